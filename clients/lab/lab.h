@@ -33,5 +33,9 @@ enum status lab_count_reads(const struct sim_desc *machine, const struct lab_rea
 /* Each prints to stdout and returns an exit status. */
 int lab_check(const char *folder); /* of docs/measurements */
 int lab_bench(void);
+/* The targets with these names, all if there is none. */
+int lab_check_pichai(char **ids, int count);
+int lab_paper_pichai(const char *figure, bool json);
+int lab_bench_timed(void);
 
 #endif

@@ -8,7 +8,9 @@ static const char help[] =
     "usage: reach-lab COMMAND\n"
     "\n"
     "  check [DIR]   compare the model with the GPUs measured in DIR (docs/measurements)\n"
-    "  bench         how fast accesses are counted\n"
+    "  check pichai [TARGET..]     compare the timed engine with Pichai 2014\n"
+    "  paper pichai FIGURE [--json]  a figure of Pichai 2014, simulated\n"
+    "  bench         how fast accesses are counted and jobs simulated\n"
     "  --help        print this text\n"
     "  --version     print the version\n"
     "\n"
@@ -19,7 +21,12 @@ int main(int argc, char **argv)
     const char *command = argc > 1 ? argv[1] : "";
     int result = LAB_ERROR;
 
-    if (strcmp(command, "check") == 0 && argc <= 3)
+    if (strcmp(command, "check") == 0 && argc >= 3 && strcmp(argv[2], "pichai") == 0)
+        result = lab_check_pichai(argv + 3, argc - 3);
+    else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "pichai") == 0 &&
+             (argc == 4 || (argc == 5 && strcmp(argv[4], "--json") == 0)))
+        result = lab_paper_pichai(argv[3], argc == 5);
+    else if (strcmp(command, "check") == 0 && argc <= 3)
         result = lab_check(argc == 3 ? argv[2] : "docs/measurements");
     else if (strcmp(command, "bench") == 0 && argc == 2)
         result = lab_bench();

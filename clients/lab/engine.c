@@ -1,0 +1,171 @@
+/* engine.c: which core goes next. A core runs until its next step is later than that of another. */
+#include "clients/lab/engine.h"
+
+#include "clients/lab/core.h"
+
+#include <stdlib.h>
+
+static const uint64_t EXTERNAL = (uint64_t)1
+                                 << 63; /* in the turns: an event of a lab_translation */
+
+static enum status no_memory(struct err *err)
+{
+    return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated machine");
+}
+
+/* ---- start and end ---- */
+
+static bool set_core(struct lab_core *c, struct lab_engine *e, uint32_t id,
+                     const struct lab_work *work)
+{
+    const struct lab_machine *m = e->machine;
+    const struct lab_tlb_desc *t = &m->tlb;
+    c->engine = e;
+    c->machine = m;
+    c->work = work;
+    c->id = id;
+    c->last = m->warps - 1;
+    c->matrix.bits = m->compact.bits;
+    c->l1 = lab_cache_new((m->l1_bytes >> LAB_LINE_SHIFT) / m->l1_ways, m->l1_ways);
+    if (t->entries > 0 && !m->translation)
+        c->tlb = lab_cache_new(t->entries / t->ways, t->ways);
+    if (m->sched.locality != LAB_NO_LOCALITY)
+        c->locality = lab_locality_new(&m->sched, m->warps);
+    return c->l1 && (c->tlb || t->entries == 0 || m->translation) &&
+           (c->locality || m->sched.locality == LAB_NO_LOCALITY) &&
+           lab_events_reserve(&c->events, 3 * LAB_MAX_WARPS);
+}
+
+static void free_engine(struct lab_engine *e)
+{
+    for (uint32_t i = 0; e->cores && i < e->machine->cores; i++) {
+        lab_cache_free(e->cores[i].l1);
+        lab_cache_free(e->cores[i].tlb);
+        lab_locality_free(e->cores[i].locality);
+        lab_events_free(&e->cores[i].events);
+    }
+    free(e->cores);
+    lab_memory_free(e->memory);
+    lab_events_free(&e->turns);
+}
+
+static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_of_core)
+{
+    const uint32_t cores = e->machine->cores;
+    bool good = lab_events_reserve(&e->turns, 2 * LAB_MAX_CORES);
+    e->memory = lab_memory_new(&e->machine->memory);
+    e->cores = calloc(cores, sizeof *e->cores);
+    good = good && e->memory && e->cores;
+    for (uint32_t i = 0; good && i < cores; i++)
+        good = set_core(&e->cores[i], e, i, work_of_core[i]);
+    for (uint32_t i = 0; good && i < cores; i++) {
+        struct lab_core *c = &e->cores[i];
+        for (uint32_t block = 0; block < e->machine->warps / c->work->block_warps; block++)
+            lab_block_launch(c, block);
+        lab_events_push(&e->turns, 0, i);
+    }
+    return good;
+}
+
+/* ---- for translations of others ---- */
+
+static bool has_room(struct lab_engine *e, struct lab_events *events)
+{
+    if (events->count == events->capacity && !lab_events_reserve(events, 2 * events->capacity))
+        e->failed = true;
+    return events->count < events->capacity;
+}
+
+enum status lab_engine_schedule(struct lab_engine *e, uint64_t at, uint64_t what)
+{
+    if (!has_room(e, &e->turns))
+        return STATUS_NO_MEMORY;
+    lab_events_push(&e->turns, at, EXTERNAL | what);
+    return STATUS_OK;
+}
+
+void lab_engine_translated(struct lab_engine *e, uint32_t core, uint32_t warp, uint64_t at)
+{
+    struct lab_core *c = &e->cores[core];
+    if (!has_room(e, &c->events) || !has_room(e, &e->turns))
+        return;
+    lab_events_push(&c->events, at, lab_what(LAB_TRANSLATED, warp));
+    if (at >= c->next)
+        return;
+    c->next = at;
+    lab_events_push(&e->turns, at, core);
+}
+
+struct lab_memory *lab_engine_memory(struct lab_engine *e)
+{
+    return e->memory;
+}
+
+/* ---- run ---- */
+
+static void turn(struct lab_engine *e, const struct lab_event *event)
+{
+    struct lab_core *c = &e->cores[event->what];
+    if (event->at != c->next) /* it went on before: an earlier turn of it was added */
+        return;
+    lab_core_run(c, e->turns.count > 0 ? e->turns.heap[0].at : LAB_NEVER - 1);
+    if (c->next != LAB_NEVER && has_room(e, &e->turns))
+        lab_events_push(&e->turns, c->next, c->id);
+}
+
+static void run(struct lab_engine *e)
+{
+    while (e->turns.count > 0 && !e->failed) {
+        const struct lab_event event = lab_events_pop(&e->turns);
+        const struct lab_translation *other = e->machine->translation;
+        if (event.what & EXTERNAL)
+            other->due(other->context, e, event.what & ~EXTERNAL, event.at);
+        else
+            turn(e, &event);
+    }
+}
+
+static void add(struct lab_counts *sum, const struct lab_counts *c)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)c;
+    const uint64_t most = sum->most_pages > c->most_pages ? sum->most_pages : c->most_pages;
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+    sum->most_pages = most;
+}
+
+static void collect(const struct lab_engine *e, struct lab_result *out)
+{
+    *out = (struct lab_result){0};
+    for (uint32_t i = 0; i < e->machine->cores; i++) {
+        struct lab_core *c = &e->cores[i];
+        c->counts.core_cycles = c->now;
+        out->core_done[i] = c->now;
+        out->core_instructions[i] = c->counts.instructions;
+        out->cycles = c->now > out->cycles ? c->now : out->cycles;
+        add(&out->all, &c->counts);
+    }
+}
+
+enum status lab_engine_run(const struct lab_machine *machine,
+                           const struct lab_work *const *work_of_core, uint32_t blocks,
+                           struct lab_result *out, struct err *err)
+{
+    struct lab_engine e = {.machine = machine, .blocks = blocks};
+    for (uint32_t i = 0; i < machine->cores; i++) {
+        if (work_of_core[i]->block_warps == 0 ||
+            machine->warps % work_of_core[i]->block_warps != 0 || machine->warps > LAB_MAX_WARPS)
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "%u warps of a core are no multiple of the %u of a block",
+                           machine->warps, work_of_core[i]->block_warps);
+    }
+    enum status s = set_engine(&e, work_of_core) ? STATUS_OK : no_memory(err);
+    if (s == STATUS_OK) {
+        run(&e);
+        collect(&e, out);
+        s = e.failed ? no_memory(err) : STATUS_OK;
+    }
+    free_engine(&e);
+    return s;
+}

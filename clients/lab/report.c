@@ -1,0 +1,299 @@
+/* report.c: the figures and the targets of a paper as text or JSON. */
+#include "clients/lab/compact.h"
+#include "clients/lab/lab.h"
+#include "clients/lab/paper.h"
+#include "clients/lab/walk.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 14, BAND_BYTES = 96 };
+static const double UNBOUNDED = 1e8;
+
+/* ---- targets ---- */
+
+static const char *decimals(double v, char *out, size_t size)
+{
+    (void)snprintf(out, size, fabs(v) >= 10 ? "%.0f" : fabs(v) >= 1 ? "%.1f" : "%.2f", v);
+    return out;
+}
+
+static void print_band(const struct pichai_part *p)
+{
+    char low[BAND_BYTES];
+    char high[BAND_BYTES];
+    const char *over = p->over == EACH     ? " each"
+                       : p->over == MEAN   ? " mean"
+                       : p->over == OTHERS ? " each"
+                                           : "";
+    (void)snprintf(low, sizeof low, "%g", p->low);
+    (void)snprintf(high, sizeof high, "%g", p->high);
+    if (p->low < -UNBOUNDED)
+        printf("at most %s", high);
+    else if (p->high > UNBOUNDED)
+        printf("at least %s", low);
+    else if (p->low < p->high)
+        printf("%s to %s", low, high);
+    else
+        printf("%s", low);
+    if (p->over == AT_LEAST)
+        printf(" in %u of %u", p->which, LAB_JOBS);
+    printf("%s", over);
+}
+
+static bool covers(const struct pichai_part *p, uint32_t job)
+{
+    return p->over == ONE_JOB  ? job == p->which
+           : p->over == OTHERS ? job != LAB_BFS && job != LAB_MUMMERGPU
+                               : true;
+}
+
+static void print_part(const struct paper_runs *runs, const struct pichai_target *t, uint32_t part)
+{
+    const struct pichai_part *p = &t->parts[part];
+    char number[BAND_BYTES];
+    printf("%-4s %-22s", part == 0 ? t->id : "", p->what);
+    for (uint32_t job = 0; job < LAB_JOBS; job++)
+        printf(" %7s",
+               covers(p, job) ? decimals(paper_value(runs, p, job), number, sizeof number) : "");
+    if (p->over == ONE_JOB || p->over == OTHERS)
+        printf(" %7s  ", "");
+    else
+        printf(" %7s  ", decimals(paper_value(runs, p, LAB_JOBS), number, sizeof number));
+    print_band(p);
+    puts(paper_part_holds(runs, p) ? "  yes" : "  no");
+}
+
+static bool target_holds(const struct paper_runs *runs, const struct pichai_target *t)
+{
+    for (uint32_t i = 0; i < t->part_count; i++) {
+        if (!paper_part_holds(runs, &t->parts[i]))
+            return false;
+    }
+    return true;
+}
+
+static void print_target(const struct paper_runs *runs, const struct pichai_target *t)
+{
+    for (uint32_t i = 0; i < t->part_count; i++)
+        print_part(runs, t, i);
+    printf("     figure %u: %s: %s\n", t->figure, t->paper,
+           target_holds(runs, t) ? "reproduced" : "not reproduced");
+}
+
+static void print_jobs(const char *first)
+{
+    printf("%-27s", first);
+    for (uint32_t job = 0; job < LAB_JOBS; job++)
+        printf(" %7.7s", lab_gen_work((enum lab_job)job)->name);
+    puts("    mean");
+}
+
+/* U1 and U3, which need no run; U2 is a unit test. */
+static uint32_t check_exact(bool *all)
+{
+    static const uint64_t upper = (0xb9u << 9 | 0x0c) << 9;
+    const uint64_t pages[] = {(upper | 0xac) << 9 | 3, (upper | 0xac) << 9 | 4,
+                              (upper | 0xad) << 9 | 5};
+    struct lab_walk_load loads[3 * LAB_LEVELS];
+    const uint32_t serial = lab_walk_serial(pages, 3, loads);
+    const uint32_t scheduled = lab_walk_scheduled(pages, 3, loads);
+    const uint32_t bits = lab_matrix_size_bits(LAB_MATRIX_WARPS, 3);
+    const bool good[] = {serial == 12 && scheduled == 7, bits == 48 * 47 * 3};
+    printf("U1   figure 8: %u loads one walk after the other, %u scheduled; 12 and 7 exactly: %s\n",
+           serial, scheduled, good[0] ? "reproduced" : "not reproduced");
+    printf("U3   section 8.2: the common page matrix takes %u bytes; 0.8 KB exactly: %s\n",
+           bits / 8, good[1] ? "reproduced" : "not reproduced");
+    *all = good[0] && good[1];
+    return (uint32_t)good[0] + (uint32_t)good[1];
+}
+
+static bool is_named(const char *id, char **ids, int count)
+{
+    bool found = count == 0;
+    for (int i = 0; i < count; i++)
+        found = found || strcmp(id, ids[i]) == 0;
+    return found;
+}
+
+static bool all_known(char **ids, int count)
+{
+    uint32_t targets;
+    const struct pichai_target *t = pichai_targets(&targets);
+    for (int i = 0; i < count; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < targets; k++)
+            known = known || strcmp(t[k].id, ids[i]) == 0;
+        if (!known) {
+            (void)fprintf(stderr, "reach-lab: no target %s; there are P1 to P18\n", ids[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+int lab_check_pichai(char **ids, int count)
+{
+    uint32_t targets;
+    uint32_t good = 0;
+    uint32_t asked = 0;
+    bool exact = true;
+    struct err err = {0};
+    const struct pichai_target *t = pichai_targets(&targets);
+    struct paper_runs *runs = calloc(1, sizeof *runs);
+    if (!runs || !all_known(ids, count)) {
+        free(runs);
+        return LAB_ERROR;
+    }
+    runs->blocks = PAPER_BLOCKS;
+    for (uint32_t i = 0; i < targets; i++) {
+        if (is_named(t[i].id, ids, count))
+            paper_want_target(runs, &t[i]);
+    }
+    if (paper_run(runs, &err) != STATUS_OK) {
+        (void)fprintf(stderr, "reach-lab: %s\n", err.text);
+        free(runs);
+        return LAB_ERROR;
+    }
+    print_jobs("Pichai 2014, simulated");
+    for (uint32_t i = 0; i < targets; i++) {
+        if (!is_named(t[i].id, ids, count))
+            continue;
+        print_target(runs, &t[i]);
+        good += target_holds(runs, &t[i]);
+        asked++;
+    }
+    good += check_exact(&exact);
+    asked += 2;
+    printf("%u of %u reproduced\n", good, asked);
+    free(runs);
+    return good == asked ? LAB_AS_SAID : LAB_NOT_AS_SAID;
+}
+
+/* ---- figures ---- */
+
+static struct pichai_part of_column(const struct pichai_column *c)
+{
+    return (struct pichai_part){.what = c->title, .metric = c->metric, .a = c->a, .b = c->b};
+}
+
+static void print_figure(const struct paper_runs *runs, const struct pichai_figure *f)
+{
+    printf("Pichai 2014, figure %u: %s (simulated)\n%-*s", f->number, f->title, WIDTH, "");
+    for (uint32_t i = 0; i < f->column_count; i++)
+        printf(" %11s", f->columns[i].title);
+    putchar('\n');
+    for (uint32_t job = 0; job <= LAB_JOBS; job++) {
+        printf("%-*s", WIDTH, job < LAB_JOBS ? lab_gen_work((enum lab_job)job)->name : "mean");
+        for (uint32_t i = 0; i < f->column_count; i++) {
+            const struct pichai_part part = of_column(&f->columns[i]);
+            printf(" %11.3f", paper_value(runs, &part, job));
+        }
+        putchar('\n');
+    }
+}
+
+static json_t *figure_json(const struct paper_runs *runs, const struct pichai_figure *f)
+{
+    json_t *rows = json_array();
+    for (uint32_t job = 0; job < LAB_JOBS; job++) {
+        json_t *row = json_pack("{s:s}", "job", lab_gen_work((enum lab_job)job)->name);
+        for (uint32_t i = 0; i < f->column_count; i++) {
+            const struct pichai_part part = of_column(&f->columns[i]);
+            (void)json_object_set_new(row, f->columns[i].title,
+                                      json_real(paper_value(runs, &part, job)));
+        }
+        (void)json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static json_t *targets_json(const struct paper_runs *runs, uint32_t figure)
+{
+    uint32_t count;
+    const struct pichai_target *t = pichai_targets(&count);
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        if (t[i].figure != figure)
+            continue;
+        json_t *parts = json_array();
+        for (uint32_t k = 0; k < t[i].part_count; k++) {
+            const struct pichai_part *p = &t[i].parts[k];
+            const double value = paper_value(runs, p, p->over == ONE_JOB ? p->which : LAB_JOBS);
+            json_t *part = json_pack("{s:s, s:f, s:b}", "what", p->what, "value", value, "within",
+                                     paper_part_holds(runs, p));
+            if (p->low > -UNBOUNDED)
+                (void)json_object_set_new(part, "low", json_real(p->low));
+            if (p->high < UNBOUNDED)
+                (void)json_object_set_new(part, "high", json_real(p->high));
+            (void)json_array_append_new(parts, part);
+        }
+        (void)json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:o}", "id", t[i].id, "paper",
+                                                   t[i].paper, "reproduced",
+                                                   target_holds(runs, &t[i]), "parts", parts));
+    }
+    return all;
+}
+
+static void print_json(const struct paper_runs *runs, const struct pichai_figure *f)
+{
+    json_t *json = json_pack("{s:s, s:i, s:s, s:b, s:o, s:o}", "paper", "pichai2014", "figure",
+                             (int)f->number, "title", f->title, "simulated", 1, "rows",
+                             figure_json(runs, f), "targets", targets_json(runs, f->number));
+    (void)json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(json);
+}
+
+static const struct pichai_figure *figure_of(const char *number)
+{
+    uint32_t count;
+    const struct pichai_figure *f = pichai_figures(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        char text[BAND_BYTES];
+        (void)snprintf(text, sizeof text, "%u", f[i].number);
+        if (strcmp(text, number) == 0)
+            return &f[i];
+    }
+    (void)fprintf(stderr, "reach-lab: no figure %s to simulate; there are", number);
+    for (uint32_t i = 0; i < count; i++)
+        (void)fprintf(stderr, " %u", f[i].number);
+    (void)fprintf(stderr, "\n");
+    return NULL;
+}
+
+int lab_paper_pichai(const char *number, bool json)
+{
+    uint32_t count;
+    const struct pichai_target *t = pichai_targets(&count);
+    const struct pichai_figure *f = figure_of(number);
+    struct paper_runs *runs = f ? calloc(1, sizeof *runs) : NULL;
+    struct err err = {0};
+    if (!runs)
+        return LAB_ERROR;
+    runs->blocks = PAPER_BLOCKS;
+    paper_want_figure(runs, f);
+    for (uint32_t i = 0; i < count; i++) {
+        if (t[i].figure == f->number)
+            paper_want_target(runs, &t[i]);
+    }
+    if (paper_run(runs, &err) != STATUS_OK) {
+        (void)fprintf(stderr, "reach-lab: %s\n", err.text);
+        free(runs);
+        return LAB_ERROR;
+    }
+    if (json) {
+        print_json(runs, f);
+    } else {
+        print_figure(runs, f);
+        for (uint32_t i = 0; i < count; i++) {
+            if (t[i].figure == f->number)
+                print_target(runs, &t[i]);
+        }
+    }
+    free(runs);
+    return LAB_AS_SAID;
+}
