@@ -37,5 +37,8 @@ int lab_bench(void);
 int lab_check_pichai(char **ids, int count);
 int lab_paper_pichai(const char *figure, bool json);
 int lab_bench_timed(void);
+/* The same for Mosaic. `whole`: sweeps over all 235 workloads. */
+int lab_check_mosaic(char **ids, int count, bool whole);
+int lab_paper_mosaic(const char *figure, bool json);
 
 #endif

@@ -10,6 +10,8 @@ static const char help[] =
     "  check [DIR]   compare the model with the GPUs measured in DIR (docs/measurements)\n"
     "  check pichai [TARGET..]     compare the timed engine with Pichai 2014\n"
     "  paper pichai FIGURE [--json]  a figure of Pichai 2014, simulated\n"
+    "  check mosaic [--all] [TARGET..]  compare the simulated machine with Mosaic 2017\n"
+    "  paper mosaic FIGURE [--json]  a figure of Mosaic 2017, simulated\n"
     "  bench         how fast accesses are counted and jobs simulated\n"
     "  --help        print this text\n"
     "  --version     print the version\n"
@@ -26,6 +28,13 @@ int main(int argc, char **argv)
     else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "pichai") == 0 &&
              (argc == 4 || (argc == 5 && strcmp(argv[4], "--json") == 0)))
         result = lab_paper_pichai(argv[3], argc == 5);
+    else if (strcmp(command, "check") == 0 && argc >= 3 && strcmp(argv[2], "mosaic") == 0)
+        result = argc > 3 && strcmp(argv[3], "--all") == 0
+                     ? lab_check_mosaic(argv + 4, argc - 4, true)
+                     : lab_check_mosaic(argv + 3, argc - 3, false);
+    else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "mosaic") == 0 &&
+             (argc == 4 || (argc == 5 && strcmp(argv[4], "--json") == 0)))
+        result = lab_paper_mosaic(argv[3], argc == 5);
     else if (strcmp(command, "check") == 0 && argc <= 3)
         result = lab_check(argc == 3 ? argv[2] : "docs/measurements");
     else if (strcmp(command, "bench") == 0 && argc == 2)

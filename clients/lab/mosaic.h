@@ -7,19 +7,35 @@
 
 #include "clients/lab/mosaic_workloads.h"
 
-/* Counts what it printed. */
-struct mosaic_report {
-    uint32_t reproduced, not_reproduced;
-    bool whole; /* all workloads everywhere; otherwise sweeps take a part of them */
+/* A part of a target: a number in its band, or something that holds. */
+struct mosaic_part {
+    char id[4]; /* of the target */
+    char what[60];
+    const char *unit;  /* NULL: not a number */
+    const char *paper; /* as its text has it */
+    double value, low, high;
+    bool holds;
 };
 
-/* One line: a number within [low, high]. `unit` follows the number. */
+enum { MOSAIC_MAX_PARTS = 64 };
+
+struct mosaic_report {
+    struct mosaic_part parts[MOSAIC_MAX_PARTS];
+    uint32_t part_count;
+    bool quiet; /* no rows */
+    bool whole; /* sweeps over all workloads and not over a part of them */
+};
+
+/* Adds a number within [low, high]. `unit` and `paper` are kept. */
 void mosaic_target(struct mosaic_report *r, const char *id, const char *what, double value,
                    const char *unit, const char *paper, double low, double high);
-/* One line: something that holds or does not. */
+/* Adds something that holds or does not. */
 void mosaic_holds(struct mosaic_report *r, const char *id, const char *what, bool holds);
+/* Prints a row of a figure, as printf does, unless quiet. */
+void mosaic_row(const struct mosaic_report *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-/* Each prints the targets of some figures and their rows. */
+/* Each simulates, prints the rows of some figures and adds their targets. */
 enum status mosaic_page_sizes(struct mosaic_report *r, struct err *err); /* M1 */
 enum status mosaic_paging(struct mosaic_report *r, struct err *err);     /* M2, M3 */
 enum status mosaic_bloat(struct mosaic_report *r, struct err *err);      /* M4, M14 */
@@ -27,9 +43,5 @@ enum status mosaic_speedups(struct mosaic_report *r, struct err *err);   /* M5 t
 enum status mosaic_entries(struct mosaic_report *r, struct err *err);    /* M10, M11 */
 enum status mosaic_compaction(struct mosaic_report *r, struct err *err); /* M12, M13 */
 enum status mosaic_walk_cache(struct mosaic_report *r, struct err *err); /* M15 */
-
-/* Prints one target (M1..M15), the targets of one figure (its number; table2), or all of them.
- * Adds to the counts. STATUS_NOT_FOUND if there is no such target. */
-enum status mosaic_print(const char *which, struct mosaic_report *r, struct err *err);
 
 #endif

@@ -1,26 +1,9 @@
 /* mosaic_figures.c: the evaluation: page sizes, demand paging, the 235 workloads. */
 #include "clients/lab/mosaic.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { PERCENT = 100, SHRINK = 4 };
-
-void mosaic_holds(struct mosaic_report *r, const char *id, const char *what, bool holds)
-{
-    printf("%-4s %-58s %s\n", id, what, holds ? "reproduced" : "not reproduced");
-    r->reproduced += holds;
-    r->not_reproduced += !holds;
-}
-
-void mosaic_target(struct mosaic_report *r, const char *id, const char *what, double value,
-                   const char *unit, const char *paper, double low, double high)
-{
-    char text[160];
-    (void)snprintf(text, sizeof text, "%-48s %7.1f%-2s paper %-7s band %g..%g", what, value, unit,
-                   paper, low, high);
-    mosaic_holds(r, id, text, value >= low && value <= high);
-}
 
 static struct mosaic_case *new_cases(uint32_t count, struct err *err)
 {
@@ -45,13 +28,13 @@ enum status mosaic_page_sizes(struct mosaic_report *r, struct err *err)
         cases[i].run = mosaic_run_of(&w, (enum mosaic_design)(i % DESIGNS));
     }
     const enum status s = mosaic_run_cases(cases, COUNT, err);
-    puts("     of the ideal TLB's speed, without paging:  4 KiB   2 MiB");
+    mosaic_row(r, "     of the ideal TLB's speed, without paging:  4 KiB   2 MiB\n");
     for (uint32_t i = 0; i < COUNT && s == STATUS_OK; i += DESIGNS) {
         const double ideal = mosaic_ipc(&cases[i].result, 0);
         const double of_base = mosaic_ipc(&cases[i + MOSAIC_BASE].result, 0) / ideal;
         const double of_large = mosaic_ipc(&cases[i + MOSAIC_LARGE].result, 0) / ideal;
         const struct gen_app *app = gen_mosaic_app(i / DESIGNS);
-        printf("     %-6s %-10s %28.3f %7.3f\n", app->name, app->class, of_base, of_large);
+        mosaic_row(r, "     %-6s %-10s %28.3f %7.3f\n", app->name, app->class, of_base, of_large);
         base += (1 - of_base) / GEN_MOSAIC_APPS;
         large += (1 - of_large) / GEN_MOSAIC_APPS;
     }
@@ -159,17 +142,17 @@ static struct means means_of(const struct all *all, uint32_t first, uint32_t end
     return m;
 }
 
-static void print_sizes(const struct all *all)
+static void print_sizes(const struct all *all, const struct mosaic_report *r)
 {
-    puts("     over GPU-MMU, by applications:      Mosaic   below ideal");
+    mosaic_row(r, "     over GPU-MMU, by applications:      Mosaic   below ideal\n");
     for (uint32_t n = 1; n <= MOSAIC_MAX_APPS; n++) {
         const struct means m = means_of(all, (n - 1) * GEN_MOSAIC_APPS, n * GEN_MOSAIC_APPS);
-        printf("     homogeneous    %u %21.1f%% %12.1f%%\n", n, m.gain, m.below_ideal);
+        mosaic_row(r, "     homogeneous    %u %21.1f%% %12.1f%%\n", n, m.gain, m.below_ideal);
     }
     for (uint32_t n = 2; n <= MOSAIC_MAX_APPS; n++) {
         const uint32_t first = MOSAIC_HOMOGENEOUS + (n - 2) * MOSAIC_MIXES;
         const struct means m = means_of(all, first, first + MOSAIC_MIXES);
-        printf("     heterogeneous  %u %21.1f%% %12.1f%%\n", n, m.gain, m.below_ideal);
+        mosaic_row(r, "     heterogeneous  %u %21.1f%% %12.1f%%\n", n, m.gain, m.below_ideal);
     }
 }
 
@@ -177,7 +160,7 @@ static void weighted_targets(const struct all *all, struct mosaic_report *r)
 {
     const struct means same = means_of(all, 0, MOSAIC_HOMOGENEOUS);
     const struct means mixed = means_of(all, MOSAIC_HOMOGENEOUS, MOSAIC_WORKLOADS);
-    print_sizes(all);
+    print_sizes(all, r);
     mosaic_target(r, "M5", "homogeneous: Mosaic over GPU-MMU", same.gain, "%", "+55.5", 35, 80);
     mosaic_target(r, "M5", "homogeneous: below the ideal TLB", same.below_ideal, "%", "6.8", -12,
                   12);
@@ -218,8 +201,9 @@ static void application_targets(const struct all *all, struct mosaic_report *r)
                 near[k] += of_ideal >= 0.9 - 0.1 * k;
         }
     }
-    printf("     %.0f applications, from %.1f%% to %.1f%% of GPU-MMU (paper: 350, 66.3 to 860)\n",
-           count, PERCENT * least, PERCENT * most);
+    mosaic_row(
+        r, "     %.0f applications, from %.1f%% to %.1f%% of GPU-MMU (paper: 350, 66.3 to 860)\n",
+        count, PERCENT * least, PERCENT * most);
     mosaic_target(r, "M7", "applications that gain", PERCENT * gain / count, "%", "93.6", 85,
                   PERCENT);
     mosaic_target(r, "M7", "their mean of GPU-MMU", PERCENT * sum / count, "%", "133.0", 115, 160);
@@ -258,7 +242,7 @@ static void tlb_targets(const struct all *all, struct mosaic_report *r)
     bool falling = true;
     for (uint32_t n = 1; n <= MOSAIC_MAX_APPS; n++) {
         hit[n] /= count[n] > 0 ? count[n] : 1;
-        printf("     GPU-MMU's second level hits with %u applications: %.1f%%\n", n, hit[n]);
+        mosaic_row(r, "     GPU-MMU's second level hits with %u applications: %.1f%%\n", n, hit[n]);
         falling = falling && (n < 3 || hit[n] < hit[n - 1]);
     }
     mosaic_target(r, "M9", "workloads with fewer than 98 % hits", limited, "", "214", 180, 235);

@@ -1,10 +1,8 @@
-/* mosaic_sweeps.c: what is varied: entries, fragmentation, the walk cache; and which target is
- * where. */
+/* mosaic_sweeps.c: what is varied: entries, fragmentation, the walk cache. */
 #include "clients/lab/mosaic.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { PERCENT = 100, MAX_POINTS = 8 };
 /* Every 16th workload is one or two of each number of applications, of both kinds. */
@@ -87,15 +85,15 @@ struct curve {
     double value[MAX_POINTS]; /* over that with the paper's entries */
 };
 
-static enum status entries_curve(enum which_entries which, enum mosaic_design design, uint32_t part,
-                                 struct curve *out, struct err *err)
+static enum status entries_curve(const struct mosaic_report *r, enum which_entries which,
+                                 enum mosaic_design design, struct curve *out, struct err *err)
 {
     struct sweep s = {0};
     uint32_t own = 0;
     out->count = 0;
     while (out->count < MAX_POINTS && entries[which][out->count] > 0)
         out->count++;
-    enum status status = sweep_new(&s, out->count, design, part, err);
+    enum status status = sweep_new(&s, out->count, design, part_of(r), err);
     for (uint32_t i = 0; status == STATUS_OK && i < out->count * s.workloads; i++)
         set_entries(&s.cases[i].run.mmu, which, entries[which][i / s.workloads]);
     if (status == STATUS_OK)
@@ -104,13 +102,14 @@ static enum status entries_curve(enum which_entries which, enum mosaic_design de
         out->value[p] = sweep_mean(&s, p, 0);
         own = entries[which][p] == paper_entries[which] ? p : own;
     }
-    printf("     %-8s %-8s", entries_names[which], design == MOSAIC_BASE ? "GPU-MMU" : "Mosaic");
+    mosaic_row(r, "     %-8s %-8s", entries_names[which],
+               design == MOSAIC_BASE ? "GPU-MMU" : "Mosaic");
     const double one = out->value[own];
     for (uint32_t p = 0; p < out->count; p++) {
         out->value[p] /= one;
-        printf(" %4u: %.3f", entries[which][p], out->value[p]);
+        mosaic_row(r, " %4u: %.3f", entries[which][p], out->value[p]);
     }
-    puts("");
+    mosaic_row(r, "\n");
     free(s.cases);
     return status;
 }
@@ -130,9 +129,9 @@ enum status mosaic_entries(struct mosaic_report *r, struct err *err)
     struct curve base[WHICH];
     struct curve mosaic[WHICH];
     for (enum which_entries e = L1_BASE; e < WHICH; e++) {
-        enum status s = entries_curve(e, MOSAIC_BASE, part_of(r), &base[e], err);
+        enum status s = entries_curve(r, e, MOSAIC_BASE, &base[e], err);
         if (s == STATUS_OK)
-            s = entries_curve(e, MOSAIC_MOSAIC, part_of(r), &mosaic[e], err);
+            s = entries_curve(r, e, MOSAIC_MOSAIC, &mosaic[e], err);
         if (s != STATUS_OK)
             return s;
     }
@@ -195,11 +194,13 @@ static struct gains gains_at(const struct sweep *s, uint32_t point, double whole
                           PERCENT * (sweep_mean(s, points + point, 0) / none - 1)};
 }
 
-static void print_gains(const char *name, double x, const struct gains *g)
+static void print_gains(const struct mosaic_report *r, const char *name, double x,
+                        const struct gains *g)
 {
-    printf("     %s %5.1f%%: no CAC %+6.2f%%; over it CAC %+6.2f%%, CAC-BC %+6.2f%%, ideal CAC "
-           "%+6.2f%%\n",
-           name, PERCENT * x, g->none, g->word, g->bulk, g->free);
+    mosaic_row(r,
+               "     %s %5.1f%%: no CAC %+6.2f%%; over it CAC %+6.2f%%, CAC-BC %+6.2f%%, ideal CAC "
+               "%+6.2f%%\n",
+               name, PERCENT * x, g->none, g->word, g->bulk, g->free);
 }
 
 static enum status by_index(struct mosaic_report *r, struct err *err)
@@ -213,7 +214,7 @@ static enum status by_index(struct mosaic_report *r, struct err *err)
     const enum status status = fragmented(&s, index, half, POINTS, part_of(r), err);
     for (uint32_t p = 0; p < POINTS && status == STATUS_OK; p++) {
         g[p] = gains_at(&s, p, sweep_mean(&s, 0, 0));
-        print_gains("index", index[p], &g[p]);
+        print_gains(r, "index", index[p], &g[p]);
         most = index[p] < 0.9 && -g[p].none > most ? -g[p].none : most;
     }
     free(s.cases);
@@ -235,7 +236,7 @@ static enum status by_occupancy(struct mosaic_report *r, struct err *err)
     const enum status status = fragmented(&s, all, occupancy, POINTS, part_of(r), err);
     for (uint32_t p = 0; p < POINTS && status == STATUS_OK; p++) {
         g[p] = gains_at(&s, p, sweep_mean(&s, 0, 0));
-        print_gains("occupancy", occupancy[p], &g[p]);
+        print_gains(r, "occupancy", occupancy[p], &g[p]);
     }
     free(s.cases);
     if (status != STATUS_OK)
@@ -289,6 +290,7 @@ enum status mosaic_bloat(struct mosaic_report *r, struct err *err)
     enum { POINTS = 6 };
     static const double occupancy[POINTS] = {0.01, 0.1, 0.25, 0.35, 0.5, 0.75};
     static const double paper[POINTS] = {10.66, 7.56, 7.20, 5.22, 3.37, 2.22};
+    static const char *const said[POINTS] = {"10.66", "7.56", "7.20", "5.22", "3.37", "2.22"};
     double bloat[POINTS];
     double worst = 0;
     bool falling = true;
@@ -297,12 +299,10 @@ enum status mosaic_bloat(struct mosaic_report *r, struct err *err)
     mosaic_target(r, "M4", "bloat with 2 MiB pages alone, worst", worst, "%", "367", 200, 1e4);
     for (uint32_t p = 0; p < POINTS; p++) {
         char what[64];
-        char said[16];
         bloat[p] = mean_bloat(0, MOSAIC_WORKLOADS, MOSAIC_MOSAIC, 1, occupancy[p], &worst);
         (void)snprintf(what, sizeof what, "Mosaic's bloat, index 1, occupancy %.0f %%",
                        PERCENT * occupancy[p]);
-        (void)snprintf(said, sizeof said, "%.2f", paper[p]);
-        mosaic_target(r, "M14", what, bloat[p], "%", said, paper[p] / 1.6, paper[p] * 1.6);
+        mosaic_target(r, "M14", what, bloat[p], "%", said[p], paper[p] / 1.6, paper[p] * 1.6);
         falling = falling && (p == 0 || bloat[p] < bloat[p - 1]);
     }
     mosaic_holds(r, "M14", "falling", falling);
@@ -332,33 +332,4 @@ enum status mosaic_walk_cache(struct mosaic_report *r, struct err *err)
                       25);
     free(s.cases);
     return status;
-}
-
-/* ---- by name ---- */
-
-enum status mosaic_print(const char *which, struct mosaic_report *r, struct err *err)
-{
-    static const struct {
-        const char *names; /* each between blanks */
-        enum status (*print)(struct mosaic_report *, struct err *);
-    } parts[] = {
-        {" 3 M1 ", mosaic_page_sizes},       {" 4 M2 M3 ", mosaic_paging},
-        {" M4 M14 table2 ", mosaic_bloat},   {" 8 9 11 12 13 M5 M6 M7 M8 M9 ", mosaic_speedups},
-        {" 14 15 M10 M11 ", mosaic_entries}, {" 16 M12 M13 ", mosaic_compaction},
-        {" M15 ", mosaic_walk_cache},
-    };
-    char name[16];
-    bool found = false;
-    (void)snprintf(name, sizeof name, " %s ", which);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (strcmp(which, "all") != 0 && !strstr(parts[i].names, name))
-            continue;
-        found = true;
-        const enum status s = parts[i].print(r, err);
-        if (s != STATUS_OK)
-            return s;
-    }
-    if (!found)
-        return err_set(err, STATUS_NOT_FOUND, "%s is no figure of Mosaic with numbers", which);
-    return STATUS_OK;
 }
