@@ -331,6 +331,8 @@ static bool place_single(struct frames *f, uint32_t app, uint32_t page)
     if (*frame == FRAMES_NONE)
         return false;
     hold(f, free_page_of(f, *frame), app << APP_SHIFT | page);
+    if (f->counts.reserved > f->counts.most_reserved)
+        f->counts.most_reserved = f->counts.reserved;
     return true;
 }
 
@@ -526,7 +528,17 @@ struct frames_counts frames_count(const struct frames *f)
     return f->counts;
 }
 
+static double over_used(const struct frames *f, uint64_t pages)
+{
+    return f->counts.used_pages > 0 ? (double)pages / (double)f->counts.used_pages : 0;
+}
+
 double frames_bloat(const struct frames *f)
 {
-    return f->counts.used_pages > 0 ? (double)f->counts.reserved / (double)f->counts.used_pages : 0;
+    return over_used(f, f->counts.reserved);
+}
+
+double frames_most_bloat(const struct frames *f)
+{
+    return over_used(f, f->counts.most_reserved);
 }

@@ -37,6 +37,7 @@ struct frames_config {
 struct frames_counts {
     uint64_t used_pages;    /* of applications, now */
     uint64_t reserved;      /* free pages that only their application can get, now */
+    uint64_t most_reserved; /* at any time between two allocations of a page */
     uint64_t merges;        /* in place */
     uint64_t splinters;     /* each flushes one large entry from all TLBs */
     uint64_t copied_pages;  /* moved by compaction, all within a channel */
@@ -76,8 +77,10 @@ bool frames_is_large(const struct frames *f, uint32_t app, uint32_t page);
 
 struct frames_counts frames_count(const struct frames *f);
 
-/* Bytes taken over bytes needed, less 1: what is free but reserved over what is used. 0 if nothing
+/* Bytes taken over bytes needed, less 1: what is free but reserved over what is used; now, or with
+ * as much reserved as there ever was (what the released simulator of Mosaic counts). 0 if nothing
  * is used. */
 double frames_bloat(const struct frames *f);
+double frames_most_bloat(const struct frames *f);
 
 #endif

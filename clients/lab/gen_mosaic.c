@@ -14,6 +14,9 @@ enum { WINDOW_STEPS = 64 }; /* of a warp, before the window of a gather moves */
 static const double ZIPF_POWER = 4;
 enum { PERCENT = 100 };
 
+/* An application has so many large allocations, whatever its size: fitted to the paper's bloat. */
+enum { ALLOCATIONS = 10 };
+
 /* clang-format off */
 static const struct gen_app apps[GEN_MOSAIC_APPS] = {
     /* name   class         MB  large, small x KB  window far  gap passes  loop */
@@ -52,12 +55,38 @@ const struct gen_app *gen_mosaic_app(uint32_t app)
     return &apps[app];
 }
 
-static void add_array(struct gen_layout *l, uint64_t bytes)
+static uint32_t whole_large(uint32_t pages)
+{
+    return (pages + LARGE_PAGES - 1) / LARGE_PAGES * LARGE_PAGES;
+}
+
+static void add_array(struct gen_layout *l, double bytes, uint32_t pieces)
 {
     const uint32_t at = l->array_count++;
+    const uint32_t pages = (uint32_t)(bytes / PAGE_BYTES) + 1;
     l->first_page[at] = l->end_page;
-    l->pages[at] = (uint32_t)((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
-    l->end_page += (l->pages[at] + LARGE_PAGES - 1) / LARGE_PAGES * LARGE_PAGES;
+    l->pages[at] = pages;
+    l->piece_pages[at] = (pages + pieces - 1) / pieces;
+    l->pieces[at] = (pages + l->piece_pages[at] - 1) / l->piece_pages[at];
+    l->end_page += l->pieces[at] * whole_large(l->piece_pages[at]);
+}
+
+uint32_t gen_mosaic_piece(const struct gen_layout *l, uint32_t array, uint32_t piece,
+                          uint32_t *out_pages)
+{
+    const uint32_t left = l->pages[array] - piece * l->piece_pages[array];
+    *out_pages = left < l->piece_pages[array] ? left : l->piece_pages[array];
+    return l->first_page[array] + piece * whole_large(l->piece_pages[array]);
+}
+
+/* The virtual line of a line of an array. */
+static uint32_t virtual_line(const struct gen_layout *l, uint32_t array, uint32_t line)
+{
+    const uint32_t page = line / GEN_PAGE_LINES;
+    uint32_t pages;
+    const uint32_t piece = page / l->piece_pages[array];
+    const uint32_t first = gen_mosaic_piece(l, array, piece, &pages);
+    return (first + page % l->piece_pages[array]) * GEN_PAGE_LINES + line % GEN_PAGE_LINES;
 }
 
 /* Arrays of one application differ in size, by half of their mean at most: sizes that were all
@@ -76,10 +105,10 @@ void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink
         sum += i < app->large_arrays ? weights[i] : 0;
         rest -= i < app->large_arrays ? 0 : weights[i] * app->small_kb * KB;
     }
-    for (uint32_t i = 0; i < count; i++)
-        add_array(out, (uint64_t)((i < app->large_arrays ? rest * weights[i] / sum
-                                                         : weights[i] * app->small_kb * KB) /
-                                  shrink));
+    for (uint32_t i = 0; i < app->large_arrays; i++)
+        add_array(out, rest * weights[i] / sum / shrink, ALLOCATIONS / app->large_arrays + 1);
+    for (uint32_t i = app->large_arrays; i < count; i++)
+        add_array(out, weights[i] * app->small_kb * KB / shrink, 1);
 }
 
 uint32_t gen_mosaic_pages(const struct gen_layout *l)
@@ -172,8 +201,8 @@ static uint32_t next_small(const struct gen_layout *l, struct gen_warp *w, uint3
     for (uint32_t i = 0; i < SMALL_LINES; i++) {
         const uint32_t array =
             l->app->large_arrays + (uint32_t)rng_below(&w->rng, l->app->small_arrays);
-        out_lines[i] = l->first_page[array] * GEN_PAGE_LINES +
-                       (uint32_t)rng_below(&w->rng, l->pages[array] * GEN_PAGE_LINES);
+        out_lines[i] =
+            virtual_line(l, array, (uint32_t)rng_below(&w->rng, l->pages[array] * GEN_PAGE_LINES));
     }
     return SMALL_LINES;
 }
@@ -193,9 +222,8 @@ uint32_t gen_mosaic_next(const struct gen_layout *l, struct gen_warp *w,
     const struct place p = {.lines = l->pages[op->array] * GEN_PAGE_LINES,
                             .window = (uint32_t)app->window_kb * KB / GEN_LINE_BYTES,
                             .iteration = w->step / loop};
-    const uint32_t first = l->first_page[op->array] * GEN_PAGE_LINES;
     w->step++;
     for (uint32_t i = 0; i < op->lines; i++)
-        out_lines[i] = first + line_of(l, w, op, &p, i) % p.lines;
+        out_lines[i] = virtual_line(l, op->array, line_of(l, w, op, &p, i) % p.lines);
     return op->lines;
 }

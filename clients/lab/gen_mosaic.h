@@ -50,19 +50,25 @@ struct gen_app {
 /* 0 .. GEN_MOSAIC_APPS - 1. */
 const struct gen_app *gen_mosaic_app(uint32_t app);
 
-/* An application in its virtual memory: each array begins at a large page. */
+/* An application in its virtual memory: each allocation begins at a large page. */
 struct gen_layout {
     const struct gen_app *app;
     uint32_t warps; /* of the whole grid */
     uint32_t array_count;
     uint32_t first_page[GEN_MAX_ARRAYS]; /* base pages */
     uint32_t pages[GEN_MAX_ARRAYS];
+    uint32_t pieces[GEN_MAX_ARRAYS]; /* allocations that it consists of, all but the last equal */
+    uint32_t piece_pages[GEN_MAX_ARRAYS];
     uint32_t end_page; /* a multiple of a large page */
 };
 /* `shrink`: by how much less memory than it has in the table, 1 or more. */
 void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,
                       struct gen_layout *out);
 uint32_t gen_mosaic_pages(const struct gen_layout *l); /* needed, base pages */
+
+/* Piece `piece` of an array: its first base page, and how many. */
+uint32_t gen_mosaic_piece(const struct gen_layout *l, uint32_t array, uint32_t piece,
+                          uint32_t *out_pages);
 
 struct gen_warp {
     uint32_t id;   /* in the grid */

@@ -274,7 +274,8 @@ static double mean_bloat(uint32_t first, uint32_t end, enum mosaic_design design
         struct frames *f = mosaic_time_frames(&run, layouts, &full);
         if (!f)
             return -1;
-        const double bloat = PERCENT * frames_bloat(f);
+        const double bloat =
+            PERCENT * (design == MOSAIC_MOSAIC ? frames_most_bloat(f) : frames_bloat(f));
         frames_free(f);
         if (full)
             continue;

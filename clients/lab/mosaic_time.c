@@ -171,6 +171,17 @@ static void happen(struct clock *c, uint32_t id)
 
 /* ---- a run ---- */
 
+static bool allocate(struct frames *f, const struct gen_layout *l, uint32_t app, uint32_t array)
+{
+    bool good = true;
+    for (uint32_t p = 0; array < l->array_count && p < l->pieces[array]; p++) {
+        uint32_t pages;
+        const uint32_t first = gen_mosaic_piece(l, array, p, &pages);
+        good = frames_alloc(f, app, first, pages) && good;
+    }
+    return good;
+}
+
 struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
                                   bool *out_full)
 {
@@ -196,11 +207,8 @@ struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layou
     if (run->fragmented > 0)
         frames_fragment(f, run->fragmented, run->occupancy);
     for (uint32_t i = 0; i < GEN_MAX_ARRAYS; i++) {
-        for (uint32_t a = 0; a < run->app_count; a++) {
-            if (i < layouts[a].array_count &&
-                !frames_alloc(f, a, layouts[a].first_page[i], layouts[a].pages[i]))
-                *out_full = true;
-        }
+        for (uint32_t a = 0; a < run->app_count; a++)
+            *out_full = !allocate(f, &layouts[a], a, i) || *out_full;
     }
     return f;
 }
