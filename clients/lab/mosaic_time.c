@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHEEL = 8192, WORD_BITS = 64, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
+enum { WHEEL = 8192, WORD_BITS = 64, BLOCK_WARPS = 8, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
 static const uint32_t NONE = UINT32_MAX;
 
 struct warp {
@@ -213,7 +213,7 @@ struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layou
     return f;
 }
 
-/* The warps of an application lie side by side on its cores, and begin one after the other. */
+/* The blocks of an application are dealt to its cores in turn. */
 static void start_warps(struct clock *c)
 {
     struct rng rng = {c->run->seed};
@@ -224,7 +224,8 @@ static void start_warps(struct clock *c)
                 struct warp *w = &c->warps[core * MOSAIC_WARPS + i];
                 w->app = (uint16_t)a;
                 w->core = (uint16_t)core;
-                w->gen.id = k * MOSAIC_WARPS + i;
+                w->gen.id =
+                    (i / BLOCK_WARPS * c->run->cores[a] + k) * BLOCK_WARPS + i % BLOCK_WARPS;
                 w->gen.rng.state = rng_next(&rng);
             }
         }
