@@ -22,6 +22,8 @@ enum { MOSAIC_MAX_PARTS = 64 };
 struct mosaic_report {
     struct mosaic_part parts[MOSAIC_MAX_PARTS];
     uint32_t part_count;
+    struct mosaic_alone alone; /* once has_alone */
+    bool has_alone;
     bool quiet; /* no rows */
     bool whole; /* sweeps over all workloads and not over a part of them */
 };
@@ -31,6 +33,8 @@ void mosaic_target(struct mosaic_report *r, const char *id, const char *what, do
                    const char *unit, const char *paper, double low, double high);
 /* Adds something that holds or does not. */
 void mosaic_holds(struct mosaic_report *r, const char *id, const char *what, bool holds);
+/* Fills in `alone`, which all weighted speed-ups share. */
+enum status mosaic_need_alone(struct mosaic_report *r, struct err *err);
 /* Prints a row of a figure, as printf does, unless quiet. */
 void mosaic_row(const struct mosaic_report *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

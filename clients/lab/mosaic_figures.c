@@ -116,7 +116,7 @@ static const enum mosaic_design designs[DESIGNS] = {MOSAIC_IDEAL, MOSAIC_BASE, M
 
 struct all {
     struct mosaic_case cases[MOSAIC_WORKLOADS][DESIGNS];
-    struct mosaic_alone alone;
+    const struct mosaic_alone *alone;
 };
 
 /* Means over some workloads of one kind. */
@@ -129,10 +129,10 @@ static struct means means_of(const struct all *all, uint32_t first, uint32_t end
     struct means m = {0};
     for (uint32_t i = first; i < end; i++) {
         const struct mosaic_case *c = all->cases[i];
-        const double ideal = mosaic_weighted(&c[IDEAL], &all->alone, MOSAIC_PAGED, 0);
-        const double base = mosaic_weighted(&c[BASE], &all->alone, MOSAIC_PAGED, 0);
-        const double copied = mosaic_weighted(&c[BASE], &all->alone, MOSAIC_COPIED, 0);
-        const double mosaic = mosaic_weighted(&c[MOSAIC], &all->alone, MOSAIC_PAGED, 0);
+        const double ideal = mosaic_weighted(&c[IDEAL], all->alone, MOSAIC_PAGED, 0);
+        const double base = mosaic_weighted(&c[BASE], all->alone, MOSAIC_PAGED, 0);
+        const double copied = mosaic_weighted(&c[BASE], all->alone, MOSAIC_COPIED, 0);
+        const double mosaic = mosaic_weighted(&c[MOSAIC], all->alone, MOSAIC_PAGED, 0);
         const double share = PERCENT / (double)(end - first);
         m.gain += (mosaic / base - 1) * share;
         m.below_ideal += (1 - mosaic / ideal) * share;
@@ -263,7 +263,8 @@ enum status mosaic_speedups(struct mosaic_report *r, struct err *err)
         for (uint32_t d = 0; d < DESIGNS; d++)
             all->cases[i][d].run = mosaic_run_of(&w, designs[d]);
     }
-    enum status s = mosaic_run_alone(&all->alone, err);
+    enum status s = mosaic_need_alone(r, err);
+    all->alone = &r->alone;
     if (s == STATUS_OK)
         s = mosaic_run_cases(all->cases[0], MOSAIC_WORKLOADS * DESIGNS, err);
     if (s == STATUS_OK) {

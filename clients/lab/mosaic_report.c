@@ -103,6 +103,15 @@ void mosaic_row(const struct mosaic_report *r, const char *format, ...)
     va_end(list);
 }
 
+enum status mosaic_need_alone(struct mosaic_report *r, struct err *err)
+{
+    if (r->has_alone)
+        return STATUS_OK;
+    const enum status s = mosaic_run_alone(&r->alone, err);
+    r->has_alone = s == STATUS_OK;
+    return s;
+}
+
 /* ---- verdicts ---- */
 
 static bool is_in(const char *name, const char *names)

@@ -20,7 +20,7 @@ static uint32_t part_of(const struct mosaic_report *r)
 /* ---- a sweep: the same workloads at each of some points ---- */
 
 struct sweep {
-    struct mosaic_alone alone;
+    const struct mosaic_alone *alone;
     uint32_t points, workloads;
     struct mosaic_case *cases; /* [point][workload] */
 };
@@ -41,9 +41,10 @@ static enum status sweep_new(struct sweep *s, uint32_t points, enum mosaic_desig
     return STATUS_OK;
 }
 
-static enum status sweep_run(struct sweep *s, struct err *err)
+static enum status sweep_run(struct mosaic_report *r, struct sweep *s, struct err *err)
 {
-    const enum status status = mosaic_run_alone(&s->alone, err);
+    const enum status status = mosaic_need_alone(r, err);
+    s->alone = &r->alone;
     return status == STATUS_OK ? mosaic_run_cases(s->cases, s->points * s->workloads, err) : status;
 }
 
@@ -59,7 +60,7 @@ static double sweep_mean(const struct sweep *s, uint32_t point, double copy_cycl
             full = full || s->cases[p * s->workloads + i].result.full;
         if (full)
             continue;
-        sum += mosaic_weighted(c, &s->alone, MOSAIC_PAGED,
+        sum += mosaic_weighted(c, s->alone, MOSAIC_PAGED,
                                copy_cycles * (double)c->result.frames.copied_pages);
         count++;
     }
@@ -85,7 +86,7 @@ struct curve {
     double value[MAX_POINTS]; /* over that with the paper's entries */
 };
 
-static enum status entries_curve(const struct mosaic_report *r, enum which_entries which,
+static enum status entries_curve(struct mosaic_report *r, enum which_entries which,
                                  enum mosaic_design design, struct curve *out, struct err *err)
 {
     struct sweep s = {0};
@@ -97,7 +98,7 @@ static enum status entries_curve(const struct mosaic_report *r, enum which_entri
     for (uint32_t i = 0; status == STATUS_OK && i < out->count * s.workloads; i++)
         set_entries(&s.cases[i].run.mmu, which, entries[which][i / s.workloads]);
     if (status == STATUS_OK)
-        status = sweep_run(&s, err);
+        status = sweep_run(r, &s, err);
     for (uint32_t p = 0; status == STATUS_OK && p < out->count; p++) {
         out->value[p] = sweep_mean(&s, p, 0);
         own = entries[which][p] == paper_entries[which] ? p : own;
@@ -165,17 +166,17 @@ enum status mosaic_entries(struct mosaic_report *r, struct err *err)
 /* ---- figure 16 ---- */
 
 /* Points: without compaction, then with. */
-static enum status fragmented(struct sweep *s, const double *index, const double *occupancy,
-                              uint32_t points, uint32_t part, struct err *err)
+static enum status fragmented(struct mosaic_report *r, struct sweep *s, const double *index,
+                              const double *occupancy, uint32_t points, struct err *err)
 {
-    const enum status status = sweep_new(s, 2 * points, MOSAIC_MOSAIC, part, err);
+    const enum status status = sweep_new(s, 2 * points, MOSAIC_MOSAIC, part_of(r), err);
     for (uint32_t i = 0; status == STATUS_OK && i < 2 * points * s->workloads; i++) {
         struct mosaic_run *run = &s->cases[i].run;
         run->compact = i / s->workloads >= points;
         run->fragmented = index[i / s->workloads % points];
         run->occupancy = occupancy[i / s->workloads % points];
     }
-    return status == STATUS_OK ? sweep_run(s, err) : status;
+    return status == STATUS_OK ? sweep_run(r, s, err) : status;
 }
 
 struct gains {
@@ -211,7 +212,7 @@ static enum status by_index(struct mosaic_report *r, struct err *err)
     struct gains g[POINTS];
     struct sweep s = {0};
     double most = 0;
-    const enum status status = fragmented(&s, index, half, POINTS, part_of(r), err);
+    const enum status status = fragmented(r, &s, index, half, POINTS, err);
     for (uint32_t p = 0; p < POINTS && status == STATUS_OK; p++) {
         g[p] = gains_at(&s, p, sweep_mean(&s, 0, 0));
         print_gains(r, "index", index[p], &g[p]);
@@ -233,7 +234,7 @@ static enum status by_occupancy(struct mosaic_report *r, struct err *err)
     static const double occupancy[POINTS] = {0.01, 0.1, 0.25, 0.35, 0.5, 0.75};
     struct gains g[POINTS];
     struct sweep s = {0};
-    const enum status status = fragmented(&s, all, occupancy, POINTS, part_of(r), err);
+    const enum status status = fragmented(r, &s, all, occupancy, POINTS, err);
     for (uint32_t p = 0; p < POINTS && status == STATUS_OK; p++) {
         g[p] = gains_at(&s, p, sweep_mean(&s, 0, 0));
         print_gains(r, "occupancy", occupancy[p], &g[p]);
@@ -326,7 +327,7 @@ enum status mosaic_walk_cache(struct mosaic_report *r, struct err *err)
         s.cases[i].run.mmu.walk_cache = 64;
     }
     if (status == STATUS_OK)
-        status = sweep_run(&s, err);
+        status = sweep_run(r, &s, err);
     if (status == STATUS_OK)
         mosaic_target(r, "M15", "a second level instead of a walk cache gains",
                       PERCENT * (sweep_mean(&s, 1, 0) / sweep_mean(&s, 0, 0) - 1), "%", "+14", 5,
