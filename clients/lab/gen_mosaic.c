@@ -95,7 +95,7 @@ void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink
                       struct gen_layout *out)
 {
     struct rng rng = {(uint64_t)app->mb << 32 | (uint64_t)app->small_kb << 16 | app->passes};
-    double weights[GEN_MAX_ARRAYS];
+    double weights[GEN_MAX_ARRAYS] = {0};
     double sum = 0;
     double rest = (double)app->mb * KB * KB;
     const uint32_t count = (uint32_t)app->large_arrays + app->small_arrays;
@@ -213,6 +213,8 @@ uint32_t gen_mosaic_next(const struct gen_layout *l, struct gen_warp *w,
     const struct gen_app *app = l->app;
     uint32_t lines;
     const uint32_t loop = gen_mosaic_loop(app, &lines);
+    if (loop == 0)
+        return 0;
     const uint32_t in_loop = w->step % loop;
     if (in_loop == app->op_count) {
         w->step++;

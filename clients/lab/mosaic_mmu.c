@@ -24,7 +24,8 @@ enum {
     LEVEL_BITS = 9,
     ENTRIES_OF_LINE_SHIFT = 4, /* of 8 bytes */
     TABLE_LINES = 1 << 26,     /* page tables lie behind all data */
-    TABLE_SHIFT = 22,          /* lines of one level's tables */
+    LEVEL_LINES = 1 << 22,     /* of one level's tables */
+    LEVEL_KEYS = 1 << 24,
     HASHES = 4096
 };
 static const uint32_t NONE = UINT32_MAX;
@@ -339,7 +340,7 @@ static uint32_t entry_of(uint32_t page, uint32_t level)
 
 static uint32_t table_line(uint32_t app, uint32_t page, uint32_t level)
 {
-    return TABLE_LINES + (level << TABLE_SHIFT) +
+    return TABLE_LINES + level * LEVEL_LINES +
            ((app << APP_SHIFT | entry_of(page, level)) >> ENTRIES_OF_LINE_SHIFT);
 }
 
@@ -357,8 +358,7 @@ static void step(struct mosaic_mmu *m, uint32_t walk, uint64_t now)
     if (w->large && w->level == LEVELS - 1)
         page -= page % FRAMES_PAGES;
     while (w->level + 1u < levels_of(m)) {
-        const uint32_t key =
-            (uint32_t)w->level << 24 | w->app << APP_SHIFT | entry_of(page, w->level);
+        const uint32_t key = w->level * LEVEL_KEYS | w->app << APP_SHIFT | entry_of(page, w->level);
         if (!mosaic_tlb_hit(m->walk_cache, key)) {
             mosaic_tlb_fill(m->walk_cache, key);
             break;

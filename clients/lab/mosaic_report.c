@@ -4,9 +4,7 @@
 #include "clients/lab/mosaic.h"
 
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TARGETS = 15, GROUPS = 7 };
@@ -17,38 +15,36 @@ static const struct {
 } targets[TARGETS] = {
     {"M1", "figure 3", "the generator is fitted to it"},
     {"M2", "figure 4",
-     "one pass stands for a run, with a bus as many times faster as the run has passes; five "
-     "applications on six cores each compute five times as long, so the bus hides behind them"},
+     "one pass stands for a run, with a bus as many times faster as the run has passes. Five "
+     "applications need the bus five times as long and compute five times as long, each with a "
+     "fifth of the cores"},
     {"M3", "figure 4",
-     "these applications use most of each large page: 2 MiB bring the same bytes with fewer "
-     "faults. "
-     "Losses as in the paper need large pages of which few base pages are touched"},
-    {"M4", "section 3.2",
-     "follows from the number and sizes of arrays alone, which the paper does not give"},
-    {"M5", "figure 8", ""},
+     "one pass uses most of each large page, so 2 MiB bring the same bytes with fewer faults; "
+     "the paper's losses need large pages of which few base pages are used"},
+    {"M4", "section 3.2", "the number of allocations is fitted to its mean"},
+    {"M5", "figure 8", "none found"},
     {"M6", "figure 9",
-     "with large pages nothing is left of the applications' interference in the second level: "
-     "their "
-     "windows fit the large entries. The paper has conflicts there"},
-    {"M7", "figure 11", "as M6: Mosaic is nearly ideal here for every application"},
+     "large pages leave no conflicts in the second level here, and GPU-MMU has more of them than "
+     "in "
+     "the paper (M9)"},
+    {"M7", "figure 11", "as M6: Mosaic is nearly ideal for every application"},
     {"M8", "figure 12", "as M6"},
     {"M9", "figure 13",
-     "classes are fitted with an application alone on 30 cores, at half of its misses hitting; the "
-     "paper's applications hit more. Mosaic's few misses are compulsory ones"},
-    {"M10", "figure 14", "Mosaic has few base pages here: ends of arrays, and small arrays"},
-    {"M11", "figure 15", ""},
+     "classes are fitted with an application alone on 30 cores; its misses to pages that other "
+     "cores use too are fewer than the paper's hits suggest. Mosaic's misses are base pages: ends "
+     "of "
+     "allocations and small arrays"},
+    {"M10", "figure 14", "few of the accesses go to base pages, and warps hide those that miss"},
+    {"M11", "figure 15", "none found"},
     {"M12", "figure 16a",
-     "here memory is taken once, when an application is launched; the paper finds compaction very "
-     "frequent at 100 %"},
-    {"M13", "figure 16b",
-     "as M12: frames that are freed once pay for a whole run, whatever they cost"},
+     "memory is taken once here, at the launch; the paper finds compaction very frequent at 100 %"},
+    {"M13", "figure 16b", "as M12: a frame that is freed once pays for a whole run"},
     {"M14", "table 2",
-     "what is reserved here is the rest of one frame of each application, a matter of its size "
-     "modulo "
-     "what a frame has free"},
+     "one frame of each application is reserved at most, with any index; the paper's fragmented "
+     "memory reserves more and its other memory less"},
     {"M15", "section 3.1",
-     "a walk cache of 64 entries makes a walk one load instead of four here, and the second level "
-     "hits half of the time"},
+     "a walk cache of 64 entries makes a walk one load instead of four, and the second level hits "
+     "too seldom (M9)"},
 };
 
 static const struct {
@@ -63,54 +59,6 @@ static const struct {
     {" 16 ", " M12 M13 ", mosaic_compaction},
     {" ", " M15 ", mosaic_walk_cache},
 };
-
-/* ---- what the figures add ---- */
-
-static struct mosaic_part *add(struct mosaic_report *r, const char *id, const char *what,
-                               bool holds)
-{
-    struct mosaic_part *p = &r->parts[r->part_count];
-    r->part_count += r->part_count < MOSAIC_MAX_PARTS - 1 ? 1 : 0;
-    *p = (struct mosaic_part){.holds = holds};
-    (void)snprintf(p->id, sizeof p->id, "%s", id);
-    (void)snprintf(p->what, sizeof p->what, "%s", what);
-    return p;
-}
-
-void mosaic_holds(struct mosaic_report *r, const char *id, const char *what, bool holds)
-{
-    (void)add(r, id, what, holds);
-}
-
-void mosaic_target(struct mosaic_report *r, const char *id, const char *what, double value,
-                   const char *unit, const char *paper, double low, double high)
-{
-    struct mosaic_part *p = add(r, id, what, value >= low && value <= high);
-    p->value = value;
-    p->unit = unit;
-    p->paper = paper;
-    p->low = low;
-    p->high = high;
-}
-
-void mosaic_row(const struct mosaic_report *r, const char *format, ...)
-{
-    va_list list;
-    if (r->quiet)
-        return;
-    va_start(list, format);
-    (void)vprintf(format, list);
-    va_end(list);
-}
-
-enum status mosaic_need_alone(struct mosaic_report *r, struct err *err)
-{
-    if (r->has_alone)
-        return STATUS_OK;
-    const enum status s = mosaic_run_alone(&r->alone, err);
-    r->has_alone = s == STATUS_OK;
-    return s;
-}
 
 /* ---- verdicts ---- */
 

@@ -283,7 +283,7 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     desc.max_waiters = c->warp_count * GEN_MAX_LINES;
     c->frames = mosaic_time_frames(run, c->layouts, &out->full);
     c->memory = mosaic_memory_new(MOSAIC_CORES);
-    c->warps = calloc(c->warp_count, sizeof *c->warps);
+    c->warps = calloc(c->warp_count + 1, sizeof *c->warps);
     const struct mosaic_mmu_host host = {c, host_post, host_resolved, c->frames, c->memory};
     c->mmu = c->frames && c->memory ? mosaic_mmu_new(&desc, &host) : NULL;
     if (c->mmu)
