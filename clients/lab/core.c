@@ -249,7 +249,7 @@ void lab_core_run(struct lab_core *c, uint64_t limit)
         const uint32_t warp = choose(c, ready);
         c->next = c->now;
         if (c->memory & bit(warp)) {
-            if (c->now > limit)
+            if (c->now > limit && !lab_mmu_swaps(c, warp))
                 return;
             issue_memory(c, warp);
         } else {

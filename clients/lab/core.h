@@ -115,6 +115,9 @@ void lab_core_settle(struct lab_core *c, uint32_t warp);
 
 /* mmu.c. The pages of the warp's instruction that miss, a bit each. */
 uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now);
+/* Will the warp's instruction only find that it has to wait for walks of another? Then nothing that
+ * is shared is touched, and no other core needs to go first. */
+bool lab_mmu_swaps(const struct lab_core *c, uint32_t warp);
 /* Walks for the pages that the warp missed. */
 void lab_mmu_walk(struct lab_core *c, uint32_t warp, uint64_t now);
 /* A load of this walker is there. */
