@@ -103,12 +103,21 @@ struct lab_memory *lab_engine_memory(struct lab_engine *e)
 
 /* ---- run ---- */
 
+/* Up to when the core may go on: of two cores at the same time the lower goes first. */
+static uint64_t limit_of(const struct lab_engine *e, const struct lab_core *c)
+{
+    if (e->turns.count == 0)
+        return LAB_NEVER - 1;
+    const struct lab_event *other = &e->turns.heap[0];
+    return other->at > 0 && other->what < c->id ? other->at - 1 : other->at;
+}
+
 static void turn(struct lab_engine *e, const struct lab_event *event)
 {
     struct lab_core *c = &e->cores[event->what];
     if (event->at != c->next) /* it went on before: an earlier turn of it was added */
         return;
-    lab_core_run(c, e->turns.count > 0 ? e->turns.heap[0].at : LAB_NEVER - 1);
+    lab_core_run(c, limit_of(e, c));
     if (c->next != LAB_NEVER && has_room(e, &e->turns))
         lab_events_push(&e->turns, c->next, c->id);
 }

@@ -8,8 +8,9 @@ static const char help[] =
     "usage: reach-lab COMMAND\n"
     "\n"
     "  check [DIR]   compare the model with the GPUs measured in DIR (docs/measurements)\n"
-    "  check pichai [TARGET..]     compare the timed engine with Pichai 2014\n"
-    "  paper pichai FIGURE [--json]  a figure of Pichai 2014, simulated\n"
+    "  check pichai [OPTION..] [TARGET..]   compare the timed engine with Pichai 2014\n"
+    "  paper pichai [OPTION..] FIGURE       a figure of Pichai 2014, simulated\n"
+    "                --json, --warps N, --gap N, --threads N: man reach-lab\n"
     "  bench         how fast accesses are counted and jobs simulated\n"
     "  --help        print this text\n"
     "  --version     print the version\n"
@@ -22,10 +23,9 @@ int main(int argc, char **argv)
     int result = LAB_ERROR;
 
     if (strcmp(command, "check") == 0 && argc >= 3 && strcmp(argv[2], "pichai") == 0)
-        result = lab_check_pichai(argv + 3, argc - 3);
-    else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "pichai") == 0 &&
-             (argc == 4 || (argc == 5 && strcmp(argv[4], "--json") == 0)))
-        result = lab_paper_pichai(argv[3], argc == 5);
+        result = lab_check_pichai(argc - 3, argv + 3);
+    else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "pichai") == 0)
+        result = lab_paper_pichai(argc - 3, argv + 3);
     else if (strcmp(command, "check") == 0 && argc <= 3)
         result = lab_check(argc == 3 ? argv[2] : "docs/measurements");
     else if (strcmp(command, "bench") == 0 && argc == 2)

@@ -3,13 +3,14 @@
 #ifndef REACH_CLIENTS_LAB_PAPER_H
 #define REACH_CLIENTS_LAB_PAPER_H
 
+#include "clients/lab/lab.h"
 #include "clients/lab/pichai.h"
 
 /* Which of the machines are needed, and what they did. */
 struct paper_runs {
     bool wanted[PICHAI_MACHINES];
-    uint32_t threads; /* 0: a thread for each processor */
-    uint32_t blocks;  /* of each core */
+    uint32_t blocks; /* of each core */
+    struct lab_paper_options options;
     struct lab_result of[PICHAI_MACHINES][LAB_JOBS];
 };
 

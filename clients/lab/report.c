@@ -1,5 +1,5 @@
 /* report.c: the figures and the targets of a paper as text or JSON. */
-#include "clients/lab/lab.h"
+#include "clients/lab/compact.h"
 #include "clients/lab/paper.h"
 
 #include <jansson.h>
@@ -123,7 +123,7 @@ static uint32_t check_exact(void)
     return (uint32_t)walks + (uint32_t)packing + (uint32_t)matrix;
 }
 
-static bool is_named(const char *id, char **ids, int count)
+static bool is_named(const char *id, char *const *ids, int count)
 {
     bool found = count == 0;
     for (int i = 0; i < count; i++)
@@ -131,7 +131,7 @@ static bool is_named(const char *id, char **ids, int count)
     return found;
 }
 
-static bool all_known(char **ids, int count)
+static bool all_known(char *const *ids, int count)
 {
     uint32_t targets;
     const struct pichai_target *t = pichai_targets(&targets);
@@ -147,38 +147,96 @@ static bool all_known(char **ids, int count)
     return true;
 }
 
-int lab_check_pichai(char **ids, int count)
+/* Reads the options at the front; returns how many arguments they are, -1 with a message if one is
+ * wrong. */
+static int read_options(int count, char **arguments, struct lab_paper_options *out)
+{
+    int i = 0;
+    for (; i < count && strncmp(arguments[i], "--", 2) == 0; i++) {
+        static const uint32_t most = 64;
+        const char *name = arguments[i];
+        uint32_t *number = strcmp(name, "--warps") == 0     ? &out->warps
+                           : strcmp(name, "--gap") == 0     ? &out->gap_times
+                           : strcmp(name, "--threads") == 0 ? &out->threads
+                                                            : NULL;
+        char *end = NULL;
+        if (strcmp(name, "--json") == 0) {
+            out->json = true;
+            continue;
+        }
+        const unsigned long value = number && i + 1 < count ? strtoul(arguments[++i], &end, 10) : 0;
+        if (!end || *end != '\0' || end == arguments[i] || value > most) {
+            (void)fprintf(stderr,
+                          "reach-lab: %s: the options are --json, and --warps, --gap and "
+                          "--threads with a number up to %u\n",
+                          name, most);
+            return -1;
+        }
+        *number = (uint32_t)value;
+    }
+    return i;
+}
+
+/* Zeroed, with the options and what they leave; NULL with a message. `*out_used`: of the arguments.
+ */
+static struct paper_runs *new_runs(int count, char **arguments, int *out_used)
+{
+    static const uint32_t of_block = 8;
+    struct paper_runs *runs = calloc(1, sizeof *runs);
+    if (!runs) {
+        (void)fprintf(stderr, "reach-lab: no memory for the runs\n");
+        return NULL;
+    }
+    runs->blocks = PAPER_BLOCKS;
+    *out_used = read_options(count, arguments, &runs->options);
+    if (*out_used >= 0 && runs->options.warps % of_block == 0 &&
+        runs->options.warps <= LAB_MATRIX_WARPS)
+        return runs;
+    if (*out_used >= 0)
+        (void)fprintf(stderr, "reach-lab: --warps takes 8, 16, .. 48\n");
+    free(runs);
+    return NULL;
+}
+
+static bool run_all(struct paper_runs *runs)
+{
+    struct err err = {0};
+    const bool good = paper_run(runs, &err) == STATUS_OK;
+    if (!good)
+        (void)fprintf(stderr, "reach-lab: %s\n", err.text);
+    return good;
+}
+
+int lab_check_pichai(int count, char **arguments)
 {
     uint32_t targets;
     uint32_t good = 0;
-    uint32_t asked = 0;
-    struct err err = {0};
+    uint32_t asked = EXACT_TARGETS;
+    int used = 0;
     const struct pichai_target *t = pichai_targets(&targets);
-    struct paper_runs *runs = calloc(1, sizeof *runs);
-    if (!runs || !all_known(ids, count)) {
+    struct paper_runs *runs = new_runs(count, arguments, &used);
+    char **ids = arguments + used;
+    if (!runs || !all_known(ids, count - used)) {
         free(runs);
         return LAB_ERROR;
     }
-    runs->blocks = PAPER_BLOCKS;
     for (uint32_t i = 0; i < targets; i++) {
-        if (is_named(t[i].id, ids, count))
+        if (is_named(t[i].id, ids, count - used))
             paper_want_target(runs, &t[i]);
     }
-    if (paper_run(runs, &err) != STATUS_OK) {
-        (void)fprintf(stderr, "reach-lab: %s\n", err.text);
+    if (!run_all(runs)) {
         free(runs);
         return LAB_ERROR;
     }
     print_jobs("Pichai 2014, simulated");
     for (uint32_t i = 0; i < targets; i++) {
-        if (!is_named(t[i].id, ids, count))
+        if (!is_named(t[i].id, ids, count - used))
             continue;
         print_target(runs, &t[i]);
         good += target_holds(runs, &t[i]);
         asked++;
     }
     good += check_exact();
-    asked += EXACT_TARGETS;
     printf("%u of %u reproduced\n", good, asked);
     free(runs);
     return good == asked ? LAB_AS_SAID : LAB_NOT_AS_SAID;
@@ -276,34 +334,34 @@ static const struct pichai_figure *figure_of(const char *number)
     return NULL;
 }
 
-int lab_paper_pichai(const char *number, bool json)
+int lab_paper_pichai(int count, char **arguments)
 {
-    uint32_t count;
-    const struct pichai_target *t = pichai_targets(&count);
-    const struct pichai_figure *f = figure_of(number);
-    struct paper_runs *runs = f ? calloc(1, sizeof *runs) : NULL;
-    struct err err = {0};
-    if (!runs)
-        return LAB_ERROR;
-    runs->blocks = PAPER_BLOCKS;
-    paper_want_figure(runs, f);
-    for (uint32_t i = 0; i < count; i++) {
-        if (t[i].figure == f->number)
-            paper_want_target(runs, &t[i]);
-    }
-    if (paper_run(runs, &err) != STATUS_OK) {
-        (void)fprintf(stderr, "reach-lab: %s\n", err.text);
+    uint32_t targets;
+    int used = 0;
+    const struct pichai_target *t = pichai_targets(&targets);
+    struct paper_runs *runs = new_runs(count, arguments, &used);
+    const struct pichai_figure *f =
+        runs ? figure_of(used + 1 == count ? arguments[used] : "") : NULL;
+    if (!f) {
         free(runs);
         return LAB_ERROR;
     }
-    if (json) {
+    paper_want_figure(runs, f);
+    for (uint32_t i = 0; i < targets; i++) {
+        if (t[i].figure == f->number)
+            paper_want_target(runs, &t[i]);
+    }
+    if (!run_all(runs)) {
+        free(runs);
+        return LAB_ERROR;
+    }
+    if (runs->options.json)
         print_json(runs, f);
-    } else {
+    else
         print_figure(runs, f);
-        for (uint32_t i = 0; i < count; i++) {
-            if (t[i].figure == f->number)
-                print_target(runs, &t[i]);
-        }
+    for (uint32_t i = 0; i < targets && !runs->options.json; i++) {
+        if (t[i].figure == f->number)
+            print_target(runs, &t[i]);
     }
     free(runs);
     return LAB_AS_SAID;

@@ -380,8 +380,8 @@ static void runs_do_not_depend_on_the_number_of_threads(void **state)
     assert_non_null(one);
     assert_non_null(several);
     one->blocks = several->blocks = 1;
-    one->threads = 1;
-    several->threads = 5;
+    one->options.threads = 1;
+    several->options.threads = 5;
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(t[i].id, "P18") == 0) {
             paper_want_target(one, &t[i]);
