@@ -7,7 +7,8 @@
 static const char help[] =
     "usage: reach-lab COMMAND\n"
     "\n"
-    "  check [DIR]   compare the model with the GPUs measured in DIR (docs/measurements)\n"
+    "  check         all of the following, with the GPUs measured in docs/measurements\n"
+    "  check DIR     compare the model with the GPUs measured in DIR\n"
     "  check pichai [OPTION..] [TARGET..]   compare the timed engine with Pichai 2014\n"
     "  paper pichai [OPTION..] FIGURE       a figure of Pichai 2014, simulated\n"
     "                --json, --warps N, --gap N, --threads N: man reach-lab\n"
@@ -16,6 +17,11 @@ static const char help[] =
     "  --version     print the version\n"
     "\n"
     "Exit status: 0 all is as said, 1 a target of check is not reproduced, 2 an error.\n";
+
+static int worse(int a, int b)
+{
+    return a > b ? a : b;
+}
 
 int main(int argc, char **argv)
 {
@@ -26,8 +32,10 @@ int main(int argc, char **argv)
         result = lab_check_pichai(argc - 3, argv + 3);
     else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "pichai") == 0)
         result = lab_paper_pichai(argc - 3, argv + 3);
-    else if (strcmp(command, "check") == 0 && argc <= 3)
-        result = lab_check(argc == 3 ? argv[2] : "docs/measurements");
+    else if (strcmp(command, "check") == 0 && argc == 3)
+        result = lab_check(argv[2]);
+    else if (strcmp(command, "check") == 0 && argc == 2)
+        result = worse(lab_check("docs/measurements"), lab_check_pichai(0, NULL));
     else if (strcmp(command, "bench") == 0 && argc == 2)
         result = lab_bench();
     else if (strcmp(command, "--help") == 0 && argc == 2)

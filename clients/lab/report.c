@@ -43,7 +43,7 @@ static void print_band(const struct pichai_part *p)
     else
         printf("%s", low);
     if (p->over == AT_LEAST)
-        printf(" in %u of %u", p->which, LAB_JOBS);
+        printf(" in %u of %d", p->which, LAB_JOBS);
     printf("%s", over);
 }
 

@@ -448,6 +448,14 @@ static void a_machine_that_does_not_fit_is_refused(void **state)
     struct err err = {0};
     assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.text, "8 of a block"));
+    m.warps = 56;
+    m.compact = (struct lab_compact_desc){true, true, 3};
+    assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.text, "at most 64 of 48"));
+    m.warps = 48;
+    m.tlb = (struct lab_tlb_desc){.entries = 128, .ways = 4, .ports = 3};
+    assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.text, "1 to 8 walkers"));
 }
 
 int main(void)
