@@ -74,7 +74,7 @@ static void all_walked(struct lab_core *c, uint64_t now)
     c->walks.active = false;
     c->swapped = 0;
     w->walking = false;
-    lab_core_read(c, warp, c->machine->tlb.overlap ? w->missed : all, true, now);
+    lab_lines_read(c, warp, c->machine->tlb.overlap ? w->missed : all, true, now);
 }
 
 static uint64_t read_entry(struct lab_core *c, const struct lab_walk_load *load, uint64_t now)
