@@ -96,66 +96,6 @@ static void a_schedule_has_each_entry_once_and_levels_in_order(void **state)
     }
 }
 
-/* ---- packing ---- */
-
-static bool same_pages(const void *context, uint32_t home, uint32_t lane, uint32_t members)
-{
-    (void)lane;
-    for (uint32_t other = 0; other < 8; other++) {
-        if ((members >> other & 1) && !lab_matrix_agree(context, home, other))
-            return false;
-    }
-    return true;
-}
-
-static void packing_loses_no_thread(void **state)
-{
-    (void)state;
-    struct rng rng = {seed()};
-    for (uint32_t round = 0; round < 1000; round++) {
-        uint32_t lanes[8];
-        uint32_t packed[8][LAB_LANES];
-        uint32_t found[8] = {0};
-        struct lab_matrix matrix = {.bits = 1};
-        for (uint32_t i = 0; i < 8; i++) {
-            lanes[i] = (uint32_t)(rng_next(&rng) & rng_next(&rng));
-            for (uint32_t k = 0; k < 3; k++)
-                matrix.count[i][k] = (uint8_t)rng_below(&rng, 2);
-        }
-        const uint32_t count =
-            lab_compact(lanes, 8, round % 2 ? same_pages : NULL, &matrix, packed);
-        assert_true(count <= 8);
-        for (uint32_t i = 0; i < count; i++) {
-            for (uint32_t lane = 0; lane < LAB_LANES; lane++) {
-                if (packed[i][lane] == LAB_NO_THREAD)
-                    continue;
-                assert_int_equal(packed[i][lane] % LAB_LANES, lane);
-                assert_false(found[packed[i][lane] / LAB_LANES] >> lane & 1);
-                found[packed[i][lane] / LAB_LANES] |= 1u << lane;
-            }
-        }
-        assert_memory_equal(found, lanes, sizeof lanes);
-    }
-}
-
-static void warps_agree_after_enough_common_hits(void **state)
-{
-    (void)state;
-    struct lab_matrix m = {.bits = 2};
-    uint16_t history = 0;
-    assert_true(lab_matrix_agree(&m, 5, 5));
-    for (uint32_t i = 0; i < 3; i++) {
-        assert_false(lab_matrix_agree(&m, 7, 5));
-        history = 0;
-        lab_matrix_hit(&m, &history, 5, 10);
-        lab_matrix_hit(&m, &history, 7, 10);
-    }
-    assert_true(lab_matrix_agree(&m, 7, 5));
-    assert_false(lab_matrix_agree(&m, 5, 7));
-    lab_matrix_hit(&m, &history, 9, 10 + LAB_MATRIX_CLEAR_CYCLES);
-    assert_false(lab_matrix_agree(&m, 7, 5));
-}
-
 /* ---- tags ---- */
 
 static void tags_do_what_the_counting_model_does(void **state)
@@ -464,8 +404,6 @@ int main(void)
         cmocka_unit_test(figures_8_and_19_and_section_8_2_are_exact),
         cmocka_unit_test(the_loads_of_figure_8_are_those_of_the_figure),
         cmocka_unit_test(a_schedule_has_each_entry_once_and_levels_in_order),
-        cmocka_unit_test(packing_loses_no_thread),
-        cmocka_unit_test(warps_agree_after_enough_common_hits),
         cmocka_unit_test(tags_do_what_the_counting_model_does),
         cmocka_unit_test(lines_and_pages_of_a_warp_are_distinct_and_complete),
         cmocka_unit_test(one_load_takes_the_cycles_of_its_parts),
