@@ -35,15 +35,16 @@ int lab_check(const char *folder); /* of docs/measurements */
 int lab_bench(void);
 int lab_bench_timed(void);
 
-/* Pichai 2014. `arguments` are the options and then the names of targets, or the number of a
- * figure.
+/* Pichai 2014. `arguments` are options, and the names of targets or the number of a figure.
+ * They are put in another order.
  *   --json       (figures) JSON
+ *   --svg        (figures) a picture
  *   --warps N    warps of a core: 48 as in section 6.2, or 32 as in 5.2
  *   --gap N      N times as many instructions between those with memory, whose share the paper
  *                does not say
  *   --threads N  runs at the same time; 0: one for each processor */
 struct lab_paper_options {
-    bool json;
+    bool json, svg;
     uint32_t warps, gap_times, threads; /* 0: the usual */
 };
 int lab_check_pichai(int count, char **arguments);

@@ -11,7 +11,7 @@ static const char help[] =
     "  check DIR     compare the model with the GPUs measured in DIR\n"
     "  check pichai [OPTION..] [TARGET..]   compare the timed engine with Pichai 2014\n"
     "  paper pichai [OPTION..] FIGURE       a figure of Pichai 2014, simulated\n"
-    "                --json, --warps N, --gap N, --threads N: man reach-lab\n"
+    "                --json, --svg, --warps N, --gap N, --threads N: man reach-lab\n"
     "  bench         how fast accesses are counted and jobs simulated\n"
     "  --help        print this text\n"
     "  --version     print the version\n"

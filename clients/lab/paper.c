@@ -203,6 +203,11 @@ double paper_value(const struct paper_runs *runs, const struct pichai_part *part
     return sum / LAB_JOBS;
 }
 
+struct pichai_part paper_part_of(const struct pichai_column *c)
+{
+    return (struct pichai_part){.what = c->title, .metric = c->metric, .a = c->a, .b = c->b};
+}
+
 bool paper_part_holds(const struct paper_runs *runs, const struct pichai_part *part)
 {
     uint32_t good = 0;

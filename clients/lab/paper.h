@@ -23,7 +23,12 @@ enum status paper_run(struct paper_runs *runs, struct err *err);
 
 /* A number of one job, or of all (job LAB_JOBS: the mean). */
 double paper_value(const struct paper_runs *runs, const struct pichai_part *part, uint32_t job);
+/* A column of a figure as a part without a band. */
+struct pichai_part paper_part_of(const struct pichai_column *column);
 /* Is it within its band? */
 bool paper_part_holds(const struct paper_runs *runs, const struct pichai_part *part);
+
+/* The figure as bars, one group for each job, to stdout (picture.c). */
+void paper_print_svg(const struct paper_runs *runs, const struct pichai_figure *figure);
 
 #endif

@@ -147,39 +147,43 @@ static bool all_known(char *const *ids, int count)
     return true;
 }
 
-/* Reads the options at the front; returns how many arguments they are, -1 with a message if one is
- * wrong. */
+/* Reads the options and leaves the other arguments, in order, at the front; returns how many, -1
+ * with a message if an option is wrong. */
 static int read_options(int count, char **arguments, struct lab_paper_options *out)
 {
-    int i = 0;
-    for (; i < count && strncmp(arguments[i], "--", 2) == 0; i++) {
-        static const uint32_t most = 64;
-        const char *name = arguments[i];
+    static const uint32_t most = 64;
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        char *name = arguments[i];
         uint32_t *number = strcmp(name, "--warps") == 0     ? &out->warps
                            : strcmp(name, "--gap") == 0     ? &out->gap_times
                            : strcmp(name, "--threads") == 0 ? &out->threads
                                                             : NULL;
         char *end = NULL;
-        if (strcmp(name, "--json") == 0) {
-            out->json = true;
+        if (strncmp(name, "--", 2) != 0) {
+            arguments[kept++] = name;
             continue;
         }
+        out->json = out->json || strcmp(name, "--json") == 0;
+        out->svg = out->svg || strcmp(name, "--svg") == 0;
+        if (strcmp(name, "--json") == 0 || strcmp(name, "--svg") == 0)
+            continue;
         const unsigned long value = number && i + 1 < count ? strtoul(arguments[++i], &end, 10) : 0;
         if (!end || *end != '\0' || end == arguments[i] || value > most) {
             (void)fprintf(stderr,
-                          "reach-lab: %s: the options are --json, and --warps, --gap and "
+                          "reach-lab: %s: the options are --json, --svg, and --warps, --gap and "
                           "--threads with a number up to %u\n",
                           name, most);
             return -1;
         }
         *number = (uint32_t)value;
     }
-    return i;
+    return kept;
 }
 
 /* Zeroed, with the options and what they leave; NULL with a message. `*out_used`: of the arguments.
  */
-static struct paper_runs *new_runs(int count, char **arguments, int *out_used)
+static struct paper_runs *new_runs(int count, char **arguments, int *out_count)
 {
     static const uint32_t of_block = 8;
     struct paper_runs *runs = calloc(1, sizeof *runs);
@@ -188,11 +192,11 @@ static struct paper_runs *new_runs(int count, char **arguments, int *out_used)
         return NULL;
     }
     runs->blocks = PAPER_BLOCKS;
-    *out_used = read_options(count, arguments, &runs->options);
-    if (*out_used >= 0 && runs->options.warps % of_block == 0 &&
+    *out_count = read_options(count, arguments, &runs->options);
+    if (*out_count >= 0 && runs->options.warps % of_block == 0 &&
         runs->options.warps <= LAB_MATRIX_WARPS)
         return runs;
-    if (*out_used >= 0)
+    if (*out_count >= 0)
         (void)fprintf(stderr, "reach-lab: --warps takes 8, 16, .. 48\n");
     free(runs);
     return NULL;
@@ -212,16 +216,15 @@ int lab_check_pichai(int count, char **arguments)
     uint32_t targets;
     uint32_t good = 0;
     uint32_t asked = EXACT_TARGETS;
-    int used = 0;
+    int named = 0;
     const struct pichai_target *t = pichai_targets(&targets);
-    struct paper_runs *runs = new_runs(count, arguments, &used);
-    char **ids = arguments + used;
-    if (!runs || !all_known(ids, count - used)) {
+    struct paper_runs *runs = new_runs(count, arguments, &named);
+    if (!runs || !all_known(arguments, named)) {
         free(runs);
         return LAB_ERROR;
     }
     for (uint32_t i = 0; i < targets; i++) {
-        if (is_named(t[i].id, ids, count - used))
+        if (is_named(t[i].id, arguments, named))
             paper_want_target(runs, &t[i]);
     }
     if (!run_all(runs)) {
@@ -230,7 +233,7 @@ int lab_check_pichai(int count, char **arguments)
     }
     print_jobs("Pichai 2014, simulated");
     for (uint32_t i = 0; i < targets; i++) {
-        if (!is_named(t[i].id, ids, count - used))
+        if (!is_named(t[i].id, arguments, named))
             continue;
         print_target(runs, &t[i]);
         good += target_holds(runs, &t[i]);
@@ -244,11 +247,6 @@ int lab_check_pichai(int count, char **arguments)
 
 /* ---- figures ---- */
 
-static struct pichai_part of_column(const struct pichai_column *c)
-{
-    return (struct pichai_part){.what = c->title, .metric = c->metric, .a = c->a, .b = c->b};
-}
-
 static void print_figure(const struct paper_runs *runs, const struct pichai_figure *f)
 {
     printf("Pichai 2014, figure %u: %s (simulated)\n%-*s", f->number, f->title, WIDTH, "");
@@ -258,7 +256,7 @@ static void print_figure(const struct paper_runs *runs, const struct pichai_figu
     for (uint32_t job = 0; job <= LAB_JOBS; job++) {
         printf("%-*s", WIDTH, job < LAB_JOBS ? lab_gen_work((enum lab_job)job)->name : "mean");
         for (uint32_t i = 0; i < f->column_count; i++) {
-            const struct pichai_part part = of_column(&f->columns[i]);
+            const struct pichai_part part = paper_part_of(&f->columns[i]);
             printf(" %11.3f", paper_value(runs, &part, job));
         }
         putchar('\n');
@@ -271,7 +269,7 @@ static json_t *figure_json(const struct paper_runs *runs, const struct pichai_fi
     for (uint32_t job = 0; job < LAB_JOBS; job++) {
         json_t *row = json_pack("{s:s}", "job", lab_gen_work((enum lab_job)job)->name);
         for (uint32_t i = 0; i < f->column_count; i++) {
-            const struct pichai_part part = of_column(&f->columns[i]);
+            const struct pichai_part part = paper_part_of(&f->columns[i]);
             (void)json_object_set_new(row, f->columns[i].title,
                                       json_real(paper_value(runs, &part, job)));
         }
@@ -337,11 +335,10 @@ static const struct pichai_figure *figure_of(const char *number)
 int lab_paper_pichai(int count, char **arguments)
 {
     uint32_t targets;
-    int used = 0;
+    int named = 0;
     const struct pichai_target *t = pichai_targets(&targets);
-    struct paper_runs *runs = new_runs(count, arguments, &used);
-    const struct pichai_figure *f =
-        runs ? figure_of(used + 1 == count ? arguments[used] : "") : NULL;
+    struct paper_runs *runs = new_runs(count, arguments, &named);
+    const struct pichai_figure *f = runs ? figure_of(named == 1 ? arguments[0] : "") : NULL;
     if (!f) {
         free(runs);
         return LAB_ERROR;
@@ -355,11 +352,14 @@ int lab_paper_pichai(int count, char **arguments)
         free(runs);
         return LAB_ERROR;
     }
+    const bool text = !runs->options.json && !runs->options.svg;
     if (runs->options.json)
         print_json(runs, f);
+    else if (runs->options.svg)
+        paper_print_svg(runs, f);
     else
         print_figure(runs, f);
-    for (uint32_t i = 0; i < targets && !runs->options.json; i++) {
+    for (uint32_t i = 0; i < targets && text; i++) {
         if (t[i].figure == f->number)
             print_target(runs, &t[i]);
     }

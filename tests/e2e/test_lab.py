@@ -2,6 +2,7 @@
 """reach-lab: its targets on two chips and on scattered memory, each line as docs/measurements/lab-check.txt has it."""
 import json
 import os
+import xml.etree.ElementTree
 
 import common
 from common import ROOT, case, equal, run
@@ -95,6 +96,8 @@ def a_figure_is_a_table_of_simulated_speeds():
         status, text, log = run(PROGRAM, "paper", "pichai", "4")
         equal((status, log), (0, ""), text)
         assert text.startswith("Pichai 2014, figure 4: ") and "(simulated)" in text, text
+        status, text, log = run(PROGRAM, "paper", "pichai", "4", "--svg")
+        equal((status, log, xml.etree.ElementTree.fromstring(text).tag), (0, "", "{http://www.w3.org/2000/svg}svg"))
     status, text, log = run(PROGRAM, "paper", "pichai", "--json", "4")
     equal((status, log), (0, ""), text)
     figure = json.loads(text)
