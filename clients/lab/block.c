@@ -33,7 +33,7 @@ static void begin(struct lab_core *c, uint32_t warp, uint32_t lanes, uint32_t ga
 {
     struct lab_warp *w = &c->warps[warp];
     w->active = lanes;
-    w->gap = gap;
+    w->gap = gap * (c->work->gap_times > 0 ? c->work->gap_times : 1);
     if (gap > 0)
         c->compute |= bit(warp);
     else

@@ -33,28 +33,6 @@ void lab_cache_free(struct lab_cache *take)
     free(take);
 }
 
-static uint32_t first_slot(const struct lab_cache *c, uint32_t tag)
-{
-    return (tag & (c->sets - 1)) * c->ways;
-}
-
-typedef uint32_t quad __attribute__((vector_size(16), aligned(4), may_alias));
-typedef uint64_t quad_halves __attribute__((vector_size(16)));
-
-uint32_t lab_cache_find(const struct lab_cache *c, uint32_t tag)
-{
-    const uint32_t *set = c->tags + first_slot(c, tag);
-    uint32_t way = 0;
-    for (; way + 4 <= c->ways; way += 4) {
-        const quad_halves equal = (quad_halves)(*(const quad *)(set + way) == tag);
-        if (equal[0] | equal[1])
-            break;
-    }
-    while (way < c->ways && set[way] != tag)
-        way++;
-    return way < c->ways ? first_slot(c, tag) + way : LAB_NO_SLOT;
-}
-
 uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot)
 {
     const uint32_t first = slot - slot % c->ways;
@@ -66,7 +44,7 @@ uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot)
 
 uint32_t lab_cache_fill(struct lab_cache *c, uint32_t tag, uint32_t *out_evicted)
 {
-    const uint32_t first = first_slot(c, tag);
+    const uint32_t first = lab_cache_first(c, tag);
     uint32_t oldest = first;
     for (uint32_t i = first + 1; i < first + c->ways; i++)
         oldest = c->used[i] < c->used[oldest] ? i : oldest;

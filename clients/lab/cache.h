@@ -12,6 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 enum { LAB_NO_SLOT = UINT32_MAX };
 
 struct lab_cache {
@@ -28,8 +32,30 @@ struct lab_cache {
 struct lab_cache *lab_cache_new(uint32_t sets, uint32_t ways);
 void lab_cache_free(struct lab_cache *take);
 
+static inline uint32_t lab_cache_first(const struct lab_cache *c, uint32_t tag)
+{
+    return (tag & (c->sets - 1)) * c->ways;
+}
+
 /* The slot that holds the tag, or LAB_NO_SLOT. Changes nothing. */
-uint32_t lab_cache_find(const struct lab_cache *c, uint32_t tag);
+static inline uint32_t lab_cache_find(const struct lab_cache *c, uint32_t tag)
+{
+    const uint32_t first = lab_cache_first(c, tag);
+    const uint32_t *set = c->tags + first;
+    uint32_t way = 0;
+#ifdef __SSE2__
+    const __m128i wanted = _mm_set1_epi32((int)tag);
+    for (; way + 4 <= c->ways; way += 4) {
+        const __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(set + way));
+        const int equal = _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, wanted)));
+        if (equal != 0)
+            return first + way + (uint32_t)__builtin_ctz((uint32_t)equal);
+    }
+#endif
+    while (way < c->ways && set[way] != tag)
+        way++;
+    return way < c->ways ? first + way : LAB_NO_SLOT;
+}
 
 /* How many entries of its set were used after this one: 0 is the newest. */
 uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot);

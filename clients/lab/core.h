@@ -108,13 +108,18 @@ struct lab_engine {
 
 /* core.c. Runs the core until its next step is later than `limit`. */
 void lab_core_run(struct lab_core *c, uint64_t limit);
-/* Lines of the warp's instruction whose page is in `pages` (a bit each) wait for the data cache. */
-void lab_core_read(struct lab_core *c, uint32_t warp, uint32_t pages, bool missed, uint64_t now);
-/* Wakes the warp once all it waits for is known. */
-void lab_core_settle(struct lab_core *c, uint32_t warp);
+
+/* lines.c. Lines of the warp's instruction whose page is in `pages` (a bit each) wait for the data
+ * cache; the warp wakes when all are there and nothing is walked for it. */
+void lab_lines_read(struct lab_core *c, uint32_t warp, uint32_t pages, bool missed, uint64_t now);
+/* As many of the waiting lines as have a miss register; the others when the next is free. */
+void lab_lines_go_on(struct lab_core *c);
 
 /* mmu.c. The pages of the warp's instruction that miss, a bit each. */
 uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now);
+/* Will the warp's instruction only find that it has to wait for walks of another? Then nothing that
+ * is shared is touched, and no other core needs to go first. */
+bool lab_mmu_swaps(const struct lab_core *c, uint32_t warp);
 /* Walks for the pages that the warp missed. */
 void lab_mmu_walk(struct lab_core *c, uint32_t warp, uint64_t now);
 /* A load of this walker is there. */

@@ -54,7 +54,7 @@ static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_
     const uint32_t cores = e->machine->cores;
     bool good = lab_events_reserve(&e->turns, 2 * LAB_MAX_CORES);
     e->memory = lab_memory_new(&e->machine->memory);
-    e->cores = calloc(cores, sizeof *e->cores);
+    e->cores = cores > 0 ? calloc(cores, sizeof *e->cores) : NULL;
     good = good && e->memory && e->cores;
     for (uint32_t i = 0; good && i < cores; i++)
         good = set_core(&e->cores[i], e, i, work_of_core[i]);
@@ -103,12 +103,21 @@ struct lab_memory *lab_engine_memory(struct lab_engine *e)
 
 /* ---- run ---- */
 
+/* Up to when the core may go on: of two cores at the same time the lower goes first. */
+static uint64_t limit_of(const struct lab_engine *e, const struct lab_core *c)
+{
+    if (e->turns.count == 0)
+        return LAB_NEVER - 1;
+    const struct lab_event *other = &e->turns.heap[0];
+    return other->at > 0 && other->what < c->id ? other->at - 1 : other->at;
+}
+
 static void turn(struct lab_engine *e, const struct lab_event *event)
 {
     struct lab_core *c = &e->cores[event->what];
     if (event->at != c->next) /* it went on before: an earlier turn of it was added */
         return;
-    lab_core_run(c, e->turns.count > 0 ? e->turns.heap[0].at : LAB_NEVER - 1);
+    lab_core_run(c, limit_of(e, c));
     if (c->next != LAB_NEVER && has_room(e, &e->turns))
         lab_events_push(&e->turns, c->next, c->id);
 }
@@ -148,18 +157,37 @@ static void collect(const struct lab_engine *e, struct lab_result *out)
     }
 }
 
+static enum status fits(const struct lab_machine *m, const struct lab_work *const *work_of_core,
+                        struct err *err)
+{
+    const uint32_t most = m->compact.aware ? LAB_MATRIX_WARPS : LAB_MAX_WARPS;
+    if (m->cores == 0 || m->cores > LAB_MAX_CORES || m->warps == 0 || m->warps > most)
+        return err_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "the simulated machine has %u cores of %u warps; at most %u of %u are possible",
+            m->cores, m->warps, LAB_MAX_CORES, most);
+    if (m->tlb.entries > 0 &&
+        (m->tlb.walkers == 0 || m->tlb.walkers > LAB_MAX_WALKERS || m->tlb.ports == 0))
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "a TLB has at least one port, and 1 to %u walkers", LAB_MAX_WALKERS);
+    for (uint32_t i = 0; i < m->cores; i++) {
+        const uint32_t of_block = work_of_core[i]->block_warps;
+        if (of_block == 0 || of_block > LAB_MAX_BLOCK_WARPS || m->warps % of_block != 0)
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "%u warps of a core are no multiple of the %u of a block", m->warps,
+                           of_block);
+    }
+    return STATUS_OK;
+}
+
 enum status lab_engine_run(const struct lab_machine *machine,
                            const struct lab_work *const *work_of_core, uint32_t blocks,
                            struct lab_result *out, struct err *err)
 {
     struct lab_engine e = {.machine = machine, .blocks = blocks};
-    for (uint32_t i = 0; i < machine->cores; i++) {
-        if (work_of_core[i]->block_warps == 0 ||
-            machine->warps % work_of_core[i]->block_warps != 0 || machine->warps > LAB_MAX_WARPS)
-            return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "%u warps of a core are no multiple of the %u of a block",
-                           machine->warps, work_of_core[i]->block_warps);
-    }
+    const enum status fit = fits(machine, work_of_core, err);
+    if (fit != STATUS_OK)
+        return fit;
     enum status s = set_engine(&e, work_of_core) ? STATUS_OK : no_memory(err);
     if (s == STATUS_OK) {
         run(&e);

@@ -32,7 +32,7 @@ static inline void lab_events_free(struct lab_events *e)
 /* False: no memory. Call it with the most that there can be, then push cannot fail. */
 static inline bool lab_events_reserve(struct lab_events *e, uint32_t capacity)
 {
-    struct lab_event *more = realloc(e->heap, capacity * sizeof *more);
+    struct lab_event *more = capacity > 0 ? realloc(e->heap, capacity * sizeof *more) : NULL;
     if (!more)
         return false;
     e->heap = more;

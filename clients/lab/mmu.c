@@ -38,6 +38,18 @@ uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
     return missed;
 }
 
+bool lab_mmu_swaps(const struct lab_core *c, uint32_t warp)
+{
+    const struct lab_warp *w = &c->warps[warp];
+    if (!c->walks.active || !w->looked_up || !c->tlb)
+        return false;
+    for (uint32_t i = 0; i < w->access.page_count; i++) {
+        if (lab_cache_find(c->tlb, w->access.pages[i]) == LAB_NO_SLOT)
+            return true;
+    }
+    return false;
+}
+
 static void fill(struct lab_core *c, uint32_t page, uint64_t now)
 {
     const struct lab_walks *w = &c->walks;
@@ -62,7 +74,7 @@ static void all_walked(struct lab_core *c, uint64_t now)
     c->walks.active = false;
     c->swapped = 0;
     w->walking = false;
-    lab_core_read(c, warp, c->machine->tlb.overlap ? w->missed : all, true, now);
+    lab_lines_read(c, warp, c->machine->tlb.overlap ? w->missed : all, true, now);
 }
 
 static uint64_t read_entry(struct lab_core *c, const struct lab_walk_load *load, uint64_t now)

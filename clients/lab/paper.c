@@ -39,11 +39,15 @@ struct crew {
 
 static void run_one(struct crew *crew, uint32_t which, uint32_t job)
 {
+    const struct lab_paper_options *options = &crew->runs->options;
     const struct lab_work *of_core[LAB_MAX_CORES];
+    struct lab_work own = *lab_gen_work((enum lab_job)job);
     struct lab_machine machine;
     pichai_machine((enum pichai_machine)which, &machine);
+    machine.warps = options->warps > 0 ? options->warps : machine.warps;
+    own.gap_times = options->gap_times;
     for (uint32_t i = 0; i < LAB_MAX_CORES; i++)
-        of_core[i] = lab_gen_work((enum lab_job)job);
+        of_core[i] = &own;
     if (lab_engine_run(&machine, of_core, crew->runs->blocks, &crew->runs->of[which][job], NULL) !=
         STATUS_OK)
         atomic_store(&crew->failed, true);
@@ -66,7 +70,9 @@ enum status paper_run(struct paper_runs *runs, struct err *err)
     struct crew crew = {.runs = runs};
     pthread_t thread[MOST_THREADS];
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t count = runs->threads > 0 ? runs->threads : processors > 0 ? (uint32_t)processors : 1;
+    uint32_t count = runs->options.threads > 0 ? runs->options.threads
+                     : processors > 0          ? (uint32_t)processors
+                                               : 1;
     uint32_t started = 0;
     count = count < MOST_THREADS ? count : MOST_THREADS;
     while (started + 1 < count && pthread_create(&thread[started], NULL, work, &crew) == 0)
@@ -195,6 +201,11 @@ double paper_value(const struct paper_runs *runs, const struct pichai_part *part
     for (uint32_t i = 0; i < LAB_JOBS; i++)
         sum += of_job(runs, part, i);
     return sum / LAB_JOBS;
+}
+
+struct pichai_part paper_part_of(const struct pichai_column *c)
+{
+    return (struct pichai_part){.what = c->title, .metric = c->metric, .a = c->a, .b = c->b};
 }
 
 bool paper_part_holds(const struct paper_runs *runs, const struct pichai_part *part)

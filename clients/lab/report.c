@@ -1,8 +1,6 @@
 /* report.c: the figures and the targets of a paper as text or JSON. */
 #include "clients/lab/compact.h"
-#include "clients/lab/lab.h"
 #include "clients/lab/paper.h"
-#include "clients/lab/walk.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -17,7 +15,12 @@ static const double UNBOUNDED = 1e8;
 
 static const char *decimals(double v, char *out, size_t size)
 {
-    (void)snprintf(out, size, fabs(v) >= 10 ? "%.0f" : fabs(v) >= 1 ? "%.1f" : "%.2f", v);
+    (void)snprintf(out, size,
+                   !isfinite(v)    ? "-"
+                   : fabs(v) >= 10 ? "%.0f"
+                   : fabs(v) >= 1  ? "%.1f"
+                                   : "%.2f",
+                   v);
     return out;
 }
 
@@ -40,7 +43,7 @@ static void print_band(const struct pichai_part *p)
     else
         printf("%s", low);
     if (p->over == AT_LEAST)
-        printf(" in %u of %u", p->which, LAB_JOBS);
+        printf(" in %u of %d", p->which, LAB_JOBS);
     printf("%s", over);
 }
 
@@ -76,12 +79,16 @@ static bool target_holds(const struct paper_runs *runs, const struct pichai_targ
     return true;
 }
 
+static const char *verdict_of(bool good)
+{
+    return good ? "reproduced" : "not reproduced";
+}
+
 static void print_target(const struct paper_runs *runs, const struct pichai_target *t)
 {
     for (uint32_t i = 0; i < t->part_count; i++)
         print_part(runs, t, i);
-    printf("     figure %u: %s: %s\n", t->figure, t->paper,
-           target_holds(runs, t) ? "reproduced" : "not reproduced");
+    printf("     figure %u: %s: %s\n", t->figure, t->paper, verdict_of(target_holds(runs, t)));
 }
 
 static void print_jobs(const char *first)
@@ -92,26 +99,31 @@ static void print_jobs(const char *first)
     puts("    mean");
 }
 
-/* U1 and U3, which need no run; U2 is a unit test. */
-static uint32_t check_exact(bool *all)
+enum { EXACT_TARGETS = 3 };
+
+/* How many of U1 to U3 hold. */
+static uint32_t check_exact(void)
 {
-    static const uint64_t upper = (0xb9u << 9 | 0x0c) << 9;
-    const uint64_t pages[] = {(upper | 0xac) << 9 | 3, (upper | 0xac) << 9 | 4,
-                              (upper | 0xad) << 9 | 5};
-    struct lab_walk_load loads[3 * LAB_LEVELS];
-    const uint32_t serial = lab_walk_serial(pages, 3, loads);
-    const uint32_t scheduled = lab_walk_scheduled(pages, 3, loads);
-    const uint32_t bits = lab_matrix_size_bits(LAB_MATRIX_WARPS, 3);
-    const bool good[] = {serial == 12 && scheduled == 7, bits == 48 * 47 * 3};
+    struct pichai_exact e = {0};
+    const bool done = pichai_exact(&e);
+    const bool walks = done && e.serial_loads == 12 && e.scheduled_loads == 7;
+    const bool packing = done && e.stack_fetches == 6 && e.packed_fetches == 3 &&
+                         e.packed_misses[0] == 2 && e.packed_misses[1] == 3 &&
+                         e.packed_misses[2] == 2 && e.aware_misses == 2;
+    const bool matrix = done && e.matrix_bits == 48 * 47 * 3;
     printf("U1   figure 8: %u loads one walk after the other, %u scheduled; 12 and 7 exactly: %s\n",
-           serial, scheduled, good[0] ? "reproduced" : "not reproduced");
-    printf("U3   section 8.2: the common page matrix takes %u bytes; 0.8 KB exactly: %s\n",
-           bits / 8, good[1] ? "reproduced" : "not reproduced");
-    *all = good[0] && good[1];
-    return (uint32_t)good[0] + (uint32_t)good[1];
+           e.serial_loads, e.scheduled_loads, verdict_of(walks));
+    printf(
+        "U2   figure 19: %u fetches, packed %u; misses %u+%u+%u, of the first two TLB-aware %u; 6, "
+        "3, 2+3+2, 2 exactly: %s\n",
+        e.stack_fetches, e.packed_fetches, e.packed_misses[0], e.packed_misses[1],
+        e.packed_misses[2], e.aware_misses, verdict_of(packing));
+    printf("U3   section 8.2: the common page matrix takes %u bits; 48 x 47 x 3 exactly: %s\n",
+           e.matrix_bits, verdict_of(matrix));
+    return (uint32_t)walks + (uint32_t)packing + (uint32_t)matrix;
 }
 
-static bool is_named(const char *id, char **ids, int count)
+static bool is_named(const char *id, char *const *ids, int count)
 {
     bool found = count == 0;
     for (int i = 0; i < count; i++)
@@ -119,7 +131,7 @@ static bool is_named(const char *id, char **ids, int count)
     return found;
 }
 
-static bool all_known(char **ids, int count)
+static bool all_known(char *const *ids, int count)
 {
     uint32_t targets;
     const struct pichai_target *t = pichai_targets(&targets);
@@ -135,50 +147,105 @@ static bool all_known(char **ids, int count)
     return true;
 }
 
-int lab_check_pichai(char **ids, int count)
+/* Reads the options and leaves the other arguments, in order, at the front; returns how many, -1
+ * with a message if an option is wrong. */
+static int read_options(int count, char **arguments, struct lab_paper_options *out)
+{
+    static const uint32_t most = 64;
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        char *name = arguments[i];
+        uint32_t *number = strcmp(name, "--warps") == 0     ? &out->warps
+                           : strcmp(name, "--gap") == 0     ? &out->gap_times
+                           : strcmp(name, "--threads") == 0 ? &out->threads
+                                                            : NULL;
+        char *end = NULL;
+        if (strncmp(name, "--", 2) != 0) {
+            arguments[kept++] = name;
+            continue;
+        }
+        out->json = out->json || strcmp(name, "--json") == 0;
+        out->svg = out->svg || strcmp(name, "--svg") == 0;
+        if (strcmp(name, "--json") == 0 || strcmp(name, "--svg") == 0)
+            continue;
+        const unsigned long value = number && i + 1 < count ? strtoul(arguments[++i], &end, 10) : 0;
+        if (!end || *end != '\0' || end == arguments[i] || value > most) {
+            (void)fprintf(stderr,
+                          "reach-lab: %s: the options are --json, --svg, and --warps, --gap and "
+                          "--threads with a number up to %u\n",
+                          name, most);
+            return -1;
+        }
+        *number = (uint32_t)value;
+    }
+    return kept;
+}
+
+/* Zeroed, with the options and what they leave; NULL with a message. `*out_used`: of the arguments.
+ */
+static struct paper_runs *new_runs(int count, char **arguments, int *out_count)
+{
+    static const uint32_t of_block = 8;
+    struct paper_runs *runs = calloc(1, sizeof *runs);
+    if (!runs) {
+        (void)fprintf(stderr, "reach-lab: no memory for the runs\n");
+        return NULL;
+    }
+    runs->blocks = PAPER_BLOCKS;
+    *out_count = read_options(count, arguments, &runs->options);
+    if (*out_count >= 0 && runs->options.warps % of_block == 0 &&
+        runs->options.warps <= LAB_MATRIX_WARPS)
+        return runs;
+    if (*out_count >= 0)
+        (void)fprintf(stderr, "reach-lab: --warps takes 8, 16, .. 48\n");
+    free(runs);
+    return NULL;
+}
+
+static bool run_all(struct paper_runs *runs)
+{
+    struct err err = {0};
+    const bool good = paper_run(runs, &err) == STATUS_OK;
+    if (!good)
+        (void)fprintf(stderr, "reach-lab: %s\n", err.text);
+    return good;
+}
+
+int lab_check_pichai(int count, char **arguments)
 {
     uint32_t targets;
     uint32_t good = 0;
-    uint32_t asked = 0;
-    bool exact = true;
-    struct err err = {0};
+    uint32_t asked = EXACT_TARGETS;
+    int named = 0;
     const struct pichai_target *t = pichai_targets(&targets);
-    struct paper_runs *runs = calloc(1, sizeof *runs);
-    if (!runs || !all_known(ids, count)) {
+    struct paper_runs *runs = new_runs(count, arguments, &named);
+    if (!runs || !all_known(arguments, named)) {
         free(runs);
         return LAB_ERROR;
     }
-    runs->blocks = PAPER_BLOCKS;
     for (uint32_t i = 0; i < targets; i++) {
-        if (is_named(t[i].id, ids, count))
+        if (is_named(t[i].id, arguments, named))
             paper_want_target(runs, &t[i]);
     }
-    if (paper_run(runs, &err) != STATUS_OK) {
-        (void)fprintf(stderr, "reach-lab: %s\n", err.text);
+    if (!run_all(runs)) {
         free(runs);
         return LAB_ERROR;
     }
     print_jobs("Pichai 2014, simulated");
     for (uint32_t i = 0; i < targets; i++) {
-        if (!is_named(t[i].id, ids, count))
+        if (!is_named(t[i].id, arguments, named))
             continue;
         print_target(runs, &t[i]);
         good += target_holds(runs, &t[i]);
         asked++;
     }
-    good += check_exact(&exact);
-    asked += 2;
+    good += check_exact();
     printf("%u of %u reproduced\n", good, asked);
     free(runs);
     return good == asked ? LAB_AS_SAID : LAB_NOT_AS_SAID;
 }
 
 /* ---- figures ---- */
-
-static struct pichai_part of_column(const struct pichai_column *c)
-{
-    return (struct pichai_part){.what = c->title, .metric = c->metric, .a = c->a, .b = c->b};
-}
 
 static void print_figure(const struct paper_runs *runs, const struct pichai_figure *f)
 {
@@ -189,7 +256,7 @@ static void print_figure(const struct paper_runs *runs, const struct pichai_figu
     for (uint32_t job = 0; job <= LAB_JOBS; job++) {
         printf("%-*s", WIDTH, job < LAB_JOBS ? lab_gen_work((enum lab_job)job)->name : "mean");
         for (uint32_t i = 0; i < f->column_count; i++) {
-            const struct pichai_part part = of_column(&f->columns[i]);
+            const struct pichai_part part = paper_part_of(&f->columns[i]);
             printf(" %11.3f", paper_value(runs, &part, job));
         }
         putchar('\n');
@@ -202,7 +269,7 @@ static json_t *figure_json(const struct paper_runs *runs, const struct pichai_fi
     for (uint32_t job = 0; job < LAB_JOBS; job++) {
         json_t *row = json_pack("{s:s}", "job", lab_gen_work((enum lab_job)job)->name);
         for (uint32_t i = 0; i < f->column_count; i++) {
-            const struct pichai_part part = of_column(&f->columns[i]);
+            const struct pichai_part part = paper_part_of(&f->columns[i]);
             (void)json_object_set_new(row, f->columns[i].title,
                                       json_real(paper_value(runs, &part, job)));
         }
@@ -265,34 +332,36 @@ static const struct pichai_figure *figure_of(const char *number)
     return NULL;
 }
 
-int lab_paper_pichai(const char *number, bool json)
+int lab_paper_pichai(int count, char **arguments)
 {
-    uint32_t count;
-    const struct pichai_target *t = pichai_targets(&count);
-    const struct pichai_figure *f = figure_of(number);
-    struct paper_runs *runs = f ? calloc(1, sizeof *runs) : NULL;
-    struct err err = {0};
-    if (!runs)
-        return LAB_ERROR;
-    runs->blocks = PAPER_BLOCKS;
-    paper_want_figure(runs, f);
-    for (uint32_t i = 0; i < count; i++) {
-        if (t[i].figure == f->number)
-            paper_want_target(runs, &t[i]);
-    }
-    if (paper_run(runs, &err) != STATUS_OK) {
-        (void)fprintf(stderr, "reach-lab: %s\n", err.text);
+    uint32_t targets;
+    int named = 0;
+    const struct pichai_target *t = pichai_targets(&targets);
+    struct paper_runs *runs = new_runs(count, arguments, &named);
+    const struct pichai_figure *f = runs ? figure_of(named == 1 ? arguments[0] : "") : NULL;
+    if (!f) {
         free(runs);
         return LAB_ERROR;
     }
-    if (json) {
+    paper_want_figure(runs, f);
+    for (uint32_t i = 0; i < targets; i++) {
+        if (t[i].figure == f->number)
+            paper_want_target(runs, &t[i]);
+    }
+    if (!run_all(runs)) {
+        free(runs);
+        return LAB_ERROR;
+    }
+    const bool text = !runs->options.json && !runs->options.svg;
+    if (runs->options.json)
         print_json(runs, f);
-    } else {
+    else if (runs->options.svg)
+        paper_print_svg(runs, f);
+    else
         print_figure(runs, f);
-        for (uint32_t i = 0; i < count; i++) {
-            if (t[i].figure == f->number)
-                print_target(runs, &t[i]);
-        }
+    for (uint32_t i = 0; i < targets && text; i++) {
+        if (t[i].figure == f->number)
+            print_target(runs, &t[i]);
     }
     free(runs);
     return LAB_AS_SAID;

@@ -100,16 +100,19 @@ void lab_locality_hit(struct lab_locality_state *s, uint32_t warp, uint32_t dept
         raise_to(s, warp, score_at(s, warp, now) + points, now);
 }
 
+/* Is what was found last still good? Not if all of those that might load have ended. */
+static bool is_recent(const struct lab_locality_state *s, uint64_t live, uint64_t now)
+{
+    const uint64_t good =
+        s->changed ? lab_sched_constants.settle_cycles : lab_sched_constants.refresh_cycles;
+    return s->started && (s->may_load & live) != 0 && now - s->found_at < good;
+}
+
 uint64_t lab_locality_may_load(struct lab_locality_state *s, uint64_t live, uint64_t now)
 {
-    uint64_t sorted[LAB_MAX_WARPS]; /* score, then the lower warp first */
+    uint64_t sorted[LAB_MAX_WARPS] = {0}; /* score, then the lower warp first */
     uint32_t count = 0;
-    const uint64_t since = now - s->found_at;
-    if (!s->started)
-        s->started = true;
-    else if (since < (s->changed && (s->may_load & live) ? lab_sched_constants.settle_cycles
-                                                         : lab_sched_constants.refresh_cycles) &&
-             (s->may_load & live))
+    if (is_recent(s, live, now))
         return s->may_load & live;
     for (uint64_t left = live; left != 0; left &= left - 1) {
         const uint32_t warp = (uint32_t)__builtin_ctzll(left);
@@ -127,6 +130,7 @@ uint64_t lab_locality_may_load(struct lab_locality_state *s, uint64_t live, uint
             break;
         s->may_load |= (uint64_t)1 << (LAB_MAX_WARPS - (sorted[i] & 0xff));
     }
+    s->started = true;
     s->found_at = now;
     s->changed = false;
     return s->may_load;

@@ -18,6 +18,7 @@ struct lab_work {
     const char *name;
     const struct lab_op *ops;
     uint32_t op_count;
+    uint32_t gap_times;   /* as many times each gap; 0: once */
     uint32_t iterations;  /* of the loop, by each thread */
     uint32_t block_warps; /* warps of a block */
     const void *context;  /* borrowed, for the functions below */

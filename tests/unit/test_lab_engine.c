@@ -5,6 +5,7 @@
 #include "clients/lab/compact.h"
 #include "clients/lab/engine.h"
 #include "clients/lab/gen.h"
+#include "clients/lab/paper.h"
 #include "clients/lab/walk.h"
 #include "gpu/sim/sim_tlb.h"
 
@@ -27,14 +28,31 @@ static uint64_t seed(void)
     return s;
 }
 
-/* ---- figure 8 ---- */
+/* ---- the examples of the paper ---- */
+
+static void figures_8_and_19_and_section_8_2_are_exact(void **state)
+{
+    (void)state;
+    struct pichai_exact e;
+    assert_true(pichai_exact(&e));
+    assert_int_equal(e.serial_loads, 12);
+    assert_int_equal(e.scheduled_loads, 7);
+    assert_int_equal(e.stack_fetches, 6);
+    assert_int_equal(e.packed_fetches, 3);
+    assert_int_equal(e.packed_misses[0], 2);
+    assert_int_equal(e.packed_misses[1], 3);
+    assert_int_equal(e.packed_misses[2], 2);
+    assert_int_equal(e.aware_misses, 2);
+    assert_int_equal(e.matrix_bits, 48 * 47 * 3);
+    assert_int_equal((e.matrix_bits / 8 + 50) / 100, 8); /* 0.8 KB, in hundreds of bytes */
+}
 
 static uint64_t page_of(uint64_t l4, uint64_t l3, uint64_t l2, uint64_t l1)
 {
     return ((l4 << 9 | l3) << 9 | l2) << 9 | l1;
 }
 
-static void three_walks_of_figure_8_take_12_loads_or_7(void **state)
+static void the_loads_of_figure_8_are_those_of_the_figure(void **state)
 {
     (void)state;
     const uint64_t pages[] = {page_of(0xb9, 0x0c, 0xac, 0x03), page_of(0xb9, 0x0c, 0xac, 0x04),
@@ -42,7 +60,6 @@ static void three_walks_of_figure_8_take_12_loads_or_7(void **state)
     const uint32_t of_level[] = {1, 1, 2, 3};
     struct lab_walk_load loads[3 * LAB_LEVELS];
     uint32_t count[LAB_LEVELS] = {0};
-    assert_int_equal(lab_walk_serial(pages, 3, loads), 12);
     const uint32_t n = lab_walk_scheduled(pages, 3, loads);
     assert_int_equal(n, 7);
     for (uint32_t i = 0; i < n; i++)
@@ -77,132 +94,6 @@ static void a_schedule_has_each_entry_once_and_levels_in_order(void **state)
         for (uint32_t i = 1; i < n; i++)
             assert_true(scheduled[i].level >= scheduled[i - 1].level);
     }
-}
-
-/* ---- figure 19 ---- */
-
-/* Three warps of four threads, 1 to 12. Threads 2, 3, 5 and 12 go to C, the others to B. The figure
- * is a picture; these pages are such that all that the text says of it holds. */
-static const uint32_t to_b[] = {1 << 0 | 1 << 3, 1 << 1 | 1 << 2 | 1 << 3,
-                                1 << 0 | 1 << 1 | 1 << 2};
-static const uint32_t to_c[] = {1 << 1 | 1 << 2, 1 << 0, 1 << 3};
-static const uint64_t page_of_thread[3][4] = {{6, 2, 3, 6}, {2, 1, 1, 1}, {4, 4, 5, 3}};
-
-static uint32_t misses_of(struct lab_cache *tlb, const uint32_t warp[LAB_LANES])
-{
-    uint64_t addresses[LAB_LANES];
-    struct lab_access access;
-    uint32_t lanes = 0;
-    uint32_t misses = 0;
-    for (uint32_t lane = 0; lane < LAB_LANES; lane++) {
-        if (warp[lane] == LAB_NO_THREAD)
-            continue;
-        lanes |= 1u << lane;
-        addresses[lane] = page_of_thread[warp[lane] / LAB_LANES][lane] << 12;
-    }
-    lab_front_coalesce(addresses, lanes, 12, &access);
-    for (uint32_t i = 0; i < access.page_count; i++) {
-        uint32_t evicted;
-        if (lab_cache_find(tlb, access.pages[i]) != LAB_NO_SLOT)
-            continue;
-        (void)lab_cache_fill(tlb, access.pages[i], &evicted);
-        misses++;
-    }
-    return misses;
-}
-
-static bool same_pages(const void *context, uint32_t home, uint32_t lane, uint32_t members)
-{
-    (void)lane;
-    for (uint32_t other = 0; other < 3; other++) {
-        if ((members >> other & 1) && !lab_matrix_agree(context, home, other))
-            return false;
-    }
-    return true;
-}
-
-static void packing_as_in_figure_19(void **state)
-{
-    (void)state;
-    uint32_t warps[6][LAB_LANES];
-    uint32_t fetches = 0;
-    for (uint32_t w = 0; w < 3; w++)
-        fetches += (to_b[w] != 0) + (to_c[w] != 0);
-    assert_int_equal(fetches, 6);
-
-    uint32_t count = lab_compact(to_b, 3, NULL, NULL, warps);
-    count += lab_compact(to_c, 3, NULL, NULL, warps + count);
-    assert_int_equal(count, 3);
-    struct lab_cache *tlb = lab_cache_new(1, 1);
-    assert_non_null(tlb);
-    assert_int_equal(misses_of(tlb, warps[0]), 2);
-    assert_int_equal(misses_of(tlb, warps[1]), 3);
-    assert_int_equal(misses_of(tlb, warps[2]), 2);
-    lab_cache_free(tlb);
-
-    const struct lab_matrix none_agree = {.bits = 1};
-    tlb = lab_cache_new(1, 1);
-    assert_non_null(tlb);
-    assert_int_equal(lab_compact(to_b, 3, same_pages, &none_agree, warps), 3);
-    assert_int_equal(misses_of(tlb, warps[0]) + misses_of(tlb, warps[1]), 2);
-    lab_cache_free(tlb);
-}
-
-static void packing_loses_no_thread(void **state)
-{
-    (void)state;
-    struct rng rng = {seed()};
-    for (uint32_t round = 0; round < 1000; round++) {
-        uint32_t lanes[8];
-        uint32_t packed[8][LAB_LANES];
-        uint32_t found[8] = {0};
-        struct lab_matrix matrix = {.bits = 1};
-        for (uint32_t i = 0; i < 8; i++) {
-            lanes[i] = (uint32_t)(rng_next(&rng) & rng_next(&rng));
-            for (uint32_t k = 0; k < 3; k++)
-                matrix.count[i][k] = (uint8_t)rng_below(&rng, 2);
-        }
-        const uint32_t count =
-            lab_compact(lanes, 8, round % 2 ? same_pages : NULL, &matrix, packed);
-        assert_true(count <= 8);
-        for (uint32_t i = 0; i < count; i++) {
-            for (uint32_t lane = 0; lane < LAB_LANES; lane++) {
-                if (packed[i][lane] == LAB_NO_THREAD)
-                    continue;
-                assert_int_equal(packed[i][lane] % LAB_LANES, lane);
-                assert_false(found[packed[i][lane] / LAB_LANES] >> lane & 1);
-                found[packed[i][lane] / LAB_LANES] |= 1u << lane;
-            }
-        }
-        assert_memory_equal(found, lanes, sizeof lanes);
-    }
-}
-
-/* ---- section 8.2 ---- */
-
-static void the_matrix_takes_0_8_kb(void **state)
-{
-    (void)state;
-    assert_int_equal(lab_matrix_size_bits(48, 3), 48 * 47 * 3);
-    assert_int_equal((lab_matrix_size_bits(48, 3) / 8 + 50) / 100, 8); /* hundreds of bytes */
-}
-
-static void warps_agree_after_enough_common_hits(void **state)
-{
-    (void)state;
-    struct lab_matrix m = {.bits = 2};
-    uint16_t history = 0;
-    assert_true(lab_matrix_agree(&m, 5, 5));
-    for (uint32_t i = 0; i < 3; i++) {
-        assert_false(lab_matrix_agree(&m, 7, 5));
-        history = 0;
-        lab_matrix_hit(&m, &history, 5, 10);
-        lab_matrix_hit(&m, &history, 7, 10);
-    }
-    assert_true(lab_matrix_agree(&m, 7, 5));
-    assert_false(lab_matrix_agree(&m, 5, 7));
-    lab_matrix_hit(&m, &history, 9, 10 + LAB_MATRIX_CLEAR_CYCLES);
-    assert_false(lab_matrix_agree(&m, 7, 5));
 }
 
 /* ---- tags ---- */
@@ -275,8 +166,8 @@ static void lines_and_pages_of_a_warp_are_distinct_and_complete(void **state)
 
 /* ---- small machines ---- */
 
-enum { GAP = 3, ROUNDS = 10 };
-static const struct lab_op one_op[] = {{GAP, 0, 0}};
+enum { BEFORE = 3, ROUNDS = 10 };
+static const struct lab_op one_op[] = {{BEFORE, 0, 0}};
 
 /* Each thread its own page, the same in each iteration; context: pages of a warp. */
 static void own_pages(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
@@ -338,18 +229,18 @@ static void one_load_takes_the_cycles_of_its_parts(void **state)
     /* Three instructions, then the load: first level, second level, memory. */
     struct lab_result r = run_job(&m, 1, 1);
     const uint64_t load = 1 + 60 + 65;
-    assert_int_equal(r.cycles, GAP * 4 + load);
+    assert_int_equal(r.cycles, BEFORE * 4 + load);
     assert_int_equal(r.all.idle_cycles, load - 4);
-    assert_int_equal(r.all.instructions, GAP + 1);
+    assert_int_equal(r.all.instructions, BEFORE + 1);
     /* Later iterations hit the first level. */
     r = run_job(&m, 1, ROUNDS);
-    assert_int_equal(r.cycles, GAP * 4 + load + (ROUNDS - 1) * (GAP * 4 + 4));
+    assert_int_equal(r.cycles, BEFORE * 4 + load + (ROUNDS - 1) * (BEFORE * 4 + 4));
     assert_int_equal(r.all.line_misses, 1);
 
     /* A walk of four loads before it; each level's entry comes from memory. */
     m.tlb = (struct lab_tlb_desc){.entries = 4, .ways = 4, .ports = 1, .walkers = 1};
     r = run_job(&m, 1, 1);
-    assert_int_equal(r.cycles, GAP * 4 + 4 * (60 + 65) + load);
+    assert_int_equal(r.cycles, BEFORE * 4 + 4 * (60 + 65) + load);
     assert_int_equal(r.all.walk_loads, 4);
     assert_int_equal(r.all.walk_hits, 0);
     assert_int_equal(r.all.miss_cycles, 4 * (60 + 65));
@@ -419,6 +310,75 @@ static void all_machines_do_the_same_work(void **state)
     }
 }
 
+static void runs_do_not_depend_on_the_number_of_threads(void **state)
+{
+    (void)state;
+    uint32_t count;
+    const struct pichai_target *t = pichai_targets(&count);
+    struct paper_runs *one = calloc(1, sizeof *one);
+    struct paper_runs *several = calloc(1, sizeof *several);
+    assert_non_null(one);
+    assert_non_null(several);
+    one->blocks = several->blocks = 1;
+    one->options.threads = 1;
+    several->options.threads = 5;
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(t[i].id, "P18") == 0) {
+            paper_want_target(one, &t[i]);
+            paper_want_target(several, &t[i]);
+        }
+    }
+    assert_int_equal(paper_run(one, NULL), STATUS_OK);
+    assert_int_equal(paper_run(several, NULL), STATUS_OK);
+    assert_true(one->of[LARGE_PAGES][LAB_BFS].cycles > 0);
+    assert_memory_equal(one->of, several->of, sizeof one->of);
+    free(several);
+    free(one);
+}
+
+static void a_band_is_judged_over_the_jobs_it_names(void **state)
+{
+    (void)state;
+    struct paper_runs *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    for (uint32_t job = 0; job < LAB_JOBS; job++) {
+        r->of[NO_TLB][job].cycles = 1000;
+        r->of[NAIVE_128_3][job].cycles = 2000 + 100 * job;
+        r->of[HITS][job].cycles = 1500;
+    }
+    struct pichai_part p = {
+        .metric = LOSS, .a = NAIVE_128_3, .b = NO_TLB, .over = EACH, .low = 50, .high = 60};
+    assert_true(paper_value(r, &p, 0) == 50);
+    assert_true(paper_part_holds(r, &p));
+    p.high = 59.9; /* the last job loses 60 % */
+    assert_false(paper_part_holds(r, &p));
+    p.over = AT_LEAST;
+    p.which = 5;
+    assert_true(paper_part_holds(r, &p));
+    p.which = 6;
+    assert_false(paper_part_holds(r, &p));
+    p.over = ONE_JOB;
+    p.which = 2;
+    assert_true(paper_part_holds(r, &p));
+    p = (struct pichai_part){.metric = ORDER,
+                             .list = {NAIVE_128_3, HITS, NO_TLB},
+                             .count = 3,
+                             .over = EACH,
+                             .high = 1e9};
+    assert_true(paper_part_holds(r, &p));
+    p.list[0] = HITS;
+    p.list[1] = NAIVE_128_3;
+    assert_false(paper_part_holds(r, &p));
+    p = (struct pichai_part){
+        .metric = BEST, .list = {NAIVE_128_3, HITS}, .count = 2, .low = 1, .high = 1};
+    assert_true(paper_part_holds(r, &p));
+    r->of[HITS][3].cycles = 0; /* nothing to compare: not a number, and not in any band */
+    assert_false(paper_part_holds(
+        r, &(struct pichai_part){
+               .metric = SHARE, .a = HITS, .b = HITS, .c = HITS, .low = -1e9, .high = 1e9}));
+    free(r);
+}
+
 static void a_machine_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -428,22 +388,29 @@ static void a_machine_that_does_not_fit_is_refused(void **state)
     struct err err = {0};
     assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.text, "8 of a block"));
+    m.warps = 56;
+    m.compact = (struct lab_compact_desc){true, true, 3};
+    assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.text, "at most 64 of 48"));
+    m.warps = 48;
+    m.tlb = (struct lab_tlb_desc){.entries = 128, .ways = 4, .ports = 3};
+    assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.text, "1 to 8 walkers"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_walks_of_figure_8_take_12_loads_or_7),
+        cmocka_unit_test(figures_8_and_19_and_section_8_2_are_exact),
+        cmocka_unit_test(the_loads_of_figure_8_are_those_of_the_figure),
         cmocka_unit_test(a_schedule_has_each_entry_once_and_levels_in_order),
-        cmocka_unit_test(packing_as_in_figure_19),
-        cmocka_unit_test(packing_loses_no_thread),
-        cmocka_unit_test(the_matrix_takes_0_8_kb),
-        cmocka_unit_test(warps_agree_after_enough_common_hits),
         cmocka_unit_test(tags_do_what_the_counting_model_does),
         cmocka_unit_test(lines_and_pages_of_a_warp_are_distinct_and_complete),
         cmocka_unit_test(one_load_takes_the_cycles_of_its_parts),
         cmocka_unit_test(walkers_share_misses_and_a_schedule_needs_fewer_loads),
         cmocka_unit_test(all_machines_do_the_same_work),
+        cmocka_unit_test(runs_do_not_depend_on_the_number_of_threads),
+        cmocka_unit_test(a_band_is_judged_over_the_jobs_it_names),
         cmocka_unit_test(a_machine_that_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests_name("lab_engine", tests, NULL, NULL);
