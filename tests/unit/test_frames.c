@@ -242,6 +242,26 @@ static void half_of_the_frames_are_fragmented_by_half(void **state)
     frames_free(f);
 }
 
+/* Table 2's order: the fuller the fragmented frames, the less of one is reserved at most. */
+static void bloat_falls_with_occupancy(void **state)
+{
+    static const double occupancy[] = {0.01, 0.1, 0.25, 0.35, 0.5, 0.75};
+    uint64_t last = FRAMES_PAGES;
+    (void)state;
+    for (size_t i = 0; i < sizeof occupancy / sizeof occupancy[0]; i++) {
+        const uint32_t foreign = (uint32_t)(occupancy[i] * FRAMES_PAGES + 0.5);
+        struct frames *f = made(FRAMES_COCOA, true);
+        frames_fragment(f, 1, occupancy[i]);
+        assert_true(frames_alloc(f, 0, 0, 10));
+        assert_int_equal(frames_count(f).most_reserved, FRAMES_PAGES - foreign - 1);
+        assert_int_equal(frames_count(f).reserved, FRAMES_PAGES - foreign - 10);
+        assert_true(frames_count(f).most_reserved < last);
+        assert_true(frames_most_bloat(f) > frames_bloat(f));
+        last = frames_count(f).most_reserved;
+        frames_free(f);
+    }
+}
+
 /* ---- at random ---- */
 
 static void allocate_what_is_missing(struct frames *f, uint32_t app, uint32_t first, uint32_t count)
@@ -305,6 +325,7 @@ int main(void)
         cmocka_unit_test(what_returns_to_a_merged_frame_returns_to_its_place),
         cmocka_unit_test(compaction_frees_frames_of_foreign_data_and_without_it_nothing_merges),
         cmocka_unit_test(half_of_the_frames_are_fragmented_by_half),
+        cmocka_unit_test(bloat_falls_with_occupancy),
         cmocka_unit_test(any_sequence_keeps_every_page_once),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
