@@ -40,7 +40,7 @@ static void issue_memory(struct lab_core *c, uint32_t warp)
     const uint32_t missed = lab_mmu_lookup(c, warp, c->now);
     if (first)
         c->counts.page_misses += (uint32_t)__builtin_popcount(missed);
-    if (missed != 0 && c->walks.active && !c->machine->translation) {
+    if (missed != 0 && c->walks.active) {
         c->swapped |= bit(warp);
         return;
     }
@@ -50,7 +50,7 @@ static void issue_memory(struct lab_core *c, uint32_t warp)
     w->ready = c->now + 1;
     if (missed == 0 || c->machine->tlb.overlap)
         lab_lines_read(c, warp, all & ~missed, false, c->now);
-    if (missed != 0 && !c->machine->translation)
+    if (missed != 0)
         lab_mmu_walk(c, warp, c->now);
 }
 
@@ -103,13 +103,6 @@ static void handle(struct lab_core *c, const struct lab_event *event)
         break;
     case LAB_WALK:
         lab_mmu_step(c, index, event->at);
-        break;
-    case LAB_TRANSLATED:
-        c->warps[index].walking = false;
-        lab_lines_read(c, index,
-                       c->machine->tlb.overlap ? c->warps[index].missed
-                                               : bits_of(c->warps[index].access.page_count),
-                       true, event->at);
         break;
     }
 }

@@ -8,11 +8,11 @@
 #include "clients/lab/events.h"
 #include "clients/lab/walk.h"
 
-enum { LAB_QUEUE = LAB_MAX_WARPS * LAB_LANES, LAB_MAX_LOADS = LAB_MAX_WALKS * LAB_LEVELS };
+enum { LAB_QUEUE = 4 * LAB_LANES, LAB_MAX_LOADS = LAB_MAX_WALKS * LAB_LEVELS };
 static const uint64_t LAB_NEVER = UINT64_MAX;
 
 /* What an event of a core is: a kind, and a warp or a walker. */
-enum lab_kind { LAB_WAKE = 0, LAB_LINES, LAB_WALK, LAB_TRANSLATED };
+enum lab_kind { LAB_WAKE = 0, LAB_LINES, LAB_WALK };
 static inline uint64_t lab_what(enum lab_kind kind, uint32_t index)
 {
     return (uint64_t)kind << 32 | index;
@@ -86,7 +86,9 @@ struct lab_core {
     struct lab_cache *tlb;               /* owned; NULL: none */
     struct lab_locality_state *locality; /* owned; NULL: none */
     struct lab_matrix matrix;
-    struct lab_line queue[LAB_QUEUE]; /* from the start whenever it was empty */
+    /* Of one instruction, and of one whose walks ended meanwhile; from the start whenever it was
+     * empty. */
+    struct lab_line queue[LAB_QUEUE];
     uint32_t queue_first, queue_count;
     bool queue_event;
     uint64_t lines_free;       /* when the data cache takes the next line */
@@ -101,9 +103,8 @@ struct lab_engine {
     const struct lab_machine *machine;
     struct lab_memory *memory; /* owned */
     struct lab_core *cores;    /* owned */
-    struct lab_events turns;   /* core numbers, or EXTERNAL and the number of an event of others */
+    struct lab_events turns;   /* core numbers */
     uint32_t blocks;           /* of each core */
-    bool failed;               /* no memory */
 };
 
 /* core.c. Runs the core until its next step is later than `limit`. */

@@ -5,9 +5,6 @@
 
 #include <stdlib.h>
 
-static const uint64_t EXTERNAL = (uint64_t)1
-                                 << 63; /* in the turns: an event of a lab_translation */
-
 static enum status no_memory(struct err *err)
 {
     return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated machine");
@@ -27,11 +24,11 @@ static bool set_core(struct lab_core *c, struct lab_engine *e, uint32_t id,
     c->last = m->warps - 1;
     c->matrix.bits = m->compact.bits;
     c->l1 = lab_cache_new((m->l1_bytes >> LAB_LINE_SHIFT) / m->l1_ways, m->l1_ways);
-    if (t->entries > 0 && !m->translation)
+    if (t->entries > 0)
         c->tlb = lab_cache_new(t->entries / t->ways, t->ways);
     if (m->sched.locality != LAB_NO_LOCALITY)
         c->locality = lab_locality_new(&m->sched, m->warps);
-    return c->l1 && (c->tlb || t->entries == 0 || m->translation) &&
+    return c->l1 && (c->tlb || t->entries == 0) &&
            (c->locality || m->sched.locality == LAB_NO_LOCALITY) &&
            lab_events_reserve(&c->events, 3 * LAB_MAX_WARPS);
 }
@@ -52,7 +49,7 @@ static void free_engine(struct lab_engine *e)
 static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_of_core)
 {
     const uint32_t cores = e->machine->cores;
-    bool good = lab_events_reserve(&e->turns, 2 * LAB_MAX_CORES);
+    bool good = lab_events_reserve(&e->turns, LAB_MAX_CORES);
     e->memory = lab_memory_new(&e->machine->memory);
     e->cores = cores > 0 ? calloc(cores, sizeof *e->cores) : NULL;
     good = good && e->memory && e->cores;
@@ -67,40 +64,6 @@ static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_
     return good;
 }
 
-/* ---- for translations of others ---- */
-
-static bool has_room(struct lab_engine *e, struct lab_events *events)
-{
-    if (events->count == events->capacity && !lab_events_reserve(events, 2 * events->capacity))
-        e->failed = true;
-    return events->count < events->capacity;
-}
-
-enum status lab_engine_schedule(struct lab_engine *e, uint64_t at, uint64_t what)
-{
-    if (!has_room(e, &e->turns))
-        return STATUS_NO_MEMORY;
-    lab_events_push(&e->turns, at, EXTERNAL | what);
-    return STATUS_OK;
-}
-
-void lab_engine_translated(struct lab_engine *e, uint32_t core, uint32_t warp, uint64_t at)
-{
-    struct lab_core *c = &e->cores[core];
-    if (!has_room(e, &c->events) || !has_room(e, &e->turns))
-        return;
-    lab_events_push(&c->events, at, lab_what(LAB_TRANSLATED, warp));
-    if (at >= c->next)
-        return;
-    c->next = at;
-    lab_events_push(&e->turns, at, core);
-}
-
-struct lab_memory *lab_engine_memory(struct lab_engine *e)
-{
-    return e->memory;
-}
-
 /* ---- run ---- */
 
 /* Up to when the core may go on: of two cores at the same time the lower goes first. */
@@ -112,25 +75,13 @@ static uint64_t limit_of(const struct lab_engine *e, const struct lab_core *c)
     return other->at > 0 && other->what < c->id ? other->at - 1 : other->at;
 }
 
-static void turn(struct lab_engine *e, const struct lab_event *event)
-{
-    struct lab_core *c = &e->cores[event->what];
-    if (event->at != c->next) /* it went on before: an earlier turn of it was added */
-        return;
-    lab_core_run(c, limit_of(e, c));
-    if (c->next != LAB_NEVER && has_room(e, &e->turns))
-        lab_events_push(&e->turns, c->next, c->id);
-}
-
 static void run(struct lab_engine *e)
 {
-    while (e->turns.count > 0 && !e->failed) {
-        const struct lab_event event = lab_events_pop(&e->turns);
-        const struct lab_translation *other = e->machine->translation;
-        if (event.what & EXTERNAL)
-            other->due(other->context, e, event.what & ~EXTERNAL, event.at);
-        else
-            turn(e, &event);
+    while (e->turns.count > 0) {
+        struct lab_core *c = &e->cores[lab_events_pop(&e->turns).what];
+        lab_core_run(c, limit_of(e, c));
+        if (c->next != LAB_NEVER)
+            lab_events_push(&e->turns, c->next, c->id);
     }
 }
 
@@ -192,7 +143,6 @@ enum status lab_engine_run(const struct lab_machine *machine,
     if (s == STATUS_OK) {
         run(&e);
         collect(&e, out);
-        s = e.failed ? no_memory(err) : STATUS_OK;
     }
     free_engine(&e);
     return s;

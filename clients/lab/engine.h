@@ -35,19 +35,6 @@ struct lab_compact_desc {
     uint32_t bits; /* of its counters */
 };
 
-struct lab_engine;
-
-/* Translation that is not of this engine (several levels, shared walkers, faults). `lookup` gets
- * the pages of one instruction and returns those that miss, a bit each; it has arranged that
- * lab_engine_translated is called for this warp once all of them can be. */
-struct lab_translation {
-    void *context;
-    uint32_t (*lookup)(void *context, struct lab_engine *e, uint32_t core, uint32_t warp,
-                       const struct lab_access *access, uint64_t now);
-    /* An event of lab_engine_schedule is due. */
-    void (*due)(void *context, struct lab_engine *e, uint64_t what, uint64_t now);
-};
-
 struct lab_machine {
     uint32_t cores;
     uint32_t warps;        /* of each core, at most LAB_MAX_WARPS */
@@ -58,7 +45,6 @@ struct lab_machine {
     struct lab_tlb_desc tlb;
     struct lab_sched_desc sched;
     struct lab_compact_desc compact;
-    const struct lab_translation *translation; /* NULL: that of `tlb` */
 };
 
 /* Counts of one core, or their sum. */
@@ -94,13 +80,5 @@ struct lab_result {
 enum status lab_engine_run(const struct lab_machine *machine,
                            const struct lab_work *const *work_of_core, uint32_t blocks,
                            struct lab_result *out, struct err *err);
-
-/* For a lab_translation: */
-
-/* Calls `due` with `what` in cycle `at`, which must not be in the past. */
-enum status lab_engine_schedule(struct lab_engine *e, uint64_t at, uint64_t what);
-/* All pages of the warp's instruction are translated in cycle `at`. */
-void lab_engine_translated(struct lab_engine *e, uint32_t core, uint32_t warp, uint64_t at);
-struct lab_memory *lab_engine_memory(struct lab_engine *e);
 
 #endif

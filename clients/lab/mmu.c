@@ -20,10 +20,7 @@ uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
 {
     const struct lab_access *a = &c->warps[warp].access;
     const struct lab_tlb_desc *d = &c->machine->tlb;
-    const struct lab_translation *other = c->machine->translation;
     uint32_t missed = 0;
-    if (other)
-        return other->lookup(other->context, c->engine, c->id, warp, a, now);
     if (!c->tlb)
         return 0;
     for (uint32_t i = 0; i < a->page_count; i++) {

@@ -87,7 +87,8 @@ def targets_of_pichai_are_as_stored():
     equal((status, log), (0, ""), text)
     for target in targets + ("U1", "U2", "U3"):
         equal(part(text, target), part(stored, target))
-    equal(run(PROGRAM, "check", "pichai", "--threads", "1", "P18"), run(PROGRAM, "check", "pichai", "--threads", "3", "P18"))
+    if not common.SANITIZED:
+        equal(run(PROGRAM, "check", "pichai", "P18", "--threads", "1"), run(PROGRAM, "check", "pichai", "--threads", "3", "P18"))
 
 
 @case

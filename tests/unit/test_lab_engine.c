@@ -278,6 +278,12 @@ static void all_machines_do_the_same_work(void **state)
         m.cores = 2;
         m.warps = 16;
         assert_int_equal(lab_engine_run(&m, of_core, 3, &none, NULL), STATUS_OK);
+        /* Every cycle of a core is idle or an issue; no line is faster than the memory channels. */
+        assert_int_equal(none.all.idle_cycles + m.issue_cycles * none.all.instructions,
+                         none.all.core_cycles);
+        assert_true(none.all.line_misses <= none.all.lines);
+        assert_true(none.all.line_cycles >=
+                    none.all.line_misses * (m.l1_cycles + m.memory.cache_cycles));
         for (uint32_t variant = 0; variant < 6; variant++) {
             m.tlb = (struct lab_tlb_desc){.entries = 64,
                                           .ways = 4,
