@@ -53,6 +53,6 @@ int lab_paper_pichai(int count, char **arguments);
 /* Mosaic 2017: the targets with these names, all if there is none; a figure. `whole`: sweeps over
  * all 235 workloads and not over a part of them. */
 int lab_check_mosaic(char **ids, int count, bool whole);
-int lab_paper_mosaic(const char *figure, bool json);
+int lab_paper_mosaic(const char *figure, const char *option); /* NULL, --json or --svg */
 
 #endif

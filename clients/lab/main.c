@@ -13,7 +13,7 @@ static const char help[] =
     "  paper pichai [OPTION..] FIGURE       a figure of Pichai 2014, simulated\n"
     "                --json, --svg, --warps N, --gap N, --threads N: man reach-lab\n"
     "  check mosaic [--all] [TARGET..]      compare the simulated machine with Mosaic 2017\n"
-    "  paper mosaic FIGURE [--json]         a figure of Mosaic 2017, simulated\n"
+    "  paper mosaic FIGURE [--json|--svg]   a figure of Mosaic 2017, simulated\n"
     "  bench         how fast accesses are counted and jobs simulated\n"
     "  --help        print this text\n"
     "  --version     print the version\n"
@@ -39,8 +39,8 @@ int main(int argc, char **argv)
                      ? lab_check_mosaic(argv + 4, argc - 4, true)
                      : lab_check_mosaic(argv + 3, argc - 3, false);
     else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "mosaic") == 0 &&
-             (argc == 4 || (argc == 5 && strcmp(argv[4], "--json") == 0)))
-        result = lab_paper_mosaic(argv[3], argc == 5);
+             argc <= 5)
+        result = lab_paper_mosaic(argv[3], argc == 5 ? argv[4] : NULL);
     else if (strcmp(command, "check") == 0 && argc == 3)
         result = lab_check(argv[2]);
     else if (strcmp(command, "check") == 0 && argc == 2)

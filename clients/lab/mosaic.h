@@ -35,6 +35,8 @@ void mosaic_target(struct mosaic_report *r, const char *id, const char *what, do
 void mosaic_holds(struct mosaic_report *r, const char *id, const char *what, bool holds);
 /* Fills in `alone`, which all weighted speed-ups share. */
 enum status mosaic_need_alone(struct mosaic_report *r, struct err *err);
+/* The numbers added so far as a picture, to stdout. */
+void mosaic_print_svg(const struct mosaic_report *r, const char *figure);
 /* Prints a row of a figure, as printf does, unless quiet. */
 void mosaic_row(const struct mosaic_report *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -215,25 +215,29 @@ static void print_json(const struct mosaic_report *r, const char *figure)
     json_decref(json);
 }
 
-int lab_paper_mosaic(const char *figure, bool json)
+int lab_paper_mosaic(const char *figure, const char *option)
 {
-    struct mosaic_report r = {.quiet = json};
-    uint32_t asked;
+    const bool json = option && strcmp(option, "--json") == 0;
+    const bool svg = option && strcmp(option, "--svg") == 0;
+    struct mosaic_report r = {.quiet = option != NULL};
     bool known = false;
+    uint32_t asked;
     for (uint32_t g = 0; g < GROUPS; g++)
         known = known || is_in(figure, groups[g].figures);
-    if (!known) {
+    if (!known || (option && !json && !svg)) {
         (void)fprintf(stderr,
                       "reach-lab: Mosaic's figures with numbers are 3, 4, 8, 9, 11 to 16 and "
-                      "table2\n");
+                      "table2; options are --json and --svg\n");
         return LAB_ERROR;
     }
-    if (!json)
+    if (!option)
         printf("Mosaic 2017, figure %s (simulated)\n", figure);
     if (simulate(&r, NULL, figure) != STATUS_OK)
         return LAB_ERROR;
     if (json)
         print_json(&r, figure);
+    else if (svg)
+        mosaic_print_svg(&r, figure);
     else
         (void)print_targets(&r, NULL, &asked);
     return LAB_AS_SAID;

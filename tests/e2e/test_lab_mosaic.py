@@ -2,6 +2,7 @@
 """reach-lab check mosaic, paper mosaic: the same bytes twice, numbers as docs/measurements/lab-mosaic.txt has them, as JSON too."""
 import json
 import os
+import xml.etree.ElementTree
 
 import common
 from common import ROOT, case, equal, run
@@ -48,8 +49,18 @@ def a_figure_has_its_rows_and_its_json():
 
 
 @case
+def a_picture_has_a_bar_for_each_number():
+    status, text, log = run(PROGRAM, "paper", "mosaic", "3", "--svg")
+    equal((status, log), (0, ""), text)
+    root = xml.etree.ElementTree.fromstring(text)
+    equal(len(root.findall("{http://www.w3.org/2000/svg}rect")), 4)
+    assert "(simulated)" in text and "&lt; 2" in text, text
+
+
+@case
 def what_does_not_exist_is_refused():
-    for arguments, said in ((("paper", "mosaic", "7"), "figures"), (("check", "mosaic", "M16"), "M1 to M15")):
+    for arguments, said in ((("paper", "mosaic", "7"), "figures"), (("check", "mosaic", "M16"), "M1 to M15"),
+                            (("paper", "mosaic", "3", "--xml"), "--svg")):
         status, text, log = run(PROGRAM, *arguments)
         equal((status, text), (2, ""), arguments)
         assert said in log, log
