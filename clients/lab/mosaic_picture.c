@@ -54,11 +54,12 @@ void mosaic_print_svg(const struct mosaic_report *r, const char *figure)
     uint32_t rows = 0;
     for (uint32_t i = 0; i < r->part_count; i++)
         rows += r->parts[i].unit != NULL;
-    printf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %u\" "
-           "font-family=\"sans-serif\" "
-           "font-size=\"13\">\n<text x=\"10\" y=\"22\" font-size=\"15\">Mosaic 2017, figure %s "
-           "(simulated): dark within the band, orange outside</text>\n",
-           LEFT + WIDTH + RIGHT, TOP + rows * ROW + 10, figure);
+    printf(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %u\" "
+        "font-family=\"sans-serif\" "
+        "font-size=\"13\">\n<text x=\"10\" y=\"22\" font-size=\"15\">Mosaic 2017, figure %s "
+        "(simulated), each number to its own scale: dark within the band, orange outside</text>\n",
+        LEFT + WIDTH + RIGHT, TOP + rows * ROW + 10, figure);
     rows = 0;
     for (uint32_t i = 0; i < r->part_count; i++) {
         if (r->parts[i].unit)
