@@ -33,5 +33,26 @@ enum status lab_count_reads(const struct sim_desc *machine, const struct lab_rea
 /* Each prints to stdout and returns an exit status. */
 int lab_check(const char *folder); /* of docs/measurements */
 int lab_bench(void);
+int lab_bench_timed(void);
+
+/* Pichai 2014. `arguments` are options, and the names of targets or the number of a figure.
+ * They are put in another order.
+ *   --json       (figures) JSON
+ *   --svg        (figures) a picture
+ *   --warps N    warps of a core: 48 as in section 6.2, or 32 as in 5.2
+ *   --gap N      N times as many instructions between those with memory, whose share the paper
+ *                does not say
+ *   --threads N  runs at the same time; 0: one for each processor */
+struct lab_paper_options {
+    bool json, svg;
+    uint32_t warps, gap_times, threads; /* 0: the usual */
+};
+int lab_check_pichai(int count, char **arguments);
+int lab_paper_pichai(int count, char **arguments);
+
+/* Mosaic 2017: the targets with these names, all if there is none; a figure. `whole`: sweeps over
+ * all 235 workloads and not over a part of them. */
+int lab_check_mosaic(char **ids, int count, bool whole);
+int lab_paper_mosaic(const char *figure, const char *option); /* NULL, --json or --svg */
 
 #endif

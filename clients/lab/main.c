@@ -5,12 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MEASURED "docs/measurements"
+
 static const char help[] =
     "usage: reach-lab COMMAND\n"
     "\n"
-    "  check [DIR]   compare the model with the GPUs measured in DIR (docs/measurements)\n"
+    "  check         all of the following, with what is in docs/measurements\n"
+    "  check DIR     compare the model with the GPUs measured in DIR\n"
     "  check jobs [DIR]   compare what-if with the jobs measured there\n"
-    "  bench         how fast accesses are counted, and traces imported\n"
+    "  check pichai [OPTION..] [TARGET..]   compare the timed engine with Pichai 2014\n"
+    "  paper pichai [OPTION..] FIGURE       a figure of Pichai 2014, simulated\n"
+    "                --json, --svg, --warps N, --gap N, --threads N: man reach-lab\n"
+    "  check mosaic [--all] [TARGET..]      compare the simulated machine with Mosaic 2017\n"
+    "  paper mosaic FIGURE [--json|--svg]   a figure of Mosaic 2017, simulated\n"
+    "  bench         how fast accesses are counted, jobs simulated, and traces imported\n"
     "\n"
     "  gen JOB [--bytes B] [--count N] [--row-bytes N] [--threads N] [--seed N]\n"
     "          [--granule B] >TRACE\n"
@@ -28,15 +36,39 @@ static const char help[] =
     "\n"
     "Exit status: 0 all is as said, 1 a target of check is not reproduced, 2 an error.\n";
 
+static int worse(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int check_all(void)
+{
+    return worse(worse(lab_check(MEASURED), lab_check_jobs(MEASURED)),
+                 worse(lab_check_pichai(0, NULL), lab_check_mosaic(NULL, 0, false)));
+}
+
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
     int result = LAB_ERROR;
 
     if (strcmp(command, "check") == 0 && argc >= 3 && argc <= 4 && strcmp(argv[2], "jobs") == 0)
-        result = lab_check_jobs(argc == 4 ? argv[3] : "docs/measurements");
-    else if (strcmp(command, "check") == 0 && argc <= 3)
-        result = lab_check(argc == 3 ? argv[2] : "docs/measurements");
+        result = lab_check_jobs(argc == 4 ? argv[3] : MEASURED);
+    else if (strcmp(command, "check") == 0 && argc >= 3 && strcmp(argv[2], "pichai") == 0)
+        result = lab_check_pichai(argc - 3, argv + 3);
+    else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "pichai") == 0)
+        result = lab_paper_pichai(argc - 3, argv + 3);
+    else if (strcmp(command, "check") == 0 && argc >= 3 && strcmp(argv[2], "mosaic") == 0)
+        result = argc > 3 && strcmp(argv[3], "--all") == 0
+                     ? lab_check_mosaic(argv + 4, argc - 4, true)
+                     : lab_check_mosaic(argv + 3, argc - 3, false);
+    else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "mosaic") == 0 &&
+             argc <= 5)
+        result = lab_paper_mosaic(argv[3], argc == 5 ? argv[4] : NULL);
+    else if (strcmp(command, "check") == 0 && argc == 3)
+        result = lab_check(argv[2]);
+    else if (strcmp(command, "check") == 0 && argc == 2)
+        result = check_all();
     else if (strcmp(command, "bench") == 0 && argc == 2)
         result = lab_bench() == LAB_AS_SAID ? lab_bench_traces() : LAB_ERROR;
     else if (strcmp(command, "gen") == 0)

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import xml.etree.ElementTree
 
 import common
 from common import ROOT, case, equal, run
@@ -60,11 +61,67 @@ def what_cannot_be_read_is_an_error():
 @case
 def the_benchmark_counts():
     status, text, log = run(PROGRAM, "bench")
-    equal((status, log, len(text.splitlines())), (0, "", 5), text)
-    for line in text.splitlines()[2:]:
-        assert line.startswith("import, ") and " MB/s " in line, text
+    equal((status, log, len(text.splitlines())), (0, "", 12), text)
     for line in text.splitlines()[:2]:
         assert "M accesses/s" in line and " 99.8 % miss level 1" in line, text
+    for line in text.splitlines()[2:9]:
+        assert "M warp instructions/s" in line, text
+    for line in text.splitlines()[9:]:
+        assert line.startswith("import, ") and " MB/s " in line, text
+
+
+def part(text, target):
+    """The lines of a target in the output of a check: those up to its verdict."""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(target + " "))
+    last = next(i for i in range(first, len(lines)) if lines[i].endswith("reproduced"))
+    return lines[first:last + 1]
+
+
+@case
+def targets_of_pichai_are_as_stored():
+    with open(os.path.join(MEASURED, "lab-pichai.txt"), encoding="utf-8") as file:
+        stored = file.read()
+    if os.environ.get("REACH_LONG") and not common.SANITIZED:
+        status, text, log = run(PROGRAM, "check", "pichai")
+        equal((status, log, text), (1, "", stored))
+        return
+    # A check that takes minutes is left to check-long; these need one or two machines.
+    targets = ("P18",) if common.SANITIZED else ("P3", "P18")
+    status, text, log = run(PROGRAM, "check", "pichai", *targets)
+    equal((status, log), (0, ""), text)
+    for target in targets + ("U1", "U2", "U3"):
+        equal(part(text, target), part(stored, target))
+    if not common.SANITIZED:
+        equal(run(PROGRAM, "check", "pichai", "P18", "--threads", "1"), run(PROGRAM, "check", "pichai", "--threads", "3", "P18"))
+
+
+@case
+def a_figure_is_a_table_of_simulated_speeds():
+    if not common.SANITIZED:
+        status, text, log = run(PROGRAM, "paper", "pichai", "4")
+        equal((status, log), (0, ""), text)
+        assert text.startswith("Pichai 2014, figure 4: ") and "(simulated)" in text, text
+        status, text, log = run(PROGRAM, "paper", "pichai", "4", "--svg")
+        equal((status, log, xml.etree.ElementTree.fromstring(text).tag), (0, "", "{http://www.w3.org/2000/svg}svg"))
+    status, text, log = run(PROGRAM, "paper", "pichai", "--json", "4")
+    equal((status, log), (0, ""), text)
+    figure = json.loads(text)
+    equal((figure["figure"], figure["simulated"], len(figure["rows"])), (4, True, 6))
+    equal([target["id"] for target in figure["targets"]], ["P4"])
+    for row in figure["rows"]:
+        assert row["cost"] > 1, row
+
+
+@case
+def a_wrong_paper_or_target_is_refused():
+    for arguments, text in ((("paper", "pichai", "5"), "no figure 5"), (("paper", "pichai"), "usage"), (("paper", "mosaik", "3"), "usage"),
+                            (("check", "pichai", "P19"), "no target P19"), (("check", "pichai", "--warps", "33"), "--warps takes"),
+                            (("check", "pichai", "--gap"), "--gap"), (("check", "pichai", "--blocks", "3"), "--blocks"),
+                            (("check", "pichai", "--gap", "x"), "--gap")):
+        status, out, log = run(PROGRAM, *arguments)
+        equal((status, out), (2, ""), arguments)
+        assert text in log, log
 
 
 def written(name, *arguments, stdin=None):

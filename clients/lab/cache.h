@@ -1,0 +1,76 @@
+/* cache.h: the tags of a set-associative structure with least-recently-used replacement: a data
+ * cache, a TLB, a victim tag array. Looking up and filling are apart, because time passes between
+ * them; sim_tlb.h, which counts, does both at once.
+ *
+ * A tag is a line number, a page number, or whatever else names an entry: 1 to 2^32 - 1. A set is
+ * chosen by the low bits of the tag. A slot is the position of an entry, which keeps it until it is
+ * evicted; what is known of the entry stands beside it in arrays. One thread at a time.
+ */
+#ifndef REACH_CLIENTS_LAB_CACHE_H
+#define REACH_CLIENTS_LAB_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum { LAB_NO_SLOT = UINT32_MAX };
+
+struct lab_cache {
+    uint32_t sets, ways;
+    uint32_t now;      /* counts uses: the stamp of the newest */
+    uint32_t *tags;    /* [set][way]; 0: empty */
+    uint32_t *used;    /* when each slot was used last */
+    uint64_t *ready;   /* the cycle from which its content is there */
+    uint16_t *history; /* of a TLB entry: the warps that used it; the owner's business */
+    uint8_t *owner;    /* the warp that brought it */
+};
+
+/* Empty. `sets` is a power of two. NULL: no memory. */
+struct lab_cache *lab_cache_new(uint32_t sets, uint32_t ways);
+void lab_cache_free(struct lab_cache *take);
+
+static inline uint32_t lab_cache_first(const struct lab_cache *c, uint32_t tag)
+{
+    return (tag & (c->sets - 1)) * c->ways;
+}
+
+/* The slot that holds the tag, or LAB_NO_SLOT. Changes nothing. */
+static inline uint32_t lab_cache_find(const struct lab_cache *c, uint32_t tag)
+{
+    const uint32_t first = lab_cache_first(c, tag);
+    const uint32_t *set = c->tags + first;
+    uint32_t way = 0;
+#ifdef __SSE2__
+    const __m128i wanted = _mm_set1_epi32((int)tag);
+    for (; way + 4 <= c->ways; way += 4) {
+        const __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(set + way));
+        const int equal = _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, wanted)));
+        if (equal != 0)
+            return first + way + (uint32_t)__builtin_ctz((uint32_t)equal);
+    }
+#endif
+    while (way < c->ways && set[way] != tag)
+        way++;
+    return way < c->ways ? first + way : LAB_NO_SLOT;
+}
+
+/* How many entries of its set were used after this one: 0 is the newest. */
+uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot);
+
+/* The slot becomes the newest of its set. */
+static inline void lab_cache_use(struct lab_cache *c, uint32_t slot)
+{
+    c->used[slot] = ++c->now;
+}
+
+/* Puts a tag that is not there over the oldest of its set, as the newest. `*out_evicted` is the tag
+ * that was in the slot, 0 if none; the arrays still have what was known of it. */
+uint32_t lab_cache_fill(struct lab_cache *c, uint32_t tag, uint32_t *out_evicted);
+
+/* Takes the tag out, if it is there. */
+void lab_cache_drop(struct lab_cache *c, uint32_t tag);
+
+#endif

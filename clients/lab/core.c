@@ -1,0 +1,162 @@
+/* core.c: a core issues: the next warp of those that can, one instruction each; lines go through
+ * the data cache one each cycle, and wait for a free miss register.
+ */
+#include "clients/lab/core.h"
+
+static uint64_t bit(uint32_t warp)
+{
+    return (uint64_t)1 << warp;
+}
+
+/* ---- issue ---- */
+
+static uint32_t bits_of(uint32_t count)
+{
+    return count >= LAB_LANES ? UINT32_MAX : (1u << count) - 1;
+}
+
+static void look_at_memory(struct lab_core *c, struct lab_warp *w)
+{
+    uint64_t addresses[LAB_LANES];
+    c->work->addresses(c->work->context, w->threads, w->active, w->iteration, w->op, addresses);
+    lab_front_coalesce(addresses, w->active, c->machine->page_shift, &w->access);
+    c->counts.instructions++;
+    c->counts.memory++;
+    c->counts.lanes += (uint32_t)__builtin_popcount(w->active);
+    c->counts.pages += w->access.page_count;
+    if (w->access.page_count > c->counts.most_pages)
+        c->counts.most_pages = w->access.page_count;
+    w->ready = 0;
+}
+
+static void issue_memory(struct lab_core *c, uint32_t warp)
+{
+    struct lab_warp *w = &c->warps[warp];
+    const bool first = !w->looked_up;
+    if (first)
+        look_at_memory(c, w);
+    w->looked_up = true;
+    const uint32_t all = bits_of(w->access.page_count);
+    const uint32_t missed = lab_mmu_lookup(c, warp, c->now);
+    if (first)
+        c->counts.page_misses += (uint32_t)__builtin_popcount(missed);
+    if (missed != 0 && c->walks.active) {
+        c->swapped |= bit(warp);
+        return;
+    }
+    c->memory &= ~bit(warp);
+    w->missed = missed;
+    w->walking = missed != 0;
+    w->ready = c->now + 1;
+    if (missed == 0 || c->machine->tlb.overlap)
+        lab_lines_read(c, warp, all & ~missed, false, c->now);
+    if (missed != 0)
+        lab_mmu_walk(c, warp, c->now);
+}
+
+static void issue_compute(struct lab_core *c, uint32_t warp)
+{
+    c->counts.instructions++;
+    if (--c->warps[warp].gap > 0)
+        return;
+    c->compute &= ~bit(warp);
+    c->memory |= bit(warp);
+}
+
+/* The warps at an instruction with memory that may issue it once the caches take one. */
+static uint64_t may_read(struct lab_core *c)
+{
+    uint64_t may = c->memory & ~c->swapped;
+    if (c->walks.active && !c->machine->tlb.hits_under_misses)
+        return 0;
+    if (may != 0 && c->locality)
+        may &= lab_locality_may_load(c->locality, c->live, c->now);
+    return may;
+}
+
+static uint32_t choose(const struct lab_core *c, uint64_t ready)
+{
+    if (c->machine->sched.order == LAB_ROUND_ROBIN)
+        return lab_sched_next(ready, c->last);
+    if (ready & bit(c->last))
+        return c->last;
+    uint32_t oldest = (uint32_t)__builtin_ctzll(ready);
+    for (uint64_t left = ready & (ready - 1); left != 0; left &= left - 1) {
+        const uint32_t warp = (uint32_t)__builtin_ctzll(left);
+        if (c->warps[warp].age < c->warps[oldest].age)
+            oldest = warp;
+    }
+    return oldest;
+}
+
+static void handle(struct lab_core *c, const struct lab_event *event)
+{
+    const uint32_t index = (uint32_t)event->what;
+    switch ((enum lab_kind)(event->what >> 32)) {
+    case LAB_WAKE:
+        c->warps[index].looked_up = false;
+        lab_block_next(c, index);
+        break;
+    case LAB_LINES:
+        c->queue_event = false;
+        lab_lines_go_on(c);
+        break;
+    case LAB_WALK:
+        lab_mmu_step(c, index, event->at);
+        break;
+    }
+}
+
+/* When the next instruction with memory can begin, if no line waits. */
+static uint64_t free_at(const struct lab_core *c)
+{
+    return c->lines_free > c->lookups_free ? c->lines_free : c->lookups_free;
+}
+
+/* Nothing can issue: when that may change. */
+static uint64_t next_change(const struct lab_core *c, uint64_t may)
+{
+    uint64_t at = c->events.count > 0 ? c->events.heap[0].at : LAB_NEVER;
+    if (may != 0 && c->queue_count == 0 && free_at(c) < at)
+        at = free_at(c);
+    return at;
+}
+
+void lab_core_run(struct lab_core *c, uint64_t limit)
+{
+    while (c->live != 0) {
+        if (c->events.count > 0 && c->events.heap[0].at <= c->now) {
+            c->next = c->events.heap[0].at;
+            if (c->next > limit)
+                return;
+            const struct lab_event event = lab_events_pop(&c->events);
+            handle(c, &event);
+            continue;
+        }
+        const uint64_t may = may_read(c);
+        const bool takes = c->queue_count == 0 && free_at(c) <= c->now;
+        const uint64_t ready = c->compute | (takes ? may : 0);
+        if (ready == 0) {
+            c->next = next_change(c, may);
+            if (c->next > limit || c->next == LAB_NEVER)
+                return;
+            c->counts.idle_cycles += c->next - c->now;
+            c->now = c->next;
+            continue;
+        }
+        const uint32_t warp = choose(c, ready);
+        c->next = c->now;
+        if (c->memory & bit(warp)) {
+            if (c->now > limit && !lab_mmu_swaps(c, warp))
+                return;
+            issue_memory(c, warp);
+        } else {
+            issue_compute(c, warp);
+        }
+        if (c->locality)
+            c->locality->instructions++;
+        c->last = warp;
+        c->now += c->machine->issue_cycles;
+    }
+    c->next = LAB_NEVER;
+}

@@ -1,0 +1,149 @@
+/* engine.c: which core goes next. A core runs until its next step is later than that of another. */
+#include "clients/lab/engine.h"
+
+#include "clients/lab/core.h"
+
+#include <stdlib.h>
+
+static enum status no_memory(struct err *err)
+{
+    return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated machine");
+}
+
+/* ---- start and end ---- */
+
+static bool set_core(struct lab_core *c, struct lab_engine *e, uint32_t id,
+                     const struct lab_work *work)
+{
+    const struct lab_machine *m = e->machine;
+    const struct lab_tlb_desc *t = &m->tlb;
+    c->engine = e;
+    c->machine = m;
+    c->work = work;
+    c->id = id;
+    c->last = m->warps - 1;
+    c->matrix.bits = m->compact.bits;
+    c->l1 = lab_cache_new((m->l1_bytes >> LAB_LINE_SHIFT) / m->l1_ways, m->l1_ways);
+    if (t->entries > 0)
+        c->tlb = lab_cache_new(t->entries / t->ways, t->ways);
+    if (m->sched.locality != LAB_NO_LOCALITY)
+        c->locality = lab_locality_new(&m->sched, m->warps);
+    return c->l1 && (c->tlb || t->entries == 0) &&
+           (c->locality || m->sched.locality == LAB_NO_LOCALITY) &&
+           lab_events_reserve(&c->events, 3 * LAB_MAX_WARPS);
+}
+
+static void free_engine(struct lab_engine *e)
+{
+    for (uint32_t i = 0; e->cores && i < e->machine->cores; i++) {
+        lab_cache_free(e->cores[i].l1);
+        lab_cache_free(e->cores[i].tlb);
+        lab_locality_free(e->cores[i].locality);
+        lab_events_free(&e->cores[i].events);
+    }
+    free(e->cores);
+    lab_memory_free(e->memory);
+    lab_events_free(&e->turns);
+}
+
+static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_of_core)
+{
+    const uint32_t cores = e->machine->cores;
+    bool good = lab_events_reserve(&e->turns, LAB_MAX_CORES);
+    e->memory = lab_memory_new(&e->machine->memory);
+    e->cores = cores > 0 ? calloc(cores, sizeof *e->cores) : NULL;
+    good = good && e->memory && e->cores;
+    for (uint32_t i = 0; good && i < cores; i++)
+        good = set_core(&e->cores[i], e, i, work_of_core[i]);
+    for (uint32_t i = 0; good && i < cores; i++) {
+        struct lab_core *c = &e->cores[i];
+        for (uint32_t block = 0; block < e->machine->warps / c->work->block_warps; block++)
+            lab_block_launch(c, block);
+        lab_events_push(&e->turns, 0, i);
+    }
+    return good;
+}
+
+/* ---- run ---- */
+
+/* Up to when the core may go on: of two cores at the same time the lower goes first. */
+static uint64_t limit_of(const struct lab_engine *e, const struct lab_core *c)
+{
+    if (e->turns.count == 0)
+        return LAB_NEVER - 1;
+    const struct lab_event *other = &e->turns.heap[0];
+    return other->at > 0 && other->what < c->id ? other->at - 1 : other->at;
+}
+
+static void run(struct lab_engine *e)
+{
+    while (e->turns.count > 0) {
+        struct lab_core *c = &e->cores[lab_events_pop(&e->turns).what];
+        lab_core_run(c, limit_of(e, c));
+        if (c->next != LAB_NEVER)
+            lab_events_push(&e->turns, c->next, c->id);
+    }
+}
+
+static void add(struct lab_counts *sum, const struct lab_counts *c)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)c;
+    const uint64_t most = sum->most_pages > c->most_pages ? sum->most_pages : c->most_pages;
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+    sum->most_pages = most;
+}
+
+static void collect(const struct lab_engine *e, struct lab_result *out)
+{
+    *out = (struct lab_result){0};
+    for (uint32_t i = 0; i < e->machine->cores; i++) {
+        struct lab_core *c = &e->cores[i];
+        c->counts.core_cycles = c->now;
+        out->core_done[i] = c->now;
+        out->core_instructions[i] = c->counts.instructions;
+        out->cycles = c->now > out->cycles ? c->now : out->cycles;
+        add(&out->all, &c->counts);
+    }
+}
+
+static enum status fits(const struct lab_machine *m, const struct lab_work *const *work_of_core,
+                        struct err *err)
+{
+    const uint32_t most = m->compact.aware ? LAB_MATRIX_WARPS : LAB_MAX_WARPS;
+    if (m->cores == 0 || m->cores > LAB_MAX_CORES || m->warps == 0 || m->warps > most)
+        return err_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "the simulated machine has %u cores of %u warps; at most %u of %u are possible",
+            m->cores, m->warps, LAB_MAX_CORES, most);
+    if (m->tlb.entries > 0 &&
+        (m->tlb.walkers == 0 || m->tlb.walkers > LAB_MAX_WALKERS || m->tlb.ports == 0))
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "a TLB has at least one port, and 1 to %u walkers", LAB_MAX_WALKERS);
+    for (uint32_t i = 0; i < m->cores; i++) {
+        const uint32_t of_block = work_of_core[i]->block_warps;
+        if (of_block == 0 || of_block > LAB_MAX_BLOCK_WARPS || m->warps % of_block != 0)
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "%u warps of a core are no multiple of the %u of a block", m->warps,
+                           of_block);
+    }
+    return STATUS_OK;
+}
+
+enum status lab_engine_run(const struct lab_machine *machine,
+                           const struct lab_work *const *work_of_core, uint32_t blocks,
+                           struct lab_result *out, struct err *err)
+{
+    struct lab_engine e = {.machine = machine, .blocks = blocks};
+    const enum status fit = fits(machine, work_of_core, err);
+    if (fit != STATUS_OK)
+        return fit;
+    enum status s = set_engine(&e, work_of_core) ? STATUS_OK : no_memory(err);
+    if (s == STATUS_OK) {
+        run(&e);
+        collect(&e, out);
+    }
+    free_engine(&e);
+    return s;
+}

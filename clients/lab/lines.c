@@ -1,0 +1,95 @@
+/* lines.c: lines go through the data cache of a core one each cycle, and wait for a free miss
+ * register. */
+#include "clients/lab/core.h"
+
+/* Wakes the warp once all it waits for is known. */
+static void settle(struct lab_core *c, uint32_t warp)
+{
+    const struct lab_warp *w = &c->warps[warp];
+    if (w->queued_lines == 0 && !w->walking)
+        lab_events_push(&c->events, w->ready, lab_what(LAB_WAKE, warp));
+}
+
+static void line_missed(struct lab_core *c, const struct lab_line *l, uint64_t at)
+{
+    struct lab_locality_state *s = c->locality;
+    const uint32_t x = c->machine->sched.miss_weight;
+    if (s && c->machine->sched.locality == LAB_OF_LINES)
+        lab_locality_missed(s, l->warp, l->line, l->page_missed && x > 0 ? x : 1, at);
+}
+
+/* Reads one line in cycle `at`; when it is there. A miss takes the oldest miss register. */
+static uint64_t read_line(struct lab_core *c, const struct lab_line *l, uint64_t at)
+{
+    uint32_t slot = lab_cache_find(c->l1, l->line);
+    c->counts.lines++;
+    if (slot != LAB_NO_SLOT) {
+        const uint64_t hit = at + c->machine->l1_cycles;
+        lab_cache_use(c->l1, slot);
+        return c->l1->ready[slot] > hit ? c->l1->ready[slot] : hit;
+    }
+    bool shared_hit;
+    uint32_t evicted;
+    line_missed(c, l, at);
+    slot = lab_cache_fill(c->l1, l->line, &evicted);
+    if (evicted != 0 && c->locality && c->machine->sched.locality == LAB_OF_LINES)
+        lab_locality_evicted(c->locality, c->l1->owner[slot], evicted);
+    const uint64_t there =
+        lab_memory_read(c->engine->memory, c->id, l->line, at + c->machine->l1_cycles, &shared_hit);
+    c->l1->owner[slot] = l->warp;
+    c->l1->ready[slot] = there;
+    c->mshrs[c->mshr_next] = there;
+    c->mshr_next = (c->mshr_next + 1) % LAB_MSHRS;
+    c->counts.line_misses++;
+    c->counts.line_cycles += there - at;
+    return there;
+}
+
+/* As many of the waiting lines as have a miss register; the others go on when the next is free. */
+void lab_lines_go_on(struct lab_core *c)
+{
+    while (c->queue_count > 0 && !c->queue_event) {
+        const struct lab_line *l = &c->queue[c->queue_first];
+        uint64_t at = c->lines_free > l->earliest ? c->lines_free : l->earliest;
+        if (c->mshrs[c->mshr_next] > at && lab_cache_find(c->l1, l->line) == LAB_NO_SLOT) {
+            c->lines_free = c->mshrs[c->mshr_next];
+            c->queue_event = true;
+            lab_events_push(&c->events, c->lines_free, lab_what(LAB_LINES, 0));
+            return;
+        }
+        const uint32_t warp = l->warp;
+        struct lab_warp *w = &c->warps[warp];
+        const uint64_t there = read_line(c, l, at);
+        c->lines_free = at + 1;
+        c->queue_first = (c->queue_first + 1) % LAB_QUEUE;
+        c->queue_count--;
+        w->ready = there > w->ready ? there : w->ready;
+        if (--w->queued_lines == 0)
+            settle(c, warp);
+    }
+}
+
+void lab_lines_read(struct lab_core *c, uint32_t warp, uint32_t pages, bool missed, uint64_t now)
+{
+    struct lab_warp *w = &c->warps[warp];
+    const struct lab_tlb_desc *tlb = &c->machine->tlb;
+    uint32_t queued = 0;
+    if (c->queue_count == 0)
+        c->queue_first = 0;
+    for (uint32_t i = 0; i < w->access.line_count; i++) {
+        const uint32_t page = w->access.page_of_line[i];
+        if (!(pages >> page & 1))
+            continue;
+        /* A line can be compared once its page was looked up, with others side by side. */
+        const uint64_t wait =
+            missed || !c->tlb ? 0 : page / tlb->ports * (1 + tlb->hit_cycles) + tlb->hit_cycles;
+        c->queue[(c->queue_first + c->queue_count++) % LAB_QUEUE] =
+            (struct lab_line){now + wait, w->access.lines[i], (uint8_t)warp, missed};
+        queued++;
+    }
+    w->queued_lines += queued;
+    if (queued > 0)
+        lab_lines_go_on(c);
+    else
+        settle(c, warp);
+}

@@ -1,0 +1,158 @@
+/* mmu.c: the TLB of a core and its walkers (Pichai, Hsu and Bhattacharjee 2014, section 6). The
+ * misses of one warp are walked at a time: there are no misses under misses.
+ */
+#include "clients/lab/core.h"
+
+static void page_hit(struct lab_core *c, uint32_t warp, uint32_t slot, uint32_t lane, uint64_t now)
+{
+    const struct lab_sched_desc *sched = &c->machine->sched;
+    if (sched->locality == LAB_OF_PAGES && sched->depth_weights[0] > 0)
+        lab_locality_hit(c->locality, warp, lab_cache_depth(c->tlb, slot), now);
+    if (c->machine->compact.aware) {
+        const uint32_t of_block = c->work->block_warps;
+        const uint32_t home = c->warps[warp].threads[lane] / LAB_LANES % of_block;
+        lab_matrix_hit(&c->matrix, &c->tlb->history[slot], warp - warp % of_block + home, now);
+    }
+    lab_cache_use(c->tlb, slot);
+}
+
+uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
+{
+    const struct lab_access *a = &c->warps[warp].access;
+    const struct lab_tlb_desc *d = &c->machine->tlb;
+    uint32_t missed = 0;
+    if (!c->tlb)
+        return 0;
+    for (uint32_t i = 0; i < a->page_count; i++) {
+        const uint32_t slot = lab_cache_find(c->tlb, a->pages[i]);
+        if (slot == LAB_NO_SLOT)
+            missed |= 1u << i;
+        else
+            page_hit(c, warp, slot, a->lane_of_page[i], now);
+    }
+    const uint64_t rounds = (a->page_count + d->ports - 1) / d->ports;
+    c->lookups_free = now + rounds * (1 + d->hit_cycles);
+    return missed;
+}
+
+bool lab_mmu_swaps(const struct lab_core *c, uint32_t warp)
+{
+    const struct lab_warp *w = &c->warps[warp];
+    if (!c->walks.active || !w->looked_up || !c->tlb)
+        return false;
+    for (uint32_t i = 0; i < w->access.page_count; i++) {
+        if (lab_cache_find(c->tlb, w->access.pages[i]) == LAB_NO_SLOT)
+            return true;
+    }
+    return false;
+}
+
+static void fill(struct lab_core *c, uint32_t page, uint64_t now)
+{
+    const struct lab_walks *w = &c->walks;
+    uint32_t evicted;
+    c->counts.miss_cycles += now - w->start;
+    c->counts.misses_walked++;
+    if (lab_cache_find(c->tlb, page) != LAB_NO_SLOT)
+        return;
+    const uint32_t slot = lab_cache_fill(c->tlb, page, &evicted);
+    if (evicted != 0 && c->machine->sched.locality == LAB_OF_PAGES)
+        lab_locality_evicted(c->locality, c->tlb->owner[slot], evicted);
+    c->tlb->owner[slot] = (uint8_t)w->warp;
+    c->tlb->history[slot] = 0;
+}
+
+static void all_walked(struct lab_core *c, uint64_t now)
+{
+    const uint32_t warp = c->walks.warp;
+    struct lab_warp *w = &c->warps[warp];
+    const uint32_t all =
+        w->access.page_count >= LAB_LANES ? UINT32_MAX : (1u << w->access.page_count) - 1;
+    c->walks.active = false;
+    c->swapped = 0;
+    w->walking = false;
+    lab_lines_read(c, warp, c->machine->tlb.overlap ? w->missed : all, true, now);
+}
+
+static uint64_t read_entry(struct lab_core *c, const struct lab_walk_load *load, uint64_t now)
+{
+    bool hit;
+    const uint64_t there =
+        lab_memory_read(c->engine->memory, c->id, lab_walk_line(load), now, &hit);
+    c->counts.walk_loads++;
+    c->counts.walk_hits += hit;
+    return there;
+}
+
+/* One level of all walks: its loads one each cycle; the next level when all of them are there. */
+static void step_level(struct lab_core *c, uint64_t now)
+{
+    struct lab_walks *w = &c->walks;
+    uint32_t *next = &w->next[0];
+    uint64_t there = now;
+    if (*next == w->load_count) {
+        for (uint32_t i = 0; i < w->count; i++)
+            fill(c, (uint32_t)w->pages[i], now);
+        all_walked(c, now);
+        return;
+    }
+    const uint32_t level = w->loads[*next].level;
+    for (uint64_t at = now; *next < w->load_count && w->loads[*next].level == level; at++) {
+        const uint64_t this = read_entry(c, &w->loads[(*next)++], at);
+        there = this > there ? this : there;
+    }
+    lab_events_push(&c->events, there, lab_what(LAB_WALK, 0));
+}
+
+/* Walker k takes the pages k, k + walkers, .. with LAB_LEVELS loads each; next[k] counts its loads.
+ */
+static void step_serial(struct lab_core *c, uint32_t walker, uint64_t now)
+{
+    struct lab_walks *w = &c->walks;
+    const uint32_t walkers = c->machine->tlb.walkers;
+    const uint32_t done = w->next[walker];
+    const uint32_t page = walker + done / LAB_LEVELS * walkers;
+    if (done > 0 && done % LAB_LEVELS == 0)
+        fill(c, (uint32_t)w->pages[page - walkers], now);
+    if (page >= w->count) {
+        if (--w->walkers_busy == 0)
+            all_walked(c, now);
+        return;
+    }
+    w->next[walker]++;
+    const uint64_t there = read_entry(c, &w->loads[page * LAB_LEVELS + done % LAB_LEVELS], now);
+    lab_events_push(&c->events, there, lab_what(LAB_WALK, walker));
+}
+
+void lab_mmu_step(struct lab_core *c, uint32_t walker, uint64_t now)
+{
+    if (c->machine->tlb.scheduled_walks)
+        step_level(c, now);
+    else
+        step_serial(c, walker, now);
+}
+
+void lab_mmu_walk(struct lab_core *c, uint32_t warp, uint64_t now)
+{
+    struct lab_walks *w = &c->walks;
+    const struct lab_warp *of = &c->warps[warp];
+    const uint32_t walkers = c->machine->tlb.scheduled_walks ? 1 : c->machine->tlb.walkers;
+    w->active = true;
+    w->warp = warp;
+    w->start = now;
+    w->count = 0;
+    for (uint32_t left = of->missed; left != 0; left &= left - 1) {
+        const uint32_t page = of->access.pages[__builtin_ctz(left)];
+        if (c->machine->sched.locality == LAB_OF_PAGES)
+            lab_locality_missed(c->locality, warp, page, 1, now);
+        w->pages[w->count++] = page;
+    }
+    w->load_count = c->machine->tlb.scheduled_walks
+                        ? lab_walk_scheduled(w->pages, w->count, w->loads)
+                        : lab_walk_serial(w->pages, w->count, w->loads);
+    w->walkers_busy = walkers < w->count ? walkers : w->count;
+    for (uint32_t k = 0; k < w->walkers_busy; k++) {
+        w->next[k] = 0;
+        lab_events_push(&c->events, now, lab_what(LAB_WALK, k));
+    }
+}

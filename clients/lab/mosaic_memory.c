@@ -1,0 +1,116 @@
+/* mosaic_memory.c: a 16 KB L1 for each core, 2 MB of L2 in 6 partitions of 2 banks, 6 channels of 8
+ * DRAM banks. The paper gives sizes, ways, and the cycles of both caches. What stands between is
+ * that of the released simulator: 85 cycles of a partition's queue before its L2, 30 before DRAM,
+ * GDDR5 of 12 memory clocks to precharge, to open and to read, 8 bytes four times a clock. The
+ * crossbar is chosen. First ready, first come with a long queue: rows cost latency, not bandwidth.
+ */
+#include "clients/lab/mosaic_memory.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    L1_WAYS = 4,
+    L1_SETS = 16 * 1024 / MOSAIC_LINE_BYTES / L1_WAYS,
+    L1_CYCLES = 1,
+    L2_WAYS = 16,
+    L2_SETS = 2 * 1024 * 1024 / MOSAIC_LINE_BYTES / L2_WAYS,
+    L2_BANKS = 2 * MOSAIC_CHANNELS,
+    L2_CYCLES = 10,
+    QUEUE_CYCLES = 85,
+    CROSSBAR_CYCLES = 10, /* one way */
+    BANKS = 8,
+    ROW_LINES = 2048 / MOSAIC_LINE_BYTES,
+    DRAM_CYCLES = 30,
+    ROW_HIT_CYCLES = 7,   /* 12 clocks of 1674 MHz in cycles of 1020 MHz */
+    ROW_MISS_CYCLES = 22, /* 36 */
+    SIXTEENTHS = 16,
+    BUS_SIXTEENTHS = 39 /* 128 bytes at 8 x 4 x 1674 MHz, in sixteenths of a cycle */
+};
+
+struct mosaic_memory {
+    uint32_t *l1; /* tags, the youngest of a set first; line + 1, 0 is empty */
+    uint32_t l2[L2_SETS * L2_WAYS];
+    uint64_t l2_free[L2_BANKS];
+    uint32_t open_row[MOSAIC_CHANNELS][BANKS];
+    uint64_t bus_free[MOSAIC_CHANNELS]; /* in sixteenths */
+};
+
+struct mosaic_memory *mosaic_memory_new(uint32_t cores)
+{
+    struct mosaic_memory *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->l1 = calloc((size_t)cores * L1_SETS * L1_WAYS, sizeof *m->l1);
+    if (!m->l1) {
+        free(m);
+        return NULL;
+    }
+    return m;
+}
+
+void mosaic_memory_free(struct mosaic_memory *take)
+{
+    if (!take)
+        return;
+    free(take->l1);
+    free(take);
+}
+
+static uint32_t mix(uint32_t line)
+{
+    line ^= line >> 15;
+    line *= 0x85ebca6bu;
+    return line ^ line >> 13;
+}
+
+/* True if it is there; it is the youngest then either way. */
+static bool touch(uint32_t *tags, uint32_t ways, uint32_t tag)
+{
+    uint32_t at = 0;
+    while (at < ways - 1 && tags[at] != tag)
+        at++;
+    const bool hit = tags[at] == tag;
+    for (; at > 0; at--)
+        tags[at] = tags[at - 1];
+    tags[0] = tag;
+    return hit;
+}
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Lines that follow each other lie in different channels, those of a row in one bank. */
+static uint64_t dram(struct mosaic_memory *m, uint32_t line, uint64_t now)
+{
+    const uint32_t channel = line / 2 % MOSAIC_CHANNELS;
+    const uint32_t row = line / 2 / MOSAIC_CHANNELS / (ROW_LINES / 2);
+    const uint32_t bank = mix(row) % BANKS;
+    const bool open = m->open_row[channel][bank] == row + 1;
+    const uint64_t data = now + (open ? ROW_HIT_CYCLES : ROW_MISS_CYCLES);
+    m->open_row[channel][bank] = row + 1;
+    m->bus_free[channel] = max(m->bus_free[channel], data * SIXTEENTHS) + BUS_SIXTEENTHS;
+    return m->bus_free[channel] / SIXTEENTHS + DRAM_CYCLES;
+}
+
+uint64_t mosaic_memory_walk(struct mosaic_memory *m, uint32_t line, uint64_t now)
+{
+    const uint32_t hashed = mix(line);
+    uint64_t *free_at = &m->l2_free[line / 2 % MOSAIC_CHANNELS * 2 + line % 2];
+    const uint64_t start = max(now + QUEUE_CYCLES, *free_at);
+    *free_at = start + 1;
+    if (touch(&m->l2[hashed % L2_SETS * L2_WAYS], L2_WAYS, line + 1))
+        return start + L2_CYCLES;
+    return dram(m, line, start + L2_CYCLES);
+}
+
+uint64_t mosaic_memory_read(struct mosaic_memory *m, uint32_t core, uint32_t line, uint64_t now)
+{
+    uint32_t *set = &m->l1[((size_t)core * L1_SETS + mix(line) % L1_SETS) * L1_WAYS];
+    if (touch(set, L1_WAYS, line + 1))
+        return now + L1_CYCLES;
+    return mosaic_memory_walk(m, line, now + L1_CYCLES + CROSSBAR_CYCLES) + CROSSBAR_CYCLES;
+}

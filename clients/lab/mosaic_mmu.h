@@ -1,0 +1,69 @@
+/* mosaic_mmu.h: translation as Mosaic (MICRO 2017, section 3.1 and table 1) has it: TLBs for base
+ * and for large pages in each core and behind all of them, misses to the same page merged, one page
+ * walker for all cores, far faults over the bus. Times are cycles of a core. Not thread safe.
+ *
+ * Who drives it keeps the clock: it is given `post`, and calls mosaic_mmu_due when the time has
+ * come.
+ */
+#ifndef REACH_CLIENTS_LAB_MOSAIC_MMU_H
+#define REACH_CLIENTS_LAB_MOSAIC_MMU_H
+
+#include "clients/lab/frames.h"
+#include "clients/lab/mosaic_memory.h"
+
+enum mosaic_design {
+    MOSAIC_IDEAL,  /* every lookup hits the first level */
+    MOSAIC_BASE,   /* GPU-MMU: base pages */
+    MOSAIC_LARGE,  /* large pages alone, in as many entries as GPU-MMU has for base pages */
+    MOSAIC_MOSAIC, /* both, as the frames say */
+    MOSAIC_DESIGNS
+};
+
+struct mosaic_mmu_desc {
+    enum mosaic_design design;
+    uint32_t cores;
+    uint32_t l1_base, l1_large; /* entries, fully associative */
+    uint32_t l2_base, l2_large; /* entries; the base ones 16-way */
+    uint32_t walk_cache;        /* entries for upper levels, 8-way; 0: none */
+    bool lazy;                  /* a page comes over the bus when it is touched first */
+    double bus_speed;           /* of the bus, in times of the paper's; used if lazy */
+    uint32_t max_waiters;       /* lines that wait at any time */
+};
+
+/* The paper's: 128 + 16 entries in a core, 512 + 256 behind, no walk cache, no faults. */
+struct mosaic_mmu_desc mosaic_mmu_paper(enum mosaic_design design, uint32_t cores);
+
+struct mosaic_mmu_counts {
+    uint64_t l1_lookups, l1_misses;
+    uint64_t l2_lookups, l2_misses;
+    uint64_t walks, faults;
+};
+
+/* Borrowed by the MMU while it lives. */
+struct mosaic_mmu_host {
+    void *arg;
+    void (*post)(void *arg, uint32_t what, uint64_t at); /* one event per `what` at a time */
+    /* The line that waited for its page can be read in cycle `at`. */
+    void (*resolved)(void *arg, uint32_t warp, uint32_t line, uint64_t at);
+    const struct frames *frames;
+    struct mosaic_memory *memory;
+};
+
+struct mosaic_mmu;
+
+struct mosaic_mmu *mosaic_mmu_new(const struct mosaic_mmu_desc *desc,
+                                  const struct mosaic_mmu_host *host);
+void mosaic_mmu_free(struct mosaic_mmu *take);
+
+/* Events are numbered 0 .. mosaic_mmu_events - 1. */
+uint32_t mosaic_mmu_events(const struct mosaic_mmu *m);
+
+/* A warp needs virtual line `line` (32 in a base page) of an application in cycle `now`. True: the
+ * translation is there in cycle *out_at. False: `resolved` will be called. */
+bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t warp,
+                          uint32_t line, uint64_t now, uint64_t *out_at);
+void mosaic_mmu_due(struct mosaic_mmu *m, uint32_t what, uint64_t now);
+
+struct mosaic_mmu_counts mosaic_mmu_count(const struct mosaic_mmu *m);
+
+#endif

@@ -1,0 +1,307 @@
+/* mosaic_time.c: the clock. Events lie in a wheel of cycles, each a list; a bit for each tells
+ * which is not empty. A warp issues the instructions of its gap in one go, as a greedy scheduler
+ * does, then one memory instruction, and waits for its lines.
+ */
+#include "clients/lab/mosaic_time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WHEEL = 8192, WORD_BITS = 64, BLOCK_WARPS = 8, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
+static const uint32_t NONE = UINT32_MAX;
+
+struct warp {
+    struct gen_warp gen;
+    uint16_t app, core;
+    uint16_t pending; /* lines that wait for their page */
+    bool issued;      /* the gap is; the memory instruction is next */
+    uint64_t ready;   /* when all lines so far have come */
+};
+
+struct event {
+    uint64_t at;
+    uint32_t next;
+};
+
+struct clock {
+    const struct mosaic_run *run;
+    struct mosaic_mmu *mmu;
+    struct mosaic_memory *memory;
+    struct frames *frames;
+    struct gen_layout layouts[MOSAIC_MAX_APPS];
+    struct warp *warps;
+    uint32_t warp_count;
+    uint32_t running; /* warps that have not had their quota */
+    uint64_t core_free[MOSAIC_CORES];
+    struct event *events; /* of warps, then of the MMU */
+    uint32_t first[WHEEL], last[WHEEL];
+    uint64_t used[WHEEL / WORD_BITS];
+    uint32_t waiting; /* events */
+    uint64_t now;
+    struct mosaic_result *out;
+    struct mosaic_mmu_counts at_warm;
+};
+
+/* ---- the wheel ---- */
+
+/* What is further away than the wheel is long waits in its last slot and is put in again. */
+static void post(struct clock *c, uint32_t id, uint64_t at)
+{
+    const uint64_t last = c->now + WHEEL - 1;
+    const uint32_t slot = (uint32_t)((at < last ? at : last) % WHEEL);
+    c->events[id] = (struct event){at, NONE};
+    if (c->first[slot] == NONE)
+        c->first[slot] = id;
+    else
+        c->events[c->last[slot]].next = id;
+    c->last[slot] = id;
+    c->used[slot / WORD_BITS] |= 1ull << slot % WORD_BITS;
+    c->waiting++;
+}
+
+/* The next slot that has events; `now` moves there. There must be one. */
+static uint32_t advance(struct clock *c)
+{
+    uint32_t slot = (uint32_t)(c->now % WHEEL);
+    uint64_t word = c->used[slot / WORD_BITS] >> slot % WORD_BITS;
+    if (word == 0) {
+        c->now += WORD_BITS - slot % WORD_BITS;
+        slot = (uint32_t)(c->now % WHEEL);
+        while (c->used[slot / WORD_BITS] == 0) {
+            c->now += WORD_BITS;
+            slot = (uint32_t)(c->now % WHEEL);
+        }
+        word = c->used[slot / WORD_BITS];
+    }
+    c->now += (uint64_t)__builtin_ctzll(word);
+    return (uint32_t)(c->now % WHEEL);
+}
+
+static uint32_t pop(struct clock *c)
+{
+    const uint32_t slot = advance(c);
+    const uint32_t id = c->first[slot];
+    c->first[slot] = c->events[id].next;
+    if (c->first[slot] == NONE)
+        c->used[slot / WORD_BITS] &= ~(1ull << slot % WORD_BITS);
+    c->waiting--;
+    return id;
+}
+
+/* ---- warps ---- */
+
+static void host_post(void *arg, uint32_t what, uint64_t at)
+{
+    struct clock *c = arg;
+    post(c, c->warp_count + what, at);
+}
+
+static void read_line(struct clock *c, struct warp *w, uint32_t line, uint64_t at)
+{
+    const uint32_t page = frames_page(c->frames, w->app, line / GEN_PAGE_LINES);
+    const uint32_t physical = page * GEN_PAGE_LINES + line % GEN_PAGE_LINES;
+    const uint64_t done = mosaic_memory_read(c->memory, w->core, physical, at);
+    w->ready = done > w->ready ? done : w->ready;
+}
+
+static void host_resolved(void *arg, uint32_t warp, uint32_t line, uint64_t at)
+{
+    struct clock *c = arg;
+    struct warp *w = &c->warps[warp];
+    read_line(c, w, line, at);
+    if (--w->pending == 0)
+        post(c, warp, w->ready);
+}
+
+static void count(struct clock *c, const struct warp *w, uint32_t instructions)
+{
+    if (c->now < c->run->warm)
+        return;
+    c->out->instructions[w->app] += instructions;
+    c->out->cycles[w->app] = c->now - c->run->warm;
+}
+
+/* Its gap occupies the core; the memory instruction follows. */
+static void issue(struct clock *c, uint32_t id)
+{
+    struct warp *w = &c->warps[id];
+    const uint32_t gap = c->layouts[w->app].app->gap;
+    uint64_t *free_at = &c->core_free[w->core];
+    const uint64_t start = *free_at > c->now ? *free_at : c->now;
+    if (c->run->quota > 0 && w->gen.step == c->run->quota) {
+        c->running--;
+        count(c, w, 0);
+        return;
+    }
+    *free_at = start + gap + 1;
+    w->issued = true;
+    post(c, id, start + gap);
+}
+
+static void access_memory(struct clock *c, uint32_t id)
+{
+    struct warp *w = &c->warps[id];
+    uint32_t lines[GEN_MAX_LINES];
+    const uint32_t line_count = gen_mosaic_next(&c->layouts[w->app], &w->gen, lines);
+    w->issued = false;
+    w->ready = c->now + 1;
+    count(c, w, c->layouts[w->app].app->gap + 1u);
+    for (uint32_t i = 0; i < line_count; i++) {
+        uint64_t at;
+        if (mosaic_mmu_translate(c->mmu, w->core, w->app, id, lines[i], c->now, &at))
+            read_line(c, w, lines[i], at);
+        else
+            w->pending++;
+    }
+    if (w->pending == 0)
+        post(c, id, w->ready);
+}
+
+static void happen(struct clock *c, uint32_t id)
+{
+    if (c->events[id].at > c->now)
+        post(c, id, c->events[id].at);
+    else if (id >= c->warp_count)
+        mosaic_mmu_due(c->mmu, id - c->warp_count, c->now);
+    else if (c->warps[id].issued)
+        access_memory(c, id);
+    else
+        issue(c, id);
+}
+
+/* ---- a run ---- */
+
+static bool allocate(struct frames *f, const struct gen_layout *l, uint32_t app, uint32_t array)
+{
+    bool good = true;
+    for (uint32_t p = 0; array < l->array_count && p < l->pieces[array]; p++) {
+        uint32_t pages;
+        const uint32_t first = gen_mosaic_piece(l, array, p, &pages);
+        good = frames_alloc(f, app, first, pages) && good;
+    }
+    return good;
+}
+
+struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
+                                  bool *out_full)
+{
+    struct frames_config config = {.policy = run->mmu.design == MOSAIC_MOSAIC  ? FRAMES_COCOA
+                                             : run->mmu.design == MOSAIC_LARGE ? FRAMES_LARGE
+                                                                               : FRAMES_BASE,
+                                   .frame_count = FRAMES_IN_3_GB,
+                                   .channels = MOSAIC_CHANNELS,
+                                   .app_count = run->app_count,
+                                   .keep_pages = KEEP_PAGES,
+                                   .compact = run->compact,
+                                   .seed = run->seed};
+    for (uint32_t a = 0; a < run->app_count; a++) {
+        gen_mosaic_place(gen_mosaic_app(run->apps[a]), run->cores[a] * MOSAIC_WARPS,
+                         run->shrink > 0 ? run->shrink : 1, &layouts[a]);
+        config.app_pages =
+            layouts[a].end_page > config.app_pages ? layouts[a].end_page : config.app_pages;
+    }
+    struct frames *f = frames_new(&config);
+    *out_full = false;
+    if (!f)
+        return NULL;
+    if (run->fragmented > 0)
+        frames_fragment(f, run->fragmented, run->occupancy);
+    for (uint32_t i = 0; i < GEN_MAX_ARRAYS; i++) {
+        for (uint32_t a = 0; a < run->app_count; a++)
+            *out_full = !allocate(f, &layouts[a], a, i) || *out_full;
+    }
+    return f;
+}
+
+/* The blocks of an application are dealt to its cores in turn. */
+static void start_warps(struct clock *c)
+{
+    struct rng rng = {c->run->seed};
+    uint32_t core = 0;
+    for (uint32_t a = 0; a < c->run->app_count; a++) {
+        for (uint32_t k = 0; k < c->run->cores[a]; k++, core++) {
+            for (uint32_t i = 0; i < MOSAIC_WARPS; i++) {
+                struct warp *w = &c->warps[core * MOSAIC_WARPS + i];
+                w->app = (uint16_t)a;
+                w->core = (uint16_t)core;
+                w->gen.id =
+                    (i / BLOCK_WARPS * c->run->cores[a] + k) * BLOCK_WARPS + i % BLOCK_WARPS;
+                w->gen.rng.state = rng_next(&rng);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < c->warp_count; i++)
+        post(c, i, 0);
+}
+
+static void run_all(struct clock *c)
+{
+    const struct mosaic_run *run = c->run;
+    bool warm = false;
+    while (c->waiting > 0 && c->running > 0) {
+        const uint32_t id = pop(c);
+        if (run->quota == 0 && c->now >= run->end)
+            break;
+        if (!warm && c->now >= run->warm) {
+            c->at_warm = mosaic_mmu_count(c->mmu);
+            warm = true;
+        }
+        happen(c, id);
+    }
+    for (uint32_t a = 0; a < run->app_count && run->quota == 0; a++)
+        c->out->cycles[a] = run->end - run->warm;
+}
+
+static void finish(const struct clock *c)
+{
+    const struct mosaic_mmu_counts all = mosaic_mmu_count(c->mmu);
+    const struct mosaic_mmu_counts *before = &c->at_warm;
+    c->out->mmu = (struct mosaic_mmu_counts){.l1_lookups = all.l1_lookups - before->l1_lookups,
+                                             .l1_misses = all.l1_misses - before->l1_misses,
+                                             .l2_lookups = all.l2_lookups - before->l2_lookups,
+                                             .l2_misses = all.l2_misses - before->l2_misses,
+                                             .walks = all.walks - before->walks,
+                                             .faults = all.faults - before->faults};
+    c->out->frames = frames_count(c->frames);
+    c->out->bloat = frames_bloat(c->frames);
+}
+
+enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *out,
+                            struct err *err)
+{
+    struct mosaic_mmu_desc desc = run->mmu;
+    struct clock *c = calloc(1, sizeof *c);
+    enum status s = STATUS_OK;
+    if (!c)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a simulation");
+    *out = (struct mosaic_result){0};
+    c->run = run;
+    c->out = out;
+    for (uint32_t a = 0; a < run->app_count; a++)
+        c->warp_count += run->cores[a] * MOSAIC_WARPS;
+    c->running = c->warp_count;
+    desc.max_waiters = c->warp_count * GEN_MAX_LINES;
+    c->frames = mosaic_time_frames(run, c->layouts, &out->full);
+    c->memory = mosaic_memory_new(MOSAIC_CORES);
+    c->warps = calloc(c->warp_count + 1, sizeof *c->warps);
+    const struct mosaic_mmu_host host = {c, host_post, host_resolved, c->frames, c->memory};
+    c->mmu = c->frames && c->memory ? mosaic_mmu_new(&desc, &host) : NULL;
+    if (c->mmu)
+        c->events = calloc(c->warp_count + mosaic_mmu_events(c->mmu), sizeof *c->events);
+    if (!c->warps || !c->mmu || !c->events) {
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for a simulation");
+        goto out;
+    }
+    memset(c->first, 0xff, sizeof c->first);
+    start_warps(c);
+    run_all(c);
+    finish(c);
+out:
+    free(c->events);
+    mosaic_mmu_free(c->mmu);
+    free(c->warps);
+    mosaic_memory_free(c->memory);
+    frames_free(c->frames);
+    free(c);
+    return s;
+}

@@ -1,0 +1,368 @@
+/* report.c: the figures and the targets of a paper as text or JSON. */
+#include "clients/lab/compact.h"
+#include "clients/lab/paper.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 14, BAND_BYTES = 96 };
+static const double UNBOUNDED = 1e8;
+
+/* ---- targets ---- */
+
+static const char *decimals(double v, char *out, size_t size)
+{
+    (void)snprintf(out, size,
+                   !isfinite(v)    ? "-"
+                   : fabs(v) >= 10 ? "%.0f"
+                   : fabs(v) >= 1  ? "%.1f"
+                                   : "%.2f",
+                   v);
+    return out;
+}
+
+static void print_band(const struct pichai_part *p)
+{
+    char low[BAND_BYTES];
+    char high[BAND_BYTES];
+    const char *over = p->over == EACH     ? " each"
+                       : p->over == MEAN   ? " mean"
+                       : p->over == OTHERS ? " each"
+                                           : "";
+    (void)snprintf(low, sizeof low, "%g", p->low);
+    (void)snprintf(high, sizeof high, "%g", p->high);
+    if (p->low < -UNBOUNDED)
+        printf("at most %s", high);
+    else if (p->high > UNBOUNDED)
+        printf("at least %s", low);
+    else if (p->low < p->high)
+        printf("%s to %s", low, high);
+    else
+        printf("%s", low);
+    if (p->over == AT_LEAST)
+        printf(" in %u of %d", p->which, LAB_JOBS);
+    printf("%s", over);
+}
+
+static bool covers(const struct pichai_part *p, uint32_t job)
+{
+    return p->over == ONE_JOB  ? job == p->which
+           : p->over == OTHERS ? job != LAB_BFS && job != LAB_MUMMERGPU
+                               : true;
+}
+
+static void print_part(const struct paper_runs *runs, const struct pichai_target *t, uint32_t part)
+{
+    const struct pichai_part *p = &t->parts[part];
+    char number[BAND_BYTES];
+    printf("%-4s %-22s", part == 0 ? t->id : "", p->what);
+    for (uint32_t job = 0; job < LAB_JOBS; job++)
+        printf(" %7s",
+               covers(p, job) ? decimals(paper_value(runs, p, job), number, sizeof number) : "");
+    if (p->over == ONE_JOB || p->over == OTHERS)
+        printf(" %7s  ", "");
+    else
+        printf(" %7s  ", decimals(paper_value(runs, p, LAB_JOBS), number, sizeof number));
+    print_band(p);
+    puts(paper_part_holds(runs, p) ? "  yes" : "  no");
+}
+
+static bool target_holds(const struct paper_runs *runs, const struct pichai_target *t)
+{
+    for (uint32_t i = 0; i < t->part_count; i++) {
+        if (!paper_part_holds(runs, &t->parts[i]))
+            return false;
+    }
+    return true;
+}
+
+static const char *verdict_of(bool good)
+{
+    return good ? "reproduced" : "not reproduced";
+}
+
+static void print_target(const struct paper_runs *runs, const struct pichai_target *t)
+{
+    for (uint32_t i = 0; i < t->part_count; i++)
+        print_part(runs, t, i);
+    printf("     figure %u: %s: %s\n", t->figure, t->paper, verdict_of(target_holds(runs, t)));
+}
+
+static void print_jobs(const char *first)
+{
+    printf("%-27s", first);
+    for (uint32_t job = 0; job < LAB_JOBS; job++)
+        printf(" %7.7s", lab_gen_work((enum lab_job)job)->name);
+    puts("    mean");
+}
+
+enum { EXACT_TARGETS = 3 };
+
+/* How many of U1 to U3 hold. */
+static uint32_t check_exact(void)
+{
+    struct pichai_exact e = {0};
+    const bool done = pichai_exact(&e);
+    const bool walks = done && e.serial_loads == 12 && e.scheduled_loads == 7;
+    const bool packing = done && e.stack_fetches == 6 && e.packed_fetches == 3 &&
+                         e.packed_misses[0] == 2 && e.packed_misses[1] == 3 &&
+                         e.packed_misses[2] == 2 && e.aware_misses == 2;
+    const bool matrix = done && e.matrix_bits == 48 * 47 * 3;
+    printf("U1   figure 8: %u loads one walk after the other, %u scheduled; 12 and 7 exactly: %s\n",
+           e.serial_loads, e.scheduled_loads, verdict_of(walks));
+    printf(
+        "U2   figure 19: %u fetches, packed %u; misses %u+%u+%u, of the first two TLB-aware %u; 6, "
+        "3, 2+3+2, 2 exactly: %s\n",
+        e.stack_fetches, e.packed_fetches, e.packed_misses[0], e.packed_misses[1],
+        e.packed_misses[2], e.aware_misses, verdict_of(packing));
+    printf("U3   section 8.2: the common page matrix takes %u bits; 48 x 47 x 3 exactly: %s\n",
+           e.matrix_bits, verdict_of(matrix));
+    return (uint32_t)walks + (uint32_t)packing + (uint32_t)matrix;
+}
+
+static bool is_named(const char *id, char *const *ids, int count)
+{
+    bool found = count == 0;
+    for (int i = 0; i < count; i++)
+        found = found || strcmp(id, ids[i]) == 0;
+    return found;
+}
+
+static bool all_known(char *const *ids, int count)
+{
+    uint32_t targets;
+    const struct pichai_target *t = pichai_targets(&targets);
+    for (int i = 0; i < count; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < targets; k++)
+            known = known || strcmp(t[k].id, ids[i]) == 0;
+        if (!known) {
+            (void)fprintf(stderr, "reach-lab: no target %s; there are P1 to P18\n", ids[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Reads the options and leaves the other arguments, in order, at the front; returns how many, -1
+ * with a message if an option is wrong. */
+static int read_options(int count, char **arguments, struct lab_paper_options *out)
+{
+    static const uint32_t most = 64;
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        char *name = arguments[i];
+        uint32_t *number = strcmp(name, "--warps") == 0     ? &out->warps
+                           : strcmp(name, "--gap") == 0     ? &out->gap_times
+                           : strcmp(name, "--threads") == 0 ? &out->threads
+                                                            : NULL;
+        char *end = NULL;
+        if (strncmp(name, "--", 2) != 0) {
+            arguments[kept++] = name;
+            continue;
+        }
+        out->json = out->json || strcmp(name, "--json") == 0;
+        out->svg = out->svg || strcmp(name, "--svg") == 0;
+        if (strcmp(name, "--json") == 0 || strcmp(name, "--svg") == 0)
+            continue;
+        const unsigned long value = number && i + 1 < count ? strtoul(arguments[++i], &end, 10) : 0;
+        if (!end || *end != '\0' || end == arguments[i] || value > most) {
+            (void)fprintf(stderr,
+                          "reach-lab: %s: the options are --json, --svg, and --warps, --gap and "
+                          "--threads with a number up to %u\n",
+                          name, most);
+            return -1;
+        }
+        *number = (uint32_t)value;
+    }
+    return kept;
+}
+
+/* Zeroed, with the options and what they leave; NULL with a message. `*out_used`: of the arguments.
+ */
+static struct paper_runs *new_runs(int count, char **arguments, int *out_count)
+{
+    static const uint32_t of_block = 8;
+    struct paper_runs *runs = calloc(1, sizeof *runs);
+    if (!runs) {
+        (void)fprintf(stderr, "reach-lab: no memory for the runs\n");
+        return NULL;
+    }
+    runs->blocks = PAPER_BLOCKS;
+    *out_count = read_options(count, arguments, &runs->options);
+    if (*out_count >= 0 && runs->options.warps % of_block == 0 &&
+        runs->options.warps <= LAB_MATRIX_WARPS)
+        return runs;
+    if (*out_count >= 0)
+        (void)fprintf(stderr, "reach-lab: --warps takes 8, 16, .. 48\n");
+    free(runs);
+    return NULL;
+}
+
+static bool run_all(struct paper_runs *runs)
+{
+    struct err err = {0};
+    const bool good = paper_run(runs, &err) == STATUS_OK;
+    if (!good)
+        (void)fprintf(stderr, "reach-lab: %s\n", err.text);
+    return good;
+}
+
+int lab_check_pichai(int count, char **arguments)
+{
+    uint32_t targets;
+    uint32_t good = 0;
+    uint32_t asked = EXACT_TARGETS;
+    int named = 0;
+    const struct pichai_target *t = pichai_targets(&targets);
+    struct paper_runs *runs = new_runs(count, arguments, &named);
+    if (!runs || !all_known(arguments, named)) {
+        free(runs);
+        return LAB_ERROR;
+    }
+    for (uint32_t i = 0; i < targets; i++) {
+        if (is_named(t[i].id, arguments, named))
+            paper_want_target(runs, &t[i]);
+    }
+    if (!run_all(runs)) {
+        free(runs);
+        return LAB_ERROR;
+    }
+    print_jobs("Pichai 2014, simulated");
+    for (uint32_t i = 0; i < targets; i++) {
+        if (!is_named(t[i].id, arguments, named))
+            continue;
+        print_target(runs, &t[i]);
+        good += target_holds(runs, &t[i]);
+        asked++;
+    }
+    good += check_exact();
+    printf("%u of %u reproduced\n", good, asked);
+    free(runs);
+    return good == asked ? LAB_AS_SAID : LAB_NOT_AS_SAID;
+}
+
+/* ---- figures ---- */
+
+static void print_figure(const struct paper_runs *runs, const struct pichai_figure *f)
+{
+    printf("Pichai 2014, figure %u: %s (simulated)\n%-*s", f->number, f->title, WIDTH, "");
+    for (uint32_t i = 0; i < f->column_count; i++)
+        printf(" %11s", f->columns[i].title);
+    putchar('\n');
+    for (uint32_t job = 0; job <= LAB_JOBS; job++) {
+        printf("%-*s", WIDTH, job < LAB_JOBS ? lab_gen_work((enum lab_job)job)->name : "mean");
+        for (uint32_t i = 0; i < f->column_count; i++) {
+            const struct pichai_part part = paper_part_of(&f->columns[i]);
+            printf(" %11.3f", paper_value(runs, &part, job));
+        }
+        putchar('\n');
+    }
+}
+
+static json_t *figure_json(const struct paper_runs *runs, const struct pichai_figure *f)
+{
+    json_t *rows = json_array();
+    for (uint32_t job = 0; job < LAB_JOBS; job++) {
+        json_t *row = json_pack("{s:s}", "job", lab_gen_work((enum lab_job)job)->name);
+        for (uint32_t i = 0; i < f->column_count; i++) {
+            const struct pichai_part part = paper_part_of(&f->columns[i]);
+            (void)json_object_set_new(row, f->columns[i].title,
+                                      json_real(paper_value(runs, &part, job)));
+        }
+        (void)json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static json_t *targets_json(const struct paper_runs *runs, uint32_t figure)
+{
+    uint32_t count;
+    const struct pichai_target *t = pichai_targets(&count);
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        if (t[i].figure != figure)
+            continue;
+        json_t *parts = json_array();
+        for (uint32_t k = 0; k < t[i].part_count; k++) {
+            const struct pichai_part *p = &t[i].parts[k];
+            const double value = paper_value(runs, p, p->over == ONE_JOB ? p->which : LAB_JOBS);
+            json_t *part = json_pack("{s:s, s:f, s:b}", "what", p->what, "value", value, "within",
+                                     paper_part_holds(runs, p));
+            if (p->low > -UNBOUNDED)
+                (void)json_object_set_new(part, "low", json_real(p->low));
+            if (p->high < UNBOUNDED)
+                (void)json_object_set_new(part, "high", json_real(p->high));
+            (void)json_array_append_new(parts, part);
+        }
+        (void)json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:o}", "id", t[i].id, "paper",
+                                                   t[i].paper, "reproduced",
+                                                   target_holds(runs, &t[i]), "parts", parts));
+    }
+    return all;
+}
+
+static void print_json(const struct paper_runs *runs, const struct pichai_figure *f)
+{
+    json_t *json = json_pack("{s:s, s:i, s:s, s:b, s:o, s:o}", "paper", "pichai2014", "figure",
+                             (int)f->number, "title", f->title, "simulated", 1, "rows",
+                             figure_json(runs, f), "targets", targets_json(runs, f->number));
+    (void)json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(json);
+}
+
+static const struct pichai_figure *figure_of(const char *number)
+{
+    uint32_t count;
+    const struct pichai_figure *f = pichai_figures(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        char text[BAND_BYTES];
+        (void)snprintf(text, sizeof text, "%u", f[i].number);
+        if (strcmp(text, number) == 0)
+            return &f[i];
+    }
+    (void)fprintf(stderr, "reach-lab: no figure %s to simulate; there are", number);
+    for (uint32_t i = 0; i < count; i++)
+        (void)fprintf(stderr, " %u", f[i].number);
+    (void)fprintf(stderr, "\n");
+    return NULL;
+}
+
+int lab_paper_pichai(int count, char **arguments)
+{
+    uint32_t targets;
+    int named = 0;
+    const struct pichai_target *t = pichai_targets(&targets);
+    struct paper_runs *runs = new_runs(count, arguments, &named);
+    const struct pichai_figure *f = runs ? figure_of(named == 1 ? arguments[0] : "") : NULL;
+    if (!f) {
+        free(runs);
+        return LAB_ERROR;
+    }
+    paper_want_figure(runs, f);
+    for (uint32_t i = 0; i < targets; i++) {
+        if (t[i].figure == f->number)
+            paper_want_target(runs, &t[i]);
+    }
+    if (!run_all(runs)) {
+        free(runs);
+        return LAB_ERROR;
+    }
+    const bool text = !runs->options.json && !runs->options.svg;
+    if (runs->options.json)
+        print_json(runs, f);
+    else if (runs->options.svg)
+        paper_print_svg(runs, f);
+    else
+        print_figure(runs, f);
+    for (uint32_t i = 0; i < targets && text; i++) {
+        if (t[i].figure == f->number)
+            print_target(runs, &t[i]);
+    }
+    free(runs);
+    return LAB_AS_SAID;
+}

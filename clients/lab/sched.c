@@ -1,0 +1,137 @@
+/* sched.c: a score for each warp. Who lost locality scores higher; sorted by score, the warps whose
+ * sum stays within the cutoff may load. Without losses every score is the base, and the sum of all
+ * is the cutoff.
+ */
+#include "clients/lab/sched.h"
+
+#include <stdlib.h>
+
+/* Base score, throttle and decay: Rogers 2012, section 3.3, as it is quoted; found again in
+ * descriptions of it, not in Pichai. Nothing here was chosen by looking at a result. */
+const struct lab_sched_constants lab_sched_constants = {
+    .base_score = 100,
+    .throttle = 8,
+    .line_entries = 16,
+    .line_ways = 8,
+    .page_entries = 8,
+    .decay_cycles = 1,
+    .settle_cycles = 16,
+    .refresh_cycles = 100,
+};
+
+struct lab_locality_state *lab_locality_new(const struct lab_sched_desc *desc, uint32_t warps)
+{
+    const struct lab_sched_constants *c = &lab_sched_constants;
+    const uint32_t usual = desc->locality == LAB_OF_PAGES ? c->page_entries : c->line_entries;
+    const uint32_t entries = desc->entries > 0 ? desc->entries : usual;
+    const uint32_t ways = entries < c->line_ways ? entries : c->line_ways;
+    struct lab_locality_state *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->desc = *desc;
+    s->warps = warps;
+    for (uint32_t w = 0; w < warps; w++) {
+        s->score[w] = c->base_score;
+        s->victims[w] = lab_cache_new(entries / ways, ways);
+        if (!s->victims[w]) {
+            lab_locality_free(s);
+            return NULL;
+        }
+    }
+    return s;
+}
+
+void lab_locality_free(struct lab_locality_state *take)
+{
+    if (!take)
+        return;
+    for (uint32_t w = 0; w < take->warps; w++)
+        lab_cache_free(take->victims[w]);
+    free(take);
+}
+
+static uint64_t score_at(const struct lab_locality_state *s, uint32_t warp, uint64_t now)
+{
+    const uint64_t base = lab_sched_constants.base_score;
+    const uint64_t lost = (now - s->at[warp]) / lab_sched_constants.decay_cycles;
+    return s->score[warp] > base + lost ? s->score[warp] - lost : base;
+}
+
+void lab_locality_evicted(struct lab_locality_state *s, uint32_t warp, uint32_t tag)
+{
+    struct lab_cache *victims = s->victims[warp];
+    const uint32_t slot = lab_cache_find(victims, tag);
+    uint32_t evicted;
+    if (slot == LAB_NO_SLOT)
+        (void)lab_cache_fill(victims, tag, &evicted);
+    else
+        lab_cache_use(victims, slot);
+}
+
+static uint64_t cutoff(const struct lab_locality_state *s)
+{
+    return (uint64_t)s->warps * lab_sched_constants.base_score;
+}
+
+static void raise_to(struct lab_locality_state *s, uint32_t warp, uint64_t score, uint64_t now)
+{
+    const uint64_t before = score_at(s, warp, now);
+    s->score[warp] = score > before ? score : before;
+    s->at[warp] = now;
+    s->changed = true;
+}
+
+void lab_locality_missed(struct lab_locality_state *s, uint32_t warp, uint32_t tag, uint32_t weight,
+                         uint64_t now)
+{
+    const uint32_t slot = lab_cache_find(s->victims[warp], tag);
+    if (slot == LAB_NO_SLOT)
+        return;
+    lab_cache_drop(s->victims[warp], tag);
+    s->hits++;
+    const uint64_t issued = s->instructions > 0 ? s->instructions : 1;
+    raise_to(s, warp, weight * (s->hits * lab_sched_constants.throttle * cutoff(s) / issued), now);
+}
+
+void lab_locality_hit(struct lab_locality_state *s, uint32_t warp, uint32_t depth, uint64_t now)
+{
+    const uint32_t points = s->desc.depth_weights[depth < LAB_DEPTHS ? depth : LAB_DEPTHS - 1];
+    if (points > 0)
+        raise_to(s, warp, score_at(s, warp, now) + points, now);
+}
+
+/* Is what was found last still good? Not if all of those that might load have ended. */
+static bool is_recent(const struct lab_locality_state *s, uint64_t live, uint64_t now)
+{
+    const uint64_t good =
+        s->changed ? lab_sched_constants.settle_cycles : lab_sched_constants.refresh_cycles;
+    return s->started && (s->may_load & live) != 0 && now - s->found_at < good;
+}
+
+uint64_t lab_locality_may_load(struct lab_locality_state *s, uint64_t live, uint64_t now)
+{
+    uint64_t sorted[LAB_MAX_WARPS] = {0}; /* score, then the lower warp first */
+    uint32_t count = 0;
+    if (is_recent(s, live, now))
+        return s->may_load & live;
+    for (uint64_t left = live; left != 0; left &= left - 1) {
+        const uint32_t warp = (uint32_t)__builtin_ctzll(left);
+        const uint64_t key = score_at(s, warp, now) << 8 | (LAB_MAX_WARPS - warp);
+        uint32_t at = count++;
+        for (; at > 0 && sorted[at - 1] < key; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = key;
+    }
+    uint64_t sum = 0;
+    s->may_load = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += sorted[i] >> 8;
+        if (i > 0 && sum > cutoff(s)) /* the first may always load, however high its score */
+            break;
+        s->may_load |= (uint64_t)1 << (LAB_MAX_WARPS - (sorted[i] & 0xff));
+    }
+    s->started = true;
+    s->found_at = now;
+    s->changed = false;
+    return s->may_load;
+}

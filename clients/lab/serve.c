@@ -1,0 +1,53 @@
+/* serve.c: a request takes the core's port, the channel's cache, and, if that misses, the channel's
+ * memory. A line that is on its way is a hit that waits. */
+#include "clients/lab/serve.h"
+
+#include <stdlib.h>
+
+struct lab_memory *lab_memory_new(const struct lab_memory_desc *desc)
+{
+    struct lab_memory *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->desc = *desc;
+    m->cache =
+        lab_cache_new((desc->cache_bytes >> LAB_LINE_SHIFT) / desc->cache_ways, desc->cache_ways);
+    if (m->cache)
+        return m;
+    free(m);
+    return NULL;
+}
+
+void lab_memory_free(struct lab_memory *take)
+{
+    if (take)
+        lab_cache_free(take->cache);
+    free(take);
+}
+
+/* All bits of the line choose the channel, so that no stride uses one alone. */
+static uint32_t channel_of(const struct lab_memory *m, uint32_t line)
+{
+    return (uint32_t)(((uint64_t)line * 0x9e3779b1u) >> 16) & (m->desc.channels - 1);
+}
+
+uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t line, uint64_t now,
+                         bool *out_hit)
+{
+    const struct lab_memory_desc *d = &m->desc;
+    const uint32_t channel = channel_of(m, line);
+    uint64_t at = lab_serve(&m->port_free[core / d->cores_per_port], now, d->port_busy);
+    at = lab_serve(&m->channel_free[channel], at, d->cache_busy) + d->cache_cycles;
+    uint32_t slot = lab_cache_find(m->cache, line);
+    *out_hit = slot != LAB_NO_SLOT;
+    if (*out_hit) {
+        lab_cache_use(m->cache, slot);
+        return at > m->cache->ready[slot] ? at : m->cache->ready[slot];
+    }
+    uint32_t evicted;
+    slot = lab_cache_fill(m->cache, line, &evicted);
+    m->dram_lines++;
+    at = lab_serve(&m->dram_free[channel], at, d->dram_busy) + d->dram_cycles;
+    m->cache->ready[slot] = at;
+    return at;
+}

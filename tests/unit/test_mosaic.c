@@ -1,0 +1,347 @@
+/* test_mosaic.c: the parts of Mosaic's simulated machine: TLBs against a plain list, walks that are
+ * shared, faults, applications and workloads as the paper has them, runs that repeat. */
+#include "base/rng.h"
+#include "clients/lab/mosaic_tlb.h"
+#include "clients/lab/mosaic_workloads.h"
+#include "tests/share.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- a TLB and the plainest one ---- */
+
+enum { MOST = 64 };
+
+struct plain {
+    uint32_t keys[MOST];
+    uint64_t used[MOST];
+    uint64_t now;
+};
+
+static bool plain_hit(struct plain *p, uint32_t entries, uint32_t key)
+{
+    for (uint32_t i = 0; i < entries; i++) {
+        if (p->used[i] > 0 && p->keys[i] == key) {
+            p->used[i] = ++p->now;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void plain_fill(struct plain *p, uint32_t entries, uint32_t ways, uint32_t key)
+{
+    const uint32_t first = key % (entries / ways) * ways;
+    uint32_t at = first;
+    if (plain_hit(p, entries, key))
+        return;
+    for (uint32_t i = first; i < first + ways; i++)
+        at = p->used[i] < p->used[at] ? i : at;
+    p->keys[at] = key;
+    p->used[at] = ++p->now;
+}
+
+static void a_tlb_does_what_a_list_does(void **state)
+{
+    static const struct {
+        uint32_t entries, ways;
+    } shapes[] = {{1, 1}, {16, 16}, {64, 16}, {64, 64}, {48, 8}, {24, 1}};
+    const char *given = getenv("TEST_SEED");
+    const uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+    struct rng rng = {seed};
+    (void)state;
+    print_message("TEST_SEED=%llu\n", (unsigned long long)seed);
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        struct plain plain = {0};
+        struct mosaic_tlb *t = mosaic_tlb_new(shapes[s].entries, shapes[s].ways);
+        assert_non_null(t);
+        for (uint32_t i = 0; i < test_share(20000, 4000); i++) {
+            const uint32_t key = (uint32_t)rng_below(&rng, 2 * MOST);
+            if (rng_below(&rng, 2) > 0) {
+                mosaic_tlb_fill(t, key);
+                plain_fill(&plain, shapes[s].entries, shapes[s].ways, key);
+            } else {
+                assert_int_equal(mosaic_tlb_hit(t, key), plain_hit(&plain, shapes[s].entries, key));
+            }
+        }
+        mosaic_tlb_free(t);
+    }
+}
+
+static void without_entries_nothing_hits(void **state)
+{
+    struct mosaic_tlb *t = mosaic_tlb_new(0, 16);
+    (void)state;
+    mosaic_tlb_fill(t, 1);
+    assert_false(mosaic_tlb_hit(t, 1));
+    mosaic_tlb_free(t);
+}
+
+/* ---- the MMU by itself: a host with a list of events ---- */
+
+enum { HOST_EVENTS = 64 };
+
+struct host {
+    struct {
+        uint32_t what;
+        uint64_t at;
+    } events[HOST_EVENTS];
+    uint32_t count;
+    uint64_t resolved_at[8]; /* of each warp */
+    struct mosaic_mmu *mmu;
+};
+
+static void host_post(void *arg, uint32_t what, uint64_t at)
+{
+    struct host *h = arg;
+    assert_true(h->count < HOST_EVENTS);
+    h->events[h->count].what = what;
+    h->events[h->count++].at = at;
+}
+
+static void host_resolved(void *arg, uint32_t warp, uint32_t line, uint64_t at)
+{
+    struct host *h = arg;
+    (void)line;
+    h->resolved_at[warp] = at;
+}
+
+static void run_events(struct host *h)
+{
+    while (h->count > 0) {
+        uint32_t next = 0;
+        for (uint32_t i = 1; i < h->count; i++)
+            next = h->events[i].at < h->events[next].at ? i : next;
+        const uint32_t what = h->events[next].what;
+        const uint64_t at = h->events[next].at;
+        h->events[next] = h->events[--h->count];
+        mosaic_mmu_due(h->mmu, what, at);
+    }
+}
+
+struct bench {
+    struct host host;
+    struct frames *frames;
+    struct mosaic_memory *memory;
+};
+
+static void open_bench(struct bench *b, enum mosaic_design design, bool lazy)
+{
+    const struct frames_config frames = {.policy =
+                                             design == MOSAIC_MOSAIC ? FRAMES_COCOA : FRAMES_BASE,
+                                         .frame_count = 8,
+                                         .channels = 6,
+                                         .app_count = 1,
+                                         .app_pages = 4 * FRAMES_PAGES,
+                                         .seed = 1};
+    struct mosaic_mmu_desc desc = mosaic_mmu_paper(design, 2);
+    *b = (struct bench){.frames = frames_new(&frames), .memory = mosaic_memory_new(2)};
+    assert_true(frames_alloc(b->frames, 0, 0, 2 * FRAMES_PAGES));
+    const struct mosaic_mmu_host host = {&b->host, host_post, host_resolved, b->frames, b->memory};
+    desc.max_waiters = 16;
+    desc.lazy = lazy;
+    b->host.mmu = mosaic_mmu_new(&desc, &host);
+    assert_non_null(b->host.mmu);
+}
+
+static void close_bench(struct bench *b)
+{
+    mosaic_mmu_free(b->host.mmu);
+    mosaic_memory_free(b->memory);
+    frames_free(b->frames);
+}
+
+static void misses_to_one_page_share_a_walk_and_then_hit(void **state)
+{
+    struct bench b;
+    uint64_t at;
+    (void)state;
+    open_bench(&b, MOSAIC_BASE, false);
+    assert_false(mosaic_mmu_translate(b.host.mmu, 0, 0, 0, 5, 0, &at));
+    assert_false(mosaic_mmu_translate(b.host.mmu, 0, 0, 1, 6, 0, &at));
+    assert_false(mosaic_mmu_translate(b.host.mmu, 1, 0, 2, 7, 0, &at));
+    run_events(&b.host);
+    const struct mosaic_mmu_counts n = mosaic_mmu_count(b.host.mmu);
+    assert_int_equal(n.l1_misses, 3);
+    assert_int_equal(n.l2_lookups, 2);
+    assert_int_equal(n.walks, 1);
+    assert_int_equal(b.host.resolved_at[0], b.host.resolved_at[2]);
+    /* A walk is four loads after the second level's ten cycles. */
+    assert_true(b.host.resolved_at[0] > 10 + 4 * 10);
+    assert_true(mosaic_mmu_translate(b.host.mmu, 0, 0, 0, 31, 5000, &at));
+    assert_int_equal(at, 5001);
+    assert_false(mosaic_mmu_translate(b.host.mmu, 0, 0, 0, 32, 6000, &at));
+    close_bench(&b);
+}
+
+static void a_merged_page_takes_one_entry_and_is_looked_up_first(void **state)
+{
+    struct bench b;
+    uint64_t at;
+    (void)state;
+    open_bench(&b, MOSAIC_MOSAIC, false);
+    assert_false(mosaic_mmu_translate(b.host.mmu, 0, 0, 0, 0, 0, &at));
+    run_events(&b.host);
+    for (uint32_t page = 0; page < FRAMES_PAGES; page++) {
+        assert_true(mosaic_mmu_translate(b.host.mmu, 0, 0, 0, page * 32, 10000 + page, &at));
+        assert_int_equal(at, 10001 + page);
+    }
+    assert_int_equal(mosaic_mmu_count(b.host.mmu).walks, 1);
+    close_bench(&b);
+}
+
+static void a_fault_takes_what_the_paper_measured(void **state)
+{
+    struct bench b;
+    uint64_t at;
+    (void)state;
+    for (int large = 0; large <= 1; large++) {
+        open_bench(&b, large ? MOSAIC_LARGE : MOSAIC_BASE, true);
+        assert_false(mosaic_mmu_translate(b.host.mmu, 0, 0, 0, 0, 0, &at));
+        run_events(&b.host);
+        const double us = (double)b.host.resolved_at[0] / 1020;
+        assert_true(fabs(us - (large ? 318 : 55)) < 1);
+        assert_int_equal(mosaic_mmu_count(b.host.mmu).faults, 1);
+        close_bench(&b);
+    }
+}
+
+/* ---- applications and workloads ---- */
+
+static void working_sets_are_those_of_the_paper(void **state)
+{
+    double sum = 0;
+    uint32_t least = UINT32_MAX;
+    uint32_t most = 0;
+    (void)state;
+    for (uint32_t a = 0; a < GEN_MOSAIC_APPS; a++) {
+        struct gen_layout l;
+        const uint32_t mb = gen_mosaic_app(a)->mb;
+        gen_mosaic_place(gen_mosaic_app(a), 720, 1, &l);
+        assert_true(fabs(gen_mosaic_pages(&l) / 256.0 - mb) < 0.3);
+        sum += mb;
+        least = mb < least ? mb : least;
+        most = mb > most ? mb : most;
+    }
+    assert_int_equal(least, 10);
+    assert_int_equal(most, 362);
+    assert_float_equal(sum / GEN_MOSAIC_APPS, 81.5, 0.1);
+}
+
+/* Each line that an application asks for lies in one of its allocations. */
+static void applications_stay_in_their_memory(void **state)
+{
+    (void)state;
+    for (uint32_t a = 0; a < GEN_MOSAIC_APPS; a++) {
+        const struct mosaic_workload w = {.app_count = 1, .apps = {(uint8_t)a}};
+        const struct mosaic_run run = mosaic_run_of(&w, MOSAIC_BASE);
+        struct gen_layout l;
+        bool full;
+        struct frames *f = mosaic_time_frames(&run, &l, &full);
+        assert_non_null(f);
+        assert_false(full);
+        for (uint32_t id = 0; id < l.warps; id += 97) {
+            struct gen_warp warp = {.id = id, .rng = {id}};
+            for (uint32_t i = 0; i < test_share(3000, 300); i++) {
+                uint32_t lines[GEN_MAX_LINES];
+                const uint32_t count = gen_mosaic_next(&l, &warp, lines);
+                assert_in_range(count, 1, GEN_MAX_LINES);
+                for (uint32_t k = 0; k < count; k++) {
+                    assert_true(lines[k] / GEN_PAGE_LINES < l.end_page);
+                    assert_int_not_equal(frames_page(f, 0, lines[k] / GEN_PAGE_LINES), FRAMES_NONE);
+                }
+            }
+        }
+        frames_free(f);
+    }
+}
+
+static void the_workloads_are_those_of_the_paper(void **state)
+{
+    uint32_t applications = 0;
+    (void)state;
+    assert_int_equal(MOSAIC_WORKLOADS, 235);
+    for (uint32_t i = 0; i < MOSAIC_WORKLOADS; i++) {
+        const struct mosaic_workload w = mosaic_workload(i);
+        const struct mosaic_run run = mosaic_run_of(&w, MOSAIC_MOSAIC);
+        uint32_t cores = 0;
+        for (uint32_t a = 0; a < w.app_count; a++) {
+            cores += run.cores[a];
+            for (uint32_t b = 0; b < a; b++)
+                assert_int_equal(w.apps[a] == w.apps[b], i < MOSAIC_HOMOGENEOUS);
+        }
+        assert_int_equal(cores, MOSAIC_CORES);
+        applications += i < MOSAIC_HOMOGENEOUS ? 0 : w.app_count;
+    }
+    assert_int_equal(applications, 350);
+}
+
+/* ---- runs ---- */
+
+static void runs_repeat_whatever_the_threads(void **state)
+{
+    struct mosaic_case some[4] = {0};
+    struct err err = {0};
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct mosaic_workload w = mosaic_workload(140 + 20 * i);
+        some[i].run = mosaic_run_of(&w, (enum mosaic_design)i);
+        some[i].run.warm = 500;
+        some[i].run.end = 3000;
+    }
+    assert_int_equal(mosaic_run_cases(some, 4, &err), STATUS_OK);
+    for (uint32_t i = 0; i < 4; i++) {
+        struct mosaic_result again;
+        assert_int_equal(mosaic_time_run(&some[i].run, &again, &err), STATUS_OK);
+        assert_memory_equal(&again, &some[i].result, sizeof again);
+        assert_true(again.instructions[0] > 0);
+    }
+}
+
+/* What translation costs can only slow down: the ideal TLB is the fastest, within the order of
+ * events. */
+static void no_design_beats_the_ideal_tlb(void **state)
+{
+    (void)state;
+    for (uint32_t a = 0; a < GEN_MOSAIC_APPS; a += test_share(3, 9)) {
+        double ipc[MOSAIC_DESIGNS];
+        for (int d = 0; d < MOSAIC_DESIGNS; d++) {
+            struct mosaic_result r;
+            const struct mosaic_workload w = mosaic_workload(a);
+            struct mosaic_run run = mosaic_run_of(&w, (enum mosaic_design)d);
+            run.end = 20000;
+            assert_int_equal(mosaic_time_run(&run, &r, NULL), STATUS_OK);
+            ipc[d] = mosaic_ipc(&r, 0);
+        }
+        assert_true(ipc[MOSAIC_BASE] < 1.03 * ipc[MOSAIC_IDEAL]);
+        assert_true(ipc[MOSAIC_MOSAIC] < 1.03 * ipc[MOSAIC_IDEAL]);
+        assert_true(ipc[MOSAIC_BASE] < 1.03 * ipc[MOSAIC_MOSAIC]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tlb_does_what_a_list_does),
+        cmocka_unit_test(without_entries_nothing_hits),
+        cmocka_unit_test(misses_to_one_page_share_a_walk_and_then_hit),
+        cmocka_unit_test(a_merged_page_takes_one_entry_and_is_looked_up_first),
+        cmocka_unit_test(a_fault_takes_what_the_paper_measured),
+        cmocka_unit_test(working_sets_are_those_of_the_paper),
+        cmocka_unit_test(applications_stay_in_their_memory),
+        cmocka_unit_test(the_workloads_are_those_of_the_paper),
+        cmocka_unit_test(runs_repeat_whatever_the_threads),
+        cmocka_unit_test(no_design_beats_the_ideal_tlb),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
