@@ -121,6 +121,21 @@ def check_reads(t, found):
          (SIZES_MIB[-1], GAIN_OF_MEMORY), gains[SIZES_MIB[-1]])
 
 
+def say_groups(t, fingerprint):
+    """How the sides lie to the groups that share a TLB, and to the classes of what a miss costs them."""
+    side_of = {sm: k for k, side in enumerate(fingerprint["l2"]["sms"]) for sm in side}
+    whole, classes = 0, {}
+    for group in fingerprint["topology"]["groups"]:
+        sides = {side_of[sm] for sm in group["sms"]}
+        whole += len(sides) == 1
+        key = (group.get("penalty_class"), tuple(sorted(sides)))
+        classes[key] = classes.get(key, 0) + 1
+    t.note("%d of %d TLB groups lie on one side; groups by penalty class and side: %s" %
+           (whole, len(fingerprint["topology"]["groups"]),
+            ", ".join("class %s on %s: %d" % (c, "+".join(map(str, s)), n)
+                      for (c, s), n in sorted(classes.items(), key=str))))
+
+
 def keep(name, text):
     if OUT:
         os.makedirs(OUT, exist_ok=True)
@@ -142,6 +157,7 @@ def main():
     if not found.get("sides"):
         common.skip_all("one side: %s" % found.get("sides_reason"))
     t.ok(sum(map(len, found["sms"])) == fingerprint["gpu"]["sm_count"], "every SM is on a side")
+    say_groups(t, fingerprint)
     try:
         check_runs(t, gpu["uuid"], found)
     except common.MeasureFailed as failed:
