@@ -143,9 +143,9 @@ struct probe_spec {
                                    probe_longest_run */
     uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 with it */
     enum memory_kind memory;    /* CHASE, READ: what is touched */
-    uint32_t peer; /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
-    uint32_t
-        sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: who works, ascending */
+    uint32_t peer;     /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
+    uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: who works,
+                          ascending */
     uint16_t sms[REACH_MAX_SMS];          /* their ids */
     uint32_t window_count;                /* READ: 1..PROBE_MAX_WINDOWS */
     uint32_t window_sms;                  /* READ: length of window_of_sm; index is the SM's id */

@@ -3,7 +3,9 @@
  *     l2_sides loads GRANULE
  *         Of each SM, one load of each of GRANULES lines, a granule apart, right after another SM
  *         has stored to them (row "store"), and right after all SMs have read 256 MiB of other
- *         memory (row "cold"). Prints "store SM CYCLES .." and "cold SM CYCLES ..".
+ *         memory (row "cold"). After a store some SMs find all lines near: those rows place no SM.
+ *         Prints "store SM CYCLES .." and "cold SM CYCLES ..".
+ *
  *     l2_sides reads GRANULE SM,SM,.. MIB ..
  *         Random reads of 512 bytes by all SMs. The list has the SMs of one side. Sorts granules by
  *         what an atomic of the first listed SM takes, and prints for each size: MIB, and GB/s of

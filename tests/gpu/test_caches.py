@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The sides of the L2: REACH_RUNS (50) processes in a row find the same ones, judged here a second time from raw
-cycles; loads after a store, and cold loads, place every SM on the same side; and random reads that stay on the near
+cycles; cold loads place every SM on the same side; and random reads that stay on the near
 side are as much faster as they must be. Prints a table last. REACH_OUT names a folder that keeps what was found."""
 import json
 import os
@@ -15,7 +15,6 @@ OUT = os.environ.get("REACH_OUT", "")
 PROGRAM = common.BUILD + "/tests/gpu/l2_sides"
 GRANULES, REPEATS = 64, 5
 ALIKE = 0.95       # of the granules, on which two SMs must agree to be on one side, or to be on two
-COLD_ALIKE = 0.85  # cold loads have a tail of slow ones
 SIZES_MIB = (32, 64, 96, 128, 256, 3072)
 GAIN_AT_96, GAIN_OF_MEMORY = 1.3, 1.03
 
@@ -88,19 +87,31 @@ def check_loads(t, found):
     if not t.ok(run.returncode == 0, "l2_sides loads runs"):
         return
     expected = tuple(map(tuple, found["sms"]))
-    for way, alike in (("store", ALIKE), ("cold", COLD_ALIKE)):
-        rows = {}
-        for line in run.stdout.splitlines():
-            name, sm, *cycles = line.split()
-            if name == way:
-                rows[int(sm)] = list(map(int, cycles))
-        sides, unsure, gap = sides_of(rows, alike)
-        t.ok(sides == expected and not unsure, "a load after %s places every SM on the same side" %
-             ("a store" if way == "store" else "memory was swept"), "unsure: %s" % unsure, sides)
-        far = {sm: is_far(c)[0] for sm, c in rows.items()}
-        near = statistics.median(c for sm in rows for c, f in zip(rows[sm], far[sm]) if not f)
-        away = statistics.median(c for sm in rows for c, f in zip(rows[sm], far[sm]) if f)
-        t.note("%s: near %d, far %d cycles; widest gap %d at least" % (way, near, away, gap))
+    rows = {}
+    for line in run.stdout.splitlines():
+        name, sm, *cycles = line.split()
+        if name == "cold":
+            rows[int(sm)] = ranks(list(map(int, cycles)))
+    if not t.ok(len(rows) == sum(map(len, expected)), "every SM has timed cold loads", len(rows)):
+        return
+    alike = {sm: correlation(row, rows[expected[0][0]]) for sm, row in rows.items()}
+    sides = tuple(tuple(sm for sm in sorted(rows) if (alike[sm] > 0) == first) for first in (True, False))
+    t.ok(sides == expected, "cold loads place every SM on the same side", sides)
+    t.note("cold: the ranks of the lines correlate by %.2f at least, and by %.2f at most between sides" %
+           (min(alike[sm] for sm in expected[0]), max(alike[sm] for sm in expected[1])))
+
+
+def ranks(values):
+    """Of each value: cold loads have a tail of slow ones, which ranks forget."""
+    out = [0] * len(values)
+    for rank, at in enumerate(sorted(range(len(values)), key=lambda i: values[i])):
+        out[at] = rank
+    return out
+
+
+def correlation(a, b):
+    middle = (len(a) - 1) / 2
+    return sum((x - middle) * (y - middle) for x, y in zip(a, b)) / sum((x - middle) ** 2 for x in a)
 
 
 def check_reads(t, found):
@@ -119,6 +130,21 @@ def check_reads(t, found):
     t.ok(gains[96] >= GAIN_AT_96, "96 MiB: near is at least %.1f times as fast" % GAIN_AT_96, gains[96])
     t.ok(gains[SIZES_MIB[-1]] >= GAIN_OF_MEMORY, "%d MiB: near is at least %.2f times as fast" %
          (SIZES_MIB[-1], GAIN_OF_MEMORY), gains[SIZES_MIB[-1]])
+
+
+def say_groups(t, fingerprint):
+    """How the sides lie to the groups that share a TLB, and to the classes of what a miss costs them."""
+    side_of = {sm: k for k, side in enumerate(fingerprint["l2"]["sms"]) for sm in side}
+    whole, classes = 0, {}
+    for group in fingerprint["topology"]["groups"]:
+        sides = {side_of[sm] for sm in group["sms"]}
+        whole += len(sides) == 1
+        key = (group.get("penalty_class"), tuple(sorted(sides)))
+        classes[key] = classes.get(key, 0) + 1
+    t.note("%d of %d TLB groups lie on one side; groups by penalty class and side: %s" %
+           (whole, len(fingerprint["topology"]["groups"]),
+            ", ".join("class %s on %s: %d" % (c, "+".join(map(str, s)), n)
+                      for (c, s), n in sorted(classes.items(), key=str))))
 
 
 def keep(name, text):
@@ -142,6 +168,7 @@ def main():
     if not found.get("sides"):
         common.skip_all("one side: %s" % found.get("sides_reason"))
     t.ok(sum(map(len, found["sms"])) == fingerprint["gpu"]["sm_count"], "every SM is on a side")
+    say_groups(t, fingerprint)
     try:
         check_runs(t, gpu["uuid"], found)
     except common.MeasureFailed as failed:

@@ -73,6 +73,22 @@ static void check_throughput(const struct take *t)
     assert_true(last->by_group_gbps.v > 1.2 * last->by_sm_gbps.v);
 }
 
+/* The sides of the L2, that of the lowest SM first; or that there is one. */
+static void check_sides(const struct take *t)
+{
+    const struct fingerprint_l2 *l2 = &t->m.fp.l2;
+    if (t->desc.side_granule_bytes == 0) {
+        assert_int_equal(l2->sides.known, MAYBE_NOT_OBSERVABLE);
+        assert_int_equal(l2->sides.reason, REASON_NO_CONTRAST);
+        return;
+    }
+    assert_int_equal(l2->sides.v, 2);
+    assert_int_equal(l2->granule_bytes.v, t->desc.side_granule_bytes);
+    for (uint32_t i = 0; i < t->desc.sm_count; i++)
+        assert_int_equal(l2->sharing.group_of_sm[t->desc.sm_ids[i]],
+                         t->desc.side_of_sm[i] != t->desc.side_of_sm[0]);
+}
+
 static void found_as_modelled(void **state)
 {
     const struct profile_case *c = *state;
@@ -82,8 +98,10 @@ static void found_as_modelled(void **state)
     assert_int_equal(t->m.fp.depth, c->depth);
     assert_int_equal(t->m.fp.conditions.verdict, VERDICT_CLEAN);
     assert_true(IS_KNOWN(t->m.fp.topology.level));
-    if (c->depth >= DEPTH_FULL)
+    if (c->depth >= DEPTH_FULL) {
         check_throughput(t);
+        check_sides(t);
+    }
     put_away(t);
 }
 

@@ -104,6 +104,14 @@ static void refuses_with_the_place(void **state)
         {"sms=4 memory=1G l1=64@2M/sm;victims=1", "victims"},
         {"sms=4 memory=1G l1=4@2M/sm;walkers=0", "walker"},
         {"sms=4 memory=1G l1=4@2M/sm;policy=mru", "no such option"},
+        {"sms=4 memory=1G l1=4@2M/sm;policy=cycle:5", "does not have"},
+        {"sms=4 memory=1G l1=4@2M/sm;policy=cycle:0", "from 1"},
+        {"sms=4 memory=1G l1=64@2M/sm;policy=cycle:5", "does not have"},
+        {"sms=4 memory=1G l1=8@2M/sm;sets=2x4;block=3", "block="},
+        {"sms=4 memory=1G l1=8@2M/sm;sets=2x4;block=2;hash=xor", "block="},
+        {"sms=4 memory=1G l1=4@2M/sm sides=100@5", "multiple of 128"},
+        {"sms=4 memory=1G l1=4@2M/sm sides=4K", "@<cycles>"},
+        {"sms=4 memory=1G l1=4@2M/sm sides=4K@9 far_side=3-4", "no SM"},
         {"sms=4 memory=1G l1=4@2M/sms", "not part"},
         {"sms=4 memory=1G l1=4@2M/sm colour=red", "no such field"},
         {"sms=4 memory=1G l1=4@2M/sm noise=pink", "gauss"},
@@ -178,10 +186,14 @@ static void random_level(struct rng *rng, uint32_t sms, struct sim_level *l)
         l->runs[r].count = (uint32_t)1 << rng_below(rng, 4);
         l->entries += l->runs[r].ways * l->runs[r].count;
     }
-    l->policy = (enum sim_policy)rng_below(rng, SIM_FIFO + 1);
+    l->policy = (enum sim_policy)rng_below(rng, SIM_CYCLE + 1);
+    for (uint32_t i = 0; l->policy == SIM_CYCLE && i < 3; i++)
+        l->cycle[l->cycle_count++] = (uint8_t)(1 + rng_below(rng, l->runs[0].ways));
     l->hash = l->run_count == 1 && rng_below(rng, 2) ? SIM_HASH_XOR
               : rng_below(rng, 2)                    ? SIM_HASH_SKEW
                                                      : SIM_HASH_MOD;
+    if (l->run_count == 1 && l->hash == SIM_HASH_MOD && rng_below(rng, 2))
+        l->block = (uint32_t)1 << rng_below(rng, 4);
     if (l->policy == SIM_LRU && l->sectors == 1)
         l->victims = (uint32_t)rng_below(rng, 4);
     l->miss_cycles = (uint32_t)rng_below(rng, 1000);
@@ -210,6 +222,12 @@ static void random_desc(struct rng *rng, struct sim_desc *d)
     if (rng_below(rng, 2)) {
         d->frame_bytes = 1 + rng_below(rng, 64 * MIB);
         d->scattered_factor = 1 + random_f64(rng, 3);
+    }
+    if (rng_below(rng, 2)) {
+        d->side_granule_bytes = 128 * (1 + rng_below(rng, 100));
+        d->far_cycles = (uint32_t)rng_below(rng, 1000);
+        for (uint32_t i = 0; i < d->sm_count; i++)
+            d->side_of_sm[i] = (uint16_t)rng_below(rng, 2);
     }
     d->noise = (enum sim_noise)rng_below(rng, 3);
     d->noise_cycles = d->noise == SIM_NOISE_NONE ? 0 : random_f64(rng, 10);

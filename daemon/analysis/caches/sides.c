@@ -2,8 +2,8 @@
  *
  * One line of one SM is the least of its repeats: whatever disturbs an atomic delays it. The lines
  * of an SM are in two modes if one gap between them is wide: wider by CLEAR_TIMES than any other,
- * and by NOISE_TIMES than what the repeats of a line differ by. The gap is looked for away from
- * both ends, where the few slowest lines lie apart.
+ * and by NOISE_TIMES than what the two least repeats of a line differ by. The gap is looked for
+ * away from both ends, where the few slowest lines lie apart.
  */
 #include "analysis/caches/sides.h"
 
@@ -48,19 +48,21 @@ struct split {
 
 /* ---- one SM ---- */
 
-/* Least cycles of each line, [spec.samples]; returns how much the repeats of one differ. */
+/* Least cycles of each line, [spec.samples]; returns by how much the second least of a line is
+ * more: how sure the least is. */
 static double least_cycles(const struct observation *o, uint32_t sm, double *out)
 {
     double excess[FINE_LINES];
 
     for (uint32_t k = 0; k < o->spec.samples; k++) {
-        double own[PROBE_MAX_REPEATS];
+        double second = INFINITY;
         out[k] = INFINITY;
         for (uint32_t r = 0; r < o->spec.repeats; r++) {
-            own[r] = observation_sides(o, r, sm)[k];
-            out[k] = fmin(out[k], own[r]);
+            const double cycles = observation_sides(o, r, sm)[k];
+            second = fmin(second, fmax(cycles, out[k]));
+            out[k] = fmin(out[k], cycles);
         }
-        excess[k] = stats_median_f64(own, o->spec.repeats) - out[k];
+        excess[k] = second - out[k];
     }
     return stats_median_f64(excess, o->spec.samples);
 }

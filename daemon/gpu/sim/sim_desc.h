@@ -45,11 +45,15 @@
  *     options  miss=55        cycles that a miss costs on top of a hit in this level; default 0
  *              sets=17+8x6    one set of 17 ways and six of 8 ways; default: one set (fully
  *                             associative). The ways add up to the entries.
- *              policy=random  victim: lru (default), fifo or random
+ *              policy=random  victim: lru (default), fifo, random, or cycle:2,3,2,1,2,4: each set
+ *                             replaces its ways, from 1, in this order again and again; sets of at
+ *                             most 32 ways (Mei 2016, figure 11)
  *              hash=xor       how pages choose a set: mod (default); skew: as mod, moved on by one
  *                             set after each round through the entries, so that pages at twice the
  *                             distance also reach all sets; xor: all bits of the page number folded
  *                             over each other, for a power of two of equal sets
+ *              block=4        entries side by side that choose the same set: a power of two, with
+ *                             hash=mod and a power of two of equal sets; default 1
  *              victims=1      entries behind the sets, for what these evict: the oldest goes, and a
  *                             hit goes back into its set. With lru, undivided entries and sets of
  *                             at most 32 ways; not counted among the entries. Default 0
@@ -83,12 +87,13 @@ enum {
     SIM_MAX_ENTRIES = 65536, /* of one instance of a level */
     SIM_MAX_SECTORS = 64,
     SIM_MAX_VICTIMS = 64,
+    SIM_MAX_CYCLE = 16,       /* victims of policy=cycle */
     SIM_MAX_VICTIM_WAYS = 32, /* of the sets before a victim buffer */
     SIM_MAX_NAME = 48,
     SIM_DESC_TEXT_BYTES = 32768 /* enough for any printed description */
 };
 
-enum sim_policy { SIM_LRU = 0, SIM_RANDOM, SIM_FIFO };
+enum sim_policy { SIM_LRU = 0, SIM_RANDOM, SIM_FIFO, SIM_CYCLE };
 enum sim_hash { SIM_HASH_MOD = 0, SIM_HASH_SKEW, SIM_HASH_XOR };
 enum sim_noise { SIM_NOISE_NONE = 0, SIM_NOISE_UNIFORM, SIM_NOISE_GAUSS };
 
@@ -105,6 +110,9 @@ struct sim_level {
     uint32_t walkers;
     uint32_t sectors;
     uint32_t victims;
+    uint32_t block; /* 0: one entry */
+    uint32_t cycle_count;
+    uint8_t cycle[SIM_MAX_CYCLE]; /* ways, from 1 */
     enum sim_policy policy;
     enum sim_hash hash;
     uint32_t run_count;

@@ -18,6 +18,7 @@ static const struct {
 } numbers[] = {
     {"miss=", {SIM_U32, AT(miss_cycles), SIM_MAX_CYCLES}},
     {"victims=", {SIM_U32, AT(victims), SIM_MAX_VICTIMS}},
+    {"block=", {SIM_U32, AT(block), SIM_MAX_ENTRIES}},
     {"sectors=", {SIM_U32, AT(sectors), SIM_MAX_SECTORS}},
     {"miss_ns=", {SIM_F64, AT(miss_ns), MAX_MISS_NS}},
     {"walkers=", {SIM_U32, AT(walkers), MAX_WALKERS}},
@@ -32,6 +33,8 @@ static const struct {
 } choices[] = {{"policy=lru", AT(policy), SIM_LRU},   {"policy=random", AT(policy), SIM_RANDOM},
                {"policy=fifo", AT(policy), SIM_FIFO}, {"hash=mod", AT(hash), SIM_HASH_MOD},
                {"hash=xor", AT(hash), SIM_HASH_XOR},  {"hash=skew", AT(hash), SIM_HASH_SKEW}};
+
+static const char cycle_key[] = "policy=cycle:";
 
 static const struct sim_level plain = {.walkers = 1, .sectors = 1};
 
@@ -143,10 +146,30 @@ static enum status read_sets(struct sim_cursor *c, struct sim_level *l)
     return STATUS_OK;
 }
 
+/* "2,3,2,1,2,4" */
+static enum status read_cycle(struct sim_cursor *c, struct sim_level *l)
+{
+    memset(l->cycle, 0, sizeof l->cycle);
+    l->policy = SIM_CYCLE;
+    l->cycle_count = 0;
+    do {
+        uint32_t way = 0;
+        const enum status s = sim_text_u32(c, SIM_MAX_VICTIM_WAYS, &way);
+        if (s != STATUS_OK)
+            return s;
+        if (way == 0 || l->cycle_count == SIM_MAX_CYCLE)
+            return sim_text_fail(c, "a cycle has at most 16 ways, counted from 1");
+        l->cycle[l->cycle_count++] = (uint8_t)way;
+    } while (sim_text_skip(c, ","));
+    return STATUS_OK;
+}
+
 static enum status read_option(struct sim_cursor *c, struct sim_level *l)
 {
     if (sim_text_skip(c, "sets="))
         return read_sets(c, l);
+    if (sim_text_skip(c, cycle_key))
+        return read_cycle(c, l);
     for (size_t i = 0; i < COUNT(numbers); i++)
         if (sim_text_skip(c, numbers[i].key))
             return sim_text_number(c, &numbers[i].number, l);
@@ -164,7 +187,9 @@ static enum status check_sets(const struct sim_cursor *c, const struct sim_level
     uint64_t ways = 0;
     uint64_t sets = 0;
     uint32_t widest = 0;
+    uint32_t least = UINT32_MAX;
     for (uint32_t r = 0; r < l->run_count; r++) {
+        least = l->runs[r].ways < least ? l->runs[r].ways : least;
         widest = l->runs[r].ways > widest ? l->runs[r].ways : widest;
         ways += (uint64_t)l->runs[r].ways * l->runs[r].count;
         sets += l->runs[r].count;
@@ -177,6 +202,12 @@ static enum status check_sets(const struct sim_cursor *c, const struct sim_level
         return sim_text_fail(c, "sectors must divide the entry into equal parts");
     if (l->victims > 0 && (l->policy != SIM_LRU || l->sectors > 1 || widest > SIM_MAX_VICTIM_WAYS))
         return sim_text_fail(c, "victims need lru, undivided entries and sets of at most 32 ways");
+    if (l->block > 0 && (l->run_count != 1 || (sets & (sets - 1)) != 0 || l->hash != SIM_HASH_MOD ||
+                         (l->block & (l->block - 1)) != 0))
+        return sim_text_fail(c, "block= needs a power of two, and hash=mod on one of equal sets");
+    for (uint32_t i = 0; i < l->cycle_count && l->policy == SIM_CYCLE; i++)
+        if (widest > SIM_MAX_VICTIM_WAYS || l->cycle[i] > least)
+            return sim_text_fail(c, "policy=cycle names a way that a set does not have");
     if (l->walkers == 0)
         return sim_text_fail(c, "a level has at least one walker");
     return STATUS_OK;
@@ -208,6 +239,10 @@ enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t in
     l->run_count = 1;
     while (s == STATUS_OK && sim_text_skip(c, ";"))
         s = read_option(c, l);
+    if (l->policy != SIM_CYCLE) {
+        memset(l->cycle, 0, sizeof l->cycle);
+        l->cycle_count = 0;
+    }
     if (s == STATUS_OK && c->at == c->end)
         s = check_sets(c, l);
     if (s == STATUS_OK && index == d->level_count)
@@ -262,6 +297,8 @@ static void put_choices(struct sim_writer *w, const struct sim_level *l)
         if (value != 0 && value == choices[i].value)
             sim_text_put(w, ";%s", choices[i].text);
     }
+    for (uint32_t i = 0; l->policy == SIM_CYCLE && i < l->cycle_count; i++)
+        sim_text_put(w, i > 0 ? ",%u" : ";policy=cycle:%u", l->cycle[i]);
 }
 
 void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l)

@@ -6,9 +6,10 @@
  *   rows (LRU, 8 or 16 ways)        the slots are in order of use, the newest first, and fill two
  * or four vectors: all are compared at once, those before the hit move up by one, and no branch
  * depends on hit or miss. short (up to SHORT_WAYS ways)   the same order without vectors. FIFO: a
- * hit moves nothing. Random: slots stay, a random one is overwritten. long (hundreds of ways) an
- * index over the row (chained buckets) finds the slot, and a doubly linked list for each set keeps
- * the order of use. Both are arrays of slot numbers; nothing is allocated after start.
+ * hit moves nothing. Random: slots stay, a random one is overwritten. Cycle: so they do, and each
+ * set overwrites its ways in one order. long (hundreds of ways) an index over the row (chained
+ * buckets) finds the slot, and a doubly linked list for each set keeps the order of use. Both are
+ * arrays of slot numbers; nothing is allocated after start.
  *
  * Before any, each instance remembers the last sector it touched: it is resident and the newest
  * by construction, so touching it again changes nothing. When many SMs of a group walk the same
@@ -61,6 +62,8 @@ struct sim_tlb {
     uint64_t *filled;      /* [instance][entries] mask of sectors; NULL if there is one */
     uint32_t *victims;     /* [instance][victims] newest first */
     uint32_t row_ways;     /* of each set, if sets are rows of vectors; otherwise 0 */
+    uint32_t set_shift;    /* bits of a block: of entries that choose the same set */
+    uint32_t *turn;        /* [instance][set] victims so far; policy=cycle */
     bool is_long;
     struct index index;
     struct rng rng;
@@ -229,6 +232,27 @@ static bool short_random(struct sim_tlb *l, uint32_t *slot, uint64_t *filled, ui
     return false;
 }
 
+/* `turn`: how many victims this set has had. */
+static bool short_cycle(const struct sim_level *desc, uint32_t *turn, uint32_t *slot,
+                        uint64_t *filled, uint32_t ways, uint32_t tag, uint64_t bit)
+{
+    const uint32_t i = find_tag(slot, ways, tag);
+    if (i < ways) {
+        const bool hit = !filled || (filled[i] & bit);
+        if (filled)
+            filled[i] |= bit;
+        return hit;
+    }
+    const uint32_t free_slot = slot[ways - 1] == 0 ? find_tag(slot, ways, 0) : ways;
+    const uint32_t victim = free_slot < ways ? free_slot : desc->cycle[*turn] - 1U;
+    if (free_slot == ways)
+        *turn = *turn + 1 == desc->cycle_count ? 0 : *turn + 1;
+    slot[victim] = tag;
+    if (filled)
+        filled[victim] = bit;
+    return false;
+}
+
 /* ---- long sets ---- */
 
 /* The row of one instance, slots one-based. */
@@ -354,7 +378,7 @@ static inline uint32_t set_of(const struct sim_tlb *l, uint32_t entry)
     if (l->desc.hash == SIM_HASH_SKEW)
         return l->set_of_turn[(entry + entry / l->desc.entries) % l->desc.entries];
     if (l->set_mask > 0)
-        return entry & l->set_mask;
+        return entry >> l->set_shift & l->set_mask;
     if (l->equal_ways > 0)
         return entry % l->set_count;
     return l->set_of_turn[entry % l->desc.entries];
@@ -398,6 +422,9 @@ static inline bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sect
         return long_touch(l, instance, set, tag, bit);
     const size_t at = (size_t)instance * l->desc.entries + l->first[set];
     const uint32_t ways = l->first[set + 1] - l->first[set];
+    if (l->turn)
+        return short_cycle(&l->desc, &l->turn[(size_t)instance * l->set_count + set], l->tags + at,
+                           l->filled ? l->filled + at : NULL, ways, tag, bit);
     const uint32_t oldest = l->tags[at + ways - 1];
     if (short_touch(l, at, ways, tag, bit))
         return true;
@@ -501,6 +528,7 @@ static bool allocate(struct sim_tlb *l)
     const size_t victims = instances * l->desc.victims;
     const size_t sets = l->is_long ? instances * l->set_count : 0;
     const size_t links = l->is_long ? slots : 0;
+    const size_t turns = l->desc.policy == SIM_CYCLE ? instances * l->set_count : 0;
     struct index *x = &l->index;
     size_t buckets = 0;
     size_t bytes = 0;
@@ -509,8 +537,8 @@ static bool allocate(struct sim_tlb *l)
     while (x->bucket_count < 2 * l->desc.entries)
         x->bucket_count *= 2;
     buckets = l->is_long ? instances * x->bucket_count : 0;
-    l->state_words =
-        (sectored ? 2 * slots : 0) + slots + instances + victims + buckets + 3 * links + 3 * sets;
+    l->state_words = (sectored ? 2 * slots : 0) + slots + instances + victims + buckets +
+                     3 * links + 3 * sets + turns;
     bytes = (l->state_words + l->set_count + 1 + l->desc.entries) * sizeof *l->memory;
     /* A set of 8 or 16 ways lies in one line of the cache. */
     l->memory = aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
@@ -529,6 +557,7 @@ static bool allocate(struct sim_tlb *l)
     x->newest = carve(&rest, sets);
     x->oldest = carve(&rest, sets);
     x->used = carve(&rest, sets);
+    l->turn = turns > 0 ? carve(&rest, turns) : NULL;
     l->first = carve(&rest, (size_t)l->set_count + 1);
     l->set_of_turn = rest;
     return true;
@@ -552,6 +581,7 @@ static bool level_init(struct sim_tlb *l, const struct sim_level *desc)
         l->row_ways = l->equal_ways;
     if (l->equal_ways > 0 && log2_exact(l->set_count) > 0) {
         l->set_mask = l->set_count - 1;
+        l->set_shift = desc->block > 0 ? (uint32_t)log2_exact(desc->block) : 0;
         l->xor_shift = desc->hash == SIM_HASH_XOR ? (uint32_t)log2_exact(l->set_count) : 0;
     }
     if (!allocate(l))
