@@ -220,7 +220,9 @@ static void check_job(const char *folder, const char *visit, const struct finger
             break;
         }
         json_array_foreach(json_object_get(size, "ways"), k, way)
+        {
             judge_way(j, bytes, way, best, tally);
+        }
     }
     json_decref(json);
 }

@@ -44,30 +44,30 @@ def seconds(function):
     return statistics.median(begin.elapsed_time(end) for begin, end in events) / 1e3
 
 
-def compare(line, device, job, per):
+def compare(line, device, job):
     """Adds what the plan says of each strategy, predicted / measured, and whether its first choice is the best."""
     try:
-        line["chosen"], speeds = launch.predicted(device, job)
+        line["chosen"], speeds = job() if callable(job) else launch.predicted(device, job)
     except NoPlan as why:
         line["chosen"] = f"stock: {why}"
         return
-    line["predicted"] = {s: speed * per / 1e9 for s, speed in speeds.items() if speed}
+    line["predicted"] = {s: speed / 1e9 for s, speed in speeds.items() if speed}
     line["ratio"] = {s: speed / line[s] for s, speed in line["predicted"].items() if s in line}
     best = max(line[s] for s in STRATEGIES if s in line)
     line["chosen_of_best"] = line.get(line["chosen"], 0) / best
     line["choice_is_best"] = line["chosen_of_best"] >= 1 - BEST_WITHIN
 
 
-def measure(out, name, row, size, count, job, function, same=None, within=None, per=1):
-    """One line: G/s of each strategy, what the plan says of its accesses, which count `per` each, and `within`, the
-    speed within the reach."""
+def measure(out, name, row, size, count, job, function, same=None, within=None):
+    """One line: G/s of each strategy, what the plan says, and `within`, the speed within the reach. `job`: or a
+    function that says what launch.predicted says of one."""
     line = {"work": name, "row_bytes": row, "gib": size / GIB, "count": count}
     for strategy in STRATEGIES:
         try:
             line[strategy] = count / seconds(lambda s=strategy: function(s)) / 1e9
         except (RuntimeError, ValueError) as why:  # out of memory, or no such strategy
             line[strategy + "_why"] = str(why)[:200]
-    compare(line, torch.device("cuda", torch.cuda.current_device()), job, per)
+    compare(line, torch.device("cuda", torch.cuda.current_device()), job)
     if within:
         line["within"] = within
         line["of_within"] = {s: line[s] / within for s in STRATEGIES if s in line}
@@ -128,8 +128,8 @@ def neighbors(out, memory, size):
     for fanout in (1, 4, 16):
         seeds = torch.randint(0, nodes, ((1 << 26) // fanout,), device="cuda")
         measure(out, f"neighbor_sample {fanout}", 8, size_of(table), seeds.numel() * fanout,
-                sample.job(indptr, table, seeds, fanout),
-                lambda s, n=fanout, nodes=seeds: rt.neighbor_sample(indptr, table, nodes, n, 1, strategy=s), per=fanout)
+                lambda n=fanout, nodes=seeds: sample.predicted(indptr, table, nodes, n),
+                lambda s, n=fanout, nodes=seeds: rt.neighbor_sample(indptr, table, nodes, n, 1, strategy=s))
 
 
 def dealing():

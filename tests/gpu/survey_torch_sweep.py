@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The shapes of launches of reach.torch, by measurement: each operation and row size in every candidate, naive over
-32 GiB and in windows over the largest table. Prints the fastest ones as lines of TABLE (reach/torch/shapes.py), with
-their speeds in 10^9 per second; OUT/torch_sweep.json has every candidate.
+32 GiB, in scopes and windows over the largest table. Prints the fastest ones as lines of TABLE
+(reach/torch/shapes.py), with their speeds in 10^9 per second; OUT/torch_sweep.json has every candidate.
 
 All candidates are compiled first, by as many processes as there are cores.
 
@@ -121,7 +121,7 @@ def sweep(operation, row, memory, strategy, until):
             print(f"# {operation} {row} B {strategy} {shape}: {str(why)[:100]}", flush=True)
     found.sort(reverse=True)
     for speed, shape in found[:3]:
-        print(f'("{operation}", {strategy == "windows"}): ({row}, {shape})  # {speed:.2f}', flush=True)
+        print(f'("{operation}", "{strategy}"): ({row}, {shape})  # {speed:.2f}', flush=True)
     return found
 
 
@@ -129,9 +129,9 @@ def main():
     if not torch.cuda.is_available():
         common.skip_all("PyTorch sees no GPU")
     largest = (torch.cuda.mem_get_info()[0] - SPARE) // GIB * GIB
-    bytes_of = {"naive": min(32 * GIB, largest), "windows": largest}
+    bytes_of = {"naive": min(32 * GIB, largest), "scopes": largest, "windows": largest}
     jobs = [(operation, row, strategy) for operation in SHAPES for row in ROWS[operation]
-            for strategy in ("naive", "windows")]
+            for strategy in ("naive", "scopes", "windows")]
     end = time.monotonic() + (float(sys.argv[2]) if len(sys.argv) > 2 else 300)
     compile_all(jobs, bytes_of)
     memory = torch.zeros(largest, dtype=torch.uint8, device="cuda")

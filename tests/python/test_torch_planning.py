@@ -216,13 +216,13 @@ def a_reason_is_said_once():
 
 @case
 def every_row_has_a_shape_that_fits():
-    for operation, in_windows in shapes.TABLE:
+    for operation, strategy in shapes.TABLE:
         for words in (1, 2, 3, 7, 8, 16, 64, 1000, 2048):
-            found = shapes.shape(operation, in_windows, 4 * words, words)
+            found = shapes.shape(operation, strategy, 4 * words, words)
             assert found.items >= 1 and found.items & (found.items - 1) == 0
             assert found.items * words <= shapes.ELEMENTS or found.items == 1
     with shapes.forced(shapes.Shape(2, 8)):
-        assert shapes.shape("copy", True, 32, 8) == shapes.Shape(2, 8)
+        assert shapes.shape("copy", "windows", 32, 8) == shapes.Shape(2, 8)
 
 
 @case

@@ -43,7 +43,7 @@ def _add(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strateg
         table.index_add_(0, index, source)
         return
     width = launch.row_bytes(table) // table.element_size()
-    shape = shapes.shape("add", way.in_windows, launch.row_bytes(table), width)
+    shape = shapes.shape("add", way.strategy, launch.row_bytes(table), width)
     launch.run(way, kernels.add_scope, kernels.add_windows, index.numel(), shape, index.contiguous(),
                source.contiguous(), table.detach(), index.numel(), WORDS=width,
                PADDED=triton.next_power_of_2(width), ROWS=shape.items)

@@ -25,11 +25,12 @@ _NONE = 0      # LENGTH of bags that have offsets
 
 
 def job(table: torch.Tensor, index: torch.Tensor, bags: int, weighted: bool) -> Job:
+    """With two parts both are written as sums of float32, and read again."""
     row, width = launch.row_bytes(table), table.shape[1]
     per_row = bags / max(1, index.numel())
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=index.numel(),
                input_bytes=index.element_size() + (table.element_size() if weighted else 0),
-               written_bytes=row * per_row, output_bytes=4 * width * per_row)
+               written_bytes=row * per_row, output_bytes=2 * 4 * width * per_row)
 
 
 def fixed_or_offsets(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int,
@@ -66,7 +67,7 @@ def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tenso
     padded = triton.next_power_of_2(width)
     out = table.new_empty((bags, width))
     fixed, starts = fixed_or_offsets(index, offsets, length, bags)
-    shape = shapes.shape("bag", way.in_windows, launch.row_bytes(table), width)
+    shape = shapes.shape("bag", way.strategy, launch.row_bytes(table), width)
     double = table.dtype == torch.float64
     parts = out if way.parts == 1 else out.new_empty(
         (way.parts, bags, width), dtype=torch.float64 if double else torch.float32)

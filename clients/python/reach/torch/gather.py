@@ -5,7 +5,7 @@ bytes if that is the whole row, and of 1 or 2 bytes if it is no multiple of 4.
 """
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 import triton
@@ -18,6 +18,8 @@ _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # PyTorch's kernel for tables of two dimensions copies 1.65 G rows/s of any length (docs/measurements, H200): from
 # rows of this length on that is as fast as memory. That for one dimension is a plain gather.
 STOCK_ROW_BYTES = 2048
+SECTOR = 32           # bytes that memory moves at least
+LEAD_BYTES = 8 << 20  # of the result, that one window may be before another: well within an L2 cache
 
 
 def _word(row: int, *tensors: torch.Tensor) -> int:
@@ -36,18 +38,22 @@ def _as_words(t: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def job(table: torch.Tensor, index: torch.Tensor) -> Job:
+    """A sector that several windows or scopes write rows of is moved again for each."""
     row = launch.row_bytes(table)
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=index.numel(),
-               input_bytes=index.element_size(), written_bytes=row)
+               input_bytes=index.element_size(), written_bytes=row, output_bytes=row if row < SECTOR else 0)
 
 
 def copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, way: launch.Way) -> None:
     row = launch.row_bytes(table)
     size = _word(row, table, out)
     words = row // size
-    shape = shapes.shape("copy", way.in_windows, row, words)
+    shape = shapes.shape("copy", way.strategy, row, words)
+    in_windows: Dict[str, Any] = {}
+    if way.in_windows:
+        in_windows["LEAD"] = max(1, LEAD_BYTES // (row * shape.items)) if row < SECTOR else 0
     launch.run(way, kernels.copy_scope, kernels.copy_windows, index.numel(), shape,
-               index.contiguous(), _as_words(table, size), _as_words(out, size), index.numel(),
+               index.contiguous(), _as_words(table, size), _as_words(out, size), index.numel(), **in_windows,
                WORDS=words, PADDED=triton.next_power_of_2(words), ROWS=shape.items)
 
 

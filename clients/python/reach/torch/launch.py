@@ -54,6 +54,7 @@ _planner: Optional[Planner] = None
 _plans: Dict[Tuple[int, Job], Union[Plan, NoPlan]] = {}
 _checked: Dict[int, Optional[NoPlan]] = {}
 _ways: Dict[Tuple[Any, ...], Way] = {}
+_remembered: Dict[Tuple[Any, ...], str] = {}
 
 
 def use(source: Union[None, str, reach.Reach] = None) -> None:
@@ -68,7 +69,16 @@ def use(source: Union[None, str, reach.Reach] = None) -> None:
         _plans.clear()
         _checked.clear()
         _ways.clear()
+        _remembered.clear()
     fallback.forget()
+
+
+def remember(key: Tuple[Any, ...], find: Callable[[], str]) -> str:
+    """What `find` said the first time, until `use`."""
+    with _lock:
+        if key not in _remembered:
+            _remembered[key] = find()
+        return _remembered[key]
 
 
 def facts(device: torch.device) -> Tuple[str, int]:

@@ -24,7 +24,7 @@ class NoPlan(Exception):
 class Job:
     """What is accessed: `accesses` rows of `row_bytes` at random in a table of `table_bytes`. Per access,
     `input_bytes` are read and `written_bytes` written in order, and `output_bytes` are sums that each window
-    or scope has a part of. `touched_bytes`: of an access to several rows that lie together; 0: one row."""
+    or scope has a part of."""
     table_bytes: int
     row_bytes: int
     accesses: int
@@ -32,12 +32,10 @@ class Job:
     access: str = "read"
     written_bytes: float = 0.0
     output_bytes: float = 0.0
-    touched_bytes: int = 0
 
     def parameters(self) -> Dict[str, Any]:
         words: Dict[str, Any] = {"bytes": self.table_bytes, "access": self.access,
-                                 "element": self.touched_bytes or self.row_bytes,
-                                 "input_bytes": float(self.input_bytes)}
+                                 "element": self.row_bytes, "input_bytes": float(self.input_bytes)}
         for name in ("written_bytes", "output_bytes"):
             if getattr(self, name) > 0:
                 words[name] = float(getattr(self, name))

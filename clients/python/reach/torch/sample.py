@@ -5,30 +5,76 @@ Neighbors are drawn with replacement: draw k of seed r is number r x fanout + k 
 or the batch's launch. A node of degree d gets neighbor floor(u x d / 2^32) of a 32-bit number u: degrees are less
 than 2^32, and probabilities differ by d / 2^32 at most.
 
-Beyond the reach there are two steps: positions in the array of edges from the far smaller array of offsets, then
-gather_rows of the edges at these positions, which has the plan.
+There are two ways. In one pass each thread finds its node's list and reads its neighbor: naive. In two steps a pass
+over the far smaller array of offsets writes positions in the array of edges, and gather_rows, in scopes or windows,
+reads the edges there. Neighbors of one node lie together, so one pass translates once for all of them: beyond the
+reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster one is taken (`predicted`).
 """
 from __future__ import annotations
+
+import dataclasses
+from typing import Dict, Optional, Tuple
 
 import torch
 import triton
 
 from reach.torch import gather, kernels, launch
-from reach.torch.planning import Job
+from reach.torch.planning import Job, NoPlan
 
 BLOCK = 512
+LINE = 128    # bytes: a shorter access at random takes memory as long
 POSITION = 8  # bytes of a position in the array of edges
-SECTOR = 32   # bytes that memory moves at least for one access
 _SIGN = 1 << 63
 
 
-def job(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int) -> Job:
-    """An access is a seed: its neighbors lie together, in a list of the mean degree."""
-    item, nodes = indices.element_size(), max(1, indptr.numel() - 1)
-    mean = -(-indices.numel() * item // nodes)
-    return Job(table_bytes=indices.numel() * item, row_bytes=item, accesses=seeds.numel(),
-               input_bytes=fanout * POSITION, written_bytes=fanout * item,
-               touched_bytes=max(item, min(fanout * SECTOR, mean)) if fanout > 1 else 0)
+def _lines(listed_bytes: float, fanout: int) -> float:
+    """Distinct lines of memory among `fanout` draws from a list of that length, on average."""
+    lines = max(1.0, listed_bytes / LINE)
+    return lines * (1 - (1 - 1 / lines) ** fanout)
+
+
+def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
+              fanout: int) -> Tuple[str, Dict[str, Optional[float]]]:
+    """(the strategy, neighbors per second of each). Raises NoPlan.
+
+    In one pass a seed's neighbors lie together, in a list of the mean degree: they take one translation, and as many
+    lines as draws meet. Two steps read the same lines, behind a pass over the offsets."""
+    device, item, nodes = indices.device, indices.element_size(), max(1, indptr.numel() - 1)
+    met = _lines(indices.numel() / nodes * item, fanout)
+    lines = 1 + met  # and one of the offsets
+    share, each = fanout / met, seeds.element_size()
+    edges = Job(table_bytes=indices.numel() * item, row_bytes=item, accesses=round(seeds.numel() * met),
+                input_bytes=POSITION * share, written_bytes=item * share, output_bytes=item * share)
+    found = launch.plan(device, edges)
+    translated = launch.plan(device, dataclasses.replace(
+        edges, accesses=seeds.numel(), input_bytes=each, written_bytes=fanout * item, output_bytes=0)).rows_per_s("naive")
+    moved = launch.plan(device, Job(
+        table_bytes=min(found.scope_bytes, edges.table_bytes), row_bytes=item, accesses=round(seeds.numel() * lines),
+        input_bytes=each / lines, written_bytes=fanout * item / lines)).rows_per_s("naive")
+    offsets = launch.plan(device, Job(
+        table_bytes=indptr.numel() * indptr.element_size(), row_bytes=2 * indptr.element_size(),
+        accesses=seeds.numel(), input_bytes=each, written_bytes=fanout * POSITION)).rows_per_s("naive")
+    speeds: Dict[str, Optional[float]] = {}
+    for name in found.gbps:
+        rows = found.rows_per_s(name)
+        if name == "naive":
+            speeds[name] = fanout / max(1 / translated, lines / moved) if translated and moved else None
+        else:
+            speeds[name] = fanout / (met / rows + 1 / offsets) if rows and offsets else None
+    known = {name: speed for name, speed in speeds.items() if speed}
+    return max(known, key=lambda name: known[name]) if known else found.strategy, speeds
+
+
+def _best(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int) -> str:
+    """The strategy that is predicted to be the fastest; "": there is no plan."""
+    key = (indices.device, indices.numel(), indices.dtype, indptr.numel(), seeds.numel().bit_length(), fanout)
+
+    def find() -> str:
+        try:
+            return predicted(indptr, indices, seeds, fanout)[0]
+        except NoPlan:
+            return ""
+    return launch.remember(key, find) if indices.device.type == "cuda" else ""
 
 
 def _signed(x: int) -> int:
@@ -85,7 +131,9 @@ def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Te
     contiguous = indices.is_contiguous() and indptr.is_contiguous()
     way = None
     if count and contiguous and indices.numel():
-        way = launch.choose("neighbor_sample", indices, job(indptr, indices, seeds, fanout), strategy, False)
+        work = dataclasses.replace(gather.job(indices, seeds), accesses=count, input_bytes=POSITION)
+        way = launch.choose("neighbor_sample", indices, work,
+                            strategy or _best(indptr, indices, seeds, fanout), False)
     if way is None:
         return _sample_stock(indptr, indices, seeds, fanout, seed)
     seeds, nodes, grid = seeds.contiguous(), indptr.numel() - 1, (triton.cdiv(count, BLOCK),)

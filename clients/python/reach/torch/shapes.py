@@ -17,27 +17,31 @@ class Shape(NamedTuple):
     step: int = 64
 
 
-# (operation, in windows?): (largest row in bytes, shape), ascending; the last holds for longer rows too, with
-# fewer items (`_fit`). Estimated from registers and bytes in flight; to be replaced by a sweep's lines.
-TABLE: Dict[Tuple[str, bool], Tuple[Tuple[int, Shape], ...]] = {
-    ("copy", False): ((8, Shape(512, 4)), (32, Shape(256, 4)), (64, Shape(128, 4)), (128, Shape(64, 4)),
-                      (256, Shape(32, 4))),
-    ("copy", True): ((8, Shape(1024, 4)), (32, Shape(256, 4)), (64, Shape(128, 4)), (128, Shape(128, 4)),
-                     (256, Shape(64, 4))),
-    ("bag", False): ((64, Shape(1, 2, step=64)), (128, Shape(1, 4, step=64)), (256, Shape(1, 4, step=64))),
-    ("bag", True): ((64, Shape(1, 2, 32, step=64)), (128, Shape(1, 2, 32, step=64)),
-                    (256, Shape(1, 4, 16, step=64))),
-    ("add", False): ((8, Shape(1024, 8)), (64, Shape(128, 4)), (256, Shape(32, 4))),
-    ("add", True): ((8, Shape(1024, 8, 8)), (64, Shape(128, 4)), (256, Shape(32, 4))),
+# (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer
+# items (`_fit`). Lines of a sweep on an H200 (docs/measurements), but those of additions of more than 8 bytes, which
+# are estimated from registers and bytes in flight.
+TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
+    ("copy", "naive"): ((8, Shape(128, 4)), (32, Shape(128, 8)), (64, Shape(64, 4)), (128, Shape(64, 8)),
+                        (256, Shape(128, 2))),
+    ("copy", "scopes"): ((8, Shape(128, 4)), (32, Shape(128, 8)), (64, Shape(64, 4)), (128, Shape(64, 4)),
+                         (256, Shape(128, 2))),
+    ("copy", "windows"): ((8, Shape(256, 8, 4)), (32, Shape(512, 8, 4)), (64, Shape(256, 8, 8)),
+                          (128, Shape(256, 2, 8)), (256, Shape(128, 4, 8))),
+    ("bag", "naive"): ((64, Shape(2, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
+    ("bag", "scopes"): ((64, Shape(2, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
+    ("bag", "windows"): ((64, Shape(1, 1, 32, 4)), (128, Shape(1, 1, 32, 4)), (256, Shape(1, 1, 32, 4))),
+    ("add", "naive"): ((8, Shape(256, 4)), (64, Shape(128, 4)), (256, Shape(32, 4))),
+    ("add", "scopes"): ((8, Shape(256, 4)), (64, Shape(128, 4)), (256, Shape(32, 4))),
+    ("add", "windows"): ((8, Shape(1024, 8, 2)), (64, Shape(128, 4)), (256, Shape(32, 4))),
 }
 ELEMENTS = 32768  # that one program holds at most: more spill registers
 
 _forced: Optional[Shape] = None
 
 
-def shape(operation: str, in_windows: bool, row_bytes: int, words: int) -> Shape:
+def shape(operation: str, strategy: str, row_bytes: int, words: int) -> Shape:
     """`words`: elements per row, as loaded."""
-    rows = TABLE[operation, in_windows]
+    rows = TABLE[operation, strategy]
     if _forced is not None:
         return _fit(_forced, words)
     return _fit(next((s for most, s in rows if row_bytes <= most), rows[-1][1]), words)

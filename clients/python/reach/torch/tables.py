@@ -53,12 +53,12 @@ def bags_job(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, wei
         found = _job(tables, index, bags)
         return dataclasses.replace(found, touches=tuple(lengths), written_bytes=float(found.row_bytes),
                                    input_bytes=(index.element_size() + size * weighted) * float(sum(lengths)),
-                                   output_bytes=4.0 * found.row_bytes / size)
+                                   output_bytes=2 * 4.0 * found.row_bytes / size)
     found = _job(tables, index, index.numel() // len(tables))
     per_item = bags / max(1, found.accesses)
     return dataclasses.replace(found, written_bytes=found.row_bytes * per_item,
                                input_bytes=found.input_bytes + (size * len(tables) if weighted else 0),
-                               output_bytes=4 * found.row_bytes // size * per_item)
+                               output_bytes=2 * 4 * found.row_bytes // size * per_item)
 
 
 def _unfit(tables: Sequence[torch.Tensor], index: torch.Tensor) -> str:
@@ -127,7 +127,7 @@ def _gather_run(tables: Sequence[torch.Tensor], index: torch.Tensor, strategy: s
     def fit(first: int, many: int) -> Tuple[shapes.Shape, Dict[str, Any]]:
         longest = max(row_bytes[first:first + many])
         padded = triton.next_power_of_2(longest // element)
-        shape = shapes.shape("copy", way.in_windows, longest, padded)
+        shape = shapes.shape("copy", way.strategy, longest, padded)
         return shape, {"UNIT": unit, "PADDED": padded, "ROWS": shape.items}
 
     launch.run_tables(way, kernels_tables.copy_scope, kernels_tables.copy_windows, count, len(tables), fit,
@@ -220,7 +220,7 @@ def _bags_run(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Opti
 
     def fit(first: int, many: int) -> Tuple[shapes.Shape, Dict[str, Any]]:
         padded = triton.next_power_of_2(max(widths[first:first + many]))
-        shape = shapes.shape("bag", way.in_windows, padded * size, padded)
+        shape = shapes.shape("bag", way.strategy, padded * size, padded)
         full = all(width == padded for width in widths[first:first + many])
         return shape, {"LENGTH": fixed, "UNIT": unit, "PADDED": padded, "FULL": full, "BAGS": shape.items,
                        "WEIGHTED": weights is not None, "MEAN": mean,
