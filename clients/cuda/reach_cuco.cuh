@@ -138,12 +138,16 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
     const reach_items mine =
         reach_items_between(me.first_byte, me.length_bytes, parts.block_bytes, parts.blocks);
     auto ref = reach_bloom_ref(parts, mine);
-    const auto add = [&](uint64_t, const Key &key, uint64_t hash, bool is_mine) {
+    const auto is_mine = [&](const Key &key) {
+        return reach_has_item(mine, reach_item_of_hash(parts.policy.hash(key), parts.blocks));
+    };
+    const auto add = [&](uint64_t, const Key &key, bool is_valid) {
         if constexpr (width == 1) {
-            if (is_mine)
+            if (is_valid)
                 ref.add(key);
         } else {
-            for (uint32_t left = tile.ballot(is_mine); left; left &= left - 1) {
+            const uint64_t hash = parts.policy.hash(key);
+            for (uint32_t left = tile.ballot(is_valid); left; left &= left - 1) {
                 const uint64_t of = tile.shfl(hash, __ffs((int)left) - 1);
                 const uint64_t block = parts.policy.block_index(of, ref.block_extent());
                 cuda::atomic_ref<word, cuda::thread_scope_device>{
@@ -153,7 +157,7 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
             }
         }
     };
-    reach_bloom_scan(parts, me, mine, first, count, add);
+    reach_scan_my_keys<Key>(parts.table, me, first, count, is_mine, add);
 }
 
 /* Each key is of one window, so each output is written once. */

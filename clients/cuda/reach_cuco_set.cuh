@@ -46,17 +46,16 @@ static __device__ __forceinline__ void reach_set_scan(const reach_set_parts<Ref,
     const auto tile = cg::tiled_partition<Ref::cg_size>(cg::this_thread_block());
     const reach_items mine =
         reach_items_between(me.first_byte, me.length_bytes, REACH_SET_PART_BYTES, parts.items);
-
-    reach_scan_keys<key_type>(
-        parts.table, me, first, count, [&](uint64_t i, const key_type &key, bool is_valid) {
-            const uint64_t item = reach_item_of_hash(parts.hash(key), parts.items);
-            for (uint32_t left = tile.ballot(is_valid && reach_has_item(mine, item)); left;
-                 left &= left - 1) {
-                const int lane = __ffs((int)left) - 1;
-                const auto distance = (int)tile.thread_rank() - lane;
-                work(tile, i - distance, tile.shfl(key, lane));
-            }
-        });
+    const auto is_mine = [&](const key_type &key) {
+        return reach_has_item(mine, reach_item_of_hash(parts.hash(key), parts.items));
+    };
+    const auto in_tiles = [&](uint64_t i, const key_type &key, bool is_valid) {
+        for (uint32_t left = tile.ballot(is_valid); left; left &= left - 1) {
+            const int lane = __ffs((int)left) - 1;
+            work(tile, tile.shfl(i, lane), tile.shfl(key, lane));
+        }
+    };
+    reach_scan_my_keys<key_type>(parts.table, me, first, count, is_mine, in_tiles);
 }
 
 /* `inserted`, if it is not NULL, is increased by the number of keys that were not in the set. */

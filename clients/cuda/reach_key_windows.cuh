@@ -40,6 +40,42 @@ static __device__ __forceinline__ void reach_scan_keys(const reach_table &table,
     }
 }
 
+/* As reach_scan_keys, but calls work(i, key, is_valid) only for keys that is_mine(key), which is
+ * for keys of this window: they wait in shared memory until there are as many as lanes. For work
+ * that takes as long for one lane as for all. All threads of a block call it. */
+template <class Key, class InputIt, class IsMine, class Work>
+static __device__ __forceinline__ void reach_scan_my_keys(const reach_table &table,
+                                                          const reach_me &me, InputIt first,
+                                                          uint64_t count, IsMine is_mine, Work work)
+{
+    __shared__ Key keys[REACH_KEY_THREADS / 32][64];
+    __shared__ uint64_t places[REACH_KEY_THREADS / 32][64];
+    const uint32_t warp = threadIdx.x / 32;
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t waiting = 0;
+
+    const auto take = [&](uint32_t from, uint32_t many) {
+        const Key key = lane < many ? keys[warp][from + lane] : Key{};
+        const uint64_t i = lane < many ? places[warp][from + lane] : 0;
+        __syncwarp();
+        work(i, key, lane < many);
+    };
+    reach_scan_keys<Key>(table, me, first, count, [&](uint64_t i, const Key &key, bool is_valid) {
+        const bool mine = is_valid && is_mine(key);
+        const uint32_t all = __ballot_sync(UINT32_MAX, mine);
+        const uint32_t at = waiting + __popc(all & ((1u << lane) - 1));
+        if (mine) {
+            keys[warp][at] = key;
+            places[warp][at] = i;
+        }
+        waiting += __popc(all);
+        __syncwarp();
+        if (waiting >= 32)
+            take(waiting -= 32, 32);
+    });
+    take(0, waiting);
+}
+
 /* The table of windows of one structure, and its launches. Not for two streams at a time, because
  * all launches share the queues of the windows. */
 class reach_key_windows

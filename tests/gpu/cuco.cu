@@ -24,12 +24,7 @@
 
 #include <cmath>
 
-/* A word of 64 bits takes half as many atomics for a key; 32 bits are what cuCollections recommends. */
-#ifndef CUCO_WORD
-#define CUCO_WORD uint32_t
-#endif
-typedef CUCO_WORD word;
-typedef DEFAULT_POLICY<cuco::xxhash_64<key>, word, 32 / sizeof(word)> policy;
+typedef DEFAULT_POLICY<cuco::xxhash_64<key>, uint32_t, 8> policy;
 typedef cuco::extent<size_t> extent;
 typedef cuco::bloom_filter_ref<key, extent, cuda::thread_scope_device, policy> stock_filter;
 typedef reach_windowed_bloom_filter<key, policy> windowed_filter;
@@ -54,7 +49,7 @@ struct setting {
 static stock_filter stock_of(const setting &s)
 {
     const size_t blocks = reach_odd_items(s.bytes / BLOCK_BYTES);
-    return stock_filter{(word *)s.memory, extent{blocks}, {}, policy{}};
+    return stock_filter{(uint32_t *)s.memory, extent{blocks}, {}, policy{}};
 }
 
 static void add(setting &s, way w)

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <vector>
 
-enum { THREADS = 1024, LANES = 8, ITEMS = 4, PIECES = 1 << 14 /* per SM */, RUNS = 3 };
+enum { THREADS = 1024, LANES = 8, ITEMS = 4, PIECES = 1 << 14 /* per SM */, RUNS = 12 };
 
 #define CHECK(call)                                                                                \
     do {                                                                                           \

@@ -28,7 +28,7 @@ def run(url, *options):
 
 def check(t, url, test, log2, ways):
     name = "-n %d -t %d" % (log2, test)
-    status, out = run(url, "-n", log2, "-t", test, "-a", 4)
+    status, out = run(url, "-n", log2, "-t", test, "-a", 1)
     if not t.ok(status == 0, name + " runs", out):
         return
     lines = out.splitlines()

@@ -51,6 +51,10 @@ def cuts(job, many):
 
 
 def random_plan(_device, job):
+    if not hasattr(job, "tables"):  # one of the tables by itself
+        bounds = sorted(rng.randrange(job.table_bytes) for _ in range(2))
+        return planning.Plan(rng.choice(STRATEGIES), "made up", job.table_bytes // 2 + 1,
+                             (0, *bounds, job.table_bytes), tuple(rng.randrange(-1, 3) for _ in range(SMS)), {}, 32)
     windows = cuts(job, rng.randrange(1, 4))
     window_of_sm = tuple(rng.randrange(-1, len(windows) - 1) for _ in range(SMS))
     return planning.Plan(rng.choice(STRATEGIES), "made up", rng.choice((max(job.tables) // 2, max(job.tables) + 9)),

@@ -92,8 +92,9 @@ def _bags(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has
     return index.shape[0] // length if offsets is None else offsets.shape[0] - int(has_end)
 
 
-def _bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
-         weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool, strategy: str) -> torch.Tensor:
+def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
+                  weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool,
+                  strategy: str) -> torch.Tensor:
     bags = _bags(index, offsets, length, has_end)
     if index.numel() == 0 or table.numel() == 0:
         return table.new_zeros((bags, table.shape[1]))
@@ -157,7 +158,7 @@ def _backward(ctx: Any, grad: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...
 
 
 _op = torch.library.custom_op(
-    "reach::embedding_bag", _bag, mutates_args=(),
+    "reach::embedding_bag", sums_or_stock, mutates_args=(),
     schema="(Tensor table, Tensor index, Tensor? offsets, Tensor? weights, SymInt length, bool has_end, "
            "bool mean, str strategy) -> Tensor")
 _op.register_fake(_fake)
@@ -193,7 +194,7 @@ def embedding_bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
     length = 0 if offsets is not None else index.shape[1]
     weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     given = (table, index) + tuple(t for t in (offsets, weights) if t is not None)
-    call: Any = _bag if launch.plain(*given) else _op
+    call: Any = sums_or_stock if launch.plain(*given) else _op
     result: torch.Tensor = call(table, index.reshape(-1), offsets, weights, length, include_last_offset,
                                 mode == "mean", strategy)
     return result

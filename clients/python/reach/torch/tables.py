@@ -2,8 +2,9 @@
 
 The tables may be allocated apart. They have one plan, asked with the list of their lengths (up to 16; longer lists
 are split): naive if all lie within the reach together; passes over as many whole tables as the reach holds; and if
-one table alone is longer, windows or scopes of matched parts, so that the SMs of a group stay within their part of
-every table. Results and the order of additions are those of gather_rows and embedding_bag.
+one table alone is longer, each table by itself, as gather_rows and embedding_bag plan it. `strategy` can ask for
+windows or scopes of matched parts, so that the SMs of a group stay within their part of every table: one launch, but
+threads that rows of the shorter kinds leave idle. Results and the order of additions are those of gather_rows and embedding_bag.
 
 The addresses of the tables are copied to the device by the first call with these tables.
 """
@@ -123,6 +124,10 @@ def _gather_run(tables: Sequence[torch.Tensor], index: torch.Tensor, strategy: s
     count = index.shape[1]
     row_bytes = [launch.row_bytes(t) for t in tables]
     out = tables[0].new_empty(count * sum(row_bytes) // tables[0].element_size())
+    if way.parts > 1 and not strategy:
+        for t, i, part in zip(tables, index, out.split([count * _width(t) for t in tables])):
+            gather.gather_rows(t.detach(), i, out=part.view(count, *t.shape[1:]))
+        return out
 
     def fit(first: int, many: int) -> Tuple[shapes.Shape, Dict[str, Any]]:
         longest = max(row_bytes[first:first + many])
@@ -200,6 +205,17 @@ def gather_tables(tables: Sequence[torch.Tensor], indices: Indices, strategy: st
 
 # ---- sums of bags --------------------------------------------------------------------------------
 
+def _bags_alone(tables: Sequence[torch.Tensor], index: torch.Tensor, weights: Optional[torch.Tensor], bags: int,
+                lengths: Sequence[int], mean: bool) -> torch.Tensor:
+    found, first = [], 0
+    for table, length in zip(tables, lengths):
+        span = slice(first, first + bags * length)
+        found.append(bag.sums_or_stock(table, index[span], None, None if weights is None else weights[span], length,
+                                       False, mean, ""))
+        first = span.stop
+    return torch.cat(found, 1)
+
+
 def _bags_run(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Optional[torch.Tensor],
               weights: Optional[torch.Tensor], bags: int, length: int, mean: bool, lengths: Sequence[int],
               strategy: str) -> torch.Tensor:
@@ -211,6 +227,8 @@ def _bags_run(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Opti
     if found is None:
         return _bags_stock(tables, index, offsets, weights, bags, length, mean)
     way, about, unit = found
+    if way.parts > 1 and not strategy and (offsets is None or lengths):
+        return _bags_alone(tables, index, weights, bags, list(lengths) or [length] * len(tables), mean)
     widths = [t.shape[1] for t in tables]
     out = tables[0].new_empty((bags, sum(widths)))
     fixed, starts = bag.fixed_or_offsets(index, offsets, length, bags * len(tables) + 1)
