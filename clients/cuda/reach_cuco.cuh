@@ -147,11 +147,12 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
                 ref.add(key);
         } else {
             const uint64_t hash = parts.policy.hash(key);
+            const uint64_t first_word = parts.policy.block_index(hash, ref.block_extent()) * width;
             for (uint32_t left = tile.ballot(is_valid); left; left &= left - 1) {
-                const uint64_t of = tile.shfl(hash, __ffs((int)left) - 1);
-                const uint64_t block = parts.policy.block_index(of, ref.block_extent());
+                const int lane = __ffs((int)left) - 1;
+                const uint64_t of = tile.shfl(hash, lane);
                 cuda::atomic_ref<word, cuda::thread_scope_device>{
-                    ref.data()[block * width + tile.thread_rank()]}
+                    ref.data()[tile.shfl(first_word, lane) + tile.thread_rank()]}
                     .fetch_or(parts.policy.word_pattern(of, tile.thread_rank()),
                               cuda::memory_order_relaxed);
             }

@@ -222,6 +222,13 @@ void gups_print_result(FILE *out, const struct gups_options *options, const stru
             gups_result_name(options->test), giga_accesses(options, way->milliseconds[0]));
 }
 
+/* Of a word that is read and then written the plan knows one access only. */
+static bool is_predicted(const struct gups_options *options, const struct job_way *way)
+{
+    return way->predicted_gbps.known && options->test != GUPS_UPDATE &&
+           options->test != GUPS_UPDATE_NO_LOOP && options->test != GUPS_READ_WRITE;
+}
+
 void gups_print_table(FILE *out, const struct gups_options *options, const struct job_way *ways,
                       uint32_t count)
 {
@@ -235,7 +242,7 @@ void gups_print_table(FILE *out, const struct gups_options *options, const struc
 
         fprintf(out, "%-10s %8u %8u", way->label, way->pass_count, way->windows);
         job_print_number(out, 12, 2, ms > 0, ms > 0 ? giga_accesses(options, ms) : 0);
-        job_print_number(out, 12, 2, way->predicted_gbps.known,
+        job_print_number(out, 12, 2, is_predicted(options, way),
                          way->predicted_gbps.value / TRANSACTION_BYTES);
         job_print_number(out, 12, 2, ms > 0, ms > 0 ? naive_ms / ms : 0);
         fputc('\n', out);

@@ -1,7 +1,7 @@
 #!/bin/bash
-# What jobs gain, on one GPU in some twenty minutes: it measures the GPU, then runs the GPU tests of reach.torch
-# with its table of speeds, the sweep of its shapes and a model with tables beyond the reach; dealing, reach-gups,
-# several allocations, and cuCollections if its test was built.
+# What jobs gain, on one GPU in some five minutes: it measures the GPU, then runs the GPU tests of reach.torch (with
+# all in CUDA_VISIBLE_DEVICES) with its table of speeds, the sweep of its shapes and a model with tables beyond the
+# reach; dealing, reach-gups, several allocations, and cuCollections if its test was built.
 #
 #   tests/gpu/survey_torch.sh FOLDER OUT [WHEEL [STEP...]]
 #
@@ -20,7 +20,8 @@ out=$(cd "$2" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
-export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-0}
+all_gpus=${CUDA_VISIBLE_DEVICES-0}
+export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${all_gpus%%,*}
 export PYTHONDONTWRITEBYTECODE=1 REACH_CUCO_JSON=$results/cuco.json
 wheel=${3:--}
 shift $(($# < 3 ? $# : 3))
@@ -45,7 +46,7 @@ nvidia-smi >"$results/nvidia-smi.txt" 2>&1
 step measure 60 "$folder/reachd" --measure full --export "$results/export"
 fingerprint=$(echo "$results"/export/*/fingerprint-full.json)
 export REACHD_URL=file:$fingerprint
-step torch 240 "$here/test_torch.py"
+step torch 240 env CUDA_VISIBLE_DEVICES="$all_gpus" "$here/test_torch.py"
 step torch_speed 540 "$here/survey_torch_speed.py" "$results"
 step torch_sweep 400 "$here/survey_torch_sweep.py" "$results" 330
 step dlrm 300 "$here/test_dlrm.py" "$results"
