@@ -213,6 +213,8 @@ static void lines_are_those_of_the_sample(void **state)
          .predicted_gbps = {true, 512, ""},
          .milliseconds = {8000}}};
     const struct gups_options options = {.log2_elements = 34, .accesses = 8, .repeats = 1};
+    const struct gups_options one_access = {
+        .log2_elements = 34, .accesses = 8, .repeats = 1, .test = GUPS_UPDATE_XOR};
     char *text = printed(&options, ways, 2);
 
     (void)state;
@@ -227,6 +229,10 @@ static void lines_are_those_of_the_sample(void **state)
                                  "Result Gupdates/s ATOM.CAS.64(loop) = 6.871948\n"));
     assert_non_null(strstr(text, "Strategy: windows, 3\nElapsed time = 8.000000 seconds\n"
                                  "Result Gupdates/s ATOM.CAS.64(loop) = 17.179869\n"));
+    /* An update reads and then changes a word: the plan knows one access, and predicts none. */
+    assert_non_null(strstr(text, "17.18            -         2.50\n"));
+    free(text);
+    text = printed(&one_access, ways, 2);
     assert_non_null(strstr(text, "17.18        16.00         2.50\n"));
     free(text);
 }

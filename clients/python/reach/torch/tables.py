@@ -2,7 +2,7 @@
 
 The tables may be allocated apart. They have one plan, asked with the list of their lengths (up to 16; longer lists
 are split): naive if all lie within the reach together; passes over as many whole tables as the reach holds; and if
-one table alone is longer, each table by itself, as gather_rows and embedding_bag plan it. `strategy` can ask for
+one table alone is longer, each table by itself (sums of bags by PyTorch where the table lies within the reach). `strategy` can ask for
 windows or scopes of matched parts, so that the SMs of a group stay within their part of every table: one launch, but
 threads that rows of the shorter kinds leave idle. Results and the order of additions are those of gather_rows and embedding_bag.
 
@@ -206,12 +206,14 @@ def gather_tables(tables: Sequence[torch.Tensor], indices: Indices, strategy: st
 # ---- sums of bags --------------------------------------------------------------------------------
 
 def _bags_alone(tables: Sequence[torch.Tensor], index: torch.Tensor, weights: Optional[torch.Tensor], bags: int,
-                lengths: Sequence[int], mean: bool) -> torch.Tensor:
+                lengths: Sequence[int], mean: bool, in_reach: int) -> torch.Tensor:
+    """Table by table: those of up to `in_reach` bytes by PyTorch, which takes the processor less time to launch."""
     found, first = [], 0
     for table, length in zip(tables, lengths):
         span = slice(first, first + bags * length)
+        strategy = launch.STOCK if table.numel() * table.element_size() <= in_reach else ""
         found.append(bag.sums_or_stock(table, index[span], None, None if weights is None else weights[span], length,
-                                       False, mean, ""))
+                                       False, mean, strategy))
         first = span.stop
     return torch.cat(found, 1)
 
@@ -222,13 +224,14 @@ def _bags_run(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Opti
     """Bag b of table t is number t x bags + b; `offsets` has a number more than there are bags."""
     size = tables[0].element_size()
     why = _unfit(tables, index) or ("" if tables[0].dtype in _TYPES else f"{tables[0].dtype} is not a floating type")
-    found = _choose("embedding_bags", why, tables,
-                    bags_job(tables, index, bags, weights is not None, lengths), size, strategy)
+    job = bags_job(tables, index, bags, weights is not None, lengths)
+    found = _choose("embedding_bags", why, tables, job, size, strategy)
     if found is None:
         return _bags_stock(tables, index, offsets, weights, bags, length, mean)
     way, about, unit = found
     if way.parts > 1 and not strategy and (offsets is None or lengths):
-        return _bags_alone(tables, index, weights, bags, list(lengths) or [length] * len(tables), mean)
+        return _bags_alone(tables, index, weights, bags, list(lengths) or [length] * len(tables), mean,
+                           launch.plan(tables[0].device, job).scope_bytes)
     widths = [t.shape[1] for t in tables]
     out = tables[0].new_empty((bags, sum(widths)))
     fixed, starts = bag.fixed_or_offsets(index, offsets, length, bags * len(tables) + 1)
