@@ -5,7 +5,7 @@ bytes if that is the whole row, and of 1 or 2 bytes if it is no multiple of 4.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import torch
 import triton
@@ -19,7 +19,6 @@ _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # rows of this length on that is as fast as memory. That for one dimension is a plain gather.
 STOCK_ROW_BYTES = 2048
 SECTOR = 32           # bytes that memory moves at least
-LEAD_BYTES = 8 << 20  # of the result, that one window may be before another: well within an L2 cache
 
 
 def _word(row: int, *tensors: torch.Tensor) -> int:
@@ -49,11 +48,8 @@ def copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, way: launc
     size = _word(row, table, out)
     words = row // size
     shape = shapes.shape("copy", way.strategy, row, words)
-    in_windows: Dict[str, Any] = {}
-    if way.in_windows:
-        in_windows["LEAD"] = max(1, LEAD_BYTES // (row * shape.items)) if row < SECTOR else 0
     launch.run(way, kernels.copy_scope, kernels.copy_windows, index.numel(), shape,
-               index.contiguous(), _as_words(table, size), _as_words(out, size), index.numel(), **in_windows,
+               index.contiguous(), _as_words(table, size), _as_words(out, size), index.numel(),
                WORDS=words, PADDED=triton.next_power_of_2(words), ROWS=shape.items)
 
 

@@ -20,7 +20,6 @@ import triton.language as tl
 from triton.language.extra.cuda import smid
 
 QUEUE_STRIDE = tl.constexpr(32)  # int32 numbers between two queues
-LOOKS = tl.constexpr(32)         # at the queues of others, before a program goes on by itself
 SM_SLOTS = 1024    # entries of a table of windows by SM id
 
 
@@ -82,21 +81,9 @@ def copy_scope(index, table, out, count, lo, hi, WORDS: tl.constexpr, PADDED: tl
     tl.store(out + _row_offsets(r, WORDS, PADDED), v, mask=mask)
 
 
-@triton.jit
-def _last_drawn(queues, w, WINDOWS: tl.constexpr):
-    """The next piece of the window that is behind all others than `w`."""
-    least = tl.load(queues + (w + 1) % WINDOWS * QUEUE_STRIDE, volatile=True)
-    for k in tl.static_range(2, WINDOWS):
-        least = tl.minimum(least, tl.load(queues + (w + k) % WINDOWS * QUEUE_STRIDE, volatile=True))
-    return least
-
-
 @triton.jit(do_not_specialize=["count", "pieces"])
 def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
-                 DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr,
-                 LEAD: tl.constexpr):
-    """LEAD, if not 0: a program that is so many pieces before the slowest window waits for it for a while, so that
-    the parts of a sector of `out` that two windows write meet in the cache."""
+                 DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr):
     w = first_window(window_of_sm)
     for _ in range(WINDOWS):
         lo = tl.load(bounds + w)
@@ -109,15 +96,8 @@ def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces,
             v = tl.load(table + _row_offsets(i, WORDS, PADDED), mask=mask)
             r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
             piece = _next(queue, piece, DRAW)
-            if LEAD > 0 and WINDOWS > 1:
-                last = _last_drawn(queues, w, WINDOWS)
             i = _indices(index, count, piece, ROWS)
             tl.store(out + _row_offsets(r, WORDS, PADDED), v, mask=mask)
-            if LEAD > 0 and WINDOWS > 1:
-                looks = 0
-                while (piece > last + LEAD) & (looks < LOOKS):
-                    last = _last_drawn(queues, w, WINDOWS)
-                    looks += 1
         w = (w + 1) % WINDOWS
 
 
