@@ -260,10 +260,10 @@ static void show_l2(const json_t *l2)
     if (!json_is_object(l2))
         return;
     if (json_is_null(get(l2, "sides"))) {
-        text_print(l2, "\nL2: sides {sides:d}\n");
+        text_print(l2, "\nL2 cache: sides {sides:d}\n");
         return;
     }
-    printf("\nL2: %zu and %zu SMs on its two sides", json_array_size(json_array_get(sms, 0)),
+    printf("\nL2 cache: %zu and %zu SMs on its two sides", json_array_size(json_array_get(sms, 0)),
            json_array_size(json_array_get(sms, 1)));
     text_print(l2, ", granules of {granule_bytes:B}; an atomic takes {atomic_near_cycles:0} cycles "
                    "near, {atomic_far_cycles:0} far\n");

@@ -210,7 +210,7 @@ static void report_contiguity(FILE *out, const struct fingerprint_contiguity *c)
 
 static void report_l2(FILE *out, const struct fingerprint_l2 *l2)
 {
-    fprintf(out, "L2: sides %s, granule %s; an atomic, near %s cycles, far %s\n",
+    fprintf(out, "L2 cache: sides %s, granule %s; an atomic, near %s cycles, far %s\n",
             cell_u32(l2->sides).text, cell_bytes(l2->granule_bytes).text,
             cell_f64(l2->atomic_near_cycles, 1).text, cell_f64(l2->atomic_far_cycles, 1).text);
 }
