@@ -106,7 +106,9 @@ def gups(*options):
 
 @case
 def gups_goes_the_ways_of_the_plan():
-    status, out, err = gups("-n", "34", "-d", "1", "--reachd", WHERE)
+    _, out, _ = gups("-n", "34", "-d", "1", "--reachd", WHERE)
+    equal([line.split()[4] for line in out.splitlines()[2:]], ["-"] * 3, "a word read and then changed")
+    status, out, err = gups("-n", "34", "-t", "5", "-d", "1", "--reachd", WHERE)
     equal((status, err), (0, ""))
     ways = {line.split()[0]: line.split()[1:] for line in out.splitlines()[2:]}
     equal(list(ways), ["naive", "scopes", "windows"])
