@@ -40,9 +40,10 @@ static __device__ __forceinline__ void reach_scan_keys(const reach_table &table,
     }
 }
 
-/* As reach_scan_keys, but calls work(i, key, is_valid) only for keys that is_mine(key), which is
- * for keys of this window: they wait in shared memory until there are as many as lanes. For work
- * that takes as long for one lane as for all. All threads of a block call it. */
+/* As reach_scan_keys, but work(i, key, is_valid) is called only for keys for which is_mine(key) is
+ * true, which has to be false for keys of other windows. Keys are collected in shared memory until
+ * they fill a warp: for work that takes as long for one lane as for all. Called by all threads of a
+ * block. */
 template <class Key, class InputIt, class IsMine, class Work>
 static __device__ __forceinline__ void reach_scan_my_keys(const reach_table &table,
                                                           const reach_me &me, InputIt first,
@@ -119,8 +120,9 @@ class reach_key_windows
         return table_;
     }
 
-    /* Launches a kernel over `count` keys as many blocks as run at once. Enqueues on the stream,
-     * allocates nothing, waits for nothing. cudaErrorInvalidValue: not open, or too many keys. */
+    /* Launches a kernel over `count` keys, with as many blocks as can be resident. Enqueues on the
+     * stream, allocates nothing, waits for nothing. cudaErrorInvalidValue: not open, or too many
+     * keys. */
     template <class... Parameters, class... Arguments>
     cudaError_t launch(void (*kernel)(Parameters...), uint64_t count, cudaStream_t stream,
                        const Arguments &...arguments)
