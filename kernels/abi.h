@@ -107,10 +107,43 @@ struct reach_read_args {
 #define REACH_BLOCK_LINES  4
 #define REACH_COOL_DIVISOR 8
 
+/* What reach_spread and reach_spread_sort know of each SM. */
+struct reach_spread_sm {
+    uint32_t side;     /* 0 or 1 */
+    uint32_t rank;     /* among the SMs of its side */
+    uint32_t side_sms; /* SMs of its side */
+    uint32_t pad;
+};
+
+/* reach_spread_sort: the SMs of either side time an atomic on each granule of a set; `bits` then
+ * has a 1 for each that is near to side 1. reach_spread: random reads of the set, see PROBE_SPREAD;
+ * reach_spread_lines of 128 bytes each, reach_spread_blocks of 512. */
+struct reach_spread_args {
+    struct reach_grid grid;
+    uint64_t base;
+    uint64_t sms;    /* struct reach_spread_sm[sm_slots] */
+    uint64_t bits;   /* uint32_t[granules / 32 + 1] */
+    uint64_t cycles; /* uint16_t[2 * granules] */
+    uint64_t lines;  /* these four as in reach_read_args */
+    uint64_t started;
+    uint64_t ended;
+    uint64_t sink;
+    uint64_t set_bytes;
+    uint64_t warm_ns;
+    uint64_t run_ns;
+    uint32_t granules;     /* of the set; 0: the sides do not matter */
+    uint32_t granule_bits; /* log2 of its bytes */
+    uint32_t own;          /* 1: each SM reads a part of its own, of blocks parts */
+    uint32_t seed;
+};
+#define REACH_SPREAD_LAPS 4 /* atomics on a granule, the first untimed */
+
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 112, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 144, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_spread_args) == 144, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_spread_sm) == 16, "abi");
 
 #endif

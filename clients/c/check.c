@@ -120,7 +120,8 @@ static bool check_options(const struct answer_content *answer, struct reach_erro
             (plan->passes == 0 ||
              (plan->allocation_count == 0 && plan->scope_bytes < plan->bytes / plan->passes)))
             return wrong(error, "scope", "scopes are possible, and there is none");
-        if (o->possible && o->strategy >= REACH_WINDOWS && plan->windows.window_count == 0)
+        if (o->possible && o->strategy >= REACH_WINDOWS &&
+            o->strategy <= REACH_PARTITIONED_WINDOWS && plan->windows.window_count == 0)
             return wrong(error, "placement", "windows are possible, and there are none");
     }
     return check_scopes(&plan->scopes, plan->passes, plan->bytes, error) &&

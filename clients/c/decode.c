@@ -171,6 +171,38 @@ static void read_one_gpu(struct json_reader *in, struct answer_content *answer)
 
 /* ---- fingerprints ---- */
 
+/* The group of each SM, REACH_IDLE for none; returns the highest SM id of any group plus one. */
+static uint32_t groups_of_sms(const struct sm_partition *p, int16_t *group_of_sm)
+{
+    uint32_t slots = 0;
+
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
+        const bool none = p->group_count == 0 || p->group_of_sm[sm] == FINGERPRINT_NO_GROUP;
+        group_of_sm[sm] = none ? (int16_t)REACH_IDLE : (int16_t)p->group_of_sm[sm];
+        if (!none)
+            slots = sm + 1;
+    }
+    return slots;
+}
+
+static void describe_sides(struct json_reader *in, const struct fingerprint *fp,
+                           struct answer_content *answer)
+{
+    struct reach_fingerprint *out = &answer->fingerprint;
+    int16_t *side_of_sm = alloc(in, answer, REACH_MAX_SMS, sizeof(*side_of_sm));
+    struct json_reader l2;
+
+    if (!side_of_sm)
+        return;
+    json_reader_begin_inside(&l2, in, json_reader_object(in, "l2"), "l2", -1);
+    out->sides = number_of(&l2, "sides");
+    out->side_granule_bytes = number_of(&l2, "granule_bytes");
+    out->side_near_cycles = number_of(&l2, "atomic_near_cycles");
+    out->side_far_cycles = number_of(&l2, "atomic_far_cycles");
+    out->side_slots = groups_of_sms(&fp->l2.sharing, side_of_sm);
+    out->side_of_sm = side_of_sm;
+}
+
 static void describe(struct json_reader *in, const struct fingerprint *fp,
                      struct answer_content *answer)
 {
@@ -201,12 +233,8 @@ static void describe(struct json_reader *in, const struct fingerprint *fp,
     out->whole_memory_gbps = number_of(&throughput, "whole_memory_gbps");
     out->group_count = p->group_count;
     out->group_of_sm = group_of_sm;
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-        const bool none = p->group_count == 0 || p->group_of_sm[sm] == FINGERPRINT_NO_GROUP;
-        group_of_sm[sm] = none ? (int16_t)REACH_IDLE : (int16_t)p->group_of_sm[sm];
-        if (!none)
-            out->sm_slots = sm + 1;
-    }
+    out->sm_slots = groups_of_sms(p, group_of_sm);
+    describe_sides(in, fp, answer);
 }
 
 /* All of the document is checked, not only what is passed on. */

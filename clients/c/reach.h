@@ -278,6 +278,13 @@ struct reach_fingerprint {
     uint32_t group_count;                  /* 0: not known */
     uint32_t sm_slots;                     /* length of group_of_sm: highest SM id + 1 */
     const int16_t *group_of_sm;            /* REACH_IDLE: no such SM, or not certain */
+    struct reach_number sides;             /* of the L2: 2, if it has them */
+    struct reach_number
+        side_granule_bytes;               /* of physical memory, aligned, on one side as a whole */
+    struct reach_number side_near_cycles; /* of an atomic of one thread on its own side */
+    struct reach_number side_far_cycles;  /* and on the other */
+    uint32_t side_slots;                  /* length of side_of_sm; 0 if the sides are not known */
+    const int16_t *side_of_sm;            /* 0 or 1; REACH_IDLE: no such SM */
 };
 
 enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
@@ -457,7 +464,8 @@ enum reach_strategy {
     REACH_WINDOWS = 2,             /* groups in windows; each SM takes work of its own window */
     REACH_FILTERED_WINDOWS = 3,    /* the SMs of each window scan all input and keep their own */
     REACH_PARTITIONED_WINDOWS = 4, /* the input is partitioned by window first */
-    REACH_STRATEGY_COUNT = 5
+    REACH_SIDES = 5,               /* each SM reads what lives on its side of the L2 */
+    REACH_STRATEGY_COUNT = 6
 };
 /* "filtered-windows"; NULL for any other value. Static. */
 const char *reach_strategy_name(enum reach_strategy strategy);

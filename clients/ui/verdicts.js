@@ -7,6 +7,7 @@ const WAYS = {
     naive: "read it as it is", scopes: "passes over scopes", windows: "windows by SM group",
     "filtered-windows": "windows by SM group, each filtering the input",
     "partitioned-windows": "windows by SM group, the input partitioned first",
+    sides: "each SM on its own side of the L2",
 };
 export const strategyName = (slug) => WAYS[slug] ?? slug;
 

@@ -231,7 +231,7 @@ void disturbance_classify(const struct observation *o, struct assessment *out)
     classify_faults(c, out);
     if (is_warm_up(&o->spec) || probe_is_absent(&o->spec, &o->result))
         return;
-    if (o->spec.kind == PROBE_READ) {
+    if (o->spec.kind == PROBE_READ || o->spec.kind == PROBE_SPREAD) {
         classify_throttling(c, out);
         classify_reads(o, out);
         return;

@@ -8,6 +8,7 @@
  *   confirm   onsets once more (analysis/sharing/confirm.h)
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
+ *   spread    depth full: throughput of sets that caches may keep (analysis/caches/working_sets.h)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
  *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)
@@ -21,6 +22,7 @@
 #include "campaign/campaign.h"
 
 #include "analysis/caches/sides.h"
+#include "analysis/caches/working_sets.h"
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
@@ -224,6 +226,13 @@ static enum status schedule_sides(const struct phase *p, struct campaign_step *o
     return STATUS_OK;
 }
 
+static enum status schedule_spread(const struct phase *p, struct campaign_step *out)
+{
+    out->spec_count = working_sets_missing(p->set, out->specs, CAMPAIGN_MAX_SPECS);
+    describe(out, p->quick, "random reads of sets that caches may keep");
+    return STATUS_OK;
+}
+
 static enum status schedule_reads(const struct phase *p, struct campaign_step *out)
 {
     read_probes_next(p->set, p->s, out);
@@ -290,10 +299,10 @@ static const struct {
     {schedule_sweeps, DEPTH_QUICK},        {schedule_entries, DEPTH_QUICK},
     {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
     {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
-    {schedule_sides, DEPTH_FULL},          {schedule_reads, DEPTH_FULL},
-    {schedule_rates, DEPTH_FULL},          {schedule_runs, DEPTH_FULL},
-    {schedule_groups, DEPTH_FULL},         {schedule_memory, DEPTH_FULL},
-    {schedule_matrix, DEPTH_MATRIX},
+    {schedule_sides, DEPTH_FULL},          {schedule_spread, DEPTH_FULL},
+    {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
+    {schedule_runs, DEPTH_FULL},           {schedule_groups, DEPTH_FULL},
+    {schedule_memory, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
 };
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,

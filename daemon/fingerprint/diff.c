@@ -241,6 +241,22 @@ static void compare_memory(const struct memory_facts *a, const struct memory_fac
                    out);
 }
 
+static void compare_working_sets(const struct fingerprint *a, const struct fingerprint *b,
+                                 struct fingerprint_diff *out)
+{
+    for (uint32_t i = 0; i < a->working_set_count; i++) {
+        const struct working_set *const w = &a->working_sets[i];
+        char size[24];
+        char where[80];
+        snprintf(where, sizeof where, "reads of %u bytes of %s, ", w->transaction_bytes,
+                 units_format_bytes(w->set_bytes, size, sizeof size));
+        for (uint32_t k = 0; k < b->working_set_count; k++)
+            if (b->working_sets[k].set_bytes == w->set_bytes &&
+                b->working_sets[k].transaction_bytes == w->transaction_bytes)
+                compare_members(where, &working_set_object, w, &b->working_sets[k], out);
+    }
+}
+
 void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b,
                          struct fingerprint_diff *out)
 {
@@ -257,6 +273,7 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     compare_throughput(&a->throughput, &b->throughput, out);
     compare_members("", &contiguity_object, &a->contiguity, &b->contiguity, out);
     compare_members("", &l2_object, &a->l2, &b->l2, out);
+    compare_working_sets(a, b, out);
     for (uint32_t i = 0; i < a->memory_count && i < b->memory_count; i++)
         compare_memory(&a->memory[i], &b->memory[i], out);
 }

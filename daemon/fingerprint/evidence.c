@@ -19,7 +19,8 @@ NAME_FUNCTIONS(
     [EVIDENCE_RANDOM_READS] = "random-reads", [EVIDENCE_CLASSES] = "classes",
     [EVIDENCE_GROUP_PAIRS] = "group-pairs", [EVIDENCE_MEAN_CURVES] = "mean-curves",
     [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses",
-    [EVIDENCE_RUN_LENGTHS] = "run-lengths", [EVIDENCE_WALKS] = "walks", [EVIDENCE_SIDES] = "sides")
+    [EVIDENCE_RUN_LENGTHS] = "run-lengths", [EVIDENCE_WALKS] = "walks", [EVIDENCE_SIDES] = "sides",
+    [EVIDENCE_WORKING_SETS] = "working-sets")
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
     [LEVEL_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
@@ -70,6 +71,11 @@ const char *const evidence_l2_names[L2_EVIDENCE_COUNT] = {
     [L2_EVIDENCE_GRANULE_BYTES] = "granule_bytes",
     [L2_EVIDENCE_ATOMIC_NEAR_CYCLES] = "atomic_near_cycles",
     [L2_EVIDENCE_ATOMIC_FAR_CYCLES] = "atomic_far_cycles",
+};
+const char *const evidence_working_set_names[WORKING_SET_EVIDENCE_COUNT] = {
+    [WORKING_SET_EVIDENCE_SAME_GBPS] = "same_gbps",
+    [WORKING_SET_EVIDENCE_OWN_GBPS] = "own_gbps",
+    [WORKING_SET_EVIDENCE_NEAR_GBPS] = "near_gbps",
 };
 const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT] = {
     [MEMORY_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",

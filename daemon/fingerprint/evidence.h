@@ -31,6 +31,7 @@ enum evidence_method {
     EVIDENCE_RUN_LENGTHS,      /* random reads over physical runs of several lengths */
     EVIDENCE_WALKS,            /* loads one after the other, each timed */
     EVIDENCE_SIDES,            /* atomics of many SMs on the same lines, each timed */
+    EVIDENCE_WORKING_SETS,     /* throughput of random reads of sets that caches may keep */
     EVIDENCE_METHOD_COUNT
 };
 
@@ -114,6 +115,12 @@ enum {
     L2_EVIDENCE_COUNT
 };
 enum {
+    WORKING_SET_EVIDENCE_SAME_GBPS = 0,
+    WORKING_SET_EVIDENCE_OWN_GBPS,
+    WORKING_SET_EVIDENCE_NEAR_GBPS,
+    WORKING_SET_EVIDENCE_COUNT
+};
+enum {
     MEMORY_EVIDENCE_PLATEAU_GBPS = 0,
     MEMORY_EVIDENCE_REACH_BYTES,         /* and onset_bytes */
     MEMORY_EVIDENCE_WINDOWS_REACH_BYTES, /* and windows_onset_bytes */
@@ -135,6 +142,7 @@ extern const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT];
 extern const char *const evidence_rate_names[RATE_EVIDENCE_COUNT];
 extern const char *const evidence_contiguity_names[CONTIGUITY_EVIDENCE_COUNT];
 extern const char *const evidence_l2_names[L2_EVIDENCE_COUNT];
+extern const char *const evidence_working_set_names[WORKING_SET_EVIDENCE_COUNT];
 extern const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT];
 
 #endif

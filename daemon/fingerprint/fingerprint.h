@@ -25,6 +25,7 @@ enum {
     FINGERPRINT_MAX_PEERS = 16,    /* GPUs whose memory this one can access */
     FINGERPRINT_MAX_MEMORY = MEMORY_PEER - 1 + FINGERPRINT_MAX_PEERS,
     FINGERPRINT_MAX_MEMORY_CURVE = 24,
+    FINGERPRINT_MAX_WORKING_SETS = 64,
     FINGERPRINT_MAX_NOTES = 8,
     FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
     FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
@@ -222,6 +223,18 @@ struct fingerprint_l2 {
     struct evidence evidence[L2_EVIDENCE_COUNT];
 };
 
+/* Random reads of a set by all SMs, through all caches, `transaction_bytes` each: 128 (a warp a
+ * line) or 512 (four lines side by side). An SM reads all of the set (same), a part of its own of
+ * set_bytes / SMs (own), or what of the set lives on its side of the L2 (near). */
+struct working_set {
+    uint32_t transaction_bytes;
+    uint64_t set_bytes; /* all SMs together */
+    struct maybe_f64 same_gbps;
+    struct maybe_f64 own_gbps;
+    struct maybe_f64 near_gbps;
+    struct evidence evidence[WORKING_SET_EVIDENCE_COUNT];
+};
+
 /* One kind of memory beside plain device memory, which tlb, topology and throughput describe. All
  * numbers are of random reads of 128 bytes, if not said otherwise. `probed_bytes` is absent if the
  * kind cannot be had, with the reason; everything else then is too.
@@ -285,6 +298,7 @@ enum fingerprint_part {
     PART_RATES,
     PART_CONTIGUITY,
     PART_L2_SIDES,
+    PART_WORKING_SETS,
     PART_MEMORY, /* each element of memory is a part: PART_MEMORY + its index */
     PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
 };
@@ -325,6 +339,9 @@ struct fingerprint {
     struct throughput throughput;
     struct fingerprint_contiguity contiguity;
     struct fingerprint_l2 l2;
+    /* By transaction_bytes, then by set_bytes; none if not measured. */
+    uint32_t working_set_count;
+    struct working_set working_sets[FINGERPRINT_MAX_WORKING_SETS];
     /* None if not measured; otherwise each kind in the order of enum memory_kind, without device
      * memory, and then the peers. */
     uint32_t memory_count;

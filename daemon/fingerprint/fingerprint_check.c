@@ -449,6 +449,23 @@ static void check_l2(struct check *c, const struct fingerprint_l2 *l2)
             "is not above atomic_near_cycles");
 }
 
+/* By transaction_bytes, then by set_bytes. */
+static void check_working_sets(struct check *c, const struct fingerprint *fp)
+{
+    for (uint32_t i = 0; i < fp->working_set_count; i++) {
+        const struct working_set *const w = &fp->working_sets[i];
+        const struct working_set *const before = i > 0 ? w - 1 : NULL;
+        at(c, "working_sets[%u].", i);
+        require(c, w->transaction_bytes > 0, "transaction_bytes", "is 0");
+        require(c, w->set_bytes > 0, "set_bytes", "is 0");
+        require(c,
+                !before || w->transaction_bytes > before->transaction_bytes ||
+                    (w->transaction_bytes == before->transaction_bytes &&
+                     w->set_bytes > before->set_bytes),
+                "set_bytes", "is out of order or a duplicate");
+    }
+}
+
 /* A number that is known only together with those that it depends on. */
 static void check_memory_facts(struct check *c, const struct memory_facts *m)
 {
@@ -529,6 +546,7 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     check_throughput(&c, &fp->throughput);
     check_contiguity(&c, &fp->contiguity);
     check_l2(&c, &fp->l2);
+    check_working_sets(&c, fp);
     check_memory(&c, fp);
     check_kept(&c, fp);
     return c.status;

@@ -281,6 +281,21 @@ static const struct member l2_members[] = {
 };
 const struct object l2_object = DEFINE_WITH_EVIDENCE(fingerprint_l2, l2_members, evidence_l2_names);
 
+/* ---- working sets ---- */
+
+static const struct member working_set_members[] = {
+    {NUMBER(working_set, transaction_bytes)},
+    {NUMBER(working_set, set_bytes)},
+    {NUMBER(working_set, same_gbps), IN(WORKING_SETS), EVIDENCE(WORKING_SET, SAME_GBPS),
+     .label = "same set in GB/s"},
+    {NUMBER(working_set, own_gbps), IN(WORKING_SETS), EVIDENCE(WORKING_SET, OWN_GBPS),
+     .label = "own parts in GB/s"},
+    {NUMBER(working_set, near_gbps), IN(WORKING_SETS), EVIDENCE(WORKING_SET, NEAR_GBPS),
+     .label = "near granules in GB/s"},
+};
+const struct object working_set_object =
+    DEFINE_WITH_EVIDENCE(working_set, working_set_members, evidence_working_set_names);
+
 /* ---- memory ---- */
 
 static const struct member memory_point_members[] = {CURVE_POINT_ROWS(IN_MEMORY)};
@@ -351,6 +366,8 @@ static const struct member fingerprint_members[] = {
     {OBJECT(fingerprint, throughput, throughput_object)},
     {OBJECT(fingerprint, contiguity, contiguity_object), IN(CONTIGUITY), .optional = true},
     {OBJECT(fingerprint, l2, l2_object), IN(L2_SIDES), .optional = true},
+    {LIST(working_sets, fingerprint, working_sets, working_set_count, working_set_object),
+     IN(WORKING_SETS), .columns = "working_set_evidence", .optional = true},
     {LIST(memory, fingerprint, memory, memory_count, memory_object), .optional = true},
     {OBJECT(fingerprint, conditions, conditions_object)},
 };

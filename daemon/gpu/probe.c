@@ -4,7 +4,7 @@
  * A probe's reach in memory, in pages of `stride` bytes, of which each touches one line:
  *   CHASE  the longest cycle            ROUND  all slices and the thrashing walk behind them
  *   PAIRS  one slice and the walk       READ   the largest region, in bytes
- *   SIDES  the pages
+ *   SIDES  the pages                 SPREAD the largest set, in bytes
  */
 #include "gpu/probe.h"
 
@@ -20,12 +20,18 @@ enum {
     MAX_DURATION_US = 100000,
     BACKING_PER_RUN = 16, /* a run is memory beside that behind the range */
     /* So that each of REACH_MAX_SMS SMs has at least one line, however the windows fall. */
-    MIN_REGION_BYTES = PROBE_LINE_BYTES * REACH_MAX_SMS
+    MIN_REGION_BYTES = PROBE_LINE_BYTES * REACH_MAX_SMS,
+    MAX_GRANULES = 1 << 19 /* of a set whose granules have sides: a bit each in shared memory */
 };
 
-NAME_FUNCTIONS(probe_kind, enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round",
-               [PROBE_PAIRS] = "pairs", [PROBE_READ] = "read", [PROBE_MEANS] = "means",
-               [PROBE_MEAN_PAIRS] = "mean-pairs", [PROBE_SIDES] = "sides")
+NAME_FUNCTIONS(
+    probe_kind, enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round",
+    [PROBE_PAIRS] = "pairs", [PROBE_READ] = "read", [PROBE_MEANS] = "means",
+    [PROBE_MEAN_PAIRS] = "mean-pairs", [PROBE_SIDES] = "sides", [PROBE_SPREAD] = "spread")
+
+NAME_FUNCTION(
+    probe_spread_name,
+    enum probe_spread, [SPREAD_SAME] = "same", [SPREAD_OWN] = "own", [SPREAD_NEAR] = "near")
 
 NAME_FUNCTIONS(arena_kind, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAIN] = "plain",
                [ARENA_SIMULATED] = "simulated")
@@ -39,7 +45,8 @@ enum {
     READ = 1 << PROBE_READ,
     MEANS = 1 << PROBE_MEANS,
     MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
-    SIDES = 1 << PROBE_SIDES
+    SIDES = 1 << PROBE_SIDES,
+    SPREAD = 1 << PROBE_SPREAD
 };
 
 #define FIELD(member) #member, offsetof(struct probe_spec, member)
@@ -51,20 +58,23 @@ static const struct {
     unsigned kinds;
     uint32_t low, high;
 } fields[] = {
-    {FIELD(point_count), CHASE | READ | MEANS, 1, PROBE_MAX_POINTS},
+    {FIELD(point_count), CHASE | READ | MEANS | SPREAD, 1, PROBE_MAX_POINTS},
     {FIELD(samples), CHASE | SIDES, 1, PROBE_MAX_SAMPLES},
     {FIELD(warm_laps), CHASE | SIDES, 0, MAX_WARM_LAPS},
     {FIELD(warm_laps), ROUND | PAIRS, 1, MAX_WARM_LAPS},
     {FIELD(slice_pages), ROUND | PAIRS, 1, PROBE_MAX_SLICE},
     {FIELD(flush_pages), ROUND | PAIRS, 0, 1 << 20},
     {FIELD(thrash_pages), ROUND | PAIRS | MEAN_PAIRS, 1, UINT32_MAX},
-    {FIELD(repeats), ROUND | READ | SIDES, 1, PROBE_MAX_REPEATS},
-    {FIELD(duration_us), READ, MIN_DURATION_US, MAX_DURATION_US},
+    {FIELD(repeats), ROUND | READ | SIDES | SPREAD, 1, PROBE_MAX_REPEATS},
+    {FIELD(duration_us), READ | SPREAD, MIN_DURATION_US, MAX_DURATION_US},
     {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
     {FIELD(memory), CHASE | READ, MEMORY_DEVICE, MEMORY_PEER},
-    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES, MEMORY_DEVICE, MEMORY_DEVICE},
+    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES | SPREAD, MEMORY_DEVICE,
+     MEMORY_DEVICE},
     {FIELD(sm_count), CHASE | ROUND, 1, 1},
     {FIELD(sm_count), PAIRS | SIDES, 1, REACH_MAX_SMS},
+    {FIELD(sm_count), SPREAD, 0, REACH_MAX_SMS},
+    {FIELD(spread), SPREAD, SPREAD_SAME, SPREAD_COUNT - 1},
     {FIELD(window_count), READ, 1, PROBE_MAX_WINDOWS},
     {FIELD(window_sms), READ, 1, REACH_MAX_SMS},
 };
@@ -106,17 +116,17 @@ static enum status check_fields(const struct probe_spec *spec, struct err *err)
 static enum status check_lists(const struct probe_spec *spec, struct err *err)
 {
     const unsigned kind = 1u << spec->kind;
-    const uint64_t least = kind == READ ? MIN_REGION_BYTES : 1;
+    const uint64_t least = kind & (READ | SPREAD) ? MIN_REGION_BYTES : 1;
     const uint64_t most = kind == MEANS ? INT64_MAX / spec->stride_bytes : UINT64_MAX;
-    const uint32_t points = kind & (CHASE | READ | MEANS) ? spec->point_count : 0;
-    const uint32_t sms = kind & (CHASE | ROUND | PAIRS | SIDES) ? spec->sm_count : 0;
+    const uint32_t points = kind & (CHASE | READ | MEANS | SPREAD) ? spec->point_count : 0;
+    const uint32_t sms = kind & (CHASE | ROUND | PAIRS | SIDES | SPREAD) ? spec->sm_count : 0;
     enum status s = STATUS_OK;
 
     for (uint32_t i = 0; s == STATUS_OK && i < points; i++)
         s = check_range("points", spec->points[i], least, most, err);
     for (uint32_t i = 0; s == STATUS_OK && i < sms; i++)
         s = check_range("sms", spec->sms[i], 0, REACH_MAX_SMS - 1, err);
-    for (uint32_t i = 1; s == STATUS_OK && kind == SIDES && i < sms; i++)
+    for (uint32_t i = 1; s == STATUS_OK && kind & (SIDES | SPREAD) && i < sms; i++)
         if (spec->sms[i] <= spec->sms[i - 1])
             s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: sms must ascend");
     return s;
@@ -154,6 +164,36 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
     return STATUS_OK;
 }
 
+static uint64_t largest_point(const struct probe_spec *spec)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        most = spec->points[i] > most ? spec->points[i] : most;
+    return most;
+}
+
+static enum status check_spread(const struct probe_spec *spec, struct err *err)
+{
+    const uint32_t bytes = probe_access_bytes(spec);
+    const bool near = spec->spread == SPREAD_NEAR;
+
+    if (bytes != PROBE_LINE_BYTES && bytes != PROBE_BLOCK_BYTES)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "probe: transaction_bytes is %u, must be 128 or 512", bytes);
+    if (spec->stride_bytes < PROBE_BLOCK_BYTES ||
+        (spec->stride_bytes & (spec->stride_bytes - 1)) != 0)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "probe: stride_bytes is %llu, must be a power of two from 512 on",
+                       (unsigned long long)spec->stride_bytes);
+    if (near != (spec->sm_count > 0))
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "probe: sms must name the SMs of one side, with spread near alone");
+    if (near && largest_point(spec) / spec->stride_bytes > MAX_GRANULES)
+        return check_range("points", largest_point(spec), 1, MAX_GRANULES * spec->stride_bytes,
+                           err);
+    return STATUS_OK;
+}
+
 static enum status check_complete(const struct probe_spec *spec, struct err *err)
 {
     enum status s = check_lines("base_bytes", spec->base_bytes, err);
@@ -168,6 +208,8 @@ static enum status check_complete(const struct probe_spec *spec, struct err *err
         s = check_fields(spec, err);
     if (s == STATUS_OK)
         s = check_lists(spec, err);
+    if (s == STATUS_OK && spec->kind == PROBE_SPREAD)
+        s = check_spread(spec, err);
     return s == STATUS_OK && spec->kind == PROBE_READ ? check_read(spec, err) : s;
 }
 
@@ -221,6 +263,10 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
     if (spec->memory != MEMORY_DEVICE)
         return STATUS_OK; /* its range is made as long as it needs to be */
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
+    if (spec->kind == PROBE_SPREAD && need > limits->backing_bytes)
+        return err_set(err, STATUS_NOT_SUPPORTED,
+                       "probe: a set of %llu bytes needs as much memory, and %llu are there",
+                       (unsigned long long)need, (unsigned long long)limits->backing_bytes);
     if (need > limits->range_bytes)
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "probe: %s touches %llu bytes, the GPU's range is %llu",
@@ -240,6 +286,7 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
     case PROBE_PAIRS:
         return spec->sm_count * halves;
     case PROBE_READ:
+    case PROBE_SPREAD:
         return (size_t)spec->point_count * spec->repeats * (1 + (size_t)sm_count);
     case PROBE_MEANS:
         return spec->point_count;
@@ -279,21 +326,13 @@ static uint64_t saturate(unsigned __int128 v)
     return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }
 
-static uint64_t largest_point(const struct probe_spec *spec)
-{
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < spec->point_count; i++)
-        most = spec->points[i] > most ? spec->points[i] : most;
-    return most;
-}
-
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
 {
     const uint64_t slices =
         (uint64_t)spec->slice_pages * (spec->kind == PROBE_ROUND ? sm_count : 1);
     unsigned __int128 pages = largest_point(spec);
 
-    if (spec->kind == PROBE_READ)
+    if (spec->kind == PROBE_READ || spec->kind == PROBE_SPREAD)
         return saturate((unsigned __int128)spec->base_bytes + pages);
     if (spec->kind == PROBE_SIDES)
         pages = spec->samples;

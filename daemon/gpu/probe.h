@@ -58,6 +58,15 @@
  *   atomic 32   each lane adds 0 to 8 bytes of a sector of its own and uses the result
  *   write  32   each lane stores 4 bytes of 0 into a sector of its own
  *
+ *   SPREAD  all SMs, all warps   for every point W (bytes): random reads of      as READ
+ *                                `transaction_bytes`, 128 or 512, of a set of
+ *                                W bytes, which L1 may keep. By `spread`, an SM
+ *                                reads all of the set (same); only a part of its
+ *                                own, W / SMs (own); only the granules of
+ *                                `stride_bytes` that live on its side of the L2
+ *                                (near), which the SMs find out before by timing
+ *                                atomics: `sms` has those of one side, ascending
+ *
  * Memory is zero before and after.
  *
  * With `run_bytes`, READ also says what lies behind the addresses: the first `scattered_bytes` of
@@ -114,38 +123,45 @@ enum probe_kind {
     PROBE_MEANS,
     PROBE_MEAN_PAIRS,
     PROBE_SIDES,
+    PROBE_SPREAD,
     PROBE_KIND_COUNT
 };
 enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
 
-/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides". */
+/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides", "spread". */
 const char *probe_kind_name(enum probe_kind kind);
 bool probe_kind_from_name(const char *name, enum probe_kind *out);
+
+/* SPREAD: what of the set an SM reads. */
+enum probe_spread { SPREAD_SAME = 0, SPREAD_OWN, SPREAD_NEAR, SPREAD_COUNT };
+const char *probe_spread_name(enum probe_spread spread); /* "same", "own", "near" */
 
 /* One probe. Zero what a kind does not use; probe_check has what each kind needs. */
 struct probe_spec {
     enum probe_kind kind;
-    uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 */
+    uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128. SPREAD: the
+                              granule of a side, a power of two from 512 on */
     uint64_t base_bytes;   /* offset of page 0 (the latency probes) or of the region (READ) */
-    uint32_t point_count;  /* CHASE, READ, MEANS: 1..PROBE_MAX_POINTS */
-    uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region */
+    uint32_t point_count;  /* CHASE, READ, MEANS, SPREAD: 1..PROBE_MAX_POINTS */
+    uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ, SPREAD: bytes */
     uint32_t samples;     /* CHASE: timed loads a point; SIDES: pages; 1..PROBE_MAX_SAMPLES */
     uint32_t warm_laps;   /* CHASE, SIDES: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
     uint32_t slice_pages; /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
     uint32_t flush_pages; /* ROUND, PAIRS: 0..2^20 */
     uint32_t thrash_pages;      /* ROUND, PAIRS, MEAN_PAIRS: >= 1 */
-    uint32_t repeats;           /* ROUND, READ, SIDES: 1..PROBE_MAX_REPEATS */
-    uint32_t duration_us;       /* READ: 100..100000 */
-    uint32_t seed;              /* READ: of the random positions */
+    uint32_t repeats;           /* ROUND, READ, SIDES, SPREAD: 1..PROBE_MAX_REPEATS */
+    uint32_t duration_us;       /* READ, SPREAD: 100..100000 */
+    uint32_t seed;              /* READ, SPREAD: of the random positions */
     enum access access;         /* READ: see the table above */
-    uint32_t transaction_bytes; /* READ: moved by one access; 0: 128 */
+    uint32_t transaction_bytes; /* READ, SPREAD: moved by one access; 0: 128 */
+    enum probe_spread spread;   /* SPREAD */
     uint64_t run_bytes;         /* READ: 0: none; a power of two times the granule, at most
                                    probe_longest_run */
     uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 with it */
     enum memory_kind memory;    /* CHASE, READ: what is touched */
     uint32_t peer;     /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
     uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: who works,
-                          ascending */
+                          ascending; SPREAD: near: the SMs of one side, otherwise 0 */
     uint16_t sms[REACH_MAX_SMS];          /* their ids */
     uint32_t window_count;                /* READ: 1..PROBE_MAX_WINDOWS */
     uint32_t window_sms;                  /* READ: length of window_of_sm; index is the SM's id */
@@ -229,7 +245,7 @@ bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b);
 /* Is this the answer that the probe's kind of memory cannot be had? It has no values then. */
 bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result);
 
-/* READ: bytes that one access moves: transaction_bytes, or 128 if that is 0. */
+/* READ, SPREAD: bytes that one access moves: transaction_bytes, or 128 if that is 0. */
 uint32_t probe_access_bytes(const struct probe_spec *spec);
 /* READ: is it the curve's kind, reads of 128 bytes? */
 bool probe_is_line_read(const struct probe_spec *spec);

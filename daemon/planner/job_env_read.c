@@ -290,14 +290,12 @@ static uint32_t read_run(struct reader *r, struct span part, uint16_t *out_group
     return times;
 }
 
-static void read_groups(struct reader *r, struct topology *t)
+/* The partition that a list of runs describes, with at most `most` groups. */
+static void read_runs(struct reader *r, struct span list, uint32_t most, struct sm_partition *out)
 {
-    struct sm_partition *p = &t->partition;
-    struct span list = word(r, "groups");
     struct span part;
     uint32_t runs = 0;
     uint32_t sm = 0;
-    uint32_t g = 0;
 
     while (next(r, &list, ',', REACH_MAX_SMS, &runs, &part)) {
         uint16_t group = FINGERPRINT_NO_GROUP;
@@ -308,12 +306,26 @@ static void read_groups(struct reader *r, struct topology *t)
             break;
         }
         for (uint32_t end = sm + times; sm < end; sm++)
-            p->group_of_sm[sm] = group;
+            out->group_of_sm[sm] = group;
         if (group == FINGERPRINT_NO_GROUP)
             continue;
-        t->groups[group].sm_count += times;
-        p->group_count = group >= p->group_count ? group + 1u : p->group_count;
+        if (group >= most)
+            fail(r, "has too many groups");
+        out->group_count = group >= out->group_count ? group + 1u : out->group_count;
     }
+}
+
+static void read_groups(struct reader *r, struct topology *t)
+{
+    struct sm_partition *p = &t->partition;
+    struct span list = word(r, "groups");
+    struct span part;
+    uint32_t g = 0;
+
+    read_runs(r, list, REACH_MAX_GROUPS, p);
+    for (uint32_t sm = 0; !r->failed && sm < REACH_MAX_SMS; sm++)
+        if (p->group_of_sm[sm] != FINGERPRINT_NO_GROUP)
+            t->groups[p->group_of_sm[sm]].sm_count++;
     list = word(r, "group_gbps");
     while (next(r, &list, ',', p->group_count, &g, &part))
         t->groups[g - 1].random_read_gbps = read_maybe_f64(r, part);
@@ -418,6 +430,46 @@ static void read_memory(struct reader *r, struct fingerprint *out)
         read_kind(r, part, &out->memory[out->memory_count - 1]);
 }
 
+static void read_sides(struct reader *r, struct fingerprint_l2 *out)
+{
+    struct maybe_u64 granule;
+    struct span list;
+    struct span head;
+
+    if (!has_word(r, "sides"))
+        return;
+    list = word(r, "sides");
+    head = need(r, &list, ',');
+    granule = read_maybe_u64(r, need(r, &head, ':'));
+    out->sides = (struct maybe_u32){granule.known, granule.reason, IS_KNOWN(granule) ? 2 : 0};
+    if (!IS_KNOWN(granule))
+        return;
+    out->granule_bytes = granule;
+    out->atomic_near_cycles = read_maybe_f64(r, need(r, &head, ':'));
+    out->atomic_far_cycles = read_maybe_f64(r, need(r, &head, ':'));
+    end_tuple(r, head);
+    read_runs(r, list, 2, &out->sharing);
+}
+
+static void read_sets(struct reader *r, struct fingerprint *out)
+{
+    struct span list;
+    struct span part;
+
+    if (!has_word(r, "sets"))
+        return;
+    list = word(r, "sets");
+    while (next(r, &list, ',', FINGERPRINT_MAX_WORKING_SETS, &out->working_set_count, &part)) {
+        struct working_set *const w = &out->working_sets[out->working_set_count - 1];
+        w->transaction_bytes = (uint32_t)read_u64(r, need(r, &part, ':'), UINT32_MAX);
+        w->set_bytes = read_u64(r, need(r, &part, ':'), INT64_MAX);
+        w->same_gbps = read_maybe_f64(r, need(r, &part, ':'));
+        w->own_gbps = read_maybe_f64(r, need(r, &part, ':'));
+        w->near_gbps = read_maybe_f64(r, need(r, &part, ':'));
+        end_tuple(r, part);
+    }
+}
+
 /* ---- the whole ---- */
 
 /* The end of the words that count; NULL where the hash says that this is not what was written. */
@@ -478,6 +530,8 @@ enum status job_env_read(const char *line, struct fingerprint *out, char *out_id
     read_throughput(&r, &out->throughput);
     read_contiguity(&r, &out->contiguity);
     read_memory(&r, out);
+    read_sides(&r, &out->l2);
+    read_sets(&r, out);
     skip_newer(&r);
     freelocale(r.c_locale);
     if (r.failed)

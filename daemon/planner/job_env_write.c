@@ -116,14 +116,12 @@ static void put_reach(struct room *r, const struct fingerprint *fp)
 }
 
 /* Runs of SM ids with the same group, up to the last SM that has one. */
-static void put_groups(struct room *r, const struct topology *t)
+static void put_runs(struct room *r, const struct sm_partition *p)
 {
-    const struct sm_partition *p = &t->partition;
     uint32_t slots = 0;
 
     for (uint32_t sm = 0; p->group_count > 0 && sm < REACH_MAX_SMS; sm++)
         slots = p->group_of_sm[sm] == FINGERPRINT_NO_GROUP ? slots : sm + 1;
-    put(r, " groups=");
     for (uint32_t sm = 0, run; sm < slots; sm += run) {
         const uint16_t group = p->group_of_sm[sm];
         for (run = 1; sm + run < slots && p->group_of_sm[sm + run] == group; run++)
@@ -136,6 +134,14 @@ static void put_groups(struct room *r, const struct topology *t)
         if (run > 1)
             put(r, "x%" PRIu32, run);
     }
+}
+
+static void put_groups(struct room *r, const struct topology *t)
+{
+    const struct sm_partition *p = &t->partition;
+
+    put(r, " groups=");
+    put_runs(r, p);
     put(r, " group_gbps=");
     for (uint32_t g = 0; g < p->group_count; g++) {
         put(r, "%s", g ? "," : "");
@@ -223,6 +229,59 @@ static void put_memory(struct room *r, const struct fingerprint *fp)
     }
 }
 
+static void put_sides(struct room *r, const struct fingerprint_l2 *l2)
+{
+    if (l2->sides.known == MAYBE_UNKNOWN && l2->sides.reason == REASON_NOT_MEASURED)
+        return;
+    put(r, " sides=");
+    if (put_absent(r, l2->sides.known, l2->sides.reason))
+        return;
+    put_u64(r, l2->granule_bytes);
+    put(r, ":");
+    put_f64(r, l2->atomic_near_cycles);
+    put(r, ":");
+    put_f64(r, l2->atomic_far_cycles);
+    put(r, ",");
+    put_runs(r, &l2->sharing);
+}
+
+static void put_sets(struct room *r, const struct fingerprint *fp)
+{
+    for (uint32_t i = 0; i < fp->working_set_count; i++) {
+        const struct working_set *const w = &fp->working_sets[i];
+        put(r, "%s%" PRIu32 ":%" PRIu64 ":", i ? "," : " sets=", w->transaction_bytes,
+            w->set_bytes);
+        put_f64(r, w->same_gbps);
+        put(r, ":");
+        put_f64(r, w->own_gbps);
+        put(r, ":");
+        put_f64(r, w->near_gbps);
+    }
+}
+
+/* The kinds of memory, then the sides and the sets of caches, which are shorter and go first where
+ * there is no room for both. */
+static void put_what_fits(struct room *r, const struct fingerprint *fp)
+{
+    const size_t before = r->bytes;
+    const size_t room = r->room;
+    bool sets_fit;
+
+    put_sides(r, &fp->l2);
+    put_sets(r, fp);
+    sets_fit = !r->full && r->room - r->bytes > CHECK_BYTES;
+    if (sets_fit)
+        r->room -= r->bytes - before;
+    r->bytes = before;
+    r->full = false;
+    put_memory(r, fp);
+    r->room = room;
+    if (!sets_fit)
+        return;
+    put_sides(r, &fp->l2);
+    put_sets(r, fp);
+}
+
 enum status job_env_line(const struct fingerprint *fp, const char *id, char *out, struct err *err)
 {
     struct room r = {.text = out, .room = JOB_ENV_LINE_BYTES};
@@ -239,7 +298,7 @@ enum status job_env_line(const struct fingerprint *fp, const char *id, char *out
     if (IS_KNOWN(fp->conditions.host_memory_bytes))
         put(&r, " host=%" PRIu64, fp->conditions.host_memory_bytes.v);
     if (!r.full)
-        put_memory(&r, fp);
+        put_what_fits(&r, fp);
     put(&r, " check=%016" PRIx64, hash_bytes(HASH_START, out, r.bytes));
     if (r.full)
         return err_set(err, STATUS_INTERNAL,

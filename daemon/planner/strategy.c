@@ -10,6 +10,7 @@
 #include "planner/format_size.h"
 #include "planner/reach_limit.h"
 #include "planner/strategy_cost.h"
+#include "planner/strategy_sides.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -217,7 +218,9 @@ static void add_naive(struct planner *p)
     format_rate(o->gbps, rate);
     if (p->in_reach) {
         fits_text(&p->costing, fits);
-        because(o, "One pass, any SM anywhere: %s%s; %s.", rate, bound_text(o->bound), fits);
+        because(o, "One pass, any SM anywhere: %s%s; %s%s.", rate, bound_text(o->bound), fits,
+                p->costing.cached ? "; caches keep a part of them, so translation is not the limit"
+                                  : "");
     } else {
         because(o, "One pass, any SM anywhere: %s%s; such accesses within the reach: %s%s.", rate,
                 bound_text(o->bound), format_rate(p->out->in_reach_gbps, in_reach),
@@ -347,17 +350,26 @@ static void add_in_windows(struct planner *p, enum strategy s, windows_cost_fn *
     }
 }
 
+static void add_sides(struct planner *p)
+{
+    struct strategy_option *o = &p->out->options[STRATEGY_SIDES];
+    struct sides_cost sides;
+
+    sides_cost_read(&p->costing, p->in_reach, &sides);
+    if (sides.possible)
+        set_possible(p, STRATEGY_SIDES, &sides.cost, 2);
+    sides_text(&p->costing, &sides, o->gbps, o->why, sizeof(o->why));
+}
+
 /* ---- the order ---- */
 
 /* Falling simplicity, as the header has it. Filtered windows are one launch where scopes are
  * several, and were never measured to be slower. */
 static uint32_t effort_of(const struct planner *p, enum strategy s)
 {
-    static const uint32_t effort[] = {[STRATEGY_NAIVE] = 1,
-                                      [STRATEGY_WINDOWS] = 2,
-                                      [STRATEGY_FILTERED_WINDOWS] = 3,
-                                      [STRATEGY_SCOPES] = 4,
-                                      [STRATEGY_PARTITIONED_WINDOWS] = 5};
+    static const uint32_t effort[] = {[STRATEGY_NAIVE] = 1,  [STRATEGY_WINDOWS] = 2,
+                                      [STRATEGY_SIDES] = 3,  [STRATEGY_FILTERED_WINDOWS] = 4,
+                                      [STRATEGY_SCOPES] = 5, [STRATEGY_PARTITIONED_WINDOWS] = 6};
 
     return s == STRATEGY_WINDOWS && !p->naive.known ? 0 : effort[s];
 }
@@ -556,6 +568,7 @@ enum status strategy_plan(const struct fingerprint *fp, const struct job_request
     add_in_windows(&p, STRATEGY_WINDOWS, cost_windows);
     add_in_windows(&p, STRATEGY_FILTERED_WINDOWS, cost_filtered);
     add_in_windows(&p, STRATEGY_PARTITIONED_WINDOWS, cost_partitioned);
+    add_sides(&p);
     out->has_placement = out->has_placement && !job->no_sm_binding;
     p.naive_gbps = out->options[STRATEGY_NAIVE].gbps;
     rank(&p);

@@ -7,6 +7,7 @@
  *   windows      groups in windows; each SM draws work of its own window (Walker 2024, section 2.4)
  *   filtered     groups in windows; the SMs of each scan all the input and keep what is theirs
  *   partitioned  the input is partitioned first (read, written, read again), then windows
+ *   sides        within the reach: each SM reads what lives on its own side of the L2
  *
  * The cost of each is that of its bottleneck: the scan of positions, the input, memory or
  * translation. docs/planner.md has the formulas, what is measured and what is assumed.
@@ -23,9 +24,10 @@ enum strategy {
     STRATEGY_WINDOWS,
     STRATEGY_FILTERED_WINDOWS,
     STRATEGY_PARTITIONED_WINDOWS,
+    STRATEGY_SIDES,
     STRATEGY_COUNT
 };
-/* "naive", "scopes", "windows", "filtered-windows", "partitioned-windows" */
+/* "naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides" */
 const char *strategy_name(enum strategy s);
 
 /* The bottleneck: what is busy while the others wait. */
@@ -168,9 +170,9 @@ struct strategy_answer {
     struct maybe_f64 naive_contiguous_gbps;
     struct maybe_f64 naive_scattered_gbps;
     /* Best first: by predicted throughput, those within STRATEGY_WORTH of one another by
-     * simplicity (naive, windows, filtered, scopes, partitioned); what is not possible last. If the
-     * cost of naive was not measured, it is assumed to be as low as possible; only windows, which
-     * cost nothing, come before it. options[0] is always possible. */
+     * simplicity (naive, windows, sides, filtered, scopes, partitioned); what is not possible last.
+     * If the cost of naive was not measured, it is assumed to be as low as possible; only windows,
+     * which cost nothing, come before it. options[0] is always possible. */
     struct strategy_option options[STRATEGY_COUNT];
     /* What scopes need; 0 and 0 if they are not possible. Scope k begins at position k scope_bytes
      * of the layout. */

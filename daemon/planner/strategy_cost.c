@@ -4,6 +4,8 @@
  */
 #include "planner/strategy_cost.h"
 
+#include "planner/set_cost.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -216,6 +218,22 @@ static void add_streams(struct costing *out, const struct job_request *job)
     out->add_ns = job->output_bytes * stream * MOVES_TO_ADD;
 }
 
+/* Accesses of one set that caches may keep: as such sets were measured. Smaller than memory's cost
+ * they may be; more than translation's, which such sets include, they are not here. */
+static void add_cached(struct costing *c, const struct strategy_answer *sizes)
+{
+    const bool fits = !c->limit.observed || c->bytes <= c->limit.usable_bytes;
+    const struct maybe_f64 ns =
+        set_cost_ns(c->fp, SET_SAME,
+                    sizes->allocations[first_touched(&sizes->layout)].transaction_bytes, c->bytes);
+
+    if (!fits || sizes->layout.count > 1 || c->job->access != ACCESS_READ ||
+        c->job->in_reach_gbps > 0 || !IS_KNOWN(ns) || !IS_KNOWN(c->access))
+        return;
+    c->access.v = ns.v * touches_of(c, 0);
+    c->cached = true;
+}
+
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,
                    const struct reach_limit *limit, struct strategy_answer *sizes,
                    struct costing *out)
@@ -238,6 +256,8 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     sizes->in_reach_gbps = out->access;
     if (IS_KNOWN(out->access))
         sizes->in_reach_gbps.v = sizes->item_bytes / out->access.v;
+    out->cached = false;
+    add_cached(out, sizes);
     if (!out->streams_known && ((out->local && job->input_bytes > 0) || job->output_bytes > 0 ||
                                 (job->written_bytes > 0 && !has_own)))
         out->access = UNKNOWN_F64(REASON_NOT_MEASURED);
@@ -403,6 +423,14 @@ static double scan_alone(const struct placement_answer *w)
     return least > 0 ? (double)all / least : 1;
 }
 
+struct cost cost_by_part(const struct costing *c, double access_ns, double parts)
+{
+    const struct load l = {.scan = c->scan_ns * parts,
+                           .memory = access_ns + c->read_ns + c->keep_ns + c->add_ns};
+
+    return in_all(c, busiest(&l), STEPS_WINDOWS);
+}
+
 struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows)
 {
     const struct maybe_f64 access = in_windows(c, windows);
@@ -439,6 +467,7 @@ double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readi
 
     switch (s) {
     case STRATEGY_SCOPES:
+    case STRATEGY_SIDES:
     case STRATEGY_FILTERED_WINDOWS: /* over a link: kept, and read from there each time */
         return (double)(c->local ? readings - 1 : readings + 1) * job->input_bytes + added;
     case STRATEGY_PARTITIONED_WINDOWS:

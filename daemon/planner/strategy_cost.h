@@ -27,6 +27,7 @@ struct costing {
     double partitioned_ns;   /* to read that again */
     double add_ns;           /* for one more pass or window to add to the output of one item */
     bool streams_known;      /* all of these but the first three */
+    bool cached;             /* `access` is that of a set that caches keep a part of */
     double slowdown;         /* of accesses in windows, as measured */
     struct maybe_f64 access; /* ns of the accesses of an item within the reach, with what is written
                                 once, its input not counted */
@@ -73,6 +74,10 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
 
 /* The cheapest over the levels of the TLB. False if no level leaves room for a scope. */
 bool cost_best_scopes(const struct costing *c, struct scope_cost *out);
+
+/* `parts` of the SMs, each of which scans all positions and reads all input, and makes its share of
+ * the accesses; these take access_ns of the whole GPU per item. */
+struct cost cost_by_part(const struct costing *c, double access_ns, double parts);
 
 struct cost cost_windows(const struct costing *c, const struct placement_answer *windows);
 struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows);

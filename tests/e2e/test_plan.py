@@ -46,7 +46,7 @@ def a_plan_ranks_every_strategy():
     equal((answer["bytes"], answer["origin"], answer["basis"]), (137 * GIB, "simulated", "measured"))
     equal(answer["fingerprint_id"], daemon.gpus()[1]["fingerprint_id"])
     equal(answer["recommended"], "windows")
-    equal(len(options(answer)), 5)
+    equal(len(options(answer)), 6)
     by = options(answer)
     ratio = by["windows"]["gbps"] / by["naive"]["gbps"]
     assert abs(ratio / by["windows"]["times_naive"] - 1) < 2e-5, by  # six digits of each
@@ -61,8 +61,17 @@ def a_plan_ranks_every_strategy():
 def inside_the_reach_nothing_is_worth_doing():
     answer = plan(1, "bytes=60GiB")
     equal((answer["recommended"], answer["scope"], answer["placement"]), ("naive", None, None))
-    equal([o["possible"] for o in answer["options"]], [True] + 4 * [False])
+    equal([o["strategy"] for o in answer["options"] if o["possible"]], ["naive", "sides"])
     assert "Nothing is worth doing" in answer["reason"], answer["reason"]
+
+
+@case
+def sides_gain_where_the_l2_keeps_a_part():
+    by = options(plan(1, "bytes=96MiB&element=512"))
+    assert 1.3 < by["sides"]["times_naive"] < 1.6 and by["sides"]["gbps"] > 9000, by
+    answer = plan(1, "bytes=96MiB&element=512")
+    equal((answer["recommended"], answer["placement"]), ("sides", None))
+    assert "not measured" in options(plan(1, "bytes=96MiB&element=32"))["sides"]["why"]
 
 
 @case
@@ -213,7 +222,7 @@ def ctl(*arguments, code=0):
 def reachctl_prints_them():
     text = ctl("plan", "137GiB", "--input-bytes", "8", "--scan-gps", "600", "--single-pass")
     rows = [line.split()[0] for line in text.splitlines() if line]
-    for strategy in ("naive", "scopes", "windows", "filtered-windows", "partitioned-windows"):
+    for strategy in ("naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides"):
         equal(rows.count(strategy), 2, text)
     assert "recommended partitioned-windows" in text and "cannot be read again" in text, text
     equal(json.loads(ctl("plan", "137GiB", "--no-sm-binding", "--json")), plan(1, "bytes=137GiB&no_sm_binding=true"))

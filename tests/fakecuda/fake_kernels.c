@@ -11,17 +11,18 @@
 enum { LAUNCH_NS = 5000, WARP = 32 };
 
 static const char *const kernel_names[FAKE_KERNELS] = {
-    "reach_census", "reach_chase", "reach_round",        "reach_pairs",
-    "reach_sides",  "reach_read",  "reach_read_sectors", "reach_read_blocks",
-    "reach_atomic", "reach_write", "reach_read_far"};
+    "reach_census",       "reach_chase",        "reach_round",        "reach_pairs",
+    "reach_sides",        "reach_read",         "reach_read_sectors", "reach_read_blocks",
+    "reach_atomic",       "reach_write",        "reach_read_far",     "reach_spread_sort",
+    "reach_spread_lines", "reach_spread_blocks"};
 
-enum { FIRST_READ = 5, COMPRESSED_COSTS = 5 };
+enum { FIRST_READ = 5, FIRST_SPREAD = 11, COMPRESSED_COSTS = 5 };
 
 static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS, [4] = PROBE_SIDES};
 
 /* Of the kernels from FIRST_READ on. */
-static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {
+static const struct sim_access accesses[FIRST_SPREAD - FIRST_READ] = {
     {.access = ACCESS_READ, .bytes = 128}, {.access = ACCESS_READ, .bytes = 32},
     {.access = ACCESS_READ, .bytes = 512}, {.access = ACCESS_ATOMIC, .bytes = 32},
     {.access = ACCESS_WRITE, .bytes = 32}, {.access = ACCESS_READ, .bytes = 128},
@@ -243,6 +244,67 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
     return CU_SUCCESS;
 }
 
+/* Every SM has a rank of its own on its side, below the SMs of that side. */
+static bool sides_are_whole(const struct launch *l, const struct reach_spread_sm *sms)
+{
+    bool taken[2][REACH_MAX_SMS] = {{false}};
+
+    for (uint32_t i = 0; i < l->desc->sm_count; i++) {
+        const struct reach_spread_sm *const sm = &sms[l->desc->sm_ids[i]];
+        if (sm->side > 1 || sm->rank >= sm->side_sms || taken[sm->side][sm->rank])
+            return false;
+        taken[sm->side][sm->rank] = true;
+    }
+    return true;
+}
+
+static cu_result run_spread(const struct launch *l, const char *name,
+                            const struct reach_spread_args *a)
+{
+    const uint32_t sms = l->desc->sm_count;
+    const bool sorts = strcmp(name, "reach_spread_sort") == 0;
+    const uint64_t bytes = sorts ? (uint64_t)a->granules << a->granule_bits : a->set_bytes;
+    const struct reach_spread_sm *const table = fake_host(a->sms, a->grid.sm_slots * sizeof *table);
+    struct probe_spec spec = {
+        .kind = PROBE_SPREAD,
+        .spread = a->own            ? SPREAD_OWN
+                  : a->granules > 0 ? SPREAD_NEAR
+                                    : SPREAD_SAME,
+        .transaction_bytes =
+            strcmp(name, "reach_spread_blocks") == 0 ? PROBE_BLOCK_BYTES : PROBE_LINE_BYTES,
+        .point_count = 1,
+        .points = {bytes},
+        .repeats = 1,
+        .duration_us = (uint32_t)(a->run_ns / 1000),
+        .seed = a->seed,
+    };
+    uint32_t row[1 + REACH_MAX_SMS];
+    struct err err;
+
+    if (!table || !fake_is_mapped(a->base, bytes))
+        return illegal("a set");
+    if (!sides_are_whole(l, table))
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "the sides of the SMs contradict each other");
+    if (a->granules > 0 && (!fake_host(a->bits, (a->granules / 32 + 1) * sizeof(uint32_t)) ||
+                            !fake_host(a->cycles, 2ULL * a->granules * sizeof(uint16_t))))
+        return illegal("granules");
+    if (sorts)
+        return CU_SUCCESS;
+    uint32_t *const lines = fake_host(a->lines, sms * sizeof *lines);
+    uint64_t *const started = fake_host(a->started, sms * sizeof *started);
+    uint64_t *const ended = fake_host(a->ended, sms * sizeof *ended);
+    if (!lines || !started || !ended || !fake_host(a->sink, sizeof(uint32_t)))
+        return illegal("lines");
+    if (sim_machine_run(l->device->machine, &spec, 0, row, &err) != STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    for (uint32_t i = 0; i < sms; i++) {
+        lines[i] = row[1 + i];
+        started[i] = l->device->timer_ns + a->warm_ns;
+        ended[i] = started[i] + row[0];
+    }
+    return CU_SUCCESS;
+}
+
 cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
                           const void *args)
 {
@@ -271,5 +333,7 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
         return run_census(&l, args);
     if (kernel < FIRST_READ)
         return run_walk(&l, walks[kernel], args);
+    if (kernel >= FIRST_SPREAD)
+        return run_spread(&l, name, args);
     return run_read(&l, accesses[kernel - FIRST_READ], args);
 }

@@ -95,7 +95,7 @@ struct fake_list {
     size_t capacity;
 };
 
-enum { FAKE_KERNELS = 11, FAKE_MAX_PUSHED = 8 };
+enum { FAKE_KERNELS = 14, FAKE_MAX_PUSHED = 8 };
 
 struct fake_use {
     const char *call;

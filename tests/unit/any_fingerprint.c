@@ -309,6 +309,27 @@ static void any_rates(struct rng *r, struct throughput *t)
 }
 
 /* Not measured as often as any. */
+/* By transaction_bytes, then by set_bytes. */
+static void any_working_sets(struct rng *r, struct fingerprint *fp)
+{
+    uint64_t bytes = 0;
+
+    fp->working_set_count = rng_below(r, 2) ? (uint32_t)rng_below(r, 20) : 0;
+    for (uint32_t i = 0; i < fp->working_set_count; i++) {
+        struct working_set *const w = &fp->working_sets[i];
+        struct maybe_f64 *const numbers[] = {&w->same_gbps, &w->own_gbps, &w->near_gbps};
+        bytes = i % 10 == 0 ? 0 : bytes;
+        bytes += 1 + rng_below(r, GIB);
+        w->transaction_bytes = i < 10 ? 128 : 512;
+        w->set_bytes = bytes;
+        for (uint32_t k = 0; k < WORKING_SET_EVIDENCE_COUNT; k++) {
+            const bool known = rng_below(r, 4) > 0;
+            *numbers[k] = known ? KNOWN_F64(1 + rng_unit(r)) : UNKNOWN_F64(REASON_NOT_MEASURED);
+            any_evidence(r, known, &w->evidence[k]);
+        }
+    }
+}
+
 static void any_l2(struct rng *r, uint32_t sms, struct fingerprint_l2 *l2)
 {
     if (sms < 2 || rng_below(r, 3) == 0)
@@ -467,6 +488,7 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
         any_rates(r, &fp->throughput);
     any_contiguity(r, &fp->contiguity);
     any_l2(r, fp->gpu.sm_count, &fp->l2);
+    any_working_sets(r, fp);
     if (rng_below(r, 2))
         any_memory(r, fp);
     any_conditions(r, &fp->conditions);

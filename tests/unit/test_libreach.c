@@ -624,7 +624,8 @@ static void test_words(void **state)
     assert_string_equal(reach_status_name(REACH_WRONG_GPU), "wrong-gpu");
     assert_string_equal(reach_status_name((enum reach_status)99), "unknown");
     assert_string_equal(reach_strategy_name(REACH_FILTERED_WINDOWS), "filtered-windows");
-    assert_null(reach_strategy_name((enum reach_strategy)5));
+    assert_string_equal(reach_strategy_name(REACH_SIDES), "sides");
+    assert_null(reach_strategy_name((enum reach_strategy)6));
     assert_null(reach_access_name((enum reach_access)3));
     assert_true(strlen(reach_version()) > 0);
     assert_string_equal(reach_advice_name(REACH_NOT_ENOUGH_GROUPS), "not-enough-groups");

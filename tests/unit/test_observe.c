@@ -93,6 +93,21 @@ static struct probe_spec any_spec(struct rng *r)
             spec.thrash_pages = (uint32_t)(1 + rng_below(r, UINT32_MAX));
         return spec;
     }
+    if (spec.kind == PROBE_SPREAD) {
+        spec.stride_bytes = (uint64_t)PROBE_BLOCK_BYTES << rng_below(r, 8);
+        spec.transaction_bytes = rng_below(r, 2) ? 128 : 512;
+        spec.spread = (enum probe_spread)rng_below(r, SPREAD_COUNT);
+        any_points(r, 1 << 20, &spec);
+        for (uint32_t i = 0; i < spec.point_count; i++)
+            spec.points[i] = (1 << 20) + spec.points[i] % (1 << 24);
+        spec.repeats = (uint32_t)(1 + rng_below(r, 4));
+        spec.duration_us = (uint32_t)(100 + rng_below(r, 1000));
+        spec.seed = (uint32_t)rng_next(r);
+        spec.sm_count = spec.spread == SPREAD_NEAR ? (uint32_t)(1 + rng_below(r, 5)) : 0;
+        for (uint32_t i = 0; i < spec.sm_count; i++)
+            spec.sms[i] = (uint16_t)(i * 100 + rng_below(r, 100));
+        return spec;
+    }
     spec.warm_laps = (uint32_t)(1 + rng_below(r, 16));
     spec.sm_count = spec.kind == PROBE_PAIRS ? (uint32_t)(1 + rng_below(r, 5)) : 1;
     if (spec.kind == PROBE_SIDES) {

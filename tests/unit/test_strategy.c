@@ -383,7 +383,7 @@ static void test_measured_jobs(void **state)
 static void test_names(void **state)
 {
     static const char *const names[] = {"naive", "scopes", "windows", "filtered-windows",
-                                        "partitioned-windows"};
+                                        "partitioned-windows", "sides"};
 
     (void)state;
     for (int i = 0; i < STRATEGY_COUNT; i++)

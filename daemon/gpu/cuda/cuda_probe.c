@@ -22,13 +22,13 @@
 enum {
     AT_ARRIVED = 0,
     AT_GAVE_UP = 64,
-    AT_SINK = 128,
+    AT_SINK = CUDA_AT_SINK,
     AT_POSITIONS = 4 << 10,
-    AT_TABLE = 8 << 10,
-    AT_LINES = 32 << 10,
-    AT_STARTED = 36 << 10,
-    AT_ENDED = 44 << 10,
-    AT_VALUES = 64 << 10,
+    AT_TABLE = CUDA_AT_TABLE,
+    AT_LINES = CUDA_AT_LINES,
+    AT_STARTED = CUDA_AT_STARTED,
+    AT_ENDED = CUDA_AT_ENDED,
+    AT_VALUES = CUDA_AT_VALUES,
     WARP = 32,
     /* Reads before the count starts: enough to fill every TLB and to start all SMs. */
     READ_WARM_DIVISOR = 2,
@@ -52,6 +52,9 @@ static const char *const kernel_names[CUDA_KERNELS] = {
     [KERNEL_READ_BLOCKS] = "reach_read_blocks",
     [KERNEL_ATOMIC] = "reach_atomic",
     [KERNEL_WRITE] = "reach_write",
+    [KERNEL_SPREAD_SORT] = "reach_spread_sort",
+    [KERNEL_SPREAD_LINES] = "reach_spread_lines",
+    [KERNEL_SPREAD_BLOCKS] = "reach_spread_blocks",
 };
 
 static struct reach_grid grid_of(const struct cuda_probe *p)
@@ -409,8 +412,6 @@ static enum status read_once(struct cuda_probe *p, const struct read_range *rang
     struct reach_window windows[REACH_MAX_SMS] = {{0}};
     const uint32_t readers = fill_windows(p, spec, region_bytes, windows);
     const uint64_t period = period_lines(range, readers);
-    uint64_t started[REACH_MAX_SMS];
-    uint64_t ended[REACH_MAX_SMS];
     const nsec_t run_ns = (nsec_t)spec->duration_us * 1000;
     struct reach_read_args args = {
         .grid = grid_of(p),
@@ -428,13 +429,19 @@ static enum status read_once(struct cuda_probe *p, const struct read_range *rang
         .readers = readers,
         .random_share = random_share(region_bytes, period * PROBE_LINE_BYTES),
     };
-    uint64_t first = UINT64_MAX;
-    uint64_t last = 0;
     enum status s = put_table(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
         s = launch(p, read_kernel(spec), REACH_READ_THREADS, &args, err);
-    if (s == STATUS_OK)
-        s = read_back(p, AT_LINES, row + 1, p->sm_count * sizeof row[0], err);
+    return s == STATUS_OK ? cuda_probe_read_row(p, row, err) : s;
+}
+
+enum status cuda_probe_read_row(const struct cuda_probe *p, uint32_t *row, struct err *err)
+{
+    uint64_t started[REACH_MAX_SMS];
+    uint64_t ended[REACH_MAX_SMS];
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    enum status s = read_back(p, AT_LINES, row + 1, p->sm_count * sizeof row[0], err);
     if (s == STATUS_OK)
         s = read_back(p, AT_STARTED, started, p->sm_count * sizeof started[0], err);
     if (s == STATUS_OK)
@@ -502,6 +509,23 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
+void cuda_probe_grid(const struct cuda_probe *probe, struct reach_grid *out)
+{
+    *out = grid_of(probe);
+}
+
+enum status cuda_probe_put_table(const struct cuda_probe *probe, const void *table, size_t bytes,
+                                 struct err *err)
+{
+    return put_table(probe, table, bytes, err);
+}
+
+enum status cuda_probe_launch(const struct cuda_probe *probe, enum cuda_kernel kernel,
+                              unsigned threads, void *args, struct err *err)
+{
+    return launch(probe, kernel, threads, args, err);
+}
+
 void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *out)
 {
     out->sm_count = probe->sm_count;
@@ -517,12 +541,12 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         spec->memory == MEMORY_DEVICE
             ? (struct read_range){arena->bulk.base, arena->bulk.handle_bytes}
             : (struct read_range){memory->base, memory->period_bytes};
-    const bool is_read = spec->kind == PROBE_READ;
+    const bool is_read = spec->kind == PROBE_READ || spec->kind == PROBE_SPREAD;
     uint32_t *values = NULL;
     enum status s;
 
     /* A kernel whose SM does not exist would leave its values unwritten. */
-    for (uint32_t k = 0; !is_read && k < spec->sm_count; k++)
+    for (uint32_t k = 0; spec->kind != PROBE_READ && k < spec->sm_count; k++)
         if (probe_sm_position(probe->sm_ids, probe->sm_count, spec->sms[k]) == probe->sm_count)
             return err_set(err, STATUS_INVALID_ARGUMENT, "this GPU has no SM with id %u",
                            spec->sms[k]);
@@ -534,6 +558,8 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
     if (!is_read)
         s = run_latency(probe, arena, memory, spec, values, count, err);
+    else if (spec->kind == PROBE_SPREAD)
+        s = cuda_spread_run(probe, arena, spec, values, err);
     else if (spec->run_bytes > 0)
         s = run_scattered(probe, arena, spec, values, err);
     else

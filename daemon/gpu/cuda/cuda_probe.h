@@ -28,6 +28,9 @@ enum cuda_kernel {
     KERNEL_READ_BLOCKS,
     KERNEL_ATOMIC,
     KERNEL_WRITE,
+    KERNEL_SPREAD_SORT,
+    KERNEL_SPREAD_LINES,
+    KERNEL_SPREAD_BLOCKS,
     CUDA_KERNELS
 };
 
@@ -60,6 +63,31 @@ uint32_t cuda_probe_choose_line(const uint32_t *cycles);
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
                            const struct cuda_memory *memory, const struct probe_spec *spec,
                            struct probe_result *out, struct err *err);
+
+/* Places in the scratch memory; the map of all is in cuda_probe.c. */
+enum {
+    CUDA_AT_SINK = 128,
+    CUDA_AT_TABLE = 8 << 10,
+    CUDA_AT_LINES = 32 << 10,
+    CUDA_AT_STARTED = 36 << 10,
+    CUDA_AT_ENDED = 44 << 10,
+    CUDA_AT_VALUES = 64 << 10
+};
+
+/* For the other files of the cuda source: what all launches share; the copy to CUDA_AT_TABLE; one
+ * launch of a block per SM, which waits for its end. */
+struct reach_grid;
+void cuda_probe_grid(const struct cuda_probe *probe, struct reach_grid *out);
+enum status cuda_probe_put_table(const struct cuda_probe *probe, const void *table, size_t bytes,
+                                 struct err *err);
+enum status cuda_probe_launch(const struct cuda_probe *probe, enum cuda_kernel kernel,
+                              unsigned threads, void *args, struct err *err);
+/* A row of a read that has ended: the elapsed time, and what each SM has counted. */
+enum status cuda_probe_read_row(const struct cuda_probe *probe, uint32_t *row, struct err *err);
+
+/* cuda_spread.c: a SPREAD over the start of the arena's memory, which has no copies there. */
+enum status cuda_spread_run(const struct cuda_probe *probe, const struct cuda_arena *arena,
+                            const struct probe_spec *spec, uint32_t *values, struct err *err);
 
 /* The SMs of a result. */
 void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *out);

@@ -24,6 +24,9 @@
  *   sides=4K@195       the L2 has two sides: granules of 4K live on either, and an atomic on the
  *                      other side takes 195 cycles more; default: one side
  *   far_side=66-131    the SMs of the second side, by id; default: none
+ *   data_l1=124K@33000   what the L1 of an SM keeps, and random reads from all of them, GB/s
+ *   data_l2=60M@9300   what the L2 keeps, both sides together, and random reads from it, GB/s;
+ *                      default of these two: none, and memory answers everything
  *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
  *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
  *   read_noise=0.003   relative standard deviation of a throughput
@@ -146,6 +149,10 @@ struct sim_desc {
     uint64_t frame_bytes;        /* 0: none */
     uint64_t side_granule_bytes; /* 0: the L2 has one side */
     double scattered_factor;
+    uint64_t data_l1_bytes; /* 0: none; likewise the L2 */
+    uint64_t data_l2_bytes;
+    double data_l1_gbps;
+    double data_l2_gbps;
     double noise_cycles;
     double outlier_share; /* of the loads, 0..1 */
     double plateau_gbps;

@@ -40,6 +40,9 @@ double sim_gauss(struct rng *rng);
 void sim_sides_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                    uint32_t *values);
 
+/* SPREAD: all points, all repeats. */
+void sim_spread_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
+
 /* READ: all points, all repeats. */
 void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                   uint32_t *values);

@@ -165,12 +165,12 @@ static const struct sim_source a100_sources[] = {
 static const char h100_description[] =
     "name=H100-80G cc=9.0 sms=132 memory=81079M l2cache=50M latency=265 spread=60 noise=gauss:1.7 "
     "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 sides=4K@180 " HOPPER_FAR_SIDE
-    "plateau=2902 sm_gbps=42.4 read_noise=0.003";
+    "data_l1=124K@29000 data_l2=50M@8300 plateau=2902 sm_gbps=42.4 read_noise=0.003";
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
     "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 sides=4K@195 " HOPPER_FAR_SIDE
-    "plateau=4210 sm_gbps=48 read_noise=0.003 "
+    "data_l1=124K@32000 data_l2=60M@9200 plateau=4210 sm_gbps=48 read_noise=0.003 "
     "host_memory=126G managed-device=4030/88@290,32M,2048+90,0+0,7.5 "
     "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
     "host-virtual=50.7/3@2400,64K,2048+80,8192+350,24 "
@@ -198,6 +198,9 @@ static const struct sim_source h100_sources[] = {
     {"sides", SIM_PUBLISHED,
      "MT4G's raw loads of two H100s: granules of 4 KiB, 416 to 501 cycles instead of 254 to 318"},
     {"far_side", SIM_GUESS, "66 SMs, as on the H200; which ones is made up"},
+    {"data_l1", SIM_PUBLISHED,
+     "gpu-benches: 126 bytes a cycle and SM; 124 KiB is what 132 KiB of shared memory leave"},
+    {"data_l2", SIM_PUBLISHED, "50 MB by the data sheet; 8.3 TB/s in reproductions of Luo 2024"},
     {"outliers", SIM_GUESS, "none of 57024 loads of that GPU was off by 100 cycles"},
     {"plateau", SIM_MEASURED, H100_MEASURED ": 2902 GB/s"},
     {"sm_gbps", SIM_MEASURED, H100_MEASURED ": 254.5 GB/s for a group of six; four read 246"},
@@ -221,6 +224,11 @@ static const struct sim_source h200_sources[] = {
     {"sides", SIM_MEASURED,
      "two H200s, 2026-11-22: granules of 4 KiB; atomics take 290 or 486 cycles"},
     {"far_side", SIM_GUESS, "66 SMs on either side are measured; which ones is made up"},
+    {"data_l1", SIM_PUBLISHED,
+     "gpu-benches: 126 bytes a cycle and SM; 124 KiB is what 132 KiB of shared memory leave"},
+    {"data_l2", SIM_MEASURED,
+     "docs/measurements/visit-torch-h200-2bdfc65c-2026-11-23/caches.txt: 9.2 TB/s; 60 MB, of which "
+     "near reads use all"},
     {"plateau", SIM_MEASURED, H200_MEASURED ": 4213 GB/s"},
     {"host_memory", SIM_MEASURED, H200_HOST ": 126 GB"},
     {"host-pinned", SIM_MEASURED,

@@ -136,6 +136,8 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
         run_pairs(m, spec, base, values);
     else if (spec->kind == PROBE_SIDES)
         sim_sides_run(m, spec, base, values);
+    else if (spec->kind == PROBE_SPREAD)
+        sim_spread_run(m, spec, values);
     else
         sim_read_run(m, spec, base, values);
     return STATUS_OK;

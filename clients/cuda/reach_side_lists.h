@@ -1,0 +1,73 @@
+/* reach_side_lists.h: which granules of a buffer live on which side of the L2, from the cycles that
+ * reach_sides.cuh has measured. C, C++; host only (tests/unit/test_side_lists.c). Pure; any thread.
+ *
+ * Each granule is timed by an SM of either side, and lives on the side whose SM waits less. Both
+ * times have the same constant parts, so no border between near and far has to be known.
+ */
+#ifndef REACH_SIDE_LISTS_H
+#define REACH_SIDE_LISTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    REACH_NO_CYCLES = 0xffff, /* not timed yet; longer times count as REACH_NO_CYCLES - 1 */
+    REACH_SIDE_BITS = 32,     /* granules of one word of `bits` */
+    REACH_SURE_DIVISOR = 4    /* the two times of a granule differ by this part of far - near */
+};
+
+/* Of both lists together. */
+struct reach_side_lists {
+    uint64_t count[2]; /* granules of either side */
+    uint64_t unsure;   /* of these: the times differ by too little */
+    uint64_t untimed;  /* not timed from both sides: no SM of that side ran; side 0 */
+};
+
+/* Sorts `granules` by cycles[0][] and cycles[1][], in SM cycles as the SMs of side 0 and 1 see
+ * them: `cycles` has `granules` of the one and then of the other. `contrast_cycles`: far less near
+ * of this GPU (the fingerprint's l2). Writes the granules of side 0, ascending, then those of side
+ * 1 to list[granules], and a bit each, 1 for side 1, to bits[granules / REACH_SIDE_BITS + 1]. */
+static inline struct reach_side_lists reach_side_lists_make(const uint16_t *cycles,
+                                                            uint64_t granules,
+                                                            double contrast_cycles, uint32_t *list,
+                                                            uint32_t *bits)
+{
+    struct reach_side_lists lists = {{0, 0}, 0, 0};
+    uint64_t at[2];
+
+    memset(bits, 0, (size_t)(granules / REACH_SIDE_BITS + 1) * sizeof *bits);
+    for (uint64_t g = 0; g < granules; g++) {
+        const double from0 = cycles[g];
+        const double from1 = cycles[granules + g];
+        const bool timed = cycles[g] != REACH_NO_CYCLES && cycles[granules + g] != REACH_NO_CYCLES;
+        const double apart = from0 > from1 ? from0 - from1 : from1 - from0;
+        const uint32_t side = timed && from1 < from0;
+
+        lists.count[side]++;
+        lists.untimed += !timed;
+        lists.unsure += timed && !(apart * REACH_SURE_DIVISOR >= contrast_cycles);
+        bits[g / REACH_SIDE_BITS] |= side << g % REACH_SIDE_BITS;
+    }
+    at[0] = 0;
+    at[1] = lists.count[0];
+    for (uint64_t g = 0; g < granules; g++)
+        list[at[bits[g / REACH_SIDE_BITS] >> g % REACH_SIDE_BITS & 1]++] = (uint32_t)g;
+    return lists;
+}
+
+/* The part of a granule that lies in a buffer, which begins `lead_bytes` behind the start of
+ * granule 0. Granules are of addresses, so the first and the last may be cut. */
+static inline void reach_side_extent_of(uint64_t granule, uint64_t granule_bytes,
+                                        uint64_t lead_bytes, uint64_t bytes,
+                                        uint64_t *out_first_byte, uint64_t *out_length_bytes)
+{
+    const uint64_t begin = granule * granule_bytes;
+    const uint64_t first = begin > lead_bytes ? begin - lead_bytes : 0;
+    const uint64_t end = begin + granule_bytes - lead_bytes;
+
+    *out_first_byte = first;
+    *out_length_bytes = (end < bytes ? end : bytes) - first;
+}
+
+#endif

@@ -1,0 +1,178 @@
+/* working_sets.c: see working_sets.h. */
+#include "analysis/caches/working_sets.h"
+
+#include "analysis/caches/sides.h"
+#include "analysis/sharing/sharing.h"
+#include "analysis/throughput/throughput.h"
+#include "base/units.h"
+
+#include <string.h>
+
+enum {
+    READ_US = 300,
+    READ_REPEATS = 2,
+    READ_SEED = 31250,
+    QUARTERS = 4,
+    ANY_GRANULE_BYTES = 4096, /* where granules do not matter */
+    LEAST_OF_SM_BYTES = 4096, /* of a set of which each SM has a part of its own */
+    NEAR_DIVISOR = 8          /* smaller sets fit any side of the L2 */
+};
+#define SMALLEST_SET (64 * KIB)
+#define L1_SETS      (256 * KIB)
+#define LARGEST_SET  GIB
+
+static const uint32_t transactions[] = {PROBE_LINE_BYTES, PROBE_BLOCK_BYTES};
+enum { TRANSACTIONS = sizeof transactions / sizeof transactions[0] };
+
+/* How many lengths there are from `base` to its double, by what may bend there. */
+static uint32_t steps_from(uint64_t base, uint64_t l2_bytes)
+{
+    if (base * 2 > l2_bytes / 2 && base < l2_bytes * 2)
+        return QUARTERS;
+    if (base < L1_SETS || (base * 2 > l2_bytes / 8 && base <= l2_bytes * 4))
+        return QUARTERS / 2;
+    return 1;
+}
+
+/* Lengths of sets that caches of `l2_bytes` may keep, and that this much memory has. */
+static void add_sets(uint64_t l2_bytes, uint64_t memory_bytes, struct probe_spec *spec)
+{
+    for (uint64_t base = SMALLEST_SET; base <= LARGEST_SET; base *= 2) {
+        const uint32_t steps = steps_from(base, l2_bytes);
+        for (uint32_t k = 0; k < steps; k++) {
+            const uint64_t bytes = base / QUARTERS * (QUARTERS + k * QUARTERS / steps);
+            if (bytes <= memory_bytes && bytes <= LARGEST_SET &&
+                spec->point_count < FINGERPRINT_MAX_WORKING_SETS / TRANSACTIONS)
+                spec->points[spec->point_count++] = bytes;
+        }
+    }
+}
+
+/* Leaves out the sets that are too small for this way to spread them. */
+static void drop_below(struct probe_spec *spec, uint64_t least_bytes)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        if (spec->points[i] >= least_bytes)
+            spec->points[kept++] = spec->points[i];
+    memset(&spec->points[kept], 0, (spec->point_count - kept) * sizeof spec->points[0]);
+    spec->point_count = kept;
+}
+
+/* The SMs of the side of the first SM; false if the sides are not known. */
+static bool set_sides(const struct fingerprint_l2 *l2, struct probe_spec *spec)
+{
+    if (!IS_KNOWN(l2->sides))
+        return false;
+    spec->stride_bytes = l2->granule_bytes.v;
+    for (uint16_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        if (l2->sharing.group_of_sm[sm] == 0)
+            spec->sms[spec->sm_count++] = sm;
+    return true;
+}
+
+/* One way to spread sets; false if there is none on this GPU. */
+static bool make_spec(const struct observation_set *set, const struct fingerprint_l2 *l2,
+                      uint32_t sms, enum probe_spread spread, uint32_t transaction_bytes,
+                      struct probe_spec *out)
+{
+    *out = (struct probe_spec){.kind = PROBE_SPREAD,
+                               .stride_bytes = ANY_GRANULE_BYTES,
+                               .repeats = READ_REPEATS,
+                               .duration_us = READ_US,
+                               .seed = READ_SEED,
+                               .transaction_bytes = transaction_bytes,
+                               .spread = spread};
+    add_sets(set->gpu.l2_cache_bytes, set->limits.backing_bytes, out);
+    if (spread == SPREAD_OWN)
+        drop_below(out, (uint64_t)sms * LEAST_OF_SM_BYTES);
+    else if (spread == SPREAD_NEAR)
+        drop_below(out, set->gpu.l2_cache_bytes / NEAR_DIVISOR);
+    return (spread != SPREAD_NEAR || set_sides(l2, out)) &&
+           probe_check(out, &set->limits, NULL) == STATUS_OK;
+}
+
+static const struct observation *find(const struct observation_set *set,
+                                      const struct probe_spec *spec)
+{
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_SPREAD));)
+        if (o->spec.spread == spec->spread &&
+            probe_access_bytes(&o->spec) == spec->transaction_bytes &&
+            o->spec.point_count == spec->point_count &&
+            memcmp(o->spec.points, spec->points, sizeof spec->points) == 0)
+            return o;
+    return NULL;
+}
+
+uint32_t working_sets_missing(const struct observation_set *set, struct probe_spec *out,
+                              uint32_t most)
+{
+    uint16_t sm_ids[REACH_MAX_SMS];
+    const uint32_t sms = sharing_sm_ids(set, sm_ids);
+    struct sides_estimate sides;
+    uint32_t count = 0;
+
+    if (set->gpu.l2_cache_bytes == 0 || sms == 0)
+        return 0;
+    sides_estimate(set, &sides);
+    for (uint32_t t = 0; t < TRANSACTIONS; t++)
+        for (uint32_t k = 0; k < SPREAD_COUNT && count < most; k++)
+            count += make_spec(set, &sides.found, sms, (enum probe_spread)k, transactions[t],
+                               &out[count]) &&
+                     !find(set, &out[count]);
+    return count;
+}
+
+/* ---- to the fingerprint ---- */
+
+/* The set of this length, which comes in order; NULL where there is no room for one more. */
+static struct working_set *set_for(struct fingerprint *out, uint32_t transaction_bytes,
+                                   uint64_t set_bytes)
+{
+    struct working_set *const sets = out->working_sets;
+    uint32_t at = 0;
+
+    while (at < out->working_set_count &&
+           (sets[at].transaction_bytes < transaction_bytes ||
+            (sets[at].transaction_bytes == transaction_bytes && sets[at].set_bytes < set_bytes)))
+        at++;
+    if (at < out->working_set_count && sets[at].transaction_bytes == transaction_bytes &&
+        sets[at].set_bytes == set_bytes)
+        return &sets[at];
+    if (out->working_set_count == FINGERPRINT_MAX_WORKING_SETS)
+        return NULL;
+    for (uint32_t i = out->working_set_count++; i > at; i--)
+        sets[i] = sets[i - 1];
+    sets[at] = (struct working_set){.transaction_bytes = transaction_bytes,
+                                    .set_bytes = set_bytes,
+                                    .same_gbps = UNKNOWN_F64(REASON_NOT_MEASURED),
+                                    .own_gbps = UNKNOWN_F64(REASON_NOT_MEASURED),
+                                    .near_gbps = UNKNOWN_F64(REASON_NOT_MEASURED)};
+    return &sets[at];
+}
+
+static void derive_one(const struct observation *o, struct fingerprint *out)
+{
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        struct working_set *const w = set_for(out, probe_access_bytes(&o->spec), o->spec.points[p]);
+        if (!w)
+            continue;
+        struct maybe_f64 *const columns[SPREAD_COUNT] = {&w->same_gbps, &w->own_gbps,
+                                                         &w->near_gbps};
+        *columns[o->spec.spread] = KNOWN_F64(
+            throughput_median_gbps(o, p, EVIDENCE_WORKING_SETS, &w->evidence[o->spec.spread]));
+    }
+}
+
+/* The ways to spread a set are also the places of their evidence. */
+_Static_assert((int)SPREAD_SAME == (int)WORKING_SET_EVIDENCE_SAME_GBPS &&
+                   (int)SPREAD_OWN == (int)WORKING_SET_EVIDENCE_OWN_GBPS &&
+                   (int)SPREAD_NEAR == (int)WORKING_SET_EVIDENCE_NEAR_GBPS,
+               "columns");
+
+void working_sets_derive(const struct observation_set *set, struct fingerprint *out)
+{
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_SPREAD));)
+        derive_one(o, out);
+}

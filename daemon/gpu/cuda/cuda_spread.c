@@ -1,0 +1,86 @@
+/* cuda_spread.c: SPREAD on the device: once, where it matters, which granule is near to which side;
+ * then a launch for each set and repeat.
+ *
+ * In the scratch memory the bits of the granules lie at CUDA_AT_VALUES, and behind them the cycles
+ * that they were found by; the counts of each read go where those of READ do.
+ */
+#include "gpu/cuda/cuda_probe.h"
+
+#include "kernels/abi.h"
+
+enum { NS_PER_US = 1000, WARM_DIVISOR = 2, WORD_BITS = 32, LEAST_WARM_NS = 150000 };
+
+static uint32_t log2_of(uint64_t power_of_two)
+{
+    return (uint32_t)__builtin_ctzll(power_of_two);
+}
+
+static uint64_t largest_set(const struct probe_spec *spec)
+{
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        most = spec->points[i] > most ? spec->points[i] : most;
+    return most;
+}
+
+/* The side of each SM; without sides all are on the first. */
+static enum status put_sides(const struct cuda_probe *p, const struct probe_spec *spec,
+                             struct err *err)
+{
+    struct reach_spread_sm sms[REACH_MAX_SMS] = {{0}};
+    uint32_t count[2] = {0, 0};
+
+    for (uint32_t i = 0; i < p->sm_count; i++) {
+        const uint16_t id = p->sm_ids[i];
+        const bool first = probe_sm_position(spec->sms, spec->sm_count, id) < spec->sm_count;
+        sms[id].side = spec->spread == SPREAD_NEAR && !first;
+        sms[id].rank = count[sms[id].side]++;
+    }
+    for (uint32_t i = 0; i < p->sm_count; i++)
+        sms[p->sm_ids[i]].side_sms = count[sms[p->sm_ids[i]].side];
+    if (spec->spread == SPREAD_NEAR && count[1] == 0)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "probe: sms has every SM of this GPU; it must be those of one side");
+    return cuda_probe_put_table(p, sms, sizeof sms, err);
+}
+
+enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena *arena,
+                            const struct probe_spec *spec, uint32_t *values, struct err *err)
+{
+    const bool near = spec->spread == SPREAD_NEAR;
+    const uint64_t granules = near ? largest_set(spec) / spec->stride_bytes : 0;
+    const uint64_t run_ns = (uint64_t)spec->duration_us * NS_PER_US;
+    const enum cuda_kernel kernel = probe_access_bytes(spec) == (uint32_t)PROBE_BLOCK_BYTES
+                                        ? KERNEL_SPREAD_BLOCKS
+                                        : KERNEL_SPREAD_LINES;
+    struct reach_spread_args args = {
+        .base = arena->bulk.base + spec->base_bytes,
+        .sms = p->scratch + CUDA_AT_TABLE,
+        .bits = p->scratch + CUDA_AT_VALUES,
+        .cycles = p->scratch + CUDA_AT_VALUES + (granules / WORD_BITS + 1) * sizeof(uint32_t),
+        .lines = p->scratch + CUDA_AT_LINES,
+        .started = p->scratch + CUDA_AT_STARTED,
+        .ended = p->scratch + CUDA_AT_ENDED,
+        .sink = p->scratch + CUDA_AT_SINK,
+        .warm_ns = run_ns / WARM_DIVISOR > LEAST_WARM_NS ? run_ns / WARM_DIVISOR : LEAST_WARM_NS,
+        .run_ns = run_ns,
+        .granules = (uint32_t)granules,
+        .granule_bits = log2_of(spec->stride_bytes),
+        .own = spec->spread == SPREAD_OWN,
+    };
+    enum status s = put_sides(p, spec, err);
+
+    cuda_probe_grid(p, &args.grid);
+    if (s == STATUS_OK && near)
+        s = cuda_probe_launch(p, KERNEL_SPREAD_SORT, REACH_READ_THREADS, &args, err);
+    for (uint32_t k = 0; s == STATUS_OK && k < spec->point_count * spec->repeats; k++) {
+        args.set_bytes = spec->points[k / spec->repeats];
+        args.granules = near ? (uint32_t)(args.set_bytes / spec->stride_bytes) : 0;
+        args.seed = spec->seed + k;
+        s = cuda_probe_launch(p, kernel, REACH_READ_THREADS, &args, err);
+        if (s == STATUS_OK)
+            s = cuda_probe_read_row(p, values + (size_t)k * (1 + p->sm_count), err);
+    }
+    return s;
+}

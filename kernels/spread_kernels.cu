@@ -1,0 +1,199 @@
+/* spread_kernels.cu: the device side of PROBE_SPREAD. Compiled after probe_kernels.cu, as one unit
+ * with it, and uses its functions.
+ *
+ * Loads go through L1 (ld.global.ca), so that a set may stay in any cache. Where only near granules
+ * are read, each SM keeps a bit for each granule in shared memory, and a lane draws until it has
+ * one that is near: two draws on average.
+ */
+
+/* One thread of each of the first warps times granules of the share of its SM, least of some. */
+static __device__ void time_granules(const struct reach_spread_args &a,
+                                     const struct reach_spread_sm &me, u32 *sink)
+{
+    enum { TIMERS = 4 };
+    const u32 timer = threadIdx.x / 32;
+    unsigned short *const out = (unsigned short *)a.cycles + (u64)me.side * a.granules;
+    u32 v = 0;
+    if (threadIdx.x % 32 != 0 || timer >= TIMERS)
+        return;
+    for (u32 g = me.rank * TIMERS + timer; g < a.granules; g += me.side_sms * TIMERS) {
+        u32 least = 0xffff;
+        for (u32 lap = 0; lap < REACH_SPREAD_LAPS; lap++) {
+            const u32 cycles = timed_atomic(a.base + ((u64)g << a.granule_bits), &v);
+            least = lap > 0 ? min(least, cycles) : least;
+        }
+        out[g] = (unsigned short)least;
+    }
+    keep(v, sink);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_spread_sort(struct reach_spread_args a)
+{
+    extern __shared__ u32 taken[];
+    __shared__ u32 go_on;
+    const u32 smid = sm_id();
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    u32 round = 0;
+    time_granules(a, ((const struct reach_spread_sm *)a.sms)[smid], taken);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        go_on = grid_barrier(&a.grid, &round);
+    __syncthreads();
+    if (!go_on)
+        return;
+    const volatile unsigned short *const cycles = (const volatile unsigned short *)a.cycles;
+    for (u32 word = me * REACH_READ_THREADS + threadIdx.x; word <= a.granules / 32;
+         word += a.grid.blocks * REACH_READ_THREADS) {
+        u32 bits = 0;
+        for (u32 g = word * 32; g < word * 32 + 32 && g < a.granules; g++)
+            bits |= (u32)(cycles[a.granules + g] < cycles[g]) << g % 32;
+        ((u32 *)a.bits)[word] = bits;
+    }
+}
+
+static __device__ __forceinline__ uint4 cached_load(u64 address, uint4)
+{
+    uint4 v;
+    asm volatile("ld.global.ca.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(address)
+                 : "memory");
+    return v;
+}
+
+static __device__ __forceinline__ u32 cached_load(u64 address, u32)
+{
+    u32 v;
+    asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(v) : "l"(address) : "memory");
+    return v;
+}
+
+static __device__ __forceinline__ u32 any_of(uint4 v)
+{
+    return v.x | v.y | v.z | v.w;
+}
+
+static __device__ __forceinline__ u32 any_of(u32 v)
+{
+    return v;
+}
+
+/* The accesses of an SM: units of `32 * sizeof(Word)` bytes, the first of them at `base`. */
+struct spread_reader {
+    u32 state; /* of the random numbers */
+    u32 units;
+    u32 granule_shift; /* unit >> this is its granule */
+    const u32 *near;   /* a bit for each granule; NULL: all are */
+    u64 base;
+};
+
+static __device__ __forceinline__ u32 draw_unit(struct spread_reader *r)
+{
+    for (;;) {
+        const u32 unit = __umulhi(next_random(&r->state), r->units);
+        const u32 granule = unit >> r->granule_shift;
+        if (!r->near || r->near[granule / 32] >> granule % 32 & 1)
+            return unit;
+    }
+}
+
+/* The units that the 32 lanes have drawn, one after the other. */
+template <class Word, int UNROLL>
+static __device__ __forceinline__ void read_units(struct spread_reader *r, u32 *sum)
+{
+    const u32 mine = draw_unit(r);
+    __syncwarp();
+#pragma unroll 1
+    for (int first = 0; first < 32; first += UNROLL) {
+        Word v[UNROLL];
+#pragma unroll
+        for (int j = 0; j < UNROLL; j++)
+            v[j] = cached_load(
+                r->base +
+                    ((u64)__shfl_sync(~0u, mine, first + j) * 32 + threadIdx.x % 32) * sizeof(Word),
+                Word());
+#pragma unroll
+        for (int j = 0; j < UNROLL; j++)
+            *sum |= any_of(v[j]);
+    }
+}
+
+template <class Word, int UNROLL>
+static __device__ u32 spread_until(struct spread_reader *r, u64 start, u64 end, u64 stop, u32 *sum)
+{
+    u64 from = __shfl_sync(~0u, timer_ns(), 0);
+    u32 n = 0;
+    do {
+        read_units<Word, UNROLL>(r, sum);
+        const u64 to = __shfl_sync(~0u, timer_ns(), 0);
+        n += counted(32, from, to, start, end);
+        from = to;
+    } while (from < stop);
+    return n;
+}
+
+/* The bits of near granules of this SM, in shared memory. */
+static __device__ const u32 *load_near(const struct reach_spread_args &a, u32 smid, u32 *shared)
+{
+    const u32 flip = ((const struct reach_spread_sm *)a.sms)[smid].side ? 0 : ~0u;
+    if (a.granules == 0)
+        return nullptr;
+    for (u32 word = threadIdx.x; word <= a.granules / 32; word += REACH_READ_THREADS)
+        shared[word] = ((const u32 *)a.bits)[word] ^ flip;
+    return shared;
+}
+
+template <class Word, int UNROLL>
+static __device__ void spread_all(const struct reach_spread_args &a)
+{
+    extern __shared__ u32 near[];
+    __shared__ u32 total, go_on;
+    __shared__ u64 start;
+    const u32 smid = sm_id();
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    const u64 parts = a.own ? a.grid.blocks : 1;
+    const u64 unit_bytes = 32 * sizeof(Word);
+    struct spread_reader r;
+    u32 round = 0, sum = 0, n = 0;
+    r.state = a.seed ^ ((smid * REACH_READ_THREADS + threadIdx.x) * 0x632be5abu);
+    r.units = (u32)(a.set_bytes / unit_bytes / parts);
+    r.granule_shift = a.granule_bits - (sizeof(Word) == 16 ? 9 : 7);
+    r.base = a.base + (a.own ? me : 0) * (u64)r.units * unit_bytes;
+    r.near = load_near(a, smid, near);
+    if (threadIdx.x == 0) {
+        total = 0;
+        go_on = grid_barrier(&a.grid, &round);
+        start = timer_ns() + a.warm_ns;
+    }
+    __syncthreads();
+    const u64 end = start + a.run_ns;
+    const u64 stop = end + a.run_ns / REACH_COOL_DIVISOR;
+    if (go_on && r.units)
+        n = spread_until<Word, UNROLL>(&r, start, end, stop, &sum);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&total, n);
+    if (sum)
+        *(u32 *)a.sink = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const u64 now = timer_ns();
+        ((u32 *)a.lines)[me] = total;
+        ((u64 *)a.started)[me] = start;
+        /* What is late by more than its last few accesses was held up by another process. */
+        ((u64 *)a.ended)[me] = now > stop + a.run_ns / 4 ? now : end;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_spread_lines(struct reach_spread_args a)
+{
+    spread_all<u32, REACH_READ_UNROLL>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_spread_blocks(struct reach_spread_args a)
+{
+    spread_all<uint4, REACH_LANE_UNROLL>(a);
+}
