@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
     }
 }
 
-static __device__ __forceinline__ uint4 cached_load(u64 address, uint4)
+static __device__ __forceinline__ uint4 cached_load(u64 address)
 {
     uint4 v;
     asm volatile("ld.global.ca.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -63,24 +63,8 @@ static __device__ __forceinline__ uint4 cached_load(u64 address, uint4)
     return v;
 }
 
-static __device__ __forceinline__ u32 cached_load(u64 address, u32)
-{
-    u32 v;
-    asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(v) : "l"(address) : "memory");
-    return v;
-}
-
-static __device__ __forceinline__ u32 any_of(uint4 v)
-{
-    return v.x | v.y | v.z | v.w;
-}
-
-static __device__ __forceinline__ u32 any_of(u32 v)
-{
-    return v;
-}
-
-/* The accesses of an SM: units of `32 * sizeof(Word)` bytes, the first of them at `base`. */
+/* The accesses of an SM: units of REACH_BLOCK_LINES lines or of one, the first of them at `base`.
+ */
 struct spread_reader {
     u32 state; /* of the random numbers */
     u32 units;
@@ -99,34 +83,36 @@ static __device__ __forceinline__ u32 draw_unit(struct spread_reader *r)
     }
 }
 
-/* The units that the 32 lanes have drawn, one after the other. */
-template <class Word, int UNROLL>
+/* The units that the 32 lanes have drawn, a few with each instruction: one of 512 bytes, or four of
+ * 128, so that short reads are not limited by the instructions that make them. */
+template <int UNITS>
 static __device__ __forceinline__ void read_units(struct spread_reader *r, u32 *sum)
 {
+    const u32 lanes = 32 / UNITS; /* of one unit, 16 bytes each */
     const u32 mine = draw_unit(r);
+    const u32 lane = threadIdx.x % 32;
     __syncwarp();
 #pragma unroll 1
-    for (int first = 0; first < 32; first += UNROLL) {
-        Word v[UNROLL];
+    for (int first = 0; first < 32 / UNITS; first += REACH_LANE_UNROLL) {
+        uint4 v[REACH_LANE_UNROLL];
 #pragma unroll
-        for (int j = 0; j < UNROLL; j++)
-            v[j] = cached_load(
-                r->base +
-                    ((u64)__shfl_sync(~0u, mine, first + j) * 32 + threadIdx.x % 32) * sizeof(Word),
-                Word());
+        for (int j = 0; j < REACH_LANE_UNROLL; j++) {
+            const u64 unit = __shfl_sync(~0u, mine, (first + j) * UNITS + lane / lanes);
+            v[j] = cached_load(r->base + (unit * lanes + lane % lanes) * 16);
+        }
 #pragma unroll
-        for (int j = 0; j < UNROLL; j++)
-            *sum |= any_of(v[j]);
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            *sum |= v[j].x | v[j].y | v[j].z | v[j].w;
     }
 }
 
-template <class Word, int UNROLL>
+template <int UNITS>
 static __device__ u32 spread_until(struct spread_reader *r, u64 start, u64 end, u64 stop, u32 *sum)
 {
     u64 from = __shfl_sync(~0u, timer_ns(), 0);
     u32 n = 0;
     do {
-        read_units<Word, UNROLL>(r, sum);
+        read_units<UNITS>(r, sum);
         const u64 to = __shfl_sync(~0u, timer_ns(), 0);
         n += counted(32, from, to, start, end);
         from = to;
@@ -145,8 +131,7 @@ static __device__ const u32 *load_near(const struct reach_spread_args &a, u32 sm
     return shared;
 }
 
-template <class Word, int UNROLL>
-static __device__ void spread_all(const struct reach_spread_args &a)
+template <int UNITS> static __device__ void spread_all(const struct reach_spread_args &a)
 {
     extern __shared__ u32 near[];
     __shared__ u32 total, go_on;
@@ -154,12 +139,12 @@ static __device__ void spread_all(const struct reach_spread_args &a)
     const u32 smid = sm_id();
     const u32 me = ((const u32 *)a.grid.positions)[smid];
     const u64 parts = a.own ? a.grid.blocks : 1;
-    const u64 unit_bytes = 32 * sizeof(Word);
+    const u64 unit_bytes = 32 / UNITS * 16;
     struct spread_reader r;
     u32 round = 0, sum = 0, n = 0;
     r.state = a.seed ^ ((smid * REACH_READ_THREADS + threadIdx.x) * 0x632be5abu);
     r.units = (u32)(a.set_bytes / unit_bytes / parts);
-    r.granule_shift = a.granule_bits - (sizeof(Word) == 16 ? 9 : 7);
+    r.granule_shift = a.granule_bits - (UNITS == 1 ? 9 : 7);
     r.base = a.base + (a.own ? me : 0) * (u64)r.units * unit_bytes;
     r.near = load_near(a, smid, near);
     if (threadIdx.x == 0) {
@@ -171,7 +156,7 @@ static __device__ void spread_all(const struct reach_spread_args &a)
     const u64 end = start + a.run_ns;
     const u64 stop = end + a.run_ns / REACH_COOL_DIVISOR;
     if (go_on && r.units)
-        n = spread_until<Word, UNROLL>(&r, start, end, stop, &sum);
+        n = spread_until<UNITS>(&r, start, end, stop, &sum);
     if (threadIdx.x % 32 == 0)
         atomicAdd(&total, n);
     if (sum)
@@ -189,11 +174,11 @@ static __device__ void spread_all(const struct reach_spread_args &a)
 extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
     reach_spread_lines(struct reach_spread_args a)
 {
-    spread_all<u32, REACH_READ_UNROLL>(a);
+    spread_all<4>(a);
 }
 
 extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
     reach_spread_blocks(struct reach_spread_args a)
 {
-    spread_all<uint4, REACH_LANE_UNROLL>(a);
+    spread_all<1>(a);
 }

@@ -223,9 +223,9 @@ struct fingerprint_l2 {
     struct evidence evidence[L2_EVIDENCE_COUNT];
 };
 
-/* Random reads of a set by all SMs, through all caches, `transaction_bytes` each: 128 (a warp a
- * line) or 512 (four lines side by side). An SM reads all of the set (same), a part of its own of
- * set_bytes / SMs (own), or what of the set lives on its side of the L2 (near). */
+/* Random reads of a set by all SMs, through all caches, of `transaction_bytes` each: 128 (a line) or
+ * 512 (four side by side). An SM reads all of the set (same), a part of its own of set_bytes / SMs
+ * (own), or what of the set lives on its side of the L2 (near). */
 struct working_set {
     uint32_t transaction_bytes;
     uint64_t set_bytes; /* all SMs together */

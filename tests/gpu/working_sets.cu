@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-enum { THREADS = 1024, WARP = 32, BATCHES = 192, RUNS = 5, LINE_FLIGHT = 16, BLOCK_FLIGHT = 4 };
+enum { THREADS = 1024, WARP = 32, BATCHES = 192, RUNS = 5, FLIGHT = 4, LOAD_BYTES = 16 };
 
 #define CHECK(call)                                                                                \
     do {                                                                                           \
@@ -34,35 +34,29 @@ static __device__ uint32_t mix(uint32_t k)
     return k ^ (k >> 16);
 }
 
-static __device__ uint32_t bits_of(uint32_t v)
-{
-    return v;
-}
-
-static __device__ uint32_t bits_of(uint4 v)
-{
-    return v.x | v.y | v.z | v.w;
-}
-
-/* The set begins at `set`, and a part of `units` at each `stride` of them. */
-template <class Word, int FLIGHT>
-__global__ void __launch_bounds__(THREADS) reads(const Word *__restrict__ set, uint32_t units,
+/* A warp reads UNITS with each instruction: one of 512 bytes or four of 128. The set begins at
+ * `set`, and a part of `units` at each `stride` of them. */
+template <int UNITS>
+__global__ void __launch_bounds__(THREADS) reads(const uint4 *__restrict__ set, uint32_t units,
                                                  uint64_t stride, uint32_t seed, uint32_t *sink)
 {
-    const Word *const part = set + blockIdx.x * stride * WARP + threadIdx.x % WARP;
+    const uint32_t lanes = WARP / UNITS;
+    const uint32_t lane = threadIdx.x % WARP;
+    const uint4 *const part = set + blockIdx.x * stride * lanes + lane % lanes;
     uint32_t at = (seed * gridDim.x + blockIdx.x) * THREADS + threadIdx.x;
     uint32_t sum = 0;
     for (uint32_t batch = 0; batch < BATCHES; batch++) {
         const uint32_t mine = __umulhi(mix(at += 0x9e3779b9u), units);
 #pragma unroll 1
-        for (int k = 0; k < WARP; k += FLIGHT) {
-            Word v[FLIGHT];
+        for (int k = 0; k < WARP / UNITS; k += FLIGHT) {
+            uint4 v[FLIGHT];
 #pragma unroll
             for (int j = 0; j < FLIGHT; j++)
-                v[j] = part[(uint64_t)__shfl_sync(~0u, mine, k + j) * WARP];
+                v[j] =
+                    part[(uint64_t)__shfl_sync(~0u, mine, (k + j) * UNITS + lane / lanes) * lanes];
 #pragma unroll
             for (int j = 0; j < FLIGHT; j++)
-                sum |= bits_of(v[j]);
+                sum |= v[j].x | v[j].y | v[j].z | v[j].w;
         }
     }
     if (sum)
@@ -76,19 +70,19 @@ struct setup {
     cudaEvent_t before, after;
 };
 
-template <class Word, int FLIGHT> static double gbps(const setup &s, uint64_t bytes, bool own)
+template <int UNITS> static double gbps(const setup &s, uint64_t bytes, bool own)
 {
-    const uint64_t unit = WARP * sizeof(Word);
+    const uint64_t unit = WARP / UNITS * LOAD_BYTES;
     const uint64_t all = std::max<uint64_t>(bytes / unit, 1);
     const uint64_t units = own ? std::max<uint64_t>(all / s.blocks, 1) : all;
     float ms[RUNS + 1];
 
-    CHECK(cudaFuncSetAttribute(reads<Word, FLIGHT>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    CHECK(cudaFuncSetAttribute(reads<UNITS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                (int)s.shared_bytes));
     for (uint32_t run = 0; run <= RUNS; run++) { /* the first warms up */
         CHECK(cudaEventRecord(s.before));
-        reads<Word, FLIGHT><<<s.blocks, THREADS, s.shared_bytes>>>(
-            (const Word *)s.memory, (uint32_t)units, own ? units : 0, run + 1, s.sink);
+        reads<UNITS><<<s.blocks, THREADS, s.shared_bytes>>>(
+            (const uint4 *)s.memory, (uint32_t)units, own ? units : 0, run + 1, s.sink);
         CHECK(cudaEventRecord(s.after));
         CHECK(cudaEventSynchronize(s.after));
         CHECK(cudaEventElapsedTime(&ms[run], s.before, s.after));
@@ -120,10 +114,8 @@ int main(int argc, char **argv)
     CHECK(cudaEventCreate(&s.after));
     for (int i = 3; i < argc; i++) {
         const uint64_t bytes = strtoull(argv[i], nullptr, 10);
-        const double same = unit == 512 ? gbps<uint4, BLOCK_FLIGHT>(s, bytes, false)
-                                        : gbps<uint32_t, LINE_FLIGHT>(s, bytes, false);
-        const double own = unit == 512 ? gbps<uint4, BLOCK_FLIGHT>(s, bytes, true)
-                                       : gbps<uint32_t, LINE_FLIGHT>(s, bytes, true);
+        const double same = unit == 512 ? gbps<1>(s, bytes, false) : gbps<4>(s, bytes, false);
+        const double own = unit == 512 ? gbps<1>(s, bytes, true) : gbps<4>(s, bytes, true);
         printf("%llu %.1f %.1f\n", (unsigned long long)bytes, same, own);
     }
     return 0;

@@ -382,8 +382,8 @@ static void test_measured_jobs(void **state)
 
 static void test_names(void **state)
 {
-    static const char *const names[] = {"naive", "scopes", "windows", "filtered-windows",
-                                        "partitioned-windows", "sides"};
+    static const char *const names[] = {
+        "naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides"};
 
     (void)state;
     for (int i = 0; i < STRATEGY_COUNT; i++)
