@@ -412,6 +412,32 @@ bool decode_memory_request(const struct request *request, struct memory_request 
            refuse(err, "home", " must be any, device or host");
 }
 
+/* None is a value too: then L1 has all. */
+static bool decode_shared(const struct request *request, struct fit_request *out, struct err *err)
+{
+    const char *text = request_param(request, "shared_bytes");
+
+    out->has_shared = text != NULL;
+    return (text && strcmp(text, "0") == 0) ||
+           decode_bytes(request, "shared_bytes", DECODE_OPTIONAL, &out->shared_bytes, err);
+}
+
+bool decode_fit_request(const struct request *request, struct fit_request *out, struct err *err)
+{
+    const char *reuse = request_param(request, "reuse");
+    uint64_t blocks = 0;
+
+    *out = (struct fit_request){.reuse = FIT_SAME};
+    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, err) ||
+        !decode_shared(request, out, err) ||
+        !decode_count(request, "blocks_per_sm", 1, FIT_MAX_BLOCKS, &blocks, err) ||
+        !decode_access_bytes(request, "element", &out->element_bytes, err))
+        return false;
+    out->blocks_per_sm = (uint32_t)blocks;
+    return !reuse || fit_reuse_from_name(reuse, &out->reuse) ||
+           refuse(err, "reuse", " must be same or own");
+}
+
 bool decode_planner_call(const struct request *request, struct planner_call *call, struct err *err)
 {
     switch (call->function) {

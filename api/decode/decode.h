@@ -29,6 +29,7 @@ bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *ou
 bool decode_planner_call(const struct request *request, struct planner_call *call, struct err *err);
 bool decode_memory_request(const struct request *request, struct memory_request *out,
                            struct err *err);
+bool decode_fit_request(const struct request *request, struct fit_request *out, struct err *err);
 /* The parameters of a plan, one after the other; NULL after the last. */
 const char *decode_job_param(uint32_t i);
 /* The number of an observation in a path: 1..2^63-1. False if it is not one. */

@@ -4,6 +4,7 @@
 #define REACH_API_DECODE_PLANNER_CALL_H
 
 #include "planner/explain.h"
+#include "planner/fit.h"
 #include "planner/memory_ways.h"
 #include "planner/split.h"
 
@@ -41,6 +42,11 @@ struct explain_call {
 struct memory_call {
     struct memory_request request;
     struct memory_answer answer;
+};
+
+struct fit_call {
+    struct fit_request request;
+    struct fit_answer answer;
 };
 
 struct planner_call {

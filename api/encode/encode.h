@@ -27,6 +27,8 @@ char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_c
 char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes);
 char *encode_memory_ways(const struct snapshot_gpu *gpu, const struct memory_call *call,
                          size_t *out_bytes);
+/* Where a working set stays, likewise. (encode_fit.c) */
+char *encode_fit(const struct snapshot_gpu *gpu, const struct fit_call *call, size_t *out_bytes);
 /* What is known of the caches, likewise. (encode_caches.c) */
 char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes);
 /* What each of these begins with: the fingerprint that it rests on. */

@@ -6,6 +6,7 @@
  *   pairs   pivot_sm,thrashed,sm,slice_page,cycles
  *   read    region_bytes,repeat,sm,elapsed_ns,lines (or accesses, if the probe names a kind)
  *   sides   repeat,sm,page,cycles
+ *   spread  set_bytes,repeat,sm,elapsed_ns,reads
  *
  * One header line, one line per value (RFC 4180, except for plain line feeds). It reads the JSON
  * document and not the struct, so that the API does not depend on probes: the lengths of the axes
@@ -90,6 +91,7 @@ static const struct kind kinds[] = {
     {"pairs", "pivot_sm,thrashed,sm,slice_page,cycles\n", 4, "sms", write_cells},
     {"read", "region_bytes,repeat,sm,elapsed_ns,lines\n", 3, "points", write_read},
     {"sides", "repeat,sm,page,cycles\n", 3, "sms", write_sides},
+    {"spread", "set_bytes,repeat,sm,elapsed_ns,reads\n", 3, "points", write_read},
 };
 
 static const struct kind *find_kind(const char *name)

@@ -93,6 +93,28 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
     }
 }
 
+void handlers_fit(struct handlers_context *c, const struct request *request, struct reply *reply)
+{
+    struct fit_call call;
+    struct err err;
+    size_t bytes = 0;
+    char *text;
+
+    if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
+        return;
+    if (!decode_fit_request(request, &call.request, &err)) {
+        refuse(request, &err, reply);
+        return;
+    }
+    call.request.fingerprint_id = c->gpu->fingerprint_id;
+    if (fit_plan(&c->gpu->fingerprint, &call.request, &call.answer, &err) == STATUS_OK) {
+        text = encode_fit(c->gpu, &call, &bytes);
+        reply_document(reply, document_new_text(text, bytes, NULL));
+    } else {
+        refuse(request, &err, reply);
+    }
+}
+
 void handlers_caches(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     size_t bytes = 0;

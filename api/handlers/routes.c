@@ -91,6 +91,8 @@ static const struct route routes[] = {
     {"GET", "/v1/gpus/{gpu}/memory", "bytes, access, home, element",
      "what is known of each kind of memory; bytes: every way to allocate them, best first",
      .handler = handlers_memory},
+    {"GET", "/v1/gpus/{gpu}/fit", "bytes, reuse, shared_bytes, blocks_per_sm, element",
+     "where does a working set stay, and what does it cost outside?", .handler = handlers_fit},
     {"GET", "/v1/gpus/{gpu}/caches", "", "what is known of the caches: the sides of the L2",
      .handler = handlers_caches},
     {"GET", "/v1/gpus/{gpu}/compare", "",

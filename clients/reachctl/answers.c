@@ -1,5 +1,5 @@
-/* answers.c: reachctl scope, placement, plan, split, explain, memory and caches: requests to the
- * planner.
+/* answers.c: reachctl scope, placement, plan, split, explain, memory, fit and caches: requests to
+ * the planner.
  */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/show.h"
@@ -246,6 +246,28 @@ static void print_memory(const struct options *options, const json_t *answer)
     print_foot(answer);
 }
 
+/* A dash where a number is not known; --json has the reasons. */
+static void print_fit(const struct options *options, const json_t *answer)
+{
+    (void)options;
+    text_print(
+        answer,
+        "stays       {stays}\n"
+        "reads       {gbps:0 GB/s} anywhere, {near_gbps:0 GB/s} near, {outside_gbps:0 GB/s} "
+        "if it grows out\n"
+        "L1          {l1.size_bytes:B} of each SM; sets up to {l1.keeps_bytes:B} at "
+        "{l1.gbps:0 GB/s}, {l1.latency_cycles:0} cycles\n"
+        "L2          {l2.size_bytes:B}; sets up to {l2.keeps_bytes:B}, near ones up to "
+        "{near_keeps_bytes:B}, at {l2.gbps:0 GB/s}, {l2.latency_cycles:0} cycles\n"
+        "memory      {memory_latency_cycles:0} cycles; an SM group reaches {reach_bytes:B}\n"
+        "ask for     {carveout_bytes:B} of shared memory an SM; {padding_bytes:B} behind each "
+        "row of all banks\n"
+        "enough      {loads_enough:d} loads in flight an SM ({loads_short:d} are not), "
+        "{sms_enough:d} SMs ({sms_short:d} are not)\n"
+        "cluster     {cluster_sms:d} SMs hold what one reads\n");
+    print_foot(answer);
+}
+
 static void print_caches(const struct options *options, const json_t *answer)
 {
     const json_t *const sides = json_object_get(json_object_get(answer, "l2"), "sms");
@@ -278,10 +300,9 @@ enum exit_code command_answer(struct client *client, const struct options *optio
     static const struct {
         const char *command;
         client_print_fn *print;
-    } answers[] = {{"scope", print_scope},     {"placement", print_placement},
-                   {"plan", print_plan},       {"split", print_split},
-                   {"explain", print_explain}, {"memory", print_memory},
-                   {"caches", print_caches}};
+    } answers[] = {{"scope", print_scope}, {"placement", print_placement}, {"plan", print_plan},
+                   {"split", print_split}, {"explain", print_explain},     {"memory", print_memory},
+                   {"fit", print_fit},     {"caches", print_caches}};
     char resource[32];
     char path[CLIENT_PATH_BYTES];
     char sizes[SIZES_BYTES] = "";

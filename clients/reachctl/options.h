@@ -43,6 +43,9 @@ enum exit_code {
     X(OUTPUT_BYTES, output_bytes, "output-bytes", required_argument)                               \
     X(PARTITION_BYTES, partition_bytes, "partition-bytes", required_argument)                      \
     X(CONTIGUOUS, contiguous, "contiguous", required_argument)                                     \
+    X(REUSE, reuse, "reuse", required_argument)                                                    \
+    X(SHARED_BYTES, shared_bytes, "shared-bytes", required_argument)                               \
+    X(BLOCKS_PER_SM, blocks_per_sm, "blocks-per-sm", required_argument)                            \
     X(HOME, home, "home", required_argument)
 /* The others. */
 #define OPTIONS_OTHERS(X)                                                                          \
@@ -119,7 +122,7 @@ typedef enum exit_code command_fn(struct client *client, const struct options *o
 command_fn command_gpus;
 command_fn command_measure;
 command_fn command_show;
-command_fn command_answer; /* scope, placement, plan, split, explain, memory, caches */
+command_fn command_answer; /* scope, placement, plan, split, explain, memory, fit, caches */
 command_fn command_break_even;
 command_fn command_observations;
 command_fn command_diff;

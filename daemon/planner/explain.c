@@ -5,6 +5,7 @@
 
 #include "planner/access_cost.h"
 #include "planner/format_size.h"
+#include "planner/set_cost.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,12 +13,15 @@
 
 static const double MOSTLY = 0.85;
 static const double SLIGHTLY = 0.4;
+static const double NEAR_PLATEAU = 0.9; /* of what a set of this length was measured to reach */
+static const double FROM_CACHE = 1.2;   /* of memory's: a cache answers a good part of the reads */
 static const double ABOVE_EXPECTED = 1.1; /* observed over expected: faster than naive can be */
 
 struct explaining {
     const struct fingerprint *fp;
     const struct explain_request *request;
     struct reach_limit limit;
+    struct maybe_f64 cached_gbps; /* of a set within the reach that caches keep a part of */
     struct explain_answer *out;
 };
 
@@ -36,7 +40,18 @@ static struct maybe_f64 naive_gbps(const struct explaining *e, struct access_cos
     return gbps_of(access_cost_naive_ns(cost, e->request->bytes), e->out->transaction_bytes);
 }
 
-static void expect(const struct explaining *e)
+/* Unknown if such sets were not measured, or if they are so long that caches do not matter. */
+static struct maybe_f64 cached_gbps(const struct explaining *e)
+{
+    const uint64_t bytes = e->request->bytes;
+
+    if (e->request->access != ACCESS_READ || (e->limit.observed && bytes > e->limit.usable_bytes))
+        return UNKNOWN_F64(REASON_NOT_APPLICABLE);
+    return gbps_of(set_cost_ns(e->fp, SET_SAME, e->out->transaction_bytes, bytes),
+                   e->out->transaction_bytes);
+}
+
+static void expect(struct explaining *e)
 {
     struct explain_answer *out = e->out;
     struct access_cost cost;
@@ -48,6 +63,9 @@ static void expect(const struct explaining *e)
     out->naive_contiguous_gbps = naive_gbps(e, &cost, 0);
     out->naive_scattered_gbps = naive_gbps(e, &cost, 1);
     out->expected_gbps = naive_gbps(e, &cost, e->request->scattered);
+    e->cached_gbps = cached_gbps(e);
+    if (IS_KNOWN(e->cached_gbps))
+        out->expected_gbps = e->cached_gbps;
 }
 
 static void classify(const struct explaining *e)
@@ -112,6 +130,22 @@ static void write_scattered(const struct explaining *e, char *out, size_t room)
                  scattered.v);
 }
 
+/* Within the reach of a group, and short enough for caches to keep a part. */
+static void write_cached(const struct explaining *e, char *out, size_t room)
+{
+    const bool from_cache = e->cached_gbps.v > FROM_CACHE * e->out->in_reach_gbps.v;
+    const bool near = e->request->observed_gbps >= NEAR_PLATEAU * e->cached_gbps.v;
+
+    if (near)
+        snprintf(out, room, "near the %s plateau of such a set: not the TLB",
+                 from_cache ? "L2" : "memory");
+    else
+        snprintf(out, room,
+                 "caches keep a part of such a set, and it was measured at %.4g: what else the job "
+                 "does is the limit, not the TLB",
+                 e->cached_gbps.v);
+}
+
 static void write_verdict(const struct explaining *e)
 {
     static const char *const verdicts[] = {[BOTTLENECK_CANNOT_SAY] = "Cannot say",
@@ -125,7 +159,9 @@ static void write_verdict(const struct explaining *e)
     char more[220] = "";
 
     format_size(e->request->bytes, asked);
-    if (!IS_KNOWN(out->translation_share))
+    if (IS_KNOWN(e->cached_gbps))
+        write_cached(e, more, sizeof(more));
+    else if (!IS_KNOWN(out->translation_share))
         snprintf(more, sizeof(more), "nothing is lost");
     else if (observed > out->expected_gbps.v * ABOVE_EXPECTED)
         snprintf(more, sizeof(more),

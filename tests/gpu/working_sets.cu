@@ -3,8 +3,9 @@
  *
  *     working_sets SHARED UNIT BYTES ..
  *         Random reads of UNIT bytes, 128 or 512, by one block of 1024 threads on each SM, which
- * takes SHARED bytes of shared memory. Prints for each size: BYTES, and GB/s where every block
- *         reads all of the set, and where each reads a part of its own.
+ *         takes SHARED bytes of shared memory; "half": a little more than half of what an SM has.
+ *         Prints for each size: BYTES, and GB/s where every block reads all of the set, and where
+ *         each reads a part of its own.
  *
  * Memory is zero, and read by ordinary loads. Median of RUNS.
  */
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 enum { THREADS = 1024, WARP = 32, BATCHES = 192, RUNS = 5, FLIGHT = 4, LOAD_BYTES = 16 };
 
@@ -104,6 +106,11 @@ int main(int argc, char **argv)
     CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
     s.blocks = (uint32_t)sms;
     s.shared_bytes = (uint32_t)atoi(argv[1]);
+    if (strcmp(argv[1], "half") == 0) {
+        int per_sm = 0;
+        CHECK(cudaDeviceGetAttribute(&per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0));
+        s.shared_bytes = (uint32_t)per_sm / 2 + 1024;
+    }
     for (int i = 3; i < argc; i++)
         most = std::max(most, (uint64_t)strtoull(argv[i], nullptr, 10));
     most = std::max<uint64_t>(most, (uint64_t)s.blocks * unit);

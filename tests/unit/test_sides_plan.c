@@ -37,6 +37,7 @@ enum { SETS = sizeof h200 / sizeof h200[0] };
 static void make_fingerprint(void)
 {
     placement_make_large(&fp);
+    fp.gpu.l2_cache_bytes = 60 * MIB;
     fp.l2.sides = KNOWN_U32(2);
     fp.l2.granule_bytes = KNOWN_U64(4096);
     fp.l2.atomic_near_cycles = KNOWN_F64(300);
@@ -158,6 +159,33 @@ static void times_are_between(void **state)
     assert_int_equal(set_cost_plateau_bytes(&fp, SET_NEAR, 512, 0, 0.95).v, 96 * MIB);
 }
 
+/* A set that caches keep a part of is within the reach: whatever it loses, not to the TLB. */
+static void explain_knows_the_plateaus(void **state)
+{
+    const struct {
+        uint64_t bytes;
+        double observed;
+        const char *why;
+    } cases[] = {{48 * MIB, 8000, "near the L2 plateau of such a set: not the TLB"},
+                 {48 * MIB, 5000, "caches keep a part"},
+                 {512 * MIB, 4700, "near the memory plateau of such a set: not the TLB"}};
+    struct explain_answer e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct explain_request request = {
+            .bytes = cases[i].bytes, .element_bytes = 512, .observed_gbps = cases[i].observed};
+        struct err err;
+        fp.throughput.rate_count = 1;
+        fp.throughput.rates[0] = (struct access_rate){
+            .access = ACCESS_READ, .transaction_bytes = 512, .plateau_gbps = KNOWN_F64(4500)};
+        assert_int_equal(explain_loss(&fp, &request, &e, &err), STATUS_OK);
+        assert_int_equal(e.bottleneck, BOTTLENECK_NOT);
+        if (!strstr(e.reason, cases[i].why))
+            fail_msg("case %zu: %s", i, e.reason);
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -173,6 +201,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_not_measured_is_not_offered, set_up),
         cmocka_unit_test_setup(input_is_scanned_by_both_sides, set_up),
         cmocka_unit_test_setup(times_are_between, set_up),
+        cmocka_unit_test_setup(explain_knows_the_plateaus, set_up),
     };
     const char *const seed = getenv("TEST_SEED");
 

@@ -450,7 +450,7 @@ class Reach:
         touches, element, transaction and granularity may be lists too.
 
         >>> plan = Reach("file:fingerprint.json").plan(0, bytes="137GiB", element=32)
-        >>> plan.recommended, [option.strategy for option in plan.options][-1]
+        >>> plan.recommended, [option.strategy for option in plan.options][-2]
         ('windows', 'naive')
         """
         return self._of_gpu(gpu, "plan", bytes=bytes, **job)
@@ -472,6 +472,15 @@ class Reach:
         139
         """
         return self._of_gpu(gpu, "memory", bytes=bytes, **more)
+
+    def fit(self, gpu: GpuName, bytes: Size, **more: Any) -> Answer:
+        """Where a set that is read again and again stays, how fast reads of it are, and what to ask for.
+        reuse="own": each SM has a part of its own; shared_bytes=, blocks_per_sm=: of the kernel.
+
+        >>> Reach("file:fingerprint.json").fit(0, bytes="4MiB").stays
+        'unknown'
+        """
+        return self._of_gpu(gpu, "fit", bytes=bytes, **more)
 
     def explain(self, gpu: GpuName, bytes: Size, gbps: float, **more: Any) -> Answer:
         """Is it the TLB? `gbps` is what the job observes: transaction bytes per second, 10^9.

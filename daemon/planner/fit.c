@@ -1,0 +1,277 @@
+/* fit.c: see fit.h.
+ *
+ * Where a set stays is judged by speed, since that is what a job gets: it is in a cache if random
+ * reads of it are 95 % as fast as those of the smaller sets that are in it for sure.
+ */
+#include "planner/fit.h"
+
+#include "base/name_of.h"
+#include "planner/format_size.h"
+#include "planner/placement.h"
+#include "planner/reach_limit.h"
+#include "planner/strategy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { L2_SURELY_DIVISOR = 4 }; /* a quarter of the L2 stays in it, whoever reads it */
+
+static const double KEPT = 0.95;
+/* L1 of another length changes the speed of sets by less than the predictions' error where it keeps
+ * so small a part of what an SM reads. */
+static const double L1_PART = 1.0 / 64;
+
+NAME_FUNCTIONS(fit_reuse, enum fit_reuse, [FIT_SAME] = "same", [FIT_OWN] = "own")
+
+NAME_FUNCTION(fit_level_name, enum fit_level, [FIT_UNKNOWN] = "unknown", [FIT_L1] = "l1",
+              [FIT_L2] = "l2", [FIT_L2_NEAR] = "l2-near", [FIT_MEMORY] = "memory",
+              [FIT_BEYOND_REACH] = "beyond-reach", [FIT_BEYOND_MEMORY] = "beyond-memory")
+
+struct fitting {
+    const struct fingerprint *fp;
+    const struct fit_request *request;
+    struct fit_facts facts;
+    struct reach_limit limit;
+    bool reach_known; /* the limit, or that there is none */
+    enum set_spread spread;
+    struct fit_answer *out;
+};
+
+static struct maybe_f64 gbps_of(const struct fitting *f, struct maybe_f64 ns)
+{
+    if (IS_KNOWN(ns))
+        ns.v = f->out->transaction_bytes / ns.v;
+    return ns;
+}
+
+static struct maybe_f64 set_gbps(const struct fitting *f, enum set_spread spread, uint64_t bytes)
+{
+    return gbps_of(f, set_cost_ns(f->fp, spread, f->out->transaction_bytes, bytes));
+}
+
+/* The longest measured set of this spread at 95 % of `gbps` or more. */
+static struct maybe_u64 longest_at(const struct fitting *f, enum set_spread spread,
+                                   struct maybe_f64 gbps)
+{
+    struct maybe_u64 longest = UNKNOWN_U64(gbps.reason);
+
+    for (uint32_t i = 0; IS_KNOWN(gbps) && i < f->fp->working_set_count; i++) {
+        const uint64_t bytes = f->fp->working_sets[i].set_bytes;
+        const struct maybe_f64 here = set_gbps(f, spread, bytes);
+        if (IS_KNOWN(here) && here.v >= KEPT * gbps.v && (!IS_KNOWN(longest) || bytes > longest.v))
+            longest = KNOWN_U64(bytes);
+    }
+    if (IS_KNOWN(gbps) && !IS_KNOWN(longest))
+        longest = UNKNOWN_U64(REASON_NOT_MEASURED);
+    return longest;
+}
+
+static uint64_t part_of_sm(const struct fitting *f, uint64_t bytes)
+{
+    const uint32_t sms =
+        f->request->reuse == FIT_OWN && f->fp->gpu.sm_count > 0 ? f->fp->gpu.sm_count : 1;
+
+    return (bytes - 1) / sms + 1;
+}
+
+/* ---- the levels ---- */
+
+static void find_levels(struct fitting *f)
+{
+    struct fit_answer *const out = f->out;
+    const uint64_t l2_bytes = f->fp->gpu.l2_cache_bytes;
+    const uint64_t shortest = set_cost_shortest(f->fp, f->spread);
+
+    out->l1 = (struct fit_cache){.size_bytes = f->facts.l1_bytes,
+                                 .latency_cycles = f->facts.l1_latency_cycles,
+                                 .far_latency_cycles = UNKNOWN_F64(REASON_NOT_APPLICABLE)};
+    out->l2 = (struct fit_cache){.size_bytes = l2_bytes > 0 ? KNOWN_U64(l2_bytes)
+                                                            : UNKNOWN_U64(REASON_NOT_REPORTED),
+                                 .latency_cycles = f->facts.l2_latency_cycles,
+                                 .far_latency_cycles = f->facts.l2_far_latency_cycles};
+    out->l1.gbps =
+        shortest > 0 ? set_gbps(f, f->spread, shortest) : UNKNOWN_F64(REASON_NOT_MEASURED);
+    out->l2.gbps = l2_bytes > 0 ? set_gbps(f, SET_SAME, l2_bytes / L2_SURELY_DIVISOR)
+                                : UNKNOWN_F64(REASON_NOT_REPORTED);
+    /* Without a step between them the shortest set is in the L2 already. */
+    if (IS_KNOWN(out->l1.gbps) && IS_KNOWN(out->l2.gbps) && out->l2.gbps.v >= KEPT * out->l1.gbps.v)
+        out->l1.gbps = UNKNOWN_F64(REASON_NO_CONTRAST);
+    out->l1.keeps_bytes = longest_at(f, f->spread, out->l1.gbps);
+    out->l2.keeps_bytes = longest_at(f, f->spread, out->l2.gbps);
+    out->near_keeps_bytes = longest_at(f, SET_NEAR, out->l2.gbps);
+}
+
+static struct maybe_f64 memory_gbps(const struct fitting *f)
+{
+    const struct throughput *const t = &f->fp->throughput;
+
+    if (f->out->transaction_bytes == (uint32_t)FINGERPRINT_CURVE_BYTES)
+        return t->plateau_gbps;
+    for (uint32_t i = 0; i < t->rate_count; i++)
+        if (t->rates[i].access == ACCESS_READ &&
+            t->rates[i].transaction_bytes == f->out->transaction_bytes)
+            return t->rates[i].plateau_gbps;
+    return UNKNOWN_F64(REASON_NOT_MEASURED);
+}
+
+static bool fits(struct maybe_u64 keeps, uint64_t bytes)
+{
+    return IS_KNOWN(keeps) && bytes <= keeps.v;
+}
+
+static enum fit_level level_of(const struct fitting *f)
+{
+    const struct fit_answer *const out = f->out;
+    const uint64_t bytes = f->request->bytes;
+    const uint64_t memory = f->fp->gpu.memory_bytes;
+
+    if (memory > 0 && bytes > memory)
+        return FIT_BEYOND_MEMORY;
+    if (f->reach_known && f->limit.observed && bytes > f->limit.usable_bytes)
+        return FIT_BEYOND_REACH;
+    if (fits(out->l1.keeps_bytes, bytes) &&
+        (!f->request->has_shared || !IS_KNOWN(out->l1.size_bytes) ||
+         part_of_sm(f, bytes) <= out->l1.size_bytes.v))
+        return FIT_L1;
+    if (fits(out->l2.keeps_bytes, bytes))
+        return FIT_L2;
+    if (f->request->reuse == FIT_SAME && fits(out->near_keeps_bytes, bytes))
+        return FIT_L2_NEAR;
+    if (!IS_KNOWN(out->l2.keeps_bytes) || !f->reach_known)
+        return FIT_UNKNOWN;
+    return FIT_MEMORY;
+}
+
+/* ---- the speeds ---- */
+
+/* Was the set measured with about as much L1 as this job has, or does that not matter? */
+static bool is_as_measured(const struct fitting *f)
+{
+    const struct maybe_u64 own = f->facts.l1_bytes;
+    const struct maybe_u64 then = f->facts.set_l1_bytes;
+    const double part = (double)part_of_sm(f, f->request->bytes);
+
+    if (!f->request->has_shared)
+        return true;
+    if (!IS_KNOWN(own) || !IS_KNOWN(then))
+        return false;
+    if (own.v == then.v)
+        return true;
+    return part <= fmin((double)own.v, (double)then.v) * KEPT ||
+           fmax((double)own.v, (double)then.v) <= part * L1_PART;
+}
+
+static struct maybe_f64 unmeasured_l1(const struct fitting *f)
+{
+    const struct maybe_u64 missing =
+        IS_KNOWN(f->facts.l1_bytes) ? f->facts.set_l1_bytes : f->facts.l1_bytes;
+
+    return UNKNOWN_F64(IS_KNOWN(missing) ? REASON_NOT_MEASURED : missing.reason);
+}
+
+static void find_speeds(struct fitting *f)
+{
+    struct fit_answer *const out = f->out;
+    const uint64_t bytes = f->request->bytes;
+    const struct maybe_f64 memory = memory_gbps(f);
+
+    out->gbps = set_gbps(f, f->spread, bytes);
+    out->near_gbps = f->request->reuse == FIT_SAME ? set_gbps(f, SET_NEAR, bytes)
+                                                   : UNKNOWN_F64(REASON_NOT_APPLICABLE);
+    if (!is_as_measured(f))
+        out->gbps = unmeasured_l1(f);
+    else if (!IS_KNOWN(out->gbps) && out->stays == FIT_MEMORY)
+        out->gbps = memory;
+    else if (!IS_KNOWN(out->gbps) && out->stays == FIT_BEYOND_REACH &&
+             out->transaction_bytes == (uint32_t)FINGERPRINT_CURVE_BYTES)
+        out->gbps = predict_gbps(&f->fp->throughput, PREDICT_NAIVE, bytes);
+    out->outside_gbps = UNKNOWN_F64(REASON_NOT_APPLICABLE);
+    if (out->stays == FIT_L1)
+        out->outside_gbps = out->l2.gbps;
+    else if (out->stays == FIT_L2 || out->stays == FIT_L2_NEAR)
+        out->outside_gbps = memory;
+    else if (out->stays == FIT_MEMORY)
+        out->outside_gbps = f->fp->throughput.whole_memory_gbps;
+    else if (out->stays == FIT_UNKNOWN)
+        out->outside_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
+}
+
+/* ---- words ---- */
+
+static void write_reason(struct fitting *f)
+{
+    static const char *const places[FIT_LEVEL_COUNT] = {
+        [FIT_UNKNOWN] = "where it stays was not measured",
+        [FIT_L1] = "it stays in the L1 of each SM",
+        [FIT_L2] = "it stays in the L2",
+        [FIT_L2_NEAR] =
+            "it stays in the L2 if each SM reads only what lives on its own side (plan: "
+            "sides), and otherwise in part",
+        [FIT_MEMORY] = "memory answers what the L2 does not keep; it is within the reach, so it is "
+                       "not the TLB",
+        [FIT_BEYOND_REACH] =
+            "it is more than an SM group reaches, so translation is a limit (plan)",
+        [FIT_BEYOND_MEMORY] = "it is more than this GPU has"};
+    struct fit_answer *const out = f->out;
+    char size[FORMAT_SIZE_BYTES];
+    char part[FORMAT_SIZE_BYTES];
+    char rate[FORMAT_RATE_BYTES];
+    char outside[FORMAT_RATE_BYTES];
+    char more[FORMAT_RATE_BYTES + 32] = "";
+
+    if (IS_KNOWN(out->outside_gbps))
+        snprintf(more, sizeof(more), ", %s beyond", format_rate(out->outside_gbps, outside));
+    snprintf(out->reason, sizeof(out->reason),
+             "%s, of which an SM reads %s: %s; random reads of %u bytes: %s%s (fingerprint %s).",
+             format_size(f->request->bytes, size), format_size(out->sm_bytes, part),
+             places[out->stays], out->transaction_bytes, format_rate(out->gbps, rate), more,
+             out->fingerprint_id);
+}
+
+static void find_advice(struct fitting *f)
+{
+    struct fit_answer *const out = f->out;
+
+    out->reach_bytes = f->fp->windows.reach_bytes;
+    out->memory_latency_cycles = f->facts.memory_latency_cycles;
+    out->carveout_bytes = f->facts.carveout_bytes;
+    out->padding_bytes = f->facts.bank_bytes;
+    out->loads_enough = f->facts.loads_enough;
+    out->loads_short = f->facts.loads_short;
+    out->sms_enough = f->facts.sms_enough;
+    out->sms_short = f->facts.sms_short;
+    out->cluster_sms = fit_cluster_sms(f->fp, out->sm_bytes, f->facts.block_shared_bytes);
+}
+
+enum status fit_plan(const struct fingerprint *fp, const struct fit_request *request,
+                     struct fit_answer *out, struct err *err)
+{
+    struct fitting f = {.fp = fp, .request = request, .out = out};
+    const uint32_t blocks = request->blocks_per_sm > 0 ? request->blocks_per_sm : 1;
+    uint32_t element = 0;
+    struct err no_limit;
+    enum status s;
+
+    memset(out, 0, sizeof(*out));
+    s = reach_limit_begin(fp, request->bytes, request->fingerprint_id, out->fingerprint_id, err);
+    if (s == STATUS_OK)
+        s = strategy_sizes(request->element_bytes, 0, &element, &out->transaction_bytes, err);
+    if (s == STATUS_OK && request->shared_bytes > PLACEMENT_MAX_BYTES)
+        s = err_set_field(err, STATUS_INVALID_ARGUMENT, "shared_bytes",
+                          "shared_bytes is more than any SM has: check it");
+    if (s != STATUS_OK)
+        return s;
+    f.spread = request->reuse == FIT_OWN ? SET_OWN : SET_SAME;
+    /* More than there is, is an answer here; and so is a reach that is not known. */
+    f.reach_known =
+        reach_limit_read(fp, request->bytes, out->fingerprint_id, &f.limit, &no_limit) == STATUS_OK;
+    fit_facts_read(fp, request->has_shared, request->shared_bytes * blocks, &f.facts);
+    out->sm_bytes = part_of_sm(&f, request->bytes);
+    find_levels(&f);
+    out->stays = level_of(&f);
+    find_speeds(&f);
+    find_advice(&f);
+    write_reason(&f);
+    return STATUS_OK;
+}

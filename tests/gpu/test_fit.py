@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Where twenty sets from 64 KiB to 512 MiB stay: what `reachctl fit` says of them, beside a kernel that knows nothing of
+reachd (working_sets.cu), for sets that all SMs read and for parts of their own."""
+import json
+import os
+import subprocess
+import sys
+
+import common
+
+PROGRAM = common.BUILD + "/tests/gpu/working_sets"
+REACHCTL = common.BUILD + "/reachctl"
+OUT = os.environ.get("REACH_TEST_OUT", "")
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = [64 * KIB, 96 * KIB, 128 * KIB, 256 * KIB, 512 * KIB] + \
+    [mib * MIB for mib in (1, 2, 4, 8, 12, 16, 24, 32, 44, 56, 72, 96, 160, 256, 512)]
+TOLERANCE = 0.1
+
+
+def measured(unit):
+    """GB/s of each size, same and own."""
+    run = subprocess.run([PROGRAM, "half", str(unit)] + list(map(str, SIZES)), stdout=subprocess.PIPE,
+                         universal_newlines=True, timeout=120, check=True)
+    return {int(line.split()[0]): tuple(map(float, line.split()[1:])) for line in run.stdout.splitlines()}
+
+
+def predicted(uri, size, reuse, unit):
+    run = subprocess.run([REACHCTL, "fit", str(size), "--reuse", reuse, "--element", str(unit), "--json"],
+                         stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=True,
+                         env=dict(os.environ, REACHD_URL=uri))
+    return json.loads(run.stdout)
+
+
+def check(t, uri, unit):
+    seen, off, unknown = measured(unit), [], []
+    t.note("reads of %d bytes:      KiB  same predicted/measured   stays         own predicted/measured   stays" % unit)
+    for size in SIZES:
+        cells = []
+        for way, reuse in enumerate(("same", "own")):
+            answer, gbps = predicted(uri, size, reuse, unit), seen[size][way]
+            if answer["gbps"] is None:
+                unknown.append("%d KiB %s: %s" % (size // KIB, reuse, answer["gbps_reason"]))
+            elif abs(answer["gbps"] / gbps - 1) > TOLERANCE:
+                off.append("%d KiB %s %.0f / %.0f" % (size // KIB, reuse, answer["gbps"], gbps))
+            cells.append("%10s / %-8.0f %+5.1f%%  %-12s" %
+                         (answer["gbps"] and round(answer["gbps"]), gbps,
+                          100 * ((answer["gbps"] or gbps) / gbps - 1), answer["stays"]))
+        t.note("%25d  %s  %s" % (size // KIB, cells[0], cells[1]))
+    t.ok(not off, "%d-byte reads: all predictions within 10 %%" % unit, off)
+    t.ok(not unknown, "%d-byte reads: all are predicted" % unit, unknown)
+
+
+def main():
+    t = common.Tap()
+    if common.SIMULATE or not os.path.exists(PROGRAM):
+        common.skip_all("simulated, or built without nvcc")
+    common.need_gpu()
+    try:
+        found = common.measure(["full"], keep=OUT + "/fit" if OUT else None)
+    except common.MeasureFailed as failed:
+        t.ok(False, "reachd measures", failed)
+        t.end()
+    uri = "file:%s/fingerprint-full.json" % found.folder
+    for unit in (512, 128):
+        check(t, uri, unit)
+    subprocess.run([REACHCTL, "fit", "96MiB", "--element", "512"], env=dict(os.environ, REACHD_URL=uri), check=False)
+    t.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
