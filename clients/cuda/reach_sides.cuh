@@ -20,7 +20,8 @@
  *     }
  *
  * A job whose positions come from its input scans all of it on each side and keeps the positions
- * that reach_side_of says are its own.
+ * that reach_side_of says are its own. So does a job over many GiB that computes positions: a list
+ * has four bytes for each granule, which would compete with the set for the L2, and a bit is less.
  *
  * On the host: reach_sides_make once per GPU and largest buffer, reach_sides_sort for each buffer,
  * reach_sides_start before each launch that draws pieces, reach_sides_check after it,

@@ -79,11 +79,9 @@ static __device__ u32 read_piece(const reach_sides &sides, const reach_side_me &
                                  const u32 *memory, u32 piece, u32 seed)
 {
     const u32 lane = threadIdx.x % WARP;
-    u32 next = random_block(sides, me, piece * PIECE_READS + lane, seed);
     u32 wrong = 0;
     for (u32 batch = 0; batch < PIECE_READS; batch += WARP) {
-        const u32 mine = next; /* the list is asked for the next ones while these are under way */
-        next = random_block(sides, me, piece * PIECE_READS + batch + WARP + lane, seed);
+        const u32 mine = random_block(sides, me, piece * PIECE_READS + batch + lane, seed);
 #pragma unroll 1
         for (u32 k = 0; k < WARP; k += IN_FLIGHT) {
             u32 at[IN_FLIGHT];
