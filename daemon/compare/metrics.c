@@ -264,6 +264,49 @@ static void emit_l2(const struct visit *v, const struct fingerprint_l2 *l2)
     EMIT(v, "l2.", l2, fields);
 }
 
+static void emit_shared(const struct visit *v, const struct fingerprint_shared *s)
+{
+    static const struct field fields[] = {FIELD(U32, fingerprint_shared, banks),
+                                          FIELD(U32, fingerprint_shared, bank_bytes)};
+    static const struct field of_width[] = {
+        FIELD(F64, shared_width, latency_cycles), FIELD(F64, shared_width, conflict_cycles),
+        FIELD(F64, shared_width, bytes_per_cycle), FIELD(U32, shared_width, loads_enough)};
+    char prefix[PREFIX_BYTES];
+
+    EMIT(v, "shared.", s, fields);
+    for (uint32_t i = 0; i < s->width_count; i++) {
+        (void)snprintf(prefix, sizeof(prefix), "shared.widths[%u].", s->widths[i].width_bytes);
+        EMIT(v, prefix, &s->widths[i], of_width);
+    }
+}
+
+static void emit_clusters(const struct visit *v, const struct fingerprint_clusters *c)
+{
+    static const struct field fields[] = {FIELD(U32, fingerprint_clusters, largest),
+                                          FIELD(F64, fingerprint_clusters, own_cycles),
+                                          FIELD(U32, fingerprint_clusters, gpcs)};
+    static const struct field of_size[] = {
+        FIELD(U32, cluster_size, clusters), FIELD(U32, cluster_size, usable_sms),
+        FIELD(F64, cluster_size, latency_cycles), FIELD(F64, cluster_size, bytes_per_cycle)};
+    char prefix[PREFIX_BYTES];
+
+    EMIT(v, "clusters.", c, fields);
+    for (uint32_t i = 0; i < c->size_count; i++) {
+        (void)snprintf(prefix, sizeof(prefix), "clusters.sizes[%u].", c->sizes[i].sms);
+        EMIT(v, prefix, &c->sizes[i], of_size);
+    }
+}
+
+static void emit_parallelism(const struct visit *v, const struct fingerprint_parallelism *p)
+{
+    static const struct field fields[] = {FIELD(F64, fingerprint_parallelism, plateau_gbps),
+                                          FIELD(F64, fingerprint_parallelism, latency_ns),
+                                          FIELD(U32, fingerprint_parallelism, loads_enough),
+                                          FIELD(U32, fingerprint_parallelism, sms_enough)};
+
+    EMIT(v, "parallelism.", p, fields);
+}
+
 /* Every number of each kind of memory, but for how much of it was probed. Of several peers the
  * first. */
 static void emit_memory(const struct visit *v, const struct fingerprint *fp)
@@ -301,6 +344,9 @@ void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
     emit_throughput(&v, &fp->throughput);
     emit_contiguity(&v, &fp->contiguity);
     emit_l2(&v, &fp->l2);
+    emit_shared(&v, &fp->shared);
+    emit_clusters(&v, &fp->clusters);
+    emit_parallelism(&v, &fp->parallelism);
     emit_memory(&v, fp);
 }
 

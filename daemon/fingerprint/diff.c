@@ -257,6 +257,9 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     compare_throughput(&a->throughput, &b->throughput, out);
     compare_members("", &contiguity_object, &a->contiguity, &b->contiguity, out);
     compare_members("", &l2_object, &a->l2, &b->l2, out);
+    compare_members("", &shared_object, &a->shared, &b->shared, out);
+    compare_members("", &clusters_object, &a->clusters, &b->clusters, out);
+    compare_members("", &parallelism_object, &a->parallelism, &b->parallelism, out);
     for (uint32_t i = 0; i < a->memory_count && i < b->memory_count; i++)
         compare_memory(&a->memory[i], &b->memory[i], out);
 }

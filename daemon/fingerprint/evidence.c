@@ -19,7 +19,9 @@ NAME_FUNCTIONS(
     [EVIDENCE_RANDOM_READS] = "random-reads", [EVIDENCE_CLASSES] = "classes",
     [EVIDENCE_GROUP_PAIRS] = "group-pairs", [EVIDENCE_MEAN_CURVES] = "mean-curves",
     [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses",
-    [EVIDENCE_RUN_LENGTHS] = "run-lengths", [EVIDENCE_WALKS] = "walks", [EVIDENCE_SIDES] = "sides")
+    [EVIDENCE_RUN_LENGTHS] = "run-lengths", [EVIDENCE_WALKS] = "walks", [EVIDENCE_SIDES] = "sides",
+    [EVIDENCE_BANKS] = "banks", [EVIDENCE_CLUSTERS] = "clusters",
+    [EVIDENCE_IN_FLIGHT] = "in-flight", [EVIDENCE_SM_COUNTS] = "sm-counts")
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
     [LEVEL_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
@@ -70,6 +72,31 @@ const char *const evidence_l2_names[L2_EVIDENCE_COUNT] = {
     [L2_EVIDENCE_GRANULE_BYTES] = "granule_bytes",
     [L2_EVIDENCE_ATOMIC_NEAR_CYCLES] = "atomic_near_cycles",
     [L2_EVIDENCE_ATOMIC_FAR_CYCLES] = "atomic_far_cycles",
+};
+const char *const evidence_shared_width_names[SHARED_WIDTH_EVIDENCE_COUNT] = {
+    [SHARED_WIDTH_EVIDENCE_LATENCY_CYCLES] = "latency_cycles",
+    [SHARED_WIDTH_EVIDENCE_CONFLICT_CYCLES] = "conflict_cycles",
+    [SHARED_WIDTH_EVIDENCE_BYTES_PER_CYCLE] = "bytes_per_cycle",
+    [SHARED_WIDTH_EVIDENCE_LOADS_ENOUGH] = "loads_enough",
+};
+const char *const evidence_shared_names[SHARED_EVIDENCE_COUNT] = {
+    [SHARED_EVIDENCE_BANKS] = "banks",
+};
+const char *const evidence_cluster_size_names[CLUSTER_SIZE_EVIDENCE_COUNT] = {
+    [CLUSTER_SIZE_EVIDENCE_CLUSTERS] = "clusters",
+    [CLUSTER_SIZE_EVIDENCE_LATENCY_CYCLES] = "latency_cycles",
+    [CLUSTER_SIZE_EVIDENCE_BYTES_PER_CYCLE] = "bytes_per_cycle",
+};
+const char *const evidence_clusters_names[CLUSTERS_EVIDENCE_COUNT] = {
+    [CLUSTERS_EVIDENCE_LARGEST] = "largest",
+    [CLUSTERS_EVIDENCE_OWN_CYCLES] = "own_cycles",
+    [CLUSTERS_EVIDENCE_GPCS] = "gpcs",
+};
+const char *const evidence_parallelism_names[PARALLELISM_EVIDENCE_COUNT] = {
+    [PARALLELISM_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
+    [PARALLELISM_EVIDENCE_LATENCY_NS] = "latency_ns",
+    [PARALLELISM_EVIDENCE_LOADS_ENOUGH] = "loads_enough",
+    [PARALLELISM_EVIDENCE_SMS_ENOUGH] = "sms_enough",
 };
 const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT] = {
     [MEMORY_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",

@@ -25,6 +25,11 @@ enum {
     FINGERPRINT_MAX_PEERS = 16,    /* GPUs whose memory this one can access */
     FINGERPRINT_MAX_MEMORY = MEMORY_PEER - 1 + FINGERPRINT_MAX_PEERS,
     FINGERPRINT_MAX_MEMORY_CURVE = 24,
+    FINGERPRINT_SHARED_WIDTHS = 3, /* bytes that one lane loads: 4, 8, 16 */
+    FINGERPRINT_MAX_STRIDES = 128,
+    FINGERPRINT_MAX_CLUSTER = 16, /* SMs of one cluster */
+    FINGERPRINT_MAX_FLIGHT = 32,
+    FINGERPRINT_MAX_BY_SMS = 24,
     FINGERPRINT_MAX_NOTES = 8,
     FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
     FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
@@ -222,6 +227,84 @@ struct fingerprint_l2 {
     struct evidence evidence[L2_EVIDENCE_COUNT];
 };
 
+/* Loads of all lanes of a warp from shared memory, `width_bytes` each. */
+struct shared_width {
+    uint32_t width_bytes;             /* 4, 8 or 16 */
+    struct maybe_f64 latency_cycles;  /* lanes side by side, each load after the one before */
+    struct maybe_f64 conflict_cycles; /* that each pass after the first adds */
+    struct maybe_f64 bytes_per_cycle; /* of one SM, with enough loads in flight */
+    struct maybe_u32 loads_enough;    /* fewest loads of warps in flight that reach 95 % of it */
+    struct evidence evidence[SHARED_WIDTH_EVIDENCE_COUNT];
+};
+/* One warp whose lanes load `stride_bytes` apart. */
+struct shared_stride {
+    uint32_t width_bytes;
+    uint32_t stride_bytes;
+    struct maybe_f64 cycles;
+    struct maybe_u32 passes; /* that the banks found explain; known with them */
+};
+/* The shared memory of an SM. Words of bank_bytes lie in the banks in turn. Lanes that load
+ * different words of one bank take passes, one after the other. Mei 2016, section 6. */
+struct fingerprint_shared {
+    struct maybe_u64 sm_bytes; /* of an SM, and most that one block may take: from the driver */
+    struct maybe_u64 block_bytes;
+    struct maybe_u32 banks;
+    struct maybe_u32 bank_bytes;
+    uint32_t width_count; /* by rising width_bytes */
+    struct shared_width widths[FINGERPRINT_SHARED_WIDTHS];
+    uint32_t stride_count; /* by width_bytes, then by stride_bytes */
+    struct shared_stride strides[FINGERPRINT_MAX_STRIDES];
+    struct evidence evidence[SHARED_EVIDENCE_COUNT];
+};
+
+/* Clusters of `sms` blocks, one block per SM. */
+struct cluster_size {
+    uint32_t sms;
+    struct maybe_u32 clusters;        /* at the same time */
+    struct maybe_u32 usable_sms;      /* that these occupy */
+    struct maybe_f64 latency_cycles;  /* a load from shared memory of another SM; median of pairs */
+    struct maybe_f64 bytes_per_cycle; /* of one SM, each reading from the next of its cluster */
+    struct evidence evidence[CLUSTER_SIZE_EVIDENCE_COUNT];
+};
+/* Thread block clusters, whose SMs load from each other's shared memory. `largest` is not
+ * applicable on a GPU without them, and nothing else is known then. */
+struct fingerprint_clusters {
+    struct maybe_u32 largest;    /* SMs of a cluster */
+    struct maybe_f64 own_cycles; /* a load from the SM's own shared memory in the same way */
+    struct maybe_u32 gpcs;       /* sets of SMs of which clusters are made */
+    struct sm_partition sharing; /* SM id -> GPC; known with `gpcs` */
+    uint32_t size_count;         /* by rising `sms` */
+    struct cluster_size sizes[FINGERPRINT_MAX_CLUSTER];
+    struct evidence evidence[CLUSTERS_EVIDENCE_COUNT];
+};
+
+/* Random reads of 128 bytes by all SMs, `warps` warps on each, `loads` in flight in each warp. */
+struct flight_point {
+    uint32_t warps;
+    uint32_t loads;
+    struct maybe_f64 gbps;
+};
+/* The same by some SMs, spread over the groups, with the most loads in flight. */
+struct sms_point {
+    uint32_t sms;
+    struct maybe_f64 gbps;
+};
+/* How much must be under way for memory to be busy. Every SM reads within what its own TLB reaches.
+ * Enough is what reaches 95 % of the plateau. */
+struct fingerprint_parallelism {
+    struct maybe_f64 plateau_gbps; /* of the surface */
+    struct maybe_f64 latency_ns;   /* of one load: the fewest in flight over their throughput */
+    struct maybe_u32 loads_enough; /* in flight in an SM; from so many on all points reach it */
+    struct maybe_u32 loads_short;  /* the next fewer that were probed */
+    struct maybe_u32 sms_enough;
+    struct maybe_u32 sms_short; /* the next fewer that were probed */
+    uint32_t surface_count;     /* by warps, then by loads */
+    struct flight_point surface[FINGERPRINT_MAX_FLIGHT];
+    uint32_t by_sms_count; /* by rising `sms` */
+    struct sms_point by_sms[FINGERPRINT_MAX_BY_SMS];
+    struct evidence evidence[PARALLELISM_EVIDENCE_COUNT];
+};
+
 /* One kind of memory beside plain device memory, which tlb, topology and throughput describe. All
  * numbers are of random reads of 128 bytes, if not said otherwise. `probed_bytes` is absent if the
  * kind cannot be had, with the reason; everything else then is too.
@@ -285,6 +368,9 @@ enum fingerprint_part {
     PART_RATES,
     PART_CONTIGUITY,
     PART_L2_SIDES,
+    PART_SHARED,
+    PART_CLUSTERS,
+    PART_PARALLELISM,
     PART_MEMORY, /* each element of memory is a part: PART_MEMORY + its index */
     PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
 };
@@ -325,6 +411,9 @@ struct fingerprint {
     struct throughput throughput;
     struct fingerprint_contiguity contiguity;
     struct fingerprint_l2 l2;
+    struct fingerprint_shared shared;
+    struct fingerprint_clusters clusters;
+    struct fingerprint_parallelism parallelism;
     /* None if not measured; otherwise each kind in the order of enum memory_kind, without device
      * memory, and then the peers. */
     uint32_t memory_count;
@@ -385,6 +474,10 @@ json_t *fingerprint_memory_to_json(const struct fingerprint *fp);
  * memory.
  */
 json_t *fingerprint_l2_to_json(const struct fingerprint *fp);
+/* Likewise its "shared", "clusters" and "parallelism". */
+json_t *fingerprint_shared_to_json(const struct fingerprint *fp);
+json_t *fingerprint_clusters_to_json(const struct fingerprint *fp);
+json_t *fingerprint_parallelism_to_json(const struct fingerprint *fp);
 /* The text that the id is the hash of, from malloc, and the id (FINGERPRINT_ID_BYTES) of a document
  * without its id; NULL without memory. */
 char *fingerprint_json_text(const json_t *body, char *out_id);

@@ -7,6 +7,7 @@
 #include "fingerprint/fingerprint.h"
 
 #include "base/clock.h"
+#include "fingerprint/check_shared.h"
 #include "fingerprint/members.h"
 
 #include <math.h>
@@ -529,6 +530,8 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     check_throughput(&c, &fp->throughput);
     check_contiguity(&c, &fp->contiguity);
     check_l2(&c, &fp->l2);
+    if (c.status == STATUS_OK)
+        c.status = check_shared(fp, err);
     check_memory(&c, fp);
     check_kept(&c, fp);
     return c.status;

@@ -281,6 +281,95 @@ static const struct member l2_members[] = {
 };
 const struct object l2_object = DEFINE_WITH_EVIDENCE(fingerprint_l2, l2_members, evidence_l2_names);
 
+/* ---- shared memory, clusters, parallelism ---- */
+
+static const struct member shared_width_members[] = {
+    {NUMBER(shared_width, width_bytes)},
+    {NUMBER(shared_width, latency_cycles), IN(SHARED), EVIDENCE(SHARED_WIDTH, LATENCY_CYCLES)},
+    {NUMBER(shared_width, conflict_cycles), IN(SHARED), EVIDENCE(SHARED_WIDTH, CONFLICT_CYCLES)},
+    {NUMBER(shared_width, bytes_per_cycle), IN(SHARED), EVIDENCE(SHARED_WIDTH, BYTES_PER_CYCLE)},
+    {NUMBER(shared_width, loads_enough), IN(SHARED), EVIDENCE(SHARED_WIDTH, LOADS_ENOUGH)},
+};
+static const struct object shared_width_object =
+    DEFINE_WITH_EVIDENCE(shared_width, shared_width_members, evidence_shared_width_names);
+
+static const struct member shared_stride_members[] = {
+    {NUMBER(shared_stride, width_bytes)},
+    {NUMBER(shared_stride, stride_bytes)},
+    {NUMBER(shared_stride, cycles), IN(SHARED)},
+    {NUMBER(shared_stride, passes), IN(SHARED)},
+};
+static const struct object shared_stride_object = DEFINE(shared_stride, shared_stride_members);
+
+static const struct member shared_members[] = {
+    {NUMBER(fingerprint_shared, sm_bytes), IN(SHARED)},
+    {NUMBER(fingerprint_shared, block_bytes), IN(SHARED)},
+    {NUMBER(fingerprint_shared, banks), IN(SHARED), EVIDENCE(SHARED, BANKS),
+     .label = "banks of shared memory"},
+    {NUMBER(fingerprint_shared, bank_bytes), IN(SHARED), EVIDENCE(SHARED, BANKS),
+     .label = "bytes of a bank"},
+    {LIST(widths, fingerprint_shared, widths, width_count, shared_width_object), IN(SHARED)},
+    {LIST(strides, fingerprint_shared, strides, stride_count, shared_stride_object), IN(SHARED)},
+};
+const struct object shared_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_shared, shared_members, evidence_shared_names);
+
+static const struct member cluster_size_members[] = {
+    {NUMBER(cluster_size, sms)},
+    {NUMBER(cluster_size, clusters), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
+    {NUMBER(cluster_size, usable_sms), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
+    {NUMBER(cluster_size, latency_cycles), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, LATENCY_CYCLES)},
+    {NUMBER(cluster_size, bytes_per_cycle), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, BYTES_PER_CYCLE)},
+};
+static const struct object cluster_size_object =
+    DEFINE_WITH_EVIDENCE(cluster_size, cluster_size_members, evidence_cluster_size_names);
+
+static const struct member clusters_members[] = {
+    {NUMBER(fingerprint_clusters, largest), IN(CLUSTERS), EVIDENCE(CLUSTERS, LARGEST),
+     .label = "SMs of the largest cluster"},
+    {NUMBER(fingerprint_clusters, own_cycles), IN(CLUSTERS), EVIDENCE(CLUSTERS, OWN_CYCLES)},
+    {NUMBER(fingerprint_clusters, gpcs), IN(CLUSTERS), EVIDENCE(CLUSTERS, GPCS), .label = "GPCs"},
+    {SPECIAL(sms, fingerprint_clusters, sharing, MEMBER_PARTITION), IN(CLUSTERS),
+     .label = "SMs of each GPC"},
+    {LIST(sizes, fingerprint_clusters, sizes, size_count, cluster_size_object), IN(CLUSTERS)},
+};
+const struct object clusters_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_clusters, clusters_members, evidence_clusters_names);
+
+static const struct member flight_members[] = {
+    {NUMBER(flight_point, warps)},
+    {NUMBER(flight_point, loads)},
+    {NUMBER(flight_point, gbps), IN(PARALLELISM)},
+};
+static const struct object flight_object = DEFINE(flight_point, flight_members);
+
+static const struct member sms_point_members[] = {
+    {NUMBER(sms_point, sms)},
+    {NUMBER(sms_point, gbps), IN(PARALLELISM)},
+};
+static const struct object sms_point_object = DEFINE(sms_point, sms_point_members);
+
+static const struct member parallelism_members[] = {
+    {NUMBER(fingerprint_parallelism, plateau_gbps), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, PLATEAU_GBPS)},
+    {NUMBER(fingerprint_parallelism, latency_ns), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, LATENCY_NS)},
+    {NUMBER(fingerprint_parallelism, loads_enough), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, LOADS_ENOUGH)},
+    {NUMBER(fingerprint_parallelism, loads_short), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, LOADS_ENOUGH)},
+    {NUMBER(fingerprint_parallelism, sms_enough), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, SMS_ENOUGH)},
+    {NUMBER(fingerprint_parallelism, sms_short), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, SMS_ENOUGH)},
+    {LIST(surface, fingerprint_parallelism, surface, surface_count, flight_object),
+     IN(PARALLELISM)},
+    {LIST(by_sms, fingerprint_parallelism, by_sms, by_sms_count, sms_point_object),
+     IN(PARALLELISM)},
+};
+const struct object parallelism_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_parallelism, parallelism_members, evidence_parallelism_names);
+
 /* ---- memory ---- */
 
 static const struct member memory_point_members[] = {CURVE_POINT_ROWS(IN_MEMORY)};
@@ -351,6 +440,9 @@ static const struct member fingerprint_members[] = {
     {OBJECT(fingerprint, throughput, throughput_object)},
     {OBJECT(fingerprint, contiguity, contiguity_object), IN(CONTIGUITY), .optional = true},
     {OBJECT(fingerprint, l2, l2_object), IN(L2_SIDES), .optional = true},
+    {OBJECT(fingerprint, shared, shared_object), IN(SHARED), .optional = true},
+    {OBJECT(fingerprint, clusters, clusters_object), IN(CLUSTERS), .optional = true},
+    {OBJECT(fingerprint, parallelism, parallelism_object), IN(PARALLELISM), .optional = true},
     {LIST(memory, fingerprint, memory, memory_count, memory_object), .optional = true},
     {OBJECT(fingerprint, conditions, conditions_object)},
 };

@@ -24,6 +24,9 @@ static const char *const part_names[PART_MEMORY - PART_BEYOND] = {
     [PART_RATES - PART_BEYOND] = "throughput.rates",
     [PART_CONTIGUITY - PART_BEYOND] = "contiguity",
     [PART_L2_SIDES - PART_BEYOND] = "l2.sides",
+    [PART_SHARED - PART_BEYOND] = "shared",
+    [PART_CLUSTERS - PART_BEYOND] = "clusters",
+    [PART_PARALLELISM - PART_BEYOND] = "parallelism",
 };
 
 const char *fingerprint_part_name(enum fingerprint_part part, char *out)

@@ -328,6 +328,87 @@ static void any_l2(struct rng *r, uint32_t sms, struct fingerprint_l2 *l2)
         any_evidence(r, true, &l2->evidence[k]);
 }
 
+static struct maybe_f64 some_f64(struct rng *r)
+{
+    return rng_below(r, 3) ? KNOWN_F64(1 + rng_unit(r)) : UNKNOWN_F64(any_reason(r));
+}
+
+static struct maybe_u32 some_u32(struct rng *r)
+{
+    return rng_below(r, 3) ? KNOWN_U32(1 + (uint32_t)rng_below(r, 100))
+                           : UNKNOWN_U32(any_reason(r));
+}
+
+/* Not measured as often as any, like the next two. */
+static void any_shared(struct rng *r, struct fingerprint_shared *s)
+{
+    const bool banks = rng_below(r, 2);
+
+    if (rng_below(r, 2))
+        return;
+    s->sm_bytes = KNOWN_U64(1 + rng_below(r, 256 * KIB));
+    if (banks) {
+        s->banks = KNOWN_U32(1 + (uint32_t)rng_below(r, 64));
+        s->bank_bytes = KNOWN_U32(4);
+        any_evidence(r, true, &s->evidence[SHARED_EVIDENCE_BANKS]);
+    }
+    for (uint32_t i = 0; i < FINGERPRINT_SHARED_WIDTHS; i++) {
+        struct shared_width *const w = &s->widths[s->width_count++];
+        w->width_bytes = 4U << i;
+        w->latency_cycles = some_f64(r);
+        w->conflict_cycles = some_f64(r);
+        w->bytes_per_cycle = some_f64(r);
+        w->loads_enough = some_u32(r);
+        any_evidence(r, IS_KNOWN(w->loads_enough),
+                     &w->evidence[SHARED_WIDTH_EVIDENCE_LOADS_ENOUGH]);
+        for (uint32_t k = 1; k <= rng_below(r, 40); k++)
+            s->strides[s->stride_count++] =
+                (struct shared_stride){.width_bytes = w->width_bytes,
+                                       .stride_bytes = k * w->width_bytes,
+                                       .cycles = some_f64(r),
+                                       .passes = banks ? some_u32(r) : (struct maybe_u32){0}};
+    }
+}
+
+static void any_clusters(struct rng *r, uint32_t sms, struct fingerprint_clusters *c)
+{
+    if (rng_below(r, 2))
+        return;
+    c->largest = KNOWN_U32(2 + (uint32_t)rng_below(r, 15));
+    any_evidence(r, true, &c->evidence[CLUSTERS_EVIDENCE_LARGEST]);
+    c->own_cycles = some_f64(r);
+    any_partition(r, sms, &c->sharing);
+    if (c->sharing.group_count > 0)
+        c->gpcs = KNOWN_U32(c->sharing.group_count);
+    for (uint32_t size = 2; size <= c->largest.v && size <= sms; size++) {
+        struct cluster_size *const k = &c->sizes[c->size_count++];
+        k->sms = size;
+        k->latency_cycles = some_f64(r);
+        k->bytes_per_cycle = some_f64(r);
+        k->clusters = KNOWN_U32((uint32_t)rng_below(r, sms / size + 1));
+        k->usable_sms = KNOWN_U32(k->clusters.v * size);
+        any_evidence(r, true, &k->evidence[CLUSTER_SIZE_EVIDENCE_CLUSTERS]);
+    }
+}
+
+static void any_parallelism(struct rng *r, struct fingerprint_parallelism *p)
+{
+    if (rng_below(r, 2))
+        return;
+    p->plateau_gbps = KNOWN_F64(1 + rng_unit(r));
+    any_evidence(r, true, &p->evidence[PARALLELISM_EVIDENCE_PLATEAU_GBPS]);
+    p->latency_ns = some_f64(r);
+    p->loads_enough = KNOWN_U32(2 + (uint32_t)rng_below(r, 500));
+    p->loads_short = KNOWN_U32(p->loads_enough.v - 1);
+    p->sms_enough = some_u32(r);
+    for (uint32_t warps = 1; warps <= 4; warps++)
+        for (uint32_t loads = 1; loads <= 4; loads++)
+            p->surface[p->surface_count++] =
+                (struct flight_point){.warps = warps, .loads = loads, .gbps = some_f64(r)};
+    for (uint32_t sms = 1; sms <= rng_below(r, FINGERPRINT_MAX_BY_SMS); sms++)
+        p->by_sms[p->by_sms_count++] = (struct sms_point){.sms = sms, .gbps = some_f64(r)};
+}
+
 /* Not measured as often as any. */
 static void any_contiguity(struct rng *r, struct fingerprint_contiguity *c)
 {
@@ -467,6 +548,9 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
         any_rates(r, &fp->throughput);
     any_contiguity(r, &fp->contiguity);
     any_l2(r, fp->gpu.sm_count, &fp->l2);
+    any_shared(r, &fp->shared);
+    any_clusters(r, fp->gpu.sm_count, &fp->clusters);
+    any_parallelism(r, &fp->parallelism);
     if (rng_below(r, 2))
         any_memory(r, fp);
     any_conditions(r, &fp->conditions);
