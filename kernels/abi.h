@@ -65,6 +65,7 @@ struct reach_window {
 /* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. The other
  * kinds of access have kernels with the same arguments; `lines` then counts accesses:
  *
+ *   reach_read_flight    a warp loads a line, `in_flight` in flight a warp, `warps` warps
  *   reach_read_far       a warp loads a line, REACH_FAR_UNROLL in flight a warp
  *   reach_read_sectors   each lane loads 4 bytes of a sector of its own, a random one of 32 bytes
  *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
@@ -97,8 +98,42 @@ struct reach_read_args {
     uint32_t zero;         /* 0: what is added and stored; the compiler must not know */
     uint32_t gap_lines;    /* reach_read_far: between two pieces of REACH_PIECE_LINES, which alone
                               `lines` of the windows counts */
+    uint32_t in_flight;    /* reach_read_flight: 1, 2, 4, 8, 16 or 32 */
+    uint32_t warps;        /* of a block; 0: REACH_READ_THREADS / 32 */
     uint32_t pad;
 };
+
+/* reach_shared: see PROBE_SHARED. */
+struct reach_shared_args {
+    struct reach_grid grid;
+    uint64_t sms;    /* uint32_t[sm_count], SM ids */
+    uint64_t points; /* uint64_t[count], bytes from lane to lane */
+    uint64_t values; /* uint32_t[repeats * sm_count * count] */
+    uint32_t sm_count;
+    uint32_t count;
+    uint32_t samples;
+    uint32_t laps; /* untimed */
+    uint32_t repeats;
+    uint32_t width; /* bytes of a lane */
+    uint32_t warps; /* of a block */
+    uint32_t in_flight;
+};
+
+/* reach_peer: see PROBE_PEER. Launched in clusters, without a barrier over the grid: the clusters
+ * need not run at the same time. */
+struct reach_peer_args {
+    struct reach_grid grid;
+    uint64_t values; /* uint32_t[(1 + SMs) * columns], 0 at launch; row 0 is left to the host */
+    uint32_t columns;
+    uint32_t samples;
+    uint32_t ring_bytes; /* a multiple of REACH_PEER_LAP_BYTES */
+    uint32_t pad;
+};
+#define REACH_SHARED_BYTES   32768 /* that reach_shared uses */
+#define REACH_PEER_THREADS   1024
+#define REACH_PEER_LAP_BYTES 65536       /* of all threads: four loads of 16 bytes each */
+#define REACH_PEER_TWICE     0xffffffffu /* number of the cluster of an SM that had two blocks */
+
 #define REACH_PIECE_LINES  32
 #define REACH_READ_UNROLL  16
 #define REACH_READ_THREADS 1024
@@ -110,7 +145,9 @@ struct reach_read_args {
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 112, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 144, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 152, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_shared_args) == 96, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_peer_args) == 64, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
 
 #endif

@@ -39,6 +39,24 @@
  *                                line lives in L2, so that a line of the far
  *                                side stays far.
  *
+ * Three kinds ask for no page of the arena, or for more than a walk:
+ *
+ *   SHARED  the SMs of `sms`,    for every point d: the lanes of `warps` warps     [repeat]
+ *           at the same time     load `transaction_bytes` each from shared         [sm of the spec]
+ *                                memory, d bytes apart; every warp makes           [point]
+ *                                `samples` loads, `in_flight` of them at a time,   cycles until the
+ *                                each the address of a next one; `warm_laps`       last load is
+ *                                times untimed. Mei 2016, section 6.               there
+ *   PEER    as many clusters of  every SM makes `samples` loads from shared        [repeat]
+ *           `cluster_sms` SMs    memory of each SM of its cluster in turn, each    [1 + sm]
+ *           as the GPU takes     dependent on the one before; then all read        [cluster_sms +
+ * 3] PROBE_RING_BYTES from the next SM of their cluster. Row 0: clusters that the driver says fit
+ * at once (0: it does not), clusters launched. Row 1 + SM: number of its cluster from 1 (0: in
+ * none), its rank in it, cycles of the loads from each rank, cycles of the ring FLIGHT  all SMs
+ * that are     as READ of 128 bytes over one region of           [point][repeat] not idle
+ * `region_bytes`; every point says how many warps   [1 + sm] of an SM read, and how many loads each
+ * has in     as of READ flight (probe_flight)
+ *
  * flush_pages are there to push the slice out of the levels nearer to the SM than the one that
  * is probed: their hits would hide the eviction. They are walked before priming too: a page that
  * still hits in a nearer level is not filled into the farther one.
@@ -101,6 +119,11 @@ enum {
     PROBE_MAX_REPEATS = 64,
     PROBE_MAX_WINDOWS = 64,
     PROBE_LINE_BYTES = 128,
+    PROBE_SHARED_BYTES = 32 << 10, /* of shared memory, that SHARED may touch */
+    PROBE_RING_BYTES = 512 << 10,  /* that each SM reads in PEER */
+    PROBE_MAX_CLUSTER = 16,
+    PROBE_MAX_WARPS = 32,
+    PROBE_MAX_IN_FLIGHT = 32,
     PROBE_SECTOR_BYTES = 32, /* the least that memory moves */
     PROBE_BLOCK_BYTES = 512, /* the most that one access of a warp moves */
     PROBE_SM_IDLE = 0xffff   /* window_of_sm: this SM does not read */
@@ -114,11 +137,15 @@ enum probe_kind {
     PROBE_MEANS,
     PROBE_MEAN_PAIRS,
     PROBE_SIDES,
+    PROBE_SHARED,
+    PROBE_PEER,
+    PROBE_FLIGHT,
     PROBE_KIND_COUNT
 };
 enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
 
-/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides". */
+/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides", "shared", "peer",
+ * "in-flight". */
 const char *probe_kind_name(enum probe_kind kind);
 bool probe_kind_from_name(const char *name, enum probe_kind *out);
 
@@ -128,8 +155,14 @@ struct probe_spec {
     uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 */
     uint64_t base_bytes;   /* offset of page 0 (the latency probes) or of the region (READ) */
     uint32_t point_count;  /* CHASE, READ, MEANS: 1..PROBE_MAX_POINTS */
-    uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region */
-    uint32_t samples;     /* CHASE: timed loads a point; SIDES: pages; 1..PROBE_MAX_SAMPLES */
+    uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region; SHARED:
+                                          bytes from lane to lane; FLIGHT: probe_flight */
+    uint64_t region_bytes;             /* FLIGHT */
+    uint32_t warps;                    /* SHARED: 1..PROBE_MAX_WARPS */
+    uint32_t in_flight;                /* SHARED: loads of a warp: 1, 2, 4 or 8 */
+    uint32_t cluster_sms;              /* PEER: 2..PROBE_MAX_CLUSTER */
+    uint32_t samples;     /* CHASE: timed loads a point; SIDES: pages; SHARED: loads of a warp, a
+                             multiple of 8; PEER: of a pair; 1..PROBE_MAX_SAMPLES */
     uint32_t warm_laps;   /* CHASE, SIDES: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
     uint32_t slice_pages; /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
     uint32_t flush_pages; /* ROUND, PAIRS: 0..2^20 */
@@ -173,6 +206,10 @@ struct gpu_limits {
     uint64_t host_total_bytes;  /* memory of the host, used or not; 0: not reported */
     uint32_t memory_ms;         /* most time for all kinds of memory; 0: that of the depth */
     uint32_t peer_count;        /* other GPUs */
+    /* Shared memory of an SM, and most of one block; 0: SHARED is not answered. */
+    uint64_t shared_sm_bytes;
+    uint64_t shared_block_bytes;
+    uint32_t cluster_sms; /* most that PEER may ask for; 0: the GPU has no clusters */
 };
 
 /* The circumstances of one run. What the source does not report is unknown with the reason. */
@@ -234,13 +271,22 @@ uint32_t probe_access_bytes(const struct probe_spec *spec);
 /* READ: is it the curve's kind, reads of 128 bytes? */
 bool probe_is_line_read(const struct probe_spec *spec);
 
-/* READ: the window `w` of the region [0, region_bytes). Windows lie side by side, cover the region,
- * and are as long as their share of the SMs (those of `sm_ids` that are not idle); borders are
- * rounded down to whole lines. A window without SMs is empty. */
+/* PEER: values of one row. */
+uint32_t probe_peer_columns(const struct probe_spec *spec);
+
+/* FLIGHT: the point for so many warps and loads, and the reverse. */
+uint64_t probe_flight(uint32_t warps, uint32_t loads);
+uint32_t probe_flight_warps(uint64_t point);
+uint32_t probe_flight_loads(uint64_t point);
+
+/* READ, FLIGHT: the window `w` of the region [0, region_bytes). Windows lie side by side, cover the
+ * region, and are as long as their share of the SMs (those of `sm_ids` that are not idle); borders
+ * are rounded down to whole lines. A window without SMs is empty. */
 void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_t sm_count,
                   uint64_t region_bytes, uint32_t w, uint64_t *first_byte, uint64_t *length_bytes);
 
-/* READ: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not name the id. */
+/* READ, FLIGHT: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not name the
+ * id. */
 uint32_t probe_window_of(const struct probe_spec *spec, uint16_t sm_id);
 /* The position of an SM among `sm_count` ids; `sm_count` if it is none of them. */
 uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t sm_id);

@@ -28,6 +28,9 @@ enum {
     MEANS = 1 << PROBE_MEANS,
     MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
     SIDES = 1 << PROBE_SIDES,
+    SHARED = 1 << PROBE_SHARED,
+    PEER = 1 << PROBE_PEER,
+    FLIGHT = 1 << PROBE_FLIGHT,
     WALKS = CHASE | ROUND | PAIRS | SIDES
 };
 
@@ -47,22 +50,30 @@ _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_O
 
 static const struct json_field spec_fields[] = {
     SPEC_U64(stride_bytes, WALKS | MEANS | MEAN_PAIRS),
-    SPEC_U64(base_bytes, WALKS | READ),
-    SPEC_U32(warm_laps, WALKS),
+    SPEC_U64(base_bytes, WALKS | READ | FLIGHT),
+    SPEC_U32(warm_laps, WALKS | SHARED),
     {"sms", JSON_FIELD_U16_LIST, AT(probe_spec, sms), .length = REACH_MAX_SMS,
-     .max = REACH_MAX_SMS - 1, .count_offset = AT(probe_spec, sm_count), .variants = WALKS},
+     .max = REACH_MAX_SMS - 1, .count_offset = AT(probe_spec, sm_count),
+     .variants = WALKS | SHARED},
     SPEC_U32(slice_pages, ROUND | PAIRS),
     SPEC_U32(flush_pages, ROUND | PAIRS),
     SPEC_U32(thrash_pages, ROUND | PAIRS | MEAN_PAIRS),
     {"points", JSON_FIELD_U64_LIST, AT(probe_spec, points), .length = PROBE_MAX_POINTS,
-     .count_offset = AT(probe_spec, point_count), .variants = CHASE | READ | MEANS},
-    SPEC_U32(samples, CHASE | SIDES),
-    SPEC_U32(repeats, ROUND | READ | SIDES),
-    SPEC_U32(duration_us, READ),
-    SPEC_U32(seed, READ),
-    SPEC_U32(window_count, READ),
+     .count_offset = AT(probe_spec, point_count),
+     .variants = CHASE | READ | MEANS | SHARED | FLIGHT},
+    SPEC_U32(samples, CHASE | SIDES | SHARED | PEER),
+    SPEC_U32(repeats, ROUND | READ | SIDES | SHARED | PEER | FLIGHT),
+    SPEC_U64(region_bytes, FLIGHT),
+    SPEC_U32(transaction_bytes, SHARED),
+    SPEC_U32(warps, SHARED),
+    SPEC_U32(in_flight, SHARED),
+    SPEC_U32(cluster_sms, PEER),
+    SPEC_U32(duration_us, READ | FLIGHT),
+    SPEC_U32(seed, READ | FLIGHT),
+    SPEC_U32(window_count, READ | FLIGHT),
     {"window_of_sm", JSON_FIELD_U16_OR_NULL, AT(probe_spec, window_of_sm), .length = REACH_MAX_SMS,
-     .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms), .variants = READ},
+     .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms),
+     .variants = READ | FLIGHT},
 };
 
 /* Of a READ; both or none. */
@@ -165,6 +176,10 @@ static const struct json_field limit_fields[] = {
     {"memory_ms", JSON_FIELD_U32, AT(gpu_limits, memory_ms), .optional = true},
     {"peer_count", JSON_FIELD_U32, AT(gpu_limits, peer_count), .max = REACH_MAX_GPUS,
      .optional = true},
+    {"shared_sm_bytes", JSON_FIELD_U64, AT(gpu_limits, shared_sm_bytes), .optional = true},
+    {"shared_block_bytes", JSON_FIELD_U64, AT(gpu_limits, shared_block_bytes), .optional = true},
+    {"cluster_sms", JSON_FIELD_U32, AT(gpu_limits, cluster_sms), .max = PROBE_MAX_CLUSTER,
+     .optional = true},
 };
 
 json_t *gpu_limits_to_json(const struct gpu_limits *limits)
@@ -207,6 +222,7 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
         axes[3] = spec->slice_pages;
         return 4;
     case PROBE_READ:
+    case PROBE_FLIGHT:
         axes[0] = spec->point_count;
         axes[1] = spec->repeats;
         axes[2] = 1 + sm_count;
@@ -222,6 +238,16 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
         axes[0] = spec->repeats;
         axes[1] = spec->sm_count;
         axes[2] = spec->samples;
+        return 3;
+    case PROBE_SHARED:
+        axes[0] = spec->repeats;
+        axes[1] = spec->sm_count;
+        axes[2] = spec->point_count;
+        return 3;
+    case PROBE_PEER:
+        axes[0] = spec->repeats;
+        axes[1] = 1 + sm_count;
+        axes[2] = probe_peer_columns(spec);
         return 3;
     case PROBE_KIND_COUNT:
         break;

@@ -95,7 +95,7 @@ struct fake_list {
     size_t capacity;
 };
 
-enum { FAKE_KERNELS = 11, FAKE_MAX_PUSHED = 8 };
+enum { FAKE_KERNELS = 14, FAKE_MAX_PUSHED = 8 };
 
 struct fake_use {
     const char *call;
@@ -173,5 +173,9 @@ cu_result fake_enter_context(const char *call);
 const char *fake_kernel_name(const char *name);
 cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
                           const void *args);
+cu_result fake_kernel_run_clusters(const char *name, int device, unsigned blocks, unsigned threads,
+                                   unsigned cluster_sms, const void *args);
+/* Clusters of so many blocks, one per SM, that fit at once. */
+unsigned fake_clusters(int device, unsigned cluster_sms);
 
 #endif

@@ -32,7 +32,8 @@ enum {
     WARP = 32,
     /* Reads before the count starts: enough to fill every TLB and to start all SMs. */
     READ_WARM_DIVISOR = 2,
-    LATE_DIVISOR = 4
+    LATE_DIVISOR = 4,
+    CLUSTER_CODE = 90, /* architecture from which on device code can use clusters */
 };
 
 #define LINE_QUANTILE 0.9
@@ -47,11 +48,14 @@ static const char *const kernel_names[CUDA_KERNELS] = {
     [KERNEL_PAIRS] = "reach_pairs",
     [KERNEL_SIDES] = "reach_sides",
     [KERNEL_READ] = "reach_read",
+    [KERNEL_READ_FLIGHT] = "reach_read_flight",
     [KERNEL_READ_FAR] = "reach_read_far",
     [KERNEL_READ_SECTORS] = "reach_read_sectors",
     [KERNEL_READ_BLOCKS] = "reach_read_blocks",
     [KERNEL_ATOMIC] = "reach_atomic",
     [KERNEL_WRITE] = "reach_write",
+    [KERNEL_SHARED] = "reach_shared",
+    [KERNEL_PEER] = "reach_peer",
 };
 
 static struct reach_grid grid_of(const struct cuda_probe *p)
@@ -86,21 +90,46 @@ static enum status wait_stream(const struct cuda_probe *p, const char *name, str
     }
 }
 
-/* Zeroes the control words, launches one block per SM, waits, and checks whether a wait gave up. */
-static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
-                          void *args, struct err *err)
+/* One block per SM, or `blocks` of them in clusters of `cluster_sms` if that is not 0. */
+struct shape {
+    unsigned threads;
+    unsigned blocks;
+    unsigned cluster_sms;
+};
+
+static struct cu_launch_config config_of(const struct cuda_probe *p, struct shape shape,
+                                         struct cu_launch_attribute *attribute)
+{
+    *attribute = (struct cu_launch_attribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                              .cluster = {shape.cluster_sms, 1, 1}};
+    return (struct cu_launch_config){.grid = {shape.blocks, 1, 1},
+                                     .block = {shape.threads, 1, 1},
+                                     .shared_bytes = p->shared_bytes,
+                                     .stream = p->stream,
+                                     .attributes = attribute,
+                                     .attribute_count = 1};
+}
+
+/* Zeroes the control words, launches, waits, and checks whether a wait gave up. */
+static enum status launch_as(const struct cuda_probe *p, enum cuda_kernel kernel,
+                             struct shape shape, void *args, struct err *err)
 {
     const struct cuda_api *api = p->api;
     const char *name = kernel_names[kernel];
     void *parameters[] = {args};
+    struct cu_launch_attribute attribute;
+    const struct cu_launch_config config = config_of(p, shape, &attribute);
     uint32_t gave_up = 0;
+    cu_result r;
     enum status s = CUDA_CALL(api, err, cuMemsetD8, p->scratch, 0, AT_POSITIONS);
     if (s != STATUS_OK)
         return s;
-    s = cuda_api_check(api,
-                       api->cuLaunchKernel(p->kernels[kernel], p->sm_count, 1, 1, threads, 1, 1,
-                                           p->shared_bytes, p->stream, parameters, NULL),
-                       name, err);
+    if (shape.cluster_sms > 0)
+        r = api->cuLaunchKernelEx(&config, p->kernels[kernel], parameters, NULL);
+    else
+        r = api->cuLaunchKernel(p->kernels[kernel], shape.blocks, 1, 1, shape.threads, 1, 1,
+                                p->shared_bytes, p->stream, parameters, NULL);
+    s = cuda_api_check(api, r, name, err);
     if (s != STATUS_OK)
         return s;
     s = wait_stream(p, name, err);
@@ -111,6 +140,14 @@ static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, u
         return err_set(err, STATUS_DEADLINE, "%s: the blocks did not meet within %llu ms", name,
                        (unsigned long long)(p->deadline_ns / NSEC_PER_MSEC));
     return s;
+}
+
+/* One block per SM. */
+static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
+                          void *args, struct err *err)
+{
+    return launch_as(p, kernel, (struct shape){.threads = threads, .blocks = p->sm_count}, args,
+                     err);
 }
 
 static enum status put_table(const struct cuda_probe *p, const void *table, size_t bytes,
@@ -156,8 +193,8 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
 }
 
 /* More than half of an SM's shared memory for one block, so that no second one fits. */
-static enum status choose_shared(const struct cuda_api *api, cu_device device, unsigned *out,
-                                 struct err *err)
+static enum status choose_shared(const struct cuda_api *api, cu_device device,
+                                 struct cuda_probe *out, struct err *err)
 {
     int per_sm = 0;
     int per_block = 0;
@@ -168,8 +205,11 @@ static enum status choose_shared(const struct cuda_api *api, cu_device device, u
                       CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
     if (s != STATUS_OK)
         return s;
-    *out = (unsigned)per_sm / 2 + 1024;
-    if (per_block < (int)*out || *out < REACH_CHASE_MAX_SAMPLES * sizeof(uint32_t))
+    out->shared_sm_bytes = (unsigned)per_sm;
+    out->shared_block_bytes = (unsigned)per_block;
+    out->shared_bytes = (unsigned)per_sm / 2 + 1024;
+    if (per_block < (int)out->shared_bytes ||
+        out->shared_bytes < REACH_CHASE_MAX_SAMPLES * sizeof(uint32_t))
         return err_set(err, STATUS_NOT_SUPPORTED,
                        "a block may have %d of an SM's %d bytes of shared memory; more than half "
                        "is needed to keep one block on each SM",
@@ -201,6 +241,44 @@ static enum status load_kernels(struct cuda_probe *p, struct err *err)
     return s;
 }
 
+/* Does the GPU take clusters of so many blocks? A size that it does not is no error. */
+static unsigned count_clusters(const struct cuda_probe *p, unsigned cluster_sms)
+{
+    const struct shape shape = {REACH_PEER_THREADS, cluster_sms, cluster_sms};
+    struct cu_launch_attribute attribute;
+    const struct cu_launch_config config = config_of(p, shape, &attribute);
+    int clusters = 0;
+
+    if (p->api->cuOccupancyMaxActiveClusters(&clusters, p->kernels[KERNEL_PEER], &config) !=
+        CU_SUCCESS)
+        return 0;
+    return clusters > 0 ? (unsigned)clusters : 0;
+}
+
+/* The largest cluster; 0 if the driver or the chip has none, or if the device code is for chips
+ * that have none. */
+static unsigned largest_cluster(const struct cuda_probe *p, cu_device device)
+{
+    const struct cuda_api *api = p->api;
+    const cu_function f = p->kernels[KERNEL_PEER];
+    unsigned sms = PROBE_MAX_CLUSTER;
+    int has_clusters = 0;
+    int code = 0;
+
+    if (!api->cuLaunchKernelEx || !api->cuOccupancyMaxActiveClusters || !api->cuFuncGetAttribute ||
+        api->cuDeviceGetAttribute(&has_clusters, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device) !=
+            CU_SUCCESS ||
+        !has_clusters ||
+        api->cuFuncGetAttribute(&code, CU_FUNC_ATTRIBUTE_PTX_VERSION, f) != CU_SUCCESS ||
+        code < CLUSTER_CODE)
+        return 0;
+    /* More than eight blocks must be asked for; a driver that refuses has eight at most. */
+    (void)api->cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    while (sms > 1 && count_clusters(p, sms) == 0)
+        sms--;
+    return sms > 1 ? sms : 0;
+}
+
 enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t deadline_ns,
                             struct cuda_probe *out, struct err *err)
 {
@@ -214,7 +292,7 @@ enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t
     if (s != STATUS_OK)
         goto out;
     p.sm_count = (uint32_t)sms;
-    s = choose_shared(api, device, &p.shared_bytes, err);
+    s = choose_shared(api, device, &p, err);
     if (s == STATUS_OK)
         s = load_kernels(&p, err);
     if (s != STATUS_OK)
@@ -230,6 +308,8 @@ enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t
         goto out;
     }
     s = run_census(&p, err);
+    if (s == STATUS_OK)
+        p.cluster_sms = largest_cluster(&p, device);
 out:
     if (s != STATUS_OK)
         cuda_probe_close(&p);
@@ -401,13 +481,22 @@ static uint64_t period_lines(const struct read_range *range, uint32_t readers)
     return lines >= (uint64_t)readers * REACH_READ_THREADS * REACH_BLOCK_LINES ? lines : 0;
 }
 
+/* What one launch reads. */
+struct reading {
+    enum cuda_kernel kernel;
+    uint64_t region_bytes;
+    uint32_t seed;
+    uint32_t warps;
+    uint32_t in_flight;
+};
+
 /* Reads one region once; row: elapsed ns, then the lines (or accesses) of each SM. */
 static enum status read_once(struct cuda_probe *p, const struct read_range *range,
-                             const struct probe_spec *spec, uint64_t region_bytes, uint32_t seed,
-                             uint32_t *row, struct err *err)
+                             const struct probe_spec *spec, const struct reading *r, uint32_t *row,
+                             struct err *err)
 {
     struct reach_window windows[REACH_MAX_SMS] = {{0}};
-    const uint32_t readers = fill_windows(p, spec, region_bytes, windows);
+    const uint32_t readers = fill_windows(p, spec, r->region_bytes, windows);
     const uint64_t period = period_lines(range, readers);
     uint64_t started[REACH_MAX_SMS];
     uint64_t ended[REACH_MAX_SMS];
@@ -424,15 +513,17 @@ static enum status read_once(struct cuda_probe *p, const struct read_range *rang
         .run_ns = run_ns,
         .late_ns = spec->memory == MEMORY_DEVICE ? run_ns / LATE_DIVISOR : run_ns,
         .period_lines = period,
-        .seed = seed,
+        .seed = r->seed,
         .readers = readers,
-        .random_share = random_share(region_bytes, period * PROBE_LINE_BYTES),
+        .in_flight = r->in_flight,
+        .warps = r->warps,
+        .random_share = random_share(r->region_bytes, period * PROBE_LINE_BYTES),
     };
     uint64_t first = UINT64_MAX;
     uint64_t last = 0;
     enum status s = put_table(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
-        s = launch(p, read_kernel(spec), REACH_READ_THREADS, &args, err);
+        s = launch(p, r->kernel, r->warps * WARP, &args, err);
     if (s == STATUS_OK)
         s = read_back(p, AT_LINES, row + 1, p->sm_count * sizeof row[0], err);
     if (s == STATUS_OK)
@@ -453,13 +544,28 @@ static enum status run_read(struct cuda_probe *p, const struct read_range *range
                             const struct probe_spec *spec, uint32_t *values, struct err *err)
 {
     for (uint32_t k = 0; k < spec->point_count * spec->repeats; k++) {
-        const uint64_t region_bytes = spec->points[k / spec->repeats];
-        enum status s = read_once(p, range, spec, region_bytes, spec->seed + k,
-                                  values + (size_t)k * (1 + p->sm_count), err);
+        const struct reading r = {read_kernel(spec), spec->points[k / spec->repeats],
+                                  spec->seed + k, REACH_READ_THREADS / WARP, 0};
+        enum status s =
+            read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
         if (s != STATUS_OK)
             return s;
     }
     return STATUS_OK;
+}
+
+static enum status run_flight(struct cuda_probe *p, const struct read_range *range,
+                              const struct probe_spec *spec, uint32_t *values, struct err *err)
+{
+    enum status s = STATUS_OK;
+
+    for (uint32_t k = 0; s == STATUS_OK && k < spec->point_count * spec->repeats; k++) {
+        const uint64_t point = spec->points[k / spec->repeats];
+        const struct reading r = {KERNEL_READ_FLIGHT, spec->region_bytes, spec->seed + k,
+                                  probe_flight_warps(point), probe_flight_loads(point)};
+        s = read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
+    }
+    return s;
 }
 
 /* A READ with run_bytes: what is behind its range does not begin anew. */
@@ -502,6 +608,73 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
+static enum status run_shared(struct cuda_probe *p, const struct probe_spec *spec,
+                              uint32_t *values, size_t count, struct err *err)
+{
+    struct reach_shared_args args = {
+        .grid = grid_of(p),
+        .sms = p->scratch + AT_LINES,
+        .points = p->scratch + AT_TABLE,
+        .values = p->scratch + AT_VALUES,
+        .sm_count = spec->sm_count,
+        .count = spec->point_count,
+        .samples = spec->samples,
+        .laps = spec->warm_laps,
+        .repeats = spec->repeats,
+        .width = spec->transaction_bytes,
+        .warps = spec->warps,
+        .in_flight = spec->in_flight,
+    };
+    uint32_t sms[REACH_MAX_SMS];
+    enum status s;
+
+    for (uint32_t i = 0; i < spec->sm_count; i++)
+        sms[i] = spec->sms[i];
+    s = put_table(p, spec->points, spec->point_count * sizeof spec->points[0], err);
+    if (s == STATUS_OK)
+        s = CUDA_CALL(p->api, err, cuMemcpyHtoD, args.sms, sms, spec->sm_count * sizeof sms[0]);
+    if (s == STATUS_OK)
+        s = launch(p, KERNEL_SHARED, spec->warps * WARP, &args, err);
+    return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
+}
+
+/* One launch of as many clusters as fit. */
+static enum status run_clusters(struct cuda_probe *p, const struct probe_spec *spec,
+                                uint32_t clusters, uint32_t *rows, struct err *err)
+{
+    const uint32_t columns = probe_peer_columns(spec);
+    const size_t bytes = (size_t)(1 + p->sm_count) * columns * sizeof *rows;
+    struct reach_peer_args args = {.grid = grid_of(p),
+                                   .values = p->scratch + AT_VALUES,
+                                   .columns = columns,
+                                   .samples = spec->samples,
+                                   .ring_bytes = PROBE_RING_BYTES};
+    enum status s = CUDA_CALL(p->api, err, cuMemsetD8, args.values, 0, bytes);
+
+    if (s == STATUS_OK)
+        s = launch_as(
+            p, KERNEL_PEER,
+            (struct shape){REACH_PEER_THREADS, clusters * spec->cluster_sms, spec->cluster_sms},
+            &args, err);
+    if (s == STATUS_OK)
+        s = read_back(p, AT_VALUES, rows, bytes, err);
+    rows[0] = rows[1] = clusters;
+    return s;
+}
+
+/* A size of which no cluster fits has rows of 0. */
+static enum status run_peer(struct cuda_probe *p, const struct probe_spec *spec, uint32_t *values,
+                            struct err *err)
+{
+    const uint32_t clusters = count_clusters(p, spec->cluster_sms);
+    const size_t row_count = (size_t)(1 + p->sm_count) * probe_peer_columns(spec);
+    enum status s = STATUS_OK;
+
+    for (uint32_t r = 0; s == STATUS_OK && clusters > 0 && r < spec->repeats; r++)
+        s = run_clusters(p, spec, clusters, values + r * row_count, err);
+    return s;
+}
+
 void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *out)
 {
     out->sm_count = probe->sm_count;
@@ -517,7 +690,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         spec->memory == MEMORY_DEVICE
             ? (struct read_range){arena->bulk.base, arena->bulk.handle_bytes}
             : (struct read_range){memory->base, memory->period_bytes};
-    const bool is_read = spec->kind == PROBE_READ;
+    const bool is_read = spec->kind == PROBE_READ || spec->kind == PROBE_FLIGHT;
     uint32_t *values = NULL;
     enum status s;
 
@@ -532,7 +705,13 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     values = calloc(count, sizeof *values);
     if (!values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
-    if (!is_read)
+    if (spec->kind == PROBE_SHARED)
+        s = run_shared(probe, spec, values, count, err);
+    else if (spec->kind == PROBE_PEER)
+        s = run_peer(probe, spec, values, err);
+    else if (spec->kind == PROBE_FLIGHT)
+        s = run_flight(probe, &range, spec, values, err);
+    else if (!is_read)
         s = run_latency(probe, arena, memory, spec, values, count, err);
     else if (spec->run_bytes > 0)
         s = run_scattered(probe, arena, spec, values, err);

@@ -23,11 +23,14 @@ enum cuda_kernel {
     KERNEL_PAIRS,
     KERNEL_SIDES,
     KERNEL_READ,
+    KERNEL_READ_FLIGHT,
     KERNEL_READ_FAR,
     KERNEL_READ_SECTORS,
     KERNEL_READ_BLOCKS,
     KERNEL_ATOMIC,
     KERNEL_WRITE,
+    KERNEL_SHARED,
+    KERNEL_PEER,
     CUDA_KERNELS
 };
 
@@ -38,6 +41,9 @@ struct cuda_probe {
     cu_stream stream;
     cu_deviceptr scratch;  /* CUDA_SCRATCH_BYTES: control words, tables, values */
     unsigned shared_bytes; /* dynamic, per block: more than half of an SM's */
+    unsigned shared_sm_bytes;    /* of an SM, and most of one block */
+    unsigned shared_block_bytes;
+    unsigned cluster_sms; /* most blocks of a cluster; 0: there are no clusters */
     nsec_t deadline_ns;
     uint32_t sm_count;
     uint16_t sm_ids[REACH_MAX_SMS];

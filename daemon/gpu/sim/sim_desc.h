@@ -24,10 +24,16 @@
  *   sides=4K@195       the L2 has two sides: granules of 4K live on either, and an atomic on the
  *                      other side takes 195 cycles more; default: one side
  *   far_side=66-131    the SMs of the second side, by id; default: none
- *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
- *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
- *   read_noise=0.003   relative standard deviation of a throughput
- *   seed=7             of everything random here; default 1
+ *   shared=29,32x4+2,128,228K/227K  shared memory: cycles of a load, banks x bytes of a bank +
+ * cycles that each pass after the first adds, bytes a cycle of one SM, bytes of an SM / of one
+ * block at most; default: probes of it are not answered clusters=16,200/33,22  blocks of the
+ * largest cluster, cycles of a load from shared memory of another SM / of the same one, bytes a
+ * cycle that an SM reads from the next; default: none gpc=0-15:16-31     the SMs of each GPC,
+ * within which a cluster lies, as a level's sharing; default: gpu memory_ns=450      of one load
+ * from memory, which bounds reads with few loads in flight; default 0: never plateau=2800 random
+ * 128-byte reads inside every reach, GB/s, the whole GPU; default 1000 sm_gbps=25         most that
+ * one SM can read, GB/s; default: its share of the plateau, doubled read_noise=0.003   relative
+ * standard deviation of a throughput seed=7             of everything random here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
  *   neighbor=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
@@ -89,6 +95,8 @@ enum {
     SIM_MAX_VICTIMS = 64,
     SIM_MAX_CYCLE = 16,       /* victims of policy=cycle */
     SIM_MAX_VICTIM_WAYS = 32, /* of the sets before a victim buffer */
+    SIM_MAX_BANKS = 256,
+    SIM_MAX_BANK_BYTES = 16,
     SIM_MAX_NAME = 48,
     SIM_DESC_TEXT_BYTES = 32768 /* enough for any printed description */
 };
@@ -133,6 +141,22 @@ struct sim_kind {
     enum reason refused;
 };
 
+/* Shared memory of an SM; latency_cycles 0: not answered. */
+struct sim_shared {
+    uint64_t sm_bytes, block_bytes;
+    double conflict_cycles;
+    double bytes_per_cycle;
+    uint32_t latency_cycles;
+    uint32_t banks, bank_bytes;
+};
+
+/* `largest` 0: none. */
+struct sim_clusters {
+    double bytes_per_cycle;
+    uint32_t largest;
+    uint32_t latency_cycles, own_cycles;
+};
+
 /* A flat value; zero it before use. A number that is 0 stands for the default of its field. */
 struct sim_desc {
     char name[SIM_MAX_NAME];
@@ -152,6 +176,7 @@ struct sim_desc {
     double sm_gbps; /* 0: twice the share of the plateau */
     double read_noise;
     double reclock_factor;
+    double memory_ns; /* of one load; 0: never a limit */
     uint64_t seed;
     uint32_t cc_major;
     uint32_t cc_minor;
@@ -168,6 +193,9 @@ struct sim_desc {
     uint32_t level_count;
     uint16_t sm_ids[REACH_MAX_SMS];     /* ascending */
     uint16_t side_of_sm[REACH_MAX_SMS]; /* by position; 0 or 1 */
+    uint16_t gpc_of_sm[REACH_MAX_SMS];  /* by position; numbered by the first SM of each */
+    struct sim_shared shared;
+    struct sim_clusters clusters;
     struct sim_level levels[SIM_MAX_LEVELS];
     uint64_t host_memory_bytes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */

@@ -122,6 +122,23 @@ static enum status read_sharing(struct sim_cursor *c, const struct sim_desc *d, 
     return s;
 }
 
+enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm)
+{
+    struct sim_level l = {.instance_count = 0};
+    const enum status s = read_sharing(c, d, &l);
+    if (s == STATUS_OK)
+        memcpy(out_of_sm, l.instance_of_sm, sizeof l.instance_of_sm);
+    return s;
+}
+
+uint32_t sim_sharing_count(const struct sim_desc *d, const uint16_t *of_sm)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < d->sm_count; i++)
+        most = of_sm[i] > most ? of_sm[i] : most;
+    return most + 1;
+}
+
 static enum status read_sets(struct sim_cursor *c, struct sim_level *l)
 {
     memset(l->runs, 0, sizeof l->runs);
@@ -276,6 +293,13 @@ static void put_sharing(struct sim_writer *w, const struct sim_desc *d, const st
             sim_text_put_ids(w, d, l->instance_of_sm, g);
         }
     }
+}
+
+void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of_sm)
+{
+    struct sim_level l = {.instance_count = sim_sharing_count(d, of_sm)};
+    memcpy(l.instance_of_sm, of_sm, sizeof l.instance_of_sm);
+    put_sharing(w, d, &l);
 }
 
 static void put_sets(struct sim_writer *w, const struct sim_level *l)

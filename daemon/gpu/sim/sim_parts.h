@@ -40,6 +40,14 @@ double sim_gauss(struct rng *rng);
 void sim_sides_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                    uint32_t *values);
 
+/* SHARED and PEER: all repeats. The description must have them. */
+void sim_shared_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
+void sim_peer_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
+
+/* FLIGHT: all points, all repeats. */
+void sim_flight_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                    uint32_t *values);
+
 /* READ: all points, all repeats. */
 void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                   uint32_t *values);
