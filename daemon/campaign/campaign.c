@@ -8,6 +8,8 @@
  *   confirm   onsets once more (analysis/sharing/confirm.h)
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
+ *   on chip   depth full: shared memory (analysis/onchip/banks.h) and clusters (clusters.h)
+ *   flight    depth full: loads in flight and SMs that are enough (analysis/throughput/parallel.h)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
  *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)
@@ -21,11 +23,14 @@
 #include "campaign/campaign.h"
 
 #include "analysis/caches/sides.h"
+#include "analysis/onchip/banks.h"
+#include "analysis/onchip/clusters.h"
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
 #include "analysis/throughput/contiguity.h"
 #include "analysis/throughput/group_reads.h"
+#include "analysis/throughput/parallel.h"
 #include "base/units.h"
 #include "campaign/probes.h"
 
@@ -224,6 +229,22 @@ static enum status schedule_sides(const struct phase *p, struct campaign_step *o
     return STATUS_OK;
 }
 
+static enum status schedule_onchip(const struct phase *p, struct campaign_step *out)
+{
+    out->spec_count = banks_missing(p->set, out->specs, CAMPAIGN_MAX_SPECS);
+    out->spec_count += clusters_missing(p->set, out->specs + out->spec_count,
+                                        CAMPAIGN_MAX_SPECS - out->spec_count);
+    describe(out, p->quick, "shared memory and clusters");
+    return STATUS_OK;
+}
+
+static enum status schedule_flight(const struct phase *p, struct campaign_step *out)
+{
+    out->spec_count += parallel_missing(p->set, p->s, &out->specs[0]);
+    describe(out, p->quick, "random reads by loads in flight and by SMs");
+    return STATUS_OK;
+}
+
 static enum status schedule_reads(const struct phase *p, struct campaign_step *out)
 {
     read_probes_next(p->set, p->s, out);
@@ -290,7 +311,8 @@ static const struct {
     {schedule_sweeps, DEPTH_QUICK},        {schedule_entries, DEPTH_QUICK},
     {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
     {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
-    {schedule_sides, DEPTH_FULL},          {schedule_reads, DEPTH_FULL},
+    {schedule_sides, DEPTH_FULL},          {schedule_onchip, DEPTH_FULL},
+    {schedule_flight, DEPTH_FULL},         {schedule_reads, DEPTH_FULL},
     {schedule_rates, DEPTH_FULL},          {schedule_runs, DEPTH_FULL},
     {schedule_groups, DEPTH_FULL},         {schedule_memory, DEPTH_FULL},
     {schedule_matrix, DEPTH_MATRIX},

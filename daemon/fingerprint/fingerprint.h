@@ -234,6 +234,7 @@ struct shared_width {
     struct maybe_f64 conflict_cycles; /* that each pass after the first adds */
     struct maybe_f64 bytes_per_cycle; /* of one SM, with enough loads in flight */
     struct maybe_u32 loads_enough;    /* fewest loads of warps in flight that reach 95 % of it */
+    struct maybe_u32 loads_needed; /* to keep all banks busy, by Little's law; known with `banks` */
     struct evidence evidence[SHARED_WIDTH_EVIDENCE_COUNT];
 };
 /* One warp whose lanes load `stride_bytes` apart. */

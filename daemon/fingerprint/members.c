@@ -289,6 +289,7 @@ static const struct member shared_width_members[] = {
     {NUMBER(shared_width, conflict_cycles), IN(SHARED), EVIDENCE(SHARED_WIDTH, CONFLICT_CYCLES)},
     {NUMBER(shared_width, bytes_per_cycle), IN(SHARED), EVIDENCE(SHARED_WIDTH, BYTES_PER_CYCLE)},
     {NUMBER(shared_width, loads_enough), IN(SHARED), EVIDENCE(SHARED_WIDTH, LOADS_ENOUGH)},
+    {NUMBER(shared_width, loads_needed), IN(SHARED)},
 };
 static const struct object shared_width_object =
     DEFINE_WITH_EVIDENCE(shared_width, shared_width_members, evidence_shared_width_names);
