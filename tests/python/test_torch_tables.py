@@ -65,12 +65,12 @@ launch.plan = random_plan
 @contextlib.contextmanager
 def planned(plan, facts):
     before, launch.plan, launch.facts = (launch.plan, launch.facts), plan, facts
-    launch._ways.clear()  # pylint: disable=protected-access
+    launch.forget()
     try:
         yield
     finally:
         launch.plan, launch.facts = before
-        launch._ways.clear()  # pylint: disable=protected-access
+        launch.forget()
 
 
 def without_a_gpu():
@@ -78,7 +78,7 @@ def without_a_gpu():
 
 
 def any_shape():
-    launch._ways.clear()  # pylint: disable=protected-access  # another plan
+    launch.forget()  # another plan
     return shapes.forced(shapes.Shape(rng.choice((2, 16, 64)), 4, rng.choice((1, 2)), rng.choice((1, 2, 5)),
                                       rng.choice((4, 8, 32))))
 

@@ -18,7 +18,7 @@ import torch
 import triton
 
 import reach
-from reach.torch import fallback, kernels
+from reach.torch import fallback, kernels, shapes
 from reach.torch.planning import Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 
@@ -66,13 +66,20 @@ def use(source: Union[None, str, reach.Reach] = None) -> None:
         _planner = None if source is None else Planner(reach.Reach(source) if isinstance(source, str) else source)
         _plans.clear()
         _checked.clear()
+    forget()
+    fallback.forget()
+
+
+def forget() -> None:
+    """What was chosen for the calls so far; their plans are kept."""
+    with _lock:
         _ways.clear()
         _remembered.clear()
-    fallback.forget()
 
 
 def remember(key: Tuple[Any, ...], find: Callable[[], Any], device: torch.device) -> Any:
     """What `find` said the first time, until `use`; what it says during the capture of a CUDA graph does not count."""
+    key = (*key, shapes.only())
     with _lock:
         if key in _remembered:
             return _remembered[key]
