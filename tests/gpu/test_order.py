@@ -64,7 +64,7 @@ class Daemon:
         with open(self.folder + "/log", "wb") as log:
             self.process = subprocess.Popen(
                 [common.REACHD, "--listen", "none", "--health", "none", "--socket", self.socket, "--state",
-                 ":memory:"], stdout=log, stderr=log, env=environment(None))
+                 ":memory:", "--no-measure-on-start"], stdout=log, stderr=log, env=environment(None))
 
     def log(self):
         with open(self.folder + "/log") as file:
@@ -75,16 +75,24 @@ class Daemon:
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=60)
         return json.loads(done.stdout.decode()) if done.returncode == 0 and done.stdout else None
 
-    def measured(self):
-        """All GPUs, once each has a fingerprint."""
+    def gpus(self):
+        """Once the driver has been asked."""
         end = time.monotonic() + MEASURE_S
         while time.monotonic() < end and self.process.poll() is None:
             answer = self.ask("gpus")
-            gpus = answer["gpus"] if answer else []
-            if gpus and all(gpu["state"] in ("ready", "failed") for gpu in gpus):
-                return gpus
+            if answer and answer.get("discovery", "done") == "done":
+                return answer["gpus"]
             time.sleep(0.2)
         return []
+
+    def measured(self):
+        """All GPUs, once each has been measured, all at the same time."""
+        runs = [subprocess.Popen([common.BUILD + "/reachctl", "--socket", self.socket, "measure", "--gpu", gpu["uuid"],
+                                  "--depth", "quick", "--wait"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                for gpu in self.gpus()]
+        for run_ in runs:
+            run_.wait(timeout=MEASURE_S)
+        return self.gpus()
 
     def end(self):
         self.process.terminate()
