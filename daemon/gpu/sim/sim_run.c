@@ -136,6 +136,10 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
         run_pairs(m, spec, base, values);
     else if (spec->kind == PROBE_SIDES)
         sim_sides_run(m, spec, base, values);
+    else if (spec->kind == PROBE_CACHE)
+        return sim_cache_run(m, spec, base, values)
+                   ? STATUS_OK
+                   : err_set(err, STATUS_NO_MEMORY, "no memory for a simulated cache");
     else
         sim_read_run(m, spec, base, values);
     return STATUS_OK;
