@@ -142,7 +142,45 @@ struct reach_peer_args {
 #define REACH_BLOCK_LINES  4
 #define REACH_COOL_DIVISOR 8
 
+/* reach_cache: see PROBE_CACHE. One thread of an SM works, all threads of all blocks sweep. */
+enum { REACH_PATH_L2 = 0, REACH_PATH_L1, REACH_PATH_READ_ONLY, REACH_PATH_CONSTANT };
+struct reach_cache_point {
+    uint64_t elements;
+    uint64_t step; /* elements from one load to the next, modulo `elements` */
+    uint32_t sm;   /* id: who works */
+    uint32_t pad;
+};
+struct reach_cache_args {
+    struct reach_grid grid;
+    uint64_t claimed; /* uint32_t[sm_slots], 0 at launch: 1 once a block sits on the SM */
+    uint64_t base;    /* address of element 0; of the bank's start for REACH_PATH_CONSTANT */
+    uint64_t stride_bytes;
+    uint64_t points;      /* struct reach_cache_point[count] */
+    uint64_t values;      /* uint32_t[count * samples] */
+    uint64_t sink;        /* uint32_t[1], never written */
+    uint64_t sweep_base;  /* with sweep_bytes: what all SMs load before each point */
+    uint64_t sweep_bytes; /* 0: nothing */
+    uint64_t touch_bytes; /* the SM first loads a line of each so many bytes of the footprint */
+    uint64_t evict_from;  /* offset of what the SM walks before it times */
+    uint64_t evict_bytes;
+    uint32_t count;
+    uint32_t samples;
+    uint32_t laps; /* untimed */
+    uint32_t path; /* of the timed loads */
+    uint32_t warm_path;
+    uint32_t sweep_footprint; /* 1: all SMs load the footprint before each point */
+    uint32_t rehearse;        /* 1: the timed loop runs once on the element at evict_from */
+    uint32_t pad;
+};
+#define REACH_CACHE_THREADS  1024
+#define REACH_CONSTANT_BYTES 65536
+#define REACH_SWEEP_BYTES    32
+#define REACH_EVICT_STRIDE   32
+#define REACH_TOUCH_OFFSET   96 /* within the first line of each */
+
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_cache_point) == 24, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_cache_args) == 160, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 112, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 152, "abi");

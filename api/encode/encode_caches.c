@@ -12,6 +12,8 @@ static const struct {
     const char *name;
     json_t *(*to_json)(const struct fingerprint *fp);
 } parts[] = {{"l2", fingerprint_l2_to_json},
+             {"caches", fingerprint_caches_to_json},
+             {"latency", fingerprint_latency_to_json},
              {"shared", fingerprint_shared_to_json},
              {"clusters", fingerprint_clusters_to_json},
              {"parallelism", fingerprint_parallelism_to_json}};

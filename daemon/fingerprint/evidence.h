@@ -118,6 +118,28 @@ enum {
     L2_EVIDENCE_COUNT
 };
 enum {
+    CACHE_EVIDENCE_SIZE_BYTES = 0,
+    CACHE_EVIDENCE_LINE_BYTES,
+    CACHE_EVIDENCE_SECTOR_BYTES,
+    CACHE_EVIDENCE_FILL_BYTES,
+    CACHE_EVIDENCE_SETS, /* and ways */
+    CACHE_EVIDENCE_REPLACEMENT,
+    CACHE_EVIDENCE_LATENCY_CYCLES, /* and miss_latency_cycles */
+    CACHE_EVIDENCE_SAME_AS_L1,
+    CACHE_EVIDENCE_COUNT
+};
+enum {
+    LATENCY_EVIDENCE_P1 = 0,
+    LATENCY_EVIDENCE_P2,
+    LATENCY_EVIDENCE_P3,
+    LATENCY_EVIDENCE_P4,
+    LATENCY_EVIDENCE_P5,
+    LATENCY_EVIDENCE_P6,
+    LATENCY_EVIDENCE_NEAR, /* and far_cycles */
+    LATENCY_EVIDENCE_TAIL, /* and tail_share */
+    LATENCY_EVIDENCE_COUNT
+};
+enum {
     SHARED_WIDTH_EVIDENCE_LATENCY_CYCLES = 0,
     SHARED_WIDTH_EVIDENCE_CONFLICT_CYCLES,
     SHARED_WIDTH_EVIDENCE_BYTES_PER_CYCLE,
@@ -166,6 +188,8 @@ extern const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT];
 extern const char *const evidence_rate_names[RATE_EVIDENCE_COUNT];
 extern const char *const evidence_contiguity_names[CONTIGUITY_EVIDENCE_COUNT];
 extern const char *const evidence_l2_names[L2_EVIDENCE_COUNT];
+extern const char *const evidence_cache_names[CACHE_EVIDENCE_COUNT];
+extern const char *const evidence_latency_names[LATENCY_EVIDENCE_COUNT];
 extern const char *const evidence_shared_width_names[SHARED_WIDTH_EVIDENCE_COUNT];
 extern const char *const evidence_shared_names[SHARED_EVIDENCE_COUNT];
 extern const char *const evidence_cluster_size_names[CLUSTER_SIZE_EVIDENCE_COUNT];

@@ -270,6 +270,8 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     case PART_RATES:
     case PART_CONTIGUITY:
     case PART_L2_SIDES:
+    case PART_CACHES:
+    case PART_LATENCY:
     case PART_SHARED:
     case PART_CLUSTERS:
     case PART_PARALLELISM:

@@ -88,7 +88,8 @@ const struct observation *observation_next_of(const struct observation_set *set,
 
 const uint32_t *observation_chase(const struct observation *o, uint32_t p)
 {
-    REACH_ASSERT(o->spec.kind == PROBE_CHASE && p < o->spec.point_count);
+    REACH_ASSERT((o->spec.kind == PROBE_CHASE || o->spec.kind == PROBE_CACHE) &&
+                 p < o->spec.point_count);
     return o->result.values + (size_t)p * o->spec.samples;
 }
 

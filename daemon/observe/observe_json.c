@@ -28,10 +28,11 @@ enum {
     MEANS = 1 << PROBE_MEANS,
     MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
     SIDES = 1 << PROBE_SIDES,
+    CACHE = 1 << PROBE_CACHE,
     SHARED = 1 << PROBE_SHARED,
     PEER = 1 << PROBE_PEER,
     FLIGHT = 1 << PROBE_FLIGHT,
-    WALKS = CHASE | ROUND | PAIRS | SIDES
+    WALKS = CHASE | ROUND | PAIRS | SIDES | CACHE
 };
 
 _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_OR_NULL calls null");
@@ -48,6 +49,8 @@ _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_O
 /* clang-format on */
 #define COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 
+static const struct json_names paths = {probe_path_name, PATH_COUNT};
+
 static const struct json_field spec_fields[] = {
     SPEC_U64(stride_bytes, WALKS | MEANS | MEAN_PAIRS),
     SPEC_U64(base_bytes, WALKS | READ | FLIGHT),
@@ -60,8 +63,16 @@ static const struct json_field spec_fields[] = {
     SPEC_U32(thrash_pages, ROUND | PAIRS | MEAN_PAIRS),
     {"points", JSON_FIELD_U64_LIST, AT(probe_spec, points), .length = PROBE_MAX_POINTS,
      .count_offset = AT(probe_spec, point_count),
-     .variants = CHASE | READ | MEANS | SHARED | FLIGHT},
-    SPEC_U32(samples, CHASE | SIDES | SHARED | PEER),
+     .variants = CHASE | READ | MEANS | CACHE | SHARED | FLIGHT},
+    SPEC_U32(samples, CHASE | SIDES | CACHE | SHARED | PEER),
+    {"path", JSON_FIELD_NAME, AT(probe_spec, path), .names = &paths, .variants = CACHE},
+    {"warm_path", JSON_FIELD_NAME, AT(probe_spec, warm_path), .names = &paths, .variants = CACHE},
+    SPEC_U32(scattered, CACHE),
+    SPEC_U32(sweep_footprint, CACHE),
+    SPEC_U64(sweep_bytes, CACHE),
+    SPEC_U64(touch_bytes, CACHE),
+    SPEC_U64(evict_bytes, CACHE),
+    SPEC_U64(shared_bytes, CACHE),
     SPEC_U32(repeats, ROUND | READ | SIDES | SHARED | PEER | FLIGHT),
     SPEC_U64(region_bytes, FLIGHT),
     SPEC_U32(transaction_bytes, SHARED),
@@ -91,7 +102,8 @@ static bool counts_fit(const struct probe_spec *spec)
 {
     return spec->kind < PROBE_KIND_COUNT && spec->point_count <= PROBE_MAX_POINTS &&
            spec->sm_count <= REACH_MAX_SMS && spec->window_sms <= REACH_MAX_SMS &&
-           (unsigned)spec->access < ACCESS_COUNT && (unsigned)spec->memory < MEMORY_KIND_COUNT;
+           (unsigned)spec->access < ACCESS_COUNT && (unsigned)spec->path < PATH_COUNT &&
+           (unsigned)spec->warm_path < PATH_COUNT && (unsigned)spec->memory < MEMORY_KIND_COUNT;
 }
 
 json_t *probe_spec_to_json(const struct probe_spec *spec)
@@ -211,6 +223,7 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
 {
     switch (spec->kind) {
     case PROBE_CHASE:
+    case PROBE_CACHE:
         axes[0] = spec->point_count;
         axes[1] = spec->samples;
         return 2;

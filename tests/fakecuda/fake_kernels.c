@@ -13,9 +13,16 @@ enum { LAUNCH_NS = 5000, WARP = 32 };
 static const char *const kernel_names[FAKE_KERNELS] = {
     "reach_census",   "reach_chase",        "reach_round",       "reach_pairs",  "reach_sides",
     "reach_read",     "reach_read_sectors", "reach_read_blocks", "reach_atomic", "reach_write",
-    "reach_read_far", "reach_read_flight",  "reach_shared",      "reach_peer"};
+    "reach_read_far", "reach_read_flight",  "reach_shared",      "reach_peer",   "reach_cache"};
 
-enum { FIRST_READ = 5, READ_FLIGHT = 11, SHARED = 12, PEER = 13, COMPRESSED_COSTS = 5 };
+enum {
+    FIRST_READ = 5,
+    READ_FLIGHT = 11,
+    SHARED = 12,
+    PEER = 13,
+    CACHE_KERNEL = 14,
+    COMPRESSED_COSTS = 5
+};
 
 static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS, [4] = PROBE_SIDES};
@@ -244,6 +251,50 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
     return CU_SUCCESS;
 }
 
+/* Every SM has its block. */
+static cu_result run_cache(const struct launch *l, const struct reach_cache_args *a)
+{
+    const struct reach_cache_point *points = fake_host(a->points, a->count * sizeof *points);
+    uint32_t *claimed = fake_host(a->claimed, a->grid.sm_slots * sizeof *claimed);
+    uint32_t *out = fake_host(a->values, (size_t)a->count * a->samples * sizeof *out);
+    struct probe_spec spec = {
+        .kind = PROBE_CACHE,
+        .stride_bytes = a->stride_bytes,
+        .point_count = a->count,
+        .samples = a->samples,
+        .warm_laps = a->laps,
+        .path = (enum probe_path)a->path,
+        .warm_path = (enum probe_path)a->warm_path,
+        .sweep_footprint = a->sweep_footprint,
+        .sweep_bytes = a->sweep_bytes,
+        .touch_bytes = a->touch_bytes,
+        .evict_bytes = a->evict_bytes,
+        .shared_bytes =
+            (uint64_t)fake_carveout(kernel_names[CACHE_KERNEL]) * FAKE_SHARED_PER_SM / 100,
+        .sm_count = a->count,
+    };
+    struct err err = {.status = STATUS_OK};
+    uint64_t first = 0;
+
+    if (!points || !claimed || !out || a->count > PROBE_MAX_POINTS)
+        return illegal("points of a cache probe");
+    for (uint32_t i = 0; i < a->count; i++) {
+        spec.points[i] = points[i].elements;
+        spec.sms[i] = (uint16_t)points[i].sm;
+        spec.scattered |= points[i].step > 1;
+    }
+    for (uint32_t i = 0; i < l->desc->sm_count; i++)
+        claimed[l->desc->sm_ids[i]] = 1;
+    if (probe_check(&spec, NULL, &err) != STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    if (spec.path != PATH_CONSTANT && !fake_is_mapped(a->base, probe_range_bytes(&spec, 0)))
+        return illegal("the footprint of a cache probe");
+    struct sim_machine *const machine = fake_machine_at(l->device, a->base, &first);
+    if (sim_machine_run(machine, &spec, a->base - first, out, &err) != STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    return CU_SUCCESS;
+}
+
 /* SHARED and PEER touch no memory but what their arguments name. */
 static cu_result answer_chip(const struct launch *l, const struct probe_spec *spec, uint32_t *out)
 {
@@ -347,8 +398,9 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
     int kernel = 0;
     while (strcmp(name, kernel_names[kernel]) != 0)
         kernel++;
-    bool read = kernel >= FIRST_READ;
-    bool varies = kernel == READ_FLIGHT || kernel == SHARED;
+    const bool cache = kernel == CACHE_KERNEL;
+    const bool read = kernel >= FIRST_READ;
+    const bool varies = kernel == READ_FLIGHT || kernel == SHARED;
     uint64_t use = fake_count_use(name);
     if (kernel == PEER || (!varies && threads != (read ? REACH_READ_THREADS : WARP)))
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s with %u threads", name, threads);
@@ -364,6 +416,8 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
         return run_census(&l, args);
     if (kernel < FIRST_READ)
         return run_walk(&l, walks[kernel], args);
+    if (cache)
+        return run_cache(&l, args);
     if (kernel == SHARED)
         return run_shared(&l, threads, args);
     struct sim_access access = accesses[kernel - FIRST_READ];

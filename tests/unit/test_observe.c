@@ -106,6 +106,20 @@ static struct probe_spec any_chip_spec(struct rng *r, enum probe_kind kind)
     return spec;
 }
 
+static void any_cache(struct rng *r, struct probe_spec *spec)
+{
+    any_points(r, 1, spec);
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        spec->points[i] = 1 + spec->points[i] % 1000;
+    spec->stride_bytes = 4 * (1 + rng_below(r, 100));
+    spec->base_bytes = 0;
+    spec->samples = (uint32_t)(1 + rng_below(r, 50));
+    spec->warm_laps = (uint32_t)rng_below(r, 4);
+    spec->path = spec->warm_path = (enum probe_path)rng_below(r, PATH_CONSTANT);
+    spec->scattered = (uint32_t)rng_below(r, 2);
+    any_ascending_sms(r, spec);
+}
+
 static struct probe_spec any_spec(struct rng *r)
 {
     struct probe_spec spec = {.kind = (enum probe_kind)rng_below(r, PROBE_KIND_COUNT),
@@ -119,6 +133,10 @@ static struct probe_spec any_spec(struct rng *r)
     }
     if (spec.kind >= PROBE_SHARED)
         return any_chip_spec(r, spec.kind);
+    if (spec.kind == PROBE_CACHE) {
+        any_cache(r, &spec);
+        return spec;
+    }
     spec.stride_bytes = (1 + rng_below(r, 1 << 20)) * PROBE_LINE_BYTES;
     if (spec.kind == PROBE_MEANS || spec.kind == PROBE_MEAN_PAIRS) {
         spec.base_bytes = 0;

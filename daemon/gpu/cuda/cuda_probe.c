@@ -3,6 +3,7 @@
  * One scratch allocation holds all that host and device exchange:
  *
  *     0        control words: arrivals, "gave up", sink          zeroed before each launch
+ *     1 KiB    cache: the SMs on which a block sits               zeroed too
  *     4 KiB    SM id -> position                                 written once, after the census
  *     8 KiB    table of this launch: points, pivots or windows
  *     32 KiB   read: lines, started, ended of each SM
@@ -23,6 +24,7 @@ enum {
     AT_ARRIVED = 0,
     AT_GAVE_UP = 64,
     AT_SINK = 128,
+    AT_CLAIMED = 1 << 10,
     AT_POSITIONS = 4 << 10,
     AT_TABLE = 8 << 10,
     AT_LINES = 32 << 10,
@@ -47,6 +49,7 @@ static const char *const kernel_names[CUDA_KERNELS] = {
     [KERNEL_ROUND] = "reach_round",
     [KERNEL_PAIRS] = "reach_pairs",
     [KERNEL_SIDES] = "reach_sides",
+    [KERNEL_CACHE] = "reach_cache",
     [KERNEL_READ] = "reach_read",
     [KERNEL_READ_FLIGHT] = "reach_read_flight",
     [KERNEL_READ_FAR] = "reach_read_far",
@@ -95,6 +98,7 @@ struct shape {
     unsigned threads;
     unsigned blocks;
     unsigned cluster_sms;
+    unsigned shared_bytes; /* of a block */
 };
 
 static struct cu_launch_config config_of(const struct cuda_probe *p, struct shape shape,
@@ -104,7 +108,7 @@ static struct cu_launch_config config_of(const struct cuda_probe *p, struct shap
                                               .cluster = {shape.cluster_sms, 1, 1}};
     return (struct cu_launch_config){.grid = {shape.blocks, 1, 1},
                                      .block = {shape.threads, 1, 1},
-                                     .shared_bytes = p->shared_bytes,
+                                     .shared_bytes = shape.shared_bytes,
                                      .stream = p->stream,
                                      .attributes = attribute,
                                      .attribute_count = 1};
@@ -128,7 +132,7 @@ static enum status launch_as(const struct cuda_probe *p, enum cuda_kernel kernel
         r = api->cuLaunchKernelEx(&config, p->kernels[kernel], parameters, NULL);
     else
         r = api->cuLaunchKernel(p->kernels[kernel], shape.blocks, 1, 1, shape.threads, 1, 1,
-                                p->shared_bytes, p->stream, parameters, NULL);
+                                shape.shared_bytes, p->stream, parameters, NULL);
     s = cuda_api_check(api, r, name, err);
     if (s != STATUS_OK)
         return s;
@@ -144,10 +148,12 @@ static enum status launch_as(const struct cuda_probe *p, enum cuda_kernel kernel
 
 /* One block per SM. */
 static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
-                          void *args, struct err *err)
+                          unsigned shared_bytes, void *args, struct err *err)
 {
-    return launch_as(p, kernel, (struct shape){.threads = threads, .blocks = p->sm_count}, args,
-                     err);
+    return launch_as(
+        p, kernel,
+        (struct shape){.threads = threads, .blocks = p->sm_count, .shared_bytes = shared_bytes},
+        args, err);
 }
 
 static enum status put_table(const struct cuda_probe *p, const void *table, size_t bytes,
@@ -172,7 +178,7 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
     uint32_t n = 0;
     enum status s = put_table(p, seen, sizeof seen, err);
     if (s == STATUS_OK)
-        s = launch(p, KERNEL_CENSUS, WARP, &args, err);
+        s = launch(p, KERNEL_CENSUS, WARP, p->shared_bytes, &args, err);
     if (s == STATUS_OK)
         s = read_back(p, AT_TABLE, seen, sizeof seen, err);
     if (s != STATUS_OK)
@@ -205,7 +211,7 @@ static enum status choose_shared(const struct cuda_api *api, cu_device device,
                       CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
     if (s != STATUS_OK)
         return s;
-    out->shared_sm_bytes = (unsigned)per_sm;
+    out->sm_shared_bytes = (unsigned)per_sm;
     out->shared_block_bytes = (unsigned)per_block;
     out->shared_bytes = (unsigned)per_sm / 2 + 1024;
     if (per_block < (int)out->shared_bytes ||
@@ -244,7 +250,7 @@ static enum status load_kernels(struct cuda_probe *p, struct err *err)
 /* Does the GPU take clusters of so many blocks? A size that it does not is no error. */
 static unsigned count_clusters(const struct cuda_probe *p, unsigned cluster_sms)
 {
-    const struct shape shape = {REACH_PEER_THREADS, cluster_sms, cluster_sms};
+    const struct shape shape = {REACH_PEER_THREADS, cluster_sms, cluster_sms, p->shared_bytes};
     struct cu_launch_attribute attribute;
     const struct cu_launch_config config = config_of(p, shape, &attribute);
     int clusters = 0;
@@ -367,7 +373,93 @@ static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec,
         s = put_table(p, pivots, spec->sm_count * sizeof pivots[0], err);
     if (s != STATUS_OK)
         return s;
-    return launch(p, kernels[spec->kind], WARP, &args, err);
+    return launch(p, kernels[spec->kind], WARP, p->shared_bytes, &args, err);
+}
+
+_Static_assert(AT_CLAIMED + REACH_MAX_SMS * sizeof(uint32_t) <= AT_POSITIONS, "the claims");
+_Static_assert(AT_TABLE + PROBE_MAX_POINTS * sizeof(struct reach_cache_point) <= AT_LINES,
+               "the points");
+_Static_assert((int)REACH_PATH_L1 == (int)PATH_L1 &&
+                   (int)REACH_PATH_READ_ONLY == (int)PATH_READ_ONLY &&
+                   (int)REACH_PATH_CONSTANT == (int)PATH_CONSTANT &&
+                   (int)REACH_CONSTANT_BYTES == (int)PROBE_CONSTANT_BYTES,
+               "paths");
+
+/* How an SM divides its array: `bytes` for shared memory, in percent of the most, rounded up. */
+static enum status set_carveout(const struct cuda_probe *p, uint64_t bytes, struct err *err)
+{
+    const uint64_t percent = (bytes * 100 + p->sm_shared_bytes - 1) / p->sm_shared_bytes;
+
+    return CUDA_CALL(p->api, err, cuFuncSetAttribute, p->kernels[KERNEL_CACHE],
+                     CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                     percent < 100 ? (int)percent : 100);
+}
+
+/* Nothing keeps two blocks from one SM here, so an SM may have been left out. */
+static enum status check_claims(const struct cuda_probe *p, const struct probe_spec *spec,
+                                struct err *err)
+{
+    uint32_t claimed[REACH_MAX_SMS];
+    enum status s = read_back(p, AT_CLAIMED, claimed, sizeof claimed, err);
+
+    for (uint32_t i = 0; s == STATUS_OK && i < spec->sm_count; i++)
+        if (!claimed[spec->sms[i]])
+            s = err_set(err, STATUS_GPU_BUSY,
+                        "no block of a launch of %u ran on SM %u; does another process use it?",
+                        p->sm_count, spec->sms[i]);
+    return s;
+}
+
+/* A CACHE whose element 0 is at `base`. */
+static enum status run_cache(const struct cuda_probe *p, const struct probe_spec *spec,
+                             cu_deviceptr base, struct err *err)
+{
+    enum { RESERVED_BYTES = 1024, CACHE_ATTEMPTS = 4 };
+    const unsigned shared_bytes = spec->samples * (unsigned)sizeof(uint16_t);
+    const uint64_t least = shared_bytes + RESERVED_BYTES;
+    const uint64_t behind = probe_cache_behind(spec);
+    struct reach_cache_point points[PROBE_MAX_POINTS];
+    struct reach_cache_args args = {
+        .grid = grid_of(p),
+        .claimed = p->scratch + AT_CLAIMED,
+        .base = base,
+        .stride_bytes = spec->stride_bytes,
+        .points = p->scratch + AT_TABLE,
+        .values = p->scratch + AT_VALUES,
+        .sink = p->scratch + AT_SINK,
+        .sweep_base = base + behind,
+        .sweep_bytes = spec->sweep_bytes,
+        .touch_bytes = spec->touch_bytes,
+        .evict_from = behind + spec->sweep_bytes,
+        .evict_bytes = spec->evict_bytes,
+        .count = spec->point_count,
+        .samples = spec->samples,
+        .laps = spec->warm_laps,
+        .path = (uint32_t)spec->path,
+        .warm_path = (uint32_t)spec->warm_path,
+        .sweep_footprint = spec->sweep_footprint,
+        .rehearse = 1,
+    };
+    enum status s;
+
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        points[i] = (struct reach_cache_point){
+            .elements = spec->points[i],
+            .step = spec->scattered ? probe_scatter_step(spec->points[i]) : 1,
+            .sm = spec->sms[i % spec->sm_count]};
+    s = put_table(p, points, spec->point_count * sizeof points[0], err);
+    if (s == STATUS_OK)
+        s = set_carveout(p, spec->shared_bytes > least ? spec->shared_bytes : least, err);
+    for (int k = 0; k < CACHE_ATTEMPTS && s == STATUS_OK; k++) {
+        s = launch(p, KERNEL_CACHE, REACH_CACHE_THREADS, shared_bytes, &args, err);
+        if (s != STATUS_OK)
+            return s;
+        s = check_claims(p, spec, err);
+        if (s != STATUS_GPU_BUSY)
+            return s;
+        s = k + 1 < CACHE_ATTEMPTS ? STATUS_OK : s;
+    }
+    return s;
 }
 
 uint32_t cuda_probe_choose_line(const uint32_t *cycles)
@@ -523,7 +615,7 @@ static enum status read_once(struct cuda_probe *p, const struct read_range *rang
     uint64_t last = 0;
     enum status s = put_table(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
-        s = launch(p, r->kernel, r->warps * WARP, &args, err);
+        s = launch(p, r->kernel, r->warps * WARP, p->shared_bytes, &args, err);
     if (s == STATUS_OK)
         s = read_back(p, AT_LINES, row + 1, p->sm_count * sizeof row[0], err);
     if (s == STATUS_OK)
@@ -546,8 +638,7 @@ static enum status run_read(struct cuda_probe *p, const struct read_range *range
     for (uint32_t k = 0; k < spec->point_count * spec->repeats; k++) {
         const struct reading r = {read_kernel(spec), spec->points[k / spec->repeats],
                                   spec->seed + k, REACH_READ_THREADS / WARP, 0};
-        enum status s =
-            read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
+        enum status s = read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
         if (s != STATUS_OK)
             return s;
     }
@@ -598,18 +689,19 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
 
     if (spec->kind == PROBE_CHASE && !elsewhere)
         s = find_line(p, arena, spec->sms[0], err);
-    if (spec->kind == PROBE_SIDES)
+    if (spec->kind == PROBE_SIDES || spec->kind == PROBE_CACHE)
         base = arena->bulk.base + spec->base_bytes; /* many lines are wanted, not one */
     else if (s == STATUS_OK && !elsewhere)
         s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
                                     pages_of(spec, p->sm_count), &base, err);
     if (s == STATUS_OK)
-        s = run_walk(p, spec, base, err);
+        s = spec->kind == PROBE_CACHE ? run_cache(p, spec, base, err)
+                                      : run_walk(p, spec, base, err);
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
-static enum status run_shared(struct cuda_probe *p, const struct probe_spec *spec,
-                              uint32_t *values, size_t count, struct err *err)
+static enum status run_shared(struct cuda_probe *p, const struct probe_spec *spec, uint32_t *values,
+                              size_t count, struct err *err)
 {
     struct reach_shared_args args = {
         .grid = grid_of(p),
@@ -634,7 +726,7 @@ static enum status run_shared(struct cuda_probe *p, const struct probe_spec *spe
     if (s == STATUS_OK)
         s = CUDA_CALL(p->api, err, cuMemcpyHtoD, args.sms, sms, spec->sm_count * sizeof sms[0]);
     if (s == STATUS_OK)
-        s = launch(p, KERNEL_SHARED, spec->warps * WARP, &args, err);
+        s = launch(p, KERNEL_SHARED, spec->warps * WARP, p->shared_bytes, &args, err);
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
@@ -652,10 +744,10 @@ static enum status run_clusters(struct cuda_probe *p, const struct probe_spec *s
     enum status s = CUDA_CALL(p->api, err, cuMemsetD8, args.values, 0, bytes);
 
     if (s == STATUS_OK)
-        s = launch_as(
-            p, KERNEL_PEER,
-            (struct shape){REACH_PEER_THREADS, clusters * spec->cluster_sms, spec->cluster_sms},
-            &args, err);
+        s = launch_as(p, KERNEL_PEER,
+                      (struct shape){REACH_PEER_THREADS, clusters * spec->cluster_sms,
+                                     spec->cluster_sms, p->shared_bytes},
+                      &args, err);
     if (s == STATUS_OK)
         s = read_back(p, AT_VALUES, rows, bytes, err);
     rows[0] = rows[1] = clusters;

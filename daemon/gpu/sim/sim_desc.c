@@ -33,6 +33,7 @@ enum kind {
     LEVEL, /* `number.max` is its index */
     KIND,  /* `number.max` is the enum memory_kind */
     FAR_SMS,
+    CACHE, /* `number.offset` is that of the struct sim_level */
     SHARED,
     CLUSTERS,
     GPCS,
@@ -78,6 +79,15 @@ static const struct field fields[] = {
     {"sides", NUMBER, {SIM_BYTES, AT(side_granule_bytes), 0}, NULL},
     {"@", SECOND, {SIM_U32, AT(far_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
     {"far_side", FAR_SMS, {SIM_U32, 0, 0}, NULL},
+    {"l1d", CACHE, {SIM_U32, AT(l1d), 0}, NULL},
+    {"array", NUMBER, {SIM_BYTES, AT(array_bytes), 0}, NULL},
+    {"ro", CACHE, {SIM_U32, AT(read_only), 0}, NULL},
+    {"const", CACHE, {SIM_U32, AT(constant), 0}, NULL},
+    {"const_hit", NUMBER, {SIM_U32, AT(constant_cycles), SIM_MAX_CYCLES}, NULL},
+    {"l2fill", NUMBER, {SIM_BYTES, AT(l2_fill_bytes), 0}, NULL},
+    {"memory_miss", NUMBER, {SIM_U32, AT(memory_cycles), SIM_MAX_CYCLES}, NULL},
+    {"tail", NUMBER, {SIM_F64, AT(tail_share), 1}, NULL},
+    {"@", SECOND, {SIM_U32, AT(tail_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
     {"shared", SHARED, {SIM_U32, 0, 0}, NULL},
     {"clusters", CLUSTERS, {SIM_U32, 0, 0}, NULL},
     {"gpc", GPCS, {SIM_U32, 0, 0}, NULL},
@@ -246,6 +256,8 @@ static enum status read_value(struct sim_cursor *c, const struct field *f, struc
         return sim_level_read(c, d, (uint32_t)f->number.max);
     case FAR_SMS:
         return read_far_sms(c, d);
+    case CACHE:
+        return sim_level_read_cache(c, (struct sim_level *)(void *)((char *)d + f->number.offset));
     case SHARED:
         return sim_shared_read(c, &d->shared);
     case CLUSTERS:
@@ -313,6 +325,10 @@ static enum status check_whole(const struct sim_desc *d, struct err *err)
         what = "l1= is missing";
     else if (d->frame_bytes > 0 && d->scattered_factor < 1)
         what = "frame= has a factor below 1";
+    else if ((d->l1d.entries && d->l1d.miss_cycles >= d->latency_cycles) ||
+             (d->read_only.entries && d->read_only.miss_cycles >= d->latency_cycles) ||
+             (d->constant.entries && d->constant.miss_cycles >= d->latency_cycles))
+        what = "a hit of a cache takes no time: its miss= is not below latency=";
     else if (d->side_granule_bytes % SIDE_LINE_BYTES != 0)
         what = "sides= has a granule that is not a multiple of 128";
     for (uint32_t i = 0; !what && i < d->level_count; i++) {
@@ -382,6 +398,10 @@ static void put_value(struct sim_writer *w, const struct field *f, const struct 
         return;
     case FAR_SMS:
         put_far_sms(w, d);
+        return;
+    case CACHE:
+        sim_level_put_cache(
+            w, (const struct sim_level *)(const void *)((const char *)d + f->number.offset));
         return;
     case SHARED:
         sim_shared_put(w, &d->shared);

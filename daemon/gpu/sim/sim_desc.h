@@ -24,16 +24,32 @@
  *   sides=4K@195       the L2 has two sides: granules of 4K live on either, and an atomic on the
  *                      other side takes 195 cycles more; default: one side
  *   far_side=66-131    the SMs of the second side, by id; default: none
- *   shared=29,32x4+2,128,228K/227K  shared memory: cycles of a load, banks x bytes of a bank +
- * cycles that each pass after the first adds, bytes a cycle of one SM, bytes of an SM / of one
- * block at most; default: probes of it are not answered clusters=16,200/33,22  blocks of the
- * largest cluster, cycles of a load from shared memory of another SM / of the same one, bytes a
- * cycle that an SM reads from the next; default: none gpc=0-15:16-31     the SMs of each GPC,
- * within which a cluster lies, as a level's sharing; default: gpu memory_ns=450      of one load
- * from memory, which bounds reads with few loads in flight; default 0: never plateau=2800 random
- * 128-byte reads inside every reach, GB/s, the whole GPU; default 1000 sm_gbps=25         most that
- * one SM can read, GB/s; default: its share of the plateau, doubled read_noise=0.003   relative
- * standard deviation of a throughput seed=7             of everything random here; default 1
+ *   l1d=192@128;sets=4x48;miss=200   the data cache of every SM, as a level below without its
+ *                      sharing: lines @ bytes of a line. A load that hits takes `miss` cycles less
+ *                      than `latency`, which is a hit in the L2. Default: no such cache
+ *   array=256K         l1d is an array of this length that shared memory is a part of: what a probe
+ *                      asks for is taken from it in whole ways; default: they are apart
+ *   ro=..  const=..    the cache of the read-only path (default: l1d is), and of constants
+ *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: as in l1d
+ *   l2fill=64          what a miss of the L2 (of l2cache= bytes) brings; default 32
+ *   memory_miss=440    cycles that a miss of the L2 takes on top of a hit; default 0: no contrast
+ *   tail=0.09@400      this share of the loads from memory takes up to 400 cycles more
+ *   shared=29,32x4+2,128,228K/227K
+ *                      shared memory: cycles of a load, banks x bytes of a bank + cycles that each
+ *                      pass after the first adds, bytes a cycle of one SM, bytes of an SM / of one
+ *                      block at most; default: probes of it are not answered
+ *   clusters=16,200/33,22
+ *                      blocks of the largest cluster, cycles of a load from shared memory of
+ *                      another SM / of the same one, bytes a cycle that an SM reads from the next;
+ *                      default: none
+ *   gpc=0-15:16-31     the SMs of each GPC, within which a cluster lies, as a level's sharing;
+ *                      default: gpu
+ *   memory_ns=450      of one load from memory, which bounds reads with few loads in flight;
+ *                      default 0: never
+ *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
+ *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
+ *   read_noise=0.003   relative standard deviation of a throughput
+ *   seed=7             of everything random here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
  *   neighbor=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
@@ -169,6 +185,9 @@ struct sim_desc {
     uint64_t granule_bytes;      /* 0: 2 MiB */
     uint64_t frame_bytes;        /* 0: none */
     uint64_t side_granule_bytes; /* 0: the L2 has one side */
+    uint64_t array_bytes;        /* 0: shared memory is apart */
+    uint64_t l2_fill_bytes;      /* 0: 32 */
+    double tail_share;           /* of the loads from memory */
     double scattered_factor;
     double noise_cycles;
     double outlier_share; /* of the loads, 0..1 */
@@ -197,6 +216,10 @@ struct sim_desc {
     struct sim_shared shared;
     struct sim_clusters clusters;
     struct sim_level levels[SIM_MAX_LEVELS];
+    struct sim_level l1d, read_only, constant; /* of each SM; no entries: there is none */
+    uint32_t constant_cycles;                  /* 0: latency_cycles less its miss_cycles */
+    uint32_t memory_cycles;
+    uint32_t tail_cycles;
     uint64_t host_memory_bytes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
 };

@@ -137,6 +137,10 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
         run_pairs(m, spec, base, values);
     else if (spec->kind == PROBE_SIDES)
         sim_sides_run(m, spec, base, values);
+    else if (spec->kind == PROBE_CACHE)
+        return sim_cache_run(m, spec, base, values)
+                   ? STATUS_OK
+                   : err_set(err, STATUS_NO_MEMORY, "no memory for a simulated cache");
     else if (spec->kind == PROBE_SHARED)
         sim_shared_run(m, spec, values);
     else if (spec->kind == PROBE_PEER)

@@ -54,6 +54,10 @@ bool sim_text_differs(const struct sim_number *n, const void *a, const void *b);
 enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index);
 void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l);
 
+/* A cache of every SM, which has no sharing; `put` writes nothing if there is none. */
+enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out);
+void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l);
+
 /* Which SMs are together: "sm", "gpu", a group size or the groups; by position, numbered by the
  * first SM of each. (sim_level.c) */
 enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm);
