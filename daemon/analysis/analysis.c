@@ -5,6 +5,7 @@
 #include "analysis/classes.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
+#include "analysis/caches/hierarchy.h"
 #include "analysis/caches/sides.h"
 #include "analysis/throughput/contiguity.h"
 #include "analysis/throughput/group_reads.h"
@@ -341,6 +342,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
     if (depth >= DEPTH_FULL) {
         contiguity_derive(set, structure_reach_bytes(&s), out);
         sides_derive(set, out);
+        hierarchy_derive(set, out);
         fill_group_detail(set, &s, out);
     }
     if (s.level_count == 0)

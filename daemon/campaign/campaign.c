@@ -8,6 +8,7 @@
  *   confirm   onsets once more (analysis/sharing/confirm.h)
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
+ *   caches    depth full: the data caches and memory's latency (analysis/caches/hierarchy.h)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
  *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)
@@ -20,6 +21,7 @@
  */
 #include "campaign/campaign.h"
 
+#include "analysis/caches/hierarchy.h"
 #include "analysis/caches/sides.h"
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/sectored.h"
@@ -224,6 +226,17 @@ static enum status schedule_sides(const struct phase *p, struct campaign_step *o
     return STATUS_OK;
 }
 
+static enum status schedule_caches(const struct phase *p, struct campaign_step *out)
+{
+    struct hierarchy_estimate estimate;
+
+    hierarchy_estimate(p->set, &estimate);
+    for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
+        out->specs[out->spec_count++] = estimate.walks.asks[i];
+    describe(out, p->quick, "data caches and the latency of memory");
+    return STATUS_OK;
+}
+
 static enum status schedule_reads(const struct phase *p, struct campaign_step *out)
 {
     read_probes_next(p->set, p->s, out);
@@ -290,10 +303,10 @@ static const struct {
     {schedule_sweeps, DEPTH_QUICK},        {schedule_entries, DEPTH_QUICK},
     {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
     {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
-    {schedule_sides, DEPTH_FULL},          {schedule_reads, DEPTH_FULL},
-    {schedule_rates, DEPTH_FULL},          {schedule_runs, DEPTH_FULL},
-    {schedule_groups, DEPTH_FULL},         {schedule_memory, DEPTH_FULL},
-    {schedule_matrix, DEPTH_MATRIX},
+    {schedule_sides, DEPTH_FULL},          {schedule_caches, DEPTH_FULL},
+    {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
+    {schedule_runs, DEPTH_FULL},           {schedule_groups, DEPTH_FULL},
+    {schedule_memory, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
 };
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,
