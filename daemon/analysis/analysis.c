@@ -5,6 +5,7 @@
 #include "analysis/classes.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
+#include "analysis/caches/hierarchy.h"
 #include "analysis/caches/sides.h"
 #include "analysis/onchip/banks.h"
 #include "analysis/onchip/clusters.h"
@@ -344,6 +345,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
     if (depth >= DEPTH_FULL) {
         contiguity_derive(set, structure_reach_bytes(&s), out);
         sides_derive(set, out);
+        hierarchy_derive(set, out);
         banks_derive(set, out);
         clusters_derive(set, out);
         parallel_derive(set, &s, out);

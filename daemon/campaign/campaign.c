@@ -8,6 +8,7 @@
  *   confirm   onsets once more (analysis/sharing/confirm.h)
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
+ *   caches    depth full: the data caches and memory's latency (analysis/caches/hierarchy.h)
  *   on chip   depth full: shared memory (analysis/onchip/banks.h) and clusters (clusters.h)
  *   flight    depth full: loads in flight and SMs that are enough (analysis/throughput/parallel.h)
  *   reads     depth full: throughput with and without windows (read_probes.c)
@@ -22,6 +23,7 @@
  */
 #include "campaign/campaign.h"
 
+#include "analysis/caches/hierarchy.h"
 #include "analysis/caches/sides.h"
 #include "analysis/onchip/banks.h"
 #include "analysis/onchip/clusters.h"
@@ -229,6 +231,17 @@ static enum status schedule_sides(const struct phase *p, struct campaign_step *o
     return STATUS_OK;
 }
 
+static enum status schedule_caches(const struct phase *p, struct campaign_step *out)
+{
+    struct hierarchy_estimate estimate;
+
+    hierarchy_estimate(p->set, &estimate);
+    for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
+        out->specs[out->spec_count++] = estimate.walks.asks[i];
+    describe(out, p->quick, "data caches and the latency of memory");
+    return STATUS_OK;
+}
+
 static enum status schedule_onchip(const struct phase *p, struct campaign_step *out)
 {
     out->spec_count = banks_missing(p->set, out->specs, CAMPAIGN_MAX_SPECS);
@@ -311,11 +324,11 @@ static const struct {
     {schedule_sweeps, DEPTH_QUICK},        {schedule_entries, DEPTH_QUICK},
     {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
     {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
-    {schedule_sides, DEPTH_FULL},          {schedule_onchip, DEPTH_FULL},
-    {schedule_flight, DEPTH_FULL},         {schedule_reads, DEPTH_FULL},
-    {schedule_rates, DEPTH_FULL},          {schedule_runs, DEPTH_FULL},
-    {schedule_groups, DEPTH_FULL},         {schedule_memory, DEPTH_FULL},
-    {schedule_matrix, DEPTH_MATRIX},
+    {schedule_sides, DEPTH_FULL},          {schedule_caches, DEPTH_FULL},
+    {schedule_onchip, DEPTH_FULL},         {schedule_flight, DEPTH_FULL},
+    {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
+    {schedule_runs, DEPTH_FULL},           {schedule_groups, DEPTH_FULL},
+    {schedule_memory, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
 };
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,

@@ -130,6 +130,62 @@ static const struct sim_source a100_sources[] = {
     {"read_noise", SIM_GUESS, ""},
 };
 
+/* The GPUs of Mei and Chu 2016. Their text has the structure of the caches and of the TLBs, and the
+ * latencies only in figures: those here are made up. */
+#define MEI      "Mei and Chu 2016, "
+#define MEI_TLBS "l1=16@2M/sm;miss=27;policy=random l2=65@2M/gpu;miss=261;sets=17+8x6 "
+static const char gtx560ti_description[] =
+    "name=GTX560Ti cc=2.1 sms=8 memory=1G l2cache=512K latency=350 spread=12 noise=gauss:2 "
+    "outliers=0.0005@2000 " MEI_TLBS
+    "l1d=128@128;miss=250;sets=4x32;policy=cycle:2,3,2,1,2,4 ro=384@32;miss=120;sets=96x4;block=4 "
+    "memory_miss=300 plateau=80 read_noise=0.003";
+static const char gtx780_description[] =
+    "name=GTX780 cc=3.5 sms=12 memory=3G l2cache=1536K latency=220 spread=12 noise=gauss:2 "
+    "outliers=0.0005@2000 " MEI_TLBS
+    "ro=384@32;miss=100;sets=96x4;block=4 memory_miss=160 plateau=150 read_noise=0.003";
+static const char gtx980_description[] =
+    "name=GTX980 cc=5.2 sms=16 memory=4G l2cache=2M latency=220 spread=12 noise=gauss:2 "
+    "outliers=0.0005@2000 " MEI_TLBS
+    "l1d=768@32;miss=130;sets=192x4;block=4 memory_miss=160 plateau=110 read_noise=0.003";
+
+#define MEI_SOURCES                                                                                \
+    {"sms", SIM_PUBLISHED, MEI "table 2"}, {"memory", SIM_PUBLISHED, MEI "table 2"},               \
+        {"l2cache", SIM_PUBLISHED, MEI "section 4.6"},                                             \
+        {"l2fill", SIM_PUBLISHED, MEI "section 4.6: 32 bytes, the default"},                       \
+        {"l1", SIM_PUBLISHED, MEI "section 4.4: 16 x 2 MB, one set, not LRU"},                     \
+        {"l2", SIM_PUBLISHED, MEI "section 4.4: 65 x 2 MB, LRU"},                                  \
+        {"l2.sets", SIM_PUBLISHED, MEI "section 4.4: one set of 17, six of 8"},                    \
+        {"l1.policy", SIM_GUESS, "not LRU is published; random is made up"},                       \
+        {"l1.miss", SIM_GUESS, "27 cycles is the GTX560Ti's in the L2"},                           \
+        {"l2.miss", SIM_GUESS, "288 cycles in all is the GTX560Ti's in L1"},                       \
+        {"l2.sharing", SIM_GUESS, ""}, {"latency", SIM_GUESS, ""}, {"spread", SIM_GUESS, ""},      \
+        {"memory_miss", SIM_GUESS, ""}, {"plateau", SIM_GUESS, "random reads; no paper has them"}, \
+        {"noise", SIM_GUESS, ""}, {"outliers", SIM_GUESS, ""},                                     \
+    {                                                                                              \
+        "read_noise", SIM_GUESS, ""                                                                \
+    }
+
+static const struct sim_source gtx560ti_sources[] = {
+    MEI_SOURCES,
+    {"l1d", SIM_PUBLISHED, MEI "section 4.5: 16 KB, 128-byte lines, 32 sets of 4 ways, not LRU"},
+    {"l1d.policy", SIM_GUESS, "six ways in turn, which give the trace of figure 11 exactly"},
+    {"l1d.miss", SIM_GUESS, ""},
+    {"ro", SIM_PUBLISHED, MEI "table 5: texture L1, 12 KB, 32-byte lines, 4 sets of 96, LRU"},
+    {"ro.miss", SIM_GUESS, ""},
+};
+static const struct sim_source gtx780_sources[] = {
+    MEI_SOURCES,
+    {"l1d", SIM_PUBLISHED, MEI "section 4.5: for local data only, so there is none here"},
+    {"ro", SIM_PUBLISHED, MEI "table 5: 12 KB, 32-byte lines, 4 sets of 96, LRU"},
+    {"ro.miss", SIM_GUESS, ""},
+};
+static const struct sim_source gtx980_sources[] = {
+    MEI_SOURCES,
+    {"l1d", SIM_PUBLISHED,
+     MEI "table 5: 24 KB, 32-byte lines, 4 sets of 192, LRU; texture and read-only data too"},
+    {"l1d.miss", SIM_GUESS, ""},
+};
+
 /* H100 and H200: nothing about their translation is published. What the H200 has is that of
  * GPU-32d7f372, what the H100 has that of GPU-dcda818d: levels and groups came out the same. */
 #define HOPPER_GROUPS                                                                              \
@@ -273,6 +329,9 @@ static const struct sim_source h200_sources[] = {
 static const struct sim_profile profiles[] = {
     {"k80", k80_description, k80_sources, COUNT(k80_sources)},
     {"p100", p100_description, p100_sources, COUNT(p100_sources)},
+    {"gtx560ti", gtx560ti_description, gtx560ti_sources, COUNT(gtx560ti_sources)},
+    {"gtx780", gtx780_description, gtx780_sources, COUNT(gtx780_sources)},
+    {"gtx980", gtx980_description, gtx980_sources, COUNT(gtx980_sources)},
     {"a100-80g", a100_description, a100_sources, COUNT(a100_sources)},
     {"h100-80g", h100_description, h100_sources, COUNT(h100_sources)},
     {"h200", h200_description, h200_sources, COUNT(h200_sources)},
