@@ -65,6 +65,7 @@ struct reach_window {
 /* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. The other
  * kinds of access have kernels with the same arguments; `lines` then counts accesses:
  *
+ *   reach_read_flight    a warp loads a line, `in_flight` in flight a warp, `warps` warps
  *   reach_read_far       a warp loads a line, REACH_FAR_UNROLL in flight a warp
  *   reach_read_sectors   each lane loads 4 bytes of a sector of its own, a random one of 32 bytes
  *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
@@ -97,8 +98,42 @@ struct reach_read_args {
     uint32_t zero;         /* 0: what is added and stored; the compiler must not know */
     uint32_t gap_lines;    /* reach_read_far: between two pieces of REACH_PIECE_LINES, which alone
                               `lines` of the windows counts */
+    uint32_t in_flight;    /* reach_read_flight: 1, 2, 4, 8, 16 or 32 */
+    uint32_t warps;        /* of a block; 0: REACH_READ_THREADS / 32 */
     uint32_t pad;
 };
+
+/* reach_shared: see PROBE_SHARED. */
+struct reach_shared_args {
+    struct reach_grid grid;
+    uint64_t sms;    /* uint32_t[sm_count], SM ids */
+    uint64_t points; /* uint64_t[count], bytes from lane to lane */
+    uint64_t values; /* uint32_t[repeats * sm_count * count] */
+    uint32_t sm_count;
+    uint32_t count;
+    uint32_t samples;
+    uint32_t laps; /* untimed */
+    uint32_t repeats;
+    uint32_t width; /* bytes of a lane */
+    uint32_t warps; /* of a block */
+    uint32_t in_flight;
+};
+
+/* reach_peer: see PROBE_PEER. Launched in clusters, without a barrier over the grid: the clusters
+ * need not run at the same time. */
+struct reach_peer_args {
+    struct reach_grid grid;
+    uint64_t values; /* uint32_t[(1 + SMs) * columns], 0 at launch; row 0 is left to the host */
+    uint32_t columns;
+    uint32_t samples;
+    uint32_t ring_bytes; /* a multiple of REACH_PEER_LAP_BYTES */
+    uint32_t pad;
+};
+#define REACH_SHARED_BYTES   32768 /* that reach_shared uses */
+#define REACH_PEER_THREADS   1024
+#define REACH_PEER_LAP_BYTES 65536       /* of all threads: four loads of 16 bytes each */
+#define REACH_PEER_TWICE     0xffffffffu /* number of the cluster of an SM that had two blocks */
+
 #define REACH_PIECE_LINES  32
 #define REACH_READ_UNROLL  16
 #define REACH_READ_THREADS 1024
@@ -138,10 +173,50 @@ struct reach_spread_args {
 };
 #define REACH_SPREAD_LAPS 4 /* atomics on a granule, the first untimed */
 
+/* reach_cache: see PROBE_CACHE. One thread of an SM works, all threads of all blocks sweep. */
+enum { REACH_PATH_L2 = 0, REACH_PATH_L1, REACH_PATH_READ_ONLY, REACH_PATH_CONSTANT };
+struct reach_cache_point {
+    uint64_t elements;
+    uint64_t step; /* elements from one load to the next, modulo `elements` */
+    uint32_t sm;   /* id: who works */
+    uint32_t pad;
+};
+struct reach_cache_args {
+    struct reach_grid grid;
+    uint64_t claimed; /* uint32_t[sm_slots], 0 at launch: 1 once a block sits on the SM */
+    uint64_t base;    /* address of element 0; of the bank's start for REACH_PATH_CONSTANT */
+    uint64_t stride_bytes;
+    uint64_t points;      /* struct reach_cache_point[count] */
+    uint64_t values;      /* uint32_t[count * samples] */
+    uint64_t sink;        /* uint32_t[1], never written */
+    uint64_t sweep_base;  /* with sweep_bytes: what all SMs load before each point */
+    uint64_t sweep_bytes; /* 0: nothing */
+    uint64_t touch_bytes; /* the SM first loads a line of each so many bytes of the footprint */
+    uint64_t evict_from;  /* offset of what the SM walks before it times */
+    uint64_t evict_bytes;
+    uint32_t count;
+    uint32_t samples;
+    uint32_t laps; /* untimed */
+    uint32_t path; /* of the timed loads */
+    uint32_t warm_path;
+    uint32_t sweep_footprint; /* 1: all SMs load the footprint before each point */
+    uint32_t rehearse;        /* 1: the timed loop runs once on the element at evict_from */
+    uint32_t pad;
+};
+#define REACH_CACHE_THREADS  1024
+#define REACH_CONSTANT_BYTES 65536
+#define REACH_SWEEP_BYTES    32
+#define REACH_EVICT_STRIDE   32
+#define REACH_TOUCH_OFFSET   96 /* within the first line of each */
+
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_cache_point) == 24, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_cache_args) == 160, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 112, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 144, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 152, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_shared_args) == 96, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_peer_args) == 64, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_spread_args) == 144, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_spread_sm) == 16, "abi");

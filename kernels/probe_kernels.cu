@@ -15,23 +15,7 @@
  * of the CUDA runtime are needed on the host side.
  */
 #include "abi.h"
-
-typedef uint32_t u32;
-typedef uint64_t u64;
-
-static __device__ __forceinline__ u32 sm_id()
-{
-    u32 id;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
-    return id;
-}
-
-static __device__ __forceinline__ u64 timer_ns()
-{
-    u64 t;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-    return t;
-}
+#include "grid.cuh"
 
 /* A load that L1 cannot answer. The assembler drops a load whose value is not used, "volatile" or
  * not, so every value must end in something that is stored (see keep). */
@@ -56,48 +40,6 @@ static __device__ __forceinline__ u32 timed_load(u64 address, u32 *v)
                  : "memory");
     /* x is 0 where *v is 0; it keeps the use of *v alive. */
     return t1 - t0 + x;
-}
-
-/* Uses a value that is always 0, so that the loads it came from are really made. */
-static __device__ __forceinline__ void keep(u32 v, u32 *shared)
-{
-    if (v)
-        *shared = v;
-}
-
-static __device__ __forceinline__ u32 read_counter(const u32 *p)
-{
-    u32 v;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-    return v;
-}
-
-/* Waits until *counter >= target. False when the time is up or another block gave up. */
-static __device__ bool wait_for(const struct reach_grid *g, u32 target, u32 sleep_ns)
-{
-    const u32 *counter = (const u32 *)g->arrived;
-    u32 *gave_up = (u32 *)g->gave_up;
-    const u64 start = timer_ns();
-    while (read_counter(counter) < target) {
-        if (sleep_ns)
-            __nanosleep(sleep_ns);
-        if (read_counter(gave_up))
-            return false;
-        if (timer_ns() - start > g->limit_ns) {
-            atomicExch(gave_up, 1u);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Barrier number `*round` (from 1) over one thread of each block. */
-static __device__ bool grid_barrier(const struct reach_grid *g, u32 *round)
-{
-    __threadfence();
-    atomicAdd((u32 *)g->arrived, 1u);
-    *round += 1;
-    return wait_for(g, *round * g->blocks, 0);
 }
 
 extern "C" __global__ void reach_census(struct reach_census_args a)
@@ -398,6 +340,7 @@ static __device__ struct reader reader_of(const struct reach_read_args *a, u32 r
                                           u64 lines, u64 period_lines, u32 smid)
 {
     const u32 warp = threadIdx.x / 32;
+    const u32 warps = a->warps ? a->warps : REACH_READ_THREADS / 32;
     struct reader r = {0};
     r.lines = lines > 0xffffffffu ? 0xffffffffu : (u32)lines;
     r.gap = a->gap_lines;
@@ -406,8 +349,8 @@ static __device__ struct reader reader_of(const struct reach_read_args *a, u32 r
         r.random_share = a->random_share;
         r.period_mask = (u32)period_lines - 1;
         r.period_bits = __popc(r.period_mask);
-        r.own_lines = (u32)period_lines / (a->readers * (REACH_READ_THREADS / 32));
-        r.own_first = (rank * (REACH_READ_THREADS / 32) + warp) * r.own_lines;
+        r.own_lines = (u32)period_lines / (a->readers * warps);
+        r.own_first = (rank * warps + warp) * r.own_lines;
         r.own_next = threadIdx.x % 32;
         r.phase = (u32)first_line & r.period_mask;
         r.copies = (u32)(((u64)r.phase + r.lines - 1) >> r.period_bits) + 1;
@@ -415,19 +358,20 @@ static __device__ struct reader reader_of(const struct reach_read_args *a, u32 r
     return r;
 }
 
+template <int FLIGHT>
 static __device__ u32 read_until(struct reader *r, u64 window, u64 end_ns, u32 *sum)
 {
     u32 n = 0;
     do {
         const u32 mine = next_line(r);
 #pragma unroll 1
-        for (int first = 0; first < 32; first += REACH_READ_UNROLL) {
-            u32 v[REACH_READ_UNROLL];
+        for (int first = 0; first < 32; first += FLIGHT) {
+            u32 v[FLIGHT];
 #pragma unroll
-            for (int j = 0; j < REACH_READ_UNROLL; j++)
+            for (int j = 0; j < FLIGHT; j++)
                 v[j] = load_line(window + (u64)__shfl_sync(~0u, mine, first + j) * 128);
 #pragma unroll
-            for (int j = 0; j < REACH_READ_UNROLL; j++)
+            for (int j = 0; j < FLIGHT; j++)
                 *sum |= v[j];
         }
         n += 32;
@@ -435,8 +379,35 @@ static __device__ u32 read_until(struct reader *r, u64 window, u64 end_ns, u32 *
     return n;
 }
 
-extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_read(struct reach_read_args a)
+/* Reads until the run begins, and then until it ends; returns how many lines of the latter. */
+template <int FLIGHT>
+static __device__ u32 read_run(struct reader *r, u64 window, u64 start, u64 run_ns, u32 *sum)
+{
+    read_until<FLIGHT>(r, window, start, sum);
+    return read_until<FLIGHT>(r, window, start + run_ns, sum);
+}
+
+static __device__ u32 read_flight(struct reader *r, u64 window, u64 start, u64 run_ns,
+                                  u32 in_flight, u32 *sum)
+{
+    switch (in_flight) {
+    case 1:
+        return read_run<1>(r, window, start, run_ns, sum);
+    case 2:
+        return read_run<2>(r, window, start, run_ns, sum);
+    case 4:
+        return read_run<4>(r, window, start, run_ns, sum);
+    case 8:
+        return read_run<8>(r, window, start, run_ns, sum);
+    case 16:
+        return read_run<16>(r, window, start, run_ns, sum);
+    default:
+        return read_run<32>(r, window, start, run_ns, sum);
+    }
+}
+
+/* `VARIES`: the number of loads in flight is an argument. */
+template <bool VARIES> static __device__ void read_lines(const struct reach_read_args &a)
 {
     __shared__ u32 total, go_on;
     __shared__ u64 start;
@@ -453,8 +424,8 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
     if (go_on && w.lines) {
         const u64 window = a.base + w.first_line * 128 + (threadIdx.x % 32) * 4;
         struct reader r = reader_of(&a, w.rank, w.first_line, w.lines, a.period_lines, smid);
-        read_until(&r, window, start, &sum);
-        n = read_until(&r, window, start + a.run_ns, &sum);
+        n = VARIES ? read_flight(&r, window, start, a.run_ns, a.in_flight, &sum)
+                   : read_run<REACH_READ_UNROLL>(&r, window, start, a.run_ns, &sum);
     }
     if (threadIdx.x % 32 == 0)
         atomicAdd(&total, n);
@@ -466,6 +437,18 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
         ((u64 *)a.started)[me] = start;
         ((u64 *)a.ended)[me] = timer_ns();
     }
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read(struct reach_read_args a)
+{
+    read_lines<false>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read_flight(struct reach_read_args a)
+{
+    read_lines<true>(a);
 }
 
 /* ---- other kinds of access ---- */

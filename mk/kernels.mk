@@ -26,7 +26,7 @@ build/gen/reach_kernels.cu: build/kernels/flags
 	@printf '#include "%s"\n' $(KERNELS) >$@
 
 ifneq ($(and $(NVCC),$(KERNELS)),)
-build/kernels/reach_kernels.fatbin: build/gen/reach_kernels.cu $(KERNELS) $(wildcard kernels/*.h)
+build/kernels/reach_kernels.fatbin: build/gen/reach_kernels.cu $(KERNELS) $(wildcard kernels/*.h kernels/*.cuh)
 	$(call say,NVCC,$@)
 	@$(if $(filter-out $(known_archs),$(CUDA_ARCHS)),echo '  this nvcc does not know: $(filter-out $(known_archs),$(CUDA_ARCHS)) (left to PTX)',:)
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -fatbin -o $@ $<

@@ -3,23 +3,44 @@
 
 #include "base/json_writer.h"
 
-enum { CACHES_ROOM = 4 << 10 };
+#include <stdlib.h>
+
+enum { CACHES_ROOM = 32 << 10 };
+
+/* The parts of the answer, each an object of the fingerprint's document. */
+static const struct {
+    const char *name;
+    json_t *(*to_json)(const struct fingerprint *fp);
+} parts[] = {{"l2", fingerprint_l2_to_json},
+             {"caches", fingerprint_caches_to_json},
+             {"latency", fingerprint_latency_to_json},
+             {"shared", fingerprint_shared_to_json},
+             {"clusters", fingerprint_clusters_to_json},
+             {"parallelism", fingerprint_parallelism_to_json}};
 
 char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes)
 {
     const uint64_t bytes = gpu->fingerprint.gpu.l2_cache_bytes;
-    json_t *const l2 = fingerprint_l2_to_json(&gpu->fingerprint);
+    bool complete = true;
     struct json_writer t;
+    char *text;
 
-    if (!l2)
-        return NULL;
     json_writer_begin(&t, CACHES_ROOM);
     json_writer_open(&t, NULL, '{');
     encode_basis(&t, gpu);
     json_writer_u64_maybe(&t, "l2_cache_bytes",
                           bytes > 0 ? KNOWN_U64(bytes) : UNKNOWN_U64(REASON_NOT_REPORTED));
-    json_writer_value(&t, "l2", l2);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && complete; i++) {
+        json_t *const part = parts[i].to_json(&gpu->fingerprint);
+        complete = part != NULL;
+        if (complete)
+            json_writer_value(&t, parts[i].name, part);
+        json_decref(part);
+    }
     json_writer_close(&t, '}');
-    json_decref(l2);
-    return json_writer_end(&t, out_bytes);
+    text = json_writer_end(&t, out_bytes);
+    if (complete)
+        return text;
+    free(text);
+    return NULL;
 }

@@ -10,16 +10,13 @@ static struct maybe_u64 as_u64(struct maybe_u32 v)
     return (struct maybe_u64){v.known, v.reason, v.v};
 }
 
-static void write_cache(struct json_writer *t, const char *name, const struct fit_cache *c,
-                        bool has_sides)
+static void write_cache(struct json_writer *t, const char *name, const struct fit_cache *c)
 {
     json_writer_open(t, name, '{');
     json_writer_u64_maybe(t, "size_bytes", c->size_bytes);
     json_writer_u64_maybe(t, "keeps_bytes", c->keeps_bytes);
     json_writer_figure_maybe(t, "gbps", c->gbps);
     json_writer_f64_maybe(t, "latency_cycles", c->latency_cycles);
-    if (has_sides)
-        json_writer_f64_maybe(t, "far_latency_cycles", c->far_latency_cycles);
     json_writer_close(t, '}');
 }
 
@@ -49,8 +46,8 @@ char *encode_fit(const struct snapshot_gpu *gpu, const struct fit_call *call, si
     json_writer_figure_maybe(&t, "gbps", a->gbps);
     json_writer_figure_maybe(&t, "near_gbps", a->near_gbps);
     json_writer_figure_maybe(&t, "outside_gbps", a->outside_gbps);
-    write_cache(&t, "l1", &a->l1, false);
-    write_cache(&t, "l2", &a->l2, true);
+    write_cache(&t, "l1", &a->l1);
+    write_cache(&t, "l2", &a->l2);
     json_writer_u64_maybe(&t, "near_keeps_bytes", a->near_keeps_bytes);
     json_writer_u64_maybe(&t, "reach_bytes", a->reach_bytes);
     json_writer_f64_maybe(&t, "memory_latency_cycles", a->memory_latency_cycles);

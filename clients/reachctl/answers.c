@@ -2,6 +2,7 @@
  * the planner.
  */
 #include "clients/reachctl/client.h"
+#include "clients/reachctl/onchip.h"
 #include "clients/reachctl/show.h"
 #include "clients/reachctl/text.h"
 
@@ -289,6 +290,7 @@ static void print_caches(const struct options *options, const json_t *answer)
         text_print(answer, "granule     {l2.granule_bytes:B}\n"
                            "atomic      {l2.atomic_near_cycles:0} cycles near, "
                            "{l2.atomic_far_cycles:0} far\n");
+    onchip_print(answer);
     if (origin && strcmp(origin, "measured") != 0)
         printf("origin      %s: not measured on this hardware\n", origin);
 }

@@ -5,10 +5,14 @@
 #include "analysis/classes.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
+#include "analysis/caches/hierarchy.h"
 #include "analysis/caches/sides.h"
 #include "analysis/caches/working_sets.h"
+#include "analysis/onchip/banks.h"
+#include "analysis/onchip/clusters.h"
 #include "analysis/throughput/contiguity.h"
 #include "analysis/throughput/group_reads.h"
+#include "analysis/throughput/parallel.h"
 #include "analysis/sharing/floorplan.h"
 #include "analysis/levels/levels.h"
 #include "analysis/memory/memory.h"
@@ -343,6 +347,10 @@ static enum status derive(const struct observation_set *set, enum depth depth,
         contiguity_derive(set, structure_reach_bytes(&s), out);
         sides_derive(set, out);
         working_sets_derive(set, out);
+        hierarchy_derive(set, out);
+        banks_derive(set, out);
+        clusters_derive(set, out);
+        parallel_derive(set, &s, out);
         fill_group_detail(set, &s, out);
     }
     if (s.level_count == 0)

@@ -38,7 +38,8 @@ enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 
 #define CURVE_TOLERANCE_CYCLES 8.0
 #define SPREAD_QUANTILE        0.95
 
-enum { FEWEST_BYSTANDERS = 3 };
+/* The loads of a point of shared memory, all together, take less than so many single loads. */
+enum { FEWEST_BYSTANDERS = 3, LOADS_TOGETHER = 10 };
 
 static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -99,6 +100,20 @@ static void classify_loads(const struct observation *o, struct assessment *out)
         blame(out, VERDICT_DISTURBED,
               "%zu of %zu loads took more than %u cycles: another process had the GPU in between",
               away, n, DISTURBANCE_AWAY_CYCLES);
+}
+
+/* Shared memory is an SM's own: what takes so long was not there. */
+static void classify_onchip(const struct observation *o, struct assessment *out)
+{
+    const uint32_t most = DISTURBANCE_AWAY_CYCLES * LOADS_TOGETHER;
+    size_t away = 0;
+
+    for (size_t i = 0; i < o->result.value_count; i++)
+        away += o->result.values[i] > most;
+    if (away > 0)
+        blame(out, VERDICT_DISTURBED,
+              "%zu of %zu runs took more than %u cycles: another process had the GPU in between",
+              away, o->result.value_count, most);
 }
 
 /* More pages cannot miss less: whichever way a level chooses its sets, a footprint that grows only
@@ -185,6 +200,11 @@ static void classify_repeats(const struct observation *o, struct assessment *out
               lowest, highest);
 }
 
+static uint64_t region_of(const struct observation *o, uint32_t p)
+{
+    return o->spec.kind == PROBE_FLIGHT ? o->spec.region_bytes : o->spec.points[p];
+}
+
 static void classify_reads(const struct observation *o, struct assessment *out)
 {
     const size_t columns = (size_t)o->result.sm_count + 1;
@@ -192,7 +212,7 @@ static void classify_reads(const struct observation *o, struct assessment *out)
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         double least = INFINITY;
         double most = 0;
-        if (o->spec.points[p] < READ_SMALLEST_BYTES)
+        if (region_of(o, p) < READ_SMALLEST_BYTES)
             continue;
         for (uint32_t r = 0; r < o->spec.repeats; r++) {
             const double ns = o->result.values[((size_t)p * o->spec.repeats + r) * columns];
@@ -210,7 +230,7 @@ static void classify_reads(const struct observation *o, struct assessment *out)
         if (most - least > READ_TOLERANCE * most)
             blame(out, VERDICT_DISTURBED,
                   "the repeats disagree: %.0f and %.0f GB/s over the same %llu MiB", least, most,
-                  (unsigned long long)(o->spec.points[p] / MIB));
+                  (unsigned long long)(region_of(o, p) / MIB));
     }
 }
 
@@ -231,12 +251,17 @@ void disturbance_classify(const struct observation *o, struct assessment *out)
     classify_faults(c, out);
     if (is_warm_up(&o->spec) || probe_is_absent(&o->spec, &o->result))
         return;
-    if (o->spec.kind == PROBE_READ || o->spec.kind == PROBE_SPREAD) {
+    if (o->spec.kind == PROBE_READ || o->spec.kind == PROBE_FLIGHT ||
+        o->spec.kind == PROBE_SPREAD) {
         classify_throttling(c, out);
         classify_reads(o, out);
         return;
     }
     classify_clock(c, out);
+    if (o->spec.kind == PROBE_SHARED || o->spec.kind == PROBE_PEER) {
+        classify_onchip(o, out);
+        return;
+    }
     classify_loads(o, out);
     if (o->spec.kind == PROBE_CHASE && o->spec.memory == MEMORY_DEVICE)
         classify_curve(o, out);

@@ -215,6 +215,36 @@ static void report_l2(FILE *out, const struct fingerprint_l2 *l2)
             cell_f64(l2->atomic_near_cycles, 1).text, cell_f64(l2->atomic_far_cycles, 1).text);
 }
 
+static void report_onchip(FILE *out, const struct fingerprint *fp)
+{
+    const struct fingerprint_shared *const s = &fp->shared;
+    const struct fingerprint_clusters *const c = &fp->clusters;
+    const struct fingerprint_parallelism *const p = &fp->parallelism;
+
+    fprintf(out, "shared memory: %s banks of %s bytes\n", cell_u32(s->banks).text,
+            cell_u32(s->bank_bytes).text);
+    for (uint32_t i = 0; i < s->width_count; i++) {
+        const struct shared_width *const w = &s->widths[i];
+        fprintf(out,
+                "  %2u bytes a lane: %s cycles, %s more a pass, %s bytes a cycle from %s loads on",
+                w->width_bytes, cell_f64(w->latency_cycles, 1).text,
+                cell_f64(w->conflict_cycles, 2).text, cell_f64(w->bytes_per_cycle, 1).text,
+                cell_u32(w->loads_enough).text);
+        fprintf(out, ", all banks need %s\n", cell_u32(w->loads_needed).text);
+    }
+    fprintf(out, "clusters: up to %s SMs, GPCs %s\n", cell_u32(c->largest).text,
+            cell_u32(c->gpcs).text);
+    for (uint32_t i = 0; i < c->size_count; i++)
+        fprintf(out, "  of %2u: %s SMs used, %s cycles, %s bytes a cycle\n", c->sizes[i].sms,
+                cell_u32(c->sizes[i].usable_sms).text, cell_f64(c->sizes[i].latency_cycles, 0).text,
+                cell_f64(c->sizes[i].bytes_per_cycle, 1).text);
+    fprintf(out, "in flight: %s loads in an SM are enough for %s GB/s, %s are not; %s SMs are, %s",
+            cell_u32(p->loads_enough).text, cell_f64(p->plateau_gbps, 0).text,
+            cell_u32(p->loads_short).text, cell_u32(p->sms_enough).text,
+            cell_u32(p->sms_short).text);
+    fprintf(out, " are not\n");
+}
+
 /* "640 MiB", "at least 16 GiB", or why there is none. */
 static struct cell cell_reach(const struct memory_facts *m, struct maybe_u64 reach)
 {
@@ -285,6 +315,8 @@ void report_print(FILE *out, const struct fingerprint *fp)
     if (fp->depth >= DEPTH_FULL)
         report_contiguity(out, &fp->contiguity);
     report_l2(out, &fp->l2);
+    if (fp->depth >= DEPTH_FULL)
+        report_onchip(out, fp);
     report_all_evidence(out, fp);
     fprintf(out, "structure %016llx\n", (unsigned long long)fingerprint_structure_hash(fp));
 }

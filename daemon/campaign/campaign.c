@@ -9,6 +9,9 @@
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
  *   spread    depth full: throughput of sets that caches may keep (analysis/caches/working_sets.h)
+ *   caches    depth full: the data caches and memory's latency (analysis/caches/hierarchy.h)
+ *   on chip   depth full: shared memory (analysis/onchip/banks.h) and clusters (clusters.h)
+ *   flight    depth full: loads in flight and SMs that are enough (analysis/throughput/parallel.h)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
  *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)
@@ -21,13 +24,17 @@
  */
 #include "campaign/campaign.h"
 
+#include "analysis/caches/hierarchy.h"
 #include "analysis/caches/sides.h"
 #include "analysis/caches/working_sets.h"
+#include "analysis/onchip/banks.h"
+#include "analysis/onchip/clusters.h"
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
 #include "analysis/throughput/contiguity.h"
 #include "analysis/throughput/group_reads.h"
+#include "analysis/throughput/parallel.h"
 #include "base/units.h"
 #include "campaign/probes.h"
 
@@ -233,6 +240,33 @@ static enum status schedule_spread(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
+static enum status schedule_caches(const struct phase *p, struct campaign_step *out)
+{
+    struct hierarchy_estimate estimate;
+
+    hierarchy_estimate(p->set, &estimate);
+    for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
+        out->specs[out->spec_count++] = estimate.walks.asks[i];
+    describe(out, p->quick, "data caches and the latency of memory");
+    return STATUS_OK;
+}
+
+static enum status schedule_onchip(const struct phase *p, struct campaign_step *out)
+{
+    out->spec_count = banks_missing(p->set, out->specs, CAMPAIGN_MAX_SPECS);
+    out->spec_count += clusters_missing(p->set, out->specs + out->spec_count,
+                                        CAMPAIGN_MAX_SPECS - out->spec_count);
+    describe(out, p->quick, "shared memory and clusters");
+    return STATUS_OK;
+}
+
+static enum status schedule_flight(const struct phase *p, struct campaign_step *out)
+{
+    out->spec_count += parallel_missing(p->set, p->s, &out->specs[0]);
+    describe(out, p->quick, "random reads by loads in flight and by SMs");
+    return STATUS_OK;
+}
+
 static enum status schedule_reads(const struct phase *p, struct campaign_step *out)
 {
     read_probes_next(p->set, p->s, out);
@@ -300,9 +334,11 @@ static const struct {
     {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
     {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
     {schedule_sides, DEPTH_FULL},          {schedule_spread, DEPTH_FULL},
-    {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
-    {schedule_runs, DEPTH_FULL},           {schedule_groups, DEPTH_FULL},
-    {schedule_memory, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
+    {schedule_caches, DEPTH_FULL},         {schedule_onchip, DEPTH_FULL},
+    {schedule_flight, DEPTH_FULL},         {schedule_reads, DEPTH_FULL},
+    {schedule_rates, DEPTH_FULL},          {schedule_runs, DEPTH_FULL},
+    {schedule_groups, DEPTH_FULL},         {schedule_memory, DEPTH_FULL},
+    {schedule_matrix, DEPTH_MATRIX},
 };
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,

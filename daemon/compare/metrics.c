@@ -187,12 +187,21 @@ static void emit_many(const struct visit *v, const char *name, const void *first
     emit(v, name, ".most", known, n > 0 ? stats_quantile_f64(values, n, 1) : 0, NULL);
 }
 
+/* One class means that no second one was certain: one group further from the others of its class is
+ * enough for that. So it is no number of the chip. */
+static void emit_classes(const struct visit *v, const char *name, const struct maybe_u32 *classes)
+{
+    const bool sure = classes->v > 1;
+
+    emit(v, "topology.", name,
+         classes->known == MAYBE_KNOWN && !sure ? MAYBE_UNKNOWN : classes->known, classes->v, NULL);
+}
+
 static void emit_topology(const struct visit *v, const struct topology *t)
 {
     static const struct field fields[] = {
-        FIELD(U32, topology, disabled.sm_count),        FIELD(U32, topology, disabled.lost_groups),
-        FIELD(U32, topology, disabled.candidate_count), FIELD(F64, topology, confidence),
-        FIELD(U32, topology, penalty_classes),          FIELD(U32, topology, speed_classes)};
+        FIELD(U32, topology, disabled.sm_count), FIELD(U32, topology, disabled.lost_groups),
+        FIELD(U32, topology, disabled.candidate_count), FIELD(F64, topology, confidence)};
     static const struct field of_group[] = {
         FIELD(F64, sm_group, miss_penalty_cycles), FIELD(F64, sm_group, random_read_gbps),
         FIELD(F64, sm_group, alone_gbps), FIELD(F64, sm_group, beyond_gbps)};
@@ -202,6 +211,8 @@ static void emit_topology(const struct visit *v, const struct topology *t)
 
     emit(v, "topology.", "group_count", groups > 0 ? MAYBE_KNOWN : MAYBE_UNKNOWN, groups, NULL);
     EMIT(v, "topology.", t, fields);
+    emit_classes(v, "penalty_classes", &t->penalty_classes);
+    emit_classes(v, "speed_classes", &t->speed_classes);
     emit(v, "topology.pairs.", "worst_ratio",
          pairs == MAYBE_KNOWN ? t->pairs.worst_ratio.known : pairs, t->pairs.worst_ratio.v, NULL);
     emit(v, "topology.pairs.", "slow_count", pairs, t->pairs.slow_count, NULL);
@@ -264,6 +275,75 @@ static void emit_l2(const struct visit *v, const struct fingerprint_l2 *l2)
     EMIT(v, "l2.", l2, fields);
 }
 
+/* Every number of an object that may be absent. */
+static void emit_numbers(const struct visit *v, const char *prefix, const struct object *o,
+                         const void *base)
+{
+    for (const struct member *row = o->members; row < o->members + o->count; row++) {
+        const struct field f = {row->name,
+                                row->type == MEMBER_U32_MAYBE   ? U32
+                                : row->type == MEMBER_U64_MAYBE ? U64
+                                                                : F64,
+                                0};
+        if (row->type >= MEMBER_U32_MAYBE && row->type <= MEMBER_F64_MAYBE)
+            emit_field(v, prefix, &f, member_at(row, base));
+    }
+}
+
+static void emit_caches(const struct visit *v, const struct fingerprint *fp)
+{
+    char prefix[PREFIX_BYTES];
+
+    for (uint32_t i = 0; i < fp->cache_count; i++) {
+        (void)snprintf(prefix, sizeof(prefix), "caches[%s].", cache_kind_name(fp->caches[i].kind));
+        emit_numbers(v, prefix, &cache_object, &fp->caches[i]);
+    }
+    emit_numbers(v, "latency.", &latency_object, &fp->latency);
+}
+
+static void emit_shared(const struct visit *v, const struct fingerprint_shared *s)
+{
+    static const struct field fields[] = {FIELD(U32, fingerprint_shared, banks),
+                                          FIELD(U32, fingerprint_shared, bank_bytes)};
+    static const struct field of_width[] = {
+        FIELD(F64, shared_width, latency_cycles), FIELD(F64, shared_width, conflict_cycles),
+        FIELD(F64, shared_width, bytes_per_cycle), FIELD(U32, shared_width, loads_enough)};
+    char prefix[PREFIX_BYTES];
+
+    EMIT(v, "shared.", s, fields);
+    for (uint32_t i = 0; i < s->width_count; i++) {
+        (void)snprintf(prefix, sizeof(prefix), "shared.widths[%u].", s->widths[i].width_bytes);
+        EMIT(v, prefix, &s->widths[i], of_width);
+    }
+}
+
+static void emit_clusters(const struct visit *v, const struct fingerprint_clusters *c)
+{
+    static const struct field fields[] = {FIELD(U32, fingerprint_clusters, largest),
+                                          FIELD(F64, fingerprint_clusters, own_cycles),
+                                          FIELD(U32, fingerprint_clusters, gpcs)};
+    static const struct field of_size[] = {
+        FIELD(U32, cluster_size, clusters), FIELD(U32, cluster_size, usable_sms),
+        FIELD(F64, cluster_size, latency_cycles), FIELD(F64, cluster_size, bytes_per_cycle)};
+    char prefix[PREFIX_BYTES];
+
+    EMIT(v, "clusters.", c, fields);
+    for (uint32_t i = 0; i < c->size_count; i++) {
+        (void)snprintf(prefix, sizeof(prefix), "clusters.sizes[%u].", c->sizes[i].sms);
+        EMIT(v, prefix, &c->sizes[i], of_size);
+    }
+}
+
+static void emit_parallelism(const struct visit *v, const struct fingerprint_parallelism *p)
+{
+    static const struct field fields[] = {FIELD(F64, fingerprint_parallelism, plateau_gbps),
+                                          FIELD(F64, fingerprint_parallelism, latency_ns),
+                                          FIELD(U32, fingerprint_parallelism, loads_enough),
+                                          FIELD(U32, fingerprint_parallelism, sms_enough)};
+
+    EMIT(v, "parallelism.", p, fields);
+}
+
 /* Every number of each kind of memory, but for how much of it was probed. Of several peers the
  * first. */
 static void emit_memory(const struct visit *v, const struct fingerprint *fp)
@@ -301,6 +381,10 @@ void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
     emit_throughput(&v, &fp->throughput);
     emit_contiguity(&v, &fp->contiguity);
     emit_l2(&v, &fp->l2);
+    emit_caches(&v, fp);
+    emit_shared(&v, &fp->shared);
+    emit_clusters(&v, &fp->clusters);
+    emit_parallelism(&v, &fp->parallelism);
     emit_memory(&v, fp);
 }
 

@@ -274,6 +274,15 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     compare_members("", &contiguity_object, &a->contiguity, &b->contiguity, out);
     compare_members("", &l2_object, &a->l2, &b->l2, out);
     compare_working_sets(a, b, out);
+    for (uint32_t i = 0; i < a->cache_count && i < b->cache_count; i++) {
+        char where[32];
+        snprintf(where, sizeof where, "%s cache, ", cache_kind_name(a->caches[i].kind));
+        compare_members(where, &cache_object, &a->caches[i], &b->caches[i], out);
+    }
+    compare_members("", &latency_object, &a->latency, &b->latency, out);
+    compare_members("", &shared_object, &a->shared, &b->shared, out);
+    compare_members("", &clusters_object, &a->clusters, &b->clusters, out);
+    compare_members("", &parallelism_object, &a->parallelism, &b->parallelism, out);
     for (uint32_t i = 0; i < a->memory_count && i < b->memory_count; i++)
         compare_memory(&a->memory[i], &b->memory[i], out);
 }

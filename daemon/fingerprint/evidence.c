@@ -20,6 +20,8 @@ NAME_FUNCTIONS(
     [EVIDENCE_GROUP_PAIRS] = "group-pairs", [EVIDENCE_MEAN_CURVES] = "mean-curves",
     [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses",
     [EVIDENCE_RUN_LENGTHS] = "run-lengths", [EVIDENCE_WALKS] = "walks", [EVIDENCE_SIDES] = "sides",
+    [EVIDENCE_BANKS] = "banks", [EVIDENCE_CLUSTERS] = "clusters",
+    [EVIDENCE_IN_FLIGHT] = "in-flight", [EVIDENCE_SM_COUNTS] = "sm-counts",
     [EVIDENCE_WORKING_SETS] = "working-sets")
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
@@ -76,6 +78,47 @@ const char *const evidence_working_set_names[WORKING_SET_EVIDENCE_COUNT] = {
     [WORKING_SET_EVIDENCE_SAME_GBPS] = "same_gbps",
     [WORKING_SET_EVIDENCE_OWN_GBPS] = "own_gbps",
     [WORKING_SET_EVIDENCE_NEAR_GBPS] = "near_gbps",
+};
+const char *const evidence_cache_names[CACHE_EVIDENCE_COUNT] = {
+    [CACHE_EVIDENCE_SIZE_BYTES] = "size_bytes",
+    [CACHE_EVIDENCE_LINE_BYTES] = "line_bytes",
+    [CACHE_EVIDENCE_SECTOR_BYTES] = "sector_bytes",
+    [CACHE_EVIDENCE_FILL_BYTES] = "fill_bytes",
+    [CACHE_EVIDENCE_SETS] = "sets",
+    [CACHE_EVIDENCE_REPLACEMENT] = "replacement",
+    [CACHE_EVIDENCE_LATENCY_CYCLES] = "latency_cycles",
+    [CACHE_EVIDENCE_SAME_AS_L1] = "same_as_l1",
+};
+const char *const evidence_latency_names[LATENCY_EVIDENCE_COUNT] = {
+    [LATENCY_EVIDENCE_P1] = "p1_cycles",     [LATENCY_EVIDENCE_P2] = "p2_cycles",
+    [LATENCY_EVIDENCE_P3] = "p3_cycles",     [LATENCY_EVIDENCE_P4] = "p4_cycles",
+    [LATENCY_EVIDENCE_P5] = "p5_cycles",     [LATENCY_EVIDENCE_P6] = "p6_cycles",
+    [LATENCY_EVIDENCE_NEAR] = "near_cycles", [LATENCY_EVIDENCE_TAIL] = "tail_cycles",
+};
+const char *const evidence_shared_width_names[SHARED_WIDTH_EVIDENCE_COUNT] = {
+    [SHARED_WIDTH_EVIDENCE_LATENCY_CYCLES] = "latency_cycles",
+    [SHARED_WIDTH_EVIDENCE_CONFLICT_CYCLES] = "conflict_cycles",
+    [SHARED_WIDTH_EVIDENCE_BYTES_PER_CYCLE] = "bytes_per_cycle",
+    [SHARED_WIDTH_EVIDENCE_LOADS_ENOUGH] = "loads_enough",
+};
+const char *const evidence_shared_names[SHARED_EVIDENCE_COUNT] = {
+    [SHARED_EVIDENCE_BANKS] = "banks",
+};
+const char *const evidence_cluster_size_names[CLUSTER_SIZE_EVIDENCE_COUNT] = {
+    [CLUSTER_SIZE_EVIDENCE_CLUSTERS] = "clusters",
+    [CLUSTER_SIZE_EVIDENCE_LATENCY_CYCLES] = "latency_cycles",
+    [CLUSTER_SIZE_EVIDENCE_BYTES_PER_CYCLE] = "bytes_per_cycle",
+};
+const char *const evidence_clusters_names[CLUSTERS_EVIDENCE_COUNT] = {
+    [CLUSTERS_EVIDENCE_LARGEST] = "largest",
+    [CLUSTERS_EVIDENCE_OWN_CYCLES] = "own_cycles",
+    [CLUSTERS_EVIDENCE_GPCS] = "gpcs",
+};
+const char *const evidence_parallelism_names[PARALLELISM_EVIDENCE_COUNT] = {
+    [PARALLELISM_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
+    [PARALLELISM_EVIDENCE_LATENCY_NS] = "latency_ns",
+    [PARALLELISM_EVIDENCE_LOADS_ENOUGH] = "loads_enough",
+    [PARALLELISM_EVIDENCE_SMS_ENOUGH] = "sms_enough",
 };
 const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT] = {
     [MEMORY_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",

@@ -32,6 +32,10 @@ enum evidence_method {
     EVIDENCE_WALKS,            /* loads one after the other, each timed */
     EVIDENCE_SIDES,            /* atomics of many SMs on the same lines, each timed */
     EVIDENCE_WORKING_SETS,     /* throughput of random reads of sets that caches may keep */
+    EVIDENCE_BANKS,     /* loads of a warp from shared memory, by the distance of its lanes */
+    EVIDENCE_CLUSTERS,  /* clusters of blocks that say on which SM they are */
+    EVIDENCE_IN_FLIGHT, /* random reads by warps and by loads in flight */
+    EVIDENCE_SM_COUNTS, /* random reads by the number of SMs */
     EVIDENCE_METHOD_COUNT
 };
 
@@ -121,6 +125,55 @@ enum {
     WORKING_SET_EVIDENCE_COUNT
 };
 enum {
+    CACHE_EVIDENCE_SIZE_BYTES = 0,
+    CACHE_EVIDENCE_LINE_BYTES,
+    CACHE_EVIDENCE_SECTOR_BYTES,
+    CACHE_EVIDENCE_FILL_BYTES,
+    CACHE_EVIDENCE_SETS, /* and ways */
+    CACHE_EVIDENCE_REPLACEMENT,
+    CACHE_EVIDENCE_LATENCY_CYCLES, /* and miss_latency_cycles */
+    CACHE_EVIDENCE_SAME_AS_L1,
+    CACHE_EVIDENCE_COUNT
+};
+enum {
+    LATENCY_EVIDENCE_P1 = 0,
+    LATENCY_EVIDENCE_P2,
+    LATENCY_EVIDENCE_P3,
+    LATENCY_EVIDENCE_P4,
+    LATENCY_EVIDENCE_P5,
+    LATENCY_EVIDENCE_P6,
+    LATENCY_EVIDENCE_NEAR, /* and far_cycles */
+    LATENCY_EVIDENCE_TAIL, /* and tail_share */
+    LATENCY_EVIDENCE_COUNT
+};
+enum {
+    SHARED_WIDTH_EVIDENCE_LATENCY_CYCLES = 0,
+    SHARED_WIDTH_EVIDENCE_CONFLICT_CYCLES,
+    SHARED_WIDTH_EVIDENCE_BYTES_PER_CYCLE,
+    SHARED_WIDTH_EVIDENCE_LOADS_ENOUGH,
+    SHARED_WIDTH_EVIDENCE_COUNT
+};
+enum { SHARED_EVIDENCE_BANKS = 0, /* and bank_bytes, passes */ SHARED_EVIDENCE_COUNT };
+enum {
+    CLUSTER_SIZE_EVIDENCE_CLUSTERS = 0, /* and usable_sms */
+    CLUSTER_SIZE_EVIDENCE_LATENCY_CYCLES,
+    CLUSTER_SIZE_EVIDENCE_BYTES_PER_CYCLE,
+    CLUSTER_SIZE_EVIDENCE_COUNT
+};
+enum {
+    CLUSTERS_EVIDENCE_LARGEST = 0,
+    CLUSTERS_EVIDENCE_OWN_CYCLES,
+    CLUSTERS_EVIDENCE_GPCS, /* and sms */
+    CLUSTERS_EVIDENCE_COUNT
+};
+enum {
+    PARALLELISM_EVIDENCE_PLATEAU_GBPS = 0,
+    PARALLELISM_EVIDENCE_LATENCY_NS,
+    PARALLELISM_EVIDENCE_LOADS_ENOUGH, /* and loads_short */
+    PARALLELISM_EVIDENCE_SMS_ENOUGH,   /* and sms_short */
+    PARALLELISM_EVIDENCE_COUNT
+};
+enum {
     MEMORY_EVIDENCE_PLATEAU_GBPS = 0,
     MEMORY_EVIDENCE_REACH_BYTES,         /* and onset_bytes */
     MEMORY_EVIDENCE_WINDOWS_REACH_BYTES, /* and windows_onset_bytes */
@@ -143,6 +196,13 @@ extern const char *const evidence_rate_names[RATE_EVIDENCE_COUNT];
 extern const char *const evidence_contiguity_names[CONTIGUITY_EVIDENCE_COUNT];
 extern const char *const evidence_l2_names[L2_EVIDENCE_COUNT];
 extern const char *const evidence_working_set_names[WORKING_SET_EVIDENCE_COUNT];
+extern const char *const evidence_cache_names[CACHE_EVIDENCE_COUNT];
+extern const char *const evidence_latency_names[LATENCY_EVIDENCE_COUNT];
+extern const char *const evidence_shared_width_names[SHARED_WIDTH_EVIDENCE_COUNT];
+extern const char *const evidence_shared_names[SHARED_EVIDENCE_COUNT];
+extern const char *const evidence_cluster_size_names[CLUSTER_SIZE_EVIDENCE_COUNT];
+extern const char *const evidence_clusters_names[CLUSTERS_EVIDENCE_COUNT];
+extern const char *const evidence_parallelism_names[PARALLELISM_EVIDENCE_COUNT];
 extern const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT];
 
 #endif

@@ -26,6 +26,13 @@ enum {
     FINGERPRINT_MAX_MEMORY = MEMORY_PEER - 1 + FINGERPRINT_MAX_PEERS,
     FINGERPRINT_MAX_MEMORY_CURVE = 24,
     FINGERPRINT_MAX_WORKING_SETS = 64,
+    FINGERPRINT_MAX_CARVEOUTS = 6,
+    FINGERPRINT_TRACE_BYTES = 64,
+    FINGERPRINT_SHARED_WIDTHS = 3, /* bytes that one lane loads: 4, 8, 16 */
+    FINGERPRINT_MAX_STRIDES = 128,
+    FINGERPRINT_MAX_CLUSTER = 16, /* SMs of one cluster */
+    FINGERPRINT_MAX_FLIGHT = 32,
+    FINGERPRINT_MAX_BY_SMS = 24,
     FINGERPRINT_MAX_NOTES = 8,
     FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
     FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
@@ -223,9 +230,9 @@ struct fingerprint_l2 {
     struct evidence evidence[L2_EVIDENCE_COUNT];
 };
 
-/* Random reads of a set by all SMs, through all caches, of `transaction_bytes` each: 128 (a line) or
- * 512 (four side by side). An SM reads all of the set (same), a part of its own of set_bytes / SMs
- * (own), or what of the set lives on its side of the L2 (near). */
+/* Random reads of a set by all SMs, through all caches, of `transaction_bytes` each: 128 (a line)
+ * or 512 (four side by side). An SM reads all of the set (same), a part of its own of set_bytes /
+ * SMs (own), or what of the set lives on its side of the L2 (near). */
 struct working_set {
     uint32_t transaction_bytes;
     uint64_t set_bytes; /* all SMs together */
@@ -233,6 +240,131 @@ struct working_set {
     struct maybe_f64 own_gbps;
     struct maybe_f64 near_gbps;
     struct evidence evidence[WORKING_SET_EVIDENCE_COUNT];
+};
+
+/* The data caches that the pointer chase looks for, nearest first. */
+enum cache_kind { CACHE_L1 = 0, CACHE_READ_ONLY, CACHE_CONSTANT, CACHE_L2, CACHE_KIND_COUNT };
+const char *cache_kind_name(enum cache_kind k); /* "l1", "read-only", "constant", "l2" */
+
+/* An SM divides one array between L1 and shared memory: what L1 has at one division. */
+struct cache_carveout {
+    uint64_t shared_bytes; /* asked for, by the whole SM */
+    struct maybe_u64 size_bytes;
+};
+
+/* One data cache, as dependent loads of one thread show it (Mei and Chu 2016, section 4). */
+struct cache_facts {
+    enum cache_kind kind;
+    struct maybe_u64 size_bytes;   /* L1, read-only: with the least shared memory asked for */
+    struct maybe_u64 line_bytes;   /* of one tag */
+    struct maybe_u64 sector_bytes; /* the least of a line that is there or not by itself */
+    struct maybe_u64 fill_bytes;   /* brought by one miss */
+    struct maybe_u32 sets;
+    struct maybe_u32 ways; /* if all sets have the same number */
+    enum replacement replacement;
+    /* Loads of the lines of one set, in order, lap after lap: 'H' hit, 'M' miss. "": none. */
+    char trace[FINGERPRINT_TRACE_BYTES];
+    struct maybe_f64 latency_cycles;      /* of a hit */
+    struct maybe_f64 miss_latency_cycles; /* of a load that the next level answers */
+    enum finding same_as_l1;              /* do its loads hit lines that L1 loads brought? */
+    uint32_t carveout_count;              /* by rising shared_bytes */
+    struct cache_carveout carveouts[FINGERPRINT_MAX_CARVEOUTS];
+    struct evidence evidence[CACHE_EVIDENCE_COUNT];
+};
+
+/* What one load of one thread takes, by where its data and its translation are: P1 to P6 of Mei and
+ * Chu 2016, section 5.2, and the modes of memory. Cycles as the SM sees them, medians. */
+struct fingerprint_latency {
+    struct maybe_f64 p1_cycles;   /* data in L1 */
+    struct maybe_f64 p2_cycles;   /* data in L2, the first TLB level misses */
+    struct maybe_f64 p3_cycles;   /* data in L2, two TLB levels miss */
+    struct maybe_f64 p4_cycles;   /* data in memory, the translation at hand */
+    struct maybe_f64 p5_cycles;   /* data in memory, two TLB levels miss */
+    struct maybe_f64 p6_cycles;   /* data in memory, the page's first access */
+    struct maybe_f64 near_cycles; /* P4 in two modes: the lesser; all of P4 if there is one mode */
+    struct maybe_f64 far_cycles;
+    struct maybe_f64 tail_cycles; /* of the few loads beyond the modes */
+    struct maybe_f64 tail_share;  /* of all loads of P4 */
+    struct evidence evidence[LATENCY_EVIDENCE_COUNT];
+};
+
+/* Loads of all lanes of a warp from shared memory, `width_bytes` each. */
+struct shared_width {
+    uint32_t width_bytes;             /* 4, 8 or 16 */
+    struct maybe_f64 latency_cycles;  /* lanes side by side, each load after the one before */
+    struct maybe_f64 conflict_cycles; /* that each pass after the first adds */
+    struct maybe_f64 bytes_per_cycle; /* of one SM, with enough loads in flight */
+    struct maybe_u32 loads_enough;    /* fewest loads of warps in flight that reach 95 % of it */
+    struct maybe_u32 loads_needed; /* to keep all banks busy, by Little's law; known with `banks` */
+    struct evidence evidence[SHARED_WIDTH_EVIDENCE_COUNT];
+};
+/* One warp whose lanes load `stride_bytes` apart. */
+struct shared_stride {
+    uint32_t width_bytes;
+    uint32_t stride_bytes;
+    struct maybe_f64 cycles;
+    struct maybe_u32 passes; /* that the banks found explain; known with them */
+};
+/* The shared memory of an SM. Words of bank_bytes lie in the banks in turn. Lanes that load
+ * different words of one bank take passes, one after the other. Mei 2016, section 6. */
+struct fingerprint_shared {
+    struct maybe_u64 sm_bytes; /* of an SM, and most that one block may take: from the driver */
+    struct maybe_u64 block_bytes;
+    struct maybe_u32 banks;
+    struct maybe_u32 bank_bytes;
+    uint32_t width_count; /* by rising width_bytes */
+    struct shared_width widths[FINGERPRINT_SHARED_WIDTHS];
+    uint32_t stride_count; /* by width_bytes, then by stride_bytes */
+    struct shared_stride strides[FINGERPRINT_MAX_STRIDES];
+    struct evidence evidence[SHARED_EVIDENCE_COUNT];
+};
+
+/* Clusters of `sms` blocks, one block per SM. */
+struct cluster_size {
+    uint32_t sms;
+    struct maybe_u32 clusters;        /* at the same time */
+    struct maybe_u32 usable_sms;      /* that these occupy */
+    struct maybe_f64 latency_cycles;  /* a load from shared memory of another SM; median of pairs */
+    struct maybe_f64 bytes_per_cycle; /* of one SM, each reading from the next of its cluster */
+    struct evidence evidence[CLUSTER_SIZE_EVIDENCE_COUNT];
+};
+/* Thread block clusters, whose SMs load from each other's shared memory. `largest` is not
+ * applicable on a GPU without them, and nothing else is known then. */
+struct fingerprint_clusters {
+    struct maybe_u32 largest;    /* SMs of a cluster */
+    struct maybe_f64 own_cycles; /* a load from the SM's own shared memory in the same way */
+    struct maybe_u32 gpcs;       /* sets of SMs of which clusters are made */
+    struct sm_partition sharing; /* SM id -> GPC; known with `gpcs` */
+    uint32_t size_count;         /* by rising `sms` */
+    struct cluster_size sizes[FINGERPRINT_MAX_CLUSTER];
+    struct evidence evidence[CLUSTERS_EVIDENCE_COUNT];
+};
+
+/* Random reads of 128 bytes by all SMs, `warps` warps on each, `loads` in flight in each warp. */
+struct flight_point {
+    uint32_t warps;
+    uint32_t loads;
+    struct maybe_f64 gbps;
+};
+/* The same by some SMs, spread over the groups, with the most loads in flight. */
+struct sms_point {
+    uint32_t sms;
+    struct maybe_f64 gbps;
+};
+/* How much must be under way for memory to be busy. Every SM reads within what its own TLB reaches.
+ * Enough is what reaches 95 % of the plateau. */
+struct fingerprint_parallelism {
+    struct maybe_f64 plateau_gbps; /* of the surface */
+    struct maybe_f64 latency_ns;   /* of one load: the fewest in flight over their throughput */
+    struct maybe_u32 loads_enough; /* in flight in an SM; from so many on all points reach it */
+    struct maybe_u32 loads_short;  /* the next fewer that were probed */
+    struct maybe_u32 sms_enough;
+    struct maybe_u32 sms_short; /* the next fewer that were probed */
+    uint32_t surface_count;     /* by warps, then by loads */
+    struct flight_point surface[FINGERPRINT_MAX_FLIGHT];
+    uint32_t by_sms_count; /* by rising `sms` */
+    struct sms_point by_sms[FINGERPRINT_MAX_BY_SMS];
+    struct evidence evidence[PARALLELISM_EVIDENCE_COUNT];
 };
 
 /* One kind of memory beside plain device memory, which tlb, topology and throughput describe. All
@@ -299,6 +431,11 @@ enum fingerprint_part {
     PART_CONTIGUITY,
     PART_L2_SIDES,
     PART_WORKING_SETS,
+    PART_CACHES,
+    PART_LATENCY,
+    PART_SHARED,
+    PART_CLUSTERS,
+    PART_PARALLELISM,
     PART_MEMORY, /* each element of memory is a part: PART_MEMORY + its index */
     PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
 };
@@ -342,6 +479,14 @@ struct fingerprint {
     /* By transaction_bytes, then by set_bytes; none if not measured. */
     uint32_t working_set_count;
     struct working_set working_sets[FINGERPRINT_MAX_WORKING_SETS];
+    /* None if not measured; otherwise each kind in the order of enum cache_kind. Elements beyond
+     * cache_count are "not measured" throughout, so that caches[CACHE_L1] can always be read. */
+    uint32_t cache_count;
+    struct cache_facts caches[CACHE_KIND_COUNT];
+    struct fingerprint_latency latency;
+    struct fingerprint_shared shared;
+    struct fingerprint_clusters clusters;
+    struct fingerprint_parallelism parallelism;
     /* None if not measured; otherwise each kind in the order of enum memory_kind, without device
      * memory, and then the peers. */
     uint32_t memory_count;
@@ -402,6 +547,13 @@ json_t *fingerprint_memory_to_json(const struct fingerprint *fp);
  * memory.
  */
 json_t *fingerprint_l2_to_json(const struct fingerprint *fp);
+/* Its "caches" (empty if none was measured) and its "latency" alone, likewise. */
+json_t *fingerprint_caches_to_json(const struct fingerprint *fp);
+json_t *fingerprint_latency_to_json(const struct fingerprint *fp);
+/* Likewise its "shared", "clusters" and "parallelism". */
+json_t *fingerprint_shared_to_json(const struct fingerprint *fp);
+json_t *fingerprint_clusters_to_json(const struct fingerprint *fp);
+json_t *fingerprint_parallelism_to_json(const struct fingerprint *fp);
 /* The text that the id is the hash of, from malloc, and the id (FINGERPRINT_ID_BYTES) of a document
  * without its id; NULL without memory. */
 char *fingerprint_json_text(const json_t *body, char *out_id);

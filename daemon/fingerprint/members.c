@@ -59,6 +59,7 @@ static const struct json_names finding_words = {finding_name, FINDING_NO + 1};
 static const struct json_names cause_words = {slow_cause_name, SLOW_BY_BANDWIDTH + 1};
 static const struct json_names depth_words = {depth_name, DEPTH_COUNT};
 static const struct json_names memory_words = {memory_kind_name, MEMORY_KIND_COUNT};
+static const struct json_names cache_words = {cache_kind_name, CACHE_KIND_COUNT};
 static const struct json_names access_words = {access_name, ACCESS_COUNT};
 static const struct json_names verdict_words = {verdict_name, VERDICT_UNUSABLE + 1};
 
@@ -296,6 +297,147 @@ static const struct member working_set_members[] = {
 const struct object working_set_object =
     DEFINE_WITH_EVIDENCE(working_set, working_set_members, evidence_working_set_names);
 
+/* ---- caches ---- */
+
+static const struct member carveout_members[] = {
+    {NUMBER(cache_carveout, shared_bytes)},
+    {NUMBER(cache_carveout, size_bytes), IN(CACHES)},
+};
+static const struct object carveout_object = DEFINE(cache_carveout, carveout_members);
+
+static const struct member cache_members[] = {
+    {NAME(cache_facts, kind, cache_words)},
+    {NUMBER(cache_facts, size_bytes), IN(CACHES), EVIDENCE(CACHE, SIZE_BYTES), .label = "size"},
+    {NUMBER(cache_facts, line_bytes), IN(CACHES), EVIDENCE(CACHE, LINE_BYTES), .label = "line"},
+    {NUMBER(cache_facts, sector_bytes), IN(CACHES), EVIDENCE(CACHE, SECTOR_BYTES),
+     .label = "sector"},
+    {NUMBER(cache_facts, fill_bytes), IN(CACHES), EVIDENCE(CACHE, FILL_BYTES), .label = "fill"},
+    {NUMBER(cache_facts, sets), IN(CACHES), EVIDENCE(CACHE, SETS), .label = "sets"},
+    {NUMBER(cache_facts, ways), IN(CACHES), .label = "ways"},
+    {NAME(cache_facts, replacement, replacement_words), IN(CACHES), EVIDENCE(CACHE, REPLACEMENT),
+     .label = "replacement"},
+    {NUMBER(cache_facts, trace), .optional = true},
+    {NUMBER(cache_facts, latency_cycles), IN(CACHES), EVIDENCE(CACHE, LATENCY_CYCLES),
+     .label = "latency in cycles"},
+    {NUMBER(cache_facts, miss_latency_cycles), IN(CACHES)},
+    {NAME(cache_facts, same_as_l1, finding_words), IN(CACHES), EVIDENCE(CACHE, SAME_AS_L1)},
+    {LIST(carveouts, cache_facts, carveouts, carveout_count, carveout_object), .optional = true},
+};
+const struct object cache_object =
+    DEFINE_WITH_EVIDENCE(cache_facts, cache_members, evidence_cache_names);
+
+static const struct member latency_members[] = {
+    {NUMBER(fingerprint_latency, p1_cycles), IN(LATENCY), EVIDENCE(LATENCY, P1),
+     .label = "P1 in cycles"},
+    {NUMBER(fingerprint_latency, p2_cycles), IN(LATENCY), EVIDENCE(LATENCY, P2),
+     .label = "P2 in cycles"},
+    {NUMBER(fingerprint_latency, p3_cycles), IN(LATENCY), EVIDENCE(LATENCY, P3),
+     .label = "P3 in cycles"},
+    {NUMBER(fingerprint_latency, p4_cycles), IN(LATENCY), EVIDENCE(LATENCY, P4),
+     .label = "P4 in cycles"},
+    {NUMBER(fingerprint_latency, p5_cycles), IN(LATENCY), EVIDENCE(LATENCY, P5),
+     .label = "P5 in cycles"},
+    {NUMBER(fingerprint_latency, p6_cycles), IN(LATENCY), EVIDENCE(LATENCY, P6),
+     .label = "P6 in cycles"},
+    {NUMBER(fingerprint_latency, near_cycles), IN(LATENCY), EVIDENCE(LATENCY, NEAR),
+     .label = "near memory in cycles"},
+    {NUMBER(fingerprint_latency, far_cycles), IN(LATENCY), .label = "far memory in cycles"},
+    {NUMBER(fingerprint_latency, tail_cycles), IN(LATENCY), EVIDENCE(LATENCY, TAIL)},
+    {NUMBER(fingerprint_latency, tail_share), IN(LATENCY), .max = 1},
+};
+const struct object latency_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_latency, latency_members, evidence_latency_names);
+
+/* ---- shared memory, clusters, parallelism ---- */
+
+static const struct member shared_width_members[] = {
+    {NUMBER(shared_width, width_bytes)},
+    {NUMBER(shared_width, latency_cycles), IN(SHARED), EVIDENCE(SHARED_WIDTH, LATENCY_CYCLES)},
+    {NUMBER(shared_width, conflict_cycles), IN(SHARED), EVIDENCE(SHARED_WIDTH, CONFLICT_CYCLES)},
+    {NUMBER(shared_width, bytes_per_cycle), IN(SHARED), EVIDENCE(SHARED_WIDTH, BYTES_PER_CYCLE)},
+    {NUMBER(shared_width, loads_enough), IN(SHARED), EVIDENCE(SHARED_WIDTH, LOADS_ENOUGH)},
+    {NUMBER(shared_width, loads_needed), IN(SHARED)},
+};
+static const struct object shared_width_object =
+    DEFINE_WITH_EVIDENCE(shared_width, shared_width_members, evidence_shared_width_names);
+
+static const struct member shared_stride_members[] = {
+    {NUMBER(shared_stride, width_bytes)},
+    {NUMBER(shared_stride, stride_bytes)},
+    {NUMBER(shared_stride, cycles), IN(SHARED)},
+    {NUMBER(shared_stride, passes), IN(SHARED)},
+};
+static const struct object shared_stride_object = DEFINE(shared_stride, shared_stride_members);
+
+static const struct member shared_members[] = {
+    {NUMBER(fingerprint_shared, sm_bytes), IN(SHARED)},
+    {NUMBER(fingerprint_shared, block_bytes), IN(SHARED)},
+    {NUMBER(fingerprint_shared, banks), IN(SHARED), EVIDENCE(SHARED, BANKS),
+     .label = "banks of shared memory"},
+    {NUMBER(fingerprint_shared, bank_bytes), IN(SHARED), EVIDENCE(SHARED, BANKS),
+     .label = "bytes of a bank"},
+    {LIST(widths, fingerprint_shared, widths, width_count, shared_width_object), IN(SHARED)},
+    {LIST(strides, fingerprint_shared, strides, stride_count, shared_stride_object), IN(SHARED)},
+};
+const struct object shared_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_shared, shared_members, evidence_shared_names);
+
+static const struct member cluster_size_members[] = {
+    {NUMBER(cluster_size, sms)},
+    {NUMBER(cluster_size, clusters), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
+    {NUMBER(cluster_size, usable_sms), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
+    {NUMBER(cluster_size, latency_cycles), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, LATENCY_CYCLES)},
+    {NUMBER(cluster_size, bytes_per_cycle), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, BYTES_PER_CYCLE)},
+};
+static const struct object cluster_size_object =
+    DEFINE_WITH_EVIDENCE(cluster_size, cluster_size_members, evidence_cluster_size_names);
+
+static const struct member clusters_members[] = {
+    {NUMBER(fingerprint_clusters, largest), IN(CLUSTERS), EVIDENCE(CLUSTERS, LARGEST),
+     .label = "SMs of the largest cluster"},
+    {NUMBER(fingerprint_clusters, own_cycles), IN(CLUSTERS), EVIDENCE(CLUSTERS, OWN_CYCLES)},
+    {NUMBER(fingerprint_clusters, gpcs), IN(CLUSTERS), EVIDENCE(CLUSTERS, GPCS), .label = "GPCs"},
+    {SPECIAL(sms, fingerprint_clusters, sharing, MEMBER_PARTITION), IN(CLUSTERS),
+     .label = "SMs of each GPC"},
+    {LIST(sizes, fingerprint_clusters, sizes, size_count, cluster_size_object), IN(CLUSTERS)},
+};
+const struct object clusters_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_clusters, clusters_members, evidence_clusters_names);
+
+static const struct member flight_members[] = {
+    {NUMBER(flight_point, warps)},
+    {NUMBER(flight_point, loads)},
+    {NUMBER(flight_point, gbps), IN(PARALLELISM)},
+};
+static const struct object flight_object = DEFINE(flight_point, flight_members);
+
+static const struct member sms_point_members[] = {
+    {NUMBER(sms_point, sms)},
+    {NUMBER(sms_point, gbps), IN(PARALLELISM)},
+};
+static const struct object sms_point_object = DEFINE(sms_point, sms_point_members);
+
+static const struct member parallelism_members[] = {
+    {NUMBER(fingerprint_parallelism, plateau_gbps), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, PLATEAU_GBPS)},
+    {NUMBER(fingerprint_parallelism, latency_ns), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, LATENCY_NS)},
+    {NUMBER(fingerprint_parallelism, loads_enough), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, LOADS_ENOUGH)},
+    {NUMBER(fingerprint_parallelism, loads_short), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, LOADS_ENOUGH)},
+    {NUMBER(fingerprint_parallelism, sms_enough), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, SMS_ENOUGH)},
+    {NUMBER(fingerprint_parallelism, sms_short), IN(PARALLELISM),
+     EVIDENCE(PARALLELISM, SMS_ENOUGH)},
+    {LIST(surface, fingerprint_parallelism, surface, surface_count, flight_object),
+     IN(PARALLELISM)},
+    {LIST(by_sms, fingerprint_parallelism, by_sms, by_sms_count, sms_point_object),
+     IN(PARALLELISM)},
+};
+const struct object parallelism_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_parallelism, parallelism_members, evidence_parallelism_names);
+
 /* ---- memory ---- */
 
 static const struct member memory_point_members[] = {CURVE_POINT_ROWS(IN_MEMORY)};
@@ -368,6 +510,11 @@ static const struct member fingerprint_members[] = {
     {OBJECT(fingerprint, l2, l2_object), IN(L2_SIDES), .optional = true},
     {LIST(working_sets, fingerprint, working_sets, working_set_count, working_set_object),
      IN(WORKING_SETS), .columns = "working_set_evidence", .optional = true},
+    {LIST(caches, fingerprint, caches, cache_count, cache_object), IN(CACHES), .optional = true},
+    {OBJECT(fingerprint, latency, latency_object), IN(LATENCY), .optional = true},
+    {OBJECT(fingerprint, shared, shared_object), IN(SHARED), .optional = true},
+    {OBJECT(fingerprint, clusters, clusters_object), IN(CLUSTERS), .optional = true},
+    {OBJECT(fingerprint, parallelism, parallelism_object), IN(PARALLELISM), .optional = true},
     {LIST(memory, fingerprint, memory, memory_count, memory_object), .optional = true},
     {OBJECT(fingerprint, conditions, conditions_object)},
 };

@@ -271,6 +271,11 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     case PART_CONTIGUITY:
     case PART_L2_SIDES:
     case PART_WORKING_SETS:
+    case PART_CACHES:
+    case PART_LATENCY:
+    case PART_SHARED:
+    case PART_CLUSTERS:
+    case PART_PARALLELISM:
         return more;
     default:
         return keep_level_part(earlier, newer, part, more);

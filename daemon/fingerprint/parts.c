@@ -25,6 +25,11 @@ static const char *const part_names[PART_MEMORY - PART_BEYOND] = {
     [PART_CONTIGUITY - PART_BEYOND] = "contiguity",
     [PART_L2_SIDES - PART_BEYOND] = "l2.sides",
     [PART_WORKING_SETS - PART_BEYOND] = "working_sets",
+    [PART_CACHES - PART_BEYOND] = "caches",
+    [PART_LATENCY - PART_BEYOND] = "latency",
+    [PART_SHARED - PART_BEYOND] = "shared",
+    [PART_CLUSTERS - PART_BEYOND] = "clusters",
+    [PART_PARALLELISM - PART_BEYOND] = "parallelism",
 };
 
 const char *fingerprint_part_name(enum fingerprint_part part, char *out)

@@ -4,7 +4,9 @@
  * A probe's reach in memory, in pages of `stride` bytes, of which each touches one line:
  *   CHASE  the longest cycle            ROUND  all slices and the thrashing walk behind them
  *   PAIRS  one slice and the walk       READ   the largest region, in bytes
- *   SIDES  the pages                 SPREAD the largest set, in bytes
+ *   SIDES  the pages                    FLIGHT its region
+ *   CACHE  footprint, and what is swept and evicted
+ *   SPREAD the largest set, in bytes
  */
 #include "gpu/probe.h"
 
@@ -16,6 +18,10 @@
 
 enum {
     MAX_WARM_LAPS = 16,
+    CACHE_ALIGN_BYTES = 1 << 21,
+    PROBE_MAX_SHARED_FLIGHT = 8,
+    WARP = 32,
+    FLIGHT_SCALE = 64, /* above PROBE_MAX_IN_FLIGHT */
     MIN_DURATION_US = 100,
     MAX_DURATION_US = 100000,
     BACKING_PER_RUN = 16, /* a run is memory beside that behind the range */
@@ -25,9 +31,14 @@ enum {
 };
 
 NAME_FUNCTIONS(
-    probe_kind, enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round",
-    [PROBE_PAIRS] = "pairs", [PROBE_READ] = "read", [PROBE_MEANS] = "means",
-    [PROBE_MEAN_PAIRS] = "mean-pairs", [PROBE_SIDES] = "sides", [PROBE_SPREAD] = "spread")
+    probe_kind,
+    enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round", [PROBE_PAIRS] = "pairs",
+    [PROBE_READ] = "read", [PROBE_MEANS] = "means", [PROBE_MEAN_PAIRS] = "mean-pairs",
+    [PROBE_SIDES] = "sides", [PROBE_CACHE] = "cache", [PROBE_SHARED] = "shared",
+    [PROBE_PEER] = "peer", [PROBE_FLIGHT] = "in-flight", [PROBE_SPREAD] = "spread")
+
+NAME_FUNCTIONS(probe_path, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
+               [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant")
 
 NAME_FUNCTION(
     probe_spread_name,
@@ -46,7 +57,12 @@ enum {
     MEANS = 1 << PROBE_MEANS,
     MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
     SIDES = 1 << PROBE_SIDES,
-    SPREAD = 1 << PROBE_SPREAD
+    SPREAD = 1 << PROBE_SPREAD,
+    CACHE = 1 << PROBE_CACHE,
+    SHARED = 1 << PROBE_SHARED,
+    PEER = 1 << PROBE_PEER,
+    FLIGHT = 1 << PROBE_FLIGHT,
+    PAGED = CHASE | ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES /* touch pages */
 };
 
 #define FIELD(member) #member, offsetof(struct probe_spec, member)
@@ -58,28 +74,38 @@ static const struct {
     unsigned kinds;
     uint32_t low, high;
 } fields[] = {
-    {FIELD(point_count), CHASE | READ | MEANS | SPREAD, 1, PROBE_MAX_POINTS},
-    {FIELD(samples), CHASE | SIDES, 1, PROBE_MAX_SAMPLES},
-    {FIELD(warm_laps), CHASE | SIDES, 0, MAX_WARM_LAPS},
+    {FIELD(point_count), CHASE | READ | MEANS | CACHE | SHARED | FLIGHT | SPREAD, 1,
+     PROBE_MAX_POINTS},
+    {FIELD(samples), CHASE | SIDES | CACHE | SHARED | PEER, 1, PROBE_MAX_SAMPLES},
+    {FIELD(warm_laps), CHASE | SIDES | CACHE | SHARED, 0, MAX_WARM_LAPS},
+    {FIELD(path), CACHE, PATH_L2, PATH_COUNT - 1},
+    {FIELD(warm_path), CACHE, PATH_L2, PATH_COUNT - 1},
+    {FIELD(scattered), CACHE, 0, 1},
+    {FIELD(sweep_footprint), CACHE, 0, 1},
     {FIELD(warm_laps), ROUND | PAIRS, 1, MAX_WARM_LAPS},
     {FIELD(slice_pages), ROUND | PAIRS, 1, PROBE_MAX_SLICE},
     {FIELD(flush_pages), ROUND | PAIRS, 0, 1 << 20},
     {FIELD(thrash_pages), ROUND | PAIRS | MEAN_PAIRS, 1, UINT32_MAX},
-    {FIELD(repeats), ROUND | READ | SIDES | SPREAD, 1, PROBE_MAX_REPEATS},
-    {FIELD(duration_us), READ | SPREAD, MIN_DURATION_US, MAX_DURATION_US},
+    {FIELD(repeats), ROUND | READ | SIDES | SHARED | PEER | FLIGHT | SPREAD, 1, PROBE_MAX_REPEATS},
+    {FIELD(duration_us), READ | FLIGHT | SPREAD, MIN_DURATION_US, MAX_DURATION_US},
     {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
     {FIELD(memory), CHASE | READ, MEMORY_DEVICE, MEMORY_PEER},
-    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES | SPREAD, MEMORY_DEVICE,
-     MEMORY_DEVICE},
+    {FIELD(memory),
+     ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES | CACHE | SHARED | PEER | FLIGHT | SPREAD,
+     MEMORY_DEVICE, MEMORY_DEVICE},
     {FIELD(sm_count), CHASE | ROUND, 1, 1},
-    {FIELD(sm_count), PAIRS | SIDES, 1, REACH_MAX_SMS},
+    {FIELD(sm_count), PAIRS | SIDES | CACHE | SHARED, 1, REACH_MAX_SMS},
     {FIELD(sm_count), SPREAD, 0, REACH_MAX_SMS},
     {FIELD(spread), SPREAD, SPREAD_SAME, SPREAD_COUNT - 1},
-    {FIELD(window_count), READ, 1, PROBE_MAX_WINDOWS},
-    {FIELD(window_sms), READ, 1, REACH_MAX_SMS},
+    {FIELD(window_count), READ | FLIGHT, 1, PROBE_MAX_WINDOWS},
+    {FIELD(window_sms), READ | FLIGHT, 1, REACH_MAX_SMS},
+    {FIELD(warps), SHARED, 1, PROBE_MAX_WARPS},
+    {FIELD(in_flight), SHARED, 1, PROBE_MAX_SHARED_FLIGHT},
+    {FIELD(cluster_sms), PEER, 2, PROBE_MAX_CLUSTER},
 };
 
 _Static_assert(sizeof(enum access) == sizeof(uint32_t) &&
+                   sizeof(enum probe_path) == sizeof(uint32_t) &&
                    sizeof(enum memory_kind) == sizeof(uint32_t),
                "fields like the others");
 
@@ -118,17 +144,72 @@ static enum status check_lists(const struct probe_spec *spec, struct err *err)
     const unsigned kind = 1u << spec->kind;
     const uint64_t least = kind & (READ | SPREAD) ? MIN_REGION_BYTES : 1;
     const uint64_t most = kind == MEANS ? INT64_MAX / spec->stride_bytes : UINT64_MAX;
-    const uint32_t points = kind & (CHASE | READ | MEANS | SPREAD) ? spec->point_count : 0;
-    const uint32_t sms = kind & (CHASE | ROUND | PAIRS | SIDES | SPREAD) ? spec->sm_count : 0;
+    const uint32_t points = kind & (CHASE | READ | MEANS | CACHE | SPREAD) ? spec->point_count : 0;
+    const uint32_t sms =
+        kind & (CHASE | ROUND | PAIRS | SIDES | CACHE | SHARED | SPREAD) ? spec->sm_count : 0;
     enum status s = STATUS_OK;
 
     for (uint32_t i = 0; s == STATUS_OK && i < points; i++)
         s = check_range("points", spec->points[i], least, most, err);
     for (uint32_t i = 0; s == STATUS_OK && i < sms; i++)
         s = check_range("sms", spec->sms[i], 0, REACH_MAX_SMS - 1, err);
-    for (uint32_t i = 1; s == STATUS_OK && kind & (SIDES | SPREAD) && i < sms; i++)
+    for (uint32_t i = 1; s == STATUS_OK && (kind & (SIDES | SHARED | SPREAD)) && i < sms; i++)
         if (spec->sms[i] <= spec->sms[i - 1])
             s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: sms must ascend");
+    return s;
+}
+
+static enum status fail(struct err *err, const char *what)
+{
+    return err_set(err, STATUS_INVALID_ARGUMENT, "probe: %s", what);
+}
+
+/* The bytes that the lanes of a warp touch, in all chains. */
+static enum status check_shared(const struct probe_spec *spec, struct err *err)
+{
+    const uint32_t width = spec->transaction_bytes;
+
+    if (width != 4 && width != 8 && width != 16)
+        return fail(err, "transaction_bytes must be 4, 8 or 16 for shared memory");
+    if ((spec->in_flight & (spec->in_flight - 1)) != 0)
+        return fail(err, "in_flight must be 1, 2, 4 or 8");
+    if (spec->samples % PROBE_MAX_SHARED_FLIGHT != 0)
+        return fail(err, "samples must be a multiple of 8 for shared memory");
+    for (uint32_t i = 0; i < spec->point_count; i++) {
+        const uint64_t d = spec->points[i];
+        if (d < width || d % width != 0 || d > PROBE_SHARED_BYTES / (WARP * spec->in_flight))
+            return fail(err, "points must be multiples of transaction_bytes, and all lanes within "
+                             "32 KiB of shared memory");
+    }
+    return STATUS_OK;
+}
+
+static enum status check_windows(const struct probe_spec *spec, struct err *err)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < spec->window_sms; i++) {
+        const uint32_t w = spec->window_of_sm[i];
+        if (w != PROBE_SM_IDLE && w >= spec->window_count)
+            return check_range("window_of_sm", w, 0, spec->window_count - 1, err);
+        any = any || w != PROBE_SM_IDLE;
+    }
+    return any ? STATUS_OK : fail(err, "window_of_sm leaves every SM idle");
+}
+
+static enum status check_flight(const struct probe_spec *spec, struct err *err)
+{
+    enum status s = check_windows(spec, err);
+
+    if (s == STATUS_OK)
+        s = check_range("region_bytes", spec->region_bytes, MIN_REGION_BYTES, UINT64_MAX, err);
+    for (uint32_t i = 0; s == STATUS_OK && i < spec->point_count; i++) {
+        const uint32_t loads = probe_flight_loads(spec->points[i]);
+        if (spec->points[i] != probe_flight(probe_flight_warps(spec->points[i]), loads) ||
+            probe_flight_warps(spec->points[i]) - 1u >= PROBE_MAX_WARPS || loads == 0 ||
+            loads > PROBE_MAX_IN_FLIGHT || (loads & (loads - 1)) != 0)
+            s = fail(err, "points must be 64 times 1 to 32 warps and 1, 2, 4, 8, 16 or 32 loads");
+    }
     return s;
 }
 
@@ -137,20 +218,15 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
 {
     const bool is_read = spec->access == ACCESS_READ;
     const uint32_t bytes = probe_access_bytes(spec);
-    bool any = false;
+    enum status s;
 
     if (bytes != PROBE_SECTOR_BYTES &&
         !(is_read && (bytes == PROBE_LINE_BYTES || bytes == PROBE_BLOCK_BYTES)))
         return err_set(err, STATUS_INVALID_ARGUMENT, "probe: transaction_bytes is %u, must be %d%s",
                        bytes, PROBE_SECTOR_BYTES, is_read ? ", 128 or 512" : "");
-    for (uint32_t i = 0; i < spec->window_sms; i++) {
-        const uint32_t w = spec->window_of_sm[i];
-        if (w != PROBE_SM_IDLE && w >= spec->window_count)
-            return check_range("window_of_sm", w, 0, spec->window_count - 1, err);
-        any = any || w != PROBE_SM_IDLE;
-    }
-    if (!any)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: window_of_sm leaves every SM idle");
+    s = check_windows(spec, err);
+    if (s != STATUS_OK)
+        return s;
     if (spec->run_bytes == 0
             ? spec->scattered_bytes > 0
             : spec->scattered_bytes % spec->run_bytes != 0 || spec->base_bytes > 0 ||
@@ -162,6 +238,11 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
             "memory, which begins at 0",
             (unsigned long long)spec->scattered_bytes);
     return STATUS_OK;
+}
+
+static uint64_t saturate(unsigned __int128 v)
+{
+    return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }
 
 static uint64_t largest_point(const struct probe_spec *spec)
@@ -194,23 +275,85 @@ static enum status check_spread(const struct probe_spec *spec, struct err *err)
     return STATUS_OK;
 }
 
+uint64_t probe_scatter_step(uint64_t n)
+{
+    uint64_t step = n - n * 0.6180339887498949;
+
+    for (; step > 1; step--) {
+        uint64_t a = n;
+        uint64_t b = step;
+        while (b > 0) {
+            const uint64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            return step;
+    }
+    return 1;
+}
+
+uint64_t probe_cache_behind(const struct probe_spec *spec)
+{
+    const uint64_t bytes = saturate((unsigned __int128)largest_point(spec) * spec->stride_bytes);
+
+    return spec->path == PATH_CONSTANT
+               ? (bytes + PROBE_LINE_BYTES - 1) / PROBE_LINE_BYTES * PROBE_LINE_BYTES
+               : saturate(((unsigned __int128)bytes + CACHE_ALIGN_BYTES - 1) / CACHE_ALIGN_BYTES *
+                          CACHE_ALIGN_BYTES);
+}
+
+/* What only CACHE has. */
+static enum status check_cache(const struct probe_spec *spec, struct err *err)
+{
+    const bool constant = spec->path == PATH_CONSTANT;
+    const char *what = NULL;
+
+    if (spec->stride_bytes == 0 || spec->stride_bytes % PROBE_WORD_BYTES != 0)
+        what = "stride_bytes must be a multiple of 4";
+    else if (constant != (spec->warm_path == PATH_CONSTANT))
+        what = "warm_path must be constant if path is, and only then";
+    else if (spec->sweep_footprint && spec->sweep_bytes > 0)
+        what = "sweep_bytes must be 0 with sweep_footprint";
+    else if (constant && (spec->base_bytes > 0 || spec->sweep_footprint || spec->sweep_bytes > 0 ||
+                          spec->touch_bytes > 0))
+        what = "constants are neither swept nor touched";
+    else if (spec->touch_bytes % PROBE_LINE_BYTES != 0 || spec->evict_bytes % PROBE_LINE_BYTES != 0)
+        what = "touch_bytes and evict_bytes must be multiples of 128";
+    else if (spec->shared_bytes > UINT32_MAX)
+        what = "shared_bytes is 4 GiB or more";
+    else if (constant && (unsigned __int128)largest_point(spec) * spec->stride_bytes +
+                                 spec->evict_bytes + PROBE_LINE_BYTES >
+                             PROBE_CONSTANT_BYTES)
+        what = "the bank of constants has 65536 bytes";
+    return what ? err_set(err, STATUS_INVALID_ARGUMENT, "probe: %s", what) : STATUS_OK;
+}
+
 static enum status check_complete(const struct probe_spec *spec, struct err *err)
 {
     enum status s = check_lines("base_bytes", spec->base_bytes, err);
 
     if (s == STATUS_OK && (unsigned)spec->kind >= PROBE_KIND_COUNT)
         s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: unknown kind %d", (int)spec->kind);
-    if (s == STATUS_OK && spec->kind != PROBE_READ)
+    if (s == STATUS_OK && (PAGED >> spec->kind & 1))
         s = check_lines("stride_bytes", spec->stride_bytes, err);
-    if (s == STATUS_OK && spec->kind != PROBE_READ)
+    if (s == STATUS_OK && (PAGED >> spec->kind & 1))
         s = check_range("stride_bytes", spec->stride_bytes, PROBE_LINE_BYTES, UINT64_MAX, err);
     if (s == STATUS_OK)
         s = check_fields(spec, err);
     if (s == STATUS_OK)
         s = check_lists(spec, err);
-    if (s == STATUS_OK && spec->kind == PROBE_SPREAD)
+    if (s == STATUS_OK && spec->kind == PROBE_READ)
+        s = check_read(spec, err);
+    else if (s == STATUS_OK && spec->kind == PROBE_SHARED)
+        s = check_shared(spec, err);
+    else if (s == STATUS_OK && spec->kind == PROBE_FLIGHT)
+        s = check_flight(spec, err);
+    else if (s == STATUS_OK && spec->kind == PROBE_CACHE)
+        s = check_cache(spec, err);
+    else if (s == STATUS_OK && spec->kind == PROBE_SPREAD)
         s = check_spread(spec, err);
-    return s == STATUS_OK && spec->kind == PROBE_READ ? check_read(spec, err) : s;
+    return s;
 }
 
 uint64_t probe_longest_run(const struct gpu_limits *limits)
@@ -257,6 +400,11 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
         if (s != STATUS_OK)
             return s;
     }
+    if (spec->kind == PROBE_SHARED && limits->shared_block_bytes < PROBE_SHARED_BYTES)
+        return err_set(err, STATUS_NOT_SUPPORTED, "probe: this source has no shared memory");
+    if (spec->kind == PROBE_PEER && spec->cluster_sms > limits->cluster_sms)
+        return err_set(err, STATUS_NOT_SUPPORTED, "probe: clusters have at most %u SMs",
+                       limits->cluster_sms);
     if (spec->memory == MEMORY_PEER && spec->peer >= limits->peer_count)
         return err_set(err, STATUS_INVALID_ARGUMENT, "probe: peer is %u, the node has %u",
                        spec->peer, limits->peer_count);
@@ -280,6 +428,7 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
     size_t halves = 2 * (size_t)sm_count * spec->slice_pages;
     switch (spec->kind) {
     case PROBE_CHASE:
+    case PROBE_CACHE:
         return (size_t)spec->point_count * spec->samples;
     case PROBE_ROUND:
         return spec->repeats * halves;
@@ -287,6 +436,7 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
         return spec->sm_count * halves;
     case PROBE_READ:
     case PROBE_SPREAD:
+    case PROBE_FLIGHT:
         return (size_t)spec->point_count * spec->repeats * (1 + (size_t)sm_count);
     case PROBE_MEANS:
         return spec->point_count;
@@ -294,10 +444,34 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
         return (size_t)sm_count * sm_count;
     case PROBE_SIDES:
         return (size_t)spec->repeats * spec->sm_count * spec->samples;
+    case PROBE_SHARED:
+        return (size_t)spec->repeats * spec->sm_count * spec->point_count;
+    case PROBE_PEER:
+        return (size_t)spec->repeats * (1 + (size_t)sm_count) * probe_peer_columns(spec);
     case PROBE_KIND_COUNT:
         break;
     }
     return 0;
+}
+
+uint32_t probe_peer_columns(const struct probe_spec *spec)
+{
+    return spec->cluster_sms + 3;
+}
+
+uint64_t probe_flight(uint32_t warps, uint32_t loads)
+{
+    return (uint64_t)warps * FLIGHT_SCALE + loads;
+}
+
+uint32_t probe_flight_warps(uint64_t point)
+{
+    return (uint32_t)(point / FLIGHT_SCALE);
+}
+
+uint32_t probe_flight_loads(uint64_t point)
+{
+    return (uint32_t)(point % FLIGHT_SCALE);
 }
 
 bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b)
@@ -321,11 +495,6 @@ bool probe_is_line_read(const struct probe_spec *spec)
            probe_access_bytes(spec) == (uint32_t)PROBE_LINE_BYTES;
 }
 
-static uint64_t saturate(unsigned __int128 v)
-{
-    return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
-}
-
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
 {
     const uint64_t slices =
@@ -334,6 +503,15 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
 
     if (spec->kind == PROBE_READ || spec->kind == PROBE_SPREAD)
         return saturate((unsigned __int128)spec->base_bytes + pages);
+    if (spec->kind == PROBE_CACHE)
+        return spec->path == PATH_CONSTANT
+                   ? 0
+                   : saturate((unsigned __int128)spec->base_bytes + probe_cache_behind(spec) +
+                              spec->sweep_bytes + spec->evict_bytes + PROBE_LINE_BYTES);
+    if (spec->kind == PROBE_FLIGHT)
+        return saturate((unsigned __int128)spec->base_bytes + spec->region_bytes);
+    if (spec->kind == PROBE_SHARED || spec->kind == PROBE_PEER)
+        return 0;
     if (spec->kind == PROBE_SIDES)
         pages = spec->samples;
     else if (spec->kind == PROBE_MEAN_PAIRS)

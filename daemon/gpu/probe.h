@@ -39,6 +39,41 @@
  *                                line lives in L2, so that a line of the far
  *                                side stays far.
  *
+ *   CACHE   the SM of each       the fine-grained pointer chase of Mei and Chu   [point]
+ *           point, one thread;   2016: for every point n, the SM goes through    [sample]
+ *           points of several    elements 0..n-1, `stride_bytes` apart, as a     cycles of one load
+ *           SMs at the same      cycle (in order, or scattered): `warm_laps`     (at most 65535)
+ *           time, unless there   times untimed by `warm_path`; then the sweeps
+ *           are sweeps           below; then `samples` loads by `path`, timed
+ *                                one by one. Point p is that of sms[p modulo
+ *                                their number].
+ *
+ * What happens to the caches before the timed loads of a CACHE, in this order, each only if asked
+ * for: all SMs load the footprint (sweep_footprint), or `sweep_bytes` behind the longest one, past
+ * L1; the SM loads one line of every `touch_bytes` of the footprint past L1, for the translations;
+ * the SM walks `evict_bytes` behind the longest footprint by `path`. The private caches of an SM
+ * are empty at the start of a probe. shared_bytes is the shared memory that the SM sets aside, on
+ * the many chips where L1 is the rest of one array. PATH_CONSTANT reads the bank of constants, of
+ * PROBE_CONSTANT_BYTES, and no memory of the range.
+ *
+ * Three kinds ask for no page of the arena, or for more than a walk:
+ *
+ *   SHARED  the SMs of `sms`,    for every point d: the lanes of `warps` warps     [repeat]
+ *           at the same time     load `transaction_bytes` each from shared         [sm of the spec]
+ *                                memory, d bytes apart; every warp makes           [point]
+ *                                `samples` loads, `in_flight` of them at a time,   cycles until the
+ *                                each the address of a next one; `warm_laps`       last load is
+ *                                times untimed. Mei 2016, section 6.               there
+ *   PEER    as many clusters of  every SM makes `samples` loads from shared        [repeat]
+ *           `cluster_sms` SMs    memory of each SM of its cluster in turn, each    [1 + sm]
+ *           as the GPU takes     dependent on the one before; then all read        [cluster_sms +
+ * 3] PROBE_RING_BYTES from the next SM of their cluster. Row 0: clusters that the driver says fit
+ * at once (0: it does not), clusters launched. Row 1 + SM: number of its cluster from 1 (0: in
+ * none), its rank in it, cycles of the loads from each rank, cycles of the ring FLIGHT  all SMs
+ * that are     as READ of 128 bytes over one region of           [point][repeat] not idle
+ * `region_bytes`; every point says how many warps   [1 + sm] of an SM read, and how many loads each
+ * has in     as of READ flight (probe_flight)
+ *
  * flush_pages are there to push the slice out of the levels nearer to the SM than the one that
  * is probed: their hits would hide the eviction. They are walked before priming too: a page that
  * still hits in a nearer level is not filled into the farther one.
@@ -110,9 +145,16 @@ enum {
     PROBE_MAX_REPEATS = 64,
     PROBE_MAX_WINDOWS = 64,
     PROBE_LINE_BYTES = 128,
+    PROBE_SHARED_BYTES = 32 << 10, /* of shared memory, that SHARED may touch */
+    PROBE_RING_BYTES = 512 << 10,  /* that each SM reads in PEER */
+    PROBE_MAX_CLUSTER = 16,
+    PROBE_MAX_WARPS = 32,
+    PROBE_MAX_IN_FLIGHT = 32,
     PROBE_SECTOR_BYTES = 32, /* the least that memory moves */
     PROBE_BLOCK_BYTES = 512, /* the most that one access of a warp moves */
-    PROBE_SM_IDLE = 0xffff   /* window_of_sm: this SM does not read */
+    PROBE_WORD_BYTES = 4,
+    PROBE_CONSTANT_BYTES = 65536,
+    PROBE_SM_IDLE = 0xffff /* window_of_sm: this SM does not read */
 };
 
 enum probe_kind {
@@ -124,13 +166,29 @@ enum probe_kind {
     PROBE_MEAN_PAIRS,
     PROBE_SIDES,
     PROBE_SPREAD,
+    PROBE_CACHE,
+    PROBE_SHARED,
+    PROBE_PEER,
+    PROBE_FLIGHT,
     PROBE_KIND_COUNT
 };
 enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
 
-/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides", "spread". */
+/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides", "cache", "shared", "peer",
+ * "in-flight", "spread". */
 const char *probe_kind_name(enum probe_kind kind);
 bool probe_kind_from_name(const char *name, enum probe_kind *out);
+
+/* How a load of CACHE reaches memory. */
+enum probe_path {
+    PATH_L2 = 0,    /* past L1 (ld.cg) */
+    PATH_L1,        /* ld.ca */
+    PATH_READ_ONLY, /* the read-only path, which is the texture path (ld.nc) */
+    PATH_CONSTANT,
+    PATH_COUNT
+};
+const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "constant" */
+bool probe_path_from_name(const char *name, enum probe_path *out);
 
 /* SPREAD: what of the set an SM reads. */
 enum probe_spread { SPREAD_SAME = 0, SPREAD_OWN, SPREAD_NEAR, SPREAD_COUNT };
@@ -139,12 +197,18 @@ const char *probe_spread_name(enum probe_spread spread); /* "same", "own", "near
 /* One probe. Zero what a kind does not use; probe_check has what each kind needs. */
 struct probe_spec {
     enum probe_kind kind;
-    uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128. SPREAD: the
-                              granule of a side, a power of two from 512 on */
+    uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 (CACHE: 4).
+                              SPREAD: the granule of a side, a power of two from 512 on */
     uint64_t base_bytes;   /* offset of page 0 (the latency probes) or of the region (READ) */
-    uint32_t point_count;  /* CHASE, READ, MEANS, SPREAD: 1..PROBE_MAX_POINTS */
-    uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ, SPREAD: bytes */
-    uint32_t samples;     /* CHASE: timed loads a point; SIDES: pages; 1..PROBE_MAX_SAMPLES */
+    uint32_t point_count;  /* CHASE, READ, MEANS, CACHE, SPREAD: 1..PROBE_MAX_POINTS */
+    uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region; SHARED:
+                                          bytes from lane to lane; FLIGHT: probe_flight */
+    uint64_t region_bytes;             /* FLIGHT */
+    uint32_t warps;                    /* SHARED: 1..PROBE_MAX_WARPS */
+    uint32_t in_flight;                /* SHARED: loads of a warp: 1, 2, 4 or 8 */
+    uint32_t cluster_sms;              /* PEER: 2..PROBE_MAX_CLUSTER */
+    uint32_t samples;     /* CHASE: timed loads a point; SIDES: pages; SHARED: loads of a warp, a
+                             multiple of 8; PEER: of a pair; 1..PROBE_MAX_SAMPLES */
     uint32_t warm_laps;   /* CHASE, SIDES: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
     uint32_t slice_pages; /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
     uint32_t flush_pages; /* ROUND, PAIRS: 0..2^20 */
@@ -158,8 +222,16 @@ struct probe_spec {
     uint64_t run_bytes;         /* READ: 0: none; a power of two times the granule, at most
                                    probe_longest_run */
     uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 with it */
-    enum memory_kind memory;    /* CHASE, READ: what is touched */
-    uint32_t peer;     /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
+    enum probe_path path;       /* CACHE, and all up to shared_bytes: see above */
+    enum probe_path warm_path;
+    uint32_t scattered;       /* 1: each element is far from the one before it */
+    uint32_t sweep_footprint; /* 1: all SMs load it */
+    uint64_t sweep_bytes;     /* 0 with sweep_footprint */
+    uint64_t touch_bytes;     /* 0, or a multiple of 128 */
+    uint64_t evict_bytes;     /* a multiple of 128 */
+    uint64_t shared_bytes;
+    enum memory_kind memory; /* CHASE, READ: what is touched */
+    uint32_t peer;           /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
     uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: who works,
                           ascending; SPREAD: near: the SMs of one side, otherwise 0 */
     uint16_t sms[REACH_MAX_SMS];          /* their ids */
@@ -189,6 +261,10 @@ struct gpu_limits {
     uint64_t host_total_bytes;  /* memory of the host, used or not; 0: not reported */
     uint32_t memory_ms;         /* most time for all kinds of memory; 0: that of the depth */
     uint32_t peer_count;        /* other GPUs */
+    /* Shared memory of an SM, and most of one block; 0: SHARED is not answered. */
+    uint64_t shared_sm_bytes;
+    uint64_t shared_block_bytes;
+    uint32_t cluster_sms; /* most that PEER may ask for; 0: the GPU has no clusters */
 };
 
 /* The circumstances of one run. What the source does not report is unknown with the reason. */
@@ -250,13 +326,27 @@ uint32_t probe_access_bytes(const struct probe_spec *spec);
 /* READ: is it the curve's kind, reads of 128 bytes? */
 bool probe_is_line_read(const struct probe_spec *spec);
 
-/* READ: the window `w` of the region [0, region_bytes). Windows lie side by side, cover the region,
- * and are as long as their share of the SMs (those of `sm_ids` that are not idle); borders are
- * rounded down to whole lines. A window without SMs is empty. */
+/* CACHE: from one element to the next of a scattered cycle of n; has no common divisor with n. */
+uint64_t probe_scatter_step(uint64_t n);
+/* CACHE: where sweep_bytes and evict_bytes begin, from element 0. */
+uint64_t probe_cache_behind(const struct probe_spec *spec);
+
+/* PEER: values of one row. */
+uint32_t probe_peer_columns(const struct probe_spec *spec);
+
+/* FLIGHT: the point for so many warps and loads, and the reverse. */
+uint64_t probe_flight(uint32_t warps, uint32_t loads);
+uint32_t probe_flight_warps(uint64_t point);
+uint32_t probe_flight_loads(uint64_t point);
+
+/* READ, FLIGHT: the window `w` of the region [0, region_bytes). Windows lie side by side, cover the
+ * region, and are as long as their share of the SMs (those of `sm_ids` that are not idle); borders
+ * are rounded down to whole lines. A window without SMs is empty. */
 void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_t sm_count,
                   uint64_t region_bytes, uint32_t w, uint64_t *first_byte, uint64_t *length_bytes);
 
-/* READ: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not name the id. */
+/* READ, FLIGHT: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not name the
+ * id. */
 uint32_t probe_window_of(const struct probe_spec *spec, uint16_t sm_id);
 /* The position of an SM among `sm_count` ids; `sm_count` if it is none of them. */
 uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t sm_id);

@@ -88,7 +88,8 @@ const struct observation *observation_next_of(const struct observation_set *set,
 
 const uint32_t *observation_chase(const struct observation *o, uint32_t p)
 {
-    REACH_ASSERT(o->spec.kind == PROBE_CHASE && p < o->spec.point_count);
+    REACH_ASSERT((o->spec.kind == PROBE_CHASE || o->spec.kind == PROBE_CACHE) &&
+                 p < o->spec.point_count);
     return o->result.values + (size_t)p * o->spec.samples;
 }
 
@@ -122,12 +123,28 @@ const uint32_t *observation_sides(const struct observation *o, uint32_t repeat, 
     return o->result.values + ((size_t)repeat * o->spec.sm_count + sm) * o->spec.samples;
 }
 
+const uint32_t *observation_shared(const struct observation *o, uint32_t repeat, uint32_t sm)
+{
+    REACH_ASSERT(o->spec.kind == PROBE_SHARED && repeat < o->spec.repeats);
+    REACH_ASSERT(sm < o->spec.sm_count);
+    return o->result.values + ((size_t)repeat * o->spec.sm_count + sm) * o->spec.point_count;
+}
+
+const uint32_t *observation_peer(const struct observation *o, uint32_t repeat, uint32_t row)
+{
+    REACH_ASSERT(o->spec.kind == PROBE_PEER && repeat < o->spec.repeats);
+    REACH_ASSERT(row <= o->result.sm_count);
+    return o->result.values +
+           ((size_t)repeat * (1 + o->result.sm_count) + row) * probe_peer_columns(&o->spec);
+}
+
 /* Column 0 is the time, then one column an SM. */
 static const uint32_t *read_row(const struct observation *o, uint32_t p, uint32_t repeat)
 {
     const size_t columns = (size_t)o->result.sm_count + 1;
 
-    REACH_ASSERT(o->spec.kind == PROBE_READ || o->spec.kind == PROBE_SPREAD);
+    REACH_ASSERT(o->spec.kind == PROBE_READ || o->spec.kind == PROBE_FLIGHT ||
+                 o->spec.kind == PROBE_SPREAD);
     REACH_ASSERT(p < o->spec.point_count && repeat < o->spec.repeats);
     return o->result.values + ((size_t)p * o->spec.repeats + repeat) * columns;
 }

@@ -84,8 +84,12 @@ const uint32_t *observation_pair(const struct observation *o, uint32_t pivot, ui
                                  uint32_t sm);
 /* SIDES: the row of the SM at place `sm` of the spec in `repeat`: spec.samples values. */
 const uint32_t *observation_sides(const struct observation *o, uint32_t repeat, uint32_t sm);
-/* READ: GB/s (10^9 bytes a second, accesses times the bytes of one) of all SMs together in one
- * repeat, and of one SM position. */
+/* SHARED: the row of the SM at place `sm` of the spec in `repeat`: spec.point_count values. */
+const uint32_t *observation_shared(const struct observation *o, uint32_t repeat, uint32_t sm);
+/* PEER: row 0 or that of SM position `row` - 1 in `repeat`: probe_peer_columns values. */
+const uint32_t *observation_peer(const struct observation *o, uint32_t repeat, uint32_t row);
+/* READ, FLIGHT: GB/s (10^9 bytes a second, accesses times the bytes of one) of all SMs together in
+ * one repeat, and of one SM position. */
 double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat);
 double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_t repeat,
                                 uint32_t sm);

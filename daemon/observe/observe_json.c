@@ -28,9 +28,12 @@ enum {
     MEANS = 1 << PROBE_MEANS,
     MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
     SIDES = 1 << PROBE_SIDES,
+    CACHE = 1 << PROBE_CACHE,
+    SHARED = 1 << PROBE_SHARED,
+    PEER = 1 << PROBE_PEER,
+    FLIGHT = 1 << PROBE_FLIGHT,
     SPREAD = 1 << PROBE_SPREAD,
-    WALKS = CHASE | ROUND | PAIRS | SIDES,
-    READS = READ | SPREAD
+    WALKS = CHASE | ROUND | PAIRS | SIDES | CACHE
 };
 
 _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_OR_NULL calls null");
@@ -47,26 +50,42 @@ _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_O
 /* clang-format on */
 #define COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 
+static const struct json_names paths = {probe_path_name, PATH_COUNT};
+
 static const struct json_field spec_fields[] = {
     SPEC_U64(stride_bytes, WALKS | MEANS | MEAN_PAIRS | SPREAD),
-    SPEC_U64(base_bytes, WALKS | READS),
-    SPEC_U32(warm_laps, WALKS),
+    SPEC_U64(base_bytes, WALKS | READ | FLIGHT | SPREAD),
+    SPEC_U32(warm_laps, WALKS | SHARED),
     {"sms", JSON_FIELD_U16_LIST, AT(probe_spec, sms), .length = REACH_MAX_SMS,
      .max = REACH_MAX_SMS - 1, .count_offset = AT(probe_spec, sm_count),
-     .variants = WALKS | SPREAD},
+     .variants = WALKS | SHARED | SPREAD},
     SPEC_U32(slice_pages, ROUND | PAIRS),
     SPEC_U32(flush_pages, ROUND | PAIRS),
     SPEC_U32(thrash_pages, ROUND | PAIRS | MEAN_PAIRS),
     {"points", JSON_FIELD_U64_LIST, AT(probe_spec, points), .length = PROBE_MAX_POINTS,
-     .count_offset = AT(probe_spec, point_count), .variants = CHASE | READS | MEANS},
-    SPEC_U32(samples, CHASE | SIDES),
-    SPEC_U32(repeats, ROUND | READS | SIDES),
-    SPEC_U32(duration_us, READS),
-    SPEC_U32(seed, READS),
-    SPEC_U32(transaction_bytes, SPREAD),
-    SPEC_U32(window_count, READ),
+     .count_offset = AT(probe_spec, point_count),
+     .variants = CHASE | READ | MEANS | CACHE | SHARED | FLIGHT | SPREAD},
+    SPEC_U32(samples, CHASE | SIDES | CACHE | SHARED | PEER),
+    {"path", JSON_FIELD_NAME, AT(probe_spec, path), .names = &paths, .variants = CACHE},
+    {"warm_path", JSON_FIELD_NAME, AT(probe_spec, warm_path), .names = &paths, .variants = CACHE},
+    SPEC_U32(scattered, CACHE),
+    SPEC_U32(sweep_footprint, CACHE),
+    SPEC_U64(sweep_bytes, CACHE),
+    SPEC_U64(touch_bytes, CACHE),
+    SPEC_U64(evict_bytes, CACHE),
+    SPEC_U64(shared_bytes, CACHE),
+    SPEC_U32(repeats, ROUND | READ | SIDES | SHARED | PEER | FLIGHT | SPREAD),
+    SPEC_U64(region_bytes, FLIGHT),
+    SPEC_U32(transaction_bytes, SHARED | SPREAD),
+    SPEC_U32(warps, SHARED),
+    SPEC_U32(in_flight, SHARED),
+    SPEC_U32(cluster_sms, PEER),
+    SPEC_U32(duration_us, READ | FLIGHT | SPREAD),
+    SPEC_U32(seed, READ | FLIGHT | SPREAD),
+    SPEC_U32(window_count, READ | FLIGHT),
     {"window_of_sm", JSON_FIELD_U16_OR_NULL, AT(probe_spec, window_of_sm), .length = REACH_MAX_SMS,
-     .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms), .variants = READ},
+     .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms),
+     .variants = READ | FLIGHT},
 };
 
 /* Of a READ; both or none. */
@@ -86,6 +105,7 @@ static bool counts_fit(const struct probe_spec *spec)
     return spec->kind < PROBE_KIND_COUNT && spec->point_count <= PROBE_MAX_POINTS &&
            spec->sm_count <= REACH_MAX_SMS && spec->window_sms <= REACH_MAX_SMS &&
            (unsigned)spec->access < ACCESS_COUNT && (unsigned)spec->spread < SPREAD_COUNT &&
+           (unsigned)spec->path < PATH_COUNT && (unsigned)spec->warm_path < PATH_COUNT &&
            (unsigned)spec->memory < MEMORY_KIND_COUNT;
 }
 
@@ -175,6 +195,10 @@ static const struct json_field limit_fields[] = {
     {"memory_ms", JSON_FIELD_U32, AT(gpu_limits, memory_ms), .optional = true},
     {"peer_count", JSON_FIELD_U32, AT(gpu_limits, peer_count), .max = REACH_MAX_GPUS,
      .optional = true},
+    {"shared_sm_bytes", JSON_FIELD_U64, AT(gpu_limits, shared_sm_bytes), .optional = true},
+    {"shared_block_bytes", JSON_FIELD_U64, AT(gpu_limits, shared_block_bytes), .optional = true},
+    {"cluster_sms", JSON_FIELD_U32, AT(gpu_limits, cluster_sms), .max = PROBE_MAX_CLUSTER,
+     .optional = true},
 };
 
 json_t *gpu_limits_to_json(const struct gpu_limits *limits)
@@ -206,6 +230,7 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
 {
     switch (spec->kind) {
     case PROBE_CHASE:
+    case PROBE_CACHE:
         axes[0] = spec->point_count;
         axes[1] = spec->samples;
         return 2;
@@ -218,6 +243,7 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
         return 4;
     case PROBE_READ:
     case PROBE_SPREAD:
+    case PROBE_FLIGHT:
         axes[0] = spec->point_count;
         axes[1] = spec->repeats;
         axes[2] = 1 + sm_count;
@@ -233,6 +259,16 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
         axes[0] = spec->repeats;
         axes[1] = spec->sm_count;
         axes[2] = spec->samples;
+        return 3;
+    case PROBE_SHARED:
+        axes[0] = spec->repeats;
+        axes[1] = spec->sm_count;
+        axes[2] = spec->point_count;
+        return 3;
+    case PROBE_PEER:
+        axes[0] = spec->repeats;
+        axes[1] = 1 + sm_count;
+        axes[2] = probe_peer_columns(spec);
         return 3;
     case PROBE_KIND_COUNT:
         break;

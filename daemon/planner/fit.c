@@ -84,12 +84,10 @@ static void find_levels(struct fitting *f)
     const uint64_t shortest = set_cost_shortest(f->fp, f->spread);
 
     out->l1 = (struct fit_cache){.size_bytes = f->facts.l1_bytes,
-                                 .latency_cycles = f->facts.l1_latency_cycles,
-                                 .far_latency_cycles = UNKNOWN_F64(REASON_NOT_APPLICABLE)};
+                                 .latency_cycles = f->facts.l1_latency_cycles};
     out->l2 = (struct fit_cache){.size_bytes = l2_bytes > 0 ? KNOWN_U64(l2_bytes)
                                                             : UNKNOWN_U64(REASON_NOT_REPORTED),
-                                 .latency_cycles = f->facts.l2_latency_cycles,
-                                 .far_latency_cycles = f->facts.l2_far_latency_cycles};
+                                 .latency_cycles = f->facts.l2_latency_cycles};
     out->l1.gbps =
         shortest > 0 ? set_gbps(f, f->spread, shortest) : UNKNOWN_F64(REASON_NOT_MEASURED);
     out->l2.gbps = l2_bytes > 0 ? set_gbps(f, SET_SAME, l2_bytes / L2_SURELY_DIVISOR)

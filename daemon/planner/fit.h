@@ -45,8 +45,7 @@ struct fit_cache {
     struct maybe_u64 size_bytes;  /* of the L1 of an SM as it is then; of the L2 as reported */
     struct maybe_u64 keeps_bytes; /* the longest measured set at its speed, in the way asked for */
     struct maybe_f64 gbps;        /* of random reads that stay there */
-    struct maybe_f64 latency_cycles;     /* of one load of one thread */
-    struct maybe_f64 far_latency_cycles; /* L2: on the other side */
+    struct maybe_f64 latency_cycles; /* of one load of one thread */
 };
 
 enum { FIT_REASON_BYTES = 480, FIT_MAX_BLOCKS = 64 };
@@ -87,7 +86,6 @@ struct fit_facts {
     struct maybe_u64 carveout_bytes; /* the least that was measured and is enough */
     struct maybe_f64 l1_latency_cycles;
     struct maybe_f64 l2_latency_cycles;
-    struct maybe_f64 l2_far_latency_cycles;
     struct maybe_f64 memory_latency_cycles;
     struct maybe_u64 block_shared_bytes; /* the most that one block may take */
     struct maybe_u64 bank_bytes;

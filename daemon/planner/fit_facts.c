@@ -1,31 +1,81 @@
 /* fit_facts.c: what a fingerprint knows of caches, shared memory and loads in flight (fit.h). */
 #include "planner/fit.h"
 
+enum { SHARES = 2, SET_BLOCK_EXTRA = 1024 }; /* a block of the sets' probe takes half and a KiB */
+
+/* The L1 of an SM beside `shared_bytes` of shared memory: of the least measured division that
+ * leaves so much, which is written to `*out_carveout`. */
+static struct maybe_u64 l1_beside(const struct fingerprint *fp, uint64_t shared_bytes,
+                                  struct maybe_u64 *out_carveout)
+{
+    const struct cache_facts *const l1 = &fp->caches[CACHE_L1];
+    const enum reason reason = fp->cache_count == 0 ? REASON_NOT_MEASURED : REASON_TOO_LITTLE_DATA;
+
+    *out_carveout = UNKNOWN_U64(reason);
+    for (uint32_t i = 0; fp->cache_count > 0 && i < l1->carveout_count; i++) {
+        if (l1->carveouts[i].shared_bytes < shared_bytes)
+            continue;
+        *out_carveout = KNOWN_U64(l1->carveouts[i].shared_bytes);
+        return l1->carveouts[i].size_bytes;
+    }
+    return fp->cache_count > 0 && l1->carveout_count == 0 && shared_bytes == 0
+               ? l1->size_bytes
+               : UNKNOWN_U64(reason);
+}
+
+/* The shared memory that an SM had to give while the working sets were measured. */
+static struct maybe_u64 set_shared_bytes(const struct fingerprint *fp)
+{
+    struct maybe_u64 bytes = fp->shared.sm_bytes;
+
+    if (IS_KNOWN(bytes))
+        bytes.v = bytes.v / SHARES + SET_BLOCK_EXTRA;
+    return bytes;
+}
+
+static struct maybe_u64 as_u64(struct maybe_u32 v)
+{
+    return (struct maybe_u64){v.known, v.reason, v.v};
+}
+
 void fit_facts_read(const struct fingerprint *fp, bool has_shared, uint64_t shared_bytes,
                     struct fit_facts *out)
 {
-    (void)fp;
-    (void)has_shared;
-    (void)shared_bytes;
-    *out = (struct fit_facts){.l1_bytes = UNKNOWN_U64(REASON_NOT_MEASURED),
-                              .set_l1_bytes = UNKNOWN_U64(REASON_NOT_MEASURED),
-                              .carveout_bytes = UNKNOWN_U64(REASON_NOT_MEASURED),
-                              .l1_latency_cycles = UNKNOWN_F64(REASON_NOT_MEASURED),
-                              .l2_latency_cycles = UNKNOWN_F64(REASON_NOT_MEASURED),
-                              .l2_far_latency_cycles = UNKNOWN_F64(REASON_NOT_MEASURED),
-                              .memory_latency_cycles = UNKNOWN_F64(REASON_NOT_MEASURED),
-                              .block_shared_bytes = UNKNOWN_U64(REASON_NOT_MEASURED),
-                              .bank_bytes = UNKNOWN_U64(REASON_NOT_MEASURED),
-                              .loads_enough = UNKNOWN_U32(REASON_NOT_MEASURED),
-                              .loads_short = UNKNOWN_U32(REASON_NOT_MEASURED),
-                              .sms_enough = UNKNOWN_U32(REASON_NOT_MEASURED),
-                              .sms_short = UNKNOWN_U32(REASON_NOT_MEASURED)};
+    const struct maybe_u64 set_shared = set_shared_bytes(fp);
+    struct maybe_u64 carveout;
+
+    *out = (struct fit_facts){.l1_latency_cycles = fp->caches[CACHE_L1].latency_cycles,
+                              .l2_latency_cycles = fp->caches[CACHE_L2].latency_cycles,
+                              .memory_latency_cycles = fp->latency.p4_cycles,
+                              .block_shared_bytes = fp->shared.block_bytes,
+                              .bank_bytes = as_u64(fp->shared.bank_bytes),
+                              .loads_enough = fp->parallelism.loads_enough,
+                              .loads_short = fp->parallelism.loads_short,
+                              .sms_enough = fp->parallelism.sms_enough,
+                              .sms_short = fp->parallelism.sms_short};
+    out->set_l1_bytes = IS_KNOWN(set_shared) ? l1_beside(fp, set_shared.v, &carveout)
+                                             : UNKNOWN_U64(set_shared.reason);
+    out->l1_bytes = out->set_l1_bytes;
+    out->carveout_bytes =
+        UNKNOWN_U64(REASON_NOT_APPLICABLE); /* the job does not say what it takes */
+    if (has_shared)
+        out->l1_bytes = l1_beside(fp, shared_bytes, &out->carveout_bytes);
 }
 
 struct maybe_u32 fit_cluster_sms(const struct fingerprint *fp, uint64_t bytes,
                                  struct maybe_u64 block_bytes)
 {
-    (void)fp;
-    (void)bytes;
-    return UNKNOWN_U32(block_bytes.reason);
+    const struct fingerprint_clusters *const c = &fp->clusters;
+
+    if (!IS_KNOWN(block_bytes))
+        return UNKNOWN_U32(block_bytes.reason);
+    if (bytes <= block_bytes.v)
+        return KNOWN_U32(1);
+    if (!IS_KNOWN(c->largest))
+        return (struct maybe_u32){c->largest.known, c->largest.reason, 0};
+    for (uint32_t i = 0; i < c->size_count; i++)
+        if (IS_KNOWN(c->sizes[i].clusters) && c->sizes[i].clusters.v > 0 &&
+            c->sizes[i].sms * block_bytes.v >= bytes)
+            return KNOWN_U32(c->sizes[i].sms);
+    return UNKNOWN_U32(REASON_NOT_APPLICABLE); /* more than the largest cluster holds */
 }

@@ -12,6 +12,7 @@
 #define GRANULE           (2 * MIB)
 #define BACKED_BYTES      (64 * MIB)
 #define LARGEST_ALIGNMENT GIB
+#define FAKE_CODE         90
 
 /* First of every call that works in the current context. */
 cu_result fake_enter_context(const char *call)
@@ -392,10 +393,25 @@ cu_result cuFuncSetAttribute(cu_function f, int attribute, int value)
     if (r != CU_SUCCESS)
         return r;
     struct fake_function *function = find_function(f);
+    if (function && attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= 0 &&
+        value <= 100) {
+        function->carveout_percent = value;
+        return CU_SUCCESS;
+    }
+    if (function && attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+        return CU_SUCCESS;
     if (!function || attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "attribute %d of a function", attribute);
     function->shared_bytes = value;
     return CU_SUCCESS;
+}
+
+int fake_carveout(const char *name)
+{
+    for (size_t i = 0; i < FAKE_KERNELS; i++)
+        if (fake.functions[i].name == name)
+            return fake.functions[i].carveout_percent;
+    return 0;
 }
 
 struct fake_stream *fake_stream_of(cu_stream stream)
@@ -454,7 +470,63 @@ cu_result cuStreamQuery(cu_stream stream)
 /* More than half of an SM's shared memory, and no more than was asked for. */
 static bool fits_one_block(unsigned shared_bytes, const struct fake_function *f)
 {
+    if (strcmp(f->name, "reach_cache") == 0)
+        return shared_bytes <= 48 << 10;
     return 2 * shared_bytes > FAKE_SHARED_PER_SM && (int)shared_bytes <= f->shared_bytes;
+}
+
+cu_result cuFuncGetAttribute(int *value, int attribute, cu_function f)
+{
+    cu_result r = fake_enter_context("cuFuncGetAttribute");
+    if (r != CU_SUCCESS)
+        return r;
+    if (!find_function(f) || attribute != CU_FUNC_ATTRIBUTE_PTX_VERSION)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "attribute %d of a function", attribute);
+    *value = FAKE_CODE;
+    return CU_SUCCESS;
+}
+
+/* Blocks of a cluster; 0: the configuration is none that this project uses. */
+static unsigned cluster_of(const struct cu_launch_config *config, const struct fake_function *f)
+{
+    if (!f || !config || config->attribute_count != 1 ||
+        config->attributes[0].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+        config->attributes[0].cluster[1] != 1 || config->attributes[0].cluster[2] != 1 ||
+        config->grid[1] != 1 || config->grid[2] != 1 || config->block[1] != 1 ||
+        config->block[2] != 1 || !fits_one_block(config->shared_bytes, f))
+        return 0;
+    return config->attributes[0].cluster[0];
+}
+
+cu_result cuOccupancyMaxActiveClusters(int *clusters, cu_function f,
+                                       const struct cu_launch_config *config)
+{
+    cu_result r = fake_enter_context("cuOccupancyMaxActiveClusters");
+    if (r != CU_SUCCESS)
+        return r;
+    const unsigned sms = cluster_of(config, find_function(f));
+    if (sms == 0)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "the occupancy of no clusters");
+    *clusters = (int)fake_clusters(fake.current, sms);
+    return *clusters > 0 ? CU_SUCCESS : CU_ERROR_INVALID_VALUE;
+}
+
+cu_result cuLaunchKernelEx(const struct cu_launch_config *config, cu_function f, void **parameters,
+                           void **extra)
+{
+    cu_result r = fake_enter_context("cuLaunchKernelEx");
+    if (r != CU_SUCCESS)
+        return r;
+    const struct fake_function *function = find_function(f);
+    const unsigned sms = cluster_of(config, function);
+    struct fake_stream *s = sms > 0 ? fake_stream_of(config->stream) : NULL;
+    if (!s || extra || !parameters || s->busy || s->hung)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "a launch of no clusters, or behind another");
+    fake.report.launches++;
+    s->busy = true;
+    s->asked = false;
+    return fake_kernel_run_clusters(function->name, fake.current, config->grid[0], config->block[0],
+                                    sms, parameters[0]);
 }
 
 cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

@@ -33,6 +33,11 @@ cu_result cuFuncSetAttribute(cu_function f, int attribute, int value);
 cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                          unsigned by, unsigned bz, unsigned shared_bytes, cu_stream stream,
                          void **parameters, void **extra);
+cu_result cuFuncGetAttribute(int *value, int attribute, cu_function f);
+cu_result cuOccupancyMaxActiveClusters(int *clusters, cu_function f,
+                                       const struct cu_launch_config *config);
+cu_result cuLaunchKernelEx(const struct cu_launch_config *config, cu_function f, void **parameters,
+                           void **extra);
 cu_result cuStreamCreate(cu_stream *stream, unsigned flags);
 cu_result cuStreamDestroy_v2(cu_stream stream);
 cu_result cuStreamQuery(cu_stream stream);

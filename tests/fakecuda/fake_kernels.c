@@ -11,21 +11,30 @@
 enum { LAUNCH_NS = 5000, WARP = 32 };
 
 static const char *const kernel_names[FAKE_KERNELS] = {
-    "reach_census",       "reach_chase",        "reach_round",        "reach_pairs",
-    "reach_sides",        "reach_read",         "reach_read_sectors", "reach_read_blocks",
-    "reach_atomic",       "reach_write",        "reach_read_far",     "reach_spread_sort",
-    "reach_spread_lines", "reach_spread_blocks"};
+    "reach_census",      "reach_chase",        "reach_round",        "reach_pairs",  "reach_sides",
+    "reach_read",        "reach_read_sectors", "reach_read_blocks",  "reach_atomic", "reach_write",
+    "reach_read_far",    "reach_read_flight",  "reach_shared",       "reach_peer",   "reach_cache",
+    "reach_spread_sort", "reach_spread_lines", "reach_spread_blocks"};
 
-enum { FIRST_READ = 5, FIRST_SPREAD = 11, COMPRESSED_COSTS = 5 };
+enum {
+    FIRST_READ = 5,
+    READ_FLIGHT = 11,
+    SHARED = 12,
+    PEER = 13,
+    CACHE_KERNEL = 14,
+    FIRST_SPREAD = 15,
+    COMPRESSED_COSTS = 5
+};
 
 static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS, [4] = PROBE_SIDES};
 
 /* Of the kernels from FIRST_READ on. */
-static const struct sim_access accesses[FIRST_SPREAD - FIRST_READ] = {
+static const struct sim_access accesses[SHARED - FIRST_READ] = {
     {.access = ACCESS_READ, .bytes = 128}, {.access = ACCESS_READ, .bytes = 32},
     {.access = ACCESS_READ, .bytes = 512}, {.access = ACCESS_ATOMIC, .bytes = 32},
     {.access = ACCESS_WRITE, .bytes = 32}, {.access = ACCESS_READ, .bytes = 128},
+    {.access = ACCESS_READ, .bytes = 128},
 };
 
 const char *fake_kernel_name(const char *name)
@@ -305,6 +314,141 @@ static cu_result run_spread(const struct launch *l, const char *name,
     return CU_SUCCESS;
 }
 
+/* Every SM has its block. */
+static cu_result run_cache(const struct launch *l, const struct reach_cache_args *a)
+{
+    const struct reach_cache_point *points = fake_host(a->points, a->count * sizeof *points);
+    uint32_t *claimed = fake_host(a->claimed, a->grid.sm_slots * sizeof *claimed);
+    uint32_t *out = fake_host(a->values, (size_t)a->count * a->samples * sizeof *out);
+    struct probe_spec spec = {
+        .kind = PROBE_CACHE,
+        .stride_bytes = a->stride_bytes,
+        .point_count = a->count,
+        .samples = a->samples,
+        .warm_laps = a->laps,
+        .path = (enum probe_path)a->path,
+        .warm_path = (enum probe_path)a->warm_path,
+        .sweep_footprint = a->sweep_footprint,
+        .sweep_bytes = a->sweep_bytes,
+        .touch_bytes = a->touch_bytes,
+        .evict_bytes = a->evict_bytes,
+        .shared_bytes =
+            (uint64_t)fake_carveout(kernel_names[CACHE_KERNEL]) * FAKE_SHARED_PER_SM / 100,
+        .sm_count = a->count,
+    };
+    struct err err = {.status = STATUS_OK};
+    uint64_t first = 0;
+
+    if (!points || !claimed || !out || a->count > PROBE_MAX_POINTS)
+        return illegal("points of a cache probe");
+    for (uint32_t i = 0; i < a->count; i++) {
+        spec.points[i] = points[i].elements;
+        spec.sms[i] = (uint16_t)points[i].sm;
+        spec.scattered |= points[i].step > 1;
+    }
+    for (uint32_t i = 0; i < l->desc->sm_count; i++)
+        claimed[l->desc->sm_ids[i]] = 1;
+    if (probe_check(&spec, NULL, &err) != STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    if (spec.path != PATH_CONSTANT && !fake_is_mapped(a->base, probe_range_bytes(&spec, 0)))
+        return illegal("the footprint of a cache probe");
+    struct sim_machine *const machine = fake_machine_at(l->device, a->base, &first);
+    if (sim_machine_run(machine, &spec, a->base - first, out, &err) != STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    return CU_SUCCESS;
+}
+
+/* SHARED and PEER touch no memory but what their arguments name. */
+static cu_result answer_chip(const struct launch *l, const struct probe_spec *spec, uint32_t *out)
+{
+    struct err err = {.status = STATUS_OK};
+    if (probe_check(spec, NULL, &err) != STATUS_OK ||
+        sim_machine_run(l->device->machine, spec, 0, out, &err) != STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    return CU_SUCCESS;
+}
+
+static cu_result run_shared(const struct launch *l, unsigned threads,
+                            const struct reach_shared_args *a)
+{
+    struct probe_spec spec = {.kind = PROBE_SHARED,
+                              .point_count = a->count,
+                              .samples = a->samples,
+                              .warm_laps = a->laps,
+                              .repeats = a->repeats,
+                              .transaction_bytes = a->width,
+                              .warps = a->warps,
+                              .in_flight = a->in_flight,
+                              .sm_count = a->sm_count};
+    const uint32_t *sms = fake_host(a->sms, a->sm_count * sizeof *sms);
+    const uint64_t *points = fake_host(a->points, a->count * sizeof *points);
+    uint32_t *out = fake_host(a->values, (uint64_t)a->repeats * a->sm_count * a->count * 4);
+    if (threads != a->warps * WARP || a->count > PROBE_MAX_POINTS || a->sm_count > REACH_MAX_SMS)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u threads, %u warps", threads, a->warps);
+    if (!sms || !points || !out)
+        return illegal("shared");
+    memcpy(spec.points, points, a->count * sizeof *points);
+    for (uint32_t i = 0; i < a->sm_count; i++)
+        spec.sms[i] = (uint16_t)sms[i];
+    if (l->desc->shared.latency_cycles == 0) { /* the model has none: any cycles */
+        for (uint64_t i = 0; i < (uint64_t)a->repeats * a->sm_count * a->count; i++)
+            out[i] = a->samples;
+        return CU_SUCCESS;
+    }
+    return answer_chip(l, &spec, out);
+}
+
+/* Row 0 is the host's. */
+static cu_result run_peer(const struct launch *l, unsigned cluster_sms,
+                          const struct reach_peer_args *a)
+{
+    const struct probe_spec spec = {
+        .kind = PROBE_PEER, .samples = a->samples, .repeats = 1, .cluster_sms = cluster_sms};
+    const uint64_t count = probe_value_count(&spec, l->desc->sm_count);
+    uint32_t *const out = fake_host(a->values, count * sizeof *out);
+    if (a->columns != probe_peer_columns(&spec) || a->ring_bytes != PROBE_RING_BYTES)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u columns", a->columns);
+    if (!out)
+        return illegal("peer");
+    for (uint64_t i = 0; i < count; i++)
+        if (out[i] != 0)
+            return fake_misuse(CU_ERROR_LAUNCH_FAILED, "the rows of a cluster launch are not 0");
+    const cu_result r = answer_chip(l, &spec, out);
+    memset(out, 0, a->columns * sizeof *out);
+    return r;
+}
+
+cu_result fake_kernel_run_clusters(const char *name, int device, unsigned blocks, unsigned threads,
+                                   unsigned cluster_sms, const void *args)
+{
+    struct launch l = {
+        .desc = &fake.control.gpus[device],
+        .device = &fake.devices[device],
+        .grid = args,
+    };
+    (void)fake_count_use(name);
+    if (strcmp(name, kernel_names[PEER]) != 0 || threads != REACH_PEER_THREADS ||
+        blocks != cluster_sms * fake_clusters(device, cluster_sms))
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u blocks of %s in clusters of %u", blocks,
+                           name, cluster_sms);
+    return run_peer(&l, cluster_sms, args);
+}
+
+unsigned fake_clusters(int device, unsigned cluster_sms)
+{
+    const struct sim_desc *const d = &fake.control.gpus[device];
+    uint32_t sms[REACH_MAX_SMS] = {0};
+    unsigned clusters = 0;
+
+    if (cluster_sms == 0 || cluster_sms > d->clusters.largest)
+        return 0;
+    for (uint32_t i = 0; i < d->sm_count; i++)
+        sms[d->gpc_of_sm[i]]++;
+    for (uint32_t g = 0; g < d->sm_count; g++)
+        clusters += sms[g] / cluster_sms;
+    return clusters;
+}
+
 cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
                           const void *args)
 {
@@ -317,9 +461,11 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
     int kernel = 0;
     while (strcmp(name, kernel_names[kernel]) != 0)
         kernel++;
-    bool read = kernel >= FIRST_READ;
+    const bool cache = kernel == CACHE_KERNEL;
+    const bool read = kernel >= FIRST_READ;
+    const bool varies = kernel == READ_FLIGHT || kernel == SHARED;
     uint64_t use = fake_count_use(name);
-    if (threads != (read ? REACH_READ_THREADS : WARP))
+    if (kernel == PEER || (!varies && threads != (read ? REACH_READ_THREADS : WARP)))
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s with %u threads", name, threads);
     cu_result r = check_grid(&l, blocks, !census);
     if (r != CU_SUCCESS)
@@ -333,7 +479,18 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
         return run_census(&l, args);
     if (kernel < FIRST_READ)
         return run_walk(&l, walks[kernel], args);
+    if (cache)
+        return run_cache(&l, args);
     if (kernel >= FIRST_SPREAD)
         return run_spread(&l, name, args);
-    return run_read(&l, accesses[kernel - FIRST_READ], args);
+    if (kernel == SHARED)
+        return run_shared(&l, threads, args);
+    struct sim_access access = accesses[kernel - FIRST_READ];
+    if (kernel == READ_FLIGHT) {
+        const struct reach_read_args *const a = args;
+        if (threads != a->warps * WARP)
+            return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u threads, %u warps", threads, a->warps);
+        access.in_flight = a->warps * a->in_flight;
+    }
+    return run_read(&l, access, args);
 }

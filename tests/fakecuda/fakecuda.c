@@ -367,6 +367,8 @@ static int attribute_of(const struct sim_desc *d, int attribute)
         return FAKE_SHARED_PER_SM;
     case CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN:
         return FAKE_SHARED_PER_BLOCK;
+    case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+        return d->clusters.largest > 0;
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT:
         return !fake.control.no_vmm;
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:

@@ -88,7 +88,7 @@ def compile_some(arguments):
         rows = bytes_of[strategy] // row
         launch._make = lambda table, job, s, rows=rows: made(  # pylint: disable=protected-access
             table, dataclasses.replace(job, table_bytes=rows * job.row_bytes), s)
-        launch._ways.clear()  # pylint: disable=protected-access
+        launch.forget()
         try:
             with shapes.forced(shape):
                 work(operation, row, memory, 1 << 16)[0](strategy)

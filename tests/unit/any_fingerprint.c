@@ -349,6 +349,136 @@ static void any_l2(struct rng *r, uint32_t sms, struct fingerprint_l2 *l2)
         any_evidence(r, true, &l2->evidence[k]);
 }
 
+static void any_cache(struct rng *r, struct cache_facts *c)
+{
+    static const char *const traces[] = {"", "HHHH", "MHMMHMMHMMHMM"};
+
+    c->size_bytes = any_u64(r, 1);
+    if (rng_below(r, 2)) {
+        c->line_bytes = KNOWN_U64(32 << rng_below(r, 3));
+        c->sector_bytes = KNOWN_U64(32);
+        c->sets = KNOWN_U32(1 + (uint32_t)rng_below(r, 256));
+        c->ways = KNOWN_U32(1 + (uint32_t)rng_below(r, 32));
+    }
+    c->fill_bytes = any_u64(r, 1);
+    c->replacement = (enum replacement)rng_below(r, REPLACEMENT_NOT_LRU + 1);
+    (void)snprintf(c->trace, sizeof(c->trace), "%s", traces[rng_below(r, 3)]);
+    c->latency_cycles = any_f64(r);
+    c->miss_latency_cycles = IS_KNOWN(c->latency_cycles)
+                                 ? KNOWN_F64(c->latency_cycles.v + 1 + rng_unit(r))
+                                 : NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
+    c->same_as_l1 = (enum finding)rng_below(r, FINDING_NO + 1);
+    c->carveout_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_CARVEOUTS + 1);
+    for (uint32_t k = 0; k < c->carveout_count; k++)
+        c->carveouts[k] = (struct cache_carveout){k * 32 * KIB, any_u64(r, 1)};
+    any_evidence(r, IS_KNOWN(c->size_bytes), &c->evidence[CACHE_EVIDENCE_SIZE_BYTES]);
+    any_evidence(r, IS_KNOWN(c->sets), &c->evidence[CACHE_EVIDENCE_SETS]);
+    any_evidence(r, IS_KNOWN(c->latency_cycles), &c->evidence[CACHE_EVIDENCE_LATENCY_CYCLES]);
+}
+
+/* Not measured as often as any. */
+static void any_caches(struct rng *r, struct fingerprint *fp)
+{
+    struct fingerprint_latency *const l = &fp->latency;
+
+    if (rng_below(r, 2))
+        return;
+    fp->cache_count = CACHE_KIND_COUNT;
+    for (uint32_t k = 0; k < fp->cache_count; k++) {
+        fp->caches[k].kind = (enum cache_kind)k;
+        any_cache(r, &fp->caches[k]);
+    }
+    l->p1_cycles = any_f64(r);
+    l->p4_cycles = KNOWN_F64(500 + rng_unit(r));
+    l->near_cycles = KNOWN_F64(500 + rng_unit(r));
+    l->far_cycles =
+        rng_below(r, 2) ? KNOWN_F64(700 + rng_unit(r)) : NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
+    l->tail_share = KNOWN_F64(rng_unit(r));
+    any_evidence(r, true, &l->evidence[LATENCY_EVIDENCE_P4]);
+    any_evidence(r, true, &l->evidence[LATENCY_EVIDENCE_NEAR]);
+}
+
+static struct maybe_f64 some_f64(struct rng *r)
+{
+    return rng_below(r, 3) ? KNOWN_F64(1 + rng_unit(r)) : UNKNOWN_F64(any_reason(r));
+}
+
+static struct maybe_u32 some_u32(struct rng *r)
+{
+    return rng_below(r, 3) ? KNOWN_U32(1 + (uint32_t)rng_below(r, 100))
+                           : UNKNOWN_U32(any_reason(r));
+}
+
+/* Not measured as often as any, like the next two. */
+static void any_shared(struct rng *r, struct fingerprint_shared *s)
+{
+    const bool banks = rng_below(r, 2);
+
+    if (rng_below(r, 2))
+        return;
+    s->sm_bytes = KNOWN_U64(1 + rng_below(r, 256 * KIB));
+    if (banks) {
+        s->banks = KNOWN_U32(1 + (uint32_t)rng_below(r, 64));
+        s->bank_bytes = KNOWN_U32(4);
+        any_evidence(r, true, &s->evidence[SHARED_EVIDENCE_BANKS]);
+    }
+    for (uint32_t i = 0; i < FINGERPRINT_SHARED_WIDTHS; i++) {
+        struct shared_width *const w = &s->widths[s->width_count++];
+        w->width_bytes = 4U << i;
+        w->latency_cycles = some_f64(r);
+        w->conflict_cycles = some_f64(r);
+        w->bytes_per_cycle = some_f64(r);
+        w->loads_enough = some_u32(r);
+        any_evidence(r, IS_KNOWN(w->loads_enough),
+                     &w->evidence[SHARED_WIDTH_EVIDENCE_LOADS_ENOUGH]);
+        for (uint32_t k = 1; k <= rng_below(r, 40); k++)
+            s->strides[s->stride_count++] =
+                (struct shared_stride){.width_bytes = w->width_bytes,
+                                       .stride_bytes = k * w->width_bytes,
+                                       .cycles = some_f64(r),
+                                       .passes = banks ? some_u32(r) : (struct maybe_u32){0}};
+    }
+}
+
+static void any_clusters(struct rng *r, uint32_t sms, struct fingerprint_clusters *c)
+{
+    if (rng_below(r, 2))
+        return;
+    c->largest = KNOWN_U32(2 + (uint32_t)rng_below(r, 15));
+    any_evidence(r, true, &c->evidence[CLUSTERS_EVIDENCE_LARGEST]);
+    c->own_cycles = some_f64(r);
+    any_partition(r, sms, &c->sharing);
+    if (c->sharing.group_count > 0)
+        c->gpcs = KNOWN_U32(c->sharing.group_count);
+    for (uint32_t size = 2; size <= c->largest.v && size <= sms; size++) {
+        struct cluster_size *const k = &c->sizes[c->size_count++];
+        k->sms = size;
+        k->latency_cycles = some_f64(r);
+        k->bytes_per_cycle = some_f64(r);
+        k->clusters = KNOWN_U32((uint32_t)rng_below(r, sms / size + 1));
+        k->usable_sms = KNOWN_U32(k->clusters.v * size);
+        any_evidence(r, true, &k->evidence[CLUSTER_SIZE_EVIDENCE_CLUSTERS]);
+    }
+}
+
+static void any_parallelism(struct rng *r, struct fingerprint_parallelism *p)
+{
+    if (rng_below(r, 2))
+        return;
+    p->plateau_gbps = KNOWN_F64(1 + rng_unit(r));
+    any_evidence(r, true, &p->evidence[PARALLELISM_EVIDENCE_PLATEAU_GBPS]);
+    p->latency_ns = some_f64(r);
+    p->loads_enough = KNOWN_U32(2 + (uint32_t)rng_below(r, 500));
+    p->loads_short = KNOWN_U32(p->loads_enough.v - 1);
+    p->sms_enough = some_u32(r);
+    for (uint32_t warps = 1; warps <= 4; warps++)
+        for (uint32_t loads = 1; loads <= 4; loads++)
+            p->surface[p->surface_count++] =
+                (struct flight_point){.warps = warps, .loads = loads, .gbps = some_f64(r)};
+    for (uint32_t sms = 1; sms <= rng_below(r, FINGERPRINT_MAX_BY_SMS); sms++)
+        p->by_sms[p->by_sms_count++] = (struct sms_point){.sms = sms, .gbps = some_f64(r)};
+}
+
 /* Not measured as often as any. */
 static void any_contiguity(struct rng *r, struct fingerprint_contiguity *c)
 {
@@ -489,6 +619,10 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
     any_contiguity(r, &fp->contiguity);
     any_l2(r, fp->gpu.sm_count, &fp->l2);
     any_working_sets(r, fp);
+    any_caches(r, fp);
+    any_shared(r, &fp->shared);
+    any_clusters(r, fp->gpu.sm_count, &fp->clusters);
+    any_parallelism(r, &fp->parallelism);
     if (rng_below(r, 2))
         any_memory(r, fp);
     any_conditions(r, &fp->conditions);

@@ -377,6 +377,20 @@ static void test_check_contiguity(void **state)
                    "contiguity.scattered_miss_ns");
 }
 
+static void test_check_caches(void **state)
+{
+    (void)state;
+    EXPECT_CORRUPT(fp.cache_count = 1, "caches");
+    EXPECT_CORRUPT(fp.cache_count = CACHE_KIND_COUNT + 1, "caches");
+    EXPECT_CORRUPT(fp.cache_count = CACHE_KIND_COUNT, "caches[1].kind");
+    EXPECT_CORRUPT((fp.cache_count = CACHE_KIND_COUNT, fp.caches[0].line_bytes = KNOWN_U64(32),
+                    fp.caches[0].sector_bytes = KNOWN_U64(64)),
+                   "caches[0].sector_bytes");
+    EXPECT_CORRUPT((fp.cache_count = CACHE_KIND_COUNT, fp.caches[0].ways = KNOWN_U32(4)),
+                   "caches[0].ways");
+    EXPECT_CORRUPT(fp.latency.far_cycles = KNOWN_F64(800), "latency.far_cycles");
+}
+
 /* What was not measured is not in the document, so that older ones keep their ids. */
 static void test_check_l2(void **state)
 {
@@ -389,6 +403,26 @@ static void test_check_l2(void **state)
                     fp.l2.sharing.group_count = 2, fp.l2.sharing.group_of_sm[0] = 0,
                     fp.l2.sharing.group_of_sm[1] = 1),
                    "l2.atomic_far_cycles");
+}
+
+static void test_check_shared(void **state)
+{
+    (void)state;
+    EXPECT_CORRUPT(fp.shared.banks = KNOWN_U32(32), "shared.bank_bytes");
+    EXPECT_CORRUPT((fp.shared.width_count = 2, fp.shared.widths[0].width_bytes = 8,
+                    fp.shared.widths[1].width_bytes = 4),
+                   "shared.widths");
+    EXPECT_CORRUPT((fp.shared.stride_count = 1, fp.shared.strides[0].passes = KNOWN_U32(2)),
+                   "shared.strides");
+    EXPECT_CORRUPT(fp.clusters.largest = KNOWN_U32(1), "clusters.largest");
+    EXPECT_CORRUPT(fp.clusters.gpcs = KNOWN_U32(1), "clusters.sms");
+    EXPECT_CORRUPT((fp.clusters.size_count = 1, fp.clusters.sizes[0].sms = 2,
+                    fp.clusters.sizes[0].clusters = KNOWN_U32(2),
+                    fp.clusters.sizes[0].usable_sms = KNOWN_U32(3)),
+                   "clusters.sizes");
+    EXPECT_CORRUPT(fp.parallelism.loads_short = KNOWN_U32(8), "parallelism.loads_enough");
+    EXPECT_CORRUPT(fp.parallelism.surface_count = 1, "parallelism.surface");
+    EXPECT_CORRUPT(fp.parallelism.by_sms_count = 1, "parallelism.by_sms");
 }
 
 static void test_no_contiguity(void **state)
@@ -609,6 +643,8 @@ int main(void)
         cmocka_unit_test(test_check_rate_points),
         cmocka_unit_test(test_check_contiguity),
         cmocka_unit_test(test_check_l2),
+        cmocka_unit_test(test_check_caches),
+        cmocka_unit_test(test_check_shared),
         cmocka_unit_test(test_no_contiguity),
         cmocka_unit_test(test_no_rates),
     };

@@ -121,16 +121,68 @@ static void what_is_not_measured_is_unknown(void **state)
     assert_non_null(strstr(answer.reason, "not measured"));
 }
 
+static void has_l1(uint64_t shared_bytes, uint64_t l1_bytes)
+{
+    struct cache_facts *const l1 = &fp.caches[CACHE_L1];
+
+    fp.cache_count = CACHE_KIND_COUNT;
+    l1->carveouts[l1->carveout_count++] =
+        (struct cache_carveout){shared_bytes, KNOWN_U64(l1_bytes)};
+}
+
+static struct maybe_f64 gbps_beside(uint64_t bytes, uint64_t shared_bytes, uint32_t blocks)
+{
+    const struct fit_request request = {.bytes = bytes,
+                                        .element_bytes = 512,
+                                        .has_shared = true,
+                                        .shared_bytes = shared_bytes,
+                                        .blocks_per_sm = blocks};
+    struct err err = {0};
+
+    if (fit_plan(&fp, &request, &answer, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return answer.gbps;
+}
+
 /* With another L1 than was measured, sets near its length have no number; others have. */
 static void another_l1_is_not_what_was_measured(void **state)
 {
-    const struct fit_request request = {
-        .bytes = 256 * KIB, .element_bytes = 512, .has_shared = true, .shared_bytes = 64 * KIB};
-    struct err err;
-
     (void)state;
-    assert_int_equal(fit_plan(&fp, &request, &answer, &err), STATUS_OK);
-    assert_false(IS_KNOWN(answer.gbps));
+    assert_false(IS_KNOWN(gbps_beside(256 * KIB, 64 * KIB, 1))); /* no L1 is known */
+    fp.shared.sm_bytes = KNOWN_U64(228 * KIB);
+    has_l1(8 * KIB, 248 * KIB);
+    has_l1(132 * KIB, 124 * KIB);
+    assert_true(IS_KNOWN(gbps_beside(256 * KIB, 64 * KIB, 2)));
+    assert_int_equal(answer.carveout_bytes.v, 132 * KIB);
+    assert_int_equal(answer.l1.size_bytes.v, 124 * KIB);
+    assert_false(IS_KNOWN(gbps_beside(256 * KIB, 0, 1)));
+    assert_int_equal(answer.l1.size_bytes.v, 248 * KIB);
+    assert_true(IS_KNOWN(gbps_beside(64 * KIB, 0, 1)));
+    assert_true(IS_KNOWN(gbps_beside(32 * MIB, 0, 1)));
+    assert_false(IS_KNOWN(gbps_beside(256 * KIB, 200 * KIB, 1))); /* not measured with so much */
+    assert_int_equal(answer.l1.size_bytes.reason, REASON_TOO_LITTLE_DATA);
+}
+
+static void what_is_known_is_passed_on(void **state)
+{
+    (void)state;
+    fp.shared.block_bytes = KNOWN_U64(227 * KIB);
+    fp.shared.bank_bytes = KNOWN_U32(4);
+    fp.parallelism.loads_enough = KNOWN_U32(512);
+    fp.parallelism.sms_enough = KNOWN_U32(105);
+    fp.clusters.largest = KNOWN_U32(8);
+    for (uint32_t sms = 2; sms <= 8; sms *= 2)
+        fp.clusters.sizes[fp.clusters.size_count++] =
+            (struct cluster_size){.sms = sms, .clusters = KNOWN_U32(132 / sms)};
+    fit(MIB, FIT_SAME);
+    assert_int_equal(answer.cluster_sms.v, 8);
+    assert_int_equal(answer.padding_bytes.v, 4);
+    assert_int_equal(answer.loads_enough.v, 512);
+    assert_int_equal(answer.sms_enough.v, 105);
+    fit(64 * KIB, FIT_SAME);
+    assert_int_equal(answer.cluster_sms.v, 1);
+    fit(4 * MIB, FIT_SAME);
+    assert_int_equal(answer.cluster_sms.reason, REASON_NOT_APPLICABLE);
 }
 
 /* Longer sets are never faster, and never stay nearer. */
@@ -168,6 +220,7 @@ int main(void)
         cmocka_unit_test_setup(sets_stay_where_they_are_as_fast, set_up),
         cmocka_unit_test_setup(what_is_not_measured_is_unknown, set_up),
         cmocka_unit_test_setup(another_l1_is_not_what_was_measured, set_up),
+        cmocka_unit_test_setup(what_is_known_is_passed_on, set_up),
         cmocka_unit_test_setup(longer_sets_are_slower, set_up),
         cmocka_unit_test_setup(wrong_requests_are_refused, set_up),
     };

@@ -71,6 +71,55 @@ static void any_runs(struct rng *r, struct probe_spec *spec)
     spec->scattered_bytes = spec->run_bytes * rng_below(r, 5);
 }
 
+static void any_ascending_sms(struct rng *r, struct probe_spec *spec)
+{
+    spec->sm_count = (uint32_t)(1 + rng_below(r, 5));
+    for (uint32_t i = 0; i < spec->sm_count; i++)
+        spec->sms[i] = (uint16_t)(i * 100 + rng_below(r, 100));
+}
+
+static struct probe_spec any_chip_spec(struct rng *r, enum probe_kind kind)
+{
+    struct probe_spec spec = {.kind = kind};
+
+    if (kind == PROBE_FLIGHT) {
+        any_read(r, &spec);
+        spec.region_bytes = (1 + rng_below(r, 1 << 20)) << 20;
+        for (uint32_t i = 0; i < spec.point_count; i++)
+            spec.points[i] =
+                probe_flight((uint32_t)(1 + rng_below(r, PROBE_MAX_WARPS)), 1u << rng_below(r, 6));
+        return spec;
+    }
+    spec.samples = (uint32_t)(8 * (1 + rng_below(r, 50)));
+    spec.repeats = (uint32_t)(1 + rng_below(r, 4));
+    if (kind == PROBE_PEER) {
+        spec.cluster_sms = (uint32_t)(2 + rng_below(r, PROBE_MAX_CLUSTER - 1));
+        return spec;
+    }
+    any_points(r, 1, &spec);
+    spec.transaction_bytes = 4u << rng_below(r, 3);
+    for (uint32_t i = 0; i < spec.point_count; i++)
+        spec.points[i] = spec.transaction_bytes * (1 + rng_below(r, 8));
+    spec.warps = (uint32_t)(1 + rng_below(r, PROBE_MAX_WARPS));
+    spec.in_flight = 1u << rng_below(r, 4);
+    any_ascending_sms(r, &spec);
+    return spec;
+}
+
+static void any_cache(struct rng *r, struct probe_spec *spec)
+{
+    any_points(r, 1, spec);
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        spec->points[i] = 1 + spec->points[i] % 1000;
+    spec->stride_bytes = 4 * (1 + rng_below(r, 100));
+    spec->base_bytes = 0;
+    spec->samples = (uint32_t)(1 + rng_below(r, 50));
+    spec->warm_laps = (uint32_t)rng_below(r, 4);
+    spec->path = spec->warm_path = (enum probe_path)rng_below(r, PATH_CONSTANT);
+    spec->scattered = (uint32_t)rng_below(r, 2);
+    any_ascending_sms(r, spec);
+}
+
 static struct probe_spec any_spec(struct rng *r)
 {
     struct probe_spec spec = {.kind = (enum probe_kind)rng_below(r, PROBE_KIND_COUNT),
@@ -80,6 +129,12 @@ static struct probe_spec any_spec(struct rng *r)
         any_read(r, &spec);
         any_access(r, &spec);
         any_runs(r, &spec);
+        return spec;
+    }
+    if (spec.kind >= PROBE_SHARED)
+        return any_chip_spec(r, spec.kind);
+    if (spec.kind == PROBE_CACHE) {
+        any_cache(r, &spec);
         return spec;
     }
     spec.stride_bytes = (1 + rng_below(r, 1 << 20)) * PROBE_LINE_BYTES;
@@ -113,9 +168,7 @@ static struct probe_spec any_spec(struct rng *r)
     if (spec.kind == PROBE_SIDES) {
         spec.samples = (uint32_t)(1 + rng_below(r, 50));
         spec.repeats = (uint32_t)(1 + rng_below(r, 4));
-        spec.sm_count = (uint32_t)(1 + rng_below(r, 5));
-        for (uint32_t i = 0; i < spec.sm_count; i++)
-            spec.sms[i] = (uint16_t)(i * 100 + rng_below(r, 100));
+        any_ascending_sms(r, &spec);
         return spec;
     }
     for (uint32_t i = 0; i < spec.sm_count; i++)

@@ -64,6 +64,42 @@ static struct probe_spec sides(void)
     };
 }
 
+static struct probe_spec shared(void)
+{
+    return (struct probe_spec){
+        .kind = PROBE_SHARED,
+        .point_count = 2,
+        .points = {8, 1024},
+        .samples = 64,
+        .warm_laps = 1,
+        .repeats = 3,
+        .transaction_bytes = 8,
+        .warps = 1,
+        .in_flight = 1,
+        .sm_count = 2,
+        .sms = {3, 9},
+    };
+}
+
+static struct probe_spec peer(void)
+{
+    return (struct probe_spec){.kind = PROBE_PEER, .samples = 64, .repeats = 2, .cluster_sms = 4};
+}
+
+static struct probe_spec flight(void)
+{
+    return (struct probe_spec){
+        .kind = PROBE_FLIGHT,
+        .region_bytes = GIB,
+        .point_count = 2,
+        .points = {probe_flight(4, 1), probe_flight(32, 32)},
+        .repeats = 2,
+        .duration_us = 500,
+        .window_count = 1,
+        .window_sms = 1,
+    };
+}
+
 static struct probe_spec reads(void)
 {
     return (struct probe_spec){
@@ -177,8 +213,13 @@ static void names_go_both_ways(void **state)
 static void complete_specs_pass(void **state)
 {
     (void)state;
-    struct probe_spec specs[] = {chase(), round_of(8, 1000), pairs(), reads(), sides()};
-    struct gpu_limits limits = {.range_bytes = 16 * GIB, .sm_count = 132};
+    struct probe_spec specs[] = {chase(), round_of(8, 1000), pairs(), reads(),
+                                 sides(), shared(),          peer(),  flight()};
+    struct gpu_limits limits = {.range_bytes = 16 * GIB,
+                                .sm_count = 132,
+                                .shared_sm_bytes = 64 * KIB,
+                                .shared_block_bytes = 32 * KIB,
+                                .cluster_sms = 8};
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct err err = {0};
         if (probe_check(&specs[i], NULL, &err) != STATUS_OK ||
@@ -258,6 +299,39 @@ static void each_field_is_checked(void **state)
         FIELD(sms[1], 3, "sms"),
         FIELD(sms[2], REACH_MAX_SMS, "sms"),
     };
+    static const struct damage of_shared[] = {
+        FIELD(points[0], 4, "points"),
+        FIELD(points[0], 12, "points"),
+        FIELD(points[1], 1032, "points"),
+        FIELD(in_flight, 2, "points"),
+        FIELD(in_flight, 3, "in_flight"),
+        FIELD(in_flight, 16, "in_flight"),
+        FIELD(warps, 0, "warps"),
+        FIELD(warps, 33, "warps"),
+        FIELD(transaction_bytes, 32, "transaction_bytes"),
+        FIELD(samples, 63, "samples"),
+        FIELD(repeats, 0, "repeats"),
+        FIELD(sm_count, 0, "sm_count"),
+        FIELD(sms[1], 3, "sms"),
+        FIELD(memory, MEMORY_HOST_PINNED, "memory"),
+    };
+    static const struct damage of_peer[] = {
+        FIELD(cluster_sms, 1, "cluster_sms"),
+        FIELD(cluster_sms, 17, "cluster_sms"),
+        FIELD(samples, 0, "samples"),
+        FIELD(repeats, 0, "repeats"),
+    };
+    static const struct damage of_flight[] = {
+        FIELD(points[0], 64 * 33 + 1, "points"),
+        FIELD(points[0], 64 * 4, "points"),
+        FIELD(points[0], 64 * 4 + 3, "points"),
+        FIELD(points[0], 1, "points"),
+        FIELD(region_bytes, 65535, "region_bytes"),
+        FIELD(duration_us, 0, "duration_us"),
+        FIELD(window_sms, 0, "window_sms"),
+        FIELD(window_of_sm[0], 1, "window_of_sm"),
+        FIELD(window_of_sm[0], PROBE_SM_IDLE, "window_of_sm"),
+    };
     static const struct damage of_read[] = {
         FIELD(points[0], 65535, "points"),
         FIELD(repeats, 0, "repeats"),
@@ -276,6 +350,9 @@ static void each_field_is_checked(void **state)
     expect_damage_found(round_of(4, 10), of_round, sizeof of_round / sizeof of_round[0]);
     expect_damage_found(pairs(), of_pairs, sizeof of_pairs / sizeof of_pairs[0]);
     expect_damage_found(sides(), of_sides, sizeof of_sides / sizeof of_sides[0]);
+    expect_damage_found(shared(), of_shared, sizeof of_shared / sizeof of_shared[0]);
+    expect_damage_found(peer(), of_peer, sizeof of_peer / sizeof of_peer[0]);
+    expect_damage_found(flight(), of_flight, sizeof of_flight / sizeof of_flight[0]);
     expect_damage_found(reads(), of_read, sizeof of_read / sizeof of_read[0]);
 
     struct probe_spec idle = reads();
@@ -295,6 +372,30 @@ static void value_counts_follow_the_table(void **state)
     assert_int_equal(probe_value_count(&spec, 13), 2 * 2 * 13 * 4);
     spec = reads();
     assert_int_equal(probe_value_count(&spec, 132), 1 * 2 * 133);
+    spec = shared();
+    assert_int_equal(probe_value_count(&spec, 132), 3 * 2 * 2);
+    spec = peer();
+    assert_int_equal(probe_value_count(&spec, 13), 2 * 14 * 7);
+    spec = flight();
+    assert_int_equal(probe_value_count(&spec, 13), 2 * 2 * 14);
+    assert_int_equal(probe_flight_warps(spec.points[1]), 32);
+    assert_int_equal(probe_flight_loads(spec.points[1]), 32);
+}
+
+/* Only a source that says so answers them. */
+static void a_source_may_lack_shared_memory_and_clusters(void **state)
+{
+    const struct gpu_limits none = {.range_bytes = GIB, .sm_count = 4};
+    const struct gpu_limits few = {.range_bytes = GIB, .sm_count = 4, .cluster_sms = 2};
+    const struct probe_spec specs[] = {shared(), peer()};
+    struct err err = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(probe_check(&specs[i], NULL, NULL), STATUS_OK);
+        assert_int_equal(probe_check(&specs[i], &none, &err), STATUS_NOT_SUPPORTED);
+    }
+    assert_int_equal(probe_check(&specs[1], &few, NULL), STATUS_NOT_SUPPORTED);
 }
 
 static void ranges_end_behind_the_last_line(void **state)
@@ -416,6 +517,7 @@ int main(void)
         cmocka_unit_test(other_kinds_of_access_pass),
         cmocka_unit_test(each_field_is_checked),
         cmocka_unit_test(value_counts_follow_the_table),
+        cmocka_unit_test(a_source_may_lack_shared_memory_and_clusters),
         cmocka_unit_test(ranges_end_behind_the_last_line),
         cmocka_unit_test(ranges_saturate_and_are_limits),
         cmocka_unit_test(windows_tile_the_region),

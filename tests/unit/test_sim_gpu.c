@@ -343,6 +343,61 @@ static void sides_agree_with_the_description(void **state)
     gpu_close(b.gpu);
 }
 
+/* A load alone takes the latency; lanes in one bank wait for each other. */
+static void shared_memory_agrees_with_the_description(void **state)
+{
+    static const struct {
+        uint32_t width, stride, passes;
+    } cases[] = {{4, 4, 1},   {4, 8, 2},   {4, 12, 1},   {4, 128, 32}, {4, 132, 1},
+                 {8, 8, 2},   {8, 16, 4},  {8, 24, 2},   {8, 256, 32}, {16, 16, 4},
+                 {16, 32, 8}, {16, 48, 4}, {16, 512, 32}};
+    struct bench b = open_bench("sms=4 memory=4G l1=16@2M/2 shared=30,32x4+3,128,64K/48K");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct probe_spec spec = {.kind = PROBE_SHARED,
+                                        .point_count = 1,
+                                        .points = {cases[i].stride},
+                                        .samples = 8,
+                                        .repeats = 1,
+                                        .transaction_bytes = cases[i].width,
+                                        .warps = 1,
+                                        .in_flight = 1,
+                                        .sm_count = 1};
+        struct probe_result r = run(&b, &spec);
+        assert_int_equal(r.values[0], 8 * (30 + 3 * (cases[i].passes - 1)));
+        probe_result_free(&r);
+    }
+    gpu_close(b.gpu);
+}
+
+/* Sixteen SMs of eighteen are in a cluster of 16; SMs of two GPCs never are. */
+static void clusters_agree_with_the_description(void **state)
+{
+    struct bench b = open_bench("sms=22 memory=4G l1=16@2M/2 gpc=0-17:18-21 "
+                                "clusters=16,200/33,16");
+    const struct probe_spec spec = {
+        .kind = PROBE_PEER, .samples = 8, .repeats = 2, .cluster_sms = 4};
+    struct probe_result r = run(&b, &spec);
+    uint32_t members[7] = {0};
+
+    (void)state;
+    assert_int_equal(r.values[0], 5);
+    assert_int_equal(r.values[1], 5);
+    for (uint32_t sm = 0; sm < 22; sm++) {
+        const uint32_t *row = r.values + (size_t)(1 + sm) * 7;
+        members[row[0]]++;
+        assert_int_equal(row[0] == 5, sm >= 18);
+        for (uint32_t k = 0; row[0] > 0 && k < 4; k++)
+            assert_int_equal(row[2 + k], 8 * (k == row[1] ? 33 : 200));
+        assert_int_equal(row[6], row[0] > 0 ? PROBE_RING_BYTES / 16 : 0);
+    }
+    for (uint32_t c = 1; c < 6; c++)
+        assert_int_equal(members[c], 4);
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
 /* GB/s of one row. */
 static double row_gbps(const struct probe_result *r, size_t row)
 {
@@ -367,6 +422,29 @@ static struct probe_spec read_spec(const struct sim_desc *d, uint32_t windows)
         spec.window_of_sm[d->sm_ids[i]] =
             (uint16_t)(windows > 1 ? d->levels[1].instance_of_sm[i] : 0);
     return spec;
+}
+
+/* Little: 4 SMs with one line each in flight read 4 * 128 bytes in 512 ns. */
+static void few_loads_in_flight_are_slow(void **state)
+{
+    struct bench b = open_bench("sms=4 memory=4G l1=16@2M/2 plateau=100 sm_gbps=100 memory_ns=512");
+    const struct probe_spec spec = {
+        .kind = PROBE_FLIGHT,
+        .region_bytes = 64 * MIB,
+        .point_count = 3,
+        .points = {probe_flight(1, 1), probe_flight(8, 1), probe_flight(32, 32)},
+        .repeats = 1,
+        .duration_us = 1000,
+        .window_count = 1,
+        .window_sms = 4};
+    struct probe_result r = run(&b, &spec);
+
+    (void)state;
+    assert_true(fabs(row_gbps(&r, 0) - 1) < 0.01);
+    assert_true(fabs(row_gbps(&r, 1) - 7.97) < 0.1);
+    assert_true(fabs(row_gbps(&r, 2) - 99.5) < 0.5);
+    probe_result_free(&r);
+    gpu_close(b.gpu);
 }
 
 static void reads_fall_beyond_the_reach_and_windows_help(void **state)
@@ -631,6 +709,9 @@ int main(void)
         cmocka_unit_test(a_flush_uncovers_the_level_behind),
         cmocka_unit_test(pairs_agree_with_the_description),
         cmocka_unit_test(sides_agree_with_the_description),
+        cmocka_unit_test(shared_memory_agrees_with_the_description),
+        cmocka_unit_test(clusters_agree_with_the_description),
+        cmocka_unit_test(few_loads_in_flight_are_slow),
         cmocka_unit_test(reads_fall_beyond_the_reach_and_windows_help),
         cmocka_unit_test(scattered_misses_cost_more),
         cmocka_unit_test(miss_share_is_that_of_random_loads),

@@ -50,6 +50,24 @@ struct cu_mem_access_desc {
 _Static_assert(sizeof(struct cu_mem_allocation_prop) == 32, "driver ABI");
 _Static_assert(sizeof(struct cu_mem_access_desc) == 12, "driver ABI");
 
+/* CUlaunchConfig with the one attribute that is used: the blocks of a cluster. */
+struct cu_launch_attribute {
+    int id; /* 4: dimensions of a cluster */
+    int pad;
+    unsigned cluster[3];
+    unsigned char rest[52];
+};
+struct cu_launch_config {
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared_bytes;
+    cu_stream stream;
+    struct cu_launch_attribute *attributes;
+    unsigned attribute_count;
+};
+_Static_assert(sizeof(struct cu_launch_attribute) == 72, "driver ABI");
+_Static_assert(sizeof(struct cu_launch_config) == 56, "driver ABI");
+
 enum {
     CU_SUCCESS = 0,
     CU_ERROR_INVALID_VALUE = 1,
@@ -85,11 +103,16 @@ enum {
     CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
     CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89,
     CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT = 102,
+    CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH = 120,
     CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID = 134,
     CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT = 141,
 
     CU_COMPUTEMODE_PROHIBITED = 2,
+    CU_FUNC_ATTRIBUTE_PTX_VERSION = 5, /* 90: from code for compute capability 9.0 */
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+    CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9, /* percent of the most */
+    CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_STREAM_NON_BLOCKING = 1,
 
     CU_MEMHOST_PORTABLE_AND_MAPPED = 3, /* of cuMemHostAlloc and cuMemHostRegister */
@@ -141,6 +164,11 @@ enum cuda_need {
     X(CUDA_REQUIRED, cuStreamCreate, "", cu_stream *stream, unsigned flags)                        \
     X(CUDA_REQUIRED, cuStreamDestroy, "_v2", cu_stream stream)                                     \
     X(CUDA_REQUIRED, cuStreamQuery, "", cu_stream stream)                                          \
+    X(CUDA_OPTIONAL, cuFuncGetAttribute, "", int *value, int attribute, cu_function f)             \
+    X(CUDA_OPTIONAL, cuLaunchKernelEx, "",                                                         \
+      const struct cu_launch_config *config, cu_function f, void **parameters, void **extra)       \
+    X(CUDA_OPTIONAL, cuOccupancyMaxActiveClusters, "",                                             \
+      int *clusters, cu_function f, const struct cu_launch_config *config)                         \
     X(CUDA_OPTIONAL, cuDeviceGetUuid_v2, "", struct cu_uuid *uuid, cu_device device)               \
     X(CUDA_OPTIONAL, cuDeviceCanAccessPeer, "", int *can, cu_device device, cu_device peer)        \
     X(CUDA_OPTIONAL, cuMemHostAlloc, "", void **p, size_t bytes, unsigned flags)                   \

@@ -204,6 +204,9 @@ static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
             .host_total_bytes = host_memory_total(),
             .memory_ms = g->memory_ms,
             .peer_count = g->memory.peer_count,
+            .shared_sm_bytes = g->probe.sm_shared_bytes,
+            .shared_block_bytes = g->probe.shared_block_bytes,
+            .cluster_sms = g->probe.cluster_sms,
         };
 }
 

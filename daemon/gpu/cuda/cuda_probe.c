@@ -3,6 +3,7 @@
  * One scratch allocation holds all that host and device exchange:
  *
  *     0        control words: arrivals, "gave up", sink          zeroed before each launch
+ *     1 KiB    cache: the SMs on which a block sits               zeroed too
  *     4 KiB    SM id -> position                                 written once, after the census
  *     8 KiB    table of this launch: points, pivots or windows
  *     32 KiB   read: lines, started, ended of each SM
@@ -23,6 +24,7 @@ enum {
     AT_ARRIVED = 0,
     AT_GAVE_UP = 64,
     AT_SINK = CUDA_AT_SINK,
+    AT_CLAIMED = 1 << 10,
     AT_POSITIONS = 4 << 10,
     AT_TABLE = CUDA_AT_TABLE,
     AT_LINES = CUDA_AT_LINES,
@@ -32,7 +34,8 @@ enum {
     WARP = 32,
     /* Reads before the count starts: enough to fill every TLB and to start all SMs. */
     READ_WARM_DIVISOR = 2,
-    LATE_DIVISOR = 4
+    LATE_DIVISOR = 4,
+    CLUSTER_CODE = 90, /* architecture from which on device code can use clusters */
 };
 
 #define LINE_QUANTILE 0.9
@@ -46,7 +49,9 @@ static const char *const kernel_names[CUDA_KERNELS] = {
     [KERNEL_ROUND] = "reach_round",
     [KERNEL_PAIRS] = "reach_pairs",
     [KERNEL_SIDES] = "reach_sides",
+    [KERNEL_CACHE] = "reach_cache",
     [KERNEL_READ] = "reach_read",
+    [KERNEL_READ_FLIGHT] = "reach_read_flight",
     [KERNEL_READ_FAR] = "reach_read_far",
     [KERNEL_READ_SECTORS] = "reach_read_sectors",
     [KERNEL_READ_BLOCKS] = "reach_read_blocks",
@@ -55,6 +60,8 @@ static const char *const kernel_names[CUDA_KERNELS] = {
     [KERNEL_SPREAD_SORT] = "reach_spread_sort",
     [KERNEL_SPREAD_LINES] = "reach_spread_lines",
     [KERNEL_SPREAD_BLOCKS] = "reach_spread_blocks",
+    [KERNEL_SHARED] = "reach_shared",
+    [KERNEL_PEER] = "reach_peer",
 };
 
 static struct reach_grid grid_of(const struct cuda_probe *p)
@@ -89,21 +96,47 @@ static enum status wait_stream(const struct cuda_probe *p, const char *name, str
     }
 }
 
-/* Zeroes the control words, launches one block per SM, waits, and checks whether a wait gave up. */
-static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
-                          void *args, struct err *err)
+/* One block per SM, or `blocks` of them in clusters of `cluster_sms` if that is not 0. */
+struct shape {
+    unsigned threads;
+    unsigned blocks;
+    unsigned cluster_sms;
+    unsigned shared_bytes; /* of a block */
+};
+
+static struct cu_launch_config config_of(const struct cuda_probe *p, struct shape shape,
+                                         struct cu_launch_attribute *attribute)
+{
+    *attribute = (struct cu_launch_attribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                              .cluster = {shape.cluster_sms, 1, 1}};
+    return (struct cu_launch_config){.grid = {shape.blocks, 1, 1},
+                                     .block = {shape.threads, 1, 1},
+                                     .shared_bytes = shape.shared_bytes,
+                                     .stream = p->stream,
+                                     .attributes = attribute,
+                                     .attribute_count = 1};
+}
+
+/* Zeroes the control words, launches, waits, and checks whether a wait gave up. */
+static enum status launch_as(const struct cuda_probe *p, enum cuda_kernel kernel,
+                             struct shape shape, void *args, struct err *err)
 {
     const struct cuda_api *api = p->api;
     const char *name = kernel_names[kernel];
     void *parameters[] = {args};
+    struct cu_launch_attribute attribute;
+    const struct cu_launch_config config = config_of(p, shape, &attribute);
     uint32_t gave_up = 0;
+    cu_result r;
     enum status s = CUDA_CALL(api, err, cuMemsetD8, p->scratch, 0, AT_POSITIONS);
     if (s != STATUS_OK)
         return s;
-    s = cuda_api_check(api,
-                       api->cuLaunchKernel(p->kernels[kernel], p->sm_count, 1, 1, threads, 1, 1,
-                                           p->shared_bytes, p->stream, parameters, NULL),
-                       name, err);
+    if (shape.cluster_sms > 0)
+        r = api->cuLaunchKernelEx(&config, p->kernels[kernel], parameters, NULL);
+    else
+        r = api->cuLaunchKernel(p->kernels[kernel], shape.blocks, 1, 1, shape.threads, 1, 1,
+                                shape.shared_bytes, p->stream, parameters, NULL);
+    s = cuda_api_check(api, r, name, err);
     if (s != STATUS_OK)
         return s;
     s = wait_stream(p, name, err);
@@ -114,6 +147,16 @@ static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, u
         return err_set(err, STATUS_DEADLINE, "%s: the blocks did not meet within %llu ms", name,
                        (unsigned long long)(p->deadline_ns / NSEC_PER_MSEC));
     return s;
+}
+
+/* One block per SM. */
+static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
+                          unsigned shared_bytes, void *args, struct err *err)
+{
+    return launch_as(
+        p, kernel,
+        (struct shape){.threads = threads, .blocks = p->sm_count, .shared_bytes = shared_bytes},
+        args, err);
 }
 
 static enum status put_table(const struct cuda_probe *p, const void *table, size_t bytes,
@@ -138,7 +181,7 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
     uint32_t n = 0;
     enum status s = put_table(p, seen, sizeof seen, err);
     if (s == STATUS_OK)
-        s = launch(p, KERNEL_CENSUS, WARP, &args, err);
+        s = launch(p, KERNEL_CENSUS, WARP, p->shared_bytes, &args, err);
     if (s == STATUS_OK)
         s = read_back(p, AT_TABLE, seen, sizeof seen, err);
     if (s != STATUS_OK)
@@ -159,8 +202,8 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
 }
 
 /* More than half of an SM's shared memory for one block, so that no second one fits. */
-static enum status choose_shared(const struct cuda_api *api, cu_device device, unsigned *out,
-                                 struct err *err)
+static enum status choose_shared(const struct cuda_api *api, cu_device device,
+                                 struct cuda_probe *out, struct err *err)
 {
     int per_sm = 0;
     int per_block = 0;
@@ -171,8 +214,11 @@ static enum status choose_shared(const struct cuda_api *api, cu_device device, u
                       CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
     if (s != STATUS_OK)
         return s;
-    *out = (unsigned)per_sm / 2 + 1024;
-    if (per_block < (int)*out || *out < REACH_CHASE_MAX_SAMPLES * sizeof(uint32_t))
+    out->sm_shared_bytes = (unsigned)per_sm;
+    out->shared_block_bytes = (unsigned)per_block;
+    out->shared_bytes = (unsigned)per_sm / 2 + 1024;
+    if (per_block < (int)out->shared_bytes ||
+        out->shared_bytes < REACH_CHASE_MAX_SAMPLES * sizeof(uint32_t))
         return err_set(err, STATUS_NOT_SUPPORTED,
                        "a block may have %d of an SM's %d bytes of shared memory; more than half "
                        "is needed to keep one block on each SM",
@@ -204,6 +250,44 @@ static enum status load_kernels(struct cuda_probe *p, struct err *err)
     return s;
 }
 
+/* Does the GPU take clusters of so many blocks? A size that it does not is no error. */
+static unsigned count_clusters(const struct cuda_probe *p, unsigned cluster_sms)
+{
+    const struct shape shape = {REACH_PEER_THREADS, cluster_sms, cluster_sms, p->shared_bytes};
+    struct cu_launch_attribute attribute;
+    const struct cu_launch_config config = config_of(p, shape, &attribute);
+    int clusters = 0;
+
+    if (p->api->cuOccupancyMaxActiveClusters(&clusters, p->kernels[KERNEL_PEER], &config) !=
+        CU_SUCCESS)
+        return 0;
+    return clusters > 0 ? (unsigned)clusters : 0;
+}
+
+/* The largest cluster; 0 if the driver or the chip has none, or if the device code is for chips
+ * that have none. */
+static unsigned largest_cluster(const struct cuda_probe *p, cu_device device)
+{
+    const struct cuda_api *api = p->api;
+    const cu_function f = p->kernels[KERNEL_PEER];
+    unsigned sms = PROBE_MAX_CLUSTER;
+    int has_clusters = 0;
+    int code = 0;
+
+    if (!api->cuLaunchKernelEx || !api->cuOccupancyMaxActiveClusters || !api->cuFuncGetAttribute ||
+        api->cuDeviceGetAttribute(&has_clusters, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device) !=
+            CU_SUCCESS ||
+        !has_clusters ||
+        api->cuFuncGetAttribute(&code, CU_FUNC_ATTRIBUTE_PTX_VERSION, f) != CU_SUCCESS ||
+        code < CLUSTER_CODE)
+        return 0;
+    /* More than eight blocks must be asked for; a driver that refuses has eight at most. */
+    (void)api->cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    while (sms > 1 && count_clusters(p, sms) == 0)
+        sms--;
+    return sms > 1 ? sms : 0;
+}
+
 enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t deadline_ns,
                             struct cuda_probe *out, struct err *err)
 {
@@ -217,7 +301,7 @@ enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t
     if (s != STATUS_OK)
         goto out;
     p.sm_count = (uint32_t)sms;
-    s = choose_shared(api, device, &p.shared_bytes, err);
+    s = choose_shared(api, device, &p, err);
     if (s == STATUS_OK)
         s = load_kernels(&p, err);
     if (s != STATUS_OK)
@@ -233,6 +317,8 @@ enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t
         goto out;
     }
     s = run_census(&p, err);
+    if (s == STATUS_OK)
+        p.cluster_sms = largest_cluster(&p, device);
 out:
     if (s != STATUS_OK)
         cuda_probe_close(&p);
@@ -290,7 +376,93 @@ static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec,
         s = put_table(p, pivots, spec->sm_count * sizeof pivots[0], err);
     if (s != STATUS_OK)
         return s;
-    return launch(p, kernels[spec->kind], WARP, &args, err);
+    return launch(p, kernels[spec->kind], WARP, p->shared_bytes, &args, err);
+}
+
+_Static_assert(AT_CLAIMED + REACH_MAX_SMS * sizeof(uint32_t) <= AT_POSITIONS, "the claims");
+_Static_assert(AT_TABLE + PROBE_MAX_POINTS * sizeof(struct reach_cache_point) <= AT_LINES,
+               "the points");
+_Static_assert((int)REACH_PATH_L1 == (int)PATH_L1 &&
+                   (int)REACH_PATH_READ_ONLY == (int)PATH_READ_ONLY &&
+                   (int)REACH_PATH_CONSTANT == (int)PATH_CONSTANT &&
+                   (int)REACH_CONSTANT_BYTES == (int)PROBE_CONSTANT_BYTES,
+               "paths");
+
+/* How an SM divides its array: `bytes` for shared memory, in percent of the most, rounded up. */
+static enum status set_carveout(const struct cuda_probe *p, uint64_t bytes, struct err *err)
+{
+    const uint64_t percent = (bytes * 100 + p->sm_shared_bytes - 1) / p->sm_shared_bytes;
+
+    return CUDA_CALL(p->api, err, cuFuncSetAttribute, p->kernels[KERNEL_CACHE],
+                     CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                     percent < 100 ? (int)percent : 100);
+}
+
+/* Nothing keeps two blocks from one SM here, so an SM may have been left out. */
+static enum status check_claims(const struct cuda_probe *p, const struct probe_spec *spec,
+                                struct err *err)
+{
+    uint32_t claimed[REACH_MAX_SMS];
+    enum status s = read_back(p, AT_CLAIMED, claimed, sizeof claimed, err);
+
+    for (uint32_t i = 0; s == STATUS_OK && i < spec->sm_count; i++)
+        if (!claimed[spec->sms[i]])
+            s = err_set(err, STATUS_GPU_BUSY,
+                        "no block of a launch of %u ran on SM %u; does another process use it?",
+                        p->sm_count, spec->sms[i]);
+    return s;
+}
+
+/* A CACHE whose element 0 is at `base`. */
+static enum status run_cache(const struct cuda_probe *p, const struct probe_spec *spec,
+                             cu_deviceptr base, struct err *err)
+{
+    enum { RESERVED_BYTES = 1024, CACHE_ATTEMPTS = 4 };
+    const unsigned shared_bytes = spec->samples * (unsigned)sizeof(uint16_t);
+    const uint64_t least = shared_bytes + RESERVED_BYTES;
+    const uint64_t behind = probe_cache_behind(spec);
+    struct reach_cache_point points[PROBE_MAX_POINTS];
+    struct reach_cache_args args = {
+        .grid = grid_of(p),
+        .claimed = p->scratch + AT_CLAIMED,
+        .base = base,
+        .stride_bytes = spec->stride_bytes,
+        .points = p->scratch + AT_TABLE,
+        .values = p->scratch + AT_VALUES,
+        .sink = p->scratch + AT_SINK,
+        .sweep_base = base + behind,
+        .sweep_bytes = spec->sweep_bytes,
+        .touch_bytes = spec->touch_bytes,
+        .evict_from = behind + spec->sweep_bytes,
+        .evict_bytes = spec->evict_bytes,
+        .count = spec->point_count,
+        .samples = spec->samples,
+        .laps = spec->warm_laps,
+        .path = (uint32_t)spec->path,
+        .warm_path = (uint32_t)spec->warm_path,
+        .sweep_footprint = spec->sweep_footprint,
+        .rehearse = 1,
+    };
+    enum status s;
+
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        points[i] = (struct reach_cache_point){
+            .elements = spec->points[i],
+            .step = spec->scattered ? probe_scatter_step(spec->points[i]) : 1,
+            .sm = spec->sms[i % spec->sm_count]};
+    s = put_table(p, points, spec->point_count * sizeof points[0], err);
+    if (s == STATUS_OK)
+        s = set_carveout(p, spec->shared_bytes > least ? spec->shared_bytes : least, err);
+    for (int k = 0; k < CACHE_ATTEMPTS && s == STATUS_OK; k++) {
+        s = launch(p, KERNEL_CACHE, REACH_CACHE_THREADS, shared_bytes, &args, err);
+        if (s != STATUS_OK)
+            return s;
+        s = check_claims(p, spec, err);
+        if (s != STATUS_GPU_BUSY)
+            return s;
+        s = k + 1 < CACHE_ATTEMPTS ? STATUS_OK : s;
+    }
+    return s;
 }
 
 uint32_t cuda_probe_choose_line(const uint32_t *cycles)
@@ -404,13 +576,22 @@ static uint64_t period_lines(const struct read_range *range, uint32_t readers)
     return lines >= (uint64_t)readers * REACH_READ_THREADS * REACH_BLOCK_LINES ? lines : 0;
 }
 
+/* What one launch reads. */
+struct reading {
+    enum cuda_kernel kernel;
+    uint64_t region_bytes;
+    uint32_t seed;
+    uint32_t warps;
+    uint32_t in_flight;
+};
+
 /* Reads one region once; row: elapsed ns, then the lines (or accesses) of each SM. */
 static enum status read_once(struct cuda_probe *p, const struct read_range *range,
-                             const struct probe_spec *spec, uint64_t region_bytes, uint32_t seed,
-                             uint32_t *row, struct err *err)
+                             const struct probe_spec *spec, const struct reading *r, uint32_t *row,
+                             struct err *err)
 {
     struct reach_window windows[REACH_MAX_SMS] = {{0}};
-    const uint32_t readers = fill_windows(p, spec, region_bytes, windows);
+    const uint32_t readers = fill_windows(p, spec, r->region_bytes, windows);
     const uint64_t period = period_lines(range, readers);
     const nsec_t run_ns = (nsec_t)spec->duration_us * 1000;
     struct reach_read_args args = {
@@ -425,13 +606,15 @@ static enum status read_once(struct cuda_probe *p, const struct read_range *rang
         .run_ns = run_ns,
         .late_ns = spec->memory == MEMORY_DEVICE ? run_ns / LATE_DIVISOR : run_ns,
         .period_lines = period,
-        .seed = seed,
+        .seed = r->seed,
         .readers = readers,
-        .random_share = random_share(region_bytes, period * PROBE_LINE_BYTES),
+        .in_flight = r->in_flight,
+        .warps = r->warps,
+        .random_share = random_share(r->region_bytes, period * PROBE_LINE_BYTES),
     };
     enum status s = put_table(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
-        s = launch(p, read_kernel(spec), REACH_READ_THREADS, &args, err);
+        s = launch(p, r->kernel, r->warps * WARP, p->shared_bytes, &args, err);
     return s == STATUS_OK ? cuda_probe_read_row(p, row, err) : s;
 }
 
@@ -460,13 +643,27 @@ static enum status run_read(struct cuda_probe *p, const struct read_range *range
                             const struct probe_spec *spec, uint32_t *values, struct err *err)
 {
     for (uint32_t k = 0; k < spec->point_count * spec->repeats; k++) {
-        const uint64_t region_bytes = spec->points[k / spec->repeats];
-        enum status s = read_once(p, range, spec, region_bytes, spec->seed + k,
-                                  values + (size_t)k * (1 + p->sm_count), err);
+        const struct reading r = {read_kernel(spec), spec->points[k / spec->repeats],
+                                  spec->seed + k, REACH_READ_THREADS / WARP, 0};
+        enum status s = read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
         if (s != STATUS_OK)
             return s;
     }
     return STATUS_OK;
+}
+
+static enum status run_flight(struct cuda_probe *p, const struct read_range *range,
+                              const struct probe_spec *spec, uint32_t *values, struct err *err)
+{
+    enum status s = STATUS_OK;
+
+    for (uint32_t k = 0; s == STATUS_OK && k < spec->point_count * spec->repeats; k++) {
+        const uint64_t point = spec->points[k / spec->repeats];
+        const struct reading r = {KERNEL_READ_FLIGHT, spec->region_bytes, spec->seed + k,
+                                  probe_flight_warps(point), probe_flight_loads(point)};
+        s = read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
+    }
+    return s;
 }
 
 /* A READ with run_bytes: what is behind its range does not begin anew. */
@@ -499,13 +696,14 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
 
     if (spec->kind == PROBE_CHASE && !elsewhere)
         s = find_line(p, arena, spec->sms[0], err);
-    if (spec->kind == PROBE_SIDES)
+    if (spec->kind == PROBE_SIDES || spec->kind == PROBE_CACHE)
         base = arena->bulk.base + spec->base_bytes; /* many lines are wanted, not one */
     else if (s == STATUS_OK && !elsewhere)
         s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
                                     pages_of(spec, p->sm_count), &base, err);
     if (s == STATUS_OK)
-        s = run_walk(p, spec, base, err);
+        s = spec->kind == PROBE_CACHE ? run_cache(p, spec, base, err)
+                                      : run_walk(p, spec, base, err);
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
@@ -523,7 +721,74 @@ enum status cuda_probe_put_table(const struct cuda_probe *probe, const void *tab
 enum status cuda_probe_launch(const struct cuda_probe *probe, enum cuda_kernel kernel,
                               unsigned threads, void *args, struct err *err)
 {
-    return launch(probe, kernel, threads, args, err);
+    return launch(probe, kernel, threads, probe->shared_bytes, args, err);
+}
+
+static enum status run_shared(struct cuda_probe *p, const struct probe_spec *spec, uint32_t *values,
+                              size_t count, struct err *err)
+{
+    struct reach_shared_args args = {
+        .grid = grid_of(p),
+        .sms = p->scratch + AT_LINES,
+        .points = p->scratch + AT_TABLE,
+        .values = p->scratch + AT_VALUES,
+        .sm_count = spec->sm_count,
+        .count = spec->point_count,
+        .samples = spec->samples,
+        .laps = spec->warm_laps,
+        .repeats = spec->repeats,
+        .width = spec->transaction_bytes,
+        .warps = spec->warps,
+        .in_flight = spec->in_flight,
+    };
+    uint32_t sms[REACH_MAX_SMS];
+    enum status s;
+
+    for (uint32_t i = 0; i < spec->sm_count; i++)
+        sms[i] = spec->sms[i];
+    s = put_table(p, spec->points, spec->point_count * sizeof spec->points[0], err);
+    if (s == STATUS_OK)
+        s = CUDA_CALL(p->api, err, cuMemcpyHtoD, args.sms, sms, spec->sm_count * sizeof sms[0]);
+    if (s == STATUS_OK)
+        s = launch(p, KERNEL_SHARED, spec->warps * WARP, p->shared_bytes, &args, err);
+    return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
+}
+
+/* One launch of as many clusters as fit. */
+static enum status run_clusters(struct cuda_probe *p, const struct probe_spec *spec,
+                                uint32_t clusters, uint32_t *rows, struct err *err)
+{
+    const uint32_t columns = probe_peer_columns(spec);
+    const size_t bytes = (size_t)(1 + p->sm_count) * columns * sizeof *rows;
+    struct reach_peer_args args = {.grid = grid_of(p),
+                                   .values = p->scratch + AT_VALUES,
+                                   .columns = columns,
+                                   .samples = spec->samples,
+                                   .ring_bytes = PROBE_RING_BYTES};
+    enum status s = CUDA_CALL(p->api, err, cuMemsetD8, args.values, 0, bytes);
+
+    if (s == STATUS_OK)
+        s = launch_as(p, KERNEL_PEER,
+                      (struct shape){REACH_PEER_THREADS, clusters * spec->cluster_sms,
+                                     spec->cluster_sms, p->shared_bytes},
+                      &args, err);
+    if (s == STATUS_OK)
+        s = read_back(p, AT_VALUES, rows, bytes, err);
+    rows[0] = rows[1] = clusters;
+    return s;
+}
+
+/* A size of which no cluster fits has rows of 0. */
+static enum status run_peer(struct cuda_probe *p, const struct probe_spec *spec, uint32_t *values,
+                            struct err *err)
+{
+    const uint32_t clusters = count_clusters(p, spec->cluster_sms);
+    const size_t row_count = (size_t)(1 + p->sm_count) * probe_peer_columns(spec);
+    enum status s = STATUS_OK;
+
+    for (uint32_t r = 0; s == STATUS_OK && clusters > 0 && r < spec->repeats; r++)
+        s = run_clusters(p, spec, clusters, values + r * row_count, err);
+    return s;
 }
 
 void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *out)
@@ -541,7 +806,8 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         spec->memory == MEMORY_DEVICE
             ? (struct read_range){arena->bulk.base, arena->bulk.handle_bytes}
             : (struct read_range){memory->base, memory->period_bytes};
-    const bool is_read = spec->kind == PROBE_READ || spec->kind == PROBE_SPREAD;
+    const bool is_read =
+        spec->kind == PROBE_READ || spec->kind == PROBE_FLIGHT || spec->kind == PROBE_SPREAD;
     uint32_t *values = NULL;
     enum status s;
 
@@ -556,7 +822,13 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     values = calloc(count, sizeof *values);
     if (!values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
-    if (!is_read)
+    if (spec->kind == PROBE_SHARED)
+        s = run_shared(probe, spec, values, count, err);
+    else if (spec->kind == PROBE_PEER)
+        s = run_peer(probe, spec, values, err);
+    else if (spec->kind == PROBE_FLIGHT)
+        s = run_flight(probe, &range, spec, values, err);
+    else if (!is_read)
         s = run_latency(probe, arena, memory, spec, values, count, err);
     else if (spec->kind == PROBE_SPREAD)
         s = cuda_spread_run(probe, arena, spec, values, err);

@@ -22,7 +22,9 @@ enum cuda_kernel {
     KERNEL_ROUND,
     KERNEL_PAIRS,
     KERNEL_SIDES,
+    KERNEL_CACHE,
     KERNEL_READ,
+    KERNEL_READ_FLIGHT,
     KERNEL_READ_FAR,
     KERNEL_READ_SECTORS,
     KERNEL_READ_BLOCKS,
@@ -31,6 +33,8 @@ enum cuda_kernel {
     KERNEL_SPREAD_SORT,
     KERNEL_SPREAD_LINES,
     KERNEL_SPREAD_BLOCKS,
+    KERNEL_SHARED,
+    KERNEL_PEER,
     CUDA_KERNELS
 };
 
@@ -39,8 +43,11 @@ struct cuda_probe {
     cu_module module;
     cu_function kernels[CUDA_KERNELS];
     cu_stream stream;
-    cu_deviceptr scratch;  /* CUDA_SCRATCH_BYTES: control words, tables, values */
-    unsigned shared_bytes; /* dynamic, per block: more than half of an SM's */
+    cu_deviceptr scratch;        /* CUDA_SCRATCH_BYTES: control words, tables, values */
+    unsigned shared_bytes;       /* dynamic, per block: more than half of an SM's */
+    unsigned sm_shared_bytes;    /* most that an SM has */
+    unsigned shared_block_bytes; /* most of one block */
+    unsigned cluster_sms;        /* most blocks of a cluster; 0: there are no clusters */
     nsec_t deadline_ns;
     uint32_t sm_count;
     uint16_t sm_ids[REACH_MAX_SMS];

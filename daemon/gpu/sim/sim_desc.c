@@ -20,6 +20,7 @@ enum {
     MAX_TOTAL_ENTRIES = 4 << 20,
     MAX_GBPS = 1000000,
     MAX_RECLOCK = 10,
+    MAX_MEMORY_NS = 1000000,
     MAX_SCATTERED_FACTOR = 100,
     MAX_PERIOD = UINT32_MAX / 4
 };
@@ -32,6 +33,10 @@ enum kind {
     LEVEL, /* `number.max` is its index */
     KIND,  /* `number.max` is the enum memory_kind */
     FAR_SMS,
+    CACHE, /* `number.offset` is that of the struct sim_level */
+    SHARED,
+    CLUSTERS,
+    GPCS,
     NUMBER, /* and those of the SECOND row behind it, if there is one */
     PERIOD, /* likewise; the first number is at least 1 */
     SECOND  /* the key is what separates the two numbers */
@@ -74,6 +79,19 @@ static const struct field fields[] = {
     {"sides", NUMBER, {SIM_BYTES, AT(side_granule_bytes), 0}, NULL},
     {"@", SECOND, {SIM_U32, AT(far_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
     {"far_side", FAR_SMS, {SIM_U32, 0, 0}, NULL},
+    {"l1d", CACHE, {SIM_U32, AT(l1d), 0}, NULL},
+    {"array", NUMBER, {SIM_BYTES, AT(array_bytes), 0}, NULL},
+    {"ro", CACHE, {SIM_U32, AT(read_only), 0}, NULL},
+    {"const", CACHE, {SIM_U32, AT(constant), 0}, NULL},
+    {"const_hit", NUMBER, {SIM_U32, AT(constant_cycles), SIM_MAX_CYCLES}, NULL},
+    {"l2fill", NUMBER, {SIM_BYTES, AT(l2_fill_bytes), 0}, NULL},
+    {"memory_miss", NUMBER, {SIM_U32, AT(memory_cycles), SIM_MAX_CYCLES}, NULL},
+    {"tail", NUMBER, {SIM_F64, AT(tail_share), 1}, NULL},
+    {"@", SECOND, {SIM_U32, AT(tail_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
+    {"shared", SHARED, {SIM_U32, 0, 0}, NULL},
+    {"clusters", CLUSTERS, {SIM_U32, 0, 0}, NULL},
+    {"gpc", GPCS, {SIM_U32, 0, 0}, NULL},
+    {"memory_ns", NUMBER, {SIM_F64, AT(memory_ns), MAX_MEMORY_NS}, NULL},
     {"host_memory", NUMBER, {SIM_BYTES, AT(host_memory_bytes), 0}, NULL},
     {"managed-device", KIND, {SIM_U32, 0, MEMORY_MANAGED_DEVICE}, NULL},
     {"host-pinned", KIND, {SIM_U32, 0, MEMORY_HOST_PINNED}, NULL},
@@ -203,11 +221,12 @@ static enum status read_far_sms(struct sim_cursor *c, struct sim_desc *d)
     return STATUS_OK;
 }
 
-/* The SMs; drops the levels and sides, which depend on them. */
+/* The SMs; drops the levels, sides and GPCs, which depend on them. */
 static enum status read_sms(struct sim_cursor *c, bool ids, struct sim_desc *d)
 {
     memset(d->levels, 0, sizeof d->levels);
     memset(d->side_of_sm, 0, sizeof d->side_of_sm);
+    memset(d->gpc_of_sm, 0, sizeof d->gpc_of_sm);
     d->level_count = 0;
     return ids ? read_sm_ids(c, d) : read_sm_count(c, d);
 }
@@ -241,6 +260,14 @@ static enum status read_value(struct sim_cursor *c, const struct field *f, struc
         return sim_level_read(c, d, (uint32_t)f->number.max);
     case FAR_SMS:
         return read_far_sms(c, d);
+    case CACHE:
+        return sim_level_read_cache(c, (struct sim_level *)(void *)((char *)d + f->number.offset));
+    case SHARED:
+        return sim_shared_read(c, &d->shared);
+    case CLUSTERS:
+        return sim_clusters_read(c, &d->clusters);
+    case GPCS:
+        return sim_sharing_read(c, d, d->gpc_of_sm);
     case KIND:
         return sim_kind_read(c, &d->kinds[f->number.max]);
     default:
@@ -302,6 +329,10 @@ static enum status check_whole(const struct sim_desc *d, struct err *err)
         what = "l1= is missing";
     else if (d->frame_bytes > 0 && d->scattered_factor < 1)
         what = "frame= has a factor below 1";
+    else if ((d->l1d.entries && d->l1d.miss_cycles >= d->latency_cycles) ||
+             (d->read_only.entries && d->read_only.miss_cycles >= d->latency_cycles) ||
+             (d->constant.entries && d->constant.miss_cycles >= d->latency_cycles))
+        what = "a hit of a cache takes no time: its miss= is not below latency=";
     else if (d->side_granule_bytes % SIDE_LINE_BYTES != 0)
         what = "sides= has a granule that is not a multiple of 128";
     for (uint32_t i = 0; !what && i < d->level_count; i++) {
@@ -371,6 +402,20 @@ static void put_value(struct sim_writer *w, const struct field *f, const struct 
         return;
     case FAR_SMS:
         put_far_sms(w, d);
+        return;
+    case CACHE:
+        sim_level_put_cache(
+            w, (const struct sim_level *)(const void *)((const char *)d + f->number.offset));
+        return;
+    case SHARED:
+        sim_shared_put(w, &d->shared);
+        return;
+    case CLUSTERS:
+        sim_clusters_put(w, &d->clusters);
+        return;
+    case GPCS:
+        if (sim_sharing_count(d, d->gpc_of_sm) > 1)
+            sim_sharing_put(w, d, d->gpc_of_sm);
         return;
     case KIND:
         sim_kind_put(w, &d->kinds[f->number.max]);

@@ -27,6 +27,28 @@
  *   data_l1=124K@33000   what the L1 of an SM keeps, and random reads from all of them, GB/s
  *   data_l2=60M@9300   what the L2 keeps, both sides together, and random reads from it, GB/s;
  *                      default of these two: none, and memory answers everything
+ *   l1d=192@128;sets=4x48;miss=200   the data cache of every SM, as a level below without its
+ *                      sharing: lines @ bytes of a line. A load that hits takes `miss` cycles less
+ *                      than `latency`, which is a hit in the L2. Default: no such cache
+ *   array=256K         l1d is an array of this length that shared memory is a part of: what a probe
+ *                      asks for is taken from it in whole ways; default: they are apart
+ *   ro=..  const=..    the cache of the read-only path (default: l1d is), and of constants
+ *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: as in l1d
+ *   l2fill=64          what a miss of the L2 (of l2cache= bytes) brings; default 32
+ *   memory_miss=440    cycles that a miss of the L2 takes on top of a hit; default 0: no contrast
+ *   tail=0.09@400      this share of the loads from memory takes up to 400 cycles more
+ *   shared=29,32x4+2,128,228K/227K
+ *                      shared memory: cycles of a load, banks x bytes of a bank + cycles that each
+ *                      pass after the first adds, bytes a cycle of one SM, bytes of an SM / of one
+ *                      block at most; default: probes of it are not answered
+ *   clusters=16,200/33,22
+ *                      blocks of the largest cluster, cycles of a load from shared memory of
+ *                      another SM / of the same one, bytes a cycle that an SM reads from the next;
+ *                      default: none
+ *   gpc=0-15:16-31     the SMs of each GPC, within which a cluster lies, as a level's sharing;
+ *                      default: gpu
+ *   memory_ns=450      of one load from memory, which bounds reads with few loads in flight;
+ *                      default 0: never
  *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
  *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
  *   read_noise=0.003   relative standard deviation of a throughput
@@ -92,6 +114,8 @@ enum {
     SIM_MAX_VICTIMS = 64,
     SIM_MAX_CYCLE = 16,       /* victims of policy=cycle */
     SIM_MAX_VICTIM_WAYS = 32, /* of the sets before a victim buffer */
+    SIM_MAX_BANKS = 256,
+    SIM_MAX_BANK_BYTES = 16,
     SIM_MAX_NAME = 48,
     SIM_DESC_TEXT_BYTES = 32768 /* enough for any printed description */
 };
@@ -136,6 +160,22 @@ struct sim_kind {
     enum reason refused;
 };
 
+/* Shared memory of an SM; latency_cycles 0: not answered. */
+struct sim_shared {
+    uint64_t sm_bytes, block_bytes;
+    double conflict_cycles;
+    double bytes_per_cycle;
+    uint32_t latency_cycles;
+    uint32_t banks, bank_bytes;
+};
+
+/* `largest` 0: none. */
+struct sim_clusters {
+    double bytes_per_cycle;
+    uint32_t largest;
+    uint32_t latency_cycles, own_cycles;
+};
+
 /* A flat value; zero it before use. A number that is 0 stands for the default of its field. */
 struct sim_desc {
     char name[SIM_MAX_NAME];
@@ -148,6 +188,9 @@ struct sim_desc {
     uint64_t granule_bytes;      /* 0: 2 MiB */
     uint64_t frame_bytes;        /* 0: none */
     uint64_t side_granule_bytes; /* 0: the L2 has one side */
+    uint64_t array_bytes;        /* 0: shared memory is apart */
+    uint64_t l2_fill_bytes;      /* 0: 32 */
+    double tail_share;           /* of the loads from memory */
     double scattered_factor;
     uint64_t data_l1_bytes; /* 0: none; likewise the L2 */
     uint64_t data_l2_bytes;
@@ -159,6 +202,7 @@ struct sim_desc {
     double sm_gbps; /* 0: twice the share of the plateau */
     double read_noise;
     double reclock_factor;
+    double memory_ns; /* of one load; 0: never a limit */
     uint64_t seed;
     uint32_t cc_major;
     uint32_t cc_minor;
@@ -175,7 +219,14 @@ struct sim_desc {
     uint32_t level_count;
     uint16_t sm_ids[REACH_MAX_SMS];     /* ascending */
     uint16_t side_of_sm[REACH_MAX_SMS]; /* by position; 0 or 1 */
+    uint16_t gpc_of_sm[REACH_MAX_SMS];  /* by position; numbered by the first SM of each */
+    struct sim_shared shared;
+    struct sim_clusters clusters;
     struct sim_level levels[SIM_MAX_LEVELS];
+    struct sim_level l1d, read_only, constant; /* of each SM; no entries: there is none */
+    uint32_t constant_cycles;                  /* 0: latency_cycles less its miss_cycles */
+    uint32_t memory_cycles;
+    uint32_t tail_cycles;
     uint64_t host_memory_bytes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
 };

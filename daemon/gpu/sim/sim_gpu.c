@@ -141,6 +141,9 @@ static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
         .host_total_bytes = d->host_memory_bytes,
         .memory_ms = options->memory_ms,
         .peer_count = d->kinds[MEMORY_PEER].gbps > 0,
+        .shared_sm_bytes = d->shared.sm_bytes,
+        .shared_block_bytes = d->shared.block_bytes,
+        .cluster_sms = d->clusters.largest,
     };
     if (options->host_memory_bytes && options->host_memory_bytes < gpu->limits.host_memory_bytes)
         gpu->limits.host_memory_bytes = options->host_memory_bytes;

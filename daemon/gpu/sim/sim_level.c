@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_WALKERS = 4096, MAX_MISS_NS = 1000000, MIN_ENTRY_BYTES = 4096 };
+enum { MAX_WALKERS = 4096, MAX_MISS_NS = 1000000, MIN_ENTRY_BYTES = 4096, MIN_LINE_BYTES = 4 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define AT(member)   offsetof(struct sim_level, member)
@@ -122,6 +122,23 @@ static enum status read_sharing(struct sim_cursor *c, const struct sim_desc *d, 
     return s;
 }
 
+enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm)
+{
+    struct sim_level l = {.instance_count = 0};
+    const enum status s = read_sharing(c, d, &l);
+    if (s == STATUS_OK)
+        memcpy(out_of_sm, l.instance_of_sm, sizeof l.instance_of_sm);
+    return s;
+}
+
+uint32_t sim_sharing_count(const struct sim_desc *d, const uint16_t *of_sm)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < d->sm_count; i++)
+        most = of_sm[i] > most ? of_sm[i] : most;
+    return most + 1;
+}
+
 static enum status read_sets(struct sim_cursor *c, struct sim_level *l)
 {
     memset(l->runs, 0, sizeof l->runs);
@@ -213,28 +230,22 @@ static enum status check_sets(const struct sim_cursor *c, const struct sim_level
     return STATUS_OK;
 }
 
-enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index)
+/* "65@2M" */
+static enum status read_entries(struct sim_cursor *c, struct sim_level *l)
 {
-    if (d->sm_count == 0)
-        return sim_text_fail(c, "sms= must come before the levels");
-    if (index > d->level_count)
-        return sim_text_fail(c, "the level before this one is missing");
-    struct sim_level *l = &d->levels[index];
     memcpy(l, &plain, sizeof *l);
-
     enum status s = sim_text_u32(c, SIM_MAX_ENTRIES, &l->entries);
     if (s == STATUS_OK && l->entries == 0)
         return sim_text_fail(c, "a level has at least one entry");
     if (s == STATUS_OK && !sim_text_skip(c, "@"))
         return sim_text_fail(c, "expected @<entry bytes>");
-    if (s == STATUS_OK)
-        s = sim_text_number(c, &entry_bytes, l);
-    if (s == STATUS_OK && l->entry_bytes < MIN_ENTRY_BYTES)
-        return sim_text_fail(c, "an entry translates at least 4K");
-    if (s == STATUS_OK && !sim_text_skip(c, "/"))
-        return sim_text_fail(c, "expected /<sharing>: sm, gpu, a group size or groups");
-    if (s == STATUS_OK)
-        s = read_sharing(c, d, l);
+    return s == STATUS_OK ? sim_text_number(c, &entry_bytes, l) : s;
+}
+
+static enum status read_options(struct sim_cursor *c, struct sim_level *l)
+{
+    enum status s = STATUS_OK;
+
     l->runs[0] = (struct sim_run){.ways = l->entries, .count = 1};
     l->run_count = 1;
     while (s == STATUS_OK && sim_text_skip(c, ";"))
@@ -243,8 +254,35 @@ enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t in
         memset(l->cycle, 0, sizeof l->cycle);
         l->cycle_count = 0;
     }
-    if (s == STATUS_OK && c->at == c->end)
-        s = check_sets(c, l);
+    return s == STATUS_OK && c->at == c->end ? check_sets(c, l) : s;
+}
+
+enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out)
+{
+    enum status s = read_entries(c, out);
+    if (s == STATUS_OK && out->entry_bytes < MIN_LINE_BYTES)
+        return sim_text_fail(c, "a line has at least 4 bytes");
+    out->instance_count = 1;
+    return s == STATUS_OK ? read_options(c, out) : s;
+}
+
+enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index)
+{
+    if (d->sm_count == 0)
+        return sim_text_fail(c, "sms= must come before the levels");
+    if (index > d->level_count)
+        return sim_text_fail(c, "the level before this one is missing");
+    struct sim_level *l = &d->levels[index];
+    enum status s = read_entries(c, l);
+
+    if (s == STATUS_OK && l->entry_bytes < MIN_ENTRY_BYTES)
+        return sim_text_fail(c, "an entry translates at least 4K");
+    if (s == STATUS_OK && !sim_text_skip(c, "/"))
+        return sim_text_fail(c, "expected /<sharing>: sm, gpu, a group size or groups");
+    if (s == STATUS_OK)
+        s = read_sharing(c, d, l);
+    if (s == STATUS_OK)
+        s = read_options(c, l);
     if (s == STATUS_OK && index == d->level_count)
         d->level_count++;
     return s;
@@ -278,6 +316,13 @@ static void put_sharing(struct sim_writer *w, const struct sim_desc *d, const st
     }
 }
 
+void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of_sm)
+{
+    struct sim_level l = {.instance_count = sim_sharing_count(d, of_sm)};
+    memcpy(l.instance_of_sm, of_sm, sizeof l.instance_of_sm);
+    put_sharing(w, d, &l);
+}
+
 static void put_sets(struct sim_writer *w, const struct sim_level *l)
 {
     if (l->run_count == 1 && l->runs[0].count == 1)
@@ -301,12 +346,8 @@ static void put_choices(struct sim_writer *w, const struct sim_level *l)
         sim_text_put(w, i > 0 ? ",%u" : ";policy=cycle:%u", l->cycle[i]);
 }
 
-void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l)
+static void put_options(struct sim_writer *w, const struct sim_level *l)
 {
-    sim_text_put(w, "%u@", l->entries);
-    sim_text_put_number(w, &entry_bytes, l);
-    sim_text_put(w, "/");
-    put_sharing(w, d, l);
     for (size_t i = 0; i < COUNT(numbers); i++) {
         if (i == PRINTED_BEFORE_SETS) {
             put_sets(w, l);
@@ -317,4 +358,26 @@ void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct 
         sim_text_put(w, ";%s", numbers[i].key);
         sim_text_put_number(w, &numbers[i].number, l);
     }
+}
+
+static void put_entries(struct sim_writer *w, const struct sim_level *l)
+{
+    sim_text_put(w, "%u@", l->entries);
+    sim_text_put_number(w, &entry_bytes, l);
+}
+
+void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l)
+{
+    if (l->entries == 0)
+        return;
+    put_entries(w, l);
+    put_options(w, l);
+}
+
+void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l)
+{
+    put_entries(w, l);
+    sim_text_put(w, "/");
+    put_sharing(w, d, l);
+    put_options(w, l);
 }

@@ -112,10 +112,14 @@ void sim_machine_count(struct sim_machine *m, const struct sim_load *loads, uint
 
 uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va)
 {
-    const struct sim_desc *d = &m->desc;
     uint32_t away = 0;
     uint32_t missed = sim_machine_access(m, sm, va, &away);
-    double cycles = (double)sim_mmu_cycles(m->mmu, missed) + m->far_cycles[sm];
+    return sim_machine_noisy(m, (double)sim_mmu_cycles(m->mmu, missed) + m->far_cycles[sm], away);
+}
+
+uint32_t sim_machine_noisy(struct sim_machine *m, double cycles, uint32_t away)
+{
+    const struct sim_desc *d = &m->desc;
     if (d->noise == SIM_NOISE_GAUSS)
         cycles += d->noise_cycles * sim_gauss(&m->rng);
     else if (d->noise == SIM_NOISE_UNIFORM)

@@ -29,6 +29,7 @@ struct sim_window {
 struct sim_access {
     enum access access;
     uint32_t bytes;
+    uint32_t in_flight; /* accesses of one SM at a time; 0: as many as it takes */
     /* Frames from scattered_va on that are not one run of physical memory each; 0: none. */
     uint64_t scattered_va;
     uint64_t scattered_bytes;

@@ -42,6 +42,24 @@ void sim_sides_run(struct sim_machine *m, const struct probe_spec *spec, uint64_
 
 /* SPREAD: all points, all repeats. */
 void sim_spread_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
+/* CACHE: all points. False: no memory. */
+bool sim_cache_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                   uint32_t *values);
+
+/* Noise, other processes and the clock, on top of these cycles. */
+uint32_t sim_machine_noisy(struct sim_machine *m, double cycles, uint32_t away_cycles);
+/* What one line of the L2 takes more for one SM, fixed by the seed: its slice. */
+uint32_t sim_slice_cycles(const struct sim_machine *m, uint64_t va);
+/* What the side takes more on which the line is. */
+uint32_t sim_side_cycles(const struct sim_machine *m, uint32_t sm, uint64_t va);
+
+/* SHARED and PEER: all repeats. The description must have them. */
+void sim_shared_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
+void sim_peer_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
+
+/* FLIGHT: all points, all repeats. */
+void sim_flight_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                    uint32_t *values);
 
 /* READ: all points, all repeats. */
 void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,

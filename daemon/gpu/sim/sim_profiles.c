@@ -130,6 +130,62 @@ static const struct sim_source a100_sources[] = {
     {"read_noise", SIM_GUESS, ""},
 };
 
+/* The GPUs of Mei and Chu 2016. Their text has the structure of the caches and of the TLBs, and the
+ * latencies only in figures: those here are made up. */
+#define MEI      "Mei and Chu 2016, "
+#define MEI_TLBS "l1=16@2M/sm;miss=27;policy=random l2=65@2M/gpu;miss=261;sets=17+8x6 "
+static const char gtx560ti_description[] =
+    "name=GTX560Ti cc=2.1 sms=8 memory=1G l2cache=512K latency=350 spread=12 noise=gauss:2 "
+    "outliers=0.0005@2000 " MEI_TLBS
+    "l1d=128@128;miss=250;sets=4x32;policy=cycle:2,3,2,1,2,4 ro=384@32;miss=120;sets=96x4;block=4 "
+    "memory_miss=300 plateau=80 read_noise=0.003";
+static const char gtx780_description[] =
+    "name=GTX780 cc=3.5 sms=12 memory=3G l2cache=1536K latency=220 spread=12 noise=gauss:2 "
+    "outliers=0.0005@2000 " MEI_TLBS
+    "ro=384@32;miss=100;sets=96x4;block=4 memory_miss=160 plateau=150 read_noise=0.003";
+static const char gtx980_description[] =
+    "name=GTX980 cc=5.2 sms=16 memory=4G l2cache=2M latency=220 spread=12 noise=gauss:2 "
+    "outliers=0.0005@2000 " MEI_TLBS
+    "l1d=768@32;miss=130;sets=192x4;block=4 memory_miss=160 plateau=110 read_noise=0.003";
+
+#define MEI_SOURCES                                                                                \
+    {"sms", SIM_PUBLISHED, MEI "table 2"}, {"memory", SIM_PUBLISHED, MEI "table 2"},               \
+        {"l2cache", SIM_PUBLISHED, MEI "section 4.6"},                                             \
+        {"l2fill", SIM_PUBLISHED, MEI "section 4.6: 32 bytes, the default"},                       \
+        {"l1", SIM_PUBLISHED, MEI "section 4.4: 16 x 2 MB, one set, not LRU"},                     \
+        {"l2", SIM_PUBLISHED, MEI "section 4.4: 65 x 2 MB, LRU"},                                  \
+        {"l2.sets", SIM_PUBLISHED, MEI "section 4.4: one set of 17, six of 8"},                    \
+        {"l1.policy", SIM_GUESS, "not LRU is published; random is made up"},                       \
+        {"l1.miss", SIM_GUESS, "27 cycles is the GTX560Ti's in the L2"},                           \
+        {"l2.miss", SIM_GUESS, "288 cycles in all is the GTX560Ti's in L1"},                       \
+        {"l2.sharing", SIM_GUESS, ""}, {"latency", SIM_GUESS, ""}, {"spread", SIM_GUESS, ""},      \
+        {"memory_miss", SIM_GUESS, ""}, {"plateau", SIM_GUESS, "random reads; no paper has them"}, \
+        {"noise", SIM_GUESS, ""}, {"outliers", SIM_GUESS, ""},                                     \
+    {                                                                                              \
+        "read_noise", SIM_GUESS, ""                                                                \
+    }
+
+static const struct sim_source gtx560ti_sources[] = {
+    MEI_SOURCES,
+    {"l1d", SIM_PUBLISHED, MEI "section 4.5: 16 KB, 128-byte lines, 32 sets of 4 ways, not LRU"},
+    {"l1d.policy", SIM_GUESS, "six ways in turn, which give the trace of figure 11 exactly"},
+    {"l1d.miss", SIM_GUESS, ""},
+    {"ro", SIM_PUBLISHED, MEI "table 5: texture L1, 12 KB, 32-byte lines, 4 sets of 96, LRU"},
+    {"ro.miss", SIM_GUESS, ""},
+};
+static const struct sim_source gtx780_sources[] = {
+    MEI_SOURCES,
+    {"l1d", SIM_PUBLISHED, MEI "section 4.5: for local data only, so there is none here"},
+    {"ro", SIM_PUBLISHED, MEI "table 5: 12 KB, 32-byte lines, 4 sets of 96, LRU"},
+    {"ro.miss", SIM_GUESS, ""},
+};
+static const struct sim_source gtx980_sources[] = {
+    MEI_SOURCES,
+    {"l1d", SIM_PUBLISHED,
+     MEI "table 5: 24 KB, 32-byte lines, 4 sets of 192, LRU; texture and read-only data too"},
+    {"l1d.miss", SIM_GUESS, ""},
+};
+
 /* H100 and H200: nothing about their translation is published. What the H200 has is that of
  * GPU-32d7f372, what the H100 has that of GPU-dcda818d: levels and groups came out the same. */
 #define HOPPER_GROUPS                                                                              \
@@ -160,17 +216,29 @@ static const struct sim_source a100_sources[] = {
 #define HOPPER_TLBS                                                                                \
     "l1=16@16M/sm;miss=10 "                                                                        \
     "l2=2048@32M/" HOPPER_GROUPS ";miss=90;sets=8x256;hash=xor;"
+/* Six GPCs of 16 SMs and two of 18, each of whole groups. */
+#define HOPPER_GPCS                                                                                \
+    "gpc=0,1,2,3,32,33,48,49,50,51,92,93,126,127,128,129:"                                         \
+    "4,5,6,7,34,35,52,53,54,55,78,79,94,95,96,97:"                                                 \
+    "8,9,10,11,36,37,56,57,58,59,80,81,98,99,100,101:"                                             \
+    "12,13,14,15,38,39,60,61,62,63,82,83,102,103,104,105:"                                         \
+    "16,17,18,19,40,41,64,65,84,85,106,107,124,125,130,131:"                                       \
+    "20,21,22,23,42,43,66,67,68,69,86,87,108,109,110,111:"                                         \
+    "24,25,26,27,28,29,70,71,72,73,74,75,112,113,114,115,116,117:"                                 \
+    "30,31,44,45,46,47,76,77,88,89,90,91,118,119,120,121,122,123 "
+#define HOPPER_SHARED "shared=29,32x4+2,127.5,228K/227K clusters=16,200/33,14 " HOPPER_GPCS
 /* Whole groups, so that 66 SMs are on either side. */
 #define HOPPER_FAR_SIDE "far_side=16-31,38-43,46,47,64-77,82-87,90,91,106-119,122-125,130,131 "
 static const char h100_description[] =
     "name=H100-80G cc=9.0 sms=132 memory=81079M l2cache=50M latency=265 spread=60 noise=gauss:1.7 "
-    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 sides=4K@180 " HOPPER_FAR_SIDE
-    "data_l1=124K@29000 data_l2=50M@8300 plateau=2902 sm_gbps=42.4 read_noise=0.003";
+    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 sides=4K@180 " HOPPER_FAR_SIDE HOPPER_SHARED
+    "memory_ns=450 data_l1=124K@29000 data_l2=50M@8300 plateau=2902 sm_gbps=42.4 read_noise=0.003";
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
-    "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 sides=4K@195 " HOPPER_FAR_SIDE
-    "data_l1=124K@32000 data_l2=60M@9200 plateau=4210 sm_gbps=48 read_noise=0.003 "
+    "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS
+    "miss_ns=7.5 sides=4K@195 " HOPPER_FAR_SIDE HOPPER_SHARED
+    "memory_ns=450 data_l1=124K@32000 data_l2=60M@9200 plateau=4210 sm_gbps=48 read_noise=0.003 "
     "host_memory=126G managed-device=4030/88@290,32M,2048+90,0+0,7.5 "
     "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
     "host-virtual=50.7/3@2400,64K,2048+80,8192+350,24 "
@@ -201,6 +269,15 @@ static const struct sim_source h100_sources[] = {
     {"data_l1", SIM_PUBLISHED,
      "gpu-benches: 126 bytes a cycle and SM; 124 KiB is what 132 KiB of shared memory leave"},
     {"data_l2", SIM_PUBLISHED, "50 MB by the data sheet; 8.3 TB/s in reproductions of Luo 2024"},
+    {"shared", SIM_PUBLISHED,
+     "a reproduction of Luo 2024 on an H100: 29 cycles, 127.5 bytes a cycle; 32 banks of 4 bytes "
+     "and "
+     "the sizes, data sheet"},
+    {"shared.conflict", SIM_GUESS, "2 cycles a pass, as a straight line"},
+    {"clusters", SIM_PUBLISHED,
+     "Luo 2024 on an H800: 180 to 213 cycles, 33 of the own SM, 3.27 TB/s of all SMs"},
+    {"gpc", SIM_GUESS, "six of 16 SMs and two of 18, made of whole groups; which ones is made up"},
+    {"memory_ns", SIM_GUESS, "some 800 cycles of the SM"},
     {"outliers", SIM_GUESS, "none of 57024 loads of that GPU was off by 100 cycles"},
     {"plateau", SIM_MEASURED, H100_MEASURED ": 2902 GB/s"},
     {"sm_gbps", SIM_MEASURED, H100_MEASURED ": 254.5 GB/s for a group of six; four read 246"},
@@ -229,6 +306,11 @@ static const struct sim_source h200_sources[] = {
     {"data_l2", SIM_MEASURED,
      "docs/measurements/visit-torch-h200-2bdfc65c-2026-11-23/caches.txt: 9.2 TB/s; 60 MB, of which "
      "near reads use all"},
+    {"shared", SIM_GUESS, "as on the H100"},
+    {"shared.conflict", SIM_GUESS, "2 cycles a pass, as a straight line"},
+    {"clusters", SIM_GUESS, "as on the H800"},
+    {"gpc", SIM_GUESS, "six of 16 SMs and two of 18, made of whole groups; which ones is made up"},
+    {"memory_ns", SIM_GUESS, "some 800 cycles of the SM"},
     {"plateau", SIM_MEASURED, H200_MEASURED ": 4213 GB/s"},
     {"host_memory", SIM_MEASURED, H200_HOST ": 126 GB"},
     {"host-pinned", SIM_MEASURED,
@@ -255,6 +337,9 @@ static const struct sim_source h200_sources[] = {
 static const struct sim_profile profiles[] = {
     {"k80", k80_description, k80_sources, COUNT(k80_sources)},
     {"p100", p100_description, p100_sources, COUNT(p100_sources)},
+    {"gtx560ti", gtx560ti_description, gtx560ti_sources, COUNT(gtx560ti_sources)},
+    {"gtx780", gtx780_description, gtx780_sources, COUNT(gtx780_sources)},
+    {"gtx980", gtx980_description, gtx980_sources, COUNT(gtx980_sources)},
     {"a100-80g", a100_description, a100_sources, COUNT(a100_sources)},
     {"h100-80g", h100_description, h100_sources, COUNT(h100_sources)},
     {"h200", h200_description, h200_sources, COUNT(h200_sources)},

@@ -15,6 +15,9 @@
  * Scattered memory. A miss in a frame that is not one run of physical memory counts as
  * scattered_factor misses.
  *
+ * Few loads in flight. An SM with b bytes in flight reads at most b / memory_ns (Little). Near the
+ * crossing of two bounds x and y the speed is x y / sqrt(x^2 + y^2), as queues fill gradually.
+ *
  * Other kinds of access. A walk is a walk, whatever the access is. What an access costs memory is
  * taken from one H200 (docs/methods.md, random-accesses), and a guess for every other chip: as much
  * as 100 bytes at least, and an atomic or a write, which come back dirty, 270.
@@ -194,6 +197,15 @@ static void limit_by_plateau(struct reading *r)
         r->rate[sm] = r->rate[sm] < high ? r->rate[sm] : high;
 }
 
+static void limit_by_flight(struct reading *r)
+{
+    const double ns = r->desc->memory_ns;
+    const double most = ns > 0 ? r->access.in_flight * 1e9 / ns : 0;
+
+    for (uint32_t sm = 0; most > 0 && sm < r->desc->sm_count; sm++)
+        r->rate[sm] *= most / hypot(most, r->rate[sm]);
+}
+
 static void solve_rates(struct reading *r)
 {
     const struct sim_desc *d = r->desc;
@@ -206,6 +218,7 @@ static void solve_rates(struct reading *r)
             limit_by_walkers(r, i);
     }
     limit_by_plateau(r);
+    limit_by_flight(r);
 }
 
 /* One repeat's row: elapsed nanoseconds, then lines by SM. */
@@ -223,24 +236,68 @@ static void write_row(struct sim_machine *m, const struct reading *r, uint32_t d
     row[0] += (uint32_t)lround(away_ns < UINT32_MAX / 2 ? away_ns : UINT32_MAX / 2);
 }
 
+static void begin_reading(struct sim_machine *m, struct sim_access access,
+                          const struct sim_window *windows, const uint16_t *window_of,
+                          struct reading *out)
+{
+    memset(out, 0, sizeof *out);
+    out->desc = &m->desc;
+    out->windows = windows;
+    out->window_of = window_of;
+    out->access = access;
+    out->cost_bytes = cost_bytes(access);
+    warm(m, out);
+}
+
 void sim_machine_read(struct sim_machine *m, struct sim_access access,
                       const struct sim_window *windows, const uint16_t *window_of,
                       uint32_t duration_us, uint32_t repeats, uint32_t *rows)
 {
     struct reading r;
-    memset(&r, 0, sizeof r);
-    r.desc = &m->desc;
-    r.windows = windows;
-    r.window_of = window_of;
-    r.access = access;
-    r.cost_bytes = cost_bytes(access);
-    warm(m, &r);
+    begin_reading(m, access, windows, window_of, &r);
     for (uint32_t n = 0; n < repeats; n++) {
         const uint64_t turns = m->turns;
         sample(m, &r);
         solve_rates(&r);
         write_row(m, &r, duration_us, m->turns - turns, rows);
         rows += 1 + m->desc.sm_count;
+    }
+}
+
+/* The windows of a region, and that of each SM. */
+static void set_windows(const struct sim_desc *d, const struct probe_spec *spec, uint64_t va,
+                        uint64_t region_bytes, struct sim_window *windows, uint16_t *window_of)
+{
+    for (uint32_t i = 0; i < d->sm_count; i++)
+        window_of[i] = (uint16_t)probe_window_of(spec, d->sm_ids[i]);
+    for (uint32_t w = 0; w < spec->window_count; w++) {
+        uint64_t first = 0;
+        probe_window(spec, d->sm_ids, d->sm_count, region_bytes, w, &first, &windows[w].bytes);
+        windows[w].va = va + first;
+    }
+}
+
+/* How much is in flight changes nothing about misses: one sample serves all points. */
+void sim_flight_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                    uint32_t *values)
+{
+    const struct sim_access access = {.access = ACCESS_READ, .bytes = PROBE_LINE_BYTES};
+    struct sim_window windows[PROBE_MAX_WINDOWS];
+    uint16_t window_of[REACH_MAX_SMS];
+    struct reading r;
+
+    m->rng.state ^= (uint64_t)spec->seed << 32;
+    set_windows(&m->desc, spec, va, spec->region_bytes, windows, window_of);
+    begin_reading(m, access, windows, window_of, &r);
+    for (uint32_t k = 0; k < spec->point_count * spec->repeats; k++) {
+        const uint64_t point = spec->points[k / spec->repeats];
+        const uint64_t turns = m->turns;
+        if (k == 0 || m->desc.neighbor_loads > 0)
+            sample(m, &r);
+        r.access.in_flight = probe_flight_warps(point) * probe_flight_loads(point);
+        solve_rates(&r);
+        write_row(m, &r, spec->duration_us, m->turns - turns, values);
+        values += 1 + m->desc.sm_count;
     }
 }
 
@@ -256,15 +313,8 @@ void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t
     struct sim_window windows[PROBE_MAX_WINDOWS];
     uint16_t window_of[REACH_MAX_SMS];
     m->rng.state ^= (uint64_t)spec->seed << 32;
-    for (uint32_t i = 0; i < d->sm_count; i++)
-        window_of[i] = (uint16_t)probe_window_of(spec, d->sm_ids[i]);
     for (uint32_t p = 0; p < spec->point_count; p++) {
-        for (uint32_t w = 0; w < spec->window_count; w++) {
-            uint64_t first = 0;
-            probe_window(spec, d->sm_ids, d->sm_count, spec->points[p], w, &first,
-                         &windows[w].bytes);
-            windows[w].va = va + first;
-        }
+        set_windows(d, spec, va, spec->points[p], windows, window_of);
         sim_machine_read(m, access, windows, window_of, spec->duration_us, spec->repeats, values);
         values += (size_t)spec->repeats * (1 + d->sm_count);
     }

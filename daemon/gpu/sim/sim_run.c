@@ -123,7 +123,8 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
                             uint32_t *values, struct err *err)
 {
     const uint64_t base = va + spec->base_bytes;
-    for (uint32_t i = 0; i < spec->sm_count && spec->kind != PROBE_READ; i++) {
+    for (uint32_t i = 0;
+         i < spec->sm_count && spec->kind != PROBE_READ && spec->kind != PROBE_FLIGHT; i++) {
         if (position_of(m, spec->sms[i]) == m->desc.sm_count)
             return err_set(err, STATUS_INVALID_ARGUMENT, "probe: this GPU has no SM with id %u",
                            spec->sms[i]);
@@ -138,6 +139,16 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
         sim_sides_run(m, spec, base, values);
     else if (spec->kind == PROBE_SPREAD)
         sim_spread_run(m, spec, values);
+    else if (spec->kind == PROBE_CACHE)
+        return sim_cache_run(m, spec, base, values)
+                   ? STATUS_OK
+                   : err_set(err, STATUS_NO_MEMORY, "no memory for a simulated cache");
+    else if (spec->kind == PROBE_SHARED)
+        sim_shared_run(m, spec, values);
+    else if (spec->kind == PROBE_PEER)
+        sim_peer_run(m, spec, values);
+    else if (spec->kind == PROBE_FLIGHT)
+        sim_flight_run(m, spec, base, values);
     else
         sim_read_run(m, spec, base, values);
     return STATUS_OK;

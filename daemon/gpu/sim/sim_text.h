@@ -54,6 +54,22 @@ bool sim_text_differs(const struct sim_number *n, const void *a, const void *b);
 enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index);
 void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l);
 
+/* A cache of every SM, which has no sharing; `put` writes nothing if there is none. */
+enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out);
+void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l);
+
+/* Which SMs are together: "sm", "gpu", a group size or the groups; by position, numbered by the
+ * first SM of each. (sim_level.c) */
+enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm);
+void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of_sm);
+uint32_t sim_sharing_count(const struct sim_desc *d, const uint16_t *of_sm);
+
+/* Shared memory and clusters (sim_shared_text.c). */
+enum status sim_shared_read(struct sim_cursor *c, struct sim_shared *out);
+void sim_shared_put(struct sim_writer *w, const struct sim_shared *shared);
+enum status sim_clusters_read(struct sim_cursor *c, struct sim_clusters *out);
+void sim_clusters_put(struct sim_writer *w, const struct sim_clusters *clusters);
+
 /* A kind of memory (sim_kind.c). */
 enum status sim_kind_read(struct sim_cursor *c, struct sim_kind *out);
 void sim_kind_put(struct sim_writer *w, const struct sim_kind *kind);

@@ -1,0 +1,47 @@
+/* hierarchy.h: the data caches and the latency of memory, from CACHE observations. Pure.
+ *
+ * One thread goes through a cycle of elements again and again and times every load (Mei and Chu
+ * 2016, section 4.2). A private cache is found step by step; each step asks for the probes that it
+ * needs, and ends with "unknown" and a reason where they do not say anything clear:
+ *
+ *   sweep     footprints of 512 bytes to 512 KiB: is there a cache, what do hits and misses take
+ *   sector    words in order, nothing cached: the distance of the misses is what one miss brings
+ *   size      the longest cycle of sectors, from an aligned start, in which none misses again and
+ *             again; bisected
+ *   line      one sector more: those that miss now share a set. Where neighbors do, either they
+ *             are one line, or a block of lines chooses the same set: only in the first case does
+ *             a cycle with one sector of each overflow at the same footprint
+ *   sets      cycles of lines, longer by one each. Of a set of w ways w + 1 lines miss; the last
+ *             set must overflow where all others say that it does, or nothing is said
+ *   policy    in a set with one line too many, LRU misses always. What hits now and then is not LRU
+ *
+ * The L2 is too large for that: sizes by footprints that all SMs have loaded, and latencies after a
+ * sweep of other memory that leaves nothing of the footprint in it.
+ */
+#ifndef REACH_ANALYSIS_CACHES_HIERARCHY_H
+#define REACH_ANALYSIS_CACHES_HIERARCHY_H
+
+#include "analysis/caches/walks.h"
+
+struct hierarchy_estimate {
+    struct cache_facts caches[CACHE_KIND_COUNT];
+    struct fingerprint_latency latency;
+    struct cache_walks walks; /* walks.ask_count > 0: probes to run first */
+};
+
+void hierarchy_estimate(const struct observation_set *set, struct hierarchy_estimate *out);
+
+/* Into a fingerprint whose levels are known, unless something is still asked for. */
+void hierarchy_derive(const struct observation_set *set, struct fingerprint *out);
+
+/* The parts. private_cache: L1, read-only or constant; `l1` is what is known of L1, for a read-only
+ * path that may be the same. l2_and_memory: the L2, and what is beyond. */
+void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cache_facts *l1,
+                   struct cache_facts *out);
+void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerprint_latency *out);
+
+/* All of it unknown. */
+void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reason);
+void latency_unknown(struct fingerprint_latency *l, enum reason reason);
+
+#endif

@@ -1,0 +1,364 @@
+/* l2_memory.c: the L2 and the latency of memory; see hierarchy.h.
+ *
+ * Memory answers in two modes where the L2 has two sides, and some loads take longer still (a bank
+ * that is refreshed). The modes are the two highest peaks of the loads by their cycles, if there is
+ * a valley between them.
+ */
+#include "analysis/caches/hierarchy.h"
+
+#include "base/stats.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NEARER_HITS  0.7  /* of the way from a hit of the L2 to memory: far hits are below it */
+#define FITS_SHARE   0.01 /* of the loads that miss in a footprint that fits */
+#define VALLEY_SHARE 0.6  /* of the lower peak */
+#define LEAST_PEAK   0.02 /* of the loads, in a bin */
+#define FILL_RIGHT   0.90
+#define FILL_WRONG   0.05
+
+enum {
+    HIT_LINES = 4096,
+    HIT_SAMPLES = 2048,
+    POINTS = 2,
+    COLD_STRIDE = 4096 + 128, /* every granule of the sides, and many banks */
+    COLD_LINES = 8192,
+    COLD_SAMPLES = 4096,
+    FILL_WORDS = 2048,
+    FILL_STRIDE = 32,
+    MOST_FILL = 16, /* of FILL_STRIDE */
+    SIZE_SAMPLES = 1024,
+    REFINE_POINTS = 15,
+    BINS = 256,
+    PAGE_COUNT = 4096
+};
+
+#define COLD_BYTES  (256 * MIB) /* other memory that all SMs load */
+#define TOUCH_BYTES (2 * MIB)
+#define SIZE_FIRST  (256 * KIB)
+#define SIZE_LAST   (256 * MIB)
+#define SWEEP_TIMES 2 /* what is loaded to empty an L2 is so many times as long */
+
+void latency_unknown(struct fingerprint_latency *l, enum reason reason)
+{
+    *l = (struct fingerprint_latency){.p1_cycles = UNKNOWN_F64(reason),
+                                      .p2_cycles = UNKNOWN_F64(reason),
+                                      .p3_cycles = UNKNOWN_F64(reason),
+                                      .p4_cycles = UNKNOWN_F64(reason),
+                                      .p5_cycles = UNKNOWN_F64(reason),
+                                      .p6_cycles = UNKNOWN_F64(reason),
+                                      .near_cycles = UNKNOWN_F64(reason),
+                                      .far_cycles = UNKNOWN_F64(reason),
+                                      .tail_cycles = UNKNOWN_F64(reason),
+                                      .tail_share = UNKNOWN_F64(reason)};
+}
+
+/* The L2's own probes: past L1. */
+static struct probe_spec spec_of(uint64_t stride_bytes, uint32_t samples)
+{
+    return (struct probe_spec){.stride_bytes = stride_bytes,
+                               .samples = samples,
+                               .scattered = 1,
+                               .touch_bytes = TOUCH_BYTES};
+}
+
+static void add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats)
+{
+    for (uint32_t r = 0; r < repeats; r++)
+        spec->points[spec->point_count++] = n;
+}
+
+/* All loads of an observation. */
+static const uint32_t *all_loads(const struct observation *o, uint32_t *out_count)
+{
+    *out_count = o->spec.point_count * o->spec.samples;
+    return observation_chase(o, 0);
+}
+
+static const struct observation *find_hits(struct cache_walks *w)
+{
+    struct probe_spec spec = spec_of(PROBE_LINE_BYTES, HIT_SAMPLES);
+
+    spec.warm_laps = 1; /* a line of the other side has a copy then */
+    add_points(&spec, HIT_LINES, POINTS);
+    return walks_find(w, &spec);
+}
+
+static const struct observation *find_cold(struct cache_walks *w)
+{
+    struct probe_spec spec = spec_of(COLD_STRIDE, COLD_SAMPLES);
+    const uint64_t l2 = w->set->gpu.l2_cache_bytes;
+
+    spec.sweep_bytes = COLD_BYTES > SWEEP_TIMES * l2 ? COLD_BYTES : SWEEP_TIMES * l2;
+    spec.sweep_bytes = (spec.sweep_bytes + MIB - 1) / MIB * MIB;
+    add_points(&spec, COLD_LINES, POINTS);
+    return walks_find(w, &spec);
+}
+
+/* ---- modes ---- */
+
+struct peaks {
+    uint32_t first, second; /* bins */
+    uint32_t valley;
+    bool two;
+};
+
+static uint32_t smooth(const uint32_t *bins, uint32_t i)
+{
+    return bins[i > 0 ? i - 1 : 0] + bins[i] + bins[i + 1 < BINS ? i + 1 : BINS - 1];
+}
+
+/* Up to bin `last`, beyond which there is the tail. */
+static struct peaks find_peaks(const uint32_t *bins, uint32_t last, uint32_t total)
+{
+    struct peaks best = {0, 0, 0, false};
+    uint32_t highest = 0;
+    double deepest = VALLEY_SHARE;
+
+    for (uint32_t i = 0; i <= last; i++)
+        if (smooth(bins, i) > smooth(bins, highest))
+            highest = i;
+    best.first = highest;
+    for (uint32_t i = 0; i <= last; i++) {
+        const uint32_t low = i < highest ? i : highest;
+        const uint32_t high = i < highest ? highest : i;
+        uint32_t valley = low;
+        if (smooth(bins, i) < LEAST_PEAK * 3 * total)
+            continue;
+        for (uint32_t k = low; k <= high; k++)
+            if (smooth(bins, k) < smooth(bins, valley))
+                valley = k;
+        const uint32_t lower =
+            smooth(bins, low) < smooth(bins, high) ? smooth(bins, low) : smooth(bins, high);
+        if (valley > low && valley < high && smooth(bins, valley) < deepest * lower) {
+            deepest = (double)smooth(bins, valley) / lower;
+            best = (struct peaks){low, high, valley, true};
+        }
+    }
+    return best;
+}
+
+static double median_between(const uint32_t *loads, uint32_t count, double low, double high,
+                             double *out_share)
+{
+    uint32_t kept[POINTS * COLD_SAMPLES];
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < count && n < POINTS * COLD_SAMPLES; i++)
+        if (loads[i] >= low && loads[i] < high)
+            kept[n++] = loads[i];
+    *out_share = (double)n / count;
+    return n > 0 ? stats_median_u32(kept, n) : 0;
+}
+
+static void read_modes(const uint32_t *loads, uint32_t count, struct fingerprint_latency *out)
+{
+    const double low = stats_quantile_u32(loads, count, 0.005);
+    const double high = stats_quantile_u32(loads, count, 0.9);
+    const double width = fmax(4, (high - low) * 1.5 / BINS * 4);
+    uint32_t bins[BINS] = {0};
+    double share = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const double at = (loads[i] - low) / width;
+        if (at >= 0)
+            bins[at < BINS ? (uint32_t)at : BINS - 1]++;
+    }
+    const struct peaks p = find_peaks(bins, (uint32_t)((high - low) / width), count);
+    const double border = p.two ? low + (p.valley + 0.5) * width : INFINITY;
+    const double top = p.two ? p.second : p.first;
+    /* As far above the last peak as its slowest half reaches below it, three times. */
+    const double reach = p.two ? (p.second - p.valley) * width
+                               : fmax(4 * width, low + (p.first + 0.5) * width - low);
+    const double end = low + (top + 0.5) * width + (p.two ? 1.5 : 3) * reach;
+
+    out->near_cycles = KNOWN_F64(median_between(loads, count, 0, fmin(border, end), &share));
+    out->far_cycles = NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
+    if (p.two)
+        out->far_cycles = KNOWN_F64(median_between(loads, count, border, end, &share));
+    const double tail = median_between(loads, count, end, INFINITY, &share);
+    out->tail_share = KNOWN_F64(share);
+    out->tail_cycles = share > 0 ? KNOWN_F64(tail) : NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
+    out->evidence[LATENCY_EVIDENCE_NEAR] =
+        evidence_make(EVIDENCE_WALKS, count,
+                      p.two ? 1 - smooth(bins, p.valley) /
+                                      fmax(1, fmin(smooth(bins, p.first), smooth(bins, p.second)))
+                            : 0);
+    if (share > 0)
+        out->evidence[LATENCY_EVIDENCE_TAIL] = evidence_make(EVIDENCE_WALKS, count, 0);
+}
+
+/* ---- what a miss brings ---- */
+
+static enum reason find_fill(struct cache_walks *w, double threshold, struct cache_facts *l2)
+{
+    struct probe_spec spec = spec_of(FILL_STRIDE, FILL_WORDS);
+
+    spec.scattered = 0;
+    spec.sweep_bytes = COLD_BYTES;
+    add_points(&spec, FILL_WORDS, 1);
+    const struct observation *const o = walks_find(w, &spec);
+    if (!o)
+        return REASON_NOT_MEASURED;
+    const uint32_t *const row = observation_chase(o, 0);
+    for (uint32_t words = 1; words <= MOST_FILL; words *= 2) {
+        uint32_t right = 0;
+        uint32_t wrong = 0;
+        for (uint32_t k = 0; k < FILL_WORDS; k++) {
+            right += row[k] > threshold && k % words == 0;
+            wrong += row[k] > threshold && k % words != 0;
+        }
+        const double found = (double)right * words / FILL_WORDS;
+        const double others = (double)wrong / FILL_WORDS;
+        if (found < FILL_RIGHT || others > FILL_WRONG)
+            continue;
+        l2->fill_bytes = KNOWN_U64((uint64_t)words * FILL_STRIDE);
+        l2->evidence[CACHE_EVIDENCE_FILL_BYTES] =
+            evidence_make(EVIDENCE_TRACES, FILL_WORDS / words, found - others);
+        return REASON_NONE;
+    }
+    return REASON_IRREGULAR;
+}
+
+/* ---- size ---- */
+
+/* Footprints that all SMs have loaded: the first of which loads miss; 0: none. */
+static uint32_t first_missing(const struct observation *o, double threshold)
+{
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        const uint32_t *const row = observation_chase(o, p);
+        uint32_t slow = 0;
+        for (uint32_t k = 0; k < o->spec.samples; k++)
+            slow += row[k] > threshold;
+        if (slow > FITS_SHARE * o->spec.samples)
+            return p;
+    }
+    return o->spec.point_count;
+}
+
+static struct probe_spec size_spec(void)
+{
+    struct probe_spec spec = spec_of(PROBE_LINE_BYTES, SIZE_SAMPLES);
+
+    spec.sweep_footprint = 1;
+    return spec;
+}
+
+static enum reason find_size(struct cache_walks *w, double threshold, struct cache_facts *l2)
+{
+    struct probe_spec spec = size_spec();
+
+    for (uint64_t bytes = SIZE_FIRST; bytes <= SIZE_LAST; bytes *= 2) {
+        add_points(&spec, bytes / PROBE_LINE_BYTES, 1);
+        if (bytes < SIZE_LAST)
+            add_points(&spec, bytes / 2 * 3 / PROBE_LINE_BYTES, 1);
+    }
+    const struct observation *o = walks_find(w, &spec);
+    if (!o)
+        return REASON_NOT_MEASURED;
+    uint32_t p = first_missing(o, threshold);
+    if (p == o->spec.point_count)
+        return REASON_BEYOND_MEMORY;
+    if (p == 0)
+        return REASON_NO_CONTRAST;
+    const uint64_t low = o->spec.points[p - 1];
+    const uint64_t step = (o->spec.points[p] - low) / (REFINE_POINTS + 1);
+    spec = size_spec();
+    for (uint32_t k = 0; k <= REFINE_POINTS; k++)
+        add_points(&spec, low + k * step, 1);
+    o = walks_find(w, &spec);
+    if (!o)
+        return REASON_NOT_MEASURED;
+    p = first_missing(o, threshold);
+    if (p == 0)
+        return REASON_DISAGREEMENT;
+    l2->size_bytes = KNOWN_U64(o->spec.points[p - 1] * PROBE_LINE_BYTES);
+    l2->evidence[CACHE_EVIDENCE_SIZE_BYTES] =
+        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, (double)step / (double)low);
+    return REASON_NONE;
+}
+
+/* ---- pages that no TLB level holds ---- */
+
+/* A cycle of so many pages that each is gone from every level when it comes again, and its data
+ * from the L2. */
+static enum reason find_p5(struct cache_walks *w, struct fingerprint_latency *out)
+{
+    const uint64_t granule = w->set->limits.granule_bytes ? w->set->limits.granule_bytes : 2 * MIB;
+    const uint64_t room = w->set->limits.range_bytes > 2 * COLD_BYTES
+                              ? w->set->limits.range_bytes - 2 * COLD_BYTES
+                              : 0;
+    const uint64_t pages = room / PAGE_COUNT / granule;
+    struct probe_spec spec = spec_of(pages * granule + PROBE_LINE_BYTES * 33, PAGE_COUNT);
+    uint32_t count;
+
+    if (pages == 0)
+        return REASON_BEYOND_MEMORY;
+    spec.touch_bytes = 0;
+    spec.scattered = 0;
+    spec.warm_laps = 1;
+    spec.sweep_bytes = COLD_BYTES;
+    add_points(&spec, PAGE_COUNT * 15 / 16, 1);
+    const struct observation *const o = walks_find(w, &spec);
+    if (!o)
+        return REASON_NOT_MEASURED;
+    const uint32_t *const loads = all_loads(o, &count);
+    out->p5_cycles = KNOWN_F64(stats_median_u32(loads, count));
+    out->evidence[LATENCY_EVIDENCE_P5] = evidence_make(EVIDENCE_WALKS, count, 0);
+    return REASON_NONE;
+}
+
+static double agreement(const struct observation *o)
+{
+    double medians[POINTS];
+
+    for (uint32_t p = 0; p < POINTS; p++)
+        medians[p] = stats_median_u32(observation_chase(o, p), o->spec.samples);
+    return evidence_of_repeats(EVIDENCE_WALKS, medians, POINTS).margin;
+}
+
+void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerprint_latency *out)
+{
+    struct hit_or_miss how;
+    uint32_t hits = 0;
+    uint32_t misses = 0;
+
+    cache_unknown(l2, CACHE_L2, REASON_NOT_MEASURED);
+    latency_unknown(out, REASON_NOT_MEASURED);
+    const struct observation *const warm = find_hits(w);
+    const struct observation *const cold = find_cold(w);
+    if (!warm || !cold) {
+        if (w->refused)
+            cache_unknown(l2, CACHE_L2, REASON_NO_DEVICE_MEMORY);
+        return;
+    }
+    const uint32_t *const hit_loads = all_loads(warm, &hits);
+    const uint32_t *const miss_loads = all_loads(cold, &misses);
+    cache_unknown(l2, CACHE_L2, REASON_NO_CONTRAST);
+    l2->latency_cycles = KNOWN_F64(stats_median_u32(hit_loads, hits));
+    l2->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
+        evidence_make(EVIDENCE_WALKS, hits, agreement(warm));
+    if (!walks_contrast(hit_loads, hits, miss_loads, misses, &how)) {
+        latency_unknown(out, REASON_NO_CONTRAST);
+        return;
+    }
+    l2->miss_latency_cycles = KNOWN_F64(how.miss);
+    out->p4_cycles = KNOWN_F64(how.miss);
+    out->evidence[LATENCY_EVIDENCE_P4] = evidence_make(EVIDENCE_WALKS, misses, agreement(cold));
+    read_modes(miss_loads, misses, out);
+    const double threshold =
+        how.hit + NEARER_HITS * (stats_quantile_u32(miss_loads, misses, 0.05) - how.hit);
+    enum reason reason = find_fill(w, threshold, l2);
+    if (reason != REASON_NONE)
+        l2->fill_bytes = UNKNOWN_U64(reason);
+    reason = find_size(w, threshold, l2);
+    if (reason == REASON_BEYOND_MEMORY)
+        l2->size_bytes = NOT_OBSERVABLE_U64(reason);
+    else if (reason != REASON_NONE)
+        l2->size_bytes = UNKNOWN_U64(reason);
+    reason = find_p5(w, out);
+    if (reason != REASON_NONE)
+        out->p5_cycles = UNKNOWN_F64(reason);
+}

@@ -1,0 +1,698 @@
+/* private_cache.c: one cache of an SM, step by step; see hierarchy.h. */
+#include "analysis/caches/hierarchy.h"
+
+#include "base/stats.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SATURATED_SHARE 0.5  /* of the loads miss: these are misses */
+#define NOISE_SHARE     0.02 /* of the loads of a footprint that fits */
+#define SECTOR_RIGHT    0.95 /* of the places where a miss should be */
+#define SECTOR_WRONG    0.03 /* of all other places */
+#define LRU_SHARE       0.97 /* of the loads of an overflowed set that miss */
+#define OTHER_SHARE     0.90
+#define SAME_ARRAY      0.1
+
+enum {
+    SHARED_BYTES = 32 << 10,
+    FIRST_BYTES = 512,
+    LAST_BYTES = 512 << 10,
+    LAST_CONSTANT_BYTES = 48 << 10,
+    SWEEP_SAMPLES = 512,
+    CONTROL_BYTES = 2048,
+    SECTOR_WORDS = 1024,
+    EVICT_BYTES = 32 << 10,
+    BISECT_POINTS = 6,
+    BISECT_REPEATS = 3,
+    BISECT_MIN_SAMPLES = 1024,
+    VOTES = 24, /* of every line, to know a set by */
+    STEPS = 12,
+    MOST_REPEATS = 8,
+    MOST_SECTORS = 16, /* of a line */
+    TAGS = 4,
+    LEAST_QUICK = 4 /* loads that hit, so that a policy is not LRU */
+};
+
+static const uint64_t carveouts[] = {8 << 10, 64 << 10, 100 << 10, 132 << 10, 196 << 10};
+enum { CARVEOUTS = sizeof carveouts / sizeof carveouts[0], MOST_CARVED_WAYS = 32 };
+
+struct chase {
+    struct cache_walks *w;
+    enum probe_path path;
+    struct cache_facts *out;
+    struct hit_or_miss how;
+    uint64_t fits_bytes, misses_bytes; /* the size is between */
+    uint64_t sector_bytes, line_bytes;
+    uint64_t sectors; /* that fit */
+    uint32_t lines, ways, sets, block;
+};
+
+void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reason)
+{
+    *c = (struct cache_facts){.kind = kind,
+                              .size_bytes = UNKNOWN_U64(reason),
+                              .line_bytes = UNKNOWN_U64(reason),
+                              .sector_bytes = UNKNOWN_U64(reason),
+                              .fill_bytes = UNKNOWN_U64(reason),
+                              .sets = UNKNOWN_U32(reason),
+                              .ways = UNKNOWN_U32(reason),
+                              .latency_cycles = UNKNOWN_F64(reason),
+                              .miss_latency_cycles = UNKNOWN_F64(reason)};
+    for (uint32_t k = 0; k < FINGERPRINT_MAX_CARVEOUTS; k++)
+        c->carveouts[k].size_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
+}
+
+static struct probe_spec walk_spec(const struct chase *c, uint64_t stride_bytes, uint32_t samples)
+{
+    return (struct probe_spec){.stride_bytes = stride_bytes,
+                               .path = c->path,
+                               .warm_path = c->path,
+                               .samples = samples,
+                               .warm_laps = 2,
+                               .shared_bytes = SHARED_BYTES};
+}
+
+/* As many points of n elements as give every one of them `votes`. */
+static void add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats)
+{
+    for (uint32_t r = 0; r < repeats && spec->point_count < PROBE_MAX_POINTS; r++)
+        spec->points[spec->point_count++] = n;
+}
+
+static uint32_t repeats_for(uint64_t n, uint32_t samples)
+{
+    const uint64_t laps = samples / (n ? n : 1);
+    const uint64_t repeats = (VOTES + laps - 1) / (laps ? laps : 1);
+
+    return laps == 0 || repeats > MOST_REPEATS ? MOST_REPEATS : (uint32_t)repeats;
+}
+
+/* ---- is there a cache? ---- */
+
+static struct probe_spec sweep_spec(const struct chase *c)
+{
+    struct probe_spec spec = walk_spec(c, WALKS_ELEMENT_BYTES, SWEEP_SAMPLES);
+    const uint64_t last =
+        c->path == PATH_CONSTANT ? (uint64_t)LAST_CONSTANT_BYTES : (uint64_t)LAST_BYTES;
+
+    spec.scattered = 1;
+    for (uint64_t bytes = FIRST_BYTES; bytes <= last; bytes *= 2) {
+        add_points(&spec, bytes / WALKS_ELEMENT_BYTES, 1);
+        if (bytes / 2 * 3 <= last)
+            add_points(&spec, bytes / 2 * 3 / WALKS_ELEMENT_BYTES, 1);
+    }
+    return spec;
+}
+
+static double slow_share(const uint32_t *row, uint32_t n, double threshold)
+{
+    uint32_t slow = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        slow += row[i] > threshold;
+    return (double)slow / n;
+}
+
+/* The first footprint of which clearly more loads are slow than of the smallest. */
+static bool read_sweep(struct chase *c, const struct observation *o)
+{
+    const uint32_t *const hits = observation_chase(o, 0);
+    const double hit = stats_median_u32(hits, o->spec.samples);
+    const double high = stats_quantile_u32(hits, o->spec.samples, 0.95);
+    const double rough = hit + fmax(fmax(4, 0.15 * hit), 2 * (high - hit));
+    uint32_t p = 0;
+
+    while (p < o->spec.point_count &&
+           slow_share(observation_chase(o, p), o->spec.samples, rough) < SATURATED_SHARE)
+        p++;
+    if (p == o->spec.point_count)
+        return false;
+    /* Some loads may still hit there. */
+    uint32_t slow[SWEEP_SAMPLES];
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < o->spec.samples; k++)
+        if (observation_chase(o, p)[k] > rough)
+            slow[count++] = observation_chase(o, p)[k];
+    if (!walks_contrast(hits, o->spec.samples, slow, count, &c->how))
+        return false;
+    const double noise = slow_share(hits, o->spec.samples, c->how.threshold);
+    for (p = 1; p < o->spec.point_count; p++) {
+        const double share = slow_share(observation_chase(o, p), o->spec.samples, c->how.threshold);
+        if (share > noise + NOISE_SHARE)
+            break;
+    }
+    if (p == o->spec.point_count || noise > NOISE_SHARE)
+        return false;
+    c->fits_bytes = o->spec.points[p - 1] * o->spec.stride_bytes;
+    c->misses_bytes = o->spec.points[p] * o->spec.stride_bytes;
+    /* A few lines more might fit in what the samples did not see. */
+    if (p >= 2)
+        c->fits_bytes = o->spec.points[p - 2] * o->spec.stride_bytes;
+    return true;
+}
+
+/* A path without a cache of its own takes as long as one past L1. */
+static enum reason find_cache(struct chase *c)
+{
+    struct probe_spec spec = sweep_spec(c);
+    struct probe_spec past = walk_spec(c, WALKS_ELEMENT_BYTES, SWEEP_SAMPLES);
+    const struct observation *const o = walks_find(c->w, &spec);
+    const struct observation *control = o;
+
+    past.path = past.warm_path = PATH_L2;
+    add_points(&past, CONTROL_BYTES / WALKS_ELEMENT_BYTES, 1);
+    if (c->path != PATH_CONSTANT)
+        control = walks_find(c->w, &past);
+    if (!o || !control)
+        return REASON_NOT_MEASURED;
+    if (c->path != PATH_CONSTANT) {
+        struct hit_or_miss how;
+        if (!walks_contrast(observation_chase(o, 0), SWEEP_SAMPLES, observation_chase(control, 0),
+                            SWEEP_SAMPLES, &how)) {
+            cache_unknown(c->out, c->out->kind, REASON_NO_CONTRAST);
+            c->out->size_bytes = NOT_OBSERVABLE_U64(REASON_NO_CONTRAST);
+            return REASON_NO_CONTRAST;
+        }
+        c->out->latency_cycles = KNOWN_F64(how.hit);
+        c->out->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
+            evidence_make(EVIDENCE_WALKS, SWEEP_SAMPLES, how.margin);
+    }
+    if (!read_sweep(c, o))
+        return REASON_NO_CONTRAST;
+    c->out->latency_cycles = KNOWN_F64(c->how.hit);
+    c->out->miss_latency_cycles = KNOWN_F64(c->how.miss);
+    c->out->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
+        evidence_make(EVIDENCE_WALKS, SWEEP_SAMPLES, c->how.margin);
+    return REASON_NONE;
+}
+
+/* ---- sector ---- */
+
+/* Do the misses lie at the multiples of `words`, and nowhere else? 0..1: how clearly; 0: no. */
+static double fits_distance(const struct chase *c, const uint32_t *row, uint32_t words)
+{
+    uint32_t right = 0;
+    uint32_t wrong = 0;
+
+    for (uint32_t k = 0; k < SECTOR_WORDS; k++) {
+        const bool miss = row[k] > c->how.threshold;
+        right += miss && k % words == 0;
+        wrong += miss && k % words != 0;
+    }
+    const double found = (double)right * words / SECTOR_WORDS;
+    const double others = (double)wrong / SECTOR_WORDS;
+    return found >= SECTOR_RIGHT && others <= SECTOR_WRONG ? fmin(1, found - others) : 0;
+}
+
+static enum reason find_sector(struct chase *c)
+{
+    struct probe_spec spec = walk_spec(c, PROBE_WORD_BYTES, SECTOR_WORDS);
+    spec.warm_laps = 0;
+    spec.sweep_footprint = c->path != PATH_CONSTANT;
+    spec.evict_bytes = c->path == PATH_CONSTANT ? (uint64_t)EVICT_BYTES : 0;
+    add_points(&spec, SECTOR_WORDS, 1);
+    const struct observation *const o = walks_find(c->w, &spec);
+
+    if (!o)
+        return REASON_NOT_MEASURED;
+    for (uint32_t words = 2; words <= SECTOR_WORDS / 8; words *= 2) {
+        const double margin = fits_distance(c, observation_chase(o, 0), words);
+        if (margin <= 0)
+            continue;
+        c->sector_bytes = (uint64_t)words * PROBE_WORD_BYTES;
+        c->out->sector_bytes = c->out->fill_bytes = KNOWN_U64(c->sector_bytes);
+        c->out->evidence[CACHE_EVIDENCE_SECTOR_BYTES] =
+            c->out->evidence[CACHE_EVIDENCE_FILL_BYTES] =
+                evidence_make(EVIDENCE_TRACES, SECTOR_WORDS / words, margin);
+        return REASON_NONE;
+    }
+    return REASON_IRREGULAR;
+}
+
+/* ---- size ---- */
+
+/* One round: points between `low`, which fits, and `high`, which does not, in sectors. */
+static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64_t high)
+{
+    const uint64_t step = (high - low + BISECT_POINTS) / (BISECT_POINTS + 1);
+    const double wanted = 16.0 * (double)high / (double)step;
+    const double most = fmin(PROBE_MAX_SAMPLES, 2.0 * (double)high);
+    struct probe_spec spec =
+        walk_spec(c, c->sector_bytes, (uint32_t)fmin(most, fmax(BISECT_MIN_SAMPLES, wanted)));
+
+    spec.scattered = 1;
+    for (uint64_t n = low; n < high; n += step)
+        add_points(&spec, n, BISECT_REPEATS);
+    return spec;
+}
+
+/* Narrows [low, high) by what the round says; false: it says nothing clear. */
+static bool narrow(const struct chase *c, const struct observation *o, uint64_t *low,
+                   uint64_t *high)
+{
+    struct walk_votes *const v = malloc(2 * sizeof *v);
+    bool clear = v != NULL;
+
+    if (v)
+        walks_votes(o, *low, &c->how, &v[0]);
+    for (uint32_t p = 0; clear && p < o->spec.point_count; p += BISECT_REPEATS) {
+        const uint64_t n = o->spec.points[p];
+        if (n == o->spec.points[0])
+            continue;
+        walks_votes(o, n, &c->how, &v[1]);
+        const enum overflow over = walks_overflow(&v[1], &v[0]);
+        clear = over != OVERFLOW_UNSURE;
+        if (over == OVERFLOW_YES) {
+            *high = n;
+            break;
+        }
+        *low = n;
+    }
+    free(v);
+    return clear;
+}
+
+static enum reason find_size(struct chase *c)
+{
+    uint64_t low = c->fits_bytes / c->sector_bytes;
+    uint64_t high = c->misses_bytes / c->sector_bytes;
+
+    if (high > WALKS_MAX_ELEMENTS || low == 0)
+        return REASON_TOO_LITTLE_DATA;
+    while (low + 1 < high) {
+        struct probe_spec spec = bisect_spec(c, low, high);
+        const struct observation *const o = walks_find(c->w, &spec);
+        if (!o)
+            return REASON_NOT_MEASURED;
+        if (!narrow(c, o, &low, &high))
+            return REASON_NO_CONTRAST;
+    }
+    c->sectors = low;
+    return REASON_NONE;
+}
+
+/* ---- line ---- */
+
+/* Most of the sectors that miss have this many neighbors in a row that do. 0: none misses. */
+static uint32_t usual_run(const struct walk_votes *v)
+{
+    uint32_t weights[MOST_SECTORS + 1] = {0};
+    uint32_t run = 0;
+    uint32_t best = 0;
+
+    for (uint32_t i = 0; i <= v->elements; i++) {
+        if (i < v->elements && walks_misses(v, i)) {
+            run++;
+            continue;
+        }
+        const uint32_t capped = run < MOST_SECTORS ? run : (uint32_t)MOST_SECTORS;
+        weights[capped] += capped;
+        run = 0;
+    }
+    for (uint32_t k = 1; k <= MOST_SECTORS; k++)
+        best = weights[k] > weights[best] ? k : best;
+    return weights[best] > 0 ? best : 0;
+}
+
+/* Cycles with one sector of every `bytes`: does one more than fit the size overflow? */
+static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
+{
+    const uint64_t n = c->sectors * c->sector_bytes / bytes;
+    struct walk_votes *const v = malloc(2 * sizeof *v);
+    struct probe_spec spec = walk_spec(
+        c, bytes, (uint32_t)(n + 1 > PROBE_MAX_SAMPLES / 4 ? PROBE_MAX_SAMPLES : 4 * (n + 1)));
+    const struct observation *o = NULL;
+    enum reason reason = REASON_NOT_MEASURED;
+
+    add_points(&spec, n, BISECT_REPEATS);
+    add_points(&spec, n + 1, BISECT_REPEATS);
+    o = v ? walks_find(c->w, &spec) : NULL;
+    if (o) {
+        walks_votes(o, n, &c->how, &v[0]);
+        walks_votes(o, n + 1, &c->how, &v[1]);
+        const enum overflow over = walks_overflow(&v[1], &v[0]);
+        reason = over == OVERFLOW_UNSURE ? REASON_NO_CONTRAST : REASON_NONE;
+        *out = over == OVERFLOW_YES;
+    }
+    free(v);
+    return reason;
+}
+
+static enum reason find_line(struct chase *c)
+{
+    struct probe_spec spec = walk_spec(
+        c, c->sector_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, 4.0 * (double)(c->sectors + 1)));
+    struct walk_votes *const v = malloc(sizeof *v);
+    uint32_t run = 0;
+    enum reason reason = REASON_NONE;
+
+    add_points(&spec, c->sectors + 1, repeats_for(c->sectors + 1, spec.samples));
+    const struct observation *const o = v ? walks_find(c->w, &spec) : NULL;
+    if (o) {
+        walks_votes(o, c->sectors + 1, &c->how, v);
+        run = usual_run(v);
+    }
+    free(v);
+    if (!o)
+        return REASON_NOT_MEASURED;
+    if (run == 0)
+        return REASON_IRREGULAR;
+    c->line_bytes = c->sector_bytes;
+    for (uint32_t k = 2; k <= run && reason == REASON_NONE; k *= 2) {
+        const uint64_t bytes = k * c->sector_bytes;
+        bool over = false;
+        if (c->sectors * c->sector_bytes % bytes != 0)
+            break;
+        reason = tags_overflow(c, bytes, &over);
+        if (reason != REASON_NONE || !over)
+            break;
+        c->line_bytes = bytes;
+    }
+    return reason;
+}
+
+/* ---- sets, ways, policy ---- */
+
+struct set_walks {
+    const struct observation *o;
+    struct walk_votes before, at;
+};
+
+/* Lines that begin to miss when the cycle gets one longer; -1: some no longer miss. */
+static int joined(const struct walk_votes *before, const struct walk_votes *after)
+{
+    int n = 0;
+
+    for (uint32_t i = 0; i < after->elements; i++) {
+        const bool was = i < before->elements && walks_misses(before, i);
+        if (was && !walks_misses(after, i))
+            return -1;
+        n += walks_misses(after, i) && !was;
+    }
+    return n;
+}
+
+/* The ways, and how many lines in a row choose the same set. */
+static enum reason read_steps(struct chase *c, struct set_walks *s)
+{
+    int first = 0;
+    uint32_t since = 0;
+
+    walks_votes(s->o, c->lines, &c->how, &s->before);
+    if (walks_missing(&s->before) > 0)
+        return REASON_DISAGREEMENT;
+    for (uint32_t k = 1; k <= STEPS; k++) {
+        walks_votes(s->o, c->lines + k, &c->how, &s->at);
+        const int more = joined(&s->before, &s->at);
+        if (k == 1) {
+            first = more;
+            since = 1;
+            if (more < 2)
+                return REASON_IRREGULAR;
+        } else if (more == 1) {
+            since++;
+        } else if (more == first) {
+            if (c->block > 0 && since != c->block)
+                return REASON_IRREGULAR;
+            c->block = since;
+            since = 1;
+        } else {
+            return REASON_IRREGULAR;
+        }
+        s->before = s->at;
+    }
+    c->ways = (uint32_t)first - 1;
+    if (c->block == 0)
+        c->block = since == STEPS ? 1 : 0; /* one set: all join at once, then one by one */
+    if (c->lines % c->ways != 0 || c->block == 0)
+        return REASON_IRREGULAR;
+    c->sets = c->lines / c->ways;
+    return c->sets == 1 || since < STEPS || c->block == 1 ? REASON_NONE : REASON_IRREGULAR;
+}
+
+/* The loads of the lines that miss, in their order. */
+static void write_trace(const struct chase *c, const struct observation *o,
+                        const struct walk_votes *v)
+{
+    uint32_t n = 0;
+    uint32_t p = 0;
+
+    while (o->spec.points[p] != c->lines + 1)
+        p++;
+    const uint32_t *const row = observation_chase(o, p);
+    for (uint32_t k = 0; k < o->spec.samples && n + 1 < FINGERPRINT_TRACE_BYTES; k++) {
+        if (!walks_misses(v, k % (c->lines + 1)))
+            continue;
+        c->out->trace[n++] = row[k] > c->how.threshold ? 'M' : 'H';
+    }
+    c->out->trace[n] = '\0';
+}
+
+static void read_policy(const struct chase *c, struct set_walks *s)
+{
+    uint32_t votes = 0;
+    uint32_t slow = 0;
+
+    walks_votes(s->o, c->lines + 1, &c->how, &s->at);
+    for (uint32_t i = 0; i < s->at.elements; i++) {
+        if (!walks_misses(&s->at, i))
+            continue;
+        votes += s->at.all[i];
+        slow += s->at.missed[i];
+    }
+    const double share = votes ? (double)slow / votes : 0;
+    if (share >= LRU_SHARE)
+        c->out->replacement = REPLACEMENT_LRU;
+    else if (share < OTHER_SHARE && votes - slow >= LEAST_QUICK)
+        c->out->replacement = REPLACEMENT_NOT_LRU;
+    else
+        return;
+    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] =
+        evidence_make(EVIDENCE_TRACES, votes,
+                      c->out->replacement == REPLACEMENT_LRU ? (share - LRU_SHARE) / (1 - LRU_SHARE)
+                                                             : 1 - share / OTHER_SHARE);
+    write_trace(c, s->o, &s->at);
+}
+
+/* All lines miss in the first cycle that overflows every set, and one set still hits before. */
+static enum reason check_last_set(struct chase *c, struct set_walks *s)
+{
+    const uint32_t full = c->lines + (c->sets - 1) * c->block + 1;
+    struct probe_spec spec =
+        walk_spec(c, c->line_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, (double)(VOTES + 2) * full));
+    const uint32_t repeats = repeats_for(full, spec.samples);
+
+    if (full > WALKS_MAX_ELEMENTS)
+        return REASON_TOO_LITTLE_DATA;
+    if (c->sets == 1)
+        return REASON_NONE;
+    add_points(&spec, full - 1, repeats);
+    add_points(&spec, full, repeats);
+    s->o = walks_find(c->w, &spec);
+    if (!s->o)
+        return REASON_NOT_MEASURED;
+    walks_votes(s->o, full - 1, &c->how, &s->before);
+    walks_votes(s->o, full, &c->how, &s->at);
+    const uint32_t missing = walks_missing(&s->before);
+    const bool right = walks_missing(&s->at) == full && missing == full - 1 - c->ways;
+    return right ? REASON_NONE : REASON_IRREGULAR;
+}
+
+static enum reason find_sets(struct chase *c)
+{
+    struct set_walks *const s = malloc(sizeof *s);
+    enum reason reason = REASON_NOT_MEASURED;
+    uint32_t repeats;
+
+    c->lines = (uint32_t)(c->sectors * c->sector_bytes / c->line_bytes);
+    if (!s || c->lines * c->line_bytes != c->sectors * c->sector_bytes) {
+        free(s);
+        return REASON_IRREGULAR;
+    }
+    struct probe_spec spec =
+        walk_spec(c, c->line_bytes,
+                  (uint32_t)fmin(PROBE_MAX_SAMPLES, (double)(VOTES + 2) * (c->lines + STEPS)));
+    repeats = repeats_for(c->lines + STEPS, spec.samples);
+    for (uint32_t k = 0; k <= STEPS; k++)
+        add_points(&spec, c->lines + k, repeats);
+    s->o = walks_find(c->w, &spec);
+    if (s->o) {
+        reason = read_steps(c, s);
+        if (reason == REASON_NONE) {
+            const struct observation *const steps = s->o;
+            reason = check_last_set(c, s);
+            s->o = steps;
+            if (reason != REASON_NOT_MEASURED)
+                read_policy(c, s);
+        }
+    }
+    free(s);
+    return reason;
+}
+
+/* ---- division of the array ---- */
+
+/* With more shared memory: the most ways of which every set is still whole. */
+static struct maybe_u64 carved_bytes(const struct chase *c, const struct observation *o,
+                                     uint32_t most)
+{
+    struct walk_votes *const v = malloc(2 * sizeof *v);
+    struct maybe_u64 found = UNKNOWN_U64(REASON_IRREGULAR);
+
+    if (!v)
+        return found;
+    walks_votes(o, c->sets, &c->how, &v[0]);
+    for (uint32_t ways = most; ways > 0 && walks_missing(&v[0]) == 0; ways--) {
+        walks_votes(o, (uint64_t)ways * c->sets, &c->how, &v[0]);
+        walks_votes(o, (uint64_t)ways * c->sets + 1, &c->how, &v[1]);
+        if (walks_missing(&v[0]) > 0)
+            walks_votes(o, c->sets, &c->how, &v[0]);
+        else if (walks_missing(&v[1]) >= 2) {
+            found = KNOWN_U64((uint64_t)ways * c->sets * c->line_bytes);
+            break;
+        } else
+            break; /* some sets have more */
+    }
+    free(v);
+    return found;
+}
+
+/* Sizes at other divisions, where the sets stay and ways go. */
+static bool find_carveouts(struct chase *c)
+{
+    struct cache_carveout found[CARVEOUTS + 1];
+    uint32_t n = 0;
+    bool waiting = false;
+
+    for (uint32_t k = 0; k < CARVEOUTS; k++) {
+        const uint32_t most = c->ways + (carveouts[k] < SHARED_BYTES);
+        const uint32_t samples = carveouts[k] < SHARED_BYTES ? (uint32_t)(carveouts[k] - KIB) / 2
+                                                             : (uint32_t)PROBE_MAX_SAMPLES;
+        struct probe_spec spec =
+            walk_spec(c, c->line_bytes, (uint32_t)fmin(samples, 4.0 * (most * c->sets + 1)));
+        const uint32_t repeats = spec.samples / (most * c->sets + 1) >= 3 ? 1 : BISECT_REPEATS;
+        spec.shared_bytes = carveouts[k];
+        for (uint32_t ways = 1; ways <= most; ways++) {
+            add_points(&spec, (uint64_t)ways * c->sets, repeats);
+            add_points(&spec, (uint64_t)ways * c->sets + 1, repeats);
+        }
+        const struct observation *const o = walks_find(c->w, &spec);
+        waiting = waiting || !o;
+        if (n == 1 && carveouts[k] > SHARED_BYTES)
+            found[n++] = (struct cache_carveout){SHARED_BYTES, c->out->size_bytes};
+        if (o)
+            found[n++] = (struct cache_carveout){carveouts[k], carved_bytes(c, o, most)};
+    }
+    if (waiting)
+        return false;
+    c->out->carveout_count = n;
+    memcpy(c->out->carveouts, found, n * sizeof found[0]);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+/* The read-only path finds what loads of L1 have brought: it has no array of its own. */
+static enum reason find_same(struct chase *c)
+{
+    struct probe_spec spec = walk_spec(c, WALKS_ELEMENT_BYTES, 64);
+    spec.warm_path = PATH_L1;
+    spec.warm_laps = 1;
+    add_points(&spec, 64, 1);
+    const struct observation *const o = walks_find(c->w, &spec);
+
+    if (!o)
+        return REASON_NOT_MEASURED;
+    const double slow = slow_share(observation_chase(o, 0), 64, c->how.threshold);
+    if (slow < SAME_ARRAY)
+        c->out->same_as_l1 = FINDING_YES;
+    else if (slow > 1 - SAME_ARRAY)
+        c->out->same_as_l1 = FINDING_NO;
+    else
+        return REASON_NONE;
+    c->out->evidence[CACHE_EVIDENCE_SAME_AS_L1] =
+        evidence_make(EVIDENCE_WALKS, 64,
+                      slow < SAME_ARRAY ? 1 - slow / SAME_ARRAY : 1 - (1 - slow) / SAME_ARRAY);
+    return REASON_NONE;
+}
+
+/* What is known of L1 holds for the read-only path too. */
+static void copy_l1(const struct cache_facts *l1, struct cache_facts *out)
+{
+    const struct cache_facts own = *out;
+
+    *out = *l1;
+    out->kind = own.kind;
+    out->latency_cycles = own.latency_cycles;
+    out->miss_latency_cycles = own.miss_latency_cycles;
+    out->same_as_l1 = own.same_as_l1;
+    out->evidence[CACHE_EVIDENCE_SAME_AS_L1] = own.evidence[CACHE_EVIDENCE_SAME_AS_L1];
+    out->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] = own.evidence[CACHE_EVIDENCE_LATENCY_CYCLES];
+}
+
+static void unknown_rest(struct cache_facts *c, enum reason reason)
+{
+    struct maybe_u64 *const sizes[] = {&c->size_bytes, &c->line_bytes, &c->sector_bytes,
+                                       &c->fill_bytes};
+    struct maybe_u32 *const counts[] = {&c->sets, &c->ways};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (!IS_KNOWN(*sizes[i]) && sizes[i]->known != MAYBE_NOT_OBSERVABLE)
+            *sizes[i] = UNKNOWN_U64(reason);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (!IS_KNOWN(*counts[i]))
+            *counts[i] = UNKNOWN_U32(reason);
+    if (!IS_KNOWN(c->latency_cycles))
+        c->latency_cycles = UNKNOWN_F64(reason);
+    if (!IS_KNOWN(c->miss_latency_cycles))
+        c->miss_latency_cycles = UNKNOWN_F64(reason);
+}
+
+/* A size alone says little: it counts once the sets confirm it. */
+static void accept(struct chase *c)
+{
+    struct cache_facts *const f = c->out;
+    const struct evidence e = evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
+
+    f->size_bytes = KNOWN_U64(c->lines * c->line_bytes);
+    f->line_bytes = KNOWN_U64(c->line_bytes);
+    f->sets = KNOWN_U32(c->sets);
+    f->ways = KNOWN_U32(c->ways);
+    f->evidence[CACHE_EVIDENCE_SIZE_BYTES] = f->evidence[CACHE_EVIDENCE_LINE_BYTES] =
+        f->evidence[CACHE_EVIDENCE_SETS] = e;
+}
+
+void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cache_facts *l1,
+                   struct cache_facts *out)
+{
+    static enum reason (*const steps[])(struct chase * c) = {find_sector, find_size, find_line,
+                                                             find_sets};
+    struct chase c = {.w = w,
+                      .out = out,
+                      .path = kind == CACHE_L1          ? PATH_L1
+                              : kind == CACHE_READ_ONLY ? PATH_READ_ONLY
+                                                        : PATH_CONSTANT};
+    enum reason reason;
+
+    cache_unknown(out, kind, REASON_NOT_MEASURED);
+    reason = find_cache(&c);
+    if (reason == REASON_NONE && kind == CACHE_READ_ONLY)
+        reason = find_same(&c);
+    if (reason == REASON_NONE && out->same_as_l1 == FINDING_YES && l1) {
+        copy_l1(l1, out);
+        return;
+    }
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && reason == REASON_NONE; i++)
+        reason = steps[i](&c);
+    if (reason == REASON_NONE)
+        accept(&c);
+    else if (reason == REASON_NOT_MEASURED && w->refused)
+        reason = REASON_NO_DEVICE_MEMORY;
+    if (reason == REASON_NONE && kind == CACHE_L1)
+        (void)find_carveouts(&c);
+    if (reason != REASON_NONE)
+        unknown_rest(out, reason);
+}
