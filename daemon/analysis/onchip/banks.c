@@ -373,7 +373,7 @@ static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids
 static void fill_needed(const struct fingerprint_shared *banks, struct shared_width *out)
 {
     if (IS_KNOWN(banks->banks) && IS_KNOWN(out->latency_cycles))
-        out->loads_needed = KNOWN_U32((uint32_t)ceil(
+        out->loads_needed = KNOWN_U32((uint32_t)lround(
             little_loads(out->latency_cycles.v, (double)banks->banks.v * banks->bank_bytes.v,
                          (double)WARP * out->width_bytes)));
     else
