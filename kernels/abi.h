@@ -65,7 +65,8 @@ struct reach_window {
 /* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. The other
  * kinds of access have kernels with the same arguments; `lines` then counts accesses:
  *
- *   reach_read_flight    a warp loads a line, `in_flight` in flight a warp, `warps` warps
+ *   reach_read_flight    a warp loads a line, `in_flight` in flight a warp, `warps` warps; not at
+ *                        random, but in a scattered order that does not soon come back
  *   reach_read_far       a warp loads a line, REACH_FAR_UNROLL in flight a warp
  *   reach_read_sectors   each lane loads 4 bytes of a sector of its own, a random one of 32 bytes
  *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side

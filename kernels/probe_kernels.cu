@@ -340,7 +340,6 @@ static __device__ struct reader reader_of(const struct reach_read_args *a, u32 r
                                           u64 lines, u64 period_lines, u32 smid)
 {
     const u32 warp = threadIdx.x / 32;
-    const u32 warps = a->warps ? a->warps : REACH_READ_THREADS / 32;
     struct reader r = {0};
     r.lines = lines > 0xffffffffu ? 0xffffffffu : (u32)lines;
     r.gap = a->gap_lines;
@@ -349,8 +348,8 @@ static __device__ struct reader reader_of(const struct reach_read_args *a, u32 r
         r.random_share = a->random_share;
         r.period_mask = (u32)period_lines - 1;
         r.period_bits = __popc(r.period_mask);
-        r.own_lines = (u32)period_lines / (a->readers * warps);
-        r.own_first = (rank * warps + warp) * r.own_lines;
+        r.own_lines = (u32)period_lines / (a->readers * (REACH_READ_THREADS / 32));
+        r.own_first = (rank * (REACH_READ_THREADS / 32) + warp) * r.own_lines;
         r.own_next = threadIdx.x % 32;
         r.phase = (u32)first_line & r.period_mask;
         r.copies = (u32)(((u64)r.phase + r.lines - 1) >> r.period_bits) + 1;
@@ -358,18 +357,52 @@ static __device__ struct reader reader_of(const struct reach_read_args *a, u32 r
     return r;
 }
 
-template <int FLIGHT>
 static __device__ u32 read_until(struct reader *r, u64 window, u64 end_ns, u32 *sum)
 {
     u32 n = 0;
     do {
         const u32 mine = next_line(r);
 #pragma unroll 1
+        for (int first = 0; first < 32; first += REACH_READ_UNROLL) {
+            u32 v[REACH_READ_UNROLL];
+#pragma unroll
+            for (int j = 0; j < REACH_READ_UNROLL; j++)
+                v[j] = load_line(window + (u64)__shfl_sync(~0u, mine, first + j) * 128);
+#pragma unroll
+            for (int j = 0; j < REACH_READ_UNROLL; j++)
+                *sum |= v[j];
+        }
+        n += 32;
+    } while (timer_ns() < end_ns);
+    return n;
+}
+
+/* The lines of one warp of reach_read_flight: a part of its SM's window that is its own, in
+ * scattered order, so that no line comes back soon and is found in L2. All lanes compute the same:
+ * a shuffle between two loads would keep the second one back. */
+struct walker {
+    u32 first, count, next;
+    u32 mask, bits; /* of the window's lines, a power of two */
+};
+
+static __device__ __forceinline__ u32 next_of_walk(struct walker *w)
+{
+    const u32 line = scatter(w->first + w->next, w->mask, w->bits);
+    w->next = w->next + 1 == w->count ? 0 : w->next + 1;
+    return line * 128;
+}
+
+template <int FLIGHT>
+static __device__ u32 walk_until(struct walker *w, u64 window, u64 end_ns, u32 *sum)
+{
+    u32 n = 0;
+    do {
+#pragma unroll 1
         for (int first = 0; first < 32; first += FLIGHT) {
             u32 v[FLIGHT];
 #pragma unroll
             for (int j = 0; j < FLIGHT; j++)
-                v[j] = load_line(window + (u64)__shfl_sync(~0u, mine, first + j) * 128);
+                v[j] = load_line(window + next_of_walk(w));
 #pragma unroll
             for (int j = 0; j < FLIGHT; j++)
                 *sum |= v[j];
@@ -381,33 +414,38 @@ static __device__ u32 read_until(struct reader *r, u64 window, u64 end_ns, u32 *
 
 /* Reads until the run begins, and then until it ends; returns how many lines of the latter. */
 template <int FLIGHT>
-static __device__ u32 read_run(struct reader *r, u64 window, u64 start, u64 run_ns, u32 *sum)
+static __device__ u32 walk_run(struct walker *w, u64 window, u64 start, u64 run_ns, u32 *sum)
 {
-    read_until<FLIGHT>(r, window, start, sum);
-    return read_until<FLIGHT>(r, window, start + run_ns, sum);
+    walk_until<FLIGHT>(w, window, start, sum);
+    return walk_until<FLIGHT>(w, window, start + run_ns, sum);
 }
 
-static __device__ u32 read_flight(struct reader *r, u64 window, u64 start, u64 run_ns,
-                                  u32 in_flight, u32 *sum)
+static __device__ u32 walk_flight(const struct reach_read_args *a, u64 window, u64 lines, u64 start,
+                                  u32 *sum)
 {
-    switch (in_flight) {
+    struct walker w = {0};
+    w.bits = 31 - __clz((u32)lines);
+    w.mask = (1u << w.bits) - 1;
+    w.count = max((w.mask + 1) / a->warps, 1u);
+    w.first = threadIdx.x / 32 * w.count;
+    switch (a->in_flight) {
     case 1:
-        return read_run<1>(r, window, start, run_ns, sum);
+        return walk_run<1>(&w, window, start, a->run_ns, sum);
     case 2:
-        return read_run<2>(r, window, start, run_ns, sum);
+        return walk_run<2>(&w, window, start, a->run_ns, sum);
     case 4:
-        return read_run<4>(r, window, start, run_ns, sum);
+        return walk_run<4>(&w, window, start, a->run_ns, sum);
     case 8:
-        return read_run<8>(r, window, start, run_ns, sum);
+        return walk_run<8>(&w, window, start, a->run_ns, sum);
     case 16:
-        return read_run<16>(r, window, start, run_ns, sum);
+        return walk_run<16>(&w, window, start, a->run_ns, sum);
     default:
-        return read_run<32>(r, window, start, run_ns, sum);
+        return walk_run<32>(&w, window, start, a->run_ns, sum);
     }
 }
 
-/* `VARIES`: the number of loads in flight is an argument. */
-template <bool VARIES> static __device__ void read_lines(const struct reach_read_args &a)
+/* `IN_FLIGHT`: as the arguments say; otherwise at random. */
+template <bool IN_FLIGHT> static __device__ void read_lines(const struct reach_read_args &a)
 {
     __shared__ u32 total, go_on;
     __shared__ u64 start;
@@ -423,9 +461,13 @@ template <bool VARIES> static __device__ void read_lines(const struct reach_read
     __syncthreads();
     if (go_on && w.lines) {
         const u64 window = a.base + w.first_line * 128 + (threadIdx.x % 32) * 4;
-        struct reader r = reader_of(&a, w.rank, w.first_line, w.lines, a.period_lines, smid);
-        n = VARIES ? read_flight(&r, window, start, a.run_ns, a.in_flight, &sum)
-                   : read_run<REACH_READ_UNROLL>(&r, window, start, a.run_ns, &sum);
+        if (IN_FLIGHT) {
+            n = walk_flight(&a, window, w.lines, start, &sum);
+        } else {
+            struct reader r = reader_of(&a, w.rank, w.first_line, w.lines, a.period_lines, smid);
+            read_until(&r, window, start, &sum);
+            n = read_until(&r, window, start + a.run_ns, &sum);
+        }
     }
     if (threadIdx.x % 32 == 0)
         atomicAdd(&total, n);

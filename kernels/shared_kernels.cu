@@ -50,7 +50,8 @@ template <int WIDTH> static __device__ __forceinline__ u32 load_shared(u32 at, u
     return v;
 }
 
-/* One warp's loads, FLIGHT chains side by side; cycles since the clock was `begin`. */
+/* One warp's loads, FLIGHT chains side by side; cycles since the clock was `begin`, or since the
+ * first load if that is 0. */
 template <int WIDTH, int FLIGHT>
 static __device__ u32 run_chains(u32 at, u32 row_bytes, u32 loads, u32 begin, u32 *rest)
 {
@@ -59,6 +60,8 @@ static __device__ u32 run_chains(u32 at, u32 row_bytes, u32 loads, u32 begin, u3
 #pragma unroll
     for (int k = 0; k < FLIGHT; k++)
         chain[k] = at + k * row_bytes;
+    if (begin == 0)
+        begin = clock_now();
 #pragma unroll 1
     for (u32 i = 0; i < loads; i += 8) {
 #pragma unroll
@@ -124,11 +127,11 @@ extern "C" __global__ void __launch_bounds__(1024, 1) reach_shared(struct reach_
             __syncthreads();
             if (threadIdx.x == 0) {
                 most = 0;
-                begin = clock_now();
+                begin = clock_now() | 1; /* not 0 */
             }
             __syncthreads();
             /* One warp measures itself alone; of several, the last counts from a common begin. */
-            const u32 from = a.warps == 1 ? clock_now() : begin;
+            const u32 from = a.warps == 1 ? 0 : begin;
             const u32 cycles =
                 run_shared(a, shared_address(words) + lane * stride, row_bytes, from, &rest);
             if (lane == 0)

@@ -7,6 +7,9 @@
  *   read    region_bytes,repeat,sm,elapsed_ns,lines (or accesses, if the probe names a kind)
  *   sides   repeat,sm,page,cycles
  *   spread  set_bytes,repeat,sm,elapsed_ns,reads
+ *   shared  repeat,sm,point,cycles
+ *   peer    repeat,row,column,value, as gpu/probe.h has them
+ *   in-flight  point,repeat,sm,elapsed_ns,lines
  *
  * One header line, one line per value (RFC 4180, except for plain line feeds). It reads the JSON
  * document and not the struct, so that the API does not depend on probes: the lengths of the axes
@@ -85,6 +88,17 @@ static void write_sides(FILE *out, const struct table *t)
                 i % pages, at(t->values, i));
 }
 
+/* [repeat][row][column]. */
+static void write_peer(FILE *out, const struct table *t)
+{
+    const size_t rows = t->axes[1];
+    const size_t columns = t->axes[2];
+
+    for (size_t i = 0; i < json_array_size(t->values); i++)
+        fprintf(out, "%zu,%zu,%zu,%lld\n", i / columns / rows, i / columns % rows, i % columns,
+                at(t->values, i));
+}
+
 static const struct kind kinds[] = {
     {"chase", "pages,sample,cycles\n", 2, "points", write_cells},
     {"round", "repeat,thrashed,sm,slice_page,cycles\n", 4, NULL, write_cells},
@@ -92,6 +106,9 @@ static const struct kind kinds[] = {
     {"read", "region_bytes,repeat,sm,elapsed_ns,lines\n", 3, "points", write_read},
     {"sides", "repeat,sm,page,cycles\n", 3, "sms", write_sides},
     {"spread", "set_bytes,repeat,sm,elapsed_ns,reads\n", 3, "points", write_read},
+    {"shared", "repeat,sm,point,cycles\n", 3, "sms", write_sides},
+    {"peer", "repeat,row,column,value\n", 3, NULL, write_peer},
+    {"in-flight", "point,repeat,sm,elapsed_ns,lines\n", 3, "points", write_read},
 };
 
 static const struct kind *find_kind(const char *name)

@@ -24,7 +24,7 @@ enum {
     REPEATS = 3,
     WARM_LAPS = 1,
     CHASE_LOADS = 64,
-    SPEED_LOADS = 128,
+    SPEED_LOADS = 1024,
     MOST_BANK_WORDS = WARP * 4
 };
 
@@ -225,7 +225,23 @@ struct series {
     const struct observation *o; /* NULL: not measured */
     double cycles[STRIDES];
     double low, range;
+    double extra; /* cycles beside those of the loads, in the time of each distance */
 };
+
+/* One warp that makes more loads of the same kind takes that many times the latency longer: what is
+ * left is the clock's own time, and the way in and out of the loop. */
+static double extra_cycles(const struct observation_set *set, const struct observation *chase,
+                           const uint16_t *sm_ids, uint32_t sms)
+{
+    const struct probe_spec spec = speed_spec(sm_ids, sms, chase->spec.transaction_bytes, 0);
+    const struct observation *const o = find(set, &spec);
+
+    if (!o)
+        return 0;
+    const double each = (least_cycles(o, 0) - least_cycles(chase, 0)) /
+                        ((double)o->spec.samples - chase->spec.samples);
+    return fmax(least_cycles(chase, 0) - each * chase->spec.samples, 0);
+}
 
 static struct series read_series(const struct observation_set *set, const uint16_t *sm_ids,
                                  uint32_t sms, uint32_t width)
@@ -234,8 +250,10 @@ static struct series read_series(const struct observation_set *set, const uint16
     struct series s = {.o = find(set, &spec), .low = INFINITY};
     double high = 0;
 
+    if (s.o)
+        s.extra = extra_cycles(set, s.o, sm_ids, sms);
     for (uint32_t i = 0; s.o && i < STRIDES; i++) {
-        s.cycles[i] = least_cycles(s.o, i) / s.o->spec.samples;
+        s.cycles[i] = (least_cycles(s.o, i) - s.extra) / s.o->spec.samples;
         s.low = fmin(s.low, s.cycles[i]);
         high = fmax(high, s.cycles[i]);
     }
@@ -373,7 +391,7 @@ static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids
 static void fill_needed(const struct fingerprint_shared *banks, struct shared_width *out)
 {
     if (IS_KNOWN(banks->banks) && IS_KNOWN(out->latency_cycles))
-        out->loads_needed = KNOWN_U32((uint32_t)ceil(
+        out->loads_needed = KNOWN_U32((uint32_t)lround(
             little_loads(out->latency_cycles.v, (double)banks->banks.v * banks->bank_bytes.v,
                          (double)WARP * out->width_bytes)));
     else

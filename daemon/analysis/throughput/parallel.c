@@ -54,11 +54,12 @@ static uint32_t spread_sms(const struct observation_set *set, const struct struc
     return sms;
 }
 
-/* Bytes of a window: half of what the nearest level of the TLB reaches. */
+/* Bytes of a window: half of what the nearest level of the TLB reaches, and no more than leaves
+ * other memory behind each. */
 static uint64_t window_bytes(const struct observation_set *set, const struct structure *s,
                              uint32_t windows)
 {
-    const uint64_t most = set->limits.range_bytes / windows;
+    const uint64_t most = set->limits.backing_bytes / windows;
     uint64_t bytes = WINDOW_BYTES;
 
     if (s->level_count > 0 && s->levels[0].entry_known && s->levels[0].lo_pages > 0) {

@@ -549,6 +549,27 @@ static uint32_t fill_windows(const struct cuda_probe *p, const struct probe_spec
     return readers;
 }
 
+/* Each SM gets a part of its window for itself. */
+static void divide_windows(const struct cuda_probe *p, struct reach_window *windows)
+{
+    for (uint32_t i = 0; i < p->sm_count; i++) {
+        const struct reach_window whole = windows[p->sm_ids[i]];
+        uint32_t members = 0;
+        if (whole.lines == 0)
+            continue;
+        for (uint32_t k = i; k < p->sm_count; k++)
+            members += windows[p->sm_ids[k]].first_line == whole.first_line &&
+                       windows[p->sm_ids[k]].lines == whole.lines;
+        for (uint32_t k = i, place = 0; k < p->sm_count && members > 1; k++) {
+            struct reach_window *const w = &windows[p->sm_ids[k]];
+            if (w->first_line != whole.first_line || w->lines != whole.lines)
+                continue;
+            w->lines = whole.lines / members;
+            w->first_line = whole.first_line + place++ * w->lines;
+        }
+    }
+}
+
 /* The kernel for the spec's kind of access; probe_check refuses all others. */
 static enum cuda_kernel read_kernel(const struct probe_spec *spec)
 {
@@ -612,7 +633,11 @@ static enum status read_once(struct cuda_probe *p, const struct read_range *rang
         .warps = r->warps,
         .random_share = random_share(r->region_bytes, period * PROBE_LINE_BYTES),
     };
-    enum status s = put_table(p, windows, sizeof windows, err);
+    enum status s;
+
+    if (r->kernel == KERNEL_READ_FLIGHT)
+        divide_windows(p, windows);
+    s = put_table(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
         s = launch(p, r->kernel, r->warps * WARP, p->shared_bytes, &args, err);
     return s == STATUS_OK ? cuda_probe_read_row(p, row, err) : s;

@@ -138,15 +138,17 @@ static const char gtx560ti_description[] =
     "name=GTX560Ti cc=2.1 sms=8 memory=1G l2cache=512K latency=350 spread=12 noise=gauss:2 "
     "outliers=0.0005@2000 " MEI_TLBS
     "l1d=128@128;miss=250;sets=4x32;policy=cycle:2,3,2,1,2,4 ro=384@32;miss=120;sets=96x4;block=4 "
-    "memory_miss=300 plateau=80 read_noise=0.003";
+    "memory_miss=300 shared=50,32x4+37,36.7,48K/48K plateau=80 read_noise=0.003";
 static const char gtx780_description[] =
     "name=GTX780 cc=3.5 sms=12 memory=3G l2cache=1536K latency=220 spread=12 noise=gauss:2 "
     "outliers=0.0005@2000 " MEI_TLBS
-    "ro=384@32;miss=100;sets=96x4;block=4 memory_miss=160 plateau=150 read_noise=0.003";
+    "ro=384@32;miss=100;sets=96x4;block=4 memory_miss=160 shared=47,32x8+14,83.3,48K/48K "
+    "plateau=150 read_noise=0.003";
 static const char gtx980_description[] =
     "name=GTX980 cc=5.2 sms=16 memory=4G l2cache=2M latency=220 spread=12 noise=gauss:2 "
     "outliers=0.0005@2000 " MEI_TLBS
-    "l1d=768@32;miss=130;sets=192x4;block=4 memory_miss=160 plateau=110 read_noise=0.003";
+    "l1d=768@32;miss=130;sets=192x4;block=4 memory_miss=160 shared=28,32x4+2,107.4,96K/48K "
+    "plateau=110 read_noise=0.003";
 
 #define MEI_SOURCES                                                                                \
     {"sms", SIM_PUBLISHED, MEI "table 2"}, {"memory", SIM_PUBLISHED, MEI "table 2"},               \
@@ -167,6 +169,10 @@ static const char gtx980_description[] =
 
 static const struct sim_source gtx560ti_sources[] = {
     MEI_SOURCES,
+    {"shared", SIM_PUBLISHED,
+     MEI "table 7 and section 6.2: 50 cycles, 32 banks of 4 bytes, 34.90 GB/s of an SM at 950 MHz"},
+    {"shared.conflict", SIM_GUESS,
+     "linear; 32 ways cost far more than memory; the numbers stand only in a figure"},
     {"l1d", SIM_PUBLISHED, MEI "section 4.5: 16 KB, 128-byte lines, 32 sets of 4 ways, not LRU"},
     {"l1d.policy", SIM_GUESS, "six ways in turn, which give the trace of figure 11 exactly"},
     {"l1d.miss", SIM_GUESS, ""},
@@ -175,12 +181,22 @@ static const struct sim_source gtx560ti_sources[] = {
 };
 static const struct sim_source gtx780_sources[] = {
     MEI_SOURCES,
+    {"shared", SIM_PUBLISHED,
+     MEI
+     "table 7 and section 6.2: 47 cycles, 32 banks of 8 bytes, 83.81 GB/s of an SM at 1006 MHz"},
+    {"shared.conflict", SIM_GUESS,
+     "linear; 32 ways cost more than memory; the numbers stand only in a figure"},
     {"l1d", SIM_PUBLISHED, MEI "section 4.5: for local data only, so there is none here"},
     {"ro", SIM_PUBLISHED, MEI "table 5: 12 KB, 32-byte lines, 4 sets of 96, LRU"},
     {"ro.miss", SIM_GUESS, ""},
 };
 static const struct sim_source gtx980_sources[] = {
     MEI_SOURCES,
+    {"shared", SIM_PUBLISHED,
+     MEI
+     "table 7 and section 6.2: 28 cycles, 32 banks of 4 bytes, 137.41 GB/s of an SM at 1279 MHz"},
+    {"shared.conflict", SIM_GUESS,
+     "mild: 32 ways cost about an L1 hit; the numbers stand only in a figure"},
     {"l1d", SIM_PUBLISHED,
      MEI "table 5: 24 KB, 32-byte lines, 4 sets of 192, LRU; texture and read-only data too"},
     {"l1d.miss", SIM_GUESS, ""},
