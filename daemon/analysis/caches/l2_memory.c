@@ -274,9 +274,9 @@ static enum reason find_size(struct cache_walks *w, double threshold, struct cac
     p = first_missing(o, threshold);
     if (p == 0)
         return REASON_DISAGREEMENT;
-    l2->size_bytes = KNOWN_U64(o->spec.points[p - 1] * PROBE_LINE_BYTES);
-    l2->evidence[CACHE_EVIDENCE_SIZE_BYTES] =
-        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, (double)step / (double)low);
+    l2->size_bytes = l2->fits_bytes = KNOWN_U64(o->spec.points[p - 1] * PROBE_LINE_BYTES);
+    l2->evidence[CACHE_EVIDENCE_SIZE_BYTES] = l2->evidence[CACHE_EVIDENCE_FITS_BYTES] =
+        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)low);
     return REASON_NONE;
 }
 
@@ -305,7 +305,7 @@ static enum reason find_p5(struct cache_walks *w, struct fingerprint_latency *ou
     if (!o)
         return REASON_NOT_MEASURED;
     const uint32_t *const loads = all_loads(o, &count);
-    out->p5_cycles = KNOWN_F64(stats_median_u32(loads, count));
+    out->p5_cycles = KNOWN_F64(stats_median_u32(loads, count) - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P5] = evidence_make(EVIDENCE_WALKS, count, 0);
     return REASON_NONE;
 }
@@ -329,7 +329,7 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
     latency_unknown(out, REASON_NOT_MEASURED);
     const struct observation *const warm = find_hits(w);
     const struct observation *const cold = find_cold(w);
-    if (!warm || !cold) {
+    if (!walks_clock(w) || !warm || !cold) {
         if (w->refused)
             cache_unknown(l2, CACHE_L2, REASON_NO_DEVICE_MEMORY);
         return;
@@ -337,17 +337,20 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
     const uint32_t *const hit_loads = all_loads(warm, &hits);
     const uint32_t *const miss_loads = all_loads(cold, &misses);
     cache_unknown(l2, CACHE_L2, REASON_NO_CONTRAST);
-    l2->latency_cycles = KNOWN_F64(stats_median_u32(hit_loads, hits));
+    l2->latency_cycles = KNOWN_F64(fmax(0, stats_median_u32(hit_loads, hits) - w->clock_cycles));
     l2->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
         evidence_make(EVIDENCE_WALKS, hits, agreement(warm));
     if (!walks_contrast(hit_loads, hits, miss_loads, misses, &how)) {
         latency_unknown(out, REASON_NO_CONTRAST);
         return;
     }
-    l2->miss_latency_cycles = KNOWN_F64(how.miss);
-    out->p4_cycles = KNOWN_F64(how.miss);
+    l2->miss_latency_cycles = KNOWN_F64(how.miss - w->clock_cycles);
+    out->p4_cycles = KNOWN_F64(how.miss - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P4] = evidence_make(EVIDENCE_WALKS, misses, agreement(cold));
     read_modes(miss_loads, misses, out);
+    out->near_cycles.v -= IS_KNOWN(out->near_cycles) ? w->clock_cycles : 0;
+    out->far_cycles.v -= IS_KNOWN(out->far_cycles) ? w->clock_cycles : 0;
+    out->tail_cycles.v -= IS_KNOWN(out->tail_cycles) ? w->clock_cycles : 0;
     const double threshold =
         how.hit + NEARER_HITS * (stats_quantile_u32(miss_loads, misses, 0.05) - how.hit);
     enum reason reason = find_fill(w, threshold, l2);
