@@ -38,7 +38,7 @@ NAME_FUNCTIONS(
     [PROBE_PEER] = "peer", [PROBE_FLIGHT] = "in-flight", [PROBE_SPREAD] = "spread")
 
 NAME_FUNCTIONS(probe_path, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
-               [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant")
+               [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant", [PATH_NONE] = "none")
 
 NAME_FUNCTION(
     probe_spread_name,

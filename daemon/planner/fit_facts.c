@@ -3,6 +3,12 @@
 
 enum { SHARES = 2, SET_BLOCK_EXTRA = 1024 }; /* a block of the sets' probe takes half and a KiB */
 
+/* What surely fits, or all of the sets. */
+static struct maybe_u64 fits_or_size(struct maybe_u64 fits, struct maybe_u64 size)
+{
+    return IS_KNOWN(fits) ? fits : size;
+}
+
 /* The L1 of an SM beside `shared_bytes` of shared memory: of the least measured division that
  * leaves so much, which is written to `*out_carveout`. */
 static struct maybe_u64 l1_beside(const struct fingerprint *fp, uint64_t shared_bytes,
@@ -16,10 +22,10 @@ static struct maybe_u64 l1_beside(const struct fingerprint *fp, uint64_t shared_
         if (l1->carveouts[i].shared_bytes < shared_bytes)
             continue;
         *out_carveout = KNOWN_U64(l1->carveouts[i].shared_bytes);
-        return l1->carveouts[i].size_bytes;
+        return fits_or_size(l1->carveouts[i].fits_bytes, l1->carveouts[i].size_bytes);
     }
     return fp->cache_count > 0 && l1->carveout_count == 0 && shared_bytes == 0
-               ? l1->size_bytes
+               ? fits_or_size(l1->fits_bytes, l1->size_bytes)
                : UNKNOWN_U64(reason);
 }
 

@@ -127,7 +127,7 @@ static void has_l1(uint64_t shared_bytes, uint64_t l1_bytes)
 
     fp.cache_count = CACHE_KIND_COUNT;
     l1->carveouts[l1->carveout_count++] =
-        (struct cache_carveout){shared_bytes, KNOWN_U64(l1_bytes)};
+        (struct cache_carveout){.shared_bytes = shared_bytes, .size_bytes = KNOWN_U64(l1_bytes)};
 }
 
 static struct maybe_f64 gbps_beside(uint64_t bytes, uint64_t shared_bytes, uint32_t blocks)
