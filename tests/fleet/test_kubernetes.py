@@ -27,6 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import common  # noqa: E402  (its folder has to be named first)
 from common import BUILD, ROOT, Skip, case, equal, until  # noqa: E402
 import jsonschema  # noqa: E402
+import lib_dra  # noqa: E402
 import lib_manifest  # noqa: E402
 import lib_nfd  # noqa: E402
 
@@ -99,6 +100,33 @@ def the_published_schemas_allow_it():
             equal(release.complaint(document), None, (number, name, document["kind"]))
         for what, document in planted().items():
             assert release.complaint(document), (number, what)
+
+
+@case
+def the_published_schemas_allow_the_devices():
+    """What reachctl dra prints for real chips, in each release that has resource.k8s.io/v1."""
+    server = lib_nfd.Server(os.path.join(common.folder, "devices"))
+    gpus = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "docs", "measurements", "nvidia-*", "fingerprint-full.json"))):
+        with open(path, encoding="utf-8") as file:
+            chip = json.load(file)
+        gpus.append({**chip["gpu"], "state": "ready", "fingerprint_stale": False, "fingerprint_id": chip["id"],
+                     "fingerprint": chip})
+    server.body = json.dumps({"gpus": gpus[:32]}).encode()
+    done = subprocess.run([common.REACHCTL, "--socket", server.path, "dra", "--node", "n1"], capture_output=True,
+                          check=True)
+    document = json.loads(done.stdout)
+    assert len(lib_dra.check(document)) == len(gpus[:32]) > 5
+    wrong = json.loads(done.stdout)
+    wrong["spec"]["devices"][0]["attributes"]["x"] = {"int": "1"}
+    folders = [folder for folder in glob.glob(os.path.join(SCHEMAS, "v*-local-strict"))
+               if os.path.exists(os.path.join(folder, "resourceslice-resource-v1.json"))]
+    if not folders:
+        raise Skip("the schemas are missing: .ci/deps fleet gets them where it can")
+    for folder in folders:
+        equal(Release(folder).complaint(document), None, folder)
+        assert Release(folder).complaint(wrong), folder
+    print(f"# resource.k8s.io/v1 of {len(folders)} releases")
 
 
 # ---- the types of the Python client ----
