@@ -129,6 +129,11 @@ static void note_disturbance(const struct observation_set *set, struct fingerpri
         fingerprint_add_note(fp, "%zu of %zu probes were disturbed and made again; the last: %.80s",
                              excluded->count, excluded->count + set->count,
                              excluded->items[excluded->count - 1].assessment.message);
+    if (set->interrupted > 0)
+        fingerprint_add_note(fp,
+                             "other processes had the GPU in between %zu times: what they "
+                             "interrupted was probed again",
+                             set->interrupted);
     if (IS_KNOWN(*others) && others->v > 0)
         fingerprint_add_note(
             fp, "%u other processes had this GPU open: not a disturbance by itself", others->v);
@@ -321,7 +326,8 @@ static bool left_open(const struct observation_set *set, const struct structure 
     bool open = false;
     for (uint32_t k = 0; k < s->level_count; k++)
         open = open || !s->levels[k].counted || s->shared_by[k] == SHARED_UNKNOWN;
-    return open && (set->disturbed > 0 || (IS_KNOWN(*others) && others->v > 0));
+    return open &&
+           (set->disturbed > 0 || set->interrupted > 0 || (IS_KNOWN(*others) && others->v > 0));
 }
 
 static enum status derive(const struct observation_set *set, enum depth depth,

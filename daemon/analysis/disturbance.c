@@ -95,6 +95,11 @@ static void classify_loads(const struct observation *o, struct assessment *out)
     }
     if (nothing * 2 > n)
         blame(out, VERDICT_UNUSABLE, "%zu of %zu loads took no time", nothing, n);
+    else if (nothing > 0)
+        blame(out, VERDICT_DISTURBED,
+              "%zu of %zu loads were interrupted each time: the time slices of other processes "
+              "leave too little",
+              nothing, n);
     if (away > 0)
         blame(out, VERDICT_DISTURBED,
               "%zu of %zu loads took more than %u cycles: another process had the GPU in between",

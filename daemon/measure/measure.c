@@ -193,7 +193,8 @@ static bool measure_was_quiet(const struct attempt *a)
 {
     const struct maybe_u32 *others = &a->measured.conditions.other_processes;
 
-    return a->set.disturbed == 0 && !(IS_KNOWN(*others) && others->v > 0);
+    return a->set.disturbed == 0 && a->set.interrupted == 0 &&
+           !(IS_KNOWN(*others) && others->v > 0);
 }
 
 /* Joins what was measured with what is known, and computes the ids of both before anything is

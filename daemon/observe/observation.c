@@ -47,6 +47,8 @@ enum status observation_set_add(struct observation_set *set, struct observation 
         observation_free(take);
         return s;
     }
+    if (take->spec.memory == MEMORY_DEVICE && IS_KNOWN(take->result.conditions.interruptions))
+        set->interrupted += take->result.conditions.interruptions.v;
     set->disturbed += !clean && take->spec.memory == MEMORY_DEVICE;
     if (clean)
         set->items[set->count++] = *take;

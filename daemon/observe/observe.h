@@ -54,6 +54,7 @@ struct observation_set {
     size_t count;
     size_t capacity;
     struct observation_list excluded; /* disturbed and unusable ones */
+    size_t interrupted;               /* stretches within probes (probe_conditions.interruptions) */
     size_t disturbed; /* of these, those of the device's own memory: others say nothing of levels */
 };
 

@@ -252,6 +252,8 @@ static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struc
     if (!out->values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", out->value_count);
     s = sim_machine_run(machine, spec, 0, out->values, err);
+    if (spec->kind == PROBE_CHASE || spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS)
+        out->conditions.interruptions = KNOWN_U32(sim_machine_interruptions(machine));
     out->conditions.duration_ns = clock_monotonic() - start;
     out->conditions.sm_clock_khz = clock_of(sim);
     return s;

@@ -19,7 +19,9 @@ struct sim_machine {
     uint32_t loads_to_turn;             /* until the neighbor's next turn */
     uint32_t loads_to_reclock;          /* until the clock changes */
     bool reclocked;
-    uint64_t turns; /* that the neighbor has had */
+    uint64_t turns;         /* that the neighbor has had */
+    uint64_t away;          /* of these, so long that a kernel notices (kernels/abi.h) */
+    uint32_t interruptions; /* of the last probe: stretches that were done again, or in vain */
     /* Loads whose result is not asked for: counted together, before any whose result is. */
     uint32_t pending_count;
     struct sim_load pending[SIM_PENDING_LOADS];
