@@ -30,9 +30,10 @@
  *   seed=7             of everything random here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
- *   neighbor=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
- *                      most) it gets the GPU for 500000 cycles, in which it fills all TLBs with
- *                      pages of its own. The load in progress takes that much longer.
+ *   neighbor=30000@500000  another process on the GPU: after some 30000 loads one after the other
+ *                      (twice as many at most; those of all SMs and lanes at once count as one) it
+ *                      gets the GPU for 500000 cycles, in which it fills all TLBs with pages of its
+ *                      own. The load in progress takes that much longer.
  *   neighbor_pages=200 then it fills none of them whole: each SM touches 200 pages of the neighbor;
  *                      default: enough for all TLBs
  *   neighbor_level=2   and these only in level 2; default 0: in all levels

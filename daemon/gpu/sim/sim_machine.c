@@ -71,6 +71,12 @@ static void count_pending(struct sim_machine *m)
     m->pending_count = 0;
 }
 
+void sim_machine_overlap(struct sim_machine *m, uint32_t loads)
+{
+    m->side_by_side = loads;
+    m->sides = 0;
+}
+
 /* The neighbor's turn: all translations are gone, or as many as its own take the places of. */
 static void evict(struct sim_machine *m)
 {
@@ -88,7 +94,10 @@ static uint32_t let_others(struct sim_machine *m)
         m->reclocked = !m->reclocked;
         m->loads_to_reclock = m->desc.reclock_loads;
     }
-    if (m->desc.neighbor_loads == 0 || --m->loads_to_turn > 0)
+    if (m->desc.neighbor_loads == 0 || ++m->sides < m->side_by_side)
+        return 0;
+    m->sides = 0;
+    if (--m->loads_to_turn > 0)
         return 0;
     m->loads_to_turn = next_turn(m);
     m->turns += 1;

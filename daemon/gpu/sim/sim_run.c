@@ -107,11 +107,14 @@ static void run_repeat(struct sim_machine *m, const struct probe_spec *spec, uin
     uint64_t primed = (uint64_t)sms * slice + spec->flush_pages;
     uint32_t pivot = position_of(m, spec->sms[0]);
     for (uint32_t half = 0; half < 2; half++) {
+        sim_machine_overlap(m, sms * SIM_LANES);
         flush_all(m, spec, va);
         prime_all(m, spec, va);
         flush_all(m, spec, va);
+        sim_machine_overlap(m, SIM_LANES);
         if (half == 1)
             walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
+        sim_machine_overlap(m, sms);
         for (uint32_t i = 0; i < slice; i++) {
             for (uint32_t sm = 0; sm < sms; sm++) {
                 uint64_t page = (uint64_t)sm * slice + i;
@@ -150,6 +153,7 @@ static void run_round(struct sim_machine *m, const struct probe_spec *spec, uint
 static void time_slice(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                        uint32_t sm, uint32_t *values)
 {
+    sim_machine_overlap(m, 1);
     for (uint32_t i = 0; i < spec->slice_pages; i++)
         values[i] = sim_machine_timed_load(m, sm, va + i * spec->stride_bytes);
 }
@@ -160,9 +164,11 @@ static void run_pair(struct sim_machine *m, const struct probe_spec *spec, uint6
 {
     const uint32_t slice = spec->slice_pages;
     const uint32_t primed = slice + spec->flush_pages;
+    sim_machine_overlap(m, SIM_LANES);
     walk(m, spec, va, sm, slice, spec->flush_pages, 1);
     walk(m, spec, va, sm, 0, primed, 1);
     time_slice(m, spec, va, sm, control);
+    sim_machine_overlap(m, SIM_LANES);
     walk(m, spec, va, sm, slice, spec->flush_pages, 1);
     walk(m, spec, va, sm, 0, primed, 1);
     walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
@@ -196,6 +202,7 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
 {
     const uint64_t base = va + spec->base_bytes;
     m->interruptions = 0;
+    sim_machine_overlap(m, 1);
     for (uint32_t i = 0; i < spec->sm_count && spec->kind != PROBE_READ; i++) {
         if (position_of(m, spec->sms[i]) == m->desc.sm_count)
             return err_set(err, STATUS_INVALID_ARGUMENT, "probe: this GPU has no SM with id %u",
