@@ -42,20 +42,23 @@ static __device__ __forceinline__ u32 load_line(u64 address)
     return v;
 }
 
-/* Loads and times: *v depends on the address, the result on *v. */
+/* Loads and times: *v depends on the address. The second read of the clock is predicated on the
+ * value, which is always 0: without that the assembler may move it before the use of the value. */
 static __device__ __forceinline__ u32 timed_load(u64 address, u32 *v)
 {
-    u32 t0, t1, x;
-    asm volatile("mov.u32 %0, %%clock;\n\t"
-                 "ld.global.cg.u32 %2, [%4];\n\t"
-                 "add.u32 %3, %2, %0;\n\t"
-                 "xor.b32 %3, %3, %0;\n\t"
-                 "mov.u32 %1, %%clock;"
-                 : "=&r"(t0), "=&r"(t1), "=&r"(*v), "=&r"(x)
+    u32 t0, t1;
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 "mov.u32 %0, %%clock;\n\t"
+                 "ld.global.cg.u32 %2, [%3];\n\t"
+                 "setp.eq.u32 p, %2, 0;\n\t"
+                 "mov.u32 %1, 0;\n\t"
+                 "@p mov.u32 %1, %%clock;\n\t"
+                 "}"
+                 : "=&r"(t0), "=&r"(t1), "=&r"(*v)
                  : "l"(address)
                  : "memory");
-    /* x is 0 where *v is 0; it keeps the use of *v alive. */
-    return t1 - t0 + x;
+    return t1 - t0;
 }
 
 /* Uses a value that is always 0, so that the loads it came from are really made. */
@@ -524,16 +527,19 @@ extern "C" __global__ void reach_pairs(struct reach_walk_args a)
  * so each depends on the one before. */
 static __device__ __forceinline__ u32 timed_atomic(u64 address, u32 *v)
 {
-    u32 t0, t1, x;
-    asm volatile("mov.u32 %0, %%clock;\n\t"
-                 "atom.global.add.u32 %2, [%4], %2;\n\t"
-                 "add.u32 %3, %2, %0;\n\t"
-                 "xor.b32 %3, %3, %0;\n\t"
-                 "mov.u32 %1, %%clock;"
-                 : "=&r"(t0), "=&r"(t1), "+r"(*v), "=&r"(x)
+    u32 t0, t1;
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 "mov.u32 %0, %%clock;\n\t"
+                 "atom.global.add.u32 %2, [%3], %2;\n\t"
+                 "setp.eq.u32 p, %2, 0;\n\t"
+                 "mov.u32 %1, 0;\n\t"
+                 "@p mov.u32 %1, %%clock;\n\t"
+                 "}"
+                 : "=&r"(t0), "=&r"(t1), "+r"(*v)
                  : "l"(address)
                  : "memory");
-    return t1 - t0 + x;
+    return t1 - t0;
 }
 
 /* The SMs of the list, all at once, go through the same pages, each from a place of its own on, so

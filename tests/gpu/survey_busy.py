@@ -124,8 +124,14 @@ class Daemon:
     def request(self, method, path, body=None):
         """(status, text)."""
         headers = {"Content-Type": "application/json"} if body else {}
-        self.connection.request(method, path, body=json.dumps(body) if body else None, headers=headers)
-        response = self.connection.getresponse()
+        text = json.dumps(body) if body else None
+        try:
+            self.connection.request(method, path, body=text, headers=headers)
+            response = self.connection.getresponse()
+        except (OSError, http.client.HTTPException):  # idle for too long: the daemon has closed it
+            self.connection.close()
+            self.connection.request(method, path, body=text, headers=headers)
+            response = self.connection.getresponse()
         return response.status, response.read().decode()
 
     def get_text(self, path):
