@@ -319,15 +319,12 @@ static bool contradicts(const struct observation_set *set, const struct structur
 /* Was a level found whose size or sharing was not? With disturbed probes, or with other processes
  * on the GPU, that is attributed to them: on an H200 beside a loop of matrix products 3 of 20 runs
  * had no disturbed probe and no reach either (docs/disturbance.md). */
-static bool left_open(const struct observation_set *set, const struct structure *s,
-                      const struct fingerprint *fp)
+static bool left_open(const struct observation_set *set, const struct structure *s)
 {
-    const struct maybe_u32 *others = &fp->conditions.other_processes;
     bool open = false;
     for (uint32_t k = 0; k < s->level_count; k++)
         open = open || !s->levels[k].counted || s->shared_by[k] == SHARED_UNKNOWN;
-    return open &&
-           (set->disturbed > 0 || set->interrupted > 0 || (IS_KNOWN(*others) && others->v > 0));
+    return open && observation_set_is_shared(set);
 }
 
 static enum status derive(const struct observation_set *set, enum depth depth,
@@ -358,7 +355,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
             err, STATUS_DISTURBED,
             "what was found does not hold when asked for again: an onset, or which SMs share");
     }
-    if (left_open(set, &s, out)) {
+    if (left_open(set, &s)) {
         out->conditions.verdict = VERDICT_DISTURBED;
         return err_set(
             err, STATUS_DISTURBED,

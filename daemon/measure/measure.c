@@ -58,7 +58,7 @@ struct attempt {
     size_t stored_excluded;    /* of its excluded ones */
     struct assessment last;    /* of the latest observation */
     int number;                /* of the attempt, from 1 */
-    bool shared;               /* other processes disturbed or interrupted a probe of the latest */
+    bool shared;               /* the latest was not alone on the GPU */
 };
 
 /* Stores the items that are not stored yet. */
@@ -209,15 +209,6 @@ static uint32_t measure_ms(nsec_t from, nsec_t to)
     return (uint32_t)((to - from + NSEC_PER_MSEC / 2) / NSEC_PER_MSEC);
 }
 
-/* No probe was disturbed, and no other process had the GPU open as far as the driver reports it. */
-static bool measure_was_quiet(const struct attempt *a)
-{
-    const struct maybe_u32 *others = &a->measured.conditions.other_processes;
-
-    return a->set.disturbed == 0 && a->set.interrupted == 0 &&
-           !(IS_KNOWN(*others) && others->v > 0);
-}
-
 /* Joins what was measured with what is known, and computes the ids of both before anything is
  * stored: what is stored can then be published. */
 static enum status measure_join(struct attempt *a, struct measure_result *out, struct err *err)
@@ -228,7 +219,8 @@ static enum status measure_join(struct attempt *a, struct measure_result *out, s
         err_prefix(err, "the derived fingerprint breaks its own rules");
         return status;
     }
-    status = knowledge_join(&a->knowledge, &a->measured, measure_was_quiet(a), out->known, err);
+    status = knowledge_join(&a->knowledge, &a->measured, !observation_set_is_shared(&a->set),
+                            out->known, err);
     status = status ? status : fingerprint_id(&a->measured, out->id, err);
     return status ? status : fingerprint_id(out->known, out->known_id, err);
 }
@@ -293,7 +285,7 @@ static enum status measure_end(struct attempt *a, enum status status, struct err
         measure_fail(a, err);
     const enum status left = measure_abandon(a->request, a->worker, status ? err : NULL);
 
-    a->shared = a->set.disturbed > 0 || a->set.interrupted > 0;
+    a->shared = observation_set_is_shared(&a->set);
     observation_set_free(&a->set);
     return status && left ? left : status;
 }

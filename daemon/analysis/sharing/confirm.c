@@ -14,12 +14,6 @@ enum {
 
 #define HIT_QUANTILE 0.25
 
-/* Did another process work on the GPU meanwhile, as far as the probes show it? */
-static bool was_shared(const struct observation_set *set)
-{
-    return set->disturbed > 0 || set->interrupted > 0;
-}
-
 /* The kernel's own code and data take entries too, now in this set and now in that. So the first
  * pages beyond the onset miss at one time and not at another (H200: 2049 and 2050 pages of 2048
  * entries); somewhat further on they always do. A measurement that was disturbed is asked exactly:
@@ -87,7 +81,7 @@ static enum answer answer_of(const struct observation *o, const struct level_est
 enum confirmation confirm_level(const struct observation_set *set,
                                 const struct level_estimate *level)
 {
-    const uint32_t wanted = was_shared(set) ? AGREE_DISTURBED : AGREE_QUIET;
+    const uint32_t wanted = observation_set_is_shared(set) ? AGREE_DISTURBED : AGREE_QUIET;
     struct probe_spec spec;
     uint32_t asked = 0;
     uint32_t agreed = 0;
@@ -125,7 +119,7 @@ static uint32_t votes_of(const struct observation_set *set, const struct observa
 const struct observation *confirm_pairs(const struct observation_set *set,
                                         const struct structure *s, uint32_t k)
 {
-    if (!was_shared(set))
+    if (!observation_set_is_shared(set))
         return NULL;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_PAIRS));)
         if (sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) == (int)k &&

@@ -241,6 +241,8 @@ static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struc
     probe_conditions_init(&sim->limits, &out->conditions);
     out->conditions.sm_clock_before_khz = clock_of(sim);
     out->conditions.started_at = clock_wall_seconds();
+    if (d->neighbor_loads > 0)
+        out->conditions.other_processes = KNOWN_U32(1);
     out->sm_count = d->sm_count;
     memcpy(out->sm_ids, d->sm_ids, sizeof out->sm_ids);
     struct sim_machine *machine = NULL;
