@@ -380,15 +380,18 @@ def measure_beside(row, daemon, quiet, records, neighbor_kind, seconds):
     """Measurements beside one neighbor, for so many seconds at most."""
     clock = time.monotonic() + seconds
     neighbor = None
+    progress = []
+    last = (0, 0.0)
     try:
         neighbor = Neighbor(neighbor_kind)
-        before = neighbor.progress()
+        progress.append(neighbor.progress())
         time.sleep(ALONE_SECONDS if neighbor_kind else 0)
-        first = neighbor.progress()
+        progress.append(neighbor.progress())
         while len(row.seconds) < row.wanted and time.monotonic() < clock:
             neighbor.check()
-            measure_once(daemon, quiet, row, records, clock - time.monotonic())
-        row.compute_lost(before, first, neighbor.progress())
+            measure_once(daemon, quiet, row, records, max(clock - time.monotonic(), 15))
+            last = neighbor.progress()
+        row.compute_lost(progress[0], progress[1], last)
     except OutOfTime:
         pass
     except NeighborEnded as ended:

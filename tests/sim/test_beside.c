@@ -36,8 +36,8 @@
 #include <unistd.h>
 
 enum {
-    CASES = 600,
-    SANITIZED_CASES = 60,
+    CASES = 200,
+    SANITIZED_CASES = 20,
     LONG_CASES = 20000,
     A_CHIP = 64, /* measurements of one chip: it takes time to know its truth */
     TEXT = 512,
@@ -72,22 +72,29 @@ static uint32_t scale(struct rng *r, double least, double most)
     return (uint32_t)lround(least * pow(most / least, rng_unit(r)));
 }
 
+static void find_truth(struct chip *chip)
+{
+    struct sim_desc desc;
+    struct err err = {0};
+
+    if (sim_profiles_parse(chip->text, &desc, &err) != STATUS_OK)
+        fail_msg("%s: %s", err.text, chip->text);
+    truth_of(&desc, &chip->truth);
+}
+
 static void make_chip(uint64_t seed, struct chip *out)
 {
     struct rng r = {seed};
-    struct sim_desc desc;
-    struct err err = {0};
     const uint32_t near = between(&r, 5, 12);
+    static const char *const noises[] = {"uniform:1", "uniform:2.5", "uniform:0.5", "gauss:1"};
 
     snprintf(out->text, TEXT,
-             "sms=4 memory=256M range=1G uuid=SIM-%llx noise=gauss:%s l1=%u@2M/sm;miss=%u "
+             "sms=4 memory=256M range=1G uuid=SIM-%llx noise=%s l1=%u@2M/sm;miss=%u "
              "l2=%u@2M/%s;miss=%u",
-             (unsigned long long)seed, rng_below(&r, 2) ? "1" : "0.3", near, between(&r, 10, 30),
+             (unsigned long long)seed, noises[rng_below(&r, 4)], near, between(&r, 10, 30),
              between(&r, near * 4, 90), rng_below(&r, 2) ? "0,1:2,3" : "0,2:1,3",
              between(&r, 40, 90));
-    if (sim_profiles_parse(out->text, &desc, &err) != STATUS_OK)
-        fail_msg("%s: %s", err.text, out->text);
-    truth_of(&desc, &out->truth);
+    find_truth(out);
 }
 
 /* Loads between two turns, cycles of a turn, and what it evicts. */
@@ -239,9 +246,57 @@ static void none_is_wrong(void **state)
     assert_true(tally.count[GAPS][RIGHT] > 0);
 }
 
+/* Beside these a clean measurement lacked a level, or did not end, before sweeps had to agree, the
+ * control was made and probes that say nothing were counted. */
+static const struct {
+    const char *chip, *neighbor;
+    uint32_t states; /* 2: it comes and goes */
+} known[] = {
+    {"noise=gauss:0.3 l1=8@2M/sm;miss=16 l2=84@2M/0,1:2,3;miss=81",
+     "seed=449568 neighbor=369@994 neighbor_level=1", 1},
+    {"noise=gauss:0.3 l1=9@2M/sm;miss=26 l2=54@2M/0,2:1,3;miss=44",
+     "seed=780994 neighbor=236@2588 neighbor_level=2", 1},
+    {"noise=gauss:0.3 l1=9@2M/sm;miss=26 l2=54@2M/0,2:1,3;miss=44",
+     "seed=589858 neighbor=341@3109 neighbor_level=1", 1},
+    {"noise=gauss:1 l1=9@2M/sm;miss=10 l2=45@2M/0,1:2,3;miss=45",
+     "seed=289014 neighbor=266@1878 neighbor_pages=99", 2},
+    {"noise=gauss:0.3 l1=5@2M/sm;miss=17 l2=79@2M/0,2:1,3;miss=70", "seed=337422 neighbor=113@3816",
+     1},
+    {"noise=gauss:1 l1=9@2M/sm;miss=19 l2=60@2M/0,1:2,3;miss=78",
+     "seed=468276 neighbor=355@3842 neighbor_level=2", 1},
+    {"noise=gauss:1 l1=10@2M/sm;miss=12 l2=53@2M/0,2:1,3;miss=72", "seed=278198 neighbor=315@724",
+     1},
+};
+enum { KNOWN_TIMES = 4 };
+
+static void those_found_before_are_not_wrong(void **state)
+{
+    static struct chip chip;
+    static struct sim_measure m;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof known[0] * KNOWN_TIMES; i++) {
+        const size_t k = i / KNOWN_TIMES;
+        char beside[TEXT + 128];
+        struct rng r = {i};
+        struct truth_score score = {.text = ""};
+
+        snprintf(chip.text, TEXT, "sms=4 memory=256M range=1G uuid=SIM-1 %s", known[k].chip);
+        find_truth(&chip);
+        snprintf(beside, sizeof beside, "%s %s", chip.text, known[k].neighbor);
+        const char *const texts[] = {beside, chip.text};
+        const enum status status = sim_measure_beside(texts, known[k].states, &r, DEPTH_QUICK, &m);
+
+        if (judge(status, &m, &chip, &score) == WRONG)
+            fail_msg("%s\n%s%s", beside, score.text, m.err.text);
+        sim_measure_free(&m);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(none_is_wrong)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(those_found_before_are_not_wrong),
+                                       cmocka_unit_test(none_is_wrong)};
     struct tally tally = {0};
 
     log_set_level(LOG_LEVEL_ERROR);
