@@ -41,7 +41,7 @@ enum {
     LONG_CASES = 20000,
     A_CHIP = 64, /* measurements of one chip: it takes time to know its truth */
     TEXT = 512,
-    MAX_PROCESSES = 64,
+    MAX_PROCESSES = 256,
     REPORTED = 8 /* wrong ones that are printed */
 };
 
