@@ -5,6 +5,12 @@
  * half of what an SM has, so that no two fit. Each block adds one to `arrived` and waits until the
  * whole grid has; only then does %smid decide who does what. Every wait gives up after `limit_ns`
  * (by %globaltimer) and sets *gave_up, so that no kernel can hang a device.
+ *
+ * On a GPU that other processes use too, each has all SMs for a time slice (H200: 2 ms), and
+ * translations may be gone after one of another process. So the latency kernels look at %clock at
+ * every load: where more than REACH_AWAY_CYCLES lie between two of them, the GPU was away. What
+ * was under way then, a point from its last timed load on, a repeat of a round, a pair, is done
+ * again; after REACH_MOST_FUTILE times in vain its values are 0.
  */
 #ifndef REACH_KERNELS_ABI_H
 #define REACH_KERNELS_ABI_H
@@ -21,11 +27,24 @@
 struct reach_grid {
     uint64_t arrived;   /* uint32_t[1], 0 at launch: barrier arrivals, turns of reach_pairs */
     uint64_t gave_up;   /* uint32_t[1], 0 at launch: set when a wait ran past its limit */
+    uint64_t away;      /* uint32_t[3], 0 at launch: enum reach_away */
     uint64_t positions; /* uint32_t[sm_slots]: SM id -> position in the list of SMs */
     uint64_t limit_ns;  /* most that one wait may take */
     uint32_t blocks;    /* of the grid: the number of SMs */
     uint32_t sm_slots;  /* highest SM id + 1 */
 };
+
+/* What the words of `away` count. */
+enum reach_away {
+    REACH_AWAY_INTERRUPTED = 0, /* stretches that were done again */
+    REACH_AWAY_GIVEN_UP,        /* stretches that were interrupted each time: values 0 */
+    REACH_AWAY_ATTEMPT,         /* reach_round: the last attempt that some SM saw interrupted */
+    REACH_AWAY_WORDS
+};
+/* A load behind a full queue takes some thousand cycles; a time slice and its two context switches
+ * took 800,000 and more on every GPU that was watched. */
+#define REACH_AWAY_CYCLES 100000u
+#define REACH_MOST_FUTILE 16
 
 /* reach_census: seen[smid] counts the blocks that sat on this SM. */
 struct reach_census_args {
@@ -107,10 +126,48 @@ struct reach_read_args {
 #define REACH_BLOCK_LINES  4
 #define REACH_COOL_DIVISOR 8
 
-REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 112, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 144, "abi");
+/* reach_cache: see PROBE_CACHE. One thread of an SM works, all threads of all blocks sweep. */
+enum { REACH_PATH_L2 = 0, REACH_PATH_L1, REACH_PATH_READ_ONLY, REACH_PATH_CONSTANT };
+struct reach_cache_point {
+    uint64_t elements;
+    uint64_t step; /* elements from one load to the next, modulo `elements` */
+    uint32_t sm;   /* id: who works */
+    uint32_t pad;
+};
+struct reach_cache_args {
+    struct reach_grid grid;
+    uint64_t claimed; /* uint32_t[sm_slots], 0 at launch: 1 once a block sits on the SM */
+    uint64_t base;    /* address of element 0; of the bank's start for REACH_PATH_CONSTANT */
+    uint64_t stride_bytes;
+    uint64_t points;      /* struct reach_cache_point[count] */
+    uint64_t values;      /* uint32_t[count * samples] */
+    uint64_t sink;        /* uint32_t[1], never written */
+    uint64_t sweep_base;  /* with sweep_bytes: what all SMs load before each point */
+    uint64_t sweep_bytes; /* 0: nothing */
+    uint64_t touch_bytes; /* the SM first loads a line of each so many bytes of the footprint */
+    uint64_t evict_from;  /* offset of what the SM walks before it times */
+    uint64_t evict_bytes;
+    uint32_t count;
+    uint32_t samples;
+    uint32_t laps; /* untimed */
+    uint32_t path; /* of the timed loads */
+    uint32_t warm_path;
+    uint32_t sweep_footprint; /* 1: all SMs load the footprint before each point */
+    uint32_t rehearse;        /* 1: the timed loop runs once on the element at evict_from */
+    uint32_t pad;
+};
+#define REACH_CACHE_THREADS  1024
+#define REACH_CONSTANT_BYTES 65536
+#define REACH_SWEEP_BYTES    32
+#define REACH_EVICT_STRIDE   32
+#define REACH_TOUCH_OFFSET   96 /* within the first line of each */
+
+REACH_ABI_ASSERT(sizeof(struct reach_grid) == 48, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_cache_point) == 24, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_cache_args) == 168, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 56, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 120, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 152, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
 
 #endif

@@ -19,6 +19,15 @@ static uint32_t find(uint8_t bucket[BUCKETS], const uint32_t *values, uint32_t c
     return count;
 }
 
+/* The lanes that read the same line as the one before. */
+static uint32_t repeated(const uint64_t addresses[LAB_LANES], uint32_t lanes)
+{
+    uint32_t same = 0;
+    for (uint32_t lane = 1; lane < LAB_LANES; lane++)
+        same |= (uint32_t)((addresses[lane] ^ addresses[lane - 1]) >> LAB_LINE_SHIFT == 0) << lane;
+    return same & lanes << 1;
+}
+
 void lab_front_coalesce(const uint64_t addresses[LAB_LANES], uint32_t lanes, uint32_t page_shift,
                         struct lab_access *out)
 {
@@ -26,23 +35,25 @@ void lab_front_coalesce(const uint64_t addresses[LAB_LANES], uint32_t lanes, uin
     uint8_t page_bucket[BUCKETS];
     memset(line_bucket, EMPTY, sizeof line_bucket);
     memset(page_bucket, EMPTY, sizeof page_bucket);
-    out->line_count = 0;
-    out->page_count = 0;
-    for (; lanes != 0; lanes &= lanes - 1) {
+    uint32_t line_count = 0;
+    uint32_t page_count = 0;
+    uint32_t at = 0;
+    for (lanes &= ~repeated(addresses, lanes); lanes != 0; lanes &= lanes - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(lanes);
         const uint32_t line = (uint32_t)(addresses[lane] >> LAB_LINE_SHIFT);
-        if (out->line_count > 0 && out->lines[out->line_count - 1] == line)
-            continue;
-        if (find(line_bucket, out->lines, out->line_count, line) < out->line_count)
+        if (find(line_bucket, out->lines, line_count, line) < line_count)
             continue;
         const uint32_t page = (uint32_t)(addresses[lane] >> page_shift);
-        const uint32_t at = find(page_bucket, out->pages, out->page_count, page);
-        if (at == out->page_count) {
+        if (line_count == 0 || out->pages[at] != page)
+            at = find(page_bucket, out->pages, page_count, page);
+        if (at == page_count) {
             out->pages[at] = page;
             out->lane_of_page[at] = (uint8_t)lane;
-            out->page_count++;
+            page_count++;
         }
-        out->lines[out->line_count] = line;
-        out->page_of_line[out->line_count++] = (uint8_t)at;
+        out->lines[line_count] = line;
+        out->page_of_line[line_count++] = (uint8_t)at;
     }
+    out->line_count = (uint8_t)line_count;
+    out->page_count = (uint8_t)page_count;
 }

@@ -275,6 +275,32 @@ static void emit_l2(const struct visit *v, const struct fingerprint_l2 *l2)
     EMIT(v, "l2.", l2, fields);
 }
 
+/* Every number of an object that may be absent. */
+static void emit_numbers(const struct visit *v, const char *prefix, const struct object *o,
+                         const void *base)
+{
+    for (const struct member *row = o->members; row < o->members + o->count; row++) {
+        const struct field f = {row->name,
+                                row->type == MEMBER_U32_MAYBE   ? U32
+                                : row->type == MEMBER_U64_MAYBE ? U64
+                                                                : F64,
+                                0};
+        if (row->type >= MEMBER_U32_MAYBE && row->type <= MEMBER_F64_MAYBE)
+            emit_field(v, prefix, &f, member_at(row, base));
+    }
+}
+
+static void emit_caches(const struct visit *v, const struct fingerprint *fp)
+{
+    char prefix[PREFIX_BYTES];
+
+    for (uint32_t i = 0; i < fp->cache_count; i++) {
+        (void)snprintf(prefix, sizeof(prefix), "caches[%s].", cache_kind_name(fp->caches[i].kind));
+        emit_numbers(v, prefix, &cache_object, &fp->caches[i]);
+    }
+    emit_numbers(v, "latency.", &latency_object, &fp->latency);
+}
+
 /* Every number of each kind of memory, but for how much of it was probed. Of several peers the
  * first. */
 static void emit_memory(const struct visit *v, const struct fingerprint *fp)
@@ -312,6 +338,7 @@ void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
     emit_throughput(&v, &fp->throughput);
     emit_contiguity(&v, &fp->contiguity);
     emit_l2(&v, &fp->l2);
+    emit_caches(&v, fp);
     emit_memory(&v, fp);
 }
 

@@ -257,6 +257,12 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     compare_throughput(&a->throughput, &b->throughput, out);
     compare_members("", &contiguity_object, &a->contiguity, &b->contiguity, out);
     compare_members("", &l2_object, &a->l2, &b->l2, out);
+    for (uint32_t i = 0; i < a->cache_count && i < b->cache_count; i++) {
+        char where[32];
+        snprintf(where, sizeof where, "%s cache, ", cache_kind_name(a->caches[i].kind));
+        compare_members(where, &cache_object, &a->caches[i], &b->caches[i], out);
+    }
+    compare_members("", &latency_object, &a->latency, &b->latency, out);
     for (uint32_t i = 0; i < a->memory_count && i < b->memory_count; i++)
         compare_memory(&a->memory[i], &b->memory[i], out);
 }

@@ -71,6 +71,22 @@ const char *const evidence_l2_names[L2_EVIDENCE_COUNT] = {
     [L2_EVIDENCE_ATOMIC_NEAR_CYCLES] = "atomic_near_cycles",
     [L2_EVIDENCE_ATOMIC_FAR_CYCLES] = "atomic_far_cycles",
 };
+const char *const evidence_cache_names[CACHE_EVIDENCE_COUNT] = {
+    [CACHE_EVIDENCE_SIZE_BYTES] = "size_bytes",
+    [CACHE_EVIDENCE_LINE_BYTES] = "line_bytes",
+    [CACHE_EVIDENCE_SECTOR_BYTES] = "sector_bytes",
+    [CACHE_EVIDENCE_FILL_BYTES] = "fill_bytes",
+    [CACHE_EVIDENCE_SETS] = "sets",
+    [CACHE_EVIDENCE_REPLACEMENT] = "replacement",
+    [CACHE_EVIDENCE_LATENCY_CYCLES] = "latency_cycles",
+    [CACHE_EVIDENCE_SAME_AS_L1] = "same_as_l1",
+};
+const char *const evidence_latency_names[LATENCY_EVIDENCE_COUNT] = {
+    [LATENCY_EVIDENCE_P1] = "p1_cycles",     [LATENCY_EVIDENCE_P2] = "p2_cycles",
+    [LATENCY_EVIDENCE_P3] = "p3_cycles",     [LATENCY_EVIDENCE_P4] = "p4_cycles",
+    [LATENCY_EVIDENCE_P5] = "p5_cycles",     [LATENCY_EVIDENCE_P6] = "p6_cycles",
+    [LATENCY_EVIDENCE_NEAR] = "near_cycles", [LATENCY_EVIDENCE_TAIL] = "tail_cycles",
+};
 const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT] = {
     [MEMORY_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
     [MEMORY_EVIDENCE_REACH_BYTES] = "reach_bytes",

@@ -114,6 +114,28 @@ enum {
     L2_EVIDENCE_COUNT
 };
 enum {
+    CACHE_EVIDENCE_SIZE_BYTES = 0,
+    CACHE_EVIDENCE_LINE_BYTES,
+    CACHE_EVIDENCE_SECTOR_BYTES,
+    CACHE_EVIDENCE_FILL_BYTES,
+    CACHE_EVIDENCE_SETS, /* and ways */
+    CACHE_EVIDENCE_REPLACEMENT,
+    CACHE_EVIDENCE_LATENCY_CYCLES, /* and miss_latency_cycles */
+    CACHE_EVIDENCE_SAME_AS_L1,
+    CACHE_EVIDENCE_COUNT
+};
+enum {
+    LATENCY_EVIDENCE_P1 = 0,
+    LATENCY_EVIDENCE_P2,
+    LATENCY_EVIDENCE_P3,
+    LATENCY_EVIDENCE_P4,
+    LATENCY_EVIDENCE_P5,
+    LATENCY_EVIDENCE_P6,
+    LATENCY_EVIDENCE_NEAR, /* and far_cycles */
+    LATENCY_EVIDENCE_TAIL, /* and tail_share */
+    LATENCY_EVIDENCE_COUNT
+};
+enum {
     MEMORY_EVIDENCE_PLATEAU_GBPS = 0,
     MEMORY_EVIDENCE_REACH_BYTES,         /* and onset_bytes */
     MEMORY_EVIDENCE_WINDOWS_REACH_BYTES, /* and windows_onset_bytes */
@@ -135,6 +157,8 @@ extern const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT];
 extern const char *const evidence_rate_names[RATE_EVIDENCE_COUNT];
 extern const char *const evidence_contiguity_names[CONTIGUITY_EVIDENCE_COUNT];
 extern const char *const evidence_l2_names[L2_EVIDENCE_COUNT];
+extern const char *const evidence_cache_names[CACHE_EVIDENCE_COUNT];
+extern const char *const evidence_latency_names[LATENCY_EVIDENCE_COUNT];
 extern const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT];
 
 #endif

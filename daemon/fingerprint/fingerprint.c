@@ -29,6 +29,8 @@ NAME_FUNCTION(
     finding_name,
     enum finding, [FINDING_UNKNOWN] = "unknown", [FINDING_YES] = "yes", [FINDING_NO] = "no")
 
+NAME_FUNCTION(cache_kind_name, enum cache_kind, [CACHE_L1] = "l1", [CACHE_READ_ONLY] = "read-only",
+              [CACHE_CONSTANT] = "constant", [CACHE_L2] = "l2")
 NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLOW_BY_TLB] = "tlb",
               [SLOW_BY_BANDWIDTH] = "bandwidth")
 

@@ -25,6 +25,8 @@ enum {
     FINGERPRINT_MAX_PEERS = 16,    /* GPUs whose memory this one can access */
     FINGERPRINT_MAX_MEMORY = MEMORY_PEER - 1 + FINGERPRINT_MAX_PEERS,
     FINGERPRINT_MAX_MEMORY_CURVE = 24,
+    FINGERPRINT_MAX_CARVEOUTS = 6,
+    FINGERPRINT_TRACE_BYTES = 64,
     FINGERPRINT_MAX_NOTES = 8,
     FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
     FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
@@ -222,6 +224,52 @@ struct fingerprint_l2 {
     struct evidence evidence[L2_EVIDENCE_COUNT];
 };
 
+/* The data caches that the pointer chase looks for, nearest first. */
+enum cache_kind { CACHE_L1 = 0, CACHE_READ_ONLY, CACHE_CONSTANT, CACHE_L2, CACHE_KIND_COUNT };
+const char *cache_kind_name(enum cache_kind k); /* "l1", "read-only", "constant", "l2" */
+
+/* An SM divides one array between L1 and shared memory: what L1 has at one division. */
+struct cache_carveout {
+    uint64_t shared_bytes; /* asked for, by the whole SM */
+    struct maybe_u64 size_bytes;
+};
+
+/* One data cache, as dependent loads of one thread show it (Mei and Chu 2016, section 4). */
+struct cache_facts {
+    enum cache_kind kind;
+    struct maybe_u64 size_bytes;   /* L1, read-only: with the least shared memory asked for */
+    struct maybe_u64 line_bytes;   /* of one tag */
+    struct maybe_u64 sector_bytes; /* the least of a line that is there or not by itself */
+    struct maybe_u64 fill_bytes;   /* brought by one miss */
+    struct maybe_u32 sets;
+    struct maybe_u32 ways; /* if all sets have the same number */
+    enum replacement replacement;
+    /* Loads of the lines of one set, in order, lap after lap: 'H' hit, 'M' miss. "": none. */
+    char trace[FINGERPRINT_TRACE_BYTES];
+    struct maybe_f64 latency_cycles;      /* of a hit */
+    struct maybe_f64 miss_latency_cycles; /* of a load that the next level answers */
+    enum finding same_as_l1;              /* do its loads hit lines that L1 loads brought? */
+    uint32_t carveout_count;              /* by rising shared_bytes */
+    struct cache_carveout carveouts[FINGERPRINT_MAX_CARVEOUTS];
+    struct evidence evidence[CACHE_EVIDENCE_COUNT];
+};
+
+/* What one load of one thread takes, by where its data and its translation are: P1 to P6 of Mei and
+ * Chu 2016, section 5.2, and the modes of memory. Cycles as the SM sees them, medians. */
+struct fingerprint_latency {
+    struct maybe_f64 p1_cycles;   /* data in L1 */
+    struct maybe_f64 p2_cycles;   /* data in L2, the first TLB level misses */
+    struct maybe_f64 p3_cycles;   /* data in L2, two TLB levels miss */
+    struct maybe_f64 p4_cycles;   /* data in memory, the translation at hand */
+    struct maybe_f64 p5_cycles;   /* data in memory, two TLB levels miss */
+    struct maybe_f64 p6_cycles;   /* data in memory, the page's first access */
+    struct maybe_f64 near_cycles; /* P4 in two modes: the lesser; all of P4 if there is one mode */
+    struct maybe_f64 far_cycles;
+    struct maybe_f64 tail_cycles; /* of the few loads beyond the modes */
+    struct maybe_f64 tail_share;  /* of all loads of P4 */
+    struct evidence evidence[LATENCY_EVIDENCE_COUNT];
+};
+
 /* One kind of memory beside plain device memory, which tlb, topology and throughput describe. All
  * numbers are of random reads of 128 bytes, if not said otherwise. `probed_bytes` is absent if the
  * kind cannot be had, with the reason; everything else then is too.
@@ -285,6 +333,8 @@ enum fingerprint_part {
     PART_RATES,
     PART_CONTIGUITY,
     PART_L2_SIDES,
+    PART_CACHES,
+    PART_LATENCY,
     PART_MEMORY, /* each element of memory is a part: PART_MEMORY + its index */
     PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
 };
@@ -325,6 +375,11 @@ struct fingerprint {
     struct throughput throughput;
     struct fingerprint_contiguity contiguity;
     struct fingerprint_l2 l2;
+    /* None if not measured; otherwise each kind in the order of enum cache_kind. Elements beyond
+     * cache_count are "not measured" throughout, so that caches[CACHE_L1] can always be read. */
+    uint32_t cache_count;
+    struct cache_facts caches[CACHE_KIND_COUNT];
+    struct fingerprint_latency latency;
     /* None if not measured; otherwise each kind in the order of enum memory_kind, without device
      * memory, and then the peers. */
     uint32_t memory_count;
@@ -385,6 +440,9 @@ json_t *fingerprint_memory_to_json(const struct fingerprint *fp);
  * memory.
  */
 json_t *fingerprint_l2_to_json(const struct fingerprint *fp);
+/* Its "caches" (empty if none was measured) and its "latency" alone, likewise. */
+json_t *fingerprint_caches_to_json(const struct fingerprint *fp);
+json_t *fingerprint_latency_to_json(const struct fingerprint *fp);
 /* The text that the id is the hash of, from malloc, and the id (FINGERPRINT_ID_BYTES) of a document
  * without its id; NULL without memory. */
 char *fingerprint_json_text(const json_t *body, char *out_id);

@@ -449,6 +449,43 @@ static void check_l2(struct check *c, const struct fingerprint_l2 *l2)
             "is not above atomic_near_cycles");
 }
 
+/* Each kind once and in order; parts no larger than the whole. */
+static void check_caches(struct check *c, const struct fingerprint *fp)
+{
+    for (uint32_t i = 0; i < fp->cache_count; i++) {
+        const struct cache_facts *const f = &fp->caches[i];
+        uint64_t last = 0;
+
+        at(c, "caches[%u].", i);
+        require(c, f->kind == (enum cache_kind)i, "kind", "is out of order or a duplicate");
+        require(c, !IS_KNOWN(f->line_bytes) || f->line_bytes.v > 0, "line_bytes", "is 0");
+        require(c,
+                !IS_KNOWN(f->sector_bytes) ||
+                    (f->sector_bytes.v > 0 &&
+                     (!IS_KNOWN(f->line_bytes) || f->sector_bytes.v <= f->line_bytes.v)),
+                "sector_bytes", "is 0 or above line_bytes");
+        require(c, !IS_KNOWN(f->ways) || IS_KNOWN(f->sets), "ways", "is known without sets");
+        require(c,
+                !IS_KNOWN(f->miss_latency_cycles) || !IS_KNOWN(f->latency_cycles) ||
+                    f->miss_latency_cycles.v >= f->latency_cycles.v,
+                "miss_latency_cycles", "is below latency_cycles");
+        for (uint32_t k = 0; k < f->carveout_count; k++) {
+            require(c, k == 0 || f->carveouts[k].shared_bytes > last, "carveouts",
+                    "are out of order");
+            last = f->carveouts[k].shared_bytes;
+        }
+    }
+    c->where[0] = '\0';
+    require(c, fp->cache_count == 0 || fp->cache_count == CACHE_KIND_COUNT, "caches",
+            "lack a kind");
+    at(c, "latency.");
+    require(c,
+            !IS_KNOWN(fp->latency.far_cycles) ||
+                (IS_KNOWN(fp->latency.near_cycles) &&
+                 fp->latency.far_cycles.v > fp->latency.near_cycles.v),
+            "far_cycles", "is not above near_cycles");
+}
+
 /* A number that is known only together with those that it depends on. */
 static void check_memory_facts(struct check *c, const struct memory_facts *m)
 {
@@ -529,6 +566,7 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     check_throughput(&c, &fp->throughput);
     check_contiguity(&c, &fp->contiguity);
     check_l2(&c, &fp->l2);
+    check_caches(&c, fp);
     check_memory(&c, fp);
     check_kept(&c, fp);
     return c.status;

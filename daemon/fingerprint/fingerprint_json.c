@@ -338,6 +338,18 @@ json_t *fingerprint_l2_to_json(const struct fingerprint *fp)
     return object_to_json(&l2_object, &at, false);
 }
 
+json_t *fingerprint_caches_to_json(const struct fingerprint *fp)
+{
+    return objects_to_json(&cache_object, fp, fp->caches, fp->cache_count, false);
+}
+
+json_t *fingerprint_latency_to_json(const struct fingerprint *fp)
+{
+    const struct place at = {.fp = fp, .base = &fp->latency};
+
+    return object_to_json(&latency_object, &at, false);
+}
+
 /* ---- the id ---- */
 
 char *fingerprint_json_text(const json_t *body, char *out_id)

@@ -59,6 +59,7 @@ static const struct json_names finding_words = {finding_name, FINDING_NO + 1};
 static const struct json_names cause_words = {slow_cause_name, SLOW_BY_BANDWIDTH + 1};
 static const struct json_names depth_words = {depth_name, DEPTH_COUNT};
 static const struct json_names memory_words = {memory_kind_name, MEMORY_KIND_COUNT};
+static const struct json_names cache_words = {cache_kind_name, CACHE_KIND_COUNT};
 static const struct json_names access_words = {access_name, ACCESS_COUNT};
 static const struct json_names verdict_words = {verdict_name, VERDICT_UNUSABLE + 1};
 
@@ -281,6 +282,57 @@ static const struct member l2_members[] = {
 };
 const struct object l2_object = DEFINE_WITH_EVIDENCE(fingerprint_l2, l2_members, evidence_l2_names);
 
+/* ---- caches ---- */
+
+static const struct member carveout_members[] = {
+    {NUMBER(cache_carveout, shared_bytes)},
+    {NUMBER(cache_carveout, size_bytes), IN(CACHES)},
+};
+static const struct object carveout_object = DEFINE(cache_carveout, carveout_members);
+
+static const struct member cache_members[] = {
+    {NAME(cache_facts, kind, cache_words)},
+    {NUMBER(cache_facts, size_bytes), IN(CACHES), EVIDENCE(CACHE, SIZE_BYTES), .label = "size"},
+    {NUMBER(cache_facts, line_bytes), IN(CACHES), EVIDENCE(CACHE, LINE_BYTES), .label = "line"},
+    {NUMBER(cache_facts, sector_bytes), IN(CACHES), EVIDENCE(CACHE, SECTOR_BYTES),
+     .label = "sector"},
+    {NUMBER(cache_facts, fill_bytes), IN(CACHES), EVIDENCE(CACHE, FILL_BYTES), .label = "fill"},
+    {NUMBER(cache_facts, sets), IN(CACHES), EVIDENCE(CACHE, SETS), .label = "sets"},
+    {NUMBER(cache_facts, ways), IN(CACHES), .label = "ways"},
+    {NAME(cache_facts, replacement, replacement_words), IN(CACHES), EVIDENCE(CACHE, REPLACEMENT),
+     .label = "replacement"},
+    {NUMBER(cache_facts, trace), .optional = true},
+    {NUMBER(cache_facts, latency_cycles), IN(CACHES), EVIDENCE(CACHE, LATENCY_CYCLES),
+     .label = "latency in cycles"},
+    {NUMBER(cache_facts, miss_latency_cycles), IN(CACHES)},
+    {NAME(cache_facts, same_as_l1, finding_words), IN(CACHES), EVIDENCE(CACHE, SAME_AS_L1)},
+    {LIST(carveouts, cache_facts, carveouts, carveout_count, carveout_object), .optional = true},
+};
+const struct object cache_object =
+    DEFINE_WITH_EVIDENCE(cache_facts, cache_members, evidence_cache_names);
+
+static const struct member latency_members[] = {
+    {NUMBER(fingerprint_latency, p1_cycles), IN(LATENCY), EVIDENCE(LATENCY, P1),
+     .label = "P1 in cycles"},
+    {NUMBER(fingerprint_latency, p2_cycles), IN(LATENCY), EVIDENCE(LATENCY, P2),
+     .label = "P2 in cycles"},
+    {NUMBER(fingerprint_latency, p3_cycles), IN(LATENCY), EVIDENCE(LATENCY, P3),
+     .label = "P3 in cycles"},
+    {NUMBER(fingerprint_latency, p4_cycles), IN(LATENCY), EVIDENCE(LATENCY, P4),
+     .label = "P4 in cycles"},
+    {NUMBER(fingerprint_latency, p5_cycles), IN(LATENCY), EVIDENCE(LATENCY, P5),
+     .label = "P5 in cycles"},
+    {NUMBER(fingerprint_latency, p6_cycles), IN(LATENCY), EVIDENCE(LATENCY, P6),
+     .label = "P6 in cycles"},
+    {NUMBER(fingerprint_latency, near_cycles), IN(LATENCY), EVIDENCE(LATENCY, NEAR),
+     .label = "near memory in cycles"},
+    {NUMBER(fingerprint_latency, far_cycles), IN(LATENCY), .label = "far memory in cycles"},
+    {NUMBER(fingerprint_latency, tail_cycles), IN(LATENCY), EVIDENCE(LATENCY, TAIL)},
+    {NUMBER(fingerprint_latency, tail_share), IN(LATENCY), .max = 1},
+};
+const struct object latency_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_latency, latency_members, evidence_latency_names);
+
 /* ---- memory ---- */
 
 static const struct member memory_point_members[] = {CURVE_POINT_ROWS(IN_MEMORY)};
@@ -351,6 +403,8 @@ static const struct member fingerprint_members[] = {
     {OBJECT(fingerprint, throughput, throughput_object)},
     {OBJECT(fingerprint, contiguity, contiguity_object), IN(CONTIGUITY), .optional = true},
     {OBJECT(fingerprint, l2, l2_object), IN(L2_SIDES), .optional = true},
+    {LIST(caches, fingerprint, caches, cache_count, cache_object), IN(CACHES), .optional = true},
+    {OBJECT(fingerprint, latency, latency_object), IN(LATENCY), .optional = true},
     {LIST(memory, fingerprint, memory, memory_count, memory_object), .optional = true},
     {OBJECT(fingerprint, conditions, conditions_object)},
 };

@@ -72,8 +72,8 @@ struct object {
 };
 
 extern const struct object fingerprint_object, level_object, topology_object, curve_point_object,
-    rate_object, rate_point_object, throughput_object, contiguity_object, l2_object, memory_object,
-    memory_point_object, windows_object, source_object;
+    rate_object, rate_point_object, throughput_object, contiguity_object, l2_object, cache_object,
+    latency_object, memory_object, memory_point_object, windows_object, source_object;
 
 static inline const void *member_at(const struct member *m, const void *base)
 {

@@ -270,6 +270,8 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     case PART_RATES:
     case PART_CONTIGUITY:
     case PART_L2_SIDES:
+    case PART_CACHES:
+    case PART_LATENCY:
         return more;
     default:
         return keep_level_part(earlier, newer, part, more);

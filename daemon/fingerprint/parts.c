@@ -24,6 +24,8 @@ static const char *const part_names[PART_MEMORY - PART_BEYOND] = {
     [PART_RATES - PART_BEYOND] = "throughput.rates",
     [PART_CONTIGUITY - PART_BEYOND] = "contiguity",
     [PART_L2_SIDES - PART_BEYOND] = "l2.sides",
+    [PART_CACHES - PART_BEYOND] = "caches",
+    [PART_LATENCY - PART_BEYOND] = "latency",
 };
 
 const char *fingerprint_part_name(enum fingerprint_part part, char *out)

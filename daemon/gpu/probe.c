@@ -4,7 +4,7 @@
  * A probe's reach in memory, in pages of `stride` bytes, of which each touches one line:
  *   CHASE  the longest cycle            ROUND  all slices and the thrashing walk behind them
  *   PAIRS  one slice and the walk       READ   the largest region, in bytes
- *   SIDES  the pages
+ *   SIDES  the pages                     CACHE  footprint, and what is swept and evicted
  */
 #include "gpu/probe.h"
 
@@ -16,6 +16,7 @@
 
 enum {
     MAX_WARM_LAPS = 16,
+    CACHE_ALIGN_BYTES = 1 << 21,
     MIN_DURATION_US = 100,
     MAX_DURATION_US = 100000,
     BACKING_PER_RUN = 16, /* a run is memory beside that behind the range */
@@ -25,7 +26,10 @@ enum {
 
 NAME_FUNCTIONS(probe_kind, enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round",
                [PROBE_PAIRS] = "pairs", [PROBE_READ] = "read", [PROBE_MEANS] = "means",
-               [PROBE_MEAN_PAIRS] = "mean-pairs", [PROBE_SIDES] = "sides")
+               [PROBE_MEAN_PAIRS] = "mean-pairs", [PROBE_SIDES] = "sides", [PROBE_CACHE] = "cache")
+
+NAME_FUNCTIONS(probe_path, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
+               [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant")
 
 NAME_FUNCTIONS(arena_kind, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAIN] = "plain",
                [ARENA_SIMULATED] = "simulated")
@@ -39,7 +43,8 @@ enum {
     READ = 1 << PROBE_READ,
     MEANS = 1 << PROBE_MEANS,
     MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
-    SIDES = 1 << PROBE_SIDES
+    SIDES = 1 << PROBE_SIDES,
+    CACHE = 1 << PROBE_CACHE
 };
 
 #define FIELD(member) #member, offsetof(struct probe_spec, member)
@@ -51,9 +56,13 @@ static const struct {
     unsigned kinds;
     uint32_t low, high;
 } fields[] = {
-    {FIELD(point_count), CHASE | READ | MEANS, 1, PROBE_MAX_POINTS},
-    {FIELD(samples), CHASE | SIDES, 1, PROBE_MAX_SAMPLES},
-    {FIELD(warm_laps), CHASE | SIDES, 0, MAX_WARM_LAPS},
+    {FIELD(point_count), CHASE | READ | MEANS | CACHE, 1, PROBE_MAX_POINTS},
+    {FIELD(samples), CHASE | SIDES | CACHE, 1, PROBE_MAX_SAMPLES},
+    {FIELD(warm_laps), CHASE | SIDES | CACHE, 0, MAX_WARM_LAPS},
+    {FIELD(path), CACHE, PATH_L2, PATH_COUNT - 1},
+    {FIELD(warm_path), CACHE, PATH_L2, PATH_COUNT - 1},
+    {FIELD(scattered), CACHE, 0, 1},
+    {FIELD(sweep_footprint), CACHE, 0, 1},
     {FIELD(warm_laps), ROUND | PAIRS, 1, MAX_WARM_LAPS},
     {FIELD(slice_pages), ROUND | PAIRS, 1, PROBE_MAX_SLICE},
     {FIELD(flush_pages), ROUND | PAIRS, 0, 1 << 20},
@@ -62,14 +71,16 @@ static const struct {
     {FIELD(duration_us), READ, MIN_DURATION_US, MAX_DURATION_US},
     {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
     {FIELD(memory), CHASE | READ, MEMORY_DEVICE, MEMORY_PEER},
-    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES, MEMORY_DEVICE, MEMORY_DEVICE},
+    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES | CACHE, MEMORY_DEVICE,
+     MEMORY_DEVICE},
     {FIELD(sm_count), CHASE | ROUND, 1, 1},
-    {FIELD(sm_count), PAIRS | SIDES, 1, REACH_MAX_SMS},
+    {FIELD(sm_count), PAIRS | SIDES | CACHE, 1, REACH_MAX_SMS},
     {FIELD(window_count), READ, 1, PROBE_MAX_WINDOWS},
     {FIELD(window_sms), READ, 1, REACH_MAX_SMS},
 };
 
 _Static_assert(sizeof(enum access) == sizeof(uint32_t) &&
+                   sizeof(enum probe_path) == sizeof(uint32_t) &&
                    sizeof(enum memory_kind) == sizeof(uint32_t),
                "fields like the others");
 
@@ -108,8 +119,8 @@ static enum status check_lists(const struct probe_spec *spec, struct err *err)
     const unsigned kind = 1u << spec->kind;
     const uint64_t least = kind == READ ? MIN_REGION_BYTES : 1;
     const uint64_t most = kind == MEANS ? INT64_MAX / spec->stride_bytes : UINT64_MAX;
-    const uint32_t points = kind & (CHASE | READ | MEANS) ? spec->point_count : 0;
-    const uint32_t sms = kind & (CHASE | ROUND | PAIRS | SIDES) ? spec->sm_count : 0;
+    const uint32_t points = kind & (CHASE | READ | MEANS | CACHE) ? spec->point_count : 0;
+    const uint32_t sms = kind & (CHASE | ROUND | PAIRS | SIDES | CACHE) ? spec->sm_count : 0;
     enum status s = STATUS_OK;
 
     for (uint32_t i = 0; s == STATUS_OK && i < points; i++)
@@ -154,20 +165,90 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
     return STATUS_OK;
 }
 
+static uint64_t saturate(unsigned __int128 v)
+{
+    return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
+}
+
+static uint64_t largest_point(const struct probe_spec *spec)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        most = spec->points[i] > most ? spec->points[i] : most;
+    return most;
+}
+
+uint64_t probe_scatter_step(uint64_t n)
+{
+    uint64_t step = n - n * 0.6180339887498949;
+
+    for (; step > 1; step--) {
+        uint64_t a = n;
+        uint64_t b = step;
+        while (b > 0) {
+            const uint64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            return step;
+    }
+    return 1;
+}
+
+uint64_t probe_cache_behind(const struct probe_spec *spec)
+{
+    const uint64_t bytes = saturate((unsigned __int128)largest_point(spec) * spec->stride_bytes);
+
+    return spec->path == PATH_CONSTANT
+               ? (bytes + PROBE_LINE_BYTES - 1) / PROBE_LINE_BYTES * PROBE_LINE_BYTES
+               : saturate(((unsigned __int128)bytes + CACHE_ALIGN_BYTES - 1) / CACHE_ALIGN_BYTES *
+                          CACHE_ALIGN_BYTES);
+}
+
+/* What only CACHE has. */
+static enum status check_cache(const struct probe_spec *spec, struct err *err)
+{
+    const bool constant = spec->path == PATH_CONSTANT;
+    const char *what = NULL;
+
+    if (spec->stride_bytes == 0 || spec->stride_bytes % PROBE_WORD_BYTES != 0)
+        what = "stride_bytes must be a multiple of 4";
+    else if (constant != (spec->warm_path == PATH_CONSTANT))
+        what = "warm_path must be constant if path is, and only then";
+    else if (spec->sweep_footprint && spec->sweep_bytes > 0)
+        what = "sweep_bytes must be 0 with sweep_footprint";
+    else if (constant && (spec->base_bytes > 0 || spec->sweep_footprint || spec->sweep_bytes > 0 ||
+                          spec->touch_bytes > 0))
+        what = "constants are neither swept nor touched";
+    else if (spec->touch_bytes % PROBE_LINE_BYTES != 0 || spec->evict_bytes % PROBE_LINE_BYTES != 0)
+        what = "touch_bytes and evict_bytes must be multiples of 128";
+    else if (spec->shared_bytes > UINT32_MAX)
+        what = "shared_bytes is 4 GiB or more";
+    else if (constant && (unsigned __int128)largest_point(spec) * spec->stride_bytes +
+                                 spec->evict_bytes + PROBE_LINE_BYTES >
+                             PROBE_CONSTANT_BYTES)
+        what = "the bank of constants has 65536 bytes";
+    return what ? err_set(err, STATUS_INVALID_ARGUMENT, "probe: %s", what) : STATUS_OK;
+}
+
 static enum status check_complete(const struct probe_spec *spec, struct err *err)
 {
     enum status s = check_lines("base_bytes", spec->base_bytes, err);
 
     if (s == STATUS_OK && (unsigned)spec->kind >= PROBE_KIND_COUNT)
         s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: unknown kind %d", (int)spec->kind);
-    if (s == STATUS_OK && spec->kind != PROBE_READ)
+    const bool in_lines = spec->kind != PROBE_READ && spec->kind != PROBE_CACHE;
+    if (s == STATUS_OK && in_lines)
         s = check_lines("stride_bytes", spec->stride_bytes, err);
-    if (s == STATUS_OK && spec->kind != PROBE_READ)
+    if (s == STATUS_OK && in_lines)
         s = check_range("stride_bytes", spec->stride_bytes, PROBE_LINE_BYTES, UINT64_MAX, err);
     if (s == STATUS_OK)
         s = check_fields(spec, err);
     if (s == STATUS_OK)
         s = check_lists(spec, err);
+    if (s == STATUS_OK && spec->kind == PROBE_CACHE)
+        s = check_cache(spec, err);
     return s == STATUS_OK && spec->kind == PROBE_READ ? check_read(spec, err) : s;
 }
 
@@ -234,6 +315,7 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
     size_t halves = 2 * (size_t)sm_count * spec->slice_pages;
     switch (spec->kind) {
     case PROBE_CHASE:
+    case PROBE_CACHE:
         return (size_t)spec->point_count * spec->samples;
     case PROBE_ROUND:
         return spec->repeats * halves;
@@ -274,19 +356,6 @@ bool probe_is_line_read(const struct probe_spec *spec)
            probe_access_bytes(spec) == (uint32_t)PROBE_LINE_BYTES;
 }
 
-static uint64_t saturate(unsigned __int128 v)
-{
-    return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
-}
-
-static uint64_t largest_point(const struct probe_spec *spec)
-{
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < spec->point_count; i++)
-        most = spec->points[i] > most ? spec->points[i] : most;
-    return most;
-}
-
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
 {
     const uint64_t slices =
@@ -295,6 +364,11 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
 
     if (spec->kind == PROBE_READ)
         return saturate((unsigned __int128)spec->base_bytes + pages);
+    if (spec->kind == PROBE_CACHE)
+        return spec->path == PATH_CONSTANT
+                   ? 0
+                   : saturate((unsigned __int128)spec->base_bytes + probe_cache_behind(spec) +
+                              spec->sweep_bytes + spec->evict_bytes + PROBE_LINE_BYTES);
     if (spec->kind == PROBE_SIDES)
         pages = spec->samples;
     else if (spec->kind == PROBE_MEAN_PAIRS)
@@ -360,6 +434,7 @@ void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditi
         .throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED),
         .sm_clock_before_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
         .busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED),
+        .interruptions = UNKNOWN_U32(REASON_NOT_REPORTED),
         .uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED),
         .xid = UNKNOWN_U64(REASON_NOT_REPORTED),
     };

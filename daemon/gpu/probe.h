@@ -39,6 +39,23 @@
  *                                line lives in L2, so that a line of the far
  *                                side stays far.
  *
+ *   CACHE   the SM of each       the fine-grained pointer chase of Mei and Chu   [point]
+ *           point, one thread;   2016: for every point n, the SM goes through    [sample]
+ *           points of several    elements 0..n-1, `stride_bytes` apart, as a     cycles of one load
+ *           SMs at the same      cycle (in order, or scattered): `warm_laps`     (at most 65535)
+ *           time, unless there   times untimed by `warm_path`; then the sweeps
+ *           are sweeps           below; then `samples` loads by `path`, timed
+ *                                one by one. Point p is that of sms[p modulo
+ *                                their number].
+ *
+ * What happens to the caches before the timed loads of a CACHE, in this order, each only if asked
+ * for: all SMs load the footprint (sweep_footprint), or `sweep_bytes` behind the longest one, past
+ * L1; the SM loads one line of every `touch_bytes` of the footprint past L1, for the translations;
+ * the SM walks `evict_bytes` behind the longest footprint by `path`. The private caches of an SM
+ * are empty at the start of a probe. shared_bytes is the shared memory that the SM sets aside, on
+ * the many chips where L1 is the rest of one array. PATH_CONSTANT reads the bank of constants, of
+ * PROBE_CONSTANT_BYTES, and no memory of the range.
+ *
  * flush_pages are there to push the slice out of the levels nearer to the SM than the one that
  * is probed: their hits would hide the eviction. They are walked before priming too: a page that
  * still hits in a nearer level is not filled into the farther one.
@@ -83,6 +100,9 @@
  * ascending order (probe_result.sm_ids); every [sm] axis is indexed by position in that list.
  * Specs name SMs by id.
  *
+ * A value is 0 where another process had the GPU each time that it was to be timed: a whole point
+ * of CHASE, repeat of ROUND or pair of PAIRS.
+ *
  * All functions here are pure and may be called from any thread.
  */
 #ifndef REACH_GPU_PROBE_H
@@ -103,7 +123,9 @@ enum {
     PROBE_LINE_BYTES = 128,
     PROBE_SECTOR_BYTES = 32, /* the least that memory moves */
     PROBE_BLOCK_BYTES = 512, /* the most that one access of a warp moves */
-    PROBE_SM_IDLE = 0xffff   /* window_of_sm: this SM does not read */
+    PROBE_WORD_BYTES = 4,
+    PROBE_CONSTANT_BYTES = 65536,
+    PROBE_SM_IDLE = 0xffff /* window_of_sm: this SM does not read */
 };
 
 enum probe_kind {
@@ -114,20 +136,32 @@ enum probe_kind {
     PROBE_MEANS,
     PROBE_MEAN_PAIRS,
     PROBE_SIDES,
+    PROBE_CACHE,
     PROBE_KIND_COUNT
 };
 enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
 
-/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides". */
+/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides", "cache". */
 const char *probe_kind_name(enum probe_kind kind);
 bool probe_kind_from_name(const char *name, enum probe_kind *out);
+
+/* How a load of CACHE reaches memory. */
+enum probe_path {
+    PATH_L2 = 0,    /* past L1 (ld.cg) */
+    PATH_L1,        /* ld.ca */
+    PATH_READ_ONLY, /* the read-only path, which is the texture path (ld.nc) */
+    PATH_CONSTANT,
+    PATH_COUNT
+};
+const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "constant" */
+bool probe_path_from_name(const char *name, enum probe_path *out);
 
 /* One probe. Zero what a kind does not use; probe_check has what each kind needs. */
 struct probe_spec {
     enum probe_kind kind;
-    uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 */
+    uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 (CACHE: 4) */
     uint64_t base_bytes;   /* offset of page 0 (the latency probes) or of the region (READ) */
-    uint32_t point_count;  /* CHASE, READ, MEANS: 1..PROBE_MAX_POINTS */
+    uint32_t point_count;  /* CHASE, READ, MEANS, CACHE: 1..PROBE_MAX_POINTS */
     uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region */
     uint32_t samples;     /* CHASE: timed loads a point; SIDES: pages; 1..PROBE_MAX_SAMPLES */
     uint32_t warm_laps;   /* CHASE, SIDES: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
@@ -142,8 +176,16 @@ struct probe_spec {
     uint64_t run_bytes;         /* READ: 0: none; a power of two times the granule, at most
                                    probe_longest_run */
     uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 with it */
-    enum memory_kind memory;    /* CHASE, READ: what is touched */
-    uint32_t peer;     /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
+    enum probe_path path;       /* CACHE, and all up to shared_bytes: see above */
+    enum probe_path warm_path;
+    uint32_t scattered;       /* 1: each element is far from the one before it */
+    uint32_t sweep_footprint; /* 1: all SMs load it */
+    uint64_t sweep_bytes;     /* 0 with sweep_footprint */
+    uint64_t touch_bytes;     /* 0, or a multiple of 128 */
+    uint64_t evict_bytes;     /* a multiple of 128 */
+    uint64_t shared_bytes;
+    enum memory_kind memory; /* CHASE, READ: what is touched */
+    uint32_t peer;           /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
     uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: who works,
                           ascending */
     uint16_t sms[REACH_MAX_SMS];          /* their ids */
@@ -192,6 +234,9 @@ struct probe_conditions {
     /* Share of the last second or so in which any kernel ran on this GPU, before it was opened. */
     struct maybe_u32 busy_percent_before;
     struct maybe_u64 uncorrected_errors; /* of memory (ECC), since the GPU was opened */
+    /* Of CHASE, ROUND and PAIRS: stretches during which another process had the GPU (its time
+     * slice), and which were done again in the same launch (kernels/abi.h). */
+    struct maybe_u32 interruptions;
     struct maybe_u64 xid; /* the driver's last error number since the GPU was opened; 0: none */
     /* Of a probe of other memory, and otherwise zero: its range, or why it cannot be had. */
     struct maybe_u64 memory_bytes;
@@ -233,6 +278,11 @@ bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *r
 uint32_t probe_access_bytes(const struct probe_spec *spec);
 /* READ: is it the curve's kind, reads of 128 bytes? */
 bool probe_is_line_read(const struct probe_spec *spec);
+
+/* CACHE: from one element to the next of a scattered cycle of n; has no common divisor with n. */
+uint64_t probe_scatter_step(uint64_t n);
+/* CACHE: where sweep_bytes and evict_bytes begin, from element 0. */
+uint64_t probe_cache_behind(const struct probe_spec *spec);
 
 /* READ: the window `w` of the region [0, region_bytes). Windows lie side by side, cover the region,
  * and are as long as their share of the SMs (those of `sm_ids` that are not idle); borders are

@@ -28,7 +28,8 @@ enum {
     MEANS = 1 << PROBE_MEANS,
     MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
     SIDES = 1 << PROBE_SIDES,
-    WALKS = CHASE | ROUND | PAIRS | SIDES
+    CACHE = 1 << PROBE_CACHE,
+    WALKS = CHASE | ROUND | PAIRS | SIDES | CACHE
 };
 
 _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_OR_NULL calls null");
@@ -45,6 +46,8 @@ _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_O
 /* clang-format on */
 #define COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 
+static const struct json_names paths = {probe_path_name, PATH_COUNT};
+
 static const struct json_field spec_fields[] = {
     SPEC_U64(stride_bytes, WALKS | MEANS | MEAN_PAIRS),
     SPEC_U64(base_bytes, WALKS | READ),
@@ -55,8 +58,16 @@ static const struct json_field spec_fields[] = {
     SPEC_U32(flush_pages, ROUND | PAIRS),
     SPEC_U32(thrash_pages, ROUND | PAIRS | MEAN_PAIRS),
     {"points", JSON_FIELD_U64_LIST, AT(probe_spec, points), .length = PROBE_MAX_POINTS,
-     .count_offset = AT(probe_spec, point_count), .variants = CHASE | READ | MEANS},
-    SPEC_U32(samples, CHASE | SIDES),
+     .count_offset = AT(probe_spec, point_count), .variants = CHASE | READ | MEANS | CACHE},
+    SPEC_U32(samples, CHASE | SIDES | CACHE),
+    {"path", JSON_FIELD_NAME, AT(probe_spec, path), .names = &paths, .variants = CACHE},
+    {"warm_path", JSON_FIELD_NAME, AT(probe_spec, warm_path), .names = &paths, .variants = CACHE},
+    SPEC_U32(scattered, CACHE),
+    SPEC_U32(sweep_footprint, CACHE),
+    SPEC_U64(sweep_bytes, CACHE),
+    SPEC_U64(touch_bytes, CACHE),
+    SPEC_U64(evict_bytes, CACHE),
+    SPEC_U64(shared_bytes, CACHE),
     SPEC_U32(repeats, ROUND | READ | SIDES),
     SPEC_U32(duration_us, READ),
     SPEC_U32(seed, READ),
@@ -80,7 +91,8 @@ static bool counts_fit(const struct probe_spec *spec)
 {
     return spec->kind < PROBE_KIND_COUNT && spec->point_count <= PROBE_MAX_POINTS &&
            spec->sm_count <= REACH_MAX_SMS && spec->window_sms <= REACH_MAX_SMS &&
-           (unsigned)spec->access < ACCESS_COUNT && (unsigned)spec->memory < MEMORY_KIND_COUNT;
+           (unsigned)spec->access < ACCESS_COUNT && (unsigned)spec->path < PATH_COUNT &&
+           (unsigned)spec->warm_path < PATH_COUNT && (unsigned)spec->memory < MEMORY_KIND_COUNT;
 }
 
 json_t *probe_spec_to_json(const struct probe_spec *spec)
@@ -196,6 +208,7 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
 {
     switch (spec->kind) {
     case PROBE_CHASE:
+    case PROBE_CACHE:
         axes[0] = spec->point_count;
         axes[1] = spec->samples;
         return 2;
@@ -265,6 +278,7 @@ static const struct json_field condition_fields[] = {
     CONDITION(throttle_reasons, U64_MAYBE),
     LATER(sm_clock_before_khz, U32_MAYBE),
     LATER(busy_percent_before, U32_MAYBE),
+    LATER(interruptions, U32_MAYBE),
     LATER(uncorrected_errors, U64_MAYBE),
     LATER(xid, U64_MAYBE),
     {"memory_bytes", JSON_FIELD_U64_MAYBE, AT(probe_conditions, memory_bytes),

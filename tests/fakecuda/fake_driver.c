@@ -392,10 +392,23 @@ cu_result cuFuncSetAttribute(cu_function f, int attribute, int value)
     if (r != CU_SUCCESS)
         return r;
     struct fake_function *function = find_function(f);
+    if (function && attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= 0 &&
+        value <= 100) {
+        function->carveout_percent = value;
+        return CU_SUCCESS;
+    }
     if (!function || attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "attribute %d of a function", attribute);
     function->shared_bytes = value;
     return CU_SUCCESS;
+}
+
+int fake_carveout(const char *name)
+{
+    for (size_t i = 0; i < FAKE_KERNELS; i++)
+        if (fake.functions[i].name == name)
+            return fake.functions[i].carveout_percent;
+    return 0;
 }
 
 struct fake_stream *fake_stream_of(cu_stream stream)
@@ -454,6 +467,8 @@ cu_result cuStreamQuery(cu_stream stream)
 /* More than half of an SM's shared memory, and no more than was asked for. */
 static bool fits_one_block(unsigned shared_bytes, const struct fake_function *f)
 {
+    if (strcmp(f->name, "reach_cache") == 0)
+        return shared_bytes <= 48 << 10;
     return 2 * shared_bytes > FAKE_SHARED_PER_SM && (int)shared_bytes <= f->shared_bytes;
 }
 

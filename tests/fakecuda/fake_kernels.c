@@ -13,15 +13,15 @@ enum { LAUNCH_NS = 5000, WARP = 32 };
 static const char *const kernel_names[FAKE_KERNELS] = {
     "reach_census", "reach_chase", "reach_round",        "reach_pairs",
     "reach_sides",  "reach_read",  "reach_read_sectors", "reach_read_blocks",
-    "reach_atomic", "reach_write", "reach_read_far"};
+    "reach_atomic", "reach_write", "reach_read_far",     "reach_cache"};
 
-enum { FIRST_READ = 5, COMPRESSED_COSTS = 5 };
+enum { FIRST_READ = 5, CACHE_KERNEL = 11, COMPRESSED_COSTS = 5 };
 
 static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS, [4] = PROBE_SIDES};
 
 /* Of the kernels from FIRST_READ on. */
-static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {
+static const struct sim_access accesses[CACHE_KERNEL - FIRST_READ] = {
     {.access = ACCESS_READ, .bytes = 128}, {.access = ACCESS_READ, .bytes = 32},
     {.access = ACCESS_READ, .bytes = 512}, {.access = ACCESS_ATOMIC, .bytes = 32},
     {.access = ACCESS_WRITE, .bytes = 32}, {.access = ACCESS_READ, .bytes = 128},
@@ -109,8 +109,12 @@ static cu_result answer(const struct launch *l, const struct probe_spec *spec, u
         return illegal(probe_kind_name(spec->kind));
     uint64_t first = 0;
     struct sim_machine *const machine = fake_machine_at(l->device, base, &first);
+    uint32_t *away = fake_host(l->grid->away, REACH_AWAY_WORDS * sizeof *away);
+    if (!away || away[REACH_AWAY_INTERRUPTED] != 0)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "the words for interruptions are not zero");
     if (sim_machine_run(machine, spec, base - first, out, &err) != STATUS_OK)
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    away[REACH_AWAY_INTERRUPTED] = sim_machine_interruptions(machine);
     return CU_SUCCESS;
 }
 
@@ -243,6 +247,50 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
     return CU_SUCCESS;
 }
 
+/* Every SM has its block. */
+static cu_result run_cache(const struct launch *l, const struct reach_cache_args *a)
+{
+    const struct reach_cache_point *points = fake_host(a->points, a->count * sizeof *points);
+    uint32_t *claimed = fake_host(a->claimed, a->grid.sm_slots * sizeof *claimed);
+    uint32_t *out = fake_host(a->values, (size_t)a->count * a->samples * sizeof *out);
+    struct probe_spec spec = {
+        .kind = PROBE_CACHE,
+        .stride_bytes = a->stride_bytes,
+        .point_count = a->count,
+        .samples = a->samples,
+        .warm_laps = a->laps,
+        .path = (enum probe_path)a->path,
+        .warm_path = (enum probe_path)a->warm_path,
+        .sweep_footprint = a->sweep_footprint,
+        .sweep_bytes = a->sweep_bytes,
+        .touch_bytes = a->touch_bytes,
+        .evict_bytes = a->evict_bytes,
+        .shared_bytes =
+            (uint64_t)fake_carveout(kernel_names[CACHE_KERNEL]) * FAKE_SHARED_PER_SM / 100,
+        .sm_count = a->count,
+    };
+    struct err err = {.status = STATUS_OK};
+    uint64_t first = 0;
+
+    if (!points || !claimed || !out || a->count > PROBE_MAX_POINTS)
+        return illegal("points of a cache probe");
+    for (uint32_t i = 0; i < a->count; i++) {
+        spec.points[i] = points[i].elements;
+        spec.sms[i] = (uint16_t)points[i].sm;
+        spec.scattered |= points[i].step > 1;
+    }
+    for (uint32_t i = 0; i < l->desc->sm_count; i++)
+        claimed[l->desc->sm_ids[i]] = 1;
+    if (probe_check(&spec, NULL, &err) != STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    if (spec.path != PATH_CONSTANT && !fake_is_mapped(a->base, probe_range_bytes(&spec, 0)))
+        return illegal("the footprint of a cache probe");
+    struct sim_machine *const machine = fake_machine_at(l->device, a->base, &first);
+    if (sim_machine_run(machine, &spec, a->base - first, out, &err) != STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    return CU_SUCCESS;
+}
+
 cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
                           const void *args)
 {
@@ -255,7 +303,8 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
     int kernel = 0;
     while (strcmp(name, kernel_names[kernel]) != 0)
         kernel++;
-    bool read = kernel >= FIRST_READ;
+    const bool cache = kernel == CACHE_KERNEL;
+    const bool read = kernel >= FIRST_READ;
     uint64_t use = fake_count_use(name);
     if (threads != (read ? REACH_READ_THREADS : WARP))
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s with %u threads", name, threads);
@@ -271,5 +320,7 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
         return run_census(&l, args);
     if (kernel < FIRST_READ)
         return run_walk(&l, walks[kernel], args);
+    if (cache)
+        return run_cache(&l, args);
     return run_read(&l, accesses[kernel - FIRST_READ], args);
 }

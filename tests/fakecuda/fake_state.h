@@ -73,6 +73,7 @@ struct fake_function {
     const char *name;
     uint32_t module;
     int shared_bytes;
+    int carveout_percent;
 };
 
 struct fake_stream {
@@ -95,7 +96,7 @@ struct fake_list {
     size_t capacity;
 };
 
-enum { FAKE_KERNELS = 11, FAKE_MAX_PUSHED = 8 };
+enum { FAKE_KERNELS = 12, FAKE_MAX_PUSHED = 8 };
 
 struct fake_use {
     const char *call;
@@ -171,6 +172,8 @@ cu_result fake_enter_context(const char *call);
 
 /* fake_kernels.c: runs a kernel by name. */
 const char *fake_kernel_name(const char *name);
+/* What was asked for a kernel of this name, in percent. */
+int fake_carveout(const char *name);
 cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
                           const void *args);
 

@@ -328,6 +328,55 @@ static void any_l2(struct rng *r, uint32_t sms, struct fingerprint_l2 *l2)
         any_evidence(r, true, &l2->evidence[k]);
 }
 
+static void any_cache(struct rng *r, struct cache_facts *c)
+{
+    static const char *const traces[] = {"", "HHHH", "MHMMHMMHMMHMM"};
+
+    c->size_bytes = any_u64(r, 1);
+    if (rng_below(r, 2)) {
+        c->line_bytes = KNOWN_U64(32 << rng_below(r, 3));
+        c->sector_bytes = KNOWN_U64(32);
+        c->sets = KNOWN_U32(1 + (uint32_t)rng_below(r, 256));
+        c->ways = KNOWN_U32(1 + (uint32_t)rng_below(r, 32));
+    }
+    c->fill_bytes = any_u64(r, 1);
+    c->replacement = (enum replacement)rng_below(r, REPLACEMENT_NOT_LRU + 1);
+    (void)snprintf(c->trace, sizeof(c->trace), "%s", traces[rng_below(r, 3)]);
+    c->latency_cycles = any_f64(r);
+    c->miss_latency_cycles = IS_KNOWN(c->latency_cycles)
+                                 ? KNOWN_F64(c->latency_cycles.v + 1 + rng_unit(r))
+                                 : NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
+    c->same_as_l1 = (enum finding)rng_below(r, FINDING_NO + 1);
+    c->carveout_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_CARVEOUTS + 1);
+    for (uint32_t k = 0; k < c->carveout_count; k++)
+        c->carveouts[k] = (struct cache_carveout){k * 32 * KIB, any_u64(r, 1)};
+    any_evidence(r, IS_KNOWN(c->size_bytes), &c->evidence[CACHE_EVIDENCE_SIZE_BYTES]);
+    any_evidence(r, IS_KNOWN(c->sets), &c->evidence[CACHE_EVIDENCE_SETS]);
+    any_evidence(r, IS_KNOWN(c->latency_cycles), &c->evidence[CACHE_EVIDENCE_LATENCY_CYCLES]);
+}
+
+/* Not measured as often as any. */
+static void any_caches(struct rng *r, struct fingerprint *fp)
+{
+    struct fingerprint_latency *const l = &fp->latency;
+
+    if (rng_below(r, 2))
+        return;
+    fp->cache_count = CACHE_KIND_COUNT;
+    for (uint32_t k = 0; k < fp->cache_count; k++) {
+        fp->caches[k].kind = (enum cache_kind)k;
+        any_cache(r, &fp->caches[k]);
+    }
+    l->p1_cycles = any_f64(r);
+    l->p4_cycles = KNOWN_F64(500 + rng_unit(r));
+    l->near_cycles = KNOWN_F64(500 + rng_unit(r));
+    l->far_cycles =
+        rng_below(r, 2) ? KNOWN_F64(700 + rng_unit(r)) : NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
+    l->tail_share = KNOWN_F64(rng_unit(r));
+    any_evidence(r, true, &l->evidence[LATENCY_EVIDENCE_P4]);
+    any_evidence(r, true, &l->evidence[LATENCY_EVIDENCE_NEAR]);
+}
+
 /* Not measured as often as any. */
 static void any_contiguity(struct rng *r, struct fingerprint_contiguity *c)
 {
@@ -467,6 +516,7 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
         any_rates(r, &fp->throughput);
     any_contiguity(r, &fp->contiguity);
     any_l2(r, fp->gpu.sm_count, &fp->l2);
+    any_caches(r, fp);
     if (rng_below(r, 2))
         any_memory(r, fp);
     any_conditions(r, &fp->conditions);

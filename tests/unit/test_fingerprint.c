@@ -377,6 +377,20 @@ static void test_check_contiguity(void **state)
                    "contiguity.scattered_miss_ns");
 }
 
+static void test_check_caches(void **state)
+{
+    (void)state;
+    EXPECT_CORRUPT(fp.cache_count = 1, "caches");
+    EXPECT_CORRUPT(fp.cache_count = CACHE_KIND_COUNT + 1, "caches");
+    EXPECT_CORRUPT(fp.cache_count = CACHE_KIND_COUNT, "caches[1].kind");
+    EXPECT_CORRUPT((fp.cache_count = CACHE_KIND_COUNT, fp.caches[0].line_bytes = KNOWN_U64(32),
+                    fp.caches[0].sector_bytes = KNOWN_U64(64)),
+                   "caches[0].sector_bytes");
+    EXPECT_CORRUPT((fp.cache_count = CACHE_KIND_COUNT, fp.caches[0].ways = KNOWN_U32(4)),
+                   "caches[0].ways");
+    EXPECT_CORRUPT(fp.latency.far_cycles = KNOWN_F64(800), "latency.far_cycles");
+}
+
 /* What was not measured is not in the document, so that older ones keep their ids. */
 static void test_check_l2(void **state)
 {
@@ -609,6 +623,7 @@ int main(void)
         cmocka_unit_test(test_check_rate_points),
         cmocka_unit_test(test_check_contiguity),
         cmocka_unit_test(test_check_l2),
+        cmocka_unit_test(test_check_caches),
         cmocka_unit_test(test_no_contiguity),
         cmocka_unit_test(test_no_rates),
     };

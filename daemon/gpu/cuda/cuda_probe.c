@@ -2,7 +2,8 @@
  *
  * One scratch allocation holds all that host and device exchange:
  *
- *     0        control words: arrivals, "gave up", sink          zeroed before each launch
+ *     0        control words: arrivals, "gave up", sink, away    zeroed before each launch
+ *     1 KiB    cache: the SMs on which a block sits               zeroed too
  *     4 KiB    SM id -> position                                 written once, after the census
  *     8 KiB    table of this launch: points, pivots or windows
  *     32 KiB   read: lines, started, ended of each SM
@@ -23,6 +24,8 @@ enum {
     AT_ARRIVED = 0,
     AT_GAVE_UP = 64,
     AT_SINK = 128,
+    AT_AWAY = 192,
+    AT_CLAIMED = 1 << 10,
     AT_POSITIONS = 4 << 10,
     AT_TABLE = 8 << 10,
     AT_LINES = 32 << 10,
@@ -46,6 +49,7 @@ static const char *const kernel_names[CUDA_KERNELS] = {
     [KERNEL_ROUND] = "reach_round",
     [KERNEL_PAIRS] = "reach_pairs",
     [KERNEL_SIDES] = "reach_sides",
+    [KERNEL_CACHE] = "reach_cache",
     [KERNEL_READ] = "reach_read",
     [KERNEL_READ_FAR] = "reach_read_far",
     [KERNEL_READ_SECTORS] = "reach_read_sectors",
@@ -59,6 +63,7 @@ static struct reach_grid grid_of(const struct cuda_probe *p)
     return (struct reach_grid){
         .arrived = p->scratch + AT_ARRIVED,
         .gave_up = p->scratch + AT_GAVE_UP,
+        .away = p->scratch + AT_AWAY,
         .positions = p->scratch + AT_POSITIONS,
         .limit_ns = p->deadline_ns,
         .blocks = p->sm_count,
@@ -88,7 +93,7 @@ static enum status wait_stream(const struct cuda_probe *p, const char *name, str
 
 /* Zeroes the control words, launches one block per SM, waits, and checks whether a wait gave up. */
 static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
-                          void *args, struct err *err)
+                          unsigned shared_bytes, void *args, struct err *err)
 {
     const struct cuda_api *api = p->api;
     const char *name = kernel_names[kernel];
@@ -99,7 +104,7 @@ static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, u
         return s;
     s = cuda_api_check(api,
                        api->cuLaunchKernel(p->kernels[kernel], p->sm_count, 1, 1, threads, 1, 1,
-                                           p->shared_bytes, p->stream, parameters, NULL),
+                                           shared_bytes, p->stream, parameters, NULL),
                        name, err);
     if (s != STATUS_OK)
         return s;
@@ -135,7 +140,7 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
     uint32_t n = 0;
     enum status s = put_table(p, seen, sizeof seen, err);
     if (s == STATUS_OK)
-        s = launch(p, KERNEL_CENSUS, WARP, &args, err);
+        s = launch(p, KERNEL_CENSUS, WARP, p->shared_bytes, &args, err);
     if (s == STATUS_OK)
         s = read_back(p, AT_TABLE, seen, sizeof seen, err);
     if (s != STATUS_OK)
@@ -157,7 +162,7 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
 
 /* More than half of an SM's shared memory for one block, so that no second one fits. */
 static enum status choose_shared(const struct cuda_api *api, cu_device device, unsigned *out,
-                                 struct err *err)
+                                 unsigned *out_per_sm, struct err *err)
 {
     int per_sm = 0;
     int per_block = 0;
@@ -169,6 +174,7 @@ static enum status choose_shared(const struct cuda_api *api, cu_device device, u
     if (s != STATUS_OK)
         return s;
     *out = (unsigned)per_sm / 2 + 1024;
+    *out_per_sm = (unsigned)per_sm;
     if (per_block < (int)*out || *out < REACH_CHASE_MAX_SAMPLES * sizeof(uint32_t))
         return err_set(err, STATUS_NOT_SUPPORTED,
                        "a block may have %d of an SM's %d bytes of shared memory; more than half "
@@ -214,7 +220,7 @@ enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t
     if (s != STATUS_OK)
         goto out;
     p.sm_count = (uint32_t)sms;
-    s = choose_shared(api, device, &p.shared_bytes, err);
+    s = choose_shared(api, device, &p.shared_bytes, &p.sm_shared_bytes, err);
     if (s == STATUS_OK)
         s = load_kernels(&p, err);
     if (s != STATUS_OK)
@@ -287,7 +293,93 @@ static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec,
         s = put_table(p, pivots, spec->sm_count * sizeof pivots[0], err);
     if (s != STATUS_OK)
         return s;
-    return launch(p, kernels[spec->kind], WARP, &args, err);
+    return launch(p, kernels[spec->kind], WARP, p->shared_bytes, &args, err);
+}
+
+_Static_assert(AT_CLAIMED + REACH_MAX_SMS * sizeof(uint32_t) <= AT_POSITIONS, "the claims");
+_Static_assert(AT_TABLE + PROBE_MAX_POINTS * sizeof(struct reach_cache_point) <= AT_LINES,
+               "the points");
+_Static_assert((int)REACH_PATH_L1 == (int)PATH_L1 &&
+                   (int)REACH_PATH_READ_ONLY == (int)PATH_READ_ONLY &&
+                   (int)REACH_PATH_CONSTANT == (int)PATH_CONSTANT &&
+                   (int)REACH_CONSTANT_BYTES == (int)PROBE_CONSTANT_BYTES,
+               "paths");
+
+/* How an SM divides its array: `bytes` for shared memory, in percent of the most, rounded up. */
+static enum status set_carveout(const struct cuda_probe *p, uint64_t bytes, struct err *err)
+{
+    const uint64_t percent = (bytes * 100 + p->sm_shared_bytes - 1) / p->sm_shared_bytes;
+
+    return CUDA_CALL(p->api, err, cuFuncSetAttribute, p->kernels[KERNEL_CACHE],
+                     CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                     percent < 100 ? (int)percent : 100);
+}
+
+/* Nothing keeps two blocks from one SM here, so an SM may have been left out. */
+static enum status check_claims(const struct cuda_probe *p, const struct probe_spec *spec,
+                                struct err *err)
+{
+    uint32_t claimed[REACH_MAX_SMS];
+    enum status s = read_back(p, AT_CLAIMED, claimed, sizeof claimed, err);
+
+    for (uint32_t i = 0; s == STATUS_OK && i < spec->sm_count; i++)
+        if (!claimed[spec->sms[i]])
+            s = err_set(err, STATUS_GPU_BUSY,
+                        "no block of a launch of %u ran on SM %u; does another process use it?",
+                        p->sm_count, spec->sms[i]);
+    return s;
+}
+
+/* A CACHE whose element 0 is at `base`. */
+static enum status run_cache(const struct cuda_probe *p, const struct probe_spec *spec,
+                             cu_deviceptr base, struct err *err)
+{
+    enum { RESERVED_BYTES = 1024, CACHE_ATTEMPTS = 4 };
+    const unsigned shared_bytes = spec->samples * (unsigned)sizeof(uint16_t);
+    const uint64_t least = shared_bytes + RESERVED_BYTES;
+    const uint64_t behind = probe_cache_behind(spec);
+    struct reach_cache_point points[PROBE_MAX_POINTS];
+    struct reach_cache_args args = {
+        .grid = grid_of(p),
+        .claimed = p->scratch + AT_CLAIMED,
+        .base = base,
+        .stride_bytes = spec->stride_bytes,
+        .points = p->scratch + AT_TABLE,
+        .values = p->scratch + AT_VALUES,
+        .sink = p->scratch + AT_SINK,
+        .sweep_base = base + behind,
+        .sweep_bytes = spec->sweep_bytes,
+        .touch_bytes = spec->touch_bytes,
+        .evict_from = behind + spec->sweep_bytes,
+        .evict_bytes = spec->evict_bytes,
+        .count = spec->point_count,
+        .samples = spec->samples,
+        .laps = spec->warm_laps,
+        .path = (uint32_t)spec->path,
+        .warm_path = (uint32_t)spec->warm_path,
+        .sweep_footprint = spec->sweep_footprint,
+        .rehearse = 1,
+    };
+    enum status s;
+
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        points[i] = (struct reach_cache_point){
+            .elements = spec->points[i],
+            .step = spec->scattered ? probe_scatter_step(spec->points[i]) : 1,
+            .sm = spec->sms[i % spec->sm_count]};
+    s = put_table(p, points, spec->point_count * sizeof points[0], err);
+    if (s == STATUS_OK)
+        s = set_carveout(p, spec->shared_bytes > least ? spec->shared_bytes : least, err);
+    for (int k = 0; k < CACHE_ATTEMPTS && s == STATUS_OK; k++) {
+        s = launch(p, KERNEL_CACHE, REACH_CACHE_THREADS, shared_bytes, &args, err);
+        if (s != STATUS_OK)
+            return s;
+        s = check_claims(p, spec, err);
+        if (s != STATUS_GPU_BUSY)
+            return s;
+        s = k + 1 < CACHE_ATTEMPTS ? STATUS_OK : s;
+    }
+    return s;
 }
 
 uint32_t cuda_probe_choose_line(const uint32_t *cycles)
@@ -432,7 +524,7 @@ static enum status read_once(struct cuda_probe *p, const struct read_range *rang
     uint64_t last = 0;
     enum status s = put_table(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
-        s = launch(p, read_kernel(spec), REACH_READ_THREADS, &args, err);
+        s = launch(p, read_kernel(spec), REACH_READ_THREADS, p->shared_bytes, &args, err);
     if (s == STATUS_OK)
         s = read_back(p, AT_LINES, row + 1, p->sm_count * sizeof row[0], err);
     if (s == STATUS_OK)
@@ -481,24 +573,30 @@ static uint64_t pages_of(const struct probe_spec *spec, uint32_t sm_count)
     return (bytes + spec->stride_bytes - 1) / spec->stride_bytes;
 }
 
-/* Copies the values of a latency probe, whose page 0 is at `base`. */
+/* Copies the values of a latency probe, and how many stretches of it were interrupted. */
 static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
                                const struct cuda_memory *memory, const struct probe_spec *spec,
-                               uint32_t *values, size_t count, struct err *err)
+                               uint32_t *values, size_t count, uint32_t *out_interruptions,
+                               struct err *err)
 {
+    uint32_t away[REACH_AWAY_WORDS] = {0};
     const bool elsewhere = spec->memory != MEMORY_DEVICE;
     cu_deviceptr base = memory->base + spec->base_bytes;
     enum status s = STATUS_OK;
 
     if (spec->kind == PROBE_CHASE && !elsewhere)
         s = find_line(p, arena, spec->sms[0], err);
-    if (spec->kind == PROBE_SIDES)
+    if (spec->kind == PROBE_SIDES || spec->kind == PROBE_CACHE)
         base = arena->bulk.base + spec->base_bytes; /* many lines are wanted, not one */
     else if (s == STATUS_OK && !elsewhere)
         s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
                                     pages_of(spec, p->sm_count), &base, err);
     if (s == STATUS_OK)
-        s = run_walk(p, spec, base, err);
+        s = spec->kind == PROBE_CACHE ? run_cache(p, spec, base, err)
+                                      : run_walk(p, spec, base, err);
+    if (s == STATUS_OK)
+        s = read_back(p, AT_AWAY, away, sizeof away, err);
+    *out_interruptions = away[REACH_AWAY_INTERRUPTED] + away[REACH_AWAY_GIVEN_UP];
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
@@ -518,6 +616,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
             ? (struct read_range){arena->bulk.base, arena->bulk.handle_bytes}
             : (struct read_range){memory->base, memory->period_bytes};
     const bool is_read = spec->kind == PROBE_READ;
+    uint32_t interruptions = 0;
     uint32_t *values = NULL;
     enum status s;
 
@@ -533,7 +632,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     if (!values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
     if (!is_read)
-        s = run_latency(probe, arena, memory, spec, values, count, err);
+        s = run_latency(probe, arena, memory, spec, values, count, &interruptions, err);
     else if (spec->run_bytes > 0)
         s = run_scattered(probe, arena, spec, values, err);
     else
@@ -543,6 +642,8 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         return s;
     }
     cuda_probe_name_sms(probe, out);
+    if (!is_read && spec->kind != PROBE_SIDES)
+        out->conditions.interruptions = KNOWN_U32(interruptions);
     out->values = values;
     out->value_count = count;
     return STATUS_OK;

@@ -22,6 +22,7 @@ enum cuda_kernel {
     KERNEL_ROUND,
     KERNEL_PAIRS,
     KERNEL_SIDES,
+    KERNEL_CACHE,
     KERNEL_READ,
     KERNEL_READ_FAR,
     KERNEL_READ_SECTORS,
@@ -36,8 +37,9 @@ struct cuda_probe {
     cu_module module;
     cu_function kernels[CUDA_KERNELS];
     cu_stream stream;
-    cu_deviceptr scratch;  /* CUDA_SCRATCH_BYTES: control words, tables, values */
-    unsigned shared_bytes; /* dynamic, per block: more than half of an SM's */
+    cu_deviceptr scratch;     /* CUDA_SCRATCH_BYTES: control words, tables, values */
+    unsigned shared_bytes;    /* dynamic, per block: more than half of an SM's */
+    unsigned sm_shared_bytes; /* most that an SM has */
     nsec_t deadline_ns;
     uint32_t sm_count;
     uint16_t sm_ids[REACH_MAX_SMS];

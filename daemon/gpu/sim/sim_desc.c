@@ -32,6 +32,7 @@ enum kind {
     LEVEL, /* `number.max` is its index */
     KIND,  /* `number.max` is the enum memory_kind */
     FAR_SMS,
+    CACHE,  /* `number.offset` is that of the struct sim_level */
     NUMBER, /* and those of the SECOND row behind it, if there is one */
     PERIOD, /* likewise; the first number is at least 1 */
     SECOND  /* the key is what separates the two numbers */
@@ -74,6 +75,15 @@ static const struct field fields[] = {
     {"sides", NUMBER, {SIM_BYTES, AT(side_granule_bytes), 0}, NULL},
     {"@", SECOND, {SIM_U32, AT(far_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
     {"far_side", FAR_SMS, {SIM_U32, 0, 0}, NULL},
+    {"l1d", CACHE, {SIM_U32, AT(l1d), 0}, NULL},
+    {"array", NUMBER, {SIM_BYTES, AT(array_bytes), 0}, NULL},
+    {"ro", CACHE, {SIM_U32, AT(read_only), 0}, NULL},
+    {"const", CACHE, {SIM_U32, AT(constant), 0}, NULL},
+    {"const_hit", NUMBER, {SIM_U32, AT(constant_cycles), SIM_MAX_CYCLES}, NULL},
+    {"l2fill", NUMBER, {SIM_BYTES, AT(l2_fill_bytes), 0}, NULL},
+    {"memory_miss", NUMBER, {SIM_U32, AT(memory_cycles), SIM_MAX_CYCLES}, NULL},
+    {"tail", NUMBER, {SIM_F64, AT(tail_share), 1}, NULL},
+    {"@", SECOND, {SIM_U32, AT(tail_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
     {"host_memory", NUMBER, {SIM_BYTES, AT(host_memory_bytes), 0}, NULL},
     {"managed-device", KIND, {SIM_U32, 0, MEMORY_MANAGED_DEVICE}, NULL},
     {"host-pinned", KIND, {SIM_U32, 0, MEMORY_HOST_PINNED}, NULL},
@@ -91,6 +101,8 @@ static const struct field fields[] = {
     {"driver", NAME, {SIM_BYTES, AT(driver), 0}, NULL},
     {"neighbor", PERIOD, {SIM_U32, AT(neighbor_loads), MAX_PERIOD}, NULL},
     {"@", SECOND, {SIM_U32, AT(neighbor_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
+    {"neighbor_pages", NUMBER, {SIM_U32, AT(neighbor_pages), SIM_MAX_ENTRIES}, NULL},
+    {"neighbor_level", NUMBER, {SIM_U32, AT(neighbor_level), SIM_MAX_LEVELS}, NULL},
     {"reclock", PERIOD, {SIM_U32, AT(reclock_loads), MAX_PERIOD}, NULL},
     {"@", SECOND, {SIM_F64, AT(reclock_factor), MAX_RECLOCK}, "expected @<factor>"},
     {"", NAME, {SIM_U32, 0, 0}, NULL} /* the end */
@@ -237,6 +249,8 @@ static enum status read_value(struct sim_cursor *c, const struct field *f, struc
         return sim_level_read(c, d, (uint32_t)f->number.max);
     case FAR_SMS:
         return read_far_sms(c, d);
+    case CACHE:
+        return sim_level_read_cache(c, (struct sim_level *)(void *)((char *)d + f->number.offset));
     case KIND:
         return sim_kind_read(c, &d->kinds[f->number.max]);
     default:
@@ -298,6 +312,10 @@ static enum status check_whole(const struct sim_desc *d, struct err *err)
         what = "l1= is missing";
     else if (d->frame_bytes > 0 && d->scattered_factor < 1)
         what = "frame= has a factor below 1";
+    else if ((d->l1d.entries && d->l1d.miss_cycles >= d->latency_cycles) ||
+             (d->read_only.entries && d->read_only.miss_cycles >= d->latency_cycles) ||
+             (d->constant.entries && d->constant.miss_cycles >= d->latency_cycles))
+        what = "a hit of a cache takes no time: its miss= is not below latency=";
     else if (d->side_granule_bytes % SIDE_LINE_BYTES != 0)
         what = "sides= has a granule that is not a multiple of 128";
     for (uint32_t i = 0; !what && i < d->level_count; i++) {
@@ -367,6 +385,10 @@ static void put_value(struct sim_writer *w, const struct field *f, const struct 
         return;
     case FAR_SMS:
         put_far_sms(w, d);
+        return;
+    case CACHE:
+        sim_level_put_cache(
+            w, (const struct sim_level *)(const void *)((const char *)d + f->number.offset));
         return;
     case KIND:
         sim_kind_put(w, &d->kinds[f->number.max]);

@@ -24,15 +24,29 @@
  *   sides=4K@195       the L2 has two sides: granules of 4K live on either, and an atomic on the
  *                      other side takes 195 cycles more; default: one side
  *   far_side=66-131    the SMs of the second side, by id; default: none
+ *   l1d=192@128;sets=4x48;miss=200   the data cache of every SM, as a level below without its
+ *                      sharing: lines @ bytes of a line. A load that hits takes `miss` cycles less
+ *                      than `latency`, which is a hit in the L2. Default: no such cache
+ *   array=256K         l1d is an array of this length that shared memory is a part of: what a probe
+ *                      asks for is taken from it in whole ways; default: they are apart
+ *   ro=..  const=..    the cache of the read-only path (default: l1d is), and of constants
+ *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: as in l1d
+ *   l2fill=64          what a miss of the L2 (of l2cache= bytes) brings; default 32
+ *   memory_miss=440    cycles that a miss of the L2 takes on top of a hit; default 0: no contrast
+ *   tail=0.09@400      this share of the loads from memory takes up to 400 cycles more
  *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
  *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
  *   read_noise=0.003   relative standard deviation of a throughput
  *   seed=7             of everything random here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
- *   neighbor=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
- *                      most) it gets the GPU for 500000 cycles, in which it fills all TLBs with
- *                      pages of its own. The load in progress takes that much longer.
+ *   neighbor=30000@500000  another process on the GPU: after some 30000 loads one after the other
+ *                      (twice as many at most; those of all SMs and lanes at once count as one) it
+ *                      gets the GPU for 500000 cycles, in which it fills all TLBs with pages of its
+ *                      own. The load in progress takes that much longer.
+ *   neighbor_pages=200 then it fills none of them whole: each SM touches 200 pages of the neighbor;
+ *                      default: enough for all TLBs
+ *   neighbor_level=2   and these only in level 2; default 0: in all levels
  *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after as
  *                      many back again: memory then takes 0.8 times as many cycles
  *
@@ -145,6 +159,9 @@ struct sim_desc {
     uint64_t granule_bytes;      /* 0: 2 MiB */
     uint64_t frame_bytes;        /* 0: none */
     uint64_t side_granule_bytes; /* 0: the L2 has one side */
+    uint64_t array_bytes;        /* 0: shared memory is apart */
+    uint64_t l2_fill_bytes;      /* 0: 32 */
+    double tail_share;           /* of the loads from memory */
     double scattered_factor;
     double noise_cycles;
     double outlier_share; /* of the loads, 0..1 */
@@ -161,6 +178,8 @@ struct sim_desc {
     uint32_t outlier_cycles;
     uint32_t neighbor_loads; /* between two turns of the neighbor, on average; 0: none */
     uint32_t neighbor_cycles;
+    uint32_t neighbor_pages; /* 0: all entries are gone */
+    uint32_t neighbor_level; /* 0: all levels */
     uint32_t far_cycles;    /* of an atomic on the other side of the L2 */
     uint32_t reclock_loads; /* between two changes of the clock; 0: none */
     enum sim_noise noise;
@@ -169,6 +188,10 @@ struct sim_desc {
     uint16_t sm_ids[REACH_MAX_SMS];     /* ascending */
     uint16_t side_of_sm[REACH_MAX_SMS]; /* by position; 0 or 1 */
     struct sim_level levels[SIM_MAX_LEVELS];
+    struct sim_level l1d, read_only, constant; /* of each SM; no entries: there is none */
+    uint32_t constant_cycles;                  /* 0: latency_cycles less its miss_cycles */
+    uint32_t memory_cycles;
+    uint32_t tail_cycles;
     uint64_t host_memory_bytes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
 };

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_WALKERS = 4096, MAX_MISS_NS = 1000000, MIN_ENTRY_BYTES = 4096 };
+enum { MAX_WALKERS = 4096, MAX_MISS_NS = 1000000, MIN_ENTRY_BYTES = 4096, MIN_LINE_BYTES = 4 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define AT(member)   offsetof(struct sim_level, member)
@@ -213,28 +213,22 @@ static enum status check_sets(const struct sim_cursor *c, const struct sim_level
     return STATUS_OK;
 }
 
-enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index)
+/* "65@2M" */
+static enum status read_entries(struct sim_cursor *c, struct sim_level *l)
 {
-    if (d->sm_count == 0)
-        return sim_text_fail(c, "sms= must come before the levels");
-    if (index > d->level_count)
-        return sim_text_fail(c, "the level before this one is missing");
-    struct sim_level *l = &d->levels[index];
     memcpy(l, &plain, sizeof *l);
-
     enum status s = sim_text_u32(c, SIM_MAX_ENTRIES, &l->entries);
     if (s == STATUS_OK && l->entries == 0)
         return sim_text_fail(c, "a level has at least one entry");
     if (s == STATUS_OK && !sim_text_skip(c, "@"))
         return sim_text_fail(c, "expected @<entry bytes>");
-    if (s == STATUS_OK)
-        s = sim_text_number(c, &entry_bytes, l);
-    if (s == STATUS_OK && l->entry_bytes < MIN_ENTRY_BYTES)
-        return sim_text_fail(c, "an entry translates at least 4K");
-    if (s == STATUS_OK && !sim_text_skip(c, "/"))
-        return sim_text_fail(c, "expected /<sharing>: sm, gpu, a group size or groups");
-    if (s == STATUS_OK)
-        s = read_sharing(c, d, l);
+    return s == STATUS_OK ? sim_text_number(c, &entry_bytes, l) : s;
+}
+
+static enum status read_options(struct sim_cursor *c, struct sim_level *l)
+{
+    enum status s = STATUS_OK;
+
     l->runs[0] = (struct sim_run){.ways = l->entries, .count = 1};
     l->run_count = 1;
     while (s == STATUS_OK && sim_text_skip(c, ";"))
@@ -243,8 +237,35 @@ enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t in
         memset(l->cycle, 0, sizeof l->cycle);
         l->cycle_count = 0;
     }
-    if (s == STATUS_OK && c->at == c->end)
-        s = check_sets(c, l);
+    return s == STATUS_OK && c->at == c->end ? check_sets(c, l) : s;
+}
+
+enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out)
+{
+    enum status s = read_entries(c, out);
+    if (s == STATUS_OK && out->entry_bytes < MIN_LINE_BYTES)
+        return sim_text_fail(c, "a line has at least 4 bytes");
+    out->instance_count = 1;
+    return s == STATUS_OK ? read_options(c, out) : s;
+}
+
+enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index)
+{
+    if (d->sm_count == 0)
+        return sim_text_fail(c, "sms= must come before the levels");
+    if (index > d->level_count)
+        return sim_text_fail(c, "the level before this one is missing");
+    struct sim_level *l = &d->levels[index];
+    enum status s = read_entries(c, l);
+
+    if (s == STATUS_OK && l->entry_bytes < MIN_ENTRY_BYTES)
+        return sim_text_fail(c, "an entry translates at least 4K");
+    if (s == STATUS_OK && !sim_text_skip(c, "/"))
+        return sim_text_fail(c, "expected /<sharing>: sm, gpu, a group size or groups");
+    if (s == STATUS_OK)
+        s = read_sharing(c, d, l);
+    if (s == STATUS_OK)
+        s = read_options(c, l);
     if (s == STATUS_OK && index == d->level_count)
         d->level_count++;
     return s;
@@ -301,12 +322,8 @@ static void put_choices(struct sim_writer *w, const struct sim_level *l)
         sim_text_put(w, i > 0 ? ",%u" : ";policy=cycle:%u", l->cycle[i]);
 }
 
-void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l)
+static void put_options(struct sim_writer *w, const struct sim_level *l)
 {
-    sim_text_put(w, "%u@", l->entries);
-    sim_text_put_number(w, &entry_bytes, l);
-    sim_text_put(w, "/");
-    put_sharing(w, d, l);
     for (size_t i = 0; i < COUNT(numbers); i++) {
         if (i == PRINTED_BEFORE_SETS) {
             put_sets(w, l);
@@ -317,4 +334,26 @@ void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct 
         sim_text_put(w, ";%s", numbers[i].key);
         sim_text_put_number(w, &numbers[i].number, l);
     }
+}
+
+static void put_entries(struct sim_writer *w, const struct sim_level *l)
+{
+    sim_text_put(w, "%u@", l->entries);
+    sim_text_put_number(w, &entry_bytes, l);
+}
+
+void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l)
+{
+    if (l->entries == 0)
+        return;
+    put_entries(w, l);
+    put_options(w, l);
+}
+
+void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l)
+{
+    put_entries(w, l);
+    sim_text_put(w, "/");
+    put_sharing(w, d, l);
+    put_options(w, l);
 }

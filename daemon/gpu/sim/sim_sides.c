@@ -14,15 +14,23 @@ static uint32_t fixed(const struct sim_machine *m, uint64_t what, uint32_t bound
     return (uint32_t)rng_below(&r, bound);
 }
 
-static uint32_t extra_cycles(const struct sim_machine *m, uint32_t sm, uint64_t va)
+uint32_t sim_slice_cycles(const struct sim_machine *m, uint64_t va)
+{
+    return fixed(m, va / PROBE_LINE_BYTES, m->desc.spread_cycles + 1);
+}
+
+uint32_t sim_side_cycles(const struct sim_machine *m, uint32_t sm, uint64_t va)
 {
     const struct sim_desc *d = &m->desc;
-    const uint32_t slice = fixed(m, va / PROBE_LINE_BYTES, d->spread_cycles + 1);
 
     if (d->side_granule_bytes == 0)
-        return slice;
-    return slice +
-           (fixed(m, va / d->side_granule_bytes, 2) == d->side_of_sm[sm] ? 0 : d->far_cycles);
+        return 0;
+    return fixed(m, va / d->side_granule_bytes, 2) == d->side_of_sm[sm] ? 0 : d->far_cycles;
+}
+
+static uint32_t extra_cycles(const struct sim_machine *m, uint32_t sm, uint64_t va)
+{
+    return sim_slice_cycles(m, va) + sim_side_cycles(m, sm, va);
 }
 
 void sim_sides_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,

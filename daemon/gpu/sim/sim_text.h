@@ -54,6 +54,10 @@ bool sim_text_differs(const struct sim_number *n, const void *a, const void *b);
 enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index);
 void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l);
 
+/* A cache of every SM, which has no sharing; `put` writes nothing if there is none. */
+enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out);
+void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l);
+
 /* A kind of memory (sim_kind.c). */
 enum status sim_kind_read(struct sim_cursor *c, struct sim_kind *out);
 void sim_kind_put(struct sim_writer *w, const struct sim_kind *kind);

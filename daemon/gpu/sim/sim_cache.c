@@ -1,0 +1,223 @@
+/* sim_cache.c: CACHE on the model of a GPU. The private caches of an SM are levels of the model as
+ * those of a TLB are (sim_tlb.h): an entry is a line. They are empty at the start of a probe.
+ *
+ * The L2 is too large to be walked line by line. What all SMs have loaded is in it where it fits;
+ * where it does not, as much of it as fits, which lines is fixed by their addresses. What was not
+ * swept counts as resident, as after a lap that nobody times.
+ */
+#include "gpu/sim/sim_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_FILL_BYTES = 32, SHARE_PARTS = 1 << 20, BLOCK_SLOTS = 1 << 15 };
+
+/* What shared memory an SM of Hopper can set aside, in KiB. */
+static const uint32_t carveouts_kib[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
+
+/* The caches of the SM at hand, and the state of the L2. */
+struct caches {
+    struct sim_machine *m;
+    const struct probe_spec *spec;
+    uint64_t va;
+    struct sim_tlb *of_path[PATH_COUNT]; /* NULL: this path has no cache */
+    uint32_t sm;
+    bool cold;               /* nothing of the footprint is in the L2 */
+    uint64_t resident_parts; /* of SHARE_PARTS lines that are, if not */
+    uint64_t *blocks;        /* [BLOCK_SLOTS]: fills of the L2 since it was cold, plus 1 */
+};
+
+static const struct sim_level *level_of(const struct sim_desc *d, enum probe_path path)
+{
+    switch (path) {
+    case PATH_L1:
+        return &d->l1d;
+    case PATH_READ_ONLY:
+        return d->read_only.entries ? &d->read_only : &d->l1d;
+    case PATH_CONSTANT:
+        return &d->constant;
+    default:
+        return NULL;
+    }
+}
+
+/* The level with what shared memory leaves of its ways. */
+static struct sim_level carved(const struct sim_desc *d, const struct sim_level *level,
+                               uint64_t shared_bytes)
+{
+    struct sim_level l = *level;
+    const uint64_t way_bytes = d->array_bytes / (l.runs[0].ways ? l.runs[0].ways : 1);
+    uint64_t taken = 0;
+
+    if (d->array_bytes == 0 || level != &d->l1d || l.run_count != 1 || way_bytes == 0)
+        return l;
+    for (size_t i = 0; i < sizeof(carveouts_kib) / sizeof(carveouts_kib)[0]; i++) {
+        taken = (uint64_t)carveouts_kib[i] << 10;
+        if (taken >= shared_bytes)
+            break;
+    }
+    const uint64_t ways = (taken + way_bytes - 1) / way_bytes;
+    l.runs[0].ways -= ways < l.runs[0].ways ? (uint32_t)ways : l.runs[0].ways - 1;
+    l.entries = l.runs[0].ways * l.runs[0].count;
+    return l;
+}
+
+static uint32_t fixed_part(const struct sim_machine *m, uint64_t what)
+{
+    struct rng r = {.state = (m->desc.seed + 77) ^ (what * 0x9e3779b97f4a7c15u)};
+    (void)rng_next(&r);
+    return (uint32_t)rng_below(&r, SHARE_PARTS);
+}
+
+/* Is the block of one fill in the L2? Afterwards it is. */
+static bool l2_touch(struct caches *c, uint64_t va)
+{
+    const uint64_t fill =
+        c->m->desc.l2_fill_bytes ? c->m->desc.l2_fill_bytes : (uint64_t)DEFAULT_FILL_BYTES;
+    const uint64_t block = va / fill + 1;
+    const uint64_t line = va / PROBE_LINE_BYTES;
+
+    if (!c->cold &&
+        (c->resident_parts >= SHARE_PARTS || fixed_part(c->m, line) < c->resident_parts))
+        return true;
+    if (!c->cold)
+        return false; /* in a cycle that does not fit, what comes back goes again */
+    for (uint64_t slot = block * 0x9e3779b97f4a7c15u >> 49;; slot = (slot + 1) % BLOCK_SLOTS) {
+        if (c->blocks[slot] == block)
+            return true;
+        if (c->blocks[slot] == 0) {
+            c->blocks[slot] = block;
+            return false;
+        }
+    }
+}
+
+/* One load; its cycles if `timed`, and 0 otherwise. */
+static uint32_t load(struct caches *c, enum probe_path path, uint64_t offset, bool timed)
+{
+    const struct sim_desc *const d = &c->m->desc;
+    const struct sim_level *const level = level_of(d, path);
+    struct sim_tlb *const cache = c->of_path[path];
+    const bool constant = path == PATH_CONSTANT;
+    const bool hit = cache && sim_tlb_touch(cache, 0, offset);
+    const double hit_cycles = !cache ? 0
+                              : constant && d->constant_cycles
+                                  ? d->constant_cycles
+                                  : (double)d->latency_cycles - level->miss_cycles;
+    uint32_t away = 0;
+
+    if (hit || (constant && d->constant_cycles))
+        return timed
+                   ? sim_machine_noisy(c->m, hit ? hit_cycles : hit_cycles + level->miss_cycles, 0)
+                   : 0;
+    if (constant)
+        return timed ? sim_machine_noisy(c->m, d->latency_cycles, 0) : 0;
+    const uint64_t va = c->va + offset;
+    const bool l2_hit = l2_touch(c, va);
+    if (!timed) {
+        sim_machine_load(c->m, c->sm, va);
+        return 0;
+    }
+    const uint32_t missed = sim_machine_access(c->m, c->sm, va, &away);
+    double cycles = (double)sim_mmu_cycles(c->m->mmu, missed) + c->m->far_cycles[c->sm];
+    cycles += sim_slice_cycles(c->m, va);
+    if (!l2_hit) {
+        cycles += d->memory_cycles + sim_side_cycles(c->m, c->sm, va);
+        if (d->tail_share > 0 && rng_unit(&c->m->rng) < d->tail_share)
+            cycles += d->tail_cycles * rng_unit(&c->m->rng);
+    }
+    return sim_machine_noisy(c->m, cycles, away);
+}
+
+/* The state of the L2 that the sweeps leave. */
+static void sweep(struct caches *c, uint64_t footprint)
+{
+    const uint64_t l2 = c->m->desc.l2_cache_bytes;
+
+    c->cold = c->spec->sweep_bytes > 0 && l2 > 0 && c->m->desc.memory_cycles > 0;
+    c->resident_parts = SHARE_PARTS;
+    if (l2 > 0 && footprint > l2 && c->m->desc.memory_cycles > 0)
+        c->resident_parts =
+            (uint64_t)((unsigned __int128)l2 * SHARE_PARTS / (footprint ? footprint : 1));
+    memset(c->blocks, 0, BLOCK_SLOTS * sizeof c->blocks[0]);
+}
+
+static void run_point(struct caches *c, uint32_t p, uint32_t *values)
+{
+    const struct probe_spec *const s = c->spec;
+    const uint64_t n = s->points[p];
+    const uint64_t step = s->scattered ? probe_scatter_step(n) : 1;
+    const uint64_t behind = probe_cache_behind(s) + s->sweep_bytes;
+    uint64_t at = 0;
+
+    sweep(c, n * s->stride_bytes);
+    for (uint32_t lap = 0; lap < s->warm_laps; lap++)
+        for (uint64_t i = 0; i < n; i++, at = (at + step) % n)
+            (void)load(c, s->warm_path, at * s->stride_bytes, false);
+    if (s->sweep_bytes > 0)
+        sweep(c, n * s->stride_bytes);
+    for (uint64_t i = 0; s->touch_bytes > 0 && i * s->touch_bytes < n * s->stride_bytes; i++)
+        (void)load(c, PATH_L2, i * s->touch_bytes + 96, false);
+    for (uint64_t i = 0; i < s->evict_bytes; i += DEFAULT_FILL_BYTES)
+        (void)load(c, s->path, behind + i, false);
+    at = 0;
+    for (uint32_t k = 0; k < s->samples; k++, at = (at + step) % n) {
+        const uint32_t cycles = load(c, s->path, at * s->stride_bytes, true);
+        values[k] = cycles < UINT16_MAX ? cycles : UINT16_MAX;
+    }
+}
+
+/* Empty caches for the SM at hand. */
+static bool open_caches(struct caches *c)
+{
+    const struct sim_desc *const d = &c->m->desc;
+    const enum probe_path paths[] = {PATH_L1, PATH_READ_ONLY, PATH_CONSTANT};
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        const struct sim_level *const level = level_of(d, paths[i]);
+        if (paths[i] == PATH_READ_ONLY && level == &d->l1d) {
+            c->of_path[PATH_READ_ONLY] = c->of_path[PATH_L1];
+        } else if (level->entries > 0) {
+            const struct sim_level l = carved(d, level, c->spec->shared_bytes);
+            c->of_path[paths[i]] = sim_tlb_new(&l, d->seed);
+            if (!c->of_path[paths[i]])
+                return false;
+        }
+    }
+    return true;
+}
+
+static void close_caches(struct caches *c)
+{
+    if (c->of_path[PATH_READ_ONLY] != c->of_path[PATH_L1])
+        sim_tlb_free(c->of_path[PATH_READ_ONLY]);
+    sim_tlb_free(c->of_path[PATH_L1]);
+    sim_tlb_free(c->of_path[PATH_CONSTANT]);
+    memset(c->of_path, 0, sizeof c->of_path);
+}
+
+bool sim_cache_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                   uint32_t *values)
+{
+    struct caches c = {.m = m, .spec = spec, .va = va};
+    bool ok = (c.blocks = calloc(BLOCK_SLOTS, sizeof c.blocks[0])) != NULL;
+
+    /* One SM after the other, each with its points in their order. An SM that is named again has
+     * the caches of its first points. */
+    for (uint32_t first = 0; ok && first < spec->point_count; first++) {
+        const uint16_t id = spec->sms[first % spec->sm_count];
+        bool done = false;
+        for (uint32_t p = 0; p < first; p++)
+            done = done || spec->sms[p % spec->sm_count] == id;
+        if (done)
+            continue;
+        c.sm = probe_sm_position(m->desc.sm_ids, m->desc.sm_count, id);
+        ok = open_caches(&c);
+        for (uint32_t p = first; ok && p < spec->point_count; p++)
+            if (spec->sms[p % spec->sm_count] == id)
+                run_point(&c, p, values + (size_t)p * spec->samples);
+        close_caches(&c);
+    }
+    free(c.blocks);
+    return ok;
+}
