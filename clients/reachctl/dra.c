@@ -94,7 +94,10 @@ static void add_chip(struct device *d, const struct chip *chip)
     add_text(d, "map", word);
     add_integer(d, "sms", MAYBE_KNOWN, fp->gpu.sm_count);
     add_integer(d, "groups", groups, chip->group_count);
-    add_integer(d, "windows", chip->planned ? MAYBE_KNOWN : MAYBE_UNKNOWN, chip->plan.window_count);
+    add_integer(d, "windows", chip->planned ? MAYBE_KNOWN : MAYBE_UNKNOWN,
+                chip->plan.window_count == 0 && chip->plan.advice == ADVICE_NOTHING_TO_DO
+                    ? 1
+                    : chip->plan.window_count);
     add_integer(d, "reachBytes", fp->windows.reach_bytes.known, fp->windows.reach_bytes.v);
     add_integer(d, "windowBytes", fp->windows.recommended_bytes.known,
                 fp->windows.recommended_bytes.v);
