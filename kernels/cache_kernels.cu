@@ -93,6 +93,26 @@ LOADS(l1_loads, "ld.global.ca.u32")
 LOADS(read_only_loads, "ld.global.nc.u32")
 LOADS(constant_loads, "ld.const.u32")
 
+/* No load at all: what reading the clock twice takes. */
+struct no_loads {
+    static __device__ __forceinline__ u32 plain(u64)
+    {
+        return 0;
+    }
+    static __device__ __forceinline__ u32 timed(u64, u32 *v)
+    {
+        u32 t0, t1, x;
+        asm volatile("mov.u32 %0, %%clock;\n\t"
+                     "add.u32 %3, %2, %0;\n\t"
+                     "xor.b32 %3, %3, %0;\n\t"
+                     "mov.u32 %1, %%clock;"
+                     : "=&r"(t0), "=&r"(t1), "+r"(*v), "=&r"(x)
+                     :
+                     : "memory");
+        return t1 - t0 + x;
+    }
+};
+
 /* Where a cycle of n elements is: `step` elements on, modulo n. */
 struct cursor {
     u64 at, step, n;
@@ -142,6 +162,8 @@ static __device__ u32 walk_by(u32 path, u64 base, u64 stride, u64 n, u64 step, u
         return walk<read_only_loads>(base, stride, n, step, laps);
     case REACH_PATH_CONSTANT:
         return walk<constant_loads>(base, stride, n, step, laps);
+    case REACH_PATH_NONE:
+        return 0;
     default:
         return walk<l2_loads>(base, stride, n, step, laps);
     }
@@ -157,6 +179,8 @@ static __device__ u32 time_by(u32 path, u64 base, u64 stride, u64 n, u64 step, u
         return time_loads<read_only_loads>(base, stride, n, step, samples, taken);
     case REACH_PATH_CONSTANT:
         return time_loads<constant_loads>(base, stride, n, step, samples, taken);
+    case REACH_PATH_NONE:
+        return time_loads<no_loads>(base, stride, n, step, samples, taken);
     default:
         return time_loads<l2_loads>(base, stride, n, step, samples, taken);
     }

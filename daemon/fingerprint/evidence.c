@@ -75,6 +75,7 @@ const char *const evidence_l2_names[L2_EVIDENCE_COUNT] = {
 };
 const char *const evidence_cache_names[CACHE_EVIDENCE_COUNT] = {
     [CACHE_EVIDENCE_SIZE_BYTES] = "size_bytes",
+    [CACHE_EVIDENCE_FITS_BYTES] = "fits_bytes",
     [CACHE_EVIDENCE_LINE_BYTES] = "line_bytes",
     [CACHE_EVIDENCE_SECTOR_BYTES] = "sector_bytes",
     [CACHE_EVIDENCE_FILL_BYTES] = "fill_bytes",

@@ -237,12 +237,15 @@ const char *cache_kind_name(enum cache_kind k); /* "l1", "read-only", "constant"
 struct cache_carveout {
     uint64_t shared_bytes; /* asked for, by the whole SM */
     struct maybe_u64 size_bytes;
+    struct maybe_u64 fits_bytes;
 };
 
 /* One data cache, as dependent loads of one thread show it (Mei and Chu 2016, section 4). */
 struct cache_facts {
     enum cache_kind kind;
-    struct maybe_u64 size_bytes;   /* L1, read-only: with the least shared memory asked for */
+    /* All of its sets. Unknown if they are not equal, or if no rule for them was found. */
+    struct maybe_u64 size_bytes;
+    struct maybe_u64 fits_bytes;   /* longest cycle from an aligned start without a miss */
     struct maybe_u64 line_bytes;   /* of one tag */
     struct maybe_u64 sector_bytes; /* the least of a line that is there or not by itself */
     struct maybe_u64 fill_bytes;   /* brought by one miss */
@@ -251,6 +254,7 @@ struct cache_facts {
     enum replacement replacement;
     /* Loads of the lines of one set, in order, lap after lap: 'H' hit, 'M' miss. "": none. */
     char trace[FINGERPRINT_TRACE_BYTES];
+    /* Without what it takes to read the clock. */
     struct maybe_f64 latency_cycles;      /* of a hit */
     struct maybe_f64 miss_latency_cycles; /* of a load that the next level answers */
     enum finding same_as_l1;              /* do its loads hit lines that L1 loads brought? */
@@ -260,7 +264,8 @@ struct cache_facts {
 };
 
 /* What one load of one thread takes, by where its data and its translation are: P1 to P6 of Mei and
- * Chu 2016, section 5.2, and the modes of memory. Cycles as the SM sees them, medians. */
+ * Chu 2016, section 5.2, and the modes of memory. Cycles as the SM sees them, medians, without what
+ * it takes to read the clock. P4 and P5 are those of the near mode where there are two. */
 struct fingerprint_latency {
     struct maybe_f64 p1_cycles;   /* data in L1 */
     struct maybe_f64 p2_cycles;   /* data in L2, the first TLB level misses */

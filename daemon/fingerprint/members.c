@@ -287,12 +287,14 @@ const struct object l2_object = DEFINE_WITH_EVIDENCE(fingerprint_l2, l2_members,
 static const struct member carveout_members[] = {
     {NUMBER(cache_carveout, shared_bytes)},
     {NUMBER(cache_carveout, size_bytes), IN(CACHES)},
+    {NUMBER(cache_carveout, fits_bytes), IN(CACHES)},
 };
 static const struct object carveout_object = DEFINE(cache_carveout, carveout_members);
 
 static const struct member cache_members[] = {
     {NAME(cache_facts, kind, cache_words)},
     {NUMBER(cache_facts, size_bytes), IN(CACHES), EVIDENCE(CACHE, SIZE_BYTES), .label = "size"},
+    {NUMBER(cache_facts, fits_bytes), IN(CACHES), EVIDENCE(CACHE, FITS_BYTES), .label = "fits"},
     {NUMBER(cache_facts, line_bytes), IN(CACHES), EVIDENCE(CACHE, LINE_BYTES), .label = "line"},
     {NUMBER(cache_facts, sector_bytes), IN(CACHES), EVIDENCE(CACHE, SECTOR_BYTES),
      .label = "sector"},

@@ -34,7 +34,7 @@ NAME_FUNCTIONS(probe_kind, enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUN
                [PROBE_SHARED] = "shared", [PROBE_PEER] = "peer", [PROBE_FLIGHT] = "in-flight")
 
 NAME_FUNCTIONS(probe_path, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
-               [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant")
+               [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant", [PATH_NONE] = "none")
 
 NAME_FUNCTIONS(arena_kind, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAIN] = "plain",
                [ARENA_SIMULATED] = "simulated")

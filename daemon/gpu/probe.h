@@ -178,9 +178,10 @@ enum probe_path {
     PATH_L1,        /* ld.ca */
     PATH_READ_ONLY, /* the read-only path, which is the texture path (ld.nc) */
     PATH_CONSTANT,
+    PATH_NONE, /* no load: what it takes to read the clock twice */
     PATH_COUNT
 };
-const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "constant" */
+const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "constant", "none" */
 bool probe_path_from_name(const char *name, enum probe_path *out);
 
 /* One probe. Zero what a kind does not use; probe_check has what each kind needs. */

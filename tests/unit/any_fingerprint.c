@@ -340,6 +340,7 @@ static void any_cache(struct rng *r, struct cache_facts *c)
         c->ways = KNOWN_U32(1 + (uint32_t)rng_below(r, 32));
     }
     c->fill_bytes = any_u64(r, 1);
+    c->fits_bytes = any_u64(r, 1);
     c->replacement = (enum replacement)rng_below(r, REPLACEMENT_NOT_LRU + 1);
     (void)snprintf(c->trace, sizeof(c->trace), "%s", traces[rng_below(r, 3)]);
     c->latency_cycles = any_f64(r);
@@ -349,7 +350,7 @@ static void any_cache(struct rng *r, struct cache_facts *c)
     c->same_as_l1 = (enum finding)rng_below(r, FINDING_NO + 1);
     c->carveout_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_CARVEOUTS + 1);
     for (uint32_t k = 0; k < c->carveout_count; k++)
-        c->carveouts[k] = (struct cache_carveout){k * 32 * KIB, any_u64(r, 1)};
+        c->carveouts[k] = (struct cache_carveout){k * 32 * KIB, any_u64(r, 1), any_u64(r, 1)};
     any_evidence(r, IS_KNOWN(c->size_bytes), &c->evidence[CACHE_EVIDENCE_SIZE_BYTES]);
     any_evidence(r, IS_KNOWN(c->sets), &c->evidence[CACHE_EVIDENCE_SETS]);
     any_evidence(r, IS_KNOWN(c->latency_cycles), &c->evidence[CACHE_EVIDENCE_LATENCY_CYCLES]);

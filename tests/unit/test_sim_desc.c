@@ -304,7 +304,7 @@ static void profiles_describe_what_is_published(void **state)
     (void)state;
     uint32_t n = 0;
     const struct sim_profile *all = sim_profiles(&n);
-    assert_int_equal(n, 5);
+    assert_int_equal(n, 8);
     for (uint32_t i = 0; i < n; i++) {
         struct sim_desc d;
         struct err err = {0};

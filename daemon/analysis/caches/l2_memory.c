@@ -12,8 +12,16 @@
 #include <math.h>
 #include <string.h>
 
-#define NEARER_HITS  0.7  /* of the way from a hit of the L2 to memory: far hits are below it */
-#define FITS_SHARE   0.01 /* of the loads that miss in a footprint that fits */
+#define BELOW_MEMORY                                                                               \
+    0.97 /* of the way from a hit of the L2 to the quickest loads from memory: lines               \
+             of the far side hit not far below those */
+#define QUICKEST 0.01
+#define CLEAN_SHARE                                                                                \
+    0.001         /* of the loads of a footprint that fits are delayed at most, for a size */
+#define SHARP 0.1 /* a size is one if all longer footprints miss as much as it lets them */
+#define FITS_SHARE                                                                                 \
+    0.004                 /* of the loads that miss in a footprint that fits, beside those delayed \
+                           */
 #define VALLEY_SHARE 0.6  /* of the lower peak */
 #define LEAST_PEAK   0.02 /* of the loads, in a bin */
 #define FILL_RIGHT   0.90
@@ -30,6 +38,7 @@ enum {
     FILL_STRIDE = 32,
     MOST_FILL = 16, /* of FILL_STRIDE */
     SIZE_SAMPLES = 1024,
+    REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
     BINS = 256,
     PAGE_COUNT = 4096
@@ -225,17 +234,38 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
 /* ---- size ---- */
 
 /* Footprints that all SMs have loaded: the first of which loads miss; 0: none. */
-static uint32_t first_missing(const struct observation *o, double threshold)
+static uint32_t first_missing(const struct observation *o, double threshold, double noise)
 {
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         const uint32_t *const row = observation_chase(o, p);
         uint32_t slow = 0;
         for (uint32_t k = 0; k < o->spec.samples; k++)
             slow += row[k] > threshold;
-        if (slow > FITS_SHARE * o->spec.samples)
+        if (slow > (FITS_SHARE + noise) * o->spec.samples)
             return p;
     }
     return o->spec.point_count;
+}
+
+/* Of a footprint of F bytes C stay in a cache of C bytes, and the others miss. With copies of lines
+ * in it, or of which a part is kept for others, what stays is another part in every footprint. */
+static bool is_sharp(const struct observation *o, double threshold, uint64_t lines)
+{
+    bool sharp = true;
+
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        const uint32_t *const row = observation_chase(o, p);
+        const double n = (double)o->spec.points[p];
+        uint32_t hits = 0;
+        if (n <= 1.2 * (double)lines || n > 5 * (double)lines)
+            continue;
+        for (uint32_t k = 0; k < o->spec.samples; k++)
+            hits += row[k] <= threshold;
+        const double stays = n * hits / o->spec.samples;
+        const double error = 4 * n * sqrt(hits + 1.0) / o->spec.samples;
+        sharp = sharp && fabs(stays - (double)lines) <= SHARP * (double)lines + error;
+    }
+    return sharp;
 }
 
 static struct probe_spec size_spec(void)
@@ -246,7 +276,8 @@ static struct probe_spec size_spec(void)
     return spec;
 }
 
-static enum reason find_size(struct cache_walks *w, double threshold, struct cache_facts *l2)
+static enum reason find_size(struct cache_walks *w, double threshold, double noise,
+                             struct cache_facts *l2)
 {
     struct probe_spec spec = size_spec();
 
@@ -258,25 +289,35 @@ static enum reason find_size(struct cache_walks *w, double threshold, struct cac
     const struct observation *o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
-    uint32_t p = first_missing(o, threshold);
+    uint32_t p = first_missing(o, threshold, noise);
     if (p == o->spec.point_count)
         return REASON_BEYOND_MEMORY;
     if (p == 0)
         return REASON_NO_CONTRAST;
+    const struct observation *const all = o;
     const uint64_t low = o->spec.points[p - 1];
     const uint64_t step = (o->spec.points[p] - low) / (REFINE_POINTS + 1);
     spec = size_spec();
+    spec.samples = REFINE_SAMPLES;
     for (uint32_t k = 0; k <= REFINE_POINTS; k++)
         add_points(&spec, low + k * step, 1);
     o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
-    p = first_missing(o, threshold);
+    p = first_missing(o, threshold, noise);
     if (p == 0)
         return REASON_DISAGREEMENT;
-    l2->size_bytes = KNOWN_U64(o->spec.points[p - 1] * PROBE_LINE_BYTES);
-    l2->evidence[CACHE_EVIDENCE_SIZE_BYTES] =
-        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, (double)step / (double)low);
+    const uint64_t lines = o->spec.points[p - 1];
+    const struct evidence e =
+        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)low);
+    l2->fits_bytes = KNOWN_U64(lines * PROBE_LINE_BYTES);
+    l2->evidence[CACHE_EVIDENCE_FITS_BYTES] = e;
+    if (noise > CLEAN_SHARE)
+        return REASON_NO_CONTRAST;
+    if (!is_sharp(all, threshold, lines))
+        return REASON_IRREGULAR;
+    l2->size_bytes = l2->fits_bytes;
+    l2->evidence[CACHE_EVIDENCE_SIZE_BYTES] = e;
     return REASON_NONE;
 }
 
@@ -305,7 +346,10 @@ static enum reason find_p5(struct cache_walks *w, struct fingerprint_latency *ou
     if (!o)
         return REASON_NOT_MEASURED;
     const uint32_t *const loads = all_loads(o, &count);
-    out->p5_cycles = KNOWN_F64(stats_median_u32(loads, count));
+    struct fingerprint_latency modes;
+    latency_unknown(&modes, REASON_NOT_MEASURED);
+    read_modes(loads, count, &modes);
+    out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P5] = evidence_make(EVIDENCE_WALKS, count, 0);
     return REASON_NONE;
 }
@@ -329,7 +373,7 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
     latency_unknown(out, REASON_NOT_MEASURED);
     const struct observation *const warm = find_hits(w);
     const struct observation *const cold = find_cold(w);
-    if (!warm || !cold) {
+    if (!walks_clock(w) || !warm || !cold) {
         if (w->refused)
             cache_unknown(l2, CACHE_L2, REASON_NO_DEVICE_MEMORY);
         return;
@@ -337,27 +381,35 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
     const uint32_t *const hit_loads = all_loads(warm, &hits);
     const uint32_t *const miss_loads = all_loads(cold, &misses);
     cache_unknown(l2, CACHE_L2, REASON_NO_CONTRAST);
-    l2->latency_cycles = KNOWN_F64(stats_median_u32(hit_loads, hits));
+    l2->latency_cycles = KNOWN_F64(fmax(0, stats_median_u32(hit_loads, hits) - w->clock_cycles));
     l2->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
         evidence_make(EVIDENCE_WALKS, hits, agreement(warm));
     if (!walks_contrast(hit_loads, hits, miss_loads, misses, &how)) {
         latency_unknown(out, REASON_NO_CONTRAST);
         return;
     }
-    l2->miss_latency_cycles = KNOWN_F64(how.miss);
-    out->p4_cycles = KNOWN_F64(how.miss);
+    l2->miss_latency_cycles = KNOWN_F64(how.miss - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P4] = evidence_make(EVIDENCE_WALKS, misses, agreement(cold));
     read_modes(miss_loads, misses, out);
+    out->p4_cycles = KNOWN_F64(fmax(0, out->near_cycles.v - w->clock_cycles));
+    out->near_cycles.v -= IS_KNOWN(out->near_cycles) ? w->clock_cycles : 0;
+    out->far_cycles.v -= IS_KNOWN(out->far_cycles) ? w->clock_cycles : 0;
+    out->tail_cycles.v -= IS_KNOWN(out->tail_cycles) ? w->clock_cycles : 0;
     const double threshold =
-        how.hit + NEARER_HITS * (stats_quantile_u32(miss_loads, misses, 0.05) - how.hit);
+        how.hit + BELOW_MEMORY * (stats_quantile_u32(miss_loads, misses, QUICKEST) - how.hit);
     enum reason reason = find_fill(w, threshold, l2);
     if (reason != REASON_NONE)
         l2->fill_bytes = UNKNOWN_U64(reason);
-    reason = find_size(w, threshold, l2);
+    uint32_t delayed = 0;
+    for (uint32_t i = 0; i < hits; i++)
+        delayed += hit_loads[i] > threshold;
+    reason = find_size(w, threshold, (double)delayed / hits, l2);
     if (reason == REASON_BEYOND_MEMORY)
-        l2->size_bytes = NOT_OBSERVABLE_U64(reason);
+        l2->size_bytes = l2->fits_bytes = NOT_OBSERVABLE_U64(reason);
     else if (reason != REASON_NONE)
         l2->size_bytes = UNKNOWN_U64(reason);
+    if (!IS_KNOWN(l2->fits_bytes) && reason != REASON_BEYOND_MEMORY)
+        l2->fits_bytes = UNKNOWN_U64(reason);
     reason = find_p5(w, out);
     if (reason != REASON_NONE)
         out->p5_cycles = UNKNOWN_F64(reason);

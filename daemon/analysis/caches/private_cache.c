@@ -15,6 +15,8 @@
 #define LRU_SHARE       0.97 /* of the loads of an overflowed set that miss */
 #define OTHER_SHARE     0.90
 #define SAME_ARRAY      0.1
+#define FLIPPING_SHARE  0.2 /* of the lines that miss, which also hit: not LRU */
+#define STEADY_SHARE    0.01
 
 enum {
     SHARED_BYTES = 32 << 10,
@@ -33,11 +35,18 @@ enum {
     MOST_REPEATS = 8,
     MOST_SECTORS = 16, /* of a line */
     TAGS = 4,
+    SAME_LOADS = FIRST_BYTES / WALKS_ELEMENT_BYTES,
+    MOST_TRACED = 5,
+    LEAST_MISSING = 4,
     LEAST_QUICK = 4 /* loads that hit, so that a policy is not LRU */
 };
 
 static const uint64_t carveouts[] = {8 << 10, 64 << 10, 100 << 10, 132 << 10, 196 << 10};
-enum { CARVEOUTS = sizeof carveouts / sizeof carveouts[0], MOST_CARVED_WAYS = 32 };
+enum {
+    CARVEOUTS = sizeof carveouts / sizeof carveouts[0],
+    MOST_CARVED_WAYS = 32,
+    CARVED_POINTS = 32
+};
 
 struct chase {
     struct cache_walks *w;
@@ -54,6 +63,7 @@ void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reas
 {
     *c = (struct cache_facts){.kind = kind,
                               .size_bytes = UNKNOWN_U64(reason),
+                              .fits_bytes = UNKNOWN_U64(reason),
                               .line_bytes = UNKNOWN_U64(reason),
                               .sector_bytes = UNKNOWN_U64(reason),
                               .fill_bytes = UNKNOWN_U64(reason),
@@ -62,7 +72,7 @@ void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reas
                               .latency_cycles = UNKNOWN_F64(reason),
                               .miss_latency_cycles = UNKNOWN_F64(reason)};
     for (uint32_t k = 0; k < FINGERPRINT_MAX_CARVEOUTS; k++)
-        c->carveouts[k].size_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
+        c->carveouts[k].size_bytes = c->carveouts[k].fits_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
 }
 
 static struct probe_spec walk_spec(const struct chase *c, uint64_t stride_bytes, uint32_t samples)
@@ -107,7 +117,7 @@ static struct probe_spec sweep_spec(const struct chase *c)
     return spec;
 }
 
-static double slow_share(const uint32_t *row, uint32_t n, double threshold)
+static double share_above(const uint32_t *row, uint32_t n, double threshold)
 {
     uint32_t slow = 0;
 
@@ -116,42 +126,54 @@ static double slow_share(const uint32_t *row, uint32_t n, double threshold)
     return (double)slow / n;
 }
 
+static double slow_share(const struct observation *o, uint32_t p, double threshold)
+{
+    uint32_t count = 0;
+    const uint32_t *const row = walks_row(o, p, &count);
+
+    return share_above(row, count, threshold);
+}
+
 /* The first footprint of which clearly more loads are slow than of the smallest. */
 static bool read_sweep(struct chase *c, const struct observation *o)
 {
-    const uint32_t *const hits = observation_chase(o, 0);
-    const double hit = stats_median_u32(hits, o->spec.samples);
-    const double high = stats_quantile_u32(hits, o->spec.samples, 0.95);
+    uint32_t hit_count = 0;
+    const uint32_t *const hits = walks_row(o, 0, &hit_count);
+    const double hit = stats_median_u32(hits, hit_count);
+    const double high = stats_quantile_u32(hits, hit_count, 0.95);
     const double rough = hit + fmax(fmax(4, 0.15 * hit), 2 * (high - hit));
+    uint32_t slow[SWEEP_SAMPLES];
+    uint32_t count = 0;
     uint32_t p = 0;
 
-    while (p < o->spec.point_count &&
-           slow_share(observation_chase(o, p), o->spec.samples, rough) < SATURATED_SHARE)
+    while (p < o->spec.point_count && slow_share(o, p, rough) < SATURATED_SHARE)
         p++;
     if (p == o->spec.point_count)
         return false;
-    /* Some loads may still hit there. */
-    uint32_t slow[SWEEP_SAMPLES];
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < o->spec.samples; k++)
+    for (uint32_t k = 0; k < o->spec.samples; k++) /* some loads may still hit there */
         if (observation_chase(o, p)[k] > rough)
             slow[count++] = observation_chase(o, p)[k];
-    if (!walks_contrast(hits, o->spec.samples, slow, count, &c->how))
+    if (!walks_contrast(hits, hit_count, slow, count, &c->how))
         return false;
-    const double noise = slow_share(hits, o->spec.samples, c->how.threshold);
-    for (p = 1; p < o->spec.point_count; p++) {
-        const double share = slow_share(observation_chase(o, p), o->spec.samples, c->how.threshold);
-        if (share > noise + NOISE_SHARE)
+    const double noise = slow_share(o, 0, c->how.threshold);
+    for (p = 1; p < o->spec.point_count; p++)
+        if (slow_share(o, p, c->how.threshold) > noise + NOISE_SHARE)
             break;
-    }
     if (p == o->spec.point_count || noise > NOISE_SHARE)
         return false;
-    c->fits_bytes = o->spec.points[p - 1] * o->spec.stride_bytes;
+    /* A few lines more might miss in what the samples did not see. */
+    c->fits_bytes = o->spec.points[p >= 2 ? p - 2 : p - 1] * o->spec.stride_bytes;
     c->misses_bytes = o->spec.points[p] * o->spec.stride_bytes;
-    /* A few lines more might fit in what the samples did not see. */
-    if (p >= 2)
-        c->fits_bytes = o->spec.points[p - 2] * o->spec.stride_bytes;
     return true;
+}
+
+static void set_latency(struct chase *c, const struct hit_or_miss *how, bool miss_too)
+{
+    c->out->latency_cycles = KNOWN_F64(fmax(0, how->hit - c->w->clock_cycles));
+    if (miss_too)
+        c->out->miss_latency_cycles = KNOWN_F64(fmax(0, how->miss - c->w->clock_cycles));
+    c->out->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
+        evidence_make(EVIDENCE_WALKS, SWEEP_SAMPLES, how->margin);
 }
 
 /* A path without a cache of its own takes as long as one past L1. */
@@ -166,26 +188,21 @@ static enum reason find_cache(struct chase *c)
     add_points(&past, CONTROL_BYTES / WALKS_ELEMENT_BYTES, 1);
     if (c->path != PATH_CONSTANT)
         control = walks_find(c->w, &past);
-    if (!o || !control)
+    if (!walks_clock(c->w) || !o || !control)
         return REASON_NOT_MEASURED;
     if (c->path != PATH_CONSTANT) {
         struct hit_or_miss how;
         if (!walks_contrast(observation_chase(o, 0), SWEEP_SAMPLES, observation_chase(control, 0),
                             SWEEP_SAMPLES, &how)) {
             cache_unknown(c->out, c->out->kind, REASON_NO_CONTRAST);
-            c->out->size_bytes = NOT_OBSERVABLE_U64(REASON_NO_CONTRAST);
+            c->out->size_bytes = c->out->fits_bytes = NOT_OBSERVABLE_U64(REASON_NO_CONTRAST);
             return REASON_NO_CONTRAST;
         }
-        c->out->latency_cycles = KNOWN_F64(how.hit);
-        c->out->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
-            evidence_make(EVIDENCE_WALKS, SWEEP_SAMPLES, how.margin);
+        set_latency(c, &how, false);
     }
     if (!read_sweep(c, o))
         return REASON_NO_CONTRAST;
-    c->out->latency_cycles = KNOWN_F64(c->how.hit);
-    c->out->miss_latency_cycles = KNOWN_F64(c->how.miss);
-    c->out->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
-        evidence_make(EVIDENCE_WALKS, SWEEP_SAMPLES, c->how.margin);
+    set_latency(c, &c->how, true);
     return REASON_NONE;
 }
 
@@ -239,7 +256,7 @@ static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64
 {
     const uint64_t step = (high - low + BISECT_POINTS) / (BISECT_POINTS + 1);
     const double wanted = 16.0 * (double)high / (double)step;
-    const double most = fmin(PROBE_MAX_SAMPLES, 2.0 * (double)high);
+    const double most = fmin(PROBE_MAX_SAMPLES, 4.0 * (double)high);
     struct probe_spec spec =
         walk_spec(c, c->sector_bytes, (uint32_t)fmin(most, fmax(BISECT_MIN_SAMPLES, wanted)));
 
@@ -279,6 +296,7 @@ static enum reason find_size(struct chase *c)
 {
     uint64_t low = c->fits_bytes / c->sector_bytes;
     uint64_t high = c->misses_bytes / c->sector_bytes;
+    enum reason reason = REASON_NONE;
 
     if (high > WALKS_MAX_ELEMENTS || low == 0)
         return REASON_TOO_LITTLE_DATA;
@@ -287,11 +305,16 @@ static enum reason find_size(struct chase *c)
         const struct observation *const o = walks_find(c->w, &spec);
         if (!o)
             return REASON_NOT_MEASURED;
-        if (!narrow(c, o, &low, &high))
-            return REASON_NO_CONTRAST;
+        if (!narrow(c, o, &low, &high)) {
+            reason = REASON_NO_CONTRAST;
+            break;
+        }
     }
     c->sectors = low;
-    return REASON_NONE;
+    c->out->fits_bytes = KNOWN_U64(low * c->sector_bytes);
+    c->out->evidence[CACHE_EVIDENCE_FITS_BYTES] =
+        evidence_make(EVIDENCE_TRACES, BISECT_REPEATS, (double)low / (double)high);
+    return reason;
 }
 
 /* ---- line ---- */
@@ -317,22 +340,24 @@ static uint32_t usual_run(const struct walk_votes *v)
     return weights[best] > 0 ? best : 0;
 }
 
-/* Cycles with one sector of every `bytes`: does one more than fit the size overflow? */
+/* A footprint that overflows when all of its sectors are walked: does it with one of every `bytes`
+ * too? Where it does not, as many lines as sectors fit. */
 static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
 {
-    const uint64_t n = c->sectors * c->sector_bytes / bytes;
+    const uint64_t n = c->misses_bytes / bytes;
+    const uint64_t fits = c->sectors * c->sector_bytes / 2 / bytes;
     struct walk_votes *const v = malloc(2 * sizeof *v);
-    struct probe_spec spec = walk_spec(
-        c, bytes, (uint32_t)(n + 1 > PROBE_MAX_SAMPLES / 4 ? PROBE_MAX_SAMPLES : 4 * (n + 1)));
+    struct probe_spec spec =
+        walk_spec(c, bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, 4.0 * (double)n));
     const struct observation *o = NULL;
     enum reason reason = REASON_NOT_MEASURED;
 
+    add_points(&spec, fits ? fits : 1, BISECT_REPEATS);
     add_points(&spec, n, BISECT_REPEATS);
-    add_points(&spec, n + 1, BISECT_REPEATS);
     o = v ? walks_find(c->w, &spec) : NULL;
     if (o) {
-        walks_votes(o, n, &c->how, &v[0]);
-        walks_votes(o, n + 1, &c->how, &v[1]);
+        walks_votes(o, spec.points[0], &c->how, &v[0]);
+        walks_votes(o, n, &c->how, &v[1]);
         const enum overflow over = walks_overflow(&v[1], &v[0]);
         reason = over == OVERFLOW_UNSURE ? REASON_NO_CONTRAST : REASON_NONE;
         *out = over == OVERFLOW_YES;
@@ -364,12 +389,15 @@ static enum reason find_line(struct chase *c)
     for (uint32_t k = 2; k <= run && reason == REASON_NONE; k *= 2) {
         const uint64_t bytes = k * c->sector_bytes;
         bool over = false;
-        if (c->sectors * c->sector_bytes % bytes != 0)
-            break;
         reason = tags_overflow(c, bytes, &over);
         if (reason != REASON_NONE || !over)
             break;
         c->line_bytes = bytes;
+    }
+    if (reason == REASON_NONE) {
+        c->out->line_bytes = KNOWN_U64(c->line_bytes);
+        c->out->evidence[CACHE_EVIDENCE_LINE_BYTES] =
+            evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
     }
     return reason;
 }
@@ -477,6 +505,51 @@ static void read_policy(const struct chase *c, struct set_walks *s)
     write_trace(c, s->o, &s->at);
 }
 
+/* Where sets follow no rule: in a cycle somewhat longer than what fits, LRU misses the same lines
+ * in every lap, whatever set they are in. What now hits and now misses is not LRU. */
+static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
+{
+    const uint64_t n = (c->out->fits_bytes.v + c->out->fits_bytes.v / 16) / c->line_bytes + 1;
+    struct probe_spec spec = walk_spec(c, c->line_bytes, PROBE_MAX_SAMPLES);
+    uint32_t missing = 0;
+    uint32_t flipping = 0;
+
+    add_points(&spec, n, repeats_for(n, spec.samples));
+    s->o = walks_find(c->w, &spec);
+    if (!s->o)
+        return REASON_NOT_MEASURED;
+    c->lines = (uint32_t)(n - 1);
+    walks_votes(s->o, n, &c->how, &s->at);
+    memset(&s->before, 0, sizeof s->before);
+    for (uint32_t i = 0; i < s->at.elements; i++) {
+        const uint32_t hits = (uint32_t)(s->at.all[i] - s->at.missed[i]);
+        const bool misses = walks_misses(&s->at, i);
+        const bool flips = misses && hits >= 2 && hits >= s->at.all[i] / 10;
+        missing += misses;
+        flipping += flips;
+        if (flips && flipping <= MOST_TRACED) { /* as a vote that this line is to be shown */
+            s->before.all[i] = s->at.all[i];
+            s->before.missed[i] = s->at.missed[i];
+        }
+    }
+    if (missing < LEAST_MISSING)
+        return REASON_NONE;
+    const double share = (double)flipping / missing;
+    if (share >= FLIPPING_SHARE) {
+        c->out->replacement = REPLACEMENT_NOT_LRU;
+        write_trace(c, s->o, &s->before);
+    } else if (share <= STEADY_SHARE) {
+        c->out->replacement = REPLACEMENT_LRU;
+        write_trace(c, s->o, &s->at);
+    } else {
+        return REASON_NONE;
+    }
+    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(
+        EVIDENCE_TRACES, missing,
+        share >= FLIPPING_SHARE ? 1 - FLIPPING_SHARE / share : 1 - share / FLIPPING_SHARE);
+    return REASON_NONE;
+}
+
 /* All lines miss in the first cycle that overflows every set, and one set still hits before. */
 static enum reason check_last_set(struct chase *c, struct set_walks *s)
 {
@@ -508,9 +581,12 @@ static enum reason find_sets(struct chase *c)
     uint32_t repeats;
 
     c->lines = (uint32_t)(c->sectors * c->sector_bytes / c->line_bytes);
-    if (!s || c->lines * c->line_bytes != c->sectors * c->sector_bytes) {
+    if (!s)
+        return REASON_NOT_MEASURED;
+    if (c->lines * c->line_bytes != c->sectors * c->sector_bytes) {
+        reason = policy_without_sets(c, s);
         free(s);
-        return REASON_IRREGULAR;
+        return reason == REASON_NONE ? REASON_IRREGULAR : reason;
     }
     struct probe_spec spec =
         walk_spec(c, c->line_bytes,
@@ -525,9 +601,13 @@ static enum reason find_sets(struct chase *c)
             const struct observation *const steps = s->o;
             reason = check_last_set(c, s);
             s->o = steps;
-            if (reason != REASON_NOT_MEASURED)
+            if (reason == REASON_NONE)
                 read_policy(c, s);
         }
+    }
+    if (reason == REASON_IRREGULAR || reason == REASON_DISAGREEMENT) {
+        const enum reason policy = policy_without_sets(c, s);
+        reason = policy == REASON_NOT_MEASURED ? policy : reason;
     }
     free(s);
     return reason;
@@ -535,56 +615,96 @@ static enum reason find_sets(struct chase *c)
 
 /* ---- division of the array ---- */
 
-/* With more shared memory: the most ways of which every set is still whole. */
-static struct maybe_u64 carved_bytes(const struct chase *c, const struct observation *o,
-                                     uint32_t most)
+/* The longest of the probed cycles without a miss. */
+static struct maybe_u64 carved_fits(const struct chase *c, const struct observation *o)
+{
+    uint64_t fits = 0;
+
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        if (slow_share(o, p, c->how.threshold) > NOISE_SHARE / 4)
+            break;
+        fits = o->spec.points[p] * o->spec.stride_bytes;
+    }
+    return KNOWN_U64(fits);
+}
+
+/* The most ways of which every set is still whole. */
+static struct maybe_u64 carved_size(const struct chase *c, const struct observation *o)
 {
     struct walk_votes *const v = malloc(2 * sizeof *v);
     struct maybe_u64 found = UNKNOWN_U64(REASON_IRREGULAR);
 
-    if (!v)
-        return found;
-    walks_votes(o, c->sets, &c->how, &v[0]);
-    for (uint32_t ways = most; ways > 0 && walks_missing(&v[0]) == 0; ways--) {
-        walks_votes(o, (uint64_t)ways * c->sets, &c->how, &v[0]);
-        walks_votes(o, (uint64_t)ways * c->sets + 1, &c->how, &v[1]);
-        if (walks_missing(&v[0]) > 0)
-            walks_votes(o, c->sets, &c->how, &v[0]);
-        else if (walks_missing(&v[1]) >= 2) {
-            found = KNOWN_U64((uint64_t)ways * c->sets * c->line_bytes);
+    for (uint32_t p = 0; v && p + 1 < o->spec.point_count; p += 2) {
+        walks_votes(o, o->spec.points[p], &c->how, &v[0]);
+        walks_votes(o, o->spec.points[p + 1], &c->how, &v[1]);
+        if (v[0].slow > NOISE_SHARE / 4 * v[0].loads)
             break;
-        } else
-            break; /* some sets have more */
+        if (walks_overflow(&v[1], &v[0]) == OVERFLOW_YES) {
+            found = KNOWN_U64(o->spec.points[p] * o->spec.stride_bytes);
+            break;
+        }
     }
     free(v);
     return found;
 }
 
-/* Sizes at other divisions, where the sets stay and ways go. */
+static uint32_t carved_samples(uint64_t shared_bytes, double wanted)
+{
+    const double most = fmin(PROBE_MAX_SAMPLES, (double)(shared_bytes - KIB) / 2);
+
+    return (uint32_t)fmin(most, wanted);
+}
+
+static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
+{
+    struct probe_spec spec = walk_spec(c, c->line_bytes, SWEEP_SAMPLES);
+    const uint64_t most = c->misses_bytes + c->misses_bytes / 2;
+
+    spec.shared_bytes = shared_bytes;
+    spec.scattered = 1;
+    for (uint32_t k = 1; k <= CARVED_POINTS; k++)
+        add_points(&spec, most * k / CARVED_POINTS / c->line_bytes, 1);
+    return spec;
+}
+
+/* Whole ways, which come and go with shared memory; `more` of them may be there than now. */
+static struct probe_spec ways_spec(const struct chase *c, uint64_t shared_bytes)
+{
+    const uint32_t most = c->ways + (shared_bytes < SHARED_BYTES);
+    struct probe_spec spec =
+        walk_spec(c, c->line_bytes, carved_samples(shared_bytes, 3.0 * (most * c->sets + 1)));
+
+    spec.shared_bytes = shared_bytes;
+    for (uint32_t ways = 1; ways <= most && ways <= MOST_CARVED_WAYS; ways++) {
+        add_points(&spec, (uint64_t)ways * c->sets, 1);
+        add_points(&spec, (uint64_t)ways * c->sets + 1, 1);
+    }
+    return spec;
+}
+
+/* L1 at other divisions of its array. */
 static bool find_carveouts(struct chase *c)
 {
     struct cache_carveout found[CARVEOUTS + 1];
+    const bool regular = IS_KNOWN(c->out->size_bytes) && c->ways <= MOST_CARVED_WAYS;
     uint32_t n = 0;
     bool waiting = false;
 
     for (uint32_t k = 0; k < CARVEOUTS; k++) {
-        const uint32_t most = c->ways + (carveouts[k] < SHARED_BYTES);
-        const uint32_t samples = carveouts[k] < SHARED_BYTES ? (uint32_t)(carveouts[k] - KIB) / 2
-                                                             : (uint32_t)PROBE_MAX_SAMPLES;
-        struct probe_spec spec =
-            walk_spec(c, c->line_bytes, (uint32_t)fmin(samples, 4.0 * (most * c->sets + 1)));
-        const uint32_t repeats = spec.samples / (most * c->sets + 1) >= 3 ? 1 : BISECT_REPEATS;
-        spec.shared_bytes = carveouts[k];
-        for (uint32_t ways = 1; ways <= most; ways++) {
-            add_points(&spec, (uint64_t)ways * c->sets, repeats);
-            add_points(&spec, (uint64_t)ways * c->sets + 1, repeats);
+        struct probe_spec spec = fits_spec(c, carveouts[k]);
+        const struct observation *const fits = walks_find(c->w, &spec);
+        const struct observation *size = NULL;
+        if (regular) {
+            spec = ways_spec(c, carveouts[k]);
+            size = walks_find(c->w, &spec);
         }
-        const struct observation *const o = walks_find(c->w, &spec);
-        waiting = waiting || !o;
-        if (n == 1 && carveouts[k] > SHARED_BYTES)
-            found[n++] = (struct cache_carveout){SHARED_BYTES, c->out->size_bytes};
-        if (o)
-            found[n++] = (struct cache_carveout){carveouts[k], carved_bytes(c, o, most)};
+        waiting = waiting || !fits || (regular && !size);
+        if (n == 1)
+            found[n++] =
+                (struct cache_carveout){SHARED_BYTES, c->out->size_bytes, c->out->fits_bytes};
+        found[n++] = (struct cache_carveout){
+            carveouts[k], size ? carved_size(c, size) : UNKNOWN_U64(REASON_IRREGULAR),
+            fits ? carved_fits(c, fits) : UNKNOWN_U64(REASON_NOT_MEASURED)};
     }
     if (waiting)
         return false;
@@ -598,15 +718,15 @@ static bool find_carveouts(struct chase *c)
 /* The read-only path finds what loads of L1 have brought: it has no array of its own. */
 static enum reason find_same(struct chase *c)
 {
-    struct probe_spec spec = walk_spec(c, WALKS_ELEMENT_BYTES, 64);
+    struct probe_spec spec = walk_spec(c, WALKS_ELEMENT_BYTES, SAME_LOADS);
     spec.warm_path = PATH_L1;
     spec.warm_laps = 1;
-    add_points(&spec, 64, 1);
+    add_points(&spec, SAME_LOADS, 1);
     const struct observation *const o = walks_find(c->w, &spec);
 
     if (!o)
         return REASON_NOT_MEASURED;
-    const double slow = slow_share(observation_chase(o, 0), 64, c->how.threshold);
+    const double slow = share_above(observation_chase(o, 0), SAME_LOADS, c->how.threshold);
     if (slow < SAME_ARRAY)
         c->out->same_as_l1 = FINDING_YES;
     else if (slow > 1 - SAME_ARRAY)
@@ -635,8 +755,8 @@ static void copy_l1(const struct cache_facts *l1, struct cache_facts *out)
 
 static void unknown_rest(struct cache_facts *c, enum reason reason)
 {
-    struct maybe_u64 *const sizes[] = {&c->size_bytes, &c->line_bytes, &c->sector_bytes,
-                                       &c->fill_bytes};
+    struct maybe_u64 *const sizes[] = {&c->size_bytes, &c->fits_bytes, &c->line_bytes,
+                                       &c->sector_bytes, &c->fill_bytes};
     struct maybe_u32 *const counts[] = {&c->sets, &c->ways};
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
@@ -658,11 +778,9 @@ static void accept(struct chase *c)
     const struct evidence e = evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
 
     f->size_bytes = KNOWN_U64(c->lines * c->line_bytes);
-    f->line_bytes = KNOWN_U64(c->line_bytes);
     f->sets = KNOWN_U32(c->sets);
     f->ways = KNOWN_U32(c->ways);
-    f->evidence[CACHE_EVIDENCE_SIZE_BYTES] = f->evidence[CACHE_EVIDENCE_LINE_BYTES] =
-        f->evidence[CACHE_EVIDENCE_SETS] = e;
+    f->evidence[CACHE_EVIDENCE_SIZE_BYTES] = f->evidence[CACHE_EVIDENCE_SETS] = e;
 }
 
 void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cache_facts *l1,
@@ -691,7 +809,7 @@ void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cac
         accept(&c);
     else if (reason == REASON_NOT_MEASURED && w->refused)
         reason = REASON_NO_DEVICE_MEMORY;
-    if (reason == REASON_NONE && kind == CACHE_L1)
+    if (kind == CACHE_L1 && IS_KNOWN(out->line_bytes) && reason != REASON_NOT_MEASURED)
         (void)find_carveouts(&c);
     if (reason != REASON_NONE)
         unknown_rest(out, reason);

@@ -11,8 +11,8 @@
 #define LEAST_CYCLES 4.0
 #define CUT_TIMES    3.0 /* a load that takes so many misses was delayed */
 #define MISS_SHARE   0.1
-#define SURE_SLOW    6.0
-#define UNSURE_SLOW  2.0
+#define SURE_SLOW    8.0
+#define UNSURE_SLOW  4.0
 
 static bool same_points(const struct probe_spec *a, const struct probe_spec *b)
 {
@@ -46,6 +46,31 @@ const struct observation *walks_find(struct cache_walks *w, struct probe_spec *s
     return NULL;
 }
 
+bool walks_clock(struct cache_walks *w)
+{
+    enum { CLOCK_SAMPLES = 64 };
+    struct probe_spec spec = {.path = PATH_NONE,
+                              .warm_path = PATH_NONE,
+                              .stride_bytes = PROBE_LINE_BYTES,
+                              .point_count = 1,
+                              .points = {1},
+                              .samples = CLOCK_SAMPLES};
+    const struct observation *const o = walks_find(w, &spec);
+
+    if (o)
+        w->clock_cycles = stats_median_u32(observation_chase(o, 0), CLOCK_SAMPLES);
+    return o != NULL;
+}
+
+const uint32_t *walks_row(const struct observation *o, uint32_t p, uint32_t *out_count)
+{
+    const uint64_t n = o->spec.points[p];
+    const uint32_t skipped = o->spec.samples >= 2 * n ? (uint32_t)n : 0;
+
+    *out_count = o->spec.samples - skipped;
+    return observation_chase(o, p) + skipped;
+}
+
 bool walks_contrast(const uint32_t *hits, uint32_t hit_count, const uint32_t *misses,
                     uint32_t miss_count, struct hit_or_miss *out)
 {
@@ -71,10 +96,12 @@ void walks_votes(const struct observation *o, uint64_t n, const struct hit_or_mi
     memset(out, 0, sizeof *out);
     out->elements = n < WALKS_MAX_ELEMENTS ? (uint32_t)n : WALKS_MAX_ELEMENTS;
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const uint32_t *const row = observation_chase(o, p);
+        uint32_t count = 0;
         uint64_t at = 0;
-        for (uint32_t k = 0; k < o->spec.samples && o->spec.points[p] == n;
-             k++, at = (at + step) % n) {
+        if (o->spec.points[p] != n)
+            continue;
+        const uint32_t *const row = walks_row(o, p, &count); /* from element 0 */
+        for (uint32_t k = 0; k < count; k++, at = (at + step) % n) {
             if (row[k] > how->cut || at >= WALKS_MAX_ELEMENTS)
                 continue;
             out->loads++;
@@ -88,7 +115,7 @@ void walks_votes(const struct observation *o, uint64_t n, const struct hit_or_mi
 
 bool walks_misses(const struct walk_votes *v, uint32_t element)
 {
-    const double least = fmax(2, MISS_SHARE * v->all[element]);
+    const double least = fmax(2, 1 + MISS_SHARE * v->all[element]);
 
     return v->missed[element] >= least;
 }
@@ -114,7 +141,7 @@ enum overflow walks_overflow(const struct walk_votes *v, const struct walk_votes
         return OVERFLOW_YES;
     if (v->slow > expected + SURE_SLOW * error)
         return OVERFLOW_YES;
-    if (v->slow > expected + UNSURE_SLOW * error || repeated > by_chance)
+    if (v->slow > expected + UNSURE_SLOW * error || repeated > by_chance + 1)
         return OVERFLOW_UNSURE;
     return OVERFLOW_NO;
 }

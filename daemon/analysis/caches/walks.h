@@ -19,12 +19,20 @@ struct cache_walks {
     uint16_t sm_ids[REACH_MAX_SMS];
     uint32_t ask_count;
     struct probe_spec asks[WALKS_MAX_ASKS];
-    bool refused; /* one cannot be run here: the range is too short */
+    bool refused;        /* one cannot be run here: the range is too short */
+    double clock_cycles; /* of reading the clock, in every timed load; 0 until walks_clock */
 };
 
 /* The answer to `spec`; NULL: it is among the asks now, or refused. The SMs of `spec` are filled
  * in: every point has an SM of its own as far as there are any. */
 const struct observation *walks_find(struct cache_walks *w, struct probe_spec *spec);
+
+/* Finds clock_cycles; false: the probe is among the asks. */
+bool walks_clock(struct cache_walks *w);
+
+/* The timed loads of point `p`, without the first lap if there are two: what the kernel itself
+ * touched between the untimed laps and the timed ones is evicted in it. */
+const uint32_t *walks_row(const struct observation *o, uint32_t p, uint32_t *out_count);
 
 /* When is a load a miss? In cycles of the loads of one path. */
 struct hit_or_miss {

@@ -106,6 +106,8 @@ static uint32_t load(struct caches *c, enum probe_path path, uint64_t offset, bo
                                   : (double)d->latency_cycles - level->miss_cycles;
     uint32_t away = 0;
 
+    if (path == PATH_NONE)
+        return timed && d->clock_cycles > 0 ? d->clock_cycles : timed;
     if (hit || (constant && d->constant_cycles))
         return timed
                    ? sim_machine_noisy(c->m, hit ? hit_cycles : hit_cycles + level->miss_cycles, 0)
@@ -162,7 +164,8 @@ static void run_point(struct caches *c, uint32_t p, uint32_t *values)
         (void)load(c, s->path, behind + i, false);
     at = 0;
     for (uint32_t k = 0; k < s->samples; k++, at = (at + step) % n) {
-        const uint32_t cycles = load(c, s->path, at * s->stride_bytes, true);
+        uint32_t cycles = load(c, s->path, at * s->stride_bytes, true);
+        cycles += s->path == PATH_NONE ? 0 : c->m->desc.clock_cycles;
         values[k] = cycles < UINT16_MAX ? cycles : UINT16_MAX;
     }
 }

@@ -84,6 +84,7 @@ static const struct field fields[] = {
     {"ro", CACHE, {SIM_U32, AT(read_only), 0}, NULL},
     {"const", CACHE, {SIM_U32, AT(constant), 0}, NULL},
     {"const_hit", NUMBER, {SIM_U32, AT(constant_cycles), SIM_MAX_CYCLES}, NULL},
+    {"clock_pair", NUMBER, {SIM_U32, AT(clock_cycles), SIM_MAX_CYCLES}, NULL},
     {"l2fill", NUMBER, {SIM_BYTES, AT(l2_fill_bytes), 0}, NULL},
     {"memory_miss", NUMBER, {SIM_U32, AT(memory_cycles), SIM_MAX_CYCLES}, NULL},
     {"tail", NUMBER, {SIM_F64, AT(tail_share), 1}, NULL},

@@ -31,6 +31,7 @@
  *                      asks for is taken from it in whole ways; default: they are apart
  *   ro=..  const=..    the cache of the read-only path (default: l1d is), and of constants
  *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: as in l1d
+ *   clock_pair=8       what reading the clock twice adds to each of these loads; default 0
  *   l2fill=64          what a miss of the L2 (of l2cache= bytes) brings; default 32
  *   memory_miss=440    cycles that a miss of the L2 takes on top of a hit; default 0: no contrast
  *   tail=0.09@400      this share of the loads from memory takes up to 400 cycles more
@@ -224,6 +225,7 @@ struct sim_desc {
     struct sim_level levels[SIM_MAX_LEVELS];
     struct sim_level l1d, read_only, constant; /* of each SM; no entries: there is none */
     uint32_t constant_cycles;                  /* 0: latency_cycles less its miss_cycles */
+    uint32_t clock_cycles; /* what reading the clock adds to each timed load of a CACHE */
     uint32_t memory_cycles;
     uint32_t tail_cycles;
     uint64_t host_memory_bytes;

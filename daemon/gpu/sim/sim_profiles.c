@@ -232,6 +232,9 @@ static const struct sim_source gtx980_sources[] = {
 #define HOPPER_TLBS                                                                                \
     "l1=16@16M/sm;miss=10 "                                                                        \
     "l2=2048@32M/" HOPPER_GROUPS ";miss=90;sets=8x256;hash=xor;"
+#define HOPPER_CACHES(miss)                                                                        \
+    "l1d=2048@128;miss=" miss ";sets=8x256;hash=xor;sectors=4 array=256K "                         \
+    "const=32@64;miss=70;sets=4x8 const_hit=34 clock_pair=8 l2fill=64 tail=0.09@600 "
 /* Six GPCs of 16 SMs and two of 18, each of whole groups. */
 #define HOPPER_GPCS                                                                                \
     "gpc=0,1,2,3,32,33,48,49,50,51,92,93,126,127,128,129:"                                         \
@@ -247,26 +250,48 @@ static const struct sim_source gtx980_sources[] = {
 #define HOPPER_FAR_SIDE "far_side=16-31,38-43,46,47,64-77,82-87,90,91,106-119,122-125,130,131 "
 static const char h100_description[] =
     "name=H100-80G cc=9.0 sms=132 memory=81079M l2cache=50M latency=265 spread=60 noise=gauss:1.7 "
-    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 sides=4K@180 " HOPPER_FAR_SIDE HOPPER_SHARED
-    "memory_ns=450 plateau=2902 sm_gbps=42.4 read_noise=0.003";
+    "outliers=0.0005@3000 " HOPPER_TLBS
+    "miss_ns=7.5 sides=4K@180 " HOPPER_FAR_SIDE HOPPER_SHARED HOPPER_CACHES(
+        "227") "memory_miss=445 "
+               "memory_ns=450 plateau=2902 sm_gbps=42.4 read_noise=0.003";
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
     "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS
-    "miss_ns=7.5 sides=4K@195 " HOPPER_FAR_SIDE HOPPER_SHARED
-    "memory_ns=450 plateau=4210 sm_gbps=48 read_noise=0.003 "
-    "host_memory=126G managed-device=4030/88@290,32M,2048+90,0+0,7.5 "
-    "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
-    "host-virtual=50.7/3@2400,64K,2048+80,8192+350,24 "
-    "managed-host=50.7/3@2480,2M,0+0,2048+180,3.7 "
-    "host-registered=50.8/3@2420,64K,2048+80,8192+350,24 "
-    "host-registered-huge=50.8/3@2420,64K,2048+80,8192+350,24 "
-    "peer=375/33@1600,2M,0+0,0+0,0";
+    "miss_ns=7.5 sides=4K@195 " HOPPER_FAR_SIDE HOPPER_SHARED HOPPER_CACHES(
+        "262") "memory_miss=410 "
+               "memory_ns=450 plateau=4210 sm_gbps=48 read_noise=0.003 "
+               "host_memory=126G managed-device=4030/88@290,32M,2048+90,0+0,7.5 "
+               "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
+               "host-virtual=50.7/3@2400,64K,2048+80,8192+350,24 "
+               "managed-host=50.7/3@2480,2M,0+0,2048+180,3.7 "
+               "host-registered=50.8/3@2420,64K,2048+80,8192+350,24 "
+               "host-registered-huge=50.8/3@2420,64K,2048+80,8192+350,24 "
+               "peer=375/33@1600,2M,0+0,0+0,0";
+
+/* Of the caches, for both. */
+#define HOPPER_SOURCES                                                                             \
+    {"array", SIM_PUBLISHED, "data sheet: 256 KB for L1 and shared memory"},                       \
+        {"l1d", SIM_MEASURED, "an H200, 2026-11-23: 128-byte lines, 32-byte sectors"},             \
+        {"l1d.miss", SIM_PUBLISHED, "MT4G: 38 cycles"},                                            \
+        {"l1d.sets", SIM_GUESS,                                                                    \
+         "an H200's follow no rule that was found: 184 KiB fit beside 32 KiB of shared memory"},   \
+        {"l1d.policy", SIM_GUESS, "an H200's is not LRU"},                                         \
+        {"const", SIM_MEASURED, "an H200, 2026-11-23: 2 KiB, lines of 64 bytes, 8 sets of 4"},     \
+        {"const.miss", SIM_MEASURED, "an H200, 2026-11-23"},                                       \
+        {"const_hit", SIM_MEASURED, "an H200, 2026-11-23: an indexed load"},                       \
+        {"clock_pair", SIM_GUESS, ""},                                                             \
+    {                                                                                              \
+        "l2fill", SIM_GUESS, "64 bytes, from throughputs of others"                                \
+    }
 
 #define H200_HOST "docs/measurements/nvidia-h200-89d5a7b7-2026-11-22"
 /* Hosts of other profiles are not known: they have no host memory, and no other kind is probed. */
 #define H100_MEASURED "docs/measurements/nvidia-h100-80gb-hbm3-dcda818d-2026-11-21"
 static const struct sim_source h100_sources[] = {
+    HOPPER_SOURCES,
+    {"memory_miss", SIM_PUBLISHED, "MT4G's raw loads of two H100s: 710 and 894 cycles"},
+    {"tail", SIM_PUBLISHED, "MT4G's raw loads: 9 % take 1000 cycles and more"},
     {"sms", SIM_MEASURED, H100_MEASURED ": 132 SMs, as the data sheet says"},
     {"memory", SIM_MEASURED, H100_MEASURED ": 85017493504 bytes, to the MB"},
     {"l2cache", SIM_MEASURED, H100_MEASURED ": 50 MB, as the driver says"},
@@ -299,6 +324,9 @@ static const struct sim_source h100_sources[] = {
 
 #define H200_MEASURED "docs/measurements/nvidia-h200-32d7f372-2026-11-21"
 static const struct sim_source h200_sources[] = {
+    HOPPER_SOURCES,
+    {"memory_miss", SIM_GUESS, "as on the H100"},
+    {"tail", SIM_GUESS, "as on the H100"},
     {"sms", SIM_PUBLISHED, "data sheet: 132 SMs"},
     {"memory", SIM_PUBLISHED, "data sheet: 141 GB"},
     {"l2cache", SIM_MEASURED, H200_MEASURED ": 60 MB, as the driver says"},
