@@ -166,7 +166,7 @@ void lab_core_run(struct lab_core *c, uint64_t limit)
             issue_compute(c, warp);
         }
         if (c->locality)
-            c->locality->instructions++;
+            lab_locality_issued(c->locality, warp);
         c->last = warp;
         c->now += c->machine->issue_cycles;
     }
