@@ -129,12 +129,14 @@ static uint64_t next_change(const struct lab_core *c, uint64_t may)
     return at;
 }
 
+/* Only what reads memory has to wait for the other cores: lines, walks, and instructions with
+ * memory that find no walk to wait for. */
 void lab_core_run(struct lab_core *c, uint64_t limit)
 {
     while (c->live != 0) {
         if (c->events.count > 0 && c->events.heap[0].at <= c->now) {
             c->next = c->events.heap[0].at;
-            if (c->next > limit)
+            if (c->next > limit && c->events.heap[0].what >> 32 != LAB_WAKE)
                 return;
             const struct lab_event event = lab_events_pop(&c->events);
             handle(c, &event);
@@ -145,7 +147,7 @@ void lab_core_run(struct lab_core *c, uint64_t limit)
         const uint64_t ready = c->compute | (takes ? may : 0);
         if (ready == 0) {
             c->next = next_change(c, may);
-            if (c->next > limit || c->next == LAB_NEVER)
+            if (c->next == LAB_NEVER)
                 return;
             c->counts.idle_cycles += c->next - c->now;
             c->now = c->next;
@@ -164,7 +166,7 @@ void lab_core_run(struct lab_core *c, uint64_t limit)
             issue_compute(c, warp);
         }
         if (c->locality)
-            c->locality->instructions++;
+            lab_locality_issued(c->locality, warp);
         c->last = warp;
         c->now += c->machine->issue_cycles;
     }

@@ -123,7 +123,7 @@ struct lab_engine {
     uint32_t blocks;           /* of each core */
 };
 
-/* core.c. Runs the core until its next step is later than `limit`. */
+/* core.c. Runs the core until its next step that other cores can notice is later than `limit`. */
 void lab_core_run(struct lab_core *c, uint64_t limit);
 
 /* lines.c. Lines of the warp's instruction whose page is in `pages` (a bit each) wait for the data

@@ -269,6 +269,33 @@ static void print_fit(const struct options *options, const json_t *answer)
     print_foot(answer);
 }
 
+/* Each data cache, L1 by division of its array, and the latency of memory. */
+static void print_hierarchy(const json_t *answer)
+{
+    static const char columns[] =
+        "cache {kind}|>size {size_bytes?:B}|>fits {fits_bytes?:B}|>line {line_bytes?:B}|"
+        ">sector {sector_bytes?:B}|>fill {fill_bytes?:B}|>sets {sets?:d}|>ways {ways?:d}|"
+        "replacement {replacement}|>hit {latency_cycles?:0}|>miss {miss_latency_cycles?:0}|"
+        "same as L1 {same_as_l1}";
+    static const char divisions[] =
+        ">shared memory {shared_bytes:B}|>L1 {size_bytes?:B}|>fits {fits_bytes?:B}";
+    const json_t *const caches = json_object_get(answer, "caches");
+    const json_t *const carveouts = json_object_get(json_array_get(caches, 0), "carveouts");
+
+    if (json_array_size(caches) == 0)
+        return;
+    puts("");
+    text_table(caches, columns);
+    if (json_array_size(carveouts) > 0) {
+        puts("");
+        text_table(carveouts, divisions);
+    }
+    text_print(answer, "\nmemory      {latency.near_cycles:0} cycles near, "
+                       "{latency.far_cycles:0} far; P1 {latency.p1_cycles:0}, P2 "
+                       "{latency.p2_cycles:0}, P3 {latency.p3_cycles:0}, P4 {latency.p4_cycles:0}, "
+                       "P5 {latency.p5_cycles:0}\n");
+}
+
 static void print_caches(const struct options *options, const json_t *answer)
 {
     const json_t *const sides = json_object_get(json_object_get(answer, "l2"), "sms");
@@ -290,6 +317,7 @@ static void print_caches(const struct options *options, const json_t *answer)
         text_print(answer, "granule     {l2.granule_bytes:B}\n"
                            "atomic      {l2.atomic_near_cycles:0} cycles near, "
                            "{l2.atomic_far_cycles:0} far\n");
+    print_hierarchy(answer);
     onchip_print(answer);
     if (origin && strcmp(origin, "measured") != 0)
         printf("origin      %s: not measured on this hardware\n", origin);

@@ -215,6 +215,40 @@ static void report_l2(FILE *out, const struct fingerprint_l2 *l2)
             cell_f64(l2->atomic_near_cycles, 1).text, cell_f64(l2->atomic_far_cycles, 1).text);
 }
 
+static void report_caches(FILE *out, const struct fingerprint *fp)
+{
+    static const char row[] = "%-10s %-16s %-16s %-14s %-14s %-14s %-14s %-14s %-8s %-14s %s\n";
+    const struct fingerprint_latency *const l = &fp->latency;
+
+    if (fp->cache_count == 0)
+        return;
+    fprintf(out, row, "cache", "size", "fits", "line", "sector", "fill", "sets", "ways", "policy",
+            "hit cycles", "miss cycles");
+    for (uint32_t i = 0; i < fp->cache_count; i++) {
+        const struct cache_facts *const c = &fp->caches[i];
+        fprintf(out, row, cache_kind_name(c->kind), cell_bytes(c->size_bytes).text,
+                cell_bytes(c->fits_bytes).text, cell_bytes(c->line_bytes).text,
+                cell_bytes(c->sector_bytes).text, cell_bytes(c->fill_bytes).text,
+                cell_u32(c->sets).text, cell_u32(c->ways).text, replacement_name(c->replacement),
+                cell_f64(c->latency_cycles, 0).text, cell_f64(c->miss_latency_cycles, 0).text);
+        for (uint32_t k = 0; k < c->carveout_count; k++)
+            fprintf(out, "  beside %s of shared memory: %s, fits %s\n",
+                    cell_bytes(KNOWN_U64(c->carveouts[k].shared_bytes)).text,
+                    cell_bytes(c->carveouts[k].size_bytes).text,
+                    cell_bytes(c->carveouts[k].fits_bytes).text);
+        if (c->trace[0])
+            fprintf(out, "  one set, hits and misses: %s\n", c->trace);
+    }
+    fprintf(out,
+            "latency in cycles: P1 %s, P2 %s, P3 %s, P4 %s, P5 %s, P6 %s; memory near %s, far %s, "
+            "tail %s (share %s)\n",
+            cell_f64(l->p1_cycles, 0).text, cell_f64(l->p2_cycles, 0).text,
+            cell_f64(l->p3_cycles, 0).text, cell_f64(l->p4_cycles, 0).text,
+            cell_f64(l->p5_cycles, 0).text, cell_f64(l->p6_cycles, 0).text,
+            cell_f64(l->near_cycles, 0).text, cell_f64(l->far_cycles, 0).text,
+            cell_f64(l->tail_cycles, 0).text, cell_f64(l->tail_share, 3).text);
+}
+
 static void report_onchip(FILE *out, const struct fingerprint *fp)
 {
     const struct fingerprint_shared *const s = &fp->shared;
@@ -315,6 +349,7 @@ void report_print(FILE *out, const struct fingerprint *fp)
     if (fp->depth >= DEPTH_FULL)
         report_contiguity(out, &fp->contiguity);
     report_l2(out, &fp->l2);
+    report_caches(out, fp);
     if (fp->depth >= DEPTH_FULL)
         report_onchip(out, fp);
     report_all_evidence(out, fp);

@@ -277,7 +277,8 @@ struct cache_facts {
 };
 
 /* What one load of one thread takes, by where its data and its translation are: P1 to P6 of Mei and
- * Chu 2016, section 5.2, and the modes of memory. Cycles as the SM sees them, medians. */
+ * Chu 2016, section 5.2, and the modes of memory. Cycles as the SM sees them, medians, without what
+ * it takes to read the clock. P4 and P5 are those of the near mode where there are two. */
 struct fingerprint_latency {
     struct maybe_f64 p1_cycles;   /* data in L1 */
     struct maybe_f64 p2_cycles;   /* data in L2, the first TLB level misses */

@@ -66,13 +66,17 @@
  *                                times untimed. Mei 2016, section 6.               there
  *   PEER    as many clusters of  every SM makes `samples` loads from shared        [repeat]
  *           `cluster_sms` SMs    memory of each SM of its cluster in turn, each    [1 + sm]
- *           as the GPU takes     dependent on the one before; then all read        [cluster_sms +
- * 3] PROBE_RING_BYTES from the next SM of their cluster. Row 0: clusters that the driver says fit
- * at once (0: it does not), clusters launched. Row 1 + SM: number of its cluster from 1 (0: in
- * none), its rank in it, cycles of the loads from each rank, cycles of the ring FLIGHT  all SMs
- * that are     as READ of 128 bytes over one region of           [point][repeat] not idle
- * `region_bytes`; every point says how many warps   [1 + sm] of an SM read, and how many loads each
- * has in     as of READ flight (probe_flight)
+ *           as the GPU takes     dependent on the one before; then all read        [column of
+ *                                PROBE_RING_BYTES from the next SM of their        cluster_sms + 3]
+ *                                cluster. Row 0: clusters that the driver says
+ *                                fit at once (0: it does not), clusters
+ *                                launched. Row 1 + SM: number of its cluster
+ *                                from 1 (0: in none), its rank in it, cycles of
+ *                                the loads from each rank, cycles of the ring
+ *   FLIGHT  all SMs that are     as READ of 128 bytes over one region of           [point][repeat]
+ *           not idle             `region_bytes`; every point says how many warps   [1 + sm]
+ *                                of an SM read, and how many loads each has in     as of READ
+ *                                flight (probe_flight)
  *
  * flush_pages are there to push the slice out of the levels nearer to the SM than the one that
  * is probed: their hits would hide the eviction. They are walked before priming too: a page that
@@ -126,6 +130,9 @@
  * Positions and ids: `%smid` values need not be dense (MIG). A result lists the ids it saw in
  * ascending order (probe_result.sm_ids); every [sm] axis is indexed by position in that list.
  * Specs name SMs by id.
+ *
+ * A value is 0 where another process had the GPU each time that it was to be timed: a whole point
+ * of CHASE, repeat of ROUND or pair of PAIRS.
  *
  * All functions here are pure and may be called from any thread.
  */
@@ -201,9 +208,11 @@ struct probe_spec {
     uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 (CACHE: 4).
                               SPREAD: the granule of a side, a power of two from 512 on */
     uint64_t base_bytes;   /* offset of page 0 (the latency probes) or of the region (READ) */
-    uint32_t point_count;  /* CHASE, READ, MEANS, CACHE, SPREAD: 1..PROBE_MAX_POINTS */
-    uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region; SHARED:
-                                          bytes from lane to lane; FLIGHT: probe_flight */
+    uint32_t point_count;  /* CHASE, READ, MEANS, CACHE, SHARED, FLIGHT, SPREAD:
+                              1..PROBE_MAX_POINTS */
+    uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region; CACHE:
+                                          elements; SHARED: bytes from lane to lane; FLIGHT:
+                                          probe_flight; SPREAD: bytes of the set */
     uint64_t region_bytes;             /* FLIGHT */
     uint32_t warps;                    /* SHARED: 1..PROBE_MAX_WARPS */
     uint32_t in_flight;                /* SHARED: loads of a warp: 1, 2, 4 or 8 */
@@ -285,6 +294,9 @@ struct probe_conditions {
     /* Share of the last second or so in which any kernel ran on this GPU, before it was opened. */
     struct maybe_u32 busy_percent_before;
     struct maybe_u64 uncorrected_errors; /* of memory (ECC), since the GPU was opened */
+    /* Of CHASE, ROUND and PAIRS: stretches during which another process had the GPU (its time
+     * slice), and which were done again in the same launch (kernels/abi.h). */
+    struct maybe_u32 interruptions;
     struct maybe_u64 xid; /* the driver's last error number since the GPU was opened; 0: none */
     /* Of a probe of other memory, and otherwise zero: its range, or why it cannot be had. */
     struct maybe_u64 memory_bytes;

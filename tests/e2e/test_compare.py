@@ -4,6 +4,7 @@ real chip among the others of its kind; a doctored one; the daemon and the comma
 of a machine is in a file to send in."""
 import copy
 import glob
+import gzip
 import json
 import os
 import re
@@ -79,6 +80,21 @@ def each_real_chip_among_the_others():
         equal({row["borrowed"] for row in answer["numbers"] if row["verdict"] == "normal"}, {few}, chip)
         equal("how far chips differ is that of other kinds" in answer["sentence"], few, chip)
     equal({kind: len(of) for kind, of in verdicts.items()}, {"NVIDIA H100 80GB HBM3": 3, "NVIDIA H200": 13})
+
+
+@case
+def chips_measured_since_and_not_in_the_set():
+    """The rule was there before them."""
+    seen = set()
+    for path in sorted(glob.glob(os.path.join(MEASUREMENTS, "visit-*", "exported-full.json.gz"))):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            fp = json.load(file)
+        answer = compared(save_json("since.json", fp), REFERENCE)
+        equal((answer["verdict"], answer["odd"]), ("normal", []), path)
+        assert answer["judged"] >= 60, answer["judged"]
+        seen.add(fp["gpu"]["uuid"])
+    known = {load_json(path)["gpu"]["uuid"] for path in chips()}
+    assert len(seen - known) >= 6, seen
 
 
 DOCTORED = {

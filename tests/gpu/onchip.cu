@@ -185,6 +185,7 @@ __global__ void __launch_bounds__(1024, 1)
     if (place == ~0u)
         return;
     const char *window = base + place * window_bytes + lane * 4;
+#pragma unroll 1
     for (uint32_t i = 0; i < ROUNDS / FLIGHT; i++) {
         uint32_t v[FLIGHT];
 #pragma unroll

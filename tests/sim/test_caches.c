@@ -151,12 +151,143 @@ static void gtx980(void **state)
     expect_l2(&e.caches[CACHE_L2], 2048 * KIB);
 }
 
+/* ---- random hierarchies ---- */
+
+struct truth {
+    uint64_t size, line, sector;
+    uint32_t sets, ways;
+    enum replacement replacement;
+};
+
+struct chip {
+    char text[1024];
+    struct truth l1, constant;
+    bool has_ro;
+    struct truth ro;
+    uint64_t l2_bytes, fill;
+    uint32_t latency, l1_miss, memory;
+};
+
+static uint32_t right, not_sure, wrong;
+
+/* Adds a cache of at most `most` bytes to the text. */
+static void random_cache(struct rng *r, struct chip *c, const char *key, uint64_t most,
+                         uint32_t miss, struct truth *out)
+{
+    static const char *const policies[] = {"", "", ";policy=fifo", ";policy=random"};
+    const uint32_t policy = (uint32_t)rng_below(r, 4);
+    const char *shape = "";
+    size_t n = strlen(c->text);
+
+    do {
+        out->sector = 32ULL << rng_below(r, 2);
+        out->line = out->sector << rng_below(r, 3);
+        out->sets = 1U << rng_below(r, 8);
+        if (rng_below(r, 4) == 0)
+            out->sets = 1 + (uint32_t)rng_below(r, 40);
+        out->ways = 1 + (uint32_t)rng_below(r, 16);
+        out->size = out->line * out->sets * out->ways;
+    } while (out->size > most || out->size < 1024);
+    out->replacement = policy == 3 && out->ways > 1 ? REPLACEMENT_NOT_LRU : REPLACEMENT_LRU;
+    if ((out->sets & (out->sets - 1)) == 0)
+        shape = rng_below(r, 3) == 0 ? ";hash=xor" : rng_below(r, 3) == 0 ? ";block=4" : "";
+    (void)snprintf(c->text + n, sizeof c->text - n, " %s=%u@%llu;miss=%u;sets=%ux%u%s%s;sectors=%u",
+                   key, out->sets * out->ways, (unsigned long long)out->line, miss, out->ways,
+                   out->sets, policies[policy], shape, (unsigned)(out->line / out->sector));
+}
+
+static void random_chip(struct rng *r, struct chip *c)
+{
+    static const char *const noises[] = {"none", "gauss:1.5", "gauss:4", "uniform:3"};
+    static const double outliers[] = {0, 0.0005, 0.005};
+
+    memset(c, 0, sizeof *c);
+    c->latency = 150 + (uint32_t)rng_below(r, 200);
+    c->l1_miss = 40 + (uint32_t)rng_below(r, 100);
+    c->memory = 100 + (uint32_t)rng_below(r, 400);
+    c->l2_bytes = (uint64_t)(256 + 32 * rng_below(r, 200)) * KIB;
+    c->fill = 32ULL << rng_below(r, 3);
+    c->has_ro = rng_below(r, 3) == 0;
+    (void)snprintf(c->text, sizeof c->text,
+                   "sms=%u memory=8G latency=%u spread=%u noise=%s outliers=%.4f@800 seed=%u "
+                   "l1=64@2M/2;miss=9 l2cache=%llu l2fill=%llu memory_miss=%u clock_pair=%u",
+                   2 + (uint32_t)rng_below(r, 60), c->latency, (uint32_t)rng_below(r, 30),
+                   noises[rng_below(r, 4)], outliers[rng_below(r, 3)],
+                   1 + (uint32_t)rng_below(r, 10000), (unsigned long long)c->l2_bytes,
+                   (unsigned long long)c->fill, c->memory, 1 + (uint32_t)rng_below(r, 12));
+    random_cache(r, c, "l1d", 256 * KIB, c->l1_miss, &c->l1);
+    random_cache(r, c, "const", 16 * KIB, 60, &c->constant);
+    if (c->has_ro)
+        random_cache(r, c, "ro", 64 * KIB, c->l1_miss + 10, &c->ro);
+}
+
+static void count(const struct chip *chip, const char *what, bool known, uint64_t found,
+                  uint64_t truth)
+{
+    right += known && found == truth;
+    not_sure += !known;
+    if (!known || found == truth)
+        return;
+    wrong++;
+    printf("# WRONG: %s is %llu, found %llu: %s\n", what, (unsigned long long)truth,
+           (unsigned long long)found, chip->text);
+}
+
+static void judge_cache(const struct chip *chip, const struct cache_facts *f, const struct truth *t)
+{
+    count(chip, "size", IS_KNOWN(f->size_bytes), f->size_bytes.v, t->size);
+    count(chip, "line", IS_KNOWN(f->line_bytes), f->line_bytes.v, t->line);
+    count(chip, "sector", IS_KNOWN(f->sector_bytes), f->sector_bytes.v, t->sector);
+    count(chip, "sets", IS_KNOWN(f->sets), f->sets.v, t->sets);
+    count(chip, "ways", IS_KNOWN(f->ways), f->ways.v, t->ways);
+    count(chip, "replacement", f->replacement != REPLACEMENT_UNKNOWN, f->replacement,
+          t->replacement);
+}
+
+static void random_hierarchies(void **state)
+{
+    const char *const given = getenv("REACH_SEED");
+    const char *const number = getenv("REACH_CASES");
+    const uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+    const uint32_t cases =
+        number ? (uint32_t)strtoul(number, NULL, 0) : (uint32_t)test_share(CASES, SANITIZED_CASES);
+    struct rng rng = {.state = seed};
+
+    (void)state;
+    printf("# REACH_SEED=%llu REACH_CASES=%u\n", (unsigned long long)seed, cases);
+    for (uint32_t i = 0; i < cases; i++) {
+        struct chip chip;
+        struct hierarchy_estimate e;
+        random_chip(&rng, &chip);
+        measure(chip.text, &e);
+        judge_cache(&chip, &e.caches[CACHE_L1], &chip.l1);
+        judge_cache(&chip, &e.caches[CACHE_CONSTANT], &chip.constant);
+        judge_cache(&chip, &e.caches[CACHE_READ_ONLY], chip.has_ro ? &chip.ro : &chip.l1);
+        count(&chip, "as L1", e.caches[CACHE_READ_ONLY].same_as_l1 != FINDING_UNKNOWN,
+              e.caches[CACHE_READ_ONLY].same_as_l1, chip.has_ro ? FINDING_NO : FINDING_YES);
+        count(&chip, "fill of the L2", IS_KNOWN(e.caches[CACHE_L2].fill_bytes),
+              e.caches[CACHE_L2].fill_bytes.v, chip.fill);
+        /* To the step of the search, a thirty-second of the power of two below; three of a
+         * thousand loads may miss in what counts as fitting. */
+        const uint64_t size = e.caches[CACHE_L2].size_bytes.v;
+        count(&chip, "size of the L2", IS_KNOWN(e.caches[CACHE_L2].size_bytes),
+              size < chip.l2_bytes * 1.01 && size + chip.l2_bytes / 16 > chip.l2_bytes
+                  ? chip.l2_bytes
+                  : size,
+              chip.l2_bytes);
+    }
+    printf("# %u numbers right, %u not sure, %u wrong\n", right, not_sure, wrong);
+    assert_int_equal(wrong, 0);
+    assert_true(right > 2 * not_sure);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gtx560ti),
         cmocka_unit_test(gtx780),
         cmocka_unit_test(gtx980),
+        cmocka_unit_test(random_hierarchies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -293,6 +293,22 @@ static void few_chips_borrow_the_spread(void **state)
     free(chips);
 }
 
+/* A single class says that no second one was certain: one group a little apart is enough for that.
+ */
+static void a_single_class_is_no_number(void **state)
+{
+    static struct values v;
+    struct fingerprint fp = real;
+
+    (void)state;
+    fp.topology.penalty_classes = KNOWN_U32(2);
+    values_of(&fp, &v);
+    assert_true(place_of(&v, "topology.penalty_classes") >= 0);
+    fp.topology.penalty_classes = KNOWN_U32(1);
+    values_of(&fp, &v);
+    assert_true(place_of(&v, "topology.penalty_classes") < 0);
+}
+
 /* ---- each number in turn ---- */
 
 static struct reference *alike; /* eleven chips, each as the real one but for its throughputs */
@@ -534,6 +550,7 @@ int main(void)
         cmocka_unit_test(another_kind_is_unknown),
         cmocka_unit_test(too_few_are_not_compared),
         cmocka_unit_test(few_chips_borrow_the_spread),
+        cmocka_unit_test(a_single_class_is_no_number),
         cmocka_unit_test(a_doctored_number_alone_is_odd),
         cmocka_unit_test(a_shared_file_is_anonymous),
         cmocka_unit_test(wrong_files_are_refused),

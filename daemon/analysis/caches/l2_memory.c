@@ -15,9 +15,13 @@
 #define BELOW_MEMORY                                                                               \
     0.97 /* of the way from a hit of the L2 to the quickest loads from memory: lines               \
              of the far side hit not far below those */
-#define QUICKEST     0.01
-#define SHARP        0.1  /* a size is one if all longer footprints miss as much as it lets them */
-#define FITS_SHARE   0.01 /* of the loads that miss in a footprint that fits */
+#define QUICKEST 0.01
+#define CLEAN_SHARE                                                                                \
+    0.001         /* of the loads of a footprint that fits are delayed at most, for a size */
+#define SHARP 0.1 /* a size is one if all longer footprints miss as much as it lets them */
+#define FITS_SHARE                                                                                 \
+    0.004                 /* of the loads that miss in a footprint that fits, beside those delayed \
+                           */
 #define VALLEY_SHARE 0.6  /* of the lower peak */
 #define LEAST_PEAK   0.02 /* of the loads, in a bin */
 #define FILL_RIGHT   0.90
@@ -34,6 +38,7 @@ enum {
     FILL_STRIDE = 32,
     MOST_FILL = 16, /* of FILL_STRIDE */
     SIZE_SAMPLES = 1024,
+    REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
     BINS = 256,
     PAGE_COUNT = 4096
@@ -229,14 +234,14 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
 /* ---- size ---- */
 
 /* Footprints that all SMs have loaded: the first of which loads miss; 0: none. */
-static uint32_t first_missing(const struct observation *o, double threshold)
+static uint32_t first_missing(const struct observation *o, double threshold, double noise)
 {
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         const uint32_t *const row = observation_chase(o, p);
         uint32_t slow = 0;
         for (uint32_t k = 0; k < o->spec.samples; k++)
             slow += row[k] > threshold;
-        if (slow > FITS_SHARE * o->spec.samples)
+        if (slow > (FITS_SHARE + noise) * o->spec.samples)
             return p;
     }
     return o->spec.point_count;
@@ -271,7 +276,8 @@ static struct probe_spec size_spec(void)
     return spec;
 }
 
-static enum reason find_size(struct cache_walks *w, double threshold, struct cache_facts *l2)
+static enum reason find_size(struct cache_walks *w, double threshold, double noise,
+                             struct cache_facts *l2)
 {
     struct probe_spec spec = size_spec();
 
@@ -283,7 +289,7 @@ static enum reason find_size(struct cache_walks *w, double threshold, struct cac
     const struct observation *o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
-    uint32_t p = first_missing(o, threshold);
+    uint32_t p = first_missing(o, threshold, noise);
     if (p == o->spec.point_count)
         return REASON_BEYOND_MEMORY;
     if (p == 0)
@@ -292,12 +298,13 @@ static enum reason find_size(struct cache_walks *w, double threshold, struct cac
     const uint64_t low = o->spec.points[p - 1];
     const uint64_t step = (o->spec.points[p] - low) / (REFINE_POINTS + 1);
     spec = size_spec();
+    spec.samples = REFINE_SAMPLES;
     for (uint32_t k = 0; k <= REFINE_POINTS; k++)
         add_points(&spec, low + k * step, 1);
     o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
-    p = first_missing(o, threshold);
+    p = first_missing(o, threshold, noise);
     if (p == 0)
         return REASON_DISAGREEMENT;
     const uint64_t lines = o->spec.points[p - 1];
@@ -305,6 +312,8 @@ static enum reason find_size(struct cache_walks *w, double threshold, struct cac
         evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)low);
     l2->fits_bytes = KNOWN_U64(lines * PROBE_LINE_BYTES);
     l2->evidence[CACHE_EVIDENCE_FITS_BYTES] = e;
+    if (noise > CLEAN_SHARE)
+        return REASON_NO_CONTRAST;
     if (!is_sharp(all, threshold, lines))
         return REASON_IRREGULAR;
     l2->size_bytes = l2->fits_bytes;
@@ -337,7 +346,10 @@ static enum reason find_p5(struct cache_walks *w, struct fingerprint_latency *ou
     if (!o)
         return REASON_NOT_MEASURED;
     const uint32_t *const loads = all_loads(o, &count);
-    out->p5_cycles = KNOWN_F64(stats_median_u32(loads, count) - w->clock_cycles);
+    struct fingerprint_latency modes;
+    latency_unknown(&modes, REASON_NOT_MEASURED);
+    read_modes(loads, count, &modes);
+    out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P5] = evidence_make(EVIDENCE_WALKS, count, 0);
     return REASON_NONE;
 }
@@ -377,9 +389,9 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
         return;
     }
     l2->miss_latency_cycles = KNOWN_F64(how.miss - w->clock_cycles);
-    out->p4_cycles = KNOWN_F64(how.miss - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P4] = evidence_make(EVIDENCE_WALKS, misses, agreement(cold));
     read_modes(miss_loads, misses, out);
+    out->p4_cycles = KNOWN_F64(fmax(0, out->near_cycles.v - w->clock_cycles));
     out->near_cycles.v -= IS_KNOWN(out->near_cycles) ? w->clock_cycles : 0;
     out->far_cycles.v -= IS_KNOWN(out->far_cycles) ? w->clock_cycles : 0;
     out->tail_cycles.v -= IS_KNOWN(out->tail_cycles) ? w->clock_cycles : 0;
@@ -388,7 +400,10 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
     enum reason reason = find_fill(w, threshold, l2);
     if (reason != REASON_NONE)
         l2->fill_bytes = UNKNOWN_U64(reason);
-    reason = find_size(w, threshold, l2);
+    uint32_t delayed = 0;
+    for (uint32_t i = 0; i < hits; i++)
+        delayed += hit_loads[i] > threshold;
+    reason = find_size(w, threshold, (double)delayed / hits, l2);
     if (reason == REASON_BEYOND_MEMORY)
         l2->size_bytes = l2->fits_bytes = NOT_OBSERVABLE_U64(reason);
     else if (reason != REASON_NONE)

@@ -35,6 +35,7 @@ enum {
     MOST_REPEATS = 8,
     MOST_SECTORS = 16, /* of a line */
     TAGS = 4,
+    SAME_LOADS = FIRST_BYTES / WALKS_ELEMENT_BYTES,
     MOST_TRACED = 5,
     LEAST_MISSING = 4,
     LEAST_QUICK = 4 /* loads that hit, so that a policy is not LRU */
@@ -717,15 +718,15 @@ static bool find_carveouts(struct chase *c)
 /* The read-only path finds what loads of L1 have brought: it has no array of its own. */
 static enum reason find_same(struct chase *c)
 {
-    struct probe_spec spec = walk_spec(c, WALKS_ELEMENT_BYTES, 64);
+    struct probe_spec spec = walk_spec(c, WALKS_ELEMENT_BYTES, SAME_LOADS);
     spec.warm_path = PATH_L1;
     spec.warm_laps = 1;
-    add_points(&spec, 64, 1);
+    add_points(&spec, SAME_LOADS, 1);
     const struct observation *const o = walks_find(c->w, &spec);
 
     if (!o)
         return REASON_NOT_MEASURED;
-    const double slow = share_above(observation_chase(o, 0), 64, c->how.threshold);
+    const double slow = share_above(observation_chase(o, 0), SAME_LOADS, c->how.threshold);
     if (slow < SAME_ARRAY)
         c->out->same_as_l1 = FINDING_YES;
     else if (slow > 1 - SAME_ARRAY)

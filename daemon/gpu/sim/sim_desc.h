@@ -56,9 +56,13 @@
  *   seed=7             of everything random here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
- *   neighbor=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
- *                      most) it gets the GPU for 500000 cycles, in which it fills all TLBs with
- *                      pages of its own. The load in progress takes that much longer.
+ *   neighbor=30000@500000  another process on the GPU: after some 30000 loads one after the other
+ *                      (twice as many at most; those of all SMs and lanes at once count as one) it
+ *                      gets the GPU for 500000 cycles, in which it fills all TLBs with pages of its
+ *                      own. The load in progress takes that much longer.
+ *   neighbor_pages=200 then it fills none of them whole: each SM touches 200 pages of the neighbor;
+ *                      default: enough for all TLBs
+ *   neighbor_level=2   and these only in level 2; default 0: in all levels
  *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after as
  *                      many back again: memory then takes 0.8 times as many cycles
  *
@@ -88,11 +92,13 @@
  *              walkers=4      walkers of each group; default 1
  *
  *   host_memory=64G    of the host, for the kinds of memory below; default 0: none of these is
- * probed host-pinned=51.3/4@2075,64K,2048+100,8192+350,24   a kind of memory (base/memory_kind.h):
+ *                      probed
+ *   host-pinned=51.3/4@2075,64K,2048+100,8192+350,24   a kind of memory (base/memory_kind.h):
  *                      GB/s of the link / SMs that fill it @ cycles of a load that hits, bytes of
- * an entry, entries of each group of the last level + cycles of a miss there, entries of the GPU +
- * cycles of a miss, ns that a miss occupies the only walker. 0+0: no such table. Or the reason why
- * there is none: not-permitted. Default: not-supported
+ *                      an entry, entries of each group of the last level + cycles of a miss there,
+ *                      entries of the GPU + cycles of a miss, ns that a miss occupies the only
+ *                      walker. 0+0: no such table. Or the reason why there is none: not-permitted.
+ *                      Default: not-supported
  *
  * `hash=mod` with unequal sets assigns pages to the sets in turn, skipping full sets, and
  * starts again after as many pages as there are entries: so the 66th page overflows the set of 17
@@ -213,8 +219,10 @@ struct sim_desc {
     uint32_t outlier_cycles;
     uint32_t neighbor_loads; /* between two turns of the neighbor, on average; 0: none */
     uint32_t neighbor_cycles;
-    uint32_t far_cycles;    /* of an atomic on the other side of the L2 */
-    uint32_t reclock_loads; /* between two changes of the clock; 0: none */
+    uint32_t neighbor_pages; /* 0: all entries are gone */
+    uint32_t neighbor_level; /* 0: all levels */
+    uint32_t far_cycles;     /* of an atomic on the other side of the L2 */
+    uint32_t reclock_loads;  /* between two changes of the clock; 0: none */
     enum sim_noise noise;
     uint32_t sm_count;
     uint32_t level_count;

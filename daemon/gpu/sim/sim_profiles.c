@@ -246,29 +246,30 @@ static const struct sim_source gtx980_sources[] = {
 #define HOPPER_CACHES(miss)                                                                        \
     "l1d=2048@128;miss=" miss ";sets=8x256;hash=xor;sectors=4 array=256K "                         \
     "const=32@64;miss=70;sets=4x8 const_hit=34 clock_pair=8 l2fill=64 tail=0.09@600 "
+#define H100_CACHES HOPPER_CACHES("227")
+#define H200_CACHES HOPPER_CACHES("262")
 /* Whole groups, so that 66 SMs are on either side. */
 #define HOPPER_FAR_SIDE "far_side=16-31,38-43,46,47,64-77,82-87,90,91,106-119,122-125,130,131 "
 static const char h100_description[] =
     "name=H100-80G cc=9.0 sms=132 memory=81079M l2cache=50M latency=265 spread=60 noise=gauss:1.7 "
     "outliers=0.0005@3000 " HOPPER_TLBS
-    "miss_ns=7.5 sides=4K@180 " HOPPER_FAR_SIDE HOPPER_SHARED HOPPER_CACHES(
-        "227") "memory_miss=445 "
-               "memory_ns=450 data_l1=124K@29000 data_l2=50M@8300 plateau=2902 sm_gbps=42.4 "
-               "read_noise=0.003";
+    "miss_ns=7.5 sides=4K@180 " HOPPER_FAR_SIDE HOPPER_SHARED H100_CACHES
+    "memory_miss=445 memory_ns=450 data_l1=124K@29000 data_l2=50M@8300 "
+    "plateau=2902 sm_gbps=42.4 read_noise=0.003";
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
     "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS
-    "miss_ns=7.5 sides=4K@195 " HOPPER_FAR_SIDE HOPPER_SHARED HOPPER_CACHES(
-        "262") "memory_miss=410 memory_ns=450 data_l1=124K@32000 data_l2=60M@9200 "
-               "plateau=4210 sm_gbps=48 read_noise=0.003 "
-               "host_memory=126G managed-device=4030/88@290,32M,2048+90,0+0,7.5 "
-               "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
-               "host-virtual=50.7/3@2400,64K,2048+80,8192+350,24 "
-               "managed-host=50.7/3@2480,2M,0+0,2048+180,3.7 "
-               "host-registered=50.8/3@2420,64K,2048+80,8192+350,24 "
-               "host-registered-huge=50.8/3@2420,64K,2048+80,8192+350,24 "
-               "peer=375/33@1600,2M,0+0,0+0,0";
+    "miss_ns=7.5 sides=4K@195 " HOPPER_FAR_SIDE HOPPER_SHARED H200_CACHES
+    "memory_miss=410 memory_ns=450 data_l1=124K@32000 data_l2=60M@9200 "
+    "plateau=4210 sm_gbps=48 read_noise=0.003 "
+    "host_memory=126G managed-device=4030/88@290,32M,2048+90,0+0,7.5 "
+    "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
+    "host-virtual=50.7/3@2400,64K,2048+80,8192+350,24 "
+    "managed-host=50.7/3@2480,2M,0+0,2048+180,3.7 "
+    "host-registered=50.8/3@2420,64K,2048+80,8192+350,24 "
+    "host-registered-huge=50.8/3@2420,64K,2048+80,8192+350,24 "
+    "peer=375/33@1600,2M,0+0,0+0,0";
 
 /* Of the caches, for both. */
 #define HOPPER_SOURCES                                                                             \
