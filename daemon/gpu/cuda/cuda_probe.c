@@ -2,7 +2,7 @@
  *
  * One scratch allocation holds all that host and device exchange:
  *
- *     0        control words: arrivals, "gave up", sink          zeroed before each launch
+ *     0        control words: arrivals, "gave up", sink, away    zeroed before each launch
  *     1 KiB    cache: the SMs on which a block sits               zeroed too
  *     4 KiB    SM id -> position                                 written once, after the census
  *     8 KiB    table of this launch: points, pivots or windows
@@ -24,6 +24,7 @@ enum {
     AT_ARRIVED = 0,
     AT_GAVE_UP = 64,
     AT_SINK = CUDA_AT_SINK,
+    AT_AWAY = 192,
     AT_CLAIMED = 1 << 10,
     AT_POSITIONS = 4 << 10,
     AT_TABLE = CUDA_AT_TABLE,
@@ -69,6 +70,7 @@ static struct reach_grid grid_of(const struct cuda_probe *p)
     return (struct reach_grid){
         .arrived = p->scratch + AT_ARRIVED,
         .gave_up = p->scratch + AT_GAVE_UP,
+        .away = p->scratch + AT_AWAY,
         .positions = p->scratch + AT_POSITIONS,
         .limit_ns = p->deadline_ns,
         .blocks = p->sm_count,
@@ -711,11 +713,13 @@ static uint64_t pages_of(const struct probe_spec *spec, uint32_t sm_count)
     return (bytes + spec->stride_bytes - 1) / spec->stride_bytes;
 }
 
-/* Copies the values of a latency probe, whose page 0 is at `base`. */
+/* Copies the values of a latency probe, and how many stretches of it were interrupted. */
 static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
                                const struct cuda_memory *memory, const struct probe_spec *spec,
-                               uint32_t *values, size_t count, struct err *err)
+                               uint32_t *values, size_t count, uint32_t *out_interruptions,
+                               struct err *err)
 {
+    uint32_t away[REACH_AWAY_WORDS] = {0};
     const bool elsewhere = spec->memory != MEMORY_DEVICE;
     cu_deviceptr base = memory->base + spec->base_bytes;
     enum status s = STATUS_OK;
@@ -730,6 +734,9 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
     if (s == STATUS_OK)
         s = spec->kind == PROBE_CACHE ? run_cache(p, spec, base, err)
                                       : run_walk(p, spec, base, err);
+    if (s == STATUS_OK)
+        s = read_back(p, AT_AWAY, away, sizeof away, err);
+    *out_interruptions = away[REACH_AWAY_INTERRUPTED] + away[REACH_AWAY_GIVEN_UP];
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
@@ -834,6 +841,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
             : (struct read_range){memory->base, memory->period_bytes};
     const bool is_read =
         spec->kind == PROBE_READ || spec->kind == PROBE_FLIGHT || spec->kind == PROBE_SPREAD;
+    uint32_t interruptions = 0;
     uint32_t *values = NULL;
     enum status s;
 
@@ -855,7 +863,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     else if (spec->kind == PROBE_FLIGHT)
         s = run_flight(probe, &range, spec, values, err);
     else if (!is_read)
-        s = run_latency(probe, arena, memory, spec, values, count, err);
+        s = run_latency(probe, arena, memory, spec, values, count, &interruptions, err);
     else if (spec->kind == PROBE_SPREAD)
         s = cuda_spread_run(probe, arena, spec, values, err);
     else if (spec->run_bytes > 0)
@@ -867,6 +875,8 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         return s;
     }
     cuda_probe_name_sms(probe, out);
+    if (!is_read && spec->kind != PROBE_SIDES)
+        out->conditions.interruptions = KNOWN_U32(interruptions);
     out->values = values;
     out->value_count = count;
     return STATUS_OK;

@@ -114,6 +114,8 @@ static const struct field fields[] = {
     {"driver", NAME, {SIM_BYTES, AT(driver), 0}, NULL},
     {"neighbor", PERIOD, {SIM_U32, AT(neighbor_loads), MAX_PERIOD}, NULL},
     {"@", SECOND, {SIM_U32, AT(neighbor_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
+    {"neighbor_pages", NUMBER, {SIM_U32, AT(neighbor_pages), SIM_MAX_ENTRIES}, NULL},
+    {"neighbor_level", NUMBER, {SIM_U32, AT(neighbor_level), SIM_MAX_LEVELS}, NULL},
     {"reclock", PERIOD, {SIM_U32, AT(reclock_loads), MAX_PERIOD}, NULL},
     {"@", SECOND, {SIM_F64, AT(reclock_factor), MAX_RECLOCK}, "expected @<factor>"},
     {"", NAME, {SIM_U32, 0, 0}, NULL} /* the end */
@@ -124,7 +126,6 @@ static const char *const noise_words[NOISE_WORDS] = {
     [SIM_NOISE_NONE] = "none", [SIM_NOISE_UNIFORM] = "uniform:", [SIM_NOISE_GAUSS] = "gauss:"};
 
 enum { FIELD_COUNT = sizeof fields / sizeof fields[0] - 1 };
-_Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
 static void set_defaults(struct sim_desc *out)
 {
@@ -288,27 +289,26 @@ static const struct field *read_key(struct sim_cursor *c)
     return NULL;
 }
 
-/* Reads one field; `seen` has a bit for each row of the table. */
-static enum status read_field(struct sim_cursor *c, struct sim_desc *d, uint64_t *seen)
+/* Reads one field; `seen` has whether each row of the table was. */
+static enum status read_field(struct sim_cursor *c, struct sim_desc *d, bool *seen)
 {
     enum { SMS_ROW = 3, SMIDS_ROW = 4 };
-    const uint64_t before = *seen;
     const uint32_t sms = d->sm_count;
     const struct field *f = read_key(c);
 
     if (!f)
         return sim_text_fail(c, "no such field");
-    *seen |= (uint64_t)1 << (f - fields);
-    if (*seen == before) {
+    if (seen[f - fields]) {
         c->at = c->field;
         return sim_text_fail(c, "the field comes twice");
     }
-    if (f->kind == SMS && (before & 1u << SMIDS_ROW))
+    seen[f - fields] = true;
+    if (f->kind == SMS && seen[SMIDS_ROW])
         return sim_text_fail(c, "sms= must come before smids=");
     enum status s = read_value(c, f, d);
     if (s == STATUS_OK && c->at < c->end)
         s = sim_text_fail(c, "this is not part of the value");
-    if (s == STATUS_OK && f->kind == SMIDS && (before & 1u << SMS_ROW) && sms != d->sm_count)
+    if (s == STATUS_OK && f->kind == SMIDS && seen[SMS_ROW] && sms != d->sm_count)
         s = sim_text_fail(c, "smids= must name as many SMs as sms= says");
     return s;
 }
@@ -352,7 +352,7 @@ enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct
 {
     static const char blanks[] = " \t\n";
     struct sim_desc d;
-    uint64_t seen = 0;
+    bool seen[FIELD_COUNT] = {false};
     enum status s = STATUS_OK;
 
     if (base)
@@ -363,7 +363,7 @@ enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct
          p += strspn(p, blanks)) {
         const char *end = p + strcspn(p, blanks);
         struct sim_cursor c = {.at = p, .end = end, .field = p, .whole = text, .err = err};
-        s = read_field(&c, &d, &seen);
+        s = read_field(&c, &d, seen);
         p = end;
     }
     if (s == STATUS_OK)
