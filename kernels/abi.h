@@ -194,7 +194,13 @@ struct reach_spread_args {
 #define REACH_SPREAD_LAPS 4 /* atomics on a granule, the first untimed */
 
 /* reach_cache: see PROBE_CACHE. One thread of an SM works, all threads of all blocks sweep. */
-enum { REACH_PATH_L2 = 0, REACH_PATH_L1, REACH_PATH_READ_ONLY, REACH_PATH_CONSTANT, REACH_PATH_NONE };
+enum {
+    REACH_PATH_L2 = 0,
+    REACH_PATH_L1,
+    REACH_PATH_READ_ONLY,
+    REACH_PATH_CONSTANT,
+    REACH_PATH_NONE
+};
 struct reach_cache_point {
     uint64_t elements;
     uint64_t step; /* elements from one load to the next, modulo `elements` */

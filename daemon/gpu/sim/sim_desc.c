@@ -289,7 +289,7 @@ static const struct field *read_key(struct sim_cursor *c)
     return NULL;
 }
 
-/* Reads one field; `seen` has an element for each row of the table. */
+/* Reads one field; `seen` has whether each row of the table was. */
 static enum status read_field(struct sim_cursor *c, struct sim_desc *d, bool *seen)
 {
     enum { SMS_ROW = 3, SMIDS_ROW = 4 };
