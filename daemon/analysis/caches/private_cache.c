@@ -366,6 +366,13 @@ static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
     return reason;
 }
 
+static void set_line(struct chase *c)
+{
+    c->out->line_bytes = KNOWN_U64(c->line_bytes);
+    c->out->evidence[CACHE_EVIDENCE_LINE_BYTES] =
+        evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
+}
+
 /* The usual run of a cycle of n sectors; false: it must be walked first. */
 static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
 {
@@ -410,11 +417,8 @@ static enum reason find_line(struct chase *c)
     }
     if (reason == REASON_NONE && several && !bounded)
         reason = REASON_IRREGULAR;
-    if (reason == REASON_NONE) {
-        c->out->line_bytes = KNOWN_U64(c->line_bytes);
-        c->out->evidence[CACHE_EVIDENCE_LINE_BYTES] =
-            evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
-    }
+    if (reason == REASON_NONE && bounded) /* otherwise the sets must confirm it */
+        set_line(c);
     return reason;
 }
 
@@ -793,6 +797,7 @@ static void accept(struct chase *c)
     struct cache_facts *const f = c->out;
     const struct evidence e = evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
 
+    set_line(c);
     f->size_bytes = KNOWN_U64(c->lines * c->line_bytes);
     f->sets = KNOWN_U32(c->sets);
     f->ways = KNOWN_U32(c->ways);
