@@ -5,6 +5,12 @@
  * half of what an SM has, so that no two fit. Each block adds one to `arrived` and waits until the
  * whole grid has; only then does %smid decide who does what. Every wait gives up after `limit_ns`
  * (by %globaltimer) and sets *gave_up, so that no kernel can hang a device.
+ *
+ * On a GPU that other processes use too, each has all SMs for a time slice (H200: 2 ms), and
+ * translations may be gone after one of another process. So the latency kernels look at %clock at
+ * every load: where more than REACH_AWAY_CYCLES lie between two of them, the GPU was away. What
+ * was under way then, a point from its last timed load on, a repeat of a round, a pair, is done
+ * again; after REACH_MOST_FUTILE times in vain its values are 0.
  */
 #ifndef REACH_KERNELS_ABI_H
 #define REACH_KERNELS_ABI_H
@@ -21,11 +27,24 @@
 struct reach_grid {
     uint64_t arrived;   /* uint32_t[1], 0 at launch: barrier arrivals, turns of reach_pairs */
     uint64_t gave_up;   /* uint32_t[1], 0 at launch: set when a wait ran past its limit */
+    uint64_t away;      /* uint32_t[3], 0 at launch: enum reach_away */
     uint64_t positions; /* uint32_t[sm_slots]: SM id -> position in the list of SMs */
     uint64_t limit_ns;  /* most that one wait may take */
     uint32_t blocks;    /* of the grid: the number of SMs */
     uint32_t sm_slots;  /* highest SM id + 1 */
 };
+
+/* What the words of `away` count. */
+enum reach_away {
+    REACH_AWAY_INTERRUPTED = 0, /* stretches that were done again */
+    REACH_AWAY_GIVEN_UP,        /* stretches that were interrupted each time: values 0 */
+    REACH_AWAY_ATTEMPT,         /* reach_round: the last attempt that some SM saw interrupted */
+    REACH_AWAY_WORDS
+};
+/* A load behind a full queue takes some thousand cycles; a time slice and its two context switches
+ * took 800,000 and more on every GPU that was watched. */
+#define REACH_AWAY_CYCLES 100000u
+#define REACH_MOST_FUTILE 16
 
 /* reach_census: seen[smid] counts the blocks that sat on this SM. */
 struct reach_census_args {
@@ -143,12 +162,12 @@ struct reach_cache_args {
 #define REACH_EVICT_STRIDE   32
 #define REACH_TOUCH_OFFSET   96 /* within the first line of each */
 
-REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_grid) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_cache_point) == 24, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_cache_args) == 160, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 112, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 144, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_cache_args) == 168, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 56, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 120, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 152, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
 
 #endif

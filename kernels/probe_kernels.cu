@@ -42,20 +42,23 @@ static __device__ __forceinline__ u32 load_line(u64 address)
     return v;
 }
 
-/* Loads and times: *v depends on the address, the result on *v. */
+/* Loads and times: *v depends on the address. The second read of the clock is predicated on the
+ * value, which is always 0: without that the assembler may move it before the use of the value. */
 static __device__ __forceinline__ u32 timed_load(u64 address, u32 *v)
 {
-    u32 t0, t1, x;
-    asm volatile("mov.u32 %0, %%clock;\n\t"
-                 "ld.global.cg.u32 %2, [%4];\n\t"
-                 "add.u32 %3, %2, %0;\n\t"
-                 "xor.b32 %3, %3, %0;\n\t"
-                 "mov.u32 %1, %%clock;"
-                 : "=&r"(t0), "=&r"(t1), "=&r"(*v), "=&r"(x)
+    u32 t0, t1;
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 "mov.u32 %0, %%clock;\n\t"
+                 "ld.global.cg.u32 %2, [%3];\n\t"
+                 "setp.eq.u32 p, %2, 0;\n\t"
+                 "mov.u32 %1, 0;\n\t"
+                 "@p mov.u32 %1, %%clock;\n\t"
+                 "}"
+                 : "=&r"(t0), "=&r"(t1), "=&r"(*v)
                  : "l"(address)
                  : "memory");
-    /* x is 0 where *v is 0; it keeps the use of *v alive. */
-    return t1 - t0 + x;
+    return t1 - t0;
 }
 
 /* Uses a value that is always 0, so that the loads it came from are really made. */
@@ -72,13 +75,46 @@ static __device__ __forceinline__ u32 read_counter(const u32 *p)
     return v;
 }
 
+/* One thread's view of %clock: a pause between two looks that no work explains. */
+struct watch {
+    u32 last;
+    bool interrupted;
+};
+
+static __device__ __forceinline__ u32 clock_cycles()
+{
+    u32 t;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(t) : : "memory");
+    return t;
+}
+
+static __device__ __forceinline__ void watch_start(struct watch *w)
+{
+    w->last = clock_cycles();
+    w->interrupted = false;
+}
+
+static __device__ __forceinline__ void watch_look(struct watch *w)
+{
+    const u32 now = clock_cycles();
+    w->interrupted |= now - w->last > REACH_AWAY_CYCLES;
+    w->last = now;
+}
+
+static __device__ __forceinline__ u32 *away_word(const struct reach_grid *g, enum reach_away word)
+{
+    return (u32 *)g->away + word;
+}
+
 /* Waits until *counter >= target. False when the time is up or another block gave up. */
-static __device__ bool wait_for(const struct reach_grid *g, u32 target, u32 sleep_ns)
+static __device__ bool wait_for(const struct reach_grid *g, u32 target, u32 sleep_ns,
+                                struct watch *w)
 {
     const u32 *counter = (const u32 *)g->arrived;
     u32 *gave_up = (u32 *)g->gave_up;
     const u64 start = timer_ns();
     while (read_counter(counter) < target) {
+        watch_look(w);
         if (sleep_ns)
             __nanosleep(sleep_ns);
         if (read_counter(gave_up))
@@ -88,16 +124,24 @@ static __device__ bool wait_for(const struct reach_grid *g, u32 target, u32 slee
             return false;
         }
     }
+    watch_look(w);
     return true;
 }
 
 /* Barrier number `*round` (from 1) over one thread of each block. */
-static __device__ bool grid_barrier(const struct reach_grid *g, u32 *round)
+static __device__ bool watched_barrier(const struct reach_grid *g, u32 *round, struct watch *w)
 {
     __threadfence();
     atomicAdd((u32 *)g->arrived, 1u);
     *round += 1;
-    return wait_for(g, *round * g->blocks, 0);
+    return wait_for(g, *round * g->blocks, 0, w);
+}
+
+static __device__ bool grid_barrier(const struct reach_grid *g, u32 *round)
+{
+    struct watch w;
+    watch_start(&w);
+    return watched_barrier(g, round, &w);
 }
 
 extern "C" __global__ void reach_census(struct reach_census_args a)
@@ -109,48 +153,10 @@ extern "C" __global__ void reach_census(struct reach_census_args a)
     grid_barrier(&a.grid, &round);
 }
 
-/* Walks `laps` cycles of n pages without timing; returns the sum of the values (0). */
-static __device__ u32 walk(u64 base, u64 stride, u64 n, u32 laps)
-{
-    u32 v = 0;
-    for (u32 lap = 0; lap < laps; lap++) {
-        u64 address = base;
-        for (u64 i = 0; i < n; i++) {
-            v = load_line(address + v);
-            address += stride;
-        }
-    }
-    return v;
-}
-
-extern "C" __global__ void reach_chase(struct reach_walk_args a)
-{
-    extern __shared__ u32 taken[]; /* [samples]: a store to global memory would be translated too */
-    u32 round = 0;
-    if (threadIdx.x != 0 || !grid_barrier(&a.grid, &round) || sm_id() != a.sm)
-        return;
-    const u64 *points = (const u64 *)a.points;
-    u32 *values = (u32 *)a.values;
-    for (u32 p = 0; p < a.count; p++) {
-        const u64 n = points[p];
-        const u64 end = a.base + n * a.stride_bytes;
-        u32 v = walk(a.base, a.stride_bytes, n, a.laps);
-        u64 address = a.base;
-        for (u32 k = 0; k < a.samples; k++) {
-            taken[k] = timed_load(address + v, &v);
-            address += a.stride_bytes;
-            if (address == end)
-                address = a.base;
-        }
-        for (u32 k = 0; k < a.samples; k++)
-            values[(u64)p * a.samples + k] = taken[k];
-    }
-}
-
 /* The first warp loads pages [first, first + n) in any order, starting at `from` (< n) and wrapping
  * around, `laps` times. */
 static __device__ void touch(u64 base, u64 stride, u32 first, u32 n, u32 from, u32 laps,
-                             u32 *shared)
+                             u32 *shared, struct watch *w)
 {
     u32 v = 0;
     for (u32 lap = 0; lap < laps; lap++) {
@@ -159,6 +165,7 @@ static __device__ void touch(u64 base, u64 stride, u32 first, u32 n, u32 from, u
             if (page >= n)
                 page -= n;
             v = load_line(base + (u64)(first + page) * stride + v);
+            watch_look(w);
         }
         __syncwarp();
     }
@@ -166,89 +173,338 @@ static __device__ void touch(u64 base, u64 stride, u32 first, u32 n, u32 from, u
 }
 
 /* One thread times each page of [first, first + n) once. */
-static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *taken)
+static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *taken,
+                                  struct watch *w)
 {
     u32 v = 0;
     u64 address = base + (u64)first * stride;
     for (u32 j = 0; j < n; j++) {
         taken[j] = timed_load(address + v, &v);
+        watch_look(w);
         address += stride;
     }
     keep(v, taken);
 }
 
-/* All SMs flush, prime all slices, flush again, then the pivot thrashes (second half only), then
- * everybody times its own slice. */
+/* A cycle of n pages, gone through by one thread. */
+struct cycle {
+    u64 base, stride, end; /* addresses of page 0, and behind the last */
+    u64 address;           /* of the next page */
+    u32 value;             /* of the last load: 0 */
+};
+
+static __device__ __forceinline__ void next_page(struct cycle *c)
+{
+    c->address += c->stride;
+    if (c->address == c->end)
+        c->address = c->base;
+}
+
+/* Walks `laps` cycles of n pages, then times loads from number k on, as far as nothing interrupts
+ * it. Returns the number of loads that are timed. */
+static __device__ u32 walk_and_time(struct cycle *c, u64 loads, u32 k, u32 samples, u32 *taken,
+                                    struct watch *w)
+{
+    for (u64 i = 0; i < loads && !w->interrupted; i++) {
+        c->value = load_line(c->address + c->value);
+        next_page(c);
+        watch_look(w);
+    }
+    for (; k < samples && !w->interrupted; k++) {
+        const u32 cycles = timed_load(c->address + c->value, &c->value);
+        next_page(c);
+        watch_look(w);
+        if (w->interrupted)
+            break;
+        taken[k] = cycles;
+    }
+    return k;
+}
+
+/* Untimed laps after an interruption: of all lanes together, in any order, and then of one thread.
+ */
+struct laps {
+    u32 together, alone;
+};
+
+/* The first time as at the beginning, because near the onset of a level what misses depends on what
+ * came before (H200: 2050 pages). If nothing could be timed then, the laps did not fit into a time
+ * slice: all lanes together take a fraction of the time where every page misses. */
+static __device__ struct laps laps_again(u32 laps, u32 futile)
+{
+    if (futile % 3 == 0)
+        return (struct laps){0, laps};
+    return futile % 3 == 1 ? (struct laps){1, laps > 1 ? laps - 1 : laps} : (struct laps){2, 0};
+}
+
+/* One point, by the first warp. After an interruption it warms up again, from the page on whose
+ * turn it is, and times what is missing. */
+static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
+{
+    u32 k = 0;
+    u32 futile = 0;
+    u32 turns = 0;
+    for (; k < a->samples && futile < REACH_MOST_FUTILE; turns++) {
+        const u32 from = a->laps ? (u32)(k % n) : 0;
+        const struct laps laps = laps_again(a->laps, a->laps ? futile : 0);
+        struct cycle c = {a->base, a->stride_bytes, a->base + n * a->stride_bytes,
+                          a->base + from * a->stride_bytes, 0};
+        struct watch w;
+        watch_start(&w);
+        touch(a->base, a->stride_bytes, 0, (u32)n, from, laps.together, taken, &w);
+        if (threadIdx.x == 0)
+            *timed = walk_and_time(&c, n * laps.alone, a->laps ? k : 0, a->samples, taken, &w);
+        __syncwarp();
+        futile = *timed > k || turns == 0 ? 0 : futile + 1; /* the first began within a slice */
+        k = *timed;
+        __syncwarp();
+    }
+    for (u32 i = threadIdx.x; k < a->samples && i < a->samples; i += 32)
+        taken[i] = 0;
+    if (threadIdx.x == 0 && turns > 1)
+        atomicAdd(away_word(&a->grid, REACH_AWAY_INTERRUPTED), turns - 1);
+    if (threadIdx.x == 0 && k < a->samples)
+        atomicAdd(away_word(&a->grid, REACH_AWAY_GIVEN_UP), 1u);
+    __syncwarp();
+}
+
+extern "C" __global__ void reach_chase(struct reach_walk_args a)
+{
+    extern __shared__ u32 taken[]; /* [samples]: a store to global memory would be translated too */
+    __shared__ u32 flag;
+    u32 round = 0;
+    if (threadIdx.x >= 32)
+        return;
+    if (threadIdx.x == 0)
+        flag = grid_barrier(&a.grid, &round) && sm_id() == a.sm;
+    __syncwarp();
+    if (!flag)
+        return;
+    for (u32 p = 0; p < a.count; p++) {
+        u32 *values = (u32 *)a.values + (u64)p * a.samples;
+        __syncwarp();
+        chase_point(&a, ((const u64 *)a.points)[p], taken, &flag);
+        for (u32 k = threadIdx.x; k < a.samples; k += 32)
+            values[k] = taken[k];
+    }
+}
+
+/* One half of a repeat, by the first warp of each SM: all flush, prime all slices, flush again,
+ * then the pivot thrashes (second half only), then everybody times its own slice. */
+static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, u32 me, u32 *taken,
+                                  u32 *go_on, u32 *round, struct watch *w)
+{
+    const u32 slices = a->grid.blocks * a->slice_pages;
+    for (u32 phase = 0; phase < 4; phase++) {
+        if (threadIdx.x == 0)
+            *go_on = watched_barrier(&a->grid, round, w);
+        __syncwarp();
+        if (!*go_on)
+            return false;
+        if (phase < 2)
+            touch(a->base, a->stride_bytes, slices, a->flush_pages, 0, 1, taken, w);
+        if (phase == 0)
+            touch(a->base, a->stride_bytes, 0, slices, me * a->slice_pages, 1, taken, w);
+        else if (phase == 2 && thrash)
+            touch(a->base, a->stride_bytes, slices + a->flush_pages, a->thrash_pages, 0, a->laps,
+                  taken, w);
+        else if (phase == 3 && threadIdx.x == 0)
+            time_slice(a->base, a->stride_bytes, me * a->slice_pages, a->slice_pages, taken, w);
+        __syncwarp();
+    }
+    return true;
+}
+
+/* When all SMs have ended an attempt: was it interrupted on any? They all get the same answer.
+ * False: the time is up. */
+static __device__ bool ask_interrupted(const struct reach_grid *g, u32 attempt, u32 *interrupted,
+                                       u32 *round, struct watch *w)
+{
+    u32 *word = away_word(g, REACH_AWAY_ATTEMPT);
+    if (!watched_barrier(g, round, w))
+        return false;
+    if (w->interrupted)
+        atomicMax(word, attempt);
+    if (!watched_barrier(g, round, w))
+        return false;
+    *interrupted = read_counter(word) == attempt;
+    return true;
+}
+
+static __device__ u32 *round_value(const struct reach_walk_args *a, u32 half, u32 me, u32 page)
+{
+    return (u32 *)a->values + ((u64)half * a->grid.blocks + me) * a->slice_pages + page;
+}
+
 extern "C" __global__ void reach_round(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];
     __shared__ u32 go_on;
+    __shared__ u32 interrupted;
     const u32 smid = sm_id();
-    const u32 slices = a.grid.blocks * a.slice_pages;
     const u32 me = ((const u32 *)a.grid.positions)[smid];
+    const bool pivot = smid == a.sm;
     u32 round = 0;
+    u32 attempt = 0;
+    u32 futile = 0;
     if (threadIdx.x >= 32)
         return;
-    for (u32 step = 0; step < a.count * 2; step++) {
-        for (u32 phase = 0; phase < 4; phase++) {
-            if (threadIdx.x == 0)
-                go_on = grid_barrier(&a.grid, &round);
-            __syncwarp();
-            if (!go_on)
+    for (u32 repeat = 0; repeat < a.count;) {
+        struct watch w;
+        watch_start(&w);
+        attempt++;
+        for (u32 half = 0; half < 2; half++) {
+            if (!round_half(&a, half && pivot, me, taken, &go_on, &round, &w))
                 return;
-            if (phase < 2)
-                touch(a.base, a.stride_bytes, slices, a.flush_pages, 0, 1, taken);
-            if (phase == 0)
-                touch(a.base, a.stride_bytes, 0, slices, me * a.slice_pages, 1, taken);
-            else if (phase == 2 && (step & 1) && smid == a.sm)
-                touch(a.base, a.stride_bytes, slices + a.flush_pages, a.thrash_pages, 0, a.laps,
-                      taken);
-            else if (phase == 3 && threadIdx.x == 0)
-                time_slice(a.base, a.stride_bytes, me * a.slice_pages, a.slice_pages, taken);
+            for (u32 j = threadIdx.x; j < a.slice_pages; j += 32)
+                *round_value(&a, repeat * 2 + half, me, j) = taken[j];
             __syncwarp();
         }
-        u32 *values = (u32 *)a.values + ((u64)step * a.grid.blocks + me) * a.slice_pages;
-        for (u32 j = threadIdx.x; j < a.slice_pages; j += 32)
-            values[j] = taken[j];
+        if (threadIdx.x == 0)
+            go_on = ask_interrupted(&a.grid, attempt, &interrupted, &round, &w);
+        __syncwarp();
+        if (!go_on)
+            return;
+        const bool again = interrupted && futile < REACH_MOST_FUTILE;
+        for (u32 j = threadIdx.x; interrupted && !again && j < 2 * a.slice_pages; j += 32)
+            *round_value(&a, repeat * 2 + j / a.slice_pages, me, j % a.slice_pages) = 0;
+        if (threadIdx.x == 0 && pivot && interrupted)
+            atomicAdd(away_word(&a.grid, again ? REACH_AWAY_INTERRUPTED : REACH_AWAY_GIVEN_UP), 1u);
+        futile = again ? futile + 1 : 0;
+        repeat += !again;
+        __syncwarp();
     }
 }
 
 /* A page that still hits in a nearer level is not filled into the farther one: flush first too. */
-static __device__ void prime_slice(const struct reach_walk_args *a, u32 *shared)
+static __device__ void prime_slice(const struct reach_walk_args *a, u32 *shared, struct watch *w)
 {
-    touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared);
-    touch(a->base, a->stride_bytes, 0, a->slice_pages, 0, 1, shared);
-    touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared);
+    touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared, w);
+    touch(a->base, a->stride_bytes, 0, a->slice_pages, 0, 1, shared, w);
+    touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared, w);
 }
 
-/* Waits for turn `turn` of the pair walk; then the caller works and calls pass_turn. */
-static __device__ bool take_turn(const struct reach_grid *g, u32 turn, u32 *flag)
+static __device__ void thrash(const struct reach_walk_args *a, u32 *shared, struct watch *w)
+{
+    touch(a->base, a->stride_bytes, a->slice_pages + a->flush_pages, a->thrash_pages, 0, a->laps,
+          shared, w);
+}
+
+/* Waits for turn `turn` of the pair walk. False: the time is up. */
+static __device__ bool take_turn(const struct reach_grid *g, u32 turn, u32 *flag, struct watch *w)
 {
     if (threadIdx.x == 0)
-        *flag = wait_for(g, g->blocks + turn, 256);
+        *flag = wait_for(g, g->blocks + turn, 256, w);
     __syncwarp();
-    return *flag != 0;
+    const bool mine = *flag;
+    __syncwarp();
+    return mine;
 }
 
-static __device__ void pass_turn(const struct reach_grid *g)
+/* Only who has the turn passes it on: forward, or back to the pivot. */
+static __device__ void pass_turn(const struct reach_grid *g, u32 turn)
 {
     __syncwarp();
     if (threadIdx.x == 0) {
         __threadfence();
-        atomicAdd((u32 *)g->arrived, 1u);
+        atomicExch((u32 *)g->arrived, g->blocks + turn);
+    }
+    __syncwarp();
+}
+
+/* The pivot of a pair: thrashes whenever it has turn + 1, until the pair has ended. */
+static __device__ bool serve_pair(const struct reach_walk_args *a, u32 turn, u32 *taken, u32 *flag)
+{
+    const u32 *counter = (const u32 *)a->grid.arrived;
+    struct watch w;
+    watch_start(&w);
+    for (;;) {
+        if (!take_turn(&a->grid, turn + 1, flag, &w))
+            return false;
+        if (threadIdx.x == 0)
+            *flag = read_counter(counter) - a->grid.blocks;
+        __syncwarp();
+        const u32 now = *flag;
+        __syncwarp();
+        if (now >= turn + 3)
+            return true;
+        if (now == turn + 1) {
+            thrash(a, taken, &w);
+            pass_turn(&a->grid, turn + 2);
+        } else {
+            __nanosleep(256);
+            if (read_counter((const u32 *)a->grid.gave_up))
+                return false;
+        }
     }
 }
 
-/* Three turns a pair: the prober primes, times, primes again; the pivot thrashes; the prober times.
- * Everybody else sleeps and polls one word. */
+/* One attempt of a pair, by the SM that is probed, which has the turn: primes, times, primes again;
+ * the pivot thrashes; it times. False: the time is up. */
+static __device__ bool try_pair(const struct reach_walk_args *a, bool pivot, u32 turn, u32 *values,
+                                u32 *taken, u32 *flag, struct watch *w)
+{
+    const u32 s = a->slice_pages;
+    watch_start(w);
+    for (u32 half = 0; half < 2; half++) {
+        if (half && pivot) {
+            thrash(a, taken, w);
+        } else if (half) {
+            pass_turn(&a->grid, turn + 1);
+            if (!take_turn(&a->grid, turn + 2, flag, w))
+                return false;
+        } else {
+            prime_slice(a, taken, w);
+        }
+        if (threadIdx.x == 0)
+            time_slice(a->base, a->stride_bytes, 0, s, taken, w);
+        __syncwarp();
+        for (u32 j = threadIdx.x; j < s; j += 32)
+            values[half * a->grid.blocks * s + j] = taken[j];
+        __syncwarp();
+        if (!half)
+            prime_slice(a, taken, w);
+    }
+    return true;
+}
+
+/* All attempts of a pair. */
+static __device__ bool probe_pair(const struct reach_walk_args *a, bool pivot, u32 turn,
+                                  u32 *values, u32 *taken, u32 *flag)
+{
+    const u32 s = a->slice_pages;
+    u32 interrupted = 1;
+    struct watch w;
+    watch_start(&w);
+    if (!take_turn(&a->grid, turn, flag, &w))
+        return false;
+    for (u32 tries = 0; interrupted && tries <= REACH_MOST_FUTILE; tries++) {
+        if (!try_pair(a, pivot, turn, values, taken, flag, &w))
+            return false;
+        if (threadIdx.x == 0)
+            *flag = w.interrupted;
+        __syncwarp();
+        interrupted = *flag;
+        __syncwarp();
+        if (threadIdx.x == 0 && interrupted)
+            atomicAdd(away_word(&a->grid, tries < REACH_MOST_FUTILE ? REACH_AWAY_INTERRUPTED
+                                                                    : REACH_AWAY_GIVEN_UP),
+                      1u);
+    }
+    for (u32 j = threadIdx.x; interrupted && j < s; j += 32)
+        values[j] = values[(u64)a->grid.blocks * s + j] = 0;
+    pass_turn(&a->grid, turn + 3);
+    return true;
+}
+
+/* Three turns a pair: the SM that is probed, the pivot, the SM again; if that was interrupted, both
+ * once more. Everybody else sleeps and polls one word. */
 extern "C" __global__ void reach_pairs(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];
     __shared__ u32 flag;
     const u32 smid = sm_id();
     const u32 me = ((const u32 *)a.grid.positions)[smid];
-    const u32 s = a.slice_pages;
-    const u32 primed = s + a.flush_pages;
     u32 round = 0;
     if (threadIdx.x >= 32)
         return;
@@ -257,39 +513,16 @@ extern "C" __global__ void reach_pairs(struct reach_walk_args a)
     __syncwarp();
     if (!flag)
         return;
+    __syncwarp();
     for (u32 p = 0; p < a.count; p++) {
         const bool pivot = ((const u32 *)a.pivots)[p] == smid;
         for (u32 k = 0; k < a.grid.blocks; k++) {
             const u32 turn = (p * a.grid.blocks + k) * 3;
-            u32 *values = (u32 *)a.values + ((u64)p * 2 * a.grid.blocks + k) * s;
-            if (k == me) {
-                if (!take_turn(&a.grid, turn, &flag))
-                    return;
-                prime_slice(&a, taken);
-                if (threadIdx.x == 0)
-                    time_slice(a.base, a.stride_bytes, 0, s, taken);
-                __syncwarp();
-                for (u32 j = threadIdx.x; j < s; j += 32)
-                    values[j] = taken[j];
-                prime_slice(&a, taken);
-                pass_turn(&a.grid);
-            }
-            if (pivot) {
-                if (!take_turn(&a.grid, turn + 1, &flag))
-                    return;
-                touch(a.base, a.stride_bytes, primed, a.thrash_pages, 0, a.laps, taken);
-                pass_turn(&a.grid);
-            }
-            if (k == me) {
-                if (!take_turn(&a.grid, turn + 2, &flag))
-                    return;
-                if (threadIdx.x == 0)
-                    time_slice(a.base, a.stride_bytes, 0, s, taken);
-                __syncwarp();
-                for (u32 j = threadIdx.x; j < s; j += 32)
-                    values[(u64)a.grid.blocks * s + j] = taken[j];
-                pass_turn(&a.grid);
-            }
+            u32 *values = (u32 *)a.values + ((u64)p * 2 * a.grid.blocks + k) * a.slice_pages;
+            if (k == me && !probe_pair(&a, pivot, turn, values, taken, &flag))
+                return;
+            if (k != me && pivot && !serve_pair(&a, turn, taken, &flag))
+                return;
         }
     }
 }
@@ -298,16 +531,19 @@ extern "C" __global__ void reach_pairs(struct reach_walk_args a)
  * so each depends on the one before. */
 static __device__ __forceinline__ u32 timed_atomic(u64 address, u32 *v)
 {
-    u32 t0, t1, x;
-    asm volatile("mov.u32 %0, %%clock;\n\t"
-                 "atom.global.add.u32 %2, [%4], %2;\n\t"
-                 "add.u32 %3, %2, %0;\n\t"
-                 "xor.b32 %3, %3, %0;\n\t"
-                 "mov.u32 %1, %%clock;"
-                 : "=&r"(t0), "=&r"(t1), "+r"(*v), "=&r"(x)
+    u32 t0, t1;
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 "mov.u32 %0, %%clock;\n\t"
+                 "atom.global.add.u32 %2, [%3], %2;\n\t"
+                 "setp.eq.u32 p, %2, 0;\n\t"
+                 "mov.u32 %1, 0;\n\t"
+                 "@p mov.u32 %1, %%clock;\n\t"
+                 "}"
+                 : "=&r"(t0), "=&r"(t1), "+r"(*v)
                  : "l"(address)
                  : "memory");
-    return t1 - t0 + x;
+    return t1 - t0;
 }
 
 /* The SMs of the list, all at once, go through the same pages, each from a place of its own on, so

@@ -51,6 +51,12 @@ fuzz:
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) $(TARGET:%=build/fuzz/tests/fuzz/fuzz_%)
 	@tests/fuzz/run $(SECONDS) $(JOBS) $(TARGET)
 
+# So many simulated measurements beside other processes, on all cores: none may be wrong.
+COUNT       ?= 100000
+.PHONY: beside
+beside: build/release/tests/sim/test_beside
+	@build/release/tests/sim/test_beside $(COUNT) $$(nproc)
+
 # The tests that can look longer do so when REACH_LONG is set: more kills, more damage, more time. Of
 # what the sanitizers see in check a part is left to here (tests/share.h, tests/run), and clang-tidy.
 LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPTS,e2e) /dev/null)

@@ -37,6 +37,8 @@ install-built:
 	for f in $(PYTHON_SRC:clients/python/%=%); do install -D -m 644 clients/python/$$f $(DESTDIR)$(PYTHONDIR)/$$f; done
 	install -d $(DESTDIR)$(PREFIX)/share/reachd/prometheus $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
 	install -m 644 packaging/kubernetes/*.yaml packaging/container/Containerfile $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
+	for f in $$(cd packaging/helm && find reachd -type f); do \
+	    install -D -m 644 packaging/helm/$$f $(DESTDIR)$(PREFIX)/share/reachd/helm/$$f; done
 	install -m 644 packaging/prometheus/* $(DESTDIR)$(PREFIX)/share/reachd/prometheus
 	install -d $(DESTDIR)$(PREFIX)/share/reachd/reference
 	install -m 644 reference/*.json $(DESTDIR)$(PREFIX)/share/reachd/reference

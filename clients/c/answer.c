@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum answer_kind answer_kind_of(const char *target)
 {
@@ -134,7 +133,7 @@ enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, cons
         return fail_with(error, REACH_INVALID_ARGUMENT,
                          "a check needs an answer that rests on a fingerprint, and the UUID of the "
                          "GPU in use");
-    if (strcasecmp(p->gpu_uuid, gpu_uuid) == 0)
+    if (identity_is_same_uuid(p->gpu_uuid, gpu_uuid))
         return REACH_OK;
     return fail_with(error, REACH_WRONG_GPU,
                      "this answer is for %s, and the GPU in use is %.60s: SM ids and groups differ "

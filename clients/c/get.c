@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 enum { HTTP_OK = 200, HTTP_NOT_MODIFIED = 304, HTTP_UNAVAILABLE = 503, DISCOVERY_PAUSE_MS = 100 };
@@ -122,7 +121,7 @@ static enum reach_status check_gpu(const struct call *call, const struct reach_a
                        : answer->content->kind == ANSWER_GPU ? answer->content->gpus->uuid
                                                              : NULL;
 
-    if (!uuid || is_index(gpu) || strcasecmp(gpu, uuid) == 0)
+    if (!uuid || is_index(gpu) || identity_is_same_uuid(gpu, uuid))
         return REACH_OK;
     return fail_with(call->error, REACH_WRONG_GPU,
                      "the request was for %s and the answer is for %s", gpu, uuid);

@@ -202,8 +202,9 @@ struct reach_provenance {
 /* NULL for an answer that does not rest on one fingerprint (a list, a problem document). */
 const struct reach_provenance *reach_answer_provenance(const struct reach_answer *answer);
 
-/* Is the answer for the GPU with this UUID ("GPU-..", "MIG-..", "SIM-.."; case is ignored)?
- * REACH_WRONG_GPU names both. REACH_INVALID_ARGUMENT for NULL. Sends nothing. */
+/* Is the answer for the GPU with this UUID ("GPU-..", "MIG-..", "SIM-.."; case is ignored, and
+ * "GPU-" and "MIG-" are the same, as in requests: CUDA gives the bytes alone)? REACH_WRONG_GPU
+ * names both. REACH_INVALID_ARGUMENT for NULL. Sends nothing. */
 enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, const char *gpu_uuid,
                                          struct reach_error *error);
 
@@ -214,8 +215,9 @@ enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, cons
 enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
                                    struct reach_error *error);
 
-/* The text of a UUID as CUDA gives it (cudaDeviceProp.uuid, cuDeviceGetUuid_v2), 16 bytes. `out`
- * needs REACH_UUID_BYTES. Returns `out`. */
+/* The text of a UUID as CUDA gives it (cudaDeviceProp.uuid, cuDeviceGetUuid_v2), 16 bytes. `mig`
+ * may be false for an instance: libreach and the daemon find it by the rest. `out` needs
+ * REACH_UUID_BYTES. Returns `out`. */
 char *reach_uuid_text(const unsigned char *bytes, bool mig, char *out);
 
 /* A number that may be absent. */

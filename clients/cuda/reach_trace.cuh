@@ -16,7 +16,9 @@
  *     bool good = file.end();                       // false: it could not be written
  *
  * A traced kernel is several times as slow: do not time it. Once the buffer is full, accesses are
- * lost and counted (file.lost): sample fewer warps, or launch a part of the work. A trace whose
+ * lost and counted (file.lost): sample fewer warps, or launch a part of the work. Where a warp
+ * comes back to what it accessed shortly before, as to count what it has inserted, record all warps
+ * (1) of less work: whether it still hits depends on how many others came between. A trace whose
  * `entries` is NULL, as reach_trace{} is, records nothing.
  */
 #ifndef REACH_TRACE_CUH

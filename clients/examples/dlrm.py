@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""A recommendation model like DLRM (Naumov et al. 2019) whose embedding tables lie beyond the reach: its forward pass with
-PyTorch's operators and with reach.torch. Needs PyTorch and Triton.
+"""A recommendation model like DLRM (Naumov et al. 2019) whose embedding tables lie beyond the reach: its forward pass
+with PyTorch's operators and with reach.torch. Needs PyTorch and Triton.
 
-  dlrm.py [--gib N] [--batch N] [--dtype float16|float32] [--device cuda|cpu] [--reachd WHERE]
+  dlrm.py [--gib N] [--batch N...] [--dtype float16|float32] [--device cuda|cpu] [--reachd WHERE]
           [--repeats N] [--json FILE]
 
-Six tables of 16 to 64 numbers a row, --gib GiB in all (default 110, or what is free). One, of items, has four fifths of it;
-a sample has 64 rows of that, what a user saw last, and 1 to 4 of each other, summed, beside 13 dense features. Prints which tables lie beyond the reach,
-the speed of both models, and the largest difference of their results.
+Six tables of 16 to 64 numbers a row, --gib GiB in all (default 110, or what is free). One, of items, has four fifths
+of it; a sample has 64 rows of that, what a user saw last, and 1 to 4 of each other, summed, beside 13 dense features.
+Prints which tables lie beyond the reach and, for each size of batch, the speed of both models, called one after another
+and replayed as a CUDA graph, and the largest difference of their results.
 """
 import argparse
 import json
@@ -91,15 +92,27 @@ def wait(options):
         torch.cuda.synchronize()
 
 
-def compare(options, models, batch):
+def as_graph(function):
+    """The function's launches as a CUDA graph, which the processor starts as one."""
+    function()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        function()
+    return graph.replay
+
+
+def compare(options, models, dense, indices):
     """Speeds of each, and the largest differences of the sums and of the predictions."""
-    dense, indices = batch
-    rows = sum(index.numel() for index in indices)
-    found = {"rows": rows}
+    samples, rows = dense.shape[0], sum(index.numel() for index in indices)
+    found = {"batch": samples, "rows": rows}
     for name, model in models.items():
         whole = seconds(lambda m=model: m(dense, indices), options)
         pooled = seconds(lambda m=model: m.pooled(indices), options)
-        found[name] = {"samples_per_s": options.batch / whole, "rows_per_s": rows / pooled}
+        found[name] = {"samples_per_s": samples / whole, "rows_per_s": rows / pooled}
+        if options.device != "cpu":
+            graph = as_graph(lambda m=model: m(dense, indices))
+            found[name]["graph_samples_per_s"] = samples / seconds(graph, options)
     before, after = models["before"], models["after"]
     found["speedup"] = found["after"]["samples_per_s"] / found["before"]["samples_per_s"]
     found["difference_of_sums"] = difference(before.pooled(indices), after.pooled(indices))
@@ -112,18 +125,30 @@ def difference(a, b):
 
 
 def show(found):
-    print(f"\n{'':<8}{'10^6 samples/s':>16}{'10^9 rows/s, tables alone':>28}")
+    print(f"\n{found['batch']:<8}{'10^6 samples/s':>16}{'as a CUDA graph':>18}{'10^9 rows/s, tables alone':>28}")
     for name in ("before", "naive", "after"):
         speeds = found[name]
-        print(f"{name:<8}{speeds['samples_per_s'] / 1e6:>16.3f}{speeds['rows_per_s'] / 1e9:>28.3f}")
+        graph = speeds.get("graph_samples_per_s")
+        print(f"{name:<8}{speeds['samples_per_s'] / 1e6:>16.3f}{'-' if graph is None else f'{graph / 1e6:.3f}':>18}"
+              f"{speeds['rows_per_s'] / 1e9:>28.3f}")
     print(f"after is {found['speedup']:.2f} times as fast; largest difference of a sum "
           f"{found['difference_of_sums']:.2g}, of a prediction {found['difference_of_predictions']:.2g}")
+
+
+def one_batch(options, models, weights, samples):
+    indices = [torch.randint(0, weight.shape[0], (samples, length), device=options.device)
+               for weight, (_, _, _, length) in zip(weights, TABLES)]
+    dense = torch.randn(samples, DENSE, device=options.device, dtype=weights[0].dtype)
+    with torch.inference_mode():
+        found = compare(options, models, dense, indices)
+    show(found)
+    return found
 
 
 def read_options():
     parser = argparse.ArgumentParser(description="A model with tables beyond the reach, before and after.")
     parser.add_argument("--gib", type=float, default=110)
-    parser.add_argument("--batch", type=int, default=1 << 16)
+    parser.add_argument("--batch", type=int, nargs="+", default=[1 << 16, 1 << 18, 1 << 20])
     parser.add_argument("--dtype", choices=("float16", "float32"), default="float16")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--reachd", help="a URI of reach.Reach; default: as it finds one")
@@ -142,20 +167,14 @@ def main():
     models = {"before": Before(weights), "naive": Naive(weights), "after": After(weights)}
     for model in models.values():
         model.top = models["before"].top
-    indices = [torch.randint(0, weight.shape[0], (options.batch, length), device=options.device)
-               for weight, (_, _, _, length) in zip(weights, TABLES)]
-    dense = torch.randn(options.batch, DENSE, device=options.device, dtype=weights[0].dtype)
     print(f"{sum(w.numel() * w.element_size() for w in weights) / GIB:.1f} GiB in {len(weights)} tables on "
           f"{options.device}: " + ", ".join(f"{name} {w.shape[0]} x {w.shape[1]}, {length} per sample"
-                                            for (name, _, _, length), w in zip(TABLES, weights)) +
-          f"; {options.batch} samples\n")
-    reach.torch.advise(models["before"], accesses=options.batch * TABLES[0][3])
-    with torch.inference_mode():
-        found = compare(options, models, (dense, indices))
-    show(found)
+                                            for (name, _, _, length), w in zip(TABLES, weights)) + "\n")
+    reach.torch.advise(models["before"], accesses=options.batch[0] * TABLES[0][3])
+    batches = [one_batch(options, models, weights, samples) for samples in options.batch]
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"gib": size / GIB, "dtype": options.dtype, "batch": options.batch, **found}, file, indent=1)
+            json.dump({"gib": size / GIB, "dtype": options.dtype, "batches": batches}, file, indent=1)
 
 
 if __name__ == "__main__":

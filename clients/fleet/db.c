@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCHEMA_VERSION = 3, UPGRADED_VERSION = 2 }; /* upgrade_2.sql */
+enum { SCHEMA_VERSION = 4, OLDEST_VERSION = 2 }; /* of the upgrades */
 
 NAME_FUNCTIONS(fleet_outcome,
                enum fleet_outcome, [FLEET_ANSWERED] = "answered", [FLEET_UNCHANGED] = "unchanged",
@@ -107,6 +107,16 @@ static enum status create_tables(struct fleet_db *db, struct err *err)
     return s;
 }
 
+static enum status upgrade_tables(struct fleet_db *db, int64_t version, struct err *err)
+{
+    const char *const upgrades[] = {[2] = fleet_sql_upgrade_2, [3] = fleet_sql_upgrade_3};
+    enum status s = STATUS_OK;
+
+    for (; s == STATUS_OK && version < SCHEMA_VERSION; version++)
+        s = fleet_exec(db, upgrades[version], err);
+    return s;
+}
+
 /* Writes nothing if the tables exist: a report needs no more than to read. */
 static enum status check_tables(struct fleet_db *db, struct err *err)
 {
@@ -125,8 +135,8 @@ static enum status check_tables(struct fleet_db *db, struct err *err)
         s = fleet_run_integer(db, version_of, 0, NULL, &version, err);
     if (s == STATUS_OK && version == 0)
         s = create_tables(db, err);
-    else if (s == STATUS_OK && version == UPGRADED_VERSION)
-        s = fleet_exec(db, fleet_sql_upgrade_2, err);
+    else if (s == STATUS_OK && version >= OLDEST_VERSION && version < SCHEMA_VERSION)
+        s = upgrade_tables(db, version, err);
     else if (s == STATUS_OK && version != SCHEMA_VERSION)
         s = err_set(err, STATUS_CONFLICT,
                     "the database of surveys has version %" PRId64 "; this release uses version %d",

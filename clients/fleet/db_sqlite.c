@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/stats.h"
+#include "compare/outlier.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -110,10 +111,10 @@ static struct aggregate {
     const char *name;
     double (*of)(const double *values, size_t count); /* NULL: the quantile */
     double quantile;
-} aggregates[] = {{"median", .of = stats_median_f64},
-                  {"lower_quartile", .quantile = 0.25},
-                  {"upper_quartile", .quantile = 0.75},
-                  {"mad", .of = stats_mad_f64}};
+} aggregates[] = {
+    {"median", .of = stats_median_f64},       {"lower_quartile", .quantile = 0.25},
+    {"upper_quartile", .quantile = 0.75},     {"inner_least", .of = outlier_inner_least},
+    {"inner_most", .of = outlier_inner_most}, {"mad", .of = stats_mad_f64}};
 
 static void end_values(sqlite3_context *context)
 {

@@ -45,7 +45,7 @@ static void finish(struct lab_core *c, uint32_t warp)
     const uint32_t block = warp / c->work->block_warps;
     c->live &= ~bit(warp);
     if (c->locality)
-        c->locality->changed = true;
+        lab_locality_ended(c->locality, warp);
     if (--c->blocks[block].running == 0)
         lab_block_launch(c, block);
 }

@@ -1,21 +1,20 @@
-/* cache.c: the order of use is a stamp for each slot, so what stands beside a tag never moves. */
+/* cache.c: the order of use is a stamp for each slot, so what is known of a tag never moves. */
 #include "clients/lab/cache.h"
 
 #include <stdlib.h>
 
 struct lab_cache *lab_cache_new(uint32_t sets, uint32_t ways)
 {
-    const size_t slots = (size_t)sets * ways;
+    const size_t slots = (size_t)sets * ways * 2; /* half of them are stamps */
     struct lab_cache *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     *c = (struct lab_cache){.sets = sets, .ways = ways};
     c->tags = calloc(slots, sizeof *c->tags);
-    c->used = calloc(slots, sizeof *c->used);
     c->ready = calloc(slots, sizeof *c->ready);
     c->history = calloc(slots, sizeof *c->history);
     c->owner = calloc(slots, sizeof *c->owner);
-    if (c->tags && c->used && c->ready && c->history && c->owner)
+    if (c->tags && c->ready && c->history && c->owner)
         return c;
     lab_cache_free(c);
     return NULL;
@@ -28,30 +27,62 @@ void lab_cache_free(struct lab_cache *take)
     free(take->owner);
     free(take->history);
     free(take->ready);
-    free(take->used);
     free(take->tags);
     free(take);
 }
 
+#ifdef __SSE2__
+static __m128i smaller(__m128i a, __m128i b)
+{
+    const __m128i less = _mm_cmplt_epi32(a, b);
+    return _mm_or_si128(_mm_and_si128(less, a), _mm_andnot_si128(less, b));
+}
+#endif
+
 uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot)
 {
-    const uint32_t first = slot - slot % c->ways;
+    const uint32_t first = slot - slot % (2 * c->ways);
+    const uint32_t *used = lab_cache_used(c, first);
     uint32_t newer = 0;
-    for (uint32_t i = first; i < first + c->ways; i++)
-        newer += c->used[i] > c->used[slot];
+    for (uint32_t i = 0; i < c->ways; i++)
+        newer += used[i] > *lab_cache_used(c, slot);
     return newer;
+}
+
+/* Which of the stamps of a set is the least; the first of equal ones. */
+static uint32_t oldest_of(const uint32_t *used, uint32_t ways)
+{
+    uint32_t oldest = 0;
+    uint32_t least = used[0];
+#ifdef __SSE2__
+    if (ways == 8) {
+        /* Signed comparisons are all there is, so the sign is turned. */
+        const __m128i sign = _mm_set1_epi32(INT32_MIN);
+        const __m128i low = _mm_xor_si128(_mm_loadu_si128((const void *)used), sign);
+        const __m128i high = _mm_xor_si128(_mm_loadu_si128((const void *)(used + 4)), sign);
+        __m128i min = smaller(low, high);
+        min = smaller(min, _mm_shuffle_epi32(min, _MM_SHUFFLE(1, 0, 3, 2)));
+        min = smaller(min, _mm_shuffle_epi32(min, _MM_SHUFFLE(2, 3, 0, 1)));
+        const __m128i equal =
+            _mm_packs_epi32(_mm_cmpeq_epi32(low, min), _mm_cmpeq_epi32(high, min));
+        return (uint32_t)__builtin_ctz((uint32_t)_mm_movemask_epi8(equal)) / 2;
+    }
+#endif
+    for (uint32_t i = 1; i < ways; i++) {
+        oldest = used[i] < least ? i : oldest;
+        least = used[i] < least ? used[i] : least;
+    }
+    return oldest;
 }
 
 uint32_t lab_cache_fill(struct lab_cache *c, uint32_t tag, uint32_t *out_evicted)
 {
     const uint32_t first = lab_cache_first(c, tag);
-    uint32_t oldest = first;
-    for (uint32_t i = first + 1; i < first + c->ways; i++)
-        oldest = c->used[i] < c->used[oldest] ? i : oldest;
-    *out_evicted = c->tags[oldest];
-    c->tags[oldest] = tag;
-    lab_cache_use(c, oldest);
-    return oldest;
+    const uint32_t slot = first + oldest_of(lab_cache_used(c, first), c->ways);
+    *out_evicted = c->tags[slot];
+    c->tags[slot] = tag;
+    lab_cache_use(c, slot);
+    return slot;
 }
 
 void lab_cache_drop(struct lab_cache *c, uint32_t tag)
@@ -60,5 +91,5 @@ void lab_cache_drop(struct lab_cache *c, uint32_t tag)
     if (slot == LAB_NO_SLOT)
         return;
     c->tags[slot] = 0;
-    c->used[slot] = 0;
+    *lab_cache_used(c, slot) = 0;
 }

@@ -3,8 +3,8 @@
  * them; sim_tlb.h, which counts, does both at once.
  *
  * A tag is a line number, a page number, or whatever else names an entry: 1 to 2^32 - 1. A set is
- * chosen by the low bits of the tag. A slot is the position of an entry, which keeps it until it is
- * evicted; what is known of the entry stands beside it in arrays. One thread at a time.
+ * chosen by the low bits of the tag. A slot names an entry, which keeps it until it is evicted;
+ * what is known of the entry stands in arrays with that index. One thread at a time.
  */
 #ifndef REACH_CLIENTS_LAB_CACHE_H
 #define REACH_CLIENTS_LAB_CACHE_H
@@ -21,8 +21,8 @@ enum { LAB_NO_SLOT = UINT32_MAX };
 struct lab_cache {
     uint32_t sets, ways;
     uint32_t now;      /* counts uses: the stamp of the newest */
-    uint32_t *tags;    /* [set][way]; 0: empty */
-    uint32_t *used;    /* when each slot was used last */
+    uint32_t *tags;    /* of each set, 0: empty; then when each of them was used last. A set of 8
+                        * takes one line of the host's cache */
     uint64_t *ready;   /* the cycle from which its content is there */
     uint16_t *history; /* of a TLB entry: the warps that used it; the owner's business */
     uint8_t *owner;    /* the warp that brought it */
@@ -34,7 +34,13 @@ void lab_cache_free(struct lab_cache *take);
 
 static inline uint32_t lab_cache_first(const struct lab_cache *c, uint32_t tag)
 {
-    return (tag & (c->sets - 1)) * c->ways;
+    return (tag & (c->sets - 1)) * (2 * c->ways);
+}
+
+/* When the slot was used last. */
+static inline uint32_t *lab_cache_used(const struct lab_cache *c, uint32_t slot)
+{
+    return &c->tags[slot + c->ways];
 }
 
 /* The slot that holds the tag, or LAB_NO_SLOT. Changes nothing. */
@@ -63,7 +69,7 @@ uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot);
 /* The slot becomes the newest of its set. */
 static inline void lab_cache_use(struct lab_cache *c, uint32_t slot)
 {
-    c->used[slot] = ++c->now;
+    *lab_cache_used(c, slot) = ++c->now;
 }
 
 /* Puts a tag that is not there over the oldest of its set, as the newest. `*out_evicted` is the tag

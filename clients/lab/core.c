@@ -17,7 +17,7 @@ static uint32_t bits_of(uint32_t count)
 
 static void look_at_memory(struct lab_core *c, struct lab_warp *w)
 {
-    uint64_t addresses[LAB_LANES];
+    uint64_t addresses[LAB_LANES] = {0};
     c->work->addresses(c->work->context, w->threads, w->active, w->iteration, w->op, addresses);
     lab_front_coalesce(addresses, w->active, c->machine->page_shift, &w->access);
     c->counts.instructions++;
@@ -32,26 +32,34 @@ static void look_at_memory(struct lab_core *c, struct lab_warp *w)
 static void issue_memory(struct lab_core *c, uint32_t warp)
 {
     struct lab_warp *w = &c->warps[warp];
-    const bool first = !w->looked_up;
+    const bool first = !(c->waiting & bit(warp));
     if (first)
         look_at_memory(c, w);
-    w->looked_up = true;
-    const uint32_t all = bits_of(w->access.page_count);
     const uint32_t missed = lab_mmu_lookup(c, warp, c->now);
     if (first)
         c->counts.page_misses += (uint32_t)__builtin_popcount(missed);
-    if (missed != 0 && c->walks.active) {
+    if (missed != 0 && c->walks_active) {
         c->swapped |= bit(warp);
+        lab_mmu_wait(c, warp, true);
         return;
     }
+    if (!first)
+        lab_mmu_wait(c, warp, false);
     c->memory &= ~bit(warp);
     w->missed = missed;
     w->walking = missed != 0;
     w->ready = c->now + 1;
     if (missed == 0 || c->machine->tlb.overlap)
-        lab_lines_read(c, warp, all & ~missed, false, c->now);
+        lab_lines_read(c, warp, bits_of(w->access.page_count) & ~missed, false, c->now);
     if (missed != 0)
         lab_mmu_walk(c, warp, c->now);
+}
+
+/* A warp finds again that it has to wait for walks of another. */
+static void swap(struct lab_core *c, uint32_t warp)
+{
+    (void)lab_mmu_lookup(c, warp, c->now);
+    c->swapped |= bit(warp);
 }
 
 static void issue_compute(struct lab_core *c, uint32_t warp)
@@ -67,7 +75,7 @@ static void issue_compute(struct lab_core *c, uint32_t warp)
 static uint64_t may_read(struct lab_core *c)
 {
     uint64_t may = c->memory & ~c->swapped;
-    if (c->walks.active && !c->machine->tlb.hits_under_misses)
+    if (c->walks_active && !c->machine->tlb.hits_under_misses)
         return 0;
     if (may != 0 && c->locality)
         may &= lab_locality_may_load(c->locality, c->live, c->now);
@@ -94,7 +102,6 @@ static void handle(struct lab_core *c, const struct lab_event *event)
     const uint32_t index = (uint32_t)event->what;
     switch ((enum lab_kind)(event->what >> 32)) {
     case LAB_WAKE:
-        c->warps[index].looked_up = false;
         lab_block_next(c, index);
         break;
     case LAB_LINES:
@@ -122,12 +129,14 @@ static uint64_t next_change(const struct lab_core *c, uint64_t may)
     return at;
 }
 
+/* Only what reads memory has to wait for the other cores: lines, walks, and instructions with
+ * memory that find no walk to wait for. */
 void lab_core_run(struct lab_core *c, uint64_t limit)
 {
     while (c->live != 0) {
         if (c->events.count > 0 && c->events.heap[0].at <= c->now) {
             c->next = c->events.heap[0].at;
-            if (c->next > limit)
+            if (c->next > limit && c->events.heap[0].what >> 32 != LAB_WAKE)
                 return;
             const struct lab_event event = lab_events_pop(&c->events);
             handle(c, &event);
@@ -138,7 +147,7 @@ void lab_core_run(struct lab_core *c, uint64_t limit)
         const uint64_t ready = c->compute | (takes ? may : 0);
         if (ready == 0) {
             c->next = next_change(c, may);
-            if (c->next > limit || c->next == LAB_NEVER)
+            if (c->next == LAB_NEVER)
                 return;
             c->counts.idle_cycles += c->next - c->now;
             c->now = c->next;
@@ -147,14 +156,17 @@ void lab_core_run(struct lab_core *c, uint64_t limit)
         const uint32_t warp = choose(c, ready);
         c->next = c->now;
         if (c->memory & bit(warp)) {
-            if (c->now > limit && !lab_mmu_swaps(c, warp))
+            if (lab_mmu_swaps(c, warp))
+                swap(c, warp);
+            else if (c->now > limit)
                 return;
-            issue_memory(c, warp);
+            else
+                issue_memory(c, warp);
         } else {
             issue_compute(c, warp);
         }
         if (c->locality)
-            c->locality->instructions++;
+            lab_locality_issued(c->locality, warp);
         c->last = warp;
         c->now += c->machine->issue_cycles;
     }

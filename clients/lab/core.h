@@ -30,10 +30,20 @@ struct lab_warp {
     uint32_t missed;       /* pages, a bit each */
     uint32_t queued_lines; /* that wait for the data cache */
     uint64_t ready;        /* when all that were read are there */
-    bool looked_up;        /* once at least */
     bool walking;
     bool packed; /* made by compaction */
 };
+
+/* The pages of a warp's instruction as the TLB has them. */
+struct lab_translation {
+    uint32_t missed, hits; /* a bit each */
+    uint16_t cycles;       /* that the lookup takes */
+    uint16_t slots[LAB_LANES];
+};
+
+/* Warps that wait to look up their pages again, a bit each, by two hashes of each of the pages:
+ * those in both may want it. They tell whose translations change when an entry of the TLB does. */
+enum { LAB_WANTED = 256 };
 
 /* A line that waits for the data cache. */
 struct lab_line {
@@ -45,7 +55,6 @@ struct lab_line {
 
 /* The misses of one warp, which are all that a core walks at a time. */
 struct lab_walks {
-    bool active;
     uint32_t warp;
     uint64_t start;
     uint32_t count;
@@ -66,48 +75,55 @@ struct lab_block {
     bool packed;
 };
 
+/* What each step of a core looks at comes first, so that it takes few lines of the host's cache. */
 struct lab_core {
-    struct lab_engine *engine;
-    const struct lab_machine *machine;
-    const struct lab_work *work;
-    uint32_t id;
-    uint64_t now;
+    _Alignas(64) uint64_t now;
     uint64_t next; /* when it goes on; LAB_NEVER: it is done */
     struct lab_events events;
     /* Warps, a bit each: with instructions before memory, at an instruction with memory, missed
      * while others walk, not finished. */
     uint64_t compute, memory, swapped, live;
-    uint32_t last; /* warp that issued */
-    uint32_t blocks_started;
-    uint64_t launches;
-    struct lab_warp warps[LAB_MAX_WARPS];
-    struct lab_block blocks[LAB_MAX_WARPS];
-    struct lab_cache *l1;                /* owned */
-    struct lab_cache *tlb;               /* owned; NULL: none */
+    uint64_t waiting;      /* warps that will look up their pages again */
+    uint64_t translated;   /* of these, those whose translations are true */
+    uint64_t lines_free;   /* when the data cache takes the next line */
+    uint64_t lookups_free; /* when the TLB takes the next instruction */
+    uint32_t last;         /* warp that issued */
+    uint32_t queue_count;  /* of `queue` */
+    uint32_t id;
+    bool queue_event, walks_active;
+    const struct lab_machine *machine;
     struct lab_locality_state *locality; /* owned; NULL: none */
-    struct lab_matrix matrix;
+    struct lab_counts counts;
+    struct lab_cache *l1;  /* owned */
+    struct lab_cache *tlb; /* owned; NULL: none */
+    struct lab_engine *engine;
+    const struct lab_work *work;
+    uint32_t blocks_started;
+    uint32_t mshr_next;
+    uint64_t launches;
+    uint64_t mshrs[LAB_MSHRS]; /* until when each is taken, the oldest at mshr_next */
+    /* Until a line can be compared: once its page was looked up, with others side by side. */
+    uint16_t wait_of_page[LAB_LANES];
+    struct lab_translation translations[LAB_MAX_WARPS];
+    uint64_t wanted[2][LAB_WANTED];
     /* Of one instruction, and of one whose walks ended meanwhile; from the start whenever it was
      * empty. */
+    uint32_t queue_first;
     struct lab_line queue[LAB_QUEUE];
-    uint32_t queue_first, queue_count;
-    bool queue_event;
-    uint64_t lines_free;       /* when the data cache takes the next line */
-    uint64_t lookups_free;     /* when the TLB takes the next instruction */
-    uint64_t mshrs[LAB_MSHRS]; /* until when each is taken, the oldest at mshr_next */
-    uint32_t mshr_next;
     struct lab_walks walks;
-    struct lab_counts counts;
+    struct lab_warp warps[LAB_MAX_WARPS];
+    struct lab_block blocks[LAB_MAX_WARPS];
+    struct lab_matrix matrix;
 };
 
 struct lab_engine {
     const struct lab_machine *machine;
     struct lab_memory *memory; /* owned */
     struct lab_core *cores;    /* owned */
-    struct lab_events turns;   /* core numbers */
     uint32_t blocks;           /* of each core */
 };
 
-/* core.c. Runs the core until its next step is later than `limit`. */
+/* core.c. Runs the core until its next step that other cores can notice is later than `limit`. */
 void lab_core_run(struct lab_core *c, uint64_t limit);
 
 /* lines.c. Lines of the warp's instruction whose page is in `pages` (a bit each) wait for the data
@@ -118,9 +134,11 @@ void lab_lines_go_on(struct lab_core *c);
 
 /* mmu.c. The pages of the warp's instruction that miss, a bit each. */
 uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now);
+/* The warp will look up the same pages again, or, `waits` false, no more. */
+void lab_mmu_wait(struct lab_core *c, uint32_t warp, bool waits);
 /* Will the warp's instruction only find that it has to wait for walks of another? Then nothing that
  * is shared is touched, and no other core needs to go first. */
-bool lab_mmu_swaps(const struct lab_core *c, uint32_t warp);
+bool lab_mmu_swaps(struct lab_core *c, uint32_t warp);
 /* Walks for the pages that the warp missed. */
 void lab_mmu_walk(struct lab_core *c, uint32_t warp, uint64_t now);
 /* A load of this walker is there. */

@@ -4,6 +4,7 @@
 #include "clients/lab/core.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static enum status no_memory(struct err *err)
 {
@@ -23,6 +24,8 @@ static bool set_core(struct lab_core *c, struct lab_engine *e, uint32_t id,
     c->id = id;
     c->last = m->warps - 1;
     c->matrix.bits = m->compact.bits;
+    for (uint32_t page = 0; page < LAB_LANES && t->entries > 0; page++)
+        c->wait_of_page[page] = (uint16_t)(page / t->ports * (1 + t->hit_cycles) + t->hit_cycles);
     c->l1 = lab_cache_new((m->l1_bytes >> LAB_LINE_SHIFT) / m->l1_ways, m->l1_ways);
     if (t->entries > 0)
         c->tlb = lab_cache_new(t->entries / t->ways, t->ways);
@@ -43,45 +46,97 @@ static void free_engine(struct lab_engine *e)
     }
     free(e->cores);
     lab_memory_free(e->memory);
-    lab_events_free(&e->turns);
 }
 
 static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_of_core)
 {
     const uint32_t cores = e->machine->cores;
-    bool good = lab_events_reserve(&e->turns, LAB_MAX_CORES);
     e->memory = lab_memory_new(&e->machine->memory);
-    e->cores = cores > 0 ? calloc(cores, sizeof *e->cores) : NULL;
-    good = good && e->memory && e->cores;
+    e->cores =
+        cores > 0 ? aligned_alloc(_Alignof(struct lab_core), cores * sizeof *e->cores) : NULL;
+    if (e->cores)
+        memset(e->cores, 0, cores * sizeof *e->cores);
+    bool good = e->memory && e->cores;
     for (uint32_t i = 0; good && i < cores; i++)
         good = set_core(&e->cores[i], e, i, work_of_core[i]);
     for (uint32_t i = 0; good && i < cores; i++) {
         struct lab_core *c = &e->cores[i];
         for (uint32_t block = 0; block < e->machine->warps / c->work->block_warps; block++)
             lab_block_launch(c, block);
-        lab_events_push(&e->turns, 0, i);
     }
     return good;
 }
 
 /* ---- run ---- */
 
-/* Up to when the core may go on: of two cores at the same time the lower goes first. */
-static uint64_t limit_of(const struct lab_engine *e, const struct lab_core *c)
+/* When a core goes on, and which it is: of two at the same time the lower goes first. */
+enum { ID_BITS = 6 };
+_Static_assert(1 << ID_BITS >= LAB_MAX_CORES, "each core has a number");
+
+static uint64_t turn_of(const struct lab_core *c)
 {
-    if (e->turns.count == 0)
-        return LAB_NEVER - 1;
-    const struct lab_event *other = &e->turns.heap[0];
-    return other->at > 0 && other->what < c->id ? other->at - 1 : other->at;
+    return c->next == LAB_NEVER ? LAB_NEVER : c->next << ID_BITS | c->id;
 }
 
+/* The turns of all cores and above each two the earlier, up to at[1]. A heap would branch on each
+ * comparison, and nearly every turn moves far. */
+struct turns {
+    uint32_t leaves; /* a power of two */
+    uint64_t at[2 * LAB_MAX_CORES];
+};
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void set_turn(struct turns *t, uint32_t core, uint64_t turn)
+{
+    t->at[t->leaves + core] = turn;
+    for (uint32_t i = (t->leaves + core) / 2; i > 0; i /= 2) {
+        turn = earlier(t->at[2 * i], t->at[2 * i + 1]);
+        t->at[i] = turn;
+    }
+}
+
+/* The earliest but for that of this core. */
+static uint64_t first_besides(const struct turns *t, uint32_t core)
+{
+    uint64_t first = LAB_NEVER;
+    for (uint32_t i = t->leaves + core; i > 1; i /= 2)
+        first = earlier(first, t->at[i ^ 1]);
+    return first;
+}
+
+/* Up to when a core may go on if another has this turn. */
+static uint64_t limit_of(uint64_t other, uint32_t id)
+{
+    const uint64_t at = other >> ID_BITS;
+    if (other == LAB_NEVER)
+        return LAB_NEVER - 1;
+    return at > 0 && (other & ((1u << ID_BITS) - 1)) < id ? at - 1 : at;
+}
+
+/* A core goes on until its next step is later than the earliest of the others, which is next then.
+ */
 static void run(struct lab_engine *e)
 {
-    while (e->turns.count > 0) {
-        struct lab_core *c = &e->cores[lab_events_pop(&e->turns).what];
-        lab_core_run(c, limit_of(e, c));
-        if (c->next != LAB_NEVER)
-            lab_events_push(&e->turns, c->next, c->id);
+    const uint32_t cores = e->machine->cores;
+    struct turns t = {.leaves = 1};
+    while (t.leaves < cores)
+        t.leaves *= 2;
+    for (uint32_t i = 0; i < 2 * LAB_MAX_CORES; i++)
+        t.at[i] = LAB_NEVER;
+    for (uint32_t i = 0; i < cores; i++)
+        set_turn(&t, i, i);
+    for (uint64_t turn = t.at[1]; turn != LAB_NEVER; turn = t.at[1]) {
+        const uint32_t id = (uint32_t)turn & ((1u << ID_BITS) - 1);
+        struct lab_core *c = &e->cores[id];
+        const uint64_t other = first_besides(&t, id);
+        if (other != LAB_NEVER)
+            __builtin_prefetch(&e->cores[other & ((1u << ID_BITS) - 1)]);
+        lab_core_run(c, limit_of(other, id));
+        set_turn(&t, id, turn_of(c));
     }
 }
 

@@ -18,10 +18,10 @@ static void line_missed(struct lab_core *c, const struct lab_line *l, uint64_t a
         lab_locality_missed(s, l->warp, l->line, l->page_missed && x > 0 ? x : 1, at);
 }
 
-/* Reads one line in cycle `at`; when it is there. A miss takes the oldest miss register. */
-static uint64_t read_line(struct lab_core *c, const struct lab_line *l, uint64_t at)
+/* Reads one line, found in `slot` or not, in cycle `at`; when it is there. A miss takes the oldest
+ * miss register. */
+static uint64_t read_line(struct lab_core *c, const struct lab_line *l, uint32_t slot, uint64_t at)
 {
-    uint32_t slot = lab_cache_find(c->l1, l->line);
     c->counts.lines++;
     if (slot != LAB_NO_SLOT) {
         const uint64_t hit = at + c->machine->l1_cycles;
@@ -50,8 +50,9 @@ void lab_lines_go_on(struct lab_core *c)
 {
     while (c->queue_count > 0 && !c->queue_event) {
         const struct lab_line *l = &c->queue[c->queue_first];
-        uint64_t at = c->lines_free > l->earliest ? c->lines_free : l->earliest;
-        if (c->mshrs[c->mshr_next] > at && lab_cache_find(c->l1, l->line) == LAB_NO_SLOT) {
+        const uint64_t at = c->lines_free > l->earliest ? c->lines_free : l->earliest;
+        const uint32_t slot = lab_cache_find(c->l1, l->line);
+        if (slot == LAB_NO_SLOT && c->mshrs[c->mshr_next] > at) {
             c->lines_free = c->mshrs[c->mshr_next];
             c->queue_event = true;
             lab_events_push(&c->events, c->lines_free, lab_what(LAB_LINES, 0));
@@ -59,7 +60,7 @@ void lab_lines_go_on(struct lab_core *c)
         }
         const uint32_t warp = l->warp;
         struct lab_warp *w = &c->warps[warp];
-        const uint64_t there = read_line(c, l, at);
+        const uint64_t there = read_line(c, l, slot, at);
         c->lines_free = at + 1;
         c->queue_first = (c->queue_first + 1) % LAB_QUEUE;
         c->queue_count--;
@@ -72,7 +73,6 @@ void lab_lines_go_on(struct lab_core *c)
 void lab_lines_read(struct lab_core *c, uint32_t warp, uint32_t pages, bool missed, uint64_t now)
 {
     struct lab_warp *w = &c->warps[warp];
-    const struct lab_tlb_desc *tlb = &c->machine->tlb;
     uint32_t queued = 0;
     if (c->queue_count == 0)
         c->queue_first = 0;
@@ -80,9 +80,7 @@ void lab_lines_read(struct lab_core *c, uint32_t warp, uint32_t pages, bool miss
         const uint32_t page = w->access.page_of_line[i];
         if (!(pages >> page & 1))
             continue;
-        /* A line can be compared once its page was looked up, with others side by side. */
-        const uint64_t wait =
-            missed || !c->tlb ? 0 : page / tlb->ports * (1 + tlb->hit_cycles) + tlb->hit_cycles;
+        const uint64_t wait = missed ? 0 : c->wait_of_page[page];
         c->queue[(c->queue_first + c->queue_count++) % LAB_QUEUE] =
             (struct lab_line){now + wait, w->access.lines[i], (uint8_t)warp, missed};
         queued++;

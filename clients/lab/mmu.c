@@ -3,6 +3,64 @@
  */
 #include "clients/lab/core.h"
 
+static uint64_t bit(uint32_t warp)
+{
+    return (uint64_t)1 << warp;
+}
+
+/* ---- lookups ---- */
+
+struct wanted {
+    uint64_t *first, *second;
+};
+
+static struct wanted wanted_of(struct lab_core *c, uint32_t page)
+{
+    const uint32_t hash = page * 0x9e3779b1u;
+    return (struct wanted){&c->wanted[0][hash >> 24], &c->wanted[1][hash >> 16 & (LAB_WANTED - 1)]};
+}
+
+/* Those that may want it. */
+static uint64_t wanted_by(struct lab_core *c, uint32_t page)
+{
+    const struct wanted w = wanted_of(c, page);
+    return *w.first & *w.second;
+}
+
+void lab_mmu_wait(struct lab_core *c, uint32_t warp, bool waits)
+{
+    const struct lab_access *a = &c->warps[warp].access;
+    for (uint32_t i = 0; i < a->page_count; i++) {
+        const struct wanted w = wanted_of(c, a->pages[i]);
+        *w.first = waits ? *w.first | bit(warp) : *w.first & ~bit(warp);
+        *w.second = waits ? *w.second | bit(warp) : *w.second & ~bit(warp);
+    }
+    c->waiting = waits ? c->waiting | bit(warp) : c->waiting & ~bit(warp);
+    c->translated = waits ? c->translated | bit(warp) : c->translated & ~bit(warp);
+}
+
+/* What the TLB has of the warp's pages. Changes nothing of the machine. */
+static struct lab_translation *translate(struct lab_core *c, uint32_t warp)
+{
+    const struct lab_access *a = &c->warps[warp].access;
+    const struct lab_tlb_desc *d = &c->machine->tlb;
+    struct lab_translation *t = &c->translations[warp];
+    if (c->translated & bit(warp))
+        return t;
+    t->missed = 0;
+    t->hits = 0;
+    t->cycles = (uint16_t)((a->page_count + d->ports - 1) / d->ports * (1 + d->hit_cycles));
+    for (uint32_t i = 0; i < a->page_count; i++) {
+        const uint32_t slot = lab_cache_find(c->tlb, a->pages[i]);
+        t->slots[i] = (uint16_t)slot;
+        t->missed |= (uint32_t)(slot == LAB_NO_SLOT) << i;
+        t->hits |= (uint32_t)(slot != LAB_NO_SLOT) << i;
+    }
+    c->translated |= c->waiting & bit(warp);
+    return t;
+}
+
+/* What schedulers learn from a hit. */
 static void page_hit(struct lab_core *c, uint32_t warp, uint32_t slot, uint32_t lane, uint64_t now)
 {
     const struct lab_sched_desc *sched = &c->machine->sched;
@@ -13,39 +71,31 @@ static void page_hit(struct lab_core *c, uint32_t warp, uint32_t slot, uint32_t 
         const uint32_t home = c->warps[warp].threads[lane] / LAB_LANES % of_block;
         lab_matrix_hit(&c->matrix, &c->tlb->history[slot], warp - warp % of_block + home, now);
     }
-    lab_cache_use(c->tlb, slot);
 }
 
 uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
 {
     const struct lab_access *a = &c->warps[warp].access;
-    const struct lab_tlb_desc *d = &c->machine->tlb;
-    uint32_t missed = 0;
     if (!c->tlb)
         return 0;
-    for (uint32_t i = 0; i < a->page_count; i++) {
-        const uint32_t slot = lab_cache_find(c->tlb, a->pages[i]);
-        if (slot == LAB_NO_SLOT)
-            missed |= 1u << i;
-        else
-            page_hit(c, warp, slot, a->lane_of_page[i], now);
+    const struct lab_translation *t = translate(c, warp);
+    const bool told = c->machine->sched.locality == LAB_OF_PAGES || c->machine->compact.aware;
+    for (uint32_t hits = t->hits; hits != 0; hits &= hits - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(hits);
+        if (told)
+            page_hit(c, warp, t->slots[i], a->lane_of_page[i], now);
+        lab_cache_use(c->tlb, t->slots[i]);
     }
-    const uint64_t rounds = (a->page_count + d->ports - 1) / d->ports;
-    c->lookups_free = now + rounds * (1 + d->hit_cycles);
-    return missed;
+    c->lookups_free = now + t->cycles;
+    return t->missed;
 }
 
-bool lab_mmu_swaps(const struct lab_core *c, uint32_t warp)
+bool lab_mmu_swaps(struct lab_core *c, uint32_t warp)
 {
-    const struct lab_warp *w = &c->warps[warp];
-    if (!c->walks.active || !w->looked_up || !c->tlb)
-        return false;
-    for (uint32_t i = 0; i < w->access.page_count; i++) {
-        if (lab_cache_find(c->tlb, w->access.pages[i]) == LAB_NO_SLOT)
-            return true;
-    }
-    return false;
+    return c->walks_active && (c->waiting & bit(warp)) && translate(c, warp)->missed != 0;
 }
+
+/* ---- walks ---- */
 
 static void fill(struct lab_core *c, uint32_t page, uint64_t now)
 {
@@ -60,6 +110,7 @@ static void fill(struct lab_core *c, uint32_t page, uint64_t now)
         lab_locality_evicted(c->locality, c->tlb->owner[slot], evicted);
     c->tlb->owner[slot] = (uint8_t)w->warp;
     c->tlb->history[slot] = 0;
+    c->translated &= ~(wanted_by(c, page) | wanted_by(c, evicted));
 }
 
 static void all_walked(struct lab_core *c, uint64_t now)
@@ -68,7 +119,7 @@ static void all_walked(struct lab_core *c, uint64_t now)
     struct lab_warp *w = &c->warps[warp];
     const uint32_t all =
         w->access.page_count >= LAB_LANES ? UINT32_MAX : (1u << w->access.page_count) - 1;
-    c->walks.active = false;
+    c->walks_active = false;
     c->swapped = 0;
     w->walking = false;
     lab_lines_read(c, warp, c->machine->tlb.overlap ? w->missed : all, true, now);
@@ -137,7 +188,7 @@ void lab_mmu_walk(struct lab_core *c, uint32_t warp, uint64_t now)
     struct lab_walks *w = &c->walks;
     const struct lab_warp *of = &c->warps[warp];
     const uint32_t walkers = c->machine->tlb.scheduled_walks ? 1 : c->machine->tlb.walkers;
-    w->active = true;
+    c->walks_active = true;
     w->warp = warp;
     w->start = now;
     w->count = 0;

@@ -1,13 +1,13 @@
-/* sched.c: a score for each warp. Who lost locality scores higher; sorted by score, the warps whose
- * sum stays within the cutoff may load. Without losses every score is the base, and the sum of all
- * is the cutoff.
+/* sched.c: a score for each warp. Who lost locality scores higher; sorted by score, the warps up to
+ * that whose sum reaches the cutoff may load. Without losses every score is the base, and the sum
+ * of all is the cutoff. Rules and constants are those of the simulator that the authors of CCWS
+ * released (tgrogers/ccws-2012, scheduling-point-system.cc and QuadroFX5800-CCWS/gpgpusim.config).
  */
 #include "clients/lab/sched.h"
 
 #include <stdlib.h>
 
-/* Base score, throttle and decay: Rogers 2012, section 3.3, as it is quoted; found again in
- * descriptions of it, not in Pichai. Nothing here was chosen by looking at a result. */
+/* Nothing here was chosen by looking at a result. */
 const struct lab_sched_constants lab_sched_constants = {
     .base_score = 100,
     .throttle = 8,
@@ -30,6 +30,7 @@ struct lab_locality_state *lab_locality_new(const struct lab_sched_desc *desc, u
         return NULL;
     s->desc = *desc;
     s->warps = warps;
+    s->live = warps;
     for (uint32_t w = 0; w < warps; w++) {
         s->score[w] = c->base_score;
         s->victims[w] = lab_cache_new(entries / ways, ways);
@@ -62,22 +63,30 @@ void lab_locality_evicted(struct lab_locality_state *s, uint32_t warp, uint32_t 
     struct lab_cache *victims = s->victims[warp];
     const uint32_t slot = lab_cache_find(victims, tag);
     uint32_t evicted;
-    if (slot == LAB_NO_SLOT)
+    if (slot == LAB_NO_SLOT) /* first in, first out */
         (void)lab_cache_fill(victims, tag, &evicted);
-    else
-        lab_cache_use(victims, slot);
 }
 
 static uint64_t cutoff(const struct lab_locality_state *s)
 {
-    return (uint64_t)s->warps * lab_sched_constants.base_score;
+    return (uint64_t)s->live * lab_sched_constants.base_score;
 }
 
-static void raise_to(struct lab_locality_state *s, uint32_t warp, uint64_t score, uint64_t now)
+static void set_score(struct lab_locality_state *s, uint32_t warp, uint64_t score, uint64_t now)
 {
-    const uint64_t before = score_at(s, warp, now);
-    s->score[warp] = score > before ? score : before;
+    const uint64_t base = lab_sched_constants.base_score;
+    s->score[warp] = score > base ? score : base;
     s->at[warp] = now;
+    s->changed = true;
+}
+
+void lab_locality_ended(struct lab_locality_state *s, uint32_t warp)
+{
+    s->hits -= s->hits_of[warp];
+    s->instructions -= s->instructions_of[warp];
+    s->hits_of[warp] = 0;
+    s->instructions_of[warp] = 0;
+    s->score[warp] = lab_sched_constants.base_score;
     s->changed = true;
 }
 
@@ -89,15 +98,16 @@ void lab_locality_missed(struct lab_locality_state *s, uint32_t warp, uint32_t t
         return;
     lab_cache_drop(s->victims[warp], tag);
     s->hits++;
+    s->hits_of[warp]++;
     const uint64_t issued = s->instructions > 0 ? s->instructions : 1;
-    raise_to(s, warp, weight * (s->hits * lab_sched_constants.throttle * cutoff(s) / issued), now);
+    set_score(s, warp, weight * (s->hits * lab_sched_constants.throttle * cutoff(s) / issued), now);
 }
 
 void lab_locality_hit(struct lab_locality_state *s, uint32_t warp, uint32_t depth, uint64_t now)
 {
     const uint32_t points = s->desc.depth_weights[depth < LAB_DEPTHS ? depth : LAB_DEPTHS - 1];
     if (points > 0)
-        raise_to(s, warp, score_at(s, warp, now) + points, now);
+        set_score(s, warp, score_at(s, warp, now) + points, now);
 }
 
 /* Is what was found last still good? Not if all of those that might load have ended. */
@@ -123,12 +133,13 @@ uint64_t lab_locality_may_load(struct lab_locality_state *s, uint64_t live, uint
         sorted[at] = key;
     }
     uint64_t sum = 0;
+    s->live = count;
     s->may_load = 0;
     for (uint32_t i = 0; i < count; i++) {
-        sum += sorted[i] >> 8;
-        if (i > 0 && sum > cutoff(s)) /* the first may always load, however high its score */
-            break;
         s->may_load |= (uint64_t)1 << (LAB_MAX_WARPS - (sorted[i] & 0xff));
+        sum += sorted[i] >> 8;
+        if (sum >= cutoff(s))
+            break;
     }
     s->started = true;
     s->found_at = now;

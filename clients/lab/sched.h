@@ -37,9 +37,12 @@ struct lab_sched_desc {
 struct lab_locality_state {
     struct lab_sched_desc desc;
     uint32_t warps;
-    uint64_t hits;         /* of victim tags, weighted */
-    uint64_t instructions; /* issued by the core; the owner counts */
-    uint64_t may_load;     /* as of `found_at` */
+    uint64_t hits;         /* of victim tags, by warps that have not ended */
+    uint64_t instructions; /* issued by these */
+    uint32_t hits_of[LAB_MAX_WARPS];
+    uint32_t instructions_of[LAB_MAX_WARPS];
+    uint32_t live;     /* warps, when it was last found who may load */
+    uint64_t may_load; /* as of `found_at` */
     uint64_t found_at;
     bool started;
     bool changed;                  /* a score rose since */
@@ -52,6 +55,14 @@ struct lab_locality_state {
 struct lab_locality_state *lab_locality_new(const struct lab_sched_desc *desc, uint32_t warps);
 void lab_locality_free(struct lab_locality_state *take);
 
+static inline void lab_locality_issued(struct lab_locality_state *s, uint32_t warp)
+{
+    s->instructions++;
+    s->instructions_of[warp]++;
+}
+
+/* The warp has ended: what it lost and issued no longer counts. */
+void lab_locality_ended(struct lab_locality_state *s, uint32_t warp);
 /* A line or a page that `warp` had brought was evicted. */
 void lab_locality_evicted(struct lab_locality_state *s, uint32_t warp, uint32_t tag);
 /* `warp` missed a line or a page: had it lost it? */

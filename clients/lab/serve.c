@@ -12,6 +12,8 @@ struct lab_memory *lab_memory_new(const struct lab_memory_desc *desc)
     m->desc = *desc;
     m->cache =
         lab_cache_new((desc->cache_bytes >> LAB_LINE_SHIFT) / desc->cache_ways, desc->cache_ways);
+    for (uint32_t core = 0; core < LAB_MAX_PORTS; core++)
+        m->port_of_core[core] = (uint8_t)(core / desc->cores_per_port);
     if (m->cache)
         return m;
     free(m);
@@ -36,7 +38,7 @@ uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t line, uin
 {
     const struct lab_memory_desc *d = &m->desc;
     const uint32_t channel = channel_of(m, line);
-    uint64_t at = lab_serve(&m->port_free[core / d->cores_per_port], now, d->port_busy);
+    uint64_t at = lab_serve(&m->port_free[m->port_of_core[core]], now, d->port_busy);
     at = lab_serve(&m->channel_free[channel], at, d->cache_busy) + d->cache_cycles;
     uint32_t slot = lab_cache_find(m->cache, line);
     *out_hit = slot != LAB_NO_SLOT;

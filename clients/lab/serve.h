@@ -26,6 +26,7 @@ struct lab_memory {
     uint64_t dram_free[LAB_MAX_CHANNELS];
     uint64_t port_free[LAB_MAX_PORTS];
     uint64_t dram_lines;
+    uint8_t port_of_core[LAB_MAX_PORTS];
 };
 
 /* A server that is free from *free on begins no earlier than now, works for `busy` cycles; returns

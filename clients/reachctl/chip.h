@@ -1,4 +1,4 @@
-/* chip.h: the structure of a chip for `reachctl map`, `hwloc` and `nfd`: the SM groups of a
+/* chip.h: the structure of a chip for `reachctl map`, `hwloc`, `nfd` and `dra`: the SM groups of a
  * fingerprint, the window of each over the whole memory, and the SMs that the die lacks. Pure. */
 #ifndef REACHCTL_CHIP_H
 #define REACHCTL_CHIP_H

@@ -82,6 +82,8 @@ static const struct command commands[] = {
     {"nfd", NULL, BIT(DIR) | BIT(NAMESPACE) | BIT(INTERVAL) | BIT(TTL), command_nfd,
      "nfd [--dir DIR|-] [--namespace NS] [--interval S] [--ttl S]",
      "a feature file of this node for Kubernetes' NFD; --interval renews it"},
+    {"dra", NULL, BIT(NAMESPACE) | BIT(NODE), command_dra, "dra [--namespace NS] [--node NAME]",
+     "the GPUs as a ResourceSlice of Kubernetes: attributes for claims"},
     {"hwloc", "[FILE...]", BIT(MERGE), command_hwloc, "hwloc [FILE...] [--merge TOPOLOGY]",
      "the GPUs as an hwloc topology in XML, or in one that lstopo wrote"},
     {"backup", "FILE", BIT(STATE), command_backup, "backup FILE [--state PATH]",

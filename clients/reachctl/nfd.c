@@ -18,6 +18,7 @@
  */
 #include "clients/reachctl/chip.h"
 #include "clients/reachctl/client.h"
+#include "clients/reachctl/node.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -36,10 +37,8 @@
 /* ---- labels ---- */
 
 enum {
-    LABEL_BYTES = 64, /* of a name or a value, and the end */
     /* each property once, and once per value; count, generation */
     LABELS_MAX = 5 * (1 + REACH_MAX_GPUS) + 2,
-    LABEL_NAMESPACE_BYTES = 254,
 };
 
 enum labels_property {
@@ -55,7 +54,7 @@ enum labels_property {
 struct labels_tally {
     uint32_t count;
     struct {
-        char word[LABEL_BYTES];
+        char word[NODE_WORD_BYTES];
         uint32_t gpus;
     } of[REACH_MAX_GPUS];
 };
@@ -67,8 +66,6 @@ struct labels {
     uint32_t skipped; /* invalid fingerprints; `why` has the reason of the last */
     struct err why;
 };
-
-enum { SHORT_HASH = 12 };
 
 static const char *const property_names[] = {
     [LABELS_STATE] = "state", [LABELS_ORIGIN] = "origin",   [LABELS_CLASS] = "topology-class",
@@ -100,9 +97,9 @@ static void clean(const char *text, char *out, size_t room)
 static void count_word(struct labels *labels, enum labels_property p, const char *text)
 {
     /* Room for the property's name and a dot before it. */
-    const size_t room = LABEL_BYTES - strlen(property_names[p]) - 1;
+    const size_t room = NODE_WORD_BYTES - strlen(property_names[p]) - 1;
     struct labels_tally *t = &labels->tallies[p];
-    char word[LABEL_BYTES];
+    char word[NODE_WORD_BYTES];
     uint32_t i = 0;
 
     clean(text, word, room);
@@ -115,51 +112,17 @@ static void count_word(struct labels *labels, enum labels_property p, const char
     t->of[i].gpus++;
 }
 
-/* "132sm-24g-64GiB": SMs, groups and the reach of a group, which is rounded so that one entry more
- * or less makes no other class. Chips of one class need not have the same map. */
-static void class_of(const struct chip *chip, char *out)
-{
-    const struct maybe_u64 reach = chip->fp.windows.reach_bytes;
-    const uint64_t unit = reach.v >= GIB ? GIB : MIB;
-    size_t at = (size_t)snprintf(out, LABEL_BYTES, "%usm", chip->fp.gpu.sm_count);
-
-    if (chip->group_count > 0)
-        at += (size_t)snprintf(out + at, LABEL_BYTES - at, "-%ug", chip->group_count);
-    if (IS_KNOWN(reach))
-        snprintf(out + at, LABEL_BYTES - at, "-%llu%s",
-                 (unsigned long long)((reach.v + unit / 2) / unit), unit == GIB ? "GiB" : "MiB");
-}
-
-/* The number of windows that cover all of the memory; the advice if there are no windows. */
-static void windows_of(const struct chip *chip, char *out)
-{
-    if (!chip->planned)
-        snprintf(out, LABEL_BYTES, "unknown");
-    else if (chip->plan.window_count > 0)
-        snprintf(out, LABEL_BYTES, "%u", chip->plan.window_count);
-    else
-        snprintf(out, LABEL_BYTES, "%s",
-                 chip->plan.advice == ADVICE_NOTHING_TO_DO ? "1" : advice_name(chip->plan.advice));
-}
-
 static void count_chip(struct labels *labels, const struct chip *chip)
 {
-    char word[LABEL_BYTES];
+    char word[NODE_WORD_BYTES];
 
     count_word(labels, LABELS_ORIGIN, origin_name(chip->fp.gpu.origin));
-    class_of(chip, word);
+    node_class(chip, word);
     count_word(labels, LABELS_CLASS, word);
-    snprintf(word, sizeof(word), "%.*s", SHORT_HASH, chip->map[0] ? chip->map + strlen("map") : "");
+    node_map(chip, word);
     count_word(labels, LABELS_MAP, word);
-    windows_of(chip, word);
+    node_windows(chip, word);
     count_word(labels, LABELS_WINDOWS, word);
-}
-
-/* Whether the fingerprint still describes the GPU, as far as the daemon knows. */
-static bool is_current(const json_t *gpu, const char *state)
-{
-    return json_is_object(json_object_get(gpu, "fingerprint")) &&
-           !json_is_true(json_object_get(gpu, "fingerprint_stale")) && strcmp(state, "lost") != 0;
 }
 
 static enum status count_gpu(const json_t *gpu, struct labels *out, struct err *err)
@@ -175,7 +138,7 @@ static enum status count_gpu(const json_t *gpu, struct labels *out, struct err *
     /* A sum, so that it does not depend on the order of the GPUs. */
     out->generation += hash_bytes(hash_bytes(HASH_START, uuid, strlen(uuid) + 1), id ? id : "",
                                   id ? strlen(id) : 0);
-    if (!is_current(gpu, state))
+    if (!node_is_current(gpu, state))
         return STATUS_OK;
     chip = calloc(1, sizeof(*chip));
     if (!chip)
@@ -210,8 +173,8 @@ static enum status labels_read(const json_t *document, struct labels *out, struc
 static void labels_print(const struct labels *labels, const char *namespace, FILE *out)
 {
     fprintf(out, "%s/gpu.count=%zu\n%s/generation=%0*llx\n", namespace, labels->gpu_count,
-            namespace, SHORT_HASH,
-            (unsigned long long)(labels->generation >> (64 - 4 * SHORT_HASH)));
+            namespace, NODE_HASH_CHARS,
+            (unsigned long long)(labels->generation >> (64 - 4 * NODE_HASH_CHARS)));
     for (int p = 0; p < LABELS_PROPERTIES; p++) {
         const struct labels_tally *t = &labels->tallies[p];
         if (t->count > 0)
@@ -223,29 +186,9 @@ static void labels_print(const struct labels *labels, const char *namespace, FIL
     }
 }
 
-/* Whether this is a DNS subdomain of at most 253 characters (RFC 1123). */
-static bool is_namespace(const char *name)
-{
-    size_t length = 0;
-    char before = '.';
-
-    for (; name[length]; length++) {
-        const char c = name[length];
-        const bool lower = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
-        /* A label of it begins and ends with a letter or a digit. */
-        if (!lower &&
-            !((c == '-' && before != '.') || (c == '.' && before != '.' && before != '-')))
-            return false;
-        before = c;
-    }
-    return length > 0 && length < LABEL_NAMESPACE_BYTES && before != '.' && before != '-';
-}
-
 /* ---- the feature file ---- */
 
 static const char DEFAULT_DIR[] = "/etc/kubernetes/node-feature-discovery/features.d";
-/* ".internal" is reserved for private use and will never be in the DNS. */
-static const char DEFAULT_NAMESPACE[] = "reachd.internal";
 
 enum {
     DEFAULT_EXPIRES_S = 180,
@@ -254,7 +197,7 @@ enum {
     TIME_BYTES = 24,
     PATH_BYTES = 4096,
     MAX_FILE_BYTES = 65536, /* NFD ignores a larger one */
-    LINE_BYTES = LABEL_NAMESPACE_BYTES + 2 * LABEL_BYTES + 2,
+    LINE_BYTES = NODE_DOMAIN_BYTES + 2 * NODE_WORD_BYTES + 2,
     HEAD_BYTES = 256,
 };
 _Static_assert((int)HEAD_BYTES + (int)LABELS_MAX * (int)LINE_BYTES <= (int)MAX_FILE_BYTES,
@@ -286,8 +229,8 @@ static bool read_seconds(const char *text, unsigned *out)
 static enum exit_code read_plan(const struct options *options, struct plan *out)
 {
     *out = (struct plan){.dir = options->dir ? options->dir : DEFAULT_DIR,
-                         .label_namespace = options->label_namespace ? options->label_namespace
-                                                                     : DEFAULT_NAMESPACE};
+                         .label_namespace =
+                             options->label_namespace ? options->label_namespace : NODE_DOMAIN};
     if (!read_seconds(options->interval, &out->every_s) ||
         !read_seconds(options->ttl, &out->expires_s))
         return client_usage_error("--interval and --ttl are seconds, 1 to 86400", NULL);
@@ -298,7 +241,7 @@ static enum exit_code read_plan(const struct options *options, struct plan *out)
             "labels that expire before they are renewed come and go: --ttl must be "
             "more than --interval",
             NULL);
-    if (!is_namespace(out->label_namespace))
+    if (!node_is_domain(out->label_namespace))
         return client_usage_error("--namespace is a DNS name in lower case", NULL);
     if (options->json)
         return client_usage_error("nfd writes no JSON; map --json does", NULL);

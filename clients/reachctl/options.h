@@ -58,6 +58,7 @@ enum exit_code {
     X(STATE, state, "state", required_argument)                                                    \
     X(DIR, dir, "dir", required_argument)                                                          \
     X(NAMESPACE, label_namespace, "namespace", required_argument)                                  \
+    X(NODE, node, "node", required_argument)                                                       \
     X(INTERVAL, interval, "interval", required_argument)                                           \
     X(TTL, ttl, "ttl", required_argument)                                                          \
     X(MERGE, merge, "merge", required_argument)                                                    \
@@ -127,6 +128,7 @@ command_fn command_map;
 command_fn command_compare;
 command_fn command_share;
 command_fn command_nfd;
+command_fn command_dra;
 command_fn command_hwloc;
 command_fn command_import;
 command_fn command_backup;

@@ -130,6 +130,11 @@ static void note_disturbance(const struct observation_set *set, struct fingerpri
         fingerprint_add_note(fp, "%zu of %zu probes were disturbed and made again; the last: %.80s",
                              excluded->count, excluded->count + set->count,
                              excluded->items[excluded->count - 1].assessment.message);
+    if (set->interrupted > 0)
+        fingerprint_add_note(fp,
+                             "other processes had the GPU in between %zu times: what they "
+                             "interrupted was probed again",
+                             set->interrupted);
     if (IS_KNOWN(*others) && others->v > 0)
         fingerprint_add_note(
             fp, "%u other processes had this GPU open: not a disturbance by itself", others->v);
@@ -315,14 +320,12 @@ static bool contradicts(const struct observation_set *set, const struct structur
 /* Was a level found whose size or sharing was not? With disturbed probes, or with other processes
  * on the GPU, that is attributed to them: on an H200 beside a loop of matrix products 3 of 20 runs
  * had no disturbed probe and no reach either (docs/disturbance.md). */
-static bool left_open(const struct observation_set *set, const struct structure *s,
-                      const struct fingerprint *fp)
+static bool left_open(const struct observation_set *set, const struct structure *s)
 {
-    const struct maybe_u32 *others = &fp->conditions.other_processes;
     bool open = false;
     for (uint32_t k = 0; k < s->level_count; k++)
         open = open || !s->levels[k].counted || s->shared_by[k] == SHARED_UNKNOWN;
-    return open && (set->disturbed > 0 || (IS_KNOWN(*others) && others->v > 0));
+    return open && observation_set_is_shared(set);
 }
 
 static enum status derive(const struct observation_set *set, enum depth depth,
@@ -354,7 +357,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
             err, STATUS_DISTURBED,
             "what was found does not hold when asked for again: an onset, or which SMs share");
     }
-    if (left_open(set, &s, out)) {
+    if (left_open(set, &s)) {
         out->conditions.verdict = VERDICT_DISTURBED;
         return err_set(
             err, STATUS_DISTURBED,

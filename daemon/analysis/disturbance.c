@@ -8,6 +8,7 @@
  */
 #include "analysis/disturbance.h"
 
+#include "analysis/levels/control.h"
 #include "analysis/levels/sweep.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -39,6 +40,10 @@ enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 
 #define SPREAD_QUANTILE        0.95
 
 enum { FEWEST_BYSTANDERS = 3 };
+
+/* No cache that a probe's loads reach answers as soon. If most do, the kernel does not wait for
+ * them. */
+enum { LEAST_CYCLES = 20 };
 
 static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -89,12 +94,25 @@ static void classify_loads(const struct observation *o, struct assessment *out)
     const size_t n = o->result.value_count;
     size_t away = 0;
     size_t nothing = 0;
+    size_t too_quick = 0;
+    /* Without a load there is little to time: that is what is asked. */
+    if (o->spec.kind == PROBE_CACHE && o->spec.path == PATH_NONE)
+        return;
     for (size_t i = 0; i < n; i++) {
         away += o->result.values[i] > DISTURBANCE_AWAY_CYCLES;
         nothing += o->result.values[i] == 0;
+        too_quick += o->result.values[i] < LEAST_CYCLES;
     }
+    if (too_quick * 2 > n && nothing * 2 <= n)
+        blame(out, VERDICT_UNUSABLE, "%zu of %zu loads took less than %d cycles: nothing is timed",
+              too_quick, n, LEAST_CYCLES);
     if (nothing * 2 > n)
         blame(out, VERDICT_UNUSABLE, "%zu of %zu loads took no time", nothing, n);
+    else if (nothing > 0)
+        blame(out, VERDICT_DISTURBED,
+              "%zu of %zu loads were interrupted each time: the time slices of other processes "
+              "leave too little",
+              nothing, n);
     if (away > 0)
         blame(out, VERDICT_DISTURBED,
               "%zu of %zu loads took more than %u cycles: another process had the GPU in between",
@@ -118,6 +136,16 @@ static void classify_curve(const struct observation *o, struct assessment *out)
                   "%llu pages took %.0f cycles a load, fewer pages up to %.0f: not monotone",
                   (unsigned long long)o->spec.points[p], median, highest);
     }
+}
+
+/* Entries that are there in one lap and gone in the next. */
+static void classify_control(const struct observation *o, struct assessment *out)
+{
+    const uint32_t flushes = control_flushes(o);
+    if (flushes > 0)
+        blame(out, VERDICT_DISTURBED,
+              "translations of a footprint that fits were taken away %u times while it was walked",
+              flushes);
 }
 
 /* One SM in one repeat of a round: what it lost, and its control. Medians over the slice. */
@@ -240,6 +268,8 @@ void disturbance_classify(const struct observation *o, struct assessment *out)
     classify_loads(o, out);
     if (o->spec.kind == PROBE_CHASE && o->spec.memory == MEMORY_DEVICE)
         classify_curve(o, out);
+    if (control_is(&o->spec))
+        classify_control(o, out);
     if (o->spec.kind == PROBE_ROUND)
         classify_repeats(o, out);
 }

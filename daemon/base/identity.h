@@ -6,6 +6,7 @@
 #include "base/maybe.h"
 
 #include <stdbool.h>
+#include <strings.h>
 
 enum {
     REACH_MAX_GPUS = 32,   /* of one node, MIG instances counted */
@@ -39,6 +40,18 @@ struct gpu_identity {
     bool mig;                /* this is a MIG instance, or MIG mode is on */
     enum origin origin;      /* imported: not a GPU of this node */
 };
+
+/* Do two texts name the same GPU? Case is ignored, and so is whether a UUID is said to be of a GPU
+ * or of an instance: CUDA gives a job the 16 bytes alone, and no two are equal. */
+static inline bool identity_is_same_uuid(const char *a, const char *b)
+{
+    static const char gpu[] = "GPU-";
+    static const char mig[] = "MIG-";
+    const bool both = (strncasecmp(a, gpu, 4) == 0 || strncasecmp(a, mig, 4) == 0) &&
+                      (strncasecmp(b, gpu, 4) == 0 || strncasecmp(b, mig, 4) == 0);
+
+    return strcasecmp(a + (both ? 4 : 0), b + (both ? 4 : 0)) == 0;
+}
 
 /* Is it a GPU in MIG mode? Its instances are GPUs of their own, with its pci_bus_id, and no process
  * can use it as a whole. */

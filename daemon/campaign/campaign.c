@@ -1,6 +1,7 @@
 /* campaign.c: the order of a measurement, coarse to fine.
  *
  *   warm-up   idle chips clock down; also tells which SM ids there are
+ *   control   beside other processes: do they take entries away? (analysis/levels/control.h)
  *   sweeps    two at one large stride: up to 256 pages behind one line, and beyond (levels.h)
  *   entries   bytes an entry translates, for each step the sweeps showed
  *   refine    onset and saturation to the page
@@ -23,6 +24,7 @@
 
 #include "analysis/caches/hierarchy.h"
 #include "analysis/caches/sides.h"
+#include "analysis/levels/control.h"
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
@@ -41,7 +43,8 @@ enum {
     LINE_SWEEP_PAGES = 256, /* the cuda source backs up to 1024 pages by one line (cuda_arena.h) */
     BULK_SWEEP_FIRST = 64,
     SWEEP_PAGES = 8192,
-    POINTS_AN_OCTAVE = 4
+    POINTS_AN_OCTAVE = 4,
+    MOST_SWEEPS = 4 /* of each range, until two agree */
 };
 
 /* Of the groups' reads: each group alone and each pair once. */
@@ -93,10 +96,12 @@ static void add_points(struct probe_spec *spec, uint64_t first, uint64_t last)
     spec->points[spec->point_count++] = last;
 }
 
-/* The sweep from `first` to `last` pages, unless it is there. */
-static void add_sweep(const struct phase *p, uint64_t first, uint64_t last,
-                      struct campaign_step *out)
+/* The sweep from `first` to `last` pages, unless it is there and borne out. Returns how often it
+ * was made. */
+static uint32_t add_sweep(const struct phase *p, uint64_t first, uint64_t last,
+                          struct campaign_step *out)
 {
+    uint32_t asked = 0;
     struct probe_spec *spec = &out->specs[out->spec_count];
     *spec = (struct probe_spec){.kind = PROBE_CHASE,
                                 .stride_bytes = levels_sweep_stride(&p->set->limits),
@@ -105,7 +110,30 @@ static void add_sweep(const struct phase *p, uint64_t first, uint64_t last,
                                 .sm_count = 1,
                                 .sms = {p->sm}};
     add_points(spec, first, last);
-    out->spec_count += spec->point_count >= LEVELS_SWEEP_POINTS && !levels_find_chase(p->set, spec);
+    out->spec_count +=
+        spec->point_count >= LEVELS_SWEEP_POINTS && !levels_find_sweep(p->set, spec, &asked);
+    return asked;
+}
+
+/* Beside other processes, at the beginning and at the end: do they take entries away? */
+static enum status schedule_control(const struct phase *p, uint32_t wanted,
+                                    struct campaign_step *out)
+{
+    if (observation_set_is_shared(p->set) && control_count(p->set) < wanted)
+        out->spec_count += control_test(&p->set->limits, p->sm, &out->specs[out->spec_count]);
+    return STATUS_OK;
+}
+
+static enum status schedule_first_control(const struct phase *p, struct campaign_step *out)
+{
+    describe(out, 0, "whether other processes take translations away");
+    return schedule_control(p, 1, out);
+}
+
+static enum status schedule_last_control(const struct phase *p, struct campaign_step *out)
+{
+    describe(out, p->quick, "whether other processes take translations away");
+    return schedule_control(p, 2, out);
 }
 
 static enum status schedule_sweeps(const struct phase *p, struct campaign_step *out)
@@ -114,9 +142,15 @@ static enum status schedule_sweeps(const struct phase *p, struct campaign_step *
     uint64_t most = p->set->limits.range_bytes / stride;
 
     most = most < SWEEP_PAGES ? most : SWEEP_PAGES;
-    add_sweep(p, 1, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, out);
-    if (most > LINE_SWEEP_PAGES)
-        add_sweep(p, BULK_SWEEP_FIRST, most, out);
+    uint32_t asked = add_sweep(p, 1, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, out);
+    if (most > LINE_SWEEP_PAGES) {
+        const uint32_t more = add_sweep(p, BULK_SWEEP_FIRST, most, out);
+        asked = more > asked ? more : asked;
+    }
+    if (out->spec_count > 0 && asked >= MOST_SWEEPS)
+        return err_set(p->err, STATUS_DISTURBED,
+                       "%u pairs of sweeps do not agree about the footprints they have in common",
+                       asked);
     describe(out, 0.05 * p->quick, "footprint sweep at %llu MiB",
              (unsigned long long)(stride / MIB));
     return STATUS_OK;
@@ -320,9 +354,10 @@ static const struct {
     enum status (*schedule)(const struct phase *p, struct campaign_step *out);
     enum depth depth;
 } phases[] = {
-    {schedule_sweeps, DEPTH_QUICK},        {schedule_entries, DEPTH_QUICK},
-    {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
-    {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
+    {schedule_first_control, DEPTH_QUICK}, {schedule_sweeps, DEPTH_QUICK},
+    {schedule_entries, DEPTH_QUICK},       {schedule_refinements, DEPTH_QUICK},
+    {schedule_sharing, DEPTH_QUICK},       {schedule_confirmations, DEPTH_QUICK},
+    {schedule_last_control, DEPTH_QUICK},  {schedule_traces, DEPTH_FULL},
     {schedule_sides, DEPTH_FULL},          {schedule_caches, DEPTH_FULL},
     {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
     {schedule_runs, DEPTH_FULL},           {schedule_groups, DEPTH_FULL},

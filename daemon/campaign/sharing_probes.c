@@ -6,6 +6,9 @@
 
 enum { ROUND_REPEATS = 3, BLIND_FLUSH = 512, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
 
+/* Votes end after fifteen; a probe that was made more often than this says nothing of its level. */
+enum { MOST_ASKED = 20 };
+
 /* A round for level k with this pivot; false if rounds do not fit the level. */
 static bool make_round(const struct observation_set *set, const struct structure *s, uint32_t k,
                        uint16_t pivot, struct probe_spec *out)
@@ -119,6 +122,19 @@ static bool schedule_level(const struct observation_set *set, const struct struc
     return true;
 }
 
+/* How often the probe was made. */
+static uint32_t count_asked(const struct observation_set *set, const struct probe_spec *spec)
+{
+    uint32_t asked = 0;
+    for (const struct observation *o = NULL; (o = observation_next(set, o, spec->kind));) {
+        const struct probe_spec *s = &o->spec;
+        asked += s->stride_bytes == spec->stride_bytes && s->slice_pages == spec->slice_pages &&
+                 s->flush_pages == spec->flush_pages && s->thrash_pages == spec->thrash_pages &&
+                 s->sms[0] == spec->sms[0];
+    }
+    return asked;
+}
+
 enum status sharing_probes_next(const struct observation_set *set, const struct structure *s,
                                 double share, struct campaign_step *out, struct err *err)
 {
@@ -136,6 +152,10 @@ enum status sharing_probes_next(const struct observation_set *set, const struct 
         if (s->shared_by[k] != SHARED_UNKNOWN || sharing->doubtful ||
             !schedule_level(set, s, k, out))
             continue;
+        if (count_asked(set, &out->specs[0]) > MOST_ASKED)
+            return err_set(err, STATUS_DISTURBED,
+                           "level %u: %u probes of one SM did not tell with whom it shares", k + 1,
+                           MOST_ASKED + 1);
         if (sharing->rounds > sms + SHARING_SAMPLE)
             return err_set(err, STATUS_DISTURBED,
                            "level %u: %u rounds did not put every SM into a group", k + 1,

@@ -51,15 +51,15 @@ static struct compared *add_row(struct comparison *c, const char *name)
     return row;
 }
 
-/* The index of `name` in an array of structs that begin with a name; `count` if it is not there. */
-static uint32_t find(const void *rows, size_t step, uint32_t count, uint32_t from, const char *name)
+/* The index of the property called `name`; their number if it is not there. */
+static uint32_t find(const struct reference_kind *k, uint32_t from, const char *name)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t at = (from + i) % count;
-        if (strcmp(*(const char *const *)(const void *)((const char *)rows + at * step), name) == 0)
+    for (uint32_t i = 0; i < k->property_count; i++) {
+        const uint32_t at = (from + i) % k->property_count;
+        if (strcmp(k->properties[at].name, name) == 0)
             return at;
     }
-    return count;
+    return k->property_count;
 }
 
 static void add_property(void *self, const char *name, enum known known, double v, const char *text)
@@ -67,9 +67,7 @@ static void add_property(void *self, const char *name, enum known known, double 
     struct walk *const w = self;
     const struct reference_kind *const k = w->c->kind;
     const uint32_t at =
-        known == MAYBE_KNOWN && !share_is_key(name)
-            ? find(k->properties, sizeof(*k->properties), k->property_count, w->next, name)
-            : k->property_count;
+        known == MAYBE_KNOWN && !share_is_key(name) ? find(k, w->next, name) : k->property_count;
     struct compared *const row = at < k->property_count ? add_row(w->c, name) : NULL;
 
     (void)v;
@@ -85,27 +83,43 @@ static void add_property(void *self, const char *name, enum known known, double 
         row->verdict = COMPARE_ODD;
 }
 
+/* Among the chips that have the number, itself one of them. */
+static enum compare_verdict judge(struct comparison *c, struct compared *row)
+{
+    const struct reference_number *const n = row->number;
+    double *const all = malloc((n->chips + 1) * sizeof(*all));
+    struct outlier_spread spread;
+
+    c->no_memory |= !all;
+    if (!all)
+        return COMPARE_TOO_FEW;
+    memcpy(all, n->values, n->chips * sizeof(*all));
+    all[n->chips] = row->value;
+    spread = outlier_spread_of(all, n->chips + 1);
+    free(all);
+    row->bounded = outlier_bounds(&spread, &n->lent, &row->low, &row->high);
+    row->borrowed = row->bounded && spread.chips < OUTLIER_LEAST_CHIPS;
+    if (!row->bounded)
+        return COMPARE_TOO_FEW;
+    return row->value < row->low || row->value > row->high ? COMPARE_ODD : COMPARE_NORMAL;
+}
+
 static void add_number(void *self, const char *name, enum known known, double v, const char *text)
 {
     struct walk *const w = self;
     const struct reference_kind *const k = w->c->kind;
-    const uint32_t at = known == MAYBE_KNOWN && metrics_is_of_chip(name)
-                            ? find(k->numbers, sizeof(*k->numbers), k->number_count, w->next, name)
-                            : k->number_count;
-    struct compared *const row = at < k->number_count ? add_row(w->c, name) : NULL;
+    const struct reference_number *const number = known == MAYBE_KNOWN && metrics_is_of_chip(name)
+                                                      ? reference_find_number(k, w->next, name)
+                                                      : NULL;
+    struct compared *const row = number ? add_row(w->c, name) : NULL;
 
     (void)text;
     if (!row)
         return;
-    w->next = at + 1;
-    row->number = &k->numbers[at];
+    w->next = (uint32_t)(number - k->numbers) + 1;
+    row->number = number;
     row->value = v;
-    if (!metrics_is_judged(name))
-        row->verdict = COMPARE_NOT_JUDGED;
-    else if (row->number->chips < OUTLIER_LEAST_CHIPS)
-        row->verdict = COMPARE_TOO_FEW;
-    else if (outlier_is_odd(v, row->number->chips, row->number->median, row->number->deviation))
-        row->verdict = COMPARE_ODD;
+    row->verdict = metrics_is_judged(name) ? judge(w->c, row) : COMPARE_NOT_JUDGED;
 }
 
 /* ---- the verdict ---- */
@@ -128,23 +142,33 @@ static void say_odd(struct comparison *c)
                    c->kind->chips);
 }
 
+static void say_normal(struct comparison *c)
+{
+    (void)snprintf(c->sentence, sizeof(c->sentence),
+                   "Normal: none of %u numbers is odd among %u chips of its kind.%s", c->judged,
+                   c->kind->chips,
+                   c->borrowed > 0 ? " These are few: how far chips differ is that of other kinds."
+                                   : "");
+}
+
 static void conclude(struct comparison *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         c->odd += c->rows[i].verdict == COMPARE_ODD;
+        c->borrowed += c->rows[i].borrowed;
         c->judged += c->rows[i].verdict == COMPARE_ODD || c->rows[i].verdict == COMPARE_NORMAL;
     }
     c->verdict = c->odd > 0 ? COMPARE_ODD : c->judged > 0 ? COMPARE_NORMAL : COMPARE_TOO_FEW;
     if (c->verdict == COMPARE_ODD)
         say_odd(c);
     else if (c->verdict == COMPARE_NORMAL)
-        (void)snprintf(c->sentence, sizeof(c->sentence),
-                       "Normal: none of %u numbers is odd among %u chips of its kind.", c->judged,
-                       c->kind->chips);
+        say_normal(c);
     else
         (void)snprintf(c->sentence, sizeof(c->sentence),
-                       "Too few of its kind to say: the reference has %u, and %d are needed.",
-                       c->kind->chips, OUTLIER_LEAST_CHIPS);
+                       "Too few of its kind to say: the reference has %u, and %d are needed, or %d "
+                       "and another kind with %d.",
+                       c->kind->chips, OUTLIER_LEAST_CHIPS - 1, OUTLIER_LEAST_BORROWING - 1,
+                       OUTLIER_LEAST_CHIPS);
 }
 
 static void say_unknown(const struct reference *reference, const struct fingerprint *fp,
@@ -253,6 +277,14 @@ static void write_number(struct json_writer *t, const struct compared *row)
         json_writer_figure_maybe(t, "deviations", KNOWN_F64(fabs(row->value - n->median) / unit));
     else
         json_writer_null(t, "deviations");
+    if (row->bounded) {
+        json_writer_real(t, "low", row->low);
+        json_writer_real(t, "high", row->high);
+    } else {
+        json_writer_null(t, "low");
+        json_writer_null(t, "high");
+    }
+    json_writer_bool(t, "borrowed", row->borrowed);
     json_writer_text(t, "verdict", compare_verdict_name(row->verdict));
     json_writer_close(t, '}');
 }
@@ -270,6 +302,7 @@ void comparison_write(struct json_writer *t, const struct comparison *c)
     write_kind(t, c);
     json_writer_open(t, "rule", '{');
     json_writer_u64(t, "least_chips", OUTLIER_LEAST_CHIPS);
+    json_writer_u64(t, "least_borrowing", OUTLIER_LEAST_BORROWING);
     json_writer_real(t, "deviations", OUTLIER_DEVIATIONS);
     json_writer_real(t, "share", OUTLIER_SHARE);
     json_writer_close(t, '}');

@@ -24,7 +24,11 @@ struct compared {
     /* One of them; the other is NULL. */
     const struct reference_number *number;
     const struct reference_property *property;
-    double value;                 /* of a number */
+    double value;  /* of a number */
+    bool bounded;  /* it was judged: outside of low and high it is odd */
+    bool borrowed; /* with a spread of other kinds */
+    double low;
+    double high;
     char text[METRIC_NAME_BYTES]; /* of a property */
 };
 
@@ -35,6 +39,7 @@ struct comparison {
     uint32_t chips_with_map;
     uint32_t judged; /* rows that are normal or odd */
     uint32_t odd;
+    uint32_t borrowed;  /* of the judged ones */
     char sentence[512]; /* all of it in plain words */
     uint32_t count;
     uint32_t room;
@@ -52,12 +57,15 @@ void comparison_free(struct comparison *take);
  *
  *     "verdict": "odd", "sentence": "..", "odd": ["throughput.plateau_gbps"],
  *     "kind": {"name", "compute_capability", "sm_count", "memory_bytes", "chips"} or null,
- *     "rule": {"least_chips", "deviations", "share"}, "judged": 170,
+ *     "rule": {"least_chips", "least_borrowing", "deviations", "share"}, "judged": 170,
  *     "map": {"name", "chips"} or null,
  *     "properties": [{"name", "value", "usual", "have", "chips", "verdict"}],
- *     "numbers": [{"name", "value", "chips", "least", "median", "most", "deviations", "verdict"}]
+ *     "numbers": [{"name", "value", "chips", "least", "median", "most", "deviations", "low",
+ *                  "high", "borrowed", "verdict"}]
  *
- * "deviations" is the distance from the median in robust deviations, null if there is no deviation.
+ * "chips" to "deviations" are of the reference alone, "low" and "high" the bounds of what is
+ * normal. "deviations" is the distance from the median in robust deviations, null if there is no
+ * deviation.
  */
 void comparison_write(struct json_writer *t, const struct comparison *c);
 

@@ -187,12 +187,21 @@ static void emit_many(const struct visit *v, const char *name, const void *first
     emit(v, name, ".most", known, n > 0 ? stats_quantile_f64(values, n, 1) : 0, NULL);
 }
 
+/* One class means that no second one was certain: one group further from the others of its class is
+ * enough for that. So it is no number of the chip. */
+static void emit_classes(const struct visit *v, const char *name, const struct maybe_u32 *classes)
+{
+    const bool sure = classes->v > 1;
+
+    emit(v, "topology.", name,
+         classes->known == MAYBE_KNOWN && !sure ? MAYBE_UNKNOWN : classes->known, classes->v, NULL);
+}
+
 static void emit_topology(const struct visit *v, const struct topology *t)
 {
     static const struct field fields[] = {
-        FIELD(U32, topology, disabled.sm_count),        FIELD(U32, topology, disabled.lost_groups),
-        FIELD(U32, topology, disabled.candidate_count), FIELD(F64, topology, confidence),
-        FIELD(U32, topology, penalty_classes),          FIELD(U32, topology, speed_classes)};
+        FIELD(U32, topology, disabled.sm_count), FIELD(U32, topology, disabled.lost_groups),
+        FIELD(U32, topology, disabled.candidate_count), FIELD(F64, topology, confidence)};
     static const struct field of_group[] = {
         FIELD(F64, sm_group, miss_penalty_cycles), FIELD(F64, sm_group, random_read_gbps),
         FIELD(F64, sm_group, alone_gbps), FIELD(F64, sm_group, beyond_gbps)};
@@ -202,6 +211,8 @@ static void emit_topology(const struct visit *v, const struct topology *t)
 
     emit(v, "topology.", "group_count", groups > 0 ? MAYBE_KNOWN : MAYBE_UNKNOWN, groups, NULL);
     EMIT(v, "topology.", t, fields);
+    emit_classes(v, "penalty_classes", &t->penalty_classes);
+    emit_classes(v, "speed_classes", &t->speed_classes);
     emit(v, "topology.pairs.", "worst_ratio",
          pairs == MAYBE_KNOWN ? t->pairs.worst_ratio.known : pairs, t->pairs.worst_ratio.v, NULL);
     emit(v, "topology.pairs.", "slow_count", pairs, t->pairs.slow_count, NULL);

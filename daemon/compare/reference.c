@@ -147,6 +147,7 @@ static bool condense_number(struct reference_number *out, const json_t *values)
     const size_t n = json_array_size(values);
     double *const v = malloc(n * sizeof(*v));
 
+    out->values = v;
     if (!v)
         return false;
     for (size_t i = 0; i < n; i++)
@@ -156,7 +157,6 @@ static bool condense_number(struct reference_number *out, const json_t *values)
     out->median = stats_median_f64(v, n);
     out->most = stats_quantile_f64(v, n, 1);
     out->deviation = stats_mad_f64(v, n);
-    free(v);
     return true;
 }
 
@@ -210,6 +210,20 @@ static bool condense_kind(struct reference_kind *out, json_t *kind, char **texts
     return done;
 }
 
+/* The bytes of the values of all numbers. */
+static size_t count_values(const json_t *kind)
+{
+    size_t n = 0;
+    const char *name;
+    json_t *v;
+
+    json_object_foreach(json_object_get(kind, "numbers"), name, v)
+    {
+        n += json_array_size(v);
+    }
+    return n * sizeof(double);
+}
+
 /* Room for the rows of a kind; the bytes of it, 0 without memory. */
 static size_t allocate_kind(struct reference_kind *out, json_t *kind)
 {
@@ -222,7 +236,7 @@ static size_t allocate_kind(struct reference_kind *out, json_t *kind)
     out->maps = calloc(maps + 1, sizeof(*out->maps));
     return !out->numbers || !out->properties || !out->maps
                ? 0
-               : sizeof(*out) + numbers * sizeof(*out->numbers) +
+               : sizeof(*out) + numbers * sizeof(*out->numbers) + count_values(kind) +
                      properties * sizeof(*out->properties) + maps * sizeof(*out->maps);
 }
 
@@ -245,6 +259,24 @@ static size_t text_bytes(const json_t *json)
     return n;
 }
 
+/* What all other kinds lend to the numbers of a kind. */
+static void borrow(struct reference *r, struct reference_kind *to)
+{
+    for (uint32_t i = 0; i < r->kind_count; i++) {
+        const struct reference_kind *const from = &r->kinds[i];
+        uint32_t next = 0;
+        for (uint32_t k = 0; from != to && k < to->number_count; k++) {
+            const struct reference_number *const found =
+                reference_find_number(from, next, to->numbers[k].name);
+            if (!found)
+                continue;
+            const struct outlier_spread spread = outlier_spread_of(found->values, found->chips);
+            outlier_lend(&to->numbers[k].lent, &spread);
+            next = (uint32_t)(found - from->numbers) + 1;
+        }
+    }
+}
+
 static struct reference *condense(json_t *tree)
 {
     struct reference *const r = calloc(1, sizeof(*r));
@@ -265,6 +297,10 @@ static struct reference *condense(json_t *tree)
         done = bytes > 0 && condense_kind(&r->kinds[i], kind, &texts);
         r->bytes += bytes;
     }
+    for (uint32_t i = 0; done && i < r->kind_count; i++) {
+        if (r->kinds[i].chips < OUTLIER_LEAST_CHIPS)
+            borrow(r, &r->kinds[i]);
+    }
     if (done)
         return r;
     reference_free(r);
@@ -276,6 +312,8 @@ void reference_free(struct reference *take)
     if (!take)
         return;
     for (uint32_t i = 0; i < take->kind_count; i++) {
+        for (uint32_t k = 0; k < take->kinds[i].number_count; k++)
+            free(take->kinds[i].numbers[k].values);
         free(take->kinds[i].numbers);
         free(take->kinds[i].properties);
         free(take->kinds[i].maps);
@@ -401,6 +439,18 @@ const struct reference_kind *reference_kind_of(const struct reference *reference
             strcmp(kind->compute_capability, capability) == 0 &&
             is_same_memory(kind->memory_bytes, gpu->memory_bytes))
             return kind;
+    }
+    return NULL;
+}
+
+/* Both are in the order of metrics.h, so the one after the last is nearly always the next. */
+const struct reference_number *reference_find_number(const struct reference_kind *kind,
+                                                     uint32_t from, const char *name)
+{
+    for (uint32_t i = 0; i < kind->number_count; i++) {
+        const uint32_t at = (from + i) % kind->number_count;
+        if (strcmp(kind->numbers[at].name, name) == 0)
+            return &kind->numbers[at];
     }
     return NULL;
 }

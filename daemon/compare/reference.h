@@ -1,11 +1,12 @@
-/* reference.h: the chips that others have measured, by kind: of each number the median and the
- * range, of each property what most have. Made once from a folder of documents of share.h, then
- * read only: any thread. A kind is a name, a compute capability, a number of SMs and a size of
- * memory, all from the documents; no kind is known here.
+/* reference.h: the chips that others have measured, by kind: of each number what each chip has, the
+ * median and the range, of each property what most have. Made once from a folder of documents of
+ * share.h, then read only: any thread. A kind is a name, a compute capability, a number of SMs and
+ * a size of memory, all from the documents; no kind is known here.
  */
 #ifndef REACH_COMPARE_REFERENCE_H
 #define REACH_COMPARE_REFERENCE_H
 
+#include "compare/outlier.h"
 #include "fingerprint/fingerprint.h"
 
 struct reference_number {
@@ -14,7 +15,9 @@ struct reference_number {
     double least;
     double median;
     double most;
-    double deviation; /* median distance from the median */
+    double deviation;         /* median distance from the median */
+    double *values;           /* of each of them, owned */
+    struct outlier_lent lent; /* by other kinds, to a kind with few chips */
 };
 
 struct reference_property {
@@ -65,5 +68,9 @@ bool reference_find_folder(char *out, size_t size);
  * they differ by less than 2 %: drivers reserve different amounts. */
 const struct reference_kind *reference_kind_of(const struct reference *reference,
                                                const struct gpu_identity *gpu);
+
+/* The number of that name, looked for from row `from` on; NULL: no chip of the kind has it. */
+const struct reference_number *reference_find_number(const struct reference_kind *kind,
+                                                     uint32_t from, const char *name);
 
 #endif

@@ -100,6 +100,9 @@
  * ascending order (probe_result.sm_ids); every [sm] axis is indexed by position in that list.
  * Specs name SMs by id.
  *
+ * A value is 0 where another process had the GPU each time that it was to be timed: a whole point
+ * of CHASE, repeat of ROUND or pair of PAIRS.
+ *
  * All functions here are pure and may be called from any thread.
  */
 #ifndef REACH_GPU_PROBE_H
@@ -232,6 +235,9 @@ struct probe_conditions {
     /* Share of the last second or so in which any kernel ran on this GPU, before it was opened. */
     struct maybe_u32 busy_percent_before;
     struct maybe_u64 uncorrected_errors; /* of memory (ECC), since the GPU was opened */
+    /* Of CHASE, ROUND and PAIRS: stretches during which another process had the GPU (its time
+     * slice), and which were done again in the same launch (kernels/abi.h). */
+    struct maybe_u32 interruptions;
     struct maybe_u64 xid; /* the driver's last error number since the GPU was opened; 0: none */
     /* Of a probe of other memory, and otherwise zero: its range, or why it cannot be had. */
     struct maybe_u64 memory_bytes;

@@ -23,13 +23,15 @@
 #include "measure/knowledge.h"
 #include "campaign/campaign.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 enum {
-    MEASURE_ATTEMPTS = 2,      /* a disturbed measurement is repeated once */
-    MEASURE_TRIES = 4,         /* of one probe, in one measurement */
-    MEASURE_MAX_EXCLUDED = 48, /* disturbed observations in one measurement */
+    MEASURE_ATTEMPTS = 2,        /* a disturbed measurement is repeated once */
+    MEASURE_ATTEMPTS_SHARED = 5, /* at depth quick, if other processes had the GPU in between */
+    MEASURE_TRIES = 4,           /* of one probe, in one measurement */
+    MEASURE_MAX_EXCLUDED = 48,   /* disturbed observations in one measurement */
     MEASURE_MAX_QUEUE = CAMPAIGN_MAX_SPECS * MEASURE_TRIES,
     MEASURE_MAX_STEPS = 4096,    /* no campaign is this long */
     MEASURE_DEADLINE_MS = 30000, /* of one probe, unless the options say (gpu.h) */
@@ -37,6 +39,8 @@ enum {
 
 /* In addition to a probe's time on the device: messages, a loaded machine. */
 #define MEASURE_PROBE_SLACK (30 * NSEC_PER_SEC)
+/* At depth quick no attempt begins that would end later, as long as it takes. */
+#define MEASURE_QUICK_BUDGET (10 * NSEC_PER_SEC)
 /* Before a probe is repeated; twice as long before the next repetition. */
 #define MEASURE_PAUSE (5 * NSEC_PER_MSEC)
 
@@ -53,6 +57,8 @@ struct attempt {
     size_t stored;             /* of the set's observations */
     size_t stored_excluded;    /* of its excluded ones */
     struct assessment last;    /* of the latest observation */
+    int number;                /* of the attempt, from 1 */
+    bool shared;               /* the latest was not alone on the GPU */
 };
 
 /* Stores the items that are not stored yet. */
@@ -141,6 +147,21 @@ static enum status measure_step(struct attempt *a, struct err *err)
     return status;
 }
 
+/* Reports what is done, and what other processes have to do with how long it takes. */
+static void measure_report(const struct attempt *a)
+{
+    const struct measure_request *r = a->request;
+    char message[sizeof a->step.message + 96];
+    int used = snprintf(message, sizeof message, "%s", a->step.message);
+
+    if (a->number > 1)
+        used += snprintf(message + used, sizeof message - (size_t)used, ", attempt %d", a->number);
+    if (a->set.interrupted > 0)
+        snprintf(message + used, sizeof message - (size_t)used,
+                 "; other processes interrupted it %zu times", a->set.interrupted);
+    r->progress(r->self, a->step.progress, message);
+}
+
 /* Runs the steps of the campaign until it has no probe left. */
 static enum status measure_probe(struct attempt *a, struct err *err)
 {
@@ -151,7 +172,7 @@ static enum status measure_probe(struct attempt *a, struct err *err)
 
         if (status || a->step.spec_count == 0)
             return status;
-        r->progress(r->self, a->step.progress, a->step.message);
+        measure_report(a);
         status = measure_step(a, err);
         if (status)
             return status;
@@ -188,14 +209,6 @@ static uint32_t measure_ms(nsec_t from, nsec_t to)
     return (uint32_t)((to - from + NSEC_PER_MSEC / 2) / NSEC_PER_MSEC);
 }
 
-/* No probe was disturbed, and no other process had the GPU open as far as the driver reports it. */
-static bool measure_was_quiet(const struct attempt *a)
-{
-    const struct maybe_u32 *others = &a->measured.conditions.other_processes;
-
-    return a->set.disturbed == 0 && !(IS_KNOWN(*others) && others->v > 0);
-}
-
 /* Joins what was measured with what is known, and computes the ids of both before anything is
  * stored: what is stored can then be published. */
 static enum status measure_join(struct attempt *a, struct measure_result *out, struct err *err)
@@ -206,7 +219,8 @@ static enum status measure_join(struct attempt *a, struct measure_result *out, s
         err_prefix(err, "the derived fingerprint breaks its own rules");
         return status;
     }
-    status = knowledge_join(&a->knowledge, &a->measured, measure_was_quiet(a), out->known, err);
+    status = knowledge_join(&a->knowledge, &a->measured, !observation_set_is_shared(&a->set),
+                            out->known, err);
     status = status ? status : fingerprint_id(&a->measured, out->id, err);
     return status ? status : fingerprint_id(out->known, out->known_id, err);
 }
@@ -271,6 +285,7 @@ static enum status measure_end(struct attempt *a, enum status status, struct err
         measure_fail(a, err);
     const enum status left = measure_abandon(a->request, a->worker, status ? err : NULL);
 
+    a->shared = observation_set_is_shared(&a->set);
     observation_set_free(&a->set);
     return status && left ? left : status;
 }
@@ -290,9 +305,21 @@ static enum status measure_attempt(struct attempt *a, struct measure_result *out
     return measure_end(a, status, err);
 }
 
-static bool is_worth_another(enum status status)
+/* May another attempt begin, after one that ended like this? One that contradicts what is known
+ * gets one more: only a second one can confirm it. Beside other processes chance has more to do
+ * with it, and time slices come and go: several, as long as a quick measurement stays quick. */
+static bool is_worth_another(const struct attempt *a, enum status status, nsec_t began,
+                             nsec_t attempt_began)
 {
-    return status == STATUS_DISTURBED || status == STATUS_INCONCLUSIVE;
+    const nsec_t now = clock_monotonic();
+    const bool in_time = now - began + (now - attempt_began) < MEASURE_QUICK_BUDGET;
+
+    if (status != STATUS_DISTURBED && status != STATUS_INCONCLUSIVE)
+        return false;
+    if (a->number < MEASURE_ATTEMPTS + (a->knowledge.suspected ? 1 : 0))
+        return true;
+    return a->request->depth == DEPTH_QUICK && a->shared && in_time &&
+           a->number < MEASURE_ATTEMPTS_SHARED;
 }
 
 enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
@@ -300,8 +327,11 @@ enum status measure_gpu(const struct measure_request *request, struct measure_re
 {
     const uint32_t deadline_ms = request->gpu->deadline_ms;
     struct attempt *a = calloc(1, sizeof *a);
+    const nsec_t began = clock_monotonic();
     struct err local = {0};
-    enum status status = STATUS_DISTURBED;
+    nsec_t attempt_began;
+    enum status status;
+    bool again;
 
     if (!a)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a measurement");
@@ -310,17 +340,16 @@ enum status measure_gpu(const struct measure_request *request, struct measure_re
     a->knowledge.doubted = request->known_stale;
     a->probe_deadline_ns =
         (deadline_ms ? deadline_ms : MEASURE_DEADLINE_MS) * NSEC_PER_MSEC + MEASURE_PROBE_SLACK;
-    /* One that contradicts what is known gets one attempt more: only a second one can confirm it.
-     */
-    for (int i = 1;
-         is_worth_another(status) && i <= MEASURE_ATTEMPTS + (a->knowledge.suspected ? 1 : 0);
-         i++) {
+    do {
+        attempt_began = clock_monotonic();
         local = (struct err){0};
+        a->number++;
         status = measure_attempt(a, out, &local);
-        if (is_worth_another(status))
-            log_warning("gpu %s: attempt %d is %s: %s", request->uuid, i, status_info(status)->slug,
-                        local.text);
-    }
+        again = is_worth_another(a, status, began, attempt_began);
+        if (status == STATUS_DISTURBED || status == STATUS_INCONCLUSIVE)
+            log_warning("gpu %s: attempt %d is %s: %s", request->uuid, a->number,
+                        status_info(status)->slug, local.text);
+    } while (again);
     free(a);
     return status ? err_set(err, status, "%s", local.text) : status;
 }

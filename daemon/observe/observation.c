@@ -35,6 +35,11 @@ static enum status grow(struct observation **items, size_t count, size_t *capaci
     return STATUS_OK;
 }
 
+bool observation_set_is_shared(const struct observation_set *set)
+{
+    return set->disturbed > 0 || set->interrupted > 0 || set->others > 0;
+}
+
 enum status observation_set_add(struct observation_set *set, struct observation *take,
                                 struct err *err)
 {
@@ -47,6 +52,11 @@ enum status observation_set_add(struct observation_set *set, struct observation 
         observation_free(take);
         return s;
     }
+    if (take->spec.memory == MEMORY_DEVICE && IS_KNOWN(take->result.conditions.interruptions))
+        set->interrupted += take->result.conditions.interruptions.v;
+    if (IS_KNOWN(take->result.conditions.other_processes) &&
+        take->result.conditions.other_processes.v > set->others)
+        set->others = take->result.conditions.other_processes.v;
     set->disturbed += !clean && take->spec.memory == MEMORY_DEVICE;
     if (clean)
         set->items[set->count++] = *take;

@@ -54,8 +54,13 @@ struct observation_set {
     size_t count;
     size_t capacity;
     struct observation_list excluded; /* disturbed and unusable ones */
+    uint32_t others;                  /* most other processes that were reported during any */
+    size_t interrupted;               /* stretches within probes (probe_conditions.interruptions) */
     size_t disturbed; /* of these, those of the device's own memory: others say nothing of levels */
 };
+
+/* Did other processes have the GPU open, or work on it as far as probes show it? */
+bool observation_set_is_shared(const struct observation_set *set);
 
 /* Appends to the clean or the excluded ones; takes the observation also if it fails
  * (STATUS_NO_MEMORY). */

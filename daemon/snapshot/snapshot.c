@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -166,7 +165,7 @@ const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *u
         (uuid_or_index[0] != '0' || end == uuid_or_index + 1))
         return index < s->gpu_count ? &s->gpus[index] : NULL;
     for (uint32_t i = 0; i < s->gpu_count; i++) {
-        if (strcasecmp(s->gpus[i].identity.uuid, uuid_or_index) == 0)
+        if (identity_is_same_uuid(s->gpus[i].identity.uuid, uuid_or_index))
             return &s->gpus[i];
     }
     return NULL;

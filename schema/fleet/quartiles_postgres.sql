@@ -19,11 +19,21 @@ JOIN fleet_series s ON s.id = q.series;
 
 ANALYZE fleet_spread;
 
-UPDATE fleet_spread SET deviation = d.deviation
-FROM (SELECT p.kind, p.place, percentile_cont(0.5) WITHIN GROUP (ORDER BY ABS(v.value - p.median)) AS deviation
+-- The ranks of outlier_rank (daemon/compare/outlier.h).
+UPDATE fleet_spread
+SET deviation = d.deviation,
+    inner_least = CASE WHEN fleet_spread.gpus < 3 THEN fleet_spread.median ELSE d.inner_least END,
+    inner_most = CASE WHEN fleet_spread.gpus < 3 THEN fleet_spread.median ELSE d.inner_most END
+FROM (SELECT p.kind, p.place, percentile_cont(0.5) WITHIN GROUP (ORDER BY ABS(v.value - p.median)) AS deviation,
+             percentile_disc(CASE WHEN p.gpus < 3 THEN 0.5 WHEN p.gpus < 20 THEN 1.5 / p.gpus
+                                  ELSE (p.gpus / 10 + 0.5) / p.gpus END)
+                 WITHIN GROUP (ORDER BY v.value) AS inner_least,
+             percentile_disc(CASE WHEN p.gpus < 3 THEN 0.5 WHEN p.gpus < 20 THEN (p.gpus - 1.5) / p.gpus
+                                  ELSE (p.gpus - p.gpus / 10 - 0.5) / p.gpus END)
+                 WITHIN GROUP (ORDER BY v.value) AS inner_most
       FROM fleet_spread p CROSS JOIN fleet_metric v CROSS JOIN fleet_new_fleet f
       WHERE p.survey = $1 AND p.measured = 1 AND v.series = p.series AND f.fingerprint = v.fingerprint
-      GROUP BY p.kind, p.place) d
+      GROUP BY p.kind, p.place, p.gpus) d
 WHERE fleet_spread.survey = $1 AND fleet_spread.measured = 1
   AND fleet_spread.kind = d.kind AND fleet_spread.place = d.place;
 

@@ -4,8 +4,9 @@
 SELECT 'GPUs that differ from the others of their model',
        'model origin uuid host slot:count metric value:any usual:any deviations:real',
        'A metric differs where it is more than 6 deviations (1.4826 x the median distance) and more ' ||
-       'than 5% from the median of its model and origin; one of the structure where more than half ' ||
-       'have another.';
+       'than 5% of the median outside the range that most of its model and origin are in (a tenth at ' ||
+       'each end apart); one of the structure where more than half have another. deviations is the ' ||
+       'distance from the median.';
 
 WITH used AS (
     SELECT kind, structure, COUNT(*) AS gpus FROM fleet_sighting

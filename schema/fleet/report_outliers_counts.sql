@@ -1,7 +1,8 @@
 -- How many GPUs of each kind differ from the others. $1 survey, $2 model ('': all).
 SELECT 'How many GPUs differ from the others of their model',
        'model origin gpus:count differ_in_structure:count differ_in_metrics:count',
-       'Fewer than 8 GPUs of a model and origin are not told from each other.';
+       'Fewer than 8 GPUs of a model and origin are not told from each other, but 3 are by metrics of ' ||
+       'another model of that origin that has 8.';
 
 WITH used AS (
     SELECT kind, structure, COUNT(*) AS gpus FROM fleet_sighting
@@ -25,11 +26,12 @@ WITH used AS (
     GROUP BY s.kind
 )
 SELECT k.model, k.origin, u.gpus, CASE WHEN u.gpus >= 8 THEN u.differ END,
-       CASE WHEN u.gpus >= 8 THEN COALESCE(m.gpus, 0) END
-FROM (SELECT u.kind, SUM(u.gpus) AS gpus,
+       CASE WHEN u.gpus >= 8 OR u.gpus >= 3 AND u.most >= 8 THEN COALESCE(m.gpus, 0) END
+FROM (SELECT u.kind, SUM(u.gpus) AS gpus, MAX(SUM(u.gpus)) OVER (PARTITION BY k.origin) AS most,
              SUM(CASE WHEN o.structure IS NULL THEN 0 ELSE u.gpus END) AS differ
-      FROM used u LEFT JOIN odd o ON o.kind = u.kind AND o.structure = u.structure
-      GROUP BY u.kind) u
+      FROM used u JOIN fleet_kind k ON k.id = u.kind
+      LEFT JOIN odd o ON o.kind = u.kind AND o.structure = u.structure
+      GROUP BY u.kind, k.origin) u
 JOIN fleet_kind k ON k.id = u.kind
 LEFT JOIN measured m ON m.kind = u.kind
 WHERE CAST($2 AS TEXT) = '' OR k.model = $2

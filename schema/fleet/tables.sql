@@ -176,10 +176,13 @@ CREATE TABLE fleet_spread (
     upper_quartile DOUBLE PRECISION,
     most           DOUBLE PRECISION,
     deviation      DOUBLE PRECISION,
+    -- Of measured ones, the range that outliers.sql begins at; NULL in surveys of versions before 4.
+    inner_least    DOUBLE PRECISION,
+    inner_most     DOUBLE PRECISION,
     PRIMARY KEY (survey, kind, measured, place)
 );
 
--- Measured values that are far from the median of their kind.
+-- Measured values that are far from those of most of their kind.
 CREATE TABLE fleet_outlier (
     survey      INTEGER NOT NULL REFERENCES fleet_survey (id),
     fingerprint INTEGER NOT NULL REFERENCES fleet_fingerprint (id),

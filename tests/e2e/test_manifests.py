@@ -3,6 +3,7 @@
 together, that the daemon takes its configuration and reachctl its options, and that no container may
 more than it needs. tests/fleet/test_kubernetes.py holds them against the published schemas and runs
 what they say."""
+import json
 import os
 import re
 import sys
@@ -12,6 +13,7 @@ from common import REACHCTL, REACHD, ROOT, case, equal, run
 
 try:
     import lib_manifest
+    import yaml
 except ImportError:
     print("python3-yaml is missing")
     sys.exit(77)
@@ -134,6 +136,32 @@ def image_and_manifest_agree():
     equal(re.findall(r"^EXPOSE (.*)$", text, re.M), ["17323"])
     verbs = re.findall(r"^([A-Z]+) ", re.sub(r"\\\n", "", text), re.M)
     equal(verbs, ["FROM", "RUN", "COPY", "RUN", "ENV", "USER", "EXPOSE", "CMD"])
+
+
+@case
+def the_chart_agrees_with_the_image_and_its_values_are_used():
+    """tests/fleet/test_helm.py renders it."""
+    chart = os.path.join("packaging", "helm", "reachd")
+    about = yaml.safe_load(read(chart, "Chart.yaml"))
+    version = re.search(r"^VERSION +:= (\S+)$", read("Makefile"), re.M).group(1)
+    equal((about["version"], about["appVersion"]), (version, version))
+    text = read(chart, "values.yaml")
+    values = yaml.safe_load(text)
+    equal(values["userId"], UID)
+    equal(values["config"], lib_manifest.config()[1])
+    templates = "".join(read(chart, "templates", name) for name in os.listdir(os.path.join(ROOT, chart, "templates")))
+    schema = json.loads(read(chart, "values.schema.json"))
+    equal(set(schema["properties"]) - {"global"}, set(values))
+    for name, value in values.items():
+        assert f".Values.{name}" in templates, name
+        inner = schema["properties"][name].get("properties", {}) if isinstance(value, dict) else {}
+        for key in value if inner and name != "config" else ():
+            assert key in inner and re.search(rf"\.Values\.{name}\.{key}|\$tcp\.{key}", templates), (name, key)
+    # Each block of values begins with a comment that says what it is.
+    for block in re.split(r"\n\n", text.strip()):
+        assert block.startswith("# ") or re.match(r"(resources|podLabels):", block), block
+    used = set(re.findall(r"\.Values\.(\w+)", templates))
+    equal(used - set(values), set(), "a template uses a value that there is not")
 
 
 common.main()

@@ -109,8 +109,12 @@ static cu_result answer(const struct launch *l, const struct probe_spec *spec, u
         return illegal(probe_kind_name(spec->kind));
     uint64_t first = 0;
     struct sim_machine *const machine = fake_machine_at(l->device, base, &first);
+    uint32_t *away = fake_host(l->grid->away, REACH_AWAY_WORDS * sizeof *away);
+    if (!away || away[REACH_AWAY_INTERRUPTED] != 0)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "the words for interruptions are not zero");
     if (sim_machine_run(machine, spec, base - first, out, &err) != STATUS_OK)
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    away[REACH_AWAY_INTERRUPTED] = sim_machine_interruptions(machine);
     return CU_SUCCESS;
 }
 

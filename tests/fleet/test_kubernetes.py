@@ -26,13 +26,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 import common  # noqa: E402  (its folder has to be named first)
 from common import BUILD, ROOT, Skip, case, equal, until  # noqa: E402
-import jsonschema  # noqa: E402
+import lib_dra  # noqa: E402
 import lib_manifest  # noqa: E402
 import lib_nfd  # noqa: E402
+import lib_schemas  # noqa: E402
 
-SCHEMAS = os.path.join(ROOT, "build", "fleet", "kubernetes_validate", "kubernetes-json-schema")
-OLDEST = (1, 25)  # pod-security labels and what else the manifest uses are settled from here on
-BASE = "https://kubernetes.io/api/"  # how the schemas call their folder
 ALIEN = ("PodMonitor",)  # of an operator, not of Kubernetes
 
 
@@ -63,42 +61,39 @@ def planted():
 
 # ---- the published schemas ----
 
-class Release:
-    """The strict schemas of one release of Kubernetes, from its folder and nowhere else."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        with open(os.path.join(folder, "_definitions.json"), encoding="utf-8") as file:
-            self.store = {BASE + "_definitions.json": json.load(file)}
-
-    def complaint(self, document):
-        """What it says against a document, or None."""
-        version = re.sub(r"^([^./]*)(\.[^/]*)?/", r"\1-", document["apiVersion"])
-        path = os.path.join(self.folder, f"{document['kind'].lower()}-{version}.json")
-        with open(path, encoding="utf-8") as file:
-            schema = json.load(file)
-        resolver = jsonschema.RefResolver(BASE, schema, store=self.store)
-        errors = jsonschema.Draft7Validator(schema, resolver=resolver).iter_errors(document)
-        return next((f"{list(e.absolute_path)}: {e.message[:200]}" for e in errors), None)
-
-
 @case
 def the_published_schemas_allow_it():
-    releases = {}
-    for folder in glob.glob(os.path.join(SCHEMAS, "v*-local-strict")):
-        release = tuple(int(n) for n in re.search(r"/v(\d+)\.(\d+)\.", folder).groups())
-        if release >= OLDEST:
-            releases[release] = Release(folder)
-    if not releases:
-        raise Skip("the schemas are missing: .ci/deps fleet gets them where it can")
-    assert len(releases) > 5, list(releases)
-    first, last = (".".join(map(str, edge(releases))) for edge in (min, max))
-    print(f"# schemas of Kubernetes {first} to {last}, {len(releases)} releases")
+    releases = lib_schemas.releases()
     for number, release in releases.items():
         for name, document in documents():
             equal(release.complaint(document), None, (number, name, document["kind"]))
         for what, document in planted().items():
             assert release.complaint(document), (number, what)
+
+
+@case
+def the_published_schemas_allow_the_devices():
+    """What reachctl dra prints for real chips, in each release that has resource.k8s.io/v1."""
+    server = lib_nfd.Server(os.path.join(common.folder, "devices"))
+    gpus = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "docs", "measurements", "nvidia-*", "fingerprint-full.json"))):
+        with open(path, encoding="utf-8") as file:
+            chip = json.load(file)
+        gpus.append({**chip["gpu"], "state": "ready", "fingerprint_stale": False, "fingerprint_id": chip["id"],
+                     "fingerprint": chip})
+    server.body = json.dumps({"gpus": gpus[:32]}).encode()
+    done = subprocess.run([common.REACHCTL, "--socket", server.path, "dra", "--node", "n1"], capture_output=True,
+                          check=True)
+    document = json.loads(done.stdout)
+    assert len(lib_dra.check(document)) == len(gpus[:32]) > 5
+    wrong = json.loads(done.stdout)
+    wrong["spec"]["devices"][0]["attributes"]["x"] = {"int": "1"}
+    having = {number: release for number, release in lib_schemas.releases().items() if release.has(document)}
+    assert len(having) > 2, having
+    for number, release in having.items():
+        equal(release.complaint(document), None, number)
+        assert release.complaint(wrong), number
+    print(f"# resource.k8s.io/v1 of {len(having)} releases")
 
 
 # ---- the types of the Python client ----

@@ -5,9 +5,11 @@
   matmul    products of two 8192 x 8192 bf16 matrices
   gathers   2^24 elements at random from a table of 32 GiB
   tiny      kernels of one block, one after another
+  training  steps of a network of four layers of 4096 x 4096, forward, backward and update
   memory    nothing, but all memory except 900 MiB is taken (LEAVE_BYTES)
 
-It prints one line when the GPU is at work, and at the end one with what it did.
+It prints one line when the GPU is at work, and at the end one with what it did. For a line "progress" it
+prints "STEPS SECONDS"; "pause" and "go" stop and resume it.
 """
 import select
 import sys
@@ -26,8 +28,29 @@ except ImportError:
     torch = None
 
 
-def told_to_end():
-    return bool(select.select([sys.stdin], [], [], 0)[0])
+class Orders:
+    """What standard input says: nothing most of the time."""
+
+    def __init__(self):
+        self.began = time.monotonic()
+        self.end = False
+
+    def follow(self, done, wait=False):
+        """Obeys what is there; with `wait` waits for an order."""
+        while not self.end and select.select([sys.stdin], [], [], None if wait else 0)[0]:
+            line = sys.stdin.readline().strip()
+            self.end = not line
+            if line == "progress":
+                print("%d %.6f" % (done, time.monotonic() - self.began), flush=True)
+            elif line == "pause":
+                torch.cuda.synchronize()
+                print("paused", flush=True)
+                wait = True
+                continue
+            elif line == "go":
+                print("working", flush=True)
+            if line != "progress":
+                return
 
 
 def matmul():
@@ -54,6 +77,19 @@ def tiny():
     return lambda: x.add_(1.0), 2000
 
 
+def training():
+    layers = [layer for _ in range(4) for layer in (torch.nn.Linear(4096, 4096), torch.nn.ReLU())]
+    model = torch.nn.Sequential(*layers).to("cuda", torch.bfloat16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    batch = torch.randn(2048, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        model(batch).float().square().mean().backward()
+        optimizer.step()
+    return step, 16
+
+
 def memory():
     """The pieces are held by the function that is returned."""
     pieces = []
@@ -65,15 +101,20 @@ def memory():
 def work(step, batch):
     """Batches of `batch` steps without a pause; 0: none, only waits. Returns the number of steps."""
     done = 0
-    while not told_to_end():
+    orders = Orders()
+    ends = []
+    while not orders.end:
         for _ in range(batch):
             step()
-        torch.cuda.synchronize()
+        ends.append(torch.cuda.Event())
+        ends[-1].record()
+        if len(ends) > 2:  # one batch more is always queued
+            ends.pop(0).synchronize()
         if done == 0:
+            torch.cuda.synchronize()
             print("working, %d MiB free" % (torch.cuda.mem_get_info()[0] // MIB), flush=True)
         done += max(batch, 1)
-        if batch == 0:
-            select.select([sys.stdin], [], [])
+        orders.follow(done, wait=batch == 0)
     return done
 
 
@@ -81,7 +122,8 @@ def main():
     if torch is None or not torch.cuda.is_available():
         print("no PyTorch, or none that has a GPU here", flush=True)
         return SKIPPED
-    step, batch = {"matmul": matmul, "gathers": gathers, "tiny": tiny, "memory": memory}[sys.argv[1]]()
+    step, batch = {"matmul": matmul, "gathers": gathers, "tiny": tiny, "training": training,
+                   "memory": memory}[sys.argv[1]]()
     began = time.monotonic()
     done = work(step, batch)
     seconds = time.monotonic() - began

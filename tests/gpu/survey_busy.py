@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Quick measurements beside other jobs on one GPU, after a full one on the quiet chip.
 
-    tests/gpu/survey_busy.py --out FOLDER [--seconds 540] [--matmul 100] [--gathers 20] [--tiny 20]
-                             [--memory 20] [--neighbor torch|none] [--simulate h200]
+    tests/gpu/survey_busy.py --out FOLDER [--seconds 540] [--long 50] [--short 50] [--copy 50] [--training 50]
+                             [--matmul 0] [--gathers 0] [--tiny 0] [--memory 0] [--soak 0]
+                             [--neighbor real|none] [--simulate h200]
 
 A daemon measures the quiet GPU at depth full. Then it measures at depth quick, so many times beside
-each neighbor (lib_neighbor.py). After each measurement:
+each neighbor. `long` (one kernel of 10 s after another), `short` (many of 50 us) and `copy` (256 MiB on the
+device, again and again) are `gpu_load --work`, the others need PyTorch (lib_neighbor.py). After each measurement:
 
   placement    GET placement?bytes=137GiB has the windows of the quiet chip, its predicted speeds and a date
   fingerprint  the published one has the levels and groups of the quiet chip
@@ -17,6 +19,13 @@ and the measurement itself is one of
   wrong       done, and a value that it found differs
   disturbed   failed: it says that it was disturbed, or that the GPU was too busy
   failed      failed for another reason
+
+--soak N measures N times more, with a neighbor (`short`) at work during every second one: beside the same
+counts it says what is left of it: open files, child processes, files in the daemon's folder, the host
+memory of the daemon, and the memory of the GPU that is free.
+
+"lost" is what the neighbor lost for each measurement, in seconds of its speed before the first, and as a share of
+a minute with one measurement in it.
 
 The last columns of the table count how often the placement had other windows or other speeds and how
 often the published fingerprint was another: all 0 is right.
@@ -45,14 +54,16 @@ import time
 import common
 import test_load
 
-KINDS = ("gathers", "tiny", "memory", "matmul")
+KINDS = ("long", "short", "copy", "training", "gathers", "tiny", "memory", "matmul")
+LOADS = {"long": "10000", "short": "50", "copy": str(256 << 20)}  # of gpu_load, with their sizes
+ALONE_SECONDS = 1.5  # for the neighbor's speed before the first measurement
 VERDICTS = ("right", "less", "wrong", "disturbed", "failed")
 BUSY_SLUGS = ("disturbed", "gpu-busy", "deadline")
 # What a quick measurement finds out by itself: a level's size, and who shares it. All else is of depth full.
 STRUCTURE_FIELD = re.compile(r"(^|\.)(size|groups)$")
 PLACEMENT = "/v1/gpus/0/placement?bytes=137GiB"
 OBSERVATIONS_LIMIT_BYTES = 12 << 20
-KEEP = {"less": 3, "wrong": 20, "disturbed": 3, "failed": 3}  # whose observations, beside each neighbor
+KEEP = {"right": 1, "less": 3, "wrong": 20, "disturbed": 3, "failed": 3}  # whose observations, beside each neighbor
 ENDING_SECONDS = 15  # kept for the end
 FULL_SECONDS = 120
 
@@ -113,8 +124,14 @@ class Daemon:
     def request(self, method, path, body=None):
         """(status, text)."""
         headers = {"Content-Type": "application/json"} if body else {}
-        self.connection.request(method, path, body=json.dumps(body) if body else None, headers=headers)
-        response = self.connection.getresponse()
+        text = json.dumps(body) if body else None
+        try:
+            self.connection.request(method, path, body=text, headers=headers)
+            response = self.connection.getresponse()
+        except (OSError, http.client.HTTPException):  # idle for too long: the daemon has closed it
+            self.connection.close()
+            self.connection.request(method, path, body=text, headers=headers)
+            response = self.connection.getresponse()
         return response.status, response.read().decode()
 
     def get_text(self, path):
@@ -155,8 +172,9 @@ class Neighbor:
         self.said = "no neighbor"
         if not kind:
             return
-        self.process = subprocess.Popen([sys.executable, common.HERE + "/lib_neighbor.py", kind],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        command = ([common.GPU_LOAD, "--work", kind, LOADS[kind]] if kind in LOADS
+                   else [sys.executable, common.HERE + "/lib_neighbor.py", kind])
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         universal_newlines=True)
         atexit.register(self.process.kill)
         self.said = self.process.stdout.readline().strip()
@@ -165,6 +183,20 @@ class Neighbor:
         if self.process.poll() == common.SKIPPED:
             common.skip_all(self.said)
         self.check()
+
+    def ask(self, order):
+        """Its answer to "progress", "pause" or "go"; "" without a process."""
+        if not self.process:
+            return ""
+        self.check()
+        self.process.stdin.write(order + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def progress(self):
+        """(steps, seconds) since it began."""
+        steps, seconds = (self.ask("progress") or "0 0").split()
+        return int(steps), float(seconds)
 
     def check(self):
         if self.process and self.process.poll() is not None:
@@ -289,6 +321,7 @@ class Row:
         self.counts = dict.fromkeys(VERDICTS, 0)
         self.seconds = []
         self.problems = dict.fromkeys(("windows", "speeds", "fingerprint"), 0)
+        self.lost = "-"
         self.notes = []
         self.ended_early = False
 
@@ -301,6 +334,14 @@ class Row:
             if text not in self.notes:
                 self.notes.append(text)
 
+    def compute_lost(self, before, first, last):
+        """Of three answers of progress(): before and behind the time alone, and behind the measurements."""
+        if not self.seconds or first[0] <= before[0] or last[1] <= first[1]:
+            return
+        alone = (first[0] - before[0]) / (first[1] - before[1])
+        seconds = (last[1] - first[1] - (last[0] - first[0]) / alone) / len(self.seconds)
+        self.lost = "%.2f s %.1f%%" % (seconds, 100 * seconds / 60)
+
     def bad(self):
         return bool(self.counts["wrong"] or any(self.problems.values()) or self.ended_early)
 
@@ -308,11 +349,11 @@ class Row:
         times = sorted(self.seconds) or [0.0]
         return ROW % ((self.kind, "%d of %d" % (len(self.seconds), self.wanted)) +
                       tuple(self.counts[v] for v in VERDICTS) + tuple(self.problems.values()) +
-                      ("%.2f s" % times[len(times) // 2], "%.2f s" % times[-1]))
+                      ("%.2f s" % times[len(times) // 2], "%.2f s" % times[-1], self.lost))
 
 
-ROW = "%-9s %-10s" + " %9s" * len(VERDICTS) + "  |" + " %11s" * 3 + "  |" + " %8s" * 2
-HEAD = ROW % (("neighbor", "done") + VERDICTS + ("windows", "speeds", "fingerprint", "median", "worst"))
+ROW = "%-9s %-10s" + " %9s" * len(VERDICTS) + "  |" + " %11s" * 3 + "  |" + " %8s" * 2 + " %13s"
+HEAD = ROW % (("neighbor", "done") + VERDICTS + ("windows", "speeds", "fingerprint", "median", "worst", "lost"))
 
 
 def measure_once(daemon, quiet, row, records, seconds):
@@ -331,7 +372,7 @@ def measure_once(daemon, quiet, row, records, seconds):
                  "speeds_gbps": speeds_of(placement), "speeds_date": date_of(placement),
                  "job": job, "kept": fp.get("kept"), "own": own if verdict != "right" else None,
                  "placement": placement if problems else None})
-    if verdict != "right":
+    if row.kind != "soak" or verdict != "right":
         records.keep_observations(daemon, row.kind, len(row.seconds), verdict)
 
 
@@ -339,12 +380,18 @@ def measure_beside(row, daemon, quiet, records, neighbor_kind, seconds):
     """Measurements beside one neighbor, for so many seconds at most."""
     clock = time.monotonic() + seconds
     neighbor = None
+    progress = []
+    last = (0, 0.0)
     try:
         neighbor = Neighbor(neighbor_kind)
+        progress.append(neighbor.progress())
+        time.sleep(ALONE_SECONDS if neighbor_kind else 0)
+        progress.append(neighbor.progress())
         while len(row.seconds) < row.wanted and time.monotonic() < clock:
             neighbor.check()
-            measure_once(daemon, quiet, row, records, clock - time.monotonic())
-        neighbor.check()
+            measure_once(daemon, quiet, row, records, max(clock - time.monotonic(), 15))
+            last = neighbor.progress()
+        row.compute_lost(progress[0], progress[1], last)
     except OutOfTime:
         pass
     except NeighborEnded as ended:
@@ -354,13 +401,61 @@ def measure_beside(row, daemon, quiet, records, neighbor_kind, seconds):
         row.notes.insert(0, neighbor.end())
 
 
+class Holdings:
+    """What the daemon and the GPU hold at one time."""
+
+    def __init__(self, daemon, simulated):
+        pid = str(daemon.process.pid)
+        with open("/proc/%s/status" % pid) as f:
+            self.memory_kib = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+        self.open_files = len(os.listdir("/proc/%s/fd" % pid))
+        with open("/proc/%s/task/%s/children" % (pid, pid)) as f:
+            self.children = len(f.read().split())
+        self.files = sorted(name for name in os.listdir(daemon.folder))
+        self.gpu_free = 0 if simulated else int(subprocess.check_output([common.GPU_LOAD, "--free"]).split()[0])
+
+    def __str__(self):
+        return "%d open files, %d children, %d files, %.1f MiB of host memory, %d MiB free on the GPU" % (
+            self.open_files, self.children, len(self.files), self.memory_kib / 1024, self.gpu_free >> 20)
+
+
+def soak(count, daemon, quiet, records, with_neighbor, seconds):
+    """Measurements with a neighbor at work during every second one; what is left of them."""
+    clock = time.monotonic() + seconds
+    row = Row("soak", count)
+    simulated = quiet.fp["origin"] == "simulated"
+    holdings = [Holdings(daemon, simulated)]
+    neighbor = Neighbor("short" if with_neighbor else None)
+    for i in range(count):
+        neighbor.ask("go" if i % 2 else "pause")
+        try:
+            measure_once(daemon, quiet, row, records, clock - time.monotonic())
+        except OutOfTime:
+            break
+        if i + 1 in (count // 10, count // 2):
+            holdings.append(Holdings(daemon, simulated))
+        if time.monotonic() > clock:
+            break
+    neighbor.ask("go")
+    row.notes.insert(0, neighbor.end())
+    holdings.append(Holdings(daemon, simulated))
+    row.notes[1:1] = ["%s: %s" % (when, h) for when, h in zip(
+        ("before", "after a tenth", "after half", "after all") if len(holdings) == 4 else
+        ["at %d of %d" % (i + 1, len(holdings)) for i in range(len(holdings))], holdings)]
+    row.ended_early = (holdings[-1].children > 0 or holdings[-1].files != holdings[0].files or
+                       holdings[-1].open_files > holdings[0].open_files + 1)
+    return row
+
+
 def measure_all(options, daemon, quiet, records, clock):
     """A row for each neighbor; each has its share of the time that is left."""
     rows = [Row(kind, getattr(options, kind)) for kind in KINDS if getattr(options, kind)]
     for i, row in enumerate(rows):
-        share = clock.left() * row.wanted / sum(r.wanted for r in rows[i:])
-        measure_beside(row, daemon, quiet, records, row.kind if options.neighbor == "torch" else None, share)
+        share = clock.left() * row.wanted / (sum(r.wanted for r in rows[i:]) + options.soak)
+        measure_beside(row, daemon, quiet, records, row.kind if options.neighbor == "real" else None, share)
         print("%s: %d measurements, %.0f s left" % (row.kind, len(row.seconds), clock.left()), flush=True)
+    if options.soak:
+        rows.append(soak(options.soak, daemon, quiet, records, options.neighbor == "real", clock.left()))
     return rows
 
 
@@ -369,10 +464,11 @@ def summary(daemon, quiet, rows, options):
     lines = ["date: %s" % time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
              "reachd: %s" % daemon.get("/v1/node")["daemon_version"],
              "command: survey_busy.py --seconds %g %s" % (
-                 options.seconds, " ".join("--%s %d" % (kind, getattr(options, kind)) for kind in KINDS)),
+                 options.seconds, " ".join("--%s %d" % (kind, getattr(options, kind)) for kind in KINDS) +
+                 " --soak %d" % options.soak),
              "%s %s, driver %s, origin %s%s" % (
         gpu["name"], gpu["uuid"], gpu["driver_version"], quiet.fp["origin"],
-        "" if options.neighbor == "torch" else ", no neighbors")]
+        "" if options.neighbor == "real" else ", no neighbors")]
     lines.append("quiet, full: %s, %s" % (quiet.fp["taken_at"], common.sizes_text(common.groups_of(quiet.fp))))
     lines += common.say_levels(quiet.fp).splitlines()
     lines.append("placement of 137 GiB: %d windows, %s GB/s predicted, %s without" % (
@@ -391,10 +487,11 @@ def read_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--out", required=True)
     parser.add_argument("--seconds", type=float, default=540)
-    parser.add_argument("--neighbor", choices=("torch", "none"), default="torch")
+    parser.add_argument("--neighbor", choices=("real", "none"), default="real")
     parser.add_argument("--simulate", default=common.SIMULATE)
-    for kind, count in (("matmul", 100), ("gathers", 20), ("tiny", 20), ("memory", 20)):
-        parser.add_argument("--" + kind, type=int, default=count)
+    for kind in KINDS:
+        parser.add_argument("--" + kind, type=int, default=50 if kind in KINDS[:4] else 0)
+    parser.add_argument("--soak", type=int, default=0)
     return parser.parse_args()
 
 

@@ -5,7 +5,10 @@
 
 All candidates are compiled first, by as many processes as there are cores.
 
-  survey_torch_sweep.py [OUT [SECONDS]]     needs PyTorch, Triton, and REACHD_URL; stops after SECONDS (default 300)
+  survey_torch_sweep.py [OUT [SECONDS [OPERATION:BYTES:STRATEGY]]]
+                                            needs PyTorch, Triton, and REACHD_URL; stops after SECONDS (default 300)
+
+With one operation, row size and strategy ("copy:8:windows") the steps between candidates are finer, and all are printed.
 """
 import dataclasses
 import itertools
@@ -33,6 +36,9 @@ SHAPES = {  # items, warps, programs per SM, draw, step
     "bag": ((1, 2, 4, 8), (1, 2, 4, 8), (4, 8, 16, 32), (1, 4), (16, 32, 64)),
     "add": ((256, 512, 1024, 2048), (4, 8), (2, 4, 8), (1, 8), (64,)),
 }
+FINE = {"copy": ((128, 256, 512, 1024), (4, 8, 16), (1, 2, 3, 4, 5, 6, 8), (1, 4), (64,)),
+        "bag": ((1, 2), (1, 2), (8, 12, 16, 20, 24, 28, 32), (1, 4), (32, 64)),
+        "add": ((512, 1024, 2048), (4, 8, 16), (1, 2, 3, 4, 6, 8), (1, 8), (64,))}
 ROWS = {"copy": (8, 32, 64, 128, 256), "bag": (64, 128, 256), "add": (4,)}
 WARPS = 64         # of an SM
 MOST = 64 << 10    # bytes of a piece
@@ -88,7 +94,7 @@ def compile_some(arguments):
         rows = bytes_of[strategy] // row
         launch._make = lambda table, job, s, rows=rows: made(  # pylint: disable=protected-access
             table, dataclasses.replace(job, table_bytes=rows * job.row_bytes), s)
-        launch._ways.clear()  # pylint: disable=protected-access
+        launch.forget()
         try:
             with shapes.forced(shape):
                 work(operation, row, memory, 1 << 16)[0](strategy)
@@ -120,18 +126,22 @@ def sweep(operation, row, memory, strategy, until):
         except Exception as why:  # pylint: disable=broad-except  # a shape that the GPU or the compiler refuses
             print(f"# {operation} {row} B {strategy} {shape}: {str(why)[:100]}", flush=True)
     found.sort(reverse=True)
-    for speed, shape in found[:3]:
+    for speed, shape in found if SHAPES is FINE else found[:3]:
         print(f'("{operation}", "{strategy}"): ({row}, {shape})  # {speed:.2f}', flush=True)
     return found
 
 
 def main():
+    global SHAPES  # pylint: disable=global-statement
     if not torch.cuda.is_available():
         common.skip_all("PyTorch sees no GPU")
     largest = (torch.cuda.mem_get_info()[0] - SPARE) // GIB * GIB
     bytes_of = {"naive": min(32 * GIB, largest), "scopes": largest, "windows": largest}
     jobs = [(operation, row, strategy) for operation in SHAPES for row in ROWS[operation]
             for strategy in ("naive", "scopes", "windows")]
+    if len(sys.argv) > 3:
+        SHAPES = FINE
+        jobs = [job for job in jobs if ":".join(map(str, job)) == sys.argv[3]]
     end = time.monotonic() + (float(sys.argv[2]) if len(sys.argv) > 2 else 300)
     compile_all(jobs, bytes_of)
     memory = torch.zeros(largest, dtype=torch.uint8, device="cuda")

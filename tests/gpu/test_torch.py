@@ -18,13 +18,11 @@ STRATEGIES = ("naive", "scopes", "windows")
 
 
 def made_up(_device, job):
-    half, of_each = job.table_bytes // 2, ()
-    if isinstance(job, planning.TablesJob):  # no table fits a scope, so it is cut
-        of_each = ((0,) * len(job.tables), tuple(size // row // 2 * row for size, row in zip(job.tables, job.rows)),
-                   job.tables)
-        half = max(job.tables) // 2
-    return planning.Plan("windows", "made up", half, (0, half, job.table_bytes),
-                         tuple(sm % 2 for sm in range(1024)), {}, 32, table_windows=of_each, table_scopes=of_each)
+    half = job.table_bytes // 2
+    if isinstance(job, planning.TablesJob) and min(job.rows) < 64:  # tables of float16: passes over whole tables
+        half = max(job.tables)
+    return planning.Plan("windows", "made up", half, (0, half, job.table_bytes), tuple(sm % 2 for sm in range(1024)), {},
+                         32)
 
 
 def try_operators(t, device):

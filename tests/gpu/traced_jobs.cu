@@ -4,10 +4,11 @@
  *     traced_jobs BYTES RUN   takes BYTES of device memory in handles of RUN bytes, mapped side by
  * side in random order, prints "ready", then answers lines:
  *
- *     trace JOB FILE                     writes the .rlt of a naive run; prints the records and how
- *                                        many were lost
- *     time JOB BYTES BUFFER              10^9 items/s of all SMs anywhere in the first BYTES; items
- *                                        sorted by 32 MiB in buffers of so many; 0: not sorted
+ *     trace JOB FILE EVERY               writes the .rlt of a naive run, of one warp in EVERY;
+ *                                        prints the records and how many were lost
+ *     time JOB BYTES BUFFER              10^9 items/s of all SMs anywhere in the first BYTES, the
+ *                                        median of three; items sorted by 32 MiB in buffers of so
+ *                                        many; 0: not sorted
  *     windows JOB BYTES N FIRST LENGTH .. W..   the same in N windows (first byte and length of
  *                                        each), and the window of each SM by its id, -1: none
  *
@@ -26,7 +27,7 @@
 
 enum { WARP = 32, THREADS = 1024, MAX_SMS = 512, PIECE = 32, ROW = 128, ROW_LANES = 8, TIMES = 8 };
 enum { IN_FLIGHT = PIECE / (WARP / ROW_LANES) };
-enum { ITEMS = 1 << 24, TRACED_ITEMS = 1 << 21, TRACE_ROOM = 1 << 19, EVERY = 2 };
+enum { ITEMS = 1 << 24, TRACED_ITEMS = 1 << 21, TRACE_ROOM = 1 << 19, RUNS = 3 };
 enum { SEED = 1, ROUND = 1, FRAME_SHIFT = 25, MAX_WINDOWS = 64 };
 
 #define CHECK(call)                                                                                \
@@ -53,7 +54,7 @@ static void *driver_symbol(const char *name)
 }
 
 /* The items of each window, one list behind the other, and who works on which. Pieces of 32 items
- * go to the SMs of a window in turn, as what-if deals sorted buffers. */
+ * go to the SMs of a window in turn, as what-if deals them to windows. */
 struct work {
     const uint64_t *items; /* byte offsets of rows or buckets */
     uint64_t first[MAX_WINDOWS + 1];
@@ -187,10 +188,26 @@ static std::vector<uint64_t> items_of(bool is_gather, uint64_t bytes, uint64_t c
 
 static void sort_buffers(std::vector<uint64_t> &items, uint64_t buffer)
 {
-    for (uint64_t at = 0; buffer > 0 && at < items.size(); at += buffer)
+    for (uint64_t at = 0; at < items.size(); at += buffer)
         std::stable_sort(
             items.begin() + at, items.begin() + std::min(at + buffer, items.size()),
             [](uint64_t a, uint64_t b) { return a >> FRAME_SHIFT < b >> FRAME_SHIFT; });
+}
+
+/* Pieces that all warps take at a time go to any of them, as a queue would deal them and what-if
+ * does: in strict turn, an SM would meet the same frames every few buffers. */
+static void shuffle_pieces(std::vector<uint64_t> &items, uint64_t at_a_time)
+{
+    const uint64_t pieces = items.size() / PIECE;
+    for (uint64_t first = 0; first < pieces; first += at_a_time) {
+        const uint64_t count = std::min(at_a_time, pieces - first);
+        for (uint64_t i = count; i > 1; i--) {
+            const uint64_t j = element_random(first + i, SEED, i);
+            std::swap_ranges(items.begin() + (first + i - 1) * PIECE,
+                             items.begin() + (first + i) * PIECE,
+                             items.begin() + (first + j) * PIECE);
+        }
+    }
 }
 
 static void launch(const state &s, bool is_gather, const work &w, const reach_trace &trace)
@@ -213,7 +230,7 @@ static work begin(const state &s, const std::vector<uint64_t> &items)
 }
 
 /* The first run fills the TLBs. */
-static double run(const state &s, bool is_gather, const work &w, uint64_t count)
+static double run_once(const state &s, bool is_gather, const work &w, uint64_t count)
 {
     cudaEvent_t before, after;
     float ms = 0;
@@ -226,15 +243,26 @@ static double run(const state &s, bool is_gather, const work &w, uint64_t count)
     CHECK(cudaEventRecord(after));
     CHECK(cudaEventSynchronize(after));
     CHECK(cudaEventElapsedTime(&ms, before, after));
+    CHECK(cudaEventDestroy(before));
+    CHECK(cudaEventDestroy(after));
     return (double)count * TIMES / ms * 1e-6;
 }
 
-static void trace_job(const state &s, bool is_gather, const std::string &path)
+static double run(const state &s, bool is_gather, const work &w, uint64_t count)
+{
+    double rates[RUNS];
+    for (double &rate : rates)
+        rate = run_once(s, is_gather, w, count);
+    std::sort(rates, rates + RUNS);
+    return rates[RUNS / 2];
+}
+
+static void trace_job(const state &s, bool is_gather, const std::string &path, uint32_t every)
 {
     const std::vector<uint64_t> items = items_of(is_gather, s.bytes, TRACED_ITEMS);
     const work w = begin(s, items);
     reach_trace trace;
-    CHECK(reach_trace_open(&trace, TRACE_ROOM, EVERY));
+    CHECK(reach_trace_open(&trace, TRACE_ROOM, every));
     launch(s, is_gather, w, trace);
     CHECK(cudaDeviceSynchronize());
     const unsigned long long used = *trace.used;
@@ -253,7 +281,10 @@ static void time_job(const state &s, bool is_gather, std::istringstream &in)
     uint64_t bytes = 0, buffer = 0;
     in >> bytes >> buffer;
     std::vector<uint64_t> items = items_of(is_gather, bytes, ITEMS);
-    sort_buffers(items, buffer);
+    if (buffer > 0) {
+        sort_buffers(items, buffer);
+        shuffle_pieces(items, (uint64_t)s.sms * THREADS / WARP);
+    }
     printf("%.6f\n", run(s, is_gather, begin(s, items), ITEMS));
 }
 
@@ -292,6 +323,7 @@ int main(int argc, char **argv)
 {
     state s = {};
     std::string line, verb, job, path;
+    uint32_t every;
 
     if (argc != 3)
         return EXIT_FAILURE;
@@ -306,8 +338,8 @@ int main(int argc, char **argv)
     for (fflush(stdout); std::getline(std::cin, line); fflush(stdout)) {
         std::istringstream in(line);
         in >> verb >> job;
-        if (verb == "trace" && in >> path)
-            trace_job(s, job == "gather", path);
+        if (verb == "trace" && in >> path >> every)
+            trace_job(s, job == "gather", path, every);
         else if (verb == "time")
             time_job(s, job == "gather", in);
         else

@@ -161,7 +161,7 @@ def advice_lists_the_tables_of_a_model():
     finally:
         launch.plan = before
     assert [(a.name, a.bytes, a.row_bytes, a.gain) for a in found] == [
-        ("big.weight", 8 << 20, 64, 3.0), ("flat", 2 << 20, 32, None), ("all, in one launch", 10 << 20, 48, 3.0)]
+        ("big.weight", 8 << 20, 64, 3.0), ("flat", 2 << 20, 32, None), ("all together", 10 << 20, 48, None)]
     assert named[0].name == "a" and named[0].row_bytes == 4
     lines = file.getvalue().splitlines()
     assert "big.weight" in lines[1] and "3.00" in lines[1] and "too small for the test" in lines[-1]

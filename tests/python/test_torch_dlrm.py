@@ -27,12 +27,14 @@ def run(*arguments):
 @case
 def both_models_give_the_same():
     for dtype, most in (("float32", 1e-4), ("float16", 0.05)):
-        found, text, warnings = run("--gib", "0.05", "--batch", "37", "--dtype", dtype)
-        assert found["rows"] == 37 * 73 and found["dtype"] == dtype
-        assert found["difference_of_sums"] <= most and found["difference_of_predictions"] <= most, found
-        assert all(found[name]["samples_per_s"] > 0 for name in ("before", "naive", "after"))
-        assert "all, in one launch" in text and "largest difference" in text, text
-        assert "embedding_bags uses PyTorch's own operator: the table is not in the memory of a GPU" in warnings
+        found, text, warnings = run("--gib", "0.05", "--batch", "37", "9", "--dtype", dtype)
+        assert found["dtype"] == dtype and [line["batch"] for line in found["batches"]] == [37, 9]
+        for line in found["batches"]:
+            assert line["rows"] == line["batch"] * 73
+            assert line["difference_of_sums"] <= most and line["difference_of_predictions"] <= most, line
+            assert all(line[name]["samples_per_s"] > 0 for name in ("before", "naive", "after"))
+        assert "all together" in text and "largest difference" in text, text
+        assert "embedding_bag uses PyTorch's own operator: the table is not in the memory of a GPU" in warnings
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def same_bits(a, b):
 
 
 def any_shape():
-    launch._ways.clear()  # pylint: disable=protected-access  # another plan
+    launch.forget()  # another plan
     return shapes.forced(shapes.Shape(rng.choice((2, 16, 64)), 4, rng.choice((1, 2)), rng.choice((1, 2, 5)),
                                       rng.choice((4, 8, 32))))
 
@@ -164,7 +164,7 @@ def bags_are_summed():
 def rows_of_other_windows_do_not_spoil_a_weighted_sum():
     table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     index, weights = torch.tensor([[0, 1, 0, 1]]), torch.tensor([[1.0, float("inf"), 1.0, 1.0]])
-    launch._ways.clear()  # pylint: disable=protected-access
+    launch.forget()
     before, launch.plan = launch.plan, lambda d, job: planning.Plan("windows", "", 8, (0, 8, 16), (0, 1), {}, 32)
     try:
         for strategy in STRATEGIES:
@@ -172,7 +172,7 @@ def rows_of_other_windows_do_not_spoil_a_weighted_sum():
             assert torch.isinf(got).all(), (strategy, got)
     finally:
         launch.plan = before
-        launch._ways.clear()  # pylint: disable=protected-access
+        launch.forget()
 
 
 @case

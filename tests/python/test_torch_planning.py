@@ -141,7 +141,7 @@ def a_measured_h200_has_windows_beyond_its_reach_and_none_within():
 
 
 @case
-def a_list_of_tables_is_one_question_and_cut_at_rows_of_each():
+def a_list_of_tables_is_one_question():
     sizes, rows = (50 * GIB, 40 * GIB, 30 * GIB), (128, 64, 32)
     job = planning.TablesJob(table_bytes=sum(sizes), row_bytes=sum(rows), accesses=1 << 24, input_bytes=24.0,
                              written_bytes=224.0, tables=sizes, rows=rows)
@@ -152,11 +152,7 @@ def a_list_of_tables_is_one_question_and_cut_at_rows_of_each():
         one_by_one = [planner.ask(gpu, job.part(k, 1)).strategy for k in range(3)]
     assert plan.strategy in ("windows", "scopes") and one_by_one == ["naive"] * 3
     assert abs(plan.rows_per_s("naive") * 224 / (plan.gbps["naive"] * 1e9) - 1) < 1e-9  # an item is a row of each
-    for bounds in (plan.table_windows, plan.table_scopes):
-        assert len(bounds) == 3 and bounds[0] == (0, 0, 0) and bounds[-1] == sizes
-        assert all(sum(b) - sum(a) <= plan.scope_bytes for a, b in zip(bounds, bounds[1:]))
-        assert [[at % row for at, row in zip(line, rows)] for line in bounds] == [[0, 0, 0]] * 3
-        assert planning.table_bounds(bounds, job)[-1] == tuple(size // row for size, row in zip(sizes, rows))
+    assert planning.packed(plan.scope_bytes, sizes) is not None
     small = job.part(1, 2)
     assert (small.tables, small.rows, small.table_bytes, small.row_bytes) == (sizes[1:], rows[1:], 70 * GIB, 96)
     assert abs(small.written_bytes - 96) < 1e-9 and abs(small.input_bytes - 16) < 1e-9
@@ -175,16 +171,6 @@ def whole_tables_are_packed_if_none_is_too_long():
         assert [first for first, _ in passes] == [sum(many for _, many in passes[:k]) for k in range(len(passes))]
         assert sum(many for _, many in passes) == len(lengths)
         assert all(sum(lengths[first:first + many]) <= scope for first, many in passes)
-
-
-@case
-def parts_with_a_gap_are_no_plan():
-    def parts(*lengths):
-        return {"parts": [{"first_byte": first, "length_bytes": length} for first, length in lengths]}
-    read = planning._parts  # pylint: disable=protected-access
-    assert read([parts((0, 4), (0, 2)), parts((4, 6), (2, 3))], (10, 5)) == ((0, 0), (4, 2), (10, 5))
-    assert "gap" in common.raises(planning.NoPlan, read, [parts((0, 4), (0, 2)), parts((5, 5), (2, 3))], (10, 5))
-    assert "end" in common.raises(planning.NoPlan, read, [parts((0, 4), (0, 2))], (10, 5))
 
 
 @case

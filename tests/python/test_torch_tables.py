@@ -44,22 +44,13 @@ def _made_up_sm():
     return tl.program_id(0) % 5
 
 
-def cuts(job, many):
-    """Bounds of `many` parts, at random fractions, of whole rows."""
-    at = [0.0, *sorted(rng.random() for _ in range(many - 1))]
-    return (*(tuple(int(f * (size // row)) * row for size, row in zip(job.tables, job.rows)) for f in at), job.tables)
-
-
 def random_plan(_device, job):
     if not hasattr(job, "tables"):  # one of the tables by itself
         bounds = sorted(rng.randrange(job.table_bytes) for _ in range(2))
         return planning.Plan(rng.choice(STRATEGIES), "made up", job.table_bytes // 2 + 1,
                              (0, *bounds, job.table_bytes), tuple(rng.randrange(-1, 3) for _ in range(SMS)), {}, 32)
-    windows = cuts(job, rng.randrange(1, 4))
-    window_of_sm = tuple(rng.randrange(-1, len(windows) - 1) for _ in range(SMS))
     return planning.Plan(rng.choice(STRATEGIES), "made up", rng.choice((max(job.tables) // 2, max(job.tables) + 9)),
-                         (0, job.table_bytes), window_of_sm, {}, 32, table_windows=windows,
-                         table_scopes=cuts(job, rng.randrange(1, 4)))
+                         (0, job.table_bytes), (), {}, 32)
 
 
 def real_facts(device):
@@ -74,12 +65,12 @@ launch.plan = random_plan
 @contextlib.contextmanager
 def planned(plan, facts):
     before, launch.plan, launch.facts = (launch.plan, launch.facts), plan, facts
-    launch._ways.clear()  # pylint: disable=protected-access
+    launch.forget()
     try:
         yield
     finally:
         launch.plan, launch.facts = before
-        launch._ways.clear()  # pylint: disable=protected-access
+        launch.forget()
 
 
 def without_a_gpu():
@@ -87,7 +78,7 @@ def without_a_gpu():
 
 
 def any_shape():
-    launch._ways.clear()  # pylint: disable=protected-access  # another plan
+    launch.forget()  # another plan
     return shapes.forced(shapes.Shape(rng.choice((2, 16, 64)), 4, rng.choice((1, 2)), rng.choice((1, 2, 5)),
                                       rng.choice((4, 8, 32))))
 
@@ -117,15 +108,10 @@ def rows_of_all_tables_are_copied_bit_by_bit():
         many = rng.choice((1, 2, 3, 16, 19))
         widths = [4 * rng.choice((1, 2, 3, 4, 8, 16)) for _ in range(many)]
         held = some_tables(dtype, widths, aligned=turn < 4)
-        odd = turn >= 4 and dtype in (torch.float16, torch.int8)
         index = some_index(held, rng.choice((torch.int32, torch.int64)), rng.choice((1, 5, 70)))
         given = index if rng.random() < 0.5 else list(index)
         for strategy in ("", "stock") + STRATEGIES:
             with any_shape():
-                if odd and strategy in STRATEGIES:
-                    assert "multiple of 4" in common.raises(RuntimeError, rt.gather_tables, held, given,
-                                                            strategy=strategy)
-                    continue
                 found = rt.gather_tables(held, given, strategy=strategy)
             assert len(found) == many
             for mine, table, i in zip(found, held, index):
@@ -224,26 +210,26 @@ def asked(held, strategy=""):
 
 
 @case
-def a_measured_h200_packs_three_tables_and_cuts_a_long_one():
+def a_measured_h200_packs_three_tables_and_takes_a_long_one_by_itself():
     uuid = reach.Reach("file:" + FINGERPRINT).gpus()[0]["uuid"]
     with planned(real_plan, lambda device: (uuid, 132)):
         rt.use("file:" + FINGERPRINT)
         three = [(50 * GIB, 128), (40 * GIB, 64), (30 * GIB, 32)]
         job, way = asked(three)
-        assert way.strategy == "scopes" and way.passes == ((0, 1, 0), (1, 1, 0), (2, 1, 0)) and way.parts == 1
+        assert way.strategy == "scopes" and way.passes == ((0, 1), (1, 1), (2, 1))
         strategy, speeds = launch.predicted(torch.device("cpu"), job)
         each = [launch.predicted(torch.device("cpu"), job.part(k, 1))[1]["naive"] for k in range(3)]
         assert strategy == "scopes" and abs(speeds["scopes"] * sum(1 / s for s in each) - 1) < 1e-9
         assert speeds["naive"] < 0.5 * speeds["windows"] and speeds["scopes"] > 0.95 * speeds["windows"], speeds
-        _, way = asked(three, "windows")
-        assert way.parts == 2 and set(way.window_of_sm[:132].tolist()) == {0, 1}
-        assert way.bounds_there.tolist()[1:] == [[50 * GIB // 256, 40 * GIB // 128, 30 * GIB // 64],
-                                                 [size // row for size, row in three]]
+        assert asked(three, "windows")[1].passes == ()  # table by table
         assert asked([(4 * GIB, 64)] * 12)[1].strategy == "naive"
-        _, way = asked([(90 * GIB, 64), (10 * GIB, 32)])
-        assert way.strategy == "windows" and way.parts == 2
-        _, way = asked([(90 * GIB, 64), (10 * GIB, 32)], "scopes")
-        assert way.strategy == "scopes" and way.passes == ((0, 2, 0), (0, 2, 1))
+        for strategy in ("", "windows", "scopes"):
+            job, way = asked([(90 * GIB, 64), (10 * GIB, 32)], strategy)
+            assert way.strategy == (strategy or "windows") and way.passes == ()
+        strategy, speeds = launch.predicted(torch.device("cpu"), job)
+        long, short = (launch.predicted(torch.device("cpu"), job.part(k, 1))[1] for k in range(2))
+        assert strategy == "windows" and abs(
+            speeds["windows"] * (1 / long["windows"] + 1 / short["naive"]) - 1) < 1e-9
         rt.use(None)
 
 
@@ -274,8 +260,8 @@ def operators_pass_the_checks_of_pytorch():
     weights = torch.randn(6, requires_grad=True)
     with without_a_gpu():
         torch.library.opcheck(gathers, (held, index, "stock"))
-        torch.library.opcheck(bags, (held, index.view(-1), offsets, weights, 2, 0, False, [], "stock"))
-        torch.library.opcheck(bags, (held, index.view(-1), None, None, 3, 1, True, [], "stock"))
+        torch.library.opcheck(bags, (held, index.view(-1), offsets, weights, 2, 0, False, "stock"))
+        torch.library.opcheck(bags, (held, index.view(-1), None, None, 3, 1, True, "stock"))
 
 
 @case

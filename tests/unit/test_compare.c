@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,10 +254,10 @@ static void too_few_are_not_compared(void **state)
         vary(&r, &chips[i], i);
     odd = real;
     odd.throughput.plateau_gbps.v *= 3;
-    struct reference *reference = reference_of(chips, OUTLIER_LEAST_CHIPS - 1);
+    struct reference *reference = reference_of(chips, OUTLIER_LEAST_CHIPS - 2);
     assert_int_equal(compare(reference, &odd, &n), COMPARE_TOO_FEW);
     reference_free(reference);
-    reference = reference_of(chips, OUTLIER_LEAST_CHIPS);
+    reference = reference_of(chips, OUTLIER_LEAST_CHIPS - 1); /* with itself enough */
     assert_int_equal(compare(reference, &odd, &n), COMPARE_ODD);
     assert_int_equal(n, 1);
     reference_free(reference);
@@ -264,27 +265,48 @@ static void too_few_are_not_compared(void **state)
     free(chips);
 }
 
-/* Of random distributions and values. */
-static void the_rule_is_the_naive_one(void **state)
+/* Three chips of a kind are judged by the numbers that a kind of eleven has too. */
+static void few_chips_borrow_the_spread(void **state)
 {
-    const char *const seed = getenv("TEST_SEED");
-    struct rng r = {.state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL)};
+    struct fingerprint *const chips = calloc(CHIPS + 2, sizeof(*chips));
+    struct rng r = {.state = 11};
+    struct fingerprint one;
+    uint32_t n;
 
     (void)state;
-    print_message("TEST_SEED=%llu\n", (unsigned long long)r.state);
-    for (int round = 0; round < 20000; round++) {
-        const uint32_t chips = (uint32_t)rng_below(&r, 20);
-        const double median = 100 * (rng_unit(&r) - 0.3);
-        const double deviation = rng_below(&r, 3) ? 2 * rng_unit(&r) : 0;
-        const double value = median + 40 * (rng_unit(&r) - 0.5);
-        const double far = value > median ? value - median : median - value;
-        const double share = (median < 0 ? -median : median) / 20;
-        const bool odd = chips > 7 && far > 8.8956 * deviation && far > share;
-        /* Not where the two formulas may round differently. */
-        if (fabs(far - 8.8956 * deviation) < 1e-9 || fabs(far - share) < 1e-9)
-            continue;
-        assert_int_equal(outlier_is_odd(value, chips, median, deviation), odd);
-    }
+    assert_non_null(chips);
+    for (uint32_t i = 0; i < CHIPS + 2; i++)
+        vary(&r, &chips[i], i);
+    for (uint32_t i = CHIPS; i < CHIPS + 2; i++)
+        strcpy(chips[i].gpu.name, "Another");
+    one = chips[CHIPS];
+    one.throughput.plateau_gbps.v = real.throughput.plateau_gbps.v;
+    struct reference *const reference = reference_of(chips, CHIPS + 2);
+    assert_int_equal(compare(reference, &one, &n), COMPARE_NORMAL);
+    one.throughput.plateau_gbps.v *= 0.9;
+    assert_int_equal(compare(reference, &one, &n), COMPARE_ODD);
+    assert_int_equal(n, 1);
+    reference_free(reference);
+    struct reference *const alone = reference_of(&chips[CHIPS], 2);
+    assert_int_equal(compare(alone, &one, &n), COMPARE_TOO_FEW);
+    reference_free(alone);
+    free(chips);
+}
+
+/* A single class says that no second one was certain: one group a little apart is enough for that.
+ */
+static void a_single_class_is_no_number(void **state)
+{
+    static struct values v;
+    struct fingerprint fp = real;
+
+    (void)state;
+    fp.topology.penalty_classes = KNOWN_U32(2);
+    values_of(&fp, &v);
+    assert_true(place_of(&v, "topology.penalty_classes") >= 0);
+    fp.topology.penalty_classes = KNOWN_U32(1);
+    values_of(&fp, &v);
+    assert_true(place_of(&v, "topology.penalty_classes") < 0);
 }
 
 /* ---- each number in turn ---- */
@@ -527,7 +549,8 @@ int main(void)
         cmocka_unit_test(tables_are_the_naive_count),
         cmocka_unit_test(another_kind_is_unknown),
         cmocka_unit_test(too_few_are_not_compared),
-        cmocka_unit_test(the_rule_is_the_naive_one),
+        cmocka_unit_test(few_chips_borrow_the_spread),
+        cmocka_unit_test(a_single_class_is_no_number),
         cmocka_unit_test(a_doctored_number_alone_is_odd),
         cmocka_unit_test(a_shared_file_is_anonymous),
         cmocka_unit_test(wrong_files_are_refused),

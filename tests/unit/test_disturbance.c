@@ -138,6 +138,13 @@ static void an_absent_sm_is_seen(void **state)
     o = new_chase();
     memset(o.result.values, 0, 200 * sizeof o.result.values[0]);
     expect(&o, VERDICT_UNUSABLE, "no time");
+    o = new_chase();
+    o.result.values[7] = 0; /* a point that was always interrupted */
+    expect(&o, VERDICT_DISTURBED, "interrupted each time");
+    o = new_chase(); /* a kernel that does not wait for its loads (H200: 2 cycles each) */
+    for (size_t i = 0; i < o.result.value_count; i++)
+        o.result.values[i] = 2;
+    expect(&o, VERDICT_UNUSABLE, "nothing is timed");
 }
 
 static void a_falling_curve_is_seen(void **state)

@@ -222,9 +222,12 @@ static void test_metrics(void **state)
 static void test_version_before(void **state)
 {
     static const char *const before[] = {
-        "UPDATE fleet_series SET judged = tracked", "ALTER TABLE fleet_series DROP COLUMN tracked",
+        "UPDATE fleet_series SET judged = tracked",
+        "ALTER TABLE fleet_series DROP COLUMN tracked",
         "INSERT INTO fleet_outlier (survey, fingerprint, series, value) SELECT 1, 1, id, 7 "
         "FROM fleet_series WHERE name LIKE 'tlb.levels[_].miss_penalty_cycles'",
+        "ALTER TABLE fleet_spread DROP COLUMN inner_least",
+        "ALTER TABLE fleet_spread DROP COLUMN inner_most",
         "UPDATE fleet_schema SET version = 2"};
     struct fingerprint *const fp = calloc(1, sizeof(*fp));
     struct fleet_db *db = fleet_fixture_fresh();
@@ -247,7 +250,7 @@ static void test_version_before(void **state)
 
     for (int turn = 0; turn < 2; turn++) {
         db = fleet_fixture_again();
-        assert_int_equal(number(db, "SELECT version FROM fleet_schema"), 3);
+        assert_int_equal(number(db, "SELECT version FROM fleet_schema"), 4);
         assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_metric"), metrics);
         assert_int_equal(fleet_query(db, "SELECT name, judged, tracked FROM fleet_series", 0, NULL,
                                      check_judged, NULL, &err),
@@ -257,6 +260,19 @@ static void test_version_before(void **state)
                                     "ON s.id = o.series AND s.judged = 1"),
                          1);
         assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier"), 1);
+        fleet_close(db);
+    }
+    /* Without a change the survey after refers to the one before, but not to one of that version.
+     */
+    for (int turn = 0; turn < 2; turn++) {
+        db = fleet_fixture_again();
+        begin(db);
+        must_add(db, 1, "a:1", fp, 1);
+        (void)fleet_fixture_end(db);
+        assert_int_equal(number(db, "SELECT MAX(spread) FROM fleet_survey"), 2);
+        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_spread WHERE survey > 1 AND "
+                                    "measured = 1 AND median IS NOT NULL AND inner_least IS NULL"),
+                         0);
         fleet_close(db);
     }
     free(fp);

@@ -26,6 +26,7 @@ static uint64_t seed = 20261121;
 static int count = 6;
 /* That a random test must have met, or it has tested nothing. */
 static size_t met_odd;
+static size_t met_borrowed;
 static size_t met_swapped;
 
 enum { MAX_GPUS = 96, MAX_HOSTS = 24, SLOTS = 4, MODELS = 3 };
@@ -340,35 +341,60 @@ static void check_spread(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
+/* One of two metrics; unknown: no number. */
+static struct maybe_f64 metric_of(const struct truth *t, int metric)
+{
+    return metric == 0 ? t->fp->levels[0].miss_penalty_cycles : t->fp->throughput.whole_memory_gbps;
+}
+
+static struct outlier_spread spread_of(const struct fleet *f, uint32_t model, enum origin origin,
+                                       int metric)
+{
+    double v[MAX_GPUS];
+    size_t n = 0;
+    const struct truth *t;
+
+    FOR_SEEN(f, t)
+    {
+        if (t->fp && t->model == model && t->origin == origin && IS_KNOWN(metric_of(t, metric)))
+            v[n++] = metric_of(t, metric).v;
+    }
+    return n > 0 ? outlier_spread_of(v, n) : (struct outlier_spread){.chips = 0};
+}
+
 /* By the rule that reachctl compare has too. */
+static bool is_odd(const struct fleet *f, const struct truth *of, int metric)
+{
+    const struct outlier_spread own = spread_of(f, of->model, of->origin, metric);
+    const double v = metric_of(of, metric).v;
+    struct outlier_lent lent = {0};
+    double low, high;
+
+    for (uint32_t model = 0; model < MODELS; model++) {
+        const struct outlier_spread other = spread_of(f, model, of->origin, metric);
+        outlier_lend(&lent, &other);
+    }
+    if (!IS_KNOWN(metric_of(of, metric)) || !outlier_bounds(&own, &lent, &low, &high))
+        return false;
+    met_borrowed += own.chips < OUTLIER_LEAST_CHIPS;
+    return v < low || v > high;
+}
+
 static uint32_t odd_of(const struct fleet *f, const struct truth *of)
 {
-    double penalties[MAX_GPUS];
-    double rates[MAX_GPUS];
     uint32_t whole = 0;
-    uint32_t odd = 0;
-    size_t n = 0;
-    size_t m = 0;
+    uint32_t n = 0;
     const struct truth *t;
 
     FOR_SEEN(f, t)
     {
         if (!t->fp || t->model != of->model || t->origin != of->origin)
             continue;
-        penalties[n++] = t->fp->levels[0].miss_penalty_cycles.v;
-        if (IS_KNOWN(t->fp->throughput.whole_memory_gbps))
-            rates[m++] = t->fp->throughput.whole_memory_gbps.v;
+        n++;
         whole += !t->broken;
     }
-    if (n == 0)
-        return 0;
-    odd += outlier_is_odd(of->fp->levels[0].miss_penalty_cycles.v, (uint32_t)n,
-                          stats_median_f64(penalties, n), stats_mad_f64(penalties, n));
-    if (m > 0 && IS_KNOWN(of->fp->throughput.whole_memory_gbps))
-        odd += outlier_is_odd(of->fp->throughput.whole_memory_gbps.v, (uint32_t)m,
-                              stats_median_f64(rates, m), stats_mad_f64(rates, m));
-    odd += outlier_is_odd_property(of->broken ? whole : (uint32_t)n - whole, (uint32_t)n);
-    return odd;
+    return (uint32_t)is_odd(f, of, 0) + is_odd(f, of, 1) +
+           outlier_is_odd_property(of->broken ? whole : n - whole, n);
 }
 
 static void check_outliers(const struct fleet *f, struct fleet_db *db)
@@ -445,7 +471,7 @@ static void test_random_fleets(void **state)
         fleet_close(db);
     }
     free(f);
-    assert_true(count < 6 || (met_odd > 0 && met_swapped > 0));
+    assert_true(count < 6 || (met_odd > 0 && met_borrowed > 0 && met_swapped > 0));
 }
 
 /* ---- drift ---- */

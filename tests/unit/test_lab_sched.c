@@ -120,7 +120,7 @@ static void who_lost_most_loads_and_the_last_of_the_others_wait(void **state)
      * 100. */
     struct lab_locality_state *s = losing(100, 1);
     const uint64_t score = 100 * 8 * (WARPS * 100) / 1000;
-    const uint32_t others = (uint32_t)((WARPS * 100 - score) / 100);
+    const uint32_t others = (uint32_t)(WARPS * 100 - score + 99) / 100; /* the last reaches it */
     assert_int_equal(s->score[3], score);
     const uint64_t may = lab_locality_may_load(s, ALL, 1000);
     assert_true(may >> 3 & 1);
@@ -155,6 +155,35 @@ static void a_deep_hit_counts_more(void **state)
     lab_locality_free(s);
 }
 
+static void a_warp_that_ended_counts_no_more(void **state)
+{
+    (void)state;
+    struct lab_locality_state *s = losing(100, 1);
+    for (uint32_t i = 0; i < 50; i++)
+        lab_locality_issued(s, 3);
+    lab_locality_ended(s, 3);
+    assert_int_equal(s->hits, 0);
+    assert_int_equal(s->instructions, 1000);
+    assert_int_equal(lab_locality_may_load(s, ALL, 1000), ALL);
+    /* The cutoff is that of the warps that are left. */
+    lab_locality_evicted(s, 2, 5);
+    lab_locality_missed(s, 2, 5, 100, 1100);
+    (void)lab_locality_may_load(s, 0xc, 1200);
+    assert_int_equal(s->live, 2);
+    lab_locality_free(s);
+}
+
+static void a_later_loss_may_score_less(void **state)
+{
+    (void)state;
+    struct lab_locality_state *s = losing(100, 1);
+    s->instructions = 100000;
+    lab_locality_evicted(s, 3, 77);
+    lab_locality_missed(s, 3, 77, 1, 1001);
+    assert_int_equal(s->score[3], 100);
+    lab_locality_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +193,8 @@ int main(void)
         cmocka_unit_test(who_lost_most_loads_and_the_last_of_the_others_wait),
         cmocka_unit_test(a_loss_with_a_tlb_miss_counts_as_often_as_told),
         cmocka_unit_test(a_deep_hit_counts_more),
+        cmocka_unit_test(a_warp_that_ended_counts_no_more),
+        cmocka_unit_test(a_later_loss_may_score_less),
     };
     return cmocka_run_group_tests_name("lab_sched", tests, NULL, NULL);
 }

@@ -68,6 +68,8 @@ static void test_find(void **state)
     assert_ptr_equal(snapshot_find(s, "0"), &s->gpus[0]);
     assert_ptr_equal(snapshot_find(s, "11"), &s->gpus[11]);
     assert_ptr_equal(snapshot_find(s, "gpu-AB7"), &s->gpus[7]);
+    assert_ptr_equal(snapshot_find(s, "MIG-ab7"), &s->gpus[7]); /* the bytes are the same */
+    assert_null(snapshot_find(s, "SIM-ab7"));
     assert_null(snapshot_find(s, "12"));
     assert_null(snapshot_find(s, "GPU-ab"));
     assert_null(snapshot_find(s, "GPU-ab77"));

@@ -50,6 +50,12 @@ enum {
 /* Of the entry test's loads, for its median to be that of misses. */
 #define TEST_ALL_MISS 0.96
 
+/* Two sweeps may differ by this at a footprint, beyond the spread of its loads. Those of fifteen
+ * chips differed by -1 to 7 (docs/disturbance.md). */
+#define SWEEPS_AGREE_CYCLES 12.0
+#define SWEEP_LOW           0.05
+#define SWEEP_HIGH          0.95
+
 /* Hits may grow slower by this many times what the nearer levels cost. */
 #define EXPLAINED 1.1
 
@@ -78,6 +84,63 @@ const struct observation *levels_find_chase(const struct observation_set *set,
     while ((o = observation_next(set, o, PROBE_CHASE)) && !levels_same_walk(&o->spec, spec))
         ;
     return o;
+}
+
+static bool is_sweep(const struct observation *o)
+{
+    return o->spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&o->spec);
+}
+
+/* Of two sweeps: do they agree wherever they have a footprint in common? */
+static bool sweeps_agree(const struct observation *a, const struct observation *b,
+                         uint32_t *out_common)
+{
+    bool agree = true;
+    *out_common = 0;
+    for (uint32_t i = 0; i < a->spec.point_count; i++) {
+        for (uint32_t k = 0; k < b->spec.point_count; k++) {
+            if (a->spec.points[i] != b->spec.points[k])
+                continue;
+            const double median = sweep_median(a, i);
+            *out_common += 1;
+            agree = agree && median >= sweep_quantile(b, k, SWEEP_LOW) - SWEEPS_AGREE_CYCLES &&
+                    median <= sweep_quantile(b, k, SWEEP_HIGH) + SWEEPS_AGREE_CYCLES;
+        }
+    }
+    return agree;
+}
+
+/* Does a sweep of other footprints agree with it, or is there none that could? */
+static bool is_borne_out(const struct observation_set *set, const struct observation *sweep)
+{
+    bool alone = true;
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
+        uint32_t common = 0;
+        if (!is_sweep(o) || o->spec.stride_bytes != sweep->spec.stride_bytes ||
+            levels_same_walk(&o->spec, &sweep->spec))
+            continue;
+        const bool near = o->spec.points[0] < sweep->spec.points[0];
+        const bool agree = near ? sweeps_agree(o, sweep, &common) : sweeps_agree(sweep, o, &common);
+        if (common > 0 && agree)
+            return true;
+        alone = alone && common == 0;
+    }
+    return alone;
+}
+
+const struct observation *levels_find_sweep(const struct observation_set *set,
+                                            const struct probe_spec *spec, uint32_t *asked)
+{
+    const struct observation *found = NULL;
+    *asked = 0;
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
+        if (!levels_same_walk(&o->spec, spec))
+            continue;
+        *asked += 1;
+        if (!found && is_borne_out(set, o))
+            found = o;
+    }
+    return found;
 }
 
 bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
@@ -352,7 +415,7 @@ uint32_t levels_estimate(const struct observation_set *set, struct level_estimat
 {
     uint32_t count = 0;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
-        if (o->spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&o->spec))
+        if (is_sweep(o) && is_borne_out(set, o))
             read_sweep(o, set->limits.arena == ARENA_PLAIN, out, &count);
     sort_by_pages(out, count);
     for (uint32_t k = 0; k < count; k++) {

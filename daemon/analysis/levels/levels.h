@@ -122,6 +122,14 @@ uint64_t levels_laps(const struct level_estimate *level, uint64_t pages);
 
 /* Are kind, stride and points the same? */
 bool levels_same_walk(const struct probe_spec *a, const struct probe_spec *b);
+/* The first sweep like `spec` that other sweeps bear out, or NULL. Two sweeps that have footprints
+ * in common must agree about each of these, by the median of one and the spread of the other; the
+ * one that goes on where the other ends is walked over other lines of memory, at other distances.
+ * One that none has footprints in common with stands for itself. `*asked` is how many like it there
+ * are. Levels are read from sweeps that are borne out. */
+const struct observation *levels_find_sweep(const struct observation_set *set,
+                                            const struct probe_spec *spec, uint32_t *asked);
+
 /* The first CHASE observation with this stride and these points, or NULL. */
 const struct observation *levels_find_chase(const struct observation_set *set,
                                             const struct probe_spec *spec);

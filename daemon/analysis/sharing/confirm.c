@@ -81,7 +81,7 @@ static enum answer answer_of(const struct observation *o, const struct level_est
 enum confirmation confirm_level(const struct observation_set *set,
                                 const struct level_estimate *level)
 {
-    const uint32_t wanted = set->disturbed > 0 ? AGREE_DISTURBED : AGREE_QUIET;
+    const uint32_t wanted = observation_set_is_shared(set) ? AGREE_DISTURBED : AGREE_QUIET;
     struct probe_spec spec;
     uint32_t asked = 0;
     uint32_t agreed = 0;
@@ -119,7 +119,7 @@ static uint32_t votes_of(const struct observation_set *set, const struct observa
 const struct observation *confirm_pairs(const struct observation_set *set,
                                         const struct structure *s, uint32_t k)
 {
-    if (set->disturbed == 0)
+    if (!observation_set_is_shared(set))
         return NULL;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_PAIRS));)
         if (sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) == (int)k &&

@@ -2,7 +2,7 @@
  *
  * One scratch allocation holds all that host and device exchange:
  *
- *     0        control words: arrivals, "gave up", sink          zeroed before each launch
+ *     0        control words: arrivals, "gave up", sink, away    zeroed before each launch
  *     1 KiB    cache: the SMs on which a block sits               zeroed too
  *     4 KiB    SM id -> position                                 written once, after the census
  *     8 KiB    table of this launch: points, pivots or windows
@@ -24,6 +24,7 @@ enum {
     AT_ARRIVED = 0,
     AT_GAVE_UP = 64,
     AT_SINK = 128,
+    AT_AWAY = 192,
     AT_CLAIMED = 1 << 10,
     AT_POSITIONS = 4 << 10,
     AT_TABLE = 8 << 10,
@@ -62,6 +63,7 @@ static struct reach_grid grid_of(const struct cuda_probe *p)
     return (struct reach_grid){
         .arrived = p->scratch + AT_ARRIVED,
         .gave_up = p->scratch + AT_GAVE_UP,
+        .away = p->scratch + AT_AWAY,
         .positions = p->scratch + AT_POSITIONS,
         .limit_ns = p->deadline_ns,
         .blocks = p->sm_count,
@@ -572,11 +574,13 @@ static uint64_t pages_of(const struct probe_spec *spec, uint32_t sm_count)
     return (bytes + spec->stride_bytes - 1) / spec->stride_bytes;
 }
 
-/* Copies the values of a latency probe, whose page 0 is at `base`. */
+/* Copies the values of a latency probe, and how many stretches of it were interrupted. */
 static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
                                const struct cuda_memory *memory, const struct probe_spec *spec,
-                               uint32_t *values, size_t count, struct err *err)
+                               uint32_t *values, size_t count, uint32_t *out_interruptions,
+                               struct err *err)
 {
+    uint32_t away[REACH_AWAY_WORDS] = {0};
     const bool elsewhere = spec->memory != MEMORY_DEVICE;
     cu_deviceptr base = memory->base + spec->base_bytes;
     enum status s = STATUS_OK;
@@ -591,6 +595,9 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
     if (s == STATUS_OK)
         s = spec->kind == PROBE_CACHE ? run_cache(p, spec, base, err)
                                       : run_walk(p, spec, base, err);
+    if (s == STATUS_OK)
+        s = read_back(p, AT_AWAY, away, sizeof away, err);
+    *out_interruptions = away[REACH_AWAY_INTERRUPTED] + away[REACH_AWAY_GIVEN_UP];
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
@@ -610,6 +617,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
             ? (struct read_range){arena->bulk.base, arena->bulk.handle_bytes}
             : (struct read_range){memory->base, memory->period_bytes};
     const bool is_read = spec->kind == PROBE_READ;
+    uint32_t interruptions = 0;
     uint32_t *values = NULL;
     enum status s;
 
@@ -625,7 +633,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     if (!values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
     if (!is_read)
-        s = run_latency(probe, arena, memory, spec, values, count, err);
+        s = run_latency(probe, arena, memory, spec, values, count, &interruptions, err);
     else if (spec->run_bytes > 0)
         s = run_scattered(probe, arena, spec, values, err);
     else
@@ -635,6 +643,8 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         return s;
     }
     cuda_probe_name_sms(probe, out);
+    if (!is_read && spec->kind != PROBE_SIDES)
+        out->conditions.interruptions = KNOWN_U32(interruptions);
     out->values = values;
     out->value_count = count;
     return STATUS_OK;

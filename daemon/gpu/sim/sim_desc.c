@@ -102,6 +102,8 @@ static const struct field fields[] = {
     {"driver", NAME, {SIM_BYTES, AT(driver), 0}, NULL},
     {"neighbor", PERIOD, {SIM_U32, AT(neighbor_loads), MAX_PERIOD}, NULL},
     {"@", SECOND, {SIM_U32, AT(neighbor_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
+    {"neighbor_pages", NUMBER, {SIM_U32, AT(neighbor_pages), SIM_MAX_ENTRIES}, NULL},
+    {"neighbor_level", NUMBER, {SIM_U32, AT(neighbor_level), SIM_MAX_LEVELS}, NULL},
     {"reclock", PERIOD, {SIM_U32, AT(reclock_loads), MAX_PERIOD}, NULL},
     {"@", SECOND, {SIM_F64, AT(reclock_factor), MAX_RECLOCK}, "expected @<factor>"},
     {"", NAME, {SIM_U32, 0, 0}, NULL} /* the end */

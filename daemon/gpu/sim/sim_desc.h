@@ -41,9 +41,13 @@
  *   seed=7             of everything random here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
- *   neighbor=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
- *                      most) it gets the GPU for 500000 cycles, in which it fills all TLBs with
- *                      pages of its own. The load in progress takes that much longer.
+ *   neighbor=30000@500000  another process on the GPU: after some 30000 loads one after the other
+ *                      (twice as many at most; those of all SMs and lanes at once count as one) it
+ *                      gets the GPU for 500000 cycles, in which it fills all TLBs with pages of its
+ *                      own. The load in progress takes that much longer.
+ *   neighbor_pages=200 then it fills none of them whole: each SM touches 200 pages of the neighbor;
+ *                      default: enough for all TLBs
+ *   neighbor_level=2   and these only in level 2; default 0: in all levels
  *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after as
  *                      many back again: memory then takes 0.8 times as many cycles
  *
@@ -175,6 +179,8 @@ struct sim_desc {
     uint32_t outlier_cycles;
     uint32_t neighbor_loads; /* between two turns of the neighbor, on average; 0: none */
     uint32_t neighbor_cycles;
+    uint32_t neighbor_pages; /* 0: all entries are gone */
+    uint32_t neighbor_level; /* 0: all levels */
     uint32_t far_cycles;    /* of an atomic on the other side of the L2 */
     uint32_t reclock_loads; /* between two changes of the clock; 0: none */
     enum sim_noise noise;

@@ -241,6 +241,8 @@ static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struc
     probe_conditions_init(&sim->limits, &out->conditions);
     out->conditions.sm_clock_before_khz = clock_of(sim);
     out->conditions.started_at = clock_wall_seconds();
+    if (d->neighbor_loads > 0)
+        out->conditions.other_processes = KNOWN_U32(1);
     out->sm_count = d->sm_count;
     memcpy(out->sm_ids, d->sm_ids, sizeof out->sm_ids);
     struct sim_machine *machine = NULL;
@@ -252,6 +254,8 @@ static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struc
     if (!out->values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", out->value_count);
     s = sim_machine_run(machine, spec, 0, out->values, err);
+    if (spec->kind == PROBE_CHASE || spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS)
+        out->conditions.interruptions = KNOWN_U32(sim_machine_interruptions(machine));
     out->conditions.duration_ns = clock_monotonic() - start;
     out->conditions.sm_clock_khz = clock_of(sim);
     return s;

@@ -2,6 +2,7 @@
 #include "gpu/sim/sim_machine.h"
 
 #include "gpu/sim/sim_parts.h"
+#include "kernels/abi.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,11 +59,32 @@ double sim_machine_clock_factor(const struct sim_machine *m)
     return m->reclocked ? m->desc.reclock_factor : 1;
 }
 
+uint32_t sim_machine_interruptions(const struct sim_machine *m)
+{
+    return m->interruptions;
+}
+
 static void count_pending(struct sim_machine *m)
 {
     uint8_t missed[SIM_PENDING_LOADS];
     sim_mmu_count(m->mmu, m->pending, m->pending_count, missed);
     m->pending_count = 0;
+}
+
+void sim_machine_overlap(struct sim_machine *m, uint32_t loads)
+{
+    m->side_by_side = loads;
+    m->sides = 0;
+}
+
+/* The neighbor's turn: all translations are gone, or as many as its own take the places of. */
+static void evict(struct sim_machine *m)
+{
+    if (m->desc.neighbor_pages == 0)
+        sim_mmu_flush(m->mmu);
+    else
+        sim_mmu_evict(m->mmu, m->desc.sm_count, m->desc.neighbor_pages, m->desc.neighbor_level,
+                      rng_next(&m->others));
 }
 
 /* What other processes do to the GPU. */
@@ -72,12 +94,16 @@ static uint32_t let_others(struct sim_machine *m)
         m->reclocked = !m->reclocked;
         m->loads_to_reclock = m->desc.reclock_loads;
     }
-    if (m->desc.neighbor_loads == 0 || --m->loads_to_turn > 0)
+    if (m->desc.neighbor_loads == 0 || ++m->sides < m->side_by_side)
+        return 0;
+    m->sides = 0;
+    if (--m->loads_to_turn > 0)
         return 0;
     m->loads_to_turn = next_turn(m);
     m->turns += 1;
+    m->away += m->desc.neighbor_cycles > REACH_AWAY_CYCLES;
     count_pending(m);
-    sim_mmu_flush(m->mmu);
+    evict(m);
     return m->desc.neighbor_cycles;
 }
 

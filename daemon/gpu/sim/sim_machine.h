@@ -46,5 +46,7 @@ void sim_machine_read(struct sim_machine *m, struct sim_access access,
  * not exist. */
 enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                             uint32_t *values, struct err *err);
+/* Of that run: probe_conditions.interruptions. */
+uint32_t sim_machine_interruptions(const struct sim_machine *m);
 
 #endif

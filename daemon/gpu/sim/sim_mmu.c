@@ -19,6 +19,7 @@ struct sim_mmu {
     uint32_t level_count;
     uint64_t range_end;
     uint32_t cycles[SIM_MAX_LEVELS + 1];
+    uint64_t entry_bytes[SIM_MAX_LEVELS];
     struct sim_tlb *levels[SIM_MAX_LEVELS]; /* owned */
 };
 
@@ -74,6 +75,7 @@ struct sim_mmu *sim_mmu_new(const struct sim_desc *desc)
     mmu->cycles[0] = desc->latency_cycles;
     for (uint32_t i = 0; i < desc->level_count; i++) {
         mmu->cycles[i + 1] = mmu->cycles[i] + desc->levels[i].miss_cycles;
+        mmu->entry_bytes[i] = desc->levels[i].entry_bytes;
         mmu->levels[i] = sim_tlb_new(&desc->levels[i], desc->seed + i + 1);
         if (!mmu->levels[i]) {
             sim_mmu_free(mmu);
@@ -96,4 +98,17 @@ void sim_mmu_flush(struct sim_mmu *mmu)
 {
     for (uint32_t i = 0; i < mmu->level_count; i++)
         sim_tlb_flush(mmu->levels[i]);
+}
+
+void sim_mmu_evict(struct sim_mmu *mmu, uint32_t sms, uint32_t pages, uint32_t level,
+                   uint64_t where)
+{
+    for (uint32_t i = 0; i < mmu->level_count; i++) {
+        const uint64_t stride = mmu->entry_bytes[i];
+        const uint64_t first = (mmu->range_end / stride + 1 + where % SIM_MAX_ENTRIES) * stride;
+        for (uint32_t page = 0; (level == 0 || level == i + 1) && page < pages; page++) {
+            for (uint32_t sm = 0; sm < sms; sm++)
+                (void)sim_tlb_touch(mmu->levels[i], sm, first + page * stride);
+        }
+    }
 }

@@ -30,5 +30,9 @@ uint32_t sim_mmu_cycles(const struct sim_mmu *mmu, uint32_t missed);
 
 /* Forgets every translation. */
 void sim_mmu_flush(struct sim_mmu *mmu);
+/* Another process on the first `sms` SMs: each touches `pages` pages beyond the range, the same
+ * ones, in level `level` (1, ..), or in all levels if that is 0. `where` chooses the first. */
+void sim_mmu_evict(struct sim_mmu *mmu, uint32_t sms, uint32_t pages, uint32_t level,
+                   uint64_t where);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-enum { SIM_PENDING_LOADS = 1024 };
+enum { SIM_PENDING_LOADS = 1024, SIM_LANES = 32 };
 
 struct sim_machine {
     struct sim_desc desc;
@@ -17,9 +17,13 @@ struct sim_machine {
     uint32_t far_cycles[REACH_MAX_SMS]; /* by position: the distance of this SM, on top of a load */
     struct rng others;                  /* of other processes */
     uint32_t loads_to_turn;             /* until the neighbor's next turn */
+    uint32_t side_by_side;              /* loads that take the time of one; 0: 1 */
+    uint32_t sides;                     /* of these, made so far */
     uint32_t loads_to_reclock;          /* until the clock changes */
     bool reclocked;
-    uint64_t turns; /* that the neighbor has had */
+    uint64_t turns;         /* that the neighbor has had */
+    uint64_t away;          /* of these, so long that a kernel notices (kernels/abi.h) */
+    uint32_t interruptions; /* of the last probe: stretches that were done again, or in vain */
     /* Loads whose result is not asked for: counted together, before any whose result is. */
     uint32_t pending_count;
     struct sim_load pending[SIM_PENDING_LOADS];
@@ -32,6 +36,9 @@ uint32_t sim_machine_access(struct sim_machine *m, uint32_t sm, uint64_t va, uin
 /* Loads in this order; out_missed[i] is how many levels loads[i] missed. */
 void sim_machine_count(struct sim_machine *m, const struct sim_load *loads, uint32_t count,
                        uint8_t *out_missed);
+
+/* From now on so many loads take the time of one: of several SMs, and of the lanes of a warp. */
+void sim_machine_overlap(struct sim_machine *m, uint32_t loads);
 
 /* A draw from the normal distribution with deviation 1. */
 double sim_gauss(struct rng *rng);

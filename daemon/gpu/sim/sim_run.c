@@ -5,28 +5,61 @@
  * state between probes.
  */
 #include "gpu/sim/sim_parts.h"
+#include "kernels/abi.h"
+
+#include <string.h>
 
 static uint32_t position_of(const struct sim_machine *m, uint16_t sm_id)
 {
     return probe_sm_position(m->desc.sm_ids, m->desc.sm_count, sm_id);
 }
 
+/* One stretch of a point, as the kernel walks it: `loads` untimed ones from page `from` on, then
+ * timed ones from number `k` on. Returns how many are timed when the neighbor interrupts it. */
+static uint32_t walk_and_time(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                              uint64_t pages, uint64_t loads, uint64_t from, uint32_t k,
+                              uint32_t *values)
+{
+    const uint32_t sm = position_of(m, spec->sms[0]);
+    const uint64_t away = m->away;
+    uint64_t page = from;
+    for (uint64_t i = 0; i < loads && m->away == away; i++) {
+        sim_machine_load(m, sm, va + page * spec->stride_bytes);
+        page = page + 1 == pages ? 0 : page + 1;
+    }
+    for (; k < spec->samples && m->away == away; k++) {
+        values[k] = sim_machine_timed_load(m, sm, va + page * spec->stride_bytes);
+        if (m->away != away)
+            break;
+        page = page + 1 == pages ? 0 : page + 1;
+    }
+    return k;
+}
+
+/* One point: what was interrupted goes on where it was, after other laps. */
+static void run_point(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                      uint64_t pages, uint32_t *values)
+{
+    uint32_t k = 0;
+    uint32_t futile = 0;
+    for (uint32_t turns = 0; k < spec->samples && futile < REACH_MOST_FUTILE; turns++) {
+        const uint32_t laps = turns && spec->warm_laps == 1 ? 2 : spec->warm_laps;
+        const uint32_t first = spec->warm_laps ? k : 0;
+        const uint32_t timed =
+            walk_and_time(m, spec, va, pages, pages * laps, first % pages, first, values);
+        futile = timed > k ? 0 : futile + 1;
+        k = timed;
+        m->interruptions += k < spec->samples;
+    }
+    if (k < spec->samples)
+        memset(values, 0, spec->samples * sizeof *values);
+}
+
 static void run_chase(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                       uint32_t *values)
 {
-    uint32_t sm = position_of(m, spec->sms[0]);
-    for (uint32_t p = 0; p < spec->point_count; p++) {
-        uint64_t pages = spec->points[p];
-        for (uint32_t lap = 0; lap < spec->warm_laps; lap++) {
-            for (uint64_t i = 0; i < pages; i++)
-                sim_machine_load(m, sm, va + i * spec->stride_bytes);
-        }
-        uint64_t page = 0;
-        for (uint32_t i = 0; i < spec->samples; i++) {
-            *values++ = sim_machine_timed_load(m, sm, va + page * spec->stride_bytes);
-            page = page + 1 == pages ? 0 : page + 1;
-        }
-    }
+    for (uint32_t p = 0; p < spec->point_count; p++)
+        run_point(m, spec, va, spec->points[p], values + (size_t)p * spec->samples);
 }
 
 /* SM `sm` alone walks pages first..first+count-1, `laps` times. */
@@ -65,19 +98,23 @@ static void flush_all(struct sim_machine *m, const struct probe_spec *spec, uint
     }
 }
 
-static void run_round(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
-                      uint32_t *values)
+/* One repeat of a round: without and with thrashing. */
+static void run_repeat(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                       uint32_t *values)
 {
     uint32_t sms = m->desc.sm_count;
     uint32_t slice = spec->slice_pages;
     uint64_t primed = (uint64_t)sms * slice + spec->flush_pages;
     uint32_t pivot = position_of(m, spec->sms[0]);
-    for (uint32_t half = 0; half < 2 * spec->repeats; half++) {
+    for (uint32_t half = 0; half < 2; half++) {
+        sim_machine_overlap(m, sms * SIM_LANES);
         flush_all(m, spec, va);
         prime_all(m, spec, va);
         flush_all(m, spec, va);
-        if (half % 2 == 1)
+        sim_machine_overlap(m, SIM_LANES);
+        if (half == 1)
             walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
+        sim_machine_overlap(m, sms);
         for (uint32_t i = 0; i < slice; i++) {
             for (uint32_t sm = 0; sm < sms; sm++) {
                 uint64_t page = (uint64_t)sm * slice + i;
@@ -89,33 +126,74 @@ static void run_round(struct sim_machine *m, const struct probe_spec *spec, uint
     }
 }
 
+/* Was the attempt interrupted that began when the neighbor had had so many turns? Then its values
+ * are gone. Counts. */
+static bool was_interrupted(struct sim_machine *m, uint64_t away)
+{
+    m->interruptions += m->away != away;
+    return m->away != away;
+}
+
+static void run_round(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                      uint32_t *values)
+{
+    const size_t count = (size_t)2 * m->desc.sm_count * spec->slice_pages;
+    for (uint32_t repeat = 0; repeat < spec->repeats; repeat++, values += count) {
+        bool interrupted = true;
+        for (uint32_t tries = 0; interrupted && tries <= REACH_MOST_FUTILE; tries++) {
+            const uint64_t away = m->away;
+            run_repeat(m, spec, va, values);
+            interrupted = was_interrupted(m, away);
+        }
+        if (interrupted)
+            memset(values, 0, count * sizeof *values);
+    }
+}
+
 static void time_slice(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                        uint32_t sm, uint32_t *values)
 {
+    sim_machine_overlap(m, 1);
     for (uint32_t i = 0; i < spec->slice_pages; i++)
         values[i] = sim_machine_timed_load(m, sm, va + i * spec->stride_bytes);
+}
+
+/* SM `sm` against the pivot: what it times without and with thrashing. */
+static void run_pair(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                     uint32_t pivot, uint32_t sm, uint32_t *control, uint32_t *after)
+{
+    const uint32_t slice = spec->slice_pages;
+    const uint32_t primed = slice + spec->flush_pages;
+    sim_machine_overlap(m, SIM_LANES);
+    walk(m, spec, va, sm, slice, spec->flush_pages, 1);
+    walk(m, spec, va, sm, 0, primed, 1);
+    time_slice(m, spec, va, sm, control);
+    sim_machine_overlap(m, SIM_LANES);
+    walk(m, spec, va, sm, slice, spec->flush_pages, 1);
+    walk(m, spec, va, sm, 0, primed, 1);
+    walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
+    time_slice(m, spec, va, sm, after);
 }
 
 static void run_pairs(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                       uint32_t *values)
 {
-    uint32_t sms = m->desc.sm_count;
-    uint32_t slice = spec->slice_pages;
-    uint32_t primed = slice + spec->flush_pages;
-    size_t half = (size_t)sms * slice;
-    for (uint32_t p = 0; p < spec->sm_count; p++) {
-        uint32_t pivot = position_of(m, spec->sms[p]);
+    const uint32_t sms = m->desc.sm_count;
+    const uint32_t slice = spec->slice_pages;
+    const size_t half = (size_t)sms * slice;
+    for (uint32_t p = 0; p < spec->sm_count; p++, values += 2 * half) {
+        const uint32_t pivot = position_of(m, spec->sms[p]);
         for (uint32_t sm = 0; sm < sms; sm++) {
             uint32_t *control = values + (size_t)sm * slice;
-            walk(m, spec, va, sm, slice, spec->flush_pages, 1);
-            walk(m, spec, va, sm, 0, primed, 1);
-            time_slice(m, spec, va, sm, control);
-            walk(m, spec, va, sm, slice, spec->flush_pages, 1);
-            walk(m, spec, va, sm, 0, primed, 1);
-            walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
-            time_slice(m, spec, va, sm, control + half);
+            bool interrupted = true;
+            for (uint32_t tries = 0; interrupted && tries <= REACH_MOST_FUTILE; tries++) {
+                const uint64_t away = m->away;
+                run_pair(m, spec, va, pivot, sm, control, control + half);
+                interrupted = was_interrupted(m, away);
+            }
+            for (uint32_t i = 0; interrupted && i < slice; i++)
+                control[i] = control[half + i] = 0;
         }
-        values += 2 * half;
     }
 }
 
@@ -123,6 +201,8 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
                             uint32_t *values, struct err *err)
 {
     const uint64_t base = va + spec->base_bytes;
+    m->interruptions = 0;
+    sim_machine_overlap(m, 1);
     for (uint32_t i = 0; i < spec->sm_count && spec->kind != PROBE_READ; i++) {
         if (position_of(m, spec->sms[i]) == m->desc.sm_count)
             return err_set(err, STATUS_INVALID_ARGUMENT, "probe: this GPU has no SM with id %u",

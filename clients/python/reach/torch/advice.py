@@ -80,7 +80,7 @@ def _one(size: int, row: int, accesses: int) -> Job:
 def _together(device: torch.device, several: List[Tuple[int, int]], accesses: int) -> Advice:
     """All of them by one launch: a row of each at a time. More than a plan can have: as one table."""
     sizes, rows = tuple(s for s, _ in several), tuple(r for _, r in several)
-    name, average = "all, in one launch", sum(rows) // len(rows)
+    name, average = "all together", sum(rows) // len(rows)
     if len(several) > MOST:
         return _advice(name, device, _one(sum(sizes), average, accesses), average)
     work = TablesJob(table_bytes=sum(sizes), row_bytes=sum(rows), accesses=accesses, tables=sizes, rows=rows,
@@ -94,8 +94,9 @@ def advise(tables: Tables, accesses: int = ACCESSES, file: Optional[TextIO] = sy
     8 bytes, rows written out.
 
     A table by itself is within the reach or not: launches one after another need no windows if each table fits.
-    The last entry of each GPU, "all, in one launch", holds for gather_tables and other kernels that read a row of each
-    table at a time (of more than 16 tables: as one, with rows of average length). file=None: nothing is printed. It needs PyTorch and Triton:
+    The last entry of each GPU, "all together", holds for gather_tables and embedding_bags, for a row of each
+    table at a time (of more than 16 tables: as one, with rows of average length). file=None: nothing is printed. It
+    needs PyTorch and Triton:
 
     >>> advise({"users": torch.zeros(1 << 18, 4)}, file=None)[0].reason  # doctest: +SKIP
     'the table is not in the memory of a GPU'

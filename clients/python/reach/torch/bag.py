@@ -2,12 +2,12 @@
 
 The order of additions is fixed, so a result is the same in every run: a power of two of sums, each of every so
 many-th row of a bag, are added as a tree; then, in scopes and windows, the sums of the parts of the table, in the
-order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they
-differ from PyTorch's, and naive from windows, in the last bits.
+order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they differ from
+PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import torch
 import triton
@@ -15,73 +15,102 @@ import triton.language as tl
 
 from reach.torch import fallback, kernels, launch, shapes
 from reach.torch.add import index_add_
-from reach.torch.gather import STOCK_ROW_BYTES, gather_rows
+from reach.torch.gather import STOCK_ROW_BYTES, STOCK_ROWS, gather_rows
 from reach.torch.planning import Job
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 BLOCK = 1024   # numbers of a program that adds parts
 WARP_BYTES = 512  # of a load of 16 bytes a thread
-_NONE = 0      # LENGTH of bags that have offsets
+SUMS = 1024    # numbers that a warp adds up at a time
+_OFFSETS, _SAME = 0, -1  # LENGTH of bags that have offsets, and of bags of a length that is not compiled
 
 
-def job(table: torch.Tensor, index: torch.Tensor, bags: int, weighted: bool) -> Job:
-    """With two parts both are written as sums of float32, and read again."""
+def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool) -> Job:
+    """`rows` rows in all bags. With two parts both are written as sums of float32, and read again."""
     row, width = launch.row_bytes(table), table.shape[1]
-    per_row = bags / max(1, index.numel())
-    return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=index.numel(),
+    per_row = bags / max(1, rows)
+    return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=rows,
                input_bytes=index.element_size() + (table.element_size() if weighted else 0),
                written_bytes=row * per_row, output_bytes=2 * 4 * width * per_row)
 
 
-def fixed_or_offsets(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int,
-                     count: int) -> Tuple[int, Any]:
-    """(LENGTH, that many offsets): a constant only for powers of two, since each length is compiled."""
+def layout_of(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int) -> Tuple[int, torch.Tensor]:
+    """(LENGTH, the offsets or what is not read). LENGTH is the bags' length for powers of two only, since each one is
+    compiled."""
     if offsets is not None:
-        return _NONE, offsets.contiguous()
-    if length > 0 and length & (length - 1) == 0:
-        return length, index  # not read
-    return _NONE, torch.arange(count, dtype=torch.int64, device=index.device) * length
+        return _OFFSETS, offsets.contiguous()
+    return (length if length & (length - 1) == 0 else _SAME), index
 
 
-def tile(most: int, index: torch.Tensor, bags: int, row_bytes: int, longest: int = 0) -> Dict[str, int]:
-    """The rows of a bag in flight together, as long as the average bag, to a power of two: LANES of them are what a
-    warp loads at once, 16 bytes a thread, and STEPS of these are a tile. `row_bytes`: as padded. `longest`: of the bags, if known."""
-    average = max(1, longest or index.numel() // max(1, bags))
-    rows = max(4, min(most, triton.next_power_of_2(average)))
-    lanes = max(1, min(rows, WARP_BYTES // row_bytes))
-    return {"STEPS": rows // lanes, "LANES": lanes}
+def average(numbers: int, bags: int) -> int:
+    """Of so many bags the length, to a power of two."""
+    return 1 << max(0, numbers // max(1, bags) - 1).bit_length()
+
+
+def tile(shape: shapes.Shape, rows: int, row_bytes: int, width: int) -> Dict[str, int]:
+    """Bags of `rows` rows, rows of row_bytes and `width` numbers, all powers of two. A program has shape.step rows in
+    flight together, of one long bag or of several short ones: LANES rows of each of BAGS bags are what a warp loads at
+    once, 16 bytes a thread, and a tile has STEPS of these."""
+    rows = min(shape.step, rows)
+    bags = max(shape.items, min(shape.step // rows, SUMS * shape.warps // width))
+    lanes = max(1, min(rows, WARP_BYTES * shape.warps // (row_bytes * bags)))
+    return {"BAGS": bags, "LANES": lanes, "STEPS": rows // lanes}
 
 
 def add_parts(parts: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     """out = parts[0] + parts[1] + ..."""
     with launch.on(out.device):
-        kernels.add_parts[(triton.cdiv(out.numel(), BLOCK),)](parts, out, out.numel(), PARTS=parts.shape[0],
-                                                              BLOCK=BLOCK)
+        kernels.add_parts[(triton.cdiv(out.numel(), BLOCK),)](parts, out, out.stride(0), out.numel(),
+                                                              WIDTH=out.shape[1], PARTS=parts.shape[0], BLOCK=BLOCK)
     return out
 
 
-def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
-         weights: Optional[torch.Tensor], length: int, bags: int, has_end: bool, mean: bool,
-         way: launch.Way) -> torch.Tensor:
+class _Launches(NamedTuple):
+    """All that does not change from one call with such tensors to the next."""
+    way: launch.Way
+    shape: shapes.Shape
+    constants: Dict[str, Any]
+
+
+def _prepare(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool, mean: bool,
+             strategy: str) -> Optional[_Launches]:
+    """None: with the stock operator."""
+    work = job(table, index, rows, bags, weighted)
+    way = launch.choose("embedding_bag", table, work, strategy, work.row_bytes >= STOCK_ROW_BYTES or rows <= STOCK_ROWS)
+    if way is None:
+        return None
     width = table.shape[1]
     padded = triton.next_power_of_2(width)
-    out = table.new_empty((bags, width))
-    fixed, starts = fixed_or_offsets(index, offsets, length, bags)
-    shape = shapes.shape("bag", way.strategy, launch.row_bytes(table), width)
-    double = table.dtype == torch.float64
+    shape = shapes.shape("bag", way.strategy, work.row_bytes, width)
+    constants = tile(shape, average(rows, bags), padded * table.element_size(), padded)
+    return _Launches(way, shape._replace(items=constants["BAGS"]), {
+        "WIDTH": width, "PADDED": padded, "WEIGHTED": weighted, "MEAN": mean,
+        "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32, **constants})
+
+
+def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
+         weights: Optional[torch.Tensor], length: int, has_end: bool, out: torch.Tensor, found: _Launches) -> None:
+    bags, way = out.shape[0], found.way
+    fixed, starts = layout_of(index, offsets, length)
     parts = out if way.parts == 1 else out.new_empty(
-        (way.parts, bags, width), dtype=torch.float64 if double else torch.float32)
-    launch.run(way, kernels.bag_scope, kernels.bag_windows, bags, shape, index.contiguous(), starts,
-               index if weights is None else weights.contiguous(), table.detach(), parts, bags,
-               bags if has_end else bags - 1, index.numel(), numbered=True,
-               LENGTH=fixed, WIDTH=width, PADDED=padded, BAGS=shape.items,
-               WEIGHTED=weights is not None, MEAN=mean, SUM=tl.float64 if double else tl.float32,
-               **tile(shape.step, index, bags, padded * table.element_size()))
-    return add_parts(parts, out) if way.parts > 1 else out
+        (way.parts, *out.shape), dtype=torch.float64 if table.dtype == torch.float64 else torch.float32)
+    last = length if offsets is None else bags if has_end else bags - 1
+    launch.run(way, kernels.bag_scope, kernels.bag_windows, bags, found.shape, index.contiguous(), starts,
+               index if weights is None else weights.contiguous(), table.detach(), parts, parts.stride(-2), bags, last,
+               index.numel(), numbered=True, LENGTH=fixed, **found.constants)
+    if way.parts > 1:
+        add_parts(parts, out)
+
+
+def _cut(index: torch.Tensor, offsets: torch.Tensor, weights: Optional[torch.Tensor]
+         ) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
+    """What is in bags, with offsets from 0 on, as PyTorch wants them. Waits for the device."""
+    inside = slice(int(offsets[0]), int(offsets[-1]))
+    return index[inside], offsets - offsets[0], None if weights is None else weights[inside]
 
 
 def stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
-           weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool) -> torch.Tensor:
+          weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool) -> torch.Tensor:
     bags = index if offsets is not None else index.view(-1, length)
     like = None if weights is None else weights.view(bags.shape)
     return torch.nn.functional.embedding_bag(bags, table, offsets, mode="mean" if mean else "sum",
@@ -92,23 +121,40 @@ def _bags(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has
     return index.shape[0] // length if offsets is None else offsets.shape[0] - int(has_end)
 
 
+def _launches(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool, mean: bool,
+              strategy: str) -> Optional[_Launches]:
+    """As _prepare, once for each kind of call: a small batch takes longer to plan than to sum."""
+    kind = ("bag", table.device, table.dtype, table.shape, index.dtype, max(0, rows - 1).bit_length(),
+            average(rows, bags), weighted, mean, strategy)
+    found: Optional[_Launches] = launch.remember(
+        kind, lambda: _prepare(table, index, rows, bags, weighted, mean, strategy), table.device)
+    return found
+
+
 def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
-                  weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool,
-                  strategy: str) -> torch.Tensor:
-    bags = _bags(index, offsets, length, has_end)
+                  weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool, strategy: str,
+                  out: Optional[torch.Tensor] = None, rows: Optional[int] = None) -> torch.Tensor:
+    """`out`: bags x width, of adjacent numbers in a row. `rows`: about how many of the index are in bags, if offsets
+    are of a part of it."""
+    rows, bags, found = rows or index.numel(), _bags(index, offsets, length, has_end), None
     if index.numel() == 0 or table.numel() == 0:
-        return table.new_zeros((bags, table.shape[1]))
+        return table.new_zeros((bags, table.shape[1])) if out is None else out.zero_()
     why = launch.unfit(table) or ("" if table.dtype in DTYPES else f"{table.dtype} is not a floating type")
     if why and strategy not in ("", launch.STOCK):
         raise RuntimeError(f"reach.torch.embedding_bag: no strategy {strategy}: {why}")
     if why:
         fallback.say("embedding_bag", why)
     elif table.device == index.device:
-        work = job(table, index, bags, weights is not None)
-        way = launch.choose("embedding_bag", table, work, strategy, work.row_bytes >= STOCK_ROW_BYTES)
-        if way is not None:
-            return _run(table, index, offsets, weights, length, bags, has_end, mean, way)
-    return stock(table, index, offsets, weights, length, has_end, mean)
+        found = _launches(table, index, rows, bags, weights is not None, mean, strategy)
+    if found is None:
+        if out is not None and offsets is not None:
+            index, offsets, weights = _cut(index, offsets, weights)
+        sums = stock(table, index, offsets, weights, length, has_end, mean)
+        return sums if out is None else out.copy_(sums)
+    if out is None:
+        out = table.new_empty((bags, table.shape[1]))
+    _run(table, index, offsets, weights, length, has_end, out, found)
+    return out
 
 
 def _fake(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],

@@ -18,6 +18,7 @@ _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # PyTorch's kernel for tables of two dimensions copies 1.65 G rows/s of any length (docs/measurements, H200): from
 # rows of this length on that is as fast as memory. That for one dimension is a plain gather.
 STOCK_ROW_BYTES = 2048
+STOCK_ROWS = 1 << 15  # up to so many rows PyTorch's operators are done before a kernel of Triton is launched
 SECTOR = 32           # bytes that memory moves at least
 
 
@@ -61,9 +62,11 @@ def _choose(table: torch.Tensor, index: torch.Tensor, strategy: str) -> Optional
         if why:
             fallback.say("gather_rows", why)
         return None  # without anything to copy, and for errors: as PyTorch does it
-    row = launch.row_bytes(table)
-    return launch.choose("gather_rows", table, job(table, index), strategy,
-                         table.dim() == 1 or row >= STOCK_ROW_BYTES)
+    kind = ("copy", table.device, table.dtype, table.shape, index.dtype, (index.numel() - 1).bit_length(), strategy)
+    way: Optional[launch.Way] = launch.remember(kind, lambda: launch.choose(
+        "gather_rows", table, job(table, index), strategy,
+        table.dim() == 1 or launch.row_bytes(table) >= STOCK_ROW_BYTES or index.numel() <= STOCK_ROWS), table.device)
+    return way
 
 
 def _gather(table: torch.Tensor, index: torch.Tensor, strategy: str) -> torch.Tensor:

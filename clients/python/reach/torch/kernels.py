@@ -131,31 +131,35 @@ def _tile_sum(table, weights, i, p, valid, lo, hi, width, FULL: tl.constexpr, PA
 
 
 @triton.jit
-def _bag_store(out, sums, b, bags, part, length, WIDTH: tl.constexpr, PADDED: tl.constexpr, MEAN: tl.constexpr,
+def _bag_store(out, stride, sums, b, bags, part, length, width, PADDED: tl.constexpr, MEAN: tl.constexpr,
                SUM: tl.constexpr):
     c = tl.arange(0, PADDED)
     sums = tl.sum(sums, axis=0)
     if MEAN:
         sums = sums / tl.maximum(length, 1).to(SUM)[:, None]
-    to = out + (part.to(tl.int64) * bags + b[:, None]) * WIDTH + c[None, :]
-    tl.store(to, sums, mask=(b < bags)[:, None] & (c < WIDTH)[None, :])
+    to = out + (part.to(tl.int64) * bags + b[:, None]) * stride + c[None, :]
+    tl.store(to, sums, mask=(b < bags)[:, None] & (c < width)[None, :])
 
 
 @triton.jit
-def _bag(index, offsets, weights, table, out, bags, last_offset, total, part, piece, lo, hi,
+def _bag(index, offsets, weights, table, out, stride, bags, last, total, part, piece, lo, hi,
          LENGTH: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
          STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
-    """The sums of what lies in the range, of BAGS bags, go to part `part` of `out`. LENGTH 0: bag b has the
-    positions from offsets[b] to below offsets[b + 1]; the bag at `last_offset`, which has no next, ends at
-    `total`."""
+    """The sums of what lies in the range, of BAGS bags, go to part `part` of `out`, whose rows are `stride` numbers
+    apart. LENGTH -1: each bag has `last` positions. 0: bag b has those from offsets[b] to below offsets[b + 1]; bag
+    `last`, which has no next, ends at `total`."""
     b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
     if LENGTH > 0:
         first = b * LENGTH
         length = tl.where(b < bags, LENGTH, 0)
         longest = LENGTH
+    elif LENGTH < 0:
+        first = b * last
+        length = tl.where(b < bags, last, 0)
+        longest = last
     else:
         first = tl.load(offsets + b, mask=b < bags, other=0).to(tl.int64)
-        end = tl.load(offsets + b + 1, mask=b < last_offset, other=total).to(tl.int64)
+        end = tl.load(offsets + b + 1, mask=b < last, other=total).to(tl.int64)
         length = tl.where(b < bags, end - first, 0)
         longest = tl.max(length, axis=0)
     sums = tl.zeros([LANES, BAGS, PADDED], SUM)
@@ -165,7 +169,7 @@ def _bag(index, offsets, weights, table, out, bags, last_offset, total, part, pi
         valid = j < length[None, :, None]
         i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
         sums += _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, WIDTH == PADDED, PADDED, WEIGHTED, SUM)
-    _bag_store(out, sums, b, bags, part, length, WIDTH, PADDED, MEAN, SUM)
+    _bag_store(out, stride, sums, b, bags, part, length, WIDTH, PADDED, MEAN, SUM)
 
 
 @triton.jit
@@ -176,18 +180,18 @@ def _bag_positions(piece, total, LENGTH: tl.constexpr, BAGS: tl.constexpr, LANES
     return p, p < total
 
 
-@triton.jit(do_not_specialize=["bags", "last_offset", "total", "part", "lo", "hi"])
-def bag_scope(index, offsets, weights, table, out, bags, last_offset, total, part, lo, hi,
+@triton.jit(do_not_specialize=["bags", "last", "total", "part", "lo", "hi"])
+def bag_scope(index, offsets, weights, table, out, stride, bags, last, total, part, lo, hi,
               LENGTH: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
               STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr,
               SUM: tl.constexpr):
-    _bag(index, offsets, weights, table, out, bags, last_offset, total, part, tl.program_id(0), lo, hi,
+    _bag(index, offsets, weights, table, out, stride, bags, last, total, part, tl.program_id(0), lo, hi,
          LENGTH, WIDTH, PADDED, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM)
 
 
-@triton.jit(do_not_specialize=["bags", "last_offset", "total", "pieces"])
-def bag_windows(index, offsets, weights, table, out, bags, last_offset, total, bounds, window_of_sm, queues,
-                pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, LENGTH: tl.constexpr, WIDTH: tl.constexpr,
+@triton.jit(do_not_specialize=["bags", "last", "total", "pieces"])
+def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, bounds, window_of_sm, queues, pieces,
+                WINDOWS: tl.constexpr, DRAW: tl.constexpr, LENGTH: tl.constexpr, WIDTH: tl.constexpr,
                 PADDED: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr, LANES: tl.constexpr,
                 WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
     """Bags of LENGTH = STEPS x LANES rows are one tile each, and the next bags' indices are loaded during it."""
@@ -207,24 +211,25 @@ def bag_windows(index, offsets, weights, table, out, bags, last_offset, total, b
                 piece = _next(queue, piece, DRAW)
                 p, valid = _bag_positions(piece, total, LENGTH, BAGS, LANES)
                 i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
-                _bag_store(out, sums, b, bags, w, tl.full([BAGS], LENGTH, tl.int32), WIDTH, PADDED, MEAN, SUM)
+                _bag_store(out, stride, sums, b, bags, w, tl.full([BAGS], LENGTH, tl.int32), WIDTH, PADDED,
+                           MEAN, SUM)
         else:
             while piece < pieces:
-                _bag(index, offsets, weights, table, out, bags, last_offset, total, w, piece, lo, hi,
+                _bag(index, offsets, weights, table, out, stride, bags, last, total, w, piece, lo, hi,
                      LENGTH, WIDTH, PADDED, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM)
                 piece = _next(queue, piece, DRAW)
         w = (w + 1) % WINDOWS
 
 
 @triton.jit(do_not_specialize=["numbers"])
-def add_parts(parts, out, numbers, PARTS: tl.constexpr, BLOCK: tl.constexpr):
-    """out = the first part + the second + ..., in this order."""
+def add_parts(parts, out, stride, numbers, WIDTH: tl.constexpr, PARTS: tl.constexpr, BLOCK: tl.constexpr):
+    """out = the first part + the second + ..., in this order. Its rows of WIDTH numbers are `stride` apart."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = at < numbers
     s = tl.load(parts + at, mask=mask)
     for k in tl.static_range(1, PARTS):
         s += tl.load(parts + numbers.to(tl.int64) * k + at, mask=mask)
-    tl.store(out + at, s, mask=mask)
+    tl.store(out + at // WIDTH * stride + at % WIDTH, s, mask=mask)
 
 
 # ---- rows added into a table ---------------------------------------------------------------------

@@ -18,9 +18,8 @@ import torch
 import triton
 
 import reach
-from reach.torch import fallback, kernels
-from reach.torch.planning import (Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds,
-                                  table_bounds)
+from reach.torch import fallback, kernels, shapes
+from reach.torch.planning import Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
@@ -29,16 +28,15 @@ STOCK = "stock"
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How a table is worked on. `bounds`: rows, of the scopes of each pass or of the windows. Of a list of tables:
-    the rows of all together; `bounds_there` has a line of the bounds of each, and `passes` are launches of (first
-    table, tables, part)."""
+    """How a table is worked on. `bounds`: rows, of the scopes of each pass or of the windows. A list of tables has
+    `passes` instead, launches over (first table, tables), or neither: table by table."""
     strategy: str
     reason: str
-    bounds: Tuple[int, ...]
+    bounds: Tuple[int, ...] = ()
     bounds_there: Optional[torch.Tensor] = None
     window_of_sm: Optional[torch.Tensor] = None
     sm_count: int = 0
-    passes: Tuple[Tuple[int, int, int], ...] = ()
+    passes: Tuple[Tuple[int, int], ...] = ()
 
     @property
     def parts(self) -> int:
@@ -54,7 +52,7 @@ _planner: Optional[Planner] = None
 _plans: Dict[Tuple[int, Job], Union[Plan, NoPlan]] = {}
 _checked: Dict[int, Optional[NoPlan]] = {}
 _ways: Dict[Tuple[Any, ...], Way] = {}
-_remembered: Dict[Tuple[Any, ...], str] = {}
+_remembered: Dict[Tuple[Any, ...], Any] = {}
 
 
 def use(source: Union[None, str, reach.Reach] = None) -> None:
@@ -68,17 +66,27 @@ def use(source: Union[None, str, reach.Reach] = None) -> None:
         _planner = None if source is None else Planner(reach.Reach(source) if isinstance(source, str) else source)
         _plans.clear()
         _checked.clear()
-        _ways.clear()
-        _remembered.clear()
+    forget()
     fallback.forget()
 
 
-def remember(key: Tuple[Any, ...], find: Callable[[], str]) -> str:
-    """What `find` said the first time, until `use`."""
+def forget() -> None:
+    """What was chosen for the calls so far; their plans are kept."""
     with _lock:
-        if key not in _remembered:
-            _remembered[key] = find()
-        return _remembered[key]
+        _ways.clear()
+        _remembered.clear()
+
+
+def remember(key: Tuple[Any, ...], find: Callable[[], Any], device: torch.device) -> Any:
+    """What `find` said the first time, until `use`; what it says during the capture of a CUDA graph does not count."""
+    key = (*key, shapes.only())
+    with _lock:
+        if key in _remembered:
+            return _remembered[key]
+        found = find()
+        if not capturing(device):
+            _remembered[key] = found
+        return found
 
 
 def facts(device: torch.device) -> Tuple[str, int]:
@@ -136,54 +144,44 @@ def _window_table(found: Plan, device: torch.device) -> torch.Tensor:
     return torch.tensor(slots, dtype=torch.int32, device=device)
 
 
-def _whole_tables(found: Plan, job: TablesJob, strategy: str) -> Optional[Tuple[Tuple[int, int], ...]]:
-    """Passes over whole tables take no index twice and add no partial sums, so they go before windows and scopes of
-    matched parts, which a table longer than a scope needs."""
-    beyond = (strategy or found.strategy) != "naive" and strategy != "windows" and found.table_scopes
-    return packed(found.scope_bytes, job.tables) if beyond else None
+def _in_turn(device: torch.device, job: TablesJob, strategy: str) -> Optional[float]:
+    """Predicted items per second table by table; a table within the reach has nothing to gain from the strategy."""
+    plans = [plan(device, job.part(k, 1)) for k in range(len(job.tables))]
+    each = [p.rows_per_s(strategy) or p.rows_per_s("naive") for p in plans]
+    return 1 / sum(1 / s for s in each if s) if all(each) else None
+
+
+def _predicted_list(device: torch.device, job: TablesJob) -> Tuple[str, Dict[str, Optional[float]]]:
+    found = plan(device, job)
+    passes = packed(found.scope_bytes, job.tables)
+    speeds = {"naive": found.rows_per_s("naive"), "windows": _in_turn(device, job, "windows"),
+              "scopes": _in_turn(device, job, "naive" if passes else "scopes")}
+    return "naive" if found.strategy == "naive" else "scopes" if passes else "windows", speeds
 
 
 def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[float]]]:
     """(the strategy of this job, what the plan says of each: items per second). Raises NoPlan."""
+    if isinstance(job, TablesJob):
+        return _predicted_list(device, job)
     found = plan(device, job)
-    speeds = {name: found.rows_per_s(name) for name in found.gbps}
-    passes = _whole_tables(found, job, "scopes") if isinstance(job, TablesJob) else None
-    if passes and isinstance(job, TablesJob):  # each pass is naive over its tables
-        each = []
-        for first, many in passes:
-            speed = plan(device, job.part(first, many)).rows_per_s("naive")
-            each.append(speed / job.touches[first] if speed and many == 1 and job.touches else speed)
-        speeds["scopes"] = 1 / sum(1 / s for s in each if s) if all(each) else None
-        return found.strategy if found.strategy == "naive" else "scopes", speeds
-    return found.strategy, speeds
+    return found.strategy, {name: found.rows_per_s(name) for name in found.gbps}
 
 
-def _make_tables(device: torch.device, job: TablesJob, strategy: str) -> Way:
-    count = len(job.tables)
-    whole = (0,) * count, job.tables
-    found = None if strategy == "naive" else plan(device, job)
-    chosen = strategy or (found.strategy if found else "naive")
-    reason = found.reason if found else "asked for"
-    bounds: Tuple[Tuple[int, ...], ...] = whole
-    passes: Tuple[Tuple[int, int, int], ...] = ((0, count, 0),)
-    if found and chosen != "naive":
-        scopes = _whole_tables(found, job, strategy)
-        if scopes:
-            chosen, passes = "scopes", tuple((first, many, 0) for first, many in scopes)
-        else:
-            bounds = (found.table_windows if chosen == "windows" else found.table_scopes) or whole
-            passes = tuple((0, count, part) for part in range(len(bounds) - 1))
-    rows = table_bounds(bounds, job)
-    in_windows = chosen == "windows"
-    return Way(chosen, reason, tuple(sum(line) for line in rows), passes=passes,
-               bounds_there=torch.tensor(rows, dtype=torch.int64, device=device),
-               window_of_sm=_window_table(found, device) if found and in_windows else None,
-               sm_count=facts(device)[1] if in_windows else 0)
+def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
+    """One launch; passes over as many whole tables as the reach holds; or table by table."""
+    all_at_once = ((0, len(job.tables)),)
+    if strategy == "naive":
+        return Way(strategy, "asked for", passes=all_at_once)
+    found = plan(device, job)
+    if (strategy or found.strategy) == "naive":
+        return Way("naive", found.reason, passes=all_at_once)
+    passes = None if strategy == "windows" else packed(found.scope_bytes, job.tables)
+    return Way(strategy or ("windows" if passes is None else "scopes"), found.reason, passes=passes or ())
 
 
 def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
     if isinstance(job, TablesJob):
-        return _make_tables(table.device, job, strategy)
+        return _make_list(table.device, job, strategy)
     rows, device = job.table_bytes // job.row_bytes, table.device
     if strategy == "naive":
         return Way("naive", "asked for", (0, rows))
@@ -236,7 +234,9 @@ def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:
 
 def on(device: torch.device) -> ContextManager[Any]:
     """Triton launches on the current device."""
-    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
+    if device.type != "cuda" or device.index == torch.cuda.current_device():
+        return contextlib.nullcontext()
+    return torch.cuda.device(device)
 
 
 def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments: Any, numbered: bool = False,
@@ -258,24 +258,15 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
                              num_warps=shape.warps, **constants)
 
 
-def run_tables(way: Way, scope: Any, windows: Any, items: int, tables: int,
-               fit: Callable[[int, int], Tuple[Shape, Dict[str, Any]]], *arguments: Any) -> None:
-    """The launches of a way over `items` items of each of `tables` tables. The kernels are kernels_tables.*_scope and
-    *_windows; `fit` has the shape and the constants of a launch over (first table, tables)."""
-    device = arguments[0].device
-    with on(device):
-        if way.in_windows:
-            shape, constants = fit(0, tables)
-            pieces = triton.cdiv(items, shape.items) * tables
-            queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
-            programs = min(way.sm_count * shape.per_sm, pieces * way.parts)
-            windows[(programs,)](*arguments, way.window_of_sm, queues, pieces, WINDOWS=way.parts, DRAW=shape.draw,
-                                 num_warps=shape.warps, **constants)
-            return
-        for first, many, part in way.passes:
+def run_list(way: Way, kernel: Any, items: int, fit: Callable[[int, int], Tuple[Shape, Dict[str, Any]]],
+             *arguments: Any) -> None:
+    """The passes of a way over `items` items of each table of a list. The kernel is of kernels_tables; `fit` has the
+    shape and the constants of a launch over (first table, tables)."""
+    with on(arguments[0].device):
+        for first, many in way.passes:
             shape, constants = fit(first, many)
-            scope[(triton.cdiv(items, shape.items) * many,)](*arguments, first, many, part, num_warps=shape.warps,
-                                                             **constants)
+            kernel[(triton.cdiv(items, shape.items) * many,)](*arguments, first, many, num_warps=shape.warps,
+                                                              **constants)
 
 
 def plain(*tensors: torch.Tensor) -> bool:

@@ -46,11 +46,6 @@ class Job:
         """The number of accesses as a power of two, so that a batch of another length finds the same plan."""
         return 1 << max(0, self.accesses - 1).bit_length()
 
-    def times(self, touches: int) -> Job:
-        """The same work, counted in single rows instead of items of so many."""
-        share = {name: getattr(self, name) / touches for name in ("input_bytes", "written_bytes", "output_bytes")}
-        return dataclasses.replace(self, accesses=self.accesses * touches, **share)
-
     def read(self, answer: Any) -> Plan:
         return read(answer, self.table_bytes)
 
@@ -58,44 +53,29 @@ class Job:
 @dataclasses.dataclass(frozen=True)
 class TablesJob(Job):
     """The same over several tables at a time: an item is a row of each. `tables` are their bytes and `rows` the
-    bytes of a row of each; table_bytes and row_bytes are the sums, `accesses` counts items. `touches`: the rows of each
-    per item, if not one."""
+    bytes of a row of each; table_bytes and row_bytes are the sums, `accesses` counts items."""
     tables: Tuple[int, ...] = ()
     rows: Tuple[int, ...] = ()
-    touches: Tuple[int, ...] = ()
 
     def parameters(self) -> Dict[str, Any]:
-        words = {**super().parameters(), "bytes": list(self.tables), "element": list(self.rows)}
-        return {**words, "touches": list(self.touches)} if self.touches else words
+        return {**super().parameters(), "bytes": list(self.tables), "element": list(self.rows)}
 
     def part(self, first: int, many: int) -> Job:
-        """Items that are a row of each of these tables only; what is read and written beside them in proportion.
-        Of one table: its rows, one by one."""
+        """Items that are a row of each of these tables only; what is read and written beside them in proportion."""
         tables, rows = self.tables[first:first + many], self.rows[first:first + many]
-        touches = self.touches or (1,) * len(self.tables)
         given: Dict[str, Any] = {"table_bytes": sum(tables), "row_bytes": sum(rows)}
-        for name, share in (("input_bytes", sum(touches[first:first + many]) / sum(touches)), ("written_bytes", sum(rows) / self.row_bytes),
+        for name, share in (("input_bytes", many / len(self.tables)), ("written_bytes", sum(rows) / self.row_bytes),
                             ("output_bytes", sum(rows) / self.row_bytes)):
             given[name] = getattr(self, name) * share
         if many > 1:
-            return dataclasses.replace(self, tables=tables, rows=rows, touches=self.touches[first:first + many],
-                                       **given)
-        one = Job(accesses=self.accesses, access=self.access, **given)
-        return one.times(touches[first])
-
-    def read(self, answer: Any) -> Plan:
-        placement, scope = answer.get("placement"), answer.get("scope")
-        windows = _parts(placement and placement.get("windows"), self.tables)
-        return dataclasses.replace(read(answer, self.table_bytes), table_windows=windows,
-                                   table_scopes=_parts(scope and scope.get("scopes"), self.tables))
+            return dataclasses.replace(self, tables=tables, rows=rows, **given)
+        return Job(accesses=self.accesses, access=self.access, **given)
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """`strategy` is one of STRATEGIES. `windows` are their first bytes and the end of the last. `window_of_sm`
-    has -1 for an SM without work. `gbps` are the planner's predictions, in transaction bytes; None: unknown. Of a
-    list of tables, `table_windows` and
-    `table_scopes` have a line for each bound: the first byte of the next part of each table."""
+    has -1 for an SM without work. `gbps` are the planner's predictions, in transaction bytes; None: unknown."""
     strategy: str
     reason: str
     scope_bytes: int
@@ -105,8 +85,6 @@ class Plan:
     transaction_bytes: int
     fingerprint_id: str = ""
     in_reach_gbps: Optional[float] = None
-    table_windows: Tuple[Tuple[int, ...], ...] = ()
-    table_scopes: Tuple[Tuple[int, ...], ...] = ()
 
     def rows_per_s(self, strategy: str) -> Optional[float]:
         """Predicted accesses per second."""
@@ -125,18 +103,6 @@ def _windows(placement: Any, table_bytes: int) -> Tuple[int, ...]:
     if bounds[-1] < table_bytes:
         raise NoPlan("the windows of the plan end before the table; report this as a bug of reachd")
     return tuple(bounds)
-
-
-def _parts(ranges: Any, tables: Tuple[int, ...]) -> Tuple[Tuple[int, ...], ...]:
-    """The bounds of matched parts of each table; they cover it without a gap, or there is no plan."""
-    bounds = [(0,) * len(tables)]
-    for found in ranges or ():
-        if any(p["first_byte"] != at for p, at in zip(found["parts"], bounds[-1])):
-            raise NoPlan("the parts of the plan leave a gap; report this as a bug of reachd")
-        bounds.append(tuple(p["first_byte"] + p["length_bytes"] for p in found["parts"]))
-    if ranges and bounds[-1] != tables:
-        raise NoPlan("the parts of the plan do not end with the tables; report this as a bug of reachd")
-    return tuple(bounds) if ranges else ()
 
 
 def read(answer: Any, table_bytes: int) -> Plan:
@@ -226,8 +192,3 @@ def packed(scope_bytes: int, tables: Tuple[int, ...]) -> Optional[Tuple[Tuple[in
         passes[-1] = passes[-1][0], passes[-1][1] + 1
         room -= length
     return tuple(passes)
-
-
-def table_bounds(bounds: Tuple[Tuple[int, ...], ...], job: TablesJob) -> Tuple[Tuple[int, ...], ...]:
-    """Bounds in bytes as bounds in rows."""
-    return tuple(tuple(at // row for at, row in zip(line, job.rows)) for line in bounds)

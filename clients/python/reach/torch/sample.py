@@ -47,7 +47,8 @@ def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
                 input_bytes=POSITION * share, written_bytes=item * share, output_bytes=item * share)
     found = launch.plan(device, edges)
     translated = launch.plan(device, dataclasses.replace(
-        edges, accesses=seeds.numel(), input_bytes=each, written_bytes=fanout * item, output_bytes=0)).rows_per_s("naive")
+        edges, accesses=seeds.numel(), input_bytes=each, written_bytes=fanout * item,
+        output_bytes=0)).rows_per_s("naive")
     moved = launch.plan(device, Job(
         table_bytes=min(found.scope_bytes, edges.table_bytes), row_bytes=item, accesses=round(seeds.numel() * lines),
         input_bytes=each / lines, written_bytes=fanout * item / lines)).rows_per_s("naive")
@@ -74,7 +75,7 @@ def _best(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fano
             return predicted(indptr, indices, seeds, fanout)[0]
         except NoPlan:
             return ""
-    return launch.remember(key, find) if indices.device.type == "cuda" else ""
+    return str(launch.remember(key, find, indices.device)) if indices.device.type == "cuda" else ""
 
 
 def _signed(x: int) -> int:

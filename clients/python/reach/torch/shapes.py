@@ -18,14 +18,14 @@ class Shape(NamedTuple):
 
 
 # (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer
-# items (`_fit`). Of sweeps on two H200s (docs/measurements, visit-torch-*), where candidates were within 2 % the one that
-# was best on both; additions of more than 8 bytes are estimated from registers and bytes in flight.
+# items (`_fit`). Of sweeps on two H200s (docs/measurements, visit-torch-*), where candidates were within 2 % the one
+# that was best on both; additions of more than 8 bytes are estimated from registers and bytes in flight.
 TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
     ("copy", "naive"): ((8, Shape(128, 4)), (32, Shape(128, 8)), (64, Shape(64, 4)), (128, Shape(64, 8)),
                         (256, Shape(128, 2))),
     ("copy", "scopes"): ((8, Shape(128, 4)), (32, Shape(64, 4)), (64, Shape(64, 4)), (128, Shape(128, 8)),
                          (256, Shape(64, 8))),
-    ("copy", "windows"): ((8, Shape(256, 8, 4)), (32, Shape(256, 8, 8)), (64, Shape(256, 8, 8)),
+    ("copy", "windows"): ((8, Shape(256, 8, 4, 4)), (32, Shape(256, 8, 8)), (64, Shape(256, 8, 8)),
                           (128, Shape(256, 2, 8)), (256, Shape(128, 4, 8))),
     ("bag", "naive"): ((64, Shape(2, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
     ("bag", "scopes"): ((64, Shape(1, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
@@ -37,6 +37,11 @@ TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
 ELEMENTS = 32768  # that one program holds at most: more spill registers
 
 _forced: Optional[Shape] = None
+
+
+def only() -> Optional[Shape]:
+    """The shape that every launch takes now, if there is one."""
+    return _forced
 
 
 def shape(operation: str, strategy: str, row_bytes: int, words: int) -> Shape:

@@ -1,0 +1,108 @@
+/* control.c: see control.h. */
+#include "analysis/levels/control.h"
+
+#include "analysis/levels/levels.h"
+#include "base/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Footprints for which no page misses now and hits then, as far as no level replaces at random. */
+static const uint64_t control_points[] = {4, 16, 64, 192};
+enum {
+    CONTROL_POINTS = sizeof control_points / sizeof control_points[0],
+    CONTROL_SAMPLES = PROBE_MAX_SAMPLES,
+    FEWEST_LAPS = 8,
+    SHORTEST_RUN = 4
+};
+
+/* A load is slow if it takes so much longer than its page does otherwise, or so many deviations. */
+#define SLOW_CYCLES     6.0
+#define SLOW_DEVIATIONS 5.0
+#define DEVIATION       1.4826 /* of a normal distribution, per median of its residuals */
+
+/* With more of them slow, a level replaces at random there: nothing can be told. */
+#define MOST_SLOW 0.3
+/* Of a footprint that was taken away so many pages in a row are slow. */
+#define RUN_SHARE 0.75
+
+bool control_test(const struct gpu_limits *limits, uint16_t sm, struct probe_spec *out)
+{
+    *out = (struct probe_spec){.kind = PROBE_CHASE,
+                               .stride_bytes = levels_sweep_stride(limits),
+                               .point_count = CONTROL_POINTS,
+                               .samples = CONTROL_SAMPLES,
+                               .warm_laps = 2,
+                               .sm_count = 1,
+                               .sms = {sm}};
+    memcpy(out->points, control_points, sizeof control_points);
+    return probe_check(out, limits, NULL) == STATUS_OK;
+}
+
+bool control_is(const struct probe_spec *spec)
+{
+    return spec->kind == PROBE_CHASE && spec->point_count == CONTROL_POINTS &&
+           spec->samples == CONTROL_SAMPLES &&
+           memcmp(spec->points, control_points, sizeof control_points) == 0;
+}
+
+/* What each page costs in most laps. */
+static void find_usual(const uint32_t *values, uint32_t pages, double *out)
+{
+    uint32_t own[CONTROL_SAMPLES];
+
+    for (uint32_t page = 0; page < pages; page++) {
+        uint32_t n = 0;
+        for (uint32_t k = page; k < CONTROL_SAMPLES; k += pages)
+            own[n++] = values[k];
+        out[page] = stats_median_u32(own, n);
+    }
+}
+
+static double slow_cycles(const uint32_t *values, const double *usual, uint32_t pages)
+{
+    double residuals[CONTROL_SAMPLES];
+
+    for (uint32_t k = 0; k < CONTROL_SAMPLES; k++)
+        residuals[k] = fabs(values[k] - usual[k % pages]);
+    return fmax(SLOW_CYCLES,
+                SLOW_DEVIATIONS * DEVIATION * stats_median_f64(residuals, CONTROL_SAMPLES));
+}
+
+static uint32_t runs_of(const uint32_t *values, uint32_t pages)
+{
+    double usual[CONTROL_SAMPLES / FEWEST_LAPS];
+    uint32_t runs = 0;
+    uint32_t length = 0;
+    uint32_t slow = 0;
+    const uint32_t shortest =
+        RUN_SHARE * pages > SHORTEST_RUN ? (uint32_t)(RUN_SHARE * pages) : SHORTEST_RUN;
+
+    find_usual(values, pages, usual);
+    const double more = slow_cycles(values, usual, pages);
+    for (uint32_t k = 0; k < CONTROL_SAMPLES; k++) {
+        const bool is_slow = values[k] > usual[k % pages] + more;
+        length = is_slow ? length + 1 : 0;
+        slow += is_slow;
+        runs += length == shortest;
+    }
+    return slow < MOST_SLOW * CONTROL_SAMPLES ? runs : 0;
+}
+
+uint32_t control_flushes(const struct observation *o)
+{
+    uint32_t flushes = 0;
+
+    for (uint32_t p = 0; p < o->spec.point_count; p++)
+        flushes += runs_of(observation_chase(o, p), (uint32_t)o->spec.points[p]);
+    return flushes;
+}
+
+uint32_t control_count(const struct observation_set *set)
+{
+    uint32_t count = 0;
+
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
+        count += control_is(&o->spec);
+    return count;
+}

@@ -1,0 +1,152 @@
+/* test_control.c: the control sees entries that are taken away, and nothing where none are; two
+ * sweeps that disagree bear each other out no more. Random cases; the seed is printed. */
+#include "analysis/levels/control.h"
+#include "analysis/levels/levels.h"
+#include "base/rng.h"
+#include "base/units.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static struct rng rng;
+static const struct gpu_limits limits = {
+    .range_bytes = 16 * GIB, .backing_bytes = GIB, .granule_bytes = 2 * MIB, .sm_count = 4};
+
+static uint32_t about(double cycles)
+{
+    return (uint32_t)(cycles + 3 * (rng_unit(&rng) - 0.5) + 3 * (rng_unit(&rng) - 0.5) +
+                      (rng_below(&rng, 100) == 0 ? 200 : 0));
+}
+
+/* A control on a quiet GPU: pages beyond 16 take 10 cycles more; one load in 100 is an outlier. */
+static struct observation new_control(void)
+{
+    struct observation o = {.result = {.sm_count = 4}};
+
+    assert_true(control_test(&limits, 0, &o.spec));
+    o.result.value_count = probe_value_count(&o.spec, 4);
+    o.result.values = calloc(o.result.value_count, sizeof o.result.values[0]);
+    assert_non_null(o.result.values);
+    for (uint32_t p = 0; p < o.spec.point_count; p++)
+        for (uint32_t k = 0; k < o.spec.samples; k++)
+            o.result.values[p * o.spec.samples + k] = about(o.spec.points[p] > 16 ? 276 : 266);
+    return o;
+}
+
+static void a_quiet_gpu_takes_nothing_away(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        struct observation o = new_control();
+
+        assert_true(control_is(&o.spec));
+        assert_int_equal(control_flushes(&o), 0);
+        observation_free(&o);
+    }
+}
+
+static void a_flush_is_seen_at_any_moment(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        struct observation o = new_control();
+        const uint32_t p = (uint32_t)rng_below(&rng, o.spec.point_count);
+        const uint32_t pages = (uint32_t)o.spec.points[p];
+        const uint32_t at = (uint32_t)rng_below(&rng, o.spec.samples - pages);
+
+        for (uint32_t k = at; k < at + pages; k++)
+            o.result.values[p * o.spec.samples + k] += 90;
+        assert_true(control_flushes(&o) > 0);
+        observation_free(&o);
+    }
+}
+
+/* Levels that replace at random: some hit, some miss, at all times. */
+static void misses_at_random_are_no_flush(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        struct observation o = new_control();
+
+        for (uint32_t p = 2; p < o.spec.point_count; p++)
+            for (uint32_t k = 0; k < o.spec.samples; k++)
+                o.result.values[p * o.spec.samples + k] += rng_below(&rng, 2) ? 90 : 0;
+        assert_int_equal(control_flushes(&o), 0);
+        observation_free(&o);
+    }
+}
+
+/* A sweep over `count` points that double from `first` on: a level of 16 pages, one of 512. Its
+ * lines are `far` cycles away; from `missing` pages on each page misses the second level. */
+static void add_sweep(struct observation_set *set, uint64_t first, uint32_t count, double far,
+                      uint64_t missing)
+{
+    struct observation o = {.spec = {.kind = PROBE_CHASE,
+                                     .stride_bytes = levels_sweep_stride(&limits),
+                                     .point_count = count,
+                                     .samples = LEVELS_SWEEP_SAMPLES,
+                                     .warm_laps = 1,
+                                     .sm_count = 1},
+                            .result = {.sm_count = 4}};
+    struct err err = {0};
+
+    o.result.value_count = (size_t)count * o.spec.samples;
+    o.result.values = calloc(o.result.value_count, sizeof o.result.values[0]);
+    assert_non_null(o.result.values);
+    for (uint32_t p = 0; p < count; p++) {
+        o.spec.points[p] = first << p;
+        for (uint32_t k = 0; k < o.spec.samples; k++)
+            o.result.values[p * o.spec.samples + k] =
+                about(266 + far * (k % 8) / 8 + (o.spec.points[p] > 16 ? 10 : 0) +
+                      (o.spec.points[p] > 512 || o.spec.points[p] >= missing ? 90 : 0));
+    }
+    assert_int_equal(observation_set_add(set, &o, &err), STATUS_OK);
+}
+
+static void sweeps_that_disagree_say_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct observation_set set = {.limits = limits};
+        struct level_estimate levels[LEVELS_MAX];
+        uint32_t asked = 0;
+
+        add_sweep(&set, 1, 9, 0, UINT64_MAX);
+        add_sweep(&set, 32, 9, 40, 32); /* every page was lost before it was timed */
+        struct probe_spec near = set.items[0].spec, far = set.items[1].spec;
+
+        assert_null(levels_find_sweep(&set, &near, &asked));
+        assert_null(levels_find_sweep(&set, &far, &asked));
+        assert_int_equal(asked, 1);
+        assert_int_equal(levels_estimate(&set, levels), 0);
+        add_sweep(&set, 32, 9, 40, UINT64_MAX); /* once more */
+        assert_ptr_equal(levels_find_sweep(&set, &near, &asked), &set.items[0]);
+        assert_ptr_equal(levels_find_sweep(&set, &far, &asked), &set.items[2]);
+        assert_int_equal(asked, 2);
+        assert_int_equal(levels_estimate(&set, levels), 2);
+        assert_int_equal(levels[1].sweep.last_fit_pages, 512);
+        observation_set_free(&set);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_quiet_gpu_takes_nothing_away),
+        cmocka_unit_test(a_flush_is_seen_at_any_moment),
+        cmocka_unit_test(misses_at_random_are_no_flush),
+        cmocka_unit_test(sweeps_that_disagree_say_nothing),
+    };
+    const char *const seed = getenv("REACH_SEED");
+
+    rng.state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
+    print_message("# REACH_SEED=%llu\n", (unsigned long long)rng.state);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
