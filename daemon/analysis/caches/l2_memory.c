@@ -325,7 +325,7 @@ static enum reason find_size(struct cache_walks *w, double threshold, double noi
 
 /* A cycle of so many pages that each is gone from every level when it comes again, and its data
  * from the L2. */
-static enum reason find_p5(struct cache_walks *w, struct fingerprint_latency *out)
+static enum reason find_p5(struct cache_walks *w, double threshold, struct fingerprint_latency *out)
 {
     const uint64_t granule = w->set->limits.granule_bytes ? w->set->limits.granule_bytes : 2 * MIB;
     const uint64_t room = w->set->limits.range_bytes > 2 * COLD_BYTES
@@ -346,9 +346,17 @@ static enum reason find_p5(struct cache_walks *w, struct fingerprint_latency *ou
     if (!o)
         return REASON_NOT_MEASURED;
     const uint32_t *const loads = all_loads(o, &count);
+    /* The pages are mapped to less memory than they are, some of which the sweep has loaded. */
+    uint32_t kept[PAGE_COUNT];
+    uint32_t kept_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (loads[i] > threshold)
+            kept[kept_count++] = loads[i];
+    if (kept_count < PAGE_COUNT / 2)
+        return REASON_NO_CONTRAST;
     struct fingerprint_latency modes;
     latency_unknown(&modes, REASON_NOT_MEASURED);
-    read_modes(loads, count, &modes);
+    read_modes(kept, kept_count, &modes);
     out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P5] = evidence_make(EVIDENCE_WALKS, count, 0);
     return REASON_NONE;
@@ -410,7 +418,7 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
         l2->size_bytes = UNKNOWN_U64(reason);
     if (!IS_KNOWN(l2->fits_bytes) && reason != REASON_BEYOND_MEMORY)
         l2->fits_bytes = UNKNOWN_U64(reason);
-    reason = find_p5(w, out);
+    reason = find_p5(w, threshold, out);
     if (reason != REASON_NONE)
         out->p5_cycles = UNKNOWN_F64(reason);
 }

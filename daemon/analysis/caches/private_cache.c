@@ -366,22 +366,42 @@ static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
     return reason;
 }
 
-static enum reason find_line(struct chase *c)
+static void set_line(struct chase *c)
 {
-    struct probe_spec spec = walk_spec(
-        c, c->sector_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, 4.0 * (double)(c->sectors + 1)));
-    struct walk_votes *const v = malloc(sizeof *v);
-    uint32_t run = 0;
-    enum reason reason = REASON_NONE;
+    c->out->line_bytes = KNOWN_U64(c->line_bytes);
+    c->out->evidence[CACHE_EVIDENCE_LINE_BYTES] =
+        evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
+}
 
-    add_points(&spec, c->sectors + 1, repeats_for(c->sectors + 1, spec.samples));
+/* The usual run of a cycle of n sectors; false: it must be walked first. */
+static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
+{
+    struct probe_spec spec =
+        walk_spec(c, c->sector_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, 4.0 * (double)n));
+    struct walk_votes *const v = malloc(sizeof *v);
+
+    add_points(&spec, n, repeats_for(n, spec.samples));
     const struct observation *const o = v ? walks_find(c->w, &spec) : NULL;
     if (o) {
-        walks_votes(o, c->sectors + 1, &c->how, v);
-        run = usual_run(v);
+        walks_votes(o, n, &c->how, v);
+        *out = usual_run(v);
     }
     free(v);
-    if (!o)
+    return o != NULL;
+}
+
+static enum reason find_line(struct chase *c)
+{
+    uint32_t run = 0;
+    bool bounded = false;
+    enum reason reason = REASON_NONE;
+
+    if (!run_of(c, c->sectors + 1, &run))
+        return REASON_NOT_MEASURED;
+    /* A set that overflows by one may miss too seldom to be seen. But neighboring sets that
+     * overflow together look like one line: then walks must tell where it ends. */
+    const bool several = run == 0;
+    if (several && !run_of(c, c->sectors + c->sectors / 16 + 1, &run))
         return REASON_NOT_MEASURED;
     if (run == 0)
         return REASON_IRREGULAR;
@@ -390,15 +410,15 @@ static enum reason find_line(struct chase *c)
         const uint64_t bytes = k * c->sector_bytes;
         bool over = false;
         reason = tags_overflow(c, bytes, &over);
+        bounded = reason == REASON_NONE && !over;
         if (reason != REASON_NONE || !over)
             break;
         c->line_bytes = bytes;
     }
-    if (reason == REASON_NONE) {
-        c->out->line_bytes = KNOWN_U64(c->line_bytes);
-        c->out->evidence[CACHE_EVIDENCE_LINE_BYTES] =
-            evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
-    }
+    if (reason == REASON_NONE && several && !bounded)
+        reason = REASON_IRREGULAR;
+    if (reason == REASON_NONE && bounded) /* otherwise the sets must confirm it */
+        set_line(c);
     return reason;
 }
 
@@ -777,6 +797,7 @@ static void accept(struct chase *c)
     struct cache_facts *const f = c->out;
     const struct evidence e = evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
 
+    set_line(c);
     f->size_bytes = KNOWN_U64(c->lines * c->line_bytes);
     f->sets = KNOWN_U32(c->sets);
     f->ways = KNOWN_U32(c->ways);
