@@ -239,11 +239,29 @@ static void add_traces(const struct observation_set *set, struct trace_ask *asks
     }
 }
 
+/* A phase ends when nothing of it is missing, and observations are only added. So one of a later
+ * phase, behind all of this one, says that this one is over: to find out again would mean to read
+ * every load again, hundreds of times in a measurement. */
+static bool is_over(const struct observation_set *set, enum probe_kind kind, enum probe_kind later)
+{
+    bool any = false;
+    bool over = false;
+
+    for (size_t i = 0; i < set->count; i++) {
+        any = any || set->items[i].spec.kind == kind;
+        over =
+            any && (set->items[i].spec.kind == later || (over && set->items[i].spec.kind != kind));
+    }
+    return over;
+}
+
 static enum status schedule_traces(const struct phase *p, struct campaign_step *out)
 {
     struct sets_estimate sets[LEVELS_MAX];
     struct sectored_estimate fill;
 
+    if (is_over(p->set, PROBE_CHASE, PROBE_SIDES))
+        return STATUS_OK;
     sets_estimate_all(p->set, p->s, sets);
     for (uint32_t k = 0; k < p->s->level_count; k++) {
         add_traces(p->set, sets[k].asks, sets[k].ask_count, p->sm, out);
@@ -278,6 +296,8 @@ static enum status schedule_caches(const struct phase *p, struct campaign_step *
 {
     struct hierarchy_estimate estimate;
 
+    if (is_over(p->set, PROBE_CACHE, PROBE_READ))
+        return STATUS_OK;
     hierarchy_estimate(p->set, &estimate);
     for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
         add_once(&estimate.walks.asks[i], out);

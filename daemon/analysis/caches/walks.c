@@ -37,6 +37,9 @@ const struct observation *walks_find(struct cache_walks *w, struct probe_spec *s
     for (const struct observation *o = NULL; (o = observation_next(w->set, o, PROBE_CACHE));)
         if (same_walk(&o->spec, spec))
             return o;
+    for (uint32_t i = 0; i < w->ask_count; i++)
+        if (same_walk(&w->asks[i], spec))
+            return NULL;
     spec->sm_count = spec->point_count < w->sm_count ? spec->point_count : w->sm_count;
     memcpy(spec->sms, w->sm_ids, spec->sm_count * sizeof spec->sms[0]);
     if (probe_check(spec, &w->set->limits, NULL) != STATUS_OK)
