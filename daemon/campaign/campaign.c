@@ -292,6 +292,14 @@ static enum status schedule_spread(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
+/* Two paths may ask for the same walk. */
+static void add_once(const struct probe_spec *spec, struct campaign_step *out)
+{
+    for (uint32_t i = 0; i < out->spec_count; i++)
+        if (memcmp(&out->specs[i], spec, sizeof *spec) == 0)
+            return;
+    out->specs[out->spec_count++] = *spec;
+}
 static enum status schedule_caches(const struct phase *p, struct campaign_step *out)
 {
     struct hierarchy_estimate estimate;
@@ -300,7 +308,7 @@ static enum status schedule_caches(const struct phase *p, struct campaign_step *
         return STATUS_OK;
     hierarchy_estimate(p->set, &estimate);
     for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
-        out->specs[out->spec_count++] = estimate.walks.asks[i];
+        add_once(&estimate.walks.asks[i], out);
     describe(out, p->quick, "data caches and the latency of memory");
     return STATUS_OK;
 }
