@@ -6,6 +6,7 @@
  *   pairs   pivot_sm,thrashed,sm,slice_page,cycles
  *   read    region_bytes,repeat,sm,elapsed_ns,lines (or accesses, if the probe names a kind)
  *   sides   repeat,sm,page,cycles
+ *   cache   elements,sample,cycles
  *   spread  set_bytes,repeat,sm,elapsed_ns,reads
  *   shared  repeat,sm,point,cycles
  *   peer    repeat,row,column,value, as gpu/probe.h has them
@@ -105,6 +106,7 @@ static const struct kind kinds[] = {
     {"pairs", "pivot_sm,thrashed,sm,slice_page,cycles\n", 4, "sms", write_cells},
     {"read", "region_bytes,repeat,sm,elapsed_ns,lines\n", 3, "points", write_read},
     {"sides", "repeat,sm,page,cycles\n", 3, "sms", write_sides},
+    {"cache", "elements,sample,cycles\n", 2, "points", write_cells},
     {"spread", "set_bytes,repeat,sm,elapsed_ns,reads\n", 3, "points", write_read},
     {"shared", "repeat,sm,point,cycles\n", 3, "sms", write_sides},
     {"peer", "repeat,row,column,value\n", 3, NULL, write_peer},

@@ -299,8 +299,14 @@ static enum status schedule_caches(const struct phase *p, struct campaign_step *
     if (is_over(p->set, PROBE_CACHE, PROBE_READ))
         return STATUS_OK;
     hierarchy_estimate(p->set, &estimate);
-    for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
-        out->specs[out->spec_count++] = estimate.walks.asks[i];
+    for (uint32_t i = 0; i < estimate.walks.ask_count; i++) {
+        const struct probe_spec *const ask = &estimate.walks.asks[i];
+        bool is_new = true;
+        for (uint32_t k = 0; k < out->spec_count; k++)
+            is_new = is_new && memcmp(ask, &out->specs[k], sizeof *ask) != 0;
+        if (is_new)
+            out->specs[out->spec_count++] = *ask;
+    }
     describe(out, p->quick, "data caches and the latency of memory");
     return STATUS_OK;
 }

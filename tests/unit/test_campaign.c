@@ -67,7 +67,8 @@ static void watch_step(const struct observation_set *set, const struct campaign_
             !(is_confirmation(spec) && times < CONFIRM_MOST_ASKED))
             fail_msg("step \"%s\" asks for the %u. time", step->message, times + 1);
         for (uint32_t k = 0; k < i; k++)
-            assert_memory_not_equal(spec, &step->specs[k], sizeof *spec);
+            if (memcmp(spec, &step->specs[k], sizeof *spec) == 0)
+                fail_msg("step \"%s\" asks the same twice", step->message);
     }
     if (step->spec_count == 0)
         assert_float_equal(step->progress, 1, 1e-9);
