@@ -97,6 +97,9 @@ static void classify_loads(const struct observation *o, struct assessment *out)
     size_t nothing = 0;
     size_t too_quick = 0;
     const uint32_t least = o->spec.kind == PROBE_CACHE ? 0 : LEAST_CYCLES; /* L1 takes fewer */
+    /* Without a load there is little to time: that is what is asked. */
+    if (o->spec.kind == PROBE_CACHE && o->spec.path == PATH_NONE)
+        return;
     for (size_t i = 0; i < n; i++) {
         away += o->result.values[i] > DISTURBANCE_AWAY_CYCLES;
         nothing += o->result.values[i] == 0;
