@@ -292,6 +292,15 @@ static enum status schedule_spread(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
+/* Two paths may ask for the same walk. */
+static void add_once(const struct probe_spec *spec, struct campaign_step *out)
+{
+    for (uint32_t i = 0; i < out->spec_count; i++)
+        if (memcmp(&out->specs[i], spec, sizeof *spec) == 0)
+            return;
+    out->specs[out->spec_count++] = *spec;
+}
+
 static enum status schedule_caches(const struct phase *p, struct campaign_step *out)
 {
     struct hierarchy_estimate estimate;
@@ -299,14 +308,8 @@ static enum status schedule_caches(const struct phase *p, struct campaign_step *
     if (is_over(p->set, PROBE_CACHE, PROBE_READ))
         return STATUS_OK;
     hierarchy_estimate(p->set, &estimate);
-    for (uint32_t i = 0; i < estimate.walks.ask_count; i++) {
-        const struct probe_spec *const ask = &estimate.walks.asks[i];
-        bool is_new = true;
-        for (uint32_t k = 0; k < out->spec_count; k++)
-            is_new = is_new && memcmp(ask, &out->specs[k], sizeof *ask) != 0;
-        if (is_new)
-            out->specs[out->spec_count++] = *ask;
-    }
+    for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
+        add_once(&estimate.walks.asks[i], out);
     describe(out, p->quick, "data caches and the latency of memory");
     return STATUS_OK;
 }

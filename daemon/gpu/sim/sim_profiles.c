@@ -232,17 +232,22 @@ static const struct sim_source gtx980_sources[] = {
 #define HOPPER_TLBS                                                                                \
     "l1=16@16M/sm;miss=10 "                                                                        \
     "l2=2048@32M/" HOPPER_GROUPS ";miss=90;sets=8x256;hash=xor;"
-/* Six GPCs of 16 SMs and two of 18, each of whole groups. */
+/* As clusters showed them on GPU-e28522e7, an H200 with these groups: the last four pairs, which
+ * belong to the first GPC by their groups, take part in no cluster of more than two. */
 #define HOPPER_GPCS                                                                                \
-    "gpc=0,1,2,3,32,33,48,49,50,51,92,93,126,127,128,129:"                                         \
-    "4,5,6,7,34,35,52,53,54,55,78,79,94,95,96,97:"                                                 \
-    "8,9,10,11,36,37,56,57,58,59,80,81,98,99,100,101:"                                             \
-    "12,13,14,15,38,39,60,61,62,63,82,83,102,103,104,105:"                                         \
-    "16,17,18,19,40,41,64,65,84,85,106,107,124,125,130,131:"                                       \
-    "20,21,22,23,42,43,66,67,68,69,86,87,108,109,110,111:"                                         \
-    "24,25,26,27,28,29,70,71,72,73,74,75,112,113,114,115,116,117:"                                 \
-    "30,31,44,45,46,47,76,77,88,89,90,91,118,119,120,121,122,123 "
-#define HOPPER_SHARED "shared=29,32x4+2,127.5,228K/227K clusters=16,200/33,14 " HOPPER_GPCS
+    "gpc=0,1,16,17,32,33,48,49:"                                                                   \
+    "2,3,18,19,34,35,50,51,64,65,78,79,92,93,106,107:"                                             \
+    "4,5,20,21,36,37,52,53,66,67,80,81,94,95,108,109:"                                             \
+    "6,7,22,23,38,39,54,55,68,69,82,83,96,97,110,111:"                                             \
+    "8,9,24,25,40,41,56,57,70,71,84,85,98,99,112,113:"                                             \
+    "10,11,26,27,42,43,58,59,72,73,86,87,100,101,114,115:"                                         \
+    "12,13,28,29,44,45,60,61,74,75,88,89,102,103,116,117,120,121:"                                 \
+    "14,15,30,31,46,47,62,63,76,77,90,91,104,105,118,119,122,123:"                                 \
+    "124,125:"                                                                                     \
+    "126,127:"                                                                                     \
+    "128,129:"                                                                                     \
+    "130,131 "
+#define HOPPER_SHARED "shared=23,32x4+2,127.6,228K/227K clusters=16,200/34,57 " HOPPER_GPCS
 #define HOPPER_CACHES(miss)                                                                        \
     "l1d=2048@128;miss=" miss ";sets=8x256;hash=xor;sectors=4 array=256K "                         \
     "const=32@64;miss=70;sets=4x8 const_hit=34 clock_pair=8 l2fill=64 tail=0.09@600 "
@@ -254,14 +259,14 @@ static const char h100_description[] =
     "name=H100-80G cc=9.0 sms=132 memory=81079M l2cache=50M latency=265 spread=60 noise=gauss:1.7 "
     "outliers=0.0005@3000 " HOPPER_TLBS
     "miss_ns=7.5 sides=4K@180 " HOPPER_FAR_SIDE HOPPER_SHARED H100_CACHES
-    "memory_miss=445 memory_ns=450 data_l1=124K@29000 data_l2=50M@8300 "
+    "memory_miss=445 memory_ns=403 data_l1=124K@29000 data_l2=50M@8300 "
     "plateau=2902 sm_gbps=42.4 read_noise=0.003";
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
     "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS
     "miss_ns=7.5 sides=4K@195 " HOPPER_FAR_SIDE HOPPER_SHARED H200_CACHES
-    "memory_miss=410 memory_ns=450 data_l1=124K@32000 data_l2=60M@9200 "
+    "memory_miss=410 memory_ns=403 data_l1=124K@32000 data_l2=60M@9200 "
     "plateau=4210 sm_gbps=48 read_noise=0.003 "
     "host_memory=126G managed-device=4030/88@290,32M,2048+90,0+0,7.5 "
     "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
@@ -312,15 +317,10 @@ static const struct sim_source h100_sources[] = {
     {"data_l1", SIM_PUBLISHED,
      "gpu-benches: 126 bytes a cycle and SM; 124 KiB is what 132 KiB of shared memory leave"},
     {"data_l2", SIM_PUBLISHED, "50 MB by the data sheet; 8.3 TB/s in reproductions of Luo 2024"},
-    {"shared", SIM_PUBLISHED,
-     "a reproduction of Luo 2024 on an H100: 29 cycles, 127.5 bytes a cycle; 32 banks of 4 bytes "
-     "and "
-     "the sizes, data sheet"},
-    {"shared.conflict", SIM_GUESS, "2 cycles a pass, as a straight line"},
-    {"clusters", SIM_PUBLISHED,
-     "Luo 2024 on an H800: 180 to 213 cycles, 33 of the own SM, 3.27 TB/s of all SMs"},
-    {"gpc", SIM_GUESS, "six of 16 SMs and two of 18, made of whole groups; which ones is made up"},
-    {"memory_ns", SIM_GUESS, "some 800 cycles of the SM"},
+    {"shared", SIM_GUESS, "as on the H200; published are 29 cycles with the address computed"},
+    {"clusters", SIM_GUESS, "as on the H200; Luo 2024 has 180 to 213 cycles on an H800"},
+    {"gpc", SIM_GUESS, "as on the H200"},
+    {"memory_ns", SIM_GUESS, "as on the H200"},
     {"outliers", SIM_GUESS, "none of 57024 loads of that GPU was off by 100 cycles"},
     {"plateau", SIM_MEASURED, H100_MEASURED ": 2902 GB/s"},
     {"sm_gbps", SIM_MEASURED, H100_MEASURED ": 254.5 GB/s for a group of six; four read 246"},
@@ -352,11 +352,11 @@ static const struct sim_source h200_sources[] = {
     {"data_l2", SIM_MEASURED,
      "docs/measurements/visit-torch-h200-2bdfc65c-2026-11-23/caches.txt: 9.2 TB/s; 60 MB, of which "
      "near reads use all"},
-    {"shared", SIM_GUESS, "as on the H100"},
-    {"shared.conflict", SIM_GUESS, "2 cycles a pass, as a straight line"},
-    {"clusters", SIM_GUESS, "as on the H800"},
-    {"gpc", SIM_GUESS, "six of 16 SMs and two of 18, made of whole groups; which ones is made up"},
-    {"memory_ns", SIM_GUESS, "some 800 cycles of the SM"},
+    {"shared", SIM_MEASURED, "GPU-e28522e7, 2026-11-23: 23 cycles, 2 a pass, 127.6 bytes a cycle"},
+    {"clusters", SIM_MEASURED, "GPU-e28522e7, 2026-11-23: 197 to 202 cycles, 34 of the own SM"},
+    {"gpc", SIM_MEASURED, "GPU-e28522e7, 2026-11-23"},
+    {"memory_ns", SIM_MEASURED,
+     "GPU-e28522e7, 2026-11-23: 403, and so much that 512 loads are enough"},
     {"plateau", SIM_MEASURED, H200_MEASURED ": 4213 GB/s"},
     {"host_memory", SIM_MEASURED, H200_HOST ": 126 GB"},
     {"host-pinned", SIM_MEASURED,
