@@ -12,8 +12,8 @@
  * A step of the sweep that led to no entry is walked again likewise: one that a change of the clock
  * has made does not come back.
  *
- * A quiet measurement confirms once; one in which some observation was disturbed, or a stretch of it
- * interrupted, needs two that agree, and a second vote of every row of pairs.
+ * A quiet measurement confirms once; one in which some observation was disturbed, or a stretch of
+ * it interrupted, needs two that agree, and a second vote of every row of pairs.
  */
 #ifndef REACH_ANALYSIS_SHARING_CONFIRM_H
 #define REACH_ANALYSIS_SHARING_CONFIRM_H
@@ -35,6 +35,12 @@ bool confirm_test(const struct observation_set *set, const struct level_estimate
 /* What the answers so far amount to. */
 enum confirmation confirm_level(const struct observation_set *set,
                                 const struct level_estimate *level);
+
+/* Is the saturation of this level certain? Beside other processes it must have been seen twice, and
+ * nothing else. If it is open, `*out` is the probe that is wanted, if there is one. */
+enum confirmation confirm_saturation(const struct observation_set *set,
+                                     const struct level_estimate *level, uint16_t sm,
+                                     struct probe_spec *out);
 
 /* A row of pairs about level `k` that wants a second vote: its observation, or NULL. */
 const struct observation *confirm_pairs(const struct observation_set *set,
