@@ -167,8 +167,8 @@ struct sim_desc {
     uint32_t neighbor_cycles;
     uint32_t neighbor_pages; /* 0: all entries are gone */
     uint32_t neighbor_level; /* 0: all levels */
-    uint32_t far_cycles;    /* of an atomic on the other side of the L2 */
-    uint32_t reclock_loads; /* between two changes of the clock; 0: none */
+    uint32_t far_cycles;     /* of an atomic on the other side of the L2 */
+    uint32_t reclock_loads;  /* between two changes of the clock; 0: none */
     enum sim_noise noise;
     uint32_t sm_count;
     uint32_t level_count;
