@@ -122,24 +122,19 @@ static __device__ u32 walk_and_time(struct cycle *c, u64 loads, u32 k, u32 sampl
     return k;
 }
 
-/* Untimed laps after an interruption: of all lanes together, in any order, and then of one thread.
- */
-struct laps {
-    u32 together, alone;
-};
-
-/* The first time as at the beginning, because near the onset of a level what misses depends on what
- * came before (H200: 2050 pages). If nothing could be timed then, the laps did not fit into a time
- * slice: all lanes together take a fraction of the time where every page misses. */
-static __device__ struct laps laps_again(u32 laps, u32 futile)
+/* Untimed laps of one thread, the `futile`th time that nothing could be timed after an
+ * interruption. All lanes together have gone through the cycle before. */
+static __device__ u32 laps_again(u32 laps, u32 futile)
 {
-    if (futile % 3 == 0)
-        return (struct laps){0, laps};
-    return futile % 3 == 1 ? (struct laps){1, laps > 1 ? laps - 1 : laps} : (struct laps){2, 0};
+    if (futile > 0 && futile % 2 == 0)
+        return 0;
+    return laps > 1 ? laps - 1 : laps;
 }
 
 /* One point, by the first warp. After an interruption it warms up again, from the page on whose
- * turn it is, and times what is missing. */
+ * turn it is, and times what is missing. The first lap is then made by all lanes, which takes a
+ * fraction of the time where every page misses. Where that and the laps of one thread do not fit
+ * into a time slice, every second time all lanes alone warm up. */
 static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
 {
     u32 k = 0;
@@ -147,16 +142,17 @@ static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *
     u32 turns = 0;
     for (; k < a->samples && futile < REACH_MOST_FUTILE; turns++) {
         const u32 from = a->laps ? (u32)(k % n) : 0;
-        const struct laps laps = laps_again(a->laps, a->laps ? futile : 0);
+        const u32 laps = turns ? laps_again(a->laps, futile) : a->laps;
         struct cycle c = {a->base, a->stride_bytes, a->base + n * a->stride_bytes,
                           a->base + from * a->stride_bytes, 0};
         struct watch w;
         watch_start(&w);
-        touch(a->base, a->stride_bytes, 0, (u32)n, from, laps.together, taken, &w);
+        if (turns && a->laps)
+            touch(a->base, a->stride_bytes, 0, (u32)n, from, laps ? 1 : 2, taken, &w);
         if (threadIdx.x == 0)
-            *timed = walk_and_time(&c, n * laps.alone, a->laps ? k : 0, a->samples, taken, &w);
+            *timed = walk_and_time(&c, n * laps, a->laps ? k : 0, a->samples, taken, &w);
         __syncwarp();
-        futile = *timed > k || turns == 0 ? 0 : futile + 1; /* the first began within a slice */
+        futile = *timed > k ? 0 : futile + 1;
         k = *timed;
         __syncwarp();
     }

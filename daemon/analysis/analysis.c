@@ -73,6 +73,7 @@ static void fill_evidence(const struct level_estimate *level,
 static void fill_levels(const struct observation_set *set, const struct structure *s,
                         struct fingerprint *fp)
 {
+    struct probe_spec again;
     fp->level_count = s->level_count;
     for (uint32_t k = 0; k < s->level_count; k++) {
         struct tlb_level *level = &fp->levels[k];
@@ -81,6 +82,9 @@ static void fill_levels(const struct observation_set *set, const struct structur
                                 ? KNOWN_U64(set->limits.granule_bytes)
                                 : UNKNOWN_U64(REASON_NOT_REPORTED);
         fill_reach(&s->levels[k], level);
+        if (IS_KNOWN(level->saturation_bytes) &&
+            confirm_saturation(set, &s->levels[k], 0, &again) != CONFIRMATION_DONE)
+            level->saturation_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
         level->miss_penalty_cycles = levels_penalty(&s->levels[k]);
         level->shared_by = s->shared_by[k];
         if (level->shared_by == SHARED_GROUP)

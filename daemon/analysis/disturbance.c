@@ -9,7 +9,9 @@
 #include "analysis/disturbance.h"
 
 #include "analysis/levels/control.h"
+#include "analysis/levels/levels.h"
 #include "analysis/levels/sweep.h"
+#include "analysis/structure/traces.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -79,6 +81,15 @@ static void classify_clock(const struct probe_conditions *c, struct assessment *
     if (fabs(before - after) > CLOCK_TOLERANCE * fmax(before, after))
         blame(out, VERDICT_DISTURBED, "the SM clock went from %.0f to %.0f MHz", before / 1000,
               after / 1000);
+}
+
+/* Under MPS others share the TLBs at all times: what is measured is what they leave, and nothing in
+ * a probe tells that from a smaller TLB. */
+static void classify_concurrency(const struct probe_conditions *c, struct assessment *out)
+{
+    if (IS_KNOWN(c->concurrent_processes) && c->concurrent_processes.v > 0)
+        blame(out, VERDICT_DISTURBED, "%u other clients of MPS may use the TLBs at the same time",
+              c->concurrent_processes.v);
 }
 
 static void classify_throttling(const struct probe_conditions *c, struct assessment *out)
@@ -162,6 +173,17 @@ static void classify_control(const struct observation *o, struct assessment *out
         blame(out, VERDICT_DISTURBED,
               "translations of a footprint that fits were taken away %u times while it was walked",
               flushes);
+}
+
+/* The reference of an entry test, a refinement or a confirmation fits; thresholds come from it. */
+static void classify_reference(const struct observation *o, struct assessment *out)
+{
+    const bool has_reference = o->spec.point_count >= 2 &&
+                               o->spec.point_count < LEVELS_SWEEP_POINTS && !trace_is(&o->spec);
+    if (has_reference && control_runs(o, 0) > 0)
+        blame(out, VERDICT_DISTURBED,
+              "translations of the reference, %llu pages, were taken away while it was walked",
+              (unsigned long long)o->spec.points[0]);
 }
 
 /* One SM in one repeat of a round: what it lost, and its control. Medians over the slice. */
@@ -286,6 +308,7 @@ void disturbance_classify(const struct observation *o, struct assessment *out)
         classify_reads(o, out);
         return;
     }
+    classify_concurrency(c, out);
     classify_clock(c, out);
     if (o->spec.kind == PROBE_SHARED || o->spec.kind == PROBE_PEER) {
         classify_onchip(o, out);
@@ -296,6 +319,8 @@ void disturbance_classify(const struct observation *o, struct assessment *out)
         classify_curve(o, out);
     if (control_is(&o->spec))
         classify_control(o, out);
+    else if (o->spec.kind == PROBE_CHASE && o->spec.memory == MEMORY_DEVICE)
+        classify_reference(o, out);
     if (o->spec.kind == PROBE_ROUND)
         classify_repeats(o, out);
 }

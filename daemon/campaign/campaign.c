@@ -212,7 +212,7 @@ static enum status schedule_sharing(const struct phase *p, struct campaign_step 
 static enum status schedule_confirmations(const struct phase *p, struct campaign_step *out)
 {
     const struct structure *s = p->s;
-    for (uint32_t k = 0; k < s->level_count && out->spec_count + 2 <= CAMPAIGN_MAX_SPECS; k++) {
+    for (uint32_t k = 0; k < s->level_count && out->spec_count + 3 <= CAMPAIGN_MAX_SPECS; k++) {
         const struct observation *row = confirm_pairs(p->set, s, k);
         const enum confirmation state = confirm_level(p->set, &s->levels[k]);
 
@@ -222,6 +222,9 @@ static enum status schedule_confirmations(const struct phase *p, struct campaign
         if (state == CONFIRMATION_OPEN)
             out->spec_count +=
                 confirm_test(p->set, &s->levels[k], p->sm, &out->specs[out->spec_count]);
+        if (confirm_saturation(p->set, &s->levels[k], p->sm, &out->specs[out->spec_count]) ==
+            CONFIRMATION_OPEN)
+            out->spec_count += 1;
         if (row)
             out->specs[out->spec_count++] = row->spec;
     }

@@ -577,6 +577,7 @@ void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditi
         .throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED),
         .sm_clock_before_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
         .busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED),
+        .concurrent_processes = UNKNOWN_U32(REASON_NOT_REPORTED),
         .interruptions = UNKNOWN_U32(REASON_NOT_REPORTED),
         .uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED),
         .xid = UNKNOWN_U64(REASON_NOT_REPORTED),

@@ -294,6 +294,8 @@ struct probe_conditions {
     /* Share of the last second or so in which any kernel ran on this GPU, before it was opened. */
     struct maybe_u32 busy_percent_before;
     struct maybe_u64 uncorrected_errors; /* of memory (ECC), since the GPU was opened */
+    /* Of these, whose kernels may run at the same time as ours: the other clients of MPS. */
+    struct maybe_u32 concurrent_processes;
     /* Of CHASE, ROUND and PAIRS: stretches during which another process had the GPU (its time
      * slice), and which were done again in the same launch (kernels/abi.h). */
     struct maybe_u32 interruptions;

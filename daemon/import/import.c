@@ -182,6 +182,7 @@ static void set_conditions(const struct import_options *options, struct observat
                                       .throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED),
                                       .sm_clock_before_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
                                       .busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED),
+                                      .concurrent_processes = UNKNOWN_U32(REASON_NOT_REPORTED),
                                       .interruptions = UNKNOWN_U32(REASON_NOT_REPORTED),
                                       .uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED),
                                       .xid = UNKNOWN_U64(REASON_NOT_REPORTED)};

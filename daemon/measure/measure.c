@@ -29,7 +29,7 @@
 
 enum {
     MEASURE_ATTEMPTS = 2,        /* a disturbed measurement is repeated once */
-    MEASURE_ATTEMPTS_SHARED = 5, /* at depth quick, if other processes had the GPU in between */
+    MEASURE_ATTEMPTS_SHARED = 9, /* at depth quick, if other processes had the GPU in between */
     MEASURE_TRIES = 4,           /* of one probe, in one measurement */
     MEASURE_MAX_EXCLUDED = 48,   /* disturbed observations in one measurement */
     MEASURE_MAX_QUEUE = CAMPAIGN_MAX_SPECS * MEASURE_TRIES,

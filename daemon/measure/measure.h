@@ -48,7 +48,8 @@ struct measure_result {
 };
 
 /* Measures, derives, stores. A measurement that contradicts itself (STATUS_DISTURBED) or determines
- * nothing (STATUS_INCONCLUSIVE) is repeated once, and so is one that contradicts what is known. A
+ * nothing (STATUS_INCONCLUSIVE) is repeated once, and so is one that contradicts what is known; at
+ * depth quick, beside other processes, up to eight times within ten seconds. A
  * single probe that is not clean is repeated up to three times before that. `*out` is complete only
  * with STATUS_OK. Every observation is stored, also those of a failed run. */
 enum status measure_gpu(const struct measure_request *request, struct measure_result *out,

@@ -312,6 +312,7 @@ static const struct json_field condition_fields[] = {
     CONDITION(throttle_reasons, U64_MAYBE),
     LATER(sm_clock_before_khz, U32_MAYBE),
     LATER(busy_percent_before, U32_MAYBE),
+    LATER(concurrent_processes, U32_MAYBE),
     LATER(interruptions, U32_MAYBE),
     LATER(uncorrected_errors, U64_MAYBE),
     LATER(xid, U64_MAYBE),

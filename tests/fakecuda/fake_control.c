@@ -183,6 +183,8 @@ static int read_item(const char *item, struct control *c)
         return read_number(item, v, &c->driver_version);
     if ((v = after(item, "mode=")))
         return read_number(item, v, &c->compute_mode);
+    if ((v = after(item, "mps=")))
+        return read_number(item, v, &c->mps_clients);
     if ((v = after(item, "others=")))
         return units_parse_bytes(v, &c->others_bytes, &err) == STATUS_OK
                    ? 0

@@ -39,6 +39,7 @@ struct control {
     int driver_version;
     int compute_mode;
     uint64_t others_bytes; /* device memory that other processes hold */
+    int mps_clients;       /* this process among them; 0: no MPS */
     bool no_vmm;
     bool mig;
 };

@@ -1,6 +1,7 @@
-/* fake_nvml.c: a stand-in for libnvidia-ml.so.1, as far as reachd asks it about MIG: the GPUs of
- * the node, which of them are in MIG mode, and their instances. It shows all of them, whatever
- * CUDA_VISIBLE_DEVICES says. All other functions are missing, as in an old library.
+/* fake_nvml.c: a stand-in for libnvidia-ml.so.1, as far as reachd asks it about MIG and MPS: the
+ * GPUs of the node, which of them are in MIG mode, their instances, and how many clients MPS has.
+ * It shows all of them, whatever CUDA_VISIBLE_DEVICES says. All other functions are missing, as in
+ * an old library.
  */
 #include "tests/fakecuda/fake_state.h"
 
@@ -41,6 +42,8 @@ int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *out);
 int nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pending);
 int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *count);
 int nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index, nvml_device *out);
+
+int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvml_device device, unsigned *count, void *out);
 
 static uint32_t place_of(nvml_device device)
 {
@@ -152,4 +155,12 @@ int nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index, nvml
             return NVML_SUCCESS;
     }
     return NVML_NOT_FOUND;
+}
+
+int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvml_device device, unsigned *count, void *out)
+{
+    (void)device;
+    (void)out;
+    *count = (unsigned)fake.control.mps_clients;
+    return NVML_SUCCESS;
 }

@@ -21,6 +21,7 @@
  *   driver=<version>               what cuDriverGetVersion says; default 13000
  *   mode=<n>                       compute mode: 0 default, 2 prohibited, 3 exclusive process
  *   others=<size>                  device memory that others hold
+ *   mps=<n>                        the process is one of so many clients of MPS
  *   novmm                          the GPUs cannot do the virtual memory API
  *   mig                            the GPUs are MIG instances, and NVML does not say so
  *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
@@ -373,6 +374,8 @@ static int attribute_of(const struct sim_desc *d, int attribute)
         return !fake.control.no_vmm;
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
         return d->kinds[MEMORY_MANAGED_HOST].gbps > 0;
+    case CU_DEVICE_ATTRIBUTE_MPS_ENABLED:
+        return fake.control.mps_clients > 0;
     case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
         return 0;
     case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT:

@@ -573,6 +573,33 @@ static void little_free_memory_makes_it_small(void **state)
     expect_nothing_held("others");
 }
 
+/* Under MPS others use the TLBs at the same time, and no probe tells. How many there are only NVML
+ * knows, which is not here. */
+static void other_clients_of_mps_are_told(void **state)
+{
+    (void)state;
+    for (int mps = 0; mps < 2; mps++) {
+        struct gpu_identity id;
+        struct probe_spec spec = {.kind = PROBE_CHASE,
+                                  .stride_bytes = 2 * MIB,
+                                  .point_count = 1,
+                                  .points = {8},
+                                  .samples = 16,
+                                  .warm_laps = 1,
+                                  .sm_count = 1};
+        struct probe_result result = {.value_count = 0};
+        struct gpu *gpu = open_first(mps ? SMALL "|mps=3" : SMALL "|mps=0", &id);
+        const struct maybe_u32 *const others = &result.conditions.concurrent_processes;
+
+        assert_int_equal(gpu_run(gpu, &spec, &result, NULL), STATUS_OK);
+        assert_int_equal(IS_KNOWN(*others), !mps);
+        assert_int_equal(others->v, 0);
+        probe_result_free(&result);
+        gpu_close(gpu);
+    }
+    expect_nothing_held("mps");
+}
+
 static void each_gpu_is_opened_by_its_uuid(void **state)
 {
     (void)state;
@@ -777,6 +804,7 @@ int main(void)
         cmocka_unit_test(windows_of_the_model_help),
         cmocka_unit_test(without_virtual_memory_it_is_plain),
         cmocka_unit_test(little_free_memory_makes_it_small),
+        cmocka_unit_test(other_clients_of_mps_are_told),
         cmocka_unit_test(each_gpu_is_opened_by_its_uuid),
         cmocka_unit_test(each_kind_of_memory_is_made_and_given_back),
         cmocka_unit_test(a_refused_kind_says_why),

@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 enum {
-    CASES = 200,
+    CASES = 160,
     SANITIZED_CASES = 20,
     LONG_CASES = 20000,
     A_CHIP = 64, /* measurements of one chip: it takes time to know its truth */
@@ -266,6 +266,25 @@ static const struct {
      "seed=468276 neighbor=355@3842 neighbor_level=2", 1},
     {"noise=gauss:1 l1=10@2M/sm;miss=12 l2=53@2M/0,2:1,3;miss=72", "seed=278198 neighbor=315@724",
      1},
+    /* A saturation that came out too high. */
+    {"noise=uniform:1 l1=12@2M/sm;miss=20 l2=90@2M/0,1:2,3;miss=83",
+     "seed=287601 neighbor=353@2493 neighbor_pages=4 neighbor_level=1", 1},
+    {"noise=uniform:2.5 l1=12@2M/sm;miss=24 l2=77@2M/0,1:2,3;miss=90",
+     "seed=663981 neighbor=132@1696 neighbor_pages=4 neighbor_level=1", 1},
+    {"noise=gauss:1 l1=12@2M/sm;miss=11 l2=80@2M/0,1:2,3;miss=81",
+     "seed=746119 neighbor=774@98 neighbor_pages=16 neighbor_level=2", 1},
+    {"noise=gauss:1 l1=8@2M/sm;miss=10 l2=38@2M/0,2:1,3;miss=47",
+     "seed=867075 neighbor=1002@2417 neighbor_level=1", 2},
+    {"noise=gauss:1 l1=7@2M/sm;miss=15 l2=31@2M/0,1:2,3;miss=44",
+     "seed=959362 neighbor=20725@1110 neighbor_pages=6", 2},
+    {"noise=uniform:1 l1=9@2M/sm;miss=17 l2=38@2M/0,2:1,3;miss=77",
+     "seed=571813 neighbor=162@3030 neighbor_pages=2", 1},
+    {"noise=gauss:1 l1=12@2M/sm;miss=13 l2=82@2M/0,2:1,3;miss=45",
+     "seed=900942 neighbor=262@1022 neighbor_pages=3 neighbor_level=1", 1},
+    {"noise=uniform:1 l1=5@2M/sm;miss=26 l2=50@2M/0,1:2,3;miss=61",
+     "seed=291227 neighbor=1277@2771 neighbor_pages=27 neighbor_level=2", 1},
+    {"noise=uniform:2.5 l1=6@2M/sm;miss=29 l2=26@2M/0,1:2,3;miss=42",
+     "seed=80015 neighbor=891@835 neighbor_pages=6 neighbor_level=2", 1},
 };
 enum { KNOWN_TIMES = 4 };
 

@@ -222,6 +222,12 @@ static void conditions_count_only_where_they_can_matter(void **state)
     o.result.conditions.sm_clock_before_khz = KNOWN_U32(1980000);
     o.result.conditions.sm_clock_khz = KNOWN_U32(1200000);
     expect(&o, VERDICT_DISTURBED, "1980 to 1200 MHz");
+    o = new_round();
+    o.result.conditions.concurrent_processes = KNOWN_U32(0); /* alone in MPS */
+    expect(&o, VERDICT_CLEAN, "");
+    o = new_round();
+    o.result.conditions.concurrent_processes = KNOWN_U32(2);
+    expect(&o, VERDICT_DISTURBED, "2 other clients of MPS");
     o = new_read();
     o.result.conditions.throttle_reasons = KNOWN_U64(0x8);
     expect(&o, VERDICT_DISTURBED, "0x8");

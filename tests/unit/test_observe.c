@@ -236,6 +236,7 @@ static struct observation any_observation(struct rng *r)
         .throttle_reasons = any_u64(r),
         .sm_clock_before_khz = any_u32(r),
         .busy_percent_before = any_u32(r),
+        .concurrent_processes = any_u32(r),
         .interruptions = any_u32(r),
         .uncorrected_errors = any_u64(r),
         .xid = any_u64(r),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -696,6 +697,69 @@ static void the_same_probes_get_the_same_answers(void **state)
     probe_result_free(&first);
 }
 
+/* A probe beside time slices: its values are those of a GPU that is alone, because what a slice
+ * interrupts is done again. Where slices leave too little they are 0. */
+static void time_slices_change_no_value(void **state)
+{
+    static const char chip[] = "sms=4 memory=1G l1=8@2M/sm;miss=20 l2=64@2M/0,1:2,3;miss=80";
+    const struct probe_spec specs[] = {
+        {.kind = PROBE_CHASE,
+         .stride_bytes = 2 * MIB,
+         .point_count = 6,
+         .points = {4, 8, 9, 64, 65, 100},
+         .samples = 300,
+         .warm_laps = 1,
+         .sm_count = 1},
+        {.kind = PROBE_ROUND,
+         .stride_bytes = 2 * MIB,
+         .slice_pages = 4,
+         .flush_pages = 12,
+         .thrash_pages = 90,
+         .warm_laps = 1,
+         .repeats = 3,
+         .sm_count = 1,
+         .sms = {2}},
+        {.kind = PROBE_PAIRS,
+         .stride_bytes = 2 * MIB,
+         .slice_pages = 4,
+         .flush_pages = 12,
+         .thrash_pages = 90,
+         .warm_laps = 1,
+         .sm_count = 2,
+         .sms = {0, 3}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        struct bench alone = open_bench(chip);
+        struct probe_result expected = run(&alone, &specs[i]);
+        bool any = false;
+
+        assert_int_equal(expected.conditions.interruptions.v, 0);
+        for (uint32_t seed = 1; seed < 20; seed++) {
+            char text[256];
+            snprintf(text, sizeof text, "%s neighbor=250@400000 seed=%u", chip, seed);
+            struct bench beside = open_bench(text);
+            struct probe_result r = run(&beside, &specs[i]);
+
+            any = any || r.conditions.interruptions.v > 0;
+            assert_memory_equal(r.values, expected.values,
+                                expected.value_count * sizeof r.values[0]);
+            probe_result_free(&r);
+            gpu_close(beside.gpu);
+        }
+        assert_true(any);
+        probe_result_free(&expected);
+        gpu_close(alone.gpu);
+    }
+    struct bench crowded = open_bench("sms=4 memory=1G l1=8@2M/sm;miss=20 neighbor=5@400000");
+    struct probe_result r = run(&crowded, &specs[0]);
+
+    assert_int_equal(r.values[r.value_count - 1], 0);
+    probe_result_free(&r);
+    gpu_close(crowded.gpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -721,6 +785,7 @@ int main(void)
         cmocka_unit_test(refuses_probes_beyond_the_range),
         cmocka_unit_test(conditions_are_reported_or_unknown),
         cmocka_unit_test(the_same_probes_get_the_same_answers),
+        cmocka_unit_test(time_slices_change_no_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

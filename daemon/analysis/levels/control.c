@@ -12,7 +12,7 @@ static const uint64_t control_points[] = {4, 16, 64, 192};
 enum {
     CONTROL_POINTS = sizeof control_points / sizeof control_points[0],
     CONTROL_SAMPLES = PROBE_MAX_SAMPLES,
-    FEWEST_LAPS = 8,
+    FEWEST_LAPS = 3, /* to tell what is usual */
     SHORTEST_RUN = 4
 };
 
@@ -47,46 +47,51 @@ bool control_is(const struct probe_spec *spec)
 }
 
 /* What each page costs in most laps. */
-static void find_usual(const uint32_t *values, uint32_t pages, double *out)
+static void find_usual(const uint32_t *values, uint32_t samples, uint32_t pages, double *out)
 {
-    uint32_t own[CONTROL_SAMPLES];
+    uint32_t own[PROBE_MAX_SAMPLES];
 
     for (uint32_t page = 0; page < pages; page++) {
         uint32_t n = 0;
-        for (uint32_t k = page; k < CONTROL_SAMPLES; k += pages)
+        for (uint32_t k = page; k < samples; k += pages)
             own[n++] = values[k];
         out[page] = stats_median_u32(own, n);
     }
 }
 
-static double slow_cycles(const uint32_t *values, const double *usual, uint32_t pages)
+static double slow_cycles(const uint32_t *values, uint32_t samples, const double *usual,
+                          uint32_t pages)
 {
-    double residuals[CONTROL_SAMPLES];
+    double residuals[PROBE_MAX_SAMPLES];
 
-    for (uint32_t k = 0; k < CONTROL_SAMPLES; k++)
+    for (uint32_t k = 0; k < samples; k++)
         residuals[k] = fabs(values[k] - usual[k % pages]);
-    return fmax(SLOW_CYCLES,
-                SLOW_DEVIATIONS * DEVIATION * stats_median_f64(residuals, CONTROL_SAMPLES));
+    return fmax(SLOW_CYCLES, SLOW_DEVIATIONS * DEVIATION * stats_median_f64(residuals, samples));
 }
 
-static uint32_t runs_of(const uint32_t *values, uint32_t pages)
+uint32_t control_runs(const struct observation *o, uint32_t point)
 {
-    double usual[CONTROL_SAMPLES / FEWEST_LAPS];
+    const uint32_t *values = observation_chase(o, point);
+    const uint32_t samples = o->spec.samples;
+    double usual[PROBE_MAX_SAMPLES / FEWEST_LAPS];
     uint32_t runs = 0;
     uint32_t length = 0;
     uint32_t slow = 0;
+
+    if (o->spec.points[point] < SHORTEST_RUN || o->spec.points[point] > samples / FEWEST_LAPS)
+        return 0;
+    const uint32_t pages = (uint32_t)o->spec.points[point];
     const uint32_t shortest =
         RUN_SHARE * pages > SHORTEST_RUN ? (uint32_t)(RUN_SHARE * pages) : SHORTEST_RUN;
-
-    find_usual(values, pages, usual);
-    const double more = slow_cycles(values, usual, pages);
-    for (uint32_t k = 0; k < CONTROL_SAMPLES; k++) {
+    find_usual(values, samples, pages, usual);
+    const double more = slow_cycles(values, samples, usual, pages);
+    for (uint32_t k = 0; k < samples; k++) {
         const bool is_slow = values[k] > usual[k % pages] + more;
         length = is_slow ? length + 1 : 0;
         slow += is_slow;
         runs += length == shortest;
     }
-    return slow < MOST_SLOW * CONTROL_SAMPLES ? runs : 0;
+    return slow < MOST_SLOW * samples ? runs : 0;
 }
 
 uint32_t control_flushes(const struct observation *o)
@@ -94,7 +99,7 @@ uint32_t control_flushes(const struct observation *o)
     uint32_t flushes = 0;
 
     for (uint32_t p = 0; p < o->spec.point_count; p++)
-        flushes += runs_of(observation_chase(o, p), (uint32_t)o->spec.points[p]);
+        flushes += control_runs(o, p);
     return flushes;
 }
 

@@ -22,6 +22,9 @@ bool control_is(const struct probe_spec *spec);
 /* How often the entries of one of its footprints were taken away; 0 if it was alone. */
 uint32_t control_flushes(const struct observation *o);
 
+/* The same of one point of any CHASE whose pages fit; 0 also if it is too short to tell. */
+uint32_t control_runs(const struct observation *o, uint32_t point);
+
 /* The controls in the set: clean ones. */
 uint32_t control_count(const struct observation_set *set);
 

@@ -59,6 +59,9 @@ struct level_estimate {
     uint64_t hi_pages;     /* fewest known with misses */
     uint64_t sat_lo_pages; /* most known where some load still hits */
     uint64_t sat_hi_pages; /* fewest known where every load misses */
+    uint32_t
+        sat_votes; /* times that both of these were seen; the lower one counts if above lo_pages */
+    bool sat_refuted; /* a footprint was seen to hit at one time and to miss wholly at another */
     double
         onset_penalty_cycles; /* of the first pages that miss; 0: too few of them, or too noisy */
     /* lo_pages and hi_pages are neighbors, and nothing contradicts them: the number of entries.
@@ -148,6 +151,9 @@ void refine_derive(const struct observation_set *set, struct level_estimate *lev
 
 /* The reference of a level's refinements: a footprint that fits, in pages of its entry. */
 uint64_t refine_reference(const struct level_estimate *level);
+/* Walks the two footprints between which saturation lies once more; false if it is not known. */
+bool refine_saturation_test(const struct level_estimate *level, const struct gpu_limits *limits,
+                            uint16_t sm, struct probe_spec *out);
 /* Are lo_pages and hi_pages there, and neighbors or nearly? */
 bool refine_onset_is_fine(const struct level_estimate *level);
 

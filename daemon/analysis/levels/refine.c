@@ -498,6 +498,32 @@ static void score_bracket(const struct observation_set *set, struct level_estima
     level->reach_evidence = evidence_weaker(fits, misses);
 }
 
+/* Counts how often the bracket of the saturation was seen, and looks for what contradicts it. Work
+ * of others can make pages hit that never do alone, because what they evict leaves a gap in the
+ * order of eviction. */
+static void count_saturation(const struct observation_set *set, struct level_estimate *level)
+{
+    uint32_t below = 0;
+    uint32_t full = 0;
+
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
+        if (!is_about(&o->spec, level) || o->spec.points[0] != refine_reference(level))
+            continue;
+        const struct noise noise = noise_of(o, level->penalty_cycles);
+        for (uint32_t p = 1; p < o->spec.point_count; p++) {
+            const uint64_t pages = o->spec.points[p];
+            const struct point point = classify(o, p, &noise);
+            const int seen = fullness(&point, &noise, o->spec.samples);
+            below += pages == level->sat_lo_pages && seen < 0;
+            full += pages == level->sat_hi_pages && seen > 0;
+            if ((pages <= level->sat_lo_pages && seen > 0) ||
+                (pages >= level->sat_hi_pages && seen < 0))
+                level->sat_refuted = true;
+        }
+    }
+    level->sat_votes = level->sat_lo_pages > level->lo_pages && below < full ? below : full;
+}
+
 void refine_derive(const struct observation_set *set, struct level_estimate *level)
 {
     const uint64_t reference = refine_reference(level);
@@ -509,5 +535,7 @@ void refine_derive(const struct observation_set *set, struct level_estimate *lev
         if (is_about(&o->spec, level) && o->spec.points[0] == reference)
             read_refinement(o, level, &tally);
     settle(&tally, level);
+    if (level->sat_hi_pages)
+        count_saturation(set, level);
     score_bracket(set, level);
 }

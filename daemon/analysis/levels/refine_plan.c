@@ -132,3 +132,22 @@ uint64_t levels_laps(const struct level_estimate *level, uint64_t pages)
 {
     return laps_for(pages, 1 - level->separation);
 }
+
+bool refine_saturation_test(const struct level_estimate *level, const struct gpu_limits *limits,
+                            uint16_t sm, struct probe_spec *out)
+{
+    *out = (struct probe_spec){.kind = PROBE_CHASE,
+                               .stride_bytes = level->entry_bytes,
+                               .point_count = 1,
+                               .points = {refine_reference(level)},
+                               .warm_laps = REFINE_WARM_LAPS,
+                               .sm_count = 1,
+                               .sms = {sm}};
+    if (level->sat_hi_pages == 0)
+        return false;
+    if (level->sat_lo_pages > level->lo_pages)
+        add_point(out, level->sat_lo_pages);
+    add_point(out, level->sat_hi_pages);
+    out->samples = (uint32_t)samples_for(level, level->sat_hi_pages);
+    return out->point_count > 1 && probe_check(out, limits, NULL) == STATUS_OK;
+}

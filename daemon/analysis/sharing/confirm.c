@@ -104,6 +104,25 @@ enum confirmation confirm_level(const struct observation_set *set,
     return contradicted > 0 ? CONFIRMATION_REFUTED : CONFIRMATION_DONE;
 }
 
+enum confirmation confirm_saturation(const struct observation_set *set,
+                                     const struct level_estimate *level, uint16_t sm,
+                                     struct probe_spec *out)
+{
+    uint32_t asked = 0;
+
+    if (!observation_set_is_shared(set) || !level->counted || level->sat_hi_pages == 0)
+        return CONFIRMATION_DONE;
+    if (level->sat_refuted)
+        return CONFIRMATION_REFUTED;
+    if (level->sat_votes >= AGREE_DISTURBED)
+        return CONFIRMATION_DONE;
+    if (!refine_saturation_test(level, &set->limits, sm, out))
+        return CONFIRMATION_REFUTED;
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
+        asked += levels_same_walk(&o->spec, out);
+    return asked < CONFIRM_MOST_ASKED ? CONFIRMATION_OPEN : CONFIRMATION_REFUTED;
+}
+
 static uint32_t votes_of(const struct observation_set *set, const struct observation *row)
 {
     uint32_t votes = 0;

@@ -36,6 +36,12 @@ bool confirm_test(const struct observation_set *set, const struct level_estimate
 enum confirmation confirm_level(const struct observation_set *set,
                                 const struct level_estimate *level);
 
+/* Is the saturation of this level certain? Beside other processes it must have been seen twice, and
+ * nothing else. If it is open, `*out` is the probe that is wanted, if there is one. */
+enum confirmation confirm_saturation(const struct observation_set *set,
+                                     const struct level_estimate *level, uint16_t sm,
+                                     struct probe_spec *out);
+
 /* A row of pairs about level `k` that wants a second vote: its observation, or NULL. */
 const struct observation *confirm_pairs(const struct observation_set *set,
                                         const struct structure *s, uint32_t k);

@@ -38,7 +38,8 @@ struct cuda_gpu {
     uint64_t host_memory_bytes; /* when it was opened */
     uint32_t memory_ms;
     struct gpu_identity identity;
-    struct maybe_u32 other_processes;     /* when it was opened */
+    struct maybe_u32 other_processes; /* when it was opened */
+    struct maybe_u32 concurrent_processes;
     struct maybe_u32 busy_percent_before; /* our first kernel */
     uint64_t free_bytes;
 };
@@ -139,6 +140,19 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
     return s;
 }
 
+/* Other processes whose kernels may run at the same time as ours: under MPS only. Drivers before
+ * CUDA 12.4 do not say whether this process is a client. */
+static struct maybe_u32 count_concurrent(const struct cuda_gpu *g)
+{
+    int is_client = 0;
+    const struct maybe_u32 clients = nvml_other_mps_clients(g->nvml);
+    if (g->api.cuDeviceGetAttribute(&is_client, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, g->device))
+        return UNKNOWN_U32(REASON_NOT_REPORTED);
+    if (!is_client)
+        return KNOWN_U32(0);
+    return IS_KNOWN(clients) ? clients : g->other_processes;
+}
+
 static enum status cuda_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
                              struct err *err)
 {
@@ -167,6 +181,7 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
         goto out;
     g->free_bytes = free_bytes;
     g->other_processes = nvml_other_processes(g->nvml);
+    g->concurrent_processes = count_concurrent(g);
     g->busy_percent_before = nvml_busy_percent(g->nvml);
     nvml_watch(g->nvml);
     s = cuda_probe_open(&g->api, g->device, deadline_ms * NSEC_PER_MSEC, &g->probe, err);
@@ -242,6 +257,7 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
     probe_conditions_init(&limits, &out->conditions);
     out->conditions.started_at = clock_wall_seconds();
     out->conditions.other_processes = g->other_processes;
+    out->conditions.concurrent_processes = g->concurrent_processes;
     out->conditions.busy_percent_before = g->busy_percent_before;
     out->conditions.sm_clock_before_khz = nvml_sm_clock_khz(g->nvml);
     s = use_memory(g, spec, out, err);

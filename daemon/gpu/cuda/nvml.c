@@ -60,6 +60,8 @@ struct nvml_pci {
 };
 
 typedef struct nvml_event_set_st *nvml_event_set;
+typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *count,
+                                               struct nvml_process *out);
 
 /* The functions: name, version of the ABI, which is part of the symbol's name, and parameters. */
 /* clang-format off */
@@ -84,6 +86,8 @@ typedef struct nvml_event_set_st *nvml_event_set;
       nvml_device device, unsigned long long *mask)                                                \
     X(nvmlDeviceGetMemoryInfo, "", nvml_device device, struct nvml_memory *out)                    \
     X(nvmlDeviceGetComputeRunningProcesses, "_v3",                                                 \
+      nvml_device device, unsigned *count, struct nvml_process *out)                               \
+    X(nvmlDeviceGetMPSComputeRunningProcesses, "_v3",                                              \
       nvml_device device, unsigned *count, struct nvml_process *out)                               \
     X(nvmlDeviceGetUtilizationRates, "", nvml_device device, struct nvml_utilization *out)         \
     X(nvmlDeviceGetTotalEccErrors, "",                                                             \
@@ -253,16 +257,27 @@ struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n)
     return clock_khz(n, NVML_CLOCK_SM);
 }
 
-struct maybe_u32 nvml_other_processes(const struct nvml *n)
+/* Besides this process, of those that the function lists. */
+static struct maybe_u32 count_others(const struct nvml *n, nvml_processes_function list_processes)
 {
     struct nvml_process list[NVML_MAX_PROCESSES];
     unsigned count = NVML_MAX_PROCESSES;
-    if (!n || !n->device || !n->nvmlDeviceGetComputeRunningProcesses)
+    if (!n || !n->device || !list_processes)
         return UNKNOWN_U32(REASON_NOT_REPORTED);
-    const nvml_result r = n->nvmlDeviceGetComputeRunningProcesses(n->device, &count, list);
+    const nvml_result r = list_processes(n->device, &count, list);
     if (r != NVML_OK && r != NVML_INSUFFICIENT_SIZE)
         return UNKNOWN_U32(REASON_NOT_REPORTED);
     return KNOWN_U32(count > 0 ? count - 1 : 0);
+}
+
+struct maybe_u32 nvml_other_processes(const struct nvml *n)
+{
+    return count_others(n, n ? n->nvmlDeviceGetComputeRunningProcesses : NULL);
+}
+
+struct maybe_u32 nvml_other_mps_clients(const struct nvml *n)
+{
+    return count_others(n, n ? n->nvmlDeviceGetMPSComputeRunningProcesses : NULL);
 }
 
 struct maybe_u64 nvml_free_bytes(const struct nvml *n)

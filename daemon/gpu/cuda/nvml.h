@@ -29,6 +29,8 @@ struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n);
 struct maybe_u32 nvml_busy_percent(const struct nvml *n);
 /* Compute processes besides this one (which must hold a context by now). */
 struct maybe_u32 nvml_other_processes(const struct nvml *n);
+/* The same of the clients of MPS, of which this process must be one. */
+struct maybe_u32 nvml_other_mps_clients(const struct nvml *n);
 /* Free device memory: known without a context, which needs some itself. */
 struct maybe_u64 nvml_free_bytes(const struct nvml *n);
 /* From now on nvml_read_conditions counts memory errors that ECC could not correct, and notes the
