@@ -298,6 +298,10 @@ static void read_surface(const struct observation *o, struct fingerprint_paralle
     find_loads(p);
     if (p->latency_ns.known == MAYBE_NOT_OBSERVABLE)
         return;
+    if (p->surface[0].gbps.v <= 0) { /* too few reads in so short a time */
+        p->latency_ns = UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
+        return;
+    }
     p->latency_ns = KNOWN_F64(
         little_latency_ns((double)p->surface[0].warps * p->surface[0].loads * active_sms(&o->spec),
                           PROBE_LINE_BYTES, p->surface[0].gbps.v));

@@ -262,7 +262,9 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
     out->conditions.sm_clock_before_khz = nvml_sm_clock_khz(g->nvml);
     s = use_memory(g, spec, out, err);
     if (s == STATUS_OK && !probe_is_absent(spec, out))
-        s = cuda_probe_run(&g->probe, &g->arena, &g->memory, spec, out, err);
+        s = spec->kind == PROBE_SPREAD
+                ? cuda_spread_run(&g->probe, &g->arena, spec, out, err)
+                : cuda_probe_run(&g->probe, &g->arena, &g->memory, spec, out, err);
     if (s != STATUS_OK)
         return s;
     out->conditions.duration_ns = clock_monotonic() - start;

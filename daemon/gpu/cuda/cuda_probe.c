@@ -830,6 +830,23 @@ void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *ou
     memcpy(out->sm_ids, probe->sm_ids, sizeof out->sm_ids);
 }
 
+enum status cuda_probe_values(const struct cuda_probe *probe, const struct probe_spec *spec,
+                              uint32_t **out, struct err *err)
+{
+    const size_t count = probe_value_count(spec, probe->sm_count);
+
+    /* A kernel whose SM does not exist would leave its values unwritten. */
+    for (uint32_t k = 0; spec->kind != PROBE_READ && k < spec->sm_count; k++)
+        if (probe_sm_position(probe->sm_ids, probe->sm_count, spec->sms[k]) == probe->sm_count)
+            return err_set(err, STATUS_INVALID_ARGUMENT, "this GPU has no SM with id %u",
+                           spec->sms[k]);
+    if (count * sizeof **out > CUDA_SCRATCH_BYTES - AT_VALUES)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "the answer would have %zu values; split the probe", count);
+    *out = calloc(count, sizeof **out);
+    return *out ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
+}
+
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
                            const struct cuda_memory *memory, const struct probe_spec *spec,
                            struct probe_result *out, struct err *err)
@@ -839,25 +856,15 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         spec->memory == MEMORY_DEVICE
             ? (struct read_range){arena->bulk.base, arena->bulk.handle_bytes}
             : (struct read_range){memory->base, memory->period_bytes};
-    const bool is_read =
-        spec->kind == PROBE_READ || spec->kind == PROBE_FLIGHT || spec->kind == PROBE_SPREAD;
+    const bool is_read = spec->kind == PROBE_READ || spec->kind == PROBE_FLIGHT;
     const bool watches =
         spec->kind == PROBE_CHASE || spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS;
     uint32_t interruptions = 0;
     uint32_t *values = NULL;
-    enum status s;
+    enum status s = cuda_probe_values(probe, spec, &values, err);
 
-    /* A kernel whose SM does not exist would leave its values unwritten. */
-    for (uint32_t k = 0; spec->kind != PROBE_READ && k < spec->sm_count; k++)
-        if (probe_sm_position(probe->sm_ids, probe->sm_count, spec->sms[k]) == probe->sm_count)
-            return err_set(err, STATUS_INVALID_ARGUMENT, "this GPU has no SM with id %u",
-                           spec->sms[k]);
-    if (count * sizeof *values > CUDA_SCRATCH_BYTES - AT_VALUES)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "the answer would have %zu values; split the probe", count);
-    values = calloc(count, sizeof *values);
-    if (!values)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
+    if (s != STATUS_OK)
+        return s;
     if (spec->kind == PROBE_SHARED)
         s = run_shared(probe, spec, values, count, err);
     else if (spec->kind == PROBE_PEER)
@@ -866,8 +873,6 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         s = run_flight(probe, &range, spec, values, err);
     else if (!is_read)
         s = run_latency(probe, arena, memory, spec, values, count, &interruptions, err);
-    else if (spec->kind == PROBE_SPREAD)
-        s = cuda_spread_run(probe, arena, spec, values, err);
     else if (spec->run_bytes > 0)
         s = run_scattered(probe, arena, spec, values, err);
     else

@@ -8,6 +8,8 @@
 
 #include "kernels/abi.h"
 
+#include <stdlib.h>
+
 enum { NS_PER_US = 1000, WARM_DIVISOR = 2, WORD_BITS = 32, LEAST_WARM_NS = 150000 };
 
 static uint32_t log2_of(uint64_t power_of_two)
@@ -46,7 +48,8 @@ static enum status put_sides(const struct cuda_probe *p, const struct probe_spec
 }
 
 enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena *arena,
-                            const struct probe_spec *spec, uint32_t *values, struct err *err)
+                            const struct probe_spec *spec, struct probe_result *out,
+                            struct err *err)
 {
     const bool near = spec->spread == SPREAD_NEAR;
     const uint64_t granules = near ? largest_set(spec) / spec->stride_bytes : 0;
@@ -69,8 +72,11 @@ enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena 
         .granule_bits = log2_of(spec->stride_bytes),
         .own = spec->spread == SPREAD_OWN,
     };
-    enum status s = put_sides(p, spec, err);
+    uint32_t *values = NULL;
+    enum status s = cuda_probe_values(p, spec, &values, err);
 
+    if (s == STATUS_OK)
+        s = put_sides(p, spec, err);
     cuda_probe_grid(p, &args.grid);
     if (s == STATUS_OK && near)
         s = cuda_probe_launch(p, KERNEL_SPREAD_SORT, REACH_READ_THREADS, &args, err);
@@ -82,5 +88,12 @@ enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena 
         if (s == STATUS_OK)
             s = cuda_probe_read_row(p, values + (size_t)k * (1 + p->sm_count), err);
     }
-    return s;
+    if (s != STATUS_OK) {
+        free(values);
+        return s;
+    }
+    cuda_probe_name_sms(p, out);
+    out->values = values;
+    out->value_count = probe_value_count(spec, p->sm_count);
+    return STATUS_OK;
 }
