@@ -399,7 +399,8 @@ static enum reason find_line(struct chase *c)
     if (!run_of(c, c->sectors + 1, &run))
         return REASON_NOT_MEASURED;
     /* A set that overflows by one may miss too seldom to be seen. But neighboring sets that
-     * overflow together look like one line: then walks must tell where it ends. */
+     * overflow together look like one line, and so they do to walks of every second line where the
+     * number of sets is even: then only a line of one sector is certain. */
     const bool several = run == 0;
     if (several && !run_of(c, c->sectors + c->sectors / 16 + 1, &run))
         return REASON_NOT_MEASURED;
@@ -415,7 +416,7 @@ static enum reason find_line(struct chase *c)
             break;
         c->line_bytes = bytes;
     }
-    if (reason == REASON_NONE && several && !bounded)
+    if (reason == REASON_NONE && several && (!bounded || c->line_bytes > c->sector_bytes))
         reason = REASON_IRREGULAR;
     if (reason == REASON_NONE && bounded) /* otherwise the sets must confirm it */
         set_line(c);
