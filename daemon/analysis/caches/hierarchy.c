@@ -1,6 +1,7 @@
 /* hierarchy.c: see hierarchy.h. */
 #include "analysis/caches/hierarchy.h"
 
+#include "analysis/caches/sides.h"
 #include "analysis/sharing/sharing.h"
 
 #include <string.h>
@@ -51,6 +52,18 @@ static void add_translations(struct fingerprint *fp)
     }
 }
 
+/* Behind two sides one SM sees its own, with copies of the other's lines: not all of the L2. */
+static void judge_size(const struct observation_set *set, struct cache_facts *l2)
+{
+    struct sides_estimate sides;
+
+    sides_estimate(set, &sides);
+    if (!IS_KNOWN(l2->size_bytes) || !IS_KNOWN(sides.found.sides) || sides.found.sides.v < 2)
+        return;
+    l2->size_bytes = UNKNOWN_U64(REASON_IRREGULAR);
+    l2->evidence[CACHE_EVIDENCE_SIZE_BYTES] = (struct evidence){0};
+}
+
 void hierarchy_derive(const struct observation_set *set, struct fingerprint *out)
 {
     struct hierarchy_estimate e;
@@ -61,5 +74,6 @@ void hierarchy_derive(const struct observation_set *set, struct fingerprint *out
     memcpy(out->caches, e.caches, sizeof out->caches);
     out->cache_count = CACHE_KIND_COUNT;
     out->latency = e.latency;
+    judge_size(set, &out->caches[CACHE_L2]);
     add_translations(out);
 }

@@ -25,7 +25,7 @@ TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
                         (256, Shape(128, 2))),
     ("copy", "scopes"): ((8, Shape(128, 4)), (32, Shape(64, 4)), (64, Shape(64, 4)), (128, Shape(128, 8)),
                          (256, Shape(64, 8))),
-    ("copy", "windows"): ((8, Shape(256, 8, 4, 4)), (32, Shape(256, 8, 8)), (64, Shape(256, 8, 8)),
+    ("copy", "windows"): ((8, Shape(256, 8, 3, 4)), (32, Shape(256, 8, 8)), (64, Shape(256, 8, 8)),
                           (128, Shape(256, 2, 8)), (256, Shape(128, 4, 8))),
     ("bag", "naive"): ((64, Shape(2, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
     ("bag", "scopes"): ((64, Shape(1, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
