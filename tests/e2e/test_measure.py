@@ -32,7 +32,7 @@ def two_gpus_are_measured_and_exported():
     equal(code, 0, log)
     for word in ("== gpu 0", "== gpu 1", "SM groups", "plateau", "0 of them with another structure"):
         assert word in text, text
-    most = {"quick": 2 << 20, "full": 8 << 20}  # full has a trace of every load near the onsets
+    most = {"quick": 2 << 20, "full": 12 << 20}  # full has a trace of every load near the onsets, and of each cache
     for name, sms in (("k80-simulated", 13), (LARGE + "-simulated", LARGE_SMS)):
         folder = folder_of(name)
         for depth in ("quick", "full"):

@@ -247,9 +247,10 @@ static void expect_corrupt(const struct fingerprint *fp, const char *named)
         fail_msg("\"%s\" does not name %s", err.text, named);
 }
 
+/* Static, since a sanitizer gives each expansion in a function a place of its own on the stack. */
 #define EXPECT_CORRUPT(change, named)                                                              \
     do {                                                                                           \
-        struct fingerprint fp;                                                                     \
+        static struct fingerprint fp;                                                              \
         small(&fp);                                                                                \
         change;                                                                                    \
         expect_corrupt(&fp, named);                                                                \
