@@ -252,6 +252,9 @@ static uint32_t first_missing(const struct observation *o, double threshold, dou
 static bool is_sharp(const struct observation *o, double threshold, uint64_t lines)
 {
     bool sharp = true;
+    double off = 0;
+    double errors = 0;
+    uint32_t count = 0;
 
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         const uint32_t *const row = observation_chase(o, p);
@@ -264,8 +267,11 @@ static bool is_sharp(const struct observation *o, double threshold, uint64_t lin
         const double stays = n * hits / o->spec.samples;
         const double error = 4 * n * sqrt(hits + 1.0) / o->spec.samples;
         sharp = sharp && fabs(stays - (double)lines) <= SHARP * (double)lines + error;
+        off += stays / (double)lines - 1;
+        errors += error / (double)lines * (error / (double)lines);
+        count++;
     }
-    return sharp;
+    return sharp && fabs(off) <= SHARP / 2 * count + sqrt(errors); /* all of them tell more */
 }
 
 static struct probe_spec size_spec(void)

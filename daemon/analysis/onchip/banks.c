@@ -271,6 +271,24 @@ static struct line fit_banks(const struct series *s, uint32_t banks, uint32_t ba
     return fit(s->cycles, passes, STRIDES);
 }
 
+/* What is left if passes show only where they take longer than the latency, which hides the few. */
+static double hidden_error(const struct series *s, uint32_t banks, uint32_t bank_bytes)
+{
+    double passes[STRIDES];
+    double most = 1;
+    double left = 0;
+
+    for (uint32_t i = 0; i < STRIDES; i++) {
+        passes[i] =
+            banks_passes(banks, bank_bytes, s->o->spec.transaction_bytes, s->o->spec.points[i]);
+        most = fmax(most, passes[i]);
+    }
+    const double each = (s->low + s->range) / most;
+    for (uint32_t i = 0; i < STRIDES; i++)
+        left += pow(s->cycles[i] - fmax(s->low, each * passes[i]), 2);
+    return sqrt(left / STRIDES);
+}
+
 static void no_banks(struct fingerprint_shared *out, enum reason reason)
 {
     out->banks = out->bank_bytes = UNKNOWN_U32(reason);
@@ -282,6 +300,7 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
 {
     struct line best = {.error = INFINITY};
     double next = INFINITY;
+    double hidden = INFINITY;
     uint32_t banks = 0;
     uint32_t bank_bytes = 0;
 
@@ -291,6 +310,7 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
     }
     for (uint32_t k = 0; k < COUNTS * LENGTHS; k++) {
         const struct line l = fit_banks(s, bank_counts[k / LENGTHS], bank_lengths[k % LENGTHS]);
+        hidden = fmin(hidden, hidden_error(s, bank_counts[k / LENGTHS], bank_lengths[k % LENGTHS]));
         if (l.error < best.error) {
             next = best.error;
             best = l;
@@ -300,7 +320,8 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
             next = fmin(next, l.error);
         }
     }
-    if (best.error > FIT_SHARE * s->range || next < CLEAR_TIMES * best.error || best.slope <= 0) {
+    if (best.error > FIT_SHARE * s->range || next < CLEAR_TIMES * best.error || best.slope <= 0 ||
+        hidden <= best.error) {
         no_banks(out, REASON_IRREGULAR);
         return;
     }
