@@ -2,7 +2,7 @@
  * the GTX560Ti, GTX780 and GTX980 is found without being told; of random hierarchies, what is
  * reported is right or not reported.
  *
- * REACH_CASES=n: GPUs (300, fewer under a sanitizer). REACH_SEED repeats a run. REACH_SHOW=1 prints
+ * REACH_CASES=n: GPUs (40, fewer under a sanitizer). REACH_SEED repeats a run. REACH_SHOW=1 prints
  * what was found.
  */
 #include "analysis/caches/hierarchy.h"
@@ -26,7 +26,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CASES = 300, SANITIZED_CASES = 20, MOST_PROBES = 200, WARM_UP_US = 100 };
+enum { CASES = 40, SANITIZED_CASES = 20, MOST_PROBES = 200, WARM_UP_US = 100 };
 
 /* As the daemon does: what is disturbed is made again. */
 static void ask(struct gpu *gpu, struct observation_set *set, const struct probe_spec *spec)
