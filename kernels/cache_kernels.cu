@@ -8,6 +8,7 @@
  * Cycles are kept with 16 bits: 65535 stands for all that is longer.
  */
 #include "abi.h"
+#include "grid.cuh"
 
 /* The constant bank: zero, as all memory of the probes. */
 extern "C" {
@@ -16,30 +17,6 @@ __constant__ uint32_t reach_constants[REACH_CONSTANT_BYTES / 4];
 
 namespace cache
 {
-typedef uint32_t u32;
-typedef uint64_t u64;
-
-static __device__ __forceinline__ u32 sm_id()
-{
-    u32 id;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
-    return id;
-}
-
-static __device__ __forceinline__ u64 timer_ns()
-{
-    u64 t;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-    return t;
-}
-
-static __device__ __forceinline__ u32 read_word(const u32 *p)
-{
-    u32 v;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-    return v;
-}
-
 /* Barrier number `*round` (from 1) of the grid; all threads of a block call it. */
 static __device__ bool meet(const struct reach_grid *g, u32 *round, u32 *flag)
 {
@@ -50,9 +27,9 @@ static __device__ bool meet(const struct reach_grid *g, u32 *round, u32 *flag)
         __threadfence();
         atomicAdd((u32 *)g->arrived, 1u);
         *flag = 1;
-        while (*flag && read_word((const u32 *)g->arrived) < target) {
+        while (*flag && read_counter((const u32 *)g->arrived) < target) {
             __nanosleep(200);
-            if (read_word((const u32 *)g->gave_up)) {
+            if (read_counter((const u32 *)g->gave_up)) {
                 *flag = 0;
             } else if (timer_ns() - start > g->limit_ns) {
                 atomicExch((u32 *)g->gave_up, 1u);
@@ -210,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(REACH_CACHE_THREADS, 1)
     extern __shared__ uint16_t cycles[];
     __shared__ uint32_t flag;
     const struct reach_cache_point *points = (const struct reach_cache_point *)a.points;
-    const uint32_t smid = cache::sm_id();
+    const uint32_t smid = sm_id();
     const bool constant = a.path == REACH_PATH_CONSTANT;
     uint64_t base = a.base;
     uint32_t round = 0;

@@ -27,6 +27,20 @@ enum status sim_open(const char *text, struct gpu **out, struct err *err)
     return s == STATUS_OK ? gpu_open(&options, id.uuid, out, err) : s;
 }
 
+enum status sim_probe(struct gpu *gpu, struct observation_set *set, const struct probe_spec *spec,
+                      struct err *err)
+{
+    struct observation o = {.spec = *spec};
+    enum status s = probe_check(spec, &set->limits, err);
+
+    if (s == STATUS_OK)
+        s = gpu_run(gpu, &o.spec, &o.result, err);
+    if (s != STATUS_OK)
+        return s;
+    disturbance_classify(&o, &o.assessment);
+    return observation_set_add(set, &o, err);
+}
+
 static enum status open_source(const char *const *texts, uint32_t count, struct source *out,
                                struct err *err)
 {

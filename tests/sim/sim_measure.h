@@ -14,6 +14,10 @@
  * gpu_close. `err` may be NULL. */
 enum status sim_open(const char *text, struct gpu **out, struct err *err);
 
+/* Makes one probe, checked before and judged after as the daemon does it, and adds it to `set`. */
+enum status sim_probe(struct gpu *gpu, struct observation_set *set, const struct probe_spec *spec,
+                      struct err *err);
+
 enum { SIM_MEASURE_MAX_STEPS = 1000 };
 
 /* Sees each step of the plan before it is carried out. */

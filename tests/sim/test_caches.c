@@ -6,7 +6,6 @@
  * what was found.
  */
 #include "analysis/caches/hierarchy.h"
-#include "analysis/disturbance.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "campaign/campaign.h"
@@ -28,17 +27,11 @@
 
 enum { CASES = 40, SANITIZED_CASES = 20, MOST_PROBES = 200, WARM_UP_US = 100 };
 
-/* As the daemon does: what is disturbed is made again. */
 static void ask(struct gpu *gpu, struct observation_set *set, const struct probe_spec *spec)
 {
-    struct observation o = {.spec = *spec};
     struct err err = {0};
 
-    if (probe_check(spec, &set->limits, &err) != STATUS_OK ||
-        gpu_run(gpu, &o.spec, &o.result, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    disturbance_classify(&o, &o.assessment);
-    if (observation_set_add(set, &o, &err) != STATUS_OK)
+    if (sim_probe(gpu, set, spec, &err) != STATUS_OK)
         fail_msg("%s", err.text);
 }
 

@@ -3,7 +3,6 @@
  *
  * REACH_CASES=n: GPUs of each kind (80, fewer under a sanitizer). REACH_SEED repeats a run.
  */
-#include "analysis/disturbance.h"
 #include "analysis/onchip/banks.h"
 #include "analysis/onchip/clusters.h"
 #include "analysis/throughput/parallel.h"
@@ -31,17 +30,11 @@ enum { CASES = 80, SANITIZED_CASES = 60, MOST_PROBES = 80, WARM_UP_US = 100, TEX
 
 static uint32_t right, not_sure;
 
-/* As the daemon does. */
 static void ask(struct gpu *gpu, struct observation_set *set, const struct probe_spec *spec)
 {
-    struct observation o = {.spec = *spec};
     struct err err = {0};
 
-    if (probe_check(spec, &set->limits, &err) != STATUS_OK ||
-        gpu_run(gpu, &o.spec, &o.result, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    disturbance_classify(&o, &o.assessment);
-    if (observation_set_add(set, &o, &err) != STATUS_OK)
+    if (sim_probe(gpu, set, spec, &err) != STATUS_OK)
         fail_msg("%s", err.text);
 }
 

@@ -5,7 +5,6 @@
  * REACH_CASES=n: GPUs (300, fewer under a sanitizer). REACH_SEED repeats a run.
  */
 #include "analysis/caches/sides.h"
-#include "analysis/disturbance.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "campaign/campaign.h"
@@ -79,17 +78,11 @@ static void random_chip(struct rng *r, struct chip *out)
     }
 }
 
-/* As the daemon does: what is disturbed is made again. */
 static void ask(struct gpu *gpu, struct observation_set *set, const struct probe_spec *spec)
 {
-    struct observation o = {.spec = *spec};
     struct err err = {0};
 
-    if (probe_check(spec, &set->limits, &err) != STATUS_OK ||
-        gpu_run(gpu, &o.spec, &o.result, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    disturbance_classify(&o, &o.assessment);
-    if (observation_set_add(set, &o, &err) != STATUS_OK)
+    if (sim_probe(gpu, set, spec, &err) != STATUS_OK)
         fail_msg("%s", err.text);
 }
 

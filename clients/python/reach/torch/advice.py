@@ -78,7 +78,7 @@ def _one(size: int, row: int, accesses: int) -> Job:
 
 
 def _together(device: torch.device, several: List[Tuple[int, int]], accesses: int) -> Advice:
-    """All of them by one launch: a row of each at a time. More than a plan can have: as one table."""
+    """A row of each at a time. More than a plan can have: as one table."""
     sizes, rows = tuple(s for s, _ in several), tuple(r for _, r in several)
     name, average = "all together", sum(rows) // len(rows)
     if len(several) > MOST:
