@@ -301,6 +301,22 @@ enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_
     return status;
 }
 
+/* For the log: what is missing counts as nothing. */
+static nsec_t worker_ns(const json_t *time, const char *name)
+{
+    const json_int_t ns = json_integer_value(json_object_get(time, name));
+
+    return ns > 0 ? (nsec_t)ns : 0;
+}
+
+static struct probe_time worker_time(const json_t *time)
+{
+    return (struct probe_time){.memory_ns = worker_ns(time, "memory_ns"),
+                               .query_ns = worker_ns(time, "query_ns"),
+                               .messages_ns = worker_ns(time, "messages_ns"),
+                               .idle_ns = worker_ns(time, "idle_ns")};
+}
+
 enum status worker_await(struct worker *w, nsec_t deadline_ns, struct observation *out,
                          struct err *err)
 {
@@ -315,6 +331,8 @@ enum status worker_await(struct worker *w, nsec_t deadline_ns, struct observatio
     status = observation_from_json(json_object_get(answer, "observation"), out, err);
     if (status)
         err_prefix(err, "the worker's answer");
+    else
+        out->result.time = worker_time(json_object_get(answer, "time"));
     json_decref(answer);
     return status;
 }

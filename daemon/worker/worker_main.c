@@ -5,7 +5,7 @@
  *     {"do":"options","simulated":["h200"]}
  *     {"do":"list"}                       -> {"ok":"list","gpus":[{"uuid":"SIM-..",..}]}
  *     {"do":"open","uuid":"SIM-.."}       -> {"ok":"open","gpu":{..},"limits":{..},"open_ns":81}
- *     {"do":"run","probe":{..}}           -> {"ok":"run","observation":{..}}
+ *     {"do":"run","probe":{..}}           -> {"ok":"run","time":{..},"observation":{..}}
  *     {"do":"close"}                      -> {"ok":"close"}
  *
  * "options" may be left out (real GPUs, default limits), has no answer of its own, and may name
@@ -48,6 +48,8 @@ struct session {
     const char *simulated[REACH_MAX_GPUS + 1]; /* the list in `options` */
     struct gpu *gpu;                           /* owned; NULL: closed */
     bool gpu_lost;                             /* leave without closing */
+    nsec_t probed_ns;  /* when the last probe had ended, or the GPU was open; clock_monotonic() */
+    nsec_t waiting_ns; /* of the time since then, waiting for messages */
     int exit_code;
     bool ended;
 };
@@ -184,11 +186,21 @@ static enum status session_do_open(struct session *s, struct json_reader *in)
     }
     nsec_t open_ns = clock_monotonic() - start;
 
+    s->probed_ns = start + open_ns;
+    s->waiting_ns = 0;
+
     gpu_describe(s->gpu, &identity, &limits);
     session_reply(s,
                   json_pack("{s:s,s:o,s:o,s:I}", "ok", "open", "gpu", identity_json_new(&identity),
                             "limits", gpu_limits_to_json(&limits), "open_ns", (json_int_t)open_ns));
     return STATUS_OK;
+}
+
+static json_t *session_time_json(const struct probe_time *t)
+{
+    return json_pack("{s:I,s:I,s:I,s:I}", "memory_ns", (json_int_t)t->memory_ns, "query_ns",
+                     (json_int_t)t->query_ns, "messages_ns", (json_int_t)t->messages_ns, "idle_ns",
+                     (json_int_t)t->idle_ns);
 }
 
 static enum status session_do_run(struct session *s, struct json_reader *in)
@@ -202,14 +214,22 @@ static enum status session_do_run(struct session *s, struct json_reader *in)
     status = status ? status : probe_spec_from_json(probe, &o.spec, in->err);
     if (status)
         return status;
+    const nsec_t since = clock_monotonic() - s->probed_ns;
+    const nsec_t idle = s->waiting_ns;
+
     status = gpu_run(s->gpu, &o.spec, &o.result, in->err);
+    s->probed_ns = clock_monotonic();
+    s->waiting_ns = 0;
     if (status == STATUS_GPU_LOST || status == STATUS_DEADLINE) {
         s->gpu_lost = true;
         session_end(s, WORKER_EXIT_GPU);
     }
     if (!status) {
-        session_reply(s,
-                      json_pack("{s:s,s:o}", "ok", "run", "observation", observation_to_json(&o)));
+        o.result.time.idle_ns = idle;
+        o.result.time.messages_ns = since - idle;
+        session_reply(s, json_pack("{s:s,s:o,s:o}", "ok", "run", "time",
+                                   session_time_json(&o.result.time), "observation",
+                                   observation_to_json(&o)));
         observation_free(&o);
     }
     return status;
@@ -292,10 +312,13 @@ static void session_serve(struct session *s, struct jsonl_reader *reader)
     const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1, .mask = &s->waiting};
 
     while (!s->ended && !session_stop) {
+        const nsec_t start = clock_monotonic();
         char *line = NULL;
         size_t length = 0;
+        const enum jsonl_event event = jsonl_read(reader, &wait, &line, &length);
 
-        switch (jsonl_read(reader, &wait, &line, &length)) {
+        s->waiting_ns += clock_monotonic() - start;
+        switch (event) {
         case JSONL_DONE:
             session_handle(s, line, length);
             break;
