@@ -54,12 +54,13 @@ struct attempt {
     struct worker *worker;
     struct observation_set set;
     struct campaign_step step; /* 70 KiB: too much for the stack */
-    int64_t run;               /* 0: not begun */
-    size_t stored;             /* of the set's observations */
-    size_t stored_excluded;    /* of its excluded ones */
-    struct assessment last;    /* of the latest observation */
-    int number;                /* of the attempt, from 1 */
-    bool shared;               /* the latest was not alone on the GPU */
+    struct campaign_memo memo;
+    int64_t run;            /* 0: not begun */
+    size_t stored;          /* of the set's observations */
+    size_t stored_excluded; /* of its excluded ones */
+    struct assessment last; /* of the latest observation */
+    int number;             /* of the attempt, from 1 */
+    bool shared;            /* the latest was not alone on the GPU */
     struct measure_times times;
 };
 
@@ -176,7 +177,7 @@ static enum status measure_probe(struct attempt *a, struct err *err)
 
     for (uint32_t i = 0; i < MEASURE_MAX_STEPS; i++) {
         const nsec_t start = clock_monotonic();
-        enum status status = campaign_next(&a->set, r->depth, &a->step, err);
+        enum status status = campaign_next(&a->set, r->depth, &a->memo, &a->step, err);
 
         a->times.choose_ns += clock_monotonic() - start;
         a->times.steps++;
@@ -308,6 +309,7 @@ static enum status measure_attempt(struct attempt *a, struct measure_result *out
     a->run = 0;
     a->stored = a->stored_excluded = 0;
     a->times = (struct measure_times){0};
+    a->memo.known = false;
     enum status status = measure_begin(a, err);
     nsec_t opened = clock_monotonic();
 
