@@ -25,6 +25,7 @@
 
 #include "base/json_builder.h"
 #include "base/json_reader.h"
+#include "base/json_writer.h"
 #include "base/log.h"
 #include "worker/jsonl.h"
 
@@ -68,12 +69,15 @@ static void session_end(struct session *s, int exit_code)
     s->exit_code = exit_code;
 }
 
-/* Sends a reply, which it takes; a closed connection ends the conversation. */
-static void session_reply(struct session *s, json_t *take)
+/* Sends a line, which it takes (NULL: there was no memory for it); a closed connection ends the
+ * conversation. */
+static void session_send(struct session *s, char *take, size_t length)
 {
     const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1};
-    enum jsonl_event event = take ? jsonl_write(s->out_fd, take, &wait) : JSONL_FAILED;
+    enum jsonl_event event = take ? jsonl_write_line(s->out_fd, take, length, &wait) : JSONL_FAILED;
 
+    if (!take)
+        errno = ENOMEM;
     if (event == JSONL_TOO_LONG) {
         json_t *error = json_pack("{s:s,s:s}", "error", status_info(STATUS_FULL)->slug, "text",
                                   "the answer is longer than a line may be; ask for fewer samples");
@@ -82,7 +86,17 @@ static void session_reply(struct session *s, json_t *take)
     }
     if (event != JSONL_DONE)
         session_end(s, event == JSONL_END ? WORKER_EXIT_OK : WORKER_EXIT_IO);
+    free(take);
+}
+
+/* Sends a reply, which it takes. */
+static void session_reply(struct session *s, json_t *take)
+{
+    size_t length = 0;
+    char *const line = json_render(take, &length);
+
     json_decref(take);
+    session_send(s, line, length);
 }
 
 static void session_error(struct session *s, const struct err *err)
@@ -196,11 +210,26 @@ static enum status session_do_open(struct session *s, struct json_reader *in)
     return STATUS_OK;
 }
 
-static json_t *session_time_json(const struct probe_time *t)
+static void session_answer(struct session *s, const struct observation *o)
 {
-    return json_pack("{s:I,s:I,s:I,s:I}", "memory_ns", (json_int_t)t->memory_ns, "query_ns",
-                     (json_int_t)t->query_ns, "messages_ns", (json_int_t)t->messages_ns, "idle_ns",
-                     (json_int_t)t->idle_ns);
+    const struct probe_time *const time = &o->result.time;
+    struct json_writer t;
+    size_t length = 0;
+
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "ok", "run");
+    json_writer_open(&t, "time", '{');
+    json_writer_u64(&t, "memory_ns", time->memory_ns);
+    json_writer_u64(&t, "query_ns", time->query_ns);
+    json_writer_u64(&t, "messages_ns", time->messages_ns);
+    json_writer_u64(&t, "idle_ns", time->idle_ns);
+    json_writer_close(&t, '}');
+    observation_write(&t, "observation", o);
+    json_writer_close(&t, '}');
+    char *const line = json_writer_end(&t, &length);
+
+    session_send(s, line, length);
 }
 
 static enum status session_do_run(struct session *s, struct json_reader *in)
@@ -227,9 +256,7 @@ static enum status session_do_run(struct session *s, struct json_reader *in)
     if (!status) {
         o.result.time.idle_ns = idle;
         o.result.time.messages_ns = since - idle;
-        session_reply(s, json_pack("{s:s,s:o,s:o}", "ok", "run", "time",
-                                   session_time_json(&o.result.time), "observation",
-                                   observation_to_json(&o)));
+        session_answer(s, &o);
         observation_free(&o);
     }
     return status;
