@@ -1,9 +1,9 @@
 /* observe_values.c: the long list of an observation's JSON, read without a JSON value for each
  * number.
  *
- * The bytes "values":[ begin a list of that name wherever they are: in a text the quotes would be
- * escaped. The members before an observation's values have none, and what has a second one is
- * refused, since no other object that it consists of may have a member of that name.
+ * The bytes "values":[ begin a list of that name wherever they are, or of a name that ends in an
+ * escaped quote and the word. Of the objects in an observation only the whole one may have either,
+ * and only the former, so a line that has its numbers elsewhere is refused with and without them.
  */
 #include "observe/observe.h"
 
