@@ -383,17 +383,6 @@ void observation_write(struct json_writer *t, const char *name, const struct obs
     json_decref(json);
 }
 
-char *observation_to_text(const struct observation *o, size_t *out_bytes)
-{
-    enum { VALUE_BYTES = 4, OTHER_BYTES = 4096 }; /* estimates */
-    struct json_writer t;
-
-    *out_bytes = 0;
-    json_writer_begin(&t, OTHER_BYTES + o->result.value_count * VALUE_BYTES);
-    observation_write(&t, NULL, o);
-    return json_writer_end(&t, out_bytes);
-}
-
 /* A publication of means need not say which SM walked. */
 static void sm_ids_from_json(struct json_reader *in, enum probe_kind kind, struct probe_result *out)
 {

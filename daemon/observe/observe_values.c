@@ -1,5 +1,5 @@
 /* observe_values.c: the long list of an observation's JSON, read without a JSON value for each
- * number.
+ * number, and the text that has it.
  *
  * The bytes "values":[ begin a list of that name wherever they are, or of a name that ends in an
  * escaped quote and the word. Of the objects in an observation only the whole one may have either,
@@ -63,4 +63,15 @@ enum status observation_take_values(char *line, size_t *io_length, struct observ
     *io_length -= (size_t)(end - first);
     *out = (struct observation_values){.numbers = numbers, .count = count};
     return STATUS_OK;
+}
+
+char *observation_to_text(const struct observation *o, size_t *out_bytes)
+{
+    enum { VALUE_BYTES = 4, OTHER_BYTES = 4096 }; /* estimates */
+    struct json_writer t;
+
+    *out_bytes = 0;
+    json_writer_begin(&t, OTHER_BYTES + o->result.value_count * VALUE_BYTES);
+    observation_write(&t, NULL, o);
+    return json_writer_end(&t, out_bytes);
 }

@@ -308,7 +308,8 @@ static void rubbish_ends(void **state)
         uint32_t steps = 0;
         paper_gpu_init(&gpu);
         paper_gpu_begin(&gpu, &set);
-        while (campaign_next(&set, DEPTH_FULL, NULL, step, NULL) == STATUS_OK && step->spec_count > 0) {
+        while (campaign_next(&set, DEPTH_FULL, NULL, step, NULL) == STATUS_OK &&
+               step->spec_count > 0) {
             if (++steps > PAPER_MAX_STEPS)
                 fail_msg("the plan does not end: %s", step->message);
             for (uint32_t i = 0; i < step->spec_count; i++) {
