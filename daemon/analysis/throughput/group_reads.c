@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* A pair is compared with 4 % at least, and what two groups read for 200 us repeats to a
- * thousandth: on H200s to 0.04 % in the median of 276 pairs and 0.2 % at most, after twice as long.
- */
+/* A pair is slow from a loss of 4 % on, and what two groups read for 200 us repeats to 0.1 %, 0.5 %
+ * at worst (H200). A read that is half as long lacks 0.8 %, so a pair is compared with its groups
+ * alone for as long. */
 enum { ALONE_US = 400, PAIR_US = 200, READ_SEED = 77, ALONE_REPEATS = 3, PAIR_REPEATS = 2 };
 
 /* Of one reach: a group alone; the longer window of a pair; both windows of a pair that must, or
@@ -109,6 +109,14 @@ static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec 
     return true;
 }
 
+/* Group g alone within its reach, for as long as pairs read. */
+static bool make_reference(const struct group_set *c, uint32_t g, struct probe_spec *out)
+{
+    idle_all(c, out, 1, ALONE_REPEATS, PAIR_US);
+    put_group(c, out, g, 0);
+    return set_region(c, out, c->reach_bytes * ALONE_PART);
+}
+
 /* Groups a and b side by side. Windows are as long as their groups are large. */
 static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, bool tight,
                       struct probe_spec *out)
@@ -126,6 +134,7 @@ static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, bool ti
     return set_region(c, out, c->reach_bytes * (tight ? TIGHT_PART : parts));
 }
 
+/* Pairs of recordings were read longer; what one group reads is of one duration. */
 static const struct observation *find(const struct group_set *c, const struct probe_spec *spec)
 {
     for (const struct observation *o = NULL; (o = observation_next(c->set, o, PROBE_READ));) {
@@ -133,6 +142,7 @@ static const struct observation *find(const struct group_set *c, const struct pr
         if (s->window_count == spec->window_count && s->point_count == spec->point_count &&
             s->repeats == spec->repeats && s->points[0] == spec->points[0] &&
             s->window_sms == spec->window_sms &&
+            (s->window_count > 1 || s->duration_us == spec->duration_us) &&
             memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)
             return o;
     }
@@ -172,6 +182,9 @@ struct readings {
     struct evidence alone_evidence[REACH_MAX_GROUPS];
     struct evidence beyond_evidence[REACH_MAX_GROUPS];
     double noise; /* usual spread of repeats, a share */
+    /* The same of the reads that pairs are compared with: those above if they are as long. */
+    const struct observation *reference[REACH_MAX_GROUPS];
+    double pair_noise;
     uint32_t pairs_wanted;
     uint32_t pair_count;
     struct pair pairs[GROUP_READS_MAX_PAIRS];
@@ -214,9 +227,39 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         r->noise = stats_median_f64(spreads, n);
 }
 
-static double slow_below(const struct readings *r)
+/* Of a recording whose pairs were read as long as its groups alone, these are the references. */
+static void read_references(const struct group_set *c, struct readings *r, struct group_asks *asks)
 {
-    const double noise = NOISE_TIMES * r->noise;
+    double spreads[REACH_MAX_GROUPS];
+    uint32_t n = 0;
+
+    for (uint32_t g = 0; g < c->partition->group_count; g++) {
+        struct probe_spec spec;
+        if (!make_reference(c, g, &spec))
+            continue;
+        r->reference[g] = answer_to(c, &spec, false, asks);
+        if (r->reference[g])
+            spreads[n++] = spread_of(r->reference[g], 0);
+    }
+    r->pair_noise = n > 0 ? stats_median_f64(spreads, n) : r->noise;
+}
+
+/* What the group reads alone in a read as long as this one; unknown: it has not been read. */
+static struct maybe_f64 alone_beside(const struct readings *r, uint32_t g,
+                                     const struct observation *pair)
+{
+    struct evidence unused;
+
+    if (pair->spec.duration_us == ALONE_US)
+        return r->alone[g];
+    if (!r->reference[g] || r->reference[g]->spec.duration_us != pair->spec.duration_us)
+        return UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
+    return KNOWN_F64(gbps_of(r->reference[g], 0, &unused));
+}
+
+static double slow_below(double usual_noise)
+{
+    const double noise = NOISE_TIMES * usual_noise;
     return 1 - (noise > SLOW_LOSS ? noise : SLOW_LOSS);
 }
 
@@ -224,22 +267,28 @@ static double slow_below(const struct readings *r)
 static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct readings *r,
                       struct group_asks *asks)
 {
-    const double alone = r->alone[a].v + r->alone[b].v;
+    struct maybe_f64 alone_a, alone_b;
     struct evidence unused;
     struct probe_spec spec;
+    double alone;
 
     if (!make_pair(c, a, b, false, &spec))
         return;
     r->pairs_wanted += 1;
     const struct observation *o = answer_to(c, &spec, false, asks);
-    if (!o || !IS_KNOWN(r->alone[a]) || !IS_KNOWN(r->alone[b]) || !(alone > 0))
+    if (!o)
+        return;
+    alone_a = alone_beside(r, a, o);
+    alone_b = alone_beside(r, b, o);
+    alone = alone_a.v + alone_b.v;
+    if (!IS_KNOWN(alone_a) || !IS_KNOWN(alone_b) || !(alone > 0))
         return;
     struct pair *p = &r->pairs[r->pair_count++];
     *p = (struct pair){.a = (uint16_t)a,
                        .b = (uint16_t)b,
                        .ratio = gbps_of(o, 0, &unused) / alone,
                        .spread = spread_of(o, 0)};
-    if (p->ratio >= slow_below(r) || !make_pair(c, a, b, true, &spec))
+    if (p->ratio >= slow_below(r->pair_noise) || !make_pair(c, a, b, true, &spec))
         return;
     o = answer_to(c, &spec, true, asks);
     p->tight_known = o != NULL;
@@ -253,6 +302,8 @@ static void read_all(const struct group_set *c, struct readings *r, struct group
 
     memset(r, 0, sizeof *r);
     read_alone(c, r, asks);
+    if ((uint64_t)n * (n - 1) / 2 <= GROUP_READS_MAX_PAIRS)
+        read_references(c, r, asks);
     if ((uint64_t)n * (n - 1) / 2 > GROUP_READS_MAX_PAIRS)
         return;
     for (uint32_t a = 0; a < n; a++)
@@ -274,9 +325,9 @@ void group_reads_missing(const struct observation_set *set, const struct structu
 /* ---- conclusions ---- */
 
 /* How far a ratio is from what counts as slow: 1 where nothing is lost, or as much as may be. */
-static double margin_of(const struct readings *r, double ratio)
+static double margin_of(double noise, double ratio)
 {
-    return fabs(ratio - slow_below(r)) / (1 - slow_below(r));
+    return fabs(ratio - slow_below(noise)) / (1 - slow_below(noise));
 }
 
 /* Does a group read as many times more as it has more SMs? Asked of groups of unequal size. */
@@ -308,15 +359,15 @@ static void derive_speed(const struct group_set *c, const struct readings *r, st
     if (smallest == largest)
         return;
     out->evidence[TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS] =
-        evidence_make(EVIDENCE_RANDOM_READS, ALONE_REPEATS, margin_of(r, low / high));
-    out->speed_follows_sms = low >= high * slow_below(r) ? FINDING_YES : FINDING_NO;
+        evidence_make(EVIDENCE_RANDOM_READS, ALONE_REPEATS, margin_of(r->noise, low / high));
+    out->speed_follows_sms = low >= high * slow_below(r->noise) ? FINDING_YES : FINDING_NO;
 }
 
 static enum slow_cause cause_of(const struct readings *r, const struct pair *p)
 {
     if (!p->tight_known)
         return SLOW_UNKNOWN;
-    return p->ratio < p->tight_ratio * slow_below(r) ? SLOW_BY_TLB : SLOW_BY_BANDWIDTH;
+    return p->ratio < p->tight_ratio * slow_below(r->pair_noise) ? SLOW_BY_TLB : SLOW_BY_BANDWIDTH;
 }
 
 static void derive_pairs(const struct readings *r, struct topology *out)
@@ -336,8 +387,8 @@ static void derive_pairs(const struct readings *r, struct topology *out)
             pairs->worst[0] = p->a;
             pairs->worst[1] = p->b;
         }
-        margin = fmin(margin, margin_of(r, p->ratio));
-        if (p->ratio >= slow_below(r))
+        margin = fmin(margin, margin_of(r->pair_noise, p->ratio));
+        if (p->ratio >= slow_below(r->pair_noise))
             continue;
         const enum slow_cause cause = cause_of(r, p);
         pairs->slow_count += 1;
