@@ -9,10 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* A pair is slow from a loss of 4 % on, and what two groups read for 200 us repeats to 0.1 %, 0.5 %
- * at worst (H200). A read that is half as long lacks 0.8 %, so a pair is compared with its groups
- * alone for as long. */
-enum { ALONE_US = 400, PAIR_US = 200, READ_SEED = 77, ALONE_REPEATS = 3, PAIR_REPEATS = 2 };
+/* After 400 us even a small group has read more than the L2 keeps: after 200 us, groups of four SMs
+ * of an H200 find 5 % of their lines there. Two groups read twice as much. */
+enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, ALONE_REPEATS = 3, PAIR_REPEATS = 2 };
 
 /* Of one reach: a group alone; the longer window of a pair; both windows of a pair that must, or
  * must not, fit together; a group beyond. */
@@ -109,14 +108,6 @@ static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec 
     return true;
 }
 
-/* Group g alone within its reach, for as long as pairs read. */
-static bool make_reference(const struct group_set *c, uint32_t g, struct probe_spec *out)
-{
-    idle_all(c, out, 1, ALONE_REPEATS, PAIR_US);
-    put_group(c, out, g, 0);
-    return set_region(c, out, c->reach_bytes * ALONE_PART);
-}
-
 /* Groups a and b side by side. Windows are as long as their groups are large. */
 static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, bool tight,
                       struct probe_spec *out)
@@ -182,9 +173,7 @@ struct readings {
     struct evidence alone_evidence[REACH_MAX_GROUPS];
     struct evidence beyond_evidence[REACH_MAX_GROUPS];
     double noise; /* usual spread of repeats, a share */
-    /* The same of the reads that pairs are compared with: those above if they are as long. */
-    const struct observation *reference[REACH_MAX_GROUPS];
-    double pair_noise;
+    const struct observation *alone_read[REACH_MAX_GROUPS];
     uint32_t pairs_wanted;
     uint32_t pair_count;
     struct pair pairs[GROUP_READS_MAX_PAIRS];
@@ -217,6 +206,7 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         const struct observation *o = answer_to(c, &spec, false, asks);
         if (!o)
             continue;
+        r->alone_read[g] = o;
         r->alone[g] = KNOWN_F64(gbps_of(o, 0, &r->alone_evidence[g]));
         r->beyond[g] = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
         spreads[n++] = spread_of(o, 0);
@@ -227,39 +217,36 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         r->noise = stats_median_f64(spreads, n);
 }
 
-/* Of a recording whose pairs were read as long as its groups alone, these are the references. */
-static void read_references(const struct group_set *c, struct readings *r, struct group_asks *asks)
+/* GB/s of the SMs while they count, each for the time that the probe asks for. They start some
+ * three microseconds apart, which the time of the whole read includes: the more, the shorter it is.
+ */
+static double counted_gbps(const struct observation *o)
 {
-    double spreads[REACH_MAX_GROUPS];
-    uint32_t n = 0;
+    double gbps[PROBE_MAX_REPEATS];
 
-    for (uint32_t g = 0; g < c->partition->group_count; g++) {
-        struct probe_spec spec;
-        if (!make_reference(c, g, &spec))
-            continue;
-        r->reference[g] = answer_to(c, &spec, false, asks);
-        if (r->reference[g])
-            spreads[n++] = spread_of(r->reference[g], 0);
-    }
-    r->pair_noise = n > 0 ? stats_median_f64(spreads, n) : r->noise;
+    for (uint32_t r = 0; r < o->spec.repeats; r++)
+        gbps[r] = observation_read_gbps(o, 0, r) * observation_read_ns(o, 0, r) /
+                  (o->spec.duration_us * 1000.0);
+    return stats_median_f64(gbps, o->spec.repeats);
 }
 
-/* What the group reads alone in a read as long as this one; unknown: it has not been read. */
-static struct maybe_f64 alone_beside(const struct readings *r, uint32_t g,
-                                     const struct observation *pair)
+/* What the two groups read together over what they read alone; 0: one of these is missing. */
+static double ratio_of(const struct readings *r, uint32_t a, uint32_t b,
+                       const struct observation *pair)
 {
+    const struct observation *const alone[] = {r->alone_read[a], r->alone_read[b]};
     struct evidence unused;
 
-    if (pair->spec.duration_us == ALONE_US)
-        return r->alone[g];
-    if (!r->reference[g] || r->reference[g]->spec.duration_us != pair->spec.duration_us)
-        return UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
-    return KNOWN_F64(gbps_of(r->reference[g], 0, &unused));
+    if (!alone[0] || !alone[1] || !(r->alone[a].v + r->alone[b].v > 0))
+        return 0;
+    if (pair->spec.duration_us == alone[0]->spec.duration_us)
+        return gbps_of(pair, 0, &unused) / (r->alone[a].v + r->alone[b].v);
+    return counted_gbps(pair) / (counted_gbps(alone[0]) + counted_gbps(alone[1]));
 }
 
-static double slow_below(double usual_noise)
+static double slow_below(const struct readings *r)
 {
-    const double noise = NOISE_TIMES * usual_noise;
+    const double noise = NOISE_TIMES * r->noise;
     return 1 - (noise > SLOW_LOSS ? noise : SLOW_LOSS);
 }
 
@@ -267,33 +254,24 @@ static double slow_below(double usual_noise)
 static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct readings *r,
                       struct group_asks *asks)
 {
-    struct maybe_f64 alone_a, alone_b;
-    struct evidence unused;
     struct probe_spec spec;
-    double alone;
 
     if (!make_pair(c, a, b, false, &spec))
         return;
     r->pairs_wanted += 1;
     const struct observation *o = answer_to(c, &spec, false, asks);
-    if (!o)
-        return;
-    alone_a = alone_beside(r, a, o);
-    alone_b = alone_beside(r, b, o);
-    alone = alone_a.v + alone_b.v;
-    if (!IS_KNOWN(alone_a) || !IS_KNOWN(alone_b) || !(alone > 0))
+    const double ratio = o ? ratio_of(r, a, b, o) : 0;
+    if (!(ratio > 0))
         return;
     struct pair *p = &r->pairs[r->pair_count++];
-    *p = (struct pair){.a = (uint16_t)a,
-                       .b = (uint16_t)b,
-                       .ratio = gbps_of(o, 0, &unused) / alone,
-                       .spread = spread_of(o, 0)};
-    if (p->ratio >= slow_below(r->pair_noise) || !make_pair(c, a, b, true, &spec))
+    *p = (struct pair){
+        .a = (uint16_t)a, .b = (uint16_t)b, .ratio = ratio, .spread = spread_of(o, 0)};
+    if (p->ratio >= slow_below(r) || !make_pair(c, a, b, true, &spec))
         return;
     o = answer_to(c, &spec, true, asks);
     p->tight_known = o != NULL;
     if (o)
-        p->tight_ratio = gbps_of(o, 0, &unused) / alone;
+        p->tight_ratio = ratio_of(r, a, b, o);
 }
 
 static void read_all(const struct group_set *c, struct readings *r, struct group_asks *asks)
@@ -302,8 +280,6 @@ static void read_all(const struct group_set *c, struct readings *r, struct group
 
     memset(r, 0, sizeof *r);
     read_alone(c, r, asks);
-    if ((uint64_t)n * (n - 1) / 2 <= GROUP_READS_MAX_PAIRS)
-        read_references(c, r, asks);
     if ((uint64_t)n * (n - 1) / 2 > GROUP_READS_MAX_PAIRS)
         return;
     for (uint32_t a = 0; a < n; a++)
@@ -325,9 +301,9 @@ void group_reads_missing(const struct observation_set *set, const struct structu
 /* ---- conclusions ---- */
 
 /* How far a ratio is from what counts as slow: 1 where nothing is lost, or as much as may be. */
-static double margin_of(double noise, double ratio)
+static double margin_of(const struct readings *r, double ratio)
 {
-    return fabs(ratio - slow_below(noise)) / (1 - slow_below(noise));
+    return fabs(ratio - slow_below(r)) / (1 - slow_below(r));
 }
 
 /* Does a group read as many times more as it has more SMs? Asked of groups of unequal size. */
@@ -359,15 +335,15 @@ static void derive_speed(const struct group_set *c, const struct readings *r, st
     if (smallest == largest)
         return;
     out->evidence[TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS] =
-        evidence_make(EVIDENCE_RANDOM_READS, ALONE_REPEATS, margin_of(r->noise, low / high));
-    out->speed_follows_sms = low >= high * slow_below(r->noise) ? FINDING_YES : FINDING_NO;
+        evidence_make(EVIDENCE_RANDOM_READS, ALONE_REPEATS, margin_of(r, low / high));
+    out->speed_follows_sms = low >= high * slow_below(r) ? FINDING_YES : FINDING_NO;
 }
 
 static enum slow_cause cause_of(const struct readings *r, const struct pair *p)
 {
     if (!p->tight_known)
         return SLOW_UNKNOWN;
-    return p->ratio < p->tight_ratio * slow_below(r->pair_noise) ? SLOW_BY_TLB : SLOW_BY_BANDWIDTH;
+    return p->ratio < p->tight_ratio * slow_below(r) ? SLOW_BY_TLB : SLOW_BY_BANDWIDTH;
 }
 
 static void derive_pairs(const struct readings *r, struct topology *out)
@@ -387,8 +363,8 @@ static void derive_pairs(const struct readings *r, struct topology *out)
             pairs->worst[0] = p->a;
             pairs->worst[1] = p->b;
         }
-        margin = fmin(margin, margin_of(r->pair_noise, p->ratio));
-        if (p->ratio >= slow_below(r->pair_noise))
+        margin = fmin(margin, margin_of(r, p->ratio));
+        if (p->ratio >= slow_below(r))
             continue;
         const enum slow_cause cause = cause_of(r, p);
         pairs->slow_count += 1;
