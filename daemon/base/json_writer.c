@@ -171,6 +171,23 @@ void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *va
     t->bytes = (size_t)(at - t->text) + (count > 0 ? 0 : 1);
 }
 
+/* An observation has up to half a million. */
+void json_writer_u32s(struct json_writer *t, const char *name, const uint32_t *values, size_t count)
+{
+    enum { U32_BYTES = 11 }; /* with a comma */
+    char *at = write_name(t, name, 2 + count * U32_BYTES);
+
+    if (!at)
+        return;
+    *at++ = '[';
+    for (size_t i = 0; i < count; i++) {
+        at += format_u64(values[i], at);
+        *at++ = ',';
+    }
+    at[count > 0 ? -1 : 0] = ']'; /* replaces the last comma */
+    t->bytes = (size_t)(at - t->text) + (count > 0 ? 0 : 1);
+}
+
 void json_writer_real(struct json_writer *t, const char *name, double v)
 {
     char number[FORMAT_DOUBLE_BYTES] = "";

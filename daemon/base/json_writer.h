@@ -50,6 +50,8 @@ void json_writer_real(struct json_writer *t, const char *name, double v);  /* in
 void json_writer_text(struct json_writer *t, const char *name, const char *v);
 /* A list of numbers; a negative one is null. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count);
+void json_writer_u32s(struct json_writer *t, const char *name, const uint32_t *values,
+                      size_t count);
 /* As maybe.h has it. */
 void json_writer_u64_maybe(struct json_writer *t, const char *name, struct maybe_u64 v);
 void json_writer_f64_maybe(struct json_writer *t, const char *name, struct maybe_f64 v);

@@ -20,8 +20,8 @@
  *   memory    depth full and memory: kinds of memory beside the device's (memory_probes.c)
  *   matrix    depth matrix: every SM against every SM at the window level
  *
- * Each call scans what is there and schedules what is missing first. No state is kept, so the same
- * observations always lead to the same probes.
+ * Each call schedules what is missing first. What is there is scanned again only if the memo of the
+ * last call does not hold any more, and either way the same observations lead to the same probes.
  */
 #include "campaign/campaign.h"
 
@@ -407,25 +407,56 @@ static const struct {
     {schedule_matrix, DEPTH_MATRIX},
 };
 
-enum status campaign_next(const struct observation_set *set, enum depth depth,
-                          struct campaign_step *out, struct err *err)
+/* Observations that the structure is found in. */
+static size_t count_latency(const struct observation_set *set)
 {
-    uint16_t sm_ids[REACH_MAX_SMS];
-    struct structure s;
+    size_t n = 0;
 
+    for (size_t i = 0; i < set->count; i++) {
+        const enum probe_kind kind = set->items[i].spec.kind;
+        n += set->items[i].spec.memory == MEMORY_DEVICE &&
+             (kind == PROBE_CHASE || kind == PROBE_ROUND || kind == PROBE_PAIRS);
+    }
+    return n;
+}
+
+/* Brings the memo up to date with the observations. */
+static void memo_renew(const struct observation_set *set, struct campaign_memo *memo)
+{
+    const size_t latency = count_latency(set);
+    const bool shared = observation_set_is_shared(set);
+
+    if (memo->known && memo->latency_count == latency && memo->shared == shared &&
+        memo->excluded_count == set->excluded.count)
+        return;
+    structure_estimate(set, &memo->structure);
+    memo->known = true;
+    memo->latency_count = latency;
+    memo->excluded_count = set->excluded.count;
+    memo->shared = shared;
+    memo->over = 0;
+}
+
+enum status campaign_next(const struct observation_set *set, enum depth depth,
+                          struct campaign_memo *memo, struct campaign_step *out, struct err *err)
+{
+    struct campaign_memo fresh = {.known = false};
+    uint16_t sm_ids[REACH_MAX_SMS];
+
+    memo = memo ? memo : &fresh;
     memset(out, 0, sizeof *out);
     if (sharing_sm_ids(set, sm_ids) == 0) {
         out->specs[out->spec_count++] = campaign_warm_up(WARM_UP_US, WARM_UP_REPEATS);
         describe(out, 0, "warming up");
         return STATUS_OK;
     }
-    structure_estimate(set, &s);
-    const struct phase p = {set, &s, depth, sm_ids[0], done_at[depth].quick, done_at[depth].full,
-                            err};
-    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
-        if (depth < phases[i].depth)
+    memo_renew(set, memo);
+    const struct phase p = {
+        set, &memo->structure, depth, sm_ids[0], done_at[depth].quick, done_at[depth].full, err};
+    for (; memo->over < sizeof phases / sizeof phases[0]; memo->over++) {
+        if (depth < phases[memo->over].depth)
             continue;
-        const enum status status = phases[i].schedule(&p, out);
+        const enum status status = phases[memo->over].schedule(&p, out);
         if (status != STATUS_OK || out->spec_count > 0)
             return status;
     }

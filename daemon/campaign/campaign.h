@@ -1,9 +1,11 @@
 /* campaign.h: chooses the next probes of a measurement. Pure: observations so far in, next probes
- * out, coarse to fine. No state is kept between calls: the same observations give the same probes.
+ * out, coarse to fine. The same observations give the same probes, with or without a memo of what
+ * earlier ones have said.
  */
 #ifndef REACH_CAMPAIGN_CAMPAIGN_H
 #define REACH_CAMPAIGN_CAMPAIGN_H
 
+#include "analysis/sharing/window_level.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
@@ -18,10 +20,24 @@ struct campaign_step {
     char message[96]; /* what this step does: "SM groups: round 3 of about 8" */
 };
 
-/* What to run next for a fingerprint at `depth`. STATUS_DISTURBED if the observations contradict
- * each other so that the campaign cannot go on (a group map that never closes, for example). */
+/* What the last call has found, so that the next one, with the same observations and more, need not
+ * find it again: the GPU waits meanwhile. Zero it to start; of one measurement at one depth. The
+ * phases that are over stay over, and the structure stays as it is, until there is a new latency
+ * probe of the device's own memory, another process shows, or an observation is excluded. */
+struct campaign_memo {
+    bool known;
+    size_t latency_count;
+    size_t excluded_count;
+    bool shared;
+    struct structure structure;
+    uint32_t over; /* phases */
+};
+
+/* What to run next for a fingerprint at `depth`. `memo` may be NULL. STATUS_DISTURBED if the
+ * observations contradict each other so that the campaign cannot go on (a group map that never
+ * closes, for example). */
 enum status campaign_next(const struct observation_set *set, enum depth depth,
-                          struct campaign_step *out, struct err *err);
+                          struct campaign_memo *memo, struct campaign_step *out, struct err *err);
 
 /* All SMs read one MiB, which stays in L2: this raises the clocks and measures no TLB level. */
 static inline struct probe_spec campaign_warm_up(uint32_t duration_us, uint32_t repeats)

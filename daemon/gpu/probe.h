@@ -305,6 +305,15 @@ struct probe_conditions {
     char peer_uuid[64]; /* of MEMORY_PEER */
 };
 
+/* Where the time of a probe went, for measure/times.h. No part of an observation: it is neither
+ * stored nor analyzed. */
+struct probe_time {
+    nsec_t memory_ns;   /* of conditions.duration_ns: making, mapping and freeing memory */
+    nsec_t query_ns;    /* after it: clocks, temperature, errors */
+    nsec_t messages_ns; /* of the worker: writing the answer before, and reading the request */
+    nsec_t idle_ns;     /* of the worker: waiting for the request */
+};
+
 /* One answer. `values` belongs to the result: probe_result_free. */
 struct probe_result {
     uint32_t sm_count;              /* SMs that took part in the launch */
@@ -312,6 +321,7 @@ struct probe_result {
     uint32_t *values;               /* see the table above */
     size_t value_count;
     struct probe_conditions conditions;
+    struct probe_time time;
 };
 
 /* Is this spec complete and within the limits? `limits` may be NULL: then ranges are not checked.

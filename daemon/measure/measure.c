@@ -20,8 +20,9 @@
 #include "analysis/disturbance.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "measure/knowledge.h"
 #include "campaign/campaign.h"
+#include "measure/knowledge.h"
+#include "measure/times.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,12 +54,14 @@ struct attempt {
     struct worker *worker;
     struct observation_set set;
     struct campaign_step step; /* 70 KiB: too much for the stack */
-    int64_t run;               /* 0: not begun */
-    size_t stored;             /* of the set's observations */
-    size_t stored_excluded;    /* of its excluded ones */
-    struct assessment last;    /* of the latest observation */
-    int number;                /* of the attempt, from 1 */
-    bool shared;               /* the latest was not alone on the GPU */
+    struct campaign_memo memo;
+    int64_t run;            /* 0: not begun */
+    size_t stored;          /* of the set's observations */
+    size_t stored_excluded; /* of its excluded ones */
+    struct assessment last; /* of the latest observation */
+    int number;             /* of the attempt, from 1 */
+    bool shared;            /* the latest was not alone on the GPU */
+    struct measure_times times;
 };
 
 /* Stores the items that are not stored yet. */
@@ -77,21 +80,26 @@ static enum status measure_store_items(struct attempt *a, const struct observati
 static enum status measure_store(struct attempt *a, struct err *err)
 {
     const struct observation_list *excluded = &a->set.excluded;
+    const nsec_t start = clock_monotonic();
     enum status status = measure_store_items(a, a->set.items, a->set.count, &a->stored, err);
 
-    return status
-               ? status
-               : measure_store_items(a, excluded->items, excluded->count, &a->stored_excluded, err);
+    if (!status)
+        status = measure_store_items(a, excluded->items, excluded->count, &a->stored_excluded, err);
+    a->times.store_ns += clock_monotonic() - start;
+    return status;
 }
 
 /* Awaits the oldest observation and classifies it. */
 static enum status measure_await(struct attempt *a, struct err *err)
 {
+    const nsec_t start = clock_monotonic();
     struct observation o = {0};
     enum status status = worker_await(a->worker, a->probe_deadline_ns, &o, err);
 
+    a->times.await_ns += clock_monotonic() - start;
     if (status)
         return status;
+    measure_times_add(&a->times, &o);
     disturbance_classify(&o, &o.assessment);
     a->last = o.assessment;
     return observation_set_add(&a->set, &o, err);
@@ -168,8 +176,11 @@ static enum status measure_probe(struct attempt *a, struct err *err)
     const struct measure_request *r = a->request;
 
     for (uint32_t i = 0; i < MEASURE_MAX_STEPS; i++) {
-        enum status status = campaign_next(&a->set, r->depth, &a->step, err);
+        const nsec_t start = clock_monotonic();
+        enum status status = campaign_next(&a->set, r->depth, &a->memo, &a->step, err);
 
+        a->times.choose_ns += clock_monotonic() - start;
+        a->times.steps++;
         if (status || a->step.spec_count == 0)
             return status;
         measure_report(a);
@@ -297,12 +308,24 @@ static enum status measure_attempt(struct attempt *a, struct measure_result *out
     a->worker = NULL;
     a->run = 0;
     a->stored = a->stored_excluded = 0;
+    a->times = (struct measure_times){0};
+    a->memo.known = false;
     enum status status = measure_begin(a, err);
     nsec_t opened = clock_monotonic();
 
+    a->times.open_ns = opened - start;
     status = status ? status : measure_probe(a, err);
+    const nsec_t probed = clock_monotonic();
+
     status = status ? status : measure_derive(a, start, opened, out, err);
-    return measure_end(a, status, err);
+    const nsec_t derived = clock_monotonic();
+
+    a->times.probe_ns = probed - opened;
+    a->times.derive_ns = derived - probed;
+    status = measure_end(a, status, err);
+    a->times.close_ns = clock_monotonic() - derived;
+    measure_times_log(&a->times, a->request->uuid);
+    return status;
 }
 
 /* May another attempt begin, after one that ended like this? One that contradicts what is known

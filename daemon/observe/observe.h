@@ -10,6 +10,7 @@
 #define REACH_OBSERVE_OBSERVE_H
 
 #include "base/identity_json.h"
+#include "base/json_writer.h"
 #include "base/status.h"
 #include "base/verdict.h"
 #include "gpu/probe.h"
@@ -30,6 +31,26 @@ json_t *observation_to_json(const struct observation *o);
 /* Strict: unknown fields, wrong types, out-of-range numbers and a value count that does not fit the
  * spec are STATUS_PROTOCOL, with the field's name. On success the caller owns `*out`. */
 enum status observation_from_json(const json_t *json, struct observation *out, struct err *err);
+
+/* The same as text, byte for byte what json_render makes of it, without a JSON value for each of up
+ * to half a million numbers. The caller frees it. NULL without memory. */
+char *observation_to_text(const struct observation *o, size_t *out_bytes);
+/* The same as a member of a larger text, or, without a name, as the text's value. */
+void observation_write(struct json_writer *t, const char *name, const struct observation *o);
+
+/* The numbers of the first list "values" in a line of JSON, taken out of it before it is parsed. */
+struct observation_values {
+    uint32_t *numbers; /* owned; NULL: nothing was taken */
+    size_t count;
+};
+/* Takes them: the line, whose end is a NUL, becomes shorter by its list, which is empty then. A
+ * line without such a list, or in which it is none of integers from 0 to 2^32 - 1 without a blank,
+ * stays as it is: the parser finds what is wrong with it. STATUS_NO_MEMORY. */
+enum status observation_take_values(char *line, size_t *io_length, struct observation_values *out,
+                                    struct err *err);
+/* As observation_from_json, with the values of such a line; takes them in any case. */
+enum status observation_from_parts(const json_t *json, struct observation_values *take,
+                                   struct observation *out, struct err *err);
 
 /* Specs travel alone too, from the daemon to the worker. The same strictness. */
 json_t *probe_spec_to_json(const struct probe_spec *spec);

@@ -18,6 +18,7 @@
 #include "base/json_fields.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Kinds of probes, as bits. */
 enum {
@@ -336,23 +337,50 @@ static json_t *conditions_to_json(const struct probe_spec *spec, const struct pr
     return json_builder_end(&o);
 }
 
-json_t *observation_to_json(const struct observation *o)
+static json_t *to_json(const struct observation *o, json_t *take_values)
 {
     struct json_builder out;
     uint32_t axes[MAX_AXES];
 
-    if (o->result.sm_count > REACH_MAX_SMS)
+    if (o->result.sm_count > REACH_MAX_SMS) {
+        json_decref(take_values);
         return NULL;
+    }
     json_builder_begin(&out);
     json_builder_value(&out, "probe", probe_spec_to_json(&o->spec));
     json_fields_build(&out, &sm_ids, 1, 0, &o->result);
     json_builder_value(&out, "shape",
                        list_to_json(axes, shape_of(&o->spec, o->result.sm_count, axes)));
-    json_builder_value(&out, "values", list_to_json(o->result.values, o->result.value_count));
+    json_builder_value(&out, "values", take_values);
     json_builder_value(&out, "conditions", conditions_to_json(&o->spec, &o->result.conditions));
     json_builder_text(&out, "verdict", verdict_name(o->assessment.verdict));
     json_builder_text_or_null(&out, "verdict_reason", o->assessment.message);
     return json_builder_end(&out);
+}
+
+json_t *observation_to_json(const struct observation *o)
+{
+    return to_json(o, list_to_json(o->result.values, o->result.value_count));
+}
+
+/* Every member but the values is small, so these are written as any document is. */
+void observation_write(struct json_writer *t, const char *name, const struct observation *o)
+{
+    json_t *const json = to_json(o, json_array());
+    const char *key;
+    json_t *member;
+
+    t->failed = t->failed || !json;
+    json_writer_open(t, name, '{');
+    json_object_foreach(json, key, member)
+    {
+        if (strcmp(key, "values") == 0)
+            json_writer_u32s(t, key, o->result.values, o->result.value_count);
+        else
+            json_writer_value(t, key, member);
+    }
+    json_writer_close(t, '}');
+    json_decref(json);
 }
 
 /* A publication of means need not say which SM walked. */
@@ -382,10 +410,13 @@ static void shape_from_json(struct json_reader *in, const struct observation *o)
     }
 }
 
-static void values_from_json(struct json_reader *in, struct observation *o)
+/* From the list, or, where they were taken out of it, from `taken`. */
+static void values_from_json(struct json_reader *in, struct observation_values *taken,
+                             struct observation *o)
 {
     const json_t *const array = json_reader_array(in, "values", SIZE_MAX);
-    const size_t count = json_array_size(array);
+    const bool was_taken = taken->numbers && json_array_size(array) == 0;
+    const size_t count = was_taken ? taken->count : json_array_size(array);
     size_t wanted;
 
     if (!array)
@@ -398,6 +429,12 @@ static void values_from_json(struct json_reader *in, struct observation *o)
     }
     if (count == 0)
         return;
+    if (was_taken) {
+        o->result.values = taken->numbers;
+        o->result.value_count = count;
+        *taken = (struct observation_values){.numbers = NULL};
+        return;
+    }
     o->result.values = calloc(count, sizeof(*o->result.values));
     if (!o->result.values) {
         json_reader_absorb(in,
@@ -441,6 +478,12 @@ static void conditions_from_json(struct json_reader *outer, const struct probe_s
 
 enum status observation_from_json(const json_t *json, struct observation *out, struct err *err)
 {
+    return observation_from_parts(json, &(struct observation_values){.numbers = NULL}, out, err);
+}
+
+enum status observation_from_parts(const json_t *json, struct observation_values *take,
+                                   struct observation *out, struct err *err)
+{
     struct json_reader in;
     const json_t *spec;
     enum status s;
@@ -455,8 +498,10 @@ enum status observation_from_json(const json_t *json, struct observation *out, s
         conditions_from_json(&in, &out->spec, &out->result.conditions);
     if (json_reader_ok(&in)) { /* only now do spec and SMs say how many values there are */
         shape_from_json(&in, out);
-        values_from_json(&in, out);
+        values_from_json(&in, take, out);
     }
+    free(take->numbers);
+    *take = (struct observation_values){.numbers = NULL};
     assessment_from_json(&in, &out->assessment);
     s = json_reader_end(&in);
     if (s != STATUS_OK)

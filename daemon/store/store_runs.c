@@ -16,13 +16,11 @@ struct document {
     uint64_t hash;
 };
 
-/* Takes `json`; the caller frees `out->text`. */
-static enum status render(json_t *take, const char *what, struct document *out, struct err *err)
+/* Takes a text with a line feed at its end; the caller frees `out->text`. */
+static enum status complete(char *take, size_t bytes, const char *what, struct document *out,
+                            struct err *err)
 {
-    size_t bytes = 0;
-
-    out->text = json_render(take, &bytes);
-    json_decref(take);
+    out->text = take;
     if (!out->text)
         return err_set(err, STATUS_NO_MEMORY,
                        "%s cannot be written as JSON (no memory, or a size of 2^63 and above)",
@@ -30,6 +28,16 @@ static enum status render(json_t *take, const char *what, struct document *out, 
     out->text[bytes - 1] = '\0'; /* rows need no line feed */
     out->hash = hash_bytes(HASH_START, out->text, bytes - 1);
     return STATUS_OK;
+}
+
+/* Takes `json`; the caller frees `out->text`. */
+static enum status render(json_t *take, const char *what, struct document *out, struct err *err)
+{
+    size_t bytes = 0;
+    char *const text = json_render(take, &bytes);
+
+    json_decref(take);
+    return complete(text, bytes, what, out, err);
 }
 
 /* Inserts a row; the transaction has begun. */
@@ -133,9 +141,11 @@ static enum status insert_observation(sqlite3 *db, int64_t run, const struct obs
 enum status store_add_observation(struct store *store, int64_t run, const struct observation *o,
                                   int64_t *out_id, struct err *err)
 {
-    struct document document;
+    struct document document = {.text = NULL};
+    size_t bytes = 0;
+    char *const text = observation_to_text(o, &bytes);
     int64_t id = 0;
-    enum status s = render(observation_to_json(o), "the observation", &document, err);
+    enum status s = complete(text, bytes, "the observation", &document, err);
 
     if (s == STATUS_OK)
         s = store_write_begin(store, err);

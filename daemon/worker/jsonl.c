@@ -162,14 +162,17 @@ static enum jsonl_event jsonl_write_all(int fd, const char *data, size_t n,
     return JSONL_DONE;
 }
 
+enum jsonl_event jsonl_write_line(int fd, const char *line, size_t length,
+                                  const struct jsonl_wait *wait)
+{
+    return length - 1 > JSONL_MAX_BYTES ? JSONL_TOO_LONG : jsonl_write_all(fd, line, length, wait);
+}
+
 enum jsonl_event jsonl_write(int fd, const json_t *message, const struct jsonl_wait *wait)
 {
     size_t length = 0;
     char *text = json_render(message, &length); /* with a line feed */
-    enum jsonl_event event = !text ? JSONL_FAILED
-                             : length - 1 > JSONL_MAX_BYTES
-                                 ? JSONL_TOO_LONG
-                                 : jsonl_write_all(fd, text, length, wait);
+    enum jsonl_event event = text ? jsonl_write_line(fd, text, length, wait) : JSONL_FAILED;
 
     if (!text)
         errno = ENOMEM;

@@ -122,9 +122,10 @@ static enum status worker_reported_error(const json_t *message, struct err *err)
     return err_set(err, status, "%s", text && *text ? text : status_info(status)->message);
 }
 
-/* Waits for the answer to `verb`. On success the caller owns `*out`. */
+/* Waits for the answer to `verb`. On success the caller owns `*out`. If `values` is not NULL, they
+ * are taken out of the line, and the caller owns them in any case. */
 static enum status worker_receive(struct worker *w, const char *verb, nsec_t deadline_ns,
-                                  json_t **out, struct err *err)
+                                  struct observation_values *values, json_t **out, struct err *err)
 {
     const struct jsonl_wait wait = {.until = clock_monotonic() + deadline_ns,
                                     .wake_fd = w->wake_fd};
@@ -139,6 +140,8 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
 
     if (status)
         return status;
+    if (values && observation_take_values(line, &length, values, err))
+        return worker_end(w, err, STATUS_NO_MEMORY, "no memory for an answer");
     json_t *message = jsonl_parse(line, length, why, sizeof why);
 
     if (!message)
@@ -256,7 +259,7 @@ enum status worker_list(struct worker *w, nsec_t deadline_ns, struct gpu_identit
         worker_send(w, json_pack("{s:s}", "do", "list"), WORKER_SEND_DEADLINE, err);
 
     *out_count = 0;
-    status = status ? status : worker_receive(w, "list", deadline_ns, &answer, err);
+    status = status ? status : worker_receive(w, "list", deadline_ns, NULL, &answer, err);
     if (status)
         return status;
     const json_t *list = json_object_get(answer, "gpus");
@@ -280,7 +283,7 @@ enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
     enum status status = worker_send(w, json_pack("{s:s,s:s}", "do", "open", "uuid", uuid),
                                      WORKER_SEND_DEADLINE, err);
 
-    status = status ? status : worker_receive(w, "open", deadline_ns, &answer, err);
+    status = status ? status : worker_receive(w, "open", deadline_ns, NULL, &answer, err);
     status =
         status ? status : gpu_identity_from_json(json_object_get(answer, "gpu"), identity, err);
     status = status ? status : gpu_limits_from_json(json_object_get(answer, "limits"), limits, err);
@@ -301,20 +304,41 @@ enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_
     return status;
 }
 
+/* For the log: what is missing counts as nothing. */
+static nsec_t worker_ns(const json_t *time, const char *name)
+{
+    const json_int_t ns = json_integer_value(json_object_get(time, name));
+
+    return ns > 0 ? (nsec_t)ns : 0;
+}
+
+static struct probe_time worker_time(const json_t *time)
+{
+    return (struct probe_time){.memory_ns = worker_ns(time, "memory_ns"),
+                               .query_ns = worker_ns(time, "query_ns"),
+                               .messages_ns = worker_ns(time, "messages_ns"),
+                               .idle_ns = worker_ns(time, "idle_ns")};
+}
+
 enum status worker_await(struct worker *w, nsec_t deadline_ns, struct observation *out,
                          struct err *err)
 {
+    struct observation_values values = {.numbers = NULL};
     json_t *answer = NULL;
 
     REACH_ASSERT(w->asked > 0);
-    enum status status = worker_receive(w, "run", deadline_ns, &answer, err);
+    enum status status = worker_receive(w, "run", deadline_ns, &values, &answer, err);
 
     w->asked--;
-    if (status)
+    if (status) {
+        free(values.numbers);
         return status;
-    status = observation_from_json(json_object_get(answer, "observation"), out, err);
+    }
+    status = observation_from_parts(json_object_get(answer, "observation"), &values, out, err);
     if (status)
         err_prefix(err, "the worker's answer");
+    else
+        out->result.time = worker_time(json_object_get(answer, "time"));
     json_decref(answer);
     return status;
 }

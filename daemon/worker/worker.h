@@ -8,7 +8,7 @@
  * Messages are JSON texts, one per line. To the worker: {"do":"list"} {"do":"open","uuid":..}
  * {"do":"run","probe":{..}} {"do":"close"}; the first message is {"do":"options",..}. From it:
  * {"ok":"list","gpus":[..]} {"ok":"open","gpu":{..},"limits":{..},"open_ns":..}
- * {"ok":"run","observation":{..}} {"ok":"close"} or {"error":"gpu-busy","text":".."}.
+ * {"ok":"run","time":{..},"observation":{..}} {"ok":"close"} or {"error":"gpu-busy","text":".."}.
  *
  * One thread at a time per worker. Calls wait, at most as long as their deadline (`deadline_ns`:
  * from now), and can be woken early by another thread through `worker_cancel`. After a call that

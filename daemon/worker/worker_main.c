@@ -5,7 +5,7 @@
  *     {"do":"options","simulated":["h200"]}
  *     {"do":"list"}                       -> {"ok":"list","gpus":[{"uuid":"SIM-..",..}]}
  *     {"do":"open","uuid":"SIM-.."}       -> {"ok":"open","gpu":{..},"limits":{..},"open_ns":81}
- *     {"do":"run","probe":{..}}           -> {"ok":"run","observation":{..}}
+ *     {"do":"run","probe":{..}}           -> {"ok":"run","time":{..},"observation":{..}}
  *     {"do":"close"}                      -> {"ok":"close"}
  *
  * "options" may be left out (real GPUs, default limits), has no answer of its own, and may name
@@ -25,6 +25,7 @@
 
 #include "base/json_builder.h"
 #include "base/json_reader.h"
+#include "base/json_writer.h"
 #include "base/log.h"
 #include "worker/jsonl.h"
 
@@ -48,6 +49,8 @@ struct session {
     const char *simulated[REACH_MAX_GPUS + 1]; /* the list in `options` */
     struct gpu *gpu;                           /* owned; NULL: closed */
     bool gpu_lost;                             /* leave without closing */
+    nsec_t probed_ns;  /* when the last probe had ended, or the GPU was open; clock_monotonic() */
+    nsec_t waiting_ns; /* of the time since then, waiting for messages */
     int exit_code;
     bool ended;
 };
@@ -66,12 +69,15 @@ static void session_end(struct session *s, int exit_code)
     s->exit_code = exit_code;
 }
 
-/* Sends a reply, which it takes; a closed connection ends the conversation. */
-static void session_reply(struct session *s, json_t *take)
+/* Sends a line, which it takes (NULL: there was no memory for it); a closed connection ends the
+ * conversation. */
+static void session_send(struct session *s, char *take, size_t length)
 {
     const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1};
-    enum jsonl_event event = take ? jsonl_write(s->out_fd, take, &wait) : JSONL_FAILED;
+    enum jsonl_event event = take ? jsonl_write_line(s->out_fd, take, length, &wait) : JSONL_FAILED;
 
+    if (!take)
+        errno = ENOMEM;
     if (event == JSONL_TOO_LONG) {
         json_t *error = json_pack("{s:s,s:s}", "error", status_info(STATUS_FULL)->slug, "text",
                                   "the answer is longer than a line may be; ask for fewer samples");
@@ -80,7 +86,17 @@ static void session_reply(struct session *s, json_t *take)
     }
     if (event != JSONL_DONE)
         session_end(s, event == JSONL_END ? WORKER_EXIT_OK : WORKER_EXIT_IO);
+    free(take);
+}
+
+/* Sends a reply, which it takes. */
+static void session_reply(struct session *s, json_t *take)
+{
+    size_t length = 0;
+    char *const line = json_render(take, &length);
+
     json_decref(take);
+    session_send(s, line, length);
 }
 
 static void session_error(struct session *s, const struct err *err)
@@ -184,11 +200,36 @@ static enum status session_do_open(struct session *s, struct json_reader *in)
     }
     nsec_t open_ns = clock_monotonic() - start;
 
+    s->probed_ns = start + open_ns;
+    s->waiting_ns = 0;
+
     gpu_describe(s->gpu, &identity, &limits);
     session_reply(s,
                   json_pack("{s:s,s:o,s:o,s:I}", "ok", "open", "gpu", identity_json_new(&identity),
                             "limits", gpu_limits_to_json(&limits), "open_ns", (json_int_t)open_ns));
     return STATUS_OK;
+}
+
+static void session_answer(struct session *s, const struct observation *o)
+{
+    const struct probe_time *const time = &o->result.time;
+    struct json_writer t;
+    size_t length = 0;
+
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "ok", "run");
+    json_writer_open(&t, "time", '{');
+    json_writer_u64(&t, "memory_ns", time->memory_ns);
+    json_writer_u64(&t, "query_ns", time->query_ns);
+    json_writer_u64(&t, "messages_ns", time->messages_ns);
+    json_writer_u64(&t, "idle_ns", time->idle_ns);
+    json_writer_close(&t, '}');
+    observation_write(&t, "observation", o);
+    json_writer_close(&t, '}');
+    char *const line = json_writer_end(&t, &length);
+
+    session_send(s, line, length);
 }
 
 static enum status session_do_run(struct session *s, struct json_reader *in)
@@ -202,14 +243,20 @@ static enum status session_do_run(struct session *s, struct json_reader *in)
     status = status ? status : probe_spec_from_json(probe, &o.spec, in->err);
     if (status)
         return status;
+    const nsec_t since = clock_monotonic() - s->probed_ns;
+    const nsec_t idle = s->waiting_ns;
+
     status = gpu_run(s->gpu, &o.spec, &o.result, in->err);
+    s->probed_ns = clock_monotonic();
+    s->waiting_ns = 0;
     if (status == STATUS_GPU_LOST || status == STATUS_DEADLINE) {
         s->gpu_lost = true;
         session_end(s, WORKER_EXIT_GPU);
     }
     if (!status) {
-        session_reply(s,
-                      json_pack("{s:s,s:o}", "ok", "run", "observation", observation_to_json(&o)));
+        o.result.time.idle_ns = idle;
+        o.result.time.messages_ns = since - idle;
+        session_answer(s, &o);
         observation_free(&o);
     }
     return status;
@@ -292,10 +339,13 @@ static void session_serve(struct session *s, struct jsonl_reader *reader)
     const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1, .mask = &s->waiting};
 
     while (!s->ended && !session_stop) {
+        const nsec_t start = clock_monotonic();
         char *line = NULL;
         size_t length = 0;
+        const enum jsonl_event event = jsonl_read(reader, &wait, &line, &length);
 
-        switch (jsonl_read(reader, &wait, &line, &length)) {
+        s->waiting_ns += clock_monotonic() - start;
+        switch (event) {
         case JSONL_DONE:
             session_handle(s, line, length);
             break;

@@ -269,7 +269,7 @@ static enum status measure(struct gpu *gpu, struct err *err)
     enum status s = STATUS_OK;
     gpu_describe(gpu, &set.gpu, &set.limits);
     for (;;) {
-        s = campaign_next(&set, DEPTH_QUICK, &step, err);
+        s = campaign_next(&set, DEPTH_QUICK, NULL, &step, err);
         if (s != STATUS_OK || step.spec_count == 0)
             break;
         for (uint32_t i = 0; i < step.spec_count && s == STATUS_OK; i++) {

@@ -26,6 +26,27 @@ static void again(const struct observation *o)
     observation_free(&back);
 }
 
+/* The same line, its numbers taken out before it is parsed: it is as good or as bad as it was. */
+static void in_parts(const char *line, size_t length, bool good)
+{
+    struct observation_values values = {.numbers = NULL};
+    struct observation o = {0};
+    struct err err = {0};
+    char why[200] = "";
+    char *const copy = calloc(1, length + 1);
+    json_t *json;
+
+    REACH_ASSERT(copy);
+    memcpy(copy, line, length);
+    REACH_ASSERT(observation_take_values(copy, &length, &values, &err) == STATUS_OK);
+    json = jsonl_parse(copy, length, why, sizeof(why));
+    REACH_ASSERT(json);
+    REACH_ASSERT((observation_from_parts(json, &values, &o, &err) == STATUS_OK) == good);
+    observation_free(&o);
+    json_decref(json);
+    free(copy);
+}
+
 static void one_line(const char *line, size_t length)
 {
     struct observation o = {0};
@@ -40,7 +61,10 @@ static void one_line(const char *line, size_t length)
         REACH_ASSERT(why[0] != '\0');
         return;
     }
-    if (observation_from_json(json, &o, &err) == STATUS_OK) {
+    const bool good = observation_from_json(json, &o, &err) == STATUS_OK;
+
+    in_parts(line, length, good);
+    if (good) {
         again(&o);
         observation_free(&o);
     } else {

@@ -102,8 +102,9 @@ static enum status follow_plan(struct source *source, enum depth depth, sim_step
 {
     struct campaign_step *step = calloc(1, sizeof *step);
     enum status status = step ? STATUS_OK : STATUS_NO_MEMORY;
+    struct campaign_memo memo = {.known = false};
     while (status == STATUS_OK) {
-        status = campaign_next(&out->set, depth, step, &out->err);
+        status = campaign_next(&out->set, depth, &memo, step, &out->err);
         if (status == STATUS_OK && on_step)
             on_step(&out->set, step, data);
         if (status != STATUS_OK || step->spec_count == 0)

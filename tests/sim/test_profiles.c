@@ -25,6 +25,21 @@ struct take {
     struct sim_measure m;
 };
 
+/* A campaign that remembers what it has found asks for what one without memory does. */
+static void as_without_memo(const struct observation_set *set, const struct campaign_step *step,
+                            void *data)
+{
+    const enum depth *const depth = data;
+    struct campaign_step *const fresh = calloc(1, sizeof *fresh);
+
+    assert_non_null(fresh);
+    assert_int_equal(campaign_next(set, *depth, NULL, fresh, NULL), STATUS_OK);
+    assert_int_equal(fresh->spec_count, step->spec_count);
+    assert_memory_equal(fresh->specs, step->specs, step->spec_count * sizeof step->specs[0]);
+    assert_string_equal(fresh->message, step->message);
+    free(fresh);
+}
+
 /* Measures `text`; nothing may be wrong. The caller frees (put_away). */
 static struct take *measure(const char *text, enum depth depth)
 {
@@ -32,7 +47,7 @@ static struct take *measure(const char *text, enum depth depth)
     struct err err = {0};
     assert_non_null(t);
     assert_int_equal(sim_profiles_parse(text, &t->desc, &err), STATUS_OK);
-    if (sim_measure(text, depth, NULL, NULL, &t->m) != STATUS_OK ||
+    if (sim_measure(text, depth, as_without_memo, &depth, &t->m) != STATUS_OK ||
         fingerprint_check(&t->m.fp, &t->m.err) != STATUS_OK)
         fail_msg("%s: %s", text, t->m.err.text);
     truth_of(&t->desc, &t->truth);

@@ -224,11 +224,12 @@ enum status paper_gpu_measure(struct paper_gpu *gpu, enum depth depth, paper_ste
                               void *data, struct observation_set *set)
 {
     struct campaign_step *step = calloc(1, sizeof *step);
+    struct campaign_memo memo = {.known = false};
     enum status status = STATUS_OK;
     uint32_t steps = 0;
     assert_non_null(step);
     for (;;) {
-        status = campaign_next(set, depth, step, NULL);
+        status = campaign_next(set, depth, &memo, step, NULL);
         if (status == STATUS_OK && on_step)
             on_step(set, step, data);
         if (status != STATUS_OK || step->spec_count == 0)

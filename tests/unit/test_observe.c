@@ -1,4 +1,5 @@
 /* test_observe.c: every observation survives its JSON, and no other JSON passes for one. */
+#include "base/json_builder.h"
 #include "base/rng.h"
 #include "observe/observe.h"
 
@@ -285,6 +286,100 @@ static json_t *through_text(json_t *take)
     return again;
 }
 
+/* Written and read without a JSON value for each number it is the same, alone and in a message. */
+static void assert_same_text(const struct observation *a, const json_t *json)
+{
+    static const char before[] = "{\"ok\":\"run\",\"observation\":";
+    size_t bytes = 0;
+    size_t length = 0;
+    char *const rendered = json_render(json, &bytes);
+    char *const text = observation_to_text(a, &length);
+    char *const line = calloc(1, sizeof before + length + 1);
+    struct observation_values values;
+    struct observation b = {0};
+    struct err err = {0};
+    int used;
+
+    assert_non_null(rendered);
+    assert_non_null(text);
+    assert_non_null(line);
+    assert_int_equal(length, bytes);
+    assert_string_equal(text, rendered);
+    used = sprintf(line, "%s%.*s}", before, (int)length - 1, text);
+    length = (size_t)used;
+    assert_int_equal(observation_take_values(line, &length, &values, &err), STATUS_OK);
+    assert_int_equal(length, strlen(line));
+    assert_int_equal(values.count, a->result.value_count);
+    json_t *const short_json = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(short_json);
+    assert_int_equal(
+        observation_from_parts(json_object_get(short_json, "observation"), &values, &b, &err),
+        STATUS_OK);
+    assert_null(values.numbers);
+    assert_same_observation(a, &b);
+    observation_free(&b);
+    json_decref(short_json);
+    free(line);
+    free(text);
+    free(rendered);
+}
+
+/* What is no list of such numbers stays in the line, for the parser to refuse. */
+static void test_values_that_stay(void **state)
+{
+    static const char *const lines[] = {
+        "",
+        "{}",
+        "{\"values\":[]}",
+        "{\"values\":[",
+        "{\"values\":[1",
+        "{\"values\":[1,]}",
+        "{\"values\":[,1]}",
+        "{\"values\":[1,,2]}",
+        "{\"values\":[1,-2]}",
+        "{\"values\":[01]}",
+        "{\"values\":[1.0]}",
+        "{\"values\":[1e3]}",
+        "{\"values\":[1, 2]}",
+        "{\"values\":[4294967296]}",
+        "{\"values\":[99999999999999999999999999]}",
+        "{\"values\":[[1]]}",
+        "{\"values\":[\"1\"]}",
+        "{\"values\":[null]}",
+        "{\"a\":\"\\\"values\\\":[1]\"}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct observation_values values;
+        size_t length = strlen(lines[i]);
+        char *const line = strdup(lines[i]);
+
+        assert_non_null(line);
+        assert_int_equal(observation_take_values(line, &length, &values, NULL), STATUS_OK);
+        assert_string_equal(line, lines[i]);
+        assert_int_equal(length, strlen(lines[i]));
+        assert_null(values.numbers);
+        free(line);
+    }
+}
+
+static void test_values_that_are_taken(void **state)
+{
+    char line[] = "{\"a\":1,\"values\":[0,4294967295,10],\"b\":[2]}";
+    size_t length = strlen(line);
+    struct observation_values values;
+
+    (void)state;
+    assert_int_equal(observation_take_values(line, &length, &values, NULL), STATUS_OK);
+    assert_string_equal(line, "{\"a\":1,\"values\":[],\"b\":[2]}");
+    assert_int_equal(length, strlen(line));
+    assert_int_equal(values.count, 3);
+    assert_int_equal(values.numbers[1], UINT32_MAX);
+    assert_int_equal(values.numbers[2], 10);
+    free(values.numbers);
+}
+
 static void test_round_trip(void **state)
 {
     struct rng r = {.state = 20261120};
@@ -299,6 +394,7 @@ static void test_round_trip(void **state)
 
         assert_int_equal(observation_from_json(json, &b, &err), STATUS_OK);
         assert_same_observation(&a, &b);
+        assert_same_text(&a, json);
         json_decref(json);
         observation_free(&a);
         observation_free(&b);
@@ -662,11 +758,18 @@ static void test_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_spoilt),
-        cmocka_unit_test(test_names_the_field), cmocka_unit_test(test_not_an_object),
-        cmocka_unit_test(test_absent_numbers),  cmocka_unit_test(test_identity),
-        cmocka_unit_test(test_limits),          cmocka_unit_test(test_absurd_spec),
-        cmocka_unit_test(test_accessors),       cmocka_unit_test(test_set),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_values_that_stay),
+        cmocka_unit_test(test_values_that_are_taken),
+        cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_names_the_field),
+        cmocka_unit_test(test_not_an_object),
+        cmocka_unit_test(test_absent_numbers),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_absurd_spec),
+        cmocka_unit_test(test_accessors),
+        cmocka_unit_test(test_set),
         cmocka_unit_test(test_access),
     };
 

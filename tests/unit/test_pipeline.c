@@ -45,11 +45,12 @@ static atomic_int plan_waits;        /* the plan waits for `plan_go` at its firs
 static sem_t plan_is_waiting, plan_go;
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,
-                          struct campaign_step *out, struct err *err)
+                          struct campaign_memo *memo, struct campaign_step *out, struct err *err)
 {
     size_t step = set->count / SPECS_A_STEP;
 
     (void)depth;
+    (void)memo;
     if (set->count == 0 && atomic_load(&plan_waits)) {
         sem_post(&plan_is_waiting);
         sem_wait(&plan_go);

@@ -61,6 +61,8 @@ struct noise {
     double sigma;       /* cycles, of single loads about their median */
     double slow_if_hit; /* upper bounds */
     double fast_if_miss;
+    double slow_weight; /* of one slow load, for a miss, */
+    double fast_weight; /* and of one fast load against it */
 };
 
 enum fit { FITS, MISSES, UNDECIDED };
@@ -96,13 +98,17 @@ static struct noise noise_of(const struct observation *o, double penalty_cycles)
      * are hits of a nearer level. */
     const double below = n - sweep_share_above(o, 0, hit - penalty_cycles / 2) * n;
     const double fast = fmin(below, slow);
+    const double slow_if_hit = upper_bound(slow, n);
+    const double fast_if_miss = upper_bound(fast, n);
     return (struct noise){.hit = hit,
                           .threshold = hit + penalty_cycles / 2,
                           .sigma = fmax(quartiles, 1) / QUARTILES_OF_SIGMA,
                           .slow_share = slow / n,
                           .fast_share = fast / n,
-                          .slow_if_hit = upper_bound(slow, n),
-                          .fast_if_miss = upper_bound(fast, n)};
+                          .slow_if_hit = slow_if_hit,
+                          .fast_if_miss = fast_if_miss,
+                          .slow_weight = log((1 - fast_if_miss) / slow_if_hit),
+                          .fast_weight = log((1 - slow_if_hit) / fast_if_miss)};
 }
 
 /* P(X >= k) of X ~ Binomial(n, p). */
@@ -132,8 +138,7 @@ static double poisson_tail(double mean, uint32_t k)
 /* How a page's slow loads weigh: above 0 it rather misses. */
 static double weight(const struct noise *noise, uint32_t laps, uint32_t slow)
 {
-    return slow * log((1 - noise->fast_if_miss) / noise->slow_if_hit) -
-           (laps - slow) * log((1 - noise->slow_if_hit) / noise->fast_if_miss);
+    return slow * noise->slow_weight - (laps - slow) * noise->fast_weight;
 }
 
 /* What weighing all pages came to. */

@@ -235,6 +235,7 @@ enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_sp
     const uint64_t run = spec->run_bytes;
     const uint64_t bytes = (spec->points[0] + run - 1) / run * run + arena->bulk.handle_bytes;
     const struct cu_mem_allocation_prop prop = device_memory(arena->device);
+    const nsec_t start = clock_monotonic();
     enum status s = cuda_alias_open(api, &prop, run, bytes, &arena->runs, err);
 
     arena->runs_bytes = arena->runs_end = spec->scattered_bytes;
@@ -244,16 +245,20 @@ enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_sp
         s = map_rest(arena, spec->points[0], err);
     if (s == STATUS_OK && spec->scattered_bytes > 0)
         s = CUDA_CALL(api, err, cuMemsetD8, arena->runs.base, 0, run);
+    arena->spent_ns += clock_monotonic() - start;
     return s;
 }
 
 void cuda_arena_close_runs(struct cuda_arena *arena)
 {
+    const nsec_t start = clock_monotonic();
+
     if (arena->runs_end > arena->runs_bytes)
         arena->api->cuMemUnmap(arena->runs.base + arena->runs_bytes,
                                arena->runs_end - arena->runs_bytes);
     cuda_alias_close(arena->api, &arena->runs);
     arena->runs_bytes = arena->runs_end = 0;
+    arena->spent_ns += clock_monotonic() - start;
 }
 
 void cuda_arena_close(struct cuda_arena *arena)
@@ -275,17 +280,18 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
     const uint64_t slot_bytes = arena->line.handle_bytes;
     const bool same_line =
         arena->kind == ARENA_ALIAS && pages <= LINE_MAX_PAGES && stride_bytes % slot_bytes == 0;
+    const nsec_t start = clock_monotonic();
+    enum status s = STATUS_OK;
 
     *out = (same_line ? arena->line.base : arena->bulk.base) + first_byte;
     if (same_line && first_byte % slot_bytes == 0)
         *out += arena->line_offset; /* otherwise the caller has chosen where in a slot */
-    for (uint64_t i = 0; same_line && i < pages; i++) {
+    for (uint64_t i = 0; s == STATUS_OK && same_line && i < pages; i++) {
         const uint64_t slot = (first_byte + i * stride_bytes) / slot_bytes;
-        enum status s = cuda_alias_map(arena->api, arena->device, &arena->line, slot, 1, err);
-        if (s != STATUS_OK)
-            return s;
+        s = cuda_alias_map(arena->api, arena->device, &arena->line, slot, 1, err);
     }
-    return STATUS_OK;
+    arena->spent_ns += clock_monotonic() - start;
+    return s;
 }
 
 uint64_t cuda_arena_device_bytes(const struct cuda_arena *arena)

@@ -23,6 +23,7 @@
 #ifndef REACH_GPU_CUDA_CUDA_ARENA_H
 #define REACH_GPU_CUDA_CUDA_ARENA_H
 
+#include "base/clock.h"
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/probe.h"
 
@@ -66,6 +67,7 @@ struct cuda_arena {
                                (cuda_probe_choose_line) */
     bool line_known;        /* line_offset was chosen, for the SM `line_sm` */
     uint16_t line_sm;
+    nsec_t spent_ns;    /* on mapping and unmapping, since it was opened */
     cu_deviceptr plain; /* ARENA_PLAIN: the allocation; bulk and line describe it */
 };
 

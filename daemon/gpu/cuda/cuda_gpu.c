@@ -250,6 +250,8 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
     struct cuda_gpu *g = cuda_of(gpu);
     struct gpu_limits limits;
     const nsec_t start = clock_monotonic();
+    const nsec_t mapping_ns = g->arena.spent_ns;
+    nsec_t ended;
     enum status s;
 
     cuda_describe(gpu, NULL, &limits);
@@ -260,15 +262,20 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
     out->conditions.concurrent_processes = g->concurrent_processes;
     out->conditions.busy_percent_before = g->busy_percent_before;
     out->conditions.sm_clock_before_khz = nvml_sm_clock_khz(g->nvml);
+    ended = clock_monotonic();
     s = use_memory(g, spec, out, err);
+    out->time.memory_ns = clock_monotonic() - ended;
     if (s == STATUS_OK && !probe_is_absent(spec, out))
         s = spec->kind == PROBE_SPREAD
                 ? cuda_spread_run(&g->probe, &g->arena, spec, out, err)
                 : cuda_probe_run(&g->probe, &g->arena, &g->memory, spec, out, err);
     if (s != STATUS_OK)
         return s;
-    out->conditions.duration_ns = clock_monotonic() - start;
+    ended = clock_monotonic();
+    out->conditions.duration_ns = ended - start;
     nvml_read_conditions(g->nvml, &out->conditions);
+    out->time.memory_ns += g->arena.spent_ns - mapping_ns;
+    out->time.query_ns = clock_monotonic() - ended;
     return STATUS_OK;
 }
 

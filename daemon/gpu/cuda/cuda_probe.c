@@ -648,17 +648,17 @@ static enum status read_once(struct cuda_probe *p, const struct read_range *rang
 
 enum status cuda_probe_read_row(const struct cuda_probe *p, uint32_t *row, struct err *err)
 {
-    uint64_t started[REACH_MAX_SMS];
-    uint64_t ended[REACH_MAX_SMS];
+    uint64_t copy[(AT_ENDED - AT_LINES) / sizeof(uint64_t) + REACH_MAX_SMS]; /* of all at once */
+    const uint64_t *const started = copy + (AT_STARTED - AT_LINES) / sizeof(uint64_t);
+    const uint64_t *const ended = copy + (AT_ENDED - AT_LINES) / sizeof(uint64_t);
     uint64_t first = UINT64_MAX;
     uint64_t last = 0;
-    enum status s = read_back(p, AT_LINES, row + 1, p->sm_count * sizeof row[0], err);
-    if (s == STATUS_OK)
-        s = read_back(p, AT_STARTED, started, p->sm_count * sizeof started[0], err);
-    if (s == STATUS_OK)
-        s = read_back(p, AT_ENDED, ended, p->sm_count * sizeof ended[0], err);
+    enum status s =
+        read_back(p, AT_LINES, copy, AT_ENDED - AT_LINES + p->sm_count * sizeof ended[0], err);
+
     if (s != STATUS_OK)
         return s;
+    memcpy(row + 1, copy, p->sm_count * sizeof row[0]);
     for (uint32_t i = 0; i < p->sm_count; i++) {
         first = started[i] < first ? started[i] : first;
         last = ended[i] > last ? ended[i] : last;

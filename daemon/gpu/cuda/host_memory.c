@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, MAX_THREADS = 4 };
+enum { PAGE_BYTES = 4096, MAX_THREADS = 8 };
 #define HUGE_BYTES (2 * MIB)
 /* Of pages asked to be huge, the share that must be. */
 #define HUGE_SHARE 0.9

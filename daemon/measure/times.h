@@ -1,0 +1,39 @@
+/* times.h: where the time of a measurement went, for the log.
+ *
+ * Times of the daemon and of its worker, which overlap: while a probe runs, the daemon stores the
+ * answer before. The GPU is at work during a probe's time without that for memory; the worker waits
+ * for it during the rest. Plain counters, one thread.
+ */
+#ifndef REACH_MEASURE_TIMES_H
+#define REACH_MEASURE_TIMES_H
+
+#include "base/clock.h"
+#include "observe/observe.h"
+
+/* Rows: each kind of probe, READ over runs, then each kind of memory but the device's. */
+enum { MEASURE_TIMES_ROWS = PROBE_KIND_COUNT + 1 + MEMORY_KIND_COUNT };
+
+struct measure_times {
+    nsec_t open_ns;   /* starting the worker and opening the GPU */
+    nsec_t probe_ns;  /* all steps of the campaign */
+    nsec_t derive_ns; /* fingerprint, knowledge, store */
+    nsec_t close_ns;  /* ending the worker */
+    /* Of probe_ns. */
+    nsec_t choose_ns; /* the campaign */
+    nsec_t store_ns;  /* observations */
+    nsec_t await_ns;  /* waiting for answers, and reading them */
+    uint32_t steps;   /* of the campaign */
+    struct measure_times_row {
+        uint32_t probes;
+        nsec_t device_ns; /* launches and copies */
+        struct probe_time time;
+    } rows[MEASURE_TIMES_ROWS];
+};
+
+/* Counts an answer, clean or not. */
+void measure_times_add(struct measure_times *t, const struct observation *o);
+/* Writes the table at the level debug: a line for each row that has probes, one with their sum, and
+ * one of the daemon. `uuid` names the GPU. */
+void measure_times_log(const struct measure_times *t, const char *uuid);
+
+#endif
