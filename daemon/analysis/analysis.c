@@ -47,7 +47,7 @@ static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
         out->reach_bytes = KNOWN_U64(e->lo_pages * e->entry_bytes);
         out->onset_bytes = KNOWN_U64(e->hi_pages * e->entry_bytes);
     }
-    out->saturation_bytes = e->counted && refine_saturation_is_fine(e)
+    out->saturation_bytes = e->counted && e->sat_hi_pages
                                 ? KNOWN_U64(e->sat_hi_pages * e->entry_bytes)
                                 : UNKNOWN_U64(reason);
 }
