@@ -317,9 +317,24 @@ static void those_found_before_are_not_wrong(void **state)
     }
 }
 
+/* Neighbors that came and went at just these moments: the seed and the number of the measurement.
+ * The first hid the step of a level from the sweep, but not from the control. */
+static void those_at_these_moments_are_not_wrong(void **state)
+{
+    static const struct {
+        uint64_t seed, number;
+    } moments[] = {{20261124, 208987}, {31337, 74100}};
+    enum trace trace;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof moments / sizeof moments[0]; i++)
+        assert_int_not_equal(run_case(moments[i].seed, moments[i].number, &trace, true), WRONG);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(those_found_before_are_not_wrong),
+                                       cmocka_unit_test(those_at_these_moments_are_not_wrong),
                                        cmocka_unit_test(none_is_wrong)};
     struct tally tally = {0};
 

@@ -84,6 +84,33 @@ static void misses_at_random_are_no_flush(void **state)
     }
 }
 
+/* What the control climbs at needs a level of its own for each climb. */
+static void climbs_need_levels(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        struct observation_set set = {.limits = limits};
+        struct observation o = new_control();
+        struct err err = {0};
+        const struct level_estimate near = {.sweep = {.last_fit_pages = 8, .full_pages = 11}};
+        const struct level_estimate far = {.sweep = {.last_fit_pages = 90, .full_pages = 107}};
+        const struct level_estimate wide = {.sweep = {.last_fit_pages = 13, .full_pages = 107}};
+        const struct level_estimate both[] = {near, far};
+
+        for (uint32_t p = 1; p < o.spec.point_count; p++)
+            for (uint32_t k = 0; k < o.spec.samples; k++)
+                o.result.values[p * o.spec.samples + k] += p == 1 ? 40 : p == 2 ? 30 : 82;
+        assert_int_equal(observation_set_add(&set, &o, &err), STATUS_OK);
+        assert_true(control_is_explained(&set, both, 2));
+        assert_false(control_is_explained(&set, &near, 1));
+        assert_false(control_is_explained(&set, &far, 1));
+        assert_false(control_is_explained(&set, &wide, 1));
+        assert_false(control_is_explained(&set, NULL, 0));
+        observation_set_free(&set);
+        assert_true(control_is_explained(&set, NULL, 0));
+    }
+}
+
 /* A sweep over `count` points that double from `first` on: a level of 16 pages, one of 512. Its
  * lines are `far` cycles farther than 266, and up to `wide` more; from `missing` pages on each page
  * misses the second level. */
@@ -168,6 +195,7 @@ int main(void)
         cmocka_unit_test(a_quiet_gpu_takes_nothing_away),
         cmocka_unit_test(a_flush_is_seen_at_any_moment),
         cmocka_unit_test(misses_at_random_are_no_flush),
+        cmocka_unit_test(climbs_need_levels),
         cmocka_unit_test(sweeps_that_disagree_say_nothing),
         cmocka_unit_test(sweeps_behind_lines_at_other_distances_agree),
     };
