@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK_VALUES = 512 }; /* copies up to this size need no allocation */
+enum {
+    STACK_VALUES = 512, /* copies up to this size need no allocation */
+    SORTED_VALUES = 16, /* up to so many are sorted as they are copied: faster than selecting */
+};
 
 /* The product of q and n may come out a little too large where it is whole: 0.7 * 10 is
  * 7.000000000000001. Taking off this much of n keeps it from reaching the next rank. */
@@ -72,6 +75,19 @@ static double quickselect(double *v, size_t n, size_t k)
             first = larger;
         else
             return v[k];
+    }
+}
+
+/* Copies few values in order. */
+static void copy_sorted(const struct values *v, double *out)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        const double x = value_at(v, i);
+        size_t at = i;
+
+        for (; at > 0 && out[at - 1] > x; at--)
+            out[at] = out[at - 1];
+        out[at] = x;
     }
 }
 
@@ -144,6 +160,10 @@ static double select_between(const struct values *v, size_t below, size_t k)
     REACH_ASSERT(v->n >= 1 && (v->f64 || v->u32));
     if (v->u32 && select_by_counters(v->u32, v->n, below, k, &upper))
         return upper;
+    if (v->n <= SORTED_VALUES) {
+        copy_sorted(v, few);
+        return below < k ? few[below] + (few[k] - few[below]) / 2 : few[k];
+    }
     double *const copy = v->n <= STACK_VALUES ? few : malloc(v->n * sizeof(*copy));
     if (copy) {
         for (size_t i = 0; i < v->n; i++)

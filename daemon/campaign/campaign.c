@@ -299,11 +299,17 @@ static enum status schedule_spread(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
+/* Two structs whose padding differs count as different: then something is done twice. */
+static bool same_bytes(const void *a, const void *b, size_t bytes)
+{
+    return memcmp(a, b, bytes) == 0;
+}
+
 /* Two paths may ask for the same walk. */
 static void add_once(const struct probe_spec *spec, struct campaign_step *out)
 {
     for (uint32_t i = 0; i < out->spec_count; i++)
-        if (memcmp(&out->specs[i], spec, sizeof *spec) == 0)
+        if (same_bytes(&out->specs[i], spec, sizeof *spec))
             return;
     out->specs[out->spec_count++] = *spec;
 }
@@ -411,31 +417,41 @@ static const struct {
     {schedule_matrix, DEPTH_MATRIX},
 };
 
-/* Observations that the structure is found in. */
-static size_t count_latency(const struct observation_set *set)
+/* Observations of these kinds, as bits. */
+static size_t count_kinds(const struct observation_set *set, unsigned kinds)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < set->count; i++) {
-        const enum probe_kind kind = set->items[i].spec.kind;
+    for (size_t i = 0; i < set->count; i++)
         n += set->items[i].spec.memory == MEMORY_DEVICE &&
-             (kind == PROBE_CHASE || kind == PROBE_ROUND || kind == PROBE_PAIRS);
-    }
+             (kinds >> set->items[i].spec.kind & 1) != 0;
     return n;
 }
 
-/* Brings the memo up to date with the observations. */
+/* Brings the memo up to date with the observations. Levels that new walks confirm, as those that
+ * trace a level's sets do, leave their sharing as it is. */
 static void memo_renew(const struct observation_set *set, struct campaign_memo *memo)
 {
-    const size_t latency = count_latency(set);
+    const size_t walks = count_kinds(set, 1U << PROBE_CHASE);
+    const size_t rounds = count_kinds(set, 1U << PROBE_ROUND | 1U << PROBE_PAIRS);
     const bool shared = observation_set_is_shared(set);
+    const bool same_walks = memo->known && memo->walk_count == walks;
+    const bool same_rounds = memo->known && memo->round_count == rounds;
+    struct structure *const s = &memo->structure;
+    struct level_estimate before[LEVELS_MAX];
+    const uint32_t count = s->level_count;
 
-    if (memo->known && memo->latency_count == latency && memo->shared == shared &&
+    if (same_walks && same_rounds && memo->shared == shared &&
         memo->excluded_count == set->excluded.count)
         return;
-    structure_estimate(set, &memo->structure);
+    memcpy(before, s->levels, sizeof before);
+    if (!same_walks)
+        structure_levels(set, s);
+    if (!same_rounds || count != s->level_count || !same_bytes(before, s->levels, sizeof before))
+        structure_sharing(set, s);
     memo->known = true;
-    memo->latency_count = latency;
+    memo->walk_count = walks;
+    memo->round_count = rounds;
     memo->excluded_count = set->excluded.count;
     memo->shared = shared;
     memo->over = 0;

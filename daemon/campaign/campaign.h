@@ -26,7 +26,8 @@ struct campaign_step {
  * probe of the device's own memory, another process shows, or an observation is excluded. */
 struct campaign_memo {
     bool known;
-    size_t latency_count;
+    size_t walk_count;  /* CHASE, of the device's own memory */
+    size_t round_count; /* ROUND and PAIRS */
     size_t excluded_count;
     bool shared;
     struct structure structure;

@@ -238,14 +238,19 @@ static uint64_t near_bytes(const struct memory_plan *p)
     return near;
 }
 
-/* 1, 2, 4 .. SMs, spread over the chip. */
+/* 1, 2, 4 .. SMs, spread over the chip; many only if few do not fill the link, for the fewest that
+ * do are asked for. */
 static bool add_counts(struct memory_plan *p)
 {
+    enum { FEW_SMS = 8 };
+    const bool few_fill = memory_filling_count(&p->e) < p->e.counts.count;
     uint16_t ids[REACH_MAX_SMS];
     const uint32_t sms = sharing_sm_ids(p->set, ids);
     bool any = false;
 
     for (uint32_t n = 1; n < sms && p->e.reach.reach > 0; n *= 2) {
+        if (n > FEW_SMS && (any || few_fill))
+            break;
         struct probe_spec spec = read_spec(p, false);
         for (uint32_t i = 0; i < n; i++)
             spec.window_of_sm[ids[i * sms / n]] = 0;

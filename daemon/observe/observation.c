@@ -177,6 +177,11 @@ double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t r
     return gbps(o, accesses, row[0]);
 }
 
+uint32_t observation_read_ns(const struct observation *o, uint32_t p, uint32_t repeat)
+{
+    return read_row(o, p, repeat)[0];
+}
+
 double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_t repeat,
                                 uint32_t sm)
 {

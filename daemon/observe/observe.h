@@ -117,6 +117,8 @@ const uint32_t *observation_peer(const struct observation *o, uint32_t repeat, u
 /* READ, FLIGHT: GB/s (10^9 bytes a second, accesses times the bytes of one) of all SMs together in
  * one repeat, and of one SM position. */
 double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat);
+/* From the start of the first SM to the end of the last one. */
+uint32_t observation_read_ns(const struct observation *o, uint32_t p, uint32_t repeat);
 double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_t repeat,
                                 uint32_t sm);
 /* MEANS: mean cycles of one load at point `p`. MEAN_PAIRS: of SM position `sm` after SM position

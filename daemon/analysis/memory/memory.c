@@ -310,15 +310,22 @@ static void fill_walks(const struct memory_estimate *e, struct memory_facts *out
         set_bytes(&out->entry_bytes, entry, REASON_NO_CONTRAST);
 }
 
-static void fill_fewest_sms(const struct memory_estimate *e, uint32_t sm_count,
-                            struct memory_facts *out)
+uint32_t memory_filling_count(const struct memory_estimate *e)
 {
     uint32_t i = 0;
 
-    if (e->counts.count == 0)
-        return;
     while (i < e->counts.count && e->counts.points[i].value < FILLED * e->reach.plateau)
         i++;
+    return i;
+}
+
+static void fill_fewest_sms(const struct memory_estimate *e, uint32_t sm_count,
+                            struct memory_facts *out)
+{
+    const uint32_t i = memory_filling_count(e);
+
+    if (e->counts.count == 0)
+        return;
     out->sms_to_fill = KNOWN_U32(i < e->counts.count ? (uint32_t)e->counts.points[i].at : sm_count);
     out->evidence[MEMORY_EVIDENCE_SMS_TO_FILL] =
         e->counts.points[i < e->counts.count ? i : e->counts.count - 1].evidence;

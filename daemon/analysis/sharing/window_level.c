@@ -24,11 +24,23 @@ enum shared_by sharing_derive(const struct sharing_estimate *s, uint32_t sm_coun
 
 void structure_estimate(const struct observation_set *set, struct structure *out)
 {
+    structure_levels(set, out);
+    structure_sharing(set, out);
+}
+
+void structure_levels(const struct observation_set *set, struct structure *out)
+{
+    memset(out->levels, 0, sizeof out->levels);
+    out->level_count = levels_estimate(set, out->levels);
+}
+
+void structure_sharing(const struct observation_set *set, struct structure *out)
+{
     int private_level = -1;
 
-    memset(out, 0, sizeof *out);
+    memset(out->sharing, 0, sizeof out->sharing);
+    memset(out->shared_by, 0, sizeof out->shared_by);
     out->window_level = -1;
-    out->level_count = levels_estimate(set, out->levels);
     for (uint32_t k = 0; k < out->level_count; k++) {
         sharing_estimate(set, out->levels, out->level_count, k, SHARING_BOTH, &out->sharing[k]);
         if (!out->levels[k].masked && !out->levels[k].merged)

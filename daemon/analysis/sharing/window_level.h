@@ -16,6 +16,10 @@ struct structure {
 };
 
 void structure_estimate(const struct observation_set *set, struct structure *out);
+/* Its two halves: the levels, from CHASE probes, and who shares them, from ROUND and PAIRS probes
+ * and the levels. */
+void structure_levels(const struct observation_set *set, struct structure *out);
+void structure_sharing(const struct observation_set *set, struct structure *out);
 
 /* What a sharing estimate amounts to on a GPU with `sm_count` SMs. Private to an SM is concluded
  * from all SMs, or from SHARING_SAMPLE pivots that evicted only themselves. */

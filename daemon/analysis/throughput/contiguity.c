@@ -18,7 +18,7 @@ enum {
     LEAST_REGIONS = 2 /* a region holds at least so many parts in runs */
 };
 
-/* How much of the region is in runs: a part of it, and few of them: a map and an unmap take 60 us.
+/* How much of the region is in runs: a part of it, and few of them: a map and an unmap take 40 us.
  * What noise hides in a part is measured again over all of it. */
 struct extent {
     uint32_t part;

@@ -9,10 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* A pair is compared with 4 % at least, and what two groups read for 200 us repeats to a
- * thousandth: on H200s to 0.04 % in the median of 276 pairs and 0.2 % at most, after twice as long.
- */
-enum { ALONE_US = 400, PAIR_US = 200, READ_SEED = 77, ALONE_REPEATS = 3, PAIR_REPEATS = 2 };
+/* After 400 us even a small group has read more than the L2 keeps: after 200 us, groups of four SMs
+ * of an H200 find 5 % of their lines there. Two groups read twice as much. */
+enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, ALONE_REPEATS = 3, PAIR_REPEATS = 2 };
 
 /* Of one reach: a group alone; the longer window of a pair; both windows of a pair that must, or
  * must not, fit together; a group beyond. */
@@ -126,6 +125,7 @@ static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, bool ti
     return set_region(c, out, c->reach_bytes * (tight ? TIGHT_PART : parts));
 }
 
+/* Pairs of recordings were read longer; what one group reads is of one duration. */
 static const struct observation *find(const struct group_set *c, const struct probe_spec *spec)
 {
     for (const struct observation *o = NULL; (o = observation_next(c->set, o, PROBE_READ));) {
@@ -133,6 +133,7 @@ static const struct observation *find(const struct group_set *c, const struct pr
         if (s->window_count == spec->window_count && s->point_count == spec->point_count &&
             s->repeats == spec->repeats && s->points[0] == spec->points[0] &&
             s->window_sms == spec->window_sms &&
+            (s->window_count > 1 || s->duration_us == spec->duration_us) &&
             memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)
             return o;
     }
@@ -172,6 +173,7 @@ struct readings {
     struct evidence alone_evidence[REACH_MAX_GROUPS];
     struct evidence beyond_evidence[REACH_MAX_GROUPS];
     double noise; /* usual spread of repeats, a share */
+    const struct observation *alone_read[REACH_MAX_GROUPS];
     uint32_t pairs_wanted;
     uint32_t pair_count;
     struct pair pairs[GROUP_READS_MAX_PAIRS];
@@ -204,6 +206,7 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         const struct observation *o = answer_to(c, &spec, false, asks);
         if (!o)
             continue;
+        r->alone_read[g] = o;
         r->alone[g] = KNOWN_F64(gbps_of(o, 0, &r->alone_evidence[g]));
         r->beyond[g] = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
         spreads[n++] = spread_of(o, 0);
@@ -212,6 +215,33 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
     }
     if (n > 0)
         r->noise = stats_median_f64(spreads, n);
+}
+
+/* GB/s of the SMs while they count, each for the time that the probe asks for. They start some
+ * three microseconds apart, which the time of the whole read includes: the more, the shorter it is.
+ */
+static double counted_gbps(const struct observation *o)
+{
+    double gbps[PROBE_MAX_REPEATS];
+
+    for (uint32_t r = 0; r < o->spec.repeats; r++)
+        gbps[r] = observation_read_gbps(o, 0, r) * observation_read_ns(o, 0, r) /
+                  (o->spec.duration_us * 1000.0);
+    return stats_median_f64(gbps, o->spec.repeats);
+}
+
+/* What the two groups read together over what they read alone; 0: one of these is missing. */
+static double ratio_of(const struct readings *r, uint32_t a, uint32_t b,
+                       const struct observation *pair)
+{
+    const struct observation *const alone[] = {r->alone_read[a], r->alone_read[b]};
+    struct evidence unused;
+
+    if (!alone[0] || !alone[1] || !(r->alone[a].v + r->alone[b].v > 0))
+        return 0;
+    if (pair->spec.duration_us == alone[0]->spec.duration_us)
+        return gbps_of(pair, 0, &unused) / (r->alone[a].v + r->alone[b].v);
+    return counted_gbps(pair) / (counted_gbps(alone[0]) + counted_gbps(alone[1]));
 }
 
 static double slow_below(const struct readings *r)
@@ -224,27 +254,24 @@ static double slow_below(const struct readings *r)
 static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct readings *r,
                       struct group_asks *asks)
 {
-    const double alone = r->alone[a].v + r->alone[b].v;
-    struct evidence unused;
     struct probe_spec spec;
 
     if (!make_pair(c, a, b, false, &spec))
         return;
     r->pairs_wanted += 1;
     const struct observation *o = answer_to(c, &spec, false, asks);
-    if (!o || !IS_KNOWN(r->alone[a]) || !IS_KNOWN(r->alone[b]) || !(alone > 0))
+    const double ratio = o ? ratio_of(r, a, b, o) : 0;
+    if (!(ratio > 0))
         return;
     struct pair *p = &r->pairs[r->pair_count++];
-    *p = (struct pair){.a = (uint16_t)a,
-                       .b = (uint16_t)b,
-                       .ratio = gbps_of(o, 0, &unused) / alone,
-                       .spread = spread_of(o, 0)};
+    *p = (struct pair){
+        .a = (uint16_t)a, .b = (uint16_t)b, .ratio = ratio, .spread = spread_of(o, 0)};
     if (p->ratio >= slow_below(r) || !make_pair(c, a, b, true, &spec))
         return;
     o = answer_to(c, &spec, true, asks);
     p->tight_known = o != NULL;
     if (o)
-        p->tight_ratio = gbps_of(o, 0, &unused) / alone;
+        p->tight_ratio = ratio_of(r, a, b, o);
 }
 
 static void read_all(const struct group_set *c, struct readings *r, struct group_asks *asks)

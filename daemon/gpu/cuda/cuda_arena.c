@@ -228,6 +228,15 @@ static enum status map_rest(struct cuda_arena *arena, uint64_t end, struct err *
     return STATUS_OK;
 }
 
+static void close_runs(struct cuda_arena *arena)
+{
+    if (arena->runs_end > arena->runs_bytes)
+        arena->api->cuMemUnmap(arena->runs.base + arena->runs_bytes,
+                               arena->runs_end - arena->runs_bytes);
+    cuda_alias_close(arena->api, &arena->runs);
+    arena->runs_bytes = arena->runs_end = 0;
+}
+
 enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_spec *spec,
                                  struct err *err)
 {
@@ -236,7 +245,10 @@ enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_sp
     const uint64_t bytes = (spec->points[0] + run - 1) / run * run + arena->bulk.handle_bytes;
     const struct cu_mem_allocation_prop prop = device_memory(arena->device);
     const nsec_t start = clock_monotonic();
-    enum status s = cuda_alias_open(api, &prop, run, bytes, &arena->runs, err);
+    enum status s;
+
+    close_runs(arena);
+    s = cuda_alias_open(api, &prop, run, bytes, &arena->runs, err);
 
     arena->runs_bytes = arena->runs_end = spec->scattered_bytes;
     if (s == STATUS_OK)
@@ -245,26 +257,16 @@ enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_sp
         s = map_rest(arena, spec->points[0], err);
     if (s == STATUS_OK && spec->scattered_bytes > 0)
         s = CUDA_CALL(api, err, cuMemsetD8, arena->runs.base, 0, run);
+    if (s != STATUS_OK)
+        close_runs(arena);
     arena->spent_ns += clock_monotonic() - start;
     return s;
-}
-
-void cuda_arena_close_runs(struct cuda_arena *arena)
-{
-    const nsec_t start = clock_monotonic();
-
-    if (arena->runs_end > arena->runs_bytes)
-        arena->api->cuMemUnmap(arena->runs.base + arena->runs_bytes,
-                               arena->runs_end - arena->runs_bytes);
-    cuda_alias_close(arena->api, &arena->runs);
-    arena->runs_bytes = arena->runs_end = 0;
-    arena->spent_ns += clock_monotonic() - start;
 }
 
 void cuda_arena_close(struct cuda_arena *arena)
 {
     if (arena->kind == ARENA_ALIAS) {
-        cuda_arena_close_runs(arena);
+        close_runs(arena);
         cuda_alias_close(arena->api, &arena->bulk);
         cuda_alias_close(arena->api, &arena->line);
     }

@@ -12,9 +12,9 @@
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
  *          tens of microseconds, so this is for probes of up to 2560 pages
  *
- * A READ over scattered memory gets a range of its own while it runs: short runs first, then the
- * bulk handle again and again. runs   a handle as long as a run, mapped side by side: no run
- * continues the one before
+ * A READ over scattered memory gets a range of its own: short runs first, then the bulk handle
+ * again and again. runs   a handle as long as a run, mapped side by side: no run continues the one
+ * before
  *
  * Plain arena. If the virtual memory API is missing, both are one plain allocation.
  *
@@ -60,7 +60,7 @@ struct cuda_arena {
     uint64_t range_bytes; /* from bulk.base: all of it can be touched */
     struct cuda_alias bulk;
     struct cuda_alias line;
-    struct cuda_alias runs; /* while a READ over scattered memory runs */
+    struct cuda_alias runs; /* of the last READ over scattered memory */
     uint64_t runs_bytes;    /* of the runs, from runs.base; then come bulk slots */
     uint64_t runs_end;      /* of the bulk slots that are mapped behind them */
     uint64_t line_offset;   /* in the line handle: of the line that the pages share
@@ -85,12 +85,11 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
                                     uint64_t stride_bytes, uint64_t pages, cu_deviceptr *out,
                                     struct err *err);
 
-/* Lays out the region of a READ with run_bytes, which has passed probe_check. A map takes some 30
- * microseconds, an unmap 20. The region begins at runs.base. cuda_arena_close_runs ends it, also
- * after a failure. */
+/* Lays out the region of a READ with run_bytes, which has passed probe_check. A map takes some 25
+ * microseconds, an unmap 15. The region begins at runs.base and stays until the next one, or until
+ * the arena is closed: undoing the last one would keep the next probe waiting. */
 enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_spec *spec,
                                  struct err *err);
-void cuda_arena_close_runs(struct cuda_arena *arena);
 
 /* Device memory that the arena holds, with the longest run. */
 uint64_t cuda_arena_device_bytes(const struct cuda_arena *arena);

@@ -702,7 +702,6 @@ static enum status run_scattered(struct cuda_probe *p, struct cuda_arena *arena,
 
     if (s == STATUS_OK)
         s = run_read(p, &(struct read_range){.base = arena->runs.base}, spec, values, err);
-    cuda_arena_close_runs(arena);
     return s;
 }
 
