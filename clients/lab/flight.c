@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { READ_SEED = 1, KHZ = 1000, KHZ_OF_GHZ = 1000000 };
 
@@ -97,22 +96,27 @@ bool flight_of(const struct fingerprint *fp, const struct sim_desc *machine,
 
 /* ---- what is under way ---- */
 
-struct walk {
-    uint64_t entry, page;
-    uint64_t ready_ps; /* WAITING: there is no room for it yet */
-    uint16_t sm;
-    bool filled; /* the entry is there: an earlier walk for it is done */
+static const uint64_t NEVER = UINT64_MAX;
+
+/* Walks, or SMs that wait for room for theirs, first come first. */
+struct walks {
+    uint32_t count;
+    uint32_t entry[REACH_MAX_SMS], page[REACH_MAX_SMS];
+    uint64_t ready_ps[REACH_MAX_SMS]; /* of a walk */
+    uint16_t sm[REACH_MAX_SMS];       /* that waits */
+    bool filled[REACH_MAX_SMS];       /* the entry is there: an earlier walk for it is done */
 };
 
-static const uint64_t WAITING = UINT64_MAX;
-
 struct group {
-    uint32_t count, started;
-    struct walk walks[FLIGHT_MAX_WALKS + REACH_MAX_SMS];
+    uint64_t at_ps;    /* when the first of its SMs goes on */
+    uint64_t ready_ps; /* when the first of its walks is done */
+    uint32_t sm_count;
+    uint16_t sms[REACH_MAX_SMS];
+    struct walks walks, waiting;
 };
 
 struct sm {
-    uint64_t at_ps;
+    uint64_t at_ps;     /* NEVER: it waits behind another, or is done */
     uint64_t memory_ps; /* until which memory works for it */
     size_t next, end;   /* in order[] */
     bool waits;         /* for room for the walk of its next access */
@@ -122,145 +126,174 @@ struct flying {
     const struct flight *f;
     const struct stream *s;
     struct sim_mmu *mmu;
-    uint32_t level_count, entry_shift, page_shift;
+    uint32_t level_count, entry_shift;
     uint64_t walked, server_ps;
-    const uint16_t *group_of_sm;
     uint32_t heap_count;
-    uint16_t heap[REACH_MAX_SMS]; /* SMs, the earliest first */
+    uint16_t heap[REACH_MAX_SMS]; /* groups, the earliest first */
     struct sm sms[REACH_MAX_SMS];
     struct group groups[REACH_MAX_SMS];
     uint32_t order[]; /* accesses of the stream, by SM */
 };
 
-static void fill(struct group *g, uint64_t entry)
+static void add_walk(struct walks *w, uint32_t entry, uint32_t page)
 {
-    for (uint32_t i = 0; i < g->count; i++)
-        g->walks[i].filled = g->walks[i].filled || g->walks[i].entry == entry;
+    w->entry[w->count] = entry;
+    w->page[w->count] = page;
+    w->filled[w->count++] = false;
 }
 
-static void end_walks(struct group *g, uint64_t now_ps)
+static void fill(struct walks *w, uint32_t entry)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < g->count; i++) {
-        if (g->walks[i].ready_ps <= now_ps)
-            fill(g, g->walks[i].entry);
-    }
-    for (uint32_t i = 0; i < g->count; i++) {
-        if (g->walks[i].ready_ps > now_ps)
-            g->walks[kept++] = g->walks[i];
-        else
-            g->started--;
-    }
-    g->count = kept;
+    for (uint32_t i = 0; i < w->count; i++)
+        w->filled[i] = w->filled[i] || w->entry[i] == entry;
 }
 
-/* A walk for this entry is under way; *same_page: one for the very page. */
-static bool is_under_way(const struct group *g, uint64_t entry, uint64_t page, bool *same_page)
+/* One for this entry is under way; *same_page: one for the very page. */
+static bool has_entry(const struct walks *w, uint32_t entry, uint32_t page, bool *same_page)
 {
     bool found = false;
-    *same_page = false;
-    for (uint32_t i = 0; i < g->count; i++) {
-        const struct walk *w = &g->walks[i];
-        found = found || (w->entry == entry && !w->filled);
-        *same_page = *same_page || (w->page == page && !w->filled);
+    for (uint32_t i = 0; i < w->count; i++) {
+        const bool same = w->entry[i] == entry && !w->filled[i];
+        found = found || same;
+        *same_page = *same_page || (same && w->page[i] == page);
     }
     return found;
 }
 
-static uint64_t first_ready(const struct group *g)
+static void set_first_ready(struct group *g)
 {
-    uint64_t first = WAITING;
-    for (uint32_t i = 0; i < g->count; i++)
-        first = g->walks[i].ready_ps < first ? g->walks[i].ready_ps : first;
-    return first;
+    g->ready_ps = NEVER;
+    for (uint32_t i = 0; i < g->walks.count; i++)
+        g->ready_ps = g->walks.ready_ps[i] < g->ready_ps ? g->walks.ready_ps[i] : g->ready_ps;
 }
 
-static uint32_t place_of(const struct group *g, uint32_t sm)
+/* The first that waits goes on as soon as there is room. */
+static void call_first(struct flying *x, const struct group *g, uint32_t id, uint64_t now_ps)
 {
-    uint32_t i = 0;
-    while (g->walks[i].ready_ps != WAITING || g->walks[i].sm != sm)
-        i++;
-    return i;
+    if (g->waiting.count > 0)
+        x->sms[g->waiting.sm[0]].at_ps = g->walks.count < x->f->walks[id] ? now_ps : g->ready_ps;
 }
 
-/* Waiting walks get room in the order in which they came. */
-static bool has_room(const struct flying *x, uint32_t id, uint32_t place)
+/* Those whose entry is there go on at once. */
+static void end_walks(struct flying *x, struct group *g, uint32_t id, uint64_t now_ps)
 {
-    const struct group *g = &x->groups[id];
-    uint32_t before = g->started;
-    for (uint32_t i = 0; i < place; i++)
-        before += g->walks[i].ready_ps == WAITING && !g->walks[i].filled;
-    return before < x->f->walks[id];
+    struct walks *w = &g->walks;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->ready_ps[i] <= now_ps) {
+            fill(w, w->entry[i]);
+            fill(&g->waiting, w->entry[i]);
+        }
+    }
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->ready_ps[i] <= now_ps)
+            continue;
+        w->entry[kept] = w->entry[i];
+        w->page[kept] = w->page[i];
+        w->filled[kept] = w->filled[i];
+        w->ready_ps[kept++] = w->ready_ps[i];
+    }
+    w->count = kept;
+    set_first_ready(g);
+    for (uint32_t i = 0; i < g->waiting.count; i++) {
+        if (g->waiting.filled[i])
+            x->sms[g->waiting.sm[i]].at_ps = now_ps;
+    }
+    call_first(x, g, id, now_ps);
 }
 
-static void start_walk(struct flying *x, uint32_t id, uint32_t place, uint64_t now_ps)
+static void start_walk(struct flying *x, struct group *g, uint32_t id, uint64_t va, uint64_t now_ps)
 {
-    struct group *g = &x->groups[id];
+    struct walks *w = &g->walks;
     x->server_ps = (x->server_ps > now_ps ? x->server_ps : now_ps) + x->f->walk_ps;
-    g->walks[place].ready_ps = x->server_ps + x->f->latency_ps[id];
-    g->started++;
+    w->ready_ps[w->count] = x->server_ps + x->f->latency_ps[id];
+    g->ready_ps = w->ready_ps[w->count] < g->ready_ps ? w->ready_ps[w->count] : g->ready_ps;
+    add_walk(w, (uint32_t)(va >> x->entry_shift), (uint32_t)(va >> x->f->page_shift));
     x->walked++;
 }
 
-/* The SM goes on, as far as memory lets it. */
-static void next(const struct flying *x, struct sm *sm)
+/* Takes the SM out of those that wait; true if it still needs its walk. */
+static bool stop_waiting(struct walks *w, uint32_t sm)
 {
-    const uint64_t ahead = x->f->ahead_ps;
-    sm->memory_ps = (sm->memory_ps > sm->at_ps ? sm->memory_ps : sm->at_ps) + x->f->access_ps;
-    sm->at_ps += x->f->cycle_ps;
-    if (sm->memory_ps > sm->at_ps + ahead)
-        sm->at_ps = sm->memory_ps - ahead;
-    sm->next++;
+    uint32_t i = 0;
+    while (w->sm[i] != sm)
+        i++;
+    const bool needed = !w->filled[i];
+    for (w->count--; i < w->count; i++) {
+        w->entry[i] = w->entry[i + 1];
+        w->page[i] = w->page[i + 1];
+        w->sm[i] = w->sm[i + 1];
+        w->filled[i] = w->filled[i + 1];
+    }
+    return needed;
 }
 
-/* The walk that the next access of this SM needs, at its place; *place is g->count if it needs
- * none: it hits, or joins a walk for its page. */
-static void look_up(struct flying *x, uint32_t at, uint32_t *place)
+/* The access needs a walk of its own: no entry is there, and no walk for its page is under way. */
+static bool needs_walk(struct flying *x, const struct group *g, uint32_t sm, uint64_t va)
 {
-    struct group *g = &x->groups[x->group_of_sm[at]];
-    const uint64_t va = stream_address(x->s, x->order[x->sms[at].next]);
-    const struct walk walk = {va >> x->entry_shift, va >> x->page_shift, WAITING, (uint16_t)at,
-                              false};
-    const bool missed = sim_mmu_access(x->mmu, at, va) == x->level_count;
-    bool joins;
-    const bool late = is_under_way(g, walk.entry, walk.page, &joins);
-    *place = g->count;
-    if ((missed || late) && !joins)
-        g->walks[g->count++] = walk;
+    const uint32_t entry = (uint32_t)(va >> x->entry_shift);
+    const uint32_t page = (uint32_t)(va >> x->f->page_shift);
+    const bool missed = sim_mmu_access(x->mmu, sm, va) == x->level_count;
+    bool joins = false;
+    bool late = has_entry(&g->walks, entry, page, &joins);
+    late = has_entry(&g->waiting, entry, page, &joins) || late;
+    return (missed || late) && !joins;
+}
+
+/* The SM goes on, as far as memory lets it. */
+static void go_on(const struct flying *x, struct sm *sm)
+{
+    const uint64_t ahead_ps = x->f->ahead_ps;
+    sm->memory_ps = (sm->memory_ps > sm->at_ps ? sm->memory_ps : sm->at_ps) + x->f->access_ps;
+    sm->at_ps += x->f->cycle_ps;
+    if (sm->memory_ps > sm->at_ps + ahead_ps)
+        sm->at_ps = sm->memory_ps - ahead_ps;
+    if (++sm->next == sm->end)
+        sm->at_ps = NEVER;
 }
 
 /* One access of this SM, or a wait for room; sets when the SM goes on. */
-static void step(struct flying *x, uint32_t at)
+static void step(struct flying *x, struct group *g, uint32_t id, uint32_t at)
 {
     struct sm *sm = &x->sms[at];
-    const uint32_t id = x->group_of_sm[at];
-    struct group *g = &x->groups[id];
-    uint32_t place;
-    end_walks(g, sm->at_ps);
-    if (sm->waits)
-        place = place_of(g, at);
-    else
-        look_up(x, at, &place);
-    sm->waits = place < g->count && !g->walks[place].filled && !has_room(x, id, place);
+    const uint64_t now_ps = sm->at_ps;
+    const uint64_t va = stream_address(x->s, x->order[sm->next]);
+    const bool waited = sm->waits;
+    bool needs;
+    if (now_ps >= g->ready_ps)
+        end_walks(x, g, id, now_ps);
+    needs = waited ? stop_waiting(&g->waiting, at) : needs_walk(x, g, at, va);
+    /* Whoever waited and still needs a walk was the first, and called. */
+    sm->waits = needs && (g->walks.count >= x->f->walks[id] || (!waited && g->waiting.count > 0));
     if (sm->waits) {
-        /* Room that is left is for those who came before, and they are due now. */
-        sm->at_ps = g->started < x->f->walks[id] ? sm->at_ps + 1 : first_ready(g);
+        g->waiting.sm[g->waiting.count] = (uint16_t)at;
+        add_walk(&g->waiting, (uint32_t)(va >> x->entry_shift), (uint32_t)(va >> x->f->page_shift));
+        sm->at_ps = NEVER;
+        call_first(x, g, id, now_ps);
         return;
     }
-    if (place < g->count && g->walks[place].filled)
-        memmove(&g->walks[place], &g->walks[place + 1], (--g->count - place) * sizeof g->walks[0]);
-    else if (place < g->count)
-        start_walk(x, id, place, sm->at_ps);
-    next(x, sm);
+    if (needs)
+        start_walk(x, g, id, va, now_ps);
+    go_on(x, sm);
+    if (waited)
+        call_first(x, g, id, now_ps);
 }
 
 /* ---- turns ---- */
 
-/* Those ready at the same time in the order of their positions. */
+/* Of SMs and groups ready at the same time the one with the lower position. */
+static uint32_t first_of(const struct flying *x, const struct group *g)
+{
+    uint32_t first = g->sms[0];
+    for (uint32_t i = 1; i < g->sm_count; i++)
+        first = x->sms[g->sms[i]].at_ps < x->sms[first].at_ps ? g->sms[i] : first;
+    return first;
+}
+
 static bool is_before(const struct flying *x, uint16_t a, uint16_t b)
 {
-    const uint64_t first = x->sms[a].at_ps;
-    const uint64_t second = x->sms[b].at_ps;
+    const uint64_t first = x->groups[a].at_ps;
+    const uint64_t second = x->groups[b].at_ps;
     return first < second || (first == second && a < b);
 }
 
@@ -278,6 +311,19 @@ static void sink(struct flying *x)
         at = child;
     }
     x->heap[at] = moved;
+}
+
+static void run(struct flying *x)
+{
+    while (x->heap_count > 0) {
+        const uint32_t id = x->heap[0];
+        struct group *g = &x->groups[id];
+        step(x, g, id, first_of(x, g));
+        g->at_ps = x->sms[first_of(x, g)].at_ps;
+        if (g->at_ps == NEVER)
+            x->heap[0] = x->heap[--x->heap_count];
+        sink(x);
+    }
 }
 
 /* The accesses that ask for a translation, by SM in the order of the stream. */
@@ -299,6 +345,22 @@ static void queue(struct flying *x, size_t from, size_t to, uint32_t sm_count)
     }
 }
 
+/* All start at 0, so any order of the groups is a heap. */
+static void set_groups(struct flying *x, const struct sim_desc *machine,
+                       const struct sim_level *last)
+{
+    for (uint32_t i = 0; i < machine->sm_count; i++) {
+        struct group *g = &x->groups[last->instance_of_sm[i]];
+        if (x->sms[i].next < x->sms[i].end)
+            g->sms[g->sm_count++] = (uint16_t)i;
+    }
+    for (uint32_t i = 0; i < last->instance_count; i++) {
+        x->groups[i].ready_ps = NEVER;
+        if (x->groups[i].sm_count > 0)
+            x->heap[x->heap_count++] = (uint16_t)i;
+    }
+}
+
 enum status flight_count(const struct flight *f, const struct sim_desc *machine,
                          struct sim_mmu *mmu, const struct stream *s, size_t from, size_t to,
                          uint64_t *walks, struct err *err)
@@ -312,21 +374,11 @@ enum status flight_count(const struct flight *f, const struct sim_desc *machine,
     x->s = s;
     x->mmu = mmu;
     x->level_count = machine->level_count;
-    x->group_of_sm = last->instance_of_sm;
     while (last->entry_bytes >> (x->entry_shift + 1) > 0)
         x->entry_shift++;
-    x->page_shift = f->page_shift;
     queue(x, from, to, machine->sm_count);
-    for (uint32_t i = 0; i < machine->sm_count; i++) {
-        if (x->sms[i].next < x->sms[i].end)
-            x->heap[x->heap_count++] = (uint16_t)i;
-    }
-    while (x->heap_count > 0) {
-        step(x, x->heap[0]);
-        if (x->sms[x->heap[0]].next == x->sms[x->heap[0]].end)
-            x->heap[0] = x->heap[--x->heap_count];
-        sink(x);
-    }
+    set_groups(x, machine, last);
+    run(x);
     *walks = x->walked;
     free(x);
     return STATUS_OK;
