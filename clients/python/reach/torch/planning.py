@@ -13,7 +13,8 @@ import reach
 NAMES = {"naive": "naive", "scopes": "scopes", "filtered-windows": "windows"}  # the planner's: ours
 STRATEGIES = ("naive", "scopes", "windows")
 MOST = 16  # tables of one plan
-_OPTIONAL = ("written_bytes", "accesses")  # of no effect on the result: only on how well it is predicted
+LAUNCH_US = 6.0  # of a kernel behind another: three in place of one took 12.4 more (docs/measurements, lists.txt)
+_OPTIONAL = ("written_bytes", "accesses", "launch_us")  # of no effect on the result: only on how well it is predicted
 
 
 class NoPlan(Exception):
@@ -39,8 +40,7 @@ class Job:
         for name in ("written_bytes", "output_bytes"):
             if getattr(self, name) > 0:
                 words[name] = float(getattr(self, name))
-        words["accesses"] = self.rounded()
-        return words
+        return {**words, "accesses": self.rounded(), "launch_us": LAUNCH_US}
 
     def rounded(self) -> int:
         """The number of accesses as a power of two, so that a batch of another length finds the same plan."""
