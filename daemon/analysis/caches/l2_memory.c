@@ -6,6 +6,7 @@
  */
 #include "analysis/caches/hierarchy.h"
 
+#include "analysis/caches/page_tables.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -24,7 +25,17 @@
                            */
 #define VALLEY_SHARE 0.6  /* of the lower peak */
 #define LEAST_PEAK   0.02 /* of the loads, in a bin */
+#define GOLDEN       0.6180339887498949 /* as in probe_scatter_step */
 #define FILL_RIGHT   0.90
+#define YOUNG        0.5 /* of what stays: a line loaded that long ago is young */
+#define OLD          2.0
+#define LONG         3    /* footprints of so many times what stays have old lines */
+#define LONGEST      8    /* and in longer ones the translations may be missing too */
+#define LRU_YOUNG    0.97 /* of the young lines are there at least, if the oldest go first */
+#define LRU_OLD      0.03 /* of the old ones at most */
+#define OTHER_YOUNG  0.90
+#define SURE_HIT     0.6 /* of the way from a hit to the threshold */
+#define OTHER_OLD    0.08
 #define FILL_WRONG   0.05
 
 enum {
@@ -40,6 +51,7 @@ enum {
     SIZE_SAMPLES = 1024,
     REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
+    LEAST_SURVIVORS = 128,
     BINS = 256,
     PAGE_COUNT = 4096
 };
@@ -233,7 +245,7 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
 
 /* ---- size ---- */
 
-/* Footprints that all SMs have loaded: the first of which loads miss; 0: none. */
+/* Footprints that all SMs have loaded: the first of which loads miss; their number: none. */
 static uint32_t first_missing(const struct observation *o, double threshold, double noise)
 {
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
@@ -245,6 +257,17 @@ static uint32_t first_missing(const struct observation *o, double threshold, dou
             return p;
     }
     return o->spec.point_count;
+}
+
+/* The next lower number of lines that a scattered walk covers evenly. With others it comes again
+ * and again to a few parts, and misses that lie together, as the oldest lines do, are overlooked.
+ */
+static uint64_t evenly_covered(uint64_t lines)
+{
+    while (lines > 2 &&
+           probe_scatter_step(lines) != (uint64_t)((double)lines - (double)lines * GOLDEN))
+        lines--;
+    return lines;
 }
 
 /* Of a footprint of F bytes C stay in a cache of C bytes, and the others miss. With copies of lines
@@ -274,6 +297,76 @@ static bool is_sharp(const struct observation *o, double threshold, uint64_t lin
     return sharp && fabs(off) <= SHARP / 2 * count + sqrt(errors); /* all of them tell more */
 }
 
+/* Lines whose age is between two: how many are there, of how many? */
+struct survivors {
+    uint32_t there, all;
+};
+
+static struct survivors survivors(const struct observation *o, double threshold, double stays,
+                                  double from, double to)
+{
+    struct survivors s = {0, 0};
+
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        const uint32_t *const row = observation_chase(o, p);
+        const uint64_t n = o->spec.points[p];
+        const uint64_t step = probe_scatter_step(n);
+        uint64_t at = 0;
+        if ((double)n < LONG * stays || (double)n > LONGEST * stays)
+            continue;
+        for (uint32_t k = 0; k < o->spec.samples; k++, at = (at + step) % n) {
+            const double age = (double)(n - 1 - at); /* in lines that were loaded since */
+            s.all += age >= from * stays && age < to * stays;
+            s.there += age >= from * stays && age < to * stays && row[k] <= threshold;
+        }
+    }
+    return s;
+}
+
+/* Lines that stay of the shortest footprint that is LONG times as long; 0: there is none. */
+static double what_stays(const struct observation *o, double threshold)
+{
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        const uint32_t *const row = observation_chase(o, p);
+        uint32_t there = 0;
+        for (uint32_t k = 0; k < o->spec.samples; k++)
+            there += row[k] <= threshold;
+        if (there > 0 && there * LONG <= o->spec.samples)
+            return (double)o->spec.points[p] * there / o->spec.samples;
+    }
+    return 0;
+}
+
+/* All SMs have loaded a footprint from its start to its end, once. If the oldest lines go first,
+ * the last lines are there and those before them are not. Lines of the far side hit only just below
+ * memory, and some of memory may be just as quick, so an old line counts only if it surely hits. */
+static void find_policy(const struct observation *o, double hit, double threshold,
+                        struct cache_facts *l2)
+{
+    const double stays = what_stays(o, threshold);
+    const struct survivors young = survivors(o, threshold, stays, 0, YOUNG);
+    const struct survivors old =
+        survivors(o, hit + SURE_HIT * (threshold - hit), stays, OLD, LONGEST);
+    const uint32_t fewest = young.all < old.all ? young.all : old.all;
+    double margin = 0;
+
+    if (stays <= 0 || fewest < LEAST_SURVIVORS)
+        return;
+    const double early = (double)young.there / young.all;
+    const double late = (double)old.there / old.all;
+    const double error = 2 / sqrt(fewest);
+    if (early >= LRU_YOUNG && late <= LRU_OLD) {
+        l2->replacement = REPLACEMENT_LRU;
+        margin = fmin((early - LRU_YOUNG) / (1 - LRU_YOUNG), 1 - late / LRU_OLD);
+    } else if (early + error < OTHER_YOUNG || late - error > OTHER_OLD) {
+        l2->replacement = REPLACEMENT_NOT_LRU;
+        margin = fmin(1, fmax(OTHER_YOUNG - early, late - OTHER_OLD));
+    } else {
+        return;
+    }
+    l2->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(EVIDENCE_WALKS, fewest, margin);
+}
+
 static struct probe_spec size_spec(void)
 {
     struct probe_spec spec = spec_of(PROBE_LINE_BYTES, SIZE_SAMPLES);
@@ -295,6 +388,7 @@ static enum reason find_size(struct cache_walks *w, double threshold, double noi
     const struct observation *o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
+    find_policy(o, l2->latency_cycles.v + w->clock_cycles, threshold, l2);
     uint32_t p = first_missing(o, threshold, noise);
     if (p == o->spec.point_count)
         return REASON_BEYOND_MEMORY;
@@ -306,14 +400,14 @@ static enum reason find_size(struct cache_walks *w, double threshold, double noi
     spec = size_spec();
     spec.samples = REFINE_SAMPLES;
     for (uint32_t k = 0; k <= REFINE_POINTS; k++)
-        add_points(&spec, low + k * step, 1);
+        add_points(&spec, evenly_covered(low + k * step), 1);
     o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
     p = first_missing(o, threshold, noise);
     if (p == 0)
         return REASON_DISAGREEMENT;
-    const uint64_t lines = o->spec.points[p - 1];
+    const uint64_t lines = low + (p - 1) * step;
     const struct evidence e =
         evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)low);
     l2->fits_bytes = KNOWN_U64(lines * PROBE_LINE_BYTES);
@@ -328,6 +422,22 @@ static enum reason find_size(struct cache_walks *w, double threshold, double noi
 }
 
 /* ---- pages that no TLB level holds ---- */
+
+/* The first lap: later loads come to the same pages in another place. */
+static void read_p6(const uint32_t *loads, uint32_t count, uint64_t stride_bytes, double threshold,
+                    struct fingerprint_latency *out)
+{
+    struct page_tables t;
+
+    page_tables_find(loads, count, stride_bytes, threshold, &t);
+    out->p6_cycles = UNKNOWN_F64(REASON_NO_CONTRAST);
+    if (t.finding == PAGE_TABLES_NONE)
+        out->p6_cycles = NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
+    if (t.finding != PAGE_TABLES_FOUND)
+        return;
+    out->p6_cycles = KNOWN_F64(out->p5_cycles.v + t.cycles);
+    out->evidence[LATENCY_EVIDENCE_P6] = evidence_make(EVIDENCE_WALKS, t.loads, t.margin);
+}
 
 /* A cycle of so many pages that each is gone from every level when it comes again, and its data
  * from the L2. */
@@ -365,6 +475,7 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     read_modes(kept, kept_count, &modes);
     out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P5] = evidence_make(EVIDENCE_WALKS, count, 0);
+    read_p6(loads, (uint32_t)o->spec.points[0], o->spec.stride_bytes, threshold, out);
     return REASON_NONE;
 }
 
@@ -426,5 +537,5 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
         l2->fits_bytes = UNKNOWN_U64(reason);
     reason = find_p5(w, threshold, out);
     if (reason != REASON_NONE)
-        out->p5_cycles = UNKNOWN_F64(reason);
+        out->p5_cycles = out->p6_cycles = UNKNOWN_F64(reason);
 }
