@@ -142,12 +142,12 @@ static const char gtx560ti_description[] =
 static const char gtx780_description[] =
     "name=GTX780 cc=3.5 sms=12 memory=3G l2cache=1536K latency=220 spread=12 noise=gauss:2 "
     "outliers=0.0005@2000 " MEI_TLBS "ro=384@32;miss=100;sets=96x4;block=4 memory_miss=160 "
-                                     "page_tables=512M@300 shared=47,32x8+14,83.3,48K/48K "
+    "page_tables=512M@300 shared=47,32x8+14,83.3,48K/48K "
     "plateau=150 read_noise=0.003";
 static const char gtx980_description[] =
     "name=GTX980 cc=5.2 sms=16 memory=4G l2cache=2M latency=220 spread=12 noise=gauss:2 "
     "outliers=0.0005@2000 " MEI_TLBS "l1d=768@32;miss=130;sets=192x4;block=4 memory_miss=160 "
-                                     "page_tables=512M@600 shared=28,32x4+2,107.4,96K/48K "
+    "page_tables=512M@600 shared=28,32x4+2,107.4,96K/48K "
     "plateau=110 read_noise=0.003";
 
 #define MEI_SOURCES                                                                                \
