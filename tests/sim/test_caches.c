@@ -108,6 +108,7 @@ static void expect_l2(const struct cache_facts *c, uint64_t size)
 {
     assert_int_equal(c->size_bytes.v, size);
     assert_int_equal(c->fill_bytes.v, 32);
+    assert_int_equal(c->line_bytes.v, 32);
     assert_int_equal(c->replacement, REPLACEMENT_NOT_LRU);
 }
 
@@ -174,6 +175,7 @@ struct chip {
     uint64_t l2_bytes, fill;
     uint32_t latency, l1_miss, memory;
     uint32_t l2_keeps;
+    uint64_t l2_line;
     uint32_t table_cycles; /* 0: it does not matter which page table a page is in */
 };
 
@@ -218,17 +220,19 @@ static void random_chip(struct rng *r, struct chip *c)
     c->fill = 32ULL << rng_below(r, 3);
     c->has_ro = rng_below(r, 3) == 0;
     c->l2_keeps = (uint32_t)rng_below(r, 3);
+    c->l2_line = c->fill << rng_below(r, 2);
     if (rng_below(r, 2) == 0)
         c->table_cycles = 60 + (uint32_t)rng_below(r, 500);
     (void)snprintf(c->text, sizeof c->text,
                    "sms=%u memory=8G latency=%u spread=%u noise=%s outliers=%.4f@800 seed=%u "
                    "l1=64@2M/2;miss=9 l2cache=%llu l2fill=%llu memory_miss=%u clock_pair=%u "
-                   "l2keeps=%u page_tables=%uM@%u",
+                   "l2keeps=%u l2line=%llu page_tables=%uM@%u",
                    2 + (uint32_t)rng_below(r, 60), c->latency, (uint32_t)rng_below(r, 30),
                    noises[rng_below(r, 4)], outliers[rng_below(r, 3)],
                    1 + (uint32_t)rng_below(r, 10000), (unsigned long long)c->l2_bytes,
                    (unsigned long long)c->fill, c->memory, 1 + (uint32_t)rng_below(r, 12),
-                   c->l2_keeps, 64U << rng_below(r, 5), c->table_cycles);
+                   c->l2_keeps, (unsigned long long)c->l2_line, 64U << rng_below(r, 5),
+                   c->table_cycles);
     random_cache(r, c, "l1d", 256 * KIB, c->l1_miss, &c->l1);
     random_cache(r, c, "const", 16 * KIB, 60, &c->constant);
     if (c->has_ro)
@@ -297,6 +301,8 @@ static void random_hierarchies(void **state)
         count(&chip, "replacement of the L2", e.caches[CACHE_L2].replacement != REPLACEMENT_UNKNOWN,
               e.caches[CACHE_L2].replacement,
               chip.l2_keeps == SIM_L2_KEEPS_LAST ? REPLACEMENT_LRU : REPLACEMENT_NOT_LRU);
+        count(&chip, "line of the L2", IS_KNOWN(e.caches[CACHE_L2].line_bytes),
+              e.caches[CACHE_L2].line_bytes.v, chip.l2_line);
         judge_page_tables(&chip, &e.latency);
         /* To the step of the search, a thirty-second of the power of two below; three of a
          * thousand loads may miss in what counts as fitting. */

@@ -34,6 +34,9 @@
 #define LRU_YOUNG    0.97 /* of the young lines are there at least, if the oldest go first */
 #define LRU_OLD      0.03 /* of the old ones at most */
 #define OTHER_YOUNG  0.90
+#define LINE_LEAST   0.05 /* of the loads miss where every line is loaded */
+#define LINE_SAME    0.5  /* of these, as long as a line is not longer */
+#define LINE_NONE    0.25
 #define SURE_HIT     0.6 /* of the way from a hit to the threshold */
 #define OTHER_OLD    0.08
 #define FILL_WRONG   0.05
@@ -52,6 +55,8 @@ enum {
     REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
     LEAST_SURVIVORS = 128,
+    LINE_FIRST = 32,
+    LINE_STRIDES = 6, /* doubled from LINE_FIRST */
     BINS = 256,
     PAGE_COUNT = 4096
 };
@@ -375,6 +380,44 @@ static struct probe_spec size_spec(void)
     return spec;
 }
 
+/* ---- line ---- */
+
+/* A footprint that overflows if every line of it is loaded, and half as many lines fit. With one
+ * word loaded of each `bytes`, and only these walked, it overflows up to the length of a line. */
+static enum reason find_line(struct cache_walks *w, double threshold, uint64_t fits,
+                             struct cache_facts *l2)
+{
+    const uint64_t footprint = fits * PROBE_LINE_BYTES / 4 * 7;
+    double shares[LINE_STRIDES];
+    uint32_t k = 0;
+    bool waiting = false;
+
+    for (uint32_t i = 0; i < LINE_STRIDES; i++) {
+        struct probe_spec spec = spec_of((uint64_t)LINE_FIRST << i, SIZE_SAMPLES);
+        spec.sweep_footprint = PROBE_SWEEP_ELEMENTS;
+        add_points(&spec, evenly_covered(footprint / spec.stride_bytes), 1);
+        const struct observation *const o = walks_find(w, &spec);
+        uint32_t slow = 0;
+        for (uint32_t j = 0; o && j < SIZE_SAMPLES; j++)
+            slow += observation_chase(o, 0)[j] > threshold;
+        waiting = waiting || !o;
+        shares[i] = (double)slow / SIZE_SAMPLES;
+    }
+    if (waiting)
+        return REASON_NOT_MEASURED;
+    while (k + 1 < LINE_STRIDES && shares[k + 1] >= LINE_SAME * shares[0])
+        k++;
+    if (shares[0] < LINE_LEAST || k + 1 == LINE_STRIDES)
+        return REASON_NO_CONTRAST;
+    for (uint32_t i = k + 1; i < LINE_STRIDES; i++)
+        if (shares[i] > LINE_NONE * shares[0])
+            return REASON_IRREGULAR;
+    l2->line_bytes = KNOWN_U64((uint64_t)LINE_FIRST << k);
+    l2->evidence[CACHE_EVIDENCE_LINE_BYTES] =
+        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - shares[k + 1] / (LINE_NONE * shares[0]));
+    return REASON_NONE;
+}
+
 static enum reason find_size(struct cache_walks *w, double threshold, double noise,
                              struct cache_facts *l2)
 {
@@ -412,6 +455,9 @@ static enum reason find_size(struct cache_walks *w, double threshold, double noi
         evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)low);
     l2->fits_bytes = KNOWN_U64(lines * PROBE_LINE_BYTES);
     l2->evidence[CACHE_EVIDENCE_FITS_BYTES] = e;
+    const enum reason line = find_line(w, threshold, lines, l2);
+    if (line != REASON_NONE)
+        l2->line_bytes = UNKNOWN_U64(line);
     if (noise > CLEAN_SHARE)
         return REASON_NO_CONTRAST;
     if (!is_sharp(all, threshold, lines))

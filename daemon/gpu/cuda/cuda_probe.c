@@ -388,6 +388,7 @@ _Static_assert((int)REACH_PATH_L1 == (int)PATH_L1 &&
                    (int)REACH_PATH_READ_ONLY == (int)PATH_READ_ONLY &&
                    (int)REACH_PATH_CONSTANT == (int)PATH_CONSTANT &&
                    (int)REACH_PATH_NONE == (int)PATH_NONE &&
+                   (int)REACH_SWEEP_ELEMENTS == (int)PROBE_SWEEP_ELEMENTS &&
                    (int)REACH_CONSTANT_BYTES == (int)PROBE_CONSTANT_BYTES,
                "paths");
 

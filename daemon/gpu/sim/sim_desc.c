@@ -86,6 +86,7 @@ static const struct field fields[] = {
     {"const_hit", NUMBER, {SIM_U32, AT(constant_cycles), SIM_MAX_CYCLES}, NULL},
     {"clock_pair", NUMBER, {SIM_U32, AT(clock_cycles), SIM_MAX_CYCLES}, NULL},
     {"l2fill", NUMBER, {SIM_BYTES, AT(l2_fill_bytes), 0}, NULL},
+    {"l2line", NUMBER, {SIM_BYTES, AT(l2_line_bytes), 0}, NULL},
     {"l2keeps", NUMBER, {SIM_U32, AT(l2_keeps), SIM_L2_KEEPS_YOUNG}, NULL},
     {"memory_miss", NUMBER, {SIM_U32, AT(memory_cycles), SIM_MAX_CYCLES}, NULL},
     {"tail", NUMBER, {SIM_F64, AT(tail_share), 1}, NULL},

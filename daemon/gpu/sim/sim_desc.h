@@ -36,6 +36,7 @@
  *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: as in l1d
  *   clock_pair=8       what reading the clock twice adds to each of these loads; default 0
  *   l2fill=64          what a miss of the L2 (of l2cache= bytes) brings; default 32
+ *   l2line=128         bytes of the L2 that one word takes; default: as l2fill
  *   l2keeps=1          which lines of a long footprint are left in the L2: 0 those at some
  * addresses (the default), 1 the last, 2 each the less likely the older it is memory_miss=440
  * cycles that a miss of the L2 takes on top of a hit; default 0: no contrast tail=0.09@400 this
@@ -197,6 +198,7 @@ struct sim_desc {
     uint64_t side_granule_bytes; /* 0: the L2 has one side */
     uint64_t array_bytes;        /* 0: shared memory is apart */
     uint64_t l2_fill_bytes;      /* 0: 32 */
+    uint64_t l2_line_bytes;      /* 0: as l2_fill_bytes */
     uint64_t page_table_bytes;   /* 0: none */
     double tail_share;           /* of the loads from memory */
     double scattered_factor;
