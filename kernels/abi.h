@@ -227,13 +227,15 @@ struct reach_cache_args {
     uint32_t laps; /* untimed */
     uint32_t path; /* of the timed loads */
     uint32_t warm_path;
-    uint32_t sweep_footprint; /* 1: all SMs load the footprint before each point */
+    uint32_t sweep_footprint; /* 1: all SMs load the footprint before each point;
+                                 REACH_SWEEP_ELEMENTS: only its elements */
     uint32_t rehearse;        /* 1: the timed loop runs once on the element at evict_from */
     uint32_t pad;
 };
 #define REACH_CACHE_THREADS  1024
 #define REACH_CONSTANT_BYTES 65536
 #define REACH_SWEEP_BYTES    32
+#define REACH_SWEEP_ELEMENTS 2
 #define REACH_EVICT_STRIDE   32
 #define REACH_TOUCH_OFFSET   96 /* within the first line of each */
 
