@@ -9,8 +9,9 @@
  * On a GPU that other processes use too, each has all SMs for a time slice (H200: 2 ms), and
  * translations may be gone after one of another process. So the latency kernels look at %clock at
  * every load: where more than REACH_AWAY_CYCLES lie between two of them, the GPU was away. What
- * was under way then, a point from its last timed load on, a repeat of a round, a pair, is done
- * again; after REACH_MOST_FUTILE times in vain its values are 0.
+ * was under way then, a point, a repeat of a round, a pair, is done again; a point as a whole
+ * REACH_WHOLE_AGAIN times, then from its last timed load on. After REACH_MOST_FUTILE times in vain
+ * the values are 0.
  */
 #ifndef REACH_KERNELS_ABI_H
 #define REACH_KERNELS_ABI_H
@@ -45,6 +46,7 @@ enum reach_away {
  * took 800,000 and more on every GPU that was watched. */
 #define REACH_AWAY_CYCLES 100000u
 #define REACH_MOST_FUTILE 16
+#define REACH_WHOLE_AGAIN 2
 
 /* reach_census: seen[smid] counts the blocks that sat on this SM. */
 struct reach_census_args {
@@ -225,13 +227,15 @@ struct reach_cache_args {
     uint32_t laps; /* untimed */
     uint32_t path; /* of the timed loads */
     uint32_t warm_path;
-    uint32_t sweep_footprint; /* 1: all SMs load the footprint before each point */
+    uint32_t sweep_footprint; /* 1: all SMs load the footprint before each point;
+                                 REACH_SWEEP_ELEMENTS: only its elements */
     uint32_t rehearse;        /* 1: the timed loop runs once on the element at evict_from */
     uint32_t pad;
 };
 #define REACH_CACHE_THREADS  1024
 #define REACH_CONSTANT_BYTES 65536
 #define REACH_SWEEP_BYTES    32
+#define REACH_SWEEP_ELEMENTS 2
 #define REACH_EVICT_STRIDE   32
 #define REACH_TOUCH_OFFSET   96 /* within the first line of each */
 

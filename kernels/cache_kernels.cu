@@ -163,13 +163,14 @@ static __device__ u32 time_by(u32 path, u64 base, u64 stride, u64 n, u64 step, u
     }
 }
 
-/* All threads of all blocks load [first, first + bytes), each line by one of them. */
-static __device__ u32 sweep(u64 first, u64 bytes)
+/* All threads of all blocks load a word of each `step` bytes of [first, first + bytes), each by one
+ * of them. */
+static __device__ u32 sweep(u64 first, u64 bytes, u64 step)
 {
     const u64 threads = (u64)gridDim.x * blockDim.x;
     u32 v = 0;
-    for (u64 at = ((u64)blockIdx.x * blockDim.x + threadIdx.x) * REACH_SWEEP_BYTES; at < bytes;
-         at += threads * REACH_SWEEP_BYTES)
+    for (u64 at = ((u64)blockIdx.x * blockDim.x + threadIdx.x) * step; at < bytes;
+         at += threads * step)
         v |= l2_loads::plain(first + at);
     return v;
 }
@@ -209,8 +210,10 @@ extern "C" __global__ void __launch_bounds__(REACH_CACHE_THREADS, 1)
         if (a.sweep_bytes || a.sweep_footprint) {
             if (!cache::meet(&a.grid, &round, &flag))
                 return;
-            v |= a.sweep_footprint ? cache::sweep(a.base, n * a.stride_bytes)
-                                   : cache::sweep(a.sweep_base, a.sweep_bytes);
+            const uint64_t step =
+                a.sweep_footprint == REACH_SWEEP_ELEMENTS ? a.stride_bytes : REACH_SWEEP_BYTES;
+            v |= a.sweep_footprint ? cache::sweep(a.base, n * a.stride_bytes, step)
+                                   : cache::sweep(a.sweep_base, a.sweep_bytes, step);
             if (!cache::meet(&a.grid, &round, &flag))
                 return;
         }

@@ -131,17 +131,20 @@ static __device__ u32 laps_again(u32 laps, u32 futile)
     return laps > 1 ? laps - 1 : laps;
 }
 
-/* One point, by the first warp. After an interruption it warms up again, from the page on whose
- * turn it is, and times what is missing. The first lap is then made by all lanes, which takes a
- * fraction of the time where every page misses. Where that and the laps of one thread do not fit
- * into a time slice, every second time all lanes alone warm up. */
+/* One point, by the first warp. After an interruption it begins again as a whole: at the onset of a
+ * level it depends on the order of all loads before what misses (H200: 2050 pages miss in every lap,
+ * unless the laps begin in their middle). A point that is too long for a time slice warms up from
+ * the page on whose turn it is, and times what is missing. The first lap after an interruption is
+ * made by all lanes, which takes a fraction of the time where every page misses. Where that and the
+ * laps of one thread do not fit into a time slice, every second time all lanes alone warm up. */
 static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
 {
     u32 k = 0;
     u32 futile = 0;
     u32 turns = 0;
     for (; k < a->samples && futile < REACH_MOST_FUTILE; turns++) {
-        const u32 from = a->laps ? (u32)(k % n) : 0;
+        k = turns > REACH_WHOLE_AGAIN && a->laps ? k : 0;
+        const u32 from = (u32)(k % n);
         const u32 laps = turns ? laps_again(a->laps, futile) : a->laps;
         struct cycle c = {a->base, a->stride_bytes, a->base + n * a->stride_bytes,
                           a->base + from * a->stride_bytes, 0};
@@ -150,7 +153,7 @@ static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *
         if (turns && a->laps)
             touch(a->base, a->stride_bytes, 0, (u32)n, from, laps ? 1 : 2, taken, &w);
         if (threadIdx.x == 0)
-            *timed = walk_and_time(&c, n * laps, a->laps ? k : 0, a->samples, taken, &w);
+            *timed = walk_and_time(&c, n * laps, k, a->samples, taken, &w);
         __syncwarp();
         futile = *timed > k ? 0 : futile + 1;
         k = *timed;

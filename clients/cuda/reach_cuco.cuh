@@ -85,6 +85,7 @@ template <class Key, class Policy> struct reach_bloom_parts {
     static constexpr uint64_t block_bytes = sizeof(word) * Policy::words_per_block;
     static_assert(sizeof(typename Policy::hash_result_type) == 8,
                   "windows are chosen by a hash of 64 bits");
+    static_assert(sizeof(word) == 4 || sizeof(word) == 8, "words have 32 or 64 bits");
 
     reach_table table;
     word *words;
@@ -119,6 +120,39 @@ static __device__ __forceinline__ void reach_bloom_scan(const reach_bloom_parts<
                          });
 }
 
+/* Sets bits of a word, from sm_80 on so that its sector leaves the L2 early: no key that follows is
+ * likely to use it, and the keys that every window reads stay there longer. */
+template <class Word>
+static __device__ __forceinline__ void reach_bloom_set(Word *at, Word bits, uint64_t leaves_early)
+{
+#if __CUDA_ARCH__ >= 800
+    if constexpr (sizeof(Word) == 4)
+        asm volatile("red.relaxed.gpu.global.or.b32.L2::cache_hint [%0], %1, %2;" ::"l"(
+                         __cvta_generic_to_global(at)),
+                     "r"(bits), "l"(leaves_early)
+                     : "memory");
+    else
+        asm volatile("red.relaxed.gpu.global.or.b64.L2::cache_hint [%0], %1, %2;" ::"l"(
+                         __cvta_generic_to_global(at)),
+                     "l"(bits), "l"(leaves_early)
+                     : "memory");
+#else
+    (void)leaves_early;
+    cuda::atomic_ref<Word, cuda::thread_scope_device>{*at}.fetch_or(bits,
+                                                                    cuda::memory_order_relaxed);
+#endif
+}
+
+/* The argument of reach_bloom_set. */
+static __device__ __forceinline__ uint64_t reach_bloom_leaves_early(void)
+{
+    uint64_t policy = 0;
+#if __CUDA_ARCH__ >= 800
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
+    return policy;
+}
+
 /* The lanes of a tile add the keys of the tile one after the other, one word per lane, so that the
  * additions to a block are one request. The bits are those of the ref's add of one key, which does
  * this in some versions of cuco; in others each lane adds all words (commit ec137e86). */
@@ -128,7 +162,6 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
                     uint64_t count)
 {
     namespace cg = cooperative_groups;
-    using word = typename Policy::word_type;
     constexpr uint32_t width = Policy::words_per_block;
     const auto tile = cg::tiled_partition<width>(cg::this_thread_block());
     reach_me me;
@@ -138,6 +171,7 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
     const reach_items mine =
         reach_items_between(me.first_byte, me.length_bytes, parts.block_bytes, parts.blocks);
     auto ref = reach_bloom_ref(parts, mine);
+    const uint64_t leaves_early = reach_bloom_leaves_early();
     const auto is_mine = [&](const Key &key) {
         return reach_has_item(mine, reach_item_of_hash(parts.policy.hash(key), parts.blocks));
     };
@@ -151,10 +185,8 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
             for (uint32_t left = tile.ballot(is_valid); left; left &= left - 1) {
                 const int lane = __ffs((int)left) - 1;
                 const uint64_t of = tile.shfl(hash, lane);
-                cuda::atomic_ref<word, cuda::thread_scope_device>{
-                    ref.data()[tile.shfl(first_word, lane) + tile.thread_rank()]}
-                    .fetch_or(parts.policy.word_pattern(of, tile.thread_rank()),
-                              cuda::memory_order_relaxed);
+                reach_bloom_set(ref.data() + tile.shfl(first_word, lane) + tile.thread_rank(),
+                                parts.policy.word_pattern(of, tile.thread_rank()), leaves_early);
             }
         }
     };

@@ -5,6 +5,7 @@
 #include "clients/lab/stream.h"
 
 #include "base/rng.h"
+#include "clients/lab/flight.h"
 #include "gpu/sim/sim_mmu.h"
 
 #include <stdlib.h>
@@ -58,19 +59,34 @@ struct dealer {
     } sms[REACH_MAX_SMS];
 };
 
-static uint32_t resident_blocks(const struct dealer *d, const struct trace_block *b)
+static uint64_t threads_of(const struct trace *t, const struct trace_block *b)
 {
-    const uint32_t *threads = d->t->kernels[b->kernel].block;
-    const uint64_t all = (uint64_t)threads[0] * threads[1] * threads[2];
+    const uint32_t *threads = t->kernels[b->kernel].block;
+    return (uint64_t)threads[0] * threads[1] * threads[2];
+}
+
+static uint32_t resident_blocks(const struct trace *t, uint32_t sm_blocks,
+                                const struct trace_block *b)
+{
+    const uint64_t all = threads_of(t, b);
     uint64_t warps = (all + WARP_THREADS - 1) / WARP_THREADS;
     uint64_t blocks;
-    if (d->sm_blocks > 0)
-        return d->sm_blocks;
+    if (sm_blocks > 0)
+        return sm_blocks;
     if (all == 0)
         return b->warp_count == 1 ? STREAM_SM_WARPS : STREAM_SM_BLOCKS;
     warps = warps > 0 ? warps : 1;
     blocks = STREAM_SM_WARPS / warps;
     return blocks < 1 ? 1 : blocks > STREAM_SM_BLOCKS ? STREAM_SM_BLOCKS : (uint32_t)blocks;
+}
+
+uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks)
+{
+    const struct trace_block *b = &t->blocks[0];
+    const uint64_t threads = threads_of(t, b);
+    const uint64_t warps = threads > 0 ? (threads - 1) / WARP_THREADS + 1 : b->warp_count;
+    const uint64_t all = warps * resident_blocks(t, sm_blocks, b);
+    return all < STREAM_SM_WARPS ? (uint32_t)all : STREAM_SM_WARPS;
 }
 
 /* Starts the next block on an SM, if there is one and it has room. False: no memory. */
@@ -81,7 +97,7 @@ static bool start_block(struct dealer *d, struct sm *sm, bool *started)
     if (d->next_block == d->t->block_count)
         return true;
     b = &d->t->blocks[d->next_block];
-    if (sm->blocks >= resident_blocks(d, b))
+    if (sm->blocks >= resident_blocks(d->t, d->sm_blocks, b))
         return true;
     if (sm->count + b->warp_count > sm->room) {
         const uint32_t room = 2 * (sm->count + b->warp_count);
@@ -281,8 +297,19 @@ static uint64_t count_part(struct batch *b, const struct stream *s, size_t from,
     return b->walks;
 }
 
-enum status stream_count(const struct stream *s, const struct sim_desc *machine, bool cold,
-                         const size_t *ends, uint32_t parts, uint64_t *walks, struct err *err)
+static enum status run_part(struct batch *b, const struct stream *s, const struct sim_desc *machine,
+                            const struct flight *flight, const size_t part[2], uint64_t *walks,
+                            struct err *err)
+{
+    if (flight)
+        return flight_count(flight, machine, b->mmu, s, part[0], part[1], walks, err);
+    *walks = count_part(b, s, part[0], part[1]);
+    return STATUS_OK;
+}
+
+enum status stream_count(const struct stream *s, const struct sim_desc *machine,
+                         const struct flight *flight, bool cold, const size_t *ends, uint32_t parts,
+                         uint64_t *walks, struct err *err)
 {
     struct batch *b = calloc(1, sizeof *b);
     struct sim_desc *wide = malloc(sizeof *wide);
@@ -295,11 +322,12 @@ enum status stream_count(const struct stream *s, const struct sim_desc *machine,
     }
     if (!b || !b->mmu)
         status = err_set(err, STATUS_NO_MEMORY, "no memory for the simulated TLBs");
-    for (uint32_t i = 0; b && b->mmu && i < parts; i++) {
-        const size_t from = i > 0 ? ends[i - 1] : 0;
+    for (uint32_t i = 0; status == STATUS_OK && i < parts; i++) {
+        const size_t part[2] = {i > 0 ? ends[i - 1] : 0, ends[i]};
         if (!cold)
-            (void)count_part(b, s, from, ends[i]);
-        walks[i] = count_part(b, s, from, ends[i]);
+            status = run_part(b, s, machine, flight, part, &walks[i], err);
+        if (status == STATUS_OK)
+            status = run_part(b, s, machine, flight, part, &walks[i], err);
     }
     if (b)
         sim_mmu_free(b->mmu);

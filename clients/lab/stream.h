@@ -32,6 +32,9 @@ struct stream {
 enum status stream_deal(const struct trace *t, const struct sim_desc *machine, uint32_t sm_blocks,
                         uint64_t page_bytes, struct stream *out, struct err *err);
 
+/* Warps that an SM takes side by side so: of the first block. */
+uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks);
+
 /* Room for a stream of so many accesses like `like`, with none yet. */
 enum status stream_new(const struct stream *like, struct stream *out, struct err *err);
 void stream_free(struct stream *take);
@@ -53,9 +56,13 @@ static inline void stream_append(struct stream *s, uint32_t unit, uint32_t sm, u
     s->classes[s->count++] = class;
 }
 
-/* Accesses of each part [ends[i - 1], ends[i]) that missed every level, to walks[i]. Unless `cold`
- * each part is first run once to fill the levels: what is counted is a job that goes on so. */
-enum status stream_count(const struct stream *s, const struct sim_desc *machine, bool cold,
-                         const size_t *ends, uint32_t parts, uint64_t *walks, struct err *err);
+/* Accesses of each part [ends[i - 1], ends[i]) that were walked, to walks[i]. Unless `cold` each
+ * part is first run once to fill the levels: what is counted is a job that goes on so. `flight`:
+ * how long a miss is under way (flight.h); NULL: an entry is there as soon as it was missed once.
+ */
+struct flight;
+enum status stream_count(const struct stream *s, const struct sim_desc *machine,
+                         const struct flight *flight, bool cold, const size_t *ends, uint32_t parts,
+                         uint64_t *walks, struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "clients/lab/whatif.h"
 
+#include "base/rng.h"
 #include "base/units.h"
 #include "clients/lab/lab.h"
 #include "clients/lab/whatif_parts.h"
@@ -13,7 +14,14 @@
 #include <stdlib.h>
 
 /* To add to what is in memory is to read and to write it. */
-enum { CURVE_SEED = 1, MOVES_TO_ADD = 2, FIRST_BUFFER_LOG2 = 10, LAST_BUFFER_LOG2 = 20 };
+enum {
+    CURVE_SEED = 1,
+    CURVE_READS = 1 << 20,
+    CURVE_SHIFT = 12,
+    MOVES_TO_ADD = 2,
+    FIRST_BUFFER_LOG2 = 10,
+    LAST_BUFFER_LOG2 = 20
+};
 
 /* A curve that falls by less does not show what a miss costs. */
 static const double VISIBLE = 1.02;
@@ -95,21 +103,13 @@ static enum status price_miss(struct asking *a, struct err *err)
 static enum status count_all(const struct asking *a, const struct stream *s,
                              const struct sim_desc *machine, uint64_t *out, struct err *err)
 {
-    return stream_count(s, machine, a->options->cold, &s->count, 1, out, err);
-}
-
-static uint64_t page_of(const struct sim_desc *machine)
-{
-    uint64_t least = machine->levels[0].entry_bytes;
-    for (uint32_t i = 1; i < machine->level_count; i++)
-        least = machine->levels[i].entry_bytes < least ? machine->levels[i].entry_bytes : least;
-    return least;
+    return stream_count(s, machine, whatif_flight(a), a->options->cold, &s->count, 1, out, err);
 }
 
 static enum status ask_as_it_is(struct asking *a, struct err *err)
 {
-    enum status s = stream_deal(a->trace, &a->machine, a->options->sm_blocks, page_of(&a->machine),
-                                &a->stream, err);
+    enum status s = stream_deal(a->trace, &a->machine, a->options->sm_blocks,
+                                flight_page_bytes(a->fp, &a->machine), &a->stream, err);
     if (s == STATUS_OK)
         s = count_all(a, &a->stream, &a->machine, &a->walks, err);
     if (s == STATUS_OK)
@@ -160,7 +160,8 @@ static enum status ask_entry(struct asking *a, struct err *err)
             if (level->entry_bytes > sizes[i] || l + 1 == other->level_count)
                 level->entry_bytes = sizes[i];
         }
-        s = stream_deal(a->trace, other, a->options->sm_blocks, page_of(other), &stream, err);
+        s = stream_deal(a->trace, other, a->options->sm_blocks, flight_page_bytes(a->fp, other),
+                        &stream, err);
         if (s == STATUS_OK)
             s = count_all(a, &stream, other, &walks, err);
         if (s == STATUS_OK) {
@@ -203,7 +204,8 @@ static enum status ask_blocks(struct asking *a, struct err *err)
     for (uint32_t blocks = 1; s == STATUS_OK && blocks <= most; blocks *= 2) {
         struct stream stream = {0};
         uint64_t walks = 0;
-        s = stream_deal(a->trace, &a->machine, blocks, page_of(&a->machine), &stream, err);
+        s = stream_deal(a->trace, &a->machine, blocks, flight_page_bytes(a->fp, &a->machine),
+                        &stream, err);
         if (s == STATUS_OK)
             s = count_all(a, &stream, &a->machine, &walks, err);
         if (s == STATUS_OK)
@@ -248,6 +250,41 @@ static int by_time(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
+/* Warps side by side take a piece each. */
+static void set_flight(struct asking *a)
+{
+    const struct flight_job job = {.miss_ns = a->out->miss_ns,
+                                   .access_ns = whatif_memory(a) / (double)a->out->accesses,
+                                   .loads_in_flight =
+                                       (uint64_t)stream_sm_warps(a->trace, a->options->sm_blocks) *
+                                       STREAM_PIECE};
+    a->flies = flight_of(a->fp, &a->machine, &job, &a->flight);
+}
+
+/* The curve is to be true with the misses under way that were counted there too. */
+static enum status price_miss_in_flight(struct asking *a, struct err *err)
+{
+    const struct throughput *t = &a->fp->throughput;
+    const struct curve_point *largest = &t->curve[t->curve_count - 1];
+    const struct stream room = {
+        .count = CURVE_READS, .unit_shift = CURVE_SHIFT, .range_bytes = largest->region_bytes};
+    const size_t ends[] = {CURVE_READS};
+    struct rng rng = {CURVE_SEED};
+    struct stream reads;
+    uint64_t walks = 0;
+    enum status s = stream_new(&room, &reads, err);
+    for (uint32_t i = 0; s == STATUS_OK && i < CURVE_READS; i++)
+        stream_append(&reads, (uint32_t)rng_below(&rng, largest->region_bytes >> CURVE_SHIFT),
+                      i % a->machine.sm_count, 0);
+    if (s == STATUS_OK)
+        s = stream_count(&reads, &a->machine, &a->flight, false, ends, 1, &walks, err);
+    if (s == STATUS_OK)
+        a->out->miss_ns =
+            FINGERPRINT_CURVE_BYTES / largest->naive_gbps.v / ((double)walks / CURVE_READS);
+    stream_free(&reads);
+    return s;
+}
+
 static enum status begin(struct asking *a, struct err *err)
 {
     enum status s = check_options(a->options, err);
@@ -257,6 +294,10 @@ static enum status begin(struct asking *a, struct err *err)
         s = price_memory(a, err);
     if (s == STATUS_OK)
         s = price_miss(a, err);
+    if (s == STATUS_OK)
+        set_flight(a);
+    if (s == STATUS_OK && a->flies)
+        s = price_miss_in_flight(a, err);
     if (s == STATUS_OK && a->options->contiguous >= 0 && a->options->contiguous < 1 &&
         !(a->out->scattered_factor > 0))
         s = err_set(err, STATUS_INCONCLUSIVE,

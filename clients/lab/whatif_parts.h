@@ -2,6 +2,7 @@
 #ifndef REACH_CLIENTS_LAB_WHATIF_PARTS_H
 #define REACH_CLIENTS_LAB_WHATIF_PARTS_H
 
+#include "clients/lab/flight.h"
 #include "clients/lab/stream.h"
 #include "clients/lab/whatif.h"
 
@@ -11,6 +12,8 @@ struct asking {
     const struct whatif_options *options;
     struct whatif_answer *out;
     struct sim_desc machine;
+    bool flies; /* the fingerprint tells how long misses are under way */
+    struct flight flight;
     struct stream stream;             /* as it is */
     double memory_ns[STREAM_CLASSES]; /* of a line; 0: the trace has none */
     double all_memory_ns;             /* of the trace */
@@ -35,6 +38,11 @@ double whatif_time(const struct asking *a, double memory_ns, double walks, doubl
  * all of them, as far as their price was measured. */
 double whatif_told(const struct asking *a);
 double whatif_worst(const struct asking *a);
+
+static inline const struct flight *whatif_flight(const struct asking *a)
+{
+    return a->flies ? &a->flight : NULL;
+}
 
 /* The accesses and one reading of the input. */
 static inline double whatif_memory(const struct asking *a)

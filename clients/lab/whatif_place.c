@@ -115,8 +115,8 @@ enum status whatif_scopes(struct asking *a, struct err *err)
     if (p && pass_of && s == STATUS_OK) {
         p->count = (uint32_t)a->plan->passes;
         filter(a, p, pass_of, &filtered);
-        s = stream_count(&filtered, &a->machine, a->options->cold, p->ends, p->count, p->walks,
-                         err);
+        s = stream_count(&filtered, &a->machine, whatif_flight(a), a->options->cold, p->ends,
+                         p->count, p->walks, err);
     }
     if (p && s == STATUS_OK)
         add_scopes(a, p);
@@ -215,7 +215,8 @@ enum status whatif_windows(struct asking *a, struct err *err)
           : err_set(err, STATUS_NO_MEMORY, "no memory for the windows");
     if (d && s == STATUS_OK) {
         deal_to_windows(a, d, &dealt);
-        s = stream_count(&dealt, &a->machine, a->options->cold, &dealt.count, 1, &walks, err);
+        s = stream_count(&dealt, &a->machine, whatif_flight(a), a->options->cold, &dealt.count, 1,
+                         &walks, err);
     }
     const uint32_t count = a->plan->placement.window_count;
     const double each = a->read_ns + a->add_ns * (count - 1);

@@ -212,6 +212,10 @@ static enum status schedule_sharing(const struct phase *p, struct campaign_step 
 static enum status schedule_confirmations(const struct phase *p, struct campaign_step *out)
 {
     const struct structure *s = p->s;
+
+    if (!control_is_explained(p->set, s->levels, s->level_count))
+        return err_set(p->err, STATUS_DISTURBED,
+                       "the control takes longer where no level was found to overflow");
     for (uint32_t k = 0; k < s->level_count && out->spec_count + 3 <= CAMPAIGN_MAX_SPECS; k++) {
         const struct observation *row = confirm_pairs(p->set, s, k);
         const enum confirmation state = confirm_level(p->set, &s->levels[k]);

@@ -285,7 +285,7 @@ struct fingerprint_latency {
     struct maybe_f64 p3_cycles;   /* data in L2, two TLB levels miss */
     struct maybe_f64 p4_cycles;   /* data in memory, the translation at hand */
     struct maybe_f64 p5_cycles;   /* data in memory, two TLB levels miss */
-    struct maybe_f64 p6_cycles;   /* data in memory, the page's first access */
+    struct maybe_f64 p6_cycles;   /* P5, and the page table is another than before */
     struct maybe_f64 near_cycles; /* P4 in two modes: the lesser; all of P4 if there is one mode */
     struct maybe_f64 far_cycles;
     struct maybe_f64 tail_cycles; /* of the few loads beyond the modes */

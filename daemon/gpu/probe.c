@@ -81,7 +81,7 @@ static const struct {
     {FIELD(path), CACHE, PATH_L2, PATH_COUNT - 1},
     {FIELD(warm_path), CACHE, PATH_L2, PATH_COUNT - 1},
     {FIELD(scattered), CACHE, 0, 1},
-    {FIELD(sweep_footprint), CACHE, 0, 1},
+    {FIELD(sweep_footprint), CACHE, 0, PROBE_SWEEP_ELEMENTS},
     {FIELD(warm_laps), ROUND | PAIRS, 1, MAX_WARM_LAPS},
     {FIELD(slice_pages), ROUND | PAIRS, 1, PROBE_MAX_SLICE},
     {FIELD(flush_pages), ROUND | PAIRS, 0, 1 << 20},

@@ -49,12 +49,12 @@
  *                                their number].
  *
  * What happens to the caches before the timed loads of a CACHE, in this order, each only if asked
- * for: all SMs load the footprint (sweep_footprint), or `sweep_bytes` behind the longest one, past
- * L1; the SM loads one line of every `touch_bytes` of the footprint past L1, for the translations;
- * the SM walks `evict_bytes` behind the longest footprint by `path`. The private caches of an SM
- * are empty at the start of a probe. shared_bytes is the shared memory that the SM sets aside, on
- * the many chips where L1 is the rest of one array. PATH_CONSTANT reads the bank of constants, of
- * PROBE_CONSTANT_BYTES, and no memory of the range.
+ * for: all SMs load the footprint, or only its elements (sweep_footprint), or `sweep_bytes` behind
+ * the longest one, past L1; the SM loads one line of every `touch_bytes` of the footprint past L1,
+ * for the translations; the SM walks `evict_bytes` behind the longest footprint by `path`. The
+ * private caches of an SM are empty at the start of a probe. shared_bytes is the shared memory that
+ * the SM sets aside, on the many chips where L1 is the rest of one array. PATH_CONSTANT reads the
+ * bank of constants, of PROBE_CONSTANT_BYTES, and no memory of the range.
  *
  * Three kinds ask for no page of the arena, or for more than a walk:
  *
@@ -161,6 +161,7 @@ enum {
     PROBE_BLOCK_BYTES = 512, /* the most that one access of a warp moves */
     PROBE_WORD_BYTES = 4,
     PROBE_CONSTANT_BYTES = 65536,
+    PROBE_SWEEP_ELEMENTS = 2,
     PROBE_SM_IDLE = 0xffff /* window_of_sm: this SM does not read */
 };
 
@@ -235,7 +236,7 @@ struct probe_spec {
     enum probe_path path;       /* CACHE, and all up to shared_bytes: see above */
     enum probe_path warm_path;
     uint32_t scattered;       /* 1: each element is far from the one before it */
-    uint32_t sweep_footprint; /* 1: all SMs load it */
+    uint32_t sweep_footprint; /* 1: all SMs load it; PROBE_SWEEP_ELEMENTS: only its elements */
     uint64_t sweep_bytes;     /* 0 with sweep_footprint */
     uint64_t touch_bytes;     /* 0, or a multiple of 128 */
     uint64_t evict_bytes;     /* a multiple of 128 */

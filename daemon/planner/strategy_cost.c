@@ -7,7 +7,6 @@
 #include "planner/set_cost.h"
 
 #include <math.h>
-#include <string.h>
 
 /* To add to what is in memory is to read and to write it. */
 enum { MOVES_TO_ADD = 2, SOFTNESS = 6, NS_PER_US = 1000 };
@@ -48,67 +47,6 @@ static struct cost busiest(const struct load *l)
 static struct cost unknown(enum reason why)
 {
     return (struct cost){.known = false, .bound = BOUND_UNKNOWN, .why = why};
-}
-
-#define FIELD(of, name, kind, member, most)                                                        \
-    {                                                                                              \
-        name, kind, offsetof(struct of, member), most                                              \
-    }
-
-const struct job_field job_fields[JOB_FIELD_COUNT] = {
-    FIELD(job_request, "reserve", JOB_FIELD_BYTES, reserve_bytes, 0),
-    FIELD(job_request, "accesses", JOB_FIELD_COUNTER, accesses, 0),
-    FIELD(job_request, "launch_us", JOB_FIELD_REAL, launch_us, STRATEGY_MAX_RATE),
-    FIELD(job_request, "no_sm_binding", JOB_FIELD_FLAG, no_sm_binding, 0),
-    FIELD(job_request, "single_pass", JOB_FIELD_FLAG, single_pass, 0),
-    FIELD(job_request, "input_bytes", JOB_FIELD_REAL, input_bytes, STRATEGY_MAX_INPUT_BYTES),
-    FIELD(job_request, "input_gbps", JOB_FIELD_REAL, input_gbps, STRATEGY_MAX_RATE),
-    FIELD(job_request, "scan_gps", JOB_FIELD_REAL, scan_gps, STRATEGY_MAX_RATE),
-    FIELD(job_request, "in_reach_gbps", JOB_FIELD_REAL, in_reach_gbps, STRATEGY_MAX_RATE),
-    FIELD(job_request, "output_bytes", JOB_FIELD_REAL, output_bytes, STRATEGY_MAX_INPUT_BYTES),
-    FIELD(job_request, "written_bytes", JOB_FIELD_REAL, written_bytes, STRATEGY_MAX_INPUT_BYTES),
-    FIELD(job_request, "partition_bytes", JOB_FIELD_REAL, partition_bytes,
-          STRATEGY_MAX_INPUT_BYTES),
-    FIELD(job_request, "contiguous", JOB_FIELD_COMPLEMENT, scattered, 1),
-};
-
-const struct job_field allocation_fields[ALLOCATION_FIELD_COUNT] = {
-    FIELD(job_allocation, "touches", JOB_FIELD_TOUCHES, touches, STRATEGY_MAX_TOUCHES),
-    FIELD(job_allocation, "element", JOB_FIELD_ACCESS_BYTES, element_bytes, 0),
-    FIELD(job_allocation, "transaction", JOB_FIELD_ACCESS_BYTES, transaction_bytes, 0),
-    FIELD(job_allocation, "granularity", JOB_FIELD_BYTES, granularity_bytes, 0),
-};
-
-/* Are the real numbers of one of the tables in range? */
-static enum status check_fields(const struct job_field *fields, size_t count, const void *of,
-                                struct err *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct job_field *f = &fields[i];
-        double v;
-        if (f->kind != JOB_FIELD_REAL && f->kind != JOB_FIELD_COMPLEMENT &&
-            f->kind != JOB_FIELD_TOUCHES)
-            continue;
-        memcpy(&v, (const char *)of + f->offset, sizeof(v));
-        if (!(v >= 0 && v <= f->most)) /* not a number is neither */
-            return err_set_field(err, STATUS_INVALID_ARGUMENT, f->name,
-                                 "%s must be a number from 0 to %.0f: check it", f->name, f->most);
-    }
-    return STATUS_OK;
-}
-
-enum status costing_check(const struct job_request *job, struct err *err)
-{
-    enum status s = check_fields(job_fields, JOB_FIELD_COUNT, job, err);
-
-    for (uint32_t i = 0; s == STATUS_OK && i < job->allocation_count; i++)
-        s = check_fields(allocation_fields, ALLOCATION_FIELD_COUNT, &job->allocations[i], err);
-    if (s != STATUS_OK)
-        return s;
-    if (job->input_gbps > 0 && !(job->input_bytes > 0))
-        return err_set_field(err, STATUS_INVALID_ARGUMENT, "input_gbps",
-                             "input_gbps needs input_bytes: give the bytes of input per access");
-    return STATUS_OK;
 }
 
 /* ---- the accesses of an item ---- */
@@ -316,6 +254,42 @@ struct cost cost_naive(const struct costing *c)
 
 /* ---- scopes ---- */
 
+/* What translation takes for an item over everything, of contiguous memory if the price of
+ * scattered memory is not known. */
+static struct maybe_f64 known_translation_ns(const struct costing *c)
+{
+    const struct maybe_f64 ns = translation_ns(c, footprint(c, c->bytes));
+    struct costing contiguous;
+
+    if (IS_KNOWN(ns))
+        return ns;
+    contiguous = *c;
+    costing_scatter(&contiguous, 0);
+    return translation_ns(&contiguous, footprint(c, c->bytes));
+}
+
+/* A pass finds the translations of another scope in the TLBs: ns per item until each group (or, of
+ * a wider level, one TLB for all) has those of its own, at the price of a miss that nothing hides.
+ * Not more misses than accesses. */
+static double cold_ns(const struct costing *c, uint64_t scope_bytes, uint64_t entry_bytes)
+{
+    const bool by_group = scope_bytes <= c->limit.usable_bytes;
+    const uint32_t groups = c->fp->topology.partition.group_count;
+    const struct maybe_f64 all = known_translation_ns(c);
+    double touches = 0;
+    double misses;
+
+    if (c->job->accesses == 0 || !c->limit.observed || c->bytes <= c->limit.reach_bytes ||
+        !IS_KNOWN(all))
+        return 0;
+    for (uint32_t i = 0; i < c->sizes->layout.count; i++)
+        touches += touches_of(c, i);
+    misses = (double)(scope_bytes / entry_bytes + 1) * (by_group && groups > 0 ? groups : 1);
+    misses =
+        fmin(misses / (double)c->job->accesses, touches * (double)scope_bytes / (double)c->bytes);
+    return misses * all.v / touches / (1 - (double)c->limit.reach_bytes / (double)c->bytes);
+}
+
 struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_t entry_bytes)
 {
     const uint64_t bytes = c->bytes;
@@ -344,7 +318,8 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     l.memory = rest * c->access.v + each;
     l.translation = rest * translation.v;
     last = busiest(&l);
-    s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns + c->keep_ns;
+    s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns + c->keep_ns +
+                cold_ns(c, s.scope_bytes, entry_bytes) * (double)s.passes;
     s.cost = in_all(c, s.cost, s.passes);
     return s;
 }

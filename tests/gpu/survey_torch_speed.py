@@ -16,7 +16,7 @@ sys.path.insert(0, common.PYTHON)
 try:
     import torch
     import reach.torch as rt
-    from reach.torch import bag, gather, add, launch, sample, tables
+    from reach.torch import bag, gather, add, launch, sample, table_bags, tables
     from reach.torch.planning import NoPlan
 except ImportError as missing:
     common.skip_all(f"no reach.torch here: {missing}")
@@ -172,7 +172,7 @@ def three_tables(out):
         within = max(bags * length / seconds(lambda s=s: rt.embedding_bags(near, close, strategy=s)) / 1e9
                      for s in ("stock", "naive"))
         measure(out, f"embedding_bags 2^{bags.bit_length() - 1}", row, total, bags * length,
-                tables.bags_job(held, index.view(-1), bags, False),
+                table_bags.job(held, index.view(-1), bags, False),
                 lambda s: rt.embedding_bags(held, index, strategy=s), within=within)
 
 

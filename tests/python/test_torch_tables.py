@@ -53,23 +53,30 @@ def random_plan(_device, job):
                          (0, job.table_bytes), (), {}, 32)
 
 
+def random_shares(_device, lengths, _weights):
+    """A run may have no SM, and another one all."""
+    return tuple(rng.randrange(len(lengths)) for _ in range(SMS)) if rng.random() < 0.9 else None
+
+
 def real_facts(device):
     raise planning.NoPlan("the table is not in the memory of a GPU")
 
 
 kernels.smid = _made_up_sm
 real_plan, launch.facts = launch.plan, lambda device: ("GPU-made-up", SMS)
+real_shares, launch.shares = launch.shares, random_shares
 launch.plan = random_plan
 
 
 @contextlib.contextmanager
 def planned(plan, facts):
-    before, launch.plan, launch.facts = (launch.plan, launch.facts), plan, facts
+    before, launch.plan, launch.facts = (launch.plan, launch.facts, launch.shares), plan, facts
+    launch.shares = real_shares
     launch.forget()
     try:
         yield
     finally:
-        launch.plan, launch.facts = before
+        launch.plan, launch.facts, launch.shares = before
         launch.forget()
 
 
@@ -80,7 +87,7 @@ def without_a_gpu():
 def any_shape():
     launch.forget()  # another plan
     return shapes.forced(shapes.Shape(rng.choice((2, 16, 64)), 4, rng.choice((1, 2)), rng.choice((1, 2, 5)),
-                                      rng.choice((4, 8, 32))))
+                                      rng.choice((4, 8, 32)), rng.choice((0, 0, 1, 4))))
 
 
 def some_tables(dtype, widths, aligned=True):
@@ -216,16 +223,17 @@ def a_measured_h200_packs_three_tables_and_takes_a_long_one_by_itself():
         rt.use("file:" + FINGERPRINT)
         three = [(50 * GIB, 128), (40 * GIB, 64), (30 * GIB, 32)]
         job, way = asked(three)
-        assert way.strategy == "scopes" and way.passes == ((0, 1), (1, 1), (2, 1))
+        assert way.strategy == "scopes" and way.runs == ((0, 1), (1, 1), (2, 1))
         strategy, speeds = launch.predicted(torch.device("cpu"), job)
         each = [launch.predicted(torch.device("cpu"), job.part(k, 1))[1]["naive"] for k in range(3)]
         assert strategy == "scopes" and abs(speeds["scopes"] * sum(1 / s for s in each) - 1) < 1e-9
         assert speeds["naive"] < 0.5 * speeds["windows"] and speeds["scopes"] > 0.95 * speeds["windows"], speeds
-        assert asked(three, "windows")[1].passes == ()  # table by table
+        way = asked(three, "windows")[1]
+        assert way.runs == ((0, 1), (1, 1), (2, 1)) and set(way.window_of_sm.tolist()) == {0, 1, 2}
         assert asked([(4 * GIB, 64)] * 12)[1].strategy == "naive"
         for strategy in ("", "windows", "scopes"):
             job, way = asked([(90 * GIB, 64), (10 * GIB, 32)], strategy)
-            assert way.strategy == (strategy or "windows") and way.passes == ()
+            assert way.strategy == (strategy or "windows") and way.runs == ()
         strategy, speeds = launch.predicted(torch.device("cpu"), job)
         long, short = (launch.predicted(torch.device("cpu"), job.part(k, 1))[1] for k in range(2))
         assert strategy == "windows" and abs(

@@ -285,6 +285,11 @@ static const struct {
      "seed=291227 neighbor=1277@2771 neighbor_pages=27 neighbor_level=2", 1},
     {"noise=uniform:2.5 l1=6@2M/sm;miss=29 l2=26@2M/0,1:2,3;miss=42",
      "seed=80015 neighbor=891@835 neighbor_pages=6 neighbor_level=2", 1},
+    /* A level that was not seen, and a saturation again. */
+    {"noise=uniform:0.5 l1=8@2M/sm;miss=25 l2=34@2M/0,2:1,3;miss=71",
+     "seed=537136 neighbor=26800@124", 1},
+    {"noise=uniform:0.5 l1=7@2M/sm;miss=15 l2=38@2M/0,1:2,3;miss=45",
+     "seed=992022 neighbor=620@476 neighbor_pages=15 neighbor_level=2", 2},
 };
 enum { KNOWN_TIMES = 4 };
 
@@ -312,9 +317,24 @@ static void those_found_before_are_not_wrong(void **state)
     }
 }
 
+/* Neighbors that came and went at just these moments: the seed and the number of the measurement.
+ * The first hid the step of a level from the sweep, but not from the control. */
+static void those_at_these_moments_are_not_wrong(void **state)
+{
+    static const struct {
+        uint64_t seed, number;
+    } moments[] = {{20261124, 208987}, {31337, 74100}};
+    enum trace trace;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof moments / sizeof moments[0]; i++)
+        assert_int_not_equal(run_case(moments[i].seed, moments[i].number, &trace, true), WRONG);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(those_found_before_are_not_wrong),
+                                       cmocka_unit_test(those_at_these_moments_are_not_wrong),
                                        cmocka_unit_test(none_is_wrong)};
     struct tally tally = {0};
 

@@ -84,10 +84,38 @@ static void misses_at_random_are_no_flush(void **state)
     }
 }
 
+/* What the control climbs at needs a level of its own for each climb. */
+static void climbs_need_levels(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        struct observation_set set = {.limits = limits};
+        struct observation o = new_control();
+        struct err err = {0};
+        const struct level_estimate near = {.sweep = {.last_fit_pages = 8, .full_pages = 11}};
+        const struct level_estimate far = {.sweep = {.last_fit_pages = 90, .full_pages = 107}};
+        const struct level_estimate wide = {.sweep = {.last_fit_pages = 13, .full_pages = 107}};
+        const struct level_estimate both[] = {near, far};
+
+        for (uint32_t p = 1; p < o.spec.point_count; p++)
+            for (uint32_t k = 0; k < o.spec.samples; k++)
+                o.result.values[p * o.spec.samples + k] += p == 1 ? 40 : p == 2 ? 30 : 82;
+        assert_int_equal(observation_set_add(&set, &o, &err), STATUS_OK);
+        assert_true(control_is_explained(&set, both, 2));
+        assert_false(control_is_explained(&set, &near, 1));
+        assert_false(control_is_explained(&set, &far, 1));
+        assert_false(control_is_explained(&set, &wide, 1));
+        assert_false(control_is_explained(&set, NULL, 0));
+        observation_set_free(&set);
+        assert_true(control_is_explained(&set, NULL, 0));
+    }
+}
+
 /* A sweep over `count` points that double from `first` on: a level of 16 pages, one of 512. Its
- * lines are `far` cycles away; from `missing` pages on each page misses the second level. */
+ * lines are `far` cycles farther than 266, and up to `wide` more; from `missing` pages on each page
+ * misses the second level. */
 static void add_sweep(struct observation_set *set, uint64_t first, uint32_t count, double far,
-                      uint64_t missing)
+                      double wide, uint64_t missing)
 {
     struct observation o = {.spec = {.kind = PROBE_CHASE,
                                      .stride_bytes = levels_sweep_stride(&limits),
@@ -105,7 +133,7 @@ static void add_sweep(struct observation_set *set, uint64_t first, uint32_t coun
         o.spec.points[p] = first << p;
         for (uint32_t k = 0; k < o.spec.samples; k++)
             o.result.values[p * o.spec.samples + k] =
-                about(266 + far * (k % 8) / 8 + (o.spec.points[p] > 16 ? 10 : 0) +
+                about(266 + far + wide * (k % 8) / 8 + (o.spec.points[p] > 16 ? 10 : 0) +
                       (o.spec.points[p] > 512 || o.spec.points[p] >= missing ? 90 : 0));
     }
     assert_int_equal(observation_set_add(set, &o, &err), STATUS_OK);
@@ -119,20 +147,44 @@ static void sweeps_that_disagree_say_nothing(void **state)
         struct level_estimate levels[LEVELS_MAX];
         uint32_t asked = 0;
 
-        add_sweep(&set, 1, 9, 0, UINT64_MAX);
-        add_sweep(&set, 32, 9, 40, 32); /* every page was lost before it was timed */
+        add_sweep(&set, 1, 9, 0, 0, UINT64_MAX);
+        add_sweep(&set, 32, 9, 0, 40, 32); /* every page was lost before it was timed */
         struct probe_spec near = set.items[0].spec, far = set.items[1].spec;
 
         assert_null(levels_find_sweep(&set, &near, &asked));
         assert_null(levels_find_sweep(&set, &far, &asked));
         assert_int_equal(asked, 1);
         assert_int_equal(levels_estimate(&set, levels), 0);
-        add_sweep(&set, 32, 9, 40, UINT64_MAX); /* once more */
+        add_sweep(&set, 32, 9, 0, 40, UINT64_MAX); /* once more */
         assert_ptr_equal(levels_find_sweep(&set, &near, &asked), &set.items[0]);
         assert_ptr_equal(levels_find_sweep(&set, &far, &asked), &set.items[2]);
         assert_int_equal(asked, 2);
         assert_int_equal(levels_estimate(&set, levels), 2);
         assert_int_equal(levels[1].sweep.last_fit_pages, 512);
+        observation_set_free(&set);
+    }
+}
+
+/* An H200 whose one line was 30 cycles nearer to the SM than the middle of the many, and 21 nearer
+ * than all but a few of them (GPU-f4012706, 2026-11-23). A sweep that lost its pages is not only
+ * farther. */
+static void sweeps_behind_lines_at_other_distances_agree(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        const double wide = 20 + (double)rng_below(&rng, 30);
+        const double far = ((double)rng_below(&rng, 200) / 100 - 1) * wide;
+        struct observation_set set = {.limits = limits};
+        uint32_t asked = 0;
+
+        add_sweep(&set, 1, 9, far < 0 ? wide - far : 0, 0, UINT64_MAX);
+        add_sweep(&set, 32, 9, far < 0 ? 0 : far, wide, 64);
+        struct probe_spec near = set.items[0].spec, many = set.items[1].spec;
+
+        assert_null(levels_find_sweep(&set, &near, &asked));
+        add_sweep(&set, 32, 9, far < 0 ? 0 : far, wide, UINT64_MAX);
+        assert_ptr_equal(levels_find_sweep(&set, &near, &asked), &set.items[0]);
+        assert_ptr_equal(levels_find_sweep(&set, &many, &asked), &set.items[2]);
         observation_set_free(&set);
     }
 }
@@ -143,7 +195,9 @@ int main(void)
         cmocka_unit_test(a_quiet_gpu_takes_nothing_away),
         cmocka_unit_test(a_flush_is_seen_at_any_moment),
         cmocka_unit_test(misses_at_random_are_no_flush),
+        cmocka_unit_test(climbs_need_levels),
         cmocka_unit_test(sweeps_that_disagree_say_nothing),
+        cmocka_unit_test(sweeps_behind_lines_at_other_distances_agree),
     };
     const char *const seed = getenv("REACH_SEED");
 

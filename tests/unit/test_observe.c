@@ -188,7 +188,7 @@ static struct probe_spec any_spec(struct rng *r)
         if (spec.path == PATH_CONSTANT) {
             spec.base_bytes = 0;
         } else {
-            spec.sweep_footprint = (uint32_t)rng_below(r, 2);
+            spec.sweep_footprint = (uint32_t)rng_below(r, 3);
             spec.sweep_bytes = spec.sweep_footprint ? 0 : rng_below(r, 1 << 20);
             spec.touch_bytes = rng_below(r, 3) * PROBE_LINE_BYTES;
         }

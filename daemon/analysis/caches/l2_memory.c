@@ -6,6 +6,7 @@
  */
 #include "analysis/caches/hierarchy.h"
 
+#include "analysis/caches/page_tables.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -24,7 +25,20 @@
                            */
 #define VALLEY_SHARE 0.6  /* of the lower peak */
 #define LEAST_PEAK   0.02 /* of the loads, in a bin */
+#define GOLDEN       0.6180339887498949 /* as in probe_scatter_step */
 #define FILL_RIGHT   0.90
+#define YOUNG        0.5 /* of what stays: a line loaded that long ago is young */
+#define OLD          2.0
+#define LONG         3    /* footprints of so many times what stays have old lines */
+#define LONGEST      8    /* and in longer ones the translations may be missing too */
+#define LRU_YOUNG    0.97 /* of the young lines are there at least, if the oldest go first */
+#define LRU_OLD      0.03 /* of the old ones at most */
+#define OTHER_YOUNG  0.90
+#define LINE_LEAST   0.05 /* of the loads miss where every line is loaded */
+#define LINE_SAME    0.5  /* of these, as long as a line is not longer */
+#define LINE_NONE    0.25
+#define SURE_HIT     0.6 /* of the way from a hit to the threshold */
+#define OTHER_OLD    0.08
 #define FILL_WRONG   0.05
 
 enum {
@@ -40,6 +54,9 @@ enum {
     SIZE_SAMPLES = 1024,
     REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
+    LEAST_SURVIVORS = 128,
+    LINE_FIRST = 32,
+    LINE_STRIDES = 6, /* doubled from LINE_FIRST */
     BINS = 256,
     PAGE_COUNT = 4096
 };
@@ -233,7 +250,7 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
 
 /* ---- size ---- */
 
-/* Footprints that all SMs have loaded: the first of which loads miss; 0: none. */
+/* Footprints that all SMs have loaded: the first of which loads miss; their number: none. */
 static uint32_t first_missing(const struct observation *o, double threshold, double noise)
 {
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
@@ -245,6 +262,17 @@ static uint32_t first_missing(const struct observation *o, double threshold, dou
             return p;
     }
     return o->spec.point_count;
+}
+
+/* The next lower number of lines that a scattered walk covers evenly. With others it comes again
+ * and again to a few parts, and misses that lie together, as the oldest lines do, are overlooked.
+ */
+static uint64_t evenly_covered(uint64_t lines)
+{
+    while (lines > 2 &&
+           probe_scatter_step(lines) != (uint64_t)((double)lines - (double)lines * GOLDEN))
+        lines--;
+    return lines;
 }
 
 /* Of a footprint of F bytes C stay in a cache of C bytes, and the others miss. With copies of lines
@@ -274,12 +302,120 @@ static bool is_sharp(const struct observation *o, double threshold, uint64_t lin
     return sharp && fabs(off) <= SHARP / 2 * count + sqrt(errors); /* all of them tell more */
 }
 
+/* Lines whose age is between two: how many are there, of how many? */
+struct survivors {
+    uint32_t there, all;
+};
+
+static struct survivors survivors(const struct observation *o, double threshold, double stays,
+                                  double from, double to)
+{
+    struct survivors s = {0, 0};
+
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        const uint32_t *const row = observation_chase(o, p);
+        const uint64_t n = o->spec.points[p];
+        const uint64_t step = probe_scatter_step(n);
+        uint64_t at = 0;
+        if ((double)n < LONG * stays || (double)n > LONGEST * stays)
+            continue;
+        for (uint32_t k = 0; k < o->spec.samples; k++, at = (at + step) % n) {
+            const double age = (double)(n - 1 - at); /* in lines that were loaded since */
+            s.all += age >= from * stays && age < to * stays;
+            s.there += age >= from * stays && age < to * stays && row[k] <= threshold;
+        }
+    }
+    return s;
+}
+
+/* Lines that stay of the shortest footprint that is LONG times as long; 0: there is none. */
+static double what_stays(const struct observation *o, double threshold)
+{
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        const uint32_t *const row = observation_chase(o, p);
+        uint32_t there = 0;
+        for (uint32_t k = 0; k < o->spec.samples; k++)
+            there += row[k] <= threshold;
+        if (there > 0 && there * LONG <= o->spec.samples)
+            return (double)o->spec.points[p] * there / o->spec.samples;
+    }
+    return 0;
+}
+
+/* All SMs have loaded a footprint from its start to its end, once. If the oldest lines go first,
+ * the last lines are there and those before them are not. Lines of the far side hit only just below
+ * memory, and some of memory may be just as quick, so an old line counts only if it surely hits. */
+static void find_policy(const struct observation *o, double hit, double threshold,
+                        struct cache_facts *l2)
+{
+    const double stays = what_stays(o, threshold);
+    const struct survivors young = survivors(o, threshold, stays, 0, YOUNG);
+    const struct survivors old =
+        survivors(o, hit + SURE_HIT * (threshold - hit), stays, OLD, LONGEST);
+    const uint32_t fewest = young.all < old.all ? young.all : old.all;
+    double margin = 0;
+
+    if (stays <= 0 || fewest < LEAST_SURVIVORS)
+        return;
+    const double early = (double)young.there / young.all;
+    const double late = (double)old.there / old.all;
+    const double error = 2 / sqrt(fewest);
+    if (early >= LRU_YOUNG && late <= LRU_OLD) {
+        l2->replacement = REPLACEMENT_LRU;
+        margin = fmin((early - LRU_YOUNG) / (1 - LRU_YOUNG), 1 - late / LRU_OLD);
+    } else if (early + error < OTHER_YOUNG || late - error > OTHER_OLD) {
+        l2->replacement = REPLACEMENT_NOT_LRU;
+        margin = fmin(1, fmax(OTHER_YOUNG - early, late - OTHER_OLD));
+    } else {
+        return;
+    }
+    l2->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(EVIDENCE_WALKS, fewest, margin);
+}
+
 static struct probe_spec size_spec(void)
 {
     struct probe_spec spec = spec_of(PROBE_LINE_BYTES, SIZE_SAMPLES);
 
     spec.sweep_footprint = 1;
     return spec;
+}
+
+/* ---- line ---- */
+
+/* A footprint that overflows if every line of it is loaded, and half as many lines fit. With one
+ * word loaded of each `bytes`, and only these walked, it overflows up to the length of a line. */
+static enum reason find_line(struct cache_walks *w, double threshold, uint64_t fits,
+                             struct cache_facts *l2)
+{
+    const uint64_t footprint = fits * PROBE_LINE_BYTES / 4 * 7;
+    double shares[LINE_STRIDES];
+    uint32_t k = 0;
+    bool waiting = false;
+
+    for (uint32_t i = 0; i < LINE_STRIDES; i++) {
+        struct probe_spec spec = spec_of((uint64_t)LINE_FIRST << i, SIZE_SAMPLES);
+        spec.sweep_footprint = PROBE_SWEEP_ELEMENTS;
+        add_points(&spec, evenly_covered(footprint / spec.stride_bytes), 1);
+        const struct observation *const o = walks_find(w, &spec);
+        uint32_t slow = 0;
+        for (uint32_t j = 0; o && j < SIZE_SAMPLES; j++)
+            slow += observation_chase(o, 0)[j] > threshold;
+        waiting = waiting || !o;
+        shares[i] = (double)slow / SIZE_SAMPLES;
+    }
+    if (waiting)
+        return REASON_NOT_MEASURED;
+    while (k + 1 < LINE_STRIDES && shares[k + 1] >= LINE_SAME * shares[0])
+        k++;
+    if (shares[0] < LINE_LEAST || k + 1 == LINE_STRIDES)
+        return REASON_NO_CONTRAST;
+    for (uint32_t i = k + 1; i < LINE_STRIDES; i++)
+        if (shares[i] > LINE_NONE * shares[0])
+            return REASON_IRREGULAR;
+    l2->line_bytes = KNOWN_U64((uint64_t)LINE_FIRST << k);
+    l2->evidence[CACHE_EVIDENCE_LINE_BYTES] =
+        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - shares[k + 1] / (LINE_NONE * shares[0]));
+    return REASON_NONE;
 }
 
 static enum reason find_size(struct cache_walks *w, double threshold, double noise,
@@ -295,6 +431,7 @@ static enum reason find_size(struct cache_walks *w, double threshold, double noi
     const struct observation *o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
+    find_policy(o, l2->latency_cycles.v + w->clock_cycles, threshold, l2);
     uint32_t p = first_missing(o, threshold, noise);
     if (p == o->spec.point_count)
         return REASON_BEYOND_MEMORY;
@@ -306,18 +443,21 @@ static enum reason find_size(struct cache_walks *w, double threshold, double noi
     spec = size_spec();
     spec.samples = REFINE_SAMPLES;
     for (uint32_t k = 0; k <= REFINE_POINTS; k++)
-        add_points(&spec, low + k * step, 1);
+        add_points(&spec, evenly_covered(low + k * step), 1);
     o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
     p = first_missing(o, threshold, noise);
     if (p == 0)
         return REASON_DISAGREEMENT;
-    const uint64_t lines = o->spec.points[p - 1];
+    const uint64_t lines = low + (p - 1) * step;
     const struct evidence e =
         evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)low);
     l2->fits_bytes = KNOWN_U64(lines * PROBE_LINE_BYTES);
     l2->evidence[CACHE_EVIDENCE_FITS_BYTES] = e;
+    const enum reason line = find_line(w, threshold, lines, l2);
+    if (line != REASON_NONE)
+        l2->line_bytes = UNKNOWN_U64(line);
     if (noise > CLEAN_SHARE)
         return REASON_NO_CONTRAST;
     if (!is_sharp(all, threshold, lines))
@@ -328,6 +468,22 @@ static enum reason find_size(struct cache_walks *w, double threshold, double noi
 }
 
 /* ---- pages that no TLB level holds ---- */
+
+/* The first lap: later loads come to the same pages in another place. */
+static void read_p6(const uint32_t *loads, uint32_t count, uint64_t stride_bytes, double threshold,
+                    struct fingerprint_latency *out)
+{
+    struct page_tables t;
+
+    page_tables_find(loads, count, stride_bytes, threshold, &t);
+    out->p6_cycles = UNKNOWN_F64(REASON_NO_CONTRAST);
+    if (t.finding == PAGE_TABLES_NONE)
+        out->p6_cycles = NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
+    if (t.finding != PAGE_TABLES_FOUND)
+        return;
+    out->p6_cycles = KNOWN_F64(out->p5_cycles.v + t.cycles);
+    out->evidence[LATENCY_EVIDENCE_P6] = evidence_make(EVIDENCE_WALKS, t.loads, t.margin);
+}
 
 /* A cycle of so many pages that each is gone from every level when it comes again, and its data
  * from the L2. */
@@ -365,6 +521,7 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     read_modes(kept, kept_count, &modes);
     out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P5] = evidence_make(EVIDENCE_WALKS, count, 0);
+    read_p6(loads, (uint32_t)o->spec.points[0], o->spec.stride_bytes, threshold, out);
     return REASON_NONE;
 }
 
@@ -426,5 +583,5 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
         l2->fits_bytes = UNKNOWN_U64(reason);
     reason = find_p5(w, threshold, out);
     if (reason != REASON_NONE)
-        out->p5_cycles = UNKNOWN_F64(reason);
+        out->p5_cycles = out->p6_cycles = UNKNOWN_F64(reason);
 }

@@ -1,7 +1,7 @@
 /* control.c: see control.h. */
 #include "analysis/levels/control.h"
 
-#include "analysis/levels/levels.h"
+#include "analysis/levels/sweep.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -110,4 +110,45 @@ uint32_t control_count(const struct observation_set *set)
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
         count += control_is(&o->spec);
     return count;
+}
+
+/* Does a larger footprint take longer than the one before it, by more than its loads differ? */
+static bool climbs(const struct observation *o, uint32_t point)
+{
+    const double rise = sweep_median(o, point) - sweep_median(o, point - 1);
+    return rise > fmax(SLOW_CYCLES, sweep_spread(o, point - 1, 0.25, 0.75));
+}
+
+/* The first level from `from` on that overflows between so many pages and so many, as a sweep saw
+ * it; `count` if none does. */
+static uint32_t find_overflow(const struct level_estimate *levels, uint32_t from, uint32_t count,
+                              uint64_t few, uint64_t many)
+{
+    uint32_t k = from;
+    while (k < count &&
+           (levels[k].sweep.last_fit_pages >= many || levels[k].sweep.full_pages <= few))
+        k++;
+    return k;
+}
+
+bool control_is_explained(const struct observation_set *set, const struct level_estimate *levels,
+                          uint32_t count)
+{
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
+        uint32_t next = 0;
+        bool climbing = false;
+
+        if (!control_is(&o->spec))
+            continue;
+        for (uint32_t p = 1; p < o->spec.point_count; p++) {
+            const bool goes_on = climbing;
+            climbing = climbs(o, p);
+            if (!climbing || goes_on)
+                continue;
+            next = find_overflow(levels, next, count, o->spec.points[p - 1], o->spec.points[p]);
+            if (next++ == count)
+                return false;
+        }
+    }
+    return true;
 }

@@ -13,6 +13,7 @@
 #ifndef REACH_ANALYSIS_LEVELS_CONTROL_H
 #define REACH_ANALYSIS_LEVELS_CONTROL_H
 
+#include "analysis/levels/levels.h"
 #include "observe/observe.h"
 
 /* The control on SM `sm`, at the stride of the sweeps; false if the range is too small. */
@@ -24,6 +25,13 @@ uint32_t control_flushes(const struct observation *o);
 
 /* The same of one point of any CHASE whose pages fit; 0 also if it is too short to tell. */
 uint32_t control_runs(const struct observation *o, uint32_t point);
+
+/* Where larger footprints of the controls take longer, by more than their loads differ: does a
+ * level of `levels`, in order of their pages, overflow there, another one for each climb that a
+ * flat part separates from the one before? If not, the sweep did not see a level that is there.
+ * True where there is no control. */
+bool control_is_explained(const struct observation_set *set, const struct level_estimate *levels,
+                          uint32_t count);
 
 /* The controls in the set: clean ones. */
 uint32_t control_count(const struct observation_set *set);

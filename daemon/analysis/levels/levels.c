@@ -50,8 +50,8 @@ enum {
 /* Of the entry test's loads, for its median to be that of misses. */
 #define TEST_ALL_MISS 0.96
 
-/* Two sweeps may differ by this at a footprint, beyond the spread of its loads. Those of fifteen
- * chips differed by -1 to 7 (docs/disturbance.md). */
+/* Two sweeps may differ by this at a footprint, beyond the spread of its loads and the distance of
+ * their lines (docs/disturbance.md). */
 #define SWEEPS_AGREE_CYCLES 12.0
 #define SWEEP_LOW           0.05
 #define SWEEP_HIGH          0.95
@@ -91,20 +91,46 @@ static bool is_sweep(const struct observation *o)
     return o->spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&o->spec);
 }
 
-/* Of two sweeps: do they agree wherever they have a footprint in common? */
+/* Does `cycles` lie among the loads of a point, give or take so much? */
+static bool lies_among(const struct observation *o, uint32_t point, double cycles, double margin)
+{
+    return cycles >= sweep_quantile(o, point, SWEEP_LOW) - margin &&
+           cycles <= sweep_quantile(o, point, SWEEP_HIGH) + margin;
+}
+
+/* How much longer the loads of a point take, at least, than `cycles`: below 0 if shorter, 0 if that
+ * lies among them. */
+static double apart(const struct observation *o, uint32_t point, double cycles)
+{
+    const double above = sweep_quantile(o, point, SWEEP_LOW) - cycles;
+    const double below = cycles - sweep_quantile(o, point, SWEEP_HIGH);
+
+    return above > 0 ? above : below > 0 ? -below : 0;
+}
+
+/* Of two sweeps: do they agree wherever they have a footprint in common? The one line of the first
+ * may be nearer to the SM, or farther, than all those of the second, by no more than these differ
+ * among themselves. How much, the smallest of the footprints tells: it is walked several times, so
+ * that pages that were lost once do not matter. */
 static bool sweeps_agree(const struct observation *a, const struct observation *b,
                          uint32_t *out_common)
 {
+    double shift = 0;
     bool agree = true;
+
     *out_common = 0;
     for (uint32_t i = 0; i < a->spec.point_count; i++) {
         for (uint32_t k = 0; k < b->spec.point_count; k++) {
             if (a->spec.points[i] != b->spec.points[k])
                 continue;
             const double median = sweep_median(a, i);
+            if (*out_common == 0) {
+                shift = apart(b, k, median);
+                agree =
+                    fabs(shift) <= sweep_spread(b, k, SWEEP_LOW, SWEEP_HIGH) + SWEEPS_AGREE_CYCLES;
+            }
             *out_common += 1;
-            agree = agree && median >= sweep_quantile(b, k, SWEEP_LOW) - SWEEPS_AGREE_CYCLES &&
-                    median <= sweep_quantile(b, k, SWEEP_HIGH) + SWEEPS_AGREE_CYCLES;
+            agree = agree && lies_among(b, k, median + shift, SWEEPS_AGREE_CYCLES);
         }
     }
     return agree;
@@ -332,7 +358,7 @@ static struct level_estimate *find_step(struct level_estimate *levels, uint32_t 
 
 /* Of a step that two sweeps show, the one that saw more of its loads miss saw more of it: the other
  * ended within the step. It takes the place of all that it overlaps. */
-static void read_step(uint64_t stride_bytes, const struct sweep_step *step,
+static void read_step(const struct observation *o, const struct sweep_step *step,
                       struct level_estimate *levels, uint32_t *count)
 {
     struct level_estimate *known;
@@ -344,7 +370,8 @@ static void read_step(uint64_t stride_bytes, const struct sweep_step *step,
     if (*count == LEVELS_MAX)
         return;
     levels[(*count)++] = (struct level_estimate){
-        .sweep = {.stride_bytes = stride_bytes,
+        .seen_by = o,
+        .sweep = {.stride_bytes = o->spec.stride_bytes,
                   .last_fit_pages = step->last_fit_pages,
                   .first_miss_pages = step->first_miss_pages,
                   .full_pages = step->full_pages},
@@ -359,7 +386,7 @@ static void read_sweep(const struct observation *o, bool own_lines, struct level
     struct sweep_step steps[SWEEP_MAX_STEPS];
     const uint32_t n = sweep_find_steps(o, own_lines, steps);
     for (uint32_t i = 0; i < n; i++)
-        read_step(o->spec.stride_bytes, &steps[i], levels, count);
+        read_step(o, &steps[i], levels, count);
 }
 
 static void sort_by_pages(struct level_estimate *levels, uint32_t count)
@@ -386,7 +413,11 @@ static uint32_t drop_doubles(struct level_estimate *levels, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t k = 0; k < count; k++) {
-        if (kept == 0 || !is_same_level(&levels[kept - 1], &levels[k]))
+        const bool same = kept > 0 && is_same_level(&levels[kept - 1], &levels[k]);
+        /* Two steps of one sweep are two levels: the search for the second ended at the first. */
+        if (same && levels[kept - 1].seen_by == levels[k].seen_by)
+            levels[k].merged = true;
+        if (!same || levels[k].merged)
             levels[kept++] = levels[k];
         else if (levels[k].share > levels[kept - 1].share)
             levels[kept - 1] = levels[k];

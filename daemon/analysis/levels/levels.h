@@ -39,9 +39,10 @@ struct level_bracket {
 
 /* What is known of one level so far. Pages are counted at the stride that stands beside them. */
 struct level_estimate {
-    struct level_bracket sweep; /* as the sweep saw it */
-    double share;               /* of loads that miss beyond saturation, in the sweep */
-    double penalty_cycles;      /* of the step; from the entry test once that is there */
+    const struct observation *seen_by; /* the sweep; of the set */
+    struct level_bracket sweep;        /* as the sweep saw it */
+    double share;                      /* of loads that miss beyond saturation, in the sweep */
+    double penalty_cycles;             /* of the step; from the entry test once that is there */
 
     /* From the entry tests. */
     bool entry_known;
@@ -127,7 +128,8 @@ uint64_t levels_laps(const struct level_estimate *level, uint64_t pages);
 bool levels_same_walk(const struct probe_spec *a, const struct probe_spec *b);
 /* The first sweep like `spec` that other sweeps bear out, or NULL. Two sweeps that have footprints
  * in common must agree about each of these, by the median of one and the spread of the other; the
- * one that goes on where the other ends is walked over other lines of memory, at other distances.
+ * one that goes on where the other ends is walked over other lines of memory, at other distances,
+ * which the smallest of these footprints tells.
  * One that none has footprints in common with stands for itself. `*asked` is how many like it there
  * are. Levels are read from sweeps that are borne out. */
 const struct observation *levels_find_sweep(const struct observation_set *set,
@@ -156,5 +158,8 @@ bool refine_saturation_test(const struct level_estimate *level, const struct gpu
                             uint16_t sm, struct probe_spec *out);
 /* Are lo_pages and hi_pages there, and neighbors or nearly? */
 bool refine_onset_is_fine(const struct level_estimate *level);
+/* Is the saturation known to one page in 128? Probes that noise or others made useless leave it
+ * wider. */
+bool refine_saturation_is_fine(const struct level_estimate *level);
 
 #endif

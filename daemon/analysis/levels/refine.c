@@ -503,11 +503,41 @@ static void score_bracket(const struct observation_set *set, struct level_estima
     level->reach_evidence = evidence_weaker(fits, misses);
 }
 
+/* Of the pages that hit in a point of one observation, in at least half of their laps: how many do
+ * so in a point of another too? At least half of the fewer, if it is the sets that do not overflow
+ * yet that hit. What hits because others left a gap in the order of eviction is another page each
+ * time. */
+static bool same_pages_hit(const struct observation *a, uint32_t i, const struct observation *b,
+                           uint32_t k, double threshold)
+{
+    const uint64_t pages = a->spec.points[i];
+    uint32_t in_a = 0;
+    uint32_t in_b = 0;
+    uint32_t in_both = 0;
+    double cycles;
+
+    for (uint64_t page = 0; page < pages && page < a->spec.samples; page++) {
+        const bool hits_a = page_median(a, i, page, threshold, false, 0.5, &cycles);
+        const bool hits_b = page_median(b, k, page, threshold, false, 0.5, &cycles);
+        in_a += hits_a;
+        in_b += hits_b;
+        in_both += hits_a && hits_b;
+    }
+    return in_both > 0 && 2 * in_both >= (in_a < in_b ? in_a : in_b);
+}
+
+/* Where a footprint was first seen to hit in part. */
+struct partly {
+    const struct observation *o; /* NULL: nowhere */
+    uint32_t point;
+};
+
 /* Counts how often the bracket of the saturation was seen, and looks for what contradicts it. Work
  * of others can make pages hit that never do alone, because what they evict leaves a gap in the
  * order of eviction. */
 static void count_saturation(const struct observation_set *set, struct level_estimate *level)
 {
+    struct partly first = {.o = NULL};
     uint32_t below = 0;
     uint32_t full = 0;
 
@@ -519,7 +549,10 @@ static void count_saturation(const struct observation_set *set, struct level_est
             const uint64_t pages = o->spec.points[p];
             const struct point point = classify(o, p, &noise);
             const int seen = fullness(&point, &noise, o->spec.samples);
-            below += pages == level->sat_lo_pages && seen < 0;
+            if (pages == level->sat_lo_pages && seen < 0) {
+                below += !first.o || same_pages_hit(first.o, first.point, o, p, noise.threshold);
+                first = first.o ? first : (struct partly){o, p};
+            }
             full += pages == level->sat_hi_pages && seen > 0;
             if ((pages <= level->sat_lo_pages && seen > 0) ||
                 (pages >= level->sat_hi_pages && seen < 0))

@@ -54,6 +54,14 @@ bool refine_onset_is_fine(const struct level_estimate *level)
            is_fine(level->lo_pages, level->hi_pages, FINE_ONSET);
 }
 
+bool refine_saturation_is_fine(const struct level_estimate *level)
+{
+    const uint64_t lo =
+        level->sat_lo_pages > level->lo_pages ? level->sat_lo_pages : level->lo_pages;
+
+    return lo && level->sat_hi_pages && is_fine(lo, level->sat_hi_pages, FINE_SATURATION);
+}
+
 /* Chooses the points after the reference: first the bracket that the sweep gave and, if it did not
  * hold at this stride, all that is beyond; then ever closer to the onset; then to the saturation.
  */

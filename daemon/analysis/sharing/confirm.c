@@ -112,7 +112,7 @@ enum confirmation confirm_saturation(const struct observation_set *set,
 
     if (!observation_set_is_shared(set) || !level->counted || level->sat_hi_pages == 0)
         return CONFIRMATION_DONE;
-    if (level->sat_refuted)
+    if (level->sat_refuted || !refine_saturation_is_fine(level))
         return CONFIRMATION_REFUTED;
     if (level->sat_votes >= AGREE_DISTURBED)
         return CONFIRMATION_DONE;

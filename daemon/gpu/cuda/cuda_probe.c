@@ -388,13 +388,16 @@ _Static_assert((int)REACH_PATH_L1 == (int)PATH_L1 &&
                    (int)REACH_PATH_READ_ONLY == (int)PATH_READ_ONLY &&
                    (int)REACH_PATH_CONSTANT == (int)PATH_CONSTANT &&
                    (int)REACH_PATH_NONE == (int)PATH_NONE &&
+                   (int)REACH_SWEEP_ELEMENTS == (int)PROBE_SWEEP_ELEMENTS &&
                    (int)REACH_CONSTANT_BYTES == (int)PROBE_CONSTANT_BYTES,
                "paths");
 
-/* How an SM divides its array: `bytes` for shared memory, in percent of the most, rounded up. */
+/* How an SM divides its array: `bytes` for shared memory. The driver takes percent of the most, and
+ * of the divisions there are the least with so much: percent that are rounded up ask for the next
+ * one. A launch that needs more than the hint gets it. */
 static enum status set_carveout(const struct cuda_probe *p, uint64_t bytes, struct err *err)
 {
-    const uint64_t percent = (bytes * 100 + p->sm_shared_bytes - 1) / p->sm_shared_bytes;
+    const uint64_t percent = bytes * 100 / p->sm_shared_bytes;
 
     return CUDA_CALL(p->api, err, cuFuncSetAttribute, p->kernels[KERNEL_CACHE],
                      CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,

@@ -7,6 +7,7 @@
  */
 #include "gpu/sim/sim_parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,9 @@ struct caches {
     uint32_t sm;
     bool cold;               /* nothing of the footprint is in the L2 */
     uint64_t resident_parts; /* of SHARE_PARTS lines that are, if not */
+    uint64_t footprint;      /* bytes, of the point at hand */
+    double taken;            /* bytes of the L2 that each byte of it takes */
+    uint64_t table;          /* stretch of the last translation that all levels missed, plus 1 */
     uint64_t *blocks;        /* [BLOCK_SLOTS]: fills of the L2 since it was cold, plus 1 */
 };
 
@@ -69,16 +73,35 @@ static uint32_t fixed_part(const struct sim_machine *m, uint64_t what)
     return (uint32_t)rng_below(&r, SHARE_PARTS);
 }
 
+static uint64_t fill_bytes(const struct sim_desc *d)
+{
+    return d->l2_fill_bytes ? d->l2_fill_bytes : (uint64_t)DEFAULT_FILL_BYTES;
+}
+
+/* Of a footprint that is longer than the L2 and was loaded from its start to its end. */
+static bool is_left(const struct caches *c, uint64_t va)
+{
+    const double age = (double)(c->va + c->footprint - va) * c->taken;
+    const double share = exp(-age / (double)c->m->desc.l2_cache_bytes);
+    const uint32_t part = fixed_part(c->m, va / PROBE_LINE_BYTES);
+
+    switch ((enum sim_l2_keeps)c->m->desc.l2_keeps) {
+    case SIM_L2_KEEPS_LAST:
+        return age <= (double)c->m->desc.l2_cache_bytes;
+    case SIM_L2_KEEPS_YOUNG:
+        return part < share * SHARE_PARTS;
+    default:
+        return part < c->resident_parts;
+    }
+}
+
 /* Is the block of one fill in the L2? Afterwards it is. */
 static bool l2_touch(struct caches *c, uint64_t va)
 {
-    const uint64_t fill =
-        c->m->desc.l2_fill_bytes ? c->m->desc.l2_fill_bytes : (uint64_t)DEFAULT_FILL_BYTES;
+    const uint64_t fill = fill_bytes(&c->m->desc);
     const uint64_t block = va / fill + 1;
-    const uint64_t line = va / PROBE_LINE_BYTES;
 
-    if (!c->cold &&
-        (c->resident_parts >= SHARE_PARTS || fixed_part(c->m, line) < c->resident_parts))
+    if (!c->cold && (c->resident_parts >= SHARE_PARTS || is_left(c, va)))
         return true;
     if (!c->cold)
         return false; /* in a cycle that does not fit, what comes back goes again */
@@ -90,6 +113,18 @@ static bool l2_touch(struct caches *c, uint64_t va)
             return false;
         }
     }
+}
+
+/* A translation that all levels missed: cycles that its stretch of memory takes more. */
+static uint32_t enter_table(struct caches *c, uint64_t va, uint32_t missed)
+{
+    const struct sim_desc *const d = &c->m->desc;
+    const uint64_t before = c->table;
+
+    if (d->page_table_bytes == 0 || missed < d->level_count)
+        return 0;
+    c->table = va / d->page_table_bytes + 1;
+    return c->table != before ? d->page_table_cycles : 0;
 }
 
 /* One load; its cycles if `timed`, and 0 otherwise. */
@@ -122,7 +157,7 @@ static uint32_t load(struct caches *c, enum probe_path path, uint64_t offset, bo
     }
     const uint32_t missed = sim_machine_access(c->m, c->sm, va, &away);
     double cycles = (double)sim_mmu_cycles(c->m->mmu, missed) + c->m->far_cycles[c->sm];
-    cycles += sim_slice_cycles(c->m, va);
+    cycles += sim_slice_cycles(c->m, va) + enter_table(c, va, missed);
     if (!l2_hit) {
         cycles += d->memory_cycles + sim_side_cycles(c->m, c->sm, va);
         if (d->tail_share > 0 && rng_unit(&c->m->rng) < d->tail_share)
@@ -137,7 +172,14 @@ static void sweep(struct caches *c, uint64_t footprint)
     const uint64_t l2 = c->m->desc.l2_cache_bytes;
 
     c->cold = c->spec->sweep_bytes > 0 && l2 > 0 && c->m->desc.memory_cycles > 0;
+    const uint64_t fill = fill_bytes(&c->m->desc);
+    const uint64_t line = c->m->desc.l2_line_bytes > fill ? c->m->desc.l2_line_bytes : fill;
+    const bool sparse =
+        c->spec->sweep_footprint == PROBE_SWEEP_ELEMENTS && c->spec->stride_bytes > line;
+    c->taken = sparse ? (double)line / (double)c->spec->stride_bytes : 1;
+    c->footprint = footprint;
     c->resident_parts = SHARE_PARTS;
+    footprint = (uint64_t)((double)footprint * c->taken);
     if (l2 > 0 && footprint > l2 && c->m->desc.memory_cycles > 0)
         c->resident_parts =
             (uint64_t)((unsigned __int128)l2 * SHARE_PARTS / (footprint ? footprint : 1));

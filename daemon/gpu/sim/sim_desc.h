@@ -36,24 +36,22 @@
  *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: as in l1d
  *   clock_pair=8       what reading the clock twice adds to each of these loads; default 0
  *   l2fill=64          what a miss of the L2 (of l2cache= bytes) brings; default 32
- *   memory_miss=440    cycles that a miss of the L2 takes on top of a hit; default 0: no contrast
- *   tail=0.09@400      this share of the loads from memory takes up to 400 cycles more
- *   shared=29,32x4+2,128,228K/227K
- *                      shared memory: cycles of a load, banks x bytes of a bank + cycles that each
- *                      pass after the first adds, bytes a cycle of one SM, bytes of an SM / of one
- *                      block at most; default: probes of it are not answered
- *   clusters=16,200/33,22
- *                      blocks of the largest cluster, cycles of a load from shared memory of
- *                      another SM / of the same one, bytes a cycle that an SM reads from the next;
- *                      default: none
- *   gpc=0-15:16-31     the SMs of each GPC, within which a cluster lies, as a level's sharing;
- *                      default: gpu
- *   memory_ns=450      of one load from memory, which bounds reads with few loads in flight;
- *                      default 0: never
- *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
- *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
- *   read_noise=0.003   relative standard deviation of a throughput
- *   seed=7             of everything random here; default 1
+ *   l2line=128         bytes of the L2 that one word takes; default: as l2fill
+ *   l2keeps=1          which lines of a long footprint are left in the L2: 0 those at some
+ * addresses (the default), 1 the last, 2 each the less likely the older it is memory_miss=440
+ * cycles that a miss of the L2 takes on top of a hit; default 0: no contrast tail=0.09@400 this
+ * share of the loads from memory takes up to 400 cycles more page_tables=512M@300 a translation
+ * that all levels miss takes 300 cycles more in another stretch of 512M than the one before it;
+ * default: no matter where shared=29,32x4+2,128,228K/227K shared memory: cycles of a load, banks x
+ * bytes of a bank + cycles that each pass after the first adds, bytes a cycle of one SM, bytes of
+ * an SM / of one block at most; default: probes of it are not answered clusters=16,200/33,22 blocks
+ * of the largest cluster, cycles of a load from shared memory of another SM / of the same one,
+ * bytes a cycle that an SM reads from the next; default: none gpc=0-15:16-31     the SMs of each
+ * GPC, within which a cluster lies, as a level's sharing; default: gpu memory_ns=450      of one
+ * load from memory, which bounds reads with few loads in flight; default 0: never plateau=2800
+ * random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000 sm_gbps=25 most that
+ * one SM can read, GB/s; default: its share of the plateau, doubled read_noise=0.003   relative
+ * standard deviation of a throughput seed=7             of everything random here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
  *   neighbor=30000@500000  another process on the GPU: after some 30000 loads one after the other
@@ -183,6 +181,9 @@ struct sim_clusters {
     uint32_t latency_cycles, own_cycles;
 };
 
+/* What a footprint that is longer than the L2 leaves in it. */
+enum sim_l2_keeps { SIM_L2_KEEPS_SOME = 0, SIM_L2_KEEPS_LAST, SIM_L2_KEEPS_YOUNG };
+
 /* A flat value; zero it before use. A number that is 0 stands for the default of its field. */
 struct sim_desc {
     char name[SIM_MAX_NAME];
@@ -197,6 +198,8 @@ struct sim_desc {
     uint64_t side_granule_bytes; /* 0: the L2 has one side */
     uint64_t array_bytes;        /* 0: shared memory is apart */
     uint64_t l2_fill_bytes;      /* 0: 32 */
+    uint64_t l2_line_bytes;      /* 0: as l2_fill_bytes */
+    uint64_t page_table_bytes;   /* 0: none */
     double tail_share;           /* of the loads from memory */
     double scattered_factor;
     uint64_t data_l1_bytes; /* 0: none; likewise the L2 */
@@ -236,6 +239,8 @@ struct sim_desc {
     uint32_t constant_cycles;                  /* 0: latency_cycles less its miss_cycles */
     uint32_t clock_cycles; /* what reading the clock adds to each timed load of a CACHE */
     uint32_t memory_cycles;
+    uint32_t l2_keeps; /* enum sim_l2_keeps */
+    uint32_t page_table_cycles;
     uint32_t tail_cycles;
     uint64_t host_memory_bytes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */

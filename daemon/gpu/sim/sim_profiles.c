@@ -141,13 +141,13 @@ static const char gtx560ti_description[] =
     "memory_miss=300 shared=50,32x4+37,36.7,48K/48K plateau=80 read_noise=0.003";
 static const char gtx780_description[] =
     "name=GTX780 cc=3.5 sms=12 memory=3G l2cache=1536K latency=220 spread=12 noise=gauss:2 "
-    "outliers=0.0005@2000 " MEI_TLBS
-    "ro=384@32;miss=100;sets=96x4;block=4 memory_miss=160 shared=47,32x8+14,83.3,48K/48K "
+    "outliers=0.0005@2000 " MEI_TLBS "ro=384@32;miss=100;sets=96x4;block=4 memory_miss=160 "
+    "page_tables=512M@300 shared=47,32x8+14,83.3,48K/48K "
     "plateau=150 read_noise=0.003";
 static const char gtx980_description[] =
     "name=GTX980 cc=5.2 sms=16 memory=4G l2cache=2M latency=220 spread=12 noise=gauss:2 "
-    "outliers=0.0005@2000 " MEI_TLBS
-    "l1d=768@32;miss=130;sets=192x4;block=4 memory_miss=160 shared=28,32x4+2,107.4,96K/48K "
+    "outliers=0.0005@2000 " MEI_TLBS "l1d=768@32;miss=130;sets=192x4;block=4 memory_miss=160 "
+    "page_tables=512M@600 shared=28,32x4+2,107.4,96K/48K "
     "plateau=110 read_noise=0.003";
 
 #define MEI_SOURCES                                                                                \
@@ -188,6 +188,8 @@ static const struct sim_source gtx780_sources[] = {
      "linear; 32 ways cost more than memory; the numbers stand only in a figure"},
     {"l1d", SIM_PUBLISHED, MEI "section 4.5: for local data only, so there is none here"},
     {"ro", SIM_PUBLISHED, MEI "table 5: 12 KB, 32-byte lines, 4 sets of 96, LRU"},
+    {"page_tables", SIM_PUBLISHED, MEI "section 5.2: only the entries of 512 MB are live"},
+    {"page_tables.cycles", SIM_GUESS, "the numbers stand only in a figure"},
     {"ro.miss", SIM_GUESS, ""},
 };
 static const struct sim_source gtx980_sources[] = {
@@ -199,6 +201,8 @@ static const struct sim_source gtx980_sources[] = {
      "mild: 32 ways cost about an L1 hit; the numbers stand only in a figure"},
     {"l1d", SIM_PUBLISHED,
      MEI "table 5: 24 KB, 32-byte lines, 4 sets of 192, LRU; texture and read-only data too"},
+    {"page_tables", SIM_PUBLISHED, MEI "section 5.2: only the entries of 512 MB are live"},
+    {"page_tables.cycles", SIM_GUESS, "the numbers stand only in a figure"},
     {"l1d.miss", SIM_GUESS, ""},
 };
 

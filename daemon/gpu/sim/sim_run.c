@@ -36,7 +36,7 @@ static uint32_t walk_and_time(struct sim_machine *m, const struct probe_spec *sp
     return k;
 }
 
-/* One point: what was interrupted goes on where it was, after other laps. */
+/* One point: what was interrupted begins again, or goes on where it was, after other laps. */
 static void run_point(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                       uint64_t pages, uint32_t *values)
 {
@@ -44,10 +44,10 @@ static void run_point(struct sim_machine *m, const struct probe_spec *spec, uint
     uint32_t futile = 0;
     for (uint32_t turns = 0; k < spec->samples && futile < REACH_MOST_FUTILE; turns++) {
         const uint32_t laps = turns && spec->warm_laps == 1 ? 2 : spec->warm_laps;
-        const uint32_t first = spec->warm_laps ? k : 0;
+        const uint32_t first = turns > REACH_WHOLE_AGAIN && spec->warm_laps ? k : 0;
         const uint32_t timed =
             walk_and_time(m, spec, va, pages, pages * laps, first % pages, first, values);
-        futile = timed > k ? 0 : futile + 1;
+        futile = timed > first ? 0 : futile + 1;
         k = timed;
         m->interruptions += k < spec->samples;
     }

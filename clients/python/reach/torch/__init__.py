@@ -29,7 +29,8 @@ from reach.torch.gather import embedding, gather_rows, index_select
 from reach.torch.launch import use
 from reach.torch.pool import MemPool
 from reach.torch.sample import neighbor_sample
-from reach.torch.tables import embedding_bags, gather_tables
+from reach.torch.table_bags import embedding_bags
+from reach.torch.tables import gather_tables
 
 __all__ = ["Advice", "Dealt", "MemPool", "StockOperatorWarning", "advise", "deal", "embedding", "embedding_bag",
            "embedding_bags", "gather_rows", "gather_tables", "index_add_", "index_select", "neighbor_sample",

@@ -7,7 +7,7 @@ PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 import triton
@@ -47,14 +47,23 @@ def average(numbers: int, bags: int) -> int:
     return 1 << max(0, numbers // max(1, bags) - 1).bit_length()
 
 
+def bags_of_tile(shape: shapes.Shape, rows: int, width: int) -> int:
+    """Of bags of `rows` rows, rows of `width` numbers, both powers of two. A program has shape.step rows in flight
+    together, of one long bag or of several short ones."""
+    return max(shape.items, min(shape.step // min(shape.step, rows), SUMS * shape.warps // width))
+
+
+def lanes_of_tile(shape: shapes.Shape, rows: int, row_bytes: int, bags: int) -> int:
+    """So many rows of each bag are what the warps load at once, 16 bytes a thread."""
+    return max(1, min(shape.step, rows, WARP_BYTES * shape.warps // (row_bytes * bags)))
+
+
 def tile(shape: shapes.Shape, rows: int, row_bytes: int, width: int) -> Dict[str, int]:
-    """Bags of `rows` rows, rows of row_bytes and `width` numbers, all powers of two. A program has shape.step rows in
-    flight together, of one long bag or of several short ones: LANES rows of each of BAGS bags are what a warp loads at
-    once, 16 bytes a thread, and a tile has STEPS of these."""
-    rows = min(shape.step, rows)
-    bags = max(shape.items, min(shape.step // rows, SUMS * shape.warps // width))
-    lanes = max(1, min(rows, WARP_BYTES * shape.warps // (row_bytes * bags)))
-    return {"BAGS": bags, "LANES": lanes, "STEPS": rows // lanes}
+    """Bags of `rows` rows, rows of row_bytes and `width` numbers, all powers of two: LANES rows of each of BAGS bags
+    are loaded at once, and a tile has STEPS of these."""
+    bags = bags_of_tile(shape, rows, width)
+    lanes = lanes_of_tile(shape, rows, row_bytes, bags)
+    return {"BAGS": bags, "LANES": lanes, "STEPS": min(shape.step, rows) // lanes}
 
 
 def add_parts(parts: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
@@ -121,14 +130,13 @@ def _bags(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has
     return index.shape[0] // length if offsets is None else offsets.shape[0] - int(has_end)
 
 
-def _launches(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool, mean: bool,
-              strategy: str) -> Optional[_Launches]:
-    """As _prepare, once for each kind of call: a small batch takes longer to plan than to sum."""
-    kind = ("bag", table.device, table.dtype, table.shape, index.dtype, max(0, rows - 1).bit_length(),
-            average(rows, bags), weighted, mean, strategy)
-    found: Optional[_Launches] = launch.remember(
-        kind, lambda: _prepare(table, index, rows, bags, weighted, mean, strategy), table.device)
-    return found
+def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int, bags: int, more: Tuple[Any, ...],
+               find: Callable[[], Any]) -> Any:
+    """What `find` says of sums of `numbers` rows in so many bags, found once for each kind of call: a small batch takes
+    longer to plan than to sum. `more`: what else it depends on."""
+    kind = ("bag", index.device, index.dtype, max(0, numbers - 1).bit_length(), average(numbers, bags), more,
+            *((t.device, t.dtype, t.shape, t.is_contiguous()) for t in tables))
+    return launch.remember(kind, find, index.device)
 
 
 def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
@@ -136,7 +144,8 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
                   out: Optional[torch.Tensor] = None, rows: Optional[int] = None) -> torch.Tensor:
     """`out`: bags x width, of adjacent numbers in a row. `rows`: about how many of the index are in bags, if offsets
     are of a part of it."""
-    rows, bags, found = rows or index.numel(), _bags(index, offsets, length, has_end), None
+    count, bags = rows or index.numel(), _bags(index, offsets, length, has_end)
+    found: Optional[_Launches] = None
     if index.numel() == 0 or table.numel() == 0:
         return table.new_zeros((bags, table.shape[1])) if out is None else out.zero_()
     why = launch.unfit(table) or ("" if table.dtype in DTYPES else f"{table.dtype} is not a floating type")
@@ -145,7 +154,8 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
     if why:
         fallback.say("embedding_bag", why)
     elif table.device == index.device:
-        found = _launches(table, index, rows, bags, weights is not None, mean, strategy)
+        found = remembered((table,), index, count, bags, (weights is not None, mean, strategy),
+                           lambda: _prepare(table, index, count, bags, weights is not None, mean, strategy))
     if found is None:
         if out is not None and offsets is not None:
             index, offsets, weights = _cut(index, offsets, weights)

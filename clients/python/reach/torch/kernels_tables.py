@@ -1,8 +1,14 @@
-"""The device code of reach.torch over a list of tables that the reach holds: rows copied out, and sums of bags.
+"""The device code of reach.torch over a list of tables: rows copied out, and sums of bags, in one launch.
 
-A piece is a block of samples of one table; pieces take the tables in turn, so that one launch touches all of them
-together. A launch takes `many` tables from `first` on. `about` has four lines of one number per table: its address, the
-length of its rows and its first column in a row of the result, both in units of UNIT elements, and its rows.
+Tables lie in runs of neighbors that the reach holds together; without a need for that, all are one run. A piece is a
+block of samples of one table, and the pieces of a run take its tables in turn. A pass (`copy`, `bag`) has a program per
+piece, run after run, so that few programs of two runs are at work at once. In windows (`bag_windows`) the groups of SMs
+have runs of their own and work on all runs at once, as in kernels: a program draws pieces of the run of its SM, then of
+the next runs.
+
+`about` has lines of one number per table: its address, the length of its rows and its first column in a row of the
+result, both in units of UNIT elements, its rows, the first table of its run, the tables of its run, and its kind. KINDS
+are compiled for rows of one length each.
 """
 # Triton compiles these functions; their parameters have no Python types.
 # mypy: allow-untyped-defs, allow-untyped-decorators, allow-untyped-calls
@@ -11,7 +17,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from reach.torch.kernels import _bag_store, _tile_rows, _tile_sum
+from reach.torch.kernels import QUEUE_STRIDE, _bag_store, _draw, _next, _tile_rows, _tile_sum, first_window
 
 
 @triton.jit
@@ -24,33 +30,67 @@ def _table(about, tables, t, UNIT: tl.constexpr, TYPE: tl.constexpr):
     return start, width, column, tl.load(about + 3 * tables + t)
 
 
-@triton.jit(do_not_specialize=["count", "tables", "first", "many"])
-def copy(index, about, out, count, tables, first, many, UNIT: tl.constexpr, PADDED: tl.constexpr,
-         ROWS: tl.constexpr):
-    """The rows of a table lie together in `out`, table after table."""
-    piece = tl.program_id(0)
-    t = first + piece % many
-    r = (piece // many).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+@triton.jit
+def _run(about, tables, t):
+    """The first table of the run of table t, and how many it has."""
+    return tl.load(about + 4 * tables + t).to(tl.int32), tl.load(about + 5 * tables + t).to(tl.int32)
+
+
+@triton.jit
+def _kind(about, tables, t):
+    return tl.load(about + 6 * tables + t)
+
+
+@triton.jit
+def _place(about, tables, pieces, program):
+    """(the table, the piece of it) of a program of a pass, if each table has so many pieces."""
+    first, many = _run(about, tables, program // pieces)
+    piece = program - first * pieces
+    return first + piece % many, piece // many
+
+
+# ---- rows copied out -----------------------------------------------------------------------------
+
+@triton.jit
+def _copy(index, about, out, count, tables, t, piece, UNIT: tl.constexpr, PADDED: tl.constexpr, FULL: tl.constexpr,
+          ROWS: tl.constexpr):
+    r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
     i = tl.load(index + t.to(tl.int64) * count + r, mask=r < count, other=-1).to(tl.int64)
     start, width, column, rows = _table(about, tables, t, UNIT, tl.int32)
     c = tl.arange(0, PADDED)[None, :]
-    mask = ((i >= 0) & (i < rows))[:, None] & (c < width)
+    mask = ((i >= 0) & (i < rows))[:, None]
+    if FULL:
+        width = PADDED
+    else:
+        mask = mask & (c < width)
     v = tl.load(start + i[:, None] * width + c, mask=mask)
     tl.store(out + column * count + r[:, None] * width + c, v, mask=mask)
 
 
-@triton.jit(do_not_specialize=["each", "bags", "tables", "columns", "first", "many"])
-def bag(index, offsets, weights, about, out, each, bags, tables, columns, first, many, LENGTH: tl.constexpr,
-        UNIT: tl.constexpr, PADDED: tl.constexpr, FULL: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr,
-        LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
+@triton.jit(do_not_specialize=["count", "tables", "pieces"])
+def copy(index, about, out, count, tables, pieces, KINDS: tl.constexpr, UNIT: tl.constexpr, ROWS: tl.constexpr):
+    """The rows of a table lie together in `out`, table after table. A kind is (PADDED, FULL)."""
+    t, piece = _place(about, tables, pieces, tl.program_id(0))
+    kind = _kind(about, tables, t)
+    for k in tl.static_range(len(KINDS)):
+        if kind == k:
+            _copy(index, about, out, count, tables, t, piece, UNIT, KINDS[k][0], KINDS[k][1], ROWS)
+
+
+# ---- sums of bags --------------------------------------------------------------------------------
+
+@triton.jit
+def _bag(index, offsets, weights, about, out, each, bags, tables, columns, t, piece, LENGTH: tl.constexpr,
+         UNIT: tl.constexpr, PADDED: tl.constexpr, FULL: tl.constexpr, LANES: tl.constexpr, BAGS: tl.constexpr,
+         ROWS: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
     """The sums of BAGS bags of one table. Bag b of table t is number t x bags + b. LENGTH -1: it has `each` positions.
-    0: it has those from offsets[number] to below offsets[number + 1]. FULL: the rows of all tables have PADDED
-    numbers."""
-    piece = tl.program_id(0)
-    t = first + piece % many
-    b = (piece // many).to(tl.int64) * BAGS + tl.arange(0, BAGS)
+    0: it has those from offsets[number] to below offsets[number + 1]. A tile has ROWS rows of each bag. FULL: the
+    table's rows have PADDED numbers."""
+    b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
     number = t.to(tl.int64) * bags + b
     start, width, column, rows = _table(about, tables, t, UNIT, TYPE)
+    if FULL:
+        width = PADDED
     if LENGTH > 0:
         begin = number * LENGTH
         length = tl.where(b < bags, LENGTH, 0)
@@ -64,10 +104,57 @@ def bag(index, offsets, weights, about, out, each, bags, tables, columns, first,
         length = tl.load(offsets + number + 1, mask=b < bags, other=0).to(tl.int64) - begin
         longest = tl.max(length, axis=0)
     sums = tl.zeros([LANES, BAGS, PADDED], SUM)
-    for from_ in range(0, longest, STEPS * LANES):
-        j = from_ + _tile_rows(STEPS, LANES)
+    for from_ in range(0, longest, ROWS):
+        j = from_ + _tile_rows(ROWS // LANES, LANES)
         p = begin[None, :, None] + j
         valid = j < length[None, :, None]
         i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
         sums += _tile_sum(start, weights, i, p, valid, 0, rows, width, FULL, PADDED, WEIGHTED, SUM)
-    _bag_store(out + column, columns, sums, b, bags, tl.program_id(0) * 0, length, width, PADDED, MEAN, SUM)
+    _bag_store(out + column, columns * UNIT, sums, b, bags, piece * 0, length, width, PADDED, MEAN, SUM)
+
+
+@triton.jit
+def _bag_of_kind(index, offsets, weights, about, out, each, bags, tables, columns, t, piece, KINDS: tl.constexpr,
+                 LENGTH: tl.constexpr, UNIT: tl.constexpr, BAGS: tl.constexpr, ROWS: tl.constexpr,
+                 WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
+    kind = _kind(about, tables, t)
+    for k in tl.static_range(len(KINDS)):
+        if kind == k:
+            _bag(index, offsets, weights, about, out, each, bags, tables, columns, t, piece, LENGTH, UNIT, KINDS[k][0],
+                 KINDS[k][1], KINDS[k][2], BAGS, ROWS, WEIGHTED, MEAN, SUM, TYPE)
+
+
+@triton.jit(do_not_specialize=["each", "bags", "tables", "columns", "pieces"])
+def bag(index, offsets, weights, about, out, each, bags, tables, columns, pieces, KINDS: tl.constexpr,
+        LENGTH: tl.constexpr, UNIT: tl.constexpr, BAGS: tl.constexpr, ROWS: tl.constexpr, WEIGHTED: tl.constexpr,
+        MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
+    """A row of `out` has `columns` units. A kind is (PADDED, FULL, LANES)."""
+    t, piece = _place(about, tables, pieces, tl.program_id(0))
+    _bag_of_kind(index, offsets, weights, about, out, each, bags, tables, columns, t, piece, KINDS, LENGTH, UNIT, BAGS,
+                 ROWS, WEIGHTED, MEAN, SUM, TYPE)
+
+
+@triton.jit(do_not_specialize=["each", "bags", "tables", "columns", "pieces"])
+def bag_windows(index, offsets, weights, about, out, each, bags, tables, columns, pieces, run_of_sm, queues,
+                DRAW: tl.constexpr, KINDS: tl.constexpr, LENGTH: tl.constexpr, UNIT: tl.constexpr, BAGS: tl.constexpr,
+                ROWS: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
+    """As bag. run_of_sm has the first table of a run for each SM; the queue of a run is that of its first table."""
+    at = first_window(run_of_sm)
+    done = 0
+    while done < tables:
+        first, many = _run(about, tables, at)
+        queue = queues + first * QUEUE_STRIDE
+        piece = _draw(queue, 1 if DRAW == 0 else DRAW)
+        if DRAW == 0:
+            if piece < pieces * many:
+                _bag_of_kind(index, offsets, weights, about, out, each, bags, tables, columns, first + piece % many,
+                             piece // many, KINDS, LENGTH, UNIT, BAGS, ROWS, WEIGHTED, MEAN, SUM, TYPE)
+                done = tables
+        else:
+            while piece < pieces * many:
+                mine = piece
+                piece = _next(queue, piece, DRAW)  # answered while this one's rows are under way
+                _bag_of_kind(index, offsets, weights, about, out, each, bags, tables, columns, first + mine % many,
+                             mine // many, KINDS, LENGTH, UNIT, BAGS, ROWS, WEIGHTED, MEAN, SUM, TYPE)
+        done += many
+        at = (first + many) % tables

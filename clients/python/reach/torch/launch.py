@@ -12,7 +12,7 @@ import dataclasses
 import math
 import os
 import threading
-from typing import Any, Callable, ContextManager, Dict, Optional, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, Union
 
 import torch
 import triton
@@ -29,14 +29,15 @@ STOCK = "stock"
 @dataclasses.dataclass(frozen=True)
 class Way:
     """How a table is worked on. `bounds`: rows, of the scopes of each pass or of the windows. A list of tables has
-    `passes` instead, launches over (first table, tables), or neither: table by table."""
+    `runs` instead, of whole tables that lie within the reach together, (first table, tables) each, or neither: table
+    by table. In windows `window_of_sm` then has the first table of an SM's run."""
     strategy: str
     reason: str
     bounds: Tuple[int, ...] = ()
     bounds_there: Optional[torch.Tensor] = None
     window_of_sm: Optional[torch.Tensor] = None
     sm_count: int = 0
-    passes: Tuple[Tuple[int, int], ...] = ()
+    runs: Tuple[Tuple[int, int], ...] = ()
 
     @property
     def parts(self) -> int:
@@ -134,14 +135,19 @@ def _ask(device: torch.device, number: int, job: Job) -> Union[Plan, NoPlan]:
         return NoPlan(f"there is no source of plans: {why}")
 
 
+def shares(device: torch.device, lengths: Sequence[int], weights: Sequence[float]) -> Optional[Tuple[int, ...]]:
+    """Planner.shares of the source that made the plan."""
+    return None if _planner is None else _planner.shares(facts(device)[0], lengths, weights)
+
+
 def capturing(device: torch.device) -> bool:
     return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 
-def _window_table(found: Plan, device: torch.device) -> torch.Tensor:
-    slots = [max(0, w) for w in found.window_of_sm][:kernels.SM_SLOTS]
-    slots += [0] * (kernels.SM_SLOTS - len(slots))  # an SM that has no window begins with the first
-    return torch.tensor(slots, dtype=torch.int32, device=device)
+def _slots(window_of_sm: Sequence[int], device: torch.device) -> torch.Tensor:
+    """On the device. An SM that has no window begins with the first."""
+    slots = [max(0, w) for w in window_of_sm][:kernels.SM_SLOTS]
+    return torch.tensor(slots + [0] * (kernels.SM_SLOTS - len(slots)), dtype=torch.int32, device=device)
 
 
 def _in_turn(device: torch.device, job: TablesJob, strategy: str) -> Optional[float]:
@@ -153,10 +159,10 @@ def _in_turn(device: torch.device, job: TablesJob, strategy: str) -> Optional[fl
 
 def _predicted_list(device: torch.device, job: TablesJob) -> Tuple[str, Dict[str, Optional[float]]]:
     found = plan(device, job)
-    passes = packed(found.scope_bytes, job.tables)
+    runs = packed(found.scope_bytes, job.tables)
     speeds = {"naive": found.rows_per_s("naive"), "windows": _in_turn(device, job, "windows"),
-              "scopes": _in_turn(device, job, "naive" if passes else "scopes")}
-    return "naive" if found.strategy == "naive" else "scopes" if passes else "windows", speeds
+              "scopes": _in_turn(device, job, "naive" if runs else "scopes")}
+    return "naive" if found.strategy == "naive" else "scopes" if runs else "windows", speeds
 
 
 def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[float]]]:
@@ -168,15 +174,27 @@ def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[f
 
 
 def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
-    """One launch; passes over as many whole tables as the reach holds; or table by table."""
-    all_at_once = ((0, len(job.tables)),)
+    """One run of all tables; runs of as many whole tables as the reach holds; or table by table."""
     if strategy == "naive":
-        return Way(strategy, "asked for", passes=all_at_once)
+        return Way(strategy, "asked for", runs=((0, len(job.tables)),))
     found = plan(device, job)
     if (strategy or found.strategy) == "naive":
-        return Way("naive", found.reason, passes=all_at_once)
-    passes = None if strategy == "windows" else packed(found.scope_bytes, job.tables)
-    return Way(strategy or ("windows" if passes is None else "scopes"), found.reason, passes=passes or ())
+        return Way("naive", found.reason, runs=((0, len(job.tables)),))
+    runs = packed(found.scope_bytes, job.tables) or ()
+    chosen = strategy or ("scopes" if runs else "windows")
+    if chosen == "scopes" or not runs:
+        return Way(chosen, found.reason, runs=runs)
+    return _runs_in_windows(device, job, found, runs)
+
+
+def _runs_in_windows(device: torch.device, job: TablesJob, found: Plan, runs: Tuple[Tuple[int, int], ...]) -> Way:
+    """Each run is of the groups of SMs whose share of the GPU is the run's share of the work."""
+    seconds = [1 / (plan(device, job.part(*run)).rows_per_s("naive") or 1) for run in runs]
+    of_sm = shares(device, [sum(job.tables[first:first + many]) for first, many in runs], seconds)
+    if of_sm is None:
+        return Way("windows", found.reason)
+    return Way("windows", found.reason, runs=runs, window_of_sm=_slots([runs[k][0] for k in of_sm], device),
+               sm_count=facts(device)[1])
 
 
 def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
@@ -194,7 +212,7 @@ def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
     bounds = row_bounds(found.windows, job.row_bytes, rows)
     return Way("windows", found.reason, bounds,
                bounds_there=torch.tensor(bounds, dtype=torch.int64, device=device),
-               window_of_sm=_window_table(found, device),
+               window_of_sm=_slots(found.window_of_sm, device),
                sm_count=facts(device)[1])
 
 
@@ -250,7 +268,8 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
             queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
             programs = min(way.sm_count * shape.per_sm, pieces * way.parts)
             windows[(programs,)](*arguments, way.bounds_there, way.window_of_sm, queues, pieces,
-                                 WINDOWS=way.parts, DRAW=shape.draw, num_warps=shape.warps, **constants)
+                                 WINDOWS=way.parts, DRAW=shape.draw, AHEAD=shape.ahead, num_warps=shape.warps,
+                                 **constants)
             return
         for part in range(way.parts):
             number = (part,) if numbered else ()
@@ -258,15 +277,21 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
                              num_warps=shape.warps, **constants)
 
 
-def run_list(way: Way, kernel: Any, items: int, fit: Callable[[int, int], Tuple[Shape, Dict[str, Any]]],
-             *arguments: Any) -> None:
-    """The passes of a way over `items` items of each table of a list. The kernel is of kernels_tables; `fit` has the
-    shape and the constants of a launch over (first table, tables)."""
-    with on(arguments[0].device):
-        for first, many in way.passes:
-            shape, constants = fit(first, many)
-            kernel[(triton.cdiv(items, shape.items) * many,)](*arguments, first, many, num_warps=shape.warps,
-                                                              **constants)
+def run_list(way: Way, scope: Any, windows: Any, items: int, tables: int, shape: Shape, *arguments: Any,
+             **constants: Any) -> None:
+    """The launch of a way with runs over `items` items of each table of a list. The kernels are of kernels_tables."""
+    pieces = triton.cdiv(items, shape.items)
+    device = arguments[0].device
+    with on(device):
+        if way.in_windows:
+            queues = torch.zeros(tables * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
+            programs = pieces * tables
+            if shape.draw:
+                programs = min(way.sm_count * shape.per_sm, programs)
+            windows[(programs,)](*arguments, pieces, way.window_of_sm, queues, DRAW=shape.draw, num_warps=shape.warps,
+                                 **constants)
+        else:
+            scope[(pieces * tables,)](*arguments, pieces, num_warps=shape.warps, **constants)
 
 
 def plain(*tensors: torch.Tensor) -> bool:

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import reach
 
 NAMES = {"naive": "naive", "scopes": "scopes", "filtered-windows": "windows"}  # the planner's: ours
 STRATEGIES = ("naive", "scopes", "windows")
 MOST = 16  # tables of one plan
-_OPTIONAL = ("written_bytes", "accesses")  # of no effect on the result: only on how well it is predicted
+LAUNCH_US = 6.0  # of a kernel behind another: three in place of one took 12.4 more (docs/measurements, lists.txt)
+_OPTIONAL = ("written_bytes", "accesses", "launch_us")  # of no effect on the result: only on how well it is predicted
 
 
 class NoPlan(Exception):
@@ -39,8 +40,7 @@ class Job:
         for name in ("written_bytes", "output_bytes"):
             if getattr(self, name) > 0:
                 words[name] = float(getattr(self, name))
-        words["accesses"] = self.rounded()
-        return words
+        return {**words, "accesses": self.rounded(), "launch_us": LAUNCH_US}
 
     def rounded(self) -> int:
         """The number of accesses as a power of two, so that a batch of another length finds the same plan."""
@@ -162,6 +162,21 @@ class Planner:
                 raise NoPlan(f"reachd cannot plan this table: {why}") from why
 
 
+    def shares(self, gpu: str, lengths: Sequence[int], weights: Sequence[float]) -> Optional[Tuple[int, ...]]:
+        """Which of these parts of memory each SM works on: each group has one, and a part the SMs of its weight. None:
+        there are fewer groups, or a part needs several windows."""
+        try:
+            answer = self._source.split(gpu, bytes=list(lengths), weight=[w / sum(weights) for w in weights])
+            answer.check_gpu(gpu)
+        except reach.ReachError:
+            return None
+        jobs = answer["jobs"]
+        if any(not job["fits"] or job["window_count"] != 1 for job in jobs):
+            return None
+        found = {int(sm): k for k, job in enumerate(jobs) for sm in job["sms"]}
+        return tuple(found.get(sm, 0) for sm in range(max(found) + 1))
+
+
 def _to_leave_out(why: reach.ReachError, words: Dict[str, Any]) -> Optional[str]:
     return why.field if why.field in _OPTIONAL and why.field in words else None
 
@@ -180,15 +195,15 @@ def scope_bounds(scope_bytes: int, row_bytes: int, rows: int) -> Tuple[int, ...]
 
 
 def packed(scope_bytes: int, tables: Tuple[int, ...]) -> Optional[Tuple[Tuple[int, int], ...]]:
-    """Passes over whole tables, (first table, tables) each, none longer than scope_bytes; None if a table is."""
-    passes: List[Tuple[int, int]] = []
+    """Runs of whole tables, (first table, tables) each, none longer than scope_bytes; None if a table is."""
+    runs: List[Tuple[int, int]] = []
     room = 0
     for number, length in enumerate(tables):
         if length > scope_bytes:
             return None
         if length > room:
-            passes.append((number, 0))
+            runs.append((number, 0))
             room = scope_bytes
-        passes[-1] = passes[-1][0], passes[-1][1] + 1
+        runs[-1] = runs[-1][0], runs[-1][1] + 1
         room -= length
-    return tuple(passes)
+    return tuple(runs)

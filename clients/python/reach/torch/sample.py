@@ -23,45 +23,51 @@ from reach.torch.planning import Job, NoPlan
 
 BLOCK = 512
 LINE = 128    # bytes: a shorter access at random takes memory as long
+BURST = 64    # bytes that memory moves at a time
 POSITION = 8  # bytes of a position in the array of edges
 _SIGN = 1 << 63
 
 
-def _lines(listed_bytes: float, fanout: int) -> float:
-    """Distinct lines of memory among `fanout` draws from a list of that length, on average."""
-    lines = max(1.0, listed_bytes / LINE)
-    return lines * (1 - (1 - 1 / lines) ** fanout)
+def _met(listed_bytes: float, fanout: int, unit: int) -> float:
+    """Distinct units of memory among `fanout` draws from a list of that length, on average."""
+    units = max(1.0, listed_bytes / unit)
+    return units * (1 - (1 - 1 / units) ** fanout)
 
 
 def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
               fanout: int) -> Tuple[str, Dict[str, Optional[float]]]:
     """(the strategy, neighbors per second of each). Raises NoPlan.
 
-    In one pass a seed's neighbors lie together, in a list of the mean degree: they take one translation, and as many
-    lines as draws meet. Two steps read the same lines, behind a pass over the offsets."""
+    A seed's neighbors lie together, in a list of the mean degree, and take one translation. In one pass they take as
+    many lines as draws meet, each like an access at random: their addresses are found one after the other. In two steps
+    all addresses of a list are known at once: one access at random, and behind it what else memory moves of the list.
+    Each pass reads all positions; so does each window if a seed has several: they all lie in one, so the windows have
+    unequal work in a piece and drift apart by more than the L2 holds. The result is written twice: first -1."""
     device, item, nodes = indices.device, indices.element_size(), max(1, indptr.numel() - 1)
-    met = _lines(indices.numel() / nodes * item, fanout)
-    lines = 1 + met  # and one of the offsets
-    share, each = fanout / met, seeds.element_size()
-    edges = Job(table_bytes=indices.numel() * item, row_bytes=item, accesses=round(seeds.numel() * met),
-                input_bytes=POSITION * share, written_bytes=item * share, output_bytes=item * share)
+    listed, each, count = indices.numel() / nodes * item, seeds.element_size(), seeds.numel()
+    lines = 1 + _met(listed, fanout, LINE)  # and one of the offsets
+    result = fanout * item
+    edges = Job(table_bytes=indices.numel() * item, row_bytes=item, accesses=count, input_bytes=POSITION * fanout,
+                written_bytes=2 * result + (_met(listed, fanout, BURST) - 1) * BURST,
+                output_bytes=result if result < gather.SECTOR else 0)
     found = launch.plan(device, edges)
     translated = launch.plan(device, dataclasses.replace(
-        edges, accesses=seeds.numel(), input_bytes=each, written_bytes=fanout * item,
-        output_bytes=0)).rows_per_s("naive")
+        edges, input_bytes=each, written_bytes=result, output_bytes=0)).rows_per_s("naive")
     moved = launch.plan(device, Job(
-        table_bytes=min(found.scope_bytes, edges.table_bytes), row_bytes=item, accesses=round(seeds.numel() * lines),
-        input_bytes=each / lines, written_bytes=fanout * item / lines)).rows_per_s("naive")
+        table_bytes=min(found.scope_bytes, edges.table_bytes), row_bytes=item, accesses=round(count * lines),
+        input_bytes=each / lines, written_bytes=result / lines)).rows_per_s("naive")
     offsets = launch.plan(device, Job(
         table_bytes=indptr.numel() * indptr.element_size(), row_bytes=2 * indptr.element_size(),
-        accesses=seeds.numel(), input_bytes=each, written_bytes=fanout * POSITION)).rows_per_s("naive")
+        accesses=count, input_bytes=each, written_bytes=fanout * POSITION)).rows_per_s("naive")
     speeds: Dict[str, Optional[float]] = {}
     for name in found.gbps:
         rows = found.rows_per_s(name)
+        if name == "windows" and fanout > 1:
+            rows = min(filter(None, (rows, found.rows_per_s("scopes"))), default=None)
         if name == "naive":
             speeds[name] = fanout / max(1 / translated, lines / moved) if translated and moved else None
         else:
-            speeds[name] = fanout / (met / rows + 1 / offsets) if rows and offsets else None
+            speeds[name] = fanout / (1 / rows + 1 / offsets) if rows and offsets else None
     known = {name: speed for name, speed in speeds.items() if speed}
     return max(known, key=lambda name: known[name]) if known else found.strategy, speeds
 
