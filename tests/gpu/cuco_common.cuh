@@ -6,20 +6,13 @@
 
 #include "reach_key_windows.cuh"
 
+#include "common.cuh"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, result_);          \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
 
 typedef uint64_t key;
 
@@ -27,16 +20,7 @@ enum { RUNS = 5 };
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-/* A bijection other than reach_mix_key, so all keys differ; mix(0) is 0 (splitmix64, Steele, Lea,
- * Flood 2014). */
-static __host__ __device__ inline uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-/* keys[i] = mix(from + i) */
+/* keys[i] = mix(from + i): all differ, and mix is another bijection than reach_mix_key. */
 static __global__ void fill(key *keys, uint64_t count, uint64_t from)
 {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;

@@ -11,6 +11,8 @@
  */
 #include "reach_deal.cuh"
 
+#include "common.cuh"
+
 #include <algorithm>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,24 +22,8 @@ typedef unsigned long long u64;
 
 enum { REPEATS = 7, BLOCKS = 2048, THREADS = 256 };
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const cudaError_t result_ = (call);                                                        \
-        if (result_ != cudaSuccess) {                                                              \
-            fprintf(stderr, "deal: %s: %s\n", #call, cudaGetErrorString(result_));                 \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
 /* ---- on the device -----------------------------------------------------------------------------
  */
-
-static __host__ __device__ uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-    return x ^ (x >> 31);
-}
 
 /* pattern 0: random; 1: all in the last range; 2: ascending. */
 template <class Key>

@@ -13,6 +13,8 @@
  *
  * Memory is zero. Best of RUNS.
  */
+#include "common.cuh"
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -35,22 +37,6 @@ enum {
     MOST_CYCLES = 65535
 };
 static const uint64_t SWEEP_BYTES = 256 << 20;
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "l2_sides: %s: error %d\n", #call, result_);                           \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
-static __device__ uint32_t sm_id()
-{
-    uint32_t id;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
-    return id;
-}
 
 /* The first block on this SM does the work. */
 static __device__ bool is_first(uint32_t sm, uint32_t *taken)

@@ -13,6 +13,8 @@
  *         Random reads of 128 bytes of plain memory, each SM within MIB of its own, by all SMs or
  * by those listed: "speed WARPS LOADS SMS GB/s". Best of RUNS, by events.
  */
+#include "common.cuh"
+
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -27,22 +29,6 @@
 namespace cg = cooperative_groups;
 
 enum { WARP = 32, LOADS = 256, SM_SLOTS = 512, MOST = 16, RUNS = 3, ROUNDS = 8000 };
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "onchip: %s: error %d\n", #call, result_);                             \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
-static __device__ uint32_t sm_id()
-{
-    uint32_t id;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
-    return id;
-}
 
 /* ---- banks ---- */
 
@@ -166,7 +152,7 @@ static void run_clusters()
 
 /* ---- speed ---- */
 
-static __device__ uint32_t mix(uint32_t z)
+static __device__ uint32_t mix32(uint32_t z)
 {
     z = (z ^ (z >> 16)) * 0x85ebca6bu;
     z = (z ^ (z >> 13)) * 0xc2b2ae35u;
@@ -190,7 +176,7 @@ __global__ void __launch_bounds__(1024, 1)
         uint32_t v[FLIGHT];
 #pragma unroll
         for (int k = 0; k < FLIGHT; k++)
-            v[k] = __ldcg((const uint32_t *)(window + __umulhi(mix(++state), lines) * 128ull));
+            v[k] = __ldcg((const uint32_t *)(window + __umulhi(mix32(++state), lines) * 128ull));
 #pragma unroll
         for (int k = 0; k < FLIGHT; k++)
             sum |= v[k];

@@ -11,6 +11,8 @@
  */
 #include "reach.cuh"
 
+#include "common.cuh"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,22 +27,6 @@ enum {
     PIECES = 1 << 10 /* per SM */,
     RUNS = 5
 };
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "order: %s: error %d\n", #call, result_);                              \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
-static __device__ uint64_t hash(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
 
 /* Eight lanes read a line. */
 __global__ void __launch_bounds__(THREADS)
@@ -62,8 +48,8 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
             for (uint32_t k = 0; k < ITEMS; k++) {
                 const uint32_t item = (round * ITEMS + k) * 4 + threadIdx.x % 32 / LANES;
-                const uint64_t at = hash(((uint64_t)seed << 40 | (uint64_t)me.window << 33 | item) +
-                                         0x9e3779b97f4a7c15u);
+                const uint64_t at = mix(((uint64_t)seed << 40 | (uint64_t)me.window << 33 | item) +
+                                        0x9e3779b97f4a7c15u);
                 found[k] = __ldcg(from + __umul64hi(at, lines) * (LINE_BYTES / sizeof(uint4))).x;
             }
 #pragma unroll

@@ -8,11 +8,12 @@
  *     BYTES N FIRST LENGTH .. W.. the same with N windows (first byte and length of each), and the
  *                                 window of each SM by its id, -1: none
  */
+#include "common.cuh"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cuda.h>
 #include <cuda_runtime.h>
-#include <dlfcn.h>
 #include <sstream>
 #include <stdint.h>
 #include <string>
@@ -20,29 +21,6 @@
 
 enum { WARP = 32, THREADS = 1024, BLOCKS_PER_SM = 2, IN_FLIGHT = 16, LINE = 128, MAX_SMS = 512 };
 static const uint64_t MEASURE_NS = 20000000;
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "scattered_reads: %s: error %d\n", #call, result_);                    \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
-/* A function of the driver, which the build machine need not have. */
-#define DRIVER(name) ((decltype(&name))driver_symbol(#name))
-static void *driver_symbol(const char *name)
-{
-    static void *const library = dlopen("libcuda.so.1", RTLD_NOW);
-    void *const symbol = library ? dlsym(library, name) : NULL;
-
-    if (!symbol) {
-        fprintf(stderr, "scattered_reads: the driver has no %s\n", name);
-        exit(EXIT_FAILURE);
-    }
-    return symbol;
-}
 
 struct window {
     uint64_t first;

@@ -9,6 +9,8 @@
  */
 #include "reach.cuh"
 
+#include "common.cuh"
+
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -22,27 +24,11 @@ enum {
     RUNS = 12
 };
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "several_reads: %s: error %d\n", #call, result_);                      \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
 struct rows {
     uint32_t count;
     const uint4 *base[REACH_ALLOCATION_MAX];
     uint32_t bytes[REACH_ALLOCATION_MAX];
 };
-
-static __device__ uint64_t hash(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
 
 /* Eight lanes read the rows of an item; a warp makes ROUNDS x ITEMS x 4 of them from a piece, the
  * ITEMS x 4 of a round under way together. */
@@ -71,8 +57,8 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
             for (uint32_t k = 0; k < ITEMS; k++) {
                 const uint32_t item = (round * ITEMS + k) * 4 + threadIdx.x % 32 / LANES;
-                const uint64_t at = hash(((uint64_t)seed << 40 | (uint64_t)me.window << 33 | item) +
-                                         0x9e3779b97f4a7c15u);
+                const uint64_t at = mix(((uint64_t)seed << 40 | (uint64_t)me.window << 33 | item) +
+                                        0x9e3779b97f4a7c15u);
 #pragma unroll
                 for (uint32_t a = 0; a < COUNT; a++) {
                     const uint64_t row = __umul64hi(at, rows_here[a]);

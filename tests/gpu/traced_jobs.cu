@@ -16,12 +16,13 @@
  * lane inserts and counts in a bucket of 16 bytes. Items come from a list, which is dealt to warps.
  */
 #include "clients/examples/element.h"
+
+#include "common.cuh"
 #include "reach_trace.cuh"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cuda.h>
-#include <dlfcn.h>
 #include <iostream>
 #include <sstream>
 
@@ -29,29 +30,6 @@ enum { WARP = 32, THREADS = 1024, MAX_SMS = 512, PIECE = 32, ROW = 128, ROW_LANE
 enum { IN_FLIGHT = PIECE / (WARP / ROW_LANES) };
 enum { ITEMS = 1 << 24, TRACED_ITEMS = 1 << 21, TRACE_ROOM = 1 << 19, RUNS = 3 };
 enum { SEED = 1, ROUND = 1, FRAME_SHIFT = 25, MAX_WINDOWS = 64 };
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "traced_jobs: %s: error %d\n", #call, result_);                        \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
-/* A function of the driver, which the build machine need not have. */
-#define DRIVER(name) ((decltype(&name))driver_symbol(#name))
-static void *driver_symbol(const char *name)
-{
-    static void *const library = dlopen("libcuda.so.1", RTLD_NOW);
-    void *const symbol = library ? dlsym(library, name) : NULL;
-
-    if (!symbol) {
-        fprintf(stderr, "traced_jobs: the driver has no %s\n", name);
-        exit(EXIT_FAILURE);
-    }
-    return symbol;
-}
 
 /* The items of each window, one list behind the other, and who works on which. Pieces of 32 items
  * go to the SMs of a window in turn, as what-if deals them to windows. */
@@ -62,13 +40,6 @@ struct work {
     int16_t window_of_sm[MAX_SMS];
     uint16_t rank_of_sm[MAX_SMS]; /* in its window */
 };
-
-static __device__ uint32_t sm_id()
-{
-    uint32_t sm;
-    asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
-    return sm;
-}
 
 /* What a warp does: the items of [at, end), [at + step, ..), .. */
 struct share {

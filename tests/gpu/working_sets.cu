@@ -9,6 +9,8 @@
  *
  * Memory is zero, and read by ordinary loads. Median of RUNS.
  */
+#include "common.cuh"
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -19,17 +21,8 @@
 
 enum { THREADS = 1024, WARP = 32, BATCHES = 192, RUNS = 5, FLIGHT = 4, LOAD_BYTES = 16 };
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "working_sets: %s: error %d\n", #call, result_);                       \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
 /* Murmur3's finalizer: Appleby, public domain. */
-static __device__ uint32_t mix(uint32_t k)
+static __device__ uint32_t mix32(uint32_t k)
 {
     k = (k ^ (k >> 16)) * 0x85ebca6bu;
     k = (k ^ (k >> 13)) * 0xc2b2ae35u;
@@ -48,7 +41,7 @@ __global__ void __launch_bounds__(THREADS) reads(const uint4 *__restrict__ set, 
     uint32_t at = (seed * gridDim.x + blockIdx.x) * THREADS + threadIdx.x;
     uint32_t sum = 0;
     for (uint32_t batch = 0; batch < BATCHES; batch++) {
-        const uint32_t mine = __umulhi(mix(at += 0x9e3779b9u), units);
+        const uint32_t mine = __umulhi(mix32(at += 0x9e3779b9u), units);
 #pragma unroll 1
         for (int k = 0; k < WARP / UNITS; k += FLIGHT) {
             uint4 v[FLIGHT];

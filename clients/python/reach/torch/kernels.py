@@ -54,7 +54,7 @@ def _stay_close(queues, piece, WINDOWS: tl.constexpr, DRAW: tl.constexpr, AHEAD:
             while polls < POLLS:
                 least = piece
                 for k in tl.static_range(WINDOWS):
-                    least = tl.minimum(least, tl.atomic_add(queues + k * QUEUE_STRIDE, 0, sem="relaxed"))
+                    least = tl.minimum(least, tl.load(queues + k * QUEUE_STRIDE, volatile=True))
                 polls = tl.where(piece - least <= AHEAD, POLLS, polls + 1)
 
 

@@ -144,17 +144,11 @@ def bag_windows(index, offsets, weights, about, out, each, bags, tables, columns
     while done < tables:
         first, many = _run(about, tables, at)
         queue = queues + first * QUEUE_STRIDE
-        piece = _draw(queue, 1 if DRAW == 0 else DRAW)
-        if DRAW == 0:
-            if piece < pieces * many:
-                _bag_of_kind(index, offsets, weights, about, out, each, bags, tables, columns, first + piece % many,
-                             piece // many, KINDS, LENGTH, UNIT, BAGS, ROWS, WEIGHTED, MEAN, SUM, TYPE)
-                done = tables
-        else:
-            while piece < pieces * many:
-                mine = piece
-                piece = _next(queue, piece, DRAW)  # answered while this one's rows are under way
-                _bag_of_kind(index, offsets, weights, about, out, each, bags, tables, columns, first + mine % many,
-                             mine // many, KINDS, LENGTH, UNIT, BAGS, ROWS, WEIGHTED, MEAN, SUM, TYPE)
+        piece = _draw(queue, DRAW)
+        while piece < pieces * many:
+            mine = piece
+            piece = _next(queue, piece, DRAW)  # answered while this one's rows are under way
+            _bag_of_kind(index, offsets, weights, about, out, each, bags, tables, columns, first + mine % many,
+                         mine // many, KINDS, LENGTH, UNIT, BAGS, ROWS, WEIGHTED, MEAN, SUM, TYPE)
         done += many
         at = (first + many) % tables

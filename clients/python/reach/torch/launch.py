@@ -285,9 +285,7 @@ def run_list(way: Way, scope: Any, windows: Any, items: int, tables: int, shape:
     with on(device):
         if way.in_windows:
             queues = torch.zeros(tables * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
-            programs = pieces * tables
-            if shape.draw:
-                programs = min(way.sm_count * shape.per_sm, programs)
+            programs = min(way.sm_count * shape.per_sm, pieces * tables)
             windows[(programs,)](*arguments, pieces, way.window_of_sm, queues, DRAW=shape.draw, num_warps=shape.warps,
                                  **constants)
         else:
