@@ -231,6 +231,38 @@ static void short_runs_are_scattered(void **state)
     expect_nothing_held("runs");
 }
 
+/* Beside 32 KiB of shared memory L1 has lost one way of 32 KiB, and no second one. */
+static void the_division_of_l1_is_the_one_asked_for(void **state)
+{
+    static const struct probe_spec spec = {.kind = PROBE_CACHE,
+                                           .stride_bytes = 128,
+                                           .point_count = 1,
+                                           .points = {7 * 256},
+                                           .samples = 7 * 256,
+                                           .warm_laps = 1,
+                                           .path = PATH_L1,
+                                           .warm_path = PATH_L1,
+                                           .shared_bytes = 32 * KIB,
+                                           .sm_count = 1};
+    struct probe_result result = {.sm_count = 0};
+    struct gpu_identity id;
+    struct err err = {0};
+    uint32_t slow = 0;
+    struct gpu *gpu;
+
+    (void)state;
+    gpu = open_first("gpu=sms=4 memory=1G latency=300 l1=64@2M/2;miss=9 "
+                     "l1d=2048@128;miss=200;sets=8x256 array=256K|",
+                     &id);
+    assert_int_equal(gpu_run(gpu, &spec, &result, &err), STATUS_OK);
+    for (size_t i = 0; i < result.value_count; i++)
+        slow += result.values[i] > 200;
+    assert_int_equal(slow, 0);
+    probe_result_free(&result);
+    gpu_close(gpu);
+    expect_nothing_held("division");
+}
+
 /* List, open, all four probes, close; stops at the first failure. */
 static enum status whole_run(bool plain, struct err *err)
 {
@@ -791,6 +823,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_clean_run_gives_everything_back),
         cmocka_unit_test(short_runs_are_scattered),
+        cmocka_unit_test(the_division_of_l1_is_the_one_asked_for),
         cmocka_unit_test(every_kind_of_access_has_its_kernel),
         cmocka_unit_test(every_call_may_fail),
         cmocka_unit_test(every_call_may_run_out_of_memory),
