@@ -31,13 +31,43 @@ void fake_list_remove(struct fake_list *list, size_t item_bytes, size_t at)
     list->count--;
 }
 
+/* The end of something of this device that lies in [va, va + bytes); 0 if there is nothing. */
+static uint64_t end_of_taken(int device, uint64_t va, uint64_t bytes)
+{
+    const struct fake_alloc *allocs = fake.allocs.items;
+    const struct fake_range *ranges = fake.ranges.items;
+
+    for (size_t i = 0; i < fake.allocs.count; i++)
+        if (allocs[i].device == device && allocs[i].va < va + bytes &&
+            va < allocs[i].va + allocs[i].bytes)
+            return allocs[i].va + allocs[i].bytes;
+    for (size_t i = 0; i < fake.ranges.count; i++)
+        if (ranges[i].device == device && ranges[i].va < va + bytes &&
+            va < ranges[i].va + ranges[i].bytes)
+            return ranges[i].va + ranges[i].bytes;
+    return 0;
+}
+
+/* Addresses never given before as long as there are any, so that a use after free is seen; then the
+ * first that are free. */
 uint64_t fake_take_va(struct fake_device *device, uint64_t bytes, uint64_t alignment)
 {
-    uint64_t end = device->base_va + sim_desc_range(&fake.control.gpus[device - fake.devices]);
+    const int index = (int)(device - fake.devices);
+    const uint64_t end = device->base_va + sim_desc_range(&fake.control.gpus[index]);
     uint64_t va = (device->next_va + alignment - 1) / alignment * alignment;
-    if (va > end || bytes > end - va)
-        return 0;
-    device->next_va = va + bytes;
+    uint64_t taken = 1;
+
+    if (va <= end && bytes <= end - va) {
+        device->next_va = va + bytes;
+        return va;
+    }
+    for (va = device->base_va; taken > 0;) {
+        va = (va + alignment - 1) / alignment * alignment;
+        if (va > end || bytes > end - va)
+            return 0;
+        taken = end_of_taken(index, va, bytes);
+        va = taken > 0 ? taken : va;
+    }
     return va;
 }
 

@@ -113,7 +113,7 @@ void page_tables_find(const uint32_t *loads, uint32_t count, uint64_t stride_byt
     *out = (struct page_tables){.finding = PAGE_TABLES_UNSURE};
     for (uint32_t i = 0; k && i < count; i++)
         if (loads[i] > threshold)
-            k[n++] = (struct kept){i * stride_bytes, loads[i], 0};
+            k[n++] = (struct kept){.at = i * stride_bytes, .cycles = loads[i]};
     if (n < count / 2 || n == 0) {
         free(k);
         return;
