@@ -263,7 +263,7 @@ static void step(struct flying *x, struct group *g, uint32_t id, uint32_t at)
     if (now_ps >= g->ready_ps)
         end_walks(x, g, id, now_ps);
     needs = waited ? stop_waiting(&g->waiting, at) : needs_walk(x, g, at, va);
-    /* Whoever waited and still needs a walk was the first, and called. */
+    /* Only the first in the queue is woken, so an SM that waited need not look at the queue. */
     sm->waits = needs && (g->walks.count >= x->f->walks[id] || (!waited && g->waiting.count > 0));
     if (sm->waits) {
         g->waiting.sm[g->waiting.count] = (uint16_t)at;

@@ -275,11 +275,20 @@ static enum status check_spread(const struct probe_spec *spec, struct err *err)
     return STATUS_OK;
 }
 
+/* The golden section of n, which spreads the elements of every part of a cycle evenly. */
+static uint64_t even_step(uint64_t n)
+{
+    return n - n * 0.6180339887498949;
+}
+
+bool probe_scatters_evenly(uint64_t n)
+{
+    return probe_scatter_step(n) == even_step(n);
+}
+
 uint64_t probe_scatter_step(uint64_t n)
 {
-    uint64_t step = n - n * 0.6180339887498949;
-
-    for (; step > 1; step--) {
+    for (uint64_t step = even_step(n); step > 1; step--) {
         uint64_t a = n;
         uint64_t b = step;
         while (b > 0) {

@@ -354,6 +354,9 @@ bool probe_is_line_read(const struct probe_spec *spec);
 
 /* CACHE: from one element to the next of a scattered cycle of n; has no common divisor with n. */
 uint64_t probe_scatter_step(uint64_t n);
+/* CACHE: does a part of a scattered cycle of n cover all of it evenly? Where the step that does has
+ * a common divisor with n, the walk comes again and again to a few parts. */
+bool probe_scatters_evenly(uint64_t n);
 /* CACHE: where sweep_bytes and evict_bytes begin, from element 0. */
 uint64_t probe_cache_behind(const struct probe_spec *spec);
 

@@ -16,6 +16,7 @@
  * accesses to memory of GIB that nothing has touched, at strides from 2 MiB to 1 GiB, each in a
  * part of its own.
  */
+#include "common.cuh"
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -37,15 +38,6 @@ enum {
     L1_MISS = 150
 };
 static const u64 MIB = 1 << 20;
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "cache_traces: %s: error %d\n", #call, result_);                       \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
 
 /* Cycles of a load; the second clock is predicated on the value, which is 0. */
 #define TIMED(name, load)                                                                          \
@@ -104,7 +96,7 @@ __global__ void l1_laps(u64 base, u32 first, u32 step, u32 last, u64 stride, u32
         a->misses[i] = misses[i] + v;
     for (u32 i = 0; i < MOST_LINES / 32; i++)
         a->trace[i] = trace[i];
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(a->sm));
+    a->sm = sm_id();
 }
 
 static void run_l1(u32 kib, u32 laps, u32 first, u32 last, u32 step, u32 stride)

@@ -25,7 +25,6 @@
                            */
 #define VALLEY_SHARE 0.6  /* of the lower peak */
 #define LEAST_PEAK   0.02 /* of the loads, in a bin */
-#define GOLDEN       0.6180339887498949 /* as in probe_scatter_step */
 #define FILL_RIGHT   0.90
 #define YOUNG        0.5 /* of what stays: a line loaded that long ago is young */
 #define OLD          2.0
@@ -264,13 +263,11 @@ static uint32_t first_missing(const struct observation *o, double threshold, dou
     return o->spec.point_count;
 }
 
-/* The next lower number of lines that a scattered walk covers evenly. With others it comes again
- * and again to a few parts, and misses that lie together, as the oldest lines do, are overlooked.
- */
+/* The next lower number of lines that a scattered walk covers evenly. With others, misses that lie
+ * together, as the oldest lines do, are overlooked. */
 static uint64_t evenly_covered(uint64_t lines)
 {
-    while (lines > 2 &&
-           probe_scatter_step(lines) != (uint64_t)((double)lines - (double)lines * GOLDEN))
+    while (lines > 2 && !probe_scatters_evenly(lines))
         lines--;
     return lines;
 }
@@ -382,8 +379,9 @@ static struct probe_spec size_spec(void)
 
 /* ---- line ---- */
 
-/* A footprint that overflows if every line of it is loaded, and half as many lines fit. With one
- * word loaded of each `bytes`, and only these walked, it overflows up to the length of a line. */
+/* Walks a footprint that overflows the L2 if every line of it is loaded, but not if every second
+ * line is. One word is loaded in each 32, 64, .. bytes: as long as that distance is no longer than
+ * a line, every line is loaded and loads miss. */
 static enum reason find_line(struct cache_walks *w, double threshold, uint64_t fits,
                              struct cache_facts *l2)
 {

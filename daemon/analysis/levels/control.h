@@ -26,10 +26,9 @@ uint32_t control_flushes(const struct observation *o);
 /* The same of one point of any CHASE whose pages fit; 0 also if it is too short to tell. */
 uint32_t control_runs(const struct observation *o, uint32_t point);
 
-/* Where larger footprints of the controls take longer, by more than their loads differ: does a
- * level of `levels`, in order of their pages, overflow there, another one for each climb that a
- * flat part separates from the one before? If not, the sweep did not see a level that is there.
- * True where there is no control. */
+/* Each rise of the controls, from one footprint to larger ones, must come from a level of its own
+ * that overflows there; rises of neighboring footprints count as one. False if a rise has no level:
+ * the sweep missed one. `levels` is in ascending order of pages. True if there is no control. */
 bool control_is_explained(const struct observation_set *set, const struct level_estimate *levels,
                           uint32_t count);
 

@@ -358,8 +358,8 @@ static struct level_estimate *find_step(struct level_estimate *levels, uint32_t 
 
 /* Of a step that two sweeps show, the one that saw more of its loads miss saw more of it: the other
  * ended within the step. It takes the place of all that it overlaps. */
-static void read_step(const struct observation *o, const struct sweep_step *step,
-                      struct level_estimate *levels, uint32_t *count)
+static void read_step(const struct observation_set *set, const struct observation *o,
+                      const struct sweep_step *step, struct level_estimate *levels, uint32_t *count)
 {
     struct level_estimate *known;
     while ((known = find_step(levels, *count, step))) {
@@ -370,7 +370,7 @@ static void read_step(const struct observation *o, const struct sweep_step *step
     if (*count == LEVELS_MAX)
         return;
     levels[(*count)++] = (struct level_estimate){
-        .seen_by = o,
+        .seen_by = (size_t)(o - set->items),
         .sweep = {.stride_bytes = o->spec.stride_bytes,
                   .last_fit_pages = step->last_fit_pages,
                   .first_miss_pages = step->first_miss_pages,
@@ -380,13 +380,13 @@ static void read_step(const struct observation *o, const struct sweep_step *step
     };
 }
 
-static void read_sweep(const struct observation *o, bool own_lines, struct level_estimate *levels,
-                       uint32_t *count)
+static void read_sweep(const struct observation_set *set, const struct observation *o,
+                       struct level_estimate *levels, uint32_t *count)
 {
     struct sweep_step steps[SWEEP_MAX_STEPS];
-    const uint32_t n = sweep_find_steps(o, own_lines, steps);
+    const uint32_t n = sweep_find_steps(o, set->limits.arena == ARENA_PLAIN, steps);
     for (uint32_t i = 0; i < n; i++)
-        read_step(o, &steps[i], levels, count);
+        read_step(set, o, &steps[i], levels, count);
 }
 
 static void sort_by_pages(struct level_estimate *levels, uint32_t count)
@@ -447,7 +447,7 @@ uint32_t levels_estimate(const struct observation_set *set, struct level_estimat
     uint32_t count = 0;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
         if (is_sweep(o) && is_borne_out(set, o))
-            read_sweep(o, set->limits.arena == ARENA_PLAIN, out, &count);
+            read_sweep(set, o, out, &count);
     sort_by_pages(out, count);
     for (uint32_t k = 0; k < count; k++) {
         derive_entry(set, &out[k]);

@@ -39,10 +39,10 @@ struct level_bracket {
 
 /* What is known of one level so far. Pages are counted at the stride that stands beside them. */
 struct level_estimate {
-    const struct observation *seen_by; /* the sweep; of the set */
-    struct level_bracket sweep;        /* as the sweep saw it */
-    double share;                      /* of loads that miss beyond saturation, in the sweep */
-    double penalty_cycles;             /* of the step; from the entry test once that is there */
+    size_t seen_by; /* the sweep: its place in the set, which keeps it as the set grows */
+    struct level_bracket sweep; /* as the sweep saw it */
+    double share;               /* of loads that miss beyond saturation, in the sweep */
+    double penalty_cycles;      /* of the step; from the entry test once that is there */
 
     /* From the entry tests. */
     bool entry_known;

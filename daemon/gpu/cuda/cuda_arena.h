@@ -12,9 +12,9 @@
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
  *          tens of microseconds, so this is for probes of up to 2560 pages
  *
- * A READ over scattered memory gets a range of its own: short runs first, then the bulk handle
- * again and again. runs   a handle as long as a run, mapped side by side: no run continues the one
- * before
+ * A READ over scattered memory gets a range of its own:
+ *   runs   first a handle as long as a run, mapped side by side, so that no run continues the one
+ *          before; then the bulk handle again and again
  *
  * Plain arena. If the virtual memory API is missing, both are one plain allocation.
  *

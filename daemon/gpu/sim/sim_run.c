@@ -36,7 +36,8 @@ static uint32_t walk_and_time(struct sim_machine *m, const struct probe_spec *sp
     return k;
 }
 
-/* One point: what was interrupted begins again, or goes on where it was, after other laps. */
+/* One point. After an interruption it begins again as a whole REACH_WHOLE_AGAIN times; then it
+ * warms up and continues with the first load that is missing, as reach_chase does. */
 static void run_point(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                       uint64_t pages, uint32_t *values)
 {

@@ -174,7 +174,8 @@ def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[f
 
 
 def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
-    """One run of all tables; runs of as many whole tables as the reach holds; or table by table."""
+    """The way to read a list of tables: one run of all of them, runs of as many whole tables as fit within the reach,
+    or one table after another."""
     if strategy == "naive":
         return Way(strategy, "asked for", runs=((0, len(job.tables)),))
     found = plan(device, job)

@@ -57,7 +57,7 @@ class _Launches(NamedTuple):
 
 
 def _fit(way: launch.Way, widths: Sequence[int], dtype: torch.dtype, rows: int) -> _Launches:
-    """Of bags of `rows` rows, to a power of two. All tables have as many bags in a piece."""
+    """The launches for bags of `rows` rows, a power of two. A piece has the same number of bags in all tables."""
     kinds, kind = lists.kinds_of(widths)
     shape = shapes.shape("bag", way.strategy, kinds[0][0] * dtype.itemsize, kinds[0][0])
     bags = min(bag.bags_of_tile(shape, rows, padded) for padded, _ in kinds)
@@ -272,7 +272,7 @@ def embedding_bags(tables: Sequence[torch.Tensor], indices: lists.Indices, offse
     if isinstance(indices, torch.Tensor):
         together = indices
     elif len(indices) != len(tables):
-        raise ValueError("there have to be as many indices as tables")
+        raise ValueError("there must be as many index tensors as tables")
     elif offsets is None and per_sample_weights is None and len({i.shape[1:] for i in indices}) > 1:
         return _of_several_lengths(tables, indices, mode, strategy)
     else:

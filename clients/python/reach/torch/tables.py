@@ -1,9 +1,9 @@
 """Lists of tables that are read together, and gather_tables, their rows.
 
 The tables may be allocated apart. They have one plan, asked with the list of their lengths (up to 16; longer lists
-are split). One launch works on all of them, in runs of as many whole tables as the reach holds; if one is longer than
-the reach, they are taken table by table, each as it is planned alone. So are rows copied out if each table has so many
-to read that a launch of its own costs nothing. Results are those of gather_rows.
+are split). One launch reads all of them, in runs of as many whole tables as fit within the reach. If one table is
+longer than the reach, they are read one after another, each as it is planned alone. Rows that are copied out are also
+read so, if each table has so many of them that a launch of its own costs nothing. Results are those of gather_rows.
 
 The addresses of the tables are copied to the device by the first call with these tables.
 """
