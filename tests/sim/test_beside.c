@@ -323,7 +323,7 @@ static void those_at_these_moments_are_not_wrong(void **state)
 {
     static const struct {
         uint64_t seed, number;
-    } moments[] = {{20261124, 208987}, {31337, 74100}};
+    } moments[] = {{20261124, 208987}, {31337, 74100}, {20261150, 27707}, {20261150, 27707}};
     enum trace trace;
 
     (void)state;

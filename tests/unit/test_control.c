@@ -111,6 +111,42 @@ static void climbs_need_levels(void **state)
     }
 }
 
+/* Rises of neighboring footprints are two levels where all loads of the footprint between them lie
+ * apart from both, and one where some of its pages hit and some miss. */
+static void neighboring_climbs_are_two_if_a_plateau_is_between(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        struct observation_set two = {.limits = limits};
+        struct observation_set one = {.limits = limits};
+        struct observation plateau = new_control();
+        struct observation mixture = new_control();
+        struct err err = {0};
+        const double share = 0.35 + 0.3 * rng_unit(&rng);
+        const struct level_estimate wide = {.sweep = {.last_fit_pages = 13, .full_pages = 45}};
+        const struct level_estimate both[] = {{.sweep = {.last_fit_pages = 9, .full_pages = 11}},
+                                              wide};
+
+        for (uint32_t k = 0; k < plateau.spec.samples; k++) {
+            const uint32_t n = plateau.spec.samples;
+            const bool misses = rng_unit(&rng) < share;
+
+            plateau.result.values[n + k] = about(266 + 13);
+            mixture.result.values[n + k] = about(266 + (misses ? 56 : 0));
+            for (uint32_t p = 2; p < plateau.spec.point_count; p++)
+                plateau.result.values[p * n + k] = mixture.result.values[p * n + k] =
+                    about(266 + 56);
+        }
+        assert_int_equal(observation_set_add(&two, &plateau, &err), STATUS_OK);
+        assert_int_equal(observation_set_add(&one, &mixture, &err), STATUS_OK);
+        assert_true(control_is_explained(&two, both, 2));
+        assert_false(control_is_explained(&two, &wide, 1));
+        assert_true(control_is_explained(&one, &wide, 1));
+        observation_set_free(&two);
+        observation_set_free(&one);
+    }
+}
+
 /* A sweep over `count` points that double from `first` on: a level of 16 pages, one of 512. Its
  * lines are `far` cycles farther than 266, and up to `wide` more; from `missing` pages on each page
  * misses the second level. */
@@ -196,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_flush_is_seen_at_any_moment),
         cmocka_unit_test(misses_at_random_are_no_flush),
         cmocka_unit_test(climbs_need_levels),
+        cmocka_unit_test(neighboring_climbs_are_two_if_a_plateau_is_between),
         cmocka_unit_test(sweeps_that_disagree_say_nothing),
         cmocka_unit_test(sweeps_behind_lines_at_other_distances_agree),
     };

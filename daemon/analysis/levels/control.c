@@ -119,6 +119,14 @@ static bool climbs(const struct observation *o, uint32_t point)
     return rise > fmax(SLOW_CYCLES, sweep_spread(o, point - 1, 0.25, 0.75));
 }
 
+/* Of a footprint between a smaller and a larger one: do its loads lie apart from those of both? A
+ * level that overflows in part makes some of them as fast as before and some as slow as after. */
+static bool is_plateau(const struct observation *o, uint32_t point)
+{
+    return sweep_quantile(o, point, 0.25) > sweep_quantile(o, point - 1, 0.75) &&
+           sweep_quantile(o, point, 0.75) < sweep_quantile(o, point + 1, 0.25);
+}
+
 /* The first level from `from` on that overflows between so many pages and so many, as a sweep saw
  * it; `count` if none does. */
 static uint32_t find_overflow(const struct level_estimate *levels, uint32_t from, uint32_t count,
@@ -143,7 +151,7 @@ bool control_is_explained(const struct observation_set *set, const struct level_
         for (uint32_t p = 1; p < o->spec.point_count; p++) {
             const bool goes_on = climbing;
             climbing = climbs(o, p);
-            if (!climbing || goes_on)
+            if (!climbing || (goes_on && !is_plateau(o, p - 1)))
                 continue;
             next = find_overflow(levels, next, count, o->spec.points[p - 1], o->spec.points[p]);
             if (next++ == count)

@@ -27,7 +27,8 @@ uint32_t control_flushes(const struct observation *o);
 uint32_t control_runs(const struct observation *o, uint32_t point);
 
 /* Each rise of the controls, from one footprint to larger ones, must come from a level of its own
- * that overflows there; rises of neighboring footprints count as one. False if a rise has no level:
+ * that overflows there. Rises of neighboring footprints count as one, unless all loads of the
+ * footprint between them lie apart from those of both. False if a rise has no level:
  * the sweep missed one. `levels` is in ascending order of pages. True if there is no control. */
 bool control_is_explained(const struct observation_set *set, const struct level_estimate *levels,
                           uint32_t count);
