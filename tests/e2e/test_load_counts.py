@@ -111,4 +111,22 @@ t.ok(quiet.problems(PLACED, QUIET) == {}, "the same served again is no problem")
 t.ok(set(quiet.problems({**PLACED, "predicted_gbps": None}, QUIET)) == {"speeds"}, "speeds that are gone are one")
 t.ok(set(quiet.problems({"detail": "no groups"}, {**QUIET, "windows": {"recommended_bytes": None}})) ==
      {"windows", "speeds", "fingerprint"}, "so is a fingerprint that knows less")
+
+
+def held(**changes):
+    holdings = object.__new__(survey_busy.Holdings)
+    holdings.__dict__.update({"memory_kib": 10000, "threads": 6, "open_files": 24, "children": 0,
+                              "files": ["reachd.db"], "gpu_free": 100 << 30, **changes})
+    return holdings
+
+
+t.ok(held(memory_kib=10900, open_files=25).left_since(held(), held()) == [], "a soak that leaves nothing behind")
+for change in ({"memory_kib": 11100}, {"threads": 7}, {"open_files": 26}, {"children": 1},
+               {"files": ["reachd.db", "x"]}, {"gpu_free": 99 << 30}):
+    left = held(**change).left_since(held(), held())
+    t.ok(len(left) == 1, "a soak that leaves something behind: " + ", ".join(change), *left)
+row = survey_busy.Row("soak", 1)
+before = row.bad()
+row.left = ["1 child processes"]
+t.ok(row.bad() and not before, "then the exit status says so")
 t.end()

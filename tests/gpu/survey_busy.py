@@ -9,7 +9,7 @@ A daemon measures the quiet GPU at depth full. Then it measures at depth quick, 
 each neighbor. `long` (one kernel of 10 s after another), `short` (many of 50 us) and `copy` (256 MiB on the
 device, again and again) are `gpu_load --work`, the others need PyTorch (lib_neighbor.py). After each measurement:
 
-  placement    GET placement?bytes=137GiB has the windows of the quiet chip, its predicted speeds and a date
+  placement    GET placement of 97.5 % of the memory has the windows of the quiet chip, its predicted speeds and a date
   fingerprint  the published one has the levels and groups of the quiet chip
 
 and the measurement itself is one of
@@ -21,8 +21,9 @@ and the measurement itself is one of
   failed      failed for another reason
 
 --soak N measures N times more, with a neighbor (`short`) at work during every second one: beside the same
-counts it says what is left of it: open files, child processes, files in the daemon's folder, the host
-memory of the daemon, and the memory of the GPU that is free.
+counts it says what is left of it: open files, threads, child processes, files in the daemon's folder, the host
+memory of the daemon, and the memory of the GPU that is free. Host memory is flat if it is at most a tenth larger at the
+end than after a tenth of the measurements.
 
 "lost" is what the neighbor lost for each measurement, in seconds of its speed before the first, and as a share of
 a minute with one measurement in it.
@@ -33,7 +34,7 @@ often the published fingerprint was another: all 0 is right.
 FOLDER gets summary.txt (printed last), quiet.json, results.jsonl.gz (one line per measurement),
 observations.jsonl.gz (raw observations of the first that are not right) and daemon.txt. The exit status is
 1 if a measurement is wrong, if a placement is not that of the quiet chip, if a fingerprint that knows less was
-published, or if a neighbor ended early; 77 where there is no GPU or no PyTorch.
+published, if a neighbor ended early, or if the soak left something behind; 77 where there is no GPU or no PyTorch.
 
 --seconds    when it stops, whatever is missing; the summary says how many were done
 --neighbor   none: the same without neighbors, to try the script itself
@@ -61,7 +62,9 @@ VERDICTS = ("right", "less", "wrong", "disturbed", "failed")
 BUSY_SLUGS = ("disturbed", "gpu-busy", "deadline")
 # What a quick measurement finds out by itself: a level's size, and who shares it. All else is of depth full.
 STRUCTURE_FIELD = re.compile(r"(^|\.)(size|groups)$")
-PLACEMENT = "/v1/gpus/0/placement?bytes=137GiB"
+PLACEMENT_SHARE = 0.975  # of the memory: an H200's windows are needed, and the daemon's reserve stays free
+MOST_GROWTH = 1.1  # of the daemon's host memory, from a tenth of the soak to its end
+MOST_GPU_BYTES = 16 << 20  # of the GPU's free memory that may be gone: the driver's own rounding
 OBSERVATIONS_LIMIT_BYTES = 12 << 20
 KEEP = {"right": 1, "less": 3, "wrong": 20, "disturbed": 3, "failed": 3}  # whose observations, beside each neighbor
 ENDING_SECONDS = 15  # kept for the end
@@ -139,6 +142,11 @@ class Daemon:
 
     def get(self, path):
         return json.loads(self.get_text(path))
+
+    def placement(self):
+        """That of a job with nearly all of the memory."""
+        gib = int(PLACEMENT_SHARE * self.gpu["memory_bytes"]) >> 30
+        return self.get("/v1/gpus/0/placement?bytes=%dGiB" % gib)
 
     def measure(self, depth, seconds):
         """Measures; the document of the measurement when it has ended."""
@@ -246,7 +254,7 @@ class Quiet:
         job = daemon.measure("full", seconds)
         if job["state"] != "done":
             raise RuntimeError("the quiet measurement failed: " + job["error"]["text"])
-        return Quiet(daemon.get("/v1/gpus/0/fingerprint"), daemon.get(PLACEMENT))
+        return Quiet(daemon.get("/v1/gpus/0/fingerprint"), daemon.placement())
 
     def problems(self, placement, fp):
         """What is served now and is not that of the quiet chip: a text for each."""
@@ -323,6 +331,7 @@ class Row:
         self.problems = dict.fromkeys(("windows", "speeds", "fingerprint"), 0)
         self.lost = "-"
         self.notes = []
+        self.left = []  # by the soak, that should not be there
         self.ended_early = False
 
     def add(self, verdict, why, seconds, problems):
@@ -343,7 +352,7 @@ class Row:
         self.lost = "%.2f s %.1f%%" % (seconds, 100 * seconds / 60)
 
     def bad(self):
-        return bool(self.counts["wrong"] or any(self.problems.values()) or self.ended_early)
+        return bool(self.counts["wrong"] or any(self.problems.values()) or self.left or self.ended_early)
 
     def __str__(self):
         times = sorted(self.seconds) or [0.0]
@@ -360,7 +369,7 @@ def measure_once(daemon, quiet, row, records, seconds):
     began = time.monotonic()
     job = daemon.measure("quick", seconds)
     took = time.monotonic() - began
-    placement = daemon.get(PLACEMENT)
+    placement = daemon.placement()
     fp = daemon.get("/v1/gpus/0/fingerprint")
     own_id = job.get("fingerprint_id")
     own = daemon.get("/v1/gpus/0/fingerprint?at=" + own_id) if own_id else None
@@ -407,7 +416,9 @@ class Holdings:
     def __init__(self, daemon, simulated):
         pid = str(daemon.process.pid)
         with open("/proc/%s/status" % pid) as f:
-            self.memory_kib = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+            status = f.read()
+        self.memory_kib = int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
+        self.threads = int(re.search(r"Threads:\s+(\d+)", status).group(1))
         self.open_files = len(os.listdir("/proc/%s/fd" % pid))
         with open("/proc/%s/task/%s/children" % (pid, pid)) as f:
             self.children = len(f.read().split())
@@ -415,8 +426,26 @@ class Holdings:
         self.gpu_free = 0 if simulated else int(subprocess.check_output([common.GPU_LOAD, "--free"]).split()[0])
 
     def __str__(self):
-        return "%d open files, %d children, %d files, %.1f MiB of host memory, %d MiB free on the GPU" % (
-            self.open_files, self.children, len(self.files), self.memory_kib / 1024, self.gpu_free >> 20)
+        return ("%d open files, %d threads, %d children, %d files, %.1f MiB of host memory, "
+                "%d MiB free on the GPU" % (self.open_files, self.threads, self.children, len(self.files),
+                                            self.memory_kib / 1024, self.gpu_free >> 20))
+
+    def left_since(self, before, settled):
+        """What is held now and was not `before` all measurements; memory is compared with `settled`, after some."""
+        left = []
+        if self.children:
+            left.append("%d child processes" % self.children)
+        if self.threads > before.threads:
+            left.append("%d threads, %d before" % (self.threads, before.threads))
+        if self.open_files > before.open_files + 1:  # one more connection
+            left.append("%d open files, %d before" % (self.open_files, before.open_files))
+        if self.files != before.files:
+            left.append("files " + ", ".join(sorted(set(self.files) ^ set(before.files))))
+        if self.memory_kib > MOST_GROWTH * settled.memory_kib:
+            left.append("%d KiB of host memory, %d before" % (self.memory_kib, settled.memory_kib))
+        if self.gpu_free < before.gpu_free - MOST_GPU_BYTES:
+            left.append("%d MiB of the GPU's memory" % ((before.gpu_free - self.gpu_free) >> 20))
+        return left
 
 
 def soak(count, daemon, quiet, records, with_neighbor, seconds):
@@ -442,8 +471,8 @@ def soak(count, daemon, quiet, records, with_neighbor, seconds):
     row.notes[1:1] = ["%s: %s" % (when, h) for when, h in zip(
         ("before", "after a tenth", "after half", "after all") if len(holdings) == 4 else
         ["at %d of %d" % (i + 1, len(holdings)) for i in range(len(holdings))], holdings)]
-    row.ended_early = (holdings[-1].children > 0 or holdings[-1].files != holdings[0].files or
-                       holdings[-1].open_files > holdings[0].open_files + 1)
+    row.left = holdings[-1].left_since(holdings[0], holdings[1])
+    row.notes.insert(len(holdings) + 1, "left: " + ("; ".join(row.left) or "nothing"))
     return row
 
 
@@ -471,13 +500,13 @@ def summary(daemon, quiet, rows, options):
         "" if options.neighbor == "real" else ", no neighbors")]
     lines.append("quiet, full: %s, %s" % (quiet.fp["taken_at"], common.sizes_text(common.groups_of(quiet.fp))))
     lines += common.say_levels(quiet.fp).splitlines()
-    lines.append("placement of 137 GiB: %d windows, %s GB/s predicted, %s without" % (
+    lines.append("placement of 97.5 %% of the memory: %d windows, %s GB/s predicted, %s without" % (
         (quiet.placement.get("window_count", 0),) + speeds_of(quiet.placement)))
     lines += ["", HEAD] + [str(row) for row in rows]
     for row in rows:
         lines += ["", row.kind] + ["  " + note for note in row.notes]
     fp = daemon.get("/v1/gpus/0/fingerprint")
-    placement = daemon.get(PLACEMENT)
+    placement = daemon.placement()
     lines += ["", "served at the end: depth %s, taken %s, speeds %s of %s; kept: %s" % (
         fp["depth"], fp["taken_at"], speeds_of(placement), date_of(placement), json.dumps(fp.get("kept")))]
     return "\n".join(lines) + "\n"

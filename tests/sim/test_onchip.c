@@ -1,7 +1,7 @@
 /* test_onchip.c: shared memory, clusters and what keeps memory busy, of the GPUs of Mei 2016 and of
  * random simulated ones: right or not sure, never wrong.
  *
- * REACH_CASES=n: GPUs of each kind (80, fewer under a sanitizer). REACH_SEED repeats a run.
+ * REACH_CASES=n: GPUs of each kind (300, fewer under a sanitizer). REACH_SEED repeats a run.
  */
 #include "analysis/onchip/banks.h"
 #include "analysis/onchip/clusters.h"
@@ -26,7 +26,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CASES = 80, SANITIZED_CASES = 60, MOST_PROBES = 80, WARM_UP_US = 100, TEXT_BYTES = 4096 };
+enum { CASES = 300, SANITIZED_CASES = 200, MOST_PROBES = 80, WARM_UP_US = 100, TEXT_BYTES = 4096 };
 
 static uint32_t right, not_sure;
 
