@@ -121,6 +121,7 @@ def held(**changes):
 
 
 t.ok(held(memory_kib=10900, open_files=25).left_since(held(), held()) == [], "a soak that leaves nothing behind")
+t.ok(held(threads=7).left_since(held(), held(threads=7)) == [], "nor does one whose first measurements start a thread")
 for change in ({"memory_kib": 11100}, {"threads": 7}, {"open_files": 26}, {"children": 1},
                {"files": ["reachd.db", "x"]}, {"gpu_free": 99 << 30}):
     left = held(**change).left_since(held(), held())

@@ -431,12 +431,15 @@ class Holdings:
                                             self.memory_kib / 1024, self.gpu_free >> 20))
 
     def left_since(self, before, settled):
-        """What is held now and was not `before` all measurements; memory is compared with `settled`, after some."""
+        """What is held now and was not `before` all measurements.
+
+        Threads and memory are compared with `settled`, after some: a daemon starts threads when it first needs them.
+        """
         left = []
         if self.children:
             left.append("%d child processes" % self.children)
-        if self.threads > before.threads:
-            left.append("%d threads, %d before" % (self.threads, before.threads))
+        if self.threads > settled.threads:
+            left.append("%d threads, %d before" % (self.threads, settled.threads))
         if self.open_files > before.open_files + 1:  # one more connection
             left.append("%d open files, %d before" % (self.open_files, before.open_files))
         if self.files != before.files:
