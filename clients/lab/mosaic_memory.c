@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 enum {
     L1_WAYS = 4,
     L1_SETS = 16 * 1024 / MOSAIC_LINE_BYTES / L1_WAYS,
@@ -65,9 +69,29 @@ static uint32_t mix(uint32_t line)
     return line ^ line >> 13;
 }
 
-/* True if it is there; it is the youngest then either way. */
+/* True if it is there; it is the youngest then either way. `ways` is a multiple of 4. */
 static bool touch(uint32_t *tags, uint32_t ways, uint32_t tag)
 {
+#ifdef __SSE2__
+    static const uint32_t behind[4][4] = {{0, ~0u, ~0u, ~0u}, {0, 0, ~0u, ~0u}, {0, 0, 0, ~0u}};
+    const __m128i wanted = _mm_set1_epi32((int)tag);
+    __m128i before = _mm_cvtsi32_si128((int)tag);
+    for (uint32_t i = 0; i < ways; i += 4) {
+        const __m128i four = _mm_loadu_si128((const void *)(tags + i));
+        const __m128i moved = _mm_or_si128(_mm_slli_si128(four, 4), before);
+        const __m128i equal = _mm_cmpeq_epi32(four, wanted);
+        const uint32_t found = (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(equal));
+        if (found != 0) {
+            const __m128i stay = _mm_loadu_si128((const void *)behind[__builtin_ctz(found)]);
+            _mm_storeu_si128((void *)(tags + i), _mm_or_si128(_mm_and_si128(stay, four),
+                                                              _mm_andnot_si128(stay, moved)));
+            return true;
+        }
+        _mm_storeu_si128((void *)(tags + i), moved);
+        before = _mm_srli_si128(four, 12);
+    }
+    return false;
+#else
     uint32_t at = 0;
     while (at < ways - 1 && tags[at] != tag)
         at++;
@@ -76,6 +100,7 @@ static bool touch(uint32_t *tags, uint32_t ways, uint32_t tag)
         tags[at] = tags[at - 1];
     tags[0] = tag;
     return hit;
+#endif
 }
 
 static uint64_t max(uint64_t a, uint64_t b)
