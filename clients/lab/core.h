@@ -69,6 +69,7 @@ struct lab_walks {
     uint32_t load_count;
     uint32_t next[LAB_MAX_WALKERS]; /* which load each walker makes next */
     uint32_t walkers_busy;
+    uint64_t kept[2]; /* entries of the upper levels that are remembered, + 1 */
 };
 
 struct lab_block {

@@ -138,6 +138,12 @@ static void all_walked(struct lab_core *c, uint64_t now)
 static uint64_t read_entry(struct lab_core *c, const struct lab_walk_load *load, uint64_t now)
 {
     bool hit;
+    if (c->machine->tlb.remembers && load->level < 2) {
+        uint64_t *kept = &c->walks.kept[load->level];
+        if (*kept == load->entry + 1)
+            return now;
+        *kept = load->entry + 1;
+    }
     const uint64_t there =
         lab_memory_read(c->engine->memory, c->id, lab_walk_line(load), now, &hit);
     c->counts.walk_loads++;
