@@ -162,7 +162,7 @@ uint64_t mosaic_memory_walk(struct mosaic_memory *m, uint32_t line, uint64_t now
     uint64_t *free_at = &m->l2_free[line / 2 % MOSAIC_CHANNELS * 2 + line % 2];
     const uint64_t start = max(now + QUEUE_CYCLES, *free_at);
     *free_at = start + 1;
-    if (touch(&m->l2.line[set], &m->l2.ready[set], L2_WAYS, line + 1))
+    if (touch(m->l2.line + set, m->l2.ready + set, L2_WAYS, line + 1))
         return max(start + L2_CYCLES, m->l2.ready[set]);
     const uint64_t at = dram(m, line, start + L2_CYCLES);
     m->l2.ready[set] = (uint32_t)at;
@@ -172,7 +172,7 @@ uint64_t mosaic_memory_walk(struct mosaic_memory *m, uint32_t line, uint64_t now
 uint64_t mosaic_memory_read(struct mosaic_memory *m, uint32_t core, uint32_t line, uint64_t now)
 {
     const size_t set = ((size_t)core * L1_SETS + mix(line) % L1_SETS) * L1_WAYS;
-    if (touch(&m->l1.line[set], &m->l1.ready[set], L1_WAYS, line + 1))
+    if (touch(m->l1.line + set, m->l1.ready + set, L1_WAYS, line + 1))
         return max(now + L1_CYCLES, m->l1.ready[set]);
     const uint64_t at =
         mosaic_memory_walk(m, line, now + L1_CYCLES + CROSSBAR_CYCLES) + CROSSBAR_CYCLES;
