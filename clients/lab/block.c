@@ -23,8 +23,12 @@ static uint32_t lanes_of_side(struct lab_core *c, struct lab_warp *w, const stru
     if (op->region == 0 || w->packed)
         return w->lanes;
     if (w->taken_region != op->region) {
+        const struct lab_work *work = c->work;
+        const bool next = work->taken_too && w->taken_region + 1 == op->region && op->region > 1;
         w->taken_region = op->region;
-        w->taken = c->work->taken(c->work->context, w->threads, w->lanes, w->iteration, op->region);
+        w->taken =
+            next ? work->taken_too(work->context, w->threads, w->taken, w->iteration, op->region)
+                 : work->taken(work->context, w->threads, w->lanes, w->iteration, op->region);
     }
     return op->side == 0 ? w->taken : w->lanes & ~w->taken;
 }
@@ -84,12 +88,12 @@ void lab_block_launch(struct lab_core *c, uint32_t block)
         return;
     c->blocks[block] = (struct lab_block){.running = of_block,
                                           .id = c->id + c->blocks_started++ * c->machine->cores};
-    c->launches++;
+    c->ages[block] = ++c->launches;
     for (uint32_t warp = block * of_block; warp < (block + 1) * of_block; warp++)
         c->live |= bit(warp);
     for (uint32_t warp = block * of_block; warp < (block + 1) * of_block; warp++) {
         struct lab_warp *w = &c->warps[warp];
-        *w = (struct lab_warp){.age = c->launches};
+        *w = (struct lab_warp){0};
         own_threads(c, warp, w);
         settle(c, warp);
     }

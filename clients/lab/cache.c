@@ -68,6 +68,11 @@ static uint32_t oldest_of(const uint32_t *used, uint32_t ways)
         return (uint32_t)__builtin_ctz((uint32_t)_mm_movemask_epi8(equal)) / 2;
     }
 #endif
+    if (ways == 4) {
+        const uint32_t low = used[1] < used[0];
+        const uint32_t high = 2 + (used[3] < used[2]);
+        return used[high] < used[low] ? high : low;
+    }
     for (uint32_t i = 1; i < ways; i++) {
         oldest = used[i] < least ? i : oldest;
         least = used[i] < least ? used[i] : least;

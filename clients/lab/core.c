@@ -10,11 +10,6 @@ static uint64_t bit(uint32_t warp)
 
 /* ---- issue ---- */
 
-static uint32_t bits_of(uint32_t count)
-{
-    return count >= LAB_LANES ? UINT32_MAX : (1u << count) - 1;
-}
-
 static void look_at_memory(struct lab_core *c, struct lab_warp *w)
 {
     uint64_t addresses[LAB_LANES] = {0};
@@ -50,7 +45,7 @@ static void issue_memory(struct lab_core *c, uint32_t warp)
     w->walking = missed != 0;
     w->ready = c->now + 1;
     if (missed == 0 || c->machine->tlb.overlap)
-        lab_lines_read(c, warp, bits_of(w->access.page_count) & ~missed, false, c->now);
+        lab_lines_read(c, warp, lab_bits(w->access.page_count) & ~missed, false, c->now);
     if (missed != 0)
         lab_mmu_walk(c, warp, c->now);
 }
@@ -82,17 +77,29 @@ static uint64_t may_read(struct lab_core *c)
     return may;
 }
 
+/* The warps of the blocks behind that of this warp. */
+static uint64_t after_block(uint32_t warp, uint32_t of_block)
+{
+    const uint32_t end = (warp / of_block + 1) * of_block;
+    return end < LAB_MAX_WARPS ? ~(uint64_t)0 << end : 0;
+}
+
 static uint32_t choose(const struct lab_core *c, uint64_t ready)
 {
     if (c->machine->sched.order == LAB_ROUND_ROBIN)
         return lab_sched_next(ready, c->last);
     if (ready & bit(c->last))
         return c->last;
+    /* The warps of a block are of one age. */
+    const uint32_t of_block = c->work->block_warps;
     uint32_t oldest = (uint32_t)__builtin_ctzll(ready);
-    for (uint64_t left = ready & (ready - 1); left != 0; left &= left - 1) {
+    uint64_t least = c->ages[oldest / of_block];
+    for (uint64_t left = ready & after_block(oldest, of_block); left != 0;) {
         const uint32_t warp = (uint32_t)__builtin_ctzll(left);
-        if (c->warps[warp].age < c->warps[oldest].age)
-            oldest = warp;
+        const uint64_t age = c->ages[warp / of_block];
+        oldest = age < least ? warp : oldest;
+        least = age < least ? age : least;
+        left &= after_block(warp, of_block);
     }
     return oldest;
 }

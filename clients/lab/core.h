@@ -18,13 +18,18 @@ static inline uint64_t lab_what(enum lab_kind kind, uint32_t index)
     return (uint64_t)kind << 32 | index;
 }
 
+/* The first `count` of 32. */
+static inline uint32_t lab_bits(uint32_t count)
+{
+    return count >= LAB_LANES ? UINT32_MAX : (1u << count) - 1;
+}
+
 struct lab_warp {
     uint32_t threads[LAB_LANES];
     uint32_t lanes;  /* that have a thread */
     uint32_t active; /* in the present operation */
     uint32_t iteration, op, gap;
     uint32_t taken, taken_region; /* the branch as asked last; region 0: not asked */
-    uint64_t age;
     /* The present instruction with memory. */
     struct lab_access access;
     uint32_t missed;       /* pages, a bit each */
@@ -38,7 +43,8 @@ struct lab_warp {
 struct lab_translation {
     uint32_t missed, hits; /* a bit each */
     uint16_t cycles;       /* that the lookup takes */
-    uint16_t slots[LAB_LANES];
+    uint16_t hit_count;
+    uint16_t slots[LAB_LANES + 1]; /* of the hits */
 };
 
 /* Warps that wait to look up their pages again, a bit each, by two hashes of each of the pages:
@@ -63,6 +69,7 @@ struct lab_walks {
     uint32_t load_count;
     uint32_t next[LAB_MAX_WALKERS]; /* which load each walker makes next */
     uint32_t walkers_busy;
+    uint64_t kept[2]; /* entries of the upper levels that are remembered, + 1 */
 };
 
 struct lab_block {
@@ -104,6 +111,7 @@ struct lab_core {
     uint64_t mshrs[LAB_MSHRS]; /* until when each is taken, the oldest at mshr_next */
     /* Until a line can be compared: once its page was looked up, with others side by side. */
     uint16_t wait_of_page[LAB_LANES];
+    uint16_t lookup_cycles[LAB_LANES + 1]; /* that so many pages take */
     struct lab_translation translations[LAB_MAX_WARPS];
     uint64_t wanted[2][LAB_WANTED];
     /* Of one instruction, and of one whose walks ended meanwhile; from the start whenever it was
@@ -113,6 +121,7 @@ struct lab_core {
     struct lab_walks walks;
     struct lab_warp warps[LAB_MAX_WARPS];
     struct lab_block blocks[LAB_MAX_WARPS];
+    uint64_t ages[LAB_MAX_WARPS]; /* of blocks: which launch */
     struct lab_matrix matrix;
 };
 

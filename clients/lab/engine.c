@@ -26,6 +26,9 @@ static bool set_core(struct lab_core *c, struct lab_engine *e, uint32_t id,
     c->matrix.bits = m->compact.bits;
     for (uint32_t page = 0; page < LAB_LANES && t->entries > 0; page++)
         c->wait_of_page[page] = (uint16_t)(page / t->ports * (1 + t->hit_cycles) + t->hit_cycles);
+    for (uint32_t pages = 0; pages <= LAB_LANES && t->entries > 0; pages++)
+        c->lookup_cycles[pages] =
+            (uint16_t)((pages + t->ports - 1) / t->ports * (1 + t->hit_cycles));
     c->l1 = lab_cache_new((m->l1_bytes >> LAB_LINE_SHIFT) / m->l1_ways, m->l1_ways);
     if (t->entries > 0)
         c->tlb = lab_cache_new(t->entries / t->ways, t->ways);
@@ -78,11 +81,14 @@ static uint64_t turn_of(const struct lab_core *c)
     return c->next == LAB_NEVER ? LAB_NEVER : c->next << ID_BITS | c->id;
 }
 
-/* The turns of all cores and above each two the earlier, up to at[1]. A heap would branch on each
- * comparison, and nearly every turn moves far. */
+/* The turns of all cores that are not running, and the earliest of each 4 and each 16. A heap would
+ * branch on each comparison, and nearly every turn moves far. */
+enum { FOUR = 4 };
+_Static_assert(LAB_MAX_CORES == FOUR * FOUR * FOUR, "three rows");
 struct turns {
-    uint32_t leaves; /* a power of two */
-    uint64_t at[2 * LAB_MAX_CORES];
+    uint64_t at[FOUR][FOUR][FOUR];
+    uint64_t of_4[FOUR][FOUR];
+    uint64_t of_16[FOUR];
 };
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -90,22 +96,18 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void set_turn(struct turns *t, uint32_t core, uint64_t turn)
+static uint64_t earliest(const uint64_t at[FOUR])
 {
-    t->at[t->leaves + core] = turn;
-    for (uint32_t i = (t->leaves + core) / 2; i > 0; i /= 2) {
-        turn = earlier(t->at[2 * i], t->at[2 * i + 1]);
-        t->at[i] = turn;
-    }
+    return earlier(earlier(at[0], at[1]), earlier(at[2], at[3]));
 }
 
-/* The earliest but for that of this core. */
-static uint64_t first_besides(const struct turns *t, uint32_t core)
+static void set_turn(struct turns *t, uint32_t core, uint64_t turn)
 {
-    uint64_t first = LAB_NEVER;
-    for (uint32_t i = t->leaves + core; i > 1; i /= 2)
-        first = earlier(first, t->at[i ^ 1]);
-    return first;
+    const uint32_t row = core / (FOUR * FOUR);
+    const uint32_t four = core / FOUR % FOUR;
+    t->at[row][four][core % FOUR] = turn;
+    t->of_4[row][four] = earliest(t->at[row][four]);
+    t->of_16[row] = earliest(t->of_4[row]);
 }
 
 /* Up to when a core may go on if another has this turn. */
@@ -122,21 +124,21 @@ static uint64_t limit_of(uint64_t other, uint32_t id)
 static void run(struct lab_engine *e)
 {
     const uint32_t cores = e->machine->cores;
-    struct turns t = {.leaves = 1};
-    while (t.leaves < cores)
-        t.leaves *= 2;
-    for (uint32_t i = 0; i < 2 * LAB_MAX_CORES; i++)
-        t.at[i] = LAB_NEVER;
+    struct turns t;
+    memset(&t, 0xff, sizeof t); /* LAB_NEVER */
     for (uint32_t i = 0; i < cores; i++)
         set_turn(&t, i, i);
-    for (uint64_t turn = t.at[1]; turn != LAB_NEVER; turn = t.at[1]) {
+    for (uint64_t turn = earliest(t.of_16); turn != LAB_NEVER;) {
         const uint32_t id = (uint32_t)turn & ((1u << ID_BITS) - 1);
         struct lab_core *c = &e->cores[id];
-        const uint64_t other = first_besides(&t, id);
+        set_turn(&t, id, LAB_NEVER);
+        const uint64_t other = earliest(t.of_16);
         if (other != LAB_NEVER)
             __builtin_prefetch(&e->cores[other & ((1u << ID_BITS) - 1)]);
         lab_core_run(c, limit_of(other, id));
-        set_turn(&t, id, turn_of(c));
+        const uint64_t next = turn_of(c);
+        set_turn(&t, id, next);
+        turn = earlier(other, next);
     }
 }
 

@@ -27,6 +27,7 @@ struct lab_tlb_desc {
     bool overlap;           /* lines of pages that hit are read while the others are walked */
     uint32_t walkers;       /* of each core */
     bool scheduled_walks;   /* over all misses of the warp (lab_walk_scheduled) */
+    bool remembers;         /* the entry read last of each of the upper two levels */
 };
 
 struct lab_compact_desc {

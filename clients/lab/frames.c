@@ -481,11 +481,14 @@ void frames_release(struct frames *f, uint32_t app, uint32_t first, uint32_t cou
 /* So many places of a frame, drawn without repetition. */
 static void fill_foreign(struct frames *f, uint32_t frame, uint32_t pages)
 {
+    struct frame *fr = &f->frames[frame];
+    uint32_t *holder = &f->holder[frame * FRAMES_PAGES];
+    fr->used += (uint16_t)pages;
+    fr->foreign += (uint16_t)pages;
     for (uint32_t i = 0; i < FRAMES_PAGES && pages > 0; i++) {
-        if (rng_below(&f->rng, FRAMES_PAGES - i) >= pages)
-            continue;
-        hold(f, frame * FRAMES_PAGES + i, FOREIGN_PAGE);
-        pages--;
+        const bool drawn = rng_below(&f->rng, FRAMES_PAGES - i) < pages;
+        holder[i] = drawn ? FOREIGN_PAGE : FRAMES_NONE;
+        pages -= drawn;
     }
     if (f->c.policy != FRAMES_BASE)
         set_owner(f, frame, FOREIGN);
@@ -505,8 +508,8 @@ void frames_fragment(struct frames *f, double index, double occupancy)
         return;
     f->pool_count = 0;
     for (uint32_t p = 0; p < page_count(f); p++) {
-        if (f->holder[p] == FRAMES_NONE)
-            f->pool[f->pool_count++] = p;
+        f->pool[f->pool_count] = p;
+        f->pool_count += f->holder[p] == FRAMES_NONE;
     }
 }
 

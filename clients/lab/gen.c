@@ -156,6 +156,11 @@ static void mummer_addresses(const void *context, const uint32_t threads[LAB_LAN
     }
 }
 
+static bool matches(uint32_t thread, uint32_t iteration, uint32_t level)
+{
+    return of_256(mix(thread, iteration, 100 + level), MUMMER_ALIVE_OF_256);
+}
+
 static uint32_t mummer_taken(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                              uint32_t iteration, uint32_t region)
 {
@@ -165,8 +170,20 @@ static uint32_t mummer_taken(const void *context, const uint32_t threads[LAB_LAN
         const int lane = __builtin_ctz(lanes);
         bool alive = true;
         for (uint32_t level = 1; level <= region && alive; level++)
-            alive = of_256(mix(threads[lane], iteration, 100 + level), MUMMER_ALIVE_OF_256);
+            alive = matches(threads[lane], iteration, level);
         taken |= alive ? 1u << lane : 0;
+    }
+    return taken;
+}
+
+static uint32_t mummer_taken_too(const void *context, const uint32_t threads[LAB_LANES],
+                                 uint32_t lanes, uint32_t iteration, uint32_t region)
+{
+    uint32_t taken = 0;
+    (void)context;
+    for (; lanes != 0; lanes &= lanes - 1) {
+        const int lane = __builtin_ctz(lanes);
+        taken |= (uint32_t)matches(threads[lane], iteration, region) << lane;
     }
     return taken;
 }
@@ -307,7 +324,8 @@ static const struct lab_work works[LAB_JOBS] = {
                  .iterations = 4,
                  .block_warps = 8,
                  .addresses = bfs_addresses,
-                 .taken = bfs_taken},
+                 .taken = bfs_taken,
+                 .taken_too = bfs_taken},
     [LAB_KMEANS] = {.name = "kmeans",
                     OPS(kmeans_ops),
                     .iterations = 40,
@@ -323,7 +341,8 @@ static const struct lab_work works[LAB_JOBS] = {
                        .iterations = 5,
                        .block_warps = 8,
                        .addresses = mummer_addresses,
-                       .taken = mummer_taken},
+                       .taken = mummer_taken,
+                       .taken_too = mummer_taken_too},
     [LAB_PATHFINDER] = {.name = "pathfinder",
                         OPS(path_ops),
                         .iterations = 40,

@@ -68,7 +68,8 @@ static void add_array(struct gen_layout *l, double bytes, uint32_t pieces)
     l->pages[at] = pages;
     l->piece_pages[at] = (pages + pieces - 1) / pieces;
     l->pieces[at] = (pages + l->piece_pages[at] - 1) / l->piece_pages[at];
-    l->end_page += l->pieces[at] * whole_large(l->piece_pages[at]);
+    l->piece_span[at] = whole_large(l->piece_pages[at]);
+    l->end_page += l->pieces[at] * l->piece_span[at];
 }
 
 uint32_t gen_mosaic_piece(const struct gen_layout *l, uint32_t array, uint32_t piece,
@@ -76,16 +77,15 @@ uint32_t gen_mosaic_piece(const struct gen_layout *l, uint32_t array, uint32_t p
 {
     const uint32_t left = l->pages[array] - piece * l->piece_pages[array];
     *out_pages = left < l->piece_pages[array] ? left : l->piece_pages[array];
-    return l->first_page[array] + piece * whole_large(l->piece_pages[array]);
+    return l->first_page[array] + piece * l->piece_span[array];
 }
 
 /* The virtual line of a line of an array. */
 static uint32_t virtual_line(const struct gen_layout *l, uint32_t array, uint32_t line)
 {
     const uint32_t page = line / GEN_PAGE_LINES;
-    uint32_t pages;
     const uint32_t piece = page / l->piece_pages[array];
-    const uint32_t first = gen_mosaic_piece(l, array, piece, &pages);
+    const uint32_t first = l->first_page[array] + piece * l->piece_span[array];
     return (first + page % l->piece_pages[array]) * GEN_PAGE_LINES + line % GEN_PAGE_LINES;
 }
 
@@ -99,7 +99,8 @@ void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink
     double sum = 0;
     double rest = (double)app->mb * KB * KB;
     const uint32_t count = (uint32_t)app->large_arrays + app->small_arrays;
-    *out = (struct gen_layout){.app = app, .warps = warps};
+    uint32_t lines;
+    *out = (struct gen_layout){.app = app, .warps = warps, .loop = gen_mosaic_loop(app, &lines)};
     for (uint32_t i = 0; i < count; i++) {
         weights[i] = 0.5 + rng_unit(&rng);
         sum += i < app->large_arrays ? weights[i] : 0;
@@ -211,11 +212,9 @@ uint32_t gen_mosaic_next(const struct gen_layout *l, struct gen_warp *w,
                          uint32_t out_lines[GEN_MAX_LINES])
 {
     const struct gen_app *app = l->app;
-    uint32_t lines;
-    const uint32_t loop = gen_mosaic_loop(app, &lines);
-    if (loop == 0)
+    if (l->loop == 0)
         return 0;
-    const uint32_t in_loop = w->step % loop;
+    const uint32_t in_loop = w->step % l->loop;
     if (in_loop == app->op_count) {
         w->step++;
         return next_small(l, w, out_lines);
@@ -223,7 +222,7 @@ uint32_t gen_mosaic_next(const struct gen_layout *l, struct gen_warp *w,
     const struct gen_op *op = &app->ops[in_loop];
     const struct place p = {.lines = l->pages[op->array] * GEN_PAGE_LINES,
                             .window = (uint32_t)app->window_kb * KB / GEN_LINE_BYTES,
-                            .iteration = w->step / loop};
+                            .iteration = w->step / l->loop};
     w->step++;
     for (uint32_t i = 0; i < op->lines; i++)
         out_lines[i] = virtual_line(l, op->array, line_of(l, w, op, &p, i) % p.lines);

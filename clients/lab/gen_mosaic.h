@@ -59,7 +59,9 @@ struct gen_layout {
     uint32_t pages[GEN_MAX_ARRAYS];
     uint32_t pieces[GEN_MAX_ARRAYS]; /* allocations that it consists of, all but the last equal */
     uint32_t piece_pages[GEN_MAX_ARRAYS];
-    uint32_t end_page; /* a multiple of a large page */
+    uint32_t piece_span[GEN_MAX_ARRAYS]; /* pages from one to the next: whole large pages */
+    uint32_t end_page;                   /* a multiple of a large page */
+    uint32_t loop;                       /* memory instructions in the loop of a warp */
 };
 /* `shrink`: by how much less memory than it has in the table, 1 or more. */
 void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,

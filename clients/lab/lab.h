@@ -48,6 +48,8 @@ struct lab_paper_options {
     uint32_t warps, gap_times, threads; /* 0: the usual */
 };
 int lab_check_pichai(int count, char **arguments);
+/* The same targets with each value that the paper's text does not say set otherwise. */
+int lab_check_pichai_varied(void);
 int lab_paper_pichai(int count, char **arguments);
 
 /* Mosaic 2017: the targets with these names, all if there is none; a figure. `whole`: sweeps over

@@ -14,6 +14,7 @@ static const char help[] =
     "  check DIR     compare the model with the GPUs measured in DIR\n"
     "  check jobs [DIR]   compare what-if with the jobs measured there\n"
     "  check pichai [OPTION..] [TARGET..]   compare the timed engine with Pichai 2014\n"
+    "  check pichai --varied                the same, with what its text does not say varied\n"
     "  paper pichai [OPTION..] FIGURE       a figure of Pichai 2014, simulated\n"
     "                --json, --svg, --warps N, --gap N, --threads N: man reach-lab\n"
     "  check mosaic [--all] [TARGET..]      compare the simulated machine with Mosaic 2017\n"
@@ -54,6 +55,9 @@ int main(int argc, char **argv)
 
     if (strcmp(command, "check") == 0 && argc >= 3 && argc <= 4 && strcmp(argv[2], "jobs") == 0)
         result = lab_check_jobs(argc == 4 ? argv[3] : MEASURED);
+    else if (strcmp(command, "check") == 0 && argc == 4 && strcmp(argv[2], "pichai") == 0 &&
+             strcmp(argv[3], "--varied") == 0)
+        result = lab_check_pichai_varied();
     else if (strcmp(command, "check") == 0 && argc >= 3 && strcmp(argv[2], "pichai") == 0)
         result = lab_check_pichai(argc - 3, argv + 3);
     else if (strcmp(command, "paper") == 0 && argc >= 4 && strcmp(argv[2], "pichai") == 0)

@@ -39,25 +39,24 @@ void lab_mmu_wait(struct lab_core *c, uint32_t warp, bool waits)
     c->translated = waits ? c->translated | bit(warp) : c->translated & ~bit(warp);
 }
 
-/* What the TLB has of the warp's pages. Changes nothing of the machine. */
-static struct lab_translation *translate(struct lab_core *c, uint32_t warp)
+static __attribute__((noinline)) void translate(struct lab_core *c, uint32_t warp)
 {
     const struct lab_access *a = &c->warps[warp].access;
-    const struct lab_tlb_desc *d = &c->machine->tlb;
     struct lab_translation *t = &c->translations[warp];
-    if (c->translated & bit(warp))
-        return t;
-    t->missed = 0;
-    t->hits = 0;
-    t->cycles = (uint16_t)((a->page_count + d->ports - 1) / d->ports * (1 + d->hit_cycles));
-    for (uint32_t i = 0; i < a->page_count; i++) {
-        const uint32_t slot = lab_cache_find(c->tlb, a->pages[i]);
-        t->slots[i] = (uint16_t)slot;
-        t->missed |= (uint32_t)(slot == LAB_NO_SLOT) << i;
-        t->hits |= (uint32_t)(slot != LAB_NO_SLOT) << i;
-    }
+    const uint32_t hits = lab_cache_find_all(c->tlb, a->pages, a->page_count, t->slots);
+    t->hits = hits;
+    t->hit_count = (uint16_t)__builtin_popcount(hits);
+    t->missed = lab_bits(a->page_count) & ~hits;
+    t->cycles = c->lookup_cycles[a->page_count];
     c->translated |= c->waiting & bit(warp);
-    return t;
+}
+
+/* What the TLB has of the warp's pages. Changes nothing of the machine. */
+static const struct lab_translation *translation(struct lab_core *c, uint32_t warp)
+{
+    if (!(c->translated & bit(warp)))
+        translate(c, warp);
+    return &c->translations[warp];
 }
 
 /* What schedulers learn from a hit. */
@@ -73,18 +72,30 @@ static void page_hit(struct lab_core *c, uint32_t warp, uint32_t slot, uint32_t 
     }
 }
 
-uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
+static __attribute__((noinline)) void tell_hits(struct lab_core *c, uint32_t warp,
+                                                const struct lab_translation *t, uint64_t now)
 {
     const struct lab_access *a = &c->warps[warp].access;
+    const uint16_t *slot = t->slots;
+    for (uint32_t hits = t->hits; hits != 0; hits &= hits - 1) {
+        page_hit(c, warp, *slot, a->lane_of_page[__builtin_ctz(hits)], now);
+        lab_cache_use(c->tlb, *slot++);
+    }
+}
+
+uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
+{
     if (!c->tlb)
         return 0;
-    const struct lab_translation *t = translate(c, warp);
-    const bool told = c->machine->sched.locality == LAB_OF_PAGES || c->machine->compact.aware;
-    for (uint32_t hits = t->hits; hits != 0; hits &= hits - 1) {
-        const uint32_t i = (uint32_t)__builtin_ctz(hits);
-        if (told)
-            page_hit(c, warp, t->slots[i], a->lane_of_page[i], now);
-        lab_cache_use(c->tlb, t->slots[i]);
+    const struct lab_translation *t = translation(c, warp);
+    if (c->machine->sched.locality == LAB_OF_PAGES || c->machine->compact.aware) {
+        tell_hits(c, warp, t, now);
+    } else {
+        uint32_t *used = lab_cache_used(c->tlb, 0);
+        const uint32_t before = c->tlb->now;
+        for (uint32_t i = 0; i < t->hit_count; i++)
+            used[t->slots[i]] = before + i + 1;
+        c->tlb->now = before + t->hit_count;
     }
     c->lookups_free = now + t->cycles;
     return t->missed;
@@ -92,7 +103,7 @@ uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
 
 bool lab_mmu_swaps(struct lab_core *c, uint32_t warp)
 {
-    return c->walks_active && (c->waiting & bit(warp)) && translate(c, warp)->missed != 0;
+    return c->walks_active && (c->waiting & bit(warp)) && translation(c, warp)->missed != 0;
 }
 
 /* ---- walks ---- */
@@ -117,8 +128,7 @@ static void all_walked(struct lab_core *c, uint64_t now)
 {
     const uint32_t warp = c->walks.warp;
     struct lab_warp *w = &c->warps[warp];
-    const uint32_t all =
-        w->access.page_count >= LAB_LANES ? UINT32_MAX : (1u << w->access.page_count) - 1;
+    const uint32_t all = lab_bits(w->access.page_count);
     c->walks_active = false;
     c->swapped = 0;
     w->walking = false;
@@ -128,6 +138,12 @@ static void all_walked(struct lab_core *c, uint64_t now)
 static uint64_t read_entry(struct lab_core *c, const struct lab_walk_load *load, uint64_t now)
 {
     bool hit;
+    if (c->machine->tlb.remembers && load->level < 2) {
+        uint64_t *kept = &c->walks.kept[load->level];
+        if (*kept == load->entry + 1)
+            return now;
+        *kept = load->entry + 1;
+    }
     const uint64_t there =
         lab_memory_read(c->engine->memory, c->id, lab_walk_line(load), now, &hit);
     c->counts.walk_loads++;

@@ -1,6 +1,7 @@
 /* mosaic_memory.h: data caches and DRAM of Mosaic's machine (MICRO 2017, table 1): when does a line
- * arrive that is asked for now? Tags are filled at once, ports, banks and buses have the time at
- * which they are free next. Times are cycles of a core (1020 MHz). Not thread safe.
+ * arrive that is asked for now? A line on its way is not asked for again: what needs it waits for
+ * it. Ports, banks and buses have the time at which they are free next. Times are cycles of a core
+ * (1020 MHz), below 2^32. Not thread safe.
  */
 #ifndef REACH_CLIENTS_LAB_MOSAIC_MEMORY_H
 #define REACH_CLIENTS_LAB_MOSAIC_MEMORY_H

@@ -317,6 +317,14 @@ bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uin
     return false;
 }
 
+void mosaic_mmu_join(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t warp,
+                     uint32_t line)
+{
+    const uint32_t page = line >> LINE_SHIFT;
+    const bool large = is_large(m, app, page);
+    add_waiter(m, find_request(m, core, key_of(app, page, large), large), warp, line);
+}
+
 /* ---- walks ---- */
 
 static uint32_t walk_hash(uint32_t key, bool large)

@@ -62,6 +62,10 @@ uint32_t mosaic_mmu_events(const struct mosaic_mmu *m);
  * translation is there in cycle *out_at. False: `resolved` will be called. */
 bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t warp,
                           uint32_t line, uint64_t now, uint64_t *out_at);
+/* The same instruction needs another line of a page for which that was false: threads that need one
+ * page ask once. `resolved` will be called for it too. */
+void mosaic_mmu_join(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t warp,
+                     uint32_t line);
 void mosaic_mmu_due(struct mosaic_mmu *m, uint32_t what, uint64_t now);
 
 struct mosaic_mmu_counts mosaic_mmu_count(const struct mosaic_mmu *m);

@@ -1,6 +1,6 @@
 /* mosaic_time.c: the clock. Events lie in a wheel of cycles, each a list; a bit for each tells
- * which is not empty. A warp issues the instructions of its gap in one go, as a greedy scheduler
- * does, then one memory instruction, and waits for its lines.
+ * which is not empty. Greedy, then oldest: a warp issues the instructions of its gap in one go,
+ * then one memory instruction, and waits for its lines; the oldest that is ready follows.
  */
 #include "clients/lab/mosaic_time.h"
 
@@ -18,6 +18,14 @@ struct warp {
     uint64_t ready;   /* when all lines so far have come */
 };
 
+/* Warps of a core, the oldest first. */
+struct core {
+    uint64_t free_at; /* when the next may issue */
+    uint32_t ready;   /* a bit each */
+    bool busy;        /* one issues */
+};
+_Static_assert(MOSAIC_WARPS <= 32, "a bit for each warp of a core");
+
 struct event {
     uint64_t at;
     uint32_t next;
@@ -32,7 +40,7 @@ struct clock {
     struct warp *warps;
     uint32_t warp_count;
     uint32_t running; /* warps that have not had their quota */
-    uint64_t core_free[MOSAIC_CORES];
+    struct core cores[MOSAIC_CORES];
     struct event *events; /* of warps, then of the MMU */
     uint32_t first[WHEEL], last[WHEEL];
     uint64_t used[WHEEL / WORD_BITS];
@@ -121,40 +129,73 @@ static void count(struct clock *c, const struct warp *w, uint32_t instructions)
     c->out->cycles[w->app] = c->now - c->run->warm;
 }
 
-/* Its gap occupies the core; the memory instruction follows. */
-static void issue(struct clock *c, uint32_t id)
+/* The oldest that is ready issues: its gap occupies the core, then its memory instruction. */
+static void issue_oldest(struct clock *c, uint32_t at)
 {
-    struct warp *w = &c->warps[id];
-    const uint32_t gap = c->layouts[w->app].app->gap;
-    uint64_t *free_at = &c->core_free[w->core];
-    const uint64_t start = *free_at > c->now ? *free_at : c->now;
+    struct core *core = &c->cores[at];
+    core->busy = core->ready != 0;
+    if (!core->busy)
+        return;
+    const uint32_t id = at * MOSAIC_WARPS + (uint32_t)__builtin_ctz(core->ready);
+    const uint32_t gap = c->layouts[c->warps[id].app].app->gap;
+    const uint64_t start = core->free_at > c->now ? core->free_at : c->now;
+    core->ready &= core->ready - 1;
+    core->free_at = start + gap + 1;
+    c->warps[id].issued = true;
+    post(c, id, start + gap);
+}
+
+static void become_ready(struct clock *c, uint32_t id)
+{
+    const struct warp *w = &c->warps[id];
+    struct core *core = &c->cores[w->core];
     if (c->run->quota > 0 && w->gen.step == c->run->quota) {
         c->running--;
         count(c, w, 0);
         return;
     }
-    *free_at = start + gap + 1;
-    w->issued = true;
-    post(c, id, start + gap);
+    core->ready |= 1u << id % MOSAIC_WARPS;
+    if (!core->busy)
+        issue_oldest(c, w->core);
+}
+
+static const uint64_t NOT_YET = UINT64_MAX;
+
+/* Lines of one page take one translation. at[i] is when line i has it. */
+static void translate(struct clock *c, uint32_t id, const uint32_t lines[GEN_MAX_LINES], uint32_t i,
+                      uint64_t at[GEN_MAX_LINES])
+{
+    struct warp *w = &c->warps[id];
+    uint32_t same = 0;
+    while (lines[same] / GEN_PAGE_LINES != lines[i] / GEN_PAGE_LINES)
+        same++;
+    if (same < i)
+        at[i] = at[same];
+    else if (!mosaic_mmu_translate(c->mmu, w->core, w->app, id, lines[i], c->now, &at[i]))
+        at[i] = NOT_YET;
+    if (at[i] != NOT_YET) {
+        read_line(c, w, lines[i], at[i]);
+        return;
+    }
+    if (same < i)
+        mosaic_mmu_join(c->mmu, w->core, w->app, id, lines[i]);
+    w->pending++;
 }
 
 static void access_memory(struct clock *c, uint32_t id)
 {
     struct warp *w = &c->warps[id];
     uint32_t lines[GEN_MAX_LINES];
+    uint64_t at[GEN_MAX_LINES];
     const uint32_t line_count = gen_mosaic_next(&c->layouts[w->app], &w->gen, lines);
     w->issued = false;
     w->ready = c->now + 1;
     count(c, w, c->layouts[w->app].app->gap + 1u);
-    for (uint32_t i = 0; i < line_count; i++) {
-        uint64_t at;
-        if (mosaic_mmu_translate(c->mmu, w->core, w->app, id, lines[i], c->now, &at))
-            read_line(c, w, lines[i], at);
-        else
-            w->pending++;
-    }
+    for (uint32_t i = 0; i < line_count; i++)
+        translate(c, id, lines, i, at);
     if (w->pending == 0)
         post(c, id, w->ready);
+    issue_oldest(c, w->core);
 }
 
 static void happen(struct clock *c, uint32_t id)
@@ -166,7 +207,7 @@ static void happen(struct clock *c, uint32_t id)
     else if (c->warps[id].issued)
         access_memory(c, id);
     else
-        issue(c, id);
+        become_ready(c, id);
 }
 
 /* ---- a run ---- */

@@ -37,6 +37,24 @@ struct crew {
     atomic_bool failed;
 };
 
+static void set_if(uint32_t *value, uint32_t other)
+{
+    *value = other > 0 ? other : *value;
+}
+
+static void vary(struct lab_machine *m, const struct paper_variation *v)
+{
+    uint32_t *const busy[] = {&m->memory.cache_busy, &m->memory.dram_busy, &m->memory.port_busy};
+    set_if(&m->warps, v->warps);
+    set_if(&m->l1_ways, v->l1_ways);
+    set_if(&m->l1_cycles, v->l1_cycles);
+    set_if(&m->memory.cache_cycles, v->cache_cycles);
+    set_if(&m->memory.dram_cycles, v->dram_cycles);
+    for (uint32_t i = 0; i < sizeof busy / sizeof busy[0] && v->faster > 0; i++)
+        *busy[i] = *busy[i] > v->faster ? *busy[i] / v->faster : 1;
+    m->tlb.remembers = v->remembers && m->tlb.scheduled_walks;
+}
+
 static void run_one(struct crew *crew, uint32_t which, uint32_t job)
 {
     const struct lab_paper_options *options = &crew->runs->options;
@@ -46,6 +64,8 @@ static void run_one(struct crew *crew, uint32_t which, uint32_t job)
     pichai_machine((enum pichai_machine)which, &machine);
     machine.warps = options->warps > 0 ? options->warps : machine.warps;
     own.gap_times = options->gap_times;
+    vary(&machine, &crew->runs->variation);
+    set_if(&own.gap_times, crew->runs->variation.gap_times);
     for (uint32_t i = 0; i < LAB_MAX_CORES; i++)
         of_core[i] = &own;
     if (lab_engine_run(&machine, of_core, crew->runs->blocks, &crew->runs->of[which][job], NULL) !=

@@ -6,11 +6,23 @@
 #include "clients/lab/lab.h"
 #include "clients/lab/pichai.h"
 
+/* What the text does not say, otherwise; 0: as the machines have it (pichai_machines.c). */
+struct paper_variation {
+    const char *what;
+    uint32_t warps, gap_times;
+    uint32_t l1_ways, l1_cycles;
+    uint32_t cache_cycles, dram_cycles;
+    uint32_t faster; /* ways to memory, its caches and channels take a line so many times as
+                      * fast */
+    bool remembers;  /* scheduled walks keep the upper levels' entries read last */
+};
+
 /* Which of the machines are needed, and what they did. */
 struct paper_runs {
     bool wanted[PICHAI_MACHINES];
     uint32_t blocks; /* of each core */
     struct lab_paper_options options;
+    struct paper_variation variation;
     struct lab_result of[PICHAI_MACHINES][LAB_JOBS];
 };
 

@@ -77,6 +77,7 @@ static void set_score(struct lab_locality_state *s, uint32_t warp, uint64_t scor
     const uint64_t base = lab_sched_constants.base_score;
     s->score[warp] = score > base ? score : base;
     s->at[warp] = now;
+    s->raised |= (uint64_t)1 << warp;
     s->changed = true;
 }
 
@@ -87,6 +88,7 @@ void lab_locality_ended(struct lab_locality_state *s, uint32_t warp)
     s->hits_of[warp] = 0;
     s->instructions_of[warp] = 0;
     s->score[warp] = lab_sched_constants.base_score;
+    s->raised &= ~((uint64_t)1 << warp);
     s->changed = true;
 }
 
@@ -118,29 +120,64 @@ static bool is_recent(const struct lab_locality_state *s, uint64_t live, uint64_
     return s->started && (s->may_load & live) != 0 && now - s->found_at < good;
 }
 
+/* Live warps above the base as they are now, and their scores; returns the sum. */
+static uint64_t find_raised(struct lab_locality_state *s, uint64_t live, uint64_t now,
+                            uint64_t scores[LAB_MAX_WARPS])
+{
+    uint64_t sum = 0;
+    for (uint64_t left = s->raised & live; left != 0; left &= left - 1) {
+        const uint32_t warp = (uint32_t)__builtin_ctzll(left);
+        scores[warp] = score_at(s, warp, now);
+        if (scores[warp] == lab_sched_constants.base_score)
+            s->raised &= ~((uint64_t)1 << warp);
+        else
+            sum += scores[warp];
+    }
+    return sum;
+}
+
+/* Of those in `raised`, one after the other, whoever scores most, of two the lower, until the sum
+ * reaches the cutoff. */
+static uint64_t highest(const struct lab_locality_state *s, uint64_t raised,
+                        const uint64_t scores[LAB_MAX_WARPS])
+{
+    uint64_t chosen = 0;
+    for (uint64_t sum = 0; raised != 0 && sum < cutoff(s);) {
+        uint32_t best = (uint32_t)__builtin_ctzll(raised);
+        for (uint64_t left = raised & (raised - 1); left != 0; left &= left - 1) {
+            const uint32_t warp = (uint32_t)__builtin_ctzll(left);
+            best = scores[warp] > scores[best] ? warp : best;
+        }
+        sum += scores[best];
+        raised &= ~((uint64_t)1 << best);
+        chosen |= (uint64_t)1 << best;
+    }
+    return chosen;
+}
+
+/* Without the last `count` of them. */
+static uint64_t drop_last(uint64_t warps, uint64_t count)
+{
+    for (; count > 0; count--)
+        warps &= ~((uint64_t)1 << (LAB_MAX_WARPS - 1 - __builtin_clzll(warps)));
+    return warps;
+}
+
+/* What the raised ones have above the base costs others their turn: those at the base first, the
+ * last of them first. */
 uint64_t lab_locality_may_load(struct lab_locality_state *s, uint64_t live, uint64_t now)
 {
-    uint64_t sorted[LAB_MAX_WARPS] = {0}; /* score, then the lower warp first */
-    uint32_t count = 0;
+    const uint64_t base = lab_sched_constants.base_score;
+    uint64_t scores[LAB_MAX_WARPS];
     if (is_recent(s, live, now))
         return s->may_load & live;
-    for (uint64_t left = live; left != 0; left &= left - 1) {
-        const uint32_t warp = (uint32_t)__builtin_ctzll(left);
-        const uint64_t key = score_at(s, warp, now) << 8 | (LAB_MAX_WARPS - warp);
-        uint32_t at = count++;
-        for (; at > 0 && sorted[at - 1] < key; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = key;
-    }
-    uint64_t sum = 0;
-    s->live = count;
-    s->may_load = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        s->may_load |= (uint64_t)1 << (LAB_MAX_WARPS - (sorted[i] & 0xff));
-        sum += sorted[i] >> 8;
-        if (sum >= cutoff(s))
-            break;
-    }
+    const uint64_t sum = find_raised(s, live, now, scores);
+    const uint64_t raised = s->raised & live;
+    const uint64_t lost = sum / base - (uint32_t)__builtin_popcountll(raised);
+    const uint64_t others = live & ~raised;
+    s->live = (uint32_t)__builtin_popcountll(live);
+    s->may_load = lost < (uint32_t)__builtin_popcountll(others) ? raised | drop_last(others, lost)
+                                                                : highest(s, raised, scores);
     s->started = true;
     s->found_at = now;
     s->changed = false;

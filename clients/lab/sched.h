@@ -46,6 +46,7 @@ struct lab_locality_state {
     uint64_t found_at;
     bool started;
     bool changed;                  /* a score rose since */
+    uint64_t raised;               /* warps whose score may be above the base, a bit each */
     uint64_t score[LAB_MAX_WARPS]; /* as of `at` */
     uint64_t at[LAB_MAX_WARPS];
     struct lab_cache *victims[LAB_MAX_WARPS]; /* owned */

@@ -43,8 +43,8 @@ uint32_t lab_walk_scheduled(const uint64_t *pages, uint32_t count, struct lab_wa
     for (uint32_t level = 0; level < LAB_LEVELS; level++) {
         for (uint32_t i = 0; i < count; i++) {
             const uint64_t entry = entry_of(sorted[i], level);
-            if (i == 0 || entry != entry_of(sorted[i - 1], level))
-                out[n++] = (struct lab_walk_load){entry, level};
+            out[n] = (struct lab_walk_load){entry, level};
+            n += i == 0 || entry != entry_of(sorted[i - 1], level);
         }
     }
     return n;

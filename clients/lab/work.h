@@ -28,6 +28,10 @@ struct lab_work {
     /* Those of the lanes that take the branch. NULL: there is none. */
     uint32_t (*taken)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                       uint32_t iteration, uint32_t region);
+    /* The same for lanes that took the branch before it, if nobody else takes it. NULL: others may.
+     */
+    uint32_t (*taken_too)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
+                          uint32_t iteration, uint32_t region);
 };
 
 #endif

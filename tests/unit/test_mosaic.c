@@ -183,6 +183,41 @@ static void misses_to_one_page_share_a_walk_and_then_hit(void **state)
     close_bench(&b);
 }
 
+/* Threads of an instruction that need one page ask for it once. */
+static void lines_of_one_page_ask_once(void **state)
+{
+    struct bench b;
+    uint64_t at;
+    (void)state;
+    open_bench(&b, MOSAIC_BASE, false);
+    assert_false(mosaic_mmu_translate(b.host.mmu, 0, 0, 0, 5, 0, &at));
+    mosaic_mmu_join(b.host.mmu, 0, 0, 1, 6);
+    run_events(&b.host);
+    assert_int_equal(mosaic_mmu_count(b.host.mmu).l1_lookups, 1);
+    assert_true(b.host.resolved_at[1] > 0);
+    assert_int_equal(b.host.resolved_at[0], b.host.resolved_at[1]);
+    close_bench(&b);
+}
+
+/* Table 1: misses of the first level are put together before they go to the second. */
+static void a_line_on_its_way_is_waited_for(void **state)
+{
+    struct mosaic_memory *m = mosaic_memory_new(2);
+    (void)state;
+    assert_non_null(m);
+    const uint64_t first = mosaic_memory_read(m, 0, 7, 0);
+    assert_true(first > 85);
+    assert_int_equal(mosaic_memory_read(m, 0, 7, 1), first);
+    assert_true(mosaic_memory_read(m, 1, 7, 1) >= first);
+    assert_int_equal(mosaic_memory_read(m, 0, 7, first + 5), first + 6);
+    /* When others have come to its set since, it is still on its way. */
+    const uint64_t far = mosaic_memory_read(m, 0, 100, 1000);
+    for (uint32_t line = 101; line < 164; line++)
+        (void)mosaic_memory_read(m, 1, line, 1000);
+    assert_int_equal(mosaic_memory_read(m, 0, 100, 1001), far);
+    mosaic_memory_free(m);
+}
+
 static void a_merged_page_takes_one_entry_and_is_looked_up_first(void **state)
 {
     struct bench b;
@@ -334,6 +369,8 @@ int main(void)
         cmocka_unit_test(a_tlb_does_what_a_list_does),
         cmocka_unit_test(without_entries_nothing_hits),
         cmocka_unit_test(misses_to_one_page_share_a_walk_and_then_hit),
+        cmocka_unit_test(lines_of_one_page_ask_once),
+        cmocka_unit_test(a_line_on_its_way_is_waited_for),
         cmocka_unit_test(a_merged_page_takes_one_entry_and_is_looked_up_first),
         cmocka_unit_test(a_fault_takes_what_the_paper_measured),
         cmocka_unit_test(working_sets_are_those_of_the_paper),
