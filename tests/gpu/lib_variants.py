@@ -109,12 +109,12 @@ def copy(index, table, out, count, bounds, window_of_sm, queues, pieces, drift, 
 
 
 @triton.jit(do_not_specialize=["count"])
-def copy_pass(index, table, out, count, rows, ROWS: tl.constexpr, FULL: tl.constexpr, ROW_EVICT: tl.constexpr,
+def copy_pass(index, table, out, count, bounds, ROWS: tl.constexpr, FULL: tl.constexpr, ROW_EVICT: tl.constexpr,
               INDEX_EVICT: tl.constexpr, OUT_CACHE: tl.constexpr):
     """A program a piece, over the whole table."""
     piece = tl.program_id(0)
     i = _indices(index, count, piece, tl.num_programs(0), ROWS, FULL, INDEX_EVICT)
-    here = (i >= 0) & (i < rows)
+    here = (i >= tl.load(bounds)) & (i < tl.load(bounds + 1))
     v = tl.load(table + i, mask=here, eviction_policy=ROW_EVICT)
     r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
     tl.store(out + r, v, mask=here, cache_modifier=OUT_CACHE)
@@ -216,6 +216,24 @@ def bags_by_table(index, about, out, bags, columns, table_of_sm, queues, pieces,
         else:
             t = (t + 1) % len(WIDTHS)
             visits += 1
+
+
+@triton.jit(do_not_specialize=["bags", "columns", "pieces"])
+def bags_drawn(index, about, out, bags, columns, table_of_sm, queues, pieces, WIDTHS: tl.constexpr,
+               TILE_LANES: tl.constexpr, ONE: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr,
+               UNIT: tl.constexpr, TYPE: tl.constexpr, INDEX_EVICT: tl.constexpr):
+    """As many programs as pieces. Each draws one: of the table of its SM, or of the next that has one left."""
+    t = first_window(table_of_sm)
+    piece = tl.atomic_add(queues + t * STRIDE, 1, sem="relaxed").to(tl.int32)
+    visits = 1
+    while (piece >= pieces) & (visits < len(WIDTHS)):
+        t = (t + 1) % len(WIDTHS)
+        piece = tl.atomic_add(queues + t * STRIDE, 1, sem="relaxed").to(tl.int32)
+        visits += 1
+    rows = tl.load(about + 2 * len(WIDTHS) + t)
+    i = _positions(index, bags, t, piece * BAGS, LENGTH, BAGS, INDEX_EVICT)
+    _of_kind(i, about, out, bags, columns, t, piece * BAGS, piece * 0, 0, rows, WIDTHS, TILE_LANES, ONE, LENGTH, BAGS,
+             UNIT, TYPE)
 
 
 @triton.jit(do_not_specialize=["bags", "columns", "pieces"])

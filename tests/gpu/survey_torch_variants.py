@@ -45,6 +45,7 @@ AGAIN, ROUNDS = 12, 3  # launches of the fastest, and turns
 FASTEST = 14
 DEVICE = "cpu" if launch.INTERPRETED else "cuda"
 CLOCKS = "timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu,clocks_event_reasons.active"
+FETCH_GRANULARITY = 5  # CU_LIMIT_MAX_L2_FETCH_GRANULARITY
 QUEUES = 64          # numbers of 8 bytes: more than any variant's queues
 
 
@@ -147,7 +148,7 @@ class Copies:
 
     def one_pass(self, variant):
         return device_code.copy_pass[(triton.cdiv(self.count, variant.shape.items),)](
-            self.near_index, self.table, self.out, self.count, self.near_rows, ROWS=variant.shape.items,
+            self.near_index, self.table, self.out, self.count, self.one_bound, ROWS=variant.shape.items,
             num_warps=variant.shape.warps, **variant.constants)
 
     def windows(self, variant):
@@ -169,7 +170,7 @@ class Copies:
 
 # ---- bags of three tables ---------------------------------------------------------------------------------------
 
-SHARES = ((1, 1, 1), (1.27, 1.02, 1), (1.5, 1.1, 1), (2, 1.2, 1), (1.15, 1, 1), (1, 1, 1.15), (1, 1.15, 1.15))
+SHARES = ((1, 1, 1), (1.27, 1.02, 1), (1.5, 1.1, 1), (2, 1.2, 1), (1.1, 1, 0.9), (1, 1, 1.15), (1, 1.15, 1.15))
 BAG_SHAPES = tuple(shapes.Shape(*s) for s in (  # bags, warps
     (2, 1, 32, 4), (2, 1, 32, 1), (2, 1, 24, 4), (2, 1, 16, 4), (1, 1, 32, 4), (1, 1, 32, 8), (4, 1, 20, 2),
     (4, 2, 16, 2), (8, 4, 8, 1)))
@@ -202,6 +203,12 @@ def bag_variants():
         yield Variant(name_of(shape, words), "by_table", shape, {**NO_WORDS, **given})
         if words in BAG_WORDS:
             yield Variant("within: " + name_of(shape, words), "near_by_table", shape, {**NO_WORDS, **given})
+    for items, one, shares in itertools.product((1, 2, 4), (False, True), SHARES):
+        yield Variant(f"a draw a program, {items} x 1 warps{', one kind' if one else ''}, SMs {shares}", "drawn",
+                      shapes.Shape(items, 1), {"ONE": one, "INDEX_EVICT": "", "shares": shares, "zeroed": False})
+    for items in (1, 2, 4):
+        yield Variant(f"within: a draw a program, {items} x 1 warps", "near_drawn", shapes.Shape(items, 1),
+                      {"ONE": False, "INDEX_EVICT": "", "shares": SHARES[0], "zeroed": False})
     for shape, together in itertools.product(BAG_SHAPES[:1] + BAG_SHAPES[4:5] + BAG_SHAPES[7:8], (False, True)):
         words = ", tables in one piece" if together else ", tables in turn"
         yield Variant("matched windows: " + name_of(shape, words), "matched", shape, {"TOGETHER": together})
@@ -270,6 +277,12 @@ class Bags:
     def near_by_table(self, variant):
         return self._by_table(variant, self.near_index, self.near_about)
 
+    def drawn(self, variant):
+        return self._drawn(variant, self.index, self.about)
+
+    def near_drawn(self, variant):
+        return self._drawn(variant, self.near_index, self.near_about)
+
     def matched(self, variant):
         """With the sum of both parts."""
         found = self._matched(variant, self.index, self.about, self.parts, self.way.window_of_sm, 2)
@@ -292,14 +305,22 @@ class Bags:
         lanes = tuple(max(1, min(LENGTH, bag.WARP_BYTES * shape.warps // (2 * width * shape.items)))
                       for width in WIDTHS)
         return {"WIDTHS": WIDTHS, "TILE_LANES": lanes, "LENGTH": LENGTH, "BAGS": shape.items, "UNIT": UNIT,
-                "TYPE": tl.float16, "DRAW": shape.draw, "num_warps": shape.warps}
+                "TYPE": tl.float16, "num_warps": shape.warps}
 
     def _by_table(self, variant, index, there):
+        shape = variant.shape
+        return self._of_shares(device_code.bags_by_table, variant, self.sm_count * shape.per_sm, index, there,
+                               DRAW=shape.draw, LANES=32 * shape.warps)
+
+    def _drawn(self, variant, index, there):
+        programs = triton.cdiv(self.bags, variant.shape.items) * len(WIDTHS)
+        return self._of_shares(device_code.bags_drawn, variant, programs, index, there)
+
+    def _of_shares(self, kernel, variant, programs, index, there, **more):
         shape, given = variant.shape, dict(variant.constants)
         queues, of_sm = self._queues(given.pop("zeroed")), self.table_of_sm[given.pop("shares")]
-        return device_code.bags_by_table[(self.sm_count * shape.per_sm,)](
-            index, there, self.out, self.bags, self.columns // UNIT, of_sm, queues,
-            triton.cdiv(self.bags, shape.items), LANES=32 * shape.warps, **self._common(shape), **given)
+        return kernel[(programs,)](index, there, self.out, self.bags, self.columns // UNIT, of_sm, queues,
+                                   triton.cdiv(self.bags, shape.items), **self._common(shape), **given, **more)
 
     def _matched(self, variant, index, there, out, window_of_sm, windows):
         if windows == 2 and self.way.parts != 2:
@@ -308,7 +329,7 @@ class Bags:
         pieces = triton.cdiv(self.bags, shape.items) * (1 if variant.constants["TOGETHER"] else len(WIDTHS))
         return device_code.bags_matched[(self.sm_count * shape.per_sm,)](
             index, there, out, self.bags, self.columns // UNIT, window_of_sm, self._queues(False), pieces,
-            WINDOWS=windows, **self._common(shape), **variant.constants)
+            WINDOWS=windows, DRAW=shape.draw, **self._common(shape), **variant.constants)
 
 
 # ---- both -------------------------------------------------------------------------------------------------------
@@ -369,7 +390,7 @@ def measure(work, part, variant, count, launches=LAUNCHES):
     """A line; None: it failed, and said so."""
     try:
         found, registers = times(work, variant, launches)
-        line = {"part": part, "name": variant.name, "g_per_s": count / statistics.median(found) / 1e6,
+        line = {"part": part, "name": variant.name, "kind": variant.kind, "g_per_s": count / statistics.median(found) / 1e6,
                 "least": count / max(found) / 1e6, "most": count / min(found) / 1e6, "launches": len(found),
                 "registers": registers, "right": work.right(variant), **variant.shape._asdict(),
                 "constants": clean(variant.constants), **work.more(variant)}
@@ -439,7 +460,7 @@ def print_table(results, part):
             found.setdefault(line["name"], []).append(line)
     speed = {name: statistics.median(line["g_per_s"] for line in lines) for name, lines in found.items()}
     within = max((s for name, s in speed.items() if name.startswith("within")), default=None)
-    package = max((s for name, s in speed.items() if name.startswith("within: ") and "_" in name), default=None)
+    package = max((s for name, s in speed.items() if found[name][0]["kind"] == "package_near"), default=None)
     present = max((s for name, s in speed.items() if name.startswith("present")), default=None)
     print(f"\n{part}: 10^9 per second, slowest and fastest launch, of the best present one, of the package's and of the "
           "best within the reach")
@@ -450,24 +471,15 @@ def print_table(results, part):
 
 
 def fetch_granularity(results, work):
-    """The driver's hint of how many bytes a miss of the L2 fetches."""
-    runtime = torch.cuda.cudart()
-    for size in (32, 64, 128):
-        try:
-            code = runtime.cudaDeviceSetLimit(5, size) if hasattr(runtime, "cudaDeviceSetLimit") else set_limit(size)
-        except Exception as why:  # pylint: disable=broad-except
-            code = why
-        print(f"# fetch granularity {size}: {code}", flush=True)
-        for variant in work_variants("copy")[:3]:
-            line = measure(work, f"fetch {size}", variant, work.count)
-            results.add(line)
-
-
-def set_limit(size):
-    """cudaLimitMaxL2FetchGranularity."""
+    """The driver's hint of how many bytes a miss of the L2 fetches; as it was afterwards."""
     import ctypes  # pylint: disable=import-outside-toplevel
-    code = ctypes.CDLL("libcuda.so.1").cuCtxSetLimit(5, ctypes.c_size_t(size))
-    return f"cuCtxSetLimit says {code}"
+    driver, before = ctypes.CDLL("libcuda.so.1"), ctypes.c_size_t()
+    driver.cuCtxGetLimit(ctypes.byref(before), FETCH_GRANULARITY)
+    for size in (32, 64, 128, before.value):
+        code = driver.cuCtxSetLimit(FETCH_GRANULARITY, ctypes.c_size_t(size))
+        print(f"# fetch granularity {size}: code {code}", flush=True)
+        for variant in work_variants("copy")[:3]:
+            results.add(measure(work, f"fetch {size}", variant, work.count))
 
 
 def work_variants(part):
@@ -546,7 +558,10 @@ def run_gpu(results):
     compile_all(size)
     work = Copies(size, size, 1 << 26)
     measure_part(results, work, "copy", work_variants("copy"), work.count, 30)
-    fetch_granularity(results, work)
+    try:
+        fetch_granularity(results, work)
+    except OSError as why:
+        print(f"# fetch granularity: {why}")
     del work
     torch.cuda.empty_cache()
     held = make_tables(min(1.0, size / (120 * GIB)))
@@ -554,7 +569,6 @@ def run_gpu(results):
         work = Bags(held, bags, size)
         variants = work_variants("bags") if bags == 1 << 17 else results.best("bags 2^17", work_variants("bags"))
         measure_part(results, work, f"bags 2^{bags.bit_length() - 1}", variants, bags * LENGTH, keep)
-    set_limit(64)
 
 
 MADE_UP_SMS = 5
