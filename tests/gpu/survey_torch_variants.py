@@ -138,7 +138,11 @@ class Copies:
 
     def more(self, variant):
         """Of a launch that has been, what else there is to say."""
-        return {"drift_rows": [int(n) * variant.shape.items for n in self.drift]} if variant.constants.get("DRIFT") else {}
+        if not variant.constants.get("DRIFT"):
+            return {}
+        found = [int(n) * variant.shape.items for n in self.drift]
+        self.drift.zero_()
+        return {"drift_rows": found}
 
     def package(self, variant):
         rt.gather_rows(self.table, self.index, out=self.out, **variant.constants)
@@ -390,10 +394,11 @@ def measure(work, part, variant, count, launches=LAUNCHES):
     """A line; None: it failed, and said so."""
     try:
         found, registers = times(work, variant, launches)
-        line = {"part": part, "name": variant.name, "kind": variant.kind, "g_per_s": count / statistics.median(found) / 1e6,
-                "least": count / max(found) / 1e6, "most": count / min(found) / 1e6, "launches": len(found),
-                "registers": registers, "right": work.right(variant), **variant.shape._asdict(),
-                "constants": clean(variant.constants), **work.more(variant)}
+        line = {"part": part, "name": variant.name, "kind": variant.kind,
+                "g_per_s": count / statistics.median(found) / 1e6, "least": count / max(found) / 1e6,
+                "most": count / min(found) / 1e6, "launches": len(found), "registers": registers,
+                "right": work.right(variant), **variant.shape._asdict(), "constants": clean(variant.constants),
+                **work.more(variant)}
     except Exception as why:  # pylint: disable=broad-except  # what the GPU or the compiler refuses
         print(f"# {part} {variant.name}: {str(why).strip()[-300:]}", flush=True)
         return None
@@ -462,8 +467,8 @@ def print_table(results, part):
     within = max((s for name, s in speed.items() if name.startswith("within")), default=None)
     package = max((s for name, s in speed.items() if found[name][0]["kind"] == "package_near"), default=None)
     present = max((s for name, s in speed.items() if name.startswith("present")), default=None)
-    print(f"\n{part}: 10^9 per second, slowest and fastest launch, of the best present one, of the package's and of the "
-          "best within the reach")
+    print(f"\n{part}: 10^9 per second, slowest and fastest launch, of the best present one, of the package's and of "
+          "the best within the reach")
     for name, s in sorted(speed.items(), key=lambda pair: -pair[1]):
         shares = "".join(f"{s / of:8.1%}" if of else f"{'-':>8}" for of in (present, package, within))
         print(f"{s:8.2f} ({min(x['least'] for x in found[name]):6.2f} to {max(x['most'] for x in found[name]):6.2f})"
