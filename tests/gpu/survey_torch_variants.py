@@ -11,7 +11,9 @@ within the reach. A variant that fails prints its error. OUT/torch_variants.json
 
 With TRITON_INTERPRET=1 every variant runs once over small tables of the CPU, and its result is checked.
 """
+import contextlib
 import dataclasses
+import functools
 import itertools
 import json
 import multiprocessing
@@ -31,7 +33,7 @@ try:
     import triton.language as tl
     import reach.torch as rt
     import lib_variants as device_code
-    from reach.torch import bag, gather, kernels, launch, planning, shapes
+    from reach.torch import bag, gather, kernels, kernels_tables, launch, planning, shapes
 except ImportError as missing:
     common.skip_all(f"no reach.torch here: {missing}")
 
@@ -188,6 +190,10 @@ def bags_by_table():
     for shape, (words, given), one in itertools.product(BAG_SHAPES, BAG_WORDS.items(), (False, True)):
         yield shape, words + (", one kind" if one else ""), {**given, "ONE": one}
     early = BAG_WORDS[", drawn and indices early"]
+    for shape, registers, words in itertools.product(BAG_SHAPES[:3] + BAG_SHAPES[4:6], (64, 72, 80), BAG_WORDS):
+        yield shape, f"{words}, {registers} registers", {**BAG_WORDS[words], "maxnreg": registers}
+    for shape, shares in itertools.product(BAG_SHAPES[:1] + BAG_SHAPES[4:5], SHARES[1:]):
+        yield shape, f", early, 72 registers, SMs {shares}", {**early, "maxnreg": 72, "shares": shares}
     for shape in BAG_SHAPES[:2] + BAG_SHAPES[4:5]:
         yield shape, ", early, then where most is left", {**early, "MOST": True}
         yield shape, ", early, index first", {**early, "INDEX_EVICT": "evict_first"}
@@ -203,6 +209,11 @@ def bag_variants():
     yield Variant("present: embedding_bags, shortest rows first", "reversed", constants={"strategy": "scopes"},
                   compiled=False)
     yield Variant("within: embedding_bags, one pass", "package_near", constants={"strategy": "naive"}, compiled=False)
+    for strategy, registers in itertools.product(("scopes", "windows"), (64, 72)):
+        yield Variant(f"embedding_bags, {strategy}, {registers} registers", "limited",
+                      constants={"strategy": strategy, "registers": registers}, compiled=False)
+    yield Variant("within: embedding_bags, one pass, 64 registers", "near_limited",
+                  constants={"strategy": "naive", "registers": 64}, compiled=False)
     for shape, words, given in bags_by_table():
         yield Variant(name_of(shape, words), "by_table", shape, {**NO_WORDS, **given})
         if words in BAG_WORDS:
@@ -217,6 +228,27 @@ def bag_variants():
         words = ", tables in one piece" if together else ", tables in turn"
         yield Variant("matched windows: " + name_of(shape, words), "matched", shape, {"TOGETHER": together})
         yield Variant("within: " + name_of(shape, words), "near_matched", shape, {"TOGETHER": together})
+
+
+class Limited:
+    """A kernel with so many registers a thread at most."""
+
+    def __init__(self, kernel, registers):
+        self.kernel, self.registers = kernel, registers
+
+    def __getitem__(self, grid):
+        return functools.partial(self.kernel[grid], maxnreg=self.registers)
+
+
+@contextlib.contextmanager
+def limit_registers(registers):
+    """Of the package's kernels over lists of tables."""
+    before = kernels_tables.bag, kernels_tables.bag_windows
+    kernels_tables.bag, kernels_tables.bag_windows = (Limited(kernel, registers) for kernel in before)
+    try:
+        yield
+    finally:
+        kernels_tables.bag, kernels_tables.bag_windows = before
 
 
 def share_out(groups, weights, sm_count):
@@ -267,6 +299,14 @@ class Bags:
 
     def package(self, variant):
         self.out = rt.embedding_bags(self.held, self.index, **variant.constants)
+
+    def limited(self, variant):
+        with limit_registers(variant.constants["registers"]):
+            self.out = rt.embedding_bags(self.held, self.index, strategy=variant.constants["strategy"])
+
+    def near_limited(self, variant):
+        with limit_registers(variant.constants["registers"]):
+            self.out = rt.embedding_bags(self.close, self.near_index, strategy=variant.constants["strategy"])
 
     def reversed(self, variant):
         """The sums are beside each other in another order, so they are not compared."""
