@@ -108,6 +108,24 @@ def copy(index, table, out, count, bounds, window_of_sm, queues, pieces, drift, 
         tl.atomic_max(drift + first_window(window_of_sm), farthest, sem="relaxed")
 
 
+@triton.jit(do_not_specialize=["count", "pieces"])
+def copy_drawn(index, table, out, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
+               ROWS: tl.constexpr, FULL: tl.constexpr, ROW_EVICT: tl.constexpr, OUT_EVICT: tl.constexpr):
+    """As many programs as pieces of all windows. Each draws one: of the window of its SM, or of the next with one."""
+    w = first_window(window_of_sm)
+    piece = tl.atomic_add(queues + w * STRIDE, 1, sem="relaxed").to(tl.int32)
+    visits = 1
+    while (piece >= pieces) & (visits < WINDOWS):
+        w = (w + 1) % WINDOWS
+        piece = tl.atomic_add(queues + w * STRIDE, 1, sem="relaxed").to(tl.int32)
+        visits += 1
+    i = _indices(index, count, piece, pieces, ROWS, FULL, "")
+    here = (i >= tl.load(bounds + w)) & (i < tl.load(bounds + w + 1))
+    v = tl.load(table + i, mask=here, eviction_policy=ROW_EVICT)
+    r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    tl.store(out + r, v, mask=here, eviction_policy=OUT_EVICT)
+
+
 @triton.jit(do_not_specialize=["count"])
 def copy_pass(index, table, out, count, bounds, ROWS: tl.constexpr, FULL: tl.constexpr, ROW_EVICT: tl.constexpr,
               INDEX_EVICT: tl.constexpr, OUT_CACHE: tl.constexpr):

@@ -108,6 +108,11 @@ def copy_variants():
             (", rows first, index first, out .cs", "evict_first", "evict_first", ".cs"))):
         yield Variant(f"within: one pass, {items} x {warps} warps{words}", "one_pass", shapes.Shape(items, warps),
                       {"FULL": False, "ROW_EVICT": row, "INDEX_EVICT": index, "OUT_CACHE": out})
+    for items, warps, (row, out), full in itertools.product((128, 256, 512), (4, 8), (
+            ("", ""), ("evict_first", ""), ("evict_first", "evict_last")), (False, True)):
+        words = (", rows first" if row else "") + (", out last" if out else "") + (", aligned indices" if full else "")
+        yield Variant(f"a draw a program, {items} x {warps} warps{words}", "drawn", shapes.Shape(items, warps),
+                      {"FULL": full, "ROW_EVICT": row, "OUT_EVICT": out})
     for shape, words, hints in copies_in_windows():
         given = {**NO_HINTS, **hints}
         yield Variant(name_of(shape, words), "windows", shape, given)
@@ -156,6 +161,13 @@ class Copies:
         return device_code.copy_pass[(triton.cdiv(self.count, variant.shape.items),)](
             self.near_index, self.table, self.out, self.count, self.one_bound, ROWS=variant.shape.items,
             num_warps=variant.shape.warps, **variant.constants)
+
+    def drawn(self, variant):
+        pieces = triton.cdiv(self.count, variant.shape.items)
+        queues = torch.zeros(QUEUES, dtype=torch.int64, device=DEVICE)
+        return device_code.copy_drawn[(pieces * self.way.parts,)](
+            self.index, self.table, self.out, self.count, self.way.bounds_there, self.way.window_of_sm, queues, pieces,
+            WINDOWS=self.way.parts, ROWS=variant.shape.items, num_warps=variant.shape.warps, **variant.constants)
 
     def windows(self, variant):
         return self._launch(variant, self.index, self.way.bounds_there, self.way.window_of_sm, self.way.parts)
@@ -602,7 +614,7 @@ def run_gpu(results):
     size = min(120 * GIB, (torch.cuda.mem_get_info()[0] - SPARE) // GIB * GIB)
     compile_all(size)
     work = Copies(size, size, 1 << 26)
-    measure_part(results, work, "copy", work_variants("copy"), work.count, 30)
+    measure_part(results, work, "copy", work_variants("copy"), work.count, 20)
     try:
         fetch_granularity(results, work)
     except OSError as why:
@@ -610,7 +622,7 @@ def run_gpu(results):
     del work
     torch.cuda.empty_cache()
     held = make_tables(min(1.0, size / (120 * GIB)))
-    for bags, keep in ((1 << 17, 6), (1 << 19, 0)):
+    for bags, keep in ((1 << 17, 5), (1 << 19, 0)):
         work = Bags(held, bags, size)
         variants = work_variants("bags") if bags == 1 << 17 else results.best("bags 2^17", work_variants("bags"))
         measure_part(results, work, f"bags 2^{bags.bit_length() - 1}", variants, bags * LENGTH, keep)
