@@ -47,6 +47,7 @@ AGAIN, ROUNDS = 12, 3  # launches of the fastest, and turns
 FASTEST = 14
 DEVICE = "cpu" if launch.INTERPRETED else "cuda"
 CLOCKS = "timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu,clocks_event_reasons.active"
+HOT_ROWS = 1 << 19   # of 32 bytes in the L2
 FETCH_GRANULARITY = 5  # CU_LIMIT_MAX_L2_FETCH_GRANULARITY
 QUEUES = 64          # numbers of 8 bytes: more than any variant's queues
 
@@ -120,6 +121,14 @@ def copy_variants():
             yield Variant("within: " + name_of(shape, words), "near", shape, given)
 
 
+def skewed_variants():
+    """Half of the indices are of few rows, which the L2 could keep: what hints cost there."""
+    yield Variant("present: gather_rows in windows", "package_skewed", constants={"strategy": "windows"},
+                  compiled=False)
+    for shape, (words, hints) in itertools.product(COPY_SHAPES[:3], HINTS.items()):
+        yield Variant(name_of(shape, words), "skewed", shape, {**NO_HINTS, **hints})
+
+
 class Copies:
     """A table of rows of 8 bytes, `size` bytes long, worked on as one of `planned` bytes is."""
 
@@ -131,6 +140,8 @@ class Copies:
             self.table[first:first + GIB].random_()
         self.index = torch.randint(0, rows, (count,), device=DEVICE)
         self.near_index = torch.randint(0, self.near_rows, (count,), device=DEVICE)
+        self.skewed_index = torch.where(torch.rand(count, device=DEVICE) < 0.5, self.index,
+                                        self.index % HOT_ROWS * (rows // HOT_ROWS))
         self.out = torch.empty(count, dtype=torch.int64, device=DEVICE)
         self.wanted, self.near_wanted = self.table[self.index], self.table[self.near_index]
         job = dataclasses.replace(gather.job(self.table, self.index), table_bytes=planned)
@@ -140,6 +151,8 @@ class Copies:
         self.drift = torch.zeros(2, dtype=torch.int32, device=DEVICE)
 
     def right(self, variant):
+        if "skewed" in variant.kind:
+            return torch.equal(self.out, self.table[self.skewed_index])
         near = variant.kind in ("package_near", "one_pass", "near")
         return torch.equal(self.out, self.near_wanted if near else self.wanted)
 
@@ -153,6 +166,12 @@ class Copies:
 
     def package(self, variant):
         rt.gather_rows(self.table, self.index, out=self.out, **variant.constants)
+
+    def package_skewed(self, variant):
+        rt.gather_rows(self.table, self.skewed_index, out=self.out, **variant.constants)
+
+    def skewed(self, variant):
+        return self._launch(variant, self.skewed_index, self.way.bounds_there, self.way.window_of_sm, self.way.parts)
 
     def package_near(self, variant):
         rt.gather_rows(self.table[:self.near_rows], self.near_index, out=self.out, **variant.constants)
@@ -615,6 +634,8 @@ def run_gpu(results):
     compile_all(size)
     work = Copies(size, size, 1 << 26)
     measure_part(results, work, "copy", work_variants("copy"), work.count, 20)
+    for variant in skewed_variants():
+        results.add(measure(work, "skewed", variant, work.count))
     try:
         fetch_granularity(results, work)
     except OSError as why:
@@ -653,7 +674,7 @@ def interpret():
     wrong = 0
     for part, size in (("copy", 1 << 20), ("bags", 1 << 17)):
         work = small_work(part, size)
-        for variant in work_variants(part):
+        for variant in work_variants(part) + (list(skewed_variants()) if part == "copy" else []):
             work.out.zero_()
             try:
                 getattr(work, variant.kind)(variant)
@@ -685,7 +706,7 @@ def main():
         for part in ("copy", "bags 2^17", "bags 2^19"):
             print_table(results, part)
         for line in results.lines:
-            if line["part"].startswith("fetch"):
+            if line["part"].startswith(("fetch", "skewed")):
                 print(describe(line))
         if clocks:
             print_clocks(out)
