@@ -8,7 +8,8 @@
 # FOLDER   what `make portable` has made
 # OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
 # WHEEL    what `make wheel` has made; without it, or with "-", the package of FOLDER is taken
-# STEP     these steps only: torch torch_speed torch_sweep dlrm deal gups several cuco; measuring comes always
+# STEP     these steps only: torch torch_speed torch_sweep dlrm deal gups several cuco; measuring comes always.
+#          torch_variants (variants of two kernels, 90 s) runs only if it is named
 set -u
 
 [ $# -ge 2 ] || {
@@ -49,6 +50,7 @@ export REACHD_URL=file:$fingerprint
 step torch 240 env CUDA_VISIBLE_DEVICES="$all_gpus" "$here/test_torch.py"
 step torch_speed 540 "$here/survey_torch_speed.py" "$results"
 step torch_sweep 400 "$here/survey_torch_sweep.py" "$results" 330
+step torch_variants 110 "$here/survey_torch_variants.py" "$results" 80
 step dlrm 300 "$here/test_dlrm.py" "$results"
 for t in deal gups several cuco; do
     step "$t" 150 "$here/test_$t.py"
@@ -60,4 +62,5 @@ for t in torch dlrm deal gups several cuco; do
     grep -A6 -E '^not ok' "$f" | cut -c 1-300
 done
 [ ! -f "$results/dlrm.txt" ] || grep '^#' "$results/dlrm.txt" | tail -n 25
+[ ! -f "$results/torch_variants.txt" ] || sed -n '/^copy: /,$p' "$results/torch_variants.txt"
 [ ! -f "$results/torch_speed.txt" ] || tail -n 60 "$results/torch_speed.txt"

@@ -20,7 +20,6 @@ import triton.language as tl
 from triton.language.extra.cuda import smid
 
 QUEUE_STRIDE = tl.constexpr(32)  # int32 numbers between two queues
-POLLS = tl.constexpr(64)
 SM_SLOTS = 1024    # entries of a table of windows by SM id
 
 
@@ -42,20 +41,6 @@ def _next(queue, piece, DRAW: tl.constexpr):
     if piece % DRAW == 0:
         piece = _draw(queue, DRAW)
     return piece
-
-
-@triton.jit
-def _stay_close(queues, piece, WINDOWS: tl.constexpr, DRAW: tl.constexpr, AHEAD: tl.constexpr):
-    """Before a draw's first piece: waits until no window is more than AHEAD pieces behind, or for POLLS polls, since a
-    window's SMs may have other work."""
-    if AHEAD > 0 and WINDOWS > 1:
-        if piece % DRAW == 0:
-            polls = 0
-            while polls < POLLS:
-                least = piece
-                for k in tl.static_range(WINDOWS):
-                    least = tl.minimum(least, tl.load(queues + k * QUEUE_STRIDE, volatile=True))
-                polls = tl.where(piece - least <= AHEAD, POLLS, polls + 1)
 
 
 # ---- rows copied out -----------------------------------------------------------------------------
@@ -98,8 +83,7 @@ def copy_scope(index, table, out, count, lo, hi, WORDS: tl.constexpr, PADDED: tl
 
 @triton.jit(do_not_specialize=["count", "pieces"])
 def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
-                 DRAW: tl.constexpr, AHEAD: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr,
-                 ROWS: tl.constexpr):
+                 DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr):
     w = first_window(window_of_sm)
     for _ in range(WINDOWS):
         lo = tl.load(bounds + w)
@@ -112,7 +96,6 @@ def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces,
             v = tl.load(table + _row_offsets(i, WORDS, PADDED), mask=mask)
             r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
             piece = _next(queue, piece, DRAW)
-            _stay_close(queues, piece, WINDOWS, DRAW, AHEAD)
             i = _indices(index, count, piece, ROWS)
             tl.store(out + _row_offsets(r, WORDS, PADDED), v, mask=mask)
         w = (w + 1) % WINDOWS
@@ -208,7 +191,7 @@ def bag_scope(index, offsets, weights, table, out, stride, bags, last, total, pa
 
 @triton.jit(do_not_specialize=["bags", "last", "total", "pieces"])
 def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, bounds, window_of_sm, queues, pieces,
-                WINDOWS: tl.constexpr, DRAW: tl.constexpr, AHEAD: tl.constexpr, LENGTH: tl.constexpr,
+                WINDOWS: tl.constexpr, DRAW: tl.constexpr, LENGTH: tl.constexpr,
                 WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr, LANES: tl.constexpr,
                 WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
     """Bags of LENGTH = STEPS x LANES rows are one tile each, and the next bags' indices are loaded during it."""
@@ -226,7 +209,6 @@ def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, 
                 sums = _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, WIDTH == PADDED, PADDED, WEIGHTED,
                                  SUM)
                 piece = _next(queue, piece, DRAW)
-                _stay_close(queues, piece, WINDOWS, DRAW, AHEAD)
                 p, valid = _bag_positions(piece, total, LENGTH, BAGS, LANES)
                 i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
                 _bag_store(out, stride, sums, b, bags, w, tl.full([BAGS], LENGTH, tl.int32), WIDTH, PADDED,
@@ -236,7 +218,6 @@ def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, 
                 _bag(index, offsets, weights, table, out, stride, bags, last, total, w, piece, lo, hi,
                      LENGTH, WIDTH, PADDED, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM)
                 piece = _next(queue, piece, DRAW)
-                _stay_close(queues, piece, WINDOWS, DRAW, AHEAD)
         w = (w + 1) % WINDOWS
 
 
@@ -266,8 +247,7 @@ def add_scope(index, source, table, count, lo, hi, WORDS: tl.constexpr, PADDED: 
 
 @triton.jit(do_not_specialize=["count", "pieces"])
 def add_windows(index, source, table, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
-                DRAW: tl.constexpr, AHEAD: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr,
-                ROWS: tl.constexpr):
+                DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr):
     w = first_window(window_of_sm)
     for _ in range(WINDOWS):
         lo = tl.load(bounds + w)
@@ -281,7 +261,6 @@ def add_windows(index, source, table, count, bounds, window_of_sm, queues, piece
             v = tl.load(source + _row_offsets(r, WORDS, PADDED), mask=mask)
             tl.atomic_add(table + _row_offsets(i, WORDS, PADDED), v, mask=mask, sem="relaxed")
             piece = _next(queue, piece, DRAW)
-            _stay_close(queues, piece, WINDOWS, DRAW, AHEAD)
             i = _indices(index, count, piece, ROWS)
         w = (w + 1) % WINDOWS
 

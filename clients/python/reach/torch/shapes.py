@@ -9,14 +9,12 @@ from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 class Shape(NamedTuple):
     """`items` rows or bags per piece, `warps` per program; in windows, `per_sm` programs per SM that draw `draw`
-    pieces at a time, from no further than `ahead` pieces before the last window (0: however far). `step`: rows of each
-    bag in flight together."""
+    pieces at a time. `step`: rows of each bag in flight together."""
     items: int
     warps: int
     per_sm: int = 16
     draw: int = 1
     step: int = 64
-    ahead: int = 0
 
 
 # (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer
