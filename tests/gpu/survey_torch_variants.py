@@ -33,7 +33,7 @@ try:
     import triton.language as tl
     import reach.torch as rt
     import lib_variants as device_code
-    from reach.torch import bag, gather, kernels, kernels_tables, launch, planning, shapes
+    from reach.torch import bag, gather, kernels, kernels_tables, launch, planning, shapes, table_bags
 except ImportError as missing:
     common.skip_all(f"no reach.torch here: {missing}")
 
@@ -234,12 +234,27 @@ def bags_by_table():
             yield shape, f", early, one kind, SMs {shares}", {**early, "ONE": True, "shares": shares}
 
 
+MOST_IDLE = table_bags.MOST_IDLE
+PACKAGE_SHAPES = tuple(shapes.Shape(*s) for s in (  # bags of a long row, warps, programs of an SM, draw, rows together
+    (1, 1, 32, 4, 64), (1, 1, 20, 2, 64), (1, 1, 16, 2, 128), (1, 1, 24, 2, 128), (1, 1, 20, 1, 128),
+    (1, 2, 16, 2, 128), (1, 4, 8, 1, 256), (1, 1, 32, 2, 32)))
+
+
+def package_variants():
+    """What a call of the package makes, with other shapes, and with code for each length of rows."""
+    for strategy, words in (("", "first choice"), ("scopes", "one launch"), ("windows", "windows")):
+        yield Variant(f"present: embedding_bags, {words}", "package", constants={"strategy": strategy}, compiled=False)
+    for shape in PACKAGE_SHAPES:
+        for strategy, kind in itertools.product(("windows", "scopes"), ("package", "kinds")):
+            yield Variant(f"embedding_bags, {strategy}, {name_of(shape, '')}, {shape.step} rows together"
+                          f"{', code for each length' if kind == 'kinds' else ''}", kind, shape, {"strategy": strategy})
+    yield Variant("within: embedding_bags, one pass", "package_near", constants={"strategy": "naive"}, compiled=False)
+
+
 def bag_variants():
-    yield Variant("present: embedding_bags, one launch", "package", constants={"strategy": "scopes"}, compiled=False)
-    yield Variant("present: embedding_bags, windows", "package", constants={"strategy": "windows"}, compiled=False)
+    yield from package_variants()
     yield Variant("present: embedding_bags, shortest rows first", "reversed", constants={"strategy": "scopes"},
                   compiled=False)
-    yield Variant("within: embedding_bags, one pass", "package_near", constants={"strategy": "naive"}, compiled=False)
     for strategy, registers in itertools.product(("scopes", "windows"), (64, 72)):
         yield Variant(f"embedding_bags, {strategy}, {registers} registers", "limited",
                       constants={"strategy": strategy, "registers": registers}, compiled=False)
@@ -294,14 +309,15 @@ def share_out(groups, weights, sm_count):
 
 
 class Bags:
-    """`bags` bags of LENGTH rows of each of the tables, and of their beginnings that lie within the reach together."""
+    """`bags` bags of `length` rows of each of the tables, and of their beginnings that lie within the reach together.
+    Kernels that are not the package's take LENGTH rows."""
 
-    def __init__(self, held, bags, planned):
+    def __init__(self, held, bags, planned, length=LENGTH):
         self.held, self.bags = held, bags
-        self.way = way_of(held[0], planning.Job(planned, 2 * WIDTHS[0], bags * LENGTH, 8))
+        self.way = way_of(held[0], planning.Job(planned, 2 * WIDTHS[0], bags * length, 8))
         total = sum(map(bytes_of, held))
         self.close = [t[:max(1, int(t.shape[0] * min(1.0, IN_REACH / total)))] for t in held]
-        self.index, self.near_index = (torch.stack([torch.randint(0, t.shape[0], (bags, LENGTH), device=DEVICE)
+        self.index, self.near_index = (torch.stack([torch.randint(0, t.shape[0], (bags, length), device=DEVICE)
                                                     for t in some]) for some in (held, self.close))
         self.flipped = self.index.flip(0).contiguous()
         self.columns = sum(WIDTHS)
@@ -329,7 +345,18 @@ class Bags:
         return {"sms": [of_sm.count(k) for k in range(len(WIDTHS))]}
 
     def package(self, variant):
-        self.out = rt.embedding_bags(self.held, self.index, **variant.constants)
+        self._call(variant, MOST_IDLE)
+
+    def kinds(self, variant):
+        """With code for each length of rows."""
+        self._call(variant, 0)
+
+    def _call(self, variant, idle):
+        if table_bags.MOST_IDLE != idle:
+            table_bags.MOST_IDLE = idle
+            launch.forget()
+        with shapes.forced(variant.shape) if variant.shape.items else contextlib.nullcontext():
+            self.out = rt.embedding_bags(self.held, self.index, **variant.constants)
 
     def limited(self, variant):
         with limit_registers(variant.constants["registers"]):
@@ -559,20 +586,24 @@ def fetch_granularity(results, work):
 
 
 def work_variants(part):
-    return list(copy_variants() if part == "copy" else bag_variants())
+    return list(copy_variants() if part == "copy" else bag_variants() if part == "bags" else package_variants())
 
 
 def small_work(part, planned):
     """For compiling, and for the interpreter."""
     if part == "copy":
         return Copies(1 << 20, planned, 3 * 1024)
-    return Bags(make_tables(1e-6), 21, planned)
+    return Bags(make_tables(1e-6), 21, planned, LENGTH if part == "bags" else 2)
+
+
+def all_variants():
+    return [(part, v) for part in ("copy", "bags", "bags of 2") for v in work_variants(part)]
 
 
 def compile_some(arguments):
     """As they will be launched, over small tables: Triton keeps what it has compiled in files."""
     numbers, planned = arguments
-    every = [("copy", v) for v in copy_variants()] + [("bags", v) for v in bag_variants()]
+    every = all_variants()
     work = {}
     for number in numbers:
         part, variant = every[number]
@@ -587,7 +618,7 @@ def compile_some(arguments):
 
 def compile_all(planned):
     """Kinds of each kernel that differ in their constants are compiled once."""
-    every = [("copy", v) for v in copy_variants()] + [("bags", v) for v in bag_variants()]
+    every = all_variants()
     seen = {}
     for number, (part, v) in enumerate(every):
         constants = {k: c for k, c in v.constants.items() if k not in ("shares", "zeroed")}
@@ -647,6 +678,8 @@ def run_gpu(results):
         work = Bags(held, bags, size)
         variants = work_variants("bags") if bags == 1 << 17 else results.best("bags 2^17", work_variants("bags"))
         measure_part(results, work, f"bags 2^{bags.bit_length() - 1}", variants, bags * LENGTH, keep)
+    work = Bags(held, 1 << 20, size, 2)
+    measure_part(results, work, "bags of 2", work_variants("bags of 2"), 2 << 20, 0)
 
 
 MADE_UP_SMS = 5
@@ -672,7 +705,7 @@ def interpret():
     """Every variant once, on the CPU. How many were wrong."""
     make_up()
     wrong = 0
-    for part, size in (("copy", 1 << 20), ("bags", 1 << 17)):
+    for part, size in (("copy", 1 << 20), ("bags", 1 << 17), ("bags of 2", 1 << 17)):
         work = small_work(part, size)
         for variant in work_variants(part) + (list(skewed_variants()) if part == "copy" else []):
             work.out.zero_()
@@ -703,7 +736,7 @@ def main():
         if clocks:
             clocks.terminate()
             clocks.wait()
-        for part in ("copy", "bags 2^17", "bags 2^19"):
+        for part in ("copy", "bags 2^17", "bags 2^19", "bags of 2"):
             print_table(results, part)
         for line in results.lines:
             if line["part"].startswith(("fetch", "skewed")):

@@ -160,9 +160,14 @@ def _in_turn(device: torch.device, job: TablesJob, strategy: str) -> Optional[fl
 def _predicted_list(device: torch.device, job: TablesJob) -> Tuple[str, Dict[str, Optional[float]]]:
     found = plan(device, job)
     runs = packed(found.scope_bytes, job.tables)
-    speeds = {"naive": found.rows_per_s("naive"), "windows": _in_turn(device, job, "windows"),
+    speeds = {"naive": found.rows_per_s("naive"),
+              "windows": _in_turn(device, job, "naive" if runs and job.at_once else "windows"),
               "scopes": _in_turn(device, job, "naive" if runs else "scopes")}
-    return "naive" if found.strategy == "naive" else "scopes" if runs else "windows", speeds
+    return "naive" if found.strategy == "naive" else _over(runs, job), speeds
+
+
+def _over(runs: Optional[Sequence[Tuple[int, int]]], job: TablesJob) -> str:
+    return "scopes" if runs and not job.at_once else "windows"
 
 
 def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[float]]]:
@@ -182,18 +187,21 @@ def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
     if (strategy or found.strategy) == "naive":
         return Way("naive", found.reason, runs=((0, len(job.tables)),))
     runs = packed(found.scope_bytes, job.tables) or ()
-    chosen = strategy or ("scopes" if runs else "windows")
+    chosen = strategy or _over(runs, job)
     if chosen == "scopes" or not runs:
         return Way(chosen, found.reason, runs=runs)
-    return _runs_in_windows(device, job, found, runs)
+    return _runs_in_windows(device, job, found, runs) or (
+        Way("windows", found.reason) if strategy else Way("scopes", found.reason, runs=runs))
 
 
-def _runs_in_windows(device: torch.device, job: TablesJob, found: Plan, runs: Tuple[Tuple[int, int], ...]) -> Way:
-    """Each run is of the groups of SMs whose share of the GPU is the run's share of the work."""
-    seconds = [1 / (plan(device, job.part(*run)).rows_per_s("naive") or 1) for run in runs]
-    of_sm = shares(device, [sum(job.tables[first:first + many]) for first, many in runs], seconds)
+def _runs_in_windows(device: torch.device, job: TablesJob, found: Plan,
+                     runs: Tuple[Tuple[int, int], ...]) -> Optional[Way]:
+    """Each run is of groups of SMs, of the more the more tables it has: SMs that wait for memory read as many rows in
+    the same time, whatever the rows' length. None: the source of plans has no groups."""
+    of_sm = shares(device, [sum(job.tables[first:first + many]) for first, many in runs],
+                   [float(many) for _, many in runs])
     if of_sm is None:
-        return Way("windows", found.reason)
+        return None
     return Way("windows", found.reason, runs=runs, window_of_sm=_slots([runs[k][0] for k in of_sm], device),
                sm_count=facts(device)[1])
 

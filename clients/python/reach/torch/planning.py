@@ -53,9 +53,11 @@ class Job:
 @dataclasses.dataclass(frozen=True)
 class TablesJob(Job):
     """The same over several tables at a time: an item is a row of each. `tables` are their bytes and `rows` the
-    bytes of a row of each; table_bytes and row_bytes are the sums, `accesses` counts items."""
+    bytes of a row of each; table_bytes and row_bytes are the sums, `accesses` counts items. at_once: runs of tables
+    that the reach holds are read at once, each by groups of SMs of its own, where nothing else is asked for."""
     tables: Tuple[int, ...] = ()
     rows: Tuple[int, ...] = ()
+    at_once: bool = False
 
     def parameters(self) -> Dict[str, Any]:
         return {**super().parameters(), "bytes": list(self.tables), "element": list(self.rows)}

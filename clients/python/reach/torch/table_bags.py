@@ -16,13 +16,14 @@ from reach.torch.planning import TablesJob
 
 _TYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32,
           torch.float64: tl.float64}
+MOST_IDLE = 4  # times the shortest row: the longest that one code serves with it
 
 
 def job(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, weighted: bool) -> TablesJob:
     size = tables[0].element_size()
     found = lists.job_of(tables, index, index.numel() // len(tables))
     per_item = bags / max(1, found.accesses)
-    return dataclasses.replace(found, written_bytes=found.row_bytes * per_item,
+    return dataclasses.replace(found, at_once=True, written_bytes=found.row_bytes * per_item,
                                input_bytes=found.input_bytes + (size * len(tables) if weighted else 0),
                                output_bytes=2 * 4 * found.row_bytes // size * per_item)
 
@@ -56,10 +57,18 @@ class _Launches(NamedTuple):
     constants: Dict[str, Any]
 
 
+def _kinds(way: launch.Way, widths: Sequence[int]) -> Tuple[List[Tuple[int, bool]], List[int]]:
+    """In windows an SM sees rows of all tables, and code for the longest alone takes a third fewer registers than code
+    for each length: more programs run at a time. Threads that a short row leaves idle cost less, if they are not many.
+    """
+    one = way.in_windows and max(widths) <= MOST_IDLE * min(widths)
+    return lists.kinds_of(widths, 1) if one else lists.kinds_of(widths)
+
+
 def _fit(way: launch.Way, widths: Sequence[int], dtype: torch.dtype, rows: int) -> _Launches:
     """The launches for bags of `rows` rows, a power of two. A piece has the same number of bags in all tables."""
-    kinds, kind = lists.kinds_of(widths)
-    shape = shapes.shape("bag", way.strategy, kinds[0][0] * dtype.itemsize, kinds[0][0])
+    kinds, kind = _kinds(way, widths)
+    shape = shapes.shape("bags", way.strategy, kinds[0][0] * dtype.itemsize, kinds[0][0])
     bags = min(bag.bags_of_tile(shape, rows, padded) for padded, _ in kinds)
     compiled = tuple((padded, full, bag.lanes_of_tile(shape, rows, padded * dtype.itemsize, bags))
                      for padded, full in kinds)

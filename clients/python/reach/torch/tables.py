@@ -56,11 +56,11 @@ def unfit(tables: Sequence[torch.Tensor], index: torch.Tensor) -> str:
     return next((why for why in map(launch.unfit, tables) if why), "")
 
 
-def kinds_of(widths: Sequence[int]) -> Tuple[List[Tuple[int, bool]], List[int]]:
+def kinds_of(widths: Sequence[int], most: int = MOST_KINDS) -> Tuple[List[Tuple[int, bool]], List[int]]:
     """Kinds of rows, (numbers to the next power of two, whether all its rows have so many), the longest first, and the
-    kind of each table. Beyond MOST_KINDS the shortest rows are of the next longer kind."""
+    kind of each table. Beyond `most` the shortest rows are of the next longer kind."""
     padded = [triton.next_power_of_2(width) for width in widths]
-    lengths = sorted(set(padded), reverse=True)[:MOST_KINDS]
+    lengths = sorted(set(padded), reverse=True)[:most]
     kind = [next(k for k in reversed(range(len(lengths))) if lengths[k] >= p) for p in padded]
     return [(p, all(w == p for w, mine in zip(widths, kind) if mine == k)) for k, p in enumerate(lengths)], kind
 
