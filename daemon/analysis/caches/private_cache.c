@@ -17,6 +17,9 @@
 #define SAME_ARRAY      0.1
 #define FLIPPING_SHARE  0.2 /* of the lines that miss, which also hit: not LRU */
 #define STEADY_SHARE    0.01
+#define SPACED_LEAST    0.1  /* of the loads miss where every line is walked */
+#define SPACED_SAME     0.75 /* of these, as long as more lines are walked than fit */
+#define SPACED_NONE     0.1
 
 enum {
     SHARED_BYTES = 32 << 10,
@@ -38,7 +41,10 @@ enum {
     SAME_LOADS = FIRST_BYTES / WALKS_ELEMENT_BYTES,
     MOST_TRACED = 5,
     LEAST_MISSING = 4,
-    LEAST_QUICK = 4 /* loads that hit, so that a policy is not LRU */
+    LEAST_QUICK = 4, /* loads that hit, so that a policy is not LRU */
+    SPACED_SAMPLES = 1024,
+    SPACED_SECTOR = 32, /* 9/8 of it are whole words */
+    SPACINGS = 6
 };
 
 static const uint64_t carveouts[] = {8 << 10, 64 << 10, 100 << 10, 132 << 10, 196 << 10};
@@ -319,6 +325,50 @@ static enum reason find_size(struct chase *c)
 
 /* ---- line ---- */
 
+/* The share of misses of a walk, in a footprint of 7/4 of what fits, of one word every 9/8 of 2^k
+ * sectors. This distance is no multiple of two lines, so that the words lie in all sets evenly, and
+ * sets that are chosen for blocks of lines are no longer than others. -1: it is to be walked first.
+ */
+static double spaced_share(struct chase *c, uint32_t k)
+{
+    const uint64_t footprint = c->sectors * c->sector_bytes / 4 * 7;
+    struct probe_spec spec = walk_spec(c, (c->sector_bytes << k) / 8 * 9, SPACED_SAMPLES);
+    const uint64_t n = footprint / spec.stride_bytes;
+
+    spec.scattered = 1;
+    add_points(&spec, walks_evenly_covered(n > 1 ? n : 2), 1);
+    const struct observation *const o = walks_find(c->w, &spec);
+    return o ? slow_share(o, 0, c->how.threshold) : -1;
+}
+
+/* As long as the distance is no longer than 9/8 of a line, all or 8/9 of the lines of the footprint
+ * are walked, more than fit, and many loads miss. At twice that, 4/9 of them are: they fit. So
+ * misses vanish between 9/8 and 9/4 of a line, wherever the lines that miss are. */
+static enum reason line_by_spacing(struct chase *c, uint64_t *out)
+{
+    double shares[SPACINGS];
+    bool waiting = false;
+    uint32_t k = 0;
+
+    if (c->sector_bytes % SPACED_SECTOR != 0)
+        return REASON_NO_CONTRAST;
+    for (uint32_t i = 0; i < SPACINGS; i++) {
+        shares[i] = spaced_share(c, i);
+        waiting = waiting || shares[i] < 0;
+    }
+    if (waiting)
+        return REASON_NOT_MEASURED;
+    while (k + 1 < SPACINGS && shares[k + 1] >= SPACED_SAME * shares[0])
+        k++;
+    if (shares[0] < SPACED_LEAST || k + 1 == SPACINGS)
+        return REASON_NO_CONTRAST;
+    for (uint32_t i = k + 1; i < SPACINGS; i++)
+        if (shares[i] > SPACED_NONE * shares[0])
+            return REASON_IRREGULAR;
+    *out = c->sector_bytes << k;
+    return REASON_NONE;
+}
+
 /* Most of the sectors that miss have this many neighbors in a row that do. 0: none misses. */
 static uint32_t usual_run(const struct walk_votes *v)
 {
@@ -390,7 +440,7 @@ static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
     return o != NULL;
 }
 
-static enum reason find_line(struct chase *c)
+static enum reason line_by_neighbors(struct chase *c)
 {
     uint32_t run = 0;
     bool bounded = false;
@@ -421,6 +471,25 @@ static enum reason find_line(struct chase *c)
     if (reason == REASON_NONE && bounded) /* otherwise the sets must confirm it */
         set_line(c);
     return reason;
+}
+
+/* Neighbors that miss tell most: of them the sets follow too. Where they tell nothing certain,
+ * because sets follow no rule or other lines miss in each run, the spacing does. */
+static enum reason find_line(struct chase *c)
+{
+    const enum reason reason = line_by_neighbors(c);
+    uint64_t spaced = 0;
+
+    if (reason == REASON_NOT_MEASURED || IS_KNOWN(c->out->line_bytes))
+        return reason;
+    const enum reason other = line_by_spacing(c, &spaced);
+    if (other == REASON_NOT_MEASURED)
+        return other;
+    if (other != REASON_NONE || (reason == REASON_NONE && spaced != c->line_bytes))
+        return reason;
+    c->line_bytes = spaced;
+    set_line(c);
+    return REASON_NONE;
 }
 
 /* ---- sets, ways, policy ---- */
@@ -526,48 +595,74 @@ static void read_policy(const struct chase *c, struct set_walks *s)
     write_trace(c, s->o, &s->at);
 }
 
-/* Where sets follow no rule: in a cycle somewhat longer than what fits, LRU misses the same lines
- * in every lap, whatever set they are in. What now hits and now misses is not LRU. */
-static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
+/* Of the lines of a cycle that miss, those that now hit and now miss. A few of them are kept in
+ * `shown`, as votes that they are to be shown. */
+static uint32_t count_flipping(const struct walk_votes *v, uint32_t *out_missing,
+                               struct walk_votes *shown)
 {
-    const uint64_t n = (c->out->fits_bytes.v + c->out->fits_bytes.v / 16) / c->line_bytes + 1;
-    struct probe_spec spec = walk_spec(c, c->line_bytes, PROBE_MAX_SAMPLES);
-    uint32_t missing = 0;
     uint32_t flipping = 0;
 
-    add_points(&spec, n, repeats_for(n, spec.samples));
+    *out_missing = 0;
+    memset(shown, 0, sizeof *shown);
+    for (uint32_t i = 0; i < v->elements; i++) {
+        const uint32_t hits = (uint32_t)(v->all[i] - v->missed[i]);
+        const bool misses = walks_misses(v, i);
+        const bool flips = misses && hits >= 2 && hits >= v->all[i] / 10;
+        *out_missing += misses;
+        flipping += flips;
+        if (flips && flipping <= MOST_TRACED) {
+            shown->all[i] = v->all[i];
+            shown->missed[i] = v->missed[i];
+        }
+    }
+    return flipping;
+}
+
+static void set_policy(struct chase *c, enum replacement policy, uint32_t missing, double margin,
+                       const struct observation *o, const struct walk_votes *shown)
+{
+    c->out->replacement = policy;
+    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(EVIDENCE_TRACES, missing, margin);
+    write_trace(c, o, shown);
+}
+
+/* Where sets follow no rule: in a cycle somewhat longer than what fits, LRU misses the same lines
+ * in every lap and in every run, whatever set they are in. What now hits and now misses is not LRU.
+ * A cycle that is only just longer may miss too seldom, and one that is much longer all the time,
+ * so there are several. */
+static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
+{
+    static const uint32_t sixteenths[] = {17, 19, 21};
+    enum { LENGTHS = sizeof sixteenths / sizeof sixteenths[0] };
+    struct probe_spec spec = walk_spec(c, c->line_bytes, PROBE_MAX_SAMPLES);
+    uint32_t steady = 0;
+    uint32_t missing = 0;
+    double worst = 0;
+
+    for (uint32_t k = 0; k < LENGTHS; k++) {
+        const uint64_t n = c->out->fits_bytes.v / 16 * sixteenths[k] / c->line_bytes + 1;
+        add_points(&spec, n, (repeats_for(n, spec.samples) + 1) / 2);
+    }
     s->o = walks_find(c->w, &spec);
     if (!s->o)
         return REASON_NOT_MEASURED;
-    c->lines = (uint32_t)(n - 1);
-    walks_votes(s->o, n, &c->how, &s->at);
-    memset(&s->before, 0, sizeof s->before);
-    for (uint32_t i = 0; i < s->at.elements; i++) {
-        const uint32_t hits = (uint32_t)(s->at.all[i] - s->at.missed[i]);
-        const bool misses = walks_misses(&s->at, i);
-        const bool flips = misses && hits >= 2 && hits >= s->at.all[i] / 10;
-        missing += misses;
-        flipping += flips;
-        if (flips && flipping <= MOST_TRACED) { /* as a vote that this line is to be shown */
-            s->before.all[i] = s->at.all[i];
-            s->before.missed[i] = s->at.missed[i];
+    for (uint32_t p = 0; p < spec.point_count; p++) {
+        if (p > 0 && spec.points[p] == spec.points[p - 1])
+            continue;
+        c->lines = (uint32_t)(spec.points[p] - 1);
+        walks_votes(s->o, spec.points[p], &c->how, &s->at);
+        const uint32_t flipping = count_flipping(&s->at, &missing, &s->before);
+        const double share = missing > 0 ? (double)flipping / missing : 0;
+        if (missing >= LEAST_MISSING && share >= FLIPPING_SHARE) {
+            set_policy(c, REPLACEMENT_NOT_LRU, missing, 1 - FLIPPING_SHARE / share, s->o,
+                       &s->before);
+            return REASON_NONE;
         }
+        steady += missing >= LEAST_MISSING;
+        worst = fmax(worst, share);
     }
-    if (missing < LEAST_MISSING)
-        return REASON_NONE;
-    const double share = (double)flipping / missing;
-    if (share >= FLIPPING_SHARE) {
-        c->out->replacement = REPLACEMENT_NOT_LRU;
-        write_trace(c, s->o, &s->before);
-    } else if (share <= STEADY_SHARE) {
-        c->out->replacement = REPLACEMENT_LRU;
-        write_trace(c, s->o, &s->at);
-    } else {
-        return REASON_NONE;
-    }
-    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(
-        EVIDENCE_TRACES, missing,
-        share >= FLIPPING_SHARE ? 1 - FLIPPING_SHARE / share : 1 - share / FLIPPING_SHARE);
+    if (steady > 0 && worst <= STEADY_SHARE)
+        set_policy(c, REPLACEMENT_LRU, missing, 1 - worst / FLIPPING_SHARE, s->o, &s->at);
     return REASON_NONE;
 }
 
@@ -595,37 +690,78 @@ static enum reason check_last_set(struct chase *c, struct set_walks *s)
     return right ? REASON_NONE : REASON_IRREGULAR;
 }
 
-static enum reason find_sets(struct chase *c)
+/* Cycles of `c->lines` lines and up to `steps` more. */
+static struct probe_spec steps_spec(const struct chase *c, uint32_t steps, uint32_t most_repeats)
 {
-    struct set_walks *const s = malloc(sizeof *s);
-    enum reason reason = REASON_NOT_MEASURED;
-    uint32_t repeats;
-
-    c->lines = (uint32_t)(c->sectors * c->sector_bytes / c->line_bytes);
-    if (!s)
-        return REASON_NOT_MEASURED;
-    if (c->lines * c->line_bytes != c->sectors * c->sector_bytes) {
-        reason = policy_without_sets(c, s);
-        free(s);
-        return reason == REASON_NONE ? REASON_IRREGULAR : reason;
-    }
     struct probe_spec spec =
         walk_spec(c, c->line_bytes,
                   (uint32_t)fmin(PROBE_MAX_SAMPLES, (double)(VOTES + 2) * (c->lines + STEPS)));
-    repeats = repeats_for(c->lines + STEPS, spec.samples);
-    for (uint32_t k = 0; k <= STEPS; k++)
-        add_points(&spec, c->lines + k, repeats);
+    const uint32_t repeats = repeats_for(c->lines + STEPS, spec.samples);
+
+    for (uint32_t k = 0; k <= steps; k++)
+        add_points(&spec, c->lines + k, repeats < most_repeats ? repeats : most_repeats);
+    return spec;
+}
+
+/* The probe of all steps has up to a million loads. Where it is long, a few of its first steps tell
+ * whether sets that follow a rule are likely. */
+static enum reason look_at_steps(struct chase *c, struct set_walks *s)
+{
+    enum { FEW_STEPS = 3, FEW_REPEATS = 3, LONG_LOADS = 1 << 18 };
+    struct probe_spec spec = steps_spec(c, STEPS, MOST_REPEATS);
+    int first = 0;
+
+    if (spec.point_count * spec.samples < LONG_LOADS)
+        return REASON_NONE;
+    spec = steps_spec(c, FEW_STEPS, FEW_REPEATS);
     s->o = walks_find(c->w, &spec);
-    if (s->o) {
-        reason = read_steps(c, s);
-        if (reason == REASON_NONE) {
-            const struct observation *const steps = s->o;
-            reason = check_last_set(c, s);
-            s->o = steps;
-            if (reason == REASON_NONE)
-                read_policy(c, s);
-        }
+    if (!s->o)
+        return REASON_NOT_MEASURED;
+    walks_votes(s->o, c->lines, &c->how, &s->before);
+    if (walks_missing(&s->before) > 0)
+        return REASON_DISAGREEMENT;
+    for (uint32_t k = 1; k <= FEW_STEPS; k++) {
+        walks_votes(s->o, c->lines + k, &c->how, &s->at);
+        const int more = joined(&s->before, &s->at);
+        first = k == 1 ? more : first;
+        if (first < 2 || (more != 1 && more != first))
+            return REASON_IRREGULAR;
+        s->before = s->at;
     }
+    return REASON_NONE;
+}
+
+/* The sets by their steps, confirmed by the last one, and their policy. */
+static enum reason regular_sets(struct chase *c, struct set_walks *s)
+{
+    struct probe_spec spec = steps_spec(c, STEPS, MOST_REPEATS);
+    enum reason reason = look_at_steps(c, s);
+
+    if (reason != REASON_NONE)
+        return reason;
+    s->o = walks_find(c->w, &spec);
+    if (!s->o)
+        return REASON_NOT_MEASURED;
+    const struct observation *const steps = s->o;
+    reason = read_steps(c, s);
+    if (reason == REASON_NONE)
+        reason = check_last_set(c, s);
+    s->o = steps;
+    if (reason == REASON_NONE)
+        read_policy(c, s);
+    return reason;
+}
+
+static enum reason find_sets(struct chase *c)
+{
+    struct set_walks *const s = malloc(sizeof *s);
+    enum reason reason = REASON_IRREGULAR;
+
+    if (!s)
+        return REASON_NOT_MEASURED;
+    c->lines = (uint32_t)(c->sectors * c->sector_bytes / c->line_bytes);
+    if (c->lines * c->line_bytes == c->sectors * c->sector_bytes)
+        reason = regular_sets(c, s);
     if (reason == REASON_IRREGULAR || reason == REASON_DISAGREEMENT) {
         const enum reason policy = policy_without_sets(c, s);
         reason = policy == REASON_NOT_MEASURED ? policy : reason;
