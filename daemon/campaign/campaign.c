@@ -20,8 +20,8 @@
  *   memory    depth full and memory: kinds of memory beside the device's (memory_probes.c)
  *   matrix    depth matrix: every SM against every SM at the window level
  *
- * The steps of the caches depend on one another, and each takes a millisecond. So the GPU gets fillers
- * beside them: spread, flight and groups depend on the phases before the caches only.
+ * The steps of the caches depend on one another, and each takes a millisecond. So the GPU gets
+ * fillers beside them: spread, flight and groups depend on the phases before the caches only.
  *
  * Each call schedules what is missing first. What is there is scanned again only if the memo of the
  * last call does not hold any more, and either way the same observations lead to the same probes.

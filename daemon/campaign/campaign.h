@@ -11,9 +11,9 @@
 
 enum { CAMPAIGN_MAX_SPECS = 32 };
 
-/* Behind the specs come fillers, so that the GPU need not wait while the next step is chosen: probes
- * of later phases, which depend on nothing that is still open. A filler that has not been run comes
- * as a spec later, so a caller may leave them all out. */
+/* Behind the specs come fillers, so that the GPU need not wait while the next step is chosen:
+ * probes of later phases, which depend on nothing that is still open. A filler that has not been
+ * run comes as a spec later, so a caller may leave them all out. */
 struct campaign_step {
     uint32_t spec_count;   /* 0: no probe is missing */
     uint32_t filler_count; /* specs and fillers are CAMPAIGN_MAX_SPECS at most */

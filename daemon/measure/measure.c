@@ -68,7 +68,7 @@ struct attempt {
     struct campaign_memo memo;
     struct pending pending[WORKER_MAX_PENDING]; /* the oldest first */
     uint32_t pending_count;
-    uint32_t fillers; /* of the step that were submitted */
+    uint32_t fillers;       /* of the step that were submitted */
     int64_t run;            /* 0: not begun */
     size_t stored;          /* of the set's observations */
     size_t stored_excluded; /* of its excluded ones */

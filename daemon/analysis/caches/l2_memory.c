@@ -249,8 +249,8 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
 
 /* ---- size ---- */
 
-/* Footprints that all SMs have loaded: the place behind the longest that fits. In a shorter one a few
- * loads may be delayed more than usual, and by chance more than in the others. */
+/* Footprints that all SMs have loaded: the place behind the longest that fits. In a shorter one a
+ * few loads may be delayed more than usual, and by chance more than in the others. */
 static uint32_t behind_longest(const struct observation *o, double threshold, double noise)
 {
     uint32_t behind = 0;

@@ -34,8 +34,8 @@ bool walks_clock(struct cache_walks *w);
  * touched between the untimed laps and the timed ones is evicted in it. */
 const uint32_t *walks_row(const struct observation *o, uint32_t p, uint32_t *out_count);
 
-/* The next lower number of elements that a scattered walk covers evenly. With others, misses that lie
- * together, as the oldest lines do, are overlooked. */
+/* The next lower number of elements that a scattered walk covers evenly. With others, misses that
+ * lie together, as the oldest lines do, are overlooked. */
 uint64_t walks_evenly_covered(uint64_t elements);
 
 /* When is a load a miss? In cycles of the loads of one path. */

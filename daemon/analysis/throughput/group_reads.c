@@ -164,7 +164,7 @@ struct readings {
     struct maybe_f64 beyond[REACH_MAX_GROUPS];
     struct evidence alone_evidence[REACH_MAX_GROUPS];
     struct evidence beyond_evidence[REACH_MAX_GROUPS];
-    double noise; /* usual spread of repeats, a share */
+    double noise;           /* usual spread of repeats, a share */
     uint32_t alone_repeats; /* the fewest */
     const struct observation *alone_read[REACH_MAX_GROUPS];
     uint32_t pairs_wanted;
@@ -381,8 +381,7 @@ static void derive_pairs(const struct readings *r, struct topology *out)
     }
     if (pairs->share_tlb == FINDING_UNKNOWN && !unsure && r->pair_count == r->pairs_wanted)
         pairs->share_tlb = FINDING_NO;
-    out->evidence[TOPOLOGY_EVIDENCE_PAIRS] =
-        evidence_make(EVIDENCE_GROUP_PAIRS, repeats, margin);
+    out->evidence[TOPOLOGY_EVIDENCE_PAIRS] = evidence_make(EVIDENCE_GROUP_PAIRS, repeats, margin);
 }
 
 void group_reads_derive(const struct observation_set *set, const struct structure *s,
