@@ -159,6 +159,60 @@ static void gtx980(void **state)
     expect_page_tables(&e.latency, 600);
 }
 
+/* ---- the same answer each time ---- */
+
+/* An L1 of 224 KiB with a random victim, and an L2 of this size, both with lines of 128 bytes. */
+static void measure_again(uint32_t seed, uint64_t l2_kib, const char *policy,
+                          struct hierarchy_estimate *out)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof text,
+                   "sms=8 memory=8G latency=300 spread=40 noise=gauss:2 outliers=0.0005@3000 "
+                   "seed=%u l1=64@2M/2;miss=9 l2cache=%lluK l2fill=64 l2line=128 memory_miss=410 "
+                   "clock_pair=8 tail=0.09@600 array=256K const=32@64;miss=70;sets=4x8 "
+                   "l1d=2048@128;miss=262;sets=8x256;sectors=4%s",
+                   seed, (unsigned long long)l2_kib, policy);
+    measure(text, out);
+}
+
+/* A random victim leaves some of the lines of a cycle that does not fit, so that fewer miss the
+ * farther apart the words are. A load that takes long by chance looks like a miss. */
+static void lines_of_l1_repeat(void **state)
+{
+    static const char *const policies[] = {"", ";policy=random"};
+    enum { SEEDS = 12 };
+
+    (void)state;
+    for (uint32_t k = 0; k < 2 * SEEDS; k++) {
+        struct hierarchy_estimate e;
+        measure_again(1 + k / 2, 61440, policies[k % 2], &e);
+        const struct cache_facts *const l1 = &e.caches[CACHE_L1];
+        if (!IS_KNOWN(l1->line_bytes) || l1->line_bytes.v != 128 ||
+            l1->replacement == REPLACEMENT_UNKNOWN)
+            fail_msg("seed %u%s: a line of %llu (%s), %s", 1 + k / 2, policies[k % 2],
+                     (unsigned long long)l1->line_bytes.v, reason_slug(l1->line_bytes.reason),
+                     replacement_name(l1->replacement));
+    }
+}
+
+/* Of a footprint that is little longer than the L2, about as many loads miss as may miss of one
+ * that fits: it is chance whether it counts as one. */
+static void lines_of_l2_repeat(void **state)
+{
+    enum { SEEDS = 24, BORDER_KIB = 32 << 10, LEAST_KIB = 32 };
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+        struct hierarchy_estimate e;
+        measure_again(seed, BORDER_KIB - LEAST_KIB * (1 + seed % 6), "", &e);
+        const struct cache_facts *const l2 = &e.caches[CACHE_L2];
+        if (!IS_KNOWN(l2->line_bytes) || l2->line_bytes.v != 128 || !IS_KNOWN(l2->fits_bytes))
+            fail_msg("seed %u: a line of %llu (%s)", seed, (unsigned long long)l2->line_bytes.v,
+                     reason_slug(l2->line_bytes.reason));
+    }
+}
+
 /* ---- random hierarchies ---- */
 
 struct truth {
@@ -324,6 +378,8 @@ int main(void)
         cmocka_unit_test(gtx560ti),
         cmocka_unit_test(gtx780),
         cmocka_unit_test(gtx980),
+        cmocka_unit_test(lines_of_l1_repeat),
+        cmocka_unit_test(lines_of_l2_repeat),
         cmocka_unit_test(random_hierarchies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ enum {
     SIZE_SAMPLES = 1024,
     REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
+    REFINE_STRETCHES = 3, /* of the sweep, until footprints fit */
     LEAST_SURVIVORS = 128,
     LINE_FIRST = 32,
     LINE_STRIDES = 6, /* doubled from LINE_FIRST */
@@ -410,41 +411,61 @@ static enum reason find_line(struct cache_walks *w, double threshold, uint64_t f
     return REASON_NONE;
 }
 
+/* The longest footprint of `all` that fits, in lines, and the steps in which it was searched.
+ * Near that size it is chance whether a footprint counts as one that fits. So if none between the
+ * longest of the sweep and the next does, those below it are walked too. */
+static enum reason refine_size(struct cache_walks *w, const struct observation *all,
+                               double threshold, double noise, uint64_t *out_lines,
+                               uint64_t *out_step)
+{
+    const uint32_t behind = behind_longest(all, threshold, noise);
+
+    for (uint32_t p = behind; p > 0 && p + REFINE_STRETCHES > behind; p--) {
+        const uint64_t low = all->spec.points[p - 1];
+        const uint64_t step = (all->spec.points[p] - low) / (REFINE_POINTS + 1);
+        struct probe_spec spec = size_spec();
+        spec.samples = REFINE_SAMPLES;
+        for (uint32_t k = 0; k <= REFINE_POINTS; k++)
+            add_points(&spec, walks_evenly_covered(low + k * step), 1);
+        const struct observation *const o = walks_find(w, &spec);
+        if (!o)
+            return REASON_NOT_MEASURED;
+        const uint32_t fitting = behind_longest(o, threshold, noise);
+        if (fitting > 0) {
+            *out_lines = low + (fitting - 1) * step;
+            *out_step = step;
+            return REASON_NONE;
+        }
+    }
+    return REASON_DISAGREEMENT;
+}
+
 static enum reason find_size(struct cache_walks *w, double threshold, double noise,
                              struct cache_facts *l2)
 {
     struct probe_spec spec = size_spec();
+    uint64_t lines = 0;
+    uint64_t step = 0;
 
     for (uint64_t bytes = SIZE_FIRST; bytes <= SIZE_LAST; bytes *= 2) {
         add_points(&spec, bytes / PROBE_LINE_BYTES, 1);
         if (bytes < SIZE_LAST)
             add_points(&spec, bytes / 2 * 3 / PROBE_LINE_BYTES, 1);
     }
-    const struct observation *o = walks_find(w, &spec);
-    if (!o)
+    const struct observation *const all = walks_find(w, &spec);
+    if (!all)
         return REASON_NOT_MEASURED;
-    find_policy(o, l2->latency_cycles.v + w->clock_cycles, threshold, l2);
-    uint32_t p = behind_longest(o, threshold, noise);
-    if (p == o->spec.point_count)
+    find_policy(all, l2->latency_cycles.v + w->clock_cycles, threshold, l2);
+    const uint32_t behind = behind_longest(all, threshold, noise);
+    if (behind == all->spec.point_count)
         return REASON_BEYOND_MEMORY;
-    if (p == 0)
+    if (behind == 0)
         return REASON_NO_CONTRAST;
-    const struct observation *const all = o;
-    const uint64_t low = o->spec.points[p - 1];
-    const uint64_t step = (o->spec.points[p] - low) / (REFINE_POINTS + 1);
-    spec = size_spec();
-    spec.samples = REFINE_SAMPLES;
-    for (uint32_t k = 0; k <= REFINE_POINTS; k++)
-        add_points(&spec, walks_evenly_covered(low + k * step), 1);
-    o = walks_find(w, &spec);
-    if (!o)
-        return REASON_NOT_MEASURED;
-    p = behind_longest(o, threshold, noise);
-    if (p == 0)
-        return REASON_DISAGREEMENT;
-    const uint64_t lines = low + (p - 1) * step;
+    const enum reason reason = refine_size(w, all, threshold, noise, &lines, &step);
+    if (reason != REASON_NONE)
+        return reason;
     const struct evidence e =
-        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)low);
+        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)lines);
     l2->fits_bytes = KNOWN_U64(lines * PROBE_LINE_BYTES);
     l2->evidence[CACHE_EVIDENCE_FITS_BYTES] = e;
     const enum reason line = find_line(w, threshold, lines, l2);

@@ -17,8 +17,8 @@
 #define SAME_ARRAY      0.1
 #define FLIPPING_SHARE  0.2 /* of the lines that miss, which also hit: not LRU */
 #define STEADY_SHARE    0.01
-#define SPACED_LEAST    0.1  /* of the loads miss where every line is walked */
-#define SPACED_SAME     0.75 /* of these, as long as more lines are walked than fit */
+#define SPACED_LEAST    0.1 /* of the loads miss where every line is walked */
+#define SPACED_SAME     0.5 /* of these, as long as more lines are walked than fit */
 #define SPACED_NONE     0.1
 
 enum {
@@ -32,6 +32,7 @@ enum {
     EVICT_BYTES = 32 << 10,
     BISECT_POINTS = 6,
     BISECT_REPEATS = 3,
+    BISECT_MORE = 8, /* if that is not clear */
     BISECT_MIN_SAMPLES = 1024,
     VOTES = 24, /* of every line, to know a set by */
     STEPS = 12,
@@ -258,7 +259,8 @@ static enum reason find_sector(struct chase *c)
 /* ---- size ---- */
 
 /* One round: points between `low`, which fits, and `high`, which does not, in sectors. */
-static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64_t high)
+static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64_t high,
+                                     uint32_t repeats)
 {
     const uint64_t step = (high - low + BISECT_POINTS) / (BISECT_POINTS + 1);
     const double wanted = 16.0 * (double)high / (double)step;
@@ -268,7 +270,7 @@ static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64
 
     spec.scattered = 1;
     for (uint64_t n = low; n < high; n += step)
-        add_points(&spec, n, BISECT_REPEATS);
+        add_points(&spec, n, repeats);
     return spec;
 }
 
@@ -281,9 +283,9 @@ static bool narrow(const struct chase *c, const struct observation *o, uint64_t 
 
     if (v)
         walks_votes(o, *low, &c->how, &v[0]);
-    for (uint32_t p = 0; clear && p < o->spec.point_count; p += BISECT_REPEATS) {
+    for (uint32_t p = 1; clear && p < o->spec.point_count; p++) {
         const uint64_t n = o->spec.points[p];
-        if (n == o->spec.points[0])
+        if (n == o->spec.points[p - 1])
             continue;
         walks_votes(o, n, &c->how, &v[1]);
         const enum overflow over = walks_overflow(&v[1], &v[0]);
@@ -302,19 +304,22 @@ static enum reason find_size(struct chase *c)
 {
     uint64_t low = c->fits_bytes / c->sector_bytes;
     uint64_t high = c->misses_bytes / c->sector_bytes;
+    uint32_t repeats = BISECT_REPEATS;
     enum reason reason = REASON_NONE;
 
     if (high > WALKS_MAX_ELEMENTS || low == 0)
         return REASON_TOO_LITTLE_DATA;
     while (low + 1 < high) {
-        struct probe_spec spec = bisect_spec(c, low, high);
+        struct probe_spec spec = bisect_spec(c, low, high, repeats);
         const struct observation *const o = walks_find(c->w, &spec);
         if (!o)
             return REASON_NOT_MEASURED;
-        if (!narrow(c, o, &low, &high)) {
+        const bool clear = narrow(c, o, &low, &high);
+        if (!clear && repeats == BISECT_MORE) {
             reason = REASON_NO_CONTRAST;
             break;
         }
+        repeats = clear ? BISECT_REPEATS : BISECT_MORE;
     }
     c->sectors = low;
     c->out->fits_bytes = KNOWN_U64(low * c->sector_bytes);
@@ -342,8 +347,10 @@ static double spaced_share(struct chase *c, uint32_t k)
 }
 
 /* As long as the distance is no longer than 9/8 of a line, all or 8/9 of the lines of the footprint
- * are walked, more than fit, and many loads miss. At twice that, 4/9 of them are: they fit. So
- * misses vanish between 9/8 and 9/4 of a line, wherever the lines that miss are. */
+ * are walked, more than fit, and many loads miss: of LRU all, and with a random victim, of 14/9 of
+ * the lines that fit, the share m = 1 - exp(-14/9 m), which is 0.62. At twice that distance 4/9 of
+ * the lines are walked: they fit. So misses vanish between 9/8 and 9/4 of a line, wherever the
+ * lines that miss are. */
 static enum reason line_by_spacing(struct chase *c, uint64_t *out)
 {
     double shares[SPACINGS];
