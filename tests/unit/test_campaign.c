@@ -389,6 +389,76 @@ static void beside_others_there_are_no_fillers(void **state)
     observation_set_free(&set);
 }
 
+/* All SMs read device memory at random: not a group, and not the warm-up. */
+static bool is_region_read(const struct probe_spec *spec)
+{
+    bool idle = spec->kind != PROBE_READ || spec->memory != MEMORY_DEVICE || spec->run_bytes > 0 ||
+                spec->spread != 0 || spec->window_sms == 0 || spec->points[0] < GIB;
+
+    for (uint32_t i = 0; i < spec->window_sms; i++)
+        idle = idle || spec->window_of_sm[i] == PROBE_SM_IDLE;
+    return !idle;
+}
+
+/* The last region of a probe: its first repeat is 3 % slower than the second. */
+static void disturb_last(struct observation *o)
+{
+    const uint32_t row = 1 + o->result.sm_count;
+    uint32_t *const values = o->result.values + (o->spec.point_count - 1) * o->spec.repeats * row;
+
+    for (uint32_t i = 1; i < row; i++)
+        values[i] = (uint32_t)(values[row + i] * 0.97);
+}
+
+static bool answers_again(const struct observation *o, const struct probe_spec *first)
+{
+    const struct probe_spec *const s = &o->spec;
+
+    return s->kind == PROBE_READ && s->repeats == THROUGHPUT_MORE_REPEATS && s->point_count == 1 &&
+           s->points[0] == first->points[first->point_count - 1] && s->access == first->access &&
+           s->transaction_bytes == first->transaction_bytes &&
+           s->window_count == first->window_count &&
+           memcmp(s->window_of_sm, first->window_of_sm, sizeof s->window_of_sm) == 0;
+}
+
+/* A region whose two reads are more than 1 % apart is read five times, and no other region is. */
+static void regions_that_disagree_are_read_again(void **state)
+{
+    struct campaign_step *step = calloc(1, sizeof *step);
+    struct observation_set set;
+    struct paper_gpu gpu;
+    uint32_t disturbed = 0;
+    uint32_t again = 0;
+
+    (void)state;
+    assert_non_null(step);
+    paper_gpu_init(&gpu);
+    paper_gpu_begin(&gpu, &set);
+    while (campaign_next(&set, DEPTH_FULL, NULL, step, NULL) == STATUS_OK && step->spec_count > 0) {
+        for (uint32_t i = 0; i < step->spec_count; i++) {
+            paper_gpu_ask(&gpu, &step->specs[i], &set);
+            struct observation *const o = &set.items[set.count - 1];
+            if (is_region_read(&o->spec) && o->spec.repeats == THROUGHPUT_REPEATS)
+                disturb_last(o);
+        }
+    }
+    for (size_t i = 0; i < set.count; i++) {
+        const struct probe_spec *const s = &set.items[i].spec;
+        uint32_t found = 0;
+        again += is_region_read(s) && s->repeats == THROUGHPUT_MORE_REPEATS;
+        if (!is_region_read(s) || s->repeats != THROUGHPUT_REPEATS)
+            continue;
+        disturbed++;
+        for (size_t k = i + 1; k < set.count; k++)
+            found += answers_again(&set.items[k], s);
+        assert_int_equal(found, 1);
+    }
+    assert_true(disturbed > 3);
+    assert_int_equal(again, disturbed);
+    observation_set_free(&set);
+    free(step);
+}
+
 /* Answers that mean nothing: whatever the GPU says, the plan ends. */
 static void rubbish_ends(void **state)
 {
@@ -431,6 +501,7 @@ int main(void)
         cmocka_unit_test(other_kinds_of_access_are_asked_at_full),
         cmocka_unit_test(fillers_are_probes_of_later_phases),
         cmocka_unit_test(beside_others_there_are_no_fillers),
+        cmocka_unit_test(regions_that_disagree_are_read_again),
         cmocka_unit_test(any_gpu_ends),
         cmocka_unit_test(rubbish_ends),
     };
