@@ -26,7 +26,7 @@ struct chip {
     double noise;     /* of a throughput */
     double edge_us;   /* from the first SM's start to the last one's */
     uint32_t hiccups; /* reads of pairs that are half as fast, from the first on */
-    uint32_t jumps;   /* probes of one group whose first repeat is 5 % off, from the first on */
+    uint32_t jumps;   /* probes of one group whose first read is 5 % off, from the first on */
     uint32_t asked[3][THROUGHPUT_MORE_REPEATS + 1]; /* probes by windows and repeats */
     struct rng rng;
 };
@@ -242,7 +242,8 @@ static void a_group_is_read_again_if_it_disagrees(void **state)
     assert_int_equal(c.asked[1][THROUGHPUT_MORE_REPEATS], 2);
     for (uint32_t g = 0; g < GROUPS; g++)
         assert_float_equal(t.groups[g].alone_gbps.v, 40.0 * c.sizes[g], 0.1);
-    assert_int_equal(t.groups[0].evidence[GROUP_EVIDENCE_ALONE_GBPS].repeats, THROUGHPUT_MORE_REPEATS);
+    assert_int_equal(t.groups[0].evidence[GROUP_EVIDENCE_ALONE_GBPS].repeats,
+                     THROUGHPUT_MORE_REPEATS);
 }
 
 /* A pair reads shorter than a group alone, and is no slower for it. */
