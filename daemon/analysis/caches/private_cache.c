@@ -447,12 +447,13 @@ static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
     return o != NULL;
 }
 
-static enum reason line_by_neighbors(struct chase *c)
+/* `*bounded`: a longer line was ruled out; otherwise spacing or the sets must confirm it. */
+static enum reason line_by_neighbors(struct chase *c, bool *bounded)
 {
     uint32_t run = 0;
-    bool bounded = false;
     enum reason reason = REASON_NONE;
 
+    *bounded = false;
     if (!run_of(c, c->sectors + 1, &run))
         return REASON_NOT_MEASURED;
     /* A set that overflows by one may miss too seldom to be seen. But neighboring sets that
@@ -468,35 +469,35 @@ static enum reason line_by_neighbors(struct chase *c)
         const uint64_t bytes = k * c->sector_bytes;
         bool over = false;
         reason = tags_overflow(c, bytes, &over);
-        bounded = reason == REASON_NONE && !over;
+        *bounded = reason == REASON_NONE && !over;
         if (reason != REASON_NONE || !over)
             break;
         c->line_bytes = bytes;
     }
-    if (reason == REASON_NONE && several && (!bounded || c->line_bytes > c->sector_bytes))
+    if (reason == REASON_NONE && several && (!*bounded || c->line_bytes > c->sector_bytes))
         reason = REASON_IRREGULAR;
-    if (reason == REASON_NONE && bounded) /* otherwise the sets must confirm it */
-        set_line(c);
     return reason;
 }
 
-/* Neighbors that miss tell most: of them the sets follow too. Where they tell nothing certain,
- * because sets follow no rule or other lines miss in each run, the spacing does. */
+/* Neighbors that miss tell most: of them the sets follow too. If they tell nothing certain, because
+ * sets follow no rule or other lines miss in each run, the spacing does. If the two contradict each
+ * other, only the sets can tell. */
 static enum reason find_line(struct chase *c)
 {
-    const enum reason reason = line_by_neighbors(c);
+    bool bounded = false;
     uint64_t spaced = 0;
+    const enum reason reason = line_by_neighbors(c, &bounded);
 
-    if (reason == REASON_NOT_MEASURED || IS_KNOWN(c->out->line_bytes))
+    if (reason == REASON_NOT_MEASURED)
         return reason;
     const enum reason other = line_by_spacing(c, &spaced);
     if (other == REASON_NOT_MEASURED)
         return other;
-    if (other != REASON_NONE || (reason == REASON_NONE && spaced != c->line_bytes))
-        return reason;
-    c->line_bytes = spaced;
-    set_line(c);
-    return REASON_NONE;
+    if (other == REASON_NONE && reason != REASON_NONE)
+        c->line_bytes = spaced;
+    if (other == REASON_NONE ? spaced == c->line_bytes : reason == REASON_NONE && bounded)
+        set_line(c);
+    return other == REASON_NONE ? REASON_NONE : reason;
 }
 
 /* ---- sets, ways, policy ---- */
