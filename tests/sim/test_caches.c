@@ -62,6 +62,9 @@ static void show(const struct hierarchy_estimate *e)
            e->latency.tail_share.v);
 }
 
+/* NULL, or what changes the answer to a probe. */
+static void (*change_answer)(struct observation *o);
+
 static void measure(const char *text, struct hierarchy_estimate *out)
 {
     const struct probe_spec warm_up = campaign_warm_up(WARM_UP_US, 1);
@@ -77,8 +80,11 @@ static void measure(const char *text, struct hierarchy_estimate *out)
     ask(gpu, &set, &warm_up);
     for (hierarchy_estimate(&set, out); out->walks.ask_count > 0 && probes < MOST_PROBES;
          hierarchy_estimate(&set, out)) {
-        for (uint32_t i = 0; i < out->walks.ask_count; i++, probes++)
+        for (uint32_t i = 0; i < out->walks.ask_count; i++, probes++) {
             ask(gpu, &set, &out->walks.asks[i]);
+            if (change_answer)
+                change_answer(&set.items[set.count - 1]);
+        }
     }
     for (size_t i = 0; i < set.count; i++)
         values += set.items[i].result.value_count;
@@ -161,7 +167,8 @@ static void gtx980(void **state)
 
 /* ---- the same answer each time ---- */
 
-/* An L1 of 224 KiB with a random victim, and an L2 of this size, both with lines of 128 bytes. */
+/* An L1 of 224 KiB with a random victim, and an L2 of this size, both with lines of 128 bytes.
+ */
 static void measure_again(uint32_t seed, uint64_t l2_kib, const char *policy,
                           struct hierarchy_estimate *out)
 {
@@ -194,6 +201,35 @@ static void lines_of_l1_repeat(void **state)
                      (unsigned long long)l1->line_bytes.v, reason_slug(l1->line_bytes.reason),
                      replacement_name(l1->replacement));
     }
+}
+
+/* Cycles of 1/16 to 5/16 more lines than fit: nothing misses in the shortest, and everything in the
+ * longest, as in an H200. */
+static void make_ends_plain(struct observation *o)
+{
+    enum { LINE = 128, FITS = 224 * KIB / LINE, HIT = 46, MISS = 308 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || s->scattered || s->stride_bytes != LINE || s->points[0] <= FITS)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t k = 0; k < s->samples; k++)
+            if (s->points[p] < FITS / 16 * 18)
+                o->result.values[p * s->samples + k] = HIT;
+            else if (s->points[p] > FITS / 16 * 20)
+                o->result.values[p * s->samples + k] = MISS;
+}
+
+/* One of several lengths tells that it is not LRU, whatever the others look like. */
+static void a_policy_needs_the_right_length(void **state)
+{
+    struct hierarchy_estimate e;
+
+    (void)state;
+    change_answer = make_ends_plain;
+    measure_again(1, 61440, ";policy=random", &e);
+    change_answer = NULL;
+    assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
 }
 
 /* Of a footprint that is little longer than the L2, about as many loads miss as may miss of one
@@ -404,6 +440,7 @@ int main(void)
         cmocka_unit_test(gtx780),
         cmocka_unit_test(gtx980),
         cmocka_unit_test(lines_of_l1_repeat),
+        cmocka_unit_test(a_policy_needs_the_right_length),
         cmocka_unit_test(lines_of_l2_repeat),
         cmocka_unit_test(blocks_of_sets_are_no_longer_lines),
         cmocka_unit_test(random_hierarchies),
