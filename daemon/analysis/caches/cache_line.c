@@ -14,7 +14,7 @@ enum {
     MOST_SECTORS = 16, /* of a line */
     SPACED_SAMPLES = 1024,
     SPACED_SECTOR = 32, /* 9/8 of it are whole words */
-    SPACINGS = 6,
+    SPACINGS = 6
 };
 
 /* The share of misses of a walk, in a footprint of 7/4 of what fits, of one word every 9/8 of 2^k

@@ -15,7 +15,7 @@ enum {
     STEPS = 12,
     MOST_TRACED = 5,
     LEAST_MISSING = 4,
-    LEAST_QUICK = 4, /* loads that hit, so that a policy is not LRU */
+    LEAST_QUICK = 4 /* loads that hit, so that a policy is not LRU */
 };
 
 struct set_walks {
