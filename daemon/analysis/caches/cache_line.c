@@ -110,6 +110,16 @@ static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
     return reason;
 }
 
+/* A footprint in which scattered loads miss may stay when it is walked in order. Then it says
+ * nothing that a part of its words stays too. */
+static enum reason all_overflow(struct chase *c)
+{
+    bool over = false;
+    const enum reason reason = tags_overflow(c, c->sector_bytes, &over);
+
+    return reason == REASON_NONE && !over ? REASON_NO_CONTRAST : reason;
+}
+
 /* The usual run of a cycle of n sectors; false: it must be walked first. */
 static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
 {
@@ -149,6 +159,8 @@ static enum reason line_by_neighbors(struct chase *c, bool *bounded)
         const uint64_t bytes = k * c->sector_bytes;
         bool over = false;
         reason = tags_overflow(c, bytes, &over);
+        if (reason == REASON_NONE && !over)
+            reason = all_overflow(c);
         *bounded = reason == REASON_NONE && !over;
         if (reason != REASON_NONE || !over)
             break;
