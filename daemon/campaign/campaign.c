@@ -9,9 +9,9 @@
  *   confirm   onsets once more (analysis/sharing/confirm.h)
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
- *   spread    depth full: throughput of sets that caches may keep (analysis/caches/working_sets.h)
  *   caches    depth full: the data caches and memory's latency (analysis/caches/hierarchy.h)
  *   on chip   depth full: shared memory (analysis/onchip/banks.h) and clusters (clusters.h)
+ *   spread    depth full: throughput of sets that caches may keep (analysis/caches/working_sets.h)
  *   flight    depth full: loads in flight and SMs that are enough (analysis/throughput/parallel.h)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
@@ -19,6 +19,9 @@
  *   groups    depth full: random reads of each group alone, and of pairs
  *   memory    depth full and memory: kinds of memory beside the device's (memory_probes.c)
  *   matrix    depth matrix: every SM against every SM at the window level
+ *
+ * The steps of the caches depend on one another, and each takes a millisecond. So the GPU gets
+ * fillers beside them: spread, flight and groups depend on the phases before the caches only.
  *
  * Each call schedules what is missing first. What is there is scanned again only if the memo of the
  * last call does not hold any more, and either way the same observations lead to the same probes.
@@ -51,7 +54,8 @@ enum {
     BULK_SWEEP_FIRST = 64,
     SWEEP_PAGES = 8192,
     POINTS_AN_OCTAVE = 4,
-    MOST_SWEEPS = 4 /* of each range, until two agree */
+    MOST_SWEEPS = 4, /* of each range, until two agree */
+    FILLERS = 6      /* of one step */
 };
 
 /* Of the groups' reads: each group alone and each pair once. */
@@ -294,7 +298,8 @@ static enum status schedule_sides(const struct phase *p, struct campaign_step *o
 
 static enum status schedule_spread(const struct phase *p, struct campaign_step *out)
 {
-    out->spec_count = working_sets_missing(p->set, out->specs, CAMPAIGN_MAX_SPECS);
+    out->spec_count += working_sets_missing(p->set, out->specs + out->spec_count,
+                                            CAMPAIGN_MAX_SPECS - out->spec_count);
     describe(out, p->quick, "random reads of sets that caches may keep");
     return STATUS_OK;
 }
@@ -317,7 +322,7 @@ static enum status schedule_caches(const struct phase *p, struct campaign_step *
 {
     struct hierarchy_estimate estimate;
 
-    if (is_over(p->set, PROBE_CACHE, PROBE_READ))
+    if (is_over(p->set, PROBE_CACHE, PROBE_SHARED)) /* the next phase that is no filler */
         return STATUS_OK;
     hierarchy_estimate(p->set, &estimate);
     for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
@@ -337,7 +342,8 @@ static enum status schedule_onchip(const struct phase *p, struct campaign_step *
 
 static enum status schedule_flight(const struct phase *p, struct campaign_step *out)
 {
-    out->spec_count += parallel_missing(p->set, p->s, &out->specs[0]);
+    if (out->spec_count < CAMPAIGN_MAX_SPECS)
+        out->spec_count += parallel_missing(p->set, p->s, &out->specs[out->spec_count]);
     describe(out, p->quick, "random reads by loads in flight and by SMs");
     return STATUS_OK;
 }
@@ -375,7 +381,7 @@ static enum status schedule_groups(const struct phase *p, struct campaign_step *
     for (uint32_t i = 0; i < asks.count && out->spec_count < CAMPAIGN_MAX_SPECS; i++)
         if (probe_check(&asks.specs[i], &p->set->limits, NULL) == STATUS_OK)
             out->specs[out->spec_count++] = asks.specs[i];
-    if (out->spec_count == 0)
+    if (asks.count == 0)
         return STATUS_OK;
     /* How many pairs are slow is known for certain only once all of them are there. */
     double done = GROUPS_FIRST_PART * (asks.total - asks.missing) / asks.total;
@@ -404,18 +410,53 @@ static enum status schedule_matrix(const struct phase *p, struct campaign_step *
 static const struct {
     enum status (*schedule)(const struct phase *p, struct campaign_step *out);
     enum depth depth;
+    bool is_chain; /* its steps follow from one another: fillers go beside them */
+    bool fills;    /* and these are of this phase */
 } phases[] = {
-    {schedule_first_control, DEPTH_QUICK}, {schedule_sweeps, DEPTH_QUICK},
-    {schedule_entries, DEPTH_QUICK},       {schedule_refinements, DEPTH_QUICK},
-    {schedule_sharing, DEPTH_QUICK},       {schedule_confirmations, DEPTH_QUICK},
-    {schedule_last_control, DEPTH_QUICK},  {schedule_traces, DEPTH_FULL},
-    {schedule_sides, DEPTH_FULL},          {schedule_spread, DEPTH_FULL},
-    {schedule_caches, DEPTH_FULL},         {schedule_onchip, DEPTH_FULL},
-    {schedule_flight, DEPTH_FULL},         {schedule_reads, DEPTH_FULL},
-    {schedule_rates, DEPTH_FULL},          {schedule_runs, DEPTH_FULL},
-    {schedule_groups, DEPTH_FULL},         {schedule_memory, DEPTH_FULL},
-    {schedule_matrix, DEPTH_MATRIX},
+    {schedule_first_control, DEPTH_QUICK, false, false},
+    {schedule_sweeps, DEPTH_QUICK, false, false},
+    {schedule_entries, DEPTH_QUICK, false, false},
+    {schedule_refinements, DEPTH_QUICK, false, false},
+    {schedule_sharing, DEPTH_QUICK, false, false},
+    {schedule_confirmations, DEPTH_QUICK, false, false},
+    {schedule_last_control, DEPTH_QUICK, false, false},
+    {schedule_traces, DEPTH_FULL, false, false},
+    {schedule_sides, DEPTH_FULL, true, false},
+    {schedule_caches, DEPTH_FULL, true, false},
+    {schedule_onchip, DEPTH_FULL, false, false},
+    {schedule_flight, DEPTH_FULL, false, true},
+    {schedule_spread, DEPTH_FULL, false, true},
+    {schedule_reads, DEPTH_FULL, false, false},
+    {schedule_rates, DEPTH_FULL, false, false},
+    {schedule_runs, DEPTH_FULL, false, false},
+    {schedule_groups, DEPTH_FULL, false, true},
+    {schedule_memory, DEPTH_FULL, false, false},
+    {schedule_matrix, DEPTH_MATRIX, false, false},
 };
+enum { PHASES = sizeof phases / sizeof phases[0] };
+
+/* Beside other processes there are none: they would be one more thing that an interrupted step has
+ * to wait for. */
+static enum status add_fillers(const struct phase *p, uint32_t now, struct campaign_step *out)
+{
+    const uint32_t wanted = out->spec_count;
+    const double progress = out->progress;
+    char message[sizeof out->message];
+    enum status status = STATUS_OK;
+
+    if (!phases[now].is_chain || observation_set_is_shared(p->set))
+        return STATUS_OK;
+    memcpy(message, out->message, sizeof message);
+    for (uint32_t i = now + 1;
+         i < PHASES && status == STATUS_OK && out->spec_count < wanted + FILLERS; i++)
+        if (phases[i].fills && p->depth >= phases[i].depth)
+            status = phases[i].schedule(p, out);
+    out->filler_count = out->spec_count - wanted;
+    out->spec_count = wanted;
+    out->progress = progress;
+    memcpy(out->message, message, sizeof message);
+    return status;
+}
 
 /* Observations of these kinds, as bits. */
 static size_t count_kinds(const struct observation_set *set, unsigned kinds)
@@ -473,12 +514,14 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
     memo_renew(set, memo);
     const struct phase p = {
         set, &memo->structure, depth, sm_ids[0], done_at[depth].quick, done_at[depth].full, err};
-    for (; memo->over < sizeof phases / sizeof phases[0]; memo->over++) {
+    for (; memo->over < PHASES; memo->over++) {
         if (depth < phases[memo->over].depth)
             continue;
         const enum status status = phases[memo->over].schedule(&p, out);
-        if (status != STATUS_OK || out->spec_count > 0)
+        if (status != STATUS_OK)
             return status;
+        if (out->spec_count > 0)
+            return add_fillers(&p, memo->over, out);
     }
     describe(out, 1, "done");
     return STATUS_OK;

@@ -11,8 +11,12 @@
 
 enum { CAMPAIGN_MAX_SPECS = 32 };
 
+/* Behind the specs come fillers, so that the GPU need not wait while the next step is chosen:
+ * probes of later phases, which depend on nothing that is still open. A filler that has not been
+ * run comes as a spec later, so a caller may leave them all out. */
 struct campaign_step {
-    uint32_t spec_count; /* 0: no probe is missing */
+    uint32_t spec_count;   /* 0: no probe is missing */
+    uint32_t filler_count; /* specs and fillers are CAMPAIGN_MAX_SPECS at most */
     struct probe_spec specs[CAMPAIGN_MAX_SPECS];
     /* Of the whole measurement done before this step, 0..1. Falls only if a confirmation did not
      * hold, so that a part is done again. */

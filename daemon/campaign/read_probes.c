@@ -15,7 +15,6 @@
 
 enum {
     READ_US = 1000,
-    READ_REPEATS = 3,
     READ_SEED = 20240,
     MAX_REGIONS = 30,
     MOST_BEYOND = 5 /* regions beyond the reach, of other kinds of access */
@@ -97,33 +96,57 @@ void read_probes_by_sm(const struct sm_partition *partition, uint32_t windows, u
                 out[id] = (uint16_t)(n++ % windows);
 }
 
-static bool has_read(const struct observation_set *set, const struct probe_spec *spec)
+/* The answer to `spec`, with as many repeats or more: that with the most. NULL: there is none. */
+static const struct observation *find_read(const struct observation_set *set,
+                                           const struct probe_spec *spec)
 {
+    const struct observation *found = NULL;
+
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
         const struct probe_spec *s = &o->spec;
         if (s->run_bytes == 0 && s->access == spec->access &&
             probe_access_bytes(s) == probe_access_bytes(spec) &&
             s->window_count == spec->window_count && s->point_count == spec->point_count &&
+            s->repeats >= spec->repeats && (!found || s->repeats > found->spec.repeats) &&
             memcmp(s->points, spec->points, sizeof s->points) == 0 &&
             memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)
-            return true;
+            found = o;
     }
-    return false;
+    return found;
 }
 
-/* Unless it has no points, there is no room, or the set has its answer. */
+/* The points of `o` whose repeats disagree, to be read more often. */
+static struct probe_spec read_again(const struct observation *o, const struct probe_spec *spec)
+{
+    struct probe_spec again = *spec;
+
+    memset(again.points, 0, sizeof again.points);
+    again.point_count = 0;
+    again.repeats = THROUGHPUT_MORE_REPEATS;
+    for (uint32_t p = 0; p < spec->point_count; p++)
+        if (throughput_disagrees(o, p))
+            again.points[again.point_count++] = spec->points[p];
+    return again;
+}
+
+/* Unless it has no points, there is no room, or the set has its answer: then what of it is to be
+ * read more often. */
 static void add_spec(const struct observation_set *set, const struct probe_spec *spec,
                      struct campaign_step *out)
 {
-    if (spec->point_count > 0 && out->spec_count < CAMPAIGN_MAX_SPECS && !has_read(set, spec))
-        out->specs[out->spec_count++] = *spec;
+    const struct observation *const o = find_read(set, spec);
+    const struct probe_spec wanted = o ? read_again(o, spec) : *spec;
+
+    if (wanted.point_count > 0 && out->spec_count < CAMPAIGN_MAX_SPECS &&
+        (!o || !find_read(set, &wanted)))
+        out->specs[out->spec_count++] = wanted;
 }
 
 /* A READ with this number of windows, without points and with all SMs idle. */
 static struct probe_spec base_spec(uint32_t windows)
 {
     struct probe_spec spec = {.kind = PROBE_READ,
-                              .repeats = READ_REPEATS,
+                              .repeats = THROUGHPUT_REPEATS,
                               .duration_us = READ_US,
                               .seed = READ_SEED,
                               .window_count = windows,

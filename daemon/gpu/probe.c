@@ -483,6 +483,42 @@ uint32_t probe_flight_loads(uint64_t point)
     return (uint32_t)(point % FLIGHT_SCALE);
 }
 
+static bool same_lists(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->point_count == b->point_count && a->sm_count == b->sm_count &&
+           a->window_sms == b->window_sms &&
+           memcmp(a->points, b->points, a->point_count * sizeof a->points[0]) == 0 &&
+           memcmp(a->sms, b->sms, a->sm_count * sizeof a->sms[0]) == 0 &&
+           memcmp(a->window_of_sm, b->window_of_sm, a->window_sms * sizeof a->window_of_sm[0]) == 0;
+}
+
+static bool same_cache(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->path == b->path && a->warm_path == b->warm_path && a->scattered == b->scattered &&
+           a->sweep_footprint == b->sweep_footprint && a->sweep_bytes == b->sweep_bytes &&
+           a->touch_bytes == b->touch_bytes && a->evict_bytes == b->evict_bytes &&
+           a->shared_bytes == b->shared_bytes;
+}
+
+static bool same_read(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->duration_us == b->duration_us && a->seed == b->seed && a->access == b->access &&
+           a->transaction_bytes == b->transaction_bytes && a->spread == b->spread &&
+           a->run_bytes == b->run_bytes && a->scattered_bytes == b->scattered_bytes &&
+           a->region_bytes == b->region_bytes && a->window_count == b->window_count;
+}
+
+bool probe_same(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->kind == b->kind && a->memory == b->memory && a->peer == b->peer &&
+           a->stride_bytes == b->stride_bytes && a->base_bytes == b->base_bytes &&
+           a->warps == b->warps && a->in_flight == b->in_flight &&
+           a->cluster_sms == b->cluster_sms && a->samples == b->samples &&
+           a->warm_laps == b->warm_laps && a->slice_pages == b->slice_pages &&
+           a->flush_pages == b->flush_pages && a->thrash_pages == b->thrash_pages &&
+           a->repeats == b->repeats && same_cache(a, b) && same_read(a, b) && same_lists(a, b);
+}
+
 bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b)
 {
     return a->memory == b->memory && (a->memory != MEMORY_PEER || a->peer == b->peer);

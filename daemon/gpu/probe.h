@@ -342,6 +342,8 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count);
 /* READ: the longest run_bytes that these limits allow; 0: the source cannot lay out memory. */
 uint64_t probe_longest_run(const struct gpu_limits *limits);
 
+/* Are the two the same in every member, whatever lies between the members? */
+bool probe_same(const struct probe_spec *a, const struct probe_spec *b);
 /* Do the two touch the same memory? */
 bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b);
 /* Is this the answer that the probe's kind of memory cannot be had? It has no values then. */

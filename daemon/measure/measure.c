@@ -6,8 +6,10 @@
  *     store the rest, derive, check, finish run
  *
  * Storing an observation waits for the disk, as long as a short probe takes. So it is done while
- * the GPU runs the next probe, and within a step one probe more is always submitted. The GPU is
- * idle only while the campaign chooses; nothing is derived from what is not stored yet.
+ * the GPU runs the next probe, and within a step one probe more is always submitted. Where the step
+ * has fillers (campaign.h), they are submitted behind its probes, and the GPU runs them while the
+ * campaign chooses: the next step begins with their answers. Nothing is derived from what is not
+ * stored yet.
  *
  * Each observation is classified as it arrives (analysis/disturbance.h). One that was disturbed is
  * stored and excluded, and its probe is repeated, after a pause that grows: a neighbor's burst may
@@ -26,6 +28,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum {
@@ -45,6 +48,14 @@ enum {
 /* Before a probe is repeated; twice as long before the next repetition. */
 #define MEASURE_PAUSE (5 * NSEC_PER_MSEC)
 
+enum { FILLER = -1 };
+
+/* A probe that was submitted and is not answered yet. */
+struct pending {
+    struct probe_spec spec;
+    int place; /* in the step, or FILLER */
+};
+
 /* A measurement: what all attempts share, and the one under way. */
 struct attempt {
     const struct measure_request *request;
@@ -55,6 +66,9 @@ struct attempt {
     struct observation_set set;
     struct campaign_step step; /* 70 KiB: too much for the stack */
     struct campaign_memo memo;
+    struct pending pending[WORKER_MAX_PENDING]; /* the oldest first */
+    uint32_t pending_count;
+    uint32_t fillers;       /* of the step that were submitted */
     int64_t run;            /* 0: not begun */
     size_t stored;          /* of the set's observations */
     size_t stored_excluded; /* of its excluded ones */
@@ -125,34 +139,120 @@ static enum status measure_repeat(struct attempt *a, uint32_t tries, struct err 
     return STATUS_OK;
 }
 
-/* Runs all of a step's probes, one ahead; those without a clean answer again, after the others. */
+/* Submits a probe; there must be room for it. */
+static enum status measure_submit(struct attempt *a, const struct probe_spec *spec, int place,
+                                  struct err *err)
+{
+    a->pending[a->pending_count++] = (struct pending){*spec, place};
+    return worker_submit(a->worker, spec, a->probe_deadline_ns, err);
+}
+
+/* The pending probe that is this one; NULL: there is none. */
+static struct pending *measure_find_pending(struct attempt *a, const struct probe_spec *spec)
+{
+    for (uint32_t i = 0; i < a->pending_count; i++)
+        if (probe_same(&a->pending[i].spec, spec))
+            return &a->pending[i];
+    return NULL;
+}
+
+/* Submits the step's fillers, as far as there is room. */
+static enum status measure_fill(struct attempt *a, struct err *err)
+{
+    const struct campaign_step *step = &a->step;
+    enum status status = STATUS_OK;
+
+    while (!status && a->fillers < step->filler_count && a->pending_count < WORKER_MAX_PENDING)
+        status = measure_submit(a, &step->specs[step->spec_count + a->fillers++], FILLER, err);
+    return status;
+}
+
+/* Stores what has come, and awaits the oldest pending probe. `*out_place` is its place in the step,
+ * or FILLER. */
+static enum status measure_take(struct attempt *a, int *out_place, struct err *err)
+{
+    enum status status = measure_store(a, err);
+
+    status = status ? status : measure_await(a, err);
+    *out_place = a->pending[0].place;
+    a->pending_count--;
+    memmove(&a->pending[0], &a->pending[1], a->pending_count * sizeof a->pending[0]);
+    return status;
+}
+
+/* Awaits what is pending. */
+static enum status measure_drain(struct attempt *a, struct err *err)
+{
+    enum status status = STATUS_OK;
+    int place;
+
+    while (!status && a->pending_count > 0)
+        status = measure_take(a, &place, err);
+    return status;
+}
+
+/* Leaves out the step's fillers that are pending already. */
+static void measure_drop_known(struct attempt *a)
+{
+    struct probe_spec *const fillers = &a->step.specs[a->step.spec_count];
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < a->step.filler_count; i++)
+        if (!measure_find_pending(a, &fillers[i]))
+            fillers[kept++] = fillers[i];
+    a->step.filler_count = kept;
+}
+
+/* The places of the step's probes; those that are pending as fillers need not be submitted. */
+static uint32_t measure_queue_step(struct attempt *a, uint8_t *queue)
+{
+    uint32_t queued = 0;
+
+    for (uint32_t i = 0; i < a->step.spec_count; i++) {
+        struct pending *known = measure_find_pending(a, &a->step.specs[i]);
+
+        if (known)
+            known->place = (int)i;
+        else
+            queue[queued++] = (uint8_t)i;
+    }
+    return queued;
+}
+
+/* Runs all of a step's probes, one ahead; those without a clean answer again, after the others. A
+ * filler without one comes again by itself. */
 static enum status measure_step(struct attempt *a, struct err *err)
 {
     const struct campaign_step *step = &a->step;
     uint8_t queue[MEASURE_MAX_QUEUE];
     uint32_t tries[CAMPAIGN_MAX_SPECS] = {0};
-    uint32_t asked = 0, taken = 0, queued = step->spec_count;
+    uint32_t open = step->spec_count;
+    uint32_t queued = measure_queue_step(a, queue), asked = 0;
     enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < queued; i++)
-        queue[i] = (uint8_t)i;
-    while (taken < queued && !status) {
-        while (!status && asked < queued && asked - taken < WORKER_MAX_PENDING) {
-            status =
-                worker_submit(a->worker, &step->specs[queue[asked]], a->probe_deadline_ns, err);
+    measure_drop_known(a);
+    a->fillers = 0;
+    while (open > 0 && !status) {
+        int place = FILLER;
+
+        while (!status && asked < queued && a->pending_count < WORKER_MAX_PENDING) {
+            status = measure_submit(a, &step->specs[queue[asked]], queue[asked], err);
             asked++;
         }
-        status = status ? status : measure_store(a, err);
-        status = status ? status : measure_await(a, err);
+        if (asked == queued)
+            status = status ? status : measure_fill(a, err);
+        status = status ? status : measure_take(a, &place, err);
+        if (status || place == FILLER)
+            continue;
         /* The campaign asks again for one of other memory, and does without it in the end. */
-        if (!status && a->last.verdict != VERDICT_CLEAN &&
-            step->specs[queue[taken]].memory == MEMORY_DEVICE) {
-            status = measure_repeat(a, ++tries[queue[taken]], err);
-            queue[queued++] = queue[taken];
+        if (a->last.verdict != VERDICT_CLEAN && step->specs[place].memory == MEMORY_DEVICE) {
+            status = measure_repeat(a, ++tries[place], err);
+            queue[queued++] = (uint8_t)place;
+        } else {
+            open--;
         }
-        taken++;
     }
-    return status;
+    return status ? status : measure_fill(a, err);
 }
 
 /* Reports what is done, and what other processes have to do with how long it takes. */
@@ -181,10 +281,11 @@ static enum status measure_probe(struct attempt *a, struct err *err)
 
         a->times.choose_ns += clock_monotonic() - start;
         a->times.steps++;
-        if (status || a->step.spec_count == 0)
+        if (status || (a->step.spec_count == 0 && a->pending_count == 0))
             return status;
-        measure_report(a);
-        status = measure_step(a, err);
+        if (a->step.spec_count > 0)
+            measure_report(a);
+        status = a->step.spec_count > 0 ? measure_step(a, err) : measure_drain(a, err);
         if (status)
             return status;
     }
@@ -308,6 +409,7 @@ static enum status measure_attempt(struct attempt *a, struct measure_result *out
     a->worker = NULL;
     a->run = 0;
     a->stored = a->stored_excluded = 0;
+    a->pending_count = 0;
     a->times = (struct measure_times){0};
     a->memo.known = false;
     enum status status = measure_begin(a, err);

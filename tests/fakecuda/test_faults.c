@@ -743,6 +743,67 @@ static void each_kind_of_memory_is_made_and_given_back(void **state)
     }
 }
 
+/* The GPU waits while host memory is released. So it is left as it is until the GPU is closed. */
+static void host_memory_is_released_at_the_end(void **state)
+{
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+    enum reason reason;
+
+    (void)state;
+    assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_PINNED, &reason, &err), STATUS_OK);
+    assert_int_equal(reason, REASON_NONE);
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_REGISTERED, &reason, &err), STATUS_OK);
+    assert_int_equal(reason, REASON_NONE);
+    assert_int_equal(run_probe(gpu, read_spec(), &err), STATUS_OK);
+    assert_int_equal(driver_uses("cuMemFreeHost"), 0);
+    assert_int_equal(driver_uses("cuMemHostUnregister"), 0);
+    gpu_close(gpu);
+    assert_int_equal(driver_uses("cuMemFreeHost"), 1);
+    assert_int_equal(driver_uses("cuMemHostUnregister"), 1);
+    expect_nothing_held("host memory that was left");
+}
+
+/* Memory of the GPU or of a peer is not left, nor is a range that has become too short. */
+static void other_memory_is_released_at_once(void **state)
+{
+    struct probe_spec longer = memory_spec(MEMORY_HOST_PINNED);
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+    enum reason reason;
+
+    (void)state;
+    longer.points[1] = 64 * MIB;
+    assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
+    assert_int_equal(use_kind(gpu, MEMORY_MANAGED_DEVICE, &reason, &err), STATUS_OK);
+    const uint64_t freed = driver_uses("cuMemFree");
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_PINNED, &reason, &err), STATUS_OK);
+    assert_int_equal(driver_uses("cuMemFree"), freed + 1);
+    assert_int_equal(run_probe(gpu, longer, &err), STATUS_OK);
+    assert_int_equal(driver_uses("cuMemFreeHost"), 1);
+    gpu_close(gpu);
+    expect_nothing_held("memory that is not left");
+}
+
+/* If memory is short, what was left is released, and the range can be had after all. */
+static void what_was_left_makes_room(void **state)
+{
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+    enum reason reason;
+
+    (void)state;
+    assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS "|fail=cuMemHostRegister@1=2", &gpu, &err),
+                     STATUS_OK);
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_PINNED, &reason, &err), STATUS_OK);
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_REGISTERED, &reason, &err), STATUS_OK);
+    assert_int_equal(reason, REASON_NONE);
+    assert_int_equal(driver_uses("cuMemFreeHost"), 1);
+    gpu_close(gpu);
+    expect_nothing_held("memory that was short");
+}
+
 /* What the driver refuses is an answer with its reason, and no failure. */
 static void a_refused_kind_says_why(void **state)
 {
@@ -840,6 +901,9 @@ int main(void)
         cmocka_unit_test(other_clients_of_mps_are_told),
         cmocka_unit_test(each_gpu_is_opened_by_its_uuid),
         cmocka_unit_test(each_kind_of_memory_is_made_and_given_back),
+        cmocka_unit_test(host_memory_is_released_at_the_end),
+        cmocka_unit_test(other_memory_is_released_at_once),
+        cmocka_unit_test(what_was_left_makes_room),
         cmocka_unit_test(a_refused_kind_says_why),
         cmocka_unit_test(every_call_for_other_memory_may_fail),
     };

@@ -11,7 +11,9 @@
  *         "latency SIZE CYCLES", the median over pairs of ranks of a generic load of an index.
  *     onchip speed MIB WARPS LOADS [SM,SM,..]
  *         Random reads of 128 bytes of plain memory, each SM within MIB of its own, by all SMs or
- * by those listed: "speed WARPS LOADS SMS GB/s". Best of RUNS, by events.
+ *         by those listed: "speed WARPS LOADS SMS GB/s". By events, the difference between the best
+ *         of RUNS kernels and the best of RUNS that read twice as much, so that start and end of a
+ *         kernel do not count.
  */
 #include "common.cuh"
 
@@ -162,7 +164,8 @@ static __device__ uint32_t mix32(uint32_t z)
 /* Each SM that is listed reads in the window that its place in the list names. */
 template <int FLIGHT>
 __global__ void __launch_bounds__(1024, 1)
-    read_lines(const char *base, const uint32_t *place_of_sm, uint64_t window_bytes, uint32_t *sink)
+    read_lines(const char *base, const uint32_t *place_of_sm, uint64_t window_bytes,
+               uint32_t rounds, uint32_t *sink)
 {
     const uint32_t place = place_of_sm[sm_id()];
     const uint32_t lane = threadIdx.x % WARP;
@@ -172,7 +175,7 @@ __global__ void __launch_bounds__(1024, 1)
         return;
     const char *window = base + place * window_bytes + lane * 4;
 #pragma unroll 1
-    for (uint32_t i = 0; i < ROUNDS / FLIGHT; i++) {
+    for (uint32_t i = 0; i < rounds / FLIGHT; i++) {
         uint32_t v[FLIGHT];
 #pragma unroll
         for (int k = 0; k < FLIGHT; k++)
@@ -186,14 +189,14 @@ __global__ void __launch_bounds__(1024, 1)
 }
 
 static void launch(uint32_t flight, uint32_t sms, uint32_t warps, const char *base,
-                   const uint32_t *places, uint64_t window_bytes, uint32_t *sink)
+                   const uint32_t *places, uint64_t window_bytes, uint32_t rounds, uint32_t *sink)
 {
     const uint32_t shared = 120 << 10; /* one block per SM */
 #define CASE(n)                                                                                    \
     case n:                                                                                        \
         CHECK(cudaFuncSetAttribute(read_lines<n>, cudaFuncAttributeMaxDynamicSharedMemorySize,     \
                                    shared));                                                       \
-        read_lines<n><<<sms, warps * WARP, shared>>>(base, places, window_bytes, sink);            \
+        read_lines<n><<<sms, warps * WARP, shared>>>(base, places, window_bytes, rounds, sink);    \
         break
     switch (flight) {
         CASE(1);
@@ -207,12 +210,17 @@ static void launch(uint32_t flight, uint32_t sms, uint32_t warps, const char *ba
     }
 }
 
-/* Best of RUNS, after one that is not counted. */
-static double best_gbps(uint32_t flight, uint32_t sms, uint32_t active, uint32_t warps,
-                        const char *base, const uint32_t *places, uint64_t window_bytes,
-                        uint32_t *sink)
+struct reading {
+    uint32_t flight, sms, active, warps;
+    const char *base;
+    const uint32_t *places;
+    uint64_t window_bytes;
+    uint32_t *sink;
+};
+
+/* Milliseconds: best of RUNS, after one that is not counted. */
+static float best_ms(const reading &r, uint32_t rounds)
 {
-    const double bytes = (double)active * warps * (ROUNDS / flight * flight) * 128;
     cudaEvent_t begin, end;
     float best = INFINITY;
     CHECK(cudaEventCreate(&begin));
@@ -220,13 +228,21 @@ static double best_gbps(uint32_t flight, uint32_t sms, uint32_t active, uint32_t
     for (int run = 0; run < RUNS + 1; run++) {
         float ms;
         CHECK(cudaEventRecord(begin));
-        launch(flight, sms, warps, base, places, window_bytes, sink);
+        launch(r.flight, r.sms, r.warps, r.base, r.places, r.window_bytes, rounds, r.sink);
         CHECK(cudaEventRecord(end));
         CHECK(cudaDeviceSynchronize());
         CHECK(cudaEventElapsedTime(&ms, begin, end));
         best = run > 0 ? std::min(best, ms) : best;
     }
-    return bytes / best / 1e6;
+    CHECK(cudaEventDestroy(begin));
+    CHECK(cudaEventDestroy(end));
+    return best;
+}
+
+static double best_gbps(const reading &r)
+{
+    const double bytes = (double)r.active * r.warps * (ROUNDS / r.flight * r.flight) * 128;
+    return bytes / (best_ms(r, 2 * (ROUNDS / r.flight * r.flight)) - best_ms(r, ROUNDS)) / 1e6;
 }
 
 static void run_speed(uint64_t window_bytes, const char *points, const char *list)
@@ -250,8 +266,8 @@ static void run_speed(uint64_t window_bytes, const char *points, const char *lis
         if (sscanf(p, "%u:%u", &warps, &flight) != 2)
             exit(EXIT_FAILURE);
         printf("speed %u %u %u %.1f\n", warps, flight, active,
-               best_gbps(flight, device.multiProcessorCount, active, warps, base, places,
-                         window_bytes, sink));
+               best_gbps({flight, (uint32_t)device.multiProcessorCount, active, warps, base, places,
+                          window_bytes, sink}));
     }
 }
 

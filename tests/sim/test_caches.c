@@ -62,6 +62,9 @@ static void show(const struct hierarchy_estimate *e)
            e->latency.tail_share.v);
 }
 
+/* NULL, or what changes the answer to a probe. */
+static void (*change_answer)(struct observation *o);
+
 static void measure(const char *text, struct hierarchy_estimate *out)
 {
     const struct probe_spec warm_up = campaign_warm_up(WARM_UP_US, 1);
@@ -77,8 +80,11 @@ static void measure(const char *text, struct hierarchy_estimate *out)
     ask(gpu, &set, &warm_up);
     for (hierarchy_estimate(&set, out); out->walks.ask_count > 0 && probes < MOST_PROBES;
          hierarchy_estimate(&set, out)) {
-        for (uint32_t i = 0; i < out->walks.ask_count; i++, probes++)
+        for (uint32_t i = 0; i < out->walks.ask_count; i++, probes++) {
             ask(gpu, &set, &out->walks.asks[i]);
+            if (change_answer)
+                change_answer(&set.items[set.count - 1]);
+        }
     }
     for (size_t i = 0; i < set.count; i++)
         values += set.items[i].result.value_count;
@@ -157,6 +163,146 @@ static void gtx980(void **state)
     assert_int_equal(e.caches[CACHE_READ_ONLY].same_as_l1, FINDING_YES);
     expect_l2(&e.caches[CACHE_L2], 2048 * KIB);
     expect_page_tables(&e.latency, 600);
+}
+
+/* ---- the same answer each time ---- */
+
+/* An L1 of 224 KiB with a random victim, and an L2 of this size, both with lines of 128 bytes.
+ */
+static void measure_again(uint32_t seed, uint64_t l2_kib, const char *policy,
+                          struct hierarchy_estimate *out)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof text,
+                   "sms=8 memory=8G latency=300 spread=40 noise=gauss:2 outliers=0.0005@3000 "
+                   "seed=%u l1=64@2M/2;miss=9 l2cache=%lluK l2fill=64 l2line=128 memory_miss=410 "
+                   "clock_pair=8 tail=0.09@600 array=256K const=32@64;miss=70;sets=4x8 "
+                   "l1d=2048@128;miss=262;sets=8x256;sectors=4%s",
+                   seed, (unsigned long long)l2_kib, policy);
+    measure(text, out);
+}
+
+/* A random victim leaves some of the lines of a cycle that does not fit, so that fewer miss the
+ * farther apart the words are. A load that takes long by chance looks like a miss. */
+static void lines_of_l1_repeat(void **state)
+{
+    static const char *const policies[] = {"", ";policy=random"};
+    enum { SEEDS = 12 };
+
+    (void)state;
+    for (uint32_t k = 0; k < 2 * SEEDS; k++) {
+        struct hierarchy_estimate e;
+        measure_again(1 + k / 2, 61440, policies[k % 2], &e);
+        const struct cache_facts *const l1 = &e.caches[CACHE_L1];
+        if (!IS_KNOWN(l1->line_bytes) || l1->line_bytes.v != 128 ||
+            l1->replacement == REPLACEMENT_UNKNOWN)
+            fail_msg("seed %u%s: a line of %llu (%s), %s", 1 + k / 2, policies[k % 2],
+                     (unsigned long long)l1->line_bytes.v, reason_slug(l1->line_bytes.reason),
+                     replacement_name(l1->replacement));
+    }
+}
+
+/* Cycles of 1/16 to 5/16 more lines than fit: nothing misses in the shortest, and everything in the
+ * longest, as in an H200. */
+static void make_ends_plain(struct observation *o)
+{
+    enum { LINE = 128, FITS = 224 * KIB / LINE, HIT = 46, MISS = 308 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || s->scattered || s->stride_bytes != LINE || s->points[0] <= FITS)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t k = 0; k < s->samples; k++)
+            if (s->points[p] < FITS / 16 * 18)
+                o->result.values[p * s->samples + k] = HIT;
+            else if (s->points[p] > FITS / 16 * 20)
+                o->result.values[p * s->samples + k] = MISS;
+}
+
+/* Walked in order, an H200 keeps a little more than what fits for certain: a footprint in which
+ * scattered loads miss has no misses then, and in one of 1/16 more only a few pairs of lines do. */
+static void keep_what_is_in_order(struct observation *o)
+{
+    enum { HIT = 46, MISS = 308, PAIR = 8, LONGER = 224 * KIB / 32 / 16 * 17 + 1 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || s->scattered || s->warm_laps == 0 || s->stride_bytes > 64 ||
+        s->warm_path != PATH_L1)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t k = 0; k < s->samples; k++) {
+            const uint64_t at = k % s->points[p];
+            const bool missing = s->points[p] == LONGER && at / PAIR % 256 == 52;
+            o->result.values[p * s->samples + k] = missing ? MISS : HIT;
+        }
+}
+
+/* That one word of each two sectors does not overflow says nothing if all words do not either. */
+static void a_line_is_not_ruled_out_by_what_stays(void **state)
+{
+    struct hierarchy_estimate e;
+
+    (void)state;
+    change_answer = keep_what_is_in_order;
+    measure_again(1, 61440, ";policy=random", &e);
+    change_answer = NULL;
+    assert_true(IS_KNOWN(e.caches[CACHE_L1].line_bytes));
+    assert_int_equal(e.caches[CACHE_L1].line_bytes.v, 128);
+}
+
+/* One of several lengths tells that it is not LRU, whatever the others look like. */
+static void a_policy_needs_the_right_length(void **state)
+{
+    struct hierarchy_estimate e;
+
+    (void)state;
+    change_answer = make_ends_plain;
+    measure_again(1, 61440, ";policy=random", &e);
+    change_answer = NULL;
+    assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
+}
+
+/* Of a footprint that is little longer than the L2, about as many loads miss as may miss of one
+ * that fits: it is chance whether it counts as one. */
+static void lines_of_l2_repeat(void **state)
+{
+    enum { SEEDS = 24, BORDER_KIB = 32 << 10, LEAST_KIB = 32 };
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+        struct hierarchy_estimate e;
+        measure_again(seed, BORDER_KIB - LEAST_KIB * (1 + seed % 6), "", &e);
+        const struct cache_facts *const l2 = &e.caches[CACHE_L2];
+        if (!IS_KNOWN(l2->line_bytes) || l2->line_bytes.v != 128 || !IS_KNOWN(l2->fits_bytes))
+            fail_msg("seed %u: a line of %llu (%s)", seed, (unsigned long long)l2->line_bytes.v,
+                     reason_slug(l2->line_bytes.reason));
+    }
+}
+
+/* Sets that are chosen for four lines in a row overflow together: by its neighbors a line looks
+ * longer than it is, and only by the spacing it does not. */
+static void blocks_of_sets_are_no_longer_lines(void **state)
+{
+    enum { SEEDS = 30, MOST_UNKNOWN = SEEDS / 3 };
+    uint32_t unknown = 0;
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+        struct hierarchy_estimate e;
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "sms=8 memory=8G latency=345 noise=uniform:3 outliers=0.005@800 seed=%u "
+                       "l1=64@2M/2;miss=9 l2cache=5603328 l2fill=64 memory_miss=408 clock_pair=11 "
+                       "l1d=1024@32;miss=147;sets=16x64;policy=fifo;block=4",
+                       seed);
+        measure(text, &e);
+        const struct maybe_u64 line = e.caches[CACHE_L1].line_bytes;
+        unknown += !IS_KNOWN(line);
+        if (IS_KNOWN(line) && line.v != 32)
+            fail_msg("seed %u: a line of %llu", seed, (unsigned long long)line.v);
+    }
+    assert_true(unknown <= MOST_UNKNOWN);
 }
 
 /* ---- random hierarchies ---- */
@@ -324,6 +470,11 @@ int main(void)
         cmocka_unit_test(gtx560ti),
         cmocka_unit_test(gtx780),
         cmocka_unit_test(gtx980),
+        cmocka_unit_test(lines_of_l1_repeat),
+        cmocka_unit_test(a_line_is_not_ruled_out_by_what_stays),
+        cmocka_unit_test(a_policy_needs_the_right_length),
+        cmocka_unit_test(lines_of_l2_repeat),
+        cmocka_unit_test(blocks_of_sets_are_no_longer_lines),
         cmocka_unit_test(random_hierarchies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,7 @@ struct watch {
     uint32_t steps;
     enum depth depth;
     bool sharing_seen[PROBE_KIND_COUNT];
+    struct observation_set fillers; /* all that were named; without results */
 };
 
 static bool is_sharing(const struct probe_spec *spec)
@@ -43,6 +44,27 @@ static uint32_t times_asked(const struct observation_set *set, const struct prob
     for (size_t i = 0; i < set->count; i++)
         n += memcmp(&set->items[i].spec, spec, sizeof *spec) == 0;
     return n;
+}
+
+/* Fillers can be run, nobody has run them, and the step itself does not ask for them. */
+static void watch_fillers(const struct observation_set *set, const struct campaign_step *step,
+                          struct watch *w)
+{
+    struct err err = {0};
+
+    assert_true(step->spec_count + step->filler_count <= CAMPAIGN_MAX_SPECS);
+    assert_true(step->spec_count > 0 || step->filler_count == 0);
+    for (uint32_t i = 0; i < step->filler_count; i++) {
+        const struct probe_spec *const filler = &step->specs[step->spec_count + i];
+        struct observation named = {.spec = *filler};
+        if (probe_check(filler, &set->limits, &err) != STATUS_OK)
+            fail_msg("beside \"%s\" a filler that cannot be asked: %s", step->message, err.text);
+        assert_int_equal(times_asked(set, filler), 0);
+        for (uint32_t k = 0; k < step->spec_count + i; k++)
+            assert_false(probe_same(filler, &step->specs[k]));
+        if (times_asked(&w->fillers, filler) == 0)
+            assert_int_equal(observation_set_add(&w->fillers, &named, NULL), STATUS_OK);
+    }
 }
 
 /* What holds for every step of every plan. */
@@ -70,6 +92,7 @@ static void watch_step(const struct observation_set *set, const struct campaign_
             if (memcmp(spec, &step->specs[k], sizeof *spec) == 0)
                 fail_msg("step \"%s\" asks the same twice", step->message);
     }
+    watch_fillers(set, step, w);
     if (step->spec_count == 0)
         assert_float_equal(step->progress, 1, 1e-9);
 
@@ -78,7 +101,9 @@ static void watch_step(const struct observation_set *set, const struct campaign_
     assert_non_null(again);
     assert_int_equal(campaign_next(set, w->depth, NULL, again, NULL), STATUS_OK);
     assert_int_equal(again->spec_count, step->spec_count);
-    assert_memory_equal(again->specs, step->specs, step->spec_count * sizeof step->specs[0]);
+    assert_int_equal(again->filler_count, step->filler_count);
+    assert_memory_equal(again->specs, step->specs,
+                        (step->spec_count + step->filler_count) * sizeof step->specs[0]);
     assert_string_equal(again->message, step->message);
     free(again);
 }
@@ -93,6 +118,7 @@ static struct watch run(struct paper_gpu *gpu, enum depth depth)
     if (status == STATUS_OK)
         assert_float_equal(w.progress, 1, 1e-9);
     observation_set_free(&set);
+    observation_set_free(&w.fillers);
     return w;
 }
 
@@ -294,6 +320,145 @@ static void any_gpu_ends(void **state)
     }
 }
 
+struct filled {
+    struct paper_gpu *gpu;
+    struct observation_set set;
+};
+
+/* Runs the fillers of each step too, as the daemon does. */
+static void run_fillers(const struct observation_set *set, const struct campaign_step *step,
+                        void *data)
+{
+    struct filled *const f = data;
+
+    assert_ptr_equal(set, &f->set);
+    for (uint32_t i = 0; i < step->filler_count; i++)
+        paper_gpu_ask(f->gpu, &step->specs[step->spec_count + i], &f->set);
+}
+
+static void expect_asked(const struct observation_set *set, const struct observation_set *all)
+{
+    for (size_t i = 0; i < set->count; i++)
+        assert_true(times_asked(all, &set->items[i].spec) > 0);
+}
+
+/* What is named as a filler is asked later if it was left out. If it was run, the measurement
+ * consists of the same probes in another order. */
+static void fillers_are_probes_of_later_phases(void **state)
+{
+    struct paper_gpu gpu;
+    struct filled with = {.gpu = &gpu};
+    struct observation_set without;
+    struct watch w = {.depth = DEPTH_FULL};
+
+    (void)state;
+    paper_gpu_init(&gpu);
+    paper_gpu_begin(&gpu, &without);
+    paper_gpu_begin(&gpu, &with.set);
+    assert_int_equal(paper_gpu_measure(&gpu, DEPTH_FULL, watch_step, &w, &without), STATUS_OK);
+    assert_true(w.fillers.count > 0);
+    expect_asked(&w.fillers, &without);
+    assert_int_equal(paper_gpu_measure(&gpu, DEPTH_FULL, run_fillers, &with, &with.set), STATUS_OK);
+    assert_int_equal(with.set.count, without.count);
+    expect_asked(&without, &with.set);
+    observation_set_free(&w.fillers);
+    observation_set_free(&without);
+    observation_set_free(&with.set);
+}
+
+static void expect_no_fillers(const struct observation_set *set, const struct campaign_step *step,
+                              void *data)
+{
+    (void)set;
+    (void)data;
+    assert_int_equal(step->filler_count, 0);
+}
+
+/* They would be one more thing that an interrupted step waits for. */
+static void beside_others_there_are_no_fillers(void **state)
+{
+    struct paper_gpu gpu;
+    struct observation_set set;
+
+    (void)state;
+    paper_gpu_init(&gpu);
+    paper_gpu_begin(&gpu, &set);
+    set.others = 1;
+    assert_true(observation_set_is_shared(&set));
+    assert_int_equal(paper_gpu_measure(&gpu, DEPTH_FULL, expect_no_fillers, NULL, &set), STATUS_OK);
+    observation_set_free(&set);
+}
+
+/* All SMs read device memory at random: not a group, and not the warm-up. */
+static bool is_region_read(const struct probe_spec *spec)
+{
+    bool idle = spec->kind != PROBE_READ || spec->memory != MEMORY_DEVICE || spec->run_bytes > 0 ||
+                spec->spread != 0 || spec->window_sms == 0 || spec->points[0] < GIB;
+
+    for (uint32_t i = 0; i < spec->window_sms; i++)
+        idle = idle || spec->window_of_sm[i] == PROBE_SM_IDLE;
+    return !idle;
+}
+
+/* The last region of a probe: its first repeat is 3 % slower than the second. */
+static void disturb_last(struct observation *o)
+{
+    const uint32_t row = 1 + o->result.sm_count;
+    uint32_t *const values = o->result.values + (o->spec.point_count - 1) * o->spec.repeats * row;
+
+    for (uint32_t i = 1; i < row; i++)
+        values[i] = (uint32_t)(values[row + i] * 0.97);
+}
+
+static bool answers_again(const struct observation *o, const struct probe_spec *first)
+{
+    const struct probe_spec *const s = &o->spec;
+
+    return s->kind == PROBE_READ && s->repeats == THROUGHPUT_MORE_REPEATS && s->point_count == 1 &&
+           s->points[0] == first->points[first->point_count - 1] && s->access == first->access &&
+           s->transaction_bytes == first->transaction_bytes &&
+           s->window_count == first->window_count &&
+           memcmp(s->window_of_sm, first->window_of_sm, sizeof s->window_of_sm) == 0;
+}
+
+/* A region whose two reads are more than 1 % apart is read five times, and no other region is. */
+static void regions_that_disagree_are_read_again(void **state)
+{
+    struct campaign_step *step = calloc(1, sizeof *step);
+    struct observation_set set;
+    struct paper_gpu gpu;
+    uint32_t disturbed = 0;
+    uint32_t again = 0;
+
+    (void)state;
+    assert_non_null(step);
+    paper_gpu_init(&gpu);
+    paper_gpu_begin(&gpu, &set);
+    while (campaign_next(&set, DEPTH_FULL, NULL, step, NULL) == STATUS_OK && step->spec_count > 0) {
+        for (uint32_t i = 0; i < step->spec_count; i++) {
+            paper_gpu_ask(&gpu, &step->specs[i], &set);
+            struct observation *const o = &set.items[set.count - 1];
+            if (is_region_read(&o->spec) && o->spec.repeats == THROUGHPUT_REPEATS)
+                disturb_last(o);
+        }
+    }
+    for (size_t i = 0; i < set.count; i++) {
+        const struct probe_spec *const s = &set.items[i].spec;
+        uint32_t found = 0;
+        again += is_region_read(s) && s->repeats == THROUGHPUT_MORE_REPEATS;
+        if (!is_region_read(s) || s->repeats != THROUGHPUT_REPEATS)
+            continue;
+        disturbed++;
+        for (size_t k = i + 1; k < set.count; k++)
+            found += answers_again(&set.items[k], s);
+        assert_int_equal(found, 1);
+    }
+    assert_true(disturbed > 3);
+    assert_int_equal(again, disturbed);
+    observation_set_free(&set);
+    free(step);
+}
+
 /* Answers that mean nothing: whatever the GPU says, the plan ends. */
 static void rubbish_ends(void **state)
 {
@@ -334,6 +499,9 @@ int main(void)
         cmocka_unit_test(rounds_follow_groups_not_sms),
         cmocka_unit_test(throughput_needs_memory),
         cmocka_unit_test(other_kinds_of_access_are_asked_at_full),
+        cmocka_unit_test(fillers_are_probes_of_later_phases),
+        cmocka_unit_test(beside_others_there_are_no_fillers),
+        cmocka_unit_test(regions_that_disagree_are_read_again),
         cmocka_unit_test(any_gpu_ends),
         cmocka_unit_test(rubbish_ends),
     };

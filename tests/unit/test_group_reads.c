@@ -23,8 +23,11 @@ struct chip {
     double most_gbps[GROUPS]; /* by `pipe_of`: what its groups read together at most; 0: no limit */
     uint32_t pipe_of[GROUPS];
     double reach_bytes;
-    double noise;   /* of a throughput */
-    double edge_us; /* from the first SM's start to the last one's */
+    double noise;     /* of a throughput */
+    double edge_us;   /* from the first SM's start to the last one's */
+    uint32_t hiccups; /* reads of pairs that are half as fast, from the first on */
+    uint32_t jumps;   /* probes of one group whose first read is 5 % off, from the first on */
+    uint32_t asked[3][THROUGHPUT_MORE_REPEATS + 1]; /* probes by windows and repeats */
     struct rng rng;
 };
 
@@ -99,9 +102,18 @@ static void answer(struct chip *c, const struct probe_spec *spec, struct observa
     out->result.values = calloc(out->result.value_count, sizeof *out->result.values);
     assert_non_null(out->result.values);
     uint32_t *row = out->result.values;
+    assert_true(spec->window_count <= 2 && spec->repeats <= THROUGHPUT_MORE_REPEATS);
+    c->asked[spec->window_count][spec->repeats]++;
+    const bool jump = spec->window_count == 1 && c->jumps > 0;
+    c->jumps -= jump;
     for (uint32_t p = 0; p < spec->point_count; p++)
         for (uint32_t r = 0; r < spec->repeats; r++, row += 1 + sms) {
-            const double noise = 1 + c->noise * (rng_unit(&c->rng) - 0.5);
+            const bool hiccup = spec->window_count == 2 && c->hiccups > 0;
+            const double noise =
+                (1 + c->noise * (rng_unit(&c->rng) - 0.5)) * (hiccup           ? 0.5
+                                                              : jump && r == 0 ? 0.95
+                                                                               : 1);
+            c->hiccups -= hiccup;
             row[0] = (uint32_t)((spec->duration_us + c->edge_us) * 1000);
             for (uint32_t id = 0; id < sms; id++)
                 if (spec->window_of_sm[id] != PROBE_SM_IDLE)
@@ -183,6 +195,55 @@ static void groups_that_share_nothing(void **state)
     assert_int_equal(t.pairs.slow_count, 0);
     assert_int_equal(t.pairs.share_tlb, FINDING_NO);
     assert_true(t.pairs.worst_ratio.v > 0.98);
+}
+
+/* There are hundreds of pairs: one that is not slow is read once. */
+static void pairs_are_read_once(void **state)
+{
+    struct chip c = plain_chip();
+    struct topology t;
+
+    (void)state;
+    conclude(&c, 280 * GIB, &t);
+    assert_int_equal(c.asked[2][1], GROUPS * (GROUPS - 1) / 2);
+    assert_int_equal(c.asked[2][2], 0);
+    assert_int_equal(c.asked[1][THROUGHPUT_REPEATS], GROUPS);
+    assert_int_equal(c.asked[1][THROUGHPUT_MORE_REPEATS], 0);
+    assert_int_equal(t.evidence[TOPOLOGY_EVIDENCE_PAIRS].repeats, 1);
+}
+
+/* One that was slow by chance is read again, and no longer slow. */
+static void a_slow_pair_is_read_again(void **state)
+{
+    struct chip c = plain_chip();
+    struct topology t;
+
+    (void)state;
+    c.hiccups = 1;
+    conclude(&c, 280 * GIB, &t);
+    assert_int_equal(c.asked[2][1], GROUPS * (GROUPS - 1) / 2);
+    assert_int_equal(c.asked[2][2], 1);
+    assert_int_equal(t.pairs.slow_count, 0);
+    assert_int_equal(t.pairs.share_tlb, FINDING_NO);
+    assert_true(t.pairs.worst_ratio.v > 0.98);
+}
+
+/* A group whose two reads disagree is read five times, and these count. */
+static void a_group_is_read_again_if_it_disagrees(void **state)
+{
+    struct chip c = plain_chip();
+    struct topology t;
+
+    (void)state;
+    c.noise = 0;
+    c.jumps = 2;
+    conclude(&c, 280 * GIB, &t);
+    assert_int_equal(c.asked[1][THROUGHPUT_REPEATS], GROUPS);
+    assert_int_equal(c.asked[1][THROUGHPUT_MORE_REPEATS], 2);
+    for (uint32_t g = 0; g < GROUPS; g++)
+        assert_float_equal(t.groups[g].alone_gbps.v, 40.0 * c.sizes[g], 0.1);
+    assert_int_equal(t.groups[0].evidence[GROUP_EVIDENCE_ALONE_GBPS].repeats,
+                     THROUGHPUT_MORE_REPEATS);
 }
 
 /* A pair reads shorter than a group alone, and is no slower for it. */
@@ -290,6 +351,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_that_share_nothing),
+        cmocka_unit_test(pairs_are_read_once),
+        cmocka_unit_test(a_slow_pair_is_read_again),
+        cmocka_unit_test(a_group_is_read_again_if_it_disagrees),
         cmocka_unit_test(a_short_read_is_no_slow_one),
         cmocka_unit_test(a_shared_tlb_shows),
         cmocka_unit_test(shared_bandwidth_is_no_tlb),

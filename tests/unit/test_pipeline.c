@@ -43,6 +43,53 @@ static atomic_int odd_left;          /* conclusions that will find half as many 
 static atomic_int plan_is_disturbed; /* at its third step */
 static atomic_int plan_waits;        /* the plan waits for `plan_go` at its first step */
 static sem_t plan_is_waiting, plan_go;
+static atomic_int plan_fills; /* the plan is that of plan_with_fillers */
+
+static struct probe_spec walk_of(uint64_t pages)
+{
+    return (struct probe_spec){.kind = PROBE_CHASE,
+                               .stride_bytes = 2 << 20,
+                               .point_count = 1,
+                               .points = {pages},
+                               .samples = 8,
+                               .warm_laps = 1,
+                               .sm_count = 1};
+}
+
+/* Observations of walks of so many pages. */
+static uint32_t times_walked(const struct observation_set *set, uint64_t pages)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < set->count; i++) {
+        n += set->items[i].spec.points[0] == pages;
+    }
+    return n;
+}
+
+enum { PLAN_STEPS = 2, PLAN_SPECS = 3, PLAN_FILLERS = 2 };
+
+/* Two steps. The first has a filler that the second asks for, and one that no step asks for; the
+ * last filler is pending when the plan ends. */
+static const uint64_t plan_pages[PLAN_STEPS][PLAN_SPECS] = {{4, 5, 6}, {7, 20, 21}};
+static const uint64_t plan_filler_pages[PLAN_STEPS][PLAN_FILLERS] = {{22, 20}, {23, 24}};
+
+static void plan_with_fillers(const struct observation_set *set, struct campaign_step *out)
+{
+    for (uint32_t step = 0; step < PLAN_STEPS && out->spec_count == 0; step++) {
+        for (uint32_t i = 0; i < PLAN_SPECS; i++) {
+            if (times_walked(set, plan_pages[step][i]) == 0) {
+                out->specs[out->spec_count++] = walk_of(plan_pages[step][i]);
+            }
+        }
+        for (uint32_t i = 0; out->spec_count > 0 && i < PLAN_FILLERS; i++) {
+            if (times_walked(set, plan_filler_pages[step][i]) == 0) {
+                out->specs[out->spec_count + out->filler_count++] =
+                    walk_of(plan_filler_pages[step][i]);
+            }
+        }
+    }
+}
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,
                           struct campaign_memo *memo, struct campaign_step *out, struct err *err)
@@ -60,17 +107,16 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
     }
     *out = (struct campaign_step){.progress = (double)step / STEPS};
     snprintf(out->message, sizeof out->message, "step %zu", step);
+    if (atomic_load(&plan_fills)) {
+        out->progress = 0;
+        plan_with_fillers(set, out);
+        return STATUS_OK;
+    }
     if (step < STEPS) {
         out->spec_count = SPECS_A_STEP;
     }
     for (uint32_t i = 0; i < out->spec_count; i++) {
-        out->specs[i] = (struct probe_spec){.kind = PROBE_CHASE,
-                                            .stride_bytes = 2 << 20,
-                                            .point_count = 1,
-                                            .points = {4 + set->count + i},
-                                            .samples = 8,
-                                            .warm_laps = 1,
-                                            .sm_count = 1};
+        out->specs[i] = walk_of(4 + set->count + i);
     }
     return STATUS_OK;
 }
@@ -310,24 +356,54 @@ static void test_a_job_ends_in_a_fingerprint(void **state)
     node_stop(&n);
 }
 
+/* The observations of the only measurement. */
+static void load_only_run(const struct node *n, const char *uuid, struct observation_set *out)
+{
+    struct store_fingerprint_row row;
+    struct err err = {0};
+    uint32_t count = 0;
+
+    assert_int_equal(store_list_fingerprints(n->store, uuid, 0, &row, 1, &count, &err), STATUS_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(store_load_run(n->store, row.run, out, &err), STATUS_OK);
+}
+
 /* One probe ahead of the disk, and still in the order that the plan has asked. */
 static void test_observations_keep_their_order(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
     struct measurement measurement = measure(&n, 0, DEPTH_QUICK);
-    struct store_fingerprint_row row;
     struct observation_set set = {0};
-    struct err err = {0};
-    uint32_t count = 0;
 
     (void)state;
-    assert_int_equal(store_list_fingerprints(n.store, measurement.uuid, 0, &row, 1, &count, &err),
-                     STATUS_OK);
-    assert_int_equal(count, 1);
-    assert_int_equal(store_load_run(n.store, row.run, &set, &err), STATUS_OK);
+    load_only_run(&n, measurement.uuid, &set);
     assert_int_equal(set.count, STEPS * SPECS_A_STEP);
     for (size_t i = 0; i < set.count; i++) {
         assert_int_equal(set.items[i].spec.points[0], 4 + i);
+    }
+    observation_set_free(&set);
+    node_stop(&n);
+}
+
+/* A filler runs beside the step that names it and is stored; the step that asks for it takes that
+ * answer, and what is pending at the end is awaited. So each probe is stored once. */
+static void test_fillers_are_run_once(void **state)
+{
+    static const uint64_t expected[] = {4, 5, 6, 7, 20, 21, 22, 23};
+    struct observation_set set = {0};
+    struct node n = node_start(":memory:", one_gpu, false);
+
+    (void)state;
+    atomic_store(&plan_fills, 1);
+    struct measurement measurement = measure(&n, 0, DEPTH_QUICK);
+    atomic_store(&plan_fills, 0);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
+    load_only_run(&n, measurement.uuid, &set);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        if (times_walked(&set, expected[i]) != 1) {
+            fail_msg("%llu pages were walked %u times", (unsigned long long)expected[i],
+                     times_walked(&set, expected[i]));
+        }
     }
     observation_set_free(&set);
     node_stop(&n);
@@ -903,6 +979,7 @@ int main(int argc, char **argv)
         TEST(test_no_driver_is_no_error),
         TEST(test_a_job_ends_in_a_fingerprint),
         TEST(test_observations_keep_their_order),
+        TEST(test_fillers_are_run_once),
         TEST(test_unknown_names),
         TEST(test_queue_and_join),
         TEST(test_one_gpu_at_a_time_at_depth_memory),

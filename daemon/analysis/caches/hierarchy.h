@@ -10,7 +10,8 @@
  *             again; bisected
  *   line      one sector more: those that miss now share a set. Where neighbors do, either they
  *             are one line, or a block of lines chooses the same set: only in the first case does
- *             a cycle with one sector of each overflow at the same footprint
+ *             a cycle with one sector of each overflow at the same footprint. And words spaced
+ *             wider and wider: beyond a line, so few lines are walked that they fit
  *   sets      cycles of lines, longer by one each. Of a set of w ways w + 1 lines miss; the last
  *             set must overflow where all others say that it does, or nothing is said
  *   policy    in a set with one line too many, LRU misses always. What hits now and then is not LRU

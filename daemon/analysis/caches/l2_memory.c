@@ -53,6 +53,7 @@ enum {
     SIZE_SAMPLES = 1024,
     REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
+    REFINE_STRETCHES = 3, /* of the sweep, until footprints fit */
     LEAST_SURVIVORS = 128,
     LINE_FIRST = 32,
     LINE_STRIDES = 6, /* doubled from LINE_FIRST */
@@ -249,27 +250,21 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
 
 /* ---- size ---- */
 
-/* Footprints that all SMs have loaded: the first of which loads miss; their number: none. */
-static uint32_t first_missing(const struct observation *o, double threshold, double noise)
+/* Footprints that all SMs have loaded: the place behind the longest that fits. In a shorter one a
+ * few loads may be delayed more than usual, and by chance more than in the others. */
+static uint32_t behind_longest(const struct observation *o, double threshold, double noise)
 {
+    uint32_t behind = 0;
+
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         const uint32_t *const row = observation_chase(o, p);
         uint32_t slow = 0;
         for (uint32_t k = 0; k < o->spec.samples; k++)
             slow += row[k] > threshold;
-        if (slow > (FITS_SHARE + noise) * o->spec.samples)
-            return p;
+        if (slow <= (FITS_SHARE + noise) * o->spec.samples)
+            behind = p + 1;
     }
-    return o->spec.point_count;
-}
-
-/* The next lower number of lines that a scattered walk covers evenly. With others, misses that lie
- * together, as the oldest lines do, are overlooked. */
-static uint64_t evenly_covered(uint64_t lines)
-{
-    while (lines > 2 && !probe_scatters_evenly(lines))
-        lines--;
-    return lines;
+    return behind;
 }
 
 /* Of a footprint of F bytes C stay in a cache of C bytes, and the others miss. With copies of lines
@@ -385,7 +380,7 @@ static struct probe_spec size_spec(void)
 static enum reason find_line(struct cache_walks *w, double threshold, uint64_t fits,
                              struct cache_facts *l2)
 {
-    const uint64_t footprint = fits * PROBE_LINE_BYTES / 4 * 7;
+    const uint64_t footprint = fits * PROBE_LINE_BYTES / 8 * 15;
     double shares[LINE_STRIDES];
     uint32_t k = 0;
     bool waiting = false;
@@ -393,7 +388,7 @@ static enum reason find_line(struct cache_walks *w, double threshold, uint64_t f
     for (uint32_t i = 0; i < LINE_STRIDES; i++) {
         struct probe_spec spec = spec_of((uint64_t)LINE_FIRST << i, SIZE_SAMPLES);
         spec.sweep_footprint = PROBE_SWEEP_ELEMENTS;
-        add_points(&spec, evenly_covered(footprint / spec.stride_bytes), 1);
+        add_points(&spec, walks_evenly_covered(footprint / spec.stride_bytes), 1);
         const struct observation *const o = walks_find(w, &spec);
         uint32_t slow = 0;
         for (uint32_t j = 0; o && j < SIZE_SAMPLES; j++)
@@ -416,41 +411,61 @@ static enum reason find_line(struct cache_walks *w, double threshold, uint64_t f
     return REASON_NONE;
 }
 
+/* The longest footprint of `all` that fits, in lines, and the steps in which it was searched.
+ * Near that size it is chance whether a footprint counts as one that fits. So if none between the
+ * longest of the sweep and the next does, those below it are walked too. */
+static enum reason refine_size(struct cache_walks *w, const struct observation *all,
+                               double threshold, double noise, uint64_t *out_lines,
+                               uint64_t *out_step)
+{
+    const uint32_t behind = behind_longest(all, threshold, noise);
+
+    for (uint32_t p = behind; p > 0 && p + REFINE_STRETCHES > behind; p--) {
+        const uint64_t low = all->spec.points[p - 1];
+        const uint64_t step = (all->spec.points[p] - low) / (REFINE_POINTS + 1);
+        struct probe_spec spec = size_spec();
+        spec.samples = REFINE_SAMPLES;
+        for (uint32_t k = 0; k <= REFINE_POINTS; k++)
+            add_points(&spec, walks_evenly_covered(low + k * step), 1);
+        const struct observation *const o = walks_find(w, &spec);
+        if (!o)
+            return REASON_NOT_MEASURED;
+        const uint32_t fitting = behind_longest(o, threshold, noise);
+        if (fitting > 0) {
+            *out_lines = low + (fitting - 1) * step;
+            *out_step = step;
+            return REASON_NONE;
+        }
+    }
+    return REASON_DISAGREEMENT;
+}
+
 static enum reason find_size(struct cache_walks *w, double threshold, double noise,
                              struct cache_facts *l2)
 {
     struct probe_spec spec = size_spec();
+    uint64_t lines = 0;
+    uint64_t step = 0;
 
     for (uint64_t bytes = SIZE_FIRST; bytes <= SIZE_LAST; bytes *= 2) {
         add_points(&spec, bytes / PROBE_LINE_BYTES, 1);
         if (bytes < SIZE_LAST)
             add_points(&spec, bytes / 2 * 3 / PROBE_LINE_BYTES, 1);
     }
-    const struct observation *o = walks_find(w, &spec);
-    if (!o)
+    const struct observation *const all = walks_find(w, &spec);
+    if (!all)
         return REASON_NOT_MEASURED;
-    find_policy(o, l2->latency_cycles.v + w->clock_cycles, threshold, l2);
-    uint32_t p = first_missing(o, threshold, noise);
-    if (p == o->spec.point_count)
+    find_policy(all, l2->latency_cycles.v + w->clock_cycles, threshold, l2);
+    const uint32_t behind = behind_longest(all, threshold, noise);
+    if (behind == all->spec.point_count)
         return REASON_BEYOND_MEMORY;
-    if (p == 0)
+    if (behind == 0)
         return REASON_NO_CONTRAST;
-    const struct observation *const all = o;
-    const uint64_t low = o->spec.points[p - 1];
-    const uint64_t step = (o->spec.points[p] - low) / (REFINE_POINTS + 1);
-    spec = size_spec();
-    spec.samples = REFINE_SAMPLES;
-    for (uint32_t k = 0; k <= REFINE_POINTS; k++)
-        add_points(&spec, evenly_covered(low + k * step), 1);
-    o = walks_find(w, &spec);
-    if (!o)
-        return REASON_NOT_MEASURED;
-    p = first_missing(o, threshold, noise);
-    if (p == 0)
-        return REASON_DISAGREEMENT;
-    const uint64_t lines = low + (p - 1) * step;
+    const enum reason reason = refine_size(w, all, threshold, noise, &lines, &step);
+    if (reason != REASON_NONE)
+        return reason;
     const struct evidence e =
-        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)low);
+        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)lines);
     l2->fits_bytes = KNOWN_U64(lines * PROBE_LINE_BYTES);
     l2->evidence[CACHE_EVIDENCE_FITS_BYTES] = e;
     const enum reason line = find_line(w, threshold, lines, l2);
@@ -519,7 +534,8 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     read_modes(kept, kept_count, &modes);
     out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
     out->evidence[LATENCY_EVIDENCE_P5] = evidence_make(EVIDENCE_WALKS, count, 0);
-    read_p6(loads, (uint32_t)o->spec.points[0], o->spec.stride_bytes, threshold, out);
+    if (w->ask_count == 0) /* otherwise it is not the last time, and this takes a millisecond */
+        read_p6(loads, (uint32_t)o->spec.points[0], o->spec.stride_bytes, threshold, out);
     return REASON_NONE;
 }
 

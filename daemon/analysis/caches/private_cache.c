@@ -1,62 +1,30 @@
 /* private_cache.c: one cache of an SM, step by step; see hierarchy.h. */
+#include "analysis/caches/cache_carveouts.h"
+#include "analysis/caches/cache_line.h"
+#include "analysis/caches/cache_sets.h"
 #include "analysis/caches/hierarchy.h"
 
 #include "base/stats.h"
-#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SATURATED_SHARE 0.5  /* of the loads miss: these are misses */
-#define NOISE_SHARE     0.02 /* of the loads of a footprint that fits */
 #define SECTOR_RIGHT    0.95 /* of the places where a miss should be */
 #define SECTOR_WRONG    0.03 /* of all other places */
-#define LRU_SHARE       0.97 /* of the loads of an overflowed set that miss */
-#define OTHER_SHARE     0.90
 #define SAME_ARRAY      0.1
-#define FLIPPING_SHARE  0.2 /* of the lines that miss, which also hit: not LRU */
-#define STEADY_SHARE    0.01
 
 enum {
-    SHARED_BYTES = 32 << 10,
     FIRST_BYTES = 512,
     LAST_BYTES = 512 << 10,
     LAST_CONSTANT_BYTES = 48 << 10,
-    SWEEP_SAMPLES = 512,
     CONTROL_BYTES = 2048,
     SECTOR_WORDS = 1024,
     EVICT_BYTES = 32 << 10,
     BISECT_POINTS = 6,
-    BISECT_REPEATS = 3,
+    BISECT_MORE = 8, /* if that is not clear */
     BISECT_MIN_SAMPLES = 1024,
-    VOTES = 24, /* of every line, to know a set by */
-    STEPS = 12,
-    MOST_REPEATS = 8,
-    MOST_SECTORS = 16, /* of a line */
-    TAGS = 4,
-    SAME_LOADS = FIRST_BYTES / WALKS_ELEMENT_BYTES,
-    MOST_TRACED = 5,
-    LEAST_MISSING = 4,
-    LEAST_QUICK = 4 /* loads that hit, so that a policy is not LRU */
-};
-
-static const uint64_t carveouts[] = {8 << 10, 64 << 10, 100 << 10, 132 << 10, 196 << 10};
-enum {
-    CARVEOUTS = sizeof carveouts / sizeof carveouts[0],
-    MOST_CARVED_WAYS = 32,
-    CARVED_POINTS = 32
-};
-
-struct chase {
-    struct cache_walks *w;
-    enum probe_path path;
-    struct cache_facts *out;
-    struct hit_or_miss how;
-    uint64_t fits_bytes, misses_bytes; /* the size is between */
-    uint64_t sector_bytes, line_bytes;
-    uint64_t sectors; /* that fit */
-    uint32_t lines, ways, sets, block;
+    SAME_LOADS = FIRST_BYTES / WALKS_ELEMENT_BYTES
 };
 
 void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reason)
@@ -75,63 +43,21 @@ void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reas
         c->carveouts[k].size_bytes = c->carveouts[k].fits_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
 }
 
-static struct probe_spec walk_spec(const struct chase *c, uint64_t stride_bytes, uint32_t samples)
-{
-    return (struct probe_spec){.stride_bytes = stride_bytes,
-                               .path = c->path,
-                               .warm_path = c->path,
-                               .samples = samples,
-                               .warm_laps = 2,
-                               .shared_bytes = SHARED_BYTES};
-}
-
-/* As many points of n elements as give every one of them `votes`. */
-static void add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats)
-{
-    for (uint32_t r = 0; r < repeats && spec->point_count < PROBE_MAX_POINTS; r++)
-        spec->points[spec->point_count++] = n;
-}
-
-static uint32_t repeats_for(uint64_t n, uint32_t samples)
-{
-    const uint64_t laps = samples / (n ? n : 1);
-    const uint64_t repeats = (VOTES + laps - 1) / (laps ? laps : 1);
-
-    return laps == 0 || repeats > MOST_REPEATS ? MOST_REPEATS : (uint32_t)repeats;
-}
-
 /* ---- is there a cache? ---- */
 
 static struct probe_spec sweep_spec(const struct chase *c)
 {
-    struct probe_spec spec = walk_spec(c, WALKS_ELEMENT_BYTES, SWEEP_SAMPLES);
+    struct probe_spec spec = chase_spec(c, WALKS_ELEMENT_BYTES, CHASE_SWEEP_SAMPLES);
     const uint64_t last =
         c->path == PATH_CONSTANT ? (uint64_t)LAST_CONSTANT_BYTES : (uint64_t)LAST_BYTES;
 
     spec.scattered = 1;
     for (uint64_t bytes = FIRST_BYTES; bytes <= last; bytes *= 2) {
-        add_points(&spec, bytes / WALKS_ELEMENT_BYTES, 1);
+        chase_add_points(&spec, bytes / WALKS_ELEMENT_BYTES, 1);
         if (bytes / 2 * 3 <= last)
-            add_points(&spec, bytes / 2 * 3 / WALKS_ELEMENT_BYTES, 1);
+            chase_add_points(&spec, bytes / 2 * 3 / WALKS_ELEMENT_BYTES, 1);
     }
     return spec;
-}
-
-static double share_above(const uint32_t *row, uint32_t n, double threshold)
-{
-    uint32_t slow = 0;
-
-    for (uint32_t i = 0; i < n; i++)
-        slow += row[i] > threshold;
-    return (double)slow / n;
-}
-
-static double slow_share(const struct observation *o, uint32_t p, double threshold)
-{
-    uint32_t count = 0;
-    const uint32_t *const row = walks_row(o, p, &count);
-
-    return share_above(row, count, threshold);
 }
 
 /* The first footprint of which clearly more loads are slow than of the smallest. */
@@ -142,11 +68,11 @@ static bool read_sweep(struct chase *c, const struct observation *o)
     const double hit = stats_median_u32(hits, hit_count);
     const double high = stats_quantile_u32(hits, hit_count, 0.95);
     const double rough = hit + fmax(fmax(4, 0.15 * hit), 2 * (high - hit));
-    uint32_t slow[SWEEP_SAMPLES];
+    uint32_t slow[CHASE_SWEEP_SAMPLES];
     uint32_t count = 0;
     uint32_t p = 0;
 
-    while (p < o->spec.point_count && slow_share(o, p, rough) < SATURATED_SHARE)
+    while (p < o->spec.point_count && chase_slow_share(o, p, rough) < SATURATED_SHARE)
         p++;
     if (p == o->spec.point_count)
         return false;
@@ -155,11 +81,11 @@ static bool read_sweep(struct chase *c, const struct observation *o)
             slow[count++] = observation_chase(o, p)[k];
     if (!walks_contrast(hits, hit_count, slow, count, &c->how))
         return false;
-    const double noise = slow_share(o, 0, c->how.threshold);
+    const double noise = chase_slow_share(o, 0, c->how.threshold);
     for (p = 1; p < o->spec.point_count; p++)
-        if (slow_share(o, p, c->how.threshold) > noise + NOISE_SHARE)
+        if (chase_slow_share(o, p, c->how.threshold) > noise + CHASE_NOISE_SHARE)
             break;
-    if (p == o->spec.point_count || noise > NOISE_SHARE)
+    if (p == o->spec.point_count || noise > CHASE_NOISE_SHARE)
         return false;
     /* A few lines more might miss in what the samples did not see. */
     c->fits_bytes = o->spec.points[p >= 2 ? p - 2 : p - 1] * o->spec.stride_bytes;
@@ -173,27 +99,27 @@ static void set_latency(struct chase *c, const struct hit_or_miss *how, bool mis
     if (miss_too)
         c->out->miss_latency_cycles = KNOWN_F64(fmax(0, how->miss - c->w->clock_cycles));
     c->out->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
-        evidence_make(EVIDENCE_WALKS, SWEEP_SAMPLES, how->margin);
+        evidence_make(EVIDENCE_WALKS, CHASE_SWEEP_SAMPLES, how->margin);
 }
 
 /* A path without a cache of its own takes as long as one past L1. */
 static enum reason find_cache(struct chase *c)
 {
     struct probe_spec spec = sweep_spec(c);
-    struct probe_spec past = walk_spec(c, WALKS_ELEMENT_BYTES, SWEEP_SAMPLES);
+    struct probe_spec past = chase_spec(c, WALKS_ELEMENT_BYTES, CHASE_SWEEP_SAMPLES);
     const struct observation *const o = walks_find(c->w, &spec);
     const struct observation *control = o;
 
     past.path = past.warm_path = PATH_L2;
-    add_points(&past, CONTROL_BYTES / WALKS_ELEMENT_BYTES, 1);
+    chase_add_points(&past, CONTROL_BYTES / WALKS_ELEMENT_BYTES, 1);
     if (c->path != PATH_CONSTANT)
         control = walks_find(c->w, &past);
     if (!walks_clock(c->w) || !o || !control)
         return REASON_NOT_MEASURED;
     if (c->path != PATH_CONSTANT) {
         struct hit_or_miss how;
-        if (!walks_contrast(observation_chase(o, 0), SWEEP_SAMPLES, observation_chase(control, 0),
-                            SWEEP_SAMPLES, &how)) {
+        if (!walks_contrast(observation_chase(o, 0), CHASE_SWEEP_SAMPLES,
+                            observation_chase(control, 0), CHASE_SWEEP_SAMPLES, &how)) {
             cache_unknown(c->out, c->out->kind, REASON_NO_CONTRAST);
             c->out->size_bytes = c->out->fits_bytes = NOT_OBSERVABLE_U64(REASON_NO_CONTRAST);
             return REASON_NO_CONTRAST;
@@ -226,11 +152,11 @@ static double fits_distance(const struct chase *c, const uint32_t *row, uint32_t
 
 static enum reason find_sector(struct chase *c)
 {
-    struct probe_spec spec = walk_spec(c, PROBE_WORD_BYTES, SECTOR_WORDS);
+    struct probe_spec spec = chase_spec(c, PROBE_WORD_BYTES, SECTOR_WORDS);
     spec.warm_laps = 0;
     spec.sweep_footprint = c->path != PATH_CONSTANT;
     spec.evict_bytes = c->path == PATH_CONSTANT ? (uint64_t)EVICT_BYTES : 0;
-    add_points(&spec, SECTOR_WORDS, 1);
+    chase_add_points(&spec, SECTOR_WORDS, 1);
     const struct observation *const o = walks_find(c->w, &spec);
 
     if (!o)
@@ -252,17 +178,18 @@ static enum reason find_sector(struct chase *c)
 /* ---- size ---- */
 
 /* One round: points between `low`, which fits, and `high`, which does not, in sectors. */
-static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64_t high)
+static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64_t high,
+                                     uint32_t repeats)
 {
     const uint64_t step = (high - low + BISECT_POINTS) / (BISECT_POINTS + 1);
     const double wanted = 16.0 * (double)high / (double)step;
     const double most = fmin(PROBE_MAX_SAMPLES, 4.0 * (double)high);
     struct probe_spec spec =
-        walk_spec(c, c->sector_bytes, (uint32_t)fmin(most, fmax(BISECT_MIN_SAMPLES, wanted)));
+        chase_spec(c, c->sector_bytes, (uint32_t)fmin(most, fmax(BISECT_MIN_SAMPLES, wanted)));
 
     spec.scattered = 1;
     for (uint64_t n = low; n < high; n += step)
-        add_points(&spec, n, BISECT_REPEATS);
+        chase_add_points(&spec, n, repeats);
     return spec;
 }
 
@@ -275,9 +202,9 @@ static bool narrow(const struct chase *c, const struct observation *o, uint64_t 
 
     if (v)
         walks_votes(o, *low, &c->how, &v[0]);
-    for (uint32_t p = 0; clear && p < o->spec.point_count; p += BISECT_REPEATS) {
+    for (uint32_t p = 1; clear && p < o->spec.point_count; p++) {
         const uint64_t n = o->spec.points[p];
-        if (n == o->spec.points[0])
+        if (n == o->spec.points[p - 1])
             continue;
         walks_votes(o, n, &c->how, &v[1]);
         const enum overflow over = walks_overflow(&v[1], &v[0]);
@@ -296,442 +223,28 @@ static enum reason find_size(struct chase *c)
 {
     uint64_t low = c->fits_bytes / c->sector_bytes;
     uint64_t high = c->misses_bytes / c->sector_bytes;
+    uint32_t repeats = CHASE_REPEATS;
     enum reason reason = REASON_NONE;
 
     if (high > WALKS_MAX_ELEMENTS || low == 0)
         return REASON_TOO_LITTLE_DATA;
     while (low + 1 < high) {
-        struct probe_spec spec = bisect_spec(c, low, high);
+        struct probe_spec spec = bisect_spec(c, low, high, repeats);
         const struct observation *const o = walks_find(c->w, &spec);
         if (!o)
             return REASON_NOT_MEASURED;
-        if (!narrow(c, o, &low, &high)) {
+        const bool clear = narrow(c, o, &low, &high);
+        if (!clear && repeats == BISECT_MORE) {
             reason = REASON_NO_CONTRAST;
             break;
         }
+        repeats = clear ? CHASE_REPEATS : BISECT_MORE;
     }
     c->sectors = low;
     c->out->fits_bytes = KNOWN_U64(low * c->sector_bytes);
     c->out->evidence[CACHE_EVIDENCE_FITS_BYTES] =
-        evidence_make(EVIDENCE_TRACES, BISECT_REPEATS, (double)low / (double)high);
+        evidence_make(EVIDENCE_TRACES, CHASE_REPEATS, (double)low / (double)high);
     return reason;
-}
-
-/* ---- line ---- */
-
-/* Most of the sectors that miss have this many neighbors in a row that do. 0: none misses. */
-static uint32_t usual_run(const struct walk_votes *v)
-{
-    uint32_t weights[MOST_SECTORS + 1] = {0};
-    uint32_t run = 0;
-    uint32_t best = 0;
-
-    for (uint32_t i = 0; i <= v->elements; i++) {
-        if (i < v->elements && walks_misses(v, i)) {
-            run++;
-            continue;
-        }
-        const uint32_t capped = run < MOST_SECTORS ? run : (uint32_t)MOST_SECTORS;
-        weights[capped] += capped;
-        run = 0;
-    }
-    for (uint32_t k = 1; k <= MOST_SECTORS; k++)
-        best = weights[k] > weights[best] ? k : best;
-    return weights[best] > 0 ? best : 0;
-}
-
-/* A footprint that overflows when all of its sectors are walked: does it with one of every `bytes`
- * too? Where it does not, as many lines as sectors fit. */
-static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
-{
-    const uint64_t n = c->misses_bytes / bytes;
-    const uint64_t fits = c->sectors * c->sector_bytes / 2 / bytes;
-    struct walk_votes *const v = malloc(2 * sizeof *v);
-    struct probe_spec spec =
-        walk_spec(c, bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, 4.0 * (double)n));
-    const struct observation *o = NULL;
-    enum reason reason = REASON_NOT_MEASURED;
-
-    add_points(&spec, fits ? fits : 1, BISECT_REPEATS);
-    add_points(&spec, n, BISECT_REPEATS);
-    o = v ? walks_find(c->w, &spec) : NULL;
-    if (o) {
-        walks_votes(o, spec.points[0], &c->how, &v[0]);
-        walks_votes(o, n, &c->how, &v[1]);
-        const enum overflow over = walks_overflow(&v[1], &v[0]);
-        reason = over == OVERFLOW_UNSURE ? REASON_NO_CONTRAST : REASON_NONE;
-        *out = over == OVERFLOW_YES;
-    }
-    free(v);
-    return reason;
-}
-
-static void set_line(struct chase *c)
-{
-    c->out->line_bytes = KNOWN_U64(c->line_bytes);
-    c->out->evidence[CACHE_EVIDENCE_LINE_BYTES] =
-        evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
-}
-
-/* The usual run of a cycle of n sectors; false: it must be walked first. */
-static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
-{
-    struct probe_spec spec =
-        walk_spec(c, c->sector_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, 4.0 * (double)n));
-    struct walk_votes *const v = malloc(sizeof *v);
-
-    add_points(&spec, n, repeats_for(n, spec.samples));
-    const struct observation *const o = v ? walks_find(c->w, &spec) : NULL;
-    if (o) {
-        walks_votes(o, n, &c->how, v);
-        *out = usual_run(v);
-    }
-    free(v);
-    return o != NULL;
-}
-
-static enum reason find_line(struct chase *c)
-{
-    uint32_t run = 0;
-    bool bounded = false;
-    enum reason reason = REASON_NONE;
-
-    if (!run_of(c, c->sectors + 1, &run))
-        return REASON_NOT_MEASURED;
-    /* A set that overflows by one may miss too seldom to be seen. But neighboring sets that
-     * overflow together look like one line, and so they do to walks of every second line where the
-     * number of sets is even: then only a line of one sector is certain. */
-    const bool several = run == 0;
-    if (several && !run_of(c, c->sectors + c->sectors / 16 + 1, &run))
-        return REASON_NOT_MEASURED;
-    if (run == 0)
-        return REASON_IRREGULAR;
-    c->line_bytes = c->sector_bytes;
-    for (uint32_t k = 2; k <= run && reason == REASON_NONE; k *= 2) {
-        const uint64_t bytes = k * c->sector_bytes;
-        bool over = false;
-        reason = tags_overflow(c, bytes, &over);
-        bounded = reason == REASON_NONE && !over;
-        if (reason != REASON_NONE || !over)
-            break;
-        c->line_bytes = bytes;
-    }
-    if (reason == REASON_NONE && several && (!bounded || c->line_bytes > c->sector_bytes))
-        reason = REASON_IRREGULAR;
-    if (reason == REASON_NONE && bounded) /* otherwise the sets must confirm it */
-        set_line(c);
-    return reason;
-}
-
-/* ---- sets, ways, policy ---- */
-
-struct set_walks {
-    const struct observation *o;
-    struct walk_votes before, at;
-};
-
-/* Lines that begin to miss when the cycle gets one longer; -1: some no longer miss. */
-static int joined(const struct walk_votes *before, const struct walk_votes *after)
-{
-    int n = 0;
-
-    for (uint32_t i = 0; i < after->elements; i++) {
-        const bool was = i < before->elements && walks_misses(before, i);
-        if (was && !walks_misses(after, i))
-            return -1;
-        n += walks_misses(after, i) && !was;
-    }
-    return n;
-}
-
-/* The ways, and how many lines in a row choose the same set. */
-static enum reason read_steps(struct chase *c, struct set_walks *s)
-{
-    int first = 0;
-    uint32_t since = 0;
-
-    walks_votes(s->o, c->lines, &c->how, &s->before);
-    if (walks_missing(&s->before) > 0)
-        return REASON_DISAGREEMENT;
-    for (uint32_t k = 1; k <= STEPS; k++) {
-        walks_votes(s->o, c->lines + k, &c->how, &s->at);
-        const int more = joined(&s->before, &s->at);
-        if (k == 1) {
-            first = more;
-            since = 1;
-            if (more < 2)
-                return REASON_IRREGULAR;
-        } else if (more == 1) {
-            since++;
-        } else if (more == first) {
-            if (c->block > 0 && since != c->block)
-                return REASON_IRREGULAR;
-            c->block = since;
-            since = 1;
-        } else {
-            return REASON_IRREGULAR;
-        }
-        s->before = s->at;
-    }
-    c->ways = (uint32_t)first - 1;
-    if (c->block == 0)
-        c->block = since == STEPS ? 1 : 0; /* one set: all join at once, then one by one */
-    if (c->lines % c->ways != 0 || c->block == 0)
-        return REASON_IRREGULAR;
-    c->sets = c->lines / c->ways;
-    return c->sets == 1 || since < STEPS || c->block == 1 ? REASON_NONE : REASON_IRREGULAR;
-}
-
-/* The loads of the lines that miss, in their order. */
-static void write_trace(const struct chase *c, const struct observation *o,
-                        const struct walk_votes *v)
-{
-    uint32_t n = 0;
-    uint32_t p = 0;
-
-    while (o->spec.points[p] != c->lines + 1)
-        p++;
-    const uint32_t *const row = observation_chase(o, p);
-    for (uint32_t k = 0; k < o->spec.samples && n + 1 < FINGERPRINT_TRACE_BYTES; k++) {
-        if (!walks_misses(v, k % (c->lines + 1)))
-            continue;
-        c->out->trace[n++] = row[k] > c->how.threshold ? 'M' : 'H';
-    }
-    c->out->trace[n] = '\0';
-}
-
-static void read_policy(const struct chase *c, struct set_walks *s)
-{
-    uint32_t votes = 0;
-    uint32_t slow = 0;
-
-    walks_votes(s->o, c->lines + 1, &c->how, &s->at);
-    for (uint32_t i = 0; i < s->at.elements; i++) {
-        if (!walks_misses(&s->at, i))
-            continue;
-        votes += s->at.all[i];
-        slow += s->at.missed[i];
-    }
-    const double share = votes ? (double)slow / votes : 0;
-    if (share >= LRU_SHARE)
-        c->out->replacement = REPLACEMENT_LRU;
-    else if (share < OTHER_SHARE && votes - slow >= LEAST_QUICK)
-        c->out->replacement = REPLACEMENT_NOT_LRU;
-    else
-        return;
-    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] =
-        evidence_make(EVIDENCE_TRACES, votes,
-                      c->out->replacement == REPLACEMENT_LRU ? (share - LRU_SHARE) / (1 - LRU_SHARE)
-                                                             : 1 - share / OTHER_SHARE);
-    write_trace(c, s->o, &s->at);
-}
-
-/* Where sets follow no rule: in a cycle somewhat longer than what fits, LRU misses the same lines
- * in every lap, whatever set they are in. What now hits and now misses is not LRU. */
-static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
-{
-    const uint64_t n = (c->out->fits_bytes.v + c->out->fits_bytes.v / 16) / c->line_bytes + 1;
-    struct probe_spec spec = walk_spec(c, c->line_bytes, PROBE_MAX_SAMPLES);
-    uint32_t missing = 0;
-    uint32_t flipping = 0;
-
-    add_points(&spec, n, repeats_for(n, spec.samples));
-    s->o = walks_find(c->w, &spec);
-    if (!s->o)
-        return REASON_NOT_MEASURED;
-    c->lines = (uint32_t)(n - 1);
-    walks_votes(s->o, n, &c->how, &s->at);
-    memset(&s->before, 0, sizeof s->before);
-    for (uint32_t i = 0; i < s->at.elements; i++) {
-        const uint32_t hits = (uint32_t)(s->at.all[i] - s->at.missed[i]);
-        const bool misses = walks_misses(&s->at, i);
-        const bool flips = misses && hits >= 2 && hits >= s->at.all[i] / 10;
-        missing += misses;
-        flipping += flips;
-        if (flips && flipping <= MOST_TRACED) { /* as a vote that this line is to be shown */
-            s->before.all[i] = s->at.all[i];
-            s->before.missed[i] = s->at.missed[i];
-        }
-    }
-    if (missing < LEAST_MISSING)
-        return REASON_NONE;
-    const double share = (double)flipping / missing;
-    if (share >= FLIPPING_SHARE) {
-        c->out->replacement = REPLACEMENT_NOT_LRU;
-        write_trace(c, s->o, &s->before);
-    } else if (share <= STEADY_SHARE) {
-        c->out->replacement = REPLACEMENT_LRU;
-        write_trace(c, s->o, &s->at);
-    } else {
-        return REASON_NONE;
-    }
-    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(
-        EVIDENCE_TRACES, missing,
-        share >= FLIPPING_SHARE ? 1 - FLIPPING_SHARE / share : 1 - share / FLIPPING_SHARE);
-    return REASON_NONE;
-}
-
-/* All lines miss in the first cycle that overflows every set, and one set still hits before. */
-static enum reason check_last_set(struct chase *c, struct set_walks *s)
-{
-    const uint32_t full = c->lines + (c->sets - 1) * c->block + 1;
-    struct probe_spec spec =
-        walk_spec(c, c->line_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, (double)(VOTES + 2) * full));
-    const uint32_t repeats = repeats_for(full, spec.samples);
-
-    if (full > WALKS_MAX_ELEMENTS)
-        return REASON_TOO_LITTLE_DATA;
-    if (c->sets == 1)
-        return REASON_NONE;
-    add_points(&spec, full - 1, repeats);
-    add_points(&spec, full, repeats);
-    s->o = walks_find(c->w, &spec);
-    if (!s->o)
-        return REASON_NOT_MEASURED;
-    walks_votes(s->o, full - 1, &c->how, &s->before);
-    walks_votes(s->o, full, &c->how, &s->at);
-    const uint32_t missing = walks_missing(&s->before);
-    const bool right = walks_missing(&s->at) == full && missing == full - 1 - c->ways;
-    return right ? REASON_NONE : REASON_IRREGULAR;
-}
-
-static enum reason find_sets(struct chase *c)
-{
-    struct set_walks *const s = malloc(sizeof *s);
-    enum reason reason = REASON_NOT_MEASURED;
-    uint32_t repeats;
-
-    c->lines = (uint32_t)(c->sectors * c->sector_bytes / c->line_bytes);
-    if (!s)
-        return REASON_NOT_MEASURED;
-    if (c->lines * c->line_bytes != c->sectors * c->sector_bytes) {
-        reason = policy_without_sets(c, s);
-        free(s);
-        return reason == REASON_NONE ? REASON_IRREGULAR : reason;
-    }
-    struct probe_spec spec =
-        walk_spec(c, c->line_bytes,
-                  (uint32_t)fmin(PROBE_MAX_SAMPLES, (double)(VOTES + 2) * (c->lines + STEPS)));
-    repeats = repeats_for(c->lines + STEPS, spec.samples);
-    for (uint32_t k = 0; k <= STEPS; k++)
-        add_points(&spec, c->lines + k, repeats);
-    s->o = walks_find(c->w, &spec);
-    if (s->o) {
-        reason = read_steps(c, s);
-        if (reason == REASON_NONE) {
-            const struct observation *const steps = s->o;
-            reason = check_last_set(c, s);
-            s->o = steps;
-            if (reason == REASON_NONE)
-                read_policy(c, s);
-        }
-    }
-    if (reason == REASON_IRREGULAR || reason == REASON_DISAGREEMENT) {
-        const enum reason policy = policy_without_sets(c, s);
-        reason = policy == REASON_NOT_MEASURED ? policy : reason;
-    }
-    free(s);
-    return reason;
-}
-
-/* ---- division of the array ---- */
-
-/* The longest of the probed cycles without a miss. */
-static struct maybe_u64 carved_fits(const struct chase *c, const struct observation *o)
-{
-    uint64_t fits = 0;
-
-    for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        if (slow_share(o, p, c->how.threshold) > NOISE_SHARE / 4)
-            break;
-        fits = o->spec.points[p] * o->spec.stride_bytes;
-    }
-    return KNOWN_U64(fits);
-}
-
-/* The most ways of which every set is still whole. */
-static struct maybe_u64 carved_size(const struct chase *c, const struct observation *o)
-{
-    struct walk_votes *const v = malloc(2 * sizeof *v);
-    struct maybe_u64 found = UNKNOWN_U64(REASON_IRREGULAR);
-
-    for (uint32_t p = 0; v && p + 1 < o->spec.point_count; p += 2) {
-        walks_votes(o, o->spec.points[p], &c->how, &v[0]);
-        walks_votes(o, o->spec.points[p + 1], &c->how, &v[1]);
-        if (v[0].slow > NOISE_SHARE / 4 * v[0].loads)
-            break;
-        if (walks_overflow(&v[1], &v[0]) == OVERFLOW_YES) {
-            found = KNOWN_U64(o->spec.points[p] * o->spec.stride_bytes);
-            break;
-        }
-    }
-    free(v);
-    return found;
-}
-
-static uint32_t carved_samples(uint64_t shared_bytes, double wanted)
-{
-    const double most = fmin(PROBE_MAX_SAMPLES, (double)(shared_bytes - KIB) / 2);
-
-    return (uint32_t)fmin(most, wanted);
-}
-
-static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
-{
-    struct probe_spec spec = walk_spec(c, c->line_bytes, SWEEP_SAMPLES);
-    const uint64_t most = c->misses_bytes + c->misses_bytes / 2;
-
-    spec.shared_bytes = shared_bytes;
-    spec.scattered = 1;
-    for (uint32_t k = 1; k <= CARVED_POINTS; k++)
-        add_points(&spec, most * k / CARVED_POINTS / c->line_bytes, 1);
-    return spec;
-}
-
-/* Whole ways, which come and go with shared memory; `more` of them may be there than now. */
-static struct probe_spec ways_spec(const struct chase *c, uint64_t shared_bytes)
-{
-    const uint32_t most = c->ways + (shared_bytes < SHARED_BYTES);
-    struct probe_spec spec =
-        walk_spec(c, c->line_bytes, carved_samples(shared_bytes, 3.0 * (most * c->sets + 1)));
-
-    spec.shared_bytes = shared_bytes;
-    for (uint32_t ways = 1; ways <= most && ways <= MOST_CARVED_WAYS; ways++) {
-        add_points(&spec, (uint64_t)ways * c->sets, 1);
-        add_points(&spec, (uint64_t)ways * c->sets + 1, 1);
-    }
-    return spec;
-}
-
-/* L1 at other divisions of its array. */
-static bool find_carveouts(struct chase *c)
-{
-    struct cache_carveout found[CARVEOUTS + 1];
-    const bool regular = IS_KNOWN(c->out->size_bytes) && c->ways <= MOST_CARVED_WAYS;
-    uint32_t n = 0;
-    bool waiting = false;
-
-    for (uint32_t k = 0; k < CARVEOUTS; k++) {
-        struct probe_spec spec = fits_spec(c, carveouts[k]);
-        const struct observation *const fits = walks_find(c->w, &spec);
-        const struct observation *size = NULL;
-        if (regular) {
-            spec = ways_spec(c, carveouts[k]);
-            size = walks_find(c->w, &spec);
-        }
-        waiting = waiting || !fits || (regular && !size);
-        if (n == 1)
-            found[n++] =
-                (struct cache_carveout){SHARED_BYTES, c->out->size_bytes, c->out->fits_bytes};
-        found[n++] = (struct cache_carveout){
-            carveouts[k], size ? carved_size(c, size) : UNKNOWN_U64(REASON_IRREGULAR),
-            fits ? carved_fits(c, fits) : UNKNOWN_U64(REASON_NOT_MEASURED)};
-    }
-    if (waiting)
-        return false;
-    c->out->carveout_count = n;
-    memcpy(c->out->carveouts, found, n * sizeof found[0]);
-    return true;
 }
 
 /* ---- the whole ---- */
@@ -739,15 +252,15 @@ static bool find_carveouts(struct chase *c)
 /* The read-only path finds what loads of L1 have brought: it has no array of its own. */
 static enum reason find_same(struct chase *c)
 {
-    struct probe_spec spec = walk_spec(c, WALKS_ELEMENT_BYTES, SAME_LOADS);
+    struct probe_spec spec = chase_spec(c, WALKS_ELEMENT_BYTES, SAME_LOADS);
     spec.warm_path = PATH_L1;
     spec.warm_laps = 1;
-    add_points(&spec, SAME_LOADS, 1);
+    chase_add_points(&spec, SAME_LOADS, 1);
     const struct observation *const o = walks_find(c->w, &spec);
 
     if (!o)
         return REASON_NOT_MEASURED;
-    const double slow = share_above(observation_chase(o, 0), SAME_LOADS, c->how.threshold);
+    const double slow = chase_share_above(observation_chase(o, 0), SAME_LOADS, c->how.threshold);
     if (slow < SAME_ARRAY)
         c->out->same_as_l1 = FINDING_YES;
     else if (slow > 1 - SAME_ARRAY)
@@ -796,9 +309,9 @@ static void unknown_rest(struct cache_facts *c, enum reason reason)
 static void accept(struct chase *c)
 {
     struct cache_facts *const f = c->out;
-    const struct evidence e = evidence_make(EVIDENCE_TRACES, VOTES, c->how.margin);
+    const struct evidence e = evidence_make(EVIDENCE_TRACES, CHASE_VOTES, c->how.margin);
 
-    set_line(c);
+    chase_set_line(c);
     f->size_bytes = KNOWN_U64(c->lines * c->line_bytes);
     f->sets = KNOWN_U32(c->sets);
     f->ways = KNOWN_U32(c->ways);
@@ -808,8 +321,8 @@ static void accept(struct chase *c)
 void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cache_facts *l1,
                    struct cache_facts *out)
 {
-    static enum reason (*const steps[])(struct chase * c) = {find_sector, find_size, find_line,
-                                                             find_sets};
+    static enum reason (*const steps[])(struct chase * c) = {find_sector, find_size,
+                                                             cache_line_find, cache_sets_find};
     struct chase c = {.w = w,
                       .out = out,
                       .path = kind == CACHE_L1          ? PATH_L1
@@ -832,7 +345,7 @@ void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cac
     else if (reason == REASON_NOT_MEASURED && w->refused)
         reason = REASON_NO_DEVICE_MEMORY;
     if (kind == CACHE_L1 && IS_KNOWN(out->line_bytes) && reason != REASON_NOT_MEASURED)
-        (void)find_carveouts(&c);
+        (void)cache_carveouts_find(&c);
     if (reason != REASON_NONE)
         unknown_rest(out, reason);
 }

@@ -74,6 +74,13 @@ const uint32_t *walks_row(const struct observation *o, uint32_t p, uint32_t *out
     return observation_chase(o, p) + skipped;
 }
 
+uint64_t walks_evenly_covered(uint64_t elements)
+{
+    while (elements > 2 && !probe_scatters_evenly(elements))
+        elements--;
+    return elements;
+}
+
 bool walks_contrast(const uint32_t *hits, uint32_t hit_count, const uint32_t *misses,
                     uint32_t miss_count, struct hit_or_miss *out)
 {
@@ -96,15 +103,17 @@ void walks_votes(const struct observation *o, uint64_t n, const struct hit_or_mi
 {
     const uint64_t step = o->spec.scattered ? probe_scatter_step(n) : 1;
 
-    memset(out, 0, sizeof *out);
     out->elements = n < WALKS_MAX_ELEMENTS ? (uint32_t)n : WALKS_MAX_ELEMENTS;
+    out->laps = out->loads = out->slow = 0;
+    memset(out->all, 0, out->elements * sizeof out->all[0]);
+    memset(out->missed, 0, out->elements * sizeof out->missed[0]);
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         uint32_t count = 0;
         uint64_t at = 0;
         if (o->spec.points[p] != n)
             continue;
         const uint32_t *const row = walks_row(o, p, &count); /* from element 0 */
-        for (uint32_t k = 0; k < count; k++, at = (at + step) % n) {
+        for (uint32_t k = 0; k < count; k++, at = at + step < n ? at + step : at + step - n) {
             if (row[k] > how->cut || at >= WALKS_MAX_ELEMENTS)
                 continue;
             out->loads++;

@@ -7,7 +7,7 @@
 #include "observe/observe.h"
 
 enum {
-    WALKS_MAX_ASKS = 12,
+    WALKS_MAX_ASKS = 20,
     WALKS_MAX_ELEMENTS = 16384,
     WALKS_ELEMENT_BYTES = 32 /* the shortest sector there is on any chip that was described */
 };
@@ -33,6 +33,10 @@ bool walks_clock(struct cache_walks *w);
 /* The timed loads of point `p`, without the first lap if there are two: what the kernel itself
  * touched between the untimed laps and the timed ones is evicted in it. */
 const uint32_t *walks_row(const struct observation *o, uint32_t p, uint32_t *out_count);
+
+/* The next lower number of elements that a scattered walk covers evenly. With others, misses that
+ * lie together, as the oldest lines do, are overlooked. */
+uint64_t walks_evenly_covered(uint64_t elements);
 
 /* When is a load a miss? In cycles of the loads of one path. */
 struct hit_or_miss {

@@ -74,7 +74,7 @@ static double plateau_gbps(const struct observation_set *set, uint64_t reach_byt
             !throughput_all_sms_read(o))
             continue;
         for (uint32_t p = 0; p < s->point_count; p++) {
-            if (s->points[p] > reach_bytes || s->points[p] <= largest ||
+            if (s->points[p] > reach_bytes || s->points[p] < largest ||
                 !throughput_region_counts(set, s->points[p]))
                 continue;
             largest = s->points[p];

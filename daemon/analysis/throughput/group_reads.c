@@ -10,8 +10,9 @@
 #include <string.h>
 
 /* After 400 us even a small group has read more than the L2 keeps: after 200 us, groups of four SMs
- * of an H200 find 5 % of their lines there. Two groups read twice as much. */
-enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, ALONE_REPEATS = 3, PAIR_REPEATS = 2 };
+ * of an H200 find 5 % of their lines there. Two groups read twice as much. There are hundreds of
+ * pairs, so each is read once, and only one that is slow again. */
+enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, PAIR_REPEATS = 1, SLOW_REPEATS = 2 };
 
 /* Of one reach: a group alone; the longer window of a pair; both windows of a pair that must, or
  * must not, fit together; a group beyond. */
@@ -98,7 +99,7 @@ static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec 
 {
     double beyond = c->reach_bytes * BEYOND_PART;
 
-    idle_all(c, out, 1, ALONE_REPEATS, ALONE_US);
+    idle_all(c, out, 1, THROUGHPUT_REPEATS, ALONE_US);
     put_group(c, out, g, 0);
     if (!set_region(c, out, c->reach_bytes * ALONE_PART))
         return false;
@@ -109,8 +110,8 @@ static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec 
 }
 
 /* Groups a and b side by side. Windows are as long as their groups are large. */
-static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, bool tight,
-                      struct probe_spec *out)
+static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, uint32_t repeats,
+                      bool tight, struct probe_spec *out)
 {
     const uint32_t larger = c->sizes[a] > c->sizes[b] ? c->sizes[a] : c->sizes[b];
     const double share = (double)larger / (c->sizes[a] + c->sizes[b]);
@@ -119,25 +120,28 @@ static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, bool ti
     parts = parts < WIDE_PART ? parts : WIDE_PART;
     if (parts < WIDE_LEAST)
         return false;
-    idle_all(c, out, 2, PAIR_REPEATS, PAIR_US);
+    idle_all(c, out, 2, repeats, PAIR_US);
     put_group(c, out, a, 0);
     put_group(c, out, b, 1);
     return set_region(c, out, c->reach_bytes * (tight ? TIGHT_PART : parts));
 }
 
-/* Pairs of recordings were read longer; what one group reads is of one duration. */
+/* Pairs of recordings were read longer; what one group reads is of one duration. Of several with at
+ * least as many repeats, that with the most. */
 static const struct observation *find(const struct group_set *c, const struct probe_spec *spec)
 {
+    const struct observation *found = NULL;
+
     for (const struct observation *o = NULL; (o = observation_next(c->set, o, PROBE_READ));) {
         const struct probe_spec *s = &o->spec;
         if (s->window_count == spec->window_count && s->point_count == spec->point_count &&
-            s->repeats == spec->repeats && s->points[0] == spec->points[0] &&
-            s->window_sms == spec->window_sms &&
+            s->repeats >= spec->repeats && (!found || s->repeats > found->spec.repeats) &&
+            s->points[0] == spec->points[0] && s->window_sms == spec->window_sms &&
             (s->window_count > 1 || s->duration_us == spec->duration_us) &&
             memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)
-            return o;
+            found = o;
     }
-    return NULL;
+    return found;
 }
 
 static double gbps_of(const struct observation *o, uint32_t point, struct evidence *out)
@@ -145,24 +149,12 @@ static double gbps_of(const struct observation *o, uint32_t point, struct eviden
     return throughput_median_gbps(o, point, EVIDENCE_RANDOM_READS, out);
 }
 
-/* How far the repeats of one point lie apart, as a share. */
-static double spread_of(const struct observation *o, uint32_t point)
-{
-    double low = INFINITY;
-    double high = 0;
-    for (uint32_t r = 0; r < o->spec.repeats; r++) {
-        low = fmin(low, observation_read_gbps(o, point, r));
-        high = fmax(high, observation_read_gbps(o, point, r));
-    }
-    return high > 0 ? (high - low) / high : 1;
-}
-
 /* ---- what they say ---- */
 
 struct pair {
     uint16_t a, b;
-    double ratio;  /* of what the two read alone */
-    double spread; /* of its repeats */
+    double ratio; /* of what the two read alone */
+    uint32_t repeats;
     bool tight_known;
     double tight_ratio; /* the same with both windows inside one reach */
 };
@@ -172,7 +164,8 @@ struct readings {
     struct maybe_f64 beyond[REACH_MAX_GROUPS];
     struct evidence alone_evidence[REACH_MAX_GROUPS];
     struct evidence beyond_evidence[REACH_MAX_GROUPS];
-    double noise; /* usual spread of repeats, a share */
+    double noise;           /* usual spread of repeats, a share */
+    uint32_t alone_repeats; /* the fewest */
     const struct observation *alone_read[REACH_MAX_GROUPS];
     uint32_t pairs_wanted;
     uint32_t pair_count;
@@ -206,10 +199,16 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         const struct observation *o = answer_to(c, &spec, false, asks);
         if (!o)
             continue;
+        if (throughput_disagrees(o, 0) || (spec.point_count > 1 && throughput_disagrees(o, 1))) {
+            spec.repeats = THROUGHPUT_MORE_REPEATS;
+            (void)answer_to(c, &spec, true, asks);
+        }
+        if (n == 0 || o->spec.repeats < r->alone_repeats)
+            r->alone_repeats = o->spec.repeats;
         r->alone_read[g] = o;
         r->alone[g] = KNOWN_F64(gbps_of(o, 0, &r->alone_evidence[g]));
         r->beyond[g] = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
-        spreads[n++] = spread_of(o, 0);
+        spreads[n++] = throughput_spread(o, 0);
         if (spec.point_count > 1)
             r->beyond[g] = KNOWN_F64(gbps_of(o, 1, &r->beyond_evidence[g]));
     }
@@ -250,13 +249,13 @@ static double slow_below(const struct readings *r)
     return 1 - (noise > SLOW_LOSS ? noise : SLOW_LOSS);
 }
 
-/* One pair; and once more, closer together, where it is slow. */
+/* One pair; where it is slow again, and then once more, closer together. */
 static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct readings *r,
                       struct group_asks *asks)
 {
     struct probe_spec spec;
 
-    if (!make_pair(c, a, b, false, &spec))
+    if (!make_pair(c, a, b, PAIR_REPEATS, false, &spec))
         return;
     r->pairs_wanted += 1;
     const struct observation *o = answer_to(c, &spec, false, asks);
@@ -265,8 +264,11 @@ static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct 
         return;
     struct pair *p = &r->pairs[r->pair_count++];
     *p = (struct pair){
-        .a = (uint16_t)a, .b = (uint16_t)b, .ratio = ratio, .spread = spread_of(o, 0)};
-    if (p->ratio >= slow_below(r) || !make_pair(c, a, b, true, &spec))
+        .a = (uint16_t)a, .b = (uint16_t)b, .ratio = ratio, .repeats = o->spec.repeats};
+    if (p->ratio >= slow_below(r))
+        return;
+    spec.repeats = SLOW_REPEATS;
+    if (!answer_to(c, &spec, true, asks) || !make_pair(c, a, b, SLOW_REPEATS, true, &spec))
         return;
     o = answer_to(c, &spec, true, asks);
     p->tight_known = o != NULL;
@@ -329,13 +331,13 @@ static void derive_speed(const struct group_set *c, const struct readings *r, st
     const double noise = high * fmax(r->noise, SLOW_LOSS / 4);
     out->speed_classes = KNOWN_U32(classes_split(per_sm, n, noise, class));
     out->evidence[TOPOLOGY_EVIDENCE_SPEED_CLASSES] =
-        evidence_make(EVIDENCE_CLASSES, ALONE_REPEATS, classes_margin(per_sm, n, noise, class));
+        evidence_make(EVIDENCE_CLASSES, r->alone_repeats, classes_margin(per_sm, n, noise, class));
     for (uint32_t g = 0; g < n; g++)
         out->groups[g].speed_class = KNOWN_U32(class[g]);
     if (smallest == largest)
         return;
     out->evidence[TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS] =
-        evidence_make(EVIDENCE_RANDOM_READS, ALONE_REPEATS, margin_of(r, low / high));
+        evidence_make(EVIDENCE_RANDOM_READS, r->alone_repeats, margin_of(r, low / high));
     out->speed_follows_sms = low >= high * slow_below(r) ? FINDING_YES : FINDING_NO;
 }
 
@@ -351,6 +353,7 @@ static void derive_pairs(const struct readings *r, struct topology *out)
     struct group_pairs *pairs = &out->pairs;
     bool unsure = false;
     double margin = 1;
+    uint32_t repeats = UINT32_MAX;
 
     pairs->measured = r->pair_count;
     if (r->pair_count == 0)
@@ -364,6 +367,7 @@ static void derive_pairs(const struct readings *r, struct topology *out)
             pairs->worst[1] = p->b;
         }
         margin = fmin(margin, margin_of(r, p->ratio));
+        repeats = p->repeats < repeats ? p->repeats : repeats;
         if (p->ratio >= slow_below(r))
             continue;
         const enum slow_cause cause = cause_of(r, p);
@@ -377,8 +381,7 @@ static void derive_pairs(const struct readings *r, struct topology *out)
     }
     if (pairs->share_tlb == FINDING_UNKNOWN && !unsure && r->pair_count == r->pairs_wanted)
         pairs->share_tlb = FINDING_NO;
-    out->evidence[TOPOLOGY_EVIDENCE_PAIRS] =
-        evidence_make(EVIDENCE_GROUP_PAIRS, PAIR_REPEATS, margin);
+    out->evidence[TOPOLOGY_EVIDENCE_PAIRS] = evidence_make(EVIDENCE_GROUP_PAIRS, repeats, margin);
 }
 
 void group_reads_derive(const struct observation_set *set, const struct structure *s,

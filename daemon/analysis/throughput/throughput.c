@@ -4,6 +4,10 @@
 #include "base/stats.h"
 #include "base/units.h"
 
+#include <math.h>
+
+#define DISAGREE 0.01 /* of the higher of two repeats */
+
 enum { L2_TIMES = 4 };
 #define SMALLEST_REGION_BYTES (32 * MIB)
 
@@ -69,6 +73,23 @@ double throughput_median_gbps(const struct observation *o, uint32_t point,
         gbps[r] = observation_read_gbps(o, point, r);
     *out = evidence_of_repeats(method, gbps, o->spec.repeats);
     return stats_median_f64(gbps, o->spec.repeats);
+}
+
+double throughput_spread(const struct observation *o, uint32_t point)
+{
+    double low = INFINITY;
+    double high = 0;
+
+    for (uint32_t r = 0; r < o->spec.repeats; r++) {
+        low = fmin(low, observation_read_gbps(o, point, r));
+        high = fmax(high, observation_read_gbps(o, point, r));
+    }
+    return high > 0 ? (high - low) / high : 1;
+}
+
+bool throughput_disagrees(const struct observation *o, uint32_t point)
+{
+    return o->spec.repeats == THROUGHPUT_REPEATS && throughput_spread(o, point) > DISAGREE;
 }
 
 /* The point for this region, in ascending order; NULL where there is no room for one more. Why a

@@ -29,6 +29,15 @@ bool throughput_is_by_group(const struct probe_spec *spec, const struct sm_parti
 double throughput_median_gbps(const struct observation *o, uint32_t point,
                               enum evidence_method method, struct evidence *out);
 
+/* A point is read twice, and if the two are more than 1 % apart, in a later probe, five times. The
+ * last observation of a point counts. */
+enum { THROUGHPUT_REPEATS = 2, THROUGHPUT_MORE_REPEATS = 5 };
+
+/* How far the repeats of one point lie apart, as a share of the highest. */
+double throughput_spread(const struct observation *o, uint32_t point);
+/* Was this point read only twice, with results that are more than 1 % apart? */
+bool throughput_disagrees(const struct observation *o, uint32_t point);
+
 /* Fills in the curve of out->throughput and the groups' random_read_gbps. The partition and
  * windows.reach_bytes must be there. */
 void throughput_derive(const struct observation_set *set, struct fingerprint *out);

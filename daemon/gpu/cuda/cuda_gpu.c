@@ -236,7 +236,7 @@ static enum status use_memory(struct cuda_gpu *g, const struct probe_spec *spec,
     if (s != STATUS_OK || spec->memory == MEMORY_DEVICE)
         return s;
     out->conditions.memory_bytes =
-        reason == REASON_NONE ? KNOWN_U64(g->memory.bytes) : UNKNOWN_U64(reason);
+        reason == REASON_NONE ? KNOWN_U64(g->memory.range.bytes) : UNKNOWN_U64(reason);
     if (spec->memory == MEMORY_PEER)
         s = cuda_identify_uuid(&g->api, g->memory.peers[spec->peer], &peer, err);
     memcpy(out->conditions.peer_uuid, peer.uuid, sizeof out->conditions.peer_uuid);

@@ -8,6 +8,7 @@
 #define ALIAS_HOST_BYTES  (128 * MIB)
 #define ALIAS_PEER_BYTES  (256 * MIB)
 #define ALIAS_LEAST_BYTES (32 * MIB)
+#define MOST_LEFT_BYTES   (4096 * MIB) /* of ranges that are not in use, with the one that is */
 
 enum { HOST_SHARE = 4 /* of the memory that is available, one part */ };
 
@@ -34,12 +35,12 @@ static bool has(const struct cuda_memory *m, int attribute)
 
 static enum status zero(struct cuda_memory *m, uint64_t bytes, struct err *err)
 {
-    return CUDA_CALL(m->api, err, cuMemsetD8, m->base, 0, bytes);
+    return CUDA_CALL(m->api, err, cuMemsetD8, m->range.base, 0, bytes);
 }
 
 static enum status device_address(struct cuda_memory *m, struct err *err)
 {
-    return CUDA_CALL(m->api, err, cuMemHostGetDevicePointer, &m->base, m->host, 0);
+    return CUDA_CALL(m->api, err, cuMemHostGetDevicePointer, &m->range.base, m->range.host, 0);
 }
 
 static enum status make_pinned(struct cuda_memory *m, struct err *err)
@@ -48,13 +49,14 @@ static enum status make_pinned(struct cuda_memory *m, struct err *err)
 
     if (!m->api->cuMemHostAlloc || !m->api->cuMemFreeHost || !m->api->cuMemHostGetDevicePointer)
         return lacks("cuMemHostAlloc", err);
-    s = CUDA_CALL(m->api, err, cuMemHostAlloc, &m->host, m->bytes, CU_MEMHOST_PORTABLE_AND_MAPPED);
+    s = CUDA_CALL(m->api, err, cuMemHostAlloc, &m->range.host, m->range.bytes,
+                  CU_MEMHOST_PORTABLE_AND_MAPPED);
     if (s != STATUS_OK) {
-        m->host = NULL;
+        m->range.host = NULL;
         return s;
     }
     s = device_address(m, err);
-    return s == STATUS_OK ? zero(m, m->bytes, err) : s;
+    return s == STATUS_OK ? zero(m, m->range.bytes, err) : s;
 }
 
 static enum status make_registered(struct cuda_memory *m, struct err *err)
@@ -64,12 +66,13 @@ static enum status make_registered(struct cuda_memory *m, struct err *err)
     if (!m->api->cuMemHostRegister || !m->api->cuMemHostUnregister ||
         !m->api->cuMemHostGetDevicePointer)
         return lacks("cuMemHostRegister", err);
-    s = host_memory_map(m->bytes, m->kind == MEMORY_HOST_REGISTERED_HUGE, &m->host, err);
+    s = host_memory_map(m->range.bytes, m->range.kind == MEMORY_HOST_REGISTERED_HUGE,
+                        &m->range.host, err);
     if (s != STATUS_OK)
         return s;
-    s = CUDA_CALL(m->api, err, cuMemHostRegister, m->host, m->bytes,
+    s = CUDA_CALL(m->api, err, cuMemHostRegister, m->range.host, m->range.bytes,
                   CU_MEMHOST_PORTABLE_AND_MAPPED);
-    m->registered = s == STATUS_OK;
+    m->range.registered = s == STATUS_OK;
     return s == STATUS_OK ? device_address(m, err) : s;
 }
 
@@ -77,31 +80,33 @@ static enum status make_registered(struct cuda_memory *m, struct err *err)
 static enum status make_managed(struct cuda_memory *m, struct err *err)
 {
     const struct cuda_api *api = m->api;
-    const bool at_host = m->kind == MEMORY_MANAGED_HOST;
+    const bool at_host = m->range.kind == MEMORY_MANAGED_HOST;
     const cu_device home = at_host ? CU_DEVICE_CPU : m->device;
     enum status s;
 
     if (!api->cuMemAllocManaged || !api->cuMemAdvise || !api->cuMemPrefetchAsync ||
         !has(m, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))
         return lacks("managed memory that both sides access", err);
-    s = CUDA_CALL(api, err, cuMemAllocManaged, &m->base, m->bytes, CU_MEM_ATTACH_GLOBAL);
+    s = CUDA_CALL(api, err, cuMemAllocManaged, &m->range.base, m->range.bytes,
+                  CU_MEM_ATTACH_GLOBAL);
     if (s != STATUS_OK) {
-        m->base = 0;
+        m->range.base = 0;
         return s;
     }
-    s = CUDA_CALL(api, err, cuMemAdvise, m->base, m->bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
-                  home);
+    s = CUDA_CALL(api, err, cuMemAdvise, m->range.base, m->range.bytes,
+                  CU_MEM_ADVISE_SET_PREFERRED_LOCATION, home);
     if (s == STATUS_OK)
-        s = CUDA_CALL(api, err, cuMemAdvise, m->base, m->bytes, CU_MEM_ADVISE_SET_ACCESSED_BY,
-                      m->device);
+        s = CUDA_CALL(api, err, cuMemAdvise, m->range.base, m->range.bytes,
+                      CU_MEM_ADVISE_SET_ACCESSED_BY, m->device);
     if (s != STATUS_OK)
         return s;
     if (at_host) {
-        host_memory_touch((void *)(uintptr_t)m->base, m->bytes); /* the kernel gives zero pages */
+        host_memory_touch((void *)(uintptr_t)m->range.base,
+                          m->range.bytes); /* the kernel gives zero pages */
         return STATUS_OK;
     }
-    s = CUDA_CALL(api, err, cuMemPrefetchAsync, m->base, m->bytes, m->device, NULL);
-    return s == STATUS_OK ? zero(m, m->bytes, err) : s;
+    s = CUDA_CALL(api, err, cuMemPrefetchAsync, m->range.base, m->range.bytes, m->device, NULL);
+    return s == STATUS_OK ? zero(m, m->range.bytes, err) : s;
 }
 
 /* One handle over the whole range. */
@@ -118,12 +123,13 @@ static enum status make_alias(struct cuda_memory *m, struct cu_mem_location loca
     if (s != STATUS_OK)
         return s;
     handle_bytes = (handle_bytes + granule - 1) / granule * granule;
-    m->bytes = (m->bytes + handle_bytes - 1) / handle_bytes * handle_bytes;
-    m->period_bytes = handle_bytes;
-    s = cuda_alias_open(m->api, &prop, handle_bytes, m->bytes, &m->alias, err);
-    m->base = m->alias.base;
+    m->range.bytes = (m->range.bytes + handle_bytes - 1) / handle_bytes * handle_bytes;
+    m->range.period_bytes = handle_bytes;
+    s = cuda_alias_open(m->api, &prop, handle_bytes, m->range.bytes, &m->range.alias, err);
+    m->range.base = m->range.alias.base;
     if (s == STATUS_OK)
-        s = cuda_alias_map(m->api, m->device, &m->alias, 0, m->bytes / handle_bytes, err);
+        s = cuda_alias_map(m->api, m->device, &m->range.alias, 0, m->range.bytes / handle_bytes,
+                           err);
     return s == STATUS_OK ? zero(m, handle_bytes, err) : s;
 }
 
@@ -139,7 +145,7 @@ static enum status make_virtual(struct cuda_memory *m, struct err *err)
         location.id < 0)
         location.id = 0;
     return make_alias(m, location,
-                      m->bytes <= most          ? m->bytes
+                      m->range.bytes <= most    ? m->range.bytes
                       : most < ALIAS_HOST_BYTES ? most
                                                 : ALIAS_HOST_BYTES,
                       err);
@@ -147,7 +153,8 @@ static enum status make_virtual(struct cuda_memory *m, struct err *err)
 
 static enum status make_peer(struct cuda_memory *m, struct err *err)
 {
-    const struct cu_mem_location location = {.type = CU_LOCATION_DEVICE, .id = m->peers[m->peer]};
+    const struct cu_mem_location location = {.type = CU_LOCATION_DEVICE,
+                                             .id = m->peers[m->range.peer]};
     int can = 0;
 
     if (!m->api->cuDeviceCanAccessPeer ||
@@ -158,16 +165,16 @@ static enum status make_peer(struct cuda_memory *m, struct err *err)
 
 static enum status make(struct cuda_memory *m, struct err *err)
 {
-    const bool aliased = m->kind == MEMORY_HOST_VIRTUAL || m->kind == MEMORY_PEER;
+    const bool aliased = m->range.kind == MEMORY_HOST_VIRTUAL || m->range.kind == MEMORY_PEER;
 
-    if (memory_kind_is_host(m->kind) &&
-        (aliased ? ALIAS_LEAST_BYTES : m->bytes) > cuda_memory_host_bytes(m))
+    if (memory_kind_is_host(m->range.kind) &&
+        (aliased ? ALIAS_LEAST_BYTES : m->range.bytes) > cuda_memory_host_bytes(m))
         return err_set(err, STATUS_NO_MEMORY, "%llu MiB are more host memory than may be taken",
-                       (unsigned long long)(m->bytes / MIB));
-    if (m->kind == MEMORY_MANAGED_DEVICE && m->bytes > m->managed_bytes)
+                       (unsigned long long)(m->range.bytes / MIB));
+    if (m->range.kind == MEMORY_MANAGED_DEVICE && m->range.bytes > m->managed_bytes)
         return err_set(err, STATUS_GPU_NO_MEMORY, "%llu MiB are more than the memory limit leaves",
-                       (unsigned long long)(m->bytes / MIB));
-    switch (m->kind) {
+                       (unsigned long long)(m->range.bytes / MIB));
+    switch (m->range.kind) {
     case MEMORY_HOST_PINNED:
         return make_pinned(m, err);
     case MEMORY_HOST_VIRTUAL:
@@ -182,26 +189,56 @@ static enum status make(struct cuda_memory *m, struct err *err)
     }
 }
 
+static void release(const struct cuda_api *api, struct cuda_range *r)
+{
+    if (r->kind == MEMORY_DEVICE)
+        return;
+    if (r->kind == MEMORY_HOST_VIRTUAL || r->kind == MEMORY_PEER)
+        cuda_alias_close(api, &r->alias);
+    else if (r->registered)
+        api->cuMemHostUnregister(r->host);
+    if (r->host && r->kind == MEMORY_HOST_PINNED)
+        api->cuMemFreeHost(r->host);
+    else if (r->host)
+        host_memory_free(r->host, r->bytes);
+    else if (r->base && !r->period_bytes)
+        api->cuMemFree(r->base);
+    *r = (struct cuda_range){.kind = MEMORY_DEVICE};
+}
+
+static void release_left(struct cuda_memory *m)
+{
+    while (m->left_count > 0)
+        release(m->api, &m->left[--m->left_count]);
+}
+
 void cuda_memory_close(struct cuda_memory *m)
 {
-    const struct cuda_api *api = m->api;
+    release(m->api, &m->range);
+    release_left(m);
+}
 
-    if (m->kind == MEMORY_DEVICE)
-        return;
-    if (m->kind == MEMORY_HOST_VIRTUAL || m->kind == MEMORY_PEER)
-        cuda_alias_close(api, &m->alias);
-    else if (m->registered)
-        api->cuMemHostUnregister(m->host);
-    if (m->host && m->kind == MEMORY_HOST_PINNED)
-        api->cuMemFreeHost(m->host);
-    else if (m->host)
-        host_memory_free(m->host, m->bytes);
-    else if (m->base && !m->period_bytes)
-        api->cuMemFree(m->base);
-    m->host = NULL;
-    m->registered = false;
-    m->base = m->bytes = m->period_bytes = 0;
-    m->kind = MEMORY_DEVICE;
+/* With the range that is wanted beside it there must not be more than may be taken. */
+static bool may_be_left(const struct cuda_memory *m, const struct cuda_range *wanted)
+{
+    uint64_t bytes = m->range.bytes + (memory_kind_is_host(wanted->kind) ? wanted->bytes : 0);
+
+    if (!memory_kind_is_host(m->range.kind) || m->left_count == MEMORY_KIND_COUNT ||
+        wanted->kind == m->range.kind)
+        return false;
+    for (uint32_t i = 0; i < m->left_count; i++)
+        bytes += m->left[i].bytes;
+    return bytes <= MOST_LEFT_BYTES && bytes <= cuda_memory_host_bytes(m);
+}
+
+/* The range is no longer in use. */
+static void leave(struct cuda_memory *m, const struct cuda_range *wanted)
+{
+    if (may_be_left(m, wanted))
+        m->left[m->left_count++] = m->range;
+    else
+        release(m->api, &m->range);
+    m->range = (struct cuda_range){.kind = MEMORY_DEVICE};
 }
 
 static enum reason reason_of(enum status s, enum memory_kind kind)
@@ -211,27 +248,47 @@ static enum reason reason_of(enum status s, enum memory_kind kind)
     return s == STATUS_NOT_PERMITTED ? REASON_NOT_PERMITTED : REASON_NOT_SUPPORTED;
 }
 
+/* Makes the range of this kind and length; where memory is short, without what was left. */
+static enum status make_range(struct cuda_memory *m, const struct cuda_range *wanted,
+                              struct err *err)
+{
+    enum status s;
+
+    m->range = *wanted;
+    s = make(m, err);
+    if (s == STATUS_OK)
+        return s;
+    release(m->api, &m->range);
+    if ((s != STATUS_NO_MEMORY && s != STATUS_GPU_NO_MEMORY) || m->left_count == 0)
+        return s;
+    release_left(m);
+    m->range = *wanted;
+    s = make(m, err);
+    if (s != STATUS_OK)
+        release(m->api, &m->range);
+    return s;
+}
+
 enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec,
                             enum reason *out_reason, struct err *err)
 {
     const uint64_t need = probe_range_bytes(spec, REACH_MAX_SMS);
+    const struct cuda_range wanted = {.kind = spec->memory,
+                                      .peer = spec->peer,
+                                      .bytes = (need + 2 * MIB - 1) / (2 * MIB) * (2 * MIB)};
     struct err why = {0};
     enum status s;
 
     *out_reason = REASON_NONE;
-    if (spec->memory == m->kind && (spec->memory != MEMORY_PEER || spec->peer == m->peer) &&
-        need <= m->bytes)
+    if (spec->memory == m->range.kind &&
+        (spec->memory != MEMORY_PEER || spec->peer == m->range.peer) && need <= m->range.bytes)
         return STATUS_OK;
-    cuda_memory_close(m);
+    leave(m, &wanted);
     if (spec->memory == MEMORY_DEVICE)
         return STATUS_OK;
-    m->kind = spec->memory;
-    m->peer = spec->peer;
-    m->bytes = (need + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
-    s = make(m, &why);
+    s = make_range(m, &wanted, &why);
     if (s == STATUS_OK)
         return s;
-    cuda_memory_close(m);
     if (s == STATUS_GPU_LOST || s == STATUS_DEADLINE)
         return err_set(err, s, "%s", why.text);
     *out_reason = reason_of(s, spec->memory);

@@ -1,6 +1,8 @@
 /* cuda_memory.h: ranges of other kinds of memory than the device's own, for probes that name one
- * (base/memory_kind.h). There is one at a time: it is made when a probe needs it, made anew when
- * one needs more, and released when a probe touches other memory.
+ * (base/memory_kind.h). One at a time is in use: it is made when a probe needs it, and made anew
+ * when one needs more. When a probe touches other memory, it is released; but host memory is left
+ * as it is until the end, as far as that much may be taken, because the GPU waits while it is
+ * released.
  *
  * Memory of a peer, and that of the host by the virtual memory API if its range is longer than the
  * host memory that may be taken, is one small handle mapped again and again, as in cuda_arena.h:
@@ -13,16 +15,8 @@
 #include "gpu/cuda/cuda_arena.h"
 #include "gpu/probe.h"
 
-struct cuda_memory {
-    const struct cuda_api *api;
-    cu_device device;
-    cu_device peers[REACH_MAX_GPUS]; /* the other devices, as the driver lists them */
-    uint32_t peer_count;
-    uint64_t host_limit_bytes; /* as in gpu_options; 0: a quarter of what is available */
-    bool vmm;                  /* the virtual memory API may be used */
-    uint64_t managed_bytes;    /* device memory that managed memory may take */
-    /* The range that is there; MEMORY_DEVICE: none. */
-    enum memory_kind kind;
+struct cuda_range {
+    enum memory_kind kind; /* MEMORY_DEVICE: none */
     uint32_t peer;
     cu_deviceptr base;
     uint64_t bytes;
@@ -32,6 +26,19 @@ struct cuda_memory {
     struct cuda_alias alias;
 };
 
+struct cuda_memory {
+    const struct cuda_api *api;
+    cu_device device;
+    cu_device peers[REACH_MAX_GPUS]; /* the other devices, as the driver lists them */
+    uint32_t peer_count;
+    uint64_t host_limit_bytes; /* as in gpu_options; 0: a quarter of what is available */
+    bool vmm;                  /* the virtual memory API may be used */
+    uint64_t managed_bytes;    /* device memory that managed memory may take */
+    struct cuda_range range;   /* in use */
+    struct cuda_range left[MEMORY_KIND_COUNT];
+    uint32_t left_count;
+};
+
 /* Most host memory that a range may take now: at most a quarter of what is available. */
 uint64_t cuda_memory_host_bytes(const struct cuda_memory *m);
 
@@ -39,7 +46,7 @@ uint64_t cuda_memory_host_bytes(const struct cuda_memory *m);
  * this length or at all; then no range is there. Fails only if the device is lost. */
 enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec,
                             enum reason *out_reason, struct err *err);
-/* Releases the range; none is fine. */
+/* Releases all ranges; none is fine. */
 void cuda_memory_close(struct cuda_memory *m);
 
 #endif

@@ -723,7 +723,7 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
 {
     uint32_t away[REACH_AWAY_WORDS] = {0};
     const bool elsewhere = spec->memory != MEMORY_DEVICE;
-    cu_deviceptr base = memory->base + spec->base_bytes;
+    cu_deviceptr base = memory->range.base + spec->base_bytes;
     enum status s = STATUS_OK;
 
     if (spec->kind == PROBE_CHASE && !elsewhere)
@@ -857,7 +857,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     const struct read_range range =
         spec->memory == MEMORY_DEVICE
             ? (struct read_range){arena->bulk.base, arena->bulk.handle_bytes}
-            : (struct read_range){memory->base, memory->period_bytes};
+            : (struct read_range){memory->range.base, memory->range.period_bytes};
     const bool is_read = spec->kind == PROBE_READ || spec->kind == PROBE_FLIGHT;
     const bool watches =
         spec->kind == PROBE_CHASE || spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS;

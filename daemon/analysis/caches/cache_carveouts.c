@@ -1,0 +1,114 @@
+/* cache_carveouts.c: see cache_carveouts.h. The array is divided by ways: where the sets are known,
+ * whole ways are counted, and otherwise what fits. */
+#include "analysis/caches/cache_carveouts.h"
+
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t carveouts[] = {8 << 10, 64 << 10, 100 << 10, 132 << 10, 196 << 10};
+enum {
+    CARVEOUTS = sizeof carveouts / sizeof carveouts[0],
+    MOST_CARVED_WAYS = 32,
+    CARVED_POINTS = 32
+};
+
+/* The longest of the probed cycles without a miss. */
+static struct maybe_u64 carved_fits(const struct chase *c, const struct observation *o)
+{
+    uint64_t fits = 0;
+
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        if (chase_slow_share(o, p, c->how.threshold) > CHASE_NOISE_SHARE / 4)
+            break;
+        fits = o->spec.points[p] * o->spec.stride_bytes;
+    }
+    return KNOWN_U64(fits);
+}
+
+/* The most ways of which every set is still whole. */
+static struct maybe_u64 carved_size(const struct chase *c, const struct observation *o)
+{
+    struct walk_votes *const v = malloc(2 * sizeof *v);
+    struct maybe_u64 found = UNKNOWN_U64(REASON_IRREGULAR);
+
+    for (uint32_t p = 0; v && p + 1 < o->spec.point_count; p += 2) {
+        walks_votes(o, o->spec.points[p], &c->how, &v[0]);
+        walks_votes(o, o->spec.points[p + 1], &c->how, &v[1]);
+        if (v[0].slow > CHASE_NOISE_SHARE / 4 * v[0].loads)
+            break;
+        if (walks_overflow(&v[1], &v[0]) == OVERFLOW_YES) {
+            found = KNOWN_U64(o->spec.points[p] * o->spec.stride_bytes);
+            break;
+        }
+    }
+    free(v);
+    return found;
+}
+
+static uint32_t carved_samples(uint64_t shared_bytes, double wanted)
+{
+    const double most = fmin(PROBE_MAX_SAMPLES, (double)(shared_bytes - KIB) / 2);
+
+    return (uint32_t)fmin(most, wanted);
+}
+
+static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
+{
+    struct probe_spec spec = chase_spec(c, c->line_bytes, CHASE_SWEEP_SAMPLES);
+    const uint64_t most = c->misses_bytes + c->misses_bytes / 2;
+
+    spec.shared_bytes = shared_bytes;
+    spec.scattered = 1;
+    for (uint32_t k = 1; k <= CARVED_POINTS; k++)
+        chase_add_points(&spec, most * k / CARVED_POINTS / c->line_bytes, 1);
+    return spec;
+}
+
+/* Whole ways, which come and go with shared memory; `more` of them may be there than now. */
+static struct probe_spec ways_spec(const struct chase *c, uint64_t shared_bytes)
+{
+    const uint32_t most = c->ways + (shared_bytes < CHASE_SHARED_BYTES);
+    struct probe_spec spec =
+        chase_spec(c, c->line_bytes, carved_samples(shared_bytes, 3.0 * (most * c->sets + 1)));
+
+    spec.shared_bytes = shared_bytes;
+    for (uint32_t ways = 1; ways <= most && ways <= MOST_CARVED_WAYS; ways++) {
+        chase_add_points(&spec, (uint64_t)ways * c->sets, 1);
+        chase_add_points(&spec, (uint64_t)ways * c->sets + 1, 1);
+    }
+    return spec;
+}
+
+/* L1 at other divisions of its array. */
+bool cache_carveouts_find(struct chase *c)
+{
+    struct cache_carveout found[CARVEOUTS + 1];
+    const bool regular = IS_KNOWN(c->out->size_bytes) && c->ways <= MOST_CARVED_WAYS;
+    uint32_t n = 0;
+    bool waiting = false;
+
+    for (uint32_t k = 0; k < CARVEOUTS; k++) {
+        struct probe_spec spec = fits_spec(c, carveouts[k]);
+        const struct observation *const fits = walks_find(c->w, &spec);
+        const struct observation *size = NULL;
+        if (regular) {
+            spec = ways_spec(c, carveouts[k]);
+            size = walks_find(c->w, &spec);
+        }
+        waiting = waiting || !fits || (regular && !size);
+        if (n == 1)
+            found[n++] =
+                (struct cache_carveout){CHASE_SHARED_BYTES, c->out->size_bytes, c->out->fits_bytes};
+        found[n++] = (struct cache_carveout){
+            carveouts[k], size ? carved_size(c, size) : UNKNOWN_U64(REASON_IRREGULAR),
+            fits ? carved_fits(c, fits) : UNKNOWN_U64(REASON_NOT_MEASURED)};
+    }
+    if (waiting)
+        return false;
+    c->out->carveout_count = n;
+    memcpy(c->out->carveouts, found, n * sizeof found[0]);
+    return true;
+}

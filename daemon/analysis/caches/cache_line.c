@@ -1,0 +1,193 @@
+/* cache_line.c: see cache_line.h. Of a cycle that is too long by a sector, neighbors that miss are
+ * one line, or several whose sets are chosen as a block. Of words that are spread wider and wider,
+ * misses vanish behind the length of a line. Each is wrong where the other is not. */
+#include "analysis/caches/cache_line.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SPACED_LEAST 0.1 /* of the loads miss where every line is walked */
+#define SPACED_SAME  0.5 /* of these, as long as more lines are walked than fit */
+#define SPACED_NONE  0.1
+
+enum {
+    MOST_SECTORS = 16, /* of a line */
+    SPACED_SAMPLES = 1024,
+    SPACED_SECTOR = 32, /* 9/8 of it are whole words */
+    SPACINGS = 6
+};
+
+/* The share of misses of a walk, in a footprint of 7/4 of what fits, of one word every 9/8 of 2^k
+ * sectors. This distance is no multiple of two lines, so that the words lie in all sets evenly, and
+ * sets that are chosen for blocks of lines are no longer than others. -1: it is to be walked first.
+ */
+static double spaced_share(struct chase *c, uint32_t k)
+{
+    const uint64_t footprint = c->sectors * c->sector_bytes / 4 * 7;
+    struct probe_spec spec = chase_spec(c, (c->sector_bytes << k) / 8 * 9, SPACED_SAMPLES);
+    const uint64_t n = footprint / spec.stride_bytes;
+
+    spec.scattered = 1;
+    chase_add_points(&spec, walks_evenly_covered(n > 1 ? n : 2), 1);
+    const struct observation *const o = walks_find(c->w, &spec);
+    return o ? chase_slow_share(o, 0, c->how.threshold) : -1;
+}
+
+/* As long as the distance is no longer than 9/8 of a line, all or 8/9 of the lines of the footprint
+ * are walked, more than fit, and many loads miss: of LRU all, and with a random victim, of 14/9 of
+ * the lines that fit, the share m = 1 - exp(-14/9 m), which is 0.62. At twice that distance 4/9 of
+ * the lines are walked: they fit. So misses vanish between 9/8 and 9/4 of a line, wherever the
+ * lines that miss are. */
+static enum reason line_by_spacing(struct chase *c, uint64_t *out)
+{
+    double shares[SPACINGS];
+    bool waiting = false;
+    uint32_t k = 0;
+
+    if (c->sector_bytes % SPACED_SECTOR != 0)
+        return REASON_NO_CONTRAST;
+    for (uint32_t i = 0; i < SPACINGS; i++) {
+        shares[i] = spaced_share(c, i);
+        waiting = waiting || shares[i] < 0;
+    }
+    if (waiting)
+        return REASON_NOT_MEASURED;
+    while (k + 1 < SPACINGS && shares[k + 1] >= SPACED_SAME * shares[0])
+        k++;
+    if (shares[0] < SPACED_LEAST || k + 1 == SPACINGS)
+        return REASON_NO_CONTRAST;
+    for (uint32_t i = k + 1; i < SPACINGS; i++)
+        if (shares[i] > SPACED_NONE * shares[0])
+            return REASON_IRREGULAR;
+    *out = c->sector_bytes << k;
+    return REASON_NONE;
+}
+
+/* Most of the sectors that miss have this many neighbors in a row that do. 0: none misses. */
+static uint32_t usual_run(const struct walk_votes *v)
+{
+    uint32_t weights[MOST_SECTORS + 1] = {0};
+    uint32_t run = 0;
+    uint32_t best = 0;
+
+    for (uint32_t i = 0; i <= v->elements; i++) {
+        if (i < v->elements && walks_misses(v, i)) {
+            run++;
+            continue;
+        }
+        const uint32_t capped = run < MOST_SECTORS ? run : (uint32_t)MOST_SECTORS;
+        weights[capped] += capped;
+        run = 0;
+    }
+    for (uint32_t k = 1; k <= MOST_SECTORS; k++)
+        best = weights[k] > weights[best] ? k : best;
+    return weights[best] > 0 ? best : 0;
+}
+
+/* A footprint that overflows when all of its sectors are walked: does it with one of every `bytes`
+ * too? Where it does not, as many lines as sectors fit. */
+static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
+{
+    const uint64_t n = c->misses_bytes / bytes;
+    const uint64_t fits = c->sectors * c->sector_bytes / 2 / bytes;
+    struct walk_votes *const v = malloc(2 * sizeof *v);
+    struct probe_spec spec =
+        chase_spec(c, bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, 4.0 * (double)n));
+    const struct observation *o = NULL;
+    enum reason reason = REASON_NOT_MEASURED;
+
+    chase_add_points(&spec, fits ? fits : 1, CHASE_REPEATS);
+    chase_add_points(&spec, n, CHASE_REPEATS);
+    o = v ? walks_find(c->w, &spec) : NULL;
+    if (o) {
+        walks_votes(o, spec.points[0], &c->how, &v[0]);
+        walks_votes(o, n, &c->how, &v[1]);
+        const enum overflow over = walks_overflow(&v[1], &v[0]);
+        reason = over == OVERFLOW_UNSURE ? REASON_NO_CONTRAST : REASON_NONE;
+        *out = over == OVERFLOW_YES;
+    }
+    free(v);
+    return reason;
+}
+
+/* A footprint in which scattered loads miss may stay when it is walked in order. Then it says
+ * nothing that a part of its words stays too. */
+static enum reason all_overflow(struct chase *c)
+{
+    bool over = false;
+    const enum reason reason = tags_overflow(c, c->sector_bytes, &over);
+
+    return reason == REASON_NONE && !over ? REASON_NO_CONTRAST : reason;
+}
+
+/* The usual run of a cycle of n sectors; false: it must be walked first. */
+static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
+{
+    struct probe_spec spec =
+        chase_spec(c, c->sector_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, 4.0 * (double)n));
+    struct walk_votes *const v = malloc(sizeof *v);
+
+    chase_add_points(&spec, n, chase_repeats(n, spec.samples));
+    const struct observation *const o = v ? walks_find(c->w, &spec) : NULL;
+    if (o) {
+        walks_votes(o, n, &c->how, v);
+        *out = usual_run(v);
+    }
+    free(v);
+    return o != NULL;
+}
+
+/* `*bounded`: a longer line was ruled out; otherwise spacing or the sets must confirm it. */
+static enum reason line_by_neighbors(struct chase *c, bool *bounded)
+{
+    uint32_t run = 0;
+    enum reason reason = REASON_NONE;
+
+    *bounded = false;
+    if (!run_of(c, c->sectors + 1, &run))
+        return REASON_NOT_MEASURED;
+    /* A set that overflows by one may miss too seldom to be seen. But neighboring sets that
+     * overflow together look like one line, and so they do to walks of every second line where the
+     * number of sets is even: then only a line of one sector is certain. */
+    const bool several = run == 0;
+    if (several && !run_of(c, c->sectors + c->sectors / 16 + 1, &run))
+        return REASON_NOT_MEASURED;
+    if (run == 0)
+        return REASON_IRREGULAR;
+    c->line_bytes = c->sector_bytes;
+    for (uint32_t k = 2; k <= run && reason == REASON_NONE; k *= 2) {
+        const uint64_t bytes = k * c->sector_bytes;
+        bool over = false;
+        reason = tags_overflow(c, bytes, &over);
+        if (reason == REASON_NONE && !over)
+            reason = all_overflow(c);
+        *bounded = reason == REASON_NONE && !over;
+        if (reason != REASON_NONE || !over)
+            break;
+        c->line_bytes = bytes;
+    }
+    if (reason == REASON_NONE && several && (!*bounded || c->line_bytes > c->sector_bytes))
+        reason = REASON_IRREGULAR;
+    return reason;
+}
+
+/* Neighbors that miss tell most: of them the sets follow too. If they tell nothing certain, because
+ * sets follow no rule or other lines miss in each run, the spacing does. If the two contradict each
+ * other, only the sets can tell. */
+enum reason cache_line_find(struct chase *c)
+{
+    bool bounded = false;
+    uint64_t spaced = 0;
+    const enum reason reason = line_by_neighbors(c, &bounded);
+
+    if (reason == REASON_NOT_MEASURED)
+        return reason;
+    const enum reason other = line_by_spacing(c, &spaced);
+    if (other == REASON_NOT_MEASURED)
+        return other;
+    if (other == REASON_NONE && reason != REASON_NONE)
+        c->line_bytes = spaced;
+    if (other == REASON_NONE ? spaced == c->line_bytes : reason == REASON_NONE && bounded)
+        chase_set_line(c);
+    return other == REASON_NONE ? REASON_NONE : reason;
+}

@@ -1,0 +1,11 @@
+/* cache_line.h: the length of a tag of a private cache, by two methods (docs/caches.md). Pure. */
+#ifndef REACH_ANALYSIS_CACHES_CACHE_LINE_H
+#define REACH_ANALYSIS_CACHES_CACHE_LINE_H
+
+#include "analysis/caches/chase.h"
+
+/* Finds c->line_bytes; c->out->line_bytes is known if that is certain. Needs c->sectors.
+ * REASON_NOT_MEASURED: probes are among the asks. */
+enum reason cache_line_find(struct chase *c);
+
+#endif

@@ -1,0 +1,295 @@
+/* cache_sets.c: see cache_sets.h. Cycles that are longer by one line each show one set after the
+ * other; what misses in every lap is LRU. */
+#include "analysis/caches/cache_sets.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LRU_SHARE      0.97 /* of the loads of an overflowed set that miss */
+#define OTHER_SHARE    0.90
+#define FLIPPING_SHARE 0.2 /* of the lines that miss, which also hit: not LRU */
+#define STEADY_SHARE   0.01
+
+enum {
+    STEPS = 12,
+    MOST_TRACED = 5,
+    LEAST_MISSING = 4,
+    LEAST_QUICK = 4 /* loads that hit, so that a policy is not LRU */
+};
+
+struct set_walks {
+    const struct observation *o;
+    struct walk_votes before, at;
+};
+
+/* Lines that begin to miss when the cycle gets one longer; -1: some no longer miss. */
+static int joined(const struct walk_votes *before, const struct walk_votes *after)
+{
+    int n = 0;
+
+    for (uint32_t i = 0; i < after->elements; i++) {
+        const bool was = i < before->elements && walks_misses(before, i);
+        if (was && !walks_misses(after, i))
+            return -1;
+        n += walks_misses(after, i) && !was;
+    }
+    return n;
+}
+
+/* The ways, and how many lines in a row choose the same set. */
+static enum reason read_steps(struct chase *c, struct set_walks *s)
+{
+    int first = 0;
+    uint32_t since = 0;
+
+    walks_votes(s->o, c->lines, &c->how, &s->before);
+    if (walks_missing(&s->before) > 0)
+        return REASON_DISAGREEMENT;
+    for (uint32_t k = 1; k <= STEPS; k++) {
+        walks_votes(s->o, c->lines + k, &c->how, &s->at);
+        const int more = joined(&s->before, &s->at);
+        if (k == 1) {
+            first = more;
+            since = 1;
+            if (more < 2)
+                return REASON_IRREGULAR;
+        } else if (more == 1) {
+            since++;
+        } else if (more == first) {
+            if (c->block > 0 && since != c->block)
+                return REASON_IRREGULAR;
+            c->block = since;
+            since = 1;
+        } else {
+            return REASON_IRREGULAR;
+        }
+        s->before = s->at;
+    }
+    c->ways = (uint32_t)first - 1;
+    if (c->block == 0)
+        c->block = since == STEPS ? 1 : 0; /* one set: all join at once, then one by one */
+    if (c->lines % c->ways != 0 || c->block == 0)
+        return REASON_IRREGULAR;
+    c->sets = c->lines / c->ways;
+    return c->sets == 1 || since < STEPS || c->block == 1 ? REASON_NONE : REASON_IRREGULAR;
+}
+
+/* The loads of the lines that miss, in their order. */
+static void write_trace(const struct chase *c, const struct observation *o,
+                        const struct walk_votes *v)
+{
+    uint32_t n = 0;
+    uint32_t p = 0;
+
+    while (o->spec.points[p] != c->lines + 1)
+        p++;
+    const uint32_t *const row = observation_chase(o, p);
+    for (uint32_t k = 0; k < o->spec.samples && n + 1 < FINGERPRINT_TRACE_BYTES; k++) {
+        if (!walks_misses(v, k % (c->lines + 1)))
+            continue;
+        c->out->trace[n++] = row[k] > c->how.threshold ? 'M' : 'H';
+    }
+    c->out->trace[n] = '\0';
+}
+
+static void read_policy(const struct chase *c, struct set_walks *s)
+{
+    uint32_t votes = 0;
+    uint32_t slow = 0;
+
+    walks_votes(s->o, c->lines + 1, &c->how, &s->at);
+    for (uint32_t i = 0; i < s->at.elements; i++) {
+        if (!walks_misses(&s->at, i))
+            continue;
+        votes += s->at.all[i];
+        slow += s->at.missed[i];
+    }
+    const double share = votes ? (double)slow / votes : 0;
+    if (share >= LRU_SHARE)
+        c->out->replacement = REPLACEMENT_LRU;
+    else if (share < OTHER_SHARE && votes - slow >= LEAST_QUICK)
+        c->out->replacement = REPLACEMENT_NOT_LRU;
+    else
+        return;
+    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] =
+        evidence_make(EVIDENCE_TRACES, votes,
+                      c->out->replacement == REPLACEMENT_LRU ? (share - LRU_SHARE) / (1 - LRU_SHARE)
+                                                             : 1 - share / OTHER_SHARE);
+    write_trace(c, s->o, &s->at);
+}
+
+/* Of the lines of a cycle that miss, those that now hit and now miss. A few of them are kept in
+ * `shown`, as votes that they are to be shown. */
+static uint32_t count_flipping(const struct walk_votes *v, uint32_t *out_missing,
+                               struct walk_votes *shown)
+{
+    uint32_t flipping = 0;
+
+    *out_missing = 0;
+    memset(shown, 0, sizeof *shown);
+    for (uint32_t i = 0; i < v->elements; i++) {
+        const uint32_t hits = (uint32_t)(v->all[i] - v->missed[i]);
+        const bool misses = walks_misses(v, i);
+        const bool flips = misses && hits >= 2 && hits >= v->all[i] / 10;
+        *out_missing += misses;
+        flipping += flips;
+        if (flips && flipping <= MOST_TRACED) {
+            shown->all[i] = v->all[i];
+            shown->missed[i] = v->missed[i];
+        }
+    }
+    return flipping;
+}
+
+static void set_policy(struct chase *c, enum replacement policy, uint32_t missing, double margin,
+                       const struct observation *o, const struct walk_votes *shown)
+{
+    c->out->replacement = policy;
+    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(EVIDENCE_TRACES, missing, margin);
+    write_trace(c, o, shown);
+}
+
+/* Where sets follow no rule: in a cycle somewhat longer than what fits, LRU misses the same lines
+ * in every lap and in every run, whatever set they are in. What now hits and now misses is not LRU.
+ * A cycle that is only just longer may miss too seldom, and one that is much longer all the time,
+ * so there are several. */
+static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
+{
+    static const uint32_t sixteenths[] = {17, 19, 21};
+    enum { LENGTHS = sizeof sixteenths / sizeof sixteenths[0] };
+    struct probe_spec spec = chase_spec(c, c->line_bytes, PROBE_MAX_SAMPLES);
+    uint32_t steady = 0;
+    uint32_t missing = 0;
+    double worst = 0;
+
+    for (uint32_t k = 0; k < LENGTHS; k++) {
+        const uint64_t n = c->out->fits_bytes.v / 16 * sixteenths[k] / c->line_bytes + 1;
+        chase_add_points(&spec, n, (chase_repeats(n, spec.samples) + 1) / 2);
+    }
+    s->o = walks_find(c->w, &spec);
+    if (!s->o)
+        return REASON_NOT_MEASURED;
+    for (uint32_t p = 0; p < spec.point_count; p++) {
+        if (p > 0 && spec.points[p] == spec.points[p - 1])
+            continue;
+        c->lines = (uint32_t)(spec.points[p] - 1);
+        walks_votes(s->o, spec.points[p], &c->how, &s->at);
+        const uint32_t flipping = count_flipping(&s->at, &missing, &s->before);
+        const double share = missing > 0 ? (double)flipping / missing : 0;
+        if (missing >= LEAST_MISSING && share >= FLIPPING_SHARE) {
+            set_policy(c, REPLACEMENT_NOT_LRU, missing, 1 - FLIPPING_SHARE / share, s->o,
+                       &s->before);
+            return REASON_NONE;
+        }
+        steady += missing >= LEAST_MISSING;
+        worst = fmax(worst, share);
+    }
+    if (steady > 0 && worst <= STEADY_SHARE)
+        set_policy(c, REPLACEMENT_LRU, missing, 1 - worst / FLIPPING_SHARE, s->o, &s->at);
+    return REASON_NONE;
+}
+
+/* All lines miss in the first cycle that overflows every set, and one set still hits before. */
+static enum reason check_last_set(struct chase *c, struct set_walks *s)
+{
+    const uint32_t full = c->lines + (c->sets - 1) * c->block + 1;
+    struct probe_spec spec = chase_spec(
+        c, c->line_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, (double)(CHASE_VOTES + 2) * full));
+    const uint32_t repeats = chase_repeats(full, spec.samples);
+
+    if (full > WALKS_MAX_ELEMENTS)
+        return REASON_TOO_LITTLE_DATA;
+    if (c->sets == 1)
+        return REASON_NONE;
+    chase_add_points(&spec, full - 1, repeats);
+    chase_add_points(&spec, full, repeats);
+    s->o = walks_find(c->w, &spec);
+    if (!s->o)
+        return REASON_NOT_MEASURED;
+    walks_votes(s->o, full - 1, &c->how, &s->before);
+    walks_votes(s->o, full, &c->how, &s->at);
+    const uint32_t missing = walks_missing(&s->before);
+    const bool right = walks_missing(&s->at) == full && missing == full - 1 - c->ways;
+    return right ? REASON_NONE : REASON_IRREGULAR;
+}
+
+/* Cycles of `c->lines` lines and up to `steps` more. */
+static struct probe_spec steps_spec(const struct chase *c, uint32_t steps, uint32_t most_repeats)
+{
+    struct probe_spec spec = chase_spec(
+        c, c->line_bytes,
+        (uint32_t)fmin(PROBE_MAX_SAMPLES, (double)(CHASE_VOTES + 2) * (c->lines + STEPS)));
+    const uint32_t repeats = chase_repeats(c->lines + STEPS, spec.samples);
+
+    for (uint32_t k = 0; k <= steps; k++)
+        chase_add_points(&spec, c->lines + k, repeats < most_repeats ? repeats : most_repeats);
+    return spec;
+}
+
+/* The probe of all steps has up to a million loads. Where it is long, a few of its first steps tell
+ * whether sets that follow a rule are likely. */
+static enum reason look_at_steps(struct chase *c, struct set_walks *s)
+{
+    enum { FEW_STEPS = 3, FEW_REPEATS = 3, LONG_LOADS = 1 << 18 };
+    struct probe_spec spec = steps_spec(c, STEPS, CHASE_MOST_REPEATS);
+    int first = 0;
+
+    if (spec.point_count * spec.samples < LONG_LOADS)
+        return REASON_NONE;
+    spec = steps_spec(c, FEW_STEPS, FEW_REPEATS);
+    s->o = walks_find(c->w, &spec);
+    if (!s->o)
+        return REASON_NOT_MEASURED;
+    walks_votes(s->o, c->lines, &c->how, &s->before);
+    if (walks_missing(&s->before) > 0)
+        return REASON_DISAGREEMENT;
+    for (uint32_t k = 1; k <= FEW_STEPS; k++) {
+        walks_votes(s->o, c->lines + k, &c->how, &s->at);
+        const int more = joined(&s->before, &s->at);
+        first = k == 1 ? more : first;
+        if (first < 2 || (more != 1 && more != first))
+            return REASON_IRREGULAR;
+        s->before = s->at;
+    }
+    return REASON_NONE;
+}
+
+/* The sets by their steps, confirmed by the last one, and their policy. */
+static enum reason regular_sets(struct chase *c, struct set_walks *s)
+{
+    struct probe_spec spec = steps_spec(c, STEPS, CHASE_MOST_REPEATS);
+    enum reason reason = look_at_steps(c, s);
+
+    if (reason != REASON_NONE)
+        return reason;
+    s->o = walks_find(c->w, &spec);
+    if (!s->o)
+        return REASON_NOT_MEASURED;
+    const struct observation *const steps = s->o;
+    reason = read_steps(c, s);
+    if (reason == REASON_NONE)
+        reason = check_last_set(c, s);
+    s->o = steps;
+    if (reason == REASON_NONE)
+        read_policy(c, s);
+    return reason;
+}
+
+enum reason cache_sets_find(struct chase *c)
+{
+    struct set_walks *const s = malloc(sizeof *s);
+    enum reason reason = REASON_IRREGULAR;
+
+    if (!s)
+        return REASON_NOT_MEASURED;
+    c->lines = (uint32_t)(c->sectors * c->sector_bytes / c->line_bytes);
+    if (c->lines * c->line_bytes == c->sectors * c->sector_bytes)
+        reason = regular_sets(c, s);
+    if (reason == REASON_IRREGULAR || reason == REASON_DISAGREEMENT) {
+        const enum reason policy = policy_without_sets(c, s);
+        reason = policy == REASON_NOT_MEASURED ? policy : reason;
+    }
+    free(s);
+    return reason;
+}

@@ -1,0 +1,50 @@
+/* chase.c: see chase.h. */
+#include "analysis/caches/chase.h"
+
+struct probe_spec chase_spec(const struct chase *c, uint64_t stride_bytes, uint32_t samples)
+{
+    return (struct probe_spec){.stride_bytes = stride_bytes,
+                               .path = c->path,
+                               .warm_path = c->path,
+                               .samples = samples,
+                               .warm_laps = 2,
+                               .shared_bytes = CHASE_SHARED_BYTES};
+}
+
+void chase_add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats)
+{
+    for (uint32_t r = 0; r < repeats && spec->point_count < PROBE_MAX_POINTS; r++)
+        spec->points[spec->point_count++] = n;
+}
+
+uint32_t chase_repeats(uint64_t n, uint32_t samples)
+{
+    const uint64_t laps = samples / (n ? n : 1);
+    const uint64_t repeats = (CHASE_VOTES + laps - 1) / (laps ? laps : 1);
+
+    return laps == 0 || repeats > CHASE_MOST_REPEATS ? CHASE_MOST_REPEATS : (uint32_t)repeats;
+}
+
+double chase_share_above(const uint32_t *row, uint32_t n, double threshold)
+{
+    uint32_t slow = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        slow += row[i] > threshold;
+    return (double)slow / n;
+}
+
+double chase_slow_share(const struct observation *o, uint32_t p, double threshold)
+{
+    uint32_t count = 0;
+    const uint32_t *const row = walks_row(o, p, &count);
+
+    return chase_share_above(row, count, threshold);
+}
+
+void chase_set_line(struct chase *c)
+{
+    c->out->line_bytes = KNOWN_U64(c->line_bytes);
+    c->out->evidence[CACHE_EVIDENCE_LINE_BYTES] =
+        evidence_make(EVIDENCE_TRACES, CHASE_VOTES, c->how.margin);
+}
