@@ -85,7 +85,7 @@ def size_of(table):
 
 
 def gathers(out, memory, sizes):
-    for row in (8, 32, 64, 128, 256):
+    for row in (8, 16, 32, 64, 128, 256):
         for size in sizes:
             rows, count = size // row, min(1 << 26, GIB // row)
             shape = (rows,) if row == 8 else (rows, row // 8)

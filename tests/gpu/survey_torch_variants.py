@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Variants of two kernels in windows beside the present ones, in some 90 s: rows of 8 bytes over 120 GiB, and sums of
-bags of three tables of 50, 40 and 30 GiB. What both make within the reach, in the same run, is what can be had at most.
+"""Variants of two kernels in windows beside the present ones, in some 90 s: rows of 8, 16 and 32 bytes over 120 GiB,
+and sums of bags of three tables of 50, 40 and 30 GiB. What both make within the reach, in the same run, is what can be
+had at most.
 
 Prints a line for each variant as it is measured, and last a table of the fastest, measured once more in turn with the
 present ones: 10^9 per second (median, slowest and fastest launch), and shares of the present one and of the speed
@@ -100,10 +101,25 @@ def copies_in_windows():
             yield shape, words + ", drift", {**HINTS[words], "PAIRED": True, "DRIFT": True}
 
 
-def copy_variants():
+COPIES_IN_WINDOWS = tuple(shapes.Shape(*s) for s in ((256, 8, 3, 4), (256, 8, 8), (256, 8, 6))) + tuple(
+    shapes.Shape(256, 8, 6, ahead=rows) for rows in (1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17))
+
+
+def package_copies():
+    """What a call of the package makes, with other shapes; of skewed indices too."""
     yield Variant("present: gather_rows in windows", "package", constants={"strategy": "windows"}, compiled=False)
     yield Variant("present: gather_rows in scopes", "package", constants={"strategy": "scopes"}, compiled=False)
     yield Variant("within: gather_rows, one pass", "package_near", constants={"strategy": "naive"}, compiled=False)
+    yield Variant("skewed: present: gather_rows in windows", "package_skewed", constants={"strategy": "windows"},
+                  compiled=False)
+    for shape in COPIES_IN_WINDOWS:
+        name = "gather_rows, " + name_of(shape, f", at most {shape.ahead >> 10} Ki rows ahead" if shape.ahead else "")
+        yield Variant(name, "package", shape, {"strategy": "windows"}, compiled=False)
+        yield Variant("skewed: " + name, "package_skewed", shape, {"strategy": "windows"}, compiled=False)
+
+
+def copy_variants():
+    yield from package_copies()
     for items, warps, (words, row, index, out) in itertools.product((128, 256, 512), (4, 8), (
             ("", "", "", ""), (", rows first", "evict_first", "", ""),
             (", rows first, index first, out .cs", "evict_first", "evict_first", ".cs"))):
@@ -123,26 +139,34 @@ def copy_variants():
 
 def skewed_variants():
     """Half of the indices are of few rows, which the L2 could keep: what hints cost there."""
-    yield Variant("present: gather_rows in windows", "package_skewed", constants={"strategy": "windows"},
-                  compiled=False)
     for shape, (words, hints) in itertools.product(COPY_SHAPES[:3], HINTS.items()):
         yield Variant(name_of(shape, words), "skewed", shape, {**NO_HINTS, **hints})
+    for shape, rows, words in itertools.product(COPY_SHAPES[1:5], AHEAD_ROWS, ("", ", rows first")):
+        yield Variant(name_of(shape, f"{words}, at most {rows >> 10} Ki rows ahead"), "skewed", shape,
+                      {**NO_HINTS, **HINTS[words], "PAIRED": True, "AHEAD": rows // shape.items})
+
+
+def forced(shape):
+    """The package's own shape if it has no items."""
+    return shapes.forced(shape) if shape.items else contextlib.nullcontext()
 
 
 class Copies:
-    """A table of rows of 8 bytes, `size` bytes long, worked on as one of `planned` bytes is."""
+    """A table of `size` bytes, of rows of so many, worked on as one of `planned` bytes is. Kernels that are not the
+    package's copy rows of 8 bytes."""
 
-    def __init__(self, size, planned, count):
-        rows = size // 8
-        self.count, self.rows, self.near_rows = count, rows, min(rows, NEAR_BYTES // 8)
-        self.table = torch.empty(rows, dtype=torch.int64, device=DEVICE)
+    def __init__(self, size, planned, count, row=8):
+        rows = size // row
+        self.count, self.rows, self.near_rows = count, rows, min(rows, NEAR_BYTES // row)
+        shape = (rows,) if row == 8 else (rows, row // 8)
+        self.table = torch.empty(shape, dtype=torch.int64, device=DEVICE)
         for first in range(0, rows, GIB):
             self.table[first:first + GIB].random_()
         self.index = torch.randint(0, rows, (count,), device=DEVICE)
         self.near_index = torch.randint(0, self.near_rows, (count,), device=DEVICE)
         self.skewed_index = torch.where(torch.rand(count, device=DEVICE) < 0.5, self.index,
                                         self.index % HOT_ROWS * (rows // HOT_ROWS))
-        self.out = torch.empty(count, dtype=torch.int64, device=DEVICE)
+        self.out = torch.empty((count, *shape[1:]), dtype=torch.int64, device=DEVICE)
         self.wanted, self.near_wanted = self.table[self.index], self.table[self.near_index]
         job = dataclasses.replace(gather.job(self.table, self.index), table_bytes=planned)
         self.way = way_of(self.table, job)
@@ -165,10 +189,12 @@ class Copies:
         return {"drift_rows": found}
 
     def package(self, variant):
-        rt.gather_rows(self.table, self.index, out=self.out, **variant.constants)
+        with forced(variant.shape):
+            rt.gather_rows(self.table, self.index, out=self.out, **variant.constants)
 
     def package_skewed(self, variant):
-        rt.gather_rows(self.table, self.skewed_index, out=self.out, **variant.constants)
+        with forced(variant.shape):
+            rt.gather_rows(self.table, self.skewed_index, out=self.out, **variant.constants)
 
     def skewed(self, variant):
         return self._launch(variant, self.skewed_index, self.way.bounds_there, self.way.window_of_sm, self.way.parts)
@@ -355,7 +381,7 @@ class Bags:
         if table_bags.MOST_IDLE != idle:
             table_bags.MOST_IDLE = idle
             launch.forget()
-        with shapes.forced(variant.shape) if variant.shape.items else contextlib.nullcontext():
+        with forced(variant.shape):
             self.out = rt.embedding_bags(self.held, self.index, **variant.constants)
 
     def limited(self, variant):
@@ -585,19 +611,23 @@ def fetch_granularity(results, work):
             results.add(measure(work, f"fetch {size}", variant, work.count))
 
 
+VARIANTS = {"copy": copy_variants, "copy 16": package_copies, "copy 32": package_copies, "bags": bag_variants,
+            "bags of 2": package_variants}
+
+
 def work_variants(part):
-    return list(copy_variants() if part == "copy" else bag_variants() if part == "bags" else package_variants())
+    return list(VARIANTS[part]())
 
 
 def small_work(part, planned):
     """For compiling, and for the interpreter."""
-    if part == "copy":
-        return Copies(1 << 20, planned, 3 * 1024)
+    if part.startswith("copy"):
+        return Copies(1 << 20, planned, 3 * 1024, int(part[5:] or 8))
     return Bags(make_tables(1e-6), 21, planned, LENGTH if part == "bags" else 2)
 
 
 def all_variants():
-    return [(part, v) for part in ("copy", "bags", "bags of 2") for v in work_variants(part)]
+    return [(part, v) for part in VARIANTS for v in work_variants(part)]
 
 
 def compile_some(arguments):
@@ -672,6 +702,10 @@ def run_gpu(results):
     except OSError as why:
         print(f"# fetch granularity: {why}")
     del work
+    for row in (16, 32):
+        work = Copies(size, size, GIB // row, row)
+        measure_part(results, work, f"copy {row}", work_variants(f"copy {row}"), work.count, 12)
+        del work
     torch.cuda.empty_cache()
     held = make_tables(min(1.0, size / (120 * GIB)))
     for bags, keep in ((1 << 17, 5), (1 << 19, 0)):
@@ -705,7 +739,7 @@ def interpret():
     """Every variant once, on the CPU. How many were wrong."""
     make_up()
     wrong = 0
-    for part, size in (("copy", 1 << 20), ("bags", 1 << 17), ("bags of 2", 1 << 17)):
+    for part, size in ((part, 1 << (20 if part.startswith("copy") else 17)) for part in VARIANTS):
         work = small_work(part, size)
         for variant in work_variants(part) + (list(skewed_variants()) if part == "copy" else []):
             work.out.zero_()
@@ -736,7 +770,7 @@ def main():
         if clocks:
             clocks.terminate()
             clocks.wait()
-        for part in ("copy", "bags 2^17", "bags 2^19", "bags of 2"):
+        for part in ("copy", "copy 16", "copy 32", "bags 2^17", "bags 2^19", "bags of 2"):
             print_table(results, part)
         for line in results.lines:
             if line["part"].startswith(("fetch", "skewed")):

@@ -20,6 +20,7 @@ import triton.language as tl
 from triton.language.extra.cuda import smid
 
 QUEUE_STRIDE = tl.constexpr(32)  # int32 numbers between two queues
+POLLS = tl.constexpr(64)
 SM_SLOTS = 1024    # entries of a table of windows by SM id
 
 
@@ -40,6 +41,31 @@ def _next(queue, piece, DRAW: tl.constexpr):
     piece += 1
     if piece % DRAW == 0:
         piece = _draw(queue, DRAW)
+    return piece
+
+
+@triton.jit
+def _of_window(word, w):
+    return ((word >> (32 * w).to(tl.int64)) & 0xFFFFFFFF).to(tl.int32)
+
+
+@triton.jit
+def _draw_close(queues, w, pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, AHEAD: tl.constexpr):
+    """A draw of window w. AHEAD, with two windows: their queues are the halves of one word, so that a draw tells how far
+    the other window is. Waits until that is at most AHEAD pieces behind, or for POLLS polls, since its SMs may have
+    other work: what one window has read of the index is still in the L2 when the other reads it."""
+    if AHEAD > 0 and WINDOWS == 2:
+        both = queues.to(tl.pointer_type(tl.int64))
+        one = w.to(tl.int64) * 0 + DRAW
+        word = tl.atomic_add(both, one << (32 * w).to(tl.int64), sem="relaxed")
+        piece = _of_window(word, w)
+        other = _of_window(word, 1 - w)
+        polls = 0
+        while (piece < pieces) & (piece - other > AHEAD) & (polls < POLLS):
+            other = _of_window(tl.atomic_add(both, one * 0, sem="relaxed"), 1 - w)
+            polls += 1
+    else:
+        piece = _draw(queues + w * QUEUE_STRIDE, DRAW)
     return piece
 
 
@@ -83,19 +109,21 @@ def copy_scope(index, table, out, count, lo, hi, WORDS: tl.constexpr, PADDED: tl
 
 @triton.jit(do_not_specialize=["count", "pieces"])
 def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
-                 DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr):
+                 DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr,
+                 AHEAD: tl.constexpr = 0):
     w = first_window(window_of_sm)
     for _ in range(WINDOWS):
         lo = tl.load(bounds + w)
         hi = tl.load(bounds + w + 1)
-        queue = queues + w * QUEUE_STRIDE
-        piece = _draw(queue, DRAW)
+        piece = _draw_close(queues, w, pieces, WINDOWS, DRAW, AHEAD)
         i = _indices(index, count, piece, ROWS)
         while piece < pieces:
             mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
             v = tl.load(table + _row_offsets(i, WORDS, PADDED), mask=mask)
             r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
-            piece = _next(queue, piece, DRAW)
+            piece += 1
+            if piece % DRAW == 0:
+                piece = _draw_close(queues, w, pieces, WINDOWS, DRAW, AHEAD)
             i = _indices(index, count, piece, ROWS)
             tl.store(out + _row_offsets(r, WORDS, PADDED), v, mask=mask)
         w = (w + 1) % WINDOWS

@@ -277,7 +277,8 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
             queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
             programs = min(way.sm_count * shape.per_sm, pieces * way.parts)
             windows[(programs,)](*arguments, way.bounds_there, way.window_of_sm, queues, pieces,
-                                 WINDOWS=way.parts, DRAW=shape.draw, num_warps=shape.warps, **constants)
+                                 WINDOWS=way.parts, DRAW=shape.draw, num_warps=shape.warps,
+                                 **({"AHEAD": max(1, shape.ahead // shape.items)} if shape.ahead else {}), **constants)
             return
         for part in range(way.parts):
             number = (part,) if numbered else ()

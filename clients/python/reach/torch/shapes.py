@@ -9,30 +9,33 @@ from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 class Shape(NamedTuple):
     """`items` rows or bags per piece, `warps` per program; in windows, `per_sm` programs per SM that draw `draw`
-    pieces at a time. `step`: rows of each bag in flight together."""
+    pieces at a time. `step`: rows of each bag in flight together. `ahead`: rows that one of two windows may copy before
+    the other (0: any)."""
     items: int
     warps: int
     per_sm: int = 16
     draw: int = 1
     step: int = 64
+    ahead: int = 0
 
 
 # (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer
 # items (`_fit`). Of sweeps on two H200s (docs/measurements, visit-torch-*), where candidates were within 2 % the one
-# that was best on both; additions of more than 8 bytes are estimated from registers and bytes in flight.
+# that was best on both; additions of more than 8 bytes are estimated from registers and bytes in flight. Copies of short
+# rows in windows and bags of several tables: tests/gpu/survey_torch_variants.py on four H200s.
 TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
     ("copy", "naive"): ((8, Shape(128, 4)), (32, Shape(128, 8)), (64, Shape(64, 4)), (128, Shape(64, 8)),
                         (256, Shape(128, 2))),
     ("copy", "scopes"): ((8, Shape(128, 4)), (32, Shape(64, 4)), (64, Shape(64, 4)), (128, Shape(128, 8)),
                          (256, Shape(64, 8))),
-    ("copy", "windows"): ((8, Shape(256, 8, 3, 4)), (32, Shape(256, 8, 8)), (64, Shape(256, 8, 8)),
-                          (128, Shape(256, 2, 8)), (256, Shape(128, 4, 8))),
+    ("copy", "windows"): ((8, Shape(256, 8, 6, ahead=1 << 15)), (32, Shape(256, 8, 6, ahead=1 << 14)),
+                          (64, Shape(256, 8, 8)), (128, Shape(256, 2, 8)), (256, Shape(128, 4, 8))),
     ("bag", "naive"): ((64, Shape(2, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
     ("bag", "scopes"): ((64, Shape(1, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
     ("bag", "windows"): ((64, Shape(1, 1, 32, 4)), (128, Shape(1, 1, 32, 4)), (256, Shape(1, 1, 32, 4))),
     ("bags", "naive"): ((64, Shape(2, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
     ("bags", "scopes"): ((64, Shape(1, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
-    ("bags", "windows"): ((128, Shape(1, 1, 20, 2, 128)), (256, Shape(1, 1, 32, 4))),
+    ("bags", "windows"): ((128, Shape(1, 2, 16, 2, 128)), (256, Shape(1, 1, 32, 4))),
     ("add", "naive"): ((8, Shape(256, 4)), (64, Shape(128, 4)), (256, Shape(32, 4))),
     ("add", "scopes"): ((8, Shape(256, 4)), (64, Shape(128, 4)), (256, Shape(32, 4))),
     ("add", "windows"): ((8, Shape(1024, 8, 2)), (64, Shape(128, 4)), (256, Shape(32, 4))),
