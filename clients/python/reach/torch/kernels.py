@@ -51,8 +51,8 @@ def _of_window(word, w):
 
 @triton.jit
 def _draw_close(queues, w, pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, AHEAD: tl.constexpr):
-    """A draw of window w. AHEAD, with two windows: their queues are the halves of one word, so that a draw tells how far
-    the other window is. Waits until that is at most AHEAD pieces behind, or for POLLS polls, since its SMs may have
+    """A draw of window w. AHEAD, with two windows: their queues are the halves of one word, so that a draw tells how
+    far the other window is. Waits until that is at most AHEAD pieces behind, or for POLLS polls, since its SMs may have
     other work: what one window has read of the index is still in the L2 when the other reads it."""
     if AHEAD > 0 and WINDOWS == 2:
         both = queues.to(tl.pointer_type(tl.int64))
