@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What reach.torch asks and how it reads the answer: planning.py, shapes.py and fallback.py, without PyTorch."""
+import dataclasses
 import importlib.util
 import os
 import random
@@ -138,6 +139,20 @@ def a_measured_h200_has_windows_beyond_its_reach_and_none_within():
     assert far.strategy in ("windows", "scopes") and far.rows_per_s(far.strategy) > 2 * far.rows_per_s("naive")
     assert len(far.windows) == 3 and far.windows[-1] >= 120 * GIB and set(far.window_of_sm) == {0, 1}
     assert far.scope_bytes < 70 * GIB and near.strategy == "naive"
+
+
+@case
+def windows_in_step_move_a_sector_once():
+    source = reach.Reach("file:" + FINGERPRINT)
+    planner, uuid = planning.Planner(source), source.gpus()[0]["uuid"]
+    job = planning.Job(table_bytes=120 << 30, row_bytes=8, accesses=1 << 26, input_bytes=8, written_bytes=8,
+                       output_bytes=8)
+    apart, step = planner.ask(uuid, job), planner.ask(uuid, dataclasses.replace(job, in_step=True))
+    once = planner.ask(uuid, dataclasses.replace(job, output_bytes=0, in_step=True))
+    assert step.gbps == {**apart.gbps, "windows": once.gbps["windows"]} and step.strategy == "windows"
+    assert step.gbps["windows"] > 1.05 * apart.gbps["windows"] and step.gbps["scopes"] < once.gbps["scopes"]
+    small = dataclasses.replace(job, table_bytes=1 << 30)
+    assert planner.ask(uuid, small).strategy == planner.ask(uuid, dataclasses.replace(small, in_step=True)).strategy
 
 
 @case

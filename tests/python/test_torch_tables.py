@@ -2,6 +2,7 @@
 """Lists of tables in reach.torch: the kernels in Triton's interpreter with parts at random, the ways
 that a measured GPU gives, gradients, torch.compile, and PyTorch's operators where there is no plan."""
 import contextlib
+import dataclasses
 import os
 import random
 import sys
@@ -21,7 +22,7 @@ import triton.language as tl  # noqa: E402
 
 import reach  # noqa: E402
 import reach.torch as rt  # noqa: E402
-from reach.torch import kernels, launch, planning, shapes, tables  # noqa: E402
+from reach.torch import kernels, launch, planning, shapes, table_bags, tables  # noqa: E402
 
 try:
     int(numpy.ones(1))
@@ -230,6 +231,12 @@ def a_measured_h200_packs_three_tables_and_takes_a_long_one_by_itself():
         assert speeds["naive"] < 0.5 * speeds["windows"] and speeds["scopes"] > 0.95 * speeds["windows"], speeds
         way = asked(three, "windows")[1]
         assert way.runs == ((0, 1), (1, 1), (2, 1)) and set(way.window_of_sm.tolist()) == {0, 1, 2}
+        of_run = [way.window_of_sm.tolist()[:132].count(k) for k in range(3)]
+        assert max(of_run) - min(of_run) <= 8, of_run  # a group of SMs
+        sums = dataclasses.replace(job, at_once=True)
+        assert launch._make(torch.empty(0), sums, "").strategy == "windows"  # pylint: disable=protected-access
+        strategy, at_once = launch.predicted(torch.device("cpu"), sums)
+        assert strategy == "windows" and at_once["windows"] == at_once["scopes"] == speeds["scopes"]
         assert asked([(4 * GIB, 64)] * 12)[1].strategy == "naive"
         for strategy in ("", "windows", "scopes"):
             job, way = asked([(90 * GIB, 64), (10 * GIB, 32)], strategy)
@@ -239,6 +246,16 @@ def a_measured_h200_packs_three_tables_and_takes_a_long_one_by_itself():
         assert strategy == "windows" and abs(
             speeds["windows"] * (1 / long["windows"] + 1 / short["naive"]) - 1) < 1e-9
         rt.use(None)
+
+
+@case
+def one_code_serves_rows_that_differ_little_in_length():
+    way = launch.Way("windows", "")
+    assert table_bags._kinds(way, [64, 32, 16]) == ([(64, False)], [0, 0, 0])  # pylint: disable=protected-access
+    assert table_bags._kinds(way, [64, 64]) == ([(64, True)], [0, 0])  # pylint: disable=protected-access
+    for other, widths in ((way, [64, 8]), (launch.Way("scopes", ""), [64, 32, 16])):
+        kinds, kind = table_bags._kinds(other, widths)  # pylint: disable=protected-access
+        assert len(kinds) == len(widths) and kind == list(range(len(widths)))
 
 
 @case

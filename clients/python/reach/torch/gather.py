@@ -38,10 +38,12 @@ def _as_words(t: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def job(table: torch.Tensor, index: torch.Tensor) -> Job:
-    """A sector that several windows or scopes write rows of is moved again for each."""
+    """A sector that several scopes write rows of is moved again for each, and for windows that do not wait for each
+    other."""
     row = launch.row_bytes(table)
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=index.numel(),
-               input_bytes=index.element_size(), written_bytes=row, output_bytes=row if row < SECTOR else 0)
+               input_bytes=index.element_size(), written_bytes=row, output_bytes=row if row < SECTOR else 0,
+               in_step=shapes.shape("copy", "windows", row, 1).ahead > 0)
 
 
 def copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, way: launch.Way) -> None:

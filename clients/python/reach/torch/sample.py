@@ -138,7 +138,7 @@ def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Te
     contiguous = indices.is_contiguous() and indptr.is_contiguous()
     way = None
     if count and contiguous and indices.numel():
-        work = dataclasses.replace(gather.job(indices, seeds), accesses=count, input_bytes=POSITION)
+        work = dataclasses.replace(gather.job(indices, seeds), accesses=count, input_bytes=POSITION, in_step=False)
         way = launch.choose("neighbor_sample", indices, work,
                             strategy or _best(indptr, indices, seeds, fanout), False)
     if way is None:
