@@ -211,6 +211,7 @@ cu_result fake_enter(const char *call)
     f = find_fault(FAULT_FAIL, call, use);
     if (!f)
         return CU_SUCCESS;
+    fake.report.faults++;
     if (loses_context(f->value))
         fake.sticky = f->value;
     return f->value;

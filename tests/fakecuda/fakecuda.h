@@ -20,6 +20,7 @@ struct fakecuda_report {
     uint64_t device_bytes; /* of allocations and handles */
     uint64_t most_device_bytes;
     uint32_t launches;
+    uint64_t faults;        /* calls that a fault of the control text made fail */
     uint32_t misuses;       /* given back twice, unknown, out of range, without a context ... */
     char first_misuse[160]; /* the first of them */
 };

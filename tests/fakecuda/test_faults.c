@@ -849,11 +849,12 @@ static void a_refused_kind_says_why(void **state)
 /* Each driver call failing in turn while every kind is probed: nothing stays held. */
 static void every_call_for_other_memory_may_fail(void **state)
 {
+    const uint32_t step = test_share(1, SANITIZED_STEP);
     uint64_t calls = 0;
     uint32_t absent = 0;
 
     (void)state;
-    for (uint64_t n = 0; n == 0 || n <= calls; n += n == 0 ? 1 : test_share(1, SANITIZED_STEP)) {
+    for (uint64_t n = 0; n == 0 || n <= calls; n += n == 0 ? 1 : step) {
         char control[3000];
         struct fakecuda_report r;
         struct err err = {0};
@@ -872,11 +873,13 @@ static void every_call_for_other_memory_may_fail(void **state)
         gpu_close(gpu);
         driver_report(&r);
         calls = n == 0 ? r.calls : calls;
+        assert_int_equal(r.faults, n > 0 ? 1 : 0);
         assert_true(n > 0 || (s == STATUS_OK && absent == 0));
         expect_nothing_held(control);
     }
     print_message("%llu calls, %u kinds absent\n", (unsigned long long)calls, absent);
-    assert_true(absent > 2);
+    if (step == 1) /* a sample need not hit the calls that only one kind needs */
+        assert_true(absent > 2);
 }
 
 int main(void)
