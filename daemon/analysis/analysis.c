@@ -5,6 +5,7 @@
 #include "analysis/classes.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
+#include "analysis/caches/cache_carveouts.h"
 #include "analysis/caches/hierarchy.h"
 #include "analysis/caches/sides.h"
 #include "analysis/caches/working_sets.h"
@@ -356,6 +357,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
         working_sets_derive(set, out);
         hierarchy_derive(set, out);
         banks_derive(set, out);
+        cache_carveouts_check(out);
         clusters_derive(set, out);
         parallel_derive(set, &s, out);
         fill_group_detail(set, &s, out);

@@ -40,6 +40,16 @@ NAME_FUNCTION(allocation_name, enum allocation, [ALLOCATION_VIRTUAL] = "virtual"
 NAME_FUNCTIONS(depth, enum depth, [DEPTH_QUICK] = "quick", [DEPTH_FULL] = "full",
                [DEPTH_MEMORY] = "memory", [DEPTH_MATRIX] = "matrix")
 
+struct maybe_u64 working_set_shared_bytes(const struct fingerprint *fp)
+{
+    enum { SHARES = 2, EXTRA_BYTES = 1024 };
+    struct maybe_u64 bytes = fp->shared.sm_bytes;
+
+    if (IS_KNOWN(bytes))
+        bytes.v = bytes.v / SHARES + EXTRA_BYTES;
+    return bytes;
+}
+
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
 {
     struct fingerprint_conditions *c = &fp->conditions;

@@ -242,6 +242,11 @@ struct working_set {
     struct evidence evidence[WORKING_SET_EVIDENCE_COUNT];
 };
 
+struct fingerprint;
+/* The shared memory that an SM had to give while its working sets were read: a block of that probe
+ * takes half of an SM's and a KiB, so that no second one fits. */
+struct maybe_u64 working_set_shared_bytes(const struct fingerprint *fp);
+
 /* The data caches that the pointer chase looks for, nearest first. */
 enum cache_kind { CACHE_L1 = 0, CACHE_READ_ONLY, CACHE_CONSTANT, CACHE_L2, CACHE_KIND_COUNT };
 const char *cache_kind_name(enum cache_kind k); /* "l1", "read-only", "constant", "l2" */

@@ -53,8 +53,8 @@
  * the longest one, past L1; the SM loads one line of every `touch_bytes` of the footprint past L1,
  * for the translations; the SM walks `evict_bytes` behind the longest footprint by `path`. The
  * private caches of an SM are empty at the start of a probe. shared_bytes is the shared memory that
- * the SM sets aside, on the many chips where L1 is the rest of one array. PATH_CONSTANT reads the
- * bank of constants, of PROBE_CONSTANT_BYTES, and no memory of the range.
+ * the block of an SM takes, on the many chips where L1 is the rest of one array. PATH_CONSTANT
+ * reads the bank of constants, of PROBE_CONSTANT_BYTES, and no memory of the range.
  *
  * Three kinds ask for no page of the arena, or for more than a walk:
  *

@@ -1,8 +1,6 @@
 /* fit_facts.c: what a fingerprint knows of caches, shared memory and loads in flight (fit.h). */
 #include "planner/fit.h"
 
-enum { SHARES = 2, SET_BLOCK_EXTRA = 1024 }; /* a block of the sets' probe takes half and a KiB */
-
 /* What surely fits, or all of the sets. */
 static struct maybe_u64 fits_or_size(struct maybe_u64 fits, struct maybe_u64 size)
 {
@@ -29,16 +27,6 @@ static struct maybe_u64 l1_beside(const struct fingerprint *fp, uint64_t shared_
                : UNKNOWN_U64(reason);
 }
 
-/* The shared memory that an SM had to give while the working sets were measured. */
-static struct maybe_u64 set_shared_bytes(const struct fingerprint *fp)
-{
-    struct maybe_u64 bytes = fp->shared.sm_bytes;
-
-    if (IS_KNOWN(bytes))
-        bytes.v = bytes.v / SHARES + SET_BLOCK_EXTRA;
-    return bytes;
-}
-
 static struct maybe_u64 as_u64(struct maybe_u32 v)
 {
     return (struct maybe_u64){v.known, v.reason, v.v};
@@ -47,7 +35,7 @@ static struct maybe_u64 as_u64(struct maybe_u32 v)
 void fit_facts_read(const struct fingerprint *fp, bool has_shared, uint64_t shared_bytes,
                     struct fit_facts *out)
 {
-    const struct maybe_u64 set_shared = set_shared_bytes(fp);
+    const struct maybe_u64 set_shared = working_set_shared_bytes(fp);
     struct maybe_u64 carveout;
 
     *out = (struct fit_facts){.l1_latency_cycles = fp->caches[CACHE_L1].latency_cycles,

@@ -10,6 +10,7 @@ import re
 
 from common import ROOT, case, equal
 import common
+import hopper_caches
 
 PAGE = os.path.join(ROOT, "docs", "hopper.md")
 FOLDER = os.path.join(ROOT, "docs", "measurements")
@@ -154,7 +155,13 @@ def sides():
     return markdown(["chip", "model", "SMs of each side", "granule", "cycles of a near atomic", "of a far one"], rows)
 
 
-TABLES = {"chips": chips, "levels": levels, "memory": memory, "memory-chips": memory_chips, "sides": sides}
+def link_to(chip, folder, name):
+    return f"[{chip}]({os.path.relpath(os.path.join(folder, name), os.path.dirname(PAGE))})"
+
+
+TABLES = {"chips": chips, "levels": levels, "memory": memory, "memory-chips": memory_chips, "sides": sides,
+          "caches": lambda: hopper_caches.caches(markdown), "confirmed": lambda: hopper_caches.confirmed(markdown, link_to),
+          "onchip": lambda: hopper_caches.onchip(markdown)}
 
 
 @case

@@ -193,6 +193,8 @@ static int read_item(const char *item, struct control *c)
         return add_mig(item, v, c);
     if (strcmp(item, "novmm") == 0)
         c->no_vmm = true;
+    else if (strcmp(item, "nohints") == 0)
+        c->no_hints = true;
     else if (strcmp(item, "mig") == 0)
         c->mig = true;
     else if (item[0] != '\0')

@@ -41,6 +41,7 @@ struct control {
     uint64_t others_bytes; /* device memory that other processes hold */
     int mps_clients;       /* this process among them; 0: no MPS */
     bool no_vmm;
+    bool no_hints;
     bool mig;
 };
 

@@ -395,7 +395,7 @@ cu_result cuFuncSetAttribute(cu_function f, int attribute, int value)
     struct fake_function *function = find_function(f);
     if (function && attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= 0 &&
         value <= 100) {
-        function->carveout_percent = value;
+        function->carveout_percent = fake.control.no_hints ? 0 : value;
         return CU_SUCCESS;
     }
     if (function && attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
@@ -406,11 +406,15 @@ cu_result cuFuncSetAttribute(cu_function f, int attribute, int value)
     return CU_SUCCESS;
 }
 
-int fake_carveout(const char *name)
+uint64_t fake_shared_of_sm(const char *name)
 {
-    for (size_t i = 0; i < FAKE_KERNELS; i++)
-        if (fake.functions[i].name == name)
-            return fake.functions[i].carveout_percent;
+    for (size_t i = 0; i < FAKE_KERNELS; i++) {
+        const struct fake_function *f = &fake.functions[i];
+        const uint64_t hint = (uint64_t)f->carveout_percent * FAKE_SHARED_PER_SM / 100;
+        const uint64_t block = f->launched_bytes + FAKE_SHARED_RESERVED;
+        if (f->name == name)
+            return hint > block ? hint : block;
+    }
     return 0;
 }
 
@@ -467,12 +471,12 @@ cu_result cuStreamQuery(cu_stream stream)
     return CU_SUCCESS;
 }
 
-/* More than half of an SM's shared memory, and no more than was asked for. */
+/* No more than was asked for, and more than half of an SM's shared memory but of the kernel that
+ * divides it. */
 static bool fits_one_block(unsigned shared_bytes, const struct fake_function *f)
 {
-    if (strcmp(f->name, "reach_cache") == 0)
-        return shared_bytes <= 48 << 10;
-    return 2 * shared_bytes > FAKE_SHARED_PER_SM && (int)shared_bytes <= f->shared_bytes;
+    return (int)shared_bytes <= f->shared_bytes &&
+           (2 * shared_bytes > FAKE_SHARED_PER_SM || strcmp(f->name, "reach_cache") == 0);
 }
 
 cu_result cuFuncGetAttribute(int *value, int attribute, cu_function f)
@@ -536,7 +540,7 @@ cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, u
     cu_result r = fake_enter_context("cuLaunchKernel");
     if (r != CU_SUCCESS)
         return r;
-    const struct fake_function *function = find_function(f);
+    struct fake_function *function = find_function(f);
     struct fake_stream *s = fake_stream_of(stream);
     if (!function || !s || gy != 1 || gz != 1 || by != 1 || bz != 1 || extra || !parameters)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a launch of nothing, nowhere or in 2D");
@@ -545,6 +549,7 @@ cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, u
                            function->name);
     if (s->busy || s->hung)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a launch behind one that nobody waited for");
+    function->launched_bytes = shared_bytes;
     fake.report.launches++;
     s->busy = true;
     s->asked = false;

@@ -338,8 +338,7 @@ static cu_result run_cache(const struct launch *l, const struct reach_cache_args
         .sweep_bytes = a->sweep_bytes,
         .touch_bytes = a->touch_bytes,
         .evict_bytes = a->evict_bytes,
-        .shared_bytes =
-            (uint64_t)fake_carveout(kernel_names[CACHE_KERNEL]) * FAKE_SHARED_PER_SM / 100,
+        .shared_bytes = fake_shared_of_sm(kernel_names[CACHE_KERNEL]),
         .sm_count = a->count,
     };
     struct err err = {.status = STATUS_OK};

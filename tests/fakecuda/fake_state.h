@@ -14,7 +14,11 @@
 #include "tests/fakecuda/fake_control.h"
 #include "tests/fakecuda/fakecuda.h"
 
-enum { FAKE_SHARED_PER_SM = 228 << 10, FAKE_SHARED_PER_BLOCK = 227 << 10 };
+enum {
+    FAKE_SHARED_PER_SM = 228 << 10,
+    FAKE_SHARED_PER_BLOCK = 227 << 10,
+    FAKE_SHARED_RESERVED = 1 << 10 /* of each block */
+};
 enum { CU_ERROR_INVALID_CONTEXT = 201, CU_ERROR_INVALID_HANDLE = 400 };
 enum { FAKE_NOWHERE = -2 }; /* CU_DEVICE_INVALID */
 
@@ -74,6 +78,7 @@ struct fake_function {
     uint32_t module;
     int shared_bytes;
     int carveout_percent;
+    unsigned launched_bytes; /* dynamic shared memory of its last launch */
 };
 
 struct fake_stream {
@@ -173,7 +178,8 @@ cu_result fake_enter_context(const char *call);
 /* fake_kernels.c: runs a kernel by name. */
 const char *fake_kernel_name(const char *name);
 /* What was asked for a kernel of this name, in percent. */
-int fake_carveout(const char *name);
+/* What an SM sets aside for the kernel launched last: what was preferred, or what a block needs. */
+uint64_t fake_shared_of_sm(const char *name);
 cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
                           const void *args);
 cu_result fake_kernel_run_clusters(const char *name, int device, unsigned blocks, unsigned threads,

@@ -23,6 +23,7 @@
  *   others=<size>                  device memory that others hold
  *   mps=<n>                        the process is one of so many clients of MPS
  *   novmm                          the GPUs cannot do the virtual memory API
+ *   nohints                        how an SM divides its array follows from blocks alone
  *   mig                            the GPUs are MIG instances, and NVML does not say so
  *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
  *                                  is in MIG mode and has none. Which of the GPUs and instances a

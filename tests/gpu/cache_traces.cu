@@ -1,20 +1,38 @@
 /* cache_traces.cu: what docs/caches.md says of L1 and the L2, by other walks than reachd's: whole
  * laps of line after line, by the CUDA runtime and in plain memory. Prints one line per number.
  *
- *     cache_traces l1 KIB LAPS FIRST LAST STEP STRIDE
- *         Beside KIB of shared memory, cycles of FIRST, FIRST + STEP, .. LAST lines, STRIDE lines
- *         apart, LAPS times: "l1 LINES STRIDE SM misses LAP:COUNT .. trace HEX", the trace having a
- *         bit for each line (the first in the lowest bit of the first digit) that missed in the
- * last lap. cache_traces fetch "fetch LIMIT TRACE": a walk in order of 64 sectors of 32 bytes that
- * are not in the L2, for each limit of the fetch granularity that the driver takes; H and M.
- *     cache_traces line
- *         "line STRIDE MIB MISSES SAMPLES": all SMs have loaded one word of each STRIDE bytes of
- * MIB; how many of these are in memory. cache_traces age "age MIB HITS SAMPLES": all SMs have
- * loaded 256 MiB in order; which part of what was loaded MIB before the end is still there. "again
- * MIB HITS SAMPLES": of 8 MiB that were loaded again after each 8 MiB, when MIB had been loaded in
- * all: LRU keeps them, FIFO does not. cache_traces first GIB "first STRIDE CYCLES ..": the first
- * accesses to memory of GIB that nothing has touched, at strides from 2 MiB to 1 GiB, each in a
- * part of its own.
+ * cache_traces l1 KIB LAPS FIRST LAST STEP STRIDE
+ *
+ *     Beside KIB of shared memory, cycles of FIRST, FIRST + STEP, .. LAST lines, STRIDE lines
+ *     apart, LAPS times: "l1 LINES STRIDE SM misses LAP:COUNT .. trace HEX". The trace has a bit
+ *     for each line (the first in the lowest bit of the first digit) that missed in the last lap.
+ *
+ * cache_traces divisions
+ *
+ *     "division HINT BLOCK THREADS LINES": how many lines stay if a kernel prefers HINT KiB of
+ *     shared memory for an SM (0: no preference) and each of its blocks takes BLOCK KiB, so which
+ *     division of its array the driver gave the SM.
+ *
+ * cache_traces fetch
+ *
+ *     "fetch LIMIT TRACE": a walk in order of 64 sectors of 32 bytes that are not in the L2, for
+ *     each limit of the fetch granularity that the driver takes; H and M.
+ *
+ * cache_traces line
+ *
+ *     "line STRIDE MIB MISSES SAMPLES": all SMs have loaded one word of each STRIDE bytes of MIB;
+ *     how many of these are in memory.
+ *
+ * cache_traces age
+ *
+ *     "age MIB HITS SAMPLES": all SMs have loaded 256 MiB in order; which part of what was loaded
+ *     MIB before the end is still there. "again MIB HITS SAMPLES": of 8 MiB that were loaded again
+ *     after each 8 MiB, when MIB had been loaded in all: LRU keeps them, FIFO does not.
+ *
+ * cache_traces first GIB
+ *
+ *     "first STRIDE CYCLES ..": the first accesses to memory of GIB that nothing has touched, at
+ *     strides from 2 MiB to 1 GiB, each in a part of its own.
  */
 #include "common.cuh"
 #include <cuda_runtime.h>
@@ -134,6 +152,51 @@ static void run_l1(u32 kib, u32 laps, u32 first, u32 last, u32 step, u32 stride)
     }
     CHECK(cudaFree((void *)base));
     CHECK(cudaFree(out));
+}
+
+/* How many lines stay in L1, in steps of some: each SM has a lap of its own. */
+static u32 kept_lines(u64 base, u32 sms, u32 threads, u32 dynamic_bytes, l1_answer *out)
+{
+    const u32 laps = 4;
+    const u32 step = 2048 / sms + 1;
+    u32 kept = 0;
+    l1_laps<<<sms, threads, dynamic_bytes>>>(base, step, step, MOST_LINES, LINE, laps, out);
+    CHECK(cudaDeviceSynchronize());
+    for (u32 b = 0; b < sms && out[b].misses[laps - 1] == 0; b++)
+        kept = step * (b + 1);
+    return kept;
+}
+
+/* Preferences for shared memory, with blocks that take little of it or all of it, of one warp or of
+ * half of an SM's threads. */
+static void run_divisions()
+{
+    static const u32 hints[] = {0, 8, 16, 32, 64, 100, 132, 164, 196};
+    static const u32 threads[] = {32, 1024};
+    const u32 least_kib = 2;
+    cudaDeviceProp prop;
+    u64 base;
+    l1_answer *out;
+    CHECK(cudaGetDeviceProperties(&prop, 0));
+    CHECK(cudaMalloc((void **)&base, 2 * MIB));
+    CHECK(cudaMemset((void *)base, 0, 2 * MIB));
+    CHECK(cudaMallocManaged(&out, prop.multiProcessorCount * sizeof *out));
+    for (const u32 hint : hints) {
+        const int percent = hint == 0 ? cudaSharedmemCarveoutDefault
+                                      : (int)(100 * hint * 1024 / prop.sharedMemPerMultiprocessor);
+        CHECK(cudaFuncSetAttribute(l1_laps, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                   percent));
+        for (const u32 block : {least_kib, hint > least_kib ? hint : 17u}) {
+            const u32 bytes = 1024 * (block - 1);
+            CHECK(cudaFuncSetAttribute(l1_laps, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       (int)bytes));
+            for (const u32 t : threads)
+                printf("division %u %u %u %u\n", hint, block, t,
+                       kept_lines(base, (u32)prop.multiProcessorCount, t, bytes, out));
+        }
+    }
+    CHECK(cudaFree(out));
+    CHECK(cudaFree((void *)base));
 }
 
 /* ---- the L2 ---- */
@@ -345,6 +408,8 @@ int main(int argc, char **argv)
     if (argc == 8 && strcmp(argv[1], "l1") == 0 && v[1] >= 1 && v[1] <= MOST_LAPS &&
         v[3] <= MOST_LINES && v[4] >= 1)
         run_l1(v[0], v[1], v[2], v[3], v[4], v[5]);
+    else if (argc == 2 && strcmp(argv[1], "divisions") == 0)
+        run_divisions();
     else if (argc == 2 && strcmp(argv[1], "fetch") == 0)
         run_fetch();
     else if (argc == 2 && strcmp(argv[1], "line") == 0)

@@ -112,3 +112,63 @@ bool cache_carveouts_find(struct chase *c)
     memcpy(c->out->carveouts, found, n * sizeof found[0]);
     return true;
 }
+
+/* ---- against the working sets ---- */
+
+/* As much of the speed of the shortest set, and longer sets have it still. */
+static const double FAST = 0.9;
+
+/* The longest set whose lines are read about as fast as those of the shortest, all shorter ones
+ * too; 0: none was measured. `own`: each SM has a part of its own. Sets are by rising length. */
+static uint64_t longest_fast(const struct fingerprint *fp, bool own)
+{
+    double shortest = 0;
+    uint64_t longest = 0;
+
+    for (uint32_t i = 0; i < fp->working_set_count; i++) {
+        const struct working_set *const s = &fp->working_sets[i];
+        const struct maybe_f64 gbps = own ? s->own_gbps : s->same_gbps;
+        if (s->transaction_bytes != PROBE_LINE_BYTES || !IS_KNOWN(gbps))
+            continue;
+        shortest = shortest > 0 ? shortest : gbps.v;
+        if (gbps.v < FAST * shortest)
+            break;
+        longest = s->set_bytes;
+    }
+    return longest;
+}
+
+/* What an SM kept of the working sets; 0: not known. Only what each SM has for itself bends sets
+ * that all SMs share and sets of parts at the same bytes of an SM. */
+static uint64_t kept_of_sm(const struct fingerprint *fp)
+{
+    const uint64_t same = longest_fast(fp, false);
+    const uint64_t own = fp->gpu.sm_count > 0 ? longest_fast(fp, true) / fp->gpu.sm_count : 0;
+
+    if (same > 2 * own || own > 2 * same)
+        return 0;
+    return same < own ? same : own;
+}
+
+void cache_carveouts_check(struct fingerprint *out)
+{
+    struct cache_facts *const l1 = &out->caches[CACHE_L1];
+    const struct maybe_u64 shared = working_set_shared_bytes(out);
+    const uint64_t kept = kept_of_sm(out);
+    uint32_t k = 0;
+
+    if (out->cache_count == 0 || !IS_KNOWN(shared))
+        return;
+    while (k < l1->carveout_count && l1->carveouts[k].shared_bytes < shared.v)
+        k++;
+    if (k == l1->carveout_count)
+        return;
+    const struct maybe_u64 left = IS_KNOWN(l1->carveouts[k].fits_bytes)
+                                      ? l1->carveouts[k].fits_bytes
+                                      : l1->carveouts[k].size_bytes;
+    if (!IS_KNOWN(left) || left.v >= kept / 2)
+        return;
+    for (k = 0; k < l1->carveout_count; k++)
+        l1->carveouts[k].size_bytes = l1->carveouts[k].fits_bytes =
+            (struct maybe_u64)UNKNOWN_U64(REASON_DISAGREEMENT);
+}

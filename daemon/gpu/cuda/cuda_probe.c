@@ -228,6 +228,16 @@ static enum status choose_shared(const struct cuda_api *api, cu_device device,
     return STATUS_OK;
 }
 
+/* Of the shared memory of a CACHE's block: what the driver takes of each block, and the kernel's
+ * own variables. */
+enum { CACHE_TAKEN_BYTES = 1024 + 256 };
+
+/* The most dynamic shared memory of such a block. */
+static unsigned most_cache_shared(const struct cuda_probe *p)
+{
+    return p->shared_block_bytes - CACHE_TAKEN_BYTES;
+}
+
 static enum status load_kernels(struct cuda_probe *p, struct err *err)
 {
     const struct cuda_api *api = p->api;
@@ -247,7 +257,8 @@ static enum status load_kernels(struct cuda_probe *p, struct err *err)
                            kernel_names[k], err);
         if (s == STATUS_OK)
             s = CUDA_CALL(api, err, cuFuncSetAttribute, p->kernels[k],
-                          CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)p->shared_bytes);
+                          CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                          (int)(k == KERNEL_CACHE ? most_cache_shared(p) : p->shared_bytes));
     }
     return s;
 }
@@ -392,6 +403,20 @@ _Static_assert((int)REACH_PATH_L1 == (int)PATH_L1 &&
                    (int)REACH_CONSTANT_BYTES == (int)PROBE_CONSTANT_BYTES,
                "paths");
 
+/* Dynamic shared memory of a block of a CACHE: its cycles, or all that its SM is to set aside for
+ * shared memory, less what the driver and the kernel itself take. A block that asks for little and
+ * only prefers a division got a larger one on H200s: 64 KiB for 32. */
+static unsigned cache_shared(const struct cuda_probe *p, const struct probe_spec *spec)
+{
+    const uint64_t cycles = spec->samples * sizeof(uint16_t);
+    const uint64_t most = most_cache_shared(p);
+    const uint64_t asked =
+        spec->shared_bytes > CACHE_TAKEN_BYTES ? spec->shared_bytes - CACHE_TAKEN_BYTES : 0;
+    const uint64_t bytes = asked < most ? asked : most;
+
+    return (unsigned)(bytes > cycles ? bytes : cycles);
+}
+
 /* How an SM divides its array: `bytes` for shared memory. The driver takes percent of the most, and
  * of the divisions there are the least with so much: percent that are rounded up ask for the next
  * one. A launch that needs more than the hint gets it. */
@@ -423,9 +448,8 @@ static enum status check_claims(const struct cuda_probe *p, const struct probe_s
 static enum status run_cache(const struct cuda_probe *p, const struct probe_spec *spec,
                              cu_deviceptr base, struct err *err)
 {
-    enum { RESERVED_BYTES = 1024, CACHE_ATTEMPTS = 4 };
-    const unsigned shared_bytes = spec->samples * (unsigned)sizeof(uint16_t);
-    const uint64_t least = shared_bytes + RESERVED_BYTES;
+    enum { CACHE_ATTEMPTS = 4 };
+    const unsigned shared_bytes = cache_shared(p, spec);
     const uint64_t behind = probe_cache_behind(spec);
     struct reach_cache_point points[PROBE_MAX_POINTS];
     struct reach_cache_args args = {
@@ -458,7 +482,7 @@ static enum status run_cache(const struct cuda_probe *p, const struct probe_spec
             .sm = spec->sms[i % spec->sm_count]};
     s = put_table(p, points, spec->point_count * sizeof points[0], err);
     if (s == STATUS_OK)
-        s = set_carveout(p, spec->shared_bytes > least ? spec->shared_bytes : least, err);
+        s = set_carveout(p, shared_bytes + CACHE_TAKEN_BYTES, err);
     for (int k = 0; k < CACHE_ATTEMPTS && s == STATUS_OK; k++) {
         s = launch(p, KERNEL_CACHE, REACH_CACHE_THREADS, shared_bytes, &args, err);
         if (s != STATUS_OK)

@@ -1,0 +1,109 @@
+/* test_carveouts.c: L1 beside other amounts of shared memory, held against what reads of working
+ * sets kept in it (analysis/caches/cache_carveouts.h). */
+#include "analysis/caches/cache_carveouts.h"
+#include "base/units.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+enum { SMS = 132 };
+
+static struct fingerprint fp;
+
+/* Random reads of 128 bytes of an H200 (2026-11-24): KiB, same, own; 0: not measured. */
+static const double h200[][3] = {{64, 24334, 0},       {96, 24353, 0},       {128, 19563, 0},
+                                 {512, 15621, 0},      {1024, 13846, 24331}, {4096, 10732, 24331},
+                                 {8192, 10095, 24331}, {12288, 9912, 24330}, {16384, 9805, 20690},
+                                 {24576, 9721, 15322}};
+
+static struct maybe_f64 measured(double gbps)
+{
+    return gbps > 0 ? (struct maybe_f64)KNOWN_F64(gbps)
+                    : (struct maybe_f64)UNKNOWN_F64(REASON_NOT_MEASURED);
+}
+
+/* A chip of these sets whose walks found so much of L1 beside 64 and 132 KiB of shared memory. */
+static void chip_with(uint64_t beside_64, uint64_t beside_132)
+{
+    struct cache_facts *const l1 = &fp.caches[CACHE_L1];
+
+    memset(&fp, 0, sizeof fp);
+    fp.gpu.sm_count = SMS;
+    fp.shared.sm_bytes = (struct maybe_u64)KNOWN_U64(228 * KIB);
+    for (size_t i = 0; i < sizeof h200 / sizeof h200[0]; i++)
+        fp.working_sets[fp.working_set_count++] =
+            (struct working_set){.transaction_bytes = 128,
+                                 .set_bytes = (uint64_t)h200[i][0] * KIB,
+                                 .same_gbps = measured(h200[i][1]),
+                                 .own_gbps = measured(h200[i][2])};
+    fp.cache_count = CACHE_KIND_COUNT;
+    l1->carveout_count = 2;
+    l1->carveouts[0] = (struct cache_carveout){.shared_bytes = 64 * KIB,
+                                               .size_bytes = UNKNOWN_U64(REASON_IRREGULAR),
+                                               .fits_bytes = KNOWN_U64(beside_64)};
+    l1->carveouts[1] = (struct cache_carveout){.shared_bytes = 132 * KIB,
+                                               .size_bytes = UNKNOWN_U64(REASON_IRREGULAR),
+                                               .fits_bytes = KNOWN_U64(beside_132)};
+}
+
+static bool is_believed(void)
+{
+    const struct cache_carveout *const c = fp.caches[CACHE_L1].carveouts;
+
+    cache_carveouts_check(&fp);
+    assert_int_equal(IS_KNOWN(c[0].fits_bytes), IS_KNOWN(c[1].fits_bytes));
+    assert_int_equal(c[0].shared_bytes, 64 * KIB);
+    if (!IS_KNOWN(c[0].fits_bytes))
+        assert_int_equal(c[0].fits_bytes.reason, REASON_DISAGREEMENT);
+    return IS_KNOWN(c[0].fits_bytes);
+}
+
+/* 96 KiB of an SM stayed while reads took 115 KiB of shared memory. */
+static void what_reads_kept_must_be_there(void **state)
+{
+    (void)state;
+    chip_with(186 * KIB, 120 * KIB);
+    assert_true(is_believed());
+    chip_with(108 * KIB,
+              18 * KIB); /* as walks said of two H200s that got less L1 than they asked for */
+    assert_false(is_believed());
+}
+
+/* Not an L1: an L2 bends what all SMs share and parts of their own at the same bytes of all SMs. */
+static void what_an_l2_kept_says_nothing(void **state)
+{
+    (void)state;
+    chip_with(108 * KIB, 18 * KIB);
+    for (uint32_t i = 0; i < fp.working_set_count; i++)
+        fp.working_sets[i].same_gbps = fp.working_sets[i].own_gbps;
+    assert_true(is_believed());
+}
+
+static void what_is_missing_says_nothing(void **state)
+{
+    (void)state;
+    chip_with(108 * KIB, 18 * KIB);
+    fp.working_set_count = 0;
+    assert_true(is_believed());
+    chip_with(108 * KIB, 18 * KIB);
+    fp.shared.sm_bytes = (struct maybe_u64)UNKNOWN_U64(REASON_NOT_MEASURED);
+    assert_true(is_believed());
+    chip_with(108 * KIB, 18 * KIB);
+    fp.shared.sm_bytes.v = 2 * 228 * KIB; /* more than beside any of them */
+    assert_true(is_believed());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_reads_kept_must_be_there),
+        cmocka_unit_test(what_an_l2_kept_says_nothing),
+        cmocka_unit_test(what_is_missing_says_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
