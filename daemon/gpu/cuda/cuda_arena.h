@@ -7,7 +7,7 @@
  * Latency probes want more: every page backed by the *same physical line*, or the distance to its
  * slice of L2 adds some ten cycles of scatter. So there are two ranges over two handles:
  *   bulk   a large handle (1 GiB, or what is free): random reads must miss in L2, and
- *          go round it in an order that lets them (random_share in cuda_probe.c)
+ *          go round it in an order that lets them (random_share in cuda_read.c)
  *   line   a handle of one granule (2 MiB), mapped only where a probe touches it: page i at
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
  *          tens of microseconds, so this is for probes of up to 2560 pages

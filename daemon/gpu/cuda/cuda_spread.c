@@ -5,6 +5,7 @@
  * that they were found by; the counts of each read go where those of READ do.
  */
 #include "gpu/cuda/cuda_probe.h"
+#include "gpu/cuda/cuda_read.h"
 
 #include "kernels/abi.h"
 
@@ -44,7 +45,7 @@ static enum status put_sides(const struct cuda_probe *p, const struct probe_spec
     if (spec->spread == SPREAD_NEAR && count[1] == 0)
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "probe: sms has every SM of this GPU; it must be those of one side");
-    return cuda_probe_put_table(p, sms, sizeof sms, err);
+    return cuda_launch_put(p, sms, sizeof sms, err);
 }
 
 enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena *arena,
@@ -58,6 +59,7 @@ enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena 
                                         ? KERNEL_SPREAD_BLOCKS
                                         : KERNEL_SPREAD_LINES;
     struct reach_spread_args args = {
+        .grid = cuda_launch_grid(p),
         .base = arena->bulk.base + spec->base_bytes,
         .sms = p->scratch + CUDA_AT_TABLE,
         .bits = p->scratch + CUDA_AT_VALUES,
@@ -77,16 +79,15 @@ enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena 
 
     if (s == STATUS_OK)
         s = put_sides(p, spec, err);
-    cuda_probe_grid(p, &args.grid);
     if (s == STATUS_OK && near)
-        s = cuda_probe_launch(p, KERNEL_SPREAD_SORT, REACH_READ_THREADS, &args, err);
+        s = cuda_launch(p, KERNEL_SPREAD_SORT, REACH_READ_THREADS, &args, err);
     for (uint32_t k = 0; s == STATUS_OK && k < spec->point_count * spec->repeats; k++) {
         args.set_bytes = spec->points[k / spec->repeats];
         args.granules = near ? (uint32_t)(args.set_bytes / spec->stride_bytes) : 0;
         args.seed = spec->seed + k;
-        s = cuda_probe_launch(p, kernel, REACH_READ_THREADS, &args, err);
+        s = cuda_launch(p, kernel, REACH_READ_THREADS, &args, err);
         if (s == STATUS_OK)
-            s = cuda_probe_read_row(p, values + (size_t)k * (1 + p->sm_count), err);
+            s = cuda_read_row(p, values + (size_t)k * (1 + p->sm_count), err);
     }
     if (s != STATUS_OK) {
         free(values);

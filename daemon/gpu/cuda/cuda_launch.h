@@ -1,0 +1,106 @@
+/* cuda_launch.h: one launch of a kernel on the device: what host and device exchange, the shape of
+ * the launch, the wait for its end. Internal to the cuda source; one thread for each GPU.
+ *
+ * One scratch allocation holds all that host and device exchange:
+ *
+ *     0        control words: arrivals, "gave up", sink, away    zeroed before each launch
+ *     1 KiB    cache: the SMs on which a block sits               zeroed too
+ *     4 KiB    SM id -> position                                 written once, after the census
+ *     8 KiB    table of this launch: points, pivots or windows
+ *     32 KiB   read: lines, started, ended of each SM
+ *     64 KiB   values
+ */
+#ifndef REACH_GPU_CUDA_CUDA_LAUNCH_H
+#define REACH_GPU_CUDA_CUDA_LAUNCH_H
+
+#include "base/clock.h"
+#include "gpu/cuda/cuda_api.h"
+#include "gpu/probe.h"
+
+enum {
+    CUDA_AT_ARRIVED = 0,
+    CUDA_AT_GAVE_UP = 64,
+    CUDA_AT_SINK = 128,
+    CUDA_AT_AWAY = 192,
+    CUDA_AT_CLAIMED = 1 << 10,
+    CUDA_AT_POSITIONS = 4 << 10,
+    CUDA_AT_TABLE = 8 << 10,
+    CUDA_AT_LINES = 32 << 10,
+    CUDA_AT_STARTED = 36 << 10,
+    CUDA_AT_ENDED = 44 << 10,
+    CUDA_AT_VALUES = 64 << 10,
+    CUDA_SCRATCH_BYTES = 32 << 20,
+    CUDA_WARP = 32
+};
+
+enum cuda_kernel {
+    KERNEL_CENSUS = 0,
+    KERNEL_CHASE,
+    KERNEL_ROUND,
+    KERNEL_PAIRS,
+    KERNEL_SIDES,
+    KERNEL_CACHE,
+    KERNEL_READ,
+    KERNEL_READ_FLIGHT,
+    KERNEL_READ_FAR,
+    KERNEL_READ_SECTORS,
+    KERNEL_READ_BLOCKS,
+    KERNEL_ATOMIC,
+    KERNEL_WRITE,
+    KERNEL_SPREAD_SORT,
+    KERNEL_SPREAD_LINES,
+    KERNEL_SPREAD_BLOCKS,
+    KERNEL_SHARED,
+    KERNEL_PEER,
+    CUDA_KERNELS
+};
+
+/* Its name in the device code. */
+const char *cuda_launch_name(enum cuda_kernel kernel);
+
+/* Device code, and what all launches share. */
+struct cuda_probe {
+    const struct cuda_api *api;
+    cu_module module;
+    cu_function kernels[CUDA_KERNELS];
+    cu_stream stream;
+    cu_deviceptr scratch;        /* CUDA_SCRATCH_BYTES: control words, tables, values */
+    unsigned shared_bytes;       /* dynamic, per block: more than half of an SM's */
+    unsigned sm_shared_bytes;    /* most that an SM has */
+    unsigned shared_block_bytes; /* most of one block */
+    unsigned cluster_sms;        /* most blocks of a cluster; 0: there are no clusters */
+    nsec_t deadline_ns;
+    uint32_t sm_count;
+    uint16_t sm_ids[REACH_MAX_SMS];
+};
+
+/* What all launches share, as the device code takes it. */
+struct reach_grid cuda_launch_grid(const struct cuda_probe *p);
+
+/* Copies to CUDA_AT_TABLE, and `bytes` from offset `at` of the scratch memory. */
+enum status cuda_launch_put(const struct cuda_probe *p, const void *table, size_t bytes,
+                            struct err *err);
+enum status cuda_launch_read(const struct cuda_probe *p, uint32_t at, void *out, size_t bytes,
+                             struct err *err);
+
+/* One block per SM, or `blocks` of them in clusters of `cluster_sms` if that is not 0. */
+struct cuda_shape {
+    unsigned threads;
+    unsigned blocks;
+    unsigned cluster_sms;
+    unsigned shared_bytes; /* of a block */
+};
+
+/* Zeroes the control words, launches, waits for the end, and checks whether a wait of the device
+ * gave up: STATUS_DEADLINE. */
+enum status cuda_launch_shape(const struct cuda_probe *p, enum cuda_kernel kernel,
+                              struct cuda_shape shape, void *args, struct err *err);
+/* The same with one block per SM. */
+enum status cuda_launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
+                        void *args, struct err *err);
+
+/* How many clusters of so many blocks the GPU takes at a time. A size that it does not take is no
+ * error: 0. */
+unsigned cuda_launch_clusters(const struct cuda_probe *p, unsigned cluster_sms);
+
+#endif

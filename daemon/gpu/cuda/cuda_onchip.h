@@ -1,0 +1,16 @@
+/* cuda_onchip.h: SHARED and PEER on the device, which touch no memory of the GPU. Internal to the
+ * cuda source. */
+#ifndef REACH_GPU_CUDA_CUDA_ONCHIP_H
+#define REACH_GPU_CUDA_CUDA_ONCHIP_H
+
+#include "gpu/cuda/cuda_launch.h"
+
+/* `count` values. */
+enum status cuda_onchip_shared(const struct cuda_probe *p, const struct probe_spec *spec,
+                               uint32_t *values, size_t count, struct err *err);
+/* As many clusters at a time as fit, once for each repeat. A size of which none fits has rows of
+ * 0. */
+enum status cuda_onchip_peer(const struct cuda_probe *p, const struct probe_spec *spec,
+                             uint32_t *values, struct err *err);
+
+#endif

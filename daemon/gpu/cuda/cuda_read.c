@@ -1,0 +1,197 @@
+/* cuda_read.c: see cuda_read.h. */
+#include "gpu/cuda/cuda_read.h"
+
+#include "kernels/abi.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    /* Reads before the count starts: enough to fill every TLB and to start all SMs. */
+    READ_WARM_DIVISOR = 2,
+    LATE_DIVISOR = 4
+};
+
+_Static_assert(CUDA_AT_TABLE + REACH_MAX_SMS * sizeof(struct reach_window) <= CUDA_AT_LINES,
+               "the table");
+
+/* Of a warp's lines over aliases, how many (of 2^32) to draw at random, so that as many of them hit
+ * in L2 as would in `region_bytes` of memory of its own. Be h the share that hits among random
+ * lines of one period B, of the size of L2 over B. Lines in order never meet one another again,
+ * only those drawn at random meet both kinds: p of them random gives about p * h + (1 - p) * p * h.
+ * A region of R bytes would give h * B / R. Both are equal at p = 1 - sqrt(1 - B / R). */
+static uint32_t random_share(uint64_t region_bytes, uint64_t period_bytes)
+{
+    const double rest = 1 - (double)period_bytes / (double)region_bytes;
+    return rest > 0 ? (uint32_t)((1 - sqrt(rest)) * UINT32_MAX) : UINT32_MAX;
+}
+
+/* Writes the window of each SM; returns the number of SMs that read. */
+static uint32_t fill_windows(const struct cuda_probe *p, const struct probe_spec *spec,
+                             uint64_t region_bytes, struct reach_window *out)
+{
+    uint32_t readers = 0;
+
+    for (uint32_t i = 0; i < p->sm_count; i++) {
+        const uint16_t id = p->sm_ids[i];
+        const uint32_t w = probe_window_of(spec, id);
+        uint64_t from = 0;
+        uint64_t length = 0;
+        if (w != PROBE_SM_IDLE)
+            probe_window(spec, p->sm_ids, p->sm_count, region_bytes, w, &from, &length);
+        out[id] = (struct reach_window){
+            .first_line = (spec->base_bytes + from) / PROBE_LINE_BYTES,
+            .lines = length / PROBE_LINE_BYTES,
+            .rank = readers,
+        };
+        readers += out[id].lines > 0;
+    }
+    return readers;
+}
+
+/* Each SM gets a part of its window for itself. */
+static void divide_windows(const struct cuda_probe *p, struct reach_window *windows)
+{
+    for (uint32_t i = 0; i < p->sm_count; i++) {
+        const struct reach_window whole = windows[p->sm_ids[i]];
+        uint32_t members = 0;
+        if (whole.lines == 0)
+            continue;
+        for (uint32_t k = i; k < p->sm_count; k++)
+            members += windows[p->sm_ids[k]].first_line == whole.first_line &&
+                       windows[p->sm_ids[k]].lines == whole.lines;
+        for (uint32_t k = i, place = 0; k < p->sm_count && members > 1; k++) {
+            struct reach_window *const w = &windows[p->sm_ids[k]];
+            if (w->first_line != whole.first_line || w->lines != whole.lines)
+                continue;
+            w->lines = whole.lines / members;
+            w->first_line = whole.first_line + place++ * w->lines;
+        }
+    }
+}
+
+/* The kernel for the spec's kind of access; probe_check refuses all others. */
+static enum cuda_kernel read_kernel(const struct probe_spec *spec)
+{
+    if (spec->access == ACCESS_ATOMIC)
+        return KERNEL_ATOMIC;
+    if (spec->access == ACCESS_WRITE)
+        return KERNEL_WRITE;
+    if (probe_is_line_read(spec))
+        return spec->memory == MEMORY_DEVICE ? KERNEL_READ : KERNEL_READ_FAR;
+    return probe_access_bytes(spec) == (uint32_t)PROBE_SECTOR_BYTES ? KERNEL_READ_SECTORS
+                                                                    : KERNEL_READ_BLOCKS;
+}
+
+/* Lines after which the memory behind the range begins anew; 0 where it does not, or where there
+ * are too few of them for each of the warps to have 32 blocks of its own. */
+static uint64_t period_lines(const struct cuda_read_range *range, uint32_t readers)
+{
+    const uint64_t lines = range->period_bytes / PROBE_LINE_BYTES;
+    return lines >= (uint64_t)readers * REACH_READ_THREADS * REACH_BLOCK_LINES ? lines : 0;
+}
+
+/* What one launch reads. */
+struct reading {
+    enum cuda_kernel kernel;
+    uint64_t region_bytes;
+    uint32_t seed;
+    uint32_t warps;
+    uint32_t in_flight;
+};
+
+/* Reads one region once; row: elapsed ns, then the lines (or accesses) of each SM. */
+static enum status read_once(const struct cuda_probe *p, const struct cuda_read_range *range,
+                             const struct probe_spec *spec, const struct reading *r, uint32_t *row,
+                             struct err *err)
+{
+    struct reach_window windows[REACH_MAX_SMS] = {{0}};
+    const uint32_t readers = fill_windows(p, spec, r->region_bytes, windows);
+    const uint64_t period = period_lines(range, readers);
+    const nsec_t run_ns = (nsec_t)spec->duration_us * 1000;
+    struct reach_read_args args = {
+        .grid = cuda_launch_grid(p),
+        .base = range->base,
+        .windows = p->scratch + CUDA_AT_TABLE,
+        .lines = p->scratch + CUDA_AT_LINES,
+        .started = p->scratch + CUDA_AT_STARTED,
+        .ended = p->scratch + CUDA_AT_ENDED,
+        .sink = p->scratch + CUDA_AT_SINK,
+        .warm_ns = run_ns / READ_WARM_DIVISOR,
+        .run_ns = run_ns,
+        .late_ns = spec->memory == MEMORY_DEVICE ? run_ns / LATE_DIVISOR : run_ns,
+        .period_lines = period,
+        .seed = r->seed,
+        .readers = readers,
+        .in_flight = r->in_flight,
+        .warps = r->warps,
+        .random_share = random_share(r->region_bytes, period * PROBE_LINE_BYTES),
+    };
+    enum status s;
+
+    if (r->kernel == KERNEL_READ_FLIGHT)
+        divide_windows(p, windows);
+    s = cuda_launch_put(p, windows, sizeof windows, err);
+    if (s == STATUS_OK)
+        s = cuda_launch(p, r->kernel, r->warps * CUDA_WARP, &args, err);
+    return s == STATUS_OK ? cuda_read_row(p, row, err) : s;
+}
+
+enum status cuda_read_row(const struct cuda_probe *p, uint32_t *row, struct err *err)
+{
+    uint64_t copy[(CUDA_AT_ENDED - CUDA_AT_LINES) / sizeof(uint64_t) + REACH_MAX_SMS]; /* of all */
+    const uint64_t *const started = copy + (CUDA_AT_STARTED - CUDA_AT_LINES) / sizeof(uint64_t);
+    const uint64_t *const ended = copy + (CUDA_AT_ENDED - CUDA_AT_LINES) / sizeof(uint64_t);
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    enum status s = cuda_launch_read(
+        p, CUDA_AT_LINES, copy, CUDA_AT_ENDED - CUDA_AT_LINES + p->sm_count * sizeof ended[0], err);
+
+    if (s != STATUS_OK)
+        return s;
+    memcpy(row + 1, copy, p->sm_count * sizeof row[0]);
+    for (uint32_t i = 0; i < p->sm_count; i++) {
+        first = started[i] < first ? started[i] : first;
+        last = ended[i] > last ? ended[i] : last;
+    }
+    row[0] = last > first ? (uint32_t)(last - first) : 0;
+    return STATUS_OK;
+}
+
+enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_range *range,
+                          const struct probe_spec *spec, uint32_t *values, struct err *err)
+{
+    for (uint32_t k = 0; k < spec->point_count * spec->repeats; k++) {
+        const struct reading r = {read_kernel(spec), spec->points[k / spec->repeats],
+                                  spec->seed + k, REACH_READ_THREADS / CUDA_WARP, 0};
+        enum status s = read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
+        if (s != STATUS_OK)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+enum status cuda_read_flight(const struct cuda_probe *p, const struct cuda_read_range *range,
+                             const struct probe_spec *spec, uint32_t *values, struct err *err)
+{
+    enum status s = STATUS_OK;
+
+    for (uint32_t k = 0; s == STATUS_OK && k < spec->point_count * spec->repeats; k++) {
+        const uint64_t point = spec->points[k / spec->repeats];
+        const struct reading r = {KERNEL_READ_FLIGHT, spec->region_bytes, spec->seed + k,
+                                  probe_flight_warps(point), probe_flight_loads(point)};
+        s = read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
+    }
+    return s;
+}
+
+enum status cuda_read_scattered(const struct cuda_probe *p, struct cuda_arena *arena,
+                                const struct probe_spec *spec, uint32_t *values, struct err *err)
+{
+    enum status s = cuda_arena_open_runs(arena, spec, err);
+
+    if (s == STATUS_OK)
+        s = cuda_read_run(p, &(struct cuda_read_range){.base = arena->runs.base}, spec, values,
+                          err);
+    return s;
+}

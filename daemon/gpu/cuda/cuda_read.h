@@ -1,0 +1,27 @@
+/* cuda_read.h: READ and FLIGHT on the device: one launch for each region, or point, and repeat.
+ * Internal to the cuda source. Each row of `values` has the elapsed nanoseconds, then the lines (or
+ * accesses) of each SM. */
+#ifndef REACH_GPU_CUDA_CUDA_READ_H
+#define REACH_GPU_CUDA_CUDA_READ_H
+
+#include "gpu/cuda/cuda_arena.h"
+#include "gpu/cuda/cuda_launch.h"
+
+/* The range that is read. */
+struct cuda_read_range {
+    cu_deviceptr base;
+    uint64_t period_bytes; /* after which the memory behind it begins anew; 0: it does not */
+};
+
+enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_range *range,
+                          const struct probe_spec *spec, uint32_t *values, struct err *err);
+enum status cuda_read_flight(const struct cuda_probe *p, const struct cuda_read_range *range,
+                             const struct probe_spec *spec, uint32_t *values, struct err *err);
+/* A READ with run_bytes: what is behind its range does not begin anew. */
+enum status cuda_read_scattered(const struct cuda_probe *p, struct cuda_arena *arena,
+                                const struct probe_spec *spec, uint32_t *values, struct err *err);
+
+/* The row of a read that has ended, for launches of other files that count as READ does. */
+enum status cuda_read_row(const struct cuda_probe *p, uint32_t *row, struct err *err);
+
+#endif
