@@ -16,7 +16,7 @@ DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon
                $(wildcard api/server/*.c clients/c/*.c clients/cuda/*/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
                $(filter-out $(ANSWER_SRC),$(GEN_SRC))
 LIB_SRC     := $(DAEMON_SRC) $(ANSWER_SRC)
-MODEL_SRC   := $(wildcard daemon/gpu/sim/sim_tlb.c daemon/gpu/sim/sim_mmu.c daemon/gpu/sim/sim_machine.c daemon/gpu/sim/sim_read.c)
+MODEL_SRC   := $(wildcard daemon/gpu/sim/sim_tlb.c daemon/gpu/sim/sim_mmu.c daemon/gpu/sim/sim_machine.c daemon/gpu/sim/sim_read.c clients/lab/flight.c)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 LAB_SRC     := $(wildcard clients/lab/*.c)
 KERNELS     := $(wildcard kernels/*.cu)

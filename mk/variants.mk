@@ -23,7 +23,7 @@ $(PQ_SRC:%.c=build/$(1)/obj/%.o): build/gen/libpq
 # What a test program does itself takes less time than its optimization.
 $(TEST_SRC:%.c=build/$(1)/obj/%.o): private CFLAGS += -O0 -U_FORTIFY_SOURCE
 
-# The inner loop of the model is most of what a simulated measurement costs. Sanitizers, which make it four
+# The inner loops of the model are most of what a simulated measurement and what-if cost. Sanitizers, which make it four
 # times as slow, see it in check-long.
 $(MODEL_SRC:%.c=build/$(1)/obj/%.o): private CFLAGS += $(if $(REACH_LONG),,$(plain_$(1)))
 $(MODEL_SRC:%.c=build/$(1)/obj/%.o): build/gen/long
