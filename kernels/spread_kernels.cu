@@ -1,10 +1,13 @@
-/* spread_kernels.cu: the device side of PROBE_SPREAD. Compiled after probe_kernels.cu, as one unit
- * with it, and uses its functions.
+/* spread_kernels.cu: the device side of PROBE_SPREAD.
  *
  * Loads go through L1 (ld.global.ca), so that a set may stay in any cache. Where only near granules
  * are read, each SM keeps a bit for each granule in shared memory, and a lane draws until it has
  * one that is near: two draws on average.
  */
+#include "abi.h"
+#include "grid.cuh"
+#include "load.cuh"
+#include "reads.cuh"
 
 /* One thread of each of the first warps times granules of the share of its SM, least of some. */
 static __device__ void time_granules(const struct reach_spread_args &a,

@@ -7,14 +7,15 @@
  *
  * Takes the READ probes of an exported run in which all SMs read (the curve and the rates, not
  * single groups or pairs of them), with their windows and regions, and runs the very same kernels
- * (kernels/probe_kernels.cu) over plain memory. Prints one line a region, "access bytes
+ * (kernels/read_kernels.cu) over plain memory. Prints one line a region, "access bytes
  * region_bytes windows alias plain ratio", and then "worst RATIO", the largest deviation of the
  * curve from 1, and "worst rate RATIO", that of the other kinds. Regions that do not fit into what
  * is free are left out, and said so.
  *
  * Limit: both run at other moments; clocks and a neighbor's traffic may differ.
  */
-#include "kernels/probe_kernels.cu"
+#include "kernels/latency_kernels.cu"
+#include "kernels/read_kernels.cu"
 
 #include <cmath>
 #include <cstdio>

@@ -1,0 +1,428 @@
+/* latency_kernels.cu: the device side of the probes that time loads (daemon/gpu/probe.h): CHASE,
+ * ROUND, PAIRS, SIDES; and the census of SMs.
+ *
+ * Idea. The arena is zero everywhere, so a chain needs no building: the next address is computed in
+ * registers, plus the value just loaded (always 0), which makes each load depend on the one before.
+ *
+ * A block cannot be asked onto an SM. One block per SM (by shared memory), a counter that all blocks
+ * wait on, then %smid decides the role: nothing else guarantees that a block sits on every SM.
+ *
+ * All kernels are built for each architecture into one fatbin, which daemon/gpu/cuda/cuda_open.c
+ * loads. No includes of the CUDA runtime are needed on the host side.
+ */
+#include "abi.h"
+#include "grid.cuh"
+#include "load.cuh"
+
+extern "C" __global__ void reach_census(struct reach_census_args a)
+{
+    u32 round = 0;
+    if (threadIdx.x != 0)
+        return;
+    atomicAdd((u32 *)a.seen + min(sm_id(), a.grid.sm_slots - 1), 1u);
+    grid_barrier(&a.grid, &round);
+}
+
+/* The first warp loads pages [first, first + n) in any order, starting at `from` (< n) and wrapping
+ * around, `laps` times. */
+static __device__ void touch(u64 base, u64 stride, u32 first, u32 n, u32 from, u32 laps,
+                             u32 *shared, struct watch *w)
+{
+    u32 v = 0;
+    for (u32 lap = 0; lap < laps; lap++) {
+        for (u32 i = threadIdx.x; i < n; i += 32) {
+            u32 page = from + i;
+            if (page >= n)
+                page -= n;
+            v = load_line(base + (u64)(first + page) * stride + v);
+            watch_look(w);
+        }
+        __syncwarp();
+    }
+    keep(v, shared);
+}
+
+/* One thread times each page of [first, first + n) once. */
+static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *taken,
+                                  struct watch *w)
+{
+    u32 v = 0;
+    u64 address = base + (u64)first * stride;
+    for (u32 j = 0; j < n; j++) {
+        taken[j] = timed_load(address + v, &v);
+        watch_look(w);
+        address += stride;
+    }
+    keep(v, taken);
+}
+
+/* A cycle of n pages, gone through by one thread. */
+struct cycle {
+    u64 base, stride, end; /* addresses of page 0, and behind the last */
+    u64 address;           /* of the next page */
+    u32 value;             /* of the last load: 0 */
+};
+
+static __device__ __forceinline__ void next_page(struct cycle *c)
+{
+    c->address += c->stride;
+    if (c->address == c->end)
+        c->address = c->base;
+}
+
+/* Walks `laps` cycles of n pages, then times loads from number k on, as far as nothing interrupts
+ * it. Returns the number of loads that are timed. */
+static __device__ u32 walk_and_time(struct cycle *c, u64 loads, u32 k, u32 samples, u32 *taken,
+                                    struct watch *w)
+{
+    for (u64 i = 0; i < loads && !w->interrupted; i++) {
+        c->value = load_line(c->address + c->value);
+        next_page(c);
+        watch_look(w);
+    }
+    for (; k < samples && !w->interrupted; k++) {
+        const u32 cycles = timed_load(c->address + c->value, &c->value);
+        next_page(c);
+        watch_look(w);
+        if (w->interrupted)
+            break;
+        taken[k] = cycles;
+    }
+    return k;
+}
+
+/* Untimed laps of one thread, the `futile`th time that nothing could be timed after an
+ * interruption. All lanes together have gone through the cycle before. */
+static __device__ u32 laps_again(u32 laps, u32 futile)
+{
+    if (futile > 0 && futile % 2 == 0)
+        return 0;
+    return laps > 1 ? laps - 1 : laps;
+}
+
+/* One point, by the first warp. After an interruption it begins again as a whole: at the onset of a
+ * level it depends on the order of all loads before what misses (H200: 2050 pages miss in every lap,
+ * unless the laps begin in their middle). A point that is too long for a time slice warms up from
+ * the page on whose turn it is, and times what is missing. The first lap after an interruption is
+ * made by all lanes, which takes a fraction of the time where every page misses. Where that and the
+ * laps of one thread do not fit into a time slice, every second time all lanes alone warm up. */
+static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
+{
+    u32 k = 0;
+    u32 futile = 0;
+    u32 turns = 0;
+    for (; k < a->samples && futile < REACH_MOST_FUTILE; turns++) {
+        k = turns > REACH_WHOLE_AGAIN && a->laps ? k : 0;
+        const u32 from = (u32)(k % n);
+        const u32 laps = turns ? laps_again(a->laps, futile) : a->laps;
+        struct cycle c = {a->base, a->stride_bytes, a->base + n * a->stride_bytes,
+                          a->base + from * a->stride_bytes, 0};
+        struct watch w;
+        watch_start(&w);
+        if (turns && a->laps)
+            touch(a->base, a->stride_bytes, 0, (u32)n, from, laps ? 1 : 2, taken, &w);
+        if (threadIdx.x == 0)
+            *timed = walk_and_time(&c, n * laps, k, a->samples, taken, &w);
+        __syncwarp();
+        futile = *timed > k ? 0 : futile + 1;
+        k = *timed;
+        __syncwarp();
+    }
+    for (u32 i = threadIdx.x; k < a->samples && i < a->samples; i += 32)
+        taken[i] = 0;
+    if (threadIdx.x == 0 && turns > 1)
+        atomicAdd(away_word(&a->grid, REACH_AWAY_INTERRUPTED), turns - 1);
+    if (threadIdx.x == 0 && k < a->samples)
+        atomicAdd(away_word(&a->grid, REACH_AWAY_GIVEN_UP), 1u);
+    __syncwarp();
+}
+
+extern "C" __global__ void reach_chase(struct reach_walk_args a)
+{
+    extern __shared__ u32 taken[]; /* [samples]: a store to global memory would be translated too */
+    __shared__ u32 flag;
+    u32 round = 0;
+    if (threadIdx.x >= 32)
+        return;
+    if (threadIdx.x == 0)
+        flag = grid_barrier(&a.grid, &round) && sm_id() == a.sm;
+    __syncwarp();
+    if (!flag)
+        return;
+    for (u32 p = 0; p < a.count; p++) {
+        u32 *values = (u32 *)a.values + (u64)p * a.samples;
+        __syncwarp();
+        chase_point(&a, ((const u64 *)a.points)[p], taken, &flag);
+        for (u32 k = threadIdx.x; k < a.samples; k += 32)
+            values[k] = taken[k];
+    }
+}
+
+/* One half of a repeat, by the first warp of each SM: all flush, prime all slices, flush again,
+ * then the pivot thrashes (second half only), then everybody times its own slice. */
+static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, u32 me, u32 *taken,
+                                  u32 *go_on, u32 *round, struct watch *w)
+{
+    const u32 slices = a->grid.blocks * a->slice_pages;
+    for (u32 phase = 0; phase < 4; phase++) {
+        if (threadIdx.x == 0)
+            *go_on = watched_barrier(&a->grid, round, w);
+        __syncwarp();
+        if (!*go_on)
+            return false;
+        if (phase < 2)
+            touch(a->base, a->stride_bytes, slices, a->flush_pages, 0, 1, taken, w);
+        if (phase == 0)
+            touch(a->base, a->stride_bytes, 0, slices, me * a->slice_pages, 1, taken, w);
+        else if (phase == 2 && thrash)
+            touch(a->base, a->stride_bytes, slices + a->flush_pages, a->thrash_pages, 0, a->laps,
+                  taken, w);
+        else if (phase == 3 && threadIdx.x == 0)
+            time_slice(a->base, a->stride_bytes, me * a->slice_pages, a->slice_pages, taken, w);
+        __syncwarp();
+    }
+    return true;
+}
+
+/* When all SMs have ended an attempt: was it interrupted on any? They all get the same answer.
+ * False: the time is up. */
+static __device__ bool ask_interrupted(const struct reach_grid *g, u32 attempt, u32 *interrupted,
+                                       u32 *round, struct watch *w)
+{
+    u32 *word = away_word(g, REACH_AWAY_ATTEMPT);
+    if (!watched_barrier(g, round, w))
+        return false;
+    if (w->interrupted)
+        atomicMax(word, attempt);
+    if (!watched_barrier(g, round, w))
+        return false;
+    *interrupted = read_counter(word) == attempt;
+    return true;
+}
+
+static __device__ u32 *round_value(const struct reach_walk_args *a, u32 half, u32 me, u32 page)
+{
+    return (u32 *)a->values + ((u64)half * a->grid.blocks + me) * a->slice_pages + page;
+}
+
+extern "C" __global__ void reach_round(struct reach_walk_args a)
+{
+    extern __shared__ u32 taken[];
+    __shared__ u32 go_on;
+    __shared__ u32 interrupted;
+    const u32 smid = sm_id();
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    const bool pivot = smid == a.sm;
+    u32 round = 0;
+    u32 attempt = 0;
+    u32 futile = 0;
+    if (threadIdx.x >= 32)
+        return;
+    for (u32 repeat = 0; repeat < a.count;) {
+        struct watch w;
+        watch_start(&w);
+        attempt++;
+        for (u32 half = 0; half < 2; half++) {
+            if (!round_half(&a, half && pivot, me, taken, &go_on, &round, &w))
+                return;
+            for (u32 j = threadIdx.x; j < a.slice_pages; j += 32)
+                *round_value(&a, repeat * 2 + half, me, j) = taken[j];
+            __syncwarp();
+        }
+        if (threadIdx.x == 0)
+            go_on = ask_interrupted(&a.grid, attempt, &interrupted, &round, &w);
+        __syncwarp();
+        if (!go_on)
+            return;
+        const bool again = interrupted && futile < REACH_MOST_FUTILE;
+        for (u32 j = threadIdx.x; interrupted && !again && j < 2 * a.slice_pages; j += 32)
+            *round_value(&a, repeat * 2 + j / a.slice_pages, me, j % a.slice_pages) = 0;
+        if (threadIdx.x == 0 && pivot && interrupted)
+            atomicAdd(away_word(&a.grid, again ? REACH_AWAY_INTERRUPTED : REACH_AWAY_GIVEN_UP), 1u);
+        futile = again ? futile + 1 : 0;
+        repeat += !again;
+        __syncwarp();
+    }
+}
+
+/* A page that still hits in a nearer level is not filled into the farther one: flush first too. */
+static __device__ void prime_slice(const struct reach_walk_args *a, u32 *shared, struct watch *w)
+{
+    touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared, w);
+    touch(a->base, a->stride_bytes, 0, a->slice_pages, 0, 1, shared, w);
+    touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared, w);
+}
+
+static __device__ void thrash(const struct reach_walk_args *a, u32 *shared, struct watch *w)
+{
+    touch(a->base, a->stride_bytes, a->slice_pages + a->flush_pages, a->thrash_pages, 0, a->laps,
+          shared, w);
+}
+
+/* Waits for turn `turn` of the pair walk. False: the time is up. */
+static __device__ bool take_turn(const struct reach_grid *g, u32 turn, u32 *flag, struct watch *w)
+{
+    if (threadIdx.x == 0)
+        *flag = wait_for(g, g->blocks + turn, 256, w);
+    __syncwarp();
+    const bool mine = *flag;
+    __syncwarp();
+    return mine;
+}
+
+/* Only who has the turn passes it on: forward, or back to the pivot. */
+static __device__ void pass_turn(const struct reach_grid *g, u32 turn)
+{
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicExch((u32 *)g->arrived, g->blocks + turn);
+    }
+    __syncwarp();
+}
+
+/* The pivot of a pair: thrashes whenever it has turn + 1, until the pair has ended. */
+static __device__ bool serve_pair(const struct reach_walk_args *a, u32 turn, u32 *taken, u32 *flag)
+{
+    const u32 *counter = (const u32 *)a->grid.arrived;
+    struct watch w;
+    watch_start(&w);
+    for (;;) {
+        if (!take_turn(&a->grid, turn + 1, flag, &w))
+            return false;
+        if (threadIdx.x == 0)
+            *flag = read_counter(counter) - a->grid.blocks;
+        __syncwarp();
+        const u32 now = *flag;
+        __syncwarp();
+        if (now >= turn + 3)
+            return true;
+        if (now == turn + 1) {
+            thrash(a, taken, &w);
+            pass_turn(&a->grid, turn + 2);
+        } else {
+            __nanosleep(256);
+            if (read_counter((const u32 *)a->grid.gave_up))
+                return false;
+        }
+    }
+}
+
+/* One attempt of a pair, by the SM that is probed, which has the turn: primes, times, primes again;
+ * the pivot thrashes; it times. False: the time is up. */
+static __device__ bool try_pair(const struct reach_walk_args *a, bool pivot, u32 turn, u32 *values,
+                                u32 *taken, u32 *flag, struct watch *w)
+{
+    const u32 s = a->slice_pages;
+    watch_start(w);
+    for (u32 half = 0; half < 2; half++) {
+        if (half && pivot) {
+            thrash(a, taken, w);
+        } else if (half) {
+            pass_turn(&a->grid, turn + 1);
+            if (!take_turn(&a->grid, turn + 2, flag, w))
+                return false;
+        } else {
+            prime_slice(a, taken, w);
+        }
+        if (threadIdx.x == 0)
+            time_slice(a->base, a->stride_bytes, 0, s, taken, w);
+        __syncwarp();
+        for (u32 j = threadIdx.x; j < s; j += 32)
+            values[half * a->grid.blocks * s + j] = taken[j];
+        __syncwarp();
+        if (!half)
+            prime_slice(a, taken, w);
+    }
+    return true;
+}
+
+/* All attempts of a pair. */
+static __device__ bool probe_pair(const struct reach_walk_args *a, bool pivot, u32 turn,
+                                  u32 *values, u32 *taken, u32 *flag)
+{
+    const u32 s = a->slice_pages;
+    u32 interrupted = 1;
+    struct watch w;
+    watch_start(&w);
+    if (!take_turn(&a->grid, turn, flag, &w))
+        return false;
+    for (u32 tries = 0; interrupted && tries <= REACH_MOST_FUTILE; tries++) {
+        if (!try_pair(a, pivot, turn, values, taken, flag, &w))
+            return false;
+        if (threadIdx.x == 0)
+            *flag = w.interrupted;
+        __syncwarp();
+        interrupted = *flag;
+        __syncwarp();
+        if (threadIdx.x == 0 && interrupted)
+            atomicAdd(away_word(&a->grid, tries < REACH_MOST_FUTILE ? REACH_AWAY_INTERRUPTED
+                                                                    : REACH_AWAY_GIVEN_UP),
+                      1u);
+    }
+    for (u32 j = threadIdx.x; interrupted && j < s; j += 32)
+        values[j] = values[(u64)a->grid.blocks * s + j] = 0;
+    pass_turn(&a->grid, turn + 3);
+    return true;
+}
+
+/* Three turns a pair: the SM that is probed, the pivot, the SM again; if that was interrupted, both
+ * once more. Everybody else sleeps and polls one word. */
+extern "C" __global__ void reach_pairs(struct reach_walk_args a)
+{
+    extern __shared__ u32 taken[];
+    __shared__ u32 flag;
+    const u32 smid = sm_id();
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    u32 round = 0;
+    if (threadIdx.x >= 32)
+        return;
+    if (threadIdx.x == 0)
+        flag = grid_barrier(&a.grid, &round);
+    __syncwarp();
+    if (!flag)
+        return;
+    __syncwarp();
+    for (u32 p = 0; p < a.count; p++) {
+        const bool pivot = ((const u32 *)a.pivots)[p] == smid;
+        for (u32 k = 0; k < a.grid.blocks; k++) {
+            const u32 turn = (p * a.grid.blocks + k) * 3;
+            u32 *values = (u32 *)a.values + ((u64)p * 2 * a.grid.blocks + k) * a.slice_pages;
+            if (k == me && !probe_pair(&a, pivot, turn, values, taken, &flag))
+                return;
+            if (k != me && pivot && !serve_pair(&a, turn, taken, &flag))
+                return;
+        }
+    }
+}
+
+/* The SMs of the list, all at once, go through the same pages, each from a place of its own on, so
+ * that they seldom meet. An atomic is carried out where the line lives: nothing is copied nearer,
+ * and the same line can be timed again. */
+extern "C" __global__ void reach_sides(struct reach_walk_args a)
+{
+    extern __shared__ u32 taken[];
+    const u32 *sms = (const u32 *)a.pivots;
+    const u32 smid = sm_id();
+    u32 round = 0, me = 0, v = 0;
+    if (threadIdx.x != 0 || !grid_barrier(&a.grid, &round))
+        return;
+    while (me < a.count && sms[me] != smid)
+        me++;
+    if (me == a.count)
+        return;
+    const u32 first = (u32)((u64)me * a.samples / a.count);
+    for (u32 lap = 0; lap < a.laps + a.repeats; lap++) {
+        u32 page = first;
+        for (u32 k = 0; k < a.samples; k++) {
+            taken[page] = timed_atomic(a.base + page * a.stride_bytes, &v);
+            page = page + 1 == a.samples ? 0 : page + 1;
+        }
+        if (lap < a.laps)
+            continue;
+        u32 *values = (u32 *)a.values + ((u64)(lap - a.laps) * a.count + me) * a.samples;
+        for (u32 k = 0; k < a.samples; k++)
+            values[k] = taken[k];
+    }
+    keep(v, taken);
+}

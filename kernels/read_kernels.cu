@@ -1,0 +1,400 @@
+/* read_kernels.cu: the device side of READ and FLIGHT (daemon/gpu/probe.h): every SM reads, writes or
+ * adds at random in its window for a set time, and counts. One block per SM, by shared memory.
+ */
+#include "abi.h"
+#include "grid.cuh"
+#include "load.cuh"
+#include "reads.cuh"
+
+/* What one lane draws line numbers from. All lanes draw at once, then the warp reads the 32 lines
+ * one after the other: drawing costs an SM a tenth of what it would if the warp drew together. */
+struct reader {
+    u32 state; /* of the random numbers */
+    u32 lines; /* of the window; line numbers count from its start */
+    u32 random_share;
+    u32 period_mask; /* lines of a period less one; 0: no copies */
+    u32 period_bits;
+    u32 own_first, own_lines, own_next; /* the warp's part of the period, where this lane is */
+    u32 phase;                          /* where in the period the window starts */
+    u32 copies;                         /* that the window lies in */
+    u32 drawn, turn;                    /* far memory: this lane's line, lines read by the warp */
+    u32 gap;                            /* lines between pieces */
+};
+
+/* A permutation of the numbers up to `mask`, 2^bits - 1: every step can be undone. */
+static __device__ __forceinline__ u32 scatter(u32 x, u32 mask, u32 bits)
+{
+    x = (x * 0x9e3779b1u) & mask;
+    x ^= x >> (bits / 2 + 1);
+    x = (x * 0x85ebca6bu) & mask;
+    return x ^ (x >> (bits / 2 + 1));
+}
+
+static __device__ __forceinline__ u32 next_line(struct reader *r)
+{
+    if (r->period_mask && next_random(&r->state) >= r->random_share) {
+        const u32 within = scatter(r->own_first + r->own_next, r->period_mask, r->period_bits);
+        const u64 copy = __umulhi(next_random(&r->state), r->copies);
+        const u64 line = (copy << r->period_bits) + within - r->phase;
+        r->own_next += 32;
+        if (r->own_next >= r->own_lines)
+            r->own_next -= r->own_lines;
+        /* Copy 0 begins before the window, by the phase, and the last may end behind it. A line out
+         * there is drawn again from the whole window: so every line has the same chance. */
+        if (line < r->lines)
+            return (u32)line;
+    }
+    return __umulhi(next_random(&r->state), r->lines);
+}
+
+/* `first_line` and `lines` of the window, and the lines of a period, in whatever one draw names:
+ * lines or blocks of them. */
+static __device__ struct reader reader_of(const struct reach_read_args *a, u32 rank, u64 first_line,
+                                          u64 lines, u64 period_lines, u32 smid)
+{
+    const u32 warp = threadIdx.x / 32;
+    struct reader r = {0};
+    r.lines = lines > 0xffffffffu ? 0xffffffffu : (u32)lines;
+    r.gap = a->gap_lines;
+    r.state = a->seed ^ ((smid * REACH_READ_THREADS + threadIdx.x) * 0x632be5abu);
+    if (period_lines && lines > period_lines) {
+        r.random_share = a->random_share;
+        r.period_mask = (u32)period_lines - 1;
+        r.period_bits = __popc(r.period_mask);
+        r.own_lines = (u32)period_lines / (a->readers * (REACH_READ_THREADS / 32));
+        r.own_first = (rank * (REACH_READ_THREADS / 32) + warp) * r.own_lines;
+        r.own_next = threadIdx.x % 32;
+        r.phase = (u32)first_line & r.period_mask;
+        r.copies = (u32)(((u64)r.phase + r.lines - 1) >> r.period_bits) + 1;
+    }
+    return r;
+}
+
+static __device__ u32 read_until(struct reader *r, u64 window, u64 end_ns, u32 *sum)
+{
+    u32 n = 0;
+    do {
+        const u32 mine = next_line(r);
+#pragma unroll 1
+        for (int first = 0; first < 32; first += REACH_READ_UNROLL) {
+            u32 v[REACH_READ_UNROLL];
+#pragma unroll
+            for (int j = 0; j < REACH_READ_UNROLL; j++)
+                v[j] = load_line(window + (u64)__shfl_sync(~0u, mine, first + j) * 128);
+#pragma unroll
+            for (int j = 0; j < REACH_READ_UNROLL; j++)
+                *sum |= v[j];
+        }
+        n += 32;
+    } while (timer_ns() < end_ns);
+    return n;
+}
+
+/* The lines of one warp of reach_read_flight: a part of its SM's window that is its own, in
+ * scattered order, so that no line comes back soon and is found in L2. All lanes compute the same:
+ * a shuffle between two loads would keep the second one back. */
+struct walker {
+    u32 first, count, next;
+    u32 mask, bits; /* of the window's lines, a power of two */
+};
+
+static __device__ __forceinline__ u32 next_of_walk(struct walker *w)
+{
+    const u32 line = scatter(w->first + w->next, w->mask, w->bits);
+    w->next = w->next + 1 == w->count ? 0 : w->next + 1;
+    return line * 128;
+}
+
+template <int FLIGHT>
+static __device__ u32 walk_until(struct walker *w, u64 window, u64 end_ns, u32 *sum)
+{
+    u32 n = 0;
+    do {
+#pragma unroll 1
+        for (int first = 0; first < 32; first += FLIGHT) {
+            u32 v[FLIGHT];
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++)
+                v[j] = load_line(window + next_of_walk(w));
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++)
+                *sum |= v[j];
+        }
+        n += 32;
+    } while (timer_ns() < end_ns);
+    return n;
+}
+
+/* Reads until the run begins, and then until it ends; returns how many lines of the latter. */
+template <int FLIGHT>
+static __device__ u32 walk_run(struct walker *w, u64 window, u64 start, u64 run_ns, u32 *sum)
+{
+    walk_until<FLIGHT>(w, window, start, sum);
+    return walk_until<FLIGHT>(w, window, start + run_ns, sum);
+}
+
+static __device__ u32 walk_flight(const struct reach_read_args *a, u64 window, u64 lines, u64 start,
+                                  u32 *sum)
+{
+    struct walker w = {0};
+    w.bits = 31 - __clz((u32)lines);
+    w.mask = (1u << w.bits) - 1;
+    w.count = max((w.mask + 1) / a->warps, 1u);
+    w.first = threadIdx.x / 32 * w.count;
+    switch (a->in_flight) {
+    case 1:
+        return walk_run<1>(&w, window, start, a->run_ns, sum);
+    case 2:
+        return walk_run<2>(&w, window, start, a->run_ns, sum);
+    case 4:
+        return walk_run<4>(&w, window, start, a->run_ns, sum);
+    case 8:
+        return walk_run<8>(&w, window, start, a->run_ns, sum);
+    case 16:
+        return walk_run<16>(&w, window, start, a->run_ns, sum);
+    default:
+        return walk_run<32>(&w, window, start, a->run_ns, sum);
+    }
+}
+
+/* `IN_FLIGHT`: as the arguments say; otherwise at random. */
+template <bool IN_FLIGHT> static __device__ void read_lines(const struct reach_read_args &a)
+{
+    __shared__ u32 total, go_on;
+    __shared__ u64 start;
+    const u32 smid = sm_id();
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    const struct reach_window w = ((const struct reach_window *)a.windows)[smid];
+    u32 round = 0, sum = 0, n = 0;
+    if (threadIdx.x == 0) {
+        total = 0;
+        go_on = grid_barrier(&a.grid, &round);
+        start = timer_ns() + a.warm_ns;
+    }
+    __syncthreads();
+    if (go_on && w.lines) {
+        const u64 window = a.base + w.first_line * 128 + (threadIdx.x % 32) * 4;
+        if (IN_FLIGHT) {
+            n = walk_flight(&a, window, w.lines, start, &sum);
+        } else {
+            struct reader r = reader_of(&a, w.rank, w.first_line, w.lines, a.period_lines, smid);
+            read_until(&r, window, start, &sum);
+            n = read_until(&r, window, start + a.run_ns, &sum);
+        }
+    }
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&total, n);
+    if (sum)
+        *(u32 *)a.sink = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        ((u32 *)a.lines)[me] = total;
+        ((u64 *)a.started)[me] = start;
+        ((u64 *)a.ended)[me] = timer_ns();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read(struct reach_read_args a)
+{
+    read_lines<false>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read_flight(struct reach_read_args a)
+{
+    read_lines<true>(a);
+}
+
+/* ---- other kinds of access ---- */
+
+/* A kind says how many lines one draw names, how many accesses a warp makes between two looks at
+ * the time, and makes them. `base` is that of the window. */
+
+/* A sector that this lane draws. The line comes from the high bits of what was mixed; the state
+ * before mixing is an even sequence, so its highest bits choose among the four evenly. */
+static __device__ __forceinline__ u64 next_sector(struct reader *r, u64 base)
+{
+    const u64 line = next_line(r);
+    return base + line * 128 + (r->state >> 30) * 32;
+}
+
+/* Lines of memory that is far away, some of those that the lanes have drawn: over a slow link even
+ * so few take all SMs a millisecond. */
+struct read_far {
+    static const u32 lines = 1, made = REACH_FAR_UNROLL;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        u32 v[REACH_FAR_UNROLL];
+        (void)zero;
+        if (r->turn % 32 == 0)
+            r->drawn = next_line(r);
+#pragma unroll
+        for (int j = 0; j < REACH_FAR_UNROLL; j++) {
+            const u64 line = __shfl_sync(~0u, r->drawn, r->turn + j);
+            v[j] = load_line(base + (line + line / REACH_PIECE_LINES * r->gap) * 128 +
+                             (threadIdx.x % 32) * 4);
+        }
+        r->turn += REACH_FAR_UNROLL;
+#pragma unroll
+        for (int j = 0; j < REACH_FAR_UNROLL; j++)
+            *sum |= v[j];
+    }
+};
+
+struct read_sectors {
+    static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        u32 v[REACH_LANE_UNROLL];
+        (void)zero;
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            v[j] = load_line(next_sector(r, base));
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            *sum |= v[j];
+    }
+};
+
+/* The 32 blocks that the lanes have drawn, one after the other. */
+struct read_blocks {
+    static const u32 lines = REACH_BLOCK_LINES, made = 32;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        const u32 mine = next_line(r);
+        (void)zero;
+#pragma unroll 1
+        for (int first = 0; first < 32; first += REACH_LANE_UNROLL) {
+            uint4 v[REACH_LANE_UNROLL];
+#pragma unroll
+            for (int j = 0; j < REACH_LANE_UNROLL; j++) {
+                const u64 block = base + (u64)__shfl_sync(~0u, mine, first + j) * (lines * 128);
+                asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                             : "=r"(v[j].x), "=r"(v[j].y), "=r"(v[j].z), "=r"(v[j].w)
+                             : "l"(block + (threadIdx.x % 32) * 16)
+                             : "memory");
+            }
+#pragma unroll
+            for (int j = 0; j < REACH_LANE_UNROLL; j++)
+                *sum |= v[j].x | v[j].y | v[j].z | v[j].w;
+        }
+    }
+};
+
+/* What comes back is used: an add without a use of its result does not wait. */
+struct atomics {
+    static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        u64 v[REACH_LANE_UNROLL];
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            asm volatile("atom.global.add.u64 %0, [%1], %2;"
+                         : "=l"(v[j])
+                         : "l"(next_sector(r, base)), "l"((u64)zero)
+                         : "memory");
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            *sum |= (u32)v[j] | (u32)(v[j] >> 32);
+    }
+};
+
+struct writes {
+    static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        (void)sum;
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            asm volatile("st.global.cg.u32 [%0], %1;"
+                         :
+                         : "l"(next_sector(r, base)), "r"(zero)
+                         : "memory");
+    }
+};
+
+template <class Kind>
+static __device__ u32 access_until(struct reader *r, u64 base, u64 start, u64 end, u64 stop,
+                                   u32 zero, u32 *sum)
+{
+    u64 from = __shfl_sync(~0u, timer_ns(), 0);
+    u32 n = 0;
+    do {
+        Kind::go(r, base, zero, sum);
+        __syncwarp();
+        const u64 to = __shfl_sync(~0u, timer_ns(), 0);
+        n += counted(Kind::made, from, to, start, end);
+        from = to;
+    } while (from < stop);
+    return n;
+}
+
+template <class Kind> static __device__ void access_all(const struct reach_read_args &a)
+{
+    __shared__ u32 total, go_on;
+    __shared__ u64 start;
+    const u32 smid = sm_id();
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    const struct reach_window w = ((const struct reach_window *)a.windows)[smid];
+    /* Whole blocks inside the window. */
+    const u64 first = (w.first_line + Kind::lines - 1) / Kind::lines;
+    const u64 behind = (w.first_line + w.lines) / Kind::lines;
+    u32 round = 0, sum = 0, n = 0;
+    if (threadIdx.x == 0) {
+        total = 0;
+        go_on = grid_barrier(&a.grid, &round);
+        start = timer_ns() + a.warm_ns;
+    }
+    __syncthreads();
+    const u64 end = start + a.run_ns;
+    const u64 stop = end + a.run_ns / REACH_COOL_DIVISOR;
+    if (go_on && behind > first) {
+        struct reader r =
+            reader_of(&a, w.rank, first, behind - first, a.period_lines / Kind::lines, smid);
+        n = access_until<Kind>(&r, a.base + first * (Kind::lines * 128), start, end, stop, a.zero,
+                               &sum);
+    }
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&total, n);
+    if (sum)
+        *(u32 *)a.sink = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const u64 now = timer_ns();
+        ((u32 *)a.lines)[me] = total;
+        ((u64 *)a.started)[me] = start;
+        /* What is late by more than its last few accesses was held up by another process. */
+        ((u64 *)a.ended)[me] = now > stop + a.late_ns ? now : end;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read_far(struct reach_read_args a)
+{
+    access_all<read_far>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read_sectors(struct reach_read_args a)
+{
+    access_all<read_sectors>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read_blocks(struct reach_read_args a)
+{
+    access_all<read_blocks>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_atomic(struct reach_read_args a)
+{
+    access_all<atomics>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_write(struct reach_read_args a)
+{
+    access_all<writes>(a);
+}

@@ -1,0 +1,28 @@
+/* reads.cuh: what kernels of random reads share: how a lane draws, what counts. */
+#ifndef REACH_KERNELS_READS_CUH
+#define REACH_KERNELS_READS_CUH
+
+#include "grid.cuh"
+
+/* One lane's stream of random numbers: the state advances by a Weyl step and is mixed (Murmur3's
+ * finaliser), so that every lane has its own sequence. */
+static __device__ __forceinline__ u32 next_random(u32 *state)
+{
+    u32 z = (*state += 0x9e3779b9u);
+    z = (z ^ (z >> 16)) * 0x85ebca6bu;
+    z = (z ^ (z >> 13)) * 0xc2b2ae35u;
+    return z ^ (z >> 16);
+}
+
+/* Of `made` accesses between two moments those that fall between start and end: where accesses are
+ * slow, a warp is at a handful of them for a tenth of the run. */
+static __device__ __forceinline__ u32 counted(u32 made, u64 from, u64 to, u64 start, u64 end)
+{
+    if (from >= start && to <= end)
+        return made;
+    if (to <= start || from >= end)
+        return 0;
+    return (u32)(made * (min(to, end) - max(from, start)) / (to - from));
+}
+
+#endif
