@@ -96,7 +96,7 @@ static int by_bytes(void *self, int a_bytes, const void *a, int b_bytes, const v
 
 static void add_value(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
-    sqlite3_str **const a = sqlite3_aggregate_context(context, sizeof(*a)); /* doubles */
+    sqlite3_str **const a = sqlite3_aggregate_context(context, sizeof(sqlite3_str *)); /* doubles */
     const double v = sqlite3_value_double(argv[0]);
 
     (void)argc;
@@ -181,6 +181,7 @@ static enum status emit_rows(const struct sqlite_engine *e, sqlite3_stmt *stmt, 
     REACH_ASSERT(columns <= FLEET_MAX_COLUMNS);
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         enum status s;
+        REACH_ASSERT(columns > 0);
         for (int i = 0; i < columns; i++)
             values[i] = column_text(stmt, i, numbers[i]);
         s = row ? row(self, values, err) : STATUS_OK;

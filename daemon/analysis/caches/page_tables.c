@@ -136,10 +136,11 @@ void page_tables_find(const uint32_t *loads, uint32_t count, uint64_t stride_byt
     }
     out->finding = PAGE_TABLES_NONE;
     out->margin = 1 - best / SURE_Z;
-    if (best >= SURE_Z) {
+    if (best >= SURE_Z && best_bytes > 0) {
+        const uint32_t middle = n / 2;
         out->cycles = longer_by(k, n, best_bytes, best_phase);
         out->finding =
-            out->cycles >= LEAST_LONGER * k[n / 2].cycles ? PAGE_TABLES_FOUND : PAGE_TABLES_UNSURE;
+            out->cycles >= LEAST_LONGER * k[middle].cycles ? PAGE_TABLES_FOUND : PAGE_TABLES_UNSURE;
         out->margin = 1 - SURE_Z / best;
     }
     free(k);

@@ -66,9 +66,9 @@ static bool set_sides(const struct fingerprint_l2 *l2, struct probe_spec *spec)
     if (!IS_KNOWN(l2->sides))
         return false;
     spec->stride_bytes = l2->granule_bytes.v;
-    for (uint16_t sm = 0; sm < REACH_MAX_SMS; sm++)
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
         if (l2->sharing.group_of_sm[sm] == 0)
-            spec->sms[spec->sm_count++] = sm;
+            spec->sms[spec->sm_count++] = (uint16_t)sm;
     return true;
 }
 

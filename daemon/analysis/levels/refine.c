@@ -25,6 +25,7 @@
 
 #include "analysis/levels/sweep.h"
 #include "analysis/structure/traces.h"
+#include "base/assert.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -166,6 +167,7 @@ static void score_pages(const struct observation *o, uint32_t p, const struct no
 {
     const uint64_t n = o->spec.points[p];
     const uint32_t *values = observation_chase(o, p);
+    REACH_ASSERT(n > 0);
     const uint32_t least = (uint32_t)(o->spec.samples / n);
     const double doubt = log(REFINE_PAGE_ODDS * (double)n);
     const uint32_t most_laps = least + (o->spec.samples % n > 0);

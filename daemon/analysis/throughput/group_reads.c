@@ -259,7 +259,9 @@ static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct 
         return;
     r->pairs_wanted += 1;
     const struct observation *o = answer_to(c, &spec, false, asks);
-    const double ratio = o ? ratio_of(r, a, b, o) : 0;
+    if (!o)
+        return;
+    const double ratio = ratio_of(r, a, b, o);
     if (!(ratio > 0))
         return;
     struct pair *p = &r->pairs[r->pair_count++];

@@ -87,7 +87,7 @@ static struct probe_spec spec_of(const struct observation_set *set, const struct
         spec.window_sms = sms[i] >= spec.window_sms ? sms[i] + 1u : spec.window_sms;
     for (uint32_t i = 0; i < spec.window_sms; i++)
         spec.window_of_sm[i] = PROBE_SM_IDLE;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n && i < all; i++)
         spec.window_of_sm[sms[i]] = (uint16_t)((uint64_t)i * spec.window_count / n);
     return spec;
 }

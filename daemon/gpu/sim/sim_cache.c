@@ -7,6 +7,8 @@
  */
 #include "gpu/sim/sim_parts.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +196,7 @@ static void run_point(struct caches *c, uint32_t p, uint32_t *values)
     const uint64_t behind = probe_cache_behind(s) + s->sweep_bytes;
     uint64_t at = 0;
 
+    REACH_ASSERT(n > 0);
     sweep(c, n * s->stride_bytes);
     for (uint32_t lap = 0; lap < s->warm_laps; lap++)
         for (uint64_t i = 0; i < n; i++, at = (at + step) % n)

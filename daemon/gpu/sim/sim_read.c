@@ -282,8 +282,8 @@ void sim_flight_run(struct sim_machine *m, const struct probe_spec *spec, uint64
                     uint32_t *values)
 {
     const struct sim_access access = {.access = ACCESS_READ, .bytes = PROBE_LINE_BYTES};
-    struct sim_window windows[PROBE_MAX_WINDOWS];
-    uint16_t window_of[REACH_MAX_SMS];
+    struct sim_window windows[PROBE_MAX_WINDOWS] = {{0}};
+    uint16_t window_of[REACH_MAX_SMS] = {0};
     struct reading r;
 
     m->rng.state ^= (uint64_t)spec->seed << 32;
@@ -310,8 +310,8 @@ void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t
                                       .bytes = probe_access_bytes(spec),
                                       .scattered_va = va,
                                       .scattered_bytes = scattered ? spec->scattered_bytes : 0};
-    struct sim_window windows[PROBE_MAX_WINDOWS];
-    uint16_t window_of[REACH_MAX_SMS];
+    struct sim_window windows[PROBE_MAX_WINDOWS] = {{0}};
+    uint16_t window_of[REACH_MAX_SMS] = {0};
     m->rng.state ^= (uint64_t)spec->seed << 32;
     for (uint32_t p = 0; p < spec->point_count; p++) {
         set_windows(d, spec, va, spec->points[p], windows, window_of);

@@ -131,7 +131,7 @@ void sim_peer_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t
         uint32_t cluster = 0;
         memset(values, 0, (size_t)(1 + m->desc.sm_count) * columns * sizeof *values);
         for (uint16_t g = 0; g < gpcs; g++) {
-            uint16_t sms[REACH_MAX_SMS];
+            uint16_t sms[REACH_MAX_SMS] = {0};
             const uint32_t whole = shuffle_gpc(m, g, sms) / spec->cluster_sms * spec->cluster_sms;
             for (uint32_t i = 0; i < whole; i++)
                 fill_row(m, spec, cluster + 1 + i / spec->cluster_sms, i % spec->cluster_sms,
