@@ -1,0 +1,240 @@
+/* test_other_memory.c: managed, host and peer memory of the cuda source over the stand-in driver:
+ * each kind is made, used and given back, or says why there is none. */
+#include "tests/fakecuda/backend.h"
+
+#include "tests/share.h"
+
+/* The small GPU with each kind. All reach 2 MiB in tables of their own, behind a link of 50 GB/s.
+ */
+#define KIND "=50/2@900,16K,32+100,128+300,50 "
+#define WITH_KINDS                                                                                 \
+    SMALL " host_memory=8G managed-device" KIND "host-pinned" KIND "host-virtual" KIND             \
+          "managed-host" KIND "host-registered" KIND "peer" KIND
+
+static struct probe_spec memory_spec(enum memory_kind kind)
+{
+    struct probe_spec spec = read_spec();
+    spec.memory = kind;
+    spec.window_count = 1;
+    memset(spec.window_of_sm, 0, sizeof spec.window_of_sm);
+    spec.point_count = 2;
+    spec.points[0] = MIB;
+    spec.points[1] = 16 * MIB;
+    return spec;
+}
+
+static double gbps_at(const struct probe_spec *spec, const struct probe_result *r, uint32_t point)
+{
+    const struct observation o = {.spec = *spec, .result = *r};
+    return observation_read_gbps(&o, point, 0);
+}
+
+/* Reads and walks memory of this kind; the reason why there is none, or REASON_NONE. */
+static enum status use_kind(struct gpu *gpu, enum memory_kind kind, enum reason *out,
+                            struct err *err)
+{
+    struct probe_spec spec = memory_spec(kind);
+    struct probe_result r;
+    enum status s = gpu_run(gpu, &spec, &r, err);
+
+    *out = REASON_NONE;
+    if (s != STATUS_OK)
+        return s;
+    *out = r.conditions.memory_bytes.reason;
+    assert_int_equal(r.value_count > 0, IS_KNOWN(r.conditions.memory_bytes));
+    if (*out == REASON_NONE) {
+        assert_true(r.conditions.memory_bytes.v >= 16 * MIB);
+        assert_true(gbps_at(&spec, &r, 0) > 3 * gbps_at(&spec, &r, 1));
+        probe_result_free(&r);
+        spec = chase_spec();
+        spec.memory = kind;
+        spec.stride_bytes = 128 << 10; /* each page of registered memory is touched: few of them */
+        s = run_probe(gpu, spec, err);
+    }
+    return s;
+}
+
+static enum status open_with(const char *control, struct gpu **out, struct err *err)
+{
+    const struct gpu_options options = real();
+    struct gpu_identity id[2];
+    uint32_t n = 0;
+
+    begin(control);
+    const enum status s = gpu_list(&options, id, 2, &n, err);
+    return s == STATUS_OK ? gpu_open(&options, id[0].uuid, out, err) : s;
+}
+
+/* Each kind has its range and gives it back; the tables are those of the model. */
+static void each_kind_of_memory_is_made_and_given_back(void **state)
+{
+    (void)state;
+    for (int kind = MEMORY_MANAGED_DEVICE; kind < MEMORY_KIND_COUNT; kind++) {
+        struct err err = {0};
+        struct gpu *gpu = NULL;
+        enum reason reason;
+
+        if (kind == MEMORY_HOST_REGISTERED_HUGE)
+            continue; /* whether the kernel has huge pages is not up to the driver */
+        assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
+        if (use_kind(gpu, (enum memory_kind)kind, &reason, &err) != STATUS_OK ||
+            reason != REASON_NONE)
+            fail_msg("%s: %s %s", memory_kind_name((enum memory_kind)kind), reason_slug(reason),
+                     err.text);
+        assert_int_equal(run_probe(gpu, read_spec(), &err), STATUS_OK);
+        gpu_close(gpu);
+        expect_nothing_held(memory_kind_name((enum memory_kind)kind));
+    }
+}
+
+/* The GPU waits while host memory is released. So it is left as it is until the GPU is closed. */
+static void host_memory_is_released_at_the_end(void **state)
+{
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+    enum reason reason;
+
+    (void)state;
+    assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_PINNED, &reason, &err), STATUS_OK);
+    assert_int_equal(reason, REASON_NONE);
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_REGISTERED, &reason, &err), STATUS_OK);
+    assert_int_equal(reason, REASON_NONE);
+    assert_int_equal(run_probe(gpu, read_spec(), &err), STATUS_OK);
+    assert_int_equal(driver_uses("cuMemFreeHost"), 0);
+    assert_int_equal(driver_uses("cuMemHostUnregister"), 0);
+    gpu_close(gpu);
+    assert_int_equal(driver_uses("cuMemFreeHost"), 1);
+    assert_int_equal(driver_uses("cuMemHostUnregister"), 1);
+    expect_nothing_held("host memory that was left");
+}
+
+/* Memory of the GPU or of a peer is not left, nor is a range that has become too short. */
+static void other_memory_is_released_at_once(void **state)
+{
+    struct probe_spec longer = memory_spec(MEMORY_HOST_PINNED);
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+    enum reason reason;
+
+    (void)state;
+    longer.points[1] = 64 * MIB;
+    assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
+    assert_int_equal(use_kind(gpu, MEMORY_MANAGED_DEVICE, &reason, &err), STATUS_OK);
+    const uint64_t freed = driver_uses("cuMemFree");
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_PINNED, &reason, &err), STATUS_OK);
+    assert_int_equal(driver_uses("cuMemFree"), freed + 1);
+    assert_int_equal(run_probe(gpu, longer, &err), STATUS_OK);
+    assert_int_equal(driver_uses("cuMemFreeHost"), 1);
+    gpu_close(gpu);
+    expect_nothing_held("memory that is not left");
+}
+
+/* If memory is short, what was left is released, and the range can be had after all. */
+static void what_was_left_makes_room(void **state)
+{
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+    enum reason reason;
+
+    (void)state;
+    assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS "|fail=cuMemHostRegister@1=2", &gpu, &err),
+                     STATUS_OK);
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_PINNED, &reason, &err), STATUS_OK);
+    assert_int_equal(use_kind(gpu, MEMORY_HOST_REGISTERED, &reason, &err), STATUS_OK);
+    assert_int_equal(reason, REASON_NONE);
+    assert_int_equal(driver_uses("cuMemFreeHost"), 1);
+    gpu_close(gpu);
+    expect_nothing_held("memory that was short");
+}
+
+/* What the driver refuses is an answer with its reason, and no failure. */
+static void a_refused_kind_says_why(void **state)
+{
+    static const struct {
+        enum memory_kind kind;
+        const char *control;
+        enum reason reason;
+    } cases[] = {
+        {MEMORY_HOST_PINNED, "fail=cuMemHostAlloc=2", REASON_NO_HOST_MEMORY},
+        {MEMORY_HOST_PINNED, "fail=cuMemHostAlloc=800", REASON_NOT_PERMITTED},
+        {MEMORY_HOST_PINNED, "fail=cuMemHostGetDevicePointer=801", REASON_NOT_SUPPORTED},
+        {MEMORY_HOST_REGISTERED, "fail=cuMemHostRegister=304", REASON_NOT_PERMITTED},
+        {MEMORY_HOST_REGISTERED, "fail=cuMemHostRegister=801", REASON_NOT_SUPPORTED},
+        {MEMORY_MANAGED_HOST, "fail=cuMemAllocManaged=2", REASON_NO_HOST_MEMORY},
+        {MEMORY_MANAGED_HOST, "fail=cuMemAdvise=801", REASON_NOT_SUPPORTED},
+        {MEMORY_MANAGED_DEVICE, "fail=cuMemPrefetchAsync=2", REASON_NO_DEVICE_MEMORY},
+        {MEMORY_HOST_VIRTUAL, "fail=cuMemCreate@3=800", REASON_NOT_PERMITTED},
+        {MEMORY_HOST_VIRTUAL, "novmm", REASON_NOT_SUPPORTED},
+        {MEMORY_PEER, "fail=cuDeviceCanAccessPeer=801", REASON_NOT_SUPPORTED},
+        {MEMORY_PEER, "fail=cuMemCreate@3=2", REASON_NO_DEVICE_MEMORY},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char control[3000];
+        struct err err = {0};
+        struct gpu *gpu = NULL;
+        enum reason reason;
+
+        (void)snprintf(control, sizeof control, WITH_KINDS "|" WITH_KINDS "|%s", cases[i].control);
+        assert_int_equal(open_with(control, &gpu, &err), STATUS_OK);
+        assert_int_equal(use_kind(gpu, cases[i].kind, &reason, &err), STATUS_OK);
+        if (reason != cases[i].reason)
+            fail_msg("%s of %s: %s", cases[i].control, memory_kind_name(cases[i].kind),
+                     reason_slug(reason));
+        assert_int_equal(run_probe(gpu, read_spec(), &err), STATUS_OK);
+        gpu_close(gpu);
+        expect_nothing_held(cases[i].control);
+    }
+    begin(SMALL "|");
+}
+
+/* Each driver call failing in turn while every kind is probed: nothing stays held. */
+static void every_call_for_other_memory_may_fail(void **state)
+{
+    const uint32_t step = test_share(1, 4);
+    uint64_t calls = 0;
+    uint32_t absent = 0;
+
+    (void)state;
+    for (uint64_t n = 0; n == 0 || n <= calls; n += n == 0 ? 1 : step) {
+        char control[3000];
+        struct fakecuda_report r;
+        struct err err = {0};
+        struct gpu *gpu = NULL;
+        enum status s;
+
+        (void)snprintf(control, sizeof control, WITH_KINDS "|" WITH_KINDS "|fail=*@%llu=2",
+                       (unsigned long long)(n == 0 ? UINT32_MAX : n));
+        s = open_with(control, &gpu, &err);
+        for (int kind = MEMORY_MANAGED_DEVICE; s == STATUS_OK && kind < MEMORY_KIND_COUNT; kind++) {
+            enum reason reason = REASON_NONE;
+            if (kind != MEMORY_HOST_REGISTERED_HUGE)
+                s = use_kind(gpu, (enum memory_kind)kind, &reason, &err);
+            absent += reason != REASON_NONE;
+        }
+        gpu_close(gpu);
+        driver_report(&r);
+        calls = n == 0 ? r.calls : calls;
+        assert_int_equal(r.faults, n > 0 ? 1 : 0);
+        assert_true(n > 0 || (s == STATUS_OK && absent == 0));
+        expect_nothing_held(control);
+    }
+    print_message("%llu calls, %u kinds absent\n", (unsigned long long)calls, absent);
+    if (step == 1) /* a sample need not hit the calls that only one kind needs */
+        assert_true(absent > 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_of_memory_is_made_and_given_back),
+        cmocka_unit_test(host_memory_is_released_at_the_end),
+        cmocka_unit_test(other_memory_is_released_at_once),
+        cmocka_unit_test(what_was_left_makes_room),
+        cmocka_unit_test(a_refused_kind_says_why),
+        cmocka_unit_test(every_call_for_other_memory_may_fail),
+    };
+    return cmocka_run_group_tests(tests, driver_load, driver_unload);
+}
