@@ -284,7 +284,8 @@ static double cold_ns(const struct costing *c, uint64_t scope_bytes, uint64_t en
         return 0;
     for (uint32_t i = 0; i < c->sizes->layout.count; i++)
         touches += touches_of(c, i);
-    misses = (double)(scope_bytes / entry_bytes + 1) * (by_group && groups > 0 ? groups : 1);
+    const uint64_t entries = scope_bytes / entry_bytes + 1;
+    misses = (double)entries * (by_group && groups > 0 ? groups : 1);
     misses =
         fmin(misses / (double)c->job->accesses, touches * (double)scope_bytes / (double)c->bytes);
     return misses * all.v / touches / (1 - (double)c->limit.reach_bytes / (double)c->bytes);

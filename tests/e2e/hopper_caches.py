@@ -58,7 +58,7 @@ def hierarchy(folder):
                re.findall(r"^# (l1|read-only|constant|l2) +(\w+) +(\S+) +\S+$", text, re.M)}
     memory = re.search(r"^# memory +(\{.*\})$", text, re.M)
     for name, value in ast.literal_eval(memory.group(1)).items():
-        numbers["memory", name] = str(value)
+        numbers["memory", name] = str(round(value, 3)) if isinstance(value, float) else str(value)
     return numbers, re.findall(r"^(ok|not ok) \d+ - (.*)$", text, re.M)
 
 
