@@ -322,7 +322,7 @@ enum status stream_count(const struct stream *s, const struct sim_desc *machine,
     }
     if (!b || !b->mmu)
         status = err_set(err, STATUS_NO_MEMORY, "no memory for the simulated TLBs");
-    for (uint32_t i = 0; status == STATUS_OK && i < parts; i++) {
+    for (uint32_t i = 0; b && status == STATUS_OK && i < parts; i++) {
         const size_t part[2] = {i > 0 ? ends[i - 1] : 0, ends[i]};
         if (!cold)
             status = run_part(b, s, machine, flight, part, &walks[i], err);
