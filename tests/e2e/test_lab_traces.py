@@ -7,10 +7,14 @@ import gzip
 import json
 import os
 import subprocess
+import sys
 
 import common
 from common import ROOT, case, run
 
+if common.SANITIZED and not os.environ.get("REACH_LONG"):
+    print("sanitizers see what-if in test_whatif and test_lab; all of these in check-long")
+    sys.exit(77)
 PROGRAM = os.path.join(common.BUILD, "reach-lab")
 VISIT = os.path.join(ROOT, "docs", "measurements", "visit-traces-h200-65134da3-2026-11-23")
 AGREE = 0.10  # issue 17
