@@ -164,8 +164,8 @@ static void test_what_failed_is_tried_again(void **state)
     node_stop(&n);
 }
 
-/* A worker that does not come back from its driver is left alone and not killed; the GPU is
- * measured by nobody until it has ended, and then looked for again. */
+/* A worker that does not come back from its driver is left alone and not killed; no other
+ * worker measures the GPU until it has ended; then the GPU is looked for again. */
 static void test_a_worker_that_hangs_is_left_alone(void **state)
 {
     const struct timespec step = {.tv_nsec = 2000000};

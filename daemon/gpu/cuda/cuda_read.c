@@ -15,11 +15,11 @@ enum {
 _Static_assert(CUDA_AT_TABLE + REACH_MAX_SMS * sizeof(struct reach_window) <= CUDA_AT_LINES,
                "the table");
 
-/* Of a warp's lines over aliases, how many (of 2^32) to draw at random, so that as many of them hit
- * in L2 as would in `region_bytes` of memory of its own. Be h the share that hits among random
- * lines of one period B, of the size of L2 over B. Lines in order never meet one another again,
- * only those drawn at random meet both kinds: p of them random gives about p * h + (1 - p) * p * h.
- * A region of R bytes would give h * B / R. Both are equal at p = 1 - sqrt(1 - B / R). */
+/* Of a warp's lines over aliases, how many (of 2^32) to draw at random, so that the same share of
+ * them hits in L2 as would in `region_bytes` of memory of its own. Be h the share that hits among
+ * random lines of one period B, of the size of L2 over B. Lines in order never meet one another
+ * again, only those drawn at random meet both kinds: p of them random gives about p * h + (1 - p) *
+ * p * h. A region of R bytes would give h * B / R. Both are equal at p = 1 - sqrt(1 - B / R). */
 static uint32_t random_share(uint64_t region_bytes, uint64_t period_bytes)
 {
     const double rest = 1 - (double)period_bytes / (double)region_bytes;
