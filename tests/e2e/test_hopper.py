@@ -10,7 +10,7 @@ import re
 
 from common import ROOT, case, equal
 import common
-import hopper_caches
+import lib_hopper_caches as hopper_caches
 
 PAGE = os.path.join(ROOT, "docs", "hopper.md")
 FOLDER = os.path.join(ROOT, "docs", "measurements")
