@@ -176,9 +176,9 @@ bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *l
         fp->topology.partition.group_of_sm[pivot] == FINGERPRINT_NO_GROUP ||
         !estimates_of(fp, (uint32_t)k, levels))
         return false;
-    if (sharing_test(levels, (uint32_t)k, PROBE_ROUND, sms, 0, out))
+    if (sharing_test(levels, (uint32_t)k, PROBE_ROUND, sms, out))
         out->repeats = votes_for(&fp->levels[k], PROBE_ROUND);
-    else if (sharing_test(levels, (uint32_t)k, PROBE_PAIRS, sms, 0, out))
+    else if (sharing_test(levels, (uint32_t)k, PROBE_PAIRS, sms, out))
         out->sm_count = votes_for(&fp->levels[k], PROBE_PAIRS);
     else
         return false;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROUND_REPEATS = 3, BLIND_FLUSH = 512, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
+enum { ROUND_REPEATS = 3, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
 
 /* Votes end after fifteen; a probe that was made more often than this says nothing of its level. */
 enum { MOST_ASKED = 20 };
@@ -13,7 +13,7 @@ enum { MOST_ASKED = 20 };
 static bool make_round(const struct observation_set *set, const struct structure *s, uint32_t k,
                        uint16_t pivot, struct probe_spec *out)
 {
-    if (!sharing_test(s->levels, k, PROBE_ROUND, set->limits.sm_count, BLIND_FLUSH, out))
+    if (!sharing_test(s->levels, k, PROBE_ROUND, set->limits.sm_count, out))
         return false;
     out->repeats = ROUND_REPEATS;
     out->sms[0] = pivot;
@@ -24,7 +24,7 @@ static bool make_round(const struct observation_set *set, const struct structure
 static bool make_pairs(const struct observation_set *set, const struct structure *s, uint32_t k,
                        struct probe_spec *out)
 {
-    return sharing_test(s->levels, k, PROBE_PAIRS, set->limits.sm_count, BLIND_FLUSH, out) &&
+    return sharing_test(s->levels, k, PROBE_PAIRS, set->limits.sm_count, out) &&
            probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
 

@@ -95,6 +95,26 @@ static void profiles_do_not_hold_against_others(void **state)
     sim_measure_free(&m);
 }
 
+/* A nearer level that costs too little to be found keeps pages that were evicted farther out. The
+ * check must not take that for SMs that share no more. */
+static void a_level_that_is_not_known_hides_nothing(void **state)
+{
+    static const char text[] = "sms=24 memory=64M latency=242 granule=64K range=1G noise=gauss:2 "
+                               "l1=16@1M/sm;miss=2 l2=48@1M/0-11:12-23;miss=136";
+    struct sim_measure m;
+    uint32_t probes = 0;
+
+    (void)state;
+    assert_int_equal(sim_measure(text, DEPTH_QUICK, NULL, NULL, &m), STATUS_OK);
+    assert_int_equal(m.fp.level_count, 1);
+    assert_int_equal(m.fp.topology.partition.group_count, 2);
+    const struct check c = check(&m.fp, text, &probes);
+    if (c.result != CHECK_HOLDS)
+        fail_msg("%s: %s", check_result_name(c.result), c.message);
+    assert_true(c.looked_at > 1);
+    sim_measure_free(&m);
+}
+
 /* Of random GPUs too: never "changed" about the chip itself. */
 static void random_gpus_hold_against_themselves(void **state)
 {
@@ -290,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(profiles_hold_against_themselves),
         cmocka_unit_test(profiles_do_not_hold_against_others),
+        cmocka_unit_test(a_level_that_is_not_known_hides_nothing),
         cmocka_unit_test(random_gpus_hold_against_themselves),
         cmocka_unit_test(another_group_map_is_found),
         cmocka_unit_test(fewer_entries_are_found),

@@ -36,7 +36,7 @@ struct votes {
 };
 
 /* Slices: of a round long enough for a median, of both no longer than it takes. */
-enum { ROUND_MIN_SLICE = 3, ROUND_MAX_SLICE = 6, PAIR_MAX_SLICE = 8 };
+enum { ROUND_MIN_SLICE = 3, ROUND_MAX_SLICE = 6, PAIR_MAX_SLICE = 8, BLIND_FLUSH = 512 };
 
 /* How single pages scatter about what they lost, over all SMs of one verdict. */
 struct scatter {
@@ -421,7 +421,7 @@ static uint64_t flush_pages(const struct level_estimate *levels, uint32_t k)
 }
 
 bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_kind kind,
-                  uint64_t sms, uint64_t least_flush, struct probe_spec *out)
+                  uint64_t sms, struct probe_spec *out)
 {
     const struct level_estimate *level = &levels[k];
     const uint64_t full = level->sat_hi_pages ? level->sat_hi_pages : level->at_entry.full_pages;
@@ -439,7 +439,7 @@ bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_ki
         return false;
     if (flush == 0) {
         const uint64_t rest = round ? entries - sms * slice : room - slice;
-        flush = rest < least_flush ? rest : least_flush;
+        flush = rest < BLIND_FLUSH ? rest : BLIND_FLUSH;
     }
     *out = (struct probe_spec){.kind = kind,
                                .stride_bytes = level->entry_bytes,

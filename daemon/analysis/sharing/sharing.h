@@ -59,10 +59,10 @@ void sharing_estimate(const struct observation_set *set, const struct level_esti
  * 132 SMs), pairs ask the SMs one at a time: s + flush <= 3/4 C.
  *
  * If no nearer level is known there may be one nevertheless, too small for the sweeps or too cheap
- * for the noise; a slice that stays in it looks as if it had not been evicted. So `least_flush`
- * pages are walked then, if there is room. */
+ * for the noise; a slice that stays in it looks as if it had not been evicted. So up to 512 pages
+ * are walked then, if there is room. */
 bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_kind kind,
-                  uint64_t sms, uint64_t least_flush, struct probe_spec *out);
+                  uint64_t sms, struct probe_spec *out);
 
 /* The evidence of the groups, if any pivot was classified. */
 struct evidence sharing_evidence(const struct sharing_estimate *s);
