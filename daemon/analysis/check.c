@@ -27,6 +27,7 @@ enum {
     MOST_SAMPLES = 4096,
     POINT_WITHIN = 0,
     POINT_EDGE,
+    POINT_JUST, /* beyond: some sets overflow, and a farther level is least likely to */
     POINT_BEYOND,
     LEVEL_POINTS,
     /* The penalty of a smaller level is the median of a few loads, one outlier of which moves it.
@@ -34,6 +35,8 @@ enum {
     SURE_ENTRIES = 16
 };
 
+/* Fewer slow loads at a point say nothing of what a miss costs. */
+#define FEWEST_SLOW 0.1
 /* Share of loads that miss: at most this is a hit, at least that a miss. */
 #define HIT_SHARE  0.1
 #define MISS_SHARE 0.5
@@ -104,6 +107,14 @@ static uint64_t full_pages(const struct tlb_level *l)
     return (l->saturation_bytes.v + l->entry_bytes.v - 1) / l->entry_bytes.v;
 }
 
+/* Pages that overflow some of its sets: a quarter of the way to those that overflow all. */
+static uint64_t just_beyond(const struct tlb_level *l)
+{
+    const uint64_t full = full_pages(l);
+    const uint64_t further = full > l->entries.v ? (full - l->entries.v) / 4 : 0;
+    return l->entries.v + (further > 0 ? further : 1);
+}
+
 bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu_limits *limits,
                       uint16_t sm, struct probe_spec *out)
 {
@@ -117,7 +128,7 @@ bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu
                                .stride_bytes = l->entry_bytes.v,
                                .point_count = LEVEL_POINTS,
                                .points = {levels_reference_pages(l->entries.v), l->entries.v,
-                                          levels_well_beyond(full_pages(l))},
+                                          just_beyond(l), levels_well_beyond(full_pages(l))},
                                .samples = samples < MOST_SAMPLES ? samples : MOST_SAMPLES,
                                .warm_laps = 1,
                                .sm_count = 1,
@@ -196,7 +207,7 @@ static bool same_clock(const struct fingerprint *fp, const struct observation *o
     return fabs((double)then.v - (double)now.v) <= SAME_CLOCK * (double)then.v;
 }
 
-/* Do the levels farther out hold all pages of the level's last point? Else its misses cost more. */
+/* Do the levels farther out hold so many bytes? Else misses cost more. */
 static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64_t bytes)
 {
     for (uint32_t j = k + 1; j < fp->level_count; j++) {
@@ -208,12 +219,30 @@ static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64
     return true;
 }
 
-static void classify_penalty(const struct fingerprint *fp, uint32_t k, const struct observation *o,
-                             double step, struct check *out)
+/* The median of the loads of a point that took longer than the threshold; 0: none did. */
+static double median_above(const struct observation *o, uint32_t point, double threshold)
 {
+    const uint32_t *values = observation_chase(o, point);
+    uint32_t slow[MOST_SAMPLES];
+    size_t n = 0;
+    for (uint32_t i = 0; i < o->spec.samples && i < MOST_SAMPLES; i++)
+        if (values[i] > threshold)
+            slow[n++] = values[i];
+    return n > 0 ? stats_median_u32(slow, n) : 0;
+}
+
+/* What a miss costs, where few pages miss, since a farther level that was not found may miss too
+ * where all do. */
+static void classify_penalty(const struct fingerprint *fp, uint32_t k, const struct observation *o,
+                             double threshold, struct check *out)
+{
+    const bool enough = sweep_share_above(o, POINT_JUST, threshold) >= FEWEST_SLOW;
     const double stored = fp->levels[k].miss_penalty_cycles.v;
     const double tolerance = fmax(PENALTY_CYCLES, PENALTY_SHARE * stored);
-    const uint64_t bytes = o->spec.points[POINT_BEYOND] * o->spec.stride_bytes;
+    const uint32_t point = enough ? POINT_JUST : POINT_BEYOND;
+    const uint64_t bytes = o->spec.points[point] * o->spec.stride_bytes;
+    const double miss = enough ? median_above(o, point, threshold) : sweep_median(o, POINT_BEYOND);
+    const double step = miss - sweep_median(o, POINT_WITHIN);
     if (fp->levels[k].entries.v < SURE_ENTRIES || !same_clock(fp, o) ||
         (step > stored && !farther_levels_hold(fp, k, bytes)))
         return;
@@ -257,7 +286,7 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
     else if (edge - ERRORS * error > HIT_SHARE)
         find(out, CHECK_UNSURE, "level %u: %.0f%% of the loads of %llu pages miss", k + 1,
              100 * edge, pages);
-    classify_penalty(fp, k, o, step, out);
+    classify_penalty(fp, k, o, threshold, out);
 }
 
 /* One pivot's verdict, if it has one, against its group. An SM that has changed its group is

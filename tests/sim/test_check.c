@@ -115,6 +115,27 @@ static void a_level_that_is_not_known_hides_nothing(void **state)
     sim_measure_free(&m);
 }
 
+/* A farther level that is full before all sets of the one in front of it overflow is not found. Its
+ * misses must not pass for dearer ones of that level. */
+static void a_farther_level_that_is_not_known_makes_no_miss_dearer(void **state)
+{
+    static const char text[] =
+        "sms=8 memory=64M latency=171 granule=512K range=1G noise=uniform:0.1 "
+        "l1=44@512K/0-3:4-7;miss=62;sets=4x11 "
+        "l2=220@512K/0-3:4-7;miss=492;sets=2x110 "
+        "l3=256@512K/gpu;miss=282;sets=16x16";
+    struct sim_measure m;
+    uint32_t probes = 0;
+
+    (void)state;
+    assert_int_equal(sim_measure(text, DEPTH_QUICK, NULL, NULL, &m), STATUS_OK);
+    assert_int_equal(m.fp.level_count, 2);
+    const struct check c = check(&m.fp, text, &probes);
+    if (c.result != CHECK_HOLDS)
+        fail_msg("%s: %s", check_result_name(c.result), c.message);
+    sim_measure_free(&m);
+}
+
 /* Of random GPUs too: never "changed" about the chip itself. */
 static void random_gpus_hold_against_themselves(void **state)
 {
@@ -311,6 +332,7 @@ int main(void)
         cmocka_unit_test(profiles_hold_against_themselves),
         cmocka_unit_test(profiles_do_not_hold_against_others),
         cmocka_unit_test(a_level_that_is_not_known_hides_nothing),
+        cmocka_unit_test(a_farther_level_that_is_not_known_makes_no_miss_dearer),
         cmocka_unit_test(random_gpus_hold_against_themselves),
         cmocka_unit_test(another_group_map_is_found),
         cmocka_unit_test(fewer_entries_are_found),
