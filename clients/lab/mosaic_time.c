@@ -1,6 +1,10 @@
 /* mosaic_time.c: the clock. Events lie in a wheel of cycles, each a list; a bit for each tells
  * which is not empty. Greedy, then oldest: a warp issues the instructions of its gap in one go,
  * then one memory instruction, and waits for its lines; the oldest that is ready follows.
+ *
+ * The memory unit of a core works in order, a line each cycle. While it waits for a translation,
+ * the memory instructions of all warps wait behind it: so does the released simulator, and so a
+ * miss "often stalls many of the warps" (section 3.1).
  */
 #include "clients/lab/mosaic_time.h"
 
@@ -13,9 +17,19 @@ static const uint32_t NONE = UINT32_MAX;
 struct warp {
     struct gen_warp gen;
     uint16_t app, core;
-    uint16_t pending; /* lines that wait for their page */
-    bool issued;      /* the gap is; the memory instruction is next */
-    uint64_t ready;   /* when all lines so far have come */
+    bool issued;    /* the gap is; the memory instruction is next */
+    uint64_t ready; /* when all lines so far have come */
+};
+
+/* Memory instructions of a core in the order of their coming. */
+struct unit {
+    uint32_t warps[MOSAIC_WARPS]; /* a ring */
+    uint32_t first, count;        /* the first is at work */
+    uint32_t lines[GEN_MAX_LINES];
+    uint32_t line_count, next;
+    uint32_t page;    /* of the line before, translated at page_at */
+    uint64_t page_at; /* UINT64_MAX: none */
+    uint64_t free_at; /* when it can take the next line */
 };
 
 /* Warps of a core, the oldest first. */
@@ -23,6 +37,8 @@ struct core {
     uint64_t free_at; /* when the next may issue */
     uint32_t ready;   /* a bit each */
     bool busy;        /* one issues */
+    bool waits;       /* the memory unit, for a translation */
+    struct unit unit;
 };
 _Static_assert(MOSAIC_WARPS <= 32, "a bit for each warp of a core");
 
@@ -112,15 +128,6 @@ static void read_line(struct clock *c, struct warp *w, uint32_t line, uint64_t a
     w->ready = done > w->ready ? done : w->ready;
 }
 
-static void host_resolved(void *arg, uint32_t warp, uint32_t line, uint64_t at)
-{
-    struct clock *c = arg;
-    struct warp *w = &c->warps[warp];
-    read_line(c, w, line, at);
-    if (--w->pending == 0)
-        post(c, warp, w->ready);
-}
-
 static void count(struct clock *c, const struct warp *w, uint32_t instructions)
 {
     if (c->now < c->run->warm)
@@ -159,42 +166,70 @@ static void become_ready(struct clock *c, uint32_t id)
         issue_oldest(c, w->core);
 }
 
-static const uint64_t NOT_YET = UINT64_MAX;
+/* ---- the memory unit ---- */
 
-/* Lines of one page take one translation. at[i] is when line i has it. */
-static void translate(struct clock *c, uint32_t id, const uint32_t lines[GEN_MAX_LINES], uint32_t i,
-                      uint64_t at[GEN_MAX_LINES])
+/* The next instruction's lines are made when the unit comes to it. */
+static void begin_first(struct clock *c, struct unit *u)
 {
-    struct warp *w = &c->warps[id];
-    uint32_t same = 0;
-    while (lines[same] / GEN_PAGE_LINES != lines[i] / GEN_PAGE_LINES)
-        same++;
-    if (same < i)
-        at[i] = at[same];
-    else if (!mosaic_mmu_translate(c->mmu, w->core, w->app, id, lines[i], c->now, &at[i]))
-        at[i] = NOT_YET;
-    if (at[i] != NOT_YET) {
-        read_line(c, w, lines[i], at[i]);
-        return;
+    struct warp *w = &c->warps[u->warps[u->first]];
+    u->line_count = gen_mosaic_next(&c->layouts[w->app], &w->gen, u->lines);
+    u->next = 0;
+    u->page = NONE;
+    w->ready = u->free_at > c->now ? u->free_at : c->now;
+}
+
+/* False: the unit waits for a translation. */
+static bool take_lines(struct clock *c, struct core *core)
+{
+    struct unit *u = &core->unit;
+    struct warp *w = &c->warps[u->warps[u->first]];
+    for (; u->next < u->line_count; u->next++) {
+        const uint32_t line = u->lines[u->next];
+        const uint64_t at = u->free_at > c->now ? u->free_at : c->now;
+        if (line / GEN_PAGE_LINES != u->page) {
+            u->page = line / GEN_PAGE_LINES;
+            core->waits =
+                !mosaic_mmu_translate(c->mmu, w->core, w->app, u->page, at, &u->page_at);
+            if (core->waits)
+                return false;
+        }
+        u->free_at = at + 1;
+        read_line(c, w, line, u->page_at > at ? u->page_at : at);
     }
-    if (same < i)
-        mosaic_mmu_join(c->mmu, w->core, w->app, id, lines[i]);
-    w->pending++;
+    return true;
+}
+
+static void run_unit(struct clock *c, struct core *core)
+{
+    struct unit *u = &core->unit;
+    while (u->count > 0 && take_lines(c, core)) {
+        post(c, u->warps[u->first], c->warps[u->warps[u->first]].ready);
+        u->first = (u->first + 1) % MOSAIC_WARPS;
+        if (--u->count > 0)
+            begin_first(c, u);
+    }
+}
+
+static void host_resolved(void *arg, uint32_t core, uint64_t at)
+{
+    struct clock *c = arg;
+    c->cores[core].waits = false;
+    c->cores[core].unit.page_at = at;
+    run_unit(c, &c->cores[core]);
 }
 
 static void access_memory(struct clock *c, uint32_t id)
 {
     struct warp *w = &c->warps[id];
-    uint32_t lines[GEN_MAX_LINES];
-    uint64_t at[GEN_MAX_LINES];
-    const uint32_t line_count = gen_mosaic_next(&c->layouts[w->app], &w->gen, lines);
+    struct core *core = &c->cores[w->core];
+    struct unit *u = &core->unit;
     w->issued = false;
-    w->ready = c->now + 1;
     count(c, w, c->layouts[w->app].app->gap + 1u);
-    for (uint32_t i = 0; i < line_count; i++)
-        translate(c, id, lines, i, at);
-    if (w->pending == 0)
-        post(c, id, w->ready);
+    u->warps[(u->first + u->count++) % MOSAIC_WARPS] = id;
+    if (u->count == 1)
+        begin_first(c, u);
+    if (!core->waits)
+        run_unit(c, core);
     issue_oldest(c, w->core);
 }
 
@@ -310,7 +345,6 @@ static void finish(const struct clock *c)
 enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *out,
                             struct err *err)
 {
-    struct mosaic_mmu_desc desc = run->mmu;
     struct clock *c = calloc(1, sizeof *c);
     enum status s = STATUS_OK;
     if (!c)
@@ -321,12 +355,11 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     for (uint32_t a = 0; a < run->app_count; a++)
         c->warp_count += run->cores[a] * MOSAIC_WARPS;
     c->running = c->warp_count;
-    desc.max_waiters = c->warp_count * GEN_MAX_LINES;
     c->frames = mosaic_time_frames(run, c->layouts, &out->full);
     c->memory = mosaic_memory_new(MOSAIC_CORES);
     c->warps = calloc(c->warp_count + 1, sizeof *c->warps);
     const struct mosaic_mmu_host host = {c, host_post, host_resolved, c->frames, c->memory};
-    c->mmu = c->frames && c->memory ? mosaic_mmu_new(&desc, &host) : NULL;
+    c->mmu = c->frames && c->memory ? mosaic_mmu_new(&run->mmu, &host) : NULL;
     if (c->mmu)
         c->events = calloc(c->warp_count + mosaic_mmu_events(c->mmu), sizeof *c->events);
     if (!c->warps || !c->mmu || !c->events) {
