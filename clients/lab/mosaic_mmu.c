@@ -18,7 +18,7 @@ enum {
     L2_WAYS = 16,
     L2_PORTS = 2,
     WALK_CACHE_WAYS = 8,
-    WALK_CACHE_CYCLES = 10, /* of the released simulator */
+    WALK_CACHE_CYCLES = 85, /* in the configuration of the released simulator */
     LEVELS = 4,
     LEVEL_BITS = 9,
     ENTRIES_OF_LINE_SHIFT = 4, /* of 8 bytes */
@@ -55,8 +55,8 @@ struct mosaic_mmu {
     uint64_t *l1_free; /* of each core's port */
     uint64_t l2_free[L2_PORTS];
     uint64_t bus_free;
-    struct request *requests; /* of each core */
-    struct walk *walks;       /* of each core */
+    struct request *requests;          /* of each core */
+    struct walk *walks;                /* of each core */
     uint8_t *arrived[FRAMES_MAX_APPS]; /* lazy: of each page or large page */
 };
 
@@ -99,8 +99,7 @@ struct mosaic_mmu *mosaic_mmu_new(const struct mosaic_mmu_desc *desc,
     m->l1_free = calloc(desc->cores, sizeof *m->l1_free);
     m->requests = calloc(desc->cores, sizeof *m->requests);
     m->walks = calloc(desc->cores, sizeof *m->walks);
-    bool good =
-        m->l1_base && m->l1_large && m->l1_free && m->requests && m->walks && make_tlbs(m);
+    bool good = m->l1_base && m->l1_large && m->l1_free && m->requests && m->walks && make_tlbs(m);
     for (uint32_t a = 0; a < FRAMES_MAX_APPS && desc->lazy; a++) {
         m->arrived[a] = calloc(1u << APP_SHIFT, 1);
         good = good && m->arrived[a];
