@@ -341,6 +341,29 @@ static void runs_repeat_whatever_the_threads(void **state)
     }
 }
 
+/* Pages of all applications come in turn: beside a large one, a small application waits for twice
+ * its own data, and the large one for all. */
+static void the_bus_serves_all_in_turn(void **state)
+{
+    enum { SMALL, LARGE = GEN_MOSAIC_APPS - 1 };
+    double waits[2][2];
+    (void)state;
+    for (uint32_t n = 1; n <= 2; n++) {
+        for (uint32_t a = 0; a < 2; a++) {
+            const uint8_t apps[2] = {a > 0 ? LARGE : SMALL, a > 0 ? SMALL : LARGE};
+            struct mosaic_case c = {.run = {.app_count = n, .cores = {15, 15}}};
+            memcpy(c.run.apps, apps, sizeof apps);
+            c.result.instructions[0] = c.result.cycles[0] = 1;
+            waits[n - 1][a] = mosaic_whole_cycles(&c, 0, MOSAIC_PAGED, 0) -
+                              mosaic_whole_cycles(&c, 0, MOSAIC_NO_TRANSFER, 0);
+        }
+    }
+    const double latency = 54.5e-6 * 1020e6;
+    assert_float_equal(waits[1][0] - latency, 2 * (waits[0][0] - latency), 1);
+    assert_float_equal(waits[1][1], waits[0][1] + waits[0][0] - latency, 1);
+    assert_true(waits[0][0] - latency > 1e6);
+}
+
 /* The memory instructions of all its warps wait behind a miss: before the first page has come over
  * the bus, no core has asked for another. */
 static void a_core_waits_for_one_translation(void **state)
@@ -393,6 +416,7 @@ int main(void)
         cmocka_unit_test(applications_stay_in_their_memory),
         cmocka_unit_test(the_workloads_are_those_of_the_paper),
         cmocka_unit_test(runs_repeat_whatever_the_threads),
+        cmocka_unit_test(the_bus_serves_all_in_turn),
         cmocka_unit_test(a_core_waits_for_one_translation),
         cmocka_unit_test(no_design_beats_the_ideal_tlb),
     };
