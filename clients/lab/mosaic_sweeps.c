@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 enum { PERCENT = 100, MAX_POINTS = 8 };
-/* Every 16th workload is one or two of each number of applications, of both kinds. */
-enum { PART = 16 };
+/* Every 8th workload is several of each number of applications, of both kinds. */
+enum { PART = 8 };
 /* A base page in 64-bit words over its channel, read and written, a word per memory clock; in DRAM.
  */
 static const double COPY_CYCLES = 2 * 512 / 1674e6 * 1020e6;

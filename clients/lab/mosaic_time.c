@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHEEL = 8192, WORD_BITS = 64, BLOCK_WARPS = 8, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
+enum { WHEEL = 8192, WORD_BITS = 64, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
+enum { MOST_ITERATIONS = 1 << 15 }; /* of a grid through the longest array, and more */
 static const uint32_t NONE = UINT32_MAX;
 
 struct warp {
@@ -35,12 +36,12 @@ struct unit {
 /* Warps of a core, the oldest first. */
 struct core {
     uint64_t free_at; /* when the next may issue */
-    uint32_t ready;   /* a bit each */
+    uint64_t ready;   /* a bit each */
     bool busy;        /* one issues */
     bool waits;       /* the memory unit, for a translation */
     struct unit unit;
 };
-_Static_assert(MOSAIC_WARPS <= 32, "a bit for each warp of a core");
+_Static_assert(MOSAIC_WARPS <= 64, "a bit for each warp of a core");
 
 struct event {
     uint64_t at;
@@ -143,7 +144,7 @@ static void issue_oldest(struct clock *c, uint32_t at)
     core->busy = core->ready != 0;
     if (!core->busy)
         return;
-    const uint32_t id = at * MOSAIC_WARPS + (uint32_t)__builtin_ctz(core->ready);
+    const uint32_t id = at * MOSAIC_WARPS + (uint32_t)__builtin_ctzll(core->ready);
     const uint32_t gap = c->layouts[c->warps[id].app].app->gap;
     const uint64_t start = core->free_at > c->now ? core->free_at : c->now;
     core->ready &= core->ready - 1;
@@ -161,7 +162,7 @@ static void become_ready(struct clock *c, uint32_t id)
         count(c, w, 0);
         return;
     }
-    core->ready |= 1u << id % MOSAIC_WARPS;
+    core->ready |= 1ull << id % MOSAIC_WARPS;
     if (!core->busy)
         issue_oldest(c, w->core);
 }
@@ -188,8 +189,7 @@ static bool take_lines(struct clock *c, struct core *core)
         const uint64_t at = u->free_at > c->now ? u->free_at : c->now;
         if (line / GEN_PAGE_LINES != u->page) {
             u->page = line / GEN_PAGE_LINES;
-            core->waits =
-                !mosaic_mmu_translate(c->mmu, w->core, w->app, u->page, at, &u->page_at);
+            core->waits = !mosaic_mmu_translate(c->mmu, w->core, w->app, u->page, at, &u->page_at);
             if (core->waits)
                 return false;
         }
@@ -249,13 +249,7 @@ static void happen(struct clock *c, uint32_t id)
 
 static bool allocate(struct frames *f, const struct gen_layout *l, uint32_t app, uint32_t array)
 {
-    bool good = true;
-    for (uint32_t p = 0; array < l->array_count && p < l->pieces[array]; p++) {
-        uint32_t pages;
-        const uint32_t first = gen_mosaic_piece(l, array, p, &pages);
-        good = frames_alloc(f, app, first, pages) && good;
-    }
-    return good;
+    return array >= l->array_count || frames_alloc(f, app, l->first_page[array], l->pages[array]);
 }
 
 struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
@@ -289,19 +283,30 @@ struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layou
     return f;
 }
 
+/* A stretch lies anywhere in a run: at the start of all arrays no end of an allocation is near. The
+ * same stretch for each design. A quota begins with the run. */
+static uint32_t first_step(const struct clock *c, uint32_t app)
+{
+    const struct mosaic_run *run = c->run;
+    struct rng rng = {(run->seed << 8 | run->apps[app]) << 8 | run->app_count << 4 | app};
+    return run->quota > 0 ? 0 : (uint32_t)rng_below(&rng, MOST_ITERATIONS) * c->layouts[app].loop;
+}
+
 /* The blocks of an application are dealt to its cores in turn. */
 static void start_warps(struct clock *c)
 {
     struct rng rng = {c->run->seed};
     uint32_t core = 0;
     for (uint32_t a = 0; a < c->run->app_count; a++) {
+        const uint32_t step = first_step(c, a);
         for (uint32_t k = 0; k < c->run->cores[a]; k++, core++) {
             for (uint32_t i = 0; i < MOSAIC_WARPS; i++) {
                 struct warp *w = &c->warps[core * MOSAIC_WARPS + i];
                 w->app = (uint16_t)a;
                 w->core = (uint16_t)core;
-                w->gen.id =
-                    (i / BLOCK_WARPS * c->run->cores[a] + k) * BLOCK_WARPS + i % BLOCK_WARPS;
+                w->gen.id = (i / GEN_BLOCK_WARPS * c->run->cores[a] + k) * GEN_BLOCK_WARPS +
+                            i % GEN_BLOCK_WARPS;
+                w->gen.step = step;
                 w->gen.rng.state = rng_next(&rng);
             }
         }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WARM_CYCLES = 10000, END_CYCLES = 40000, SEED = 1, MAX_THREADS = 64 };
+enum { WARM_CYCLES = 10000, END_CYCLES = 60000, SEED = 1, MAX_THREADS = 64 };
 static const double COPY_CYCLES = 54.5e-6 * 1020e6; /* of a transfer, besides its bytes */
 static const double CYCLES_PER_BYTE = 1020e6 / 7.96e9;
 
