@@ -1,4 +1,6 @@
-/* gen_mosaic.c: the table of the applications and the generator.
+/* gen_mosaic.c: the table of the applications and the generator. What a loop reads, and how often a
+ * run passes over its data, is that of the programs that the released simulator has; rows are as
+ * long as a square or a cube of the array's size has them.
  */
 #include "clients/lab/gen_mosaic.h"
 
@@ -14,39 +16,40 @@ enum { WINDOW_STEPS = 64 }; /* of a warp, before the window of a gather moves */
 static const double ZIPF_POWER = 4;
 enum { PERCENT = 100 };
 
-/* An application has so many large allocations, whatever its size: fitted to the paper's bloat. */
-enum { ALLOCATIONS = 10 };
+/* An application has at least so many allocations. What its arrays leave are small ones that its
+ * loop does not read: flags, parameters, sums. Fitted to the paper's bloat with large pages. */
+enum { ALLOCATIONS = 10, LEAST_KB = 16 };
 
 /* clang-format off */
 static const struct gen_app apps[GEN_MOSAIC_APPS] = {
     /* name   class         MB  large, small x KB  window far  gap passes  loop */
-    {"LUD",   "low low",    10,  1,  0,    0,   400,   0,  10,  100, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 0, 1}}},
-    {"NN",    "low low",    12,  1, 20,  500,   400,   0,  54,    8, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 0, 1}}},
-    {"BFS2",  "low high",   64,  3,  2,   64,   400,   0,   8,   12, 3, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_ZIPF, 2, 4}}},
-    {"FFT",   "low high",  128,  2,  0,    0,   400,   0,   8,   20, 3, {{GEN_BUTTERFLY, 0, 2}, {GEN_STREAM, 1, 1}, {GEN_GATHER, 1, 4}}},
-    {"HISTO", "low high",   40,  1,  3,  256,   400,  19,  18,   20, 2, {{GEN_STREAM, 0, 1}, {GEN_ZIPF, 0, 4}}},
-    {"NW",    "low high",  100,  2,  1,  100,   400,   7,  10,    4, 2, {{GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}}},
-    {"QTC",   "low high",   48,  2,  4,  128,   400,  28,  20,   40, 2, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 2}}},
-    {"RAY",   "low high",   60,  2,  6,  200,   400,  22,  14,   10, 2, {{GEN_TREE, 0, 4}, {GEN_STREAM, 1, 1}}},
-    {"SAD",   "low high",   72,  3,  0,    0,   400,   0,  10,    3, 3, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}, {GEN_STREAM, 2, 1}}},
-    {"SCP",   "low high",  100,  2,  1,   16,   400,  10,   6,    1, 3, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_GATHER, 0, 2}}},
-    {"BP",    "high low",   60,  3,  4,  260,  1200,   0,  12,    2, 3, {{GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}}},
-    {"GUP",   "high low",   32,  1,  1,   64,  1200,   5,  10,   16, 1, {{GEN_ZIPF, 0, 8}}},
-    {"HS",    "high low",   24,  3,  0,    0,  1200,   0,  14,   60, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 1, 4}}},
-    {"LPS",   "high low",   36,  2,  0,    0,  1200,   0,  14,  100, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 1, 4}}},
-    {"3DS",   "high high", 120,  2,  0,    0,  1200,   8,   2,   20, 3, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}}},
-    {"BLK",   "high high",  80,  5,  0,    0,  1200,   0,  10,  512, 4, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_BLOCK, 2, 1}, {GEN_GATHER, 3, 2}}},
-    {"CFD",   "high high",  97,  4,  8,  400,  1200,   0,  28, 2000, 3, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}, {GEN_STREAM, 2, 1}}},
-    {"CONS",  "high high",  72,  3,  1,    4,  1200,  13,  16,   16, 2, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}}},
-    {"FWT",   "high high",  64,  2,  0,    0,  1200,  13,  22,   24, 2, {{GEN_BUTTERFLY, 0, 2}, {GEN_GATHER, 1, 4}}},
-    {"LUH",   "high high",  90, 18, 12,  300,  1200,   0,  38,  100, 4, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 4, 4}, {GEN_STREAM, 9, 1}, {GEN_BLOCK, 14, 1}}},
-    {"MM",    "high high", 120,  3,  0,    0,  1200,  10,  24,   64, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 1, 4}}},
-    {"MUM",   "high high", 110,  3,  3,  100,  1200,  16,  18,   10, 2, {{GEN_TREE, 0, 8}, {GEN_STREAM, 1, 1}}},
-    {"RED",   "high high",  64,  1,  1,  256,  1200,   8,  20,   10, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 0, 4}}},
-    {"SC",    "high high", 101,  2,  6,  150,  1200,   0,  16,   50, 2, {{GEN_GATHER, 0, 4}, {GEN_BLOCK, 1, 1}}},
-    {"SCAN",  "high high",  64,  2,  2,  128,  1200,   8,  20,   16, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 1, 4}}},
-    {"SRD",   "high high",  70,  6,  4,   32,  1200,  16,  16,  100, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 3, 4}}},
-    {"TRD",   "high high", 362,  3,  0,    0,  1200,   3,  18,   10, 3, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_GATHER, 2, 4}}},
+    {"LUD",   "low low",     10,  1,  0,    0,   200,   0,   8,   33, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 0, 1}}},
+    {"NN",    "low low",     12,  1, 20,  500,   400,   0,   8,    1, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 0, 1}}},
+    {"BFS2",  "low high",    64,  5,  2,   64,   200,  10,   2,   12, 5, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}, {GEN_ZIPF, 3, 2}, {GEN_ZIPF, 4, 1}}},
+    {"FFT",   "low high",   128,  2,  0,    0,   400,   0,   6,    8, 2, {{GEN_BUTTERFLY, 0, 2}, {GEN_BUTTERFLY, 1, 2}}},
+    {"HISTO", "low high",    40,  1,  3,  256,   400,   0,   5,    1, 1, {{GEN_STREAM, 0, 1}}},
+    {"NW",    "low high",   100,  2,  1,  100,   400,   2,   5,    2, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 1, 1}}},
+    {"QTC",   "low high",    48,  2,  4,  128,   400,   5,   6,   40, 2, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 2}}},
+    {"RAY",   "low high",    60,  2,  6,  200,   400,   5,  12,    2, 2, {{GEN_TREE, 0, 2}, {GEN_STREAM, 1, 1}}},
+    {"SAD",   "low high",    72,  3,  0,    0,   400,   0,   6,    3, 3, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 2}, {GEN_STREAM, 2, 1}}},
+    {"SCP",   "low high",   100,  2,  1,   16,   400,   0,   2,    1, 2, {{GEN_CHUNK, 0, 1}, {GEN_CHUNK, 1, 1}}},
+    {"BP",    "high low",    60,  3,  4,  260,  1200,   0,   3,    2, 3, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}}},
+    {"GUP",   "high low",    32,  1,  1,   64,  1200,   0,   2,    4, 1, {{GEN_GATHER, 0, 2}}},
+    {"HS",    "high low",    24,  3,  0,    0,     6,   0,  10,    2, 3, {{GEN_STENCIL, 0, 3}, {GEN_TILE, 1, 1}, {GEN_TILE, 2, 1}}},
+    {"LPS",   "high low",    36,  2,  0,    0,     1,   0,   6,    1, 2, {{GEN_STENCIL, 0, 3}, {GEN_TILE, 1, 1}}},
+    {"3DS",   "high high",  120,  2,  0,    0,     1,   0,   8,    1, 2, {{GEN_STENCIL, 0, 3}, {GEN_STREAM, 1, 1}}},
+    {"BLK",   "high high",   80,  5,  0,    0,  1200,   0,   8,    1, 5, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}, {GEN_STREAM, 3, 1}, {GEN_STREAM, 4, 1}}},
+    {"CFD",   "high high",   97,  5,  8,  400,  1200,   0,  10, 2000, 5, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_GATHER, 2, 4}, {GEN_STREAM, 3, 1}, {GEN_STREAM, 4, 1}}},
+    {"CONS",  "high high",   72,  3,  1,    4,    12,   0,   8,    1, 4, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_TILE, 1, 1}, {GEN_TILE, 2, 1}}},
+    {"FWT",   "high high",   64,  2,  0,    0,  1200,   0,   4,    7, 2, {{GEN_BUTTERFLY, 0, 2}, {GEN_STREAM, 1, 1}}},
+    {"LUH",   "high high",   90, 18, 12,  300,   400,   0,  10,  100, 8, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 3, 1}, {GEN_STREAM, 6, 1}, {GEN_GATHER, 4, 2}, {GEN_GATHER, 5, 1}, {GEN_GATHER, 7, 1}, {GEN_STREAM, 9, 1}, {GEN_STREAM, 14, 1}}},
+    {"MM",    "high high",  120,  3,  0,    0,    13,   0,  12,   64, 2, {{GEN_TILE, 0, 1}, {GEN_TILE, 1, 1}}},
+    {"MUM",   "high high",  110,  3,  3,  100,  1200,  10,   6,   10, 3, {{GEN_TREE, 0, 4}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}}},
+    {"RED",   "high high",   64,  1,  1,  256,  1200,   0,   2, 2560, 1, {{GEN_STREAM, 0, 2}}},
+    {"SC",    "high high",  101,  2,  6,  150,  1200,   0,   4,   50, 2, {{GEN_GATHER, 0, 1}, {GEN_STREAM, 1, 1}}},
+    {"SCAN",  "high high",   64,  2,  2,  128,  1200,   0,   3, 2560, 2, {{GEN_CHUNK, 0, 4}, {GEN_CHUNK, 1, 4}}},
+    {"SRD",   "high high",   70,  6,  4,   32,     7,   0,   6,  100, 6, {{GEN_STENCIL, 0, 3}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}, {GEN_STREAM, 3, 1}, {GEN_STREAM, 4, 1}, {GEN_STREAM, 5, 1}}},
+    {"TRD",   "high high",  362,  3,  0,    0,  1200,   0,   2,   10, 3, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}}},
 };
 /* clang-format on */
 
@@ -55,38 +58,17 @@ const struct gen_app *gen_mosaic_app(uint32_t app)
     return &apps[app];
 }
 
-static uint32_t whole_large(uint32_t pages)
-{
-    return (pages + LARGE_PAGES - 1) / LARGE_PAGES * LARGE_PAGES;
-}
-
-static void add_array(struct gen_layout *l, double bytes, uint32_t pieces)
+static void add_array(struct gen_layout *l, double bytes)
 {
     const uint32_t at = l->array_count++;
-    const uint32_t pages = (uint32_t)(bytes / PAGE_BYTES) + 1;
     l->first_page[at] = l->end_page;
-    l->pages[at] = pages;
-    l->piece_pages[at] = (pages + pieces - 1) / pieces;
-    l->pieces[at] = (pages + l->piece_pages[at] - 1) / l->piece_pages[at];
-    l->piece_span[at] = whole_large(l->piece_pages[at]);
-    l->end_page += l->pieces[at] * l->piece_span[at];
+    l->pages[at] = (uint32_t)(bytes / PAGE_BYTES) + 1;
+    l->end_page += (l->pages[at] + LARGE_PAGES - 1) / LARGE_PAGES * LARGE_PAGES;
 }
 
-uint32_t gen_mosaic_piece(const struct gen_layout *l, uint32_t array, uint32_t piece,
-                          uint32_t *out_pages)
-{
-    const uint32_t left = l->pages[array] - piece * l->piece_pages[array];
-    *out_pages = left < l->piece_pages[array] ? left : l->piece_pages[array];
-    return l->first_page[array] + piece * l->piece_span[array];
-}
-
-/* The virtual line of a line of an array. */
 static uint32_t virtual_line(const struct gen_layout *l, uint32_t array, uint32_t line)
 {
-    const uint32_t page = line / GEN_PAGE_LINES;
-    const uint32_t piece = page / l->piece_pages[array];
-    const uint32_t first = l->first_page[array] + piece * l->piece_span[array];
-    return (first + page % l->piece_pages[array]) * GEN_PAGE_LINES + line % GEN_PAGE_LINES;
+    return l->first_page[array] * GEN_PAGE_LINES + line;
 }
 
 /* Arrays of one application differ in size, by half of their mean at most: sizes that were all
@@ -94,7 +76,7 @@ static uint32_t virtual_line(const struct gen_layout *l, uint32_t array, uint32_
 void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,
                       struct gen_layout *out)
 {
-    struct rng rng = {(uint64_t)app->mb << 32 | (uint64_t)app->small_kb << 16 | app->passes};
+    struct rng rng = {(uint64_t)app->mb << 32 | (uint64_t)app->small_kb << 16 | app->window_kb};
     double weights[GEN_MAX_ARRAYS] = {0};
     double sum = 0;
     double rest = (double)app->mb * KB * KB;
@@ -107,9 +89,11 @@ void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink
         rest -= i < app->large_arrays ? 0 : weights[i] * app->small_kb * KB;
     }
     for (uint32_t i = 0; i < app->large_arrays; i++)
-        add_array(out, rest * weights[i] / sum / shrink, ALLOCATIONS / app->large_arrays + 1);
+        add_array(out, rest * weights[i] / sum / shrink);
     for (uint32_t i = app->large_arrays; i < count; i++)
-        add_array(out, weights[i] * app->small_kb * KB / shrink, 1);
+        add_array(out, weights[i] * app->small_kb * KB / shrink);
+    for (uint32_t i = count; i < ALLOCATIONS; i++)
+        add_array(out, LEAST_KB * KB);
 }
 
 uint32_t gen_mosaic_pages(const struct gen_layout *l)
@@ -131,6 +115,28 @@ struct place {
 static uint32_t stream(const struct gen_layout *l, const struct gen_warp *w, const struct place *p)
 {
     return p->iteration * l->warps + w->id;
+}
+
+static uint32_t blocks_of(const struct gen_layout *l)
+{
+    return (l->warps + GEN_BLOCK_WARPS - 1) / GEN_BLOCK_WARPS;
+}
+
+static uint32_t chunk(const struct gen_layout *l, const struct gen_warp *w, const struct place *p,
+                      uint32_t lines)
+{
+    const uint32_t piece = p->lines / lines / blocks_of(l) + 1;
+    const uint32_t at = p->iteration * GEN_BLOCK_WARPS + w->id % GEN_BLOCK_WARPS;
+    return (w->id / GEN_BLOCK_WARPS * piece + at % piece) * lines;
+}
+
+/* A row is as long as the window. The blocks that follow each other along a row share its pages. */
+static uint32_t tile(const struct gen_layout *l, const struct gen_warp *w, const struct place *p,
+                     uint32_t below)
+{
+    const uint32_t block = p->iteration * blocks_of(l) + w->id / GEN_BLOCK_WARPS;
+    const uint32_t row = block / p->window * GEN_BLOCK_WARPS + w->id % GEN_BLOCK_WARPS + below;
+    return row * p->window + block % p->window;
 }
 
 static bool is_far(const struct gen_layout *l, struct gen_warp *w)
@@ -168,14 +174,15 @@ static uint32_t line_of(const struct gen_layout *l, struct gen_warp *w, const st
                         const struct place *p, uint32_t i)
 {
     const uint32_t at = stream(l, w, p);
-    const uint32_t piece = p->lines / l->warps > 0 ? p->lines / l->warps : 1;
     switch (op->pattern) {
     case GEN_STREAM:
         return at * op->lines + i;
-    case GEN_BLOCK:
-        return w->id * piece + (p->iteration * op->lines + i) % piece;
+    case GEN_CHUNK:
+        return chunk(l, w, p, op->lines) + i;
+    case GEN_TILE:
+        return tile(l, w, p, 0);
     case GEN_STENCIL:
-        return at + p->lines + i * p->window - p->window;
+        return tile(l, w, p, i);
     case GEN_GATHER:
         return gather(l, w, p);
     case GEN_ZIPF:
@@ -196,15 +203,14 @@ uint32_t gen_mosaic_loop(const struct gen_app *app, uint32_t *out_lines)
     return app->op_count + (app->small_arrays > 0 ? 1u : 0u);
 }
 
-/* Anywhere in any of them. */
+/* Anywhere in one of them; all warps go from one to the next. */
 static uint32_t next_small(const struct gen_layout *l, struct gen_warp *w, uint32_t *out_lines)
 {
-    for (uint32_t i = 0; i < SMALL_LINES; i++) {
-        const uint32_t array =
-            l->app->large_arrays + (uint32_t)rng_below(&w->rng, l->app->small_arrays);
+    const uint32_t turn = w->step / l->loop / WINDOW_STEPS;
+    const uint32_t array = l->app->large_arrays + turn % l->app->small_arrays;
+    for (uint32_t i = 0; i < SMALL_LINES; i++)
         out_lines[i] =
             virtual_line(l, array, (uint32_t)rng_below(&w->rng, l->pages[array] * GEN_PAGE_LINES));
-    }
     return SMALL_LINES;
 }
 

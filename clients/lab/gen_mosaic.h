@@ -1,8 +1,8 @@
 /* gen_mosaic.h: work for Mosaic's machine: 27 applications, each a row of one table for one
  * generator with seven knobs. The paper names suites and not applications; names and classes are
  * those of MASK (Ausavarungnirun et al., ASPLOS 2018), whose simulator is the same; what they
- * access is written after the algorithms. They are synthetic: their sizes and the mean loss with
- * base pages (paper, figure 3) are fitted, nothing else is.
+ * access is written after the programs that come with it. They are synthetic: their sizes, the mean
+ * loss with base pages (paper, figure 3) and the bloat of large pages alone are fitted.
  */
 #ifndef REACH_CLIENTS_LAB_GEN_MOSAIC_H
 #define REACH_CLIENTS_LAB_GEN_MOSAIC_H
@@ -12,13 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GEN_MOSAIC_APPS = 27, GEN_MAX_LINES = 16, GEN_MAX_ARRAYS = 48, GEN_MAX_OPS = 4 };
-enum { GEN_LINE_BYTES = 128, GEN_PAGE_LINES = 32 };
+enum { GEN_MOSAIC_APPS = 27, GEN_MAX_LINES = 16, GEN_MAX_ARRAYS = 48, GEN_MAX_OPS = 8 };
+enum { GEN_LINE_BYTES = 128, GEN_PAGE_LINES = 32, GEN_BLOCK_WARPS = 8 };
 
 enum gen_pattern {
     GEN_STREAM,   /* the warps side by side, then on by the length of the grid */
-    GEN_BLOCK,    /* each warp through a piece of its own */
-    GEN_STENCIL,  /* as stream, and the same a row before and behind */
+    GEN_CHUNK,    /* each block through a piece of its own, its warps side by side */
+    GEN_TILE,     /* each warp of a block a row below the last, the blocks along the rows */
+    GEN_STENCIL,  /* as tile, and the rows before and behind */
     GEN_GATHER,   /* anywhere in a window that moves on, or far from it */
     GEN_ZIPF,     /* the same, low addresses far more often, and the window stays */
     GEN_TREE,     /* a level at random, a node of it at random; the top, or down to the leaves */
@@ -39,7 +40,7 @@ struct gen_app {
     uint8_t large_arrays; /* that share what the small ones leave */
     uint8_t small_arrays;
     uint16_t small_kb;   /* of each */
-    uint16_t window_kb;  /* reuse distance: of a gather's window; length of a row */
+    uint16_t window_kb;  /* reuse distance: of a gather's window; of a tile: length of a row */
     uint8_t far_percent; /* of the lines of a gather lie outside the window */
     uint16_t gap;        /* instructions before a memory instruction */
     uint16_t passes;     /* over the data in a whole run */
@@ -57,20 +58,13 @@ struct gen_layout {
     uint32_t array_count;
     uint32_t first_page[GEN_MAX_ARRAYS]; /* base pages */
     uint32_t pages[GEN_MAX_ARRAYS];
-    uint32_t pieces[GEN_MAX_ARRAYS]; /* allocations that it consists of, all but the last equal */
-    uint32_t piece_pages[GEN_MAX_ARRAYS];
-    uint32_t piece_span[GEN_MAX_ARRAYS]; /* pages from one to the next: whole large pages */
-    uint32_t end_page;                   /* a multiple of a large page */
-    uint32_t loop;                       /* memory instructions in the loop of a warp */
+    uint32_t end_page; /* a multiple of a large page */
+    uint32_t loop;     /* memory instructions in the loop of a warp */
 };
 /* `shrink`: by how much less memory than it has in the table, 1 or more. */
 void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,
                       struct gen_layout *out);
 uint32_t gen_mosaic_pages(const struct gen_layout *l); /* needed, base pages */
-
-/* Piece `piece` of an array: its first base page, and how many. */
-uint32_t gen_mosaic_piece(const struct gen_layout *l, uint32_t array, uint32_t piece,
-                          uint32_t *out_pages);
 
 struct gen_warp {
     uint32_t id;   /* in the grid */

@@ -1,7 +1,7 @@
 /* mosaic_memory.c: a 16 KB L1 for each core, 2 MB of L2 in 6 partitions of 2 banks, 6 channels of 8
  * DRAM banks. The paper gives sizes, ways, and the cycles of both caches. What stands between is
  * that of the released simulator: 85 cycles of a partition's queue before its L2, 30 before DRAM,
- * GDDR5 of 12 memory clocks to precharge, to open and to read, 8 bytes four times a clock. The
+ * GDDR5 of 12 memory clocks to precharge, to open and to read, 4 bytes four times a clock. The
  * crossbar is chosen. First ready, first come with a long queue: rows cost latency, not bandwidth.
  */
 #include "clients/lab/mosaic_memory.h"
@@ -30,7 +30,7 @@ enum {
     ROW_HIT_CYCLES = 7,   /* 12 clocks of 1674 MHz in cycles of 1020 MHz */
     ROW_MISS_CYCLES = 22, /* 36 */
     SIXTEENTHS = 16,
-    BUS_SIXTEENTHS = 39 /* 128 bytes at 8 x 4 x 1674 MHz, in sixteenths of a cycle */
+    BUS_SIXTEENTHS = 78 /* 128 bytes at 4 x 4 x 1674 MHz, in sixteenths of a cycle */
 };
 
 /* The ways of each set, the youngest first. */

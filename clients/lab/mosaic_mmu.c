@@ -1,6 +1,7 @@
-/* mosaic_mmu.c: a miss of a core is a request; requests for one translation share a walk. A request
- * knows the size of the page that it waits for, so misses to one large page are one request:
- * hardware finds that out when the first of them returns.
+/* mosaic_mmu.c: a core has one request at a time; requests for one translation share a walk. A
+ * request knows the size of the page that it waits for, so misses to one large page are one walk:
+ * hardware finds that out when the first of them returns. The paper's limit of 64 walks at a time
+ * is never reached, as 30 cores ask.
  */
 #include "clients/lab/mosaic_mmu.h"
 
@@ -12,46 +13,37 @@
 enum {
     APP_SHIFT = 20, /* a key is the page's number and its application's */
     LARGE_SHIFT = 9,
-    LINE_SHIFT = 5, /* lines of a base page */
     L1_CYCLES = 1,
     L2_CYCLES = 10,
     L2_WAYS = 16,
     L2_PORTS = 2,
-    WALKS = 64, /* at a time */
     WALK_CACHE_WAYS = 8,
-    WALK_CACHE_CYCLES = 10, /* of the released simulator */
+    WALK_CACHE_CYCLES = 85, /* in the configuration of the released simulator */
     LEVELS = 4,
     LEVEL_BITS = 9,
     ENTRIES_OF_LINE_SHIFT = 4, /* of 8 bytes */
     TABLE_LINES = 1 << 26,     /* page tables lie behind all data */
     LEVEL_LINES = 1 << 22,     /* of one level's tables */
-    LEVEL_KEYS = 1 << 24,
-    HASHES = 4096
+    LEVEL_KEYS = 1 << 24
 };
 static const uint32_t NONE = UINT32_MAX;
 /* The paper's bus (section 3.2): 55 us to use for 4 KiB, 318 us for 2 MiB, at 1020 MHz. */
 static const double BUS_LATENCY_CYCLES = 54.5e-6 * 1020e6;
 static const double BUS_CYCLES_PER_BYTE = 1020e6 / 7.96e9;
 
-struct waiter {
-    uint32_t warp, line, next;
-};
-
+/* Of a core. */
 struct request {
-    uint32_t key, core, app, page;
+    uint32_t key, app, page;
     bool large;
-    uint32_t waiters; /* the last first */
-    uint32_t next;    /* of the same hash, of the same walk, or free */
     uint32_t next_of_walk;
 };
 
+/* By the core that asked first. */
 struct walk {
     uint32_t key, app, page;
-    bool large, arrived;
-    uint8_t level; /* that is read next */
-    uint32_t requests;
-    uint32_t next; /* of the same hash, or free */
-    uint32_t next_waiting;
+    bool active, large, arrived;
+    uint8_t level;    /* that is read next */
+    uint32_t waiting; /* other cores' requests, the last first */
 };
 
 struct mosaic_mmu {
@@ -63,13 +55,8 @@ struct mosaic_mmu {
     uint64_t *l1_free; /* of each core's port */
     uint64_t l2_free[L2_PORTS];
     uint64_t bus_free;
-    struct waiter *waiters;
-    struct request *requests;
-    struct walk *walks;
-    uint32_t capacity; /* of each of the three */
-    uint32_t free_waiter, free_request, free_walk;
-    uint32_t request_of[HASHES], walk_of[HASHES];
-    uint32_t walking, first_waiting, last_waiting;
+    struct request *requests;          /* of each core */
+    struct walk *walks;                /* of each core */
     uint8_t *arrived[FRAMES_MAX_APPS]; /* lazy: of each page or large page */
 };
 
@@ -99,19 +86,6 @@ static bool make_tlbs(struct mosaic_mmu *m)
     return good && m->l2_base && m->l2_large && m->walk_cache;
 }
 
-static void chain_free_lists(struct mosaic_mmu *m)
-{
-    for (uint32_t i = 0; i < m->capacity; i++) {
-        const uint32_t next = i + 1 < m->capacity ? i + 1 : NONE;
-        m->waiters[i].next = next;
-        m->requests[i].next = next;
-        m->walks[i].next = next;
-    }
-    memset(m->request_of, 0xff, sizeof m->request_of);
-    memset(m->walk_of, 0xff, sizeof m->walk_of);
-    m->first_waiting = NONE;
-}
-
 struct mosaic_mmu *mosaic_mmu_new(const struct mosaic_mmu_desc *desc,
                                   const struct mosaic_mmu_host *host)
 {
@@ -120,15 +94,12 @@ struct mosaic_mmu *mosaic_mmu_new(const struct mosaic_mmu_desc *desc,
         return NULL;
     m->desc = *desc;
     m->host = *host;
-    m->capacity = desc->max_waiters;
     m->l1_base = calloc(desc->cores, sizeof(struct mosaic_tlb *));
     m->l1_large = calloc(desc->cores, sizeof(struct mosaic_tlb *));
     m->l1_free = calloc(desc->cores, sizeof *m->l1_free);
-    m->waiters = calloc(m->capacity, sizeof *m->waiters);
-    m->requests = calloc(m->capacity, sizeof *m->requests);
-    m->walks = calloc(m->capacity, sizeof *m->walks);
-    bool good = m->l1_base && m->l1_large && m->l1_free && m->waiters && m->requests && m->walks &&
-                make_tlbs(m);
+    m->requests = calloc(desc->cores, sizeof *m->requests);
+    m->walks = calloc(desc->cores, sizeof *m->walks);
+    bool good = m->l1_base && m->l1_large && m->l1_free && m->requests && m->walks && make_tlbs(m);
     for (uint32_t a = 0; a < FRAMES_MAX_APPS && desc->lazy; a++) {
         m->arrived[a] = calloc(1u << APP_SHIFT, 1);
         good = good && m->arrived[a];
@@ -137,7 +108,6 @@ struct mosaic_mmu *mosaic_mmu_new(const struct mosaic_mmu_desc *desc,
         mosaic_mmu_free(m);
         return NULL;
     }
-    chain_free_lists(m);
     return m;
 }
 
@@ -158,7 +128,6 @@ void mosaic_mmu_free(struct mosaic_mmu *take)
     mosaic_tlb_free(take->walk_cache);
     free(take->walks);
     free(take->requests);
-    free(take->waiters);
     free(take->l1_free);
     free(take->l1_large);
     free(take->l1_base);
@@ -173,7 +142,7 @@ struct mosaic_mmu_counts mosaic_mmu_count(const struct mosaic_mmu *m)
 /* First the requests, then the walks. */
 uint32_t mosaic_mmu_events(const struct mosaic_mmu *m)
 {
-    return 2 * m->capacity;
+    return 2 * m->desc.cores;
 }
 
 static uint64_t max(uint64_t a, uint64_t b)
@@ -216,32 +185,10 @@ static void fill(const struct mosaic_mmu *m, struct mosaic_tlb *base, struct mos
 
 /* ---- requests ---- */
 
-static uint32_t request_hash(uint32_t core, uint32_t key, bool large)
-{
-    return ((key * 2 + large) * 0x9e3779b1u + core * 0x85ebca6bu) >> 20 & (HASHES - 1);
-}
-
-static uint32_t find_request(const struct mosaic_mmu *m, uint32_t core, uint32_t key, bool large)
-{
-    uint32_t at = m->request_of[request_hash(core, key, large)];
-    while (at != NONE && (m->requests[at].key != key || m->requests[at].core != core ||
-                          m->requests[at].large != large))
-        at = m->requests[at].next;
-    return at;
-}
-
-static void add_waiter(struct mosaic_mmu *m, uint32_t request, uint32_t warp, uint32_t line)
-{
-    const uint32_t at = m->free_waiter;
-    m->free_waiter = m->waiters[at].next;
-    m->waiters[at] = (struct waiter){warp, line, m->requests[request].waiters};
-    m->requests[request].waiters = at;
-}
-
 /* Asks the shared level; the answer is an event. */
-static void ask_l2(struct mosaic_mmu *m, uint32_t request, uint64_t now)
+static void ask_l2(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
-    struct request *r = &m->requests[request];
+    const struct request *r = &m->requests[core];
     const uint32_t port = m->l2_free[0] <= m->l2_free[1] ? 0 : 1;
     const uint64_t start = max(now, m->l2_free[port]);
     uint32_t cycles = 0;
@@ -249,50 +196,19 @@ static void ask_l2(struct mosaic_mmu *m, uint32_t request, uint64_t now)
         m->l2_free[port] = start + 1;
         (void)lookup(m, m->l2_base, m->l2_large, r->key, r->large, L2_CYCLES, &cycles);
     }
-    m->host.post(m->host.arg, request, start + cycles);
+    m->host.post(m->host.arg, core, start + cycles);
 }
 
-static uint32_t new_request(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t page,
-                            uint32_t key, bool large)
+static void answer(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
-    const uint32_t hash = request_hash(core, key, large);
-    const uint32_t at = m->free_request;
-    m->free_request = m->requests[at].next;
-    m->requests[at] = (struct request){.key = key,
-                                       .core = core,
-                                       .app = app,
-                                       .page = page,
-                                       .large = large,
-                                       .waiters = NONE,
-                                       .next = m->request_of[hash]};
-    m->request_of[hash] = at;
-    return at;
+    const struct request *r = &m->requests[core];
+    fill(m, m->l1_base[core], m->l1_large[core], r->key, r->large);
+    m->host.resolved(m->host.arg, core, now);
 }
 
-/* All that waited can read their lines. */
-static void answer(struct mosaic_mmu *m, uint32_t request, uint64_t now)
+bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t page,
+                          uint64_t now, uint64_t *out_at)
 {
-    struct request *r = &m->requests[request];
-    uint32_t *link = &m->request_of[request_hash(r->core, r->key, r->large)];
-    while (*link != request)
-        link = &m->requests[*link].next;
-    *link = r->next;
-    fill(m, m->l1_base[r->core], m->l1_large[r->core], r->key, r->large);
-    for (uint32_t w = r->waiters; w != NONE;) {
-        const struct waiter waiter = m->waiters[w];
-        m->waiters[w].next = m->free_waiter;
-        m->free_waiter = w;
-        w = waiter.next;
-        m->host.resolved(m->host.arg, waiter.warp, waiter.line, now);
-    }
-    r->next = m->free_request;
-    m->free_request = request;
-}
-
-bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t warp,
-                          uint32_t line, uint64_t now, uint64_t *out_at)
-{
-    const uint32_t page = line >> LINE_SHIFT;
     uint32_t cycles;
     m->counts.l1_lookups++;
     if (m->desc.design == MOSAIC_IDEAL) {
@@ -308,36 +224,22 @@ bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uin
     if (hit)
         return true;
     m->counts.l1_misses++;
-    uint32_t request = find_request(m, core, key, large);
-    if (request == NONE) {
-        request = new_request(m, core, app, page, key, large);
-        ask_l2(m, request, *out_at);
-    }
-    add_waiter(m, request, warp, line);
+    m->requests[core] = (struct request){.key = key, .app = app, .page = page, .large = large};
+    ask_l2(m, core, *out_at);
     return false;
-}
-
-void mosaic_mmu_join(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t warp,
-                     uint32_t line)
-{
-    const uint32_t page = line >> LINE_SHIFT;
-    const bool large = is_large(m, app, page);
-    add_waiter(m, find_request(m, core, key_of(app, page, large), large), warp, line);
 }
 
 /* ---- walks ---- */
 
-static uint32_t walk_hash(uint32_t key, bool large)
+/* The walk that fetches what a core needs, NONE if there is none. */
+static uint32_t find_walk(const struct mosaic_mmu *m, const struct request *r)
 {
-    return ((key * 2 + large) * 0x9e3779b1u) >> 20 & (HASHES - 1);
-}
-
-static uint32_t find_walk(const struct mosaic_mmu *m, uint32_t key, bool large)
-{
-    uint32_t at = m->walk_of[walk_hash(key, large)];
-    while (at != NONE && (m->walks[at].key != key || m->walks[at].large != large))
-        at = m->walks[at].next;
-    return at;
+    for (uint32_t c = 0; c < m->desc.cores; c++) {
+        const struct walk *w = &m->walks[c];
+        if (w->active && w->key == r->key && w->large == r->large)
+            return c;
+    }
+    return NONE;
 }
 
 /* Where the entry of a level lies: 0 is the root. */
@@ -375,61 +277,30 @@ static void step(struct mosaic_mmu *m, uint32_t walk, uint64_t now)
     }
     const uint64_t at = mosaic_memory_walk(m->host.memory, table_line(w->app, page, w->level), now);
     w->level++;
-    m->host.post(m->host.arg, m->capacity + walk, at);
+    m->host.post(m->host.arg, m->desc.cores + walk, at);
 }
 
-static void start_waiting_walk(struct mosaic_mmu *m, uint64_t now)
+static void start_walk(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
-    const uint32_t walk = m->first_waiting;
-    if (walk == NONE)
-        return;
-    m->first_waiting = m->walks[walk].next_waiting;
-    m->walking++;
-    step(m, walk, now);
-}
-
-static uint32_t new_walk(struct mosaic_mmu *m, const struct request *r, uint64_t now)
-{
-    const uint32_t hash = walk_hash(r->key, r->large);
-    const uint32_t at = m->free_walk;
-    m->free_walk = m->walks[at].next;
-    m->walks[at] = (struct walk){.key = r->key,
-                                 .app = r->app,
-                                 .page = r->page,
-                                 .large = r->large,
-                                 .requests = NONE,
-                                 .next = m->walk_of[hash],
-                                 .next_waiting = NONE};
-    m->walk_of[hash] = at;
+    const struct request *r = &m->requests[core];
+    m->walks[core] = (struct walk){.key = r->key,
+                                   .app = r->app,
+                                   .page = r->page,
+                                   .active = true,
+                                   .large = r->large,
+                                   .waiting = NONE};
     m->counts.walks++;
-    if (m->walking < WALKS) {
-        m->walking++;
-        step(m, at, now);
-    } else {
-        if (m->first_waiting == NONE)
-            m->first_waiting = at;
-        else
-            m->walks[m->last_waiting].next_waiting = at;
-        m->last_waiting = at;
-    }
-    return at;
+    step(m, core, now);
 }
 
-static void end_walk(struct mosaic_mmu *m, uint32_t walk, uint64_t now)
+static void end_walk(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
-    struct walk *w = &m->walks[walk];
-    uint32_t *link = &m->walk_of[walk_hash(w->key, w->large)];
-    while (*link != walk)
-        link = &m->walks[*link].next;
-    *link = w->next;
+    struct walk *w = &m->walks[core];
+    w->active = false;
     fill(m, m->l2_base, m->l2_large, w->key, w->large);
-    for (uint32_t r = w->requests; r != NONE;) {
-        const uint32_t next = m->requests[r].next_of_walk;
-        answer(m, r, now);
-        r = next;
-    }
-    w->next = m->free_walk;
-    m->free_walk = walk;
+    answer(m, core, now);
+    for (uint32_t c = w->waiting; c != NONE; c = m->requests[c].next_of_walk)
+        ask_l2(m, c, now);
 }
 
 /* True if the page is not there yet: it is asked for, and comes when the bus has brought it. */
@@ -446,46 +317,40 @@ static bool fault(struct mosaic_mmu *m, uint32_t walk, uint64_t now)
     m->counts.faults++;
     m->bus_free =
         max(now, m->bus_free) + (uint64_t)(bytes * BUS_CYCLES_PER_BYTE / m->desc.bus_speed + 0.5);
-    m->host.post(m->host.arg, m->capacity + walk,
+    m->host.post(m->host.arg, m->desc.cores + walk,
                  m->bus_free + (uint64_t)(BUS_LATENCY_CYCLES / m->desc.bus_speed));
     return true;
 }
 
-static void request_due(struct mosaic_mmu *m, uint32_t request, uint64_t now)
+static void request_due(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
-    struct request *r = &m->requests[request];
+    struct request *r = &m->requests[core];
+    const uint32_t walk = find_walk(m, r);
     uint32_t cycles;
+    if (walk != NONE) {
+        r->next_of_walk = m->walks[walk].waiting;
+        m->walks[walk].waiting = core;
+        return;
+    }
     m->counts.l2_lookups++;
     if (m->desc.l2_base > 0 &&
         lookup(m, m->l2_base, m->l2_large, r->key, r->large, L2_CYCLES, &cycles)) {
-        answer(m, request, now);
+        answer(m, core, now);
         return;
     }
     m->counts.l2_misses++;
-    uint32_t walk = find_walk(m, r->key, r->large);
-    if (walk == NONE)
-        walk = new_walk(m, r, now);
-    r->next_of_walk = m->walks[walk].requests;
-    m->walks[walk].requests = request;
+    start_walk(m, core, now);
 }
 
 void mosaic_mmu_due(struct mosaic_mmu *m, uint32_t what, uint64_t now)
 {
-    if (what < m->capacity) {
+    if (what < m->desc.cores) {
         request_due(m, what, now);
         return;
     }
-    const uint32_t walk = what - m->capacity;
-    struct walk *w = &m->walks[walk];
-    if (w->level < levels_of(m)) {
-        step(m, walk, now);
-        return;
-    }
-    const bool was_fault = w->arrived;
-    if (!was_fault) {
-        m->walking--;
-        start_waiting_walk(m, now);
-    }
-    if (!fault(m, walk, now))
-        end_walk(m, walk, now);
+    const uint32_t core = what - m->desc.cores;
+    if (m->walks[core].level < levels_of(m))
+        step(m, core, now);
+    else if (!fault(m, core, now))
+        end_walk(m, core, now);
 }

@@ -1,6 +1,8 @@
 /* mosaic_mmu.h: translation as Mosaic (MICRO 2017, section 3.1 and table 1) has it: TLBs for base
  * and for large pages in each core and behind all of them, misses to the same page merged, one page
- * walker for all cores, far faults over the bus. Times are cycles of a core. Not thread safe.
+ * walker for all cores, far faults over the bus. A core waits for one translation at a time: its
+ * memory unit works in order, as that of the released simulator does. Times are cycles of a core.
+ * Not thread safe.
  *
  * Who drives it keeps the clock: it is given `post`, and calls mosaic_mmu_due when the time has
  * come.
@@ -27,12 +29,13 @@ struct mosaic_mmu_desc {
     uint32_t walk_cache;        /* entries for upper levels, 8-way; 0: none */
     bool lazy;                  /* a page comes over the bus when it is touched first */
     double bus_speed;           /* of the bus, in times of the paper's; used if lazy */
-    uint32_t max_waiters;       /* lines that wait at any time */
 };
 
 /* The paper's: 128 + 16 entries in a core, 512 + 256 behind, no walk cache, no faults. */
 struct mosaic_mmu_desc mosaic_mmu_paper(enum mosaic_design design, uint32_t cores);
 
+/* A core whose page another core's walk is fetching waits for it, then looks up the second level
+ * and hits, as in the released simulator: a miss of the second level is a walk. */
 struct mosaic_mmu_counts {
     uint64_t l1_lookups, l1_misses;
     uint64_t l2_lookups, l2_misses;
@@ -43,8 +46,8 @@ struct mosaic_mmu_counts {
 struct mosaic_mmu_host {
     void *arg;
     void (*post)(void *arg, uint32_t what, uint64_t at); /* one event per `what` at a time */
-    /* The line that waited for its page can be read in cycle `at`. */
-    void (*resolved)(void *arg, uint32_t warp, uint32_t line, uint64_t at);
+    /* The core has the translation that it waits for, in cycle `at`. */
+    void (*resolved)(void *arg, uint32_t core, uint64_t at);
     const struct frames *frames;
     struct mosaic_memory *memory;
 };
@@ -58,14 +61,10 @@ void mosaic_mmu_free(struct mosaic_mmu *take);
 /* Events are numbered 0 .. mosaic_mmu_events - 1. */
 uint32_t mosaic_mmu_events(const struct mosaic_mmu *m);
 
-/* A warp needs virtual line `line` (32 in a base page) of an application in cycle `now`. True: the
- * translation is there in cycle *out_at. False: `resolved` will be called. */
-bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t warp,
-                          uint32_t line, uint64_t now, uint64_t *out_at);
-/* The same instruction needs another line of a page for which that was false: threads that need one
- * page ask once. `resolved` will be called for it too. */
-void mosaic_mmu_join(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t warp,
-                     uint32_t line);
+/* A core needs virtual page `page` of an application in cycle `now`, and waits for nothing else.
+ * True: the translation is there in cycle *out_at. False: `resolved` will be called. */
+bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t page,
+                          uint64_t now, uint64_t *out_at);
 void mosaic_mmu_due(struct mosaic_mmu *m, uint32_t what, uint64_t now);
 
 struct mosaic_mmu_counts mosaic_mmu_count(const struct mosaic_mmu *m);

@@ -15,36 +15,35 @@ static const struct {
 } targets[TARGETS] = {
     {"M1", "figure 3", "the generator is fitted to it"},
     {"M2", "figure 4",
-     "one pass stands for a run, with a bus as many times faster as the run has passes. Five "
-     "applications need the bus five times as long and compute five times as long, each with a "
-     "fifth of the cores"},
+     "one pass stands for a run, with a bus as many times faster as the run has passes. A core "
+     "waits for one fault at a time, so faults cost the same with one application and with five"},
     {"M3", "figure 4",
      "one pass uses most of each large page, so 2 MiB bring the same bytes with fewer faults; "
      "the paper's losses need large pages of which few base pages are used"},
     {"M4", "section 3.2", "the number of allocations is fitted to its mean"},
     {"M5", "figure 8", "none found"},
     {"M6", "figure 9",
-     "large pages leave no conflicts in the second level here, and GPU-MMU has more of them than "
-     "in "
-     "the paper (M9)"},
-    {"M7", "figure 11", "as M6: Mosaic is nearly ideal for every application"},
+     "Mosaic is nearly ideal: few base pages are left, and their conflicts in the second level "
+     "cost little"},
+    {"M7", "figure 11", "as M6: Mosaic is nearly ideal for most applications"},
     {"M8", "figure 12", "as M6"},
     {"M9", "figure 13",
-     "classes are fitted with an application alone on 30 cores; its misses to pages that other "
-     "cores use too are fewer than the paper's hits suggest. Mosaic's misses are base pages: ends "
-     "of "
-     "allocations and small arrays"},
-    {"M10", "figure 14", "few of the accesses go to base pages, and warps hide those that miss"},
-    {"M11", "figure 15", "none found"},
+     "Mosaic's lookups of the second level are the first uses of a large page by each core, and "
+     "the first of these walks: at least a sixth of them with five applications"},
+    {"M10", "figure 14",
+     "few of Mosaic's accesses go to base pages, and memory hides what their misses cost"},
+    {"M11", "figure 15",
+     "with fewer large entries Mosaic loses a thousandth: what misses in a core hits the second "
+     "level, and memory hides that"},
     {"M12", "figure 16a",
-     "memory is taken once here, at the launch; the paper finds compaction very frequent at 100 %"},
-    {"M13", "figure 16b", "as M12: a frame that is freed once pays for a whole run"},
+     "each frame that compaction frees costs and gains the same, however many there are; the paper "
+     "finds compaction very frequent at 100 %"},
+    {"M13", "figure 16b", "memory is taken once, at the launch: a frame pays for a whole run"},
     {"M14", "table 2",
      "one frame of each application is reserved at most, with any index; the paper's fragmented "
      "memory reserves more and its other memory less"},
     {"M15", "section 3.1",
-     "a walk cache of 64 entries makes a walk one load instead of four, and the second level hits "
-     "too seldom (M9)"},
+     "it depends on the time of a hit of the walk cache, which the text does not say"},
 };
 
 static const struct {

@@ -1,30 +1,47 @@
 /* mosaic_time.c: the clock. Events lie in a wheel of cycles, each a list; a bit for each tells
  * which is not empty. Greedy, then oldest: a warp issues the instructions of its gap in one go,
  * then one memory instruction, and waits for its lines; the oldest that is ready follows.
+ *
+ * The memory unit of a core works in order, a line each cycle. While it waits for a translation,
+ * the memory instructions of all warps wait behind it: so does the released simulator, and so a
+ * miss "often stalls many of the warps" (section 3.1).
  */
 #include "clients/lab/mosaic_time.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHEEL = 8192, WORD_BITS = 64, BLOCK_WARPS = 8, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
+enum { WHEEL = 8192, WORD_BITS = 64, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
+enum { MOST_ITERATIONS = 1 << 15 }; /* of a grid through the longest array, and more */
 static const uint32_t NONE = UINT32_MAX;
 
 struct warp {
     struct gen_warp gen;
     uint16_t app, core;
-    uint16_t pending; /* lines that wait for their page */
-    bool issued;      /* the gap is; the memory instruction is next */
-    uint64_t ready;   /* when all lines so far have come */
+    bool issued;    /* the gap is; the memory instruction is next */
+    uint64_t ready; /* when all lines so far have come */
+};
+
+/* Memory instructions of a core in the order of their coming. */
+struct unit {
+    uint32_t warps[MOSAIC_WARPS]; /* a ring */
+    uint32_t first, count;        /* the first is at work */
+    uint32_t lines[GEN_MAX_LINES];
+    uint32_t line_count, next;
+    uint32_t page;    /* of the line before, translated at page_at */
+    uint64_t page_at; /* UINT64_MAX: none */
+    uint64_t free_at; /* when it can take the next line */
 };
 
 /* Warps of a core, the oldest first. */
 struct core {
     uint64_t free_at; /* when the next may issue */
-    uint32_t ready;   /* a bit each */
+    uint64_t ready;   /* a bit each */
     bool busy;        /* one issues */
+    bool waits;       /* the memory unit, for a translation */
+    struct unit unit;
 };
-_Static_assert(MOSAIC_WARPS <= 32, "a bit for each warp of a core");
+_Static_assert(MOSAIC_WARPS <= 64, "a bit for each warp of a core");
 
 struct event {
     uint64_t at;
@@ -112,15 +129,6 @@ static void read_line(struct clock *c, struct warp *w, uint32_t line, uint64_t a
     w->ready = done > w->ready ? done : w->ready;
 }
 
-static void host_resolved(void *arg, uint32_t warp, uint32_t line, uint64_t at)
-{
-    struct clock *c = arg;
-    struct warp *w = &c->warps[warp];
-    read_line(c, w, line, at);
-    if (--w->pending == 0)
-        post(c, warp, w->ready);
-}
-
 static void count(struct clock *c, const struct warp *w, uint32_t instructions)
 {
     if (c->now < c->run->warm)
@@ -136,7 +144,7 @@ static void issue_oldest(struct clock *c, uint32_t at)
     core->busy = core->ready != 0;
     if (!core->busy)
         return;
-    const uint32_t id = at * MOSAIC_WARPS + (uint32_t)__builtin_ctz(core->ready);
+    const uint32_t id = at * MOSAIC_WARPS + (uint32_t)__builtin_ctzll(core->ready);
     const uint32_t gap = c->layouts[c->warps[id].app].app->gap;
     const uint64_t start = core->free_at > c->now ? core->free_at : c->now;
     core->ready &= core->ready - 1;
@@ -154,47 +162,74 @@ static void become_ready(struct clock *c, uint32_t id)
         count(c, w, 0);
         return;
     }
-    core->ready |= 1u << id % MOSAIC_WARPS;
+    core->ready |= 1ull << id % MOSAIC_WARPS;
     if (!core->busy)
         issue_oldest(c, w->core);
 }
 
-static const uint64_t NOT_YET = UINT64_MAX;
+/* ---- the memory unit ---- */
 
-/* Lines of one page take one translation. at[i] is when line i has it. */
-static void translate(struct clock *c, uint32_t id, const uint32_t lines[GEN_MAX_LINES], uint32_t i,
-                      uint64_t at[GEN_MAX_LINES])
+/* The next instruction's lines are made when the unit comes to it. */
+static void begin_first(struct clock *c, struct unit *u)
 {
-    struct warp *w = &c->warps[id];
-    uint32_t same = 0;
-    while (lines[same] / GEN_PAGE_LINES != lines[i] / GEN_PAGE_LINES)
-        same++;
-    if (same < i)
-        at[i] = at[same];
-    else if (!mosaic_mmu_translate(c->mmu, w->core, w->app, id, lines[i], c->now, &at[i]))
-        at[i] = NOT_YET;
-    if (at[i] != NOT_YET) {
-        read_line(c, w, lines[i], at[i]);
-        return;
+    struct warp *w = &c->warps[u->warps[u->first]];
+    u->line_count = gen_mosaic_next(&c->layouts[w->app], &w->gen, u->lines);
+    u->next = 0;
+    u->page = NONE;
+    w->ready = u->free_at > c->now ? u->free_at : c->now;
+}
+
+/* False: the unit waits for a translation. */
+static bool take_lines(struct clock *c, struct core *core)
+{
+    struct unit *u = &core->unit;
+    struct warp *w = &c->warps[u->warps[u->first]];
+    for (; u->next < u->line_count; u->next++) {
+        const uint32_t line = u->lines[u->next];
+        const uint64_t at = u->free_at > c->now ? u->free_at : c->now;
+        if (line / GEN_PAGE_LINES != u->page) {
+            u->page = line / GEN_PAGE_LINES;
+            core->waits = !mosaic_mmu_translate(c->mmu, w->core, w->app, u->page, at, &u->page_at);
+            if (core->waits)
+                return false;
+        }
+        u->free_at = at + 1;
+        read_line(c, w, line, u->page_at > at ? u->page_at : at);
     }
-    if (same < i)
-        mosaic_mmu_join(c->mmu, w->core, w->app, id, lines[i]);
-    w->pending++;
+    return true;
+}
+
+static void run_unit(struct clock *c, struct core *core)
+{
+    struct unit *u = &core->unit;
+    while (u->count > 0 && take_lines(c, core)) {
+        post(c, u->warps[u->first], c->warps[u->warps[u->first]].ready);
+        u->first = (u->first + 1) % MOSAIC_WARPS;
+        if (--u->count > 0)
+            begin_first(c, u);
+    }
+}
+
+static void host_resolved(void *arg, uint32_t core, uint64_t at)
+{
+    struct clock *c = arg;
+    c->cores[core].waits = false;
+    c->cores[core].unit.page_at = at;
+    run_unit(c, &c->cores[core]);
 }
 
 static void access_memory(struct clock *c, uint32_t id)
 {
     struct warp *w = &c->warps[id];
-    uint32_t lines[GEN_MAX_LINES];
-    uint64_t at[GEN_MAX_LINES];
-    const uint32_t line_count = gen_mosaic_next(&c->layouts[w->app], &w->gen, lines);
+    struct core *core = &c->cores[w->core];
+    struct unit *u = &core->unit;
     w->issued = false;
-    w->ready = c->now + 1;
     count(c, w, c->layouts[w->app].app->gap + 1u);
-    for (uint32_t i = 0; i < line_count; i++)
-        translate(c, id, lines, i, at);
-    if (w->pending == 0)
-        post(c, id, w->ready);
+    u->warps[(u->first + u->count++) % MOSAIC_WARPS] = id;
+    if (u->count == 1)
+        begin_first(c, u);
+    if (!core->waits)
+        run_unit(c, core);
     issue_oldest(c, w->core);
 }
 
@@ -214,13 +249,7 @@ static void happen(struct clock *c, uint32_t id)
 
 static bool allocate(struct frames *f, const struct gen_layout *l, uint32_t app, uint32_t array)
 {
-    bool good = true;
-    for (uint32_t p = 0; array < l->array_count && p < l->pieces[array]; p++) {
-        uint32_t pages;
-        const uint32_t first = gen_mosaic_piece(l, array, p, &pages);
-        good = frames_alloc(f, app, first, pages) && good;
-    }
-    return good;
+    return array >= l->array_count || frames_alloc(f, app, l->first_page[array], l->pages[array]);
 }
 
 struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
@@ -254,19 +283,30 @@ struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layou
     return f;
 }
 
+/* A stretch lies anywhere in a run: at the start of all arrays no end of an allocation is near. The
+ * same stretch for each design. A quota begins with the run. */
+static uint32_t first_step(const struct clock *c, uint32_t app)
+{
+    const struct mosaic_run *run = c->run;
+    struct rng rng = {(run->seed << 8 | run->apps[app]) << 8 | run->app_count << 4 | app};
+    return run->quota > 0 ? 0 : (uint32_t)rng_below(&rng, MOST_ITERATIONS) * c->layouts[app].loop;
+}
+
 /* The blocks of an application are dealt to its cores in turn. */
 static void start_warps(struct clock *c)
 {
     struct rng rng = {c->run->seed};
     uint32_t core = 0;
     for (uint32_t a = 0; a < c->run->app_count; a++) {
+        const uint32_t step = first_step(c, a);
         for (uint32_t k = 0; k < c->run->cores[a]; k++, core++) {
             for (uint32_t i = 0; i < MOSAIC_WARPS; i++) {
                 struct warp *w = &c->warps[core * MOSAIC_WARPS + i];
                 w->app = (uint16_t)a;
                 w->core = (uint16_t)core;
-                w->gen.id =
-                    (i / BLOCK_WARPS * c->run->cores[a] + k) * BLOCK_WARPS + i % BLOCK_WARPS;
+                w->gen.id = (i / GEN_BLOCK_WARPS * c->run->cores[a] + k) * GEN_BLOCK_WARPS +
+                            i % GEN_BLOCK_WARPS;
+                w->gen.step = step;
                 w->gen.rng.state = rng_next(&rng);
             }
         }
@@ -310,7 +350,6 @@ static void finish(const struct clock *c)
 enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *out,
                             struct err *err)
 {
-    struct mosaic_mmu_desc desc = run->mmu;
     struct clock *c = calloc(1, sizeof *c);
     enum status s = STATUS_OK;
     if (!c)
@@ -321,12 +360,11 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     for (uint32_t a = 0; a < run->app_count; a++)
         c->warp_count += run->cores[a] * MOSAIC_WARPS;
     c->running = c->warp_count;
-    desc.max_waiters = c->warp_count * GEN_MAX_LINES;
     c->frames = mosaic_time_frames(run, c->layouts, &out->full);
     c->memory = mosaic_memory_new(MOSAIC_CORES);
     c->warps = calloc(c->warp_count + 1, sizeof *c->warps);
     const struct mosaic_mmu_host host = {c, host_post, host_resolved, c->frames, c->memory};
-    c->mmu = c->frames && c->memory ? mosaic_mmu_new(&desc, &host) : NULL;
+    c->mmu = c->frames && c->memory ? mosaic_mmu_new(&run->mmu, &host) : NULL;
     if (c->mmu)
         c->events = calloc(c->warp_count + mosaic_mmu_events(c->mmu), sizeof *c->events);
     if (!c->warps || !c->mmu || !c->events) {

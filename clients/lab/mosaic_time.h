@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-enum { MOSAIC_CORES = 30, MOSAIC_WARPS = 24, MOSAIC_MAX_APPS = 5 };
+enum { MOSAIC_CORES = 30, MOSAIC_WARPS = 48, MOSAIC_MAX_APPS = 5 };
 
 struct mosaic_run {
     struct mosaic_mmu_desc mmu;

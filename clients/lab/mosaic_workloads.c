@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WARM_CYCLES = 10000, END_CYCLES = 40000, SEED = 1, MAX_THREADS = 64 };
+enum { WARM_CYCLES = 10000, END_CYCLES = 60000, SEED = 1, MAX_THREADS = 64 };
 static const double COPY_CYCLES = 54.5e-6 * 1020e6; /* of a transfer, besides its bytes */
 static const double CYCLES_PER_BYTE = 1020e6 / 7.96e9;
 
@@ -96,16 +96,33 @@ uint32_t mosaic_pass_steps(const struct gen_layout *l)
     return (uint32_t)(loops * steps);
 }
 
-static double transfer_cycles(const struct mosaic_run *run, enum mosaic_launch launch)
+static double transferred_bytes(uint32_t app)
 {
-    double cycles = 0;
-    for (uint32_t a = 0; a < run->app_count && launch != MOSAIC_NO_TRANSFER; a++) {
-        struct gen_layout l;
-        gen_mosaic_place(gen_mosaic_app(run->apps[a]), 1, 1, &l);
-        cycles += (double)gen_mosaic_pages(&l) * FRAMES_PAGE_BYTES * CYCLES_PER_BYTE;
-        cycles += launch == MOSAIC_COPIED ? l.array_count * COPY_CYCLES : 0;
+    struct gen_layout l;
+    gen_mosaic_place(gen_mosaic_app(app), 1, 1, &l);
+    return (double)gen_mosaic_pages(&l) * FRAMES_PAGE_BYTES;
+}
+
+static double copies(uint32_t app)
+{
+    struct gen_layout l;
+    gen_mosaic_place(gen_mosaic_app(app), 1, 1, &l);
+    return l.array_count;
+}
+
+/* The bus serves all applications in turn, a page each: while one waits for its last page, each
+ * other one has brought as much, or all that it has. */
+static double transfer_cycles(const struct mosaic_run *run, uint32_t app, enum mosaic_launch launch)
+{
+    const double own = transferred_bytes(run->apps[app]);
+    double cycles = launch == MOSAIC_COPIED ? copies(run->apps[app]) * COPY_CYCLES : COPY_CYCLES;
+    if (launch == MOSAIC_NO_TRANSFER)
+        return 0;
+    for (uint32_t a = 0; a < run->app_count; a++) {
+        const double other = transferred_bytes(run->apps[a]);
+        cycles += (other < own ? other : own) * CYCLES_PER_BYTE;
     }
-    return cycles + (launch == MOSAIC_PAGED ? COPY_CYCLES : 0);
+    return cycles;
 }
 
 static double whole_instructions(const struct mosaic_run *run, uint32_t app)
@@ -120,7 +137,7 @@ double mosaic_whole_cycles(const struct mosaic_case *c, uint32_t app, enum mosai
                            double stall)
 {
     const double kernel = whole_instructions(&c->run, app) / mosaic_ipc(&c->result, app);
-    return transfer_cycles(&c->run, launch) + kernel + stall;
+    return transfer_cycles(&c->run, app, launch) + kernel + stall;
 }
 
 double mosaic_whole_ipc(const struct mosaic_case *c, uint32_t app, enum mosaic_launch launch,
