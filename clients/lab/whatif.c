@@ -42,6 +42,7 @@ static enum status price_memory(struct asking *a, struct err *err)
     for (uint32_t i = 0; i < t->record_count; i++) {
         const struct trace_record *r = &t->records[i];
         double *ns = &a->memory_ns[r->kind * STREAM_KIND_CLASSES + r->sectors - 1u];
+        a->waits = a->waits || (r->kind == RLT_ATOMIC && a->options->in_reach_gbps > 0);
         if (!(*ns > 0)) {
             struct access_cost cost;
             access_cost_read(&a->fp->throughput, &limit, access_of((enum rlt_kind)r->kind),

@@ -21,8 +21,7 @@ double whatif_time(const struct asking *a, double memory_ns, double walks, doubl
     const double translation = walks * a->out->miss_ns * (scattered > 0 ? factor : 1);
     const double most = fmax(memory_ns, translation);
     const double ratio = most > 0 ? fmin(memory_ns, translation) / most : 0;
-    return a->options->in_reach_gbps > 0 ? most * pow(1 + pow(ratio, SOFTNESS), 1.0 / SOFTNESS)
-                                         : most;
+    return a->waits ? most * pow(1 + pow(ratio, SOFTNESS), 1.0 / SOFTNESS) : most;
 }
 
 double whatif_told(const struct asking *a)

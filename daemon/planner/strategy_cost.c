@@ -19,10 +19,12 @@ struct load {
     double scan;
     double memory;
     double translation;
-    bool own; /* memory is the job's own limit */
+    bool waits; /* the job's own limit stands for memory, and its threads wait for each access */
 };
 
-/* Near one another both cost; far apart the larger alone does. */
+/* Memory and translation of GPUs overlap, as all measured curves show: the larger alone costs. A
+ * job that waits for what an atomic returns before it goes on has fewer of them under way, so near
+ * one another both cost; far apart the larger alone does. */
 static double soft_max(double a, double b)
 {
     const double most = fmax(a, b);
@@ -31,13 +33,18 @@ static double soft_max(double a, double b)
     return most * pow(1 + pow(ratio, SOFTNESS), 1.0 / SOFTNESS);
 }
 
+static bool waits_for_accesses(const struct job_request *job)
+{
+    return job->in_reach_gbps > 0 && job->access == ACCESS_ATOMIC;
+}
+
 static struct cost busiest(const struct load *l)
 {
     struct cost c = {.known = true, .ns = l->memory, .bound = BOUND_MEMORY};
 
     if (l->translation > c.ns)
         c = (struct cost){.known = true, .ns = l->translation, .bound = BOUND_TRANSLATION};
-    if (l->own && l->translation > 0)
+    if (l->waits && l->translation > 0)
         c.ns = soft_max(l->memory, l->translation);
     if (l->scan > c.ns)
         c = (struct cost){.known = true, .ns = l->scan, .bound = BOUND_SCAN};
@@ -242,7 +249,7 @@ struct cost cost_naive(const struct costing *c)
 {
     const struct maybe_f64 translation = translation_ns(c, footprint(c, c->bytes));
     struct load l = {
-        .scan = c->scan_ns, .translation = translation.v, .own = c->job->in_reach_gbps > 0};
+        .scan = c->scan_ns, .translation = translation.v, .waits = waits_for_accesses(c->job)};
 
     if (!IS_KNOWN(c->access))
         return unknown(c->access.reason);
@@ -299,7 +306,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     struct scope_cost s = {.scope_bytes = equal < longest ? equal : longest};
     struct maybe_f64 translation;
     struct cost last;
-    struct load l = {.scan = c->scan_ns, .own = c->job->in_reach_gbps > 0};
+    struct load l = {.scan = c->scan_ns, .waits = waits_for_accesses(c->job)};
     double each; /* pass, whatever its share */
     double share;
     double rest;

@@ -100,9 +100,9 @@ static void check_level(const char *text, const struct sim_level *s, const struc
             tally->wrong++, print_error("WRONG level %u: %u sets, %u of %u ways\n%s", l->level,
                                         l->sets.v, l->runs[0].sets, l->runs[0].ways, text);
     }
-    if (IS_KNOWN(l->victim_entries) && l->victim_entries.v != s->victims)
-        tally->wrong++, print_error("WRONG level %u: %u victim entries for %u\n%s", l->level,
-                                    l->victim_entries.v, s->victims, text);
+    if (IS_KNOWN(l->victim_entries) && l->victim_entries.v != 0)
+        tally->wrong++, print_error("WRONG level %u: %u victim entries for 0\n%s", l->level,
+                                    l->victim_entries.v, text);
     if (l->replacement != REPLACEMENT_UNKNOWN) {
         tally->replacements += 1;
         if ((l->replacement == REPLACEMENT_LRU) != (s->policy == SIM_LRU))
@@ -230,19 +230,18 @@ static void named_structures_are_found(void **state)
     put_away(t);
 }
 
-/* Entries behind the sets, few sets and many: walked in full, and sampled. */
-static void victim_entries_are_told_from_wide_sets(void **state)
+/* The 16 translations that missed last keep the nine pages of one overflowing set, which looks like
+ * one entry behind the sets. Few sets, walked in full, and many, sampled. */
+static void what_missed_last_is_told_from_wide_sets(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
         uint32_t sets, ways, victims;
     } cases[] = {
-        {"sms=8 memory=16G l2cache=2M noise=gauss:1 l1=64@2M/sm;miss=60;sets=8x8;victims=1", 8, 8,
-         1},
-        {"sms=8 memory=16G l2cache=2M noise=gauss:1 l1=96@2M/sm;miss=60;sets=6x16;victims=3", 16, 6,
-         3},
-        {"sms=8 memory=64G l2cache=2M noise=gauss:1 l1=2048@2M/sm;miss=60;sets=8x256;victims=1",
+        {"sms=8 memory=16G l2cache=2M noise=gauss:1 l1=256@2M/sm;miss=60;sets=8x32;recent=16", 32,
+         8, 1},
+        {"sms=8 memory=64G l2cache=2M noise=gauss:1 l1=2048@2M/sm;miss=60;sets=8x256;recent=16",
          256, 8, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -278,7 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_gpus_are_right_or_not_sure),
         cmocka_unit_test(named_structures_are_found),
-        cmocka_unit_test(victim_entries_are_told_from_wide_sets),
+        cmocka_unit_test(what_missed_last_is_told_from_wide_sets),
         cmocka_unit_test(parts_of_an_entry_are_told_from_entries),
         {.name = "groups of a K80",
          .test_func = groups_read_as_the_model_says,

@@ -99,9 +99,9 @@ static void refuses_with_the_place(void **state)
         {"sms=4 memory=1G l1=4@2M/sm;sets=2x0", "at least one way"},
         {"sms=4 memory=1G l1=6@2M/sm;sets=2x3;hash=xor", "power of two"},
         {"sms=4 memory=1G l1=4@2M/sm;sectors=0", "sectors"},
-        {"sms=4 memory=1G l1=4@2M/sm;victims=1;policy=random", "victims"},
-        {"sms=4 memory=1G l1=4@2M/sm;victims=1;sectors=2", "victims"},
-        {"sms=4 memory=1G l1=64@2M/sm;victims=1", "victims"},
+        {"sms=4 memory=1G l1=4@2M/sm;recent=1;policy=random", "recent"},
+        {"sms=4 memory=1G l1=4@2M/sm;recent=1;sectors=2", "recent"},
+        {"sms=4 memory=1G l1=64@2M/sm;recent=1", "recent"},
         {"sms=4 memory=1G l1=4@2M/sm;walkers=0", "walker"},
         {"sms=4 memory=1G l1=4@2M/sm;policy=mru", "no such option"},
         {"sms=4 memory=1G l1=4@2M/sm;policy=cycle:5", "does not have"},
@@ -202,7 +202,7 @@ static void random_level(struct rng *rng, uint32_t sms, struct sim_level *l)
     if (l->run_count == 1 && l->hash == SIM_HASH_MOD && rng_below(rng, 2))
         l->block = (uint32_t)1 << rng_below(rng, 4);
     if (l->policy == SIM_LRU && l->sectors == 1)
-        l->victims = (uint32_t)rng_below(rng, 4);
+        l->recent = (uint32_t)rng_below(rng, 4);
     l->miss_cycles = (uint32_t)rng_below(rng, 1000);
     l->miss_ns = rng_below(rng, 2) ? random_f64(rng, 30) : 0;
     l->walkers = 1 + (uint32_t)rng_below(rng, 4);

@@ -82,9 +82,10 @@
  *                             over each other, for a power of two of equal sets
  *              block=4        entries side by side that choose the same set: a power of two, with
  *                             hash=mod and a power of two of equal sets; default 1
- *              victims=1      entries behind the sets, for what these evict: the oldest goes, and a
- *                             hit goes back into its set. With lru, undivided entries and sets of
- *                             at most 32 ways; not counted among the entries. Default 0
+ *              recent=16      translations that missed last in this level stay beside the sets and
+ *                             answer like them, whatever their sets evict; the one that was used
+ *                             least recently goes. With lru, undivided entries and sets of at most
+ *                             32 ways; not counted among the entries. Default 0
  *              sectors=16     parts of an entry that are filled one by one; default 1
  *              miss_ns=2.5    how long one miss keeps a walker busy; default 0: never the limit
  *              walkers=4      walkers of each group; default 1
@@ -116,9 +117,9 @@ enum {
     SIM_MAX_RUNS = 4,        /* different set sizes of one level */
     SIM_MAX_ENTRIES = 65536, /* of one instance of a level */
     SIM_MAX_SECTORS = 64,
-    SIM_MAX_VICTIMS = 64,
-    SIM_MAX_CYCLE = 16,       /* victims of policy=cycle */
-    SIM_MAX_VICTIM_WAYS = 32, /* of the sets before a victim buffer */
+    SIM_MAX_RECENT = 64,
+    SIM_MAX_CYCLE = 16,      /* victims of policy=cycle */
+    SIM_MAX_SHORT_WAYS = 32, /* of sets with recent= or policy=cycle */
     SIM_MAX_BANKS = 256,
     SIM_MAX_BANK_BYTES = 16,
     SIM_MAX_NAME = 48,
@@ -141,7 +142,7 @@ struct sim_level {
     uint32_t miss_cycles;
     uint32_t walkers;
     uint32_t sectors;
-    uint32_t victims;
+    uint32_t recent;
     uint32_t block; /* 0: one entry */
     uint32_t cycle_count;
     uint8_t cycle[SIM_MAX_CYCLE]; /* ways, from 1 */

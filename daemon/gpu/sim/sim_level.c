@@ -17,7 +17,7 @@ static const struct {
     struct sim_number number;
 } numbers[] = {
     {"miss=", {SIM_U32, AT(miss_cycles), SIM_MAX_CYCLES}},
-    {"victims=", {SIM_U32, AT(victims), SIM_MAX_VICTIMS}},
+    {"recent=", {SIM_U32, AT(recent), SIM_MAX_RECENT}},
     {"block=", {SIM_U32, AT(block), SIM_MAX_ENTRIES}},
     {"sectors=", {SIM_U32, AT(sectors), SIM_MAX_SECTORS}},
     {"miss_ns=", {SIM_F64, AT(miss_ns), MAX_MISS_NS}},
@@ -171,7 +171,7 @@ static enum status read_cycle(struct sim_cursor *c, struct sim_level *l)
     l->cycle_count = 0;
     do {
         uint32_t way = 0;
-        const enum status s = sim_text_u32(c, SIM_MAX_VICTIM_WAYS, &way);
+        const enum status s = sim_text_u32(c, SIM_MAX_SHORT_WAYS, &way);
         if (s != STATUS_OK)
             return s;
         if (way == 0 || l->cycle_count == SIM_MAX_CYCLE)
@@ -217,13 +217,13 @@ static enum status check_sets(const struct sim_cursor *c, const struct sim_level
         return sim_text_fail(c, "hash=xor needs a power of two of equal sets");
     if (l->sectors == 0 || l->entry_bytes % l->sectors != 0)
         return sim_text_fail(c, "sectors must divide the entry into equal parts");
-    if (l->victims > 0 && (l->policy != SIM_LRU || l->sectors > 1 || widest > SIM_MAX_VICTIM_WAYS))
-        return sim_text_fail(c, "victims need lru, undivided entries and sets of at most 32 ways");
+    if (l->recent > 0 && (l->policy != SIM_LRU || l->sectors > 1 || widest > SIM_MAX_SHORT_WAYS))
+        return sim_text_fail(c, "recent= needs lru, undivided entries and sets of at most 32 ways");
     if (l->block > 0 && (l->run_count != 1 || (sets & (sets - 1)) != 0 || l->hash != SIM_HASH_MOD ||
                          (l->block & (l->block - 1)) != 0))
         return sim_text_fail(c, "block= needs a power of two, and hash=mod on one of equal sets");
     for (uint32_t i = 0; i < l->cycle_count && l->policy == SIM_CYCLE; i++)
-        if (widest > SIM_MAX_VICTIM_WAYS || l->cycle[i] > least)
+        if (widest > SIM_MAX_SHORT_WAYS || l->cycle[i] > least)
             return sim_text_fail(c, "policy=cycle names a way that a set does not have");
     if (l->walkers == 0)
         return sim_text_fail(c, "a level has at least one walker");

@@ -15,12 +15,16 @@
  * by construction, so touching it again changes nothing. When many SMs of a group walk the same
  * pages side by side, that is the answer for all of them but the first.
  *
+ * Translations that missed last may stay beside the sets (sim_recent.h). A set that has lost one of
+ * them does not take it back while it hits there.
+ *
  * Sectors: an entry may cover several parts that are filled one by one (a mask beside the tag).
  * Which part is missing does not change the order of use.
  */
 #include "gpu/sim/sim_tlb.h"
 
 #include "base/rng.h"
+#include "gpu/sim/sim_recent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,10 +64,10 @@ struct sim_tlb {
     uint32_t *last;        /* [instance] sector touched last, plus one */
     uint32_t *tags;        /* [instance][entries] */
     uint64_t *filled;      /* [instance][entries] mask of sectors; NULL if there is one */
-    uint32_t *victims;     /* [instance][victims] newest first */
-    uint32_t row_ways;     /* of each set, if sets are rows of vectors; otherwise 0 */
-    uint32_t set_shift;    /* bits of a block: of entries that choose the same set */
-    uint32_t *turn;        /* [instance][set] victims so far; policy=cycle */
+    struct sim_recent *recent; /* [instance]; NULL if none are kept */
+    uint32_t row_ways;         /* of each set, if sets are rows of vectors; otherwise 0 */
+    uint32_t set_shift;        /* bits of a block: of entries that choose the same set */
+    uint32_t *turn;            /* [instance][set] victims so far; policy=cycle */
     bool is_long;
     struct index index;
     struct rng rng;
@@ -158,25 +162,6 @@ static bool short_lru(uint32_t *slot, uint32_t ways, uint32_t tag)
     shift_up(slot, hit ? at : ways - 1);
     slot[0] = tag;
     return hit;
-}
-
-/* A page that its set does not hold: was it among the victims? Then it comes back out of them. What
- * it drove out of its set goes in, as the newest. */
-static bool swap_victim(uint32_t *victim, uint32_t count, uint32_t tag, uint32_t evicted)
-{
-    const uint32_t at = find_tag(victim, count, tag);
-    const bool held = at < count;
-    if (!held && evicted == 0)
-        return false;
-    const uint32_t last = held ? at : count - 1;
-    if (evicted == 0) {
-        memmove(victim + at, victim + at + 1, (count - at - 1) * sizeof *victim);
-        victim[count - 1] = 0;
-        return held;
-    }
-    memmove(victim + 1, victim, last * sizeof *victim);
-    victim[0] = evicted;
-    return held;
 }
 
 static bool short_lru_sectored(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t tag,
@@ -397,17 +382,32 @@ static inline bool short_touch(struct sim_tlb *l, size_t at, uint32_t ways, uint
     return short_lru(l->tags + at, ways, tag);
 }
 
+/* A translation that is among those that missed last: it is used in all places where it is. */
+static bool touch_recent(const struct sim_tlb *l, struct sim_recent *recent, uint32_t *slot,
+                         uint32_t ways, uint32_t tag)
+{
+    const uint32_t at = find_tag(slot, ways, tag);
+    recent_renew(recent, l->desc.recent, tag);
+    if (at < ways) {
+        shift_up(slot, at);
+        slot[0] = tag;
+    }
+    return true;
+}
+
 /* The same for a level of rows: no sectors, equal sets. */
 static inline __attribute__((always_inline)) bool row_touch(struct sim_tlb *l, uint32_t ways,
                                                             uint32_t instance, uint32_t entry)
 {
-    const uint32_t victims = l->desc.victims;
     uint32_t *const slot = l->tags + (size_t)instance * l->desc.entries + set_of(l, entry) * ways;
-    const uint32_t oldest = slot[ways - 1];
+    if (!l->recent)
+        return row_lru(slot, ways / QUAD, entry + 1);
+    struct sim_recent *const recent = &l->recent[instance];
+    if (recent_has(recent, l->desc.recent, entry + 1))
+        return touch_recent(l, recent, slot, ways, entry + 1);
     const bool hit = row_lru(slot, ways / QUAD, entry + 1);
-    if (victims == 0)
-        return hit;
-    return hit || swap_victim(l->victims + (size_t)instance * victims, victims, entry + 1, oldest);
+    recent_add(recent, l->desc.recent, entry + 1, !hit);
+    return hit;
 }
 
 static inline bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sector)
@@ -417,7 +417,6 @@ static inline bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sect
     const uint64_t bit = (uint64_t)1 << (sector - entry * l->desc.sectors);
     const uint32_t tag = entry + 1;
     const uint32_t set = set_of(l, entry);
-    const uint32_t victims = l->desc.victims;
     if (l->is_long)
         return long_touch(l, instance, set, tag, bit);
     const size_t at = (size_t)instance * l->desc.entries + l->first[set];
@@ -425,11 +424,29 @@ static inline bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sect
     if (l->turn)
         return short_cycle(&l->desc, &l->turn[(size_t)instance * l->set_count + set], l->tags + at,
                            l->filled ? l->filled + at : NULL, ways, tag, bit);
-    const uint32_t oldest = l->tags[at + ways - 1];
-    if (short_touch(l, at, ways, tag, bit))
-        return true;
-    return victims > 0 &&
-           swap_victim(l->victims + (size_t)instance * victims, victims, tag, oldest);
+    if (!l->recent)
+        return short_touch(l, at, ways, tag, bit);
+    struct sim_recent *const recent = &l->recent[instance];
+    if (recent_has(recent, l->desc.recent, tag))
+        return touch_recent(l, recent, l->tags + at, ways, tag);
+    const bool hit = short_lru(l->tags + at, ways, tag);
+    recent_add(recent, l->desc.recent, tag, !hit);
+    return hit;
+}
+
+static inline uint32_t sector_of(const struct sim_tlb *l, uint64_t va)
+{
+    return (uint32_t)(l->sector_shift >= 0 ? va >> l->sector_shift : va / l->sector_bytes);
+}
+
+static inline uint32_t entry_of(const struct sim_tlb *l, uint32_t sector)
+{
+    return l->entry_shift >= 0 ? sector >> l->entry_shift : sector / l->desc.sectors;
+}
+
+uint32_t sim_tlb_set(const struct sim_tlb *t, uint64_t va)
+{
+    return set_of(t, entry_of(t, sector_of(t, va)));
 }
 
 /* `ways` is a constant where this is inlined: that of the level's rows, 0 if it has none. */
@@ -437,8 +454,7 @@ static inline __attribute__((always_inline)) bool touch(struct sim_tlb *l, uint3
                                                         uint32_t sm, uint64_t va)
 {
     const uint32_t instance = l->desc.instance_of_sm[sm];
-    const uint32_t sector =
-        (uint32_t)(l->sector_shift >= 0 ? va >> l->sector_shift : va / l->sector_bytes);
+    const uint32_t sector = sector_of(l, va);
     if (l->last[instance] == sector + 1)
         return true;
     l->last[instance] = sector + 1;
@@ -525,7 +541,8 @@ static bool allocate(struct sim_tlb *l)
     const bool sectored = l->desc.sectors > 1;
     const size_t instances = l->desc.instance_count;
     const size_t slots = instances * l->desc.entries;
-    const size_t victims = instances * l->desc.victims;
+    const size_t recent =
+        l->desc.recent > 0 ? instances * sizeof *l->recent / sizeof *l->memory : 0;
     const size_t sets = l->is_long ? instances * l->set_count : 0;
     const size_t links = l->is_long ? slots : 0;
     const size_t turns = l->desc.policy == SIM_CYCLE ? instances * l->set_count : 0;
@@ -537,8 +554,8 @@ static bool allocate(struct sim_tlb *l)
     while (x->bucket_count < 2 * l->desc.entries)
         x->bucket_count *= 2;
     buckets = l->is_long ? instances * x->bucket_count : 0;
-    l->state_words = (sectored ? 2 * slots : 0) + slots + instances + victims + buckets +
-                     3 * links + 3 * sets + turns;
+    l->state_words = (sectored ? 2 * slots : 0) + slots + instances + recent + buckets + 3 * links +
+                     3 * sets + turns;
     bytes = (l->state_words + l->set_count + 1 + l->desc.entries) * sizeof *l->memory;
     /* A set of 8 or 16 ways lies in one line of the cache. */
     l->memory = aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
@@ -549,7 +566,7 @@ static bool allocate(struct sim_tlb *l)
     l->filled = sectored ? (uint64_t *)(void *)carve(&rest, 2 * slots) : NULL;
     l->tags = carve(&rest, slots);
     l->last = carve(&rest, instances);
-    l->victims = carve(&rest, victims);
+    l->recent = recent > 0 ? (struct sim_recent *)(void *)carve(&rest, recent) : NULL;
     x->bucket = carve(&rest, buckets);
     x->chain = carve(&rest, links);
     x->newer = carve(&rest, links);

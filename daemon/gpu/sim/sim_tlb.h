@@ -26,6 +26,9 @@ void sim_tlb_free(struct sim_tlb *take);
 /* True if it hits. `va` is at most 2^32 - 2 sectors of the level. */
 bool sim_tlb_touch(struct sim_tlb *t, uint32_t sm, uint64_t va);
 
+/* The set that a translation goes to, which is the same in each instance. */
+uint32_t sim_tlb_set(const struct sim_tlb *t, uint64_t va);
+
 /* Touches loads[which[0]], loads[which[1]], .. in this order, as sim_tlb_touch does. Leaves in
  * `which` those that missed, in order; returns how many. */
 uint32_t sim_tlb_pass(struct sim_tlb *t, const struct sim_load *loads, uint32_t *which,
