@@ -385,6 +385,17 @@ static void a_band_is_judged_over_the_jobs_it_names(void **state)
     free(r);
 }
 
+static void locality_and_compaction_go_by_age_and_all_else_in_turn(void **state)
+{
+    (void)state;
+    for (enum pichai_machine which = 0; which < PICHAI_MACHINES; which++) {
+        struct lab_machine m;
+        pichai_machine(which, &m);
+        const bool by_age = m.compact.on || m.sched.locality != LAB_NO_LOCALITY;
+        assert_int_equal(m.sched.order, by_age ? LAB_GREEDY_OLDEST : LAB_ROUND_ROBIN);
+    }
+}
+
 static void a_machine_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -417,6 +428,7 @@ int main(void)
         cmocka_unit_test(all_machines_do_the_same_work),
         cmocka_unit_test(runs_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(a_band_is_judged_over_the_jobs_it_names),
+        cmocka_unit_test(locality_and_compaction_go_by_age_and_all_else_in_turn),
         cmocka_unit_test(a_machine_that_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests_name("lab_engine", tests, NULL, NULL);
