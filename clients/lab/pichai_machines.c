@@ -2,7 +2,9 @@
  * more than channels and capacities; its simulator was GPGPU-Sim with parameters of earlier work,
  * so those of GPGPU-Sim's public configuration of the Quadro FX 5800 [c] are taken, which has as
  * many cores and channels: cores at 1300 MHz, memory at 800 MHz, two transfers of 8 bytes in a
- * cycle.
+ * cycle. [r] is the configuration of CCWS (tgrogers/ccws-2012, QuadroFX5800-CCWS), which section 5.2
+ * names as the origin of parameters: the same chip, with data caches. Both write 8 lanes at 1300 MHz
+ * as 32 lanes at 325 MHz, so a cycle of theirs is four here.
  */
 #include "clients/lab/pichai.h"
 
@@ -14,8 +16,9 @@ static const struct lab_machine base = {
     .issue_cycles = 4, /* 32 lanes through a pipeline 8 wide [t] */
     .page_shift = 12,  /* [t] */
     .l1_bytes = 32768, /* [t] */
-    .l1_ways = 8,      /* not said */
-    .l1_cycles = 1,    /* not said */
+    .l1_ways = 8,      /* [r] */
+    .l1_cycles = 80,   /* 20 of 325 MHz [r] */
+    .l1_busy = 4,      /* a line in each cycle of 325 MHz [r] */
     .memory =
         {
             .cache_bytes = 8 * 131072, /* [t] */

@@ -219,7 +219,7 @@ static const struct paper_variation variations[] = {
     {.what = "twice as many instructions without memory", .gap_times = 2},
     {.what = "four times as many", .gap_times = 4},
     {.what = "a data cache of 4 ways", .l1_ways = 4},
-    {.what = "a hit in it takes 20 cycles", .l1_cycles = 20},
+    {.what = "a hit in it takes 4 cycles", .l1_cycles = 4},
     {.what = "a hit in the shared cache takes 20 cycles", .cache_cycles = 20},
     {.what = "it takes 100 cycles", .cache_cycles = 100},
     {.what = "memory takes 32 cycles in addition", .dram_cycles = 32},

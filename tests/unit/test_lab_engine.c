@@ -192,6 +192,7 @@ static struct lab_machine small(void)
         .l1_bytes = 32768,
         .l1_ways = 8,
         .l1_cycles = 1,
+        .l1_busy = 1,
         .memory = {.cache_bytes = 1 << 20,
                    .cache_ways = 8,
                    .cache_cycles = 60,
@@ -246,6 +247,23 @@ static void one_load_takes_the_cycles_of_its_parts(void **state)
     assert_int_equal(r.all.miss_cycles, 4 * (60 + 65));
 }
 
+static void without_overlap_lines_wait_for_all_lookups(void **state)
+{
+    (void)state;
+    enum { PAGES = 8 };
+    struct lab_machine m = small();
+    m.tlb = (struct lab_tlb_desc){.entries = 64, .ways = 4, .ports = PAGES, .walkers = 1};
+    const struct lab_result all_at_once = run_job(&m, PAGES, ROUNDS);
+    m.tlb.ports = 1;
+    const struct lab_result one_by_one = run_job(&m, PAGES, ROUNDS);
+    assert_int_equal(one_by_one.all.page_misses, PAGES);
+    assert_int_equal(one_by_one.cycles - all_at_once.cycles, (ROUNDS - 1) * (PAGES - 1));
+    /* With overlap a line waits for its own page alone, and the cache takes no more of them. */
+    m.tlb.overlap = true;
+    const struct lab_result overlapped = run_job(&m, PAGES, ROUNDS);
+    assert_int_equal(overlapped.cycles, all_at_once.cycles);
+}
+
 static void walkers_share_misses_and_a_schedule_needs_fewer_loads(void **state)
 {
     (void)state;
@@ -283,7 +301,7 @@ static void all_machines_do_the_same_work(void **state)
                          none.all.core_cycles);
         assert_true(none.all.line_misses <= none.all.lines);
         assert_true(none.all.line_cycles >=
-                    none.all.line_misses * (m.l1_cycles + m.memory.cache_cycles));
+                    none.all.line_misses * (m.l1_busy + m.memory.cache_cycles));
         for (uint32_t variant = 0; variant < 6; variant++) {
             m.tlb = (struct lab_tlb_desc){.entries = 64,
                                           .ways = 4,
@@ -424,6 +442,7 @@ int main(void)
         cmocka_unit_test(tags_do_what_the_counting_model_does),
         cmocka_unit_test(lines_and_pages_of_a_warp_are_distinct_and_complete),
         cmocka_unit_test(one_load_takes_the_cycles_of_its_parts),
+        cmocka_unit_test(without_overlap_lines_wait_for_all_lookups),
         cmocka_unit_test(walkers_share_misses_and_a_schedule_needs_fewer_loads),
         cmocka_unit_test(all_machines_do_the_same_work),
         cmocka_unit_test(runs_do_not_depend_on_the_number_of_threads),
