@@ -23,13 +23,14 @@ static const struct lab_machine base = {
         {
             .cache_bytes = 8 * 131072, /* [t] */
             .cache_ways = 8,           /* [c] */
+            .cache_line_shift = 1,     /* 256 bytes [r] */
             .cache_cycles = 60,        /* "several tens of cycles" [t] */
-            .cache_busy = 4,           /* 32 bytes in a cycle of 650 MHz [c] */
+            .cache_busy = 10,          /* 128 bytes and 8 of a head, 32 in a cycle of 650 MHz [c] */
             .channels = 8,             /* [t] */
             .dram_cycles = 65,   /* precharge, activate, read: 10 + 12 + 10 and 8 of 800 MHz [c] */
-            .dram_busy = 13,     /* 128 bytes at 16 in a cycle of 800 MHz [c] */
+            .dram_busy = 26,     /* 256 bytes at 16 in a cycle of 800 MHz [c] */
             .cores_per_port = 3, /* [c] */
-            .port_busy = 8,      /* 32 bytes in a cycle of 650 MHz [c] */
+            .port_busy = 10,     /* as the channel's [c] */
         },
 };
 

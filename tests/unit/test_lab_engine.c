@@ -247,6 +247,26 @@ static void one_load_takes_the_cycles_of_its_parts(void **state)
     assert_int_equal(r.all.miss_cycles, 4 * (60 + 65));
 }
 
+static void a_shared_line_brings_its_neighbor(void **state)
+{
+    (void)state;
+    struct lab_memory_desc desc = small().memory;
+    desc.cache_line_shift = 1;
+    struct lab_memory *m = lab_memory_new(&desc);
+    bool hit;
+    assert_non_null(m);
+    assert_int_equal(m->cache->sets * m->cache->ways, (1 << 20) / 256);
+    const uint64_t there = lab_memory_read(m, 0, 1000, 0, &hit);
+    assert_false(hit);
+    assert_int_equal(there, 60 + 65);
+    assert_int_equal(lab_memory_read(m, 0, 1001, 10, &hit), there); /* on its way */
+    assert_true(hit);
+    (void)lab_memory_read(m, 0, 1002, 10, &hit);
+    assert_false(hit);
+    assert_int_equal(m->dram_lines, 2);
+    lab_memory_free(m);
+}
+
 static void without_overlap_lines_wait_for_all_lookups(void **state)
 {
     (void)state;
@@ -442,6 +462,7 @@ int main(void)
         cmocka_unit_test(tags_do_what_the_counting_model_does),
         cmocka_unit_test(lines_and_pages_of_a_warp_are_distinct_and_complete),
         cmocka_unit_test(one_load_takes_the_cycles_of_its_parts),
+        cmocka_unit_test(a_shared_line_brings_its_neighbor),
         cmocka_unit_test(without_overlap_lines_wait_for_all_lookups),
         cmocka_unit_test(walkers_share_misses_and_a_schedule_needs_fewer_loads),
         cmocka_unit_test(all_machines_do_the_same_work),
