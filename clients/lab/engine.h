@@ -65,7 +65,7 @@ struct lab_counts {
     uint64_t walk_hits; /* of these, in the shared cache */
     uint64_t lines;     /* read */
     uint64_t line_misses;
-    uint64_t line_cycles; /* of line misses, summed */
+    uint64_t line_cycles; /* from when a line that misses waits for the cache until it is there */
     uint64_t idle_cycles; /* in which a core with work issued nothing */
     uint64_t core_cycles; /* in which a core had work */
     uint64_t compacted;   /* warps that compaction made */

@@ -41,7 +41,7 @@ static uint64_t read_line(struct lab_core *c, const struct lab_line *l, uint32_t
     c->mshrs[c->mshr_next] = there;
     c->mshr_next = (c->mshr_next + 1) % LAB_MSHRS;
     c->counts.line_misses++;
-    c->counts.line_cycles += there - at;
+    c->counts.line_cycles += there - l->earliest;
     return there;
 }
 

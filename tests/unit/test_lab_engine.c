@@ -267,6 +267,18 @@ static void a_shared_line_brings_its_neighbor(void **state)
     lab_memory_free(m);
 }
 
+static void a_miss_takes_from_when_it_waits(void **state)
+{
+    (void)state;
+    enum { LINES = 8 };
+    struct lab_machine m = small();
+    m.memory.cache_busy = m.memory.port_busy = m.memory.dram_busy = 0;
+    /* The data cache takes one line after the other. */
+    const struct lab_result r = run_job(&m, LINES, 1);
+    assert_int_equal(r.all.line_misses, LINES);
+    assert_int_equal(r.all.line_cycles, LINES * (1 + 60 + 65) + LINES * (LINES - 1) / 2);
+}
+
 static void without_overlap_lines_wait_for_all_lookups(void **state)
 {
     (void)state;
@@ -462,6 +474,7 @@ int main(void)
         cmocka_unit_test(tags_do_what_the_counting_model_does),
         cmocka_unit_test(lines_and_pages_of_a_warp_are_distinct_and_complete),
         cmocka_unit_test(one_load_takes_the_cycles_of_its_parts),
+        cmocka_unit_test(a_miss_takes_from_when_it_waits),
         cmocka_unit_test(a_shared_line_brings_its_neighbor),
         cmocka_unit_test(without_overlap_lines_wait_for_all_lookups),
         cmocka_unit_test(walkers_share_misses_and_a_schedule_needs_fewer_loads),
