@@ -82,7 +82,7 @@ void lab_lines_read(struct lab_core *c, uint32_t warp, uint32_t pages, bool miss
         if (!(pages >> page & 1))
             continue;
         /* Without overlap a warp goes on once it is known that all of its pages hit. */
-        const uint64_t wait = missed                      ? 0
+        const uint64_t wait = missed                    ? 0
                               : c->machine->tlb.overlap ? c->wait_of_page[page]
                                                         : last_page;
         c->queue[(c->queue_first + c->queue_count++) % LAB_QUEUE] =

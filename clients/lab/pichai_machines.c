@@ -2,9 +2,9 @@
  * more than channels and capacities; its simulator was GPGPU-Sim with parameters of earlier work,
  * so those of GPGPU-Sim's public configuration of the Quadro FX 5800 [c] are taken, which has as
  * many cores and channels: cores at 1300 MHz, memory at 800 MHz, two transfers of 8 bytes in a
- * cycle. [r] is the configuration of CCWS (tgrogers/ccws-2012, QuadroFX5800-CCWS), which section 5.2
- * names as the origin of parameters: the same chip, with data caches. Both write 8 lanes at 1300 MHz
- * as 32 lanes at 325 MHz, so a cycle of theirs is four here.
+ * cycle. [r] is the configuration of CCWS (tgrogers/ccws-2012, QuadroFX5800-CCWS), which
+ * section 5.2 names as the origin of parameters: the same chip, with data caches. Both write 8
+ * lanes at 1300 MHz as 32 lanes at 325 MHz, so a cycle of theirs is four here.
  */
 #include "clients/lab/pichai.h"
 
@@ -31,6 +31,7 @@ static const struct lab_machine base = {
             .dram_busy = 26,     /* 256 bytes at 16 in a cycle of 800 MHz [c] */
             .cores_per_port = 3, /* [c] */
             .port_busy = 10,     /* as the channel's [c] */
+            .entry_busy = 2,     /* 8 bytes and 8 of a head are one of these 32 bytes [c] */
         },
 };
 
@@ -177,7 +178,7 @@ void pichai_machine(enum pichai_machine which, struct lab_machine *out)
     out->compact = (struct lab_compact_desc){
         .on = table[which].tbc, .aware = table[which].bits > 0, .bits = table[which].bits};
     /* "Age-based scheduling" [t]; and those that may load in CCWS are tried in that order
-     * (tgrogers/ccws-2012, shader.cc). */
+     * (shader.cc) [r]. */
     if (table[which].tbc || table[which].locality != LAB_NO_LOCALITY)
         out->sched.order = LAB_GREEDY_OLDEST;
     if (table[which].page_shift > 0)

@@ -18,6 +18,7 @@ struct lab_memory_desc {
     uint32_t dram_busy;               /* of one channel, by a line of the cache */
     uint32_t cores_per_port;          /* that share one way to the channels */
     uint32_t port_busy;               /* by a core's line */
+    uint32_t entry_busy;              /* of a channel's cache and of a port, by a table entry */
 };
 
 struct lab_memory {
@@ -47,5 +48,8 @@ void lab_memory_free(struct lab_memory *take);
  * cycle in which it is there. `*out_hit`: the cache had it, or it was already on its way. */
 uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t core_line, uint64_t now,
                          bool *out_hit);
+/* The same for a walker, which reads an entry of the line: less to send. */
+uint64_t lab_memory_read_entry(struct lab_memory *m, uint32_t core, uint32_t core_line,
+                               uint64_t now, bool *out_hit);
 
 #endif

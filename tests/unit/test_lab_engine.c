@@ -201,7 +201,8 @@ static struct lab_machine small(void)
                    .dram_cycles = 65,
                    .dram_busy = 13,
                    .cores_per_port = 1,
-                   .port_busy = 8},
+                   .port_busy = 8,
+                   .entry_busy = 2},
     };
 }
 
@@ -264,6 +265,11 @@ static void a_shared_line_brings_its_neighbor(void **state)
     (void)lab_memory_read(m, 0, 1002, 10, &hit);
     assert_false(hit);
     assert_int_equal(m->dram_lines, 2);
+    /* The port is taken for 8 cycles by each line that was read, for 2 by an entry. */
+    assert_int_equal(m->port_free[0], 10 + 2 * 8);
+    (void)lab_memory_read_entry(m, 0, 1003, 100, &hit);
+    assert_true(hit);
+    assert_int_equal(m->port_free[0], 102);
     lab_memory_free(m);
 }
 
