@@ -177,10 +177,10 @@ void pichai_machine(enum pichai_machine which, struct lab_machine *out)
         out->sched.depth_weights[i] = table[which].depth[i];
     out->compact = (struct lab_compact_desc){
         .on = table[which].tbc, .aware = table[which].bits > 0, .bits = table[which].bits};
-    /* "Age-based scheduling" [t]; and those that may load in CCWS are tried in that order
-     * (shader.cc) [r]. */
-    if (table[which].tbc || table[which].locality != LAB_NO_LOCALITY)
-        out->sched.order = LAB_GREEDY_OLDEST;
+    if (table[which].locality != LAB_NO_LOCALITY)
+        out->sched.order = LAB_GREEDY_OLDEST; /* of those that may load (shader.cc) [r] */
+    if (table[which].tbc)
+        out->sched.order = LAB_OLDEST; /* "age-based scheduling" [t] */
     if (table[which].page_shift > 0)
         out->page_shift = table[which].page_shift;
 }

@@ -447,8 +447,9 @@ static void locality_and_compaction_go_by_age_and_all_else_in_turn(void **state)
     for (enum pichai_machine which = 0; which < PICHAI_MACHINES; which++) {
         struct lab_machine m;
         pichai_machine(which, &m);
-        const bool by_age = m.compact.on || m.sched.locality != LAB_NO_LOCALITY;
-        assert_int_equal(m.sched.order, by_age ? LAB_GREEDY_OLDEST : LAB_ROUND_ROBIN);
+        assert_int_equal(m.sched.order, m.compact.on                          ? LAB_OLDEST
+                                        : m.sched.locality != LAB_NO_LOCALITY ? LAB_GREEDY_OLDEST
+                                                                              : LAB_ROUND_ROBIN);
     }
 }
 
