@@ -22,12 +22,12 @@
 enum {
     BFS_FRONTIER_OF_256 = 180, /* threads in the frontier */
     BFS_DEGREES = 5,           /* edges read at most */
-    BFS_POWER = 15,            /* of the power law of targets */
+    BFS_POWER = 16,            /* of the power law of targets */
     BFS_ROW_BYTES = 32,        /* of edges, on average */
     MUMMER_LEVELS = 9,
     MUMMER_FANOUT_SHIFT = 4,
     MUMMER_ALIVE_OF_256 = 225, /* lanes that match one more level */
-    MUMMER_HOT_OF_256 = 70,    /* nodes visited that are among few hot ones */
+    MUMMER_HOT_OF_256 = 110,   /* nodes visited that are among few hot ones */
     MUMMER_HOT_PAGES = 6,
     MUMMER_NODE_BYTES = 32,
     MUMMER_QUERY_BYTES = 64,

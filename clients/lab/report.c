@@ -224,6 +224,7 @@ static const struct paper_variation variations[] = {
     {.what = "it takes 100 cycles", .cache_cycles = 100},
     {.what = "memory takes 32 cycles in addition", .dram_cycles = 32},
     {.what = "memory takes 200 cycles in addition", .dram_cycles = 200},
+    {.what = "memory channels at their peak", .dram_busy = 26},
     {.what = "all paths twice as wide", .faster = 2},
     {.what = "walks keep the upper two levels' last entries", .remembers = true},
     {.what = "all that makes walks fast, and four times the gap",
