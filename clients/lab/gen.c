@@ -320,11 +320,12 @@ static uint32_t path_taken(const void *context, const uint32_t threads[LAB_LANES
 /* ---- all ---- */
 
 #define OPS(a) .ops = (a), .op_count = sizeof(a) / sizeof(a)[0]
+/* Blocks are as large as Rodinia's: 512 threads in bfs and streamcluster, else 256. */
 static const struct lab_work works[LAB_JOBS] = {
     [LAB_BFS] = {.name = "bfs",
                  OPS(bfs_ops),
                  .iterations = 4,
-                 .block_warps = 8,
+                 .block_warps = 16,
                  .addresses = bfs_addresses,
                  .taken = bfs_taken,
                  .taken_too = bfs_taken},
@@ -336,7 +337,7 @@ static const struct lab_work works[LAB_JOBS] = {
     [LAB_STREAMCLUSTER] = {.name = "streamcluster",
                            OPS(cluster_ops),
                            .iterations = 24,
-                           .block_warps = 8,
+                           .block_warps = 16,
                            .addresses = cluster_addresses},
     [LAB_MUMMERGPU] = {.name = "mummergpu",
                        OPS(mummer_ops),

@@ -185,7 +185,7 @@ static int read_options(int count, char **arguments, struct lab_paper_options *o
  */
 static struct paper_runs *new_runs(int count, char **arguments, int *out_count)
 {
-    static const uint32_t of_block = 8;
+    static const uint32_t of_block = 16; /* the largest of a job's */
     struct paper_runs *runs = calloc(1, sizeof *runs);
     if (!runs) {
         (void)fprintf(stderr, "reach-lab: no memory for the runs\n");
@@ -197,7 +197,7 @@ static struct paper_runs *new_runs(int count, char **arguments, int *out_count)
         runs->options.warps <= LAB_MATRIX_WARPS)
         return runs;
     if (*out_count >= 0)
-        (void)fprintf(stderr, "reach-lab: --warps takes 8, 16, .. 48\n");
+        (void)fprintf(stderr, "reach-lab: --warps takes 16, 32 or 48\n");
     free(runs);
     return NULL;
 }

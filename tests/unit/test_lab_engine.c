@@ -461,8 +461,8 @@ static void a_machine_that_does_not_fit_is_refused(void **state)
     struct lab_result r;
     struct err err = {0};
     assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
-    assert_non_null(strstr(err.text, "8 of a block"));
-    m.warps = 56;
+    assert_non_null(strstr(err.text, "16 of a block"));
+    m.warps = 64;
     m.compact = (struct lab_compact_desc){true, true, 3};
     assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.text, "at most 64 of 48"));
