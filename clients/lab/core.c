@@ -88,7 +88,7 @@ static uint32_t choose(const struct lab_core *c, uint64_t ready)
 {
     if (c->machine->sched.order == LAB_ROUND_ROBIN)
         return lab_sched_next(ready, c->last);
-    if (ready & bit(c->last))
+    if (c->machine->sched.order == LAB_GREEDY_OLDEST && (ready & bit(c->last)))
         return c->last;
     /* The warps of a block are of one age. */
     const uint32_t of_block = c->work->block_warps;

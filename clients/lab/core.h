@@ -109,7 +109,8 @@ struct lab_core {
     uint32_t mshr_next;
     uint64_t launches;
     uint64_t mshrs[LAB_MSHRS]; /* until when each is taken, the oldest at mshr_next */
-    /* Until a line can be compared: once its page was looked up, with others side by side. */
+    /* Until a line can be compared: once its page was looked up, with others side by side. 0
+     * without a TLB. */
     uint16_t wait_of_page[LAB_LANES];
     uint16_t lookup_cycles[LAB_LANES + 1]; /* that so many pages take */
     struct lab_translation translations[LAB_MAX_WARPS];

@@ -24,11 +24,11 @@ static bool set_core(struct lab_core *c, struct lab_engine *e, uint32_t id,
     c->id = id;
     c->last = m->warps - 1;
     c->matrix.bits = m->compact.bits;
+    const uint32_t lookup = m->l1_busy + t->hit_cycles;
     for (uint32_t page = 0; page < LAB_LANES && t->entries > 0; page++)
-        c->wait_of_page[page] = (uint16_t)(page / t->ports * (1 + t->hit_cycles) + t->hit_cycles);
+        c->wait_of_page[page] = (uint16_t)(page / t->ports * lookup + t->hit_cycles);
     for (uint32_t pages = 0; pages <= LAB_LANES && t->entries > 0; pages++)
-        c->lookup_cycles[pages] =
-            (uint16_t)((pages + t->ports - 1) / t->ports * (1 + t->hit_cycles));
+        c->lookup_cycles[pages] = (uint16_t)((pages + t->ports - 1) / t->ports * lookup);
     c->l1 = lab_cache_new((m->l1_bytes >> LAB_LINE_SHIFT) / m->l1_ways, m->l1_ways);
     if (t->entries > 0)
         c->tlb = lab_cache_new(t->entries / t->ways, t->ways);

@@ -22,7 +22,7 @@ enum { LAB_MAX_CORES = 64, LAB_MAX_WALKERS = 8, LAB_MSHRS = 32 };
 struct lab_tlb_desc {
     uint32_t entries, ways; /* of each core; 0 entries: none, translation is free */
     uint32_t ports;         /* pages looked up at once */
-    uint32_t hit_cycles;    /* that a lookup takes beyond the cache beside it */
+    uint32_t hit_cycles;    /* by which a lookup is longer than an access to the cache beside it */
     bool hits_under_misses; /* warps whose pages all hit go on while a miss is outstanding */
     bool overlap;           /* lines of pages that hit are read while the others are walked */
     uint32_t walkers;       /* of each core */
@@ -41,7 +41,10 @@ struct lab_machine {
     uint32_t warps;        /* of each core, at most LAB_MAX_WARPS */
     uint32_t issue_cycles; /* of a warp's instruction */
     uint32_t page_shift;
-    uint32_t l1_bytes, l1_ways, l1_cycles;
+    uint32_t l1_bytes, l1_ways;
+    uint32_t l1_cycles; /* from a line's access to its data, if it hits */
+    uint32_t l1_busy;   /* of the data cache, by a line; of the TLB beside it, by as many pages as
+                         * it has ports */
     struct lab_memory_desc memory;
     struct lab_tlb_desc tlb;
     struct lab_sched_desc sched;
@@ -62,7 +65,7 @@ struct lab_counts {
     uint64_t walk_hits; /* of these, in the shared cache */
     uint64_t lines;     /* read */
     uint64_t line_misses;
-    uint64_t line_cycles; /* of line misses, summed */
+    uint64_t line_cycles; /* from when a line that misses waits for the cache until it is there */
     uint64_t idle_cycles; /* in which a core with work issued nothing */
     uint64_t core_cycles; /* in which a core had work */
     uint64_t compacted;   /* warps that compaction made */

@@ -35,13 +35,13 @@ static uint64_t read_line(struct lab_core *c, const struct lab_line *l, uint32_t
     if (evicted != 0 && c->locality && c->machine->sched.locality == LAB_OF_LINES)
         lab_locality_evicted(c->locality, c->l1->owner[slot], evicted);
     const uint64_t there =
-        lab_memory_read(c->engine->memory, c->id, l->line, at + c->machine->l1_cycles, &shared_hit);
+        lab_memory_read(c->engine->memory, c->id, l->line, at + c->machine->l1_busy, &shared_hit);
     c->l1->owner[slot] = l->warp;
     c->l1->ready[slot] = there;
     c->mshrs[c->mshr_next] = there;
     c->mshr_next = (c->mshr_next + 1) % LAB_MSHRS;
     c->counts.line_misses++;
-    c->counts.line_cycles += there - at;
+    c->counts.line_cycles += there - l->earliest;
     return there;
 }
 
@@ -61,7 +61,7 @@ void lab_lines_go_on(struct lab_core *c)
         const uint32_t warp = l->warp;
         struct lab_warp *w = &c->warps[warp];
         const uint64_t there = read_line(c, l, slot, at);
-        c->lines_free = at + 1;
+        c->lines_free = at + c->machine->l1_busy;
         c->queue_first = (c->queue_first + 1) % LAB_QUEUE;
         c->queue_count--;
         w->ready = there > w->ready ? there : w->ready;
@@ -73,6 +73,7 @@ void lab_lines_go_on(struct lab_core *c)
 void lab_lines_read(struct lab_core *c, uint32_t warp, uint32_t pages, bool missed, uint64_t now)
 {
     struct lab_warp *w = &c->warps[warp];
+    const uint64_t last_page = c->wait_of_page[w->access.page_count - 1];
     uint32_t queued = 0;
     if (c->queue_count == 0)
         c->queue_first = 0;
@@ -80,7 +81,10 @@ void lab_lines_read(struct lab_core *c, uint32_t warp, uint32_t pages, bool miss
         const uint32_t page = w->access.page_of_line[i];
         if (!(pages >> page & 1))
             continue;
-        const uint64_t wait = missed ? 0 : c->wait_of_page[page];
+        /* Without overlap a warp goes on once it is known that all of its pages hit. */
+        const uint64_t wait = missed                    ? 0
+                              : c->machine->tlb.overlap ? c->wait_of_page[page]
+                                                        : last_page;
         c->queue[(c->queue_first + c->queue_count++) % LAB_QUEUE] =
             (struct lab_line){now + wait, w->access.lines[i], (uint8_t)warp, missed};
         queued++;

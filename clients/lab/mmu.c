@@ -145,7 +145,7 @@ static uint64_t read_entry(struct lab_core *c, const struct lab_walk_load *load,
         *kept = load->entry + 1;
     }
     const uint64_t there =
-        lab_memory_read(c->engine->memory, c->id, lab_walk_line(load), now, &hit);
+        lab_memory_read_entry(c->engine->memory, c->id, lab_walk_line(load), now, &hit);
     c->counts.walk_loads++;
     c->counts.walk_hits += hit;
     return there;

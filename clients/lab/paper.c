@@ -50,6 +50,7 @@ static void vary(struct lab_machine *m, const struct paper_variation *v)
     set_if(&m->l1_cycles, v->l1_cycles);
     set_if(&m->memory.cache_cycles, v->cache_cycles);
     set_if(&m->memory.dram_cycles, v->dram_cycles);
+    set_if(&m->memory.dram_busy, v->dram_busy);
     for (uint32_t i = 0; i < sizeof busy / sizeof busy[0] && v->faster > 0; i++)
         *busy[i] = *busy[i] > v->faster ? *busy[i] / v->faster : 1;
     m->tlb.remembers = v->remembers && m->tlb.scheduled_walks;

@@ -11,7 +11,7 @@ struct paper_variation {
     const char *what;
     uint32_t warps, gap_times;
     uint32_t l1_ways, l1_cycles;
-    uint32_t cache_cycles, dram_cycles;
+    uint32_t cache_cycles, dram_cycles, dram_busy;
     uint32_t faster; /* ways to memory, its caches and channels take a line so many times as
                       * fast */
     bool remembers;  /* scheduled walks keep the upper levels' entries read last */

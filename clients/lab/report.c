@@ -185,7 +185,7 @@ static int read_options(int count, char **arguments, struct lab_paper_options *o
  */
 static struct paper_runs *new_runs(int count, char **arguments, int *out_count)
 {
-    static const uint32_t of_block = 8;
+    static const uint32_t of_block = 16; /* the largest of a job's */
     struct paper_runs *runs = calloc(1, sizeof *runs);
     if (!runs) {
         (void)fprintf(stderr, "reach-lab: no memory for the runs\n");
@@ -197,7 +197,7 @@ static struct paper_runs *new_runs(int count, char **arguments, int *out_count)
         runs->options.warps <= LAB_MATRIX_WARPS)
         return runs;
     if (*out_count >= 0)
-        (void)fprintf(stderr, "reach-lab: --warps takes 8, 16, .. 48\n");
+        (void)fprintf(stderr, "reach-lab: --warps takes 16, 32 or 48\n");
     free(runs);
     return NULL;
 }
@@ -219,11 +219,12 @@ static const struct paper_variation variations[] = {
     {.what = "twice as many instructions without memory", .gap_times = 2},
     {.what = "four times as many", .gap_times = 4},
     {.what = "a data cache of 4 ways", .l1_ways = 4},
-    {.what = "a hit in it takes 20 cycles", .l1_cycles = 20},
+    {.what = "a hit in it takes 4 cycles", .l1_cycles = 4},
     {.what = "a hit in the shared cache takes 20 cycles", .cache_cycles = 20},
     {.what = "it takes 100 cycles", .cache_cycles = 100},
     {.what = "memory takes 32 cycles in addition", .dram_cycles = 32},
     {.what = "memory takes 200 cycles in addition", .dram_cycles = 200},
+    {.what = "memory channels at their peak", .dram_busy = 26},
     {.what = "all paths twice as wide", .faster = 2},
     {.what = "walks keep the upper two levels' last entries", .remembers = true},
     {.what = "all that makes walks fast, and four times the gap",

@@ -8,7 +8,8 @@
 
 #include "clients/lab/cache.h"
 
-enum lab_order { LAB_ROUND_ROBIN = 0, LAB_GREEDY_OLDEST };
+/* Greedy: the warp that issued last goes on while it can. */
+enum lab_order { LAB_ROUND_ROBIN = 0, LAB_GREEDY_OLDEST, LAB_OLDEST };
 enum lab_locality { LAB_NO_LOCALITY = 0, LAB_OF_LINES, LAB_OF_PAGES };
 enum { LAB_MAX_WARPS = 64, LAB_DEPTHS = 4 };
 

@@ -10,8 +10,8 @@ struct lab_memory *lab_memory_new(const struct lab_memory_desc *desc)
     if (!m)
         return NULL;
     m->desc = *desc;
-    m->cache =
-        lab_cache_new((desc->cache_bytes >> LAB_LINE_SHIFT) / desc->cache_ways, desc->cache_ways);
+    const uint32_t shift = LAB_LINE_SHIFT + desc->cache_line_shift;
+    m->cache = lab_cache_new((desc->cache_bytes >> shift) / desc->cache_ways, desc->cache_ways);
     for (uint32_t core = 0; core < LAB_MAX_PORTS; core++)
         m->port_of_core[core] = (uint8_t)(core / desc->cores_per_port);
     if (m->cache)
@@ -33,13 +33,18 @@ static uint32_t channel_of(const struct lab_memory *m, uint32_t line)
     return (uint32_t)(((uint64_t)line * 0x9e3779b1u) >> 16) & (m->desc.channels - 1);
 }
 
-uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t line, uint64_t now,
-                         bool *out_hit)
+/* What is sent takes the port and the cache for so long. */
+struct sent {
+    uint32_t port_busy, cache_busy;
+};
+
+static uint64_t read_part(struct lab_memory *m, uint32_t core, uint32_t line, struct sent sent,
+                          uint64_t now, bool *out_hit)
 {
     const struct lab_memory_desc *d = &m->desc;
     const uint32_t channel = channel_of(m, line);
-    uint64_t at = lab_serve(&m->port_free[m->port_of_core[core]], now, d->port_busy);
-    at = lab_serve(&m->channel_free[channel], at, d->cache_busy) + d->cache_cycles;
+    uint64_t at = lab_serve(&m->port_free[m->port_of_core[core]], now, sent.port_busy);
+    at = lab_serve(&m->channel_free[channel], at, sent.cache_busy) + d->cache_cycles;
     uint32_t slot = lab_cache_find(m->cache, line);
     *out_hit = slot != LAB_NO_SLOT;
     if (*out_hit) {
@@ -52,4 +57,18 @@ uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t line, uin
     at = lab_serve(&m->dram_free[channel], at, d->dram_busy) + d->dram_cycles;
     m->cache->ready[slot] = at;
     return at;
+}
+
+uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t core_line, uint64_t now,
+                         bool *out_hit)
+{
+    const struct sent line = {m->desc.port_busy, m->desc.cache_busy};
+    return read_part(m, core, core_line >> m->desc.cache_line_shift, line, now, out_hit);
+}
+
+uint64_t lab_memory_read_entry(struct lab_memory *m, uint32_t core, uint32_t core_line,
+                               uint64_t now, bool *out_hit)
+{
+    const struct sent entry = {m->desc.entry_busy, m->desc.entry_busy};
+    return read_part(m, core, core_line >> m->desc.cache_line_shift, entry, now, out_hit);
 }

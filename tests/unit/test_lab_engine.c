@@ -192,6 +192,7 @@ static struct lab_machine small(void)
         .l1_bytes = 32768,
         .l1_ways = 8,
         .l1_cycles = 1,
+        .l1_busy = 1,
         .memory = {.cache_bytes = 1 << 20,
                    .cache_ways = 8,
                    .cache_cycles = 60,
@@ -200,7 +201,8 @@ static struct lab_machine small(void)
                    .dram_cycles = 65,
                    .dram_busy = 13,
                    .cores_per_port = 1,
-                   .port_busy = 8},
+                   .port_busy = 8,
+                   .entry_busy = 2},
     };
 }
 
@@ -246,6 +248,60 @@ static void one_load_takes_the_cycles_of_its_parts(void **state)
     assert_int_equal(r.all.miss_cycles, 4 * (60 + 65));
 }
 
+static void a_shared_line_brings_its_neighbor(void **state)
+{
+    (void)state;
+    struct lab_memory_desc desc = small().memory;
+    desc.cache_line_shift = 1;
+    struct lab_memory *m = lab_memory_new(&desc);
+    bool hit;
+    assert_non_null(m);
+    assert_int_equal(m->cache->sets * m->cache->ways, (1 << 20) / 256);
+    const uint64_t there = lab_memory_read(m, 0, 1000, 0, &hit);
+    assert_false(hit);
+    assert_int_equal(there, 60 + 65);
+    assert_int_equal(lab_memory_read(m, 0, 1001, 10, &hit), there); /* on its way */
+    assert_true(hit);
+    (void)lab_memory_read(m, 0, 1002, 10, &hit);
+    assert_false(hit);
+    assert_int_equal(m->dram_lines, 2);
+    /* The port is taken for 8 cycles by each line that was read, for 2 by an entry. */
+    assert_int_equal(m->port_free[0], 10 + 2 * 8);
+    (void)lab_memory_read_entry(m, 0, 1003, 100, &hit);
+    assert_true(hit);
+    assert_int_equal(m->port_free[0], 102);
+    lab_memory_free(m);
+}
+
+static void a_miss_takes_from_when_it_waits(void **state)
+{
+    (void)state;
+    enum { LINES = 8 };
+    struct lab_machine m = small();
+    m.memory.cache_busy = m.memory.port_busy = m.memory.dram_busy = 0;
+    /* The data cache takes one line after the other. */
+    const struct lab_result r = run_job(&m, LINES, 1);
+    assert_int_equal(r.all.line_misses, LINES);
+    assert_int_equal(r.all.line_cycles, LINES * (1 + 60 + 65) + LINES * (LINES - 1) / 2);
+}
+
+static void without_overlap_lines_wait_for_all_lookups(void **state)
+{
+    (void)state;
+    enum { PAGES = 8 };
+    struct lab_machine m = small();
+    m.tlb = (struct lab_tlb_desc){.entries = 64, .ways = 4, .ports = PAGES, .walkers = 1};
+    const struct lab_result all_at_once = run_job(&m, PAGES, ROUNDS);
+    m.tlb.ports = 1;
+    const struct lab_result one_by_one = run_job(&m, PAGES, ROUNDS);
+    assert_int_equal(one_by_one.all.page_misses, PAGES);
+    assert_int_equal(one_by_one.cycles - all_at_once.cycles, (ROUNDS - 1) * (PAGES - 1));
+    /* With overlap a line waits for its own page alone, and the cache takes no more of them. */
+    m.tlb.overlap = true;
+    const struct lab_result overlapped = run_job(&m, PAGES, ROUNDS);
+    assert_int_equal(overlapped.cycles, all_at_once.cycles);
+}
+
 static void walkers_share_misses_and_a_schedule_needs_fewer_loads(void **state)
 {
     (void)state;
@@ -283,7 +339,7 @@ static void all_machines_do_the_same_work(void **state)
                          none.all.core_cycles);
         assert_true(none.all.line_misses <= none.all.lines);
         assert_true(none.all.line_cycles >=
-                    none.all.line_misses * (m.l1_cycles + m.memory.cache_cycles));
+                    none.all.line_misses * (m.l1_busy + m.memory.cache_cycles));
         for (uint32_t variant = 0; variant < 6; variant++) {
             m.tlb = (struct lab_tlb_desc){.entries = 64,
                                           .ways = 4,
@@ -385,6 +441,18 @@ static void a_band_is_judged_over_the_jobs_it_names(void **state)
     free(r);
 }
 
+static void locality_and_compaction_go_by_age_and_all_else_in_turn(void **state)
+{
+    (void)state;
+    for (enum pichai_machine which = 0; which < PICHAI_MACHINES; which++) {
+        struct lab_machine m;
+        pichai_machine(which, &m);
+        assert_int_equal(m.sched.order, m.compact.on                          ? LAB_OLDEST
+                                        : m.sched.locality != LAB_NO_LOCALITY ? LAB_GREEDY_OLDEST
+                                                                              : LAB_ROUND_ROBIN);
+    }
+}
+
 static void a_machine_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -393,8 +461,8 @@ static void a_machine_that_does_not_fit_is_refused(void **state)
     struct lab_result r;
     struct err err = {0};
     assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
-    assert_non_null(strstr(err.text, "8 of a block"));
-    m.warps = 56;
+    assert_non_null(strstr(err.text, "16 of a block"));
+    m.warps = 64;
     m.compact = (struct lab_compact_desc){true, true, 3};
     assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.text, "at most 64 of 48"));
@@ -413,10 +481,14 @@ int main(void)
         cmocka_unit_test(tags_do_what_the_counting_model_does),
         cmocka_unit_test(lines_and_pages_of_a_warp_are_distinct_and_complete),
         cmocka_unit_test(one_load_takes_the_cycles_of_its_parts),
+        cmocka_unit_test(a_miss_takes_from_when_it_waits),
+        cmocka_unit_test(a_shared_line_brings_its_neighbor),
+        cmocka_unit_test(without_overlap_lines_wait_for_all_lookups),
         cmocka_unit_test(walkers_share_misses_and_a_schedule_needs_fewer_loads),
         cmocka_unit_test(all_machines_do_the_same_work),
         cmocka_unit_test(runs_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(a_band_is_judged_over_the_jobs_it_names),
+        cmocka_unit_test(locality_and_compaction_go_by_age_and_all_else_in_turn),
         cmocka_unit_test(a_machine_that_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests_name("lab_engine", tests, NULL, NULL);
