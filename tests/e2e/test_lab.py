@@ -33,7 +33,8 @@ def every_target_is_as_stored_and_the_same_twice():
         stored = [line for line in file.read().splitlines() if line.startswith("V3") or any(c in line for c in CHIPS)]
     equal(text.splitlines()[:-1], stored)
     equal(text.splitlines()[-1], "6 reproduced, 1 not reproduced, 0 left out")
-    equal(run(PROGRAM, "check", few()), (status, text, log))
+    if not common.SANITIZED:
+        equal(run(PROGRAM, "check", few()), (status, text, log))
 
 
 @case
