@@ -43,8 +43,8 @@ struct lab_machine {
     uint32_t page_shift;
     uint32_t l1_bytes, l1_ways;
     uint32_t l1_cycles; /* from a line's access to its data, if it hits */
-    uint32_t l1_busy;   /* of the data cache, by a line; of the TLB beside it, by as many pages as
-                         * it has ports */
+    uint32_t l1_busy; /* of the data cache, by a line; of the TLB beside it, by one page for each of
+                       * its ports */
     struct lab_memory_desc memory;
     struct lab_tlb_desc tlb;
     struct lab_sched_desc sched;

@@ -13,7 +13,7 @@ struct asking {
     struct whatif_answer *out;
     struct sim_desc machine;
     bool flies; /* the fingerprint tells how long misses are under way */
-    bool waits; /* the job told its own limit, and has atomics, whose results it waits for */
+    bool waits; /* the job states its own limit, and waits for the results of its atomics */
     struct flight flight;
     struct stream stream;             /* as it is */
     double memory_ns[STREAM_CLASSES]; /* of a line; 0: the trace has none */

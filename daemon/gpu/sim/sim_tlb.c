@@ -382,7 +382,8 @@ static inline bool short_touch(struct sim_tlb *l, size_t at, uint32_t ways, uint
     return short_lru(l->tags + at, ways, tag);
 }
 
-/* A translation that is among those that missed last: it is used in all places where it is. */
+/* A translation that is among those that missed last becomes the newest there, and in its set if
+ * the set has it. */
 static bool touch_recent(const struct sim_tlb *l, struct sim_recent *recent, uint32_t *slot,
                          uint32_t ways, uint32_t tag)
 {
