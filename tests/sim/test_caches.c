@@ -280,22 +280,20 @@ static void lines_of_l2_repeat(void **state)
     }
 }
 
-/* Sets that are chosen for four lines in a row overflow together: by its neighbors a line looks
- * longer than it is, and only by the spacing it does not. */
-static void blocks_of_sets_are_no_longer_lines(void **state)
+/* The line of an L1 of this description is 32 bytes, whatever the noise, or not known. */
+static void expect_short_line(const char *l1)
 {
     enum { SEEDS = 30, MOST_UNKNOWN = SEEDS / 3 };
     uint32_t unknown = 0;
 
-    (void)state;
     for (uint32_t seed = 1; seed <= SEEDS; seed++) {
         struct hierarchy_estimate e;
         char text[512];
         (void)snprintf(text, sizeof text,
                        "sms=8 memory=8G latency=345 noise=uniform:3 outliers=0.005@800 seed=%u "
                        "l1=64@2M/2;miss=9 l2cache=5603328 l2fill=64 memory_miss=408 clock_pair=11 "
-                       "l1d=1024@32;miss=147;sets=16x64;policy=fifo;block=4",
-                       seed);
+                       "l1d=%s",
+                       seed, l1);
         measure(text, &e);
         const struct maybe_u64 line = e.caches[CACHE_L1].line_bytes;
         unknown += !IS_KNOWN(line);
@@ -303,6 +301,23 @@ static void blocks_of_sets_are_no_longer_lines(void **state)
             fail_msg("seed %u: a line of %llu", seed, (unsigned long long)line.v);
     }
     assert_true(unknown <= MOST_UNKNOWN);
+}
+
+/* Sets that are chosen for four lines in a row overflow together: by its neighbors a line looks
+ * longer than it is, and only by the spacing it does not. */
+static void blocks_of_sets_are_no_longer_lines(void **state)
+{
+    (void)state;
+    expect_short_line("1024@32;miss=147;sets=16x64;policy=fifo;block=4");
+}
+
+/* Words at distances that have a divisor in common with the number of sets lie in some sets more
+ * than in others. */
+static void any_number_of_sets_is_spaced_evenly(void **state)
+{
+    (void)state;
+    expect_short_line("300@32;miss=147;sets=10x30;policy=fifo");
+    expect_short_line("432@32;miss=147;sets=12x36");
 }
 
 /* ---- random hierarchies ---- */
@@ -475,6 +490,7 @@ int main(void)
         cmocka_unit_test(a_policy_needs_the_right_length),
         cmocka_unit_test(lines_of_l2_repeat),
         cmocka_unit_test(blocks_of_sets_are_no_longer_lines),
+        cmocka_unit_test(any_number_of_sets_is_spaced_evenly),
         cmocka_unit_test(random_hierarchies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,6 +167,7 @@ static void passes_are_those_of_the_paper(void **state)
 
 static void random_banks_are_found(void **state)
 {
+    static const double WARP_BYTES = 128; /* of a load of 4 bytes */
     static const char *const noises[] = {"none", "gauss:1.5", "gauss:5", "uniform:4"};
     static const uint32_t counts[] = {16, 32, 64};
     uint32_t cases;
@@ -191,9 +192,12 @@ static void random_banks_are_found(void **state)
         if (IS_KNOWN(s->banks)) {
             if (s->banks.v != banks || s->bank_bytes.v != length || !(conflict > 0))
                 fail_msg("%s: %u banks of %u bytes", text, s->banks.v, s->bank_bytes.v);
+            /* Where the speed of all banks allows less, a pass of the model takes that long. */
+            const double slowest = fmax(conflict, WARP_BYTES / speed);
+            const double found = s->widths[0].conflict_cycles.v;
             if (IS_KNOWN(s->widths[0].conflict_cycles) &&
-                fabs(s->widths[0].conflict_cycles.v - conflict) > 0.1 + 0.05 * conflict)
-                fail_msg("%s: %.2f cycles a pass", text, s->widths[0].conflict_cycles.v);
+                (found < 0.95 * conflict - 0.1 || found > 1.05 * slowest + 0.1))
+                fail_msg("%s: %.2f cycles a pass", text, found);
             if (IS_KNOWN(s->widths[0].bytes_per_cycle) &&
                 s->widths[0].bytes_per_cycle.v > 1.03 * speed)
                 fail_msg("%s: %.2f bytes a cycle", text, s->widths[0].bytes_per_cycle.v);

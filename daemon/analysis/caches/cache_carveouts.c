@@ -87,10 +87,13 @@ bool cache_carveouts_find(struct chase *c)
 {
     struct cache_carveout found[CARVEOUTS + 1];
     const bool regular = IS_KNOWN(c->out->size_bytes) && c->ways <= MOST_CARVED_WAYS;
+    const uint64_t most = c->w->set->limits.shared_sm_bytes; /* 0: not known */
     uint32_t n = 0;
     bool waiting = false;
 
     for (uint32_t k = 0; k < CARVEOUTS; k++) {
+        if (most > 0 && carveouts[k] > most)
+            break;
         struct probe_spec spec = fits_spec(c, carveouts[k]);
         const struct observation *const fits = walks_find(c->w, &spec);
         const struct observation *size = NULL;

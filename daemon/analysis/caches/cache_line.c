@@ -13,18 +13,19 @@
 enum {
     MOST_SECTORS = 16, /* of a line */
     SPACED_SAMPLES = 1024,
-    SPACED_SECTOR = 32, /* 9/8 of it are whole words */
+    SPACED_SECTOR = 32, /* 11/8 of it are whole words */
     SPACINGS = 6
 };
 
-/* The share of misses of a walk, in a footprint of 7/4 of what fits, of one word every 9/8 of 2^k
- * sectors. This distance is no multiple of two lines, so that the words lie in all sets evenly, and
- * sets that are chosen for blocks of lines are no longer than others. -1: it is to be walked first.
- */
+/* The share of misses of a walk, in a footprint of twice what fits, of one word every 11/8 of 2^k
+ * sectors. This distance is no multiple of two lines, so that the words lie in all sets evenly
+ * unless the number of sets is a multiple of 11, and sets that are chosen for blocks of lines are
+ * no longer than others. (With 9/8 a third of 30 sets had half of the words, and overflowed.) -1:
+ * it is to be walked first. */
 static double spaced_share(struct chase *c, uint32_t k)
 {
-    const uint64_t footprint = c->sectors * c->sector_bytes / 4 * 7;
-    struct probe_spec spec = chase_spec(c, (c->sector_bytes << k) / 8 * 9, SPACED_SAMPLES);
+    const uint64_t footprint = 2 * c->sectors * c->sector_bytes;
+    struct probe_spec spec = chase_spec(c, (c->sector_bytes << k) / 8 * 11, SPACED_SAMPLES);
     const uint64_t n = footprint / spec.stride_bytes;
 
     spec.scattered = 1;
@@ -33,11 +34,11 @@ static double spaced_share(struct chase *c, uint32_t k)
     return o ? chase_slow_share(o, 0, c->how.threshold) : -1;
 }
 
-/* As long as the distance is no longer than 9/8 of a line, all or 8/9 of the lines of the footprint
- * are walked, more than fit, and many loads miss: of LRU all, and with a random victim, of 14/9 of
- * the lines that fit, the share m = 1 - exp(-14/9 m), which is 0.62. At twice that distance 4/9 of
- * the lines are walked: they fit. So misses vanish between 9/8 and 9/4 of a line, wherever the
- * lines that miss are. */
+/* As long as the distance is no longer than 11/8 of a line, all or 8/11 of the lines of the
+ * footprint are walked, more than fit, and many loads miss: of LRU all, and with a random victim,
+ * of 16/11 of the lines that fit, the share m = 1 - exp(-16/11 m), which is 0.55, where it is 0.80
+ * of all lines. At twice that distance 4/11 of the lines are walked, 8/11 of those that fit. So
+ * misses vanish between 11/8 and 11/4 of a line, wherever the lines that miss are. */
 static enum reason line_by_spacing(struct chase *c, uint64_t *out)
 {
     double shares[SPACINGS];
