@@ -318,6 +318,7 @@ static void any_number_of_sets_is_spaced_evenly(void **state)
     (void)state;
     expect_short_line("300@32;miss=147;sets=10x30;policy=fifo");
     expect_short_line("432@32;miss=147;sets=12x36");
+    expect_short_line("440@32;miss=147;sets=20x22;policy=fifo");
 }
 
 /* ---- random hierarchies ---- */

@@ -13,19 +13,21 @@
 enum {
     MOST_SECTORS = 16, /* of a line */
     SPACED_SAMPLES = 1024,
-    SPACED_SECTOR = 32, /* 11/8 of it are whole words */
+    SPACED_SECTOR = 32, /* eighths of it are whole words */
     SPACINGS = 6
 };
 
-/* The share of misses of a walk, in a footprint of twice what fits, of one word every 11/8 of 2^k
- * sectors. This distance is no multiple of two lines, so that the words lie in all sets evenly
- * unless the number of sets is a multiple of 11, and sets that are chosen for blocks of lines are
- * no longer than others. (With 9/8 a third of 30 sets had half of the words, and overflowed.) -1:
- * it is to be walked first. */
-static double spaced_share(struct chase *c, uint32_t k)
+/* A distance between words, in eighths of 2^k sectors, and the length of a footprint in which they
+ * do not fit up to a line and fit beyond, in quarters of what fits. */
+struct spacing {
+    uint32_t eighths, quarters;
+};
+
+/* The share of misses of a walk over words of this spacing. -1: it is to be walked first. */
+static double spaced_share(struct chase *c, struct spacing by, uint32_t k)
 {
-    const uint64_t footprint = 2 * c->sectors * c->sector_bytes;
-    struct probe_spec spec = chase_spec(c, (c->sector_bytes << k) / 8 * 11, SPACED_SAMPLES);
+    const uint64_t footprint = c->sectors * c->sector_bytes / 4 * by.quarters;
+    struct probe_spec spec = chase_spec(c, (c->sector_bytes << k) / 8 * by.eighths, SPACED_SAMPLES);
     const uint64_t n = footprint / spec.stride_bytes;
 
     spec.scattered = 1;
@@ -34,12 +36,13 @@ static double spaced_share(struct chase *c, uint32_t k)
     return o ? chase_slow_share(o, 0, c->how.threshold) : -1;
 }
 
-/* As long as the distance is no longer than 11/8 of a line, all or 8/11 of the lines of the
- * footprint are walked, more than fit, and many loads miss: of LRU all, and with a random victim,
- * of 16/11 of the lines that fit, the share m = 1 - exp(-16/11 m), which is 0.55, where it is 0.80
- * of all lines. At twice that distance 4/11 of the lines are walked, 8/11 of those that fit. So
- * misses vanish between 11/8 and 11/4 of a line, wherever the lines that miss are. */
-static enum reason line_by_spacing(struct chase *c, uint64_t *out)
+/* With 11 eighths and twice what fits: as long as the distance is no longer than 11/8 of a line,
+ * all or 8/11 of the lines of the footprint are walked, more than fit, and many loads miss: of LRU
+ * all, and with a random victim, of 16/11 of the lines that fit, the share m = 1 - exp(-16/11 m),
+ * which is 0.55, where it is 0.80 of all lines. At twice that distance 4/11 of the lines are
+ * walked, 8/11 of those that fit. So misses vanish between 11/8 and 11/4 of a line, wherever the
+ * lines that miss are. */
+static enum reason line_of_spacing(struct chase *c, struct spacing by, uint64_t *out)
 {
     double shares[SPACINGS];
     bool waiting = false;
@@ -48,7 +51,7 @@ static enum reason line_by_spacing(struct chase *c, uint64_t *out)
     if (c->sector_bytes % SPACED_SECTOR != 0)
         return REASON_NO_CONTRAST;
     for (uint32_t i = 0; i < SPACINGS; i++) {
-        shares[i] = spaced_share(c, i);
+        shares[i] = spaced_share(c, by, i);
         waiting = waiting || shares[i] < 0;
     }
     if (waiting)
@@ -62,6 +65,23 @@ static enum reason line_by_spacing(struct chase *c, uint64_t *out)
             return REASON_IRREGULAR;
     *out = c->sector_bytes << k;
     return REASON_NONE;
+}
+
+/* Such distances are no multiple of two lines, so that the words lie in all sets evenly, and sets
+ * that are chosen for blocks of lines are no longer than others. But where the number of sets has a
+ * divisor in common with the eighths, some sets have more words than others and overflow: with 9 of
+ * them a third of 30 sets, with 11 half of 22. So both must say the same. */
+static enum reason line_by_spacing(struct chase *c, uint64_t *out)
+{
+    uint64_t again = 0;
+    const enum reason reason = line_of_spacing(c, (struct spacing){11, 8}, out);
+    const enum reason other = line_of_spacing(c, (struct spacing){9, 7}, &again);
+
+    if (reason == REASON_NOT_MEASURED || other == REASON_NOT_MEASURED)
+        return REASON_NOT_MEASURED;
+    if (reason != REASON_NONE || other != REASON_NONE)
+        return reason != REASON_NONE ? reason : other;
+    return *out == again ? REASON_NONE : REASON_IRREGULAR;
 }
 
 /* Most of the sectors that miss have this many neighbors in a row that do. 0: none misses. */

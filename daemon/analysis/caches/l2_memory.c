@@ -33,6 +33,7 @@
 #define LRU_YOUNG    0.97 /* of the young lines are there at least, if the oldest go first */
 #define LRU_OLD      0.03 /* of the old ones at most */
 #define OTHER_YOUNG  0.90
+#define MOST_VARIED  1.5  /* times the least that stays of a long footprint */
 #define LINE_LEAST   0.05 /* of the loads miss where every line is loaded */
 #define LINE_SAME    0.5  /* of these, as long as a line is not longer */
 #define LINE_NONE    0.25
@@ -55,6 +56,7 @@ enum {
     REFINE_POINTS = 15,
     REFINE_STRETCHES = 3, /* of the sweep, until footprints fit */
     LEAST_SURVIVORS = 128,
+    LEAST_THERE = 32, /* loads that hit, of a footprint that counts */
     LINE_FIRST = 32,
     LINE_STRIDES = 6, /* doubled from LINE_FIRST */
     BINS = 256,
@@ -334,6 +336,26 @@ static double what_stays(const struct observation *o, double threshold)
     return 0;
 }
 
+/* Long footprints keep the same number of lines. If they seem not to, loads of memory by a near SM
+ * were quicker than the threshold, and young lines that seem to be gone may be older than that. */
+static bool stays_vary(const struct observation *o, double threshold)
+{
+    double least = INFINITY;
+    double most = 0;
+
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        const uint32_t *const row = observation_chase(o, p);
+        uint32_t there = 0;
+        for (uint32_t k = 0; k < o->spec.samples; k++)
+            there += row[k] <= threshold;
+        if (there < LEAST_THERE || there * LONG > o->spec.samples)
+            continue;
+        least = fmin(least, (double)o->spec.points[p] * there);
+        most = fmax(most, (double)o->spec.points[p] * there);
+    }
+    return most > MOST_VARIED * least;
+}
+
 /* All SMs have loaded a footprint from its start to its end, once. If the oldest lines go first,
  * the last lines are there and those before them are not. Lines of the far side hit only just below
  * memory, and some of memory may be just as quick, so an old line counts only if it surely hits. */
@@ -355,7 +377,8 @@ static void find_policy(const struct observation *o, double hit, double threshol
     if (early >= LRU_YOUNG && late <= LRU_OLD) {
         l2->replacement = REPLACEMENT_LRU;
         margin = fmin((early - LRU_YOUNG) / (1 - LRU_YOUNG), 1 - late / LRU_OLD);
-    } else if (early + error < OTHER_YOUNG || late - error > OTHER_OLD) {
+    } else if ((early + error < OTHER_YOUNG && !stays_vary(o, threshold)) ||
+               late - error > OTHER_OLD) {
         l2->replacement = REPLACEMENT_NOT_LRU;
         margin = fmin(1, fmax(OTHER_YOUNG - early, late - OTHER_OLD));
     } else {
