@@ -240,7 +240,16 @@ static enum status schedule_confirmations(const struct phase *p, struct campaign
     return STATUS_OK;
 }
 
-/* Packs traces into probes, several cycles each. A probe that the GPU could not run is left out. */
+static bool is_in_step(const struct campaign_step *step, const struct probe_spec *spec)
+{
+    for (uint32_t i = 0; i < step->spec_count; i++)
+        if (probe_same(&step->specs[i], spec))
+            return true;
+    return false;
+}
+
+/* Packs traces into probes, several cycles each. A probe that the GPU could not run is left out,
+ * and one that another level with entries of this length asks for too. */
 static void add_traces(const struct observation_set *set, struct trace_ask *asks, uint32_t count,
                        uint16_t sm, struct campaign_step *out)
 {
@@ -248,7 +257,8 @@ static void add_traces(const struct observation_set *set, struct trace_ask *asks
     for (uint32_t at = 0; at < count && out->spec_count < CAMPAIGN_MAX_SPECS;) {
         struct probe_spec *spec = &out->specs[out->spec_count];
         at += trace_spec(asks + at, count - at, sm, spec);
-        out->spec_count += probe_check(spec, &set->limits, NULL) == STATUS_OK;
+        out->spec_count +=
+            probe_check(spec, &set->limits, NULL) == STATUS_OK && !is_in_step(out, spec);
     }
 }
 

@@ -207,7 +207,11 @@ static bool halve_a_level(const struct fingerprint *fp, const struct gpu_limits 
             asked = asked || (check_level_test(fp, i, limits, desc->sm_ids[0], &spec) &&
                               fp->levels[i].entries.v == level->entries &&
                               fp->levels[i].entry_bytes.v == level->entry_bytes);
-        if (!asked || level->run_count != 1)
+        /* Behind a nearer level that is as large, nothing of this one shows. */
+        const bool hidden =
+            k > 0 && desc->levels[k - 1].entries * desc->levels[k - 1].entry_bytes >=
+                         level->entries * level->entry_bytes;
+        if (!asked || hidden || level->run_count != 1)
             continue;
         if (level->runs[0].count % 2 == 0)
             level->runs[0].count /= 2;
