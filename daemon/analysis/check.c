@@ -241,7 +241,7 @@ static void classify_penalty(const struct fingerprint *fp, uint32_t k, const str
     const double tolerance = fmax(PENALTY_CYCLES, PENALTY_SHARE * stored);
     const uint32_t point = enough ? POINT_JUST : POINT_BEYOND;
     const uint64_t bytes = o->spec.points[point] * o->spec.stride_bytes;
-    const double miss = enough ? median_above(o, point, threshold) : sweep_median(o, POINT_BEYOND);
+    const double miss = enough ? median_above(o, point, threshold) : sweep_median(o, point);
     const double step = miss - sweep_median(o, POINT_WITHIN);
     if (fp->levels[k].entries.v < SURE_ENTRIES || !same_clock(fp, o) ||
         (step > stored && !farther_levels_hold(fp, k, bytes)))

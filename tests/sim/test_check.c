@@ -95,19 +95,15 @@ static void profiles_do_not_hold_against_others(void **state)
     sim_measure_free(&m);
 }
 
-/* A nearer level that costs too little to be found keeps pages that were evicted farther out. The
- * check must not take that for SMs that share no more. */
-static void a_level_that_is_not_known_hides_nothing(void **state)
+/* A chip of which a measurement finds so many levels and groups holds against itself. */
+static void expect_holds(const char *text, uint32_t levels, uint32_t groups)
 {
-    static const char text[] = "sms=24 memory=64M latency=242 granule=64K range=1G noise=gauss:2 "
-                               "l1=16@1M/sm;miss=2 l2=48@1M/0-11:12-23;miss=136";
     struct sim_measure m;
     uint32_t probes = 0;
 
-    (void)state;
     assert_int_equal(sim_measure(text, DEPTH_QUICK, NULL, NULL, &m), STATUS_OK);
-    assert_int_equal(m.fp.level_count, 1);
-    assert_int_equal(m.fp.topology.partition.group_count, 2);
+    assert_int_equal(m.fp.level_count, levels);
+    assert_int_equal(m.fp.topology.partition.group_count, groups);
     const struct check c = check(&m.fp, text, &probes);
     if (c.result != CHECK_HOLDS)
         fail_msg("%s: %s", check_result_name(c.result), c.message);
@@ -115,25 +111,26 @@ static void a_level_that_is_not_known_hides_nothing(void **state)
     sim_measure_free(&m);
 }
 
+/* A nearer level that costs too little to be found keeps pages that were evicted farther out. The
+ * check must not take that for SMs that share no more. */
+static void a_level_that_is_not_known_hides_nothing(void **state)
+{
+    (void)state;
+    expect_holds("sms=24 memory=64M latency=242 granule=64K range=1G noise=gauss:2 "
+                 "l1=16@1M/sm;miss=2 l2=48@1M/0-11:12-23;miss=136",
+                 1, 2);
+}
+
 /* A farther level that is full before all sets of the one in front of it overflow is not found. Its
  * misses must not pass for dearer ones of that level. */
 static void a_farther_level_that_is_not_known_makes_no_miss_dearer(void **state)
 {
-    static const char text[] =
-        "sms=8 memory=64M latency=171 granule=512K range=1G noise=uniform:0.1 "
-        "l1=44@512K/0-3:4-7;miss=62;sets=4x11 "
-        "l2=220@512K/0-3:4-7;miss=492;sets=2x110 "
-        "l3=256@512K/gpu;miss=282;sets=16x16";
-    struct sim_measure m;
-    uint32_t probes = 0;
-
     (void)state;
-    assert_int_equal(sim_measure(text, DEPTH_QUICK, NULL, NULL, &m), STATUS_OK);
-    assert_int_equal(m.fp.level_count, 2);
-    const struct check c = check(&m.fp, text, &probes);
-    if (c.result != CHECK_HOLDS)
-        fail_msg("%s: %s", check_result_name(c.result), c.message);
-    sim_measure_free(&m);
+    expect_holds("sms=8 memory=64M latency=171 granule=512K range=1G noise=uniform:0.1 "
+                 "l1=44@512K/0-3:4-7;miss=62;sets=4x11 "
+                 "l2=220@512K/0-3:4-7;miss=492;sets=2x110 "
+                 "l3=256@512K/gpu;miss=282;sets=16x16",
+                 2, 2);
 }
 
 /* Of random GPUs too: never "changed" about the chip itself. */

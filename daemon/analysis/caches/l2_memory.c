@@ -269,6 +269,17 @@ static uint32_t behind_longest(const struct observation *o, double threshold, do
     return behind;
 }
 
+/* Loads of point `p` that hit. */
+static uint32_t hits_of(const struct observation *o, uint32_t p, double threshold)
+{
+    const uint32_t *const row = observation_chase(o, p);
+    uint32_t hits = 0;
+
+    for (uint32_t k = 0; k < o->spec.samples; k++)
+        hits += row[k] <= threshold;
+    return hits;
+}
+
 /* Of a footprint of F bytes C stay in a cache of C bytes, and the others miss. With copies of lines
  * in it, or of which a part is kept for others, what stays is another part in every footprint. */
 static bool is_sharp(const struct observation *o, double threshold, uint64_t lines)
@@ -279,13 +290,10 @@ static bool is_sharp(const struct observation *o, double threshold, uint64_t lin
     uint32_t count = 0;
 
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const uint32_t *const row = observation_chase(o, p);
         const double n = (double)o->spec.points[p];
-        uint32_t hits = 0;
         if (n <= 1.2 * (double)lines || n > 5 * (double)lines)
             continue;
-        for (uint32_t k = 0; k < o->spec.samples; k++)
-            hits += row[k] <= threshold;
+        const uint32_t hits = hits_of(o, p, threshold);
         const double stays = n * hits / o->spec.samples;
         const double error = 4 * n * sqrt(hits + 1.0) / o->spec.samples;
         sharp = sharp && fabs(stays - (double)lines) <= SHARP * (double)lines + error;
@@ -326,10 +334,7 @@ static struct survivors survivors(const struct observation *o, double threshold,
 static double what_stays(const struct observation *o, double threshold)
 {
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const uint32_t *const row = observation_chase(o, p);
-        uint32_t there = 0;
-        for (uint32_t k = 0; k < o->spec.samples; k++)
-            there += row[k] <= threshold;
+        const uint32_t there = hits_of(o, p, threshold);
         if (there > 0 && there * LONG <= o->spec.samples)
             return (double)o->spec.points[p] * there / o->spec.samples;
     }
@@ -344,10 +349,7 @@ static bool stays_vary(const struct observation *o, double threshold)
     double most = 0;
 
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const uint32_t *const row = observation_chase(o, p);
-        uint32_t there = 0;
-        for (uint32_t k = 0; k < o->spec.samples; k++)
-            there += row[k] <= threshold;
+        const uint32_t there = hits_of(o, p, threshold);
         if (there < LEAST_THERE || there * LONG > o->spec.samples)
             continue;
         least = fmin(least, (double)o->spec.points[p] * there);
