@@ -281,6 +281,13 @@ struct cache_facts {
     struct evidence evidence[CACHE_EVIDENCE_COUNT];
 };
 
+/* The least measured division of L1 that leaves `shared_bytes` of shared memory; NULL: there is
+ * none. */
+const struct cache_carveout *cache_carveout_beside(const struct cache_facts *l1,
+                                                   uint64_t shared_bytes);
+/* What a cache keeps of a working set: what surely fits, or else all of its sets. */
+struct maybe_u64 cache_kept_bytes(struct maybe_u64 fits, struct maybe_u64 size);
+
 /* What one load of one thread takes, by where its data and its translation are: P1 to P6 of Mei and
  * Chu 2016, section 5.2, and the modes of memory. Cycles as the SM sees them, medians, without what
  * it takes to read the clock. P4 and P5 are those of the near mode where there are two. */

@@ -1,29 +1,23 @@
 /* fit_facts.c: what a fingerprint knows of caches, shared memory and loads in flight (fit.h). */
 #include "planner/fit.h"
 
-/* What surely fits, or all of the sets. */
-static struct maybe_u64 fits_or_size(struct maybe_u64 fits, struct maybe_u64 size)
-{
-    return IS_KNOWN(fits) ? fits : size;
-}
-
 /* The L1 of an SM beside `shared_bytes` of shared memory: of the least measured division that
  * leaves so much, which is written to `*out_carveout`. */
 static struct maybe_u64 l1_beside(const struct fingerprint *fp, uint64_t shared_bytes,
                                   struct maybe_u64 *out_carveout)
 {
     const struct cache_facts *const l1 = &fp->caches[CACHE_L1];
+    const struct cache_carveout *const division =
+        fp->cache_count > 0 ? cache_carveout_beside(l1, shared_bytes) : NULL;
     const enum reason reason = fp->cache_count == 0 ? REASON_NOT_MEASURED : REASON_TOO_LITTLE_DATA;
 
     *out_carveout = UNKNOWN_U64(reason);
-    for (uint32_t i = 0; fp->cache_count > 0 && i < l1->carveout_count; i++) {
-        if (l1->carveouts[i].shared_bytes < shared_bytes)
-            continue;
-        *out_carveout = KNOWN_U64(l1->carveouts[i].shared_bytes);
-        return fits_or_size(l1->carveouts[i].fits_bytes, l1->carveouts[i].size_bytes);
+    if (division) {
+        *out_carveout = KNOWN_U64(division->shared_bytes);
+        return cache_kept_bytes(division->fits_bytes, division->size_bytes);
     }
     return fp->cache_count > 0 && l1->carveout_count == 0 && shared_bytes == 0
-               ? fits_or_size(l1->fits_bytes, l1->size_bytes)
+               ? cache_kept_bytes(l1->fits_bytes, l1->size_bytes)
                : UNKNOWN_U64(reason);
 }
 

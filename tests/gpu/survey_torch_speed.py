@@ -3,7 +3,9 @@
 over 32 GiB, and three tables of 50, 40 and 30 GiB that are read together, each with the plan's predictions. Prints the
 tables last; lines and OUT/torch_speed.json grow as it runs.
 
-  survey_torch_speed.py [OUT]     needs PyTorch, Triton, and REACHD_URL (a daemon, or file:fingerprint.json)
+  survey_torch_speed.py [OUT [PART...]]   needs PyTorch, Triton, and REACHD_URL (a daemon, or file:fingerprint.json)
+
+PART: these only: gathers bags additions neighbors tables dealing.
 """
 import json
 import os
@@ -24,6 +26,7 @@ except ImportError as missing:
 GIB, SPARE = 1 << 30, 14 << 30
 REPEATS = 25
 STRATEGIES = ("stock", "naive", "scopes", "windows")
+PARTS = ("gathers", "bags", "additions", "neighbors", "tables", "dealing")
 THREE_GIB, THREE_NUMBERS = (50, 40, 30), (64, 32, 16)  # of 2 bytes
 IN_REACH = 48 * GIB     # of the three together
 BEST_WITHIN = 0.03      # the first choice is the best measured one, or this much slower
@@ -210,23 +213,30 @@ def main():
     if not torch.cuda.is_available():
         common.skip_all("PyTorch sees no GPU")
     out = sys.argv[1] if len(sys.argv) > 1 else None
+    parts = sys.argv[2:] or PARTS
     largest = (torch.cuda.mem_get_info()[0] - SPARE) // GIB * GIB
     memory = torch.zeros(largest, dtype=torch.uint8, device="cuda")
     for first in range(0, largest, 8 * GIB):
         memory[first:first + 8 * GIB].view(torch.int64).random_()
     sizes = sorted({min(32 * GIB, largest), min(120 * GIB, largest)})
-    gathers(out, memory, sizes)
+    if "gathers" in parts:
+        gathers(out, memory, sizes)
     memory.zero_()  # whatever bits there are may be no number
-    bags(out, memory, sorted({sizes[0], largest}))
-    additions(out, memory, sorted({sizes[0], largest}))
+    if "bags" in parts:
+        bags(out, memory, sorted({sizes[0], largest}))
+    if "additions" in parts:
+        additions(out, memory, sorted({sizes[0], largest}))
     memory.zero_()
     for size in sorted({sizes[0], min(100 * GIB, largest)}):
-        neighbors(out, memory, size)
+        if "neighbors" in parts:
+            neighbors(out, memory, size)
     del memory
     torch.cuda.empty_cache()
-    three_tables(out)
+    if "tables" in parts:
+        three_tables(out)
     torch.cuda.empty_cache()
-    dealing()
+    if "dealing" in parts:
+        dealing()
     if out:
         with open(os.path.join(out, "torch_speed.json"), "w", encoding="utf-8") as file:
             json.dump(ROWS, file, indent=1)

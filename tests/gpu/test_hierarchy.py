@@ -59,8 +59,8 @@ def main():
         alike = [n for n in STEADY if all(f["caches"][list(caches).index(kind)].get(n) == cache.get(n) for f in found)]
         t.ok(len(alike) == len(STEADY), "%s: %d measurements find the same (%s)" % (kind, RUNS, ", ".join(
             sorted(set(STEADY) - set(alike))) or "all"))
-    divisions = [(c["shared_bytes"] >> 10, c["fits_bytes"] or c["size_bytes"]) for c in caches["l1"]["carveouts"]]
-    t.ok(all(left for _, left in divisions) and [left for _, left in divisions] == sorted(
+    divisions = [(c["shared_bytes"] >> 10, c["fits_bytes"] or c["size_bytes"]) for c in caches["l1"].get("carveouts", [])]
+    t.ok(divisions and all(left for _, left in divisions) and [left for _, left in divisions] == sorted(
         (left for _, left in divisions), reverse=True),
          "l1: what fits beside each amount of shared memory is known, and less beside more (KiB, bytes: %s)" % divisions)
     worker = common.Worker()

@@ -157,21 +157,16 @@ void cache_carveouts_check(struct fingerprint *out)
 {
     struct cache_facts *const l1 = &out->caches[CACHE_L1];
     const struct maybe_u64 shared = working_set_shared_bytes(out);
-    const uint64_t kept = kept_of_sm(out);
-    uint32_t k = 0;
+    const struct cache_carveout *division = NULL;
 
-    if (out->cache_count == 0 || !IS_KNOWN(shared))
+    if (out->cache_count > 0 && IS_KNOWN(shared))
+        division = cache_carveout_beside(l1, shared.v);
+    if (!division)
         return;
-    while (k < l1->carveout_count && l1->carveouts[k].shared_bytes < shared.v)
-        k++;
-    if (k == l1->carveout_count)
+    const struct maybe_u64 kept = cache_kept_bytes(division->fits_bytes, division->size_bytes);
+    if (!IS_KNOWN(kept) || kept.v >= kept_of_sm(out) / 2)
         return;
-    const struct maybe_u64 left = IS_KNOWN(l1->carveouts[k].fits_bytes)
-                                      ? l1->carveouts[k].fits_bytes
-                                      : l1->carveouts[k].size_bytes;
-    if (!IS_KNOWN(left) || left.v >= kept / 2)
-        return;
-    for (k = 0; k < l1->carveout_count; k++)
+    for (uint32_t k = 0; k < l1->carveout_count; k++)
         l1->carveouts[k].size_bytes = l1->carveouts[k].fits_bytes =
             (struct maybe_u64)UNKNOWN_U64(REASON_DISAGREEMENT);
 }

@@ -1,0 +1,63 @@
+#!/bin/bash
+# Everything about caches on one GPU, in three minutes: what reachd measures at depth full, and the GPU
+# tests that find the same in other ways.
+#
+#   tests/gpu/survey_caches.sh FOLDER OUT
+#
+# FOLDER   what `make portable` has made
+# OUT      an empty folder; results.tar.gz has what a folder visit-caches-... of docs/measurements keeps:
+#
+#   conditions.txt measure.txt    depth full three times; full_times.txt has where the time went
+#   reachctl-caches.txt           what `reachctl caches` says
+#   divisions.txt                 cache_traces divisions: how the driver divides an SM's memory
+#   hierarchy.json                what three more measurements found
+#   hierarchy.txt onchip.txt fit.txt sides.txt   the tests of these names
+#   caches.txt                    test_caches.py: the sides by two methods, REACH_RUNS times (50)
+#   observations.tar.gz           what reachd saw in the last measurement
+set -u
+
+[ $# -eq 2 ] || {
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+folder=$(cd "$1" && pwd)
+out=$(cd "$2" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+results=$(mktemp -d)
+export_folder=$(mktemp -d)
+trap 'rm -rf "$results" "$export_folder"' EXIT
+export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID PYTHONDONTWRITEBYTECODE=1
+export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-0}
+lanes=
+
+test_of() # name, seconds, REACH_RUNS
+{
+    REACH_RUNS=$3 REACH_OUT=$results timeout -k 5 "$2" "$here/test_$1.py" >"$results/$1.txt" 2>&1
+    lanes+="$1: exit status $?, after $SECONDS s"$'\n'
+}
+
+for run in 1 2 3; do
+    "$folder/reachd" --config none --log-level debug --log-rate 0 --measure full \
+        --export "$export_folder/$run" >"$results/measure.txt" 2>"$export_folder/log"
+    echo "== run $run" >>"$results/full_times.txt"
+    grep -h -o 'time of .*' "$export_folder/log" >>"$results/full_times.txt"
+    grep '^== gpu' "$results/measure.txt" >>"$results/full_times.txt"
+done
+cat "$export_folder"/*/*/conditions.txt >"$results/conditions.txt"
+tar -C "$export_folder/3" -czf "$results/observations.tar.gz" .
+fingerprint=$(echo "$export_folder"/3/*/fingerprint-full.json)
+"$folder/reachctl" --url "file:$fingerprint" caches >"$results/reachctl-caches.txt" 2>&1
+"$folder/tests/gpu/cache_traces" divisions >"$results/divisions.txt" 2>&1
+test_of hierarchy 90 3
+test_of onchip 90 3
+test_of fit 60 1
+test_of sides 60 1
+test_of caches 90 "${REACH_RUNS-50}"
+tar -C "$results" -czf "$out/results.tar.gz" .
+for f in hierarchy onchip fit sides caches; do
+    echo "== $f: $(grep -c '^ok' "$results/$f.txt") ok"
+    grep -A6 -E '^not ok' "$results/$f.txt" | cut -c 1-400
+done
+cat "$results/divisions.txt" "$results/reachctl-caches.txt"
+grep '^== gpu' "$results/full_times.txt"
+printf '%s' "$lanes"
