@@ -55,15 +55,17 @@ static uint32_t carved_samples(uint64_t shared_bytes, double wanted)
     return (uint32_t)fmin(most, wanted);
 }
 
+/* Whole lines, or sectors where the line is not known. */
 static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
 {
-    struct probe_spec spec = chase_spec(c, c->line_bytes, CHASE_SWEEP_SAMPLES);
+    const uint64_t stride = IS_KNOWN(c->out->line_bytes) ? c->line_bytes : c->sector_bytes;
+    struct probe_spec spec = chase_spec(c, stride, CHASE_SWEEP_SAMPLES);
     const uint64_t most = c->misses_bytes + c->misses_bytes / 2;
 
     spec.shared_bytes = shared_bytes;
     spec.scattered = 1;
     for (uint32_t k = 1; k <= CARVED_POINTS; k++)
-        chase_add_points(&spec, most * k / CARVED_POINTS / c->line_bytes, 1);
+        chase_add_points(&spec, most * k / CARVED_POINTS / stride, 1);
     return spec;
 }
 

@@ -344,7 +344,7 @@ void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cac
         accept(&c);
     else if (reason == REASON_NOT_MEASURED && w->refused)
         reason = REASON_NO_DEVICE_MEMORY;
-    if (kind == CACHE_L1 && IS_KNOWN(out->line_bytes) && reason != REASON_NOT_MEASURED)
+    if (kind == CACHE_L1 && IS_KNOWN(out->fits_bytes) && reason != REASON_NOT_MEASURED)
         (void)cache_carveouts_find(&c);
     if (reason != REASON_NONE)
         unknown_rest(out, reason);
