@@ -25,14 +25,16 @@ out=$(cd "$2" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 results=$(mktemp -d)
 export_folder=$(mktemp -d)
-trap 'rm -rf "$results" "$export_folder"' EXIT
+kept=$(mktemp -d)
+trap 'rm -rf "$results" "$export_folder" "$kept"' EXIT
 export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID PYTHONDONTWRITEBYTECODE=1
 export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-0}
 lanes=
 
 test_of() # name, seconds, REACH_RUNS
 {
-    REACH_RUNS=$3 REACH_OUT=$results timeout -k 5 "$2" "$here/test_$1.py" >"$results/$1.txt" 2>&1
+    mkdir -p "$kept/$1"
+    REACH_RUNS=$3 REACH_OUT=$kept/$1 timeout -k 5 "$2" "$here/test_$1.py" >"$results/$1.txt" 2>&1
     lanes+="$1: exit status $?, after $SECONDS s"$'\n'
 }
 
@@ -53,6 +55,7 @@ test_of onchip 90 3
 test_of fit 60 1
 test_of sides 60 1
 test_of caches 90 "${REACH_RUNS-50}"
+cp "$kept/hierarchy/hierarchy.json" "$results" 2>/dev/null
 tar -C "$results" -czf "$out/results.tar.gz" .
 for f in hierarchy onchip fit sides caches; do
     echo "== $f: $(grep -c '^ok' "$results/$f.txt") ok"
