@@ -263,6 +263,39 @@ static void a_policy_needs_the_right_length(void **state)
     assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
 }
 
+/* An L1 of more lines than a run has loads: the run ends in the first lap. All SMs of the model
+ * draw the same victims, so that one lap looks alike in all runs. */
+static void a_policy_needs_two_laps(void **state)
+{
+    static const struct {
+        const char *policy;
+        enum replacement replacement;
+    } cases[] = {{"", REPLACEMENT_LRU},
+                 {";policy=fifo", REPLACEMENT_LRU},
+                 {";policy=random", REPLACEMENT_NOT_LRU}};
+    static const char *const shapes[] = {"2432@32;miss=45;sets=19x128",
+                                         "4096@32;miss=45;sets=16x256",
+                                         "8192@32;miss=45;sets=16x512"};
+
+    (void)state;
+    for (uint32_t k = 0; k < 3 * sizeof shapes / sizeof shapes[0]; k++) {
+        struct hierarchy_estimate e;
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "sms=18 memory=8G latency=247 noise=gauss:1.5 outliers=0.005@800 seed=%u "
+                       "l1=64@2M/2;miss=9 l2cache=2850816 l2fill=32 memory_miss=213 clock_pair=8 "
+                       "l1d=%s;hash=xor%s",
+                       k + 1, shapes[k / 3], cases[k % 3].policy);
+        measure(text, &e);
+        const struct cache_facts *const l1 = &e.caches[CACHE_L1];
+        if (l1->replacement != cases[k % 3].replacement)
+            fail_msg("%s%s: %s", shapes[k / 3], cases[k % 3].policy,
+                     replacement_name(l1->replacement));
+        assert_non_null(strchr(l1->trace, 'M'));
+        assert_int_equal(strchr(l1->trace, 'H') != NULL, l1->replacement == REPLACEMENT_NOT_LRU);
+    }
+}
+
 /* Of a footprint that is little longer than the L2, about as many loads miss as may miss of one
  * that fits: it is chance whether it counts as one. */
 static void lines_of_l2_repeat(void **state)
@@ -489,6 +522,7 @@ int main(void)
         cmocka_unit_test(lines_of_l1_repeat),
         cmocka_unit_test(a_line_is_not_ruled_out_by_what_stays),
         cmocka_unit_test(a_policy_needs_the_right_length),
+        cmocka_unit_test(a_policy_needs_two_laps),
         cmocka_unit_test(lines_of_l2_repeat),
         cmocka_unit_test(blocks_of_sets_are_no_longer_lines),
         cmocka_unit_test(any_number_of_sets_is_spaced_evenly),
