@@ -313,6 +313,34 @@ static void lines_of_l2_repeat(void **state)
     }
 }
 
+/* Loads of the longest footprint of the sweep that fits, of 1.5 MiB, are delayed by chance. */
+static void delay_longest(struct observation *o)
+{
+    enum { LINES = 3 * MIB / 2 / 128, SWEEP_POINTS = 20, DELAYED = 12, LATE = 2000 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (!s->sweep_footprint || s->point_count < SWEEP_POINTS)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t k = 0; s->points[p] == LINES && k < DELAYED; k++)
+            o->result.values[p * s->samples + k * 64] = LATE;
+}
+
+/* A size does not end at a footprint that only the sweep took for one too long. */
+static void a_size_of_l2_goes_on(void **state)
+{
+    enum { L2_KIB = 1792, STEP_KIB = 32 };
+    struct hierarchy_estimate e;
+
+    (void)state;
+    change_answer = delay_longest;
+    measure_again(1, L2_KIB, "", &e);
+    change_answer = NULL;
+    assert_true(IS_KNOWN(e.caches[CACHE_L2].fits_bytes));
+    assert_in_range(e.caches[CACHE_L2].fits_bytes.v, (L2_KIB - STEP_KIB) * KIB,
+                    (L2_KIB + STEP_KIB) * KIB);
+}
+
 /* The line of an L1 of this description is 32 bytes, whatever the noise, or not known. */
 static void expect_short_line(const char *l1)
 {
@@ -524,6 +552,7 @@ int main(void)
         cmocka_unit_test(a_policy_needs_the_right_length),
         cmocka_unit_test(a_policy_needs_two_laps),
         cmocka_unit_test(lines_of_l2_repeat),
+        cmocka_unit_test(a_size_of_l2_goes_on),
         cmocka_unit_test(blocks_of_sets_are_no_longer_lines),
         cmocka_unit_test(any_number_of_sets_is_spaced_evenly),
         cmocka_unit_test(random_hierarchies),
