@@ -315,6 +315,39 @@ static void a_policy_needs_the_right_length(void **state)
     assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
 }
 
+/* An L1 of more lines than a run has loads: the run ends in the first lap. All SMs of the model
+ * draw the same victims, so that one lap looks alike in all runs. */
+static void a_policy_needs_two_laps(void **state)
+{
+    static const struct {
+        const char *policy;
+        enum replacement replacement;
+    } cases[] = {{"", REPLACEMENT_LRU},
+                 {";policy=fifo", REPLACEMENT_LRU},
+                 {";policy=random", REPLACEMENT_NOT_LRU}};
+    static const char *const shapes[] = {"2432@32;miss=45;sets=19x128",
+                                         "4096@32;miss=45;sets=16x256",
+                                         "8192@32;miss=45;sets=16x512"};
+
+    (void)state;
+    for (uint32_t k = 0; k < 3 * sizeof shapes / sizeof shapes[0]; k++) {
+        struct hierarchy_estimate e;
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "sms=18 memory=8G latency=247 noise=gauss:1.5 outliers=0.005@800 seed=%u "
+                       "l1=64@2M/2;miss=9 l2cache=2850816 l2fill=32 memory_miss=213 clock_pair=8 "
+                       "l1d=%s;hash=xor%s",
+                       k + 1, shapes[k / 3], cases[k % 3].policy);
+        measure(text, &e);
+        const struct cache_facts *const l1 = &e.caches[CACHE_L1];
+        if (l1->replacement != cases[k % 3].replacement)
+            fail_msg("%s%s: %s", shapes[k / 3], cases[k % 3].policy,
+                     replacement_name(l1->replacement));
+        assert_non_null(strchr(l1->trace, 'M'));
+        assert_int_equal(strchr(l1->trace, 'H') != NULL, l1->replacement == REPLACEMENT_NOT_LRU);
+    }
+}
+
 /* Of a footprint that is little longer than the L2, about as many loads miss as may miss of one
  * that fits: it is chance whether it counts as one. */
 static void lines_of_l2_repeat(void **state)
@@ -330,6 +363,34 @@ static void lines_of_l2_repeat(void **state)
             fail_msg("seed %u: a line of %llu (%s)", seed, (unsigned long long)l2->line_bytes.v,
                      reason_slug(l2->line_bytes.reason));
     }
+}
+
+/* Loads of the longest footprint of the sweep that fits, of 1.5 MiB, are delayed by chance. */
+static void delay_longest(struct observation *o)
+{
+    enum { LINES = 3 * MIB / 2 / 128, SWEEP_POINTS = 20, DELAYED = 12, LATE = 2000 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (!s->sweep_footprint || s->point_count < SWEEP_POINTS)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t k = 0; s->points[p] == LINES && k < DELAYED; k++)
+            o->result.values[p * s->samples + k * 64] = LATE;
+}
+
+/* A size does not end at a footprint that only the sweep took for one too long. */
+static void a_size_of_l2_goes_on(void **state)
+{
+    enum { L2_KIB = 1792, STEP_KIB = 32 };
+    struct hierarchy_estimate e;
+
+    (void)state;
+    change_answer = delay_longest;
+    measure_again(1, L2_KIB, "", &e);
+    change_answer = NULL;
+    assert_true(IS_KNOWN(e.caches[CACHE_L2].fits_bytes));
+    assert_in_range(e.caches[CACHE_L2].fits_bytes.v, (L2_KIB - STEP_KIB) * KIB,
+                    (L2_KIB + STEP_KIB) * KIB);
 }
 
 /* The line of an L1 of this description is 32 bytes, whatever the noise, or not known. */
@@ -543,7 +604,9 @@ int main(void)
         cmocka_unit_test(a_hash_overflows_what_would_fit),
         cmocka_unit_test(divisions_are_found_without_a_line),
         cmocka_unit_test(a_policy_needs_the_right_length),
+        cmocka_unit_test(a_policy_needs_two_laps),
         cmocka_unit_test(lines_of_l2_repeat),
+        cmocka_unit_test(a_size_of_l2_goes_on),
         cmocka_unit_test(blocks_of_sets_are_no_longer_lines),
         cmocka_unit_test(any_number_of_sets_is_spaced_evenly),
         cmocka_unit_test(random_hierarchies),

@@ -20,6 +20,7 @@ enum {
 
 struct set_walks {
     const struct observation *o;
+    const struct observation *later; /* the walks of `o` timed a lap later; NULL: none */
     struct walk_votes before, at;
 };
 
@@ -75,11 +76,11 @@ static enum reason read_steps(struct chase *c, struct set_walks *s)
     return c->sets == 1 || since < STEPS || c->block == 1 ? REASON_NONE : REASON_IRREGULAR;
 }
 
-/* The loads of the lines that miss, in their order. */
-static void write_trace(const struct chase *c, const struct observation *o,
-                        const struct walk_votes *v)
+/* Adds the loads of the lines that miss, in their order, to the trace. */
+static void add_trace(const struct chase *c, const struct observation *o,
+                      const struct walk_votes *v)
 {
-    uint32_t n = 0;
+    size_t n = strlen(c->out->trace);
     uint32_t p = 0;
 
     while (o->spec.points[p] != c->lines + 1)
@@ -116,7 +117,7 @@ static void read_policy(const struct chase *c, struct set_walks *s)
         evidence_make(EVIDENCE_TRACES, votes,
                       c->out->replacement == REPLACEMENT_LRU ? (share - LRU_SHARE) / (1 - LRU_SHARE)
                                                              : 1 - share / OTHER_SHARE);
-    write_trace(c, s->o, &s->at);
+    add_trace(c, s->o, &s->at);
 }
 
 /* Of the lines of a cycle that miss, those that now hit and now miss. A few of them are kept in
@@ -143,11 +144,36 @@ static uint32_t count_flipping(const struct walk_votes *v, uint32_t *out_missing
 }
 
 static void set_policy(struct chase *c, enum replacement policy, uint32_t missing, double margin,
-                       const struct observation *o, const struct walk_votes *shown)
+                       const struct set_walks *s, const struct walk_votes *shown)
 {
     c->out->replacement = policy;
     c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(EVIDENCE_TRACES, missing, margin);
-    write_trace(c, o, shown);
+    add_trace(c, s->o, shown);
+    if (s->later)
+        add_trace(c, s->later, shown);
+}
+
+/* Walks cycles of `count` lengths in lines so that each line that is timed at all is timed in two
+ * laps of the same run: one lap does not tell whether a line misses in every lap, and nor do other
+ * runs, which may evict the same lines if they start alike. The first timed lap does not count, so
+ * if a run has less than three, half of the runs begin to time one lap later. */
+static bool walk_two_laps(struct chase *c, struct set_walks *s, const uint64_t *lengths,
+                          uint32_t count)
+{
+    struct probe_spec spec = chase_spec(c, c->line_bytes, PROBE_MAX_SAMPLES);
+    const bool twice = 3 * lengths[count - 1] > spec.samples;
+    const uint32_t divisor = twice ? 4 : 2; /* half of CHASE_VOTES are enough */
+
+    for (uint32_t k = 0; k < count; k++)
+        chase_add_points(&spec, lengths[k],
+                         (chase_repeats(lengths[k], spec.samples) + divisor - 1) / divisor);
+    s->o = walks_find(c->w, &spec);
+    s->later = NULL;
+    if (!twice)
+        return s->o != NULL;
+    spec.warm_laps++;
+    s->later = walks_find(c->w, &spec);
+    return s->o && s->later;
 }
 
 /* Where sets follow no rule: in a cycle somewhat longer than what fits, LRU misses the same lines
@@ -158,35 +184,33 @@ static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
 {
     static const uint32_t sixteenths[] = {17, 19, 21};
     enum { LENGTHS = sizeof sixteenths / sizeof sixteenths[0] };
-    struct probe_spec spec = chase_spec(c, c->line_bytes, PROBE_MAX_SAMPLES);
+    uint64_t lengths[LENGTHS];
     uint32_t steady = 0;
     uint32_t missing = 0;
     double worst = 0;
 
-    for (uint32_t k = 0; k < LENGTHS; k++) {
-        const uint64_t n = c->out->fits_bytes.v / 16 * sixteenths[k] / c->line_bytes + 1;
-        chase_add_points(&spec, n, (chase_repeats(n, spec.samples) + 1) / 2);
-    }
-    s->o = walks_find(c->w, &spec);
-    if (!s->o)
+    for (uint32_t k = 0; k < LENGTHS; k++)
+        lengths[k] = c->out->fits_bytes.v / 16 * sixteenths[k] / c->line_bytes + 1;
+    if (!walk_two_laps(c, s, lengths, LENGTHS))
         return REASON_NOT_MEASURED;
-    for (uint32_t p = 0; p < spec.point_count; p++) {
-        if (p > 0 && spec.points[p] == spec.points[p - 1])
+    for (uint32_t k = 0; k < LENGTHS; k++) {
+        if (k > 0 && lengths[k] == lengths[k - 1])
             continue;
-        c->lines = (uint32_t)(spec.points[p] - 1);
-        walks_votes(s->o, spec.points[p], &c->how, &s->at);
+        c->lines = (uint32_t)(lengths[k] - 1);
+        walks_votes(s->o, lengths[k], &c->how, &s->at);
+        if (s->later)
+            walks_add_votes(s->later, lengths[k], &c->how, &s->at);
         const uint32_t flipping = count_flipping(&s->at, &missing, &s->before);
         const double share = missing > 0 ? (double)flipping / missing : 0;
         if (missing >= LEAST_MISSING && share >= FLIPPING_SHARE) {
-            set_policy(c, REPLACEMENT_NOT_LRU, missing, 1 - FLIPPING_SHARE / share, s->o,
-                       &s->before);
+            set_policy(c, REPLACEMENT_NOT_LRU, missing, 1 - FLIPPING_SHARE / share, s, &s->before);
             return REASON_NONE;
         }
         steady += missing >= LEAST_MISSING;
         worst = fmax(worst, share);
     }
     if (steady > 0 && worst <= STEADY_SHARE)
-        set_policy(c, REPLACEMENT_LRU, missing, 1 - worst / FLIPPING_SHARE, s->o, &s->at);
+        set_policy(c, REPLACEMENT_LRU, missing, 1 - worst / FLIPPING_SHARE, s, &s->at);
     return REASON_NONE;
 }
 

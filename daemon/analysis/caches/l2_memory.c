@@ -436,33 +436,58 @@ static enum reason find_line(struct cache_walks *w, double threshold, uint64_t f
     return REASON_NONE;
 }
 
+/* The step between footprints in which the stretch up to place `p` of the sweep is searched. */
+static uint64_t refine_step(const struct observation *all, uint32_t p)
+{
+    return (all->spec.points[p] - all->spec.points[p - 1]) / (REFINE_POINTS + 1);
+}
+
+/* The place behind the longest footprint that fits, of those from place `p` - 1 of the sweep to
+ * just below place `p`. False: they must be walked first. */
+static bool search_stretch(struct cache_walks *w, const struct observation *all, uint32_t p,
+                           double threshold, double noise, uint32_t *out_fitting)
+{
+    struct probe_spec spec = size_spec();
+
+    spec.samples = REFINE_SAMPLES;
+    for (uint32_t k = 0; k <= REFINE_POINTS; k++)
+        add_points(&spec, walks_evenly_covered(all->spec.points[p - 1] + k * refine_step(all, p)),
+                   1);
+    const struct observation *const o = walks_find(w, &spec);
+    *out_fitting = o ? behind_longest(o, threshold, noise) : 0;
+    return o != NULL;
+}
+
 /* The longest footprint of `all` that fits, in lines, and the steps in which it was searched.
  * Near that size it is chance whether a footprint counts as one that fits. So if none between the
- * longest of the sweep and the next does, those below it are walked too. */
+ * longest of the sweep and the next does, those below it are walked too; if all of them do, the
+ * next itself is uncertain, and it is walked again with those above it. */
 static enum reason refine_size(struct cache_walks *w, const struct observation *all,
                                double threshold, double noise, uint64_t *out_lines,
                                uint64_t *out_step)
 {
     const uint32_t behind = behind_longest(all, threshold, noise);
+    uint32_t p = behind;
+    uint32_t fitting = 0;
+    uint32_t above = 0;
 
-    for (uint32_t p = behind; p > 0 && p + REFINE_STRETCHES > behind; p--) {
-        const uint64_t low = all->spec.points[p - 1];
-        const uint64_t step = (all->spec.points[p] - low) / (REFINE_POINTS + 1);
-        struct probe_spec spec = size_spec();
-        spec.samples = REFINE_SAMPLES;
-        for (uint32_t k = 0; k <= REFINE_POINTS; k++)
-            add_points(&spec, walks_evenly_covered(low + k * step), 1);
-        const struct observation *const o = walks_find(w, &spec);
-        if (!o)
+    for (; p > 0 && p + REFINE_STRETCHES > behind; p--) {
+        if (!search_stretch(w, all, p, threshold, noise, &fitting))
             return REASON_NOT_MEASURED;
-        const uint32_t fitting = behind_longest(o, threshold, noise);
-        if (fitting > 0) {
-            *out_lines = low + (fitting - 1) * step;
-            *out_step = step;
-            return REASON_NONE;
-        }
+        if (fitting > 0)
+            break;
     }
-    return REASON_DISAGREEMENT;
+    if (fitting == 0)
+        return REASON_DISAGREEMENT;
+    for (; fitting > REFINE_POINTS && p + 1 < all->spec.point_count; p++, fitting = above) {
+        if (!search_stretch(w, all, p + 1, threshold, noise, &above))
+            return REASON_NOT_MEASURED;
+        if (above == 0)
+            break;
+    }
+    *out_step = refine_step(all, p);
+    *out_lines = all->spec.points[p - 1] + (fitting - 1) * *out_step;
+    return REASON_NONE;
 }
 
 static enum reason find_size(struct cache_walks *w, double threshold, double noise,

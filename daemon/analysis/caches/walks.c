@@ -101,12 +101,18 @@ bool walks_contrast(const uint32_t *hits, uint32_t hit_count, const uint32_t *mi
 void walks_votes(const struct observation *o, uint64_t n, const struct hit_or_miss *how,
                  struct walk_votes *out)
 {
-    const uint64_t step = o->spec.scattered ? probe_scatter_step(n) : 1;
-
     out->elements = n < WALKS_MAX_ELEMENTS ? (uint32_t)n : WALKS_MAX_ELEMENTS;
-    out->laps = out->loads = out->slow = 0;
+    out->loads = out->slow = 0;
     memset(out->all, 0, out->elements * sizeof out->all[0]);
     memset(out->missed, 0, out->elements * sizeof out->missed[0]);
+    walks_add_votes(o, n, how, out);
+}
+
+void walks_add_votes(const struct observation *o, uint64_t n, const struct hit_or_miss *how,
+                     struct walk_votes *out)
+{
+    const uint64_t step = o->spec.scattered ? probe_scatter_step(n) : 1;
+
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         uint32_t count = 0;
         uint64_t at = 0;
@@ -122,7 +128,6 @@ void walks_votes(const struct observation *o, uint64_t n, const struct hit_or_mi
             out->missed[at] += row[k] > how->threshold;
         }
     }
-    out->laps = (uint32_t)(out->loads / (n ? n : 1));
 }
 
 bool walks_misses(const struct walk_votes *v, uint32_t element)

@@ -54,7 +54,6 @@ bool walks_contrast(const uint32_t *hits, uint32_t hit_count, const uint32_t *mi
 /* The votes of all points of n elements in an observation. */
 struct walk_votes {
     uint32_t elements;
-    uint32_t laps; /* least votes of an element, roughly: loads / elements */
     uint32_t loads;
     uint32_t slow;                    /* loads that miss */
     uint16_t all[WALKS_MAX_ELEMENTS]; /* votes of each element */
@@ -62,6 +61,9 @@ struct walk_votes {
 };
 void walks_votes(const struct observation *o, uint64_t n, const struct hit_or_miss *how,
                  struct walk_votes *out);
+/* Adds those of another observation. */
+void walks_add_votes(const struct observation *o, uint64_t n, const struct hit_or_miss *how,
+                     struct walk_votes *out);
 
 /* Does this element miss again and again? */
 bool walks_misses(const struct walk_votes *v, uint32_t element);
