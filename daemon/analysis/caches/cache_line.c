@@ -91,6 +91,33 @@ static enum reason line_by_spacing(struct chase *c, uint64_t *out)
     return reason != REASON_NONE ? reason : other;
 }
 
+/* Is a line no longer than this? Some caches overflow before they are full, because some sets get
+ * more lines than others. Then more lines stay than what fits for certain, and the misses of spread
+ * words vanish too early: at half of the line. But if the line were longer than this, words that
+ * are less than two of this length apart would walk all lines of the footprint, and overflow it as
+ * all sectors do. Words that crowd in some sets only miss more, so one of two distances is enough.
+ */
+static enum reason no_longer_line(struct chase *c, uint64_t line_bytes)
+{
+    static const uint32_t eighths[] = {8, 13, 15};
+    enum { WALKS = sizeof eighths / sizeof eighths[0], QUARTERS = 5 };
+    double shares[WALKS];
+    bool waiting = false;
+    uint32_t k = 0;
+
+    while (c->sector_bytes << k < line_bytes)
+        k++;
+    for (uint32_t i = 0; i < WALKS; i++) {
+        shares[i] = spaced_share(c, (struct spacing){eighths[i], QUARTERS}, i > 0 ? k : 0);
+        waiting = waiting || shares[i] < 0;
+    }
+    if (waiting)
+        return REASON_NOT_MEASURED;
+    if (shares[0] < SPACED_LEAST)
+        return REASON_NO_CONTRAST;
+    return fmin(shares[1], shares[2]) <= SPACED_NONE * shares[0] ? REASON_NONE : REASON_IRREGULAR;
+}
+
 /* Most of the sectors that miss have this many neighbors in a row that do. 0: none misses. */
 static uint32_t usual_run(const struct walk_votes *v)
 {
@@ -216,10 +243,12 @@ enum reason cache_line_find(struct chase *c)
     if (reason == REASON_NOT_MEASURED)
         return reason;
     enum reason other = line_by_spacing(c, &spaced);
+    if (spaced > 0 && spaced == most && other == REASON_IRREGULAR)
+        other = REASON_NONE;
+    else if (other == REASON_NONE && reason != REASON_NONE && spaced != most)
+        other = no_longer_line(c, spaced);
     if (other == REASON_NOT_MEASURED)
         return other;
-    if (other == REASON_IRREGULAR && spaced > 0 && spaced == most)
-        other = REASON_NONE;
     if (other == REASON_NONE && reason != REASON_NONE)
         c->line_bytes = spaced;
     if (other == REASON_NONE ? spaced == c->line_bytes : reason == REASON_NONE && bounded)
