@@ -283,6 +283,42 @@ static void a_hash_overflows_what_would_fit(void **state)
     assert_int_equal(e.caches[CACHE_L1].line_bytes.v, 128);
 }
 
+/* In footprints of 218 to 224 KiB six loads miss, each in another place: more than by chance, and
+ * too few to be sure. */
+static void blur_the_end(struct observation *o)
+{
+    enum { SECTOR = 32, FIRST = 7000, LAST = 224 * KIB / SECTOR, RUNS = 3, MISS = 308 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || !s->scattered || s->stride_bytes != SECTOR)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++) {
+        const bool is_blurred = s->points[p] >= FIRST && s->points[p] <= LAST;
+        const bool is_enough = p >= RUNS && s->points[p - RUNS] == s->points[p];
+        for (uint32_t k = 1; is_blurred && !is_enough && k <= 2; k++)
+            o->result.values[p * s->samples + (p * 1013 + k * 37) % s->samples] = MISS;
+    }
+}
+
+/* A hash may give a few sets one line too many long before a cache is full. */
+static void a_line_needs_no_sharp_end(void **state)
+{
+    struct hierarchy_estimate e;
+    const struct cache_facts *const l1 = &e.caches[CACHE_L1];
+
+    (void)state;
+    change_answer = blur_the_end;
+    measure("sms=8 memory=8G latency=300 spread=40 l1=64@2M/2;miss=9 l2cache=60M l2fill=64 "
+            "l2line=128 memory_miss=410 clock_pair=8 array=256K const=32@64;miss=70;sets=4x8 "
+            "l1d=2048@128;miss=262;sets=8x256;sectors=4;policy=random",
+            &e);
+    change_answer = NULL;
+    assert_true(IS_KNOWN(l1->fits_bytes) && l1->fits_bytes.v < 7000 * 32);
+    assert_true(IS_KNOWN(l1->line_bytes));
+    assert_int_equal(l1->line_bytes.v, 128);
+    assert_int_equal(l1->sets.reason, REASON_NO_CONTRAST);
+}
+
 /* What fits beside shared memory needs no line. */
 static void divisions_are_found_without_a_line(void **state)
 {
@@ -310,6 +346,37 @@ static void a_policy_needs_the_right_length(void **state)
 
     (void)state;
     change_answer = make_ends_plain;
+    measure_again(1, 61440, ";policy=random", &e);
+    change_answer = NULL;
+    assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
+}
+
+/* Cycles of 1/16, 3/16 and 5/16 more lines than fit: the same third of the lines misses in every
+ * lap. */
+static void make_three_lengths_steady(struct observation *o)
+{
+    enum { LINE = 128, FITS = 224 * KIB / LINE, HIT = 46, MISS = 308 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || s->scattered || s->stride_bytes != LINE || s->points[0] < FITS)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t sixteenths = 17; sixteenths <= 21; sixteenths += 2)
+            for (uint32_t k = 0;
+                 llabs((long long)s->points[p] - FITS / 16 * sixteenths) < FITS / 100 &&
+                 k < s->samples;
+                 k++)
+                o->result.values[p * s->samples + k] = k % s->points[p] % 3 == 0 ? MISS : HIT;
+}
+
+/* An H200 once missed the same lines in every lap of three lengths, and at other lengths now these
+ * and now those. */
+static void a_policy_needs_many_lengths(void **state)
+{
+    struct hierarchy_estimate e;
+
+    (void)state;
+    change_answer = make_three_lengths_steady;
     measure_again(1, 61440, ";policy=random", &e);
     change_answer = NULL;
     assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
@@ -615,8 +682,10 @@ int main(void)
         cmocka_unit_test(lines_of_l1_repeat),
         cmocka_unit_test(a_line_is_not_ruled_out_by_what_stays),
         cmocka_unit_test(a_hash_overflows_what_would_fit),
+        cmocka_unit_test(a_line_needs_no_sharp_end),
         cmocka_unit_test(divisions_are_found_without_a_line),
         cmocka_unit_test(a_policy_needs_the_right_length),
+        cmocka_unit_test(a_policy_needs_many_lengths),
         cmocka_unit_test(a_policy_needs_two_laps),
         cmocka_unit_test(lines_of_l2_repeat),
         cmocka_unit_test(a_size_of_l2_goes_on),

@@ -162,7 +162,7 @@ static bool walk_two_laps(struct chase *c, struct set_walks *s, const uint64_t *
 {
     struct probe_spec spec = chase_spec(c, c->line_bytes, PROBE_MAX_SAMPLES);
     const bool twice = 3 * lengths[count - 1] > spec.samples;
-    const uint32_t divisor = twice ? 4 : 2; /* half of CHASE_VOTES are enough */
+    const uint32_t divisor = twice ? 6 : 3; /* a third of CHASE_VOTES is enough */
 
     for (uint32_t k = 0; k < count; k++)
         chase_add_points(&spec, lengths[k],
@@ -176,31 +176,40 @@ static bool walk_two_laps(struct chase *c, struct set_walks *s, const uint64_t *
     return s->o && s->later;
 }
 
-/* Where sets follow no rule: in a cycle somewhat longer than what fits, LRU misses the same lines
- * in every lap and in every run, whatever set they are in. What now hits and now misses is not LRU.
- * A cycle that is only just longer may miss too seldom, and one that is much longer all the time,
- * so there are several. */
+/* Adds the votes of a length in lines, in `s->at`; how many of those that miss also hit, some of
+ * them in `s->before`. */
+static uint32_t look_at_length(struct chase *c, struct set_walks *s, uint64_t length,
+                               uint32_t *out_missing)
+{
+    c->lines = (uint32_t)(length - 1);
+    walks_votes(s->o, length, &c->how, &s->at);
+    if (s->later)
+        walks_add_votes(s->later, length, &c->how, &s->at);
+    return count_flipping(&s->at, out_missing, &s->before);
+}
+
+/* Where sets follow no rule: in cycles somewhat longer than what fits, LRU misses the same lines in
+ * every lap and in every run, whatever set they are in. What now hits and now misses is not LRU.
+ * At many lengths other policies look the same (half of those of an H200), so there are many, up to
+ * half as long again. The first one fits: what flips there are loads that took long by chance. */
 static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
 {
-    static const uint32_t sixteenths[] = {17, 19, 21};
-    enum { LENGTHS = sizeof sixteenths / sizeof sixteenths[0] };
+    enum { LENGTHS = 17, PARTS = 32 };
     uint64_t lengths[LENGTHS];
     uint32_t steady = 0;
     uint32_t missing = 0;
     double worst = 0;
 
     for (uint32_t k = 0; k < LENGTHS; k++)
-        lengths[k] = c->out->fits_bytes.v / 16 * sixteenths[k] / c->line_bytes + 1;
+        lengths[k] = c->out->fits_bytes.v * (PARTS + k) / PARTS / c->line_bytes + (k > 0);
     if (!walk_two_laps(c, s, lengths, LENGTHS))
         return REASON_NOT_MEASURED;
-    for (uint32_t k = 0; k < LENGTHS; k++) {
-        if (k > 0 && lengths[k] == lengths[k - 1])
+    const uint32_t by_chance = look_at_length(c, s, lengths[0], &missing);
+    for (uint32_t k = 1; k < LENGTHS; k++) {
+        if (lengths[k] == lengths[k - 1])
             continue;
-        c->lines = (uint32_t)(lengths[k] - 1);
-        walks_votes(s->o, lengths[k], &c->how, &s->at);
-        if (s->later)
-            walks_add_votes(s->later, lengths[k], &c->how, &s->at);
-        const uint32_t flipping = count_flipping(&s->at, &missing, &s->before);
+        const uint32_t all = look_at_length(c, s, lengths[k], &missing);
+        const uint32_t flipping = all > 3 * by_chance ? all - 3 * by_chance : 0;
         const double share = missing > 0 ? (double)flipping / missing : 0;
         if (missing >= LEAST_MISSING && share >= FLIPPING_SHARE) {
             set_policy(c, REPLACEMENT_NOT_LRU, missing, 1 - FLIPPING_SHARE / share, s, &s->before);

@@ -209,11 +209,10 @@ static bool narrow(const struct chase *c, const struct observation *o, uint64_t 
         walks_votes(o, n, &c->how, &v[1]);
         const enum overflow over = walks_overflow(&v[1], &v[0]);
         clear = over != OVERFLOW_UNSURE;
-        if (over == OVERFLOW_YES) {
-            *high = n;
+        *low = over == OVERFLOW_NO ? n : *low;
+        *high = over == OVERFLOW_YES ? n : *high;
+        if (over != OVERFLOW_NO)
             break;
-        }
-        *low = n;
     }
     free(v);
     return clear;
@@ -318,11 +317,26 @@ static void accept(struct chase *c)
     f->evidence[CACHE_EVIDENCE_SIZE_BYTES] = f->evidence[CACHE_EVIDENCE_SETS] = e;
 }
 
+/* Sector, size, line and sets. Where it is not clear at which sector the cache ends (a hash may
+ * give a few sets one line too many long before), the line is found all the same, and no sets. */
+static enum reason find_structure(struct chase *c)
+{
+    enum reason reason = find_sector(c);
+
+    if (reason == REASON_NONE)
+        reason = find_size(c);
+    const bool blurred = reason == REASON_NO_CONTRAST && IS_KNOWN(c->out->fits_bytes);
+    if (reason != REASON_NONE && !blurred)
+        return reason;
+    const enum reason line = cache_line_find(c);
+    if (line == REASON_NOT_MEASURED || !blurred)
+        reason = line;
+    return reason == REASON_NONE ? cache_sets_find(c) : reason;
+}
+
 void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cache_facts *l1,
                    struct cache_facts *out)
 {
-    static enum reason (*const steps[])(struct chase * c) = {find_sector, find_size,
-                                                             cache_line_find, cache_sets_find};
     struct chase c = {.w = w,
                       .out = out,
                       .path = kind == CACHE_L1          ? PATH_L1
@@ -338,8 +352,8 @@ void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cac
         copy_l1(l1, out);
         return;
     }
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && reason == REASON_NONE; i++)
-        reason = steps[i](&c);
+    if (reason == REASON_NONE)
+        reason = find_structure(&c);
     if (reason == REASON_NONE)
         accept(&c);
     else if (reason == REASON_NOT_MEASURED && w->refused)
