@@ -89,12 +89,3 @@ uint32_t lab_cache_fill(struct lab_cache *c, uint32_t tag, uint32_t *out_evicted
     lab_cache_use(c, slot);
     return slot;
 }
-
-void lab_cache_drop(struct lab_cache *c, uint32_t tag)
-{
-    const uint32_t slot = lab_cache_find(c, tag);
-    if (slot == LAB_NO_SLOT)
-        return;
-    c->tags[slot] = 0;
-    *lab_cache_used(c, slot) = 0;
-}

@@ -112,7 +112,4 @@ static inline void lab_cache_use(struct lab_cache *c, uint32_t slot)
  * that was in the slot, 0 if none; the arrays still have what was known of it. */
 uint32_t lab_cache_fill(struct lab_cache *c, uint32_t tag, uint32_t *out_evicted);
 
-/* Takes the tag out, if it is there. */
-void lab_cache_drop(struct lab_cache *c, uint32_t tag);
-
 #endif

@@ -49,22 +49,21 @@ enum status mosaic_page_sizes(struct mosaic_report *r, struct err *err)
 
 /* ---- figure 4: far faults while running ---- */
 
-enum { PAGING_SIZES = 3, PAGING_RUNS = 3 };
+enum { PAGING_SIZES = 3 };
+enum { BASE_THERE, BASE_COMES, LARGE_THERE, LARGE_COMES, PAGING_RUNS };
 static const uint32_t paging_sizes[PAGING_SIZES] = {1, 2, 5};
 
-/* One pass over a quarter of the data. A whole run passes over them `passes` times and brings them
- * once: here the bus is that much faster. */
+/* One pass over a quarter of the data. */
 static struct mosaic_run paging_run(uint32_t app, uint32_t copies, uint32_t kind)
 {
     const struct mosaic_workload w = mosaic_workload((copies - 1) * GEN_MOSAIC_APPS + app);
-    struct mosaic_run run = mosaic_run_of(&w, kind == 2 ? MOSAIC_LARGE : MOSAIC_BASE);
+    struct mosaic_run run = mosaic_run_of(&w, kind >= LARGE_THERE ? MOSAIC_LARGE : MOSAIC_BASE);
     struct gen_layout l;
     gen_mosaic_place(gen_mosaic_app(app), run.cores[0] * MOSAIC_WARPS, SHRINK, &l);
     run.warm = 0;
     run.shrink = SHRINK;
     run.quota = mosaic_pass_steps(&l);
-    run.mmu.lazy = kind > 0;
-    run.mmu.bus_speed = gen_mosaic_app(app)->passes;
+    run.mmu.lazy = kind == BASE_COMES || kind == LARGE_COMES;
     return run;
 }
 
@@ -74,6 +73,13 @@ static double mean_cycles(const struct mosaic_case *c)
     for (uint32_t a = 0; a < c->run.app_count; a++)
         sum += (double)c->result.cycles[a] / c->run.app_count;
     return sum;
+}
+
+/* All passes of a run: pages come in the first, the others find them there. */
+static double run_cycles(const struct mosaic_case *first, const struct mosaic_case *other)
+{
+    const double others = gen_mosaic_app(first->run.apps[0])->passes - 1.0;
+    return mean_cycles(first) + others * mean_cycles(other);
 }
 
 enum status mosaic_paging(struct mosaic_report *r, struct err *err)
@@ -90,9 +96,12 @@ enum status mosaic_paging(struct mosaic_report *r, struct err *err)
     const enum status s = mosaic_run_cases(cases, COUNT, err);
     for (uint32_t i = 0; i < COUNT && s == STATUS_OK; i += PAGING_RUNS) {
         const uint32_t size = i / PAGING_RUNS % PAGING_SIZES;
-        const double paged = mean_cycles(&cases[i + 1]);
-        base[size] += PERCENT * (1 - mean_cycles(&cases[i]) / paged) / GEN_MOSAIC_APPS;
-        large[size] += PERCENT * (1 - paged / mean_cycles(&cases[i + 2])) / GEN_MOSAIC_APPS;
+        const struct mosaic_case *c = &cases[i];
+        const double there = run_cycles(&c[BASE_THERE], &c[BASE_THERE]);
+        const double base_comes = run_cycles(&c[BASE_COMES], &c[BASE_THERE]);
+        const double large_comes = run_cycles(&c[LARGE_COMES], &c[LARGE_THERE]);
+        base[size] += PERCENT * (1 - there / base_comes) / GEN_MOSAIC_APPS;
+        large[size] += PERCENT * (1 - base_comes / large_comes) / GEN_MOSAIC_APPS;
     }
     free(cases);
     if (s != STATUS_OK)

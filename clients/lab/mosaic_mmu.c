@@ -41,10 +41,22 @@ struct request {
 /* By the core that asked first. */
 struct walk {
     uint32_t key, app, page;
-    bool active, large, arrived;
+    bool active, large;
     uint8_t level;    /* that is read next */
     uint32_t waiting; /* other cores' requests, the last first */
 };
+
+/* Pages on their way, in the order of their coming: the bus brings one after the other. */
+struct bus {
+    uint64_t free_at;
+    uint16_t *state[FRAMES_MAX_APPS]; /* of each page or large page */
+    uint32_t first, count;            /* of `coming`, a ring */
+    struct {
+        uint16_t *state;
+        uint64_t at;
+    } coming[MOSAIC_MAX_FAULTS];
+};
+enum { ABSENT, PRESENT, COMING }; /* COMING and the place in the ring */
 
 struct mosaic_mmu {
     struct mosaic_mmu_desc desc;
@@ -54,10 +66,9 @@ struct mosaic_mmu {
     struct mosaic_tlb *l2_base, *l2_large, *walk_cache;
     uint64_t *l1_free; /* of each core's port */
     uint64_t l2_free[L2_PORTS];
-    uint64_t bus_free;
-    struct request *requests;          /* of each core */
-    struct walk *walks;                /* of each core */
-    uint8_t *arrived[FRAMES_MAX_APPS]; /* lazy: of each page or large page */
+    struct request *requests; /* of each core */
+    struct walk *walks;       /* of each core */
+    struct bus *bus;          /* NULL: all pages are there */
 };
 
 struct mosaic_mmu_desc mosaic_mmu_paper(enum mosaic_design design, uint32_t cores)
@@ -67,8 +78,7 @@ struct mosaic_mmu_desc mosaic_mmu_paper(enum mosaic_design design, uint32_t core
                                     .l1_base = 128,
                                     .l1_large = 16,
                                     .l2_base = 512,
-                                    .l2_large = 256,
-                                    .bus_speed = 1};
+                                    .l2_large = 256};
 }
 
 static bool make_tlbs(struct mosaic_mmu *m)
@@ -100,9 +110,11 @@ struct mosaic_mmu *mosaic_mmu_new(const struct mosaic_mmu_desc *desc,
     m->requests = calloc(desc->cores, sizeof *m->requests);
     m->walks = calloc(desc->cores, sizeof *m->walks);
     bool good = m->l1_base && m->l1_large && m->l1_free && m->requests && m->walks && make_tlbs(m);
-    for (uint32_t a = 0; a < FRAMES_MAX_APPS && desc->lazy; a++) {
-        m->arrived[a] = calloc(1u << APP_SHIFT, 1);
-        good = good && m->arrived[a];
+    m->bus = desc->lazy ? calloc(1, sizeof *m->bus) : NULL;
+    good = good && (m->bus || !desc->lazy);
+    for (uint32_t a = 0; a < FRAMES_MAX_APPS && m->bus; a++) {
+        m->bus->state[a] = calloc(1u << APP_SHIFT, sizeof *m->bus->state[a]);
+        good = good && m->bus->state[a];
     }
     if (!good) {
         mosaic_mmu_free(m);
@@ -121,8 +133,9 @@ void mosaic_mmu_free(struct mosaic_mmu *take)
         if (take->l1_large)
             mosaic_tlb_free(take->l1_large[c]);
     }
-    for (uint32_t a = 0; a < FRAMES_MAX_APPS; a++)
-        free(take->arrived[a]);
+    for (uint32_t a = 0; a < FRAMES_MAX_APPS && take->bus; a++)
+        free(take->bus->state[a]);
+    free(take->bus);
     mosaic_tlb_free(take->l2_base);
     mosaic_tlb_free(take->l2_large);
     mosaic_tlb_free(take->walk_cache);
@@ -139,10 +152,10 @@ struct mosaic_mmu_counts mosaic_mmu_count(const struct mosaic_mmu *m)
     return m->counts;
 }
 
-/* First the requests, then the walks. */
+/* First the requests, then the walks, then the bus. */
 uint32_t mosaic_mmu_events(const struct mosaic_mmu *m)
 {
-    return 2 * m->desc.cores;
+    return 2 * m->desc.cores + 1;
 }
 
 static uint64_t max(uint64_t a, uint64_t b)
@@ -293,33 +306,68 @@ static void start_walk(struct mosaic_mmu *m, uint32_t core, uint64_t now)
     step(m, core, now);
 }
 
+static void release_waiting(struct mosaic_mmu *m, uint32_t first, uint64_t now)
+{
+    for (uint32_t c = first; c != NONE; c = m->requests[c].next_of_walk)
+        ask_l2(m, c, now);
+}
+
 static void end_walk(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
     struct walk *w = &m->walks[core];
     w->active = false;
     fill(m, m->l2_base, m->l2_large, w->key, w->large);
     answer(m, core, now);
-    for (uint32_t c = w->waiting; c != NONE; c = m->requests[c].next_of_walk)
-        ask_l2(m, c, now);
+    release_waiting(m, w->waiting, now);
 }
 
-/* True if the page is not there yet: it is asked for, and comes when the bus has brought it. */
-static bool fault(struct mosaic_mmu *m, uint32_t walk, uint64_t now)
+/* ---- far faults ---- */
+
+static void post_arrival(struct mosaic_mmu *m)
 {
-    struct walk *w = &m->walks[walk];
-    uint8_t *there =
-        m->desc.lazy ? &m->arrived[w->app][w->large ? w->page >> LARGE_SHIFT : w->page] : NULL;
-    if (!there || *there || w->arrived)
-        return false;
-    const double bytes = w->large ? FRAMES_LARGE_BYTES : FRAMES_PAGE_BYTES;
-    *there = 1;
-    w->arrived = true;
+    m->host.post(m->host.arg, 2 * m->desc.cores, m->bus->coming[m->bus->first].at);
+}
+
+static void bring(struct mosaic_mmu *m, uint16_t *state, double bytes, uint64_t now)
+{
+    struct bus *b = m->bus;
+    const uint32_t place = (b->first + b->count++) % MOSAIC_MAX_FAULTS;
+    b->free_at = max(now, b->free_at) + (uint64_t)(bytes * BUS_CYCLES_PER_BYTE + 0.5);
+    b->coming[place].state = state;
+    b->coming[place].at = b->free_at + (uint64_t)BUS_LATENCY_CYCLES;
+    *state = (uint16_t)(COMING + place);
     m->counts.faults++;
-    m->bus_free =
-        max(now, m->bus_free) + (uint64_t)(bytes * BUS_CYCLES_PER_BYTE / m->desc.bus_speed + 0.5);
-    m->host.post(m->host.arg, m->desc.cores + walk,
-                 m->bus_free + (uint64_t)(BUS_LATENCY_CYCLES / m->desc.bus_speed));
+    if (b->count == 1)
+        post_arrival(m);
+}
+
+/* True if the walk found that the page is not there: it is asked for, unless it is on its way.
+ * Other cores that waited for the walk find the same by walks of their own. */
+static bool fault(struct mosaic_mmu *m, uint32_t core, uint64_t now)
+{
+    struct walk *w = &m->walks[core];
+    if (!m->bus)
+        return false;
+    uint16_t *state = &m->bus->state[w->app][w->large ? w->page >> LARGE_SHIFT : w->page];
+    if (*state == PRESENT)
+        return false;
+    if (*state == ABSENT)
+        bring(m, state, w->large ? FRAMES_LARGE_BYTES : FRAMES_PAGE_BYTES, now);
+    w->active = false;
+    m->host.faulted(m->host.arg, core, *state - COMING);
+    release_waiting(m, w->waiting, now);
     return true;
+}
+
+static void arrival_due(struct mosaic_mmu *m)
+{
+    struct bus *b = m->bus;
+    const uint32_t place = b->first;
+    *b->coming[place].state = PRESENT;
+    b->first = (b->first + 1) % MOSAIC_MAX_FAULTS;
+    if (--b->count > 0)
+        post_arrival(m);
+    m->host.arrived(m->host.arg, place);
 }
 
 static void request_due(struct mosaic_mmu *m, uint32_t core, uint64_t now)
@@ -344,12 +392,12 @@ static void request_due(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 
 void mosaic_mmu_due(struct mosaic_mmu *m, uint32_t what, uint64_t now)
 {
-    if (what < m->desc.cores) {
-        request_due(m, what, now);
-        return;
-    }
-    const uint32_t core = what - m->desc.cores;
-    if (m->walks[core].level < levels_of(m))
+    const uint32_t core = what % m->desc.cores;
+    if (what < m->desc.cores)
+        request_due(m, core, now);
+    else if (what == 2 * m->desc.cores)
+        arrival_due(m);
+    else if (m->walks[core].level < levels_of(m))
         step(m, core, now);
     else if (!fault(m, core, now))
         end_walk(m, core, now);

@@ -1,8 +1,9 @@
 /* mosaic_mmu.h: translation as Mosaic (MICRO 2017, section 3.1 and table 1) has it: TLBs for base
  * and for large pages in each core and behind all of them, misses to the same page merged, one page
  * walker for all cores, far faults over the bus. A core waits for one translation at a time: its
- * memory unit works in order, as that of the released simulator does. Times are cycles of a core.
- * Not thread safe.
+ * memory unit works in order, as that of the released simulator does. For a page that has to come
+ * over the bus only the warps wait that touch it (section 3.2). Times are cycles of a core. Not
+ * thread safe.
  *
  * Who drives it keeps the clock: it is given `post`, and calls mosaic_mmu_due when the time has
  * come.
@@ -21,6 +22,9 @@ enum mosaic_design {
     MOSAIC_DESIGNS
 };
 
+/* Pages on their way over the bus at a time. For each of them one warp waits at least. */
+enum { MOSAIC_MAX_FAULTS = 2048 };
+
 struct mosaic_mmu_desc {
     enum mosaic_design design;
     uint32_t cores;
@@ -28,7 +32,6 @@ struct mosaic_mmu_desc {
     uint32_t l2_base, l2_large; /* entries; the base ones 16-way */
     uint32_t walk_cache;        /* entries for upper levels, 8-way; 0: none */
     bool lazy;                  /* a page comes over the bus when it is touched first */
-    double bus_speed;           /* of the bus, in times of the paper's; used if lazy */
 };
 
 /* The paper's: 128 + 16 entries in a core, 512 + 256 behind, no walk cache, no faults. */
@@ -48,6 +51,10 @@ struct mosaic_mmu_host {
     void (*post)(void *arg, uint32_t what, uint64_t at); /* one event per `what` at a time */
     /* The core has the translation that it waits for, in cycle `at`. */
     void (*resolved)(void *arg, uint32_t core, uint64_t at);
+    /* If lazy: the page that the core waits for is not there. The core waits no more; its
+     * instruction may ask again when page number `fault` on its way has arrived. */
+    void (*faulted)(void *arg, uint32_t core, uint32_t fault);
+    void (*arrived)(void *arg, uint32_t fault);
     const struct frames *frames;
     struct mosaic_memory *memory;
 };
@@ -62,7 +69,8 @@ void mosaic_mmu_free(struct mosaic_mmu *take);
 uint32_t mosaic_mmu_events(const struct mosaic_mmu *m);
 
 /* A core needs virtual page `page` of an application in cycle `now`, and waits for nothing else.
- * True: the translation is there in cycle *out_at. False: `resolved` will be called. */
+ * True: the translation is there in cycle *out_at. False: `resolved` or `faulted` will be called.
+ */
 bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uint32_t page,
                           uint64_t now, uint64_t *out_at);
 void mosaic_mmu_due(struct mosaic_mmu *m, uint32_t what, uint64_t now);

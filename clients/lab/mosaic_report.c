@@ -15,8 +15,8 @@ static const struct {
 } targets[TARGETS] = {
     {"M1", "figure 3", "the generator is fitted to it"},
     {"M2", "figure 4",
-     "one pass stands for a run, with a bus as many times faster as the run has passes. A core "
-     "waits for one fault at a time, so faults cost the same with one application and with five"},
+     "with five applications each computes and transfers at a fifth of the speed, so paging costs "
+     "the same share of the time as with one; in the paper it costs seven times as much"},
     {"M3", "figure 4",
      "one pass uses most of each large page, so 2 MiB bring the same bytes with fewer faults; "
      "the paper's losses need large pages of which few base pages are used"},

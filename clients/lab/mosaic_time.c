@@ -4,7 +4,8 @@
  *
  * The memory unit of a core works in order, a line each cycle. While it waits for a translation,
  * the memory instructions of all warps wait behind it: so does the released simulator, and so a
- * miss "often stalls many of the warps" (section 3.1).
+ * miss "often stalls many of the warps" (section 3.1). A page that has to come over the bus is
+ * waited for by the warps that touch it, while the others go on (section 3.2).
  */
 #include "clients/lab/mosaic_time.h"
 
@@ -43,6 +44,15 @@ struct core {
 };
 _Static_assert(MOSAIC_WARPS <= 64, "a bit for each warp of a core");
 
+/* The rest of an instruction that waits for a page to come over the bus. */
+struct parked {
+    uint32_t lines[GEN_MAX_LINES];
+    uint32_t line_count; /* 0: it waits for none */
+    uint32_t next;       /* warp that waits for the same page */
+};
+_Static_assert((int)MOSAIC_CORES *(int)MOSAIC_WARPS <= (int)MOSAIC_MAX_FAULTS,
+               "each waits for one");
+
 struct event {
     uint64_t at;
     uint32_t next;
@@ -58,7 +68,9 @@ struct clock {
     uint32_t warp_count;
     uint32_t running; /* warps that have not had their quota */
     struct core cores[MOSAIC_CORES];
-    struct event *events; /* of warps, then of the MMU */
+    struct parked *parked;                    /* of each warp; NULL: nothing comes over the bus */
+    uint32_t first_parked[MOSAIC_MAX_FAULTS]; /* warp that waits for each page on its way */
+    struct event *events;                     /* of warps, then of the MMU */
     uint32_t first[WHEEL], last[WHEEL];
     uint64_t used[WHEEL / WORD_BITS];
     uint32_t waiting; /* events */
@@ -169,14 +181,34 @@ static void become_ready(struct clock *c, uint32_t id)
 
 /* ---- the memory unit ---- */
 
-/* The next instruction's lines are made when the unit comes to it. */
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The next instruction's lines are made when the unit comes to it, if they were not before. */
 static void begin_first(struct clock *c, struct unit *u)
 {
-    struct warp *w = &c->warps[u->warps[u->first]];
-    u->line_count = gen_mosaic_next(&c->layouts[w->app], &w->gen, u->lines);
+    const uint32_t id = u->warps[u->first];
+    struct warp *w = &c->warps[id];
+    struct parked *p = c->parked ? &c->parked[id] : NULL;
+    if (p && p->line_count > 0) {
+        memcpy(u->lines, p->lines, sizeof u->lines);
+        u->line_count = p->line_count;
+        p->line_count = 0;
+    } else {
+        u->line_count = gen_mosaic_next(&c->layouts[w->app], &w->gen, u->lines);
+    }
     u->next = 0;
     u->page = NONE;
-    w->ready = u->free_at > c->now ? u->free_at : c->now;
+    w->ready = later(w->ready, later(u->free_at, c->now));
+}
+
+static void drop_first(struct clock *c, struct unit *u)
+{
+    u->first = (u->first + 1) % MOSAIC_WARPS;
+    if (--u->count > 0)
+        begin_first(c, u);
 }
 
 /* False: the unit waits for a translation. */
@@ -204,10 +236,18 @@ static void run_unit(struct clock *c, struct core *core)
     struct unit *u = &core->unit;
     while (u->count > 0 && take_lines(c, core)) {
         post(c, u->warps[u->first], c->warps[u->warps[u->first]].ready);
-        u->first = (u->first + 1) % MOSAIC_WARPS;
-        if (--u->count > 0)
-            begin_first(c, u);
+        drop_first(c, u);
     }
+}
+
+static void enter_unit(struct clock *c, struct core *core, uint32_t id)
+{
+    struct unit *u = &core->unit;
+    u->warps[(u->first + u->count++) % MOSAIC_WARPS] = id;
+    if (u->count == 1)
+        begin_first(c, u);
+    if (!core->waits)
+        run_unit(c, core);
 }
 
 static void host_resolved(void *arg, uint32_t core, uint64_t at)
@@ -218,18 +258,40 @@ static void host_resolved(void *arg, uint32_t core, uint64_t at)
     run_unit(c, &c->cores[core]);
 }
 
+/* The unit's first instruction waits outside for a page. */
+static void host_faulted(void *arg, uint32_t core, uint32_t fault)
+{
+    struct clock *c = arg;
+    struct unit *u = &c->cores[core].unit;
+    const uint32_t id = u->warps[u->first];
+    struct parked *p = &c->parked[id];
+    p->line_count = u->line_count - u->next;
+    memcpy(p->lines, u->lines + u->next, p->line_count * sizeof p->lines[0]);
+    p->next = c->first_parked[fault];
+    c->first_parked[fault] = id;
+    c->cores[core].waits = false;
+    drop_first(c, u);
+    run_unit(c, &c->cores[core]);
+}
+
+static void host_arrived(void *arg, uint32_t fault)
+{
+    struct clock *c = arg;
+    uint32_t id = c->first_parked[fault];
+    c->first_parked[fault] = NONE;
+    while (id != NONE) {
+        const uint32_t next = c->parked[id].next;
+        enter_unit(c, &c->cores[c->warps[id].core], id);
+        id = next;
+    }
+}
+
 static void access_memory(struct clock *c, uint32_t id)
 {
     struct warp *w = &c->warps[id];
-    struct core *core = &c->cores[w->core];
-    struct unit *u = &core->unit;
     w->issued = false;
     count(c, w, c->layouts[w->app].app->gap + 1u);
-    u->warps[(u->first + u->count++) % MOSAIC_WARPS] = id;
-    if (u->count == 1)
-        begin_first(c, u);
-    if (!core->waits)
-        run_unit(c, core);
+    enter_unit(c, &c->cores[w->core], id);
     issue_oldest(c, w->core);
 }
 
@@ -363,20 +425,30 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     c->frames = mosaic_time_frames(run, c->layouts, &out->full);
     c->memory = mosaic_memory_new(MOSAIC_CORES);
     c->warps = calloc(c->warp_count + 1, sizeof *c->warps);
-    const struct mosaic_mmu_host host = {c, host_post, host_resolved, c->frames, c->memory};
+    const struct mosaic_mmu_host host = {.arg = c,
+                                         .post = host_post,
+                                         .resolved = host_resolved,
+                                         .faulted = host_faulted,
+                                         .arrived = host_arrived,
+                                         .frames = c->frames,
+                                         .memory = c->memory};
+    if (run->mmu.lazy)
+        c->parked = calloc(c->warp_count + 1, sizeof *c->parked);
     c->mmu = c->frames && c->memory ? mosaic_mmu_new(&run->mmu, &host) : NULL;
     if (c->mmu)
         c->events = calloc(c->warp_count + mosaic_mmu_events(c->mmu), sizeof *c->events);
-    if (!c->warps || !c->mmu || !c->events) {
+    if (!c->warps || !c->mmu || !c->events || (run->mmu.lazy && !c->parked)) {
         s = err_set(err, STATUS_NO_MEMORY, "no memory for a simulation");
         goto out;
     }
     memset(c->first, 0xff, sizeof c->first);
+    memset(c->first_parked, 0xff, sizeof c->first_parked);
     start_warps(c);
     run_all(c);
     finish(c);
 out:
     free(c->events);
+    free(c->parked);
     mosaic_mmu_free(c->mmu);
     free(c->warps);
     mosaic_memory_free(c->memory);

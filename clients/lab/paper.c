@@ -175,7 +175,7 @@ static double of_counts(const struct paper_runs *r, const struct pichai_part *p,
     case MOST_DIVERGENCE:
         return (double)a->most_pages;
     case MISS_COST:
-        return ratio(a->miss_cycles, a->misses_walked) / ratio(a->line_cycles, a->line_misses);
+        return ratio(a->miss_cycles, a->misses_walked) / ratio(b->line_cycles, b->line_misses);
     case LOADS_SAVED:
         return PERCENT * (1 - loads_of_walk(a) / loads_of_walk(b));
     case HITS_ADDED:

@@ -33,7 +33,7 @@ static const struct pichai_target targets[] = {
      4,
      "a TLB miss takes about twice an L1 miss",
      1,
-     {{"cost", MISS_COST, NAIVE_128_3, .over = MEAN, .low = 1.6, .high = 2.6}}},
+     {{"cost", MISS_COST, NAIVE_128_3, NO_TLB, .over = MEAN, .low = 1.6, .high = 2.6}}},
     {"P5",
      6,
      "larger and more ports better at fixed time; 4 ports recover much",

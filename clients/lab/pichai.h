@@ -76,7 +76,7 @@ enum pichai_metric {
     MEMORY_SHARE, /* of instructions, % */
     DIVERGENCE,   /* distinct pages of an instruction, mean */
     MOST_DIVERGENCE,  /* the same, largest */
-    MISS_COST,        /* of a TLB miss in L1 misses */
+    MISS_COST,        /* of a TLB miss of a in L1 misses of b */
     LOADS_SAVED,      /* of each walk, a against b, % */
     HITS_ADDED,       /* of walk loads, a less b, points */
     IDLE,             /* cycles without an issue, % */

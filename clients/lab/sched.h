@@ -15,14 +15,13 @@ enum { LAB_MAX_WARPS = 64, LAB_DEPTHS = 4 };
 
 /* All constants of the family. Pichai's text has those marked [t]; it leaves the rest to Rogers. */
 struct lab_sched_constants {
-    uint32_t base_score;     /* of a warp that lost nothing */
-    uint32_t throttle;       /* K_THROTTLE */
-    uint32_t line_entries;   /* of a warp's victim tags [t] */
-    uint32_t line_ways;      /* [t] */
-    uint32_t page_entries;   /* [t] */
-    uint32_t decay_cycles;   /* in which a score loses a point */
-    uint32_t settle_cycles;  /* between two times that it is found who may load, at least */
-    uint32_t refresh_cycles; /* and at most */
+    uint32_t base_score;   /* of a warp that lost nothing */
+    uint32_t throttle;     /* K_THROTTLE */
+    uint32_t line_entries; /* of a warp's victim tags [t] */
+    uint32_t line_ways;    /* [t] */
+    uint32_t page_entries; /* [t] */
+    uint32_t decay_cycles; /* in which a score loses a point */
+    uint32_t find_cycles;  /* for which it holds who may load */
 };
 extern const struct lab_sched_constants lab_sched_constants;
 
@@ -46,8 +45,8 @@ struct lab_locality_state {
     uint64_t may_load; /* as of `found_at` */
     uint64_t found_at;
     bool started;
-    bool changed;                  /* a score rose since */
     uint64_t raised;               /* warps whose score may be above the base, a bit each */
+    uint64_t low;                  /* and those whose score is below it */
     uint64_t score[LAB_MAX_WARPS]; /* as of `at` */
     uint64_t at[LAB_MAX_WARPS];
     struct lab_cache *victims[LAB_MAX_WARPS]; /* owned */

@@ -111,8 +111,9 @@ def a_figure_is_a_table_of_simulated_speeds():
     equal((figure["figure"], figure["simulated"], len(figure["rows"])), (4, True, 6))
     equal([target["id"] for target in figure["targets"]], ["P4"])
     assert all(row["cost"] > 0 for row in figure["rows"]), figure
-    # Figure 4 is an input: the memory of the machines is fitted to it.
-    equal([(part["what"], part["within"]) for part in figure["targets"][0]["parts"]], [("cost", True)])
+    # "Typically twice": in four of six jobs. The mean of all is below the band.
+    equal(sum(1.4 < row["cost"] < 2.2 for row in figure["rows"]), 4, figure)
+    equal([(part["what"], part["within"]) for part in figure["targets"][0]["parts"]], [("cost", False)])
 
 
 @case

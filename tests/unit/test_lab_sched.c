@@ -137,7 +137,7 @@ static void a_loss_with_a_tlb_miss_counts_as_often_as_told(void **state)
     (void)state;
     struct lab_locality_state *once = losing(10, 1);
     struct lab_locality_state *four = losing(10, 4);
-    assert_int_equal(once->score[3], 100); /* 64 is below the base */
+    assert_int_equal(once->score[3], 64);
     assert_int_equal(four->score[3], 4 * 64);
     lab_locality_free(four);
     lab_locality_free(once);
@@ -182,7 +182,36 @@ static void a_later_loss_may_score_less(void **state)
     s->instructions = 100000;
     lab_locality_evicted(s, 3, 77);
     lab_locality_missed(s, 3, 77, 1, 1001);
-    assert_int_equal(s->score[3], 100);
+    assert_int_equal(s->score[3], 101 * 8 * (WARPS * 100) / 100000);
+    lab_locality_free(s);
+}
+
+/* Its score is that of the one that ended, nothing, until it loses something. It waits first. */
+static void the_next_warp_in_a_place_begins_with_nothing(void **state)
+{
+    (void)state;
+    struct lab_locality_state *s = losing(100, 1);
+    lab_locality_ended(s, 0);
+    assert_int_equal(s->score[0], 0);
+    /* 640 of warp 3, and 100 of each of two others, are more than 800. */
+    assert_int_equal(lab_locality_may_load(s, ALL, 1000), 0xe);
+    lab_locality_evicted(s, 0, 5);
+    lab_locality_missed(s, 0, 5, 1, 1010);
+    assert_int_not_equal(s->score[0], 0);
+    lab_locality_free(s);
+}
+
+static void a_tag_that_was_missed_stays(void **state)
+{
+    (void)state;
+    struct lab_locality_state *s = losing(1, 1);
+    lab_locality_missed(s, 3, 77, 1, 1000);
+    assert_int_equal(s->hits, 2);
+    /* Eight others of its set later it is gone. */
+    for (uint32_t i = 1; i <= 8; i++)
+        lab_locality_evicted(s, 3, 77 + 2 * i);
+    lab_locality_missed(s, 3, 77, 1, 1000);
+    assert_int_equal(s->hits, 2);
     lab_locality_free(s);
 }
 
@@ -197,6 +226,8 @@ int main(void)
         cmocka_unit_test(a_deep_hit_counts_more),
         cmocka_unit_test(a_warp_that_ended_counts_no_more),
         cmocka_unit_test(a_later_loss_may_score_less),
+        cmocka_unit_test(the_next_warp_in_a_place_begins_with_nothing),
+        cmocka_unit_test(a_tag_that_was_missed_stays),
     };
     return cmocka_run_group_tests_name("lab_sched", tests, NULL, NULL);
 }
