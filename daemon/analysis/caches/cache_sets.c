@@ -191,10 +191,10 @@ static uint32_t look_at_length(struct chase *c, struct set_walks *s, uint64_t le
 /* Where sets follow no rule: in cycles somewhat longer than what fits, LRU misses the same lines in
  * every lap and in every run, whatever set they are in. What now hits and now misses is not LRU.
  * At many lengths other policies look the same (half of those of an H200), so there are many, up to
- * half as long again. The first one fits: what flips there are loads that took long by chance. */
+ * 3/8 longer. The first one fits: what flips there are loads that took long by chance. */
 static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
 {
-    enum { LENGTHS = 17, PARTS = 32 };
+    enum { LENGTHS = 13, PARTS = 32 };
     uint64_t lengths[LENGTHS];
     uint32_t steady = 0;
     uint32_t missing = 0;
