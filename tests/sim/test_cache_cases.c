@@ -1,0 +1,377 @@
+/* test_cache_cases.c: data caches of simulated GPUs that were once wrong, or not the same each
+ * time: what GPUs showed, put into the answers of the model, and what a seed of test_caches found.
+ */
+#include "base/units.h"
+#include "tests/sim/sim_hierarchy.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_SEEDS = 30 };
+
+/* An L1 of 224 KiB with a random victim, and an L2 of this size, both with lines of 128 bytes.
+ */
+static void measure_changed(sim_change_fn change, uint32_t seed, uint64_t l2_kib,
+                            const char *policy, struct hierarchy_estimate *out)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof text,
+                   "sms=8 memory=8G latency=300 spread=40 noise=gauss:2 outliers=0.0005@3000 "
+                   "seed=%u l1=64@2M/2;miss=9 l2cache=%lluK l2fill=64 l2line=128 memory_miss=410 "
+                   "clock_pair=8 tail=0.09@600 array=256K const=32@64;miss=70;sets=4x8 "
+                   "l1d=2048@128;miss=262;sets=8x256;sectors=4%s",
+                   seed, (unsigned long long)l2_kib, policy);
+    sim_hierarchy_changed(text, change, out);
+}
+
+static void measure_again(uint32_t seed, uint64_t l2_kib, const char *policy,
+                          struct hierarchy_estimate *out)
+{
+    measure_changed(NULL, seed, l2_kib, policy, out);
+}
+
+/* A random victim leaves some of the lines of a cycle that does not fit, so that fewer miss the
+ * farther apart the words are. A load that takes long by chance looks like a miss. */
+static void lines_of_l1_repeat(void **state)
+{
+    static const char *const policies[] = {"", ";policy=random"};
+    enum { SEEDS = 12 };
+
+    (void)state;
+    for (uint32_t k = 0; k < 2 * SEEDS; k++) {
+        struct hierarchy_estimate e;
+        measure_again(1 + k / 2, 61440, policies[k % 2], &e);
+        const struct cache_facts *const l1 = &e.caches[CACHE_L1];
+        if (!IS_KNOWN(l1->line_bytes) || l1->line_bytes.v != 128 ||
+            l1->replacement == REPLACEMENT_UNKNOWN)
+            fail_msg("seed %u%s: a line of %llu (%s), %s", 1 + k / 2, policies[k % 2],
+                     (unsigned long long)l1->line_bytes.v, reason_slug(l1->line_bytes.reason),
+                     replacement_name(l1->replacement));
+    }
+}
+
+/* Cycles of 1/16 to 5/16 more lines than fit: nothing misses in the shortest, and everything in the
+ * longest, as in an H200. */
+static void make_ends_plain(struct observation *o)
+{
+    enum { LINE = 128, FITS = 224 * KIB / LINE, HIT = 46, MISS = 308 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || s->scattered || s->stride_bytes != LINE || s->points[0] <= FITS)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t k = 0; k < s->samples; k++)
+            if (s->points[p] < FITS / 16 * 18)
+                o->result.values[p * s->samples + k] = HIT;
+            else if (s->points[p] > FITS / 16 * 20)
+                o->result.values[p * s->samples + k] = MISS;
+}
+
+/* Walked in order, an H200 keeps a little more than what fits for certain: a footprint in which
+ * scattered loads miss has no misses then, and in one of 1/16 more only a few pairs of lines do. */
+static void keep_what_is_in_order(struct observation *o)
+{
+    enum { HIT = 46, MISS = 308, PAIR = 8, LONGER = 224 * KIB / 32 / 16 * 17 + 1 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || s->scattered || s->warm_laps == 0 || s->stride_bytes > 64 ||
+        s->warm_path != PATH_L1)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t k = 0; k < s->samples; k++) {
+            const uint64_t at = k % s->points[p];
+            const bool missing = s->points[p] == LONGER && at / PAIR % 256 == 52;
+            o->result.values[p * s->samples + k] = missing ? MISS : HIT;
+        }
+}
+
+/* That one word of each two sectors does not overflow says nothing if all words do not either. */
+static void a_line_is_not_ruled_out_by_what_stays(void **state)
+{
+    struct hierarchy_estimate e;
+
+    (void)state;
+    measure_changed(keep_what_is_in_order, 1, 61440, ";policy=random", &e);
+    assert_true(IS_KNOWN(e.caches[CACHE_L1].line_bytes));
+    assert_int_equal(e.caches[CACHE_L1].line_bytes.v, 128);
+}
+
+static uint32_t one_of; /* so many words at twice the distance of lines misses */
+
+/* Words in 11/8 and 9/8 of two lines, of a footprint in which 8/11 of the lines that fit are
+ * walked. */
+static void miss_where_a_hash_would(struct observation *o)
+{
+    enum { MISS = 308 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || !s->scattered || (s->stride_bytes != 352 && s->stride_bytes != 288))
+        return;
+    for (uint32_t k = 0; k < s->point_count * s->samples; k++)
+        if (k % one_of == 0)
+            o->result.values[k] = MISS;
+}
+
+/* Of what would fit, 5 to 14 % of the loads of an H100 missed: a hash chooses its sets. That is
+ * more than where nothing misses and less than where every line is walked; but no longer line
+ * misses together. */
+static void a_hash_overflows_what_would_fit(void **state)
+{
+    struct hierarchy_estimate e;
+
+    (void)state;
+    one_of = 7;
+    measure_changed(miss_where_a_hash_would, 1, 61440, ";policy=random", &e);
+    assert_true(IS_KNOWN(e.caches[CACHE_L1].line_bytes));
+    assert_int_equal(e.caches[CACHE_L1].line_bytes.v, 128);
+}
+
+/* In footprints of 218 to 224 KiB six loads miss, each in another place: more than by chance, and
+ * too few to be sure. */
+static void blur_the_end(struct observation *o)
+{
+    enum { SECTOR = 32, FIRST = 7000, LAST = 224 * KIB / SECTOR, RUNS = 3, MISS = 308 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || !s->scattered || s->stride_bytes != SECTOR)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++) {
+        const bool is_blurred = s->points[p] >= FIRST && s->points[p] <= LAST;
+        const bool is_enough = p >= RUNS && s->points[p - RUNS] == s->points[p];
+        for (uint32_t k = 1; is_blurred && !is_enough && k <= 2; k++)
+            o->result.values[p * s->samples + (p * 1013 + k * 37) % s->samples] = MISS;
+    }
+}
+
+/* A hash may give a few sets one line too many long before a cache is full. */
+static void a_line_needs_no_sharp_end(void **state)
+{
+    struct hierarchy_estimate e;
+    const struct cache_facts *const l1 = &e.caches[CACHE_L1];
+
+    (void)state;
+    sim_hierarchy_changed(
+        "sms=8 memory=8G latency=300 spread=40 l1=64@2M/2;miss=9 l2cache=60M l2fill=64 "
+        "l2line=128 memory_miss=410 clock_pair=8 array=256K const=32@64;miss=70;sets=4x8 "
+        "l1d=2048@128;miss=262;sets=8x256;sectors=4;policy=random",
+        blur_the_end, &e);
+    assert_true(IS_KNOWN(l1->fits_bytes) && l1->fits_bytes.v < 7000 * 32);
+    assert_true(IS_KNOWN(l1->line_bytes));
+    assert_int_equal(l1->line_bytes.v, 128);
+    assert_int_equal(l1->sets.reason, REASON_NO_CONTRAST);
+}
+
+/* What fits beside shared memory needs no line. */
+static void divisions_are_found_without_a_line(void **state)
+{
+    struct hierarchy_estimate e;
+    const struct cache_facts *const l1 = &e.caches[CACHE_L1];
+
+    (void)state;
+    one_of = 2;
+    measure_changed(miss_where_a_hash_would, 1, 61440, ";policy=random", &e);
+    assert_false(IS_KNOWN(l1->line_bytes));
+    assert_int_equal(l1->carveout_count, 6);
+    for (uint32_t k = 0; k < l1->carveout_count; k++) {
+        assert_true(IS_KNOWN(l1->carveouts[k].fits_bytes));
+        /* The second is searched to the sector, the others in steps of a thirty-second. */
+        assert_true(k <= 1 || l1->carveouts[k].fits_bytes.v < l1->carveouts[k - 1].fits_bytes.v);
+    }
+}
+
+/* One of several lengths tells that it is not LRU, whatever the others look like. */
+static void a_policy_needs_the_right_length(void **state)
+{
+    struct hierarchy_estimate e;
+
+    (void)state;
+    measure_changed(make_ends_plain, 1, 61440, ";policy=random", &e);
+    assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
+}
+
+/* Cycles of 1/16, 3/16 and 5/16 more lines than fit: the same third of the lines misses in every
+ * lap. */
+static void make_three_lengths_steady(struct observation *o)
+{
+    enum { LINE = 128, FITS = 224 * KIB / LINE, HIT = 46, MISS = 308 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (s->path != PATH_L1 || s->scattered || s->stride_bytes != LINE || s->points[0] < FITS)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t sixteenths = 17; sixteenths <= 21; sixteenths += 2)
+            for (uint32_t k = 0;
+                 llabs((long long)s->points[p] - FITS / 16 * sixteenths) < FITS / 100 &&
+                 k < s->samples;
+                 k++)
+                o->result.values[p * s->samples + k] = k % s->points[p] % 3 == 0 ? MISS : HIT;
+}
+
+/* An H200 once missed the same lines in every lap of three lengths, and at other lengths now these
+ * and now those. */
+static void a_policy_needs_many_lengths(void **state)
+{
+    struct hierarchy_estimate e;
+
+    (void)state;
+    measure_changed(make_three_lengths_steady, 1, 61440, ";policy=random", &e);
+    assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
+}
+
+/* An L1 of more lines than a run has loads: the run ends in the first lap. All SMs of the model
+ * draw the same victims, so that one lap looks alike in all runs. */
+static void a_policy_needs_two_laps(void **state)
+{
+    static const struct {
+        const char *policy;
+        enum replacement replacement;
+    } cases[] = {{"", REPLACEMENT_LRU},
+                 {";policy=fifo", REPLACEMENT_LRU},
+                 {";policy=random", REPLACEMENT_NOT_LRU}};
+    static const char *const shapes[] = {"2432@32;miss=45;sets=19x128",
+                                         "4096@32;miss=45;sets=16x256",
+                                         "8192@32;miss=45;sets=16x512"};
+
+    (void)state;
+    for (uint32_t k = 0; k < 3 * sizeof shapes / sizeof shapes[0]; k++) {
+        struct hierarchy_estimate e;
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "sms=18 memory=8G latency=247 noise=gauss:1.5 outliers=0.005@800 seed=%u "
+                       "l1=64@2M/2;miss=9 l2cache=2850816 l2fill=32 memory_miss=213 clock_pair=8 "
+                       "l1d=%s;hash=xor%s",
+                       k + 1, shapes[k / 3], cases[k % 3].policy);
+        sim_hierarchy(text, &e);
+        const struct cache_facts *const l1 = &e.caches[CACHE_L1];
+        if (l1->replacement != cases[k % 3].replacement)
+            fail_msg("%s%s: %s", shapes[k / 3], cases[k % 3].policy,
+                     replacement_name(l1->replacement));
+        assert_non_null(strchr(l1->trace, 'M'));
+        assert_int_equal(strchr(l1->trace, 'H') != NULL, l1->replacement == REPLACEMENT_NOT_LRU);
+    }
+}
+
+/* Of a footprint that is little longer than the L2, about as many loads miss as may miss of one
+ * that fits: it is chance whether it counts as one. */
+static void lines_of_l2_repeat(void **state)
+{
+    enum { SEEDS = 24, BORDER_KIB = 32 << 10, LEAST_KIB = 32 };
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+        struct hierarchy_estimate e;
+        measure_again(seed, BORDER_KIB - LEAST_KIB * (1 + seed % 6), "", &e);
+        const struct cache_facts *const l2 = &e.caches[CACHE_L2];
+        if (!IS_KNOWN(l2->line_bytes) || l2->line_bytes.v != 128 || !IS_KNOWN(l2->fits_bytes))
+            fail_msg("seed %u: a line of %llu (%s)", seed, (unsigned long long)l2->line_bytes.v,
+                     reason_slug(l2->line_bytes.reason));
+    }
+}
+
+/* Loads of the longest footprint of the sweep that fits, of 1.5 MiB, are delayed by chance. */
+static void delay_longest(struct observation *o)
+{
+    enum { LINES = 3 * MIB / 2 / 128, SWEEP_POINTS = 20, DELAYED = 12, LATE = 2000 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (!s->sweep_footprint || s->point_count < SWEEP_POINTS)
+        return;
+    for (uint32_t p = 0; p < s->point_count; p++)
+        for (uint32_t k = 0; s->points[p] == LINES && k < DELAYED; k++)
+            o->result.values[p * s->samples + k * 64] = LATE;
+}
+
+/* A size does not end at a footprint that only the sweep took for one too long. */
+static void a_size_of_l2_goes_on(void **state)
+{
+    enum { L2_KIB = 1792, STEP_KIB = 32 };
+    struct hierarchy_estimate e;
+
+    (void)state;
+    measure_changed(delay_longest, 1, L2_KIB, "", &e);
+    assert_true(IS_KNOWN(e.caches[CACHE_L2].fits_bytes));
+    assert_in_range(e.caches[CACHE_L2].fits_bytes.v, (L2_KIB - STEP_KIB) * KIB,
+                    (L2_KIB + STEP_KIB) * KIB);
+}
+
+/* The line of an L1 of this description has this length, whatever the noise, or is not known. */
+static void expect_line(const char *l1, uint64_t line_bytes, uint32_t most_unknown)
+{
+    uint32_t unknown = 0;
+
+    for (uint32_t seed = 1; seed <= LINE_SEEDS; seed++) {
+        struct hierarchy_estimate e;
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "sms=8 memory=8G latency=345 noise=uniform:3 outliers=0.005@800 seed=%u "
+                       "l1=64@2M/2;miss=9 l2cache=5603328 l2fill=64 memory_miss=408 clock_pair=11 "
+                       "l1d=%s",
+                       seed, l1);
+        sim_hierarchy(text, &e);
+        const struct maybe_u64 line = e.caches[CACHE_L1].line_bytes;
+        unknown += !IS_KNOWN(line);
+        if (IS_KNOWN(line) && line.v != line_bytes)
+            fail_msg("seed %u: a line of %llu", seed, (unsigned long long)line.v);
+    }
+    assert_true(unknown <= most_unknown);
+}
+
+static void expect_short_line(const char *l1)
+{
+    expect_line(l1, 32, LINE_SEEDS / 3);
+}
+
+/* A set of seven ways holds one block of four lines and a part of the next. So the 260th of 448
+ * lines overflows a set, though 448 lines fit elsewhere, and words that are spread over 518 miss
+ * seldom. */
+static void half_full_sets_are_no_shorter_lines(void **state)
+{
+    (void)state;
+    expect_line("448@256;miss=131;sets=7x64;policy=random;block=4;sectors=4", 256, LINE_SEEDS);
+}
+
+/* Sets that are chosen for four lines in a row overflow together: by its neighbors a line looks
+ * longer than it is, and only by the spacing it does not. */
+static void blocks_of_sets_are_no_longer_lines(void **state)
+{
+    (void)state;
+    expect_short_line("1024@32;miss=147;sets=16x64;policy=fifo;block=4");
+}
+
+/* Words at distances that have a divisor in common with the number of sets lie in some sets more
+ * than in others. */
+static void any_number_of_sets_is_spaced_evenly(void **state)
+{
+    (void)state;
+    expect_short_line("300@32;miss=147;sets=10x30;policy=fifo");
+    expect_short_line("432@32;miss=147;sets=12x36");
+    expect_short_line("440@32;miss=147;sets=20x22;policy=fifo");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_of_l1_repeat),
+        cmocka_unit_test(a_line_is_not_ruled_out_by_what_stays),
+        cmocka_unit_test(a_hash_overflows_what_would_fit),
+        cmocka_unit_test(a_line_needs_no_sharp_end),
+        cmocka_unit_test(divisions_are_found_without_a_line),
+        cmocka_unit_test(a_policy_needs_the_right_length),
+        cmocka_unit_test(a_policy_needs_many_lengths),
+        cmocka_unit_test(a_policy_needs_two_laps),
+        cmocka_unit_test(lines_of_l2_repeat),
+        cmocka_unit_test(a_size_of_l2_goes_on),
+        cmocka_unit_test(half_full_sets_are_no_shorter_lines),
+        cmocka_unit_test(blocks_of_sets_are_no_longer_lines),
+        cmocka_unit_test(any_number_of_sets_is_spaced_evenly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
