@@ -74,7 +74,7 @@ static const struct command commands[] = {
      command_answer, "fit BYTES [--reuse same|own --shared-bytes B --blocks-per-sm N --element B]",
      "where a set that is read again and again stays, and what it costs outside"},
     {"caches", NULL, BIT(GPU), command_answer, "caches",
-     "the L2, and which SMs are on which of its sides"},
+     "data caches, latencies, the sides of the L2, shared memory, clusters, loads in flight"},
     {"contiguity", NULL, BIT(GPU), command_contiguity, "contiguity",
      "is the free memory contiguous? takes all of it for about a second"},
     {"observations", "[ID]", BIT(GPU) | BIT(RUN) | BIT(CSV), command_observations,
