@@ -302,6 +302,32 @@ static void a_size_of_l2_goes_on(void **state)
                     (L2_KIB + STEP_KIB) * KIB);
 }
 
+/* Of the first loads of 1.5 MiB and more so few miss, when they are walked a second time, as may
+ * miss of a footprint that fits. */
+static void spare_border(struct observation *o)
+{
+    enum { LINES = 3 * MIB / 2 / 128, HIT = 250, MISS = 700, MISSES = 5 };
+    const struct probe_spec *const s = &o->spec;
+
+    if (!s->sweep_footprint || s->points[0] < LINES || s->points[0] > LINES + 2)
+        return;
+    for (uint32_t k = 0; k < s->samples; k++)
+        o->result.values[k] = k < MISSES ? MISS : HIT;
+}
+
+/* Whether a footprint that is a little too long counts as one that fits is chance, and two walks of
+ * it are two chances: both count. */
+static void a_size_of_l2_ends(void **state)
+{
+    enum { L2_KIB = 1516, STEP_KIB = 32 };
+    struct hierarchy_estimate e;
+
+    (void)state;
+    measure_changed(spare_border, 1, L2_KIB, "", &e);
+    assert_true(IS_KNOWN(e.caches[CACHE_L2].fits_bytes));
+    assert_in_range(e.caches[CACHE_L2].fits_bytes.v, (L2_KIB - STEP_KIB) * KIB, L2_KIB * KIB);
+}
+
 /* The line of an L1 of this description has this length, whatever the noise, or is not known. */
 static void expect_line(const char *l1, uint64_t line_bytes, uint32_t most_unknown)
 {
@@ -369,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_policy_needs_two_laps),
         cmocka_unit_test(lines_of_l2_repeat),
         cmocka_unit_test(a_size_of_l2_goes_on),
+        cmocka_unit_test(a_size_of_l2_ends),
         cmocka_unit_test(half_full_sets_are_no_shorter_lines),
         cmocka_unit_test(blocks_of_sets_are_no_longer_lines),
         cmocka_unit_test(any_number_of_sets_is_spaced_evenly),

@@ -252,32 +252,33 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
 
 /* ---- size ---- */
 
+/* Loads of point `p` that take longer than `threshold`. */
+static uint32_t slow_of(const struct observation *o, uint32_t p, double threshold)
+{
+    const uint32_t *const row = observation_chase(o, p);
+    uint32_t slow = 0;
+
+    for (uint32_t k = 0; k < o->spec.samples; k++)
+        slow += row[k] > threshold;
+    return slow;
+}
+
 /* Footprints that all SMs have loaded: the place behind the longest that fits. In a shorter one a
  * few loads may be delayed more than usual, and by chance more than in the others. */
 static uint32_t behind_longest(const struct observation *o, double threshold, double noise)
 {
     uint32_t behind = 0;
 
-    for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const uint32_t *const row = observation_chase(o, p);
-        uint32_t slow = 0;
-        for (uint32_t k = 0; k < o->spec.samples; k++)
-            slow += row[k] > threshold;
-        if (slow <= (FITS_SHARE + noise) * o->spec.samples)
+    for (uint32_t p = 0; p < o->spec.point_count; p++)
+        if (slow_of(o, p, threshold) <= (FITS_SHARE + noise) * o->spec.samples)
             behind = p + 1;
-    }
     return behind;
 }
 
 /* Loads of point `p` that hit. */
 static uint32_t hits_of(const struct observation *o, uint32_t p, double threshold)
 {
-    const uint32_t *const row = observation_chase(o, p);
-    uint32_t hits = 0;
-
-    for (uint32_t k = 0; k < o->spec.samples; k++)
-        hits += row[k] <= threshold;
-    return hits;
+    return o->spec.samples - slow_of(o, p, threshold);
 }
 
 /* Of a footprint of F bytes C stay in a cache of C bytes, and the others miss. With copies of lines
@@ -443,9 +444,11 @@ static uint64_t refine_step(const struct observation *all, uint32_t p)
 }
 
 /* The place behind the longest footprint that fits, of those from place `p` - 1 of the sweep to
- * just below place `p`. False: they must be walked first. */
-static bool search_stretch(struct cache_walks *w, const struct observation *all, uint32_t p,
-                           double threshold, double noise, uint32_t *out_fitting)
+ * just below place `p`. Returns their walk; NULL: they must be walked first. */
+static const struct observation *search_stretch(struct cache_walks *w,
+                                                const struct observation *all, uint32_t p,
+                                                double threshold, double noise,
+                                                uint32_t *out_fitting)
 {
     struct probe_spec spec = size_spec();
 
@@ -455,7 +458,17 @@ static bool search_stretch(struct cache_walks *w, const struct observation *all,
                    1);
     const struct observation *const o = walks_find(w, &spec);
     *out_fitting = o ? behind_longest(o, threshold, noise) : 0;
-    return o != NULL;
+    return o;
+}
+
+/* Does the footprint of place `p` of the sweep fit, by its loads there and in the stretch above it,
+ * whose first it is? Two walks that each may say so by chance must not count as two chances. */
+static bool border_fits(const struct observation *all, uint32_t p, const struct observation *above,
+                        double threshold, double noise)
+{
+    const uint32_t slow = slow_of(all, p, threshold) + slow_of(above, 0, threshold);
+
+    return slow <= (FITS_SHARE + noise) * (all->spec.samples + above->spec.samples);
 }
 
 /* The longest footprint of `all` that fits, in lines, and the steps in which it was searched.
@@ -480,9 +493,10 @@ static enum reason refine_size(struct cache_walks *w, const struct observation *
     if (fitting == 0)
         return REASON_DISAGREEMENT;
     for (; fitting > REFINE_POINTS && p + 1 < all->spec.point_count; p++, fitting = above) {
-        if (!search_stretch(w, all, p + 1, threshold, noise, &above))
+        const struct observation *const o = search_stretch(w, all, p + 1, threshold, noise, &above);
+        if (!o)
             return REASON_NOT_MEASURED;
-        if (above == 0)
+        if (above == 0 || (above == 1 && !border_fits(all, p, o, threshold, noise)))
             break;
     }
     *out_step = refine_step(all, p);
