@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SURE_Z       6.0  /* standard errors of the sum of ranks; some hundred are looked at */
+#define SURE_Z       6.0 /* standard errors of the sum of ranks; some hundred are looked at */
+#define ALIKE        0.5
 #define LEAST_LONGER 0.03 /* of a load: steps that are shorter are periods of the memory itself */
 
 enum { LEAST_FIRSTS = 12, LEAST_REGIONS = 8, PHASES = 16 };
@@ -100,6 +101,16 @@ static double longer_by(const struct kept *k, uint32_t n, uint64_t bytes, uint64
     return sum / QUANTILES;
 }
 
+/* Are the first loads of every second stretch as slow as those of the others, or is a stretch twice
+ * as long, which has too few first loads to be seen by itself? */
+static bool is_whole_stretch(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t phase)
+{
+    const double even = longer_by(k, n, 2 * bytes, phase);
+    const double odd = longer_by(k, n, 2 * bytes, phase + bytes);
+
+    return fmin(even, odd) >= ALIKE * fmax(even, odd);
+}
+
 void page_tables_find(const uint32_t *loads, uint32_t count, uint64_t stride_bytes,
                       double threshold, struct page_tables *out)
 {
@@ -139,8 +150,10 @@ void page_tables_find(const uint32_t *loads, uint32_t count, uint64_t stride_byt
     if (best >= SURE_Z && best_bytes > 0) {
         const uint32_t middle = n / 2;
         out->cycles = longer_by(k, n, best_bytes, best_phase);
-        out->finding =
-            out->cycles >= LEAST_LONGER * k[middle].cycles ? PAGE_TABLES_FOUND : PAGE_TABLES_UNSURE;
+        out->finding = out->cycles >= LEAST_LONGER * k[middle].cycles &&
+                               is_whole_stretch(k, n, best_bytes, best_phase)
+                           ? PAGE_TABLES_FOUND
+                           : PAGE_TABLES_UNSURE;
         out->margin = 1 - SURE_Z / best;
     }
     free(k);
