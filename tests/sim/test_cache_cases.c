@@ -394,7 +394,8 @@ static void half_a_page_table_is_none(void **state)
     sim_hierarchy("sms=5 memory=8G latency=213 spread=6 noise=gauss:4 outliers=0.0005@800 "
                   "seed=9029 l1=64@2M/2;miss=9 l2cache=4521984 l2fill=64 memory_miss=322 "
                   "clock_pair=3 l2keeps=2 l2line=128 page_tables=1024M@350 "
-                  "l1d=507@64;miss=138;sets=13x39",
+                  "l1d=507@64;miss=138;sets=13x39;sectors=1 "
+                  "const=144@64;miss=60;sets=9x16;hash=xor;sectors=2",
                   &e);
     const double longer = e.latency.p6_cycles.v - e.latency.p5_cycles.v;
     assert_true(IS_KNOWN(e.latency.p5_cycles));
