@@ -146,7 +146,7 @@ static uint64_t find_scores(struct lab_locality_state *s, uint64_t warps, uint64
     return sum;
 }
 
-/* Of those in `warps`, one after the other, whoever scores most, of two the lower, until *sum
+/* Of those in `warps`, one after the other, the one that scores most, of two the lower, until *sum
  * reaches the cutoff. */
 static uint64_t highest(const struct lab_locality_state *s, uint64_t warps,
                         const uint64_t scores[LAB_MAX_WARPS], uint64_t *sum)

@@ -65,7 +65,7 @@ static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
     spec.shared_bytes = shared_bytes;
     spec.scattered = 1;
     for (uint32_t k = 1; k <= CARVED_POINTS; k++)
-        chase_add_points(&spec, most * k / CARVED_POINTS / stride, 1);
+        walks_add_points(&spec, most * k / CARVED_POINTS / stride, 1);
     return spec;
 }
 
@@ -78,8 +78,8 @@ static struct probe_spec ways_spec(const struct chase *c, uint64_t shared_bytes)
 
     spec.shared_bytes = shared_bytes;
     for (uint32_t ways = 1; ways <= most && ways <= MOST_CARVED_WAYS; ways++) {
-        chase_add_points(&spec, (uint64_t)ways * c->sets, 1);
-        chase_add_points(&spec, (uint64_t)ways * c->sets + 1, 1);
+        walks_add_points(&spec, (uint64_t)ways * c->sets, 1);
+        walks_add_points(&spec, (uint64_t)ways * c->sets + 1, 1);
     }
     return spec;
 }

@@ -31,7 +31,7 @@ static double spaced_share(struct chase *c, struct spacing by, uint32_t k)
     const uint64_t n = footprint / spec.stride_bytes;
 
     spec.scattered = 1;
-    chase_add_points(&spec, walks_evenly_covered(n > 1 ? n : 2), 1);
+    walks_add_points(&spec, walks_evenly_covered(n > 1 ? n : 2), 1);
     const struct observation *const o = walks_find(c->w, &spec);
     return o ? chase_slow_share(o, 0, c->how.threshold) : -1;
 }
@@ -151,8 +151,8 @@ static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
     const struct observation *o = NULL;
     enum reason reason = REASON_NOT_MEASURED;
 
-    chase_add_points(&spec, fits ? fits : 1, CHASE_REPEATS);
-    chase_add_points(&spec, n, CHASE_REPEATS);
+    walks_add_points(&spec, fits ? fits : 1, CHASE_REPEATS);
+    walks_add_points(&spec, n, CHASE_REPEATS);
     o = v ? walks_find(c->w, &spec) : NULL;
     if (o) {
         walks_votes(o, spec.points[0], &c->how, &v[0]);
@@ -182,7 +182,7 @@ static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
         chase_spec(c, c->sector_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, 4.0 * (double)n));
     struct walk_votes *const v = malloc(sizeof *v);
 
-    chase_add_points(&spec, n, chase_repeats(n, spec.samples));
+    walks_add_points(&spec, n, chase_repeats(n, spec.samples));
     const struct observation *const o = v ? walks_find(c->w, &spec) : NULL;
     if (o) {
         walks_votes(o, n, &c->how, v);

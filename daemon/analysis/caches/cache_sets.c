@@ -165,7 +165,7 @@ static bool walk_two_laps(struct chase *c, struct set_walks *s, const uint64_t *
     const uint32_t divisor = twice ? 6 : 3; /* a third of CHASE_VOTES is enough */
 
     for (uint32_t k = 0; k < count; k++)
-        chase_add_points(&spec, lengths[k],
+        walks_add_points(&spec, lengths[k],
                          (chase_repeats(lengths[k], spec.samples) + divisor - 1) / divisor);
     s->o = walks_find(c->w, &spec);
     s->later = NULL;
@@ -235,8 +235,8 @@ static enum reason check_last_set(struct chase *c, struct set_walks *s)
         return REASON_TOO_LITTLE_DATA;
     if (c->sets == 1)
         return REASON_NONE;
-    chase_add_points(&spec, full - 1, repeats);
-    chase_add_points(&spec, full, repeats);
+    walks_add_points(&spec, full - 1, repeats);
+    walks_add_points(&spec, full, repeats);
     s->o = walks_find(c->w, &spec);
     if (!s->o)
         return REASON_NOT_MEASURED;
@@ -256,7 +256,7 @@ static struct probe_spec steps_spec(const struct chase *c, uint32_t steps, uint3
     const uint32_t repeats = chase_repeats(c->lines + STEPS, spec.samples);
 
     for (uint32_t k = 0; k <= steps; k++)
-        chase_add_points(&spec, c->lines + k, repeats < most_repeats ? repeats : most_repeats);
+        walks_add_points(&spec, c->lines + k, repeats < most_repeats ? repeats : most_repeats);
     return spec;
 }
 

@@ -11,12 +11,6 @@ struct probe_spec chase_spec(const struct chase *c, uint64_t stride_bytes, uint3
                                .shared_bytes = CHASE_SHARED_BYTES};
 }
 
-void chase_add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats)
-{
-    for (uint32_t r = 0; r < repeats && spec->point_count < PROBE_MAX_POINTS; r++)
-        spec->points[spec->point_count++] = n;
-}
-
 uint32_t chase_repeats(uint64_t n, uint32_t samples)
 {
     const uint64_t laps = samples / (n ? n : 1);

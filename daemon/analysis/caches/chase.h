@@ -30,9 +30,6 @@ struct chase {
 /* Loads by the chase's own path, warmed by two laps; without points. */
 struct probe_spec chase_spec(const struct chase *c, uint64_t stride_bytes, uint32_t samples);
 
-/* Adds `repeats` points of n elements, as far as there is room. */
-void chase_add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats);
-
 /* The points of n elements and this number of samples that give every element CHASE_VOTES;
  * CHASE_MOST_REPEATS at most. */
 uint32_t chase_repeats(uint64_t n, uint32_t samples);

@@ -1,4 +1,5 @@
-/* l2_memory.c: the L2 and the latency of memory; see hierarchy.h.
+/* l2_memory.c: latencies of the L2 and of memory, and what a miss of the L2 brings; see
+ * hierarchy.h.
  *
  * Memory answers in two modes where the L2 has two sides, and some loads take longer still (a bank
  * that is refreshed). The modes are the two highest peaks of the loads by their cycles, if there is
@@ -6,6 +7,7 @@
  */
 #include "analysis/caches/hierarchy.h"
 
+#include "analysis/caches/l2_size.h"
 #include "analysis/caches/page_tables.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -16,29 +18,10 @@
 #define BELOW_MEMORY                                                                               \
     0.97 /* of the way from a hit of the L2 to the quickest loads from memory: lines               \
              of the far side hit not far below those */
-#define QUICKEST 0.01
-#define CLEAN_SHARE                                                                                \
-    0.001         /* of the loads of a footprint that fits are delayed at most, for a size */
-#define SHARP 0.1 /* a size is one if all longer footprints miss as much as it lets them */
-#define FITS_SHARE                                                                                 \
-    0.004                 /* of the loads that miss in a footprint that fits, beside those delayed \
-                           */
+#define QUICKEST     0.01
 #define VALLEY_SHARE 0.6  /* of the lower peak */
 #define LEAST_PEAK   0.02 /* of the loads, in a bin */
 #define FILL_RIGHT   0.90
-#define YOUNG        0.5 /* of what stays: a line loaded that long ago is young */
-#define OLD          2.0
-#define LONG         3    /* footprints of so many times what stays have old lines */
-#define LONGEST      8    /* and in longer ones the translations may be missing too */
-#define LRU_YOUNG    0.97 /* of the young lines are there at least, if the oldest go first */
-#define LRU_OLD      0.03 /* of the old ones at most */
-#define OTHER_YOUNG  0.90
-#define MOST_VARIED  1.5  /* times the least that stays of a long footprint */
-#define LINE_LEAST   0.05 /* of the loads miss where every line is loaded */
-#define LINE_SAME    0.5  /* of these, as long as a line is not longer */
-#define LINE_NONE    0.25
-#define SURE_HIT     0.6 /* of the way from a hit to the threshold */
-#define OTHER_OLD    0.08
 #define FILL_WRONG   0.05
 
 enum {
@@ -51,23 +34,12 @@ enum {
     FILL_WORDS = 2048,
     FILL_STRIDE = 32,
     MOST_FILL = 16, /* of FILL_STRIDE */
-    SIZE_SAMPLES = 1024,
-    REFINE_SAMPLES = 2048,
-    REFINE_POINTS = 15,
-    REFINE_STRETCHES = 3, /* of the sweep, until footprints fit */
-    LEAST_SURVIVORS = 128,
-    LEAST_THERE = 32, /* loads that hit, of a footprint that counts */
-    LINE_FIRST = 32,
-    LINE_STRIDES = 6, /* doubled from LINE_FIRST */
     BINS = 256,
     PAGE_COUNT = 4096
 };
 
 #define COLD_BYTES  (256 * MIB) /* other memory that all SMs load */
-#define TOUCH_BYTES (2 * MIB)
-#define SIZE_FIRST  (256 * KIB)
-#define SIZE_LAST   (256 * MIB)
-#define SWEEP_TIMES 2 /* what is loaded to empty an L2 is so many times as long */
+#define SWEEP_TIMES 2           /* what is loaded to empty an L2 is so many times as long */
 
 void latency_unknown(struct fingerprint_latency *l, enum reason reason)
 {
@@ -83,21 +55,6 @@ void latency_unknown(struct fingerprint_latency *l, enum reason reason)
                                       .tail_share = UNKNOWN_F64(reason)};
 }
 
-/* The L2's own probes: past L1. */
-static struct probe_spec spec_of(uint64_t stride_bytes, uint32_t samples)
-{
-    return (struct probe_spec){.stride_bytes = stride_bytes,
-                               .samples = samples,
-                               .scattered = 1,
-                               .touch_bytes = TOUCH_BYTES};
-}
-
-static void add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats)
-{
-    for (uint32_t r = 0; r < repeats; r++)
-        spec->points[spec->point_count++] = n;
-}
-
 /* All loads of an observation. */
 static const uint32_t *all_loads(const struct observation *o, uint32_t *out_count)
 {
@@ -107,21 +64,21 @@ static const uint32_t *all_loads(const struct observation *o, uint32_t *out_coun
 
 static const struct observation *find_hits(struct cache_walks *w)
 {
-    struct probe_spec spec = spec_of(PROBE_LINE_BYTES, HIT_SAMPLES);
+    struct probe_spec spec = walks_l2_spec(PROBE_LINE_BYTES, HIT_SAMPLES);
 
     spec.warm_laps = 1; /* a line of the other side has a copy then */
-    add_points(&spec, HIT_LINES, POINTS);
+    walks_add_points(&spec, HIT_LINES, POINTS);
     return walks_find(w, &spec);
 }
 
 static const struct observation *find_cold(struct cache_walks *w)
 {
-    struct probe_spec spec = spec_of(COLD_STRIDE, COLD_SAMPLES);
+    struct probe_spec spec = walks_l2_spec(COLD_STRIDE, COLD_SAMPLES);
     const uint64_t l2 = w->set->gpu.l2_cache_bytes;
 
     spec.sweep_bytes = COLD_BYTES > SWEEP_TIMES * l2 ? COLD_BYTES : SWEEP_TIMES * l2;
     spec.sweep_bytes = (spec.sweep_bytes + MIB - 1) / MIB * MIB;
-    add_points(&spec, COLD_LINES, POINTS);
+    walks_add_points(&spec, COLD_LINES, POINTS);
     return walks_find(w, &spec);
 }
 
@@ -222,11 +179,11 @@ static void read_modes(const uint32_t *loads, uint32_t count, struct fingerprint
 
 static enum reason find_fill(struct cache_walks *w, double threshold, struct cache_facts *l2)
 {
-    struct probe_spec spec = spec_of(FILL_STRIDE, FILL_WORDS);
+    struct probe_spec spec = walks_l2_spec(FILL_STRIDE, FILL_WORDS);
 
     spec.scattered = 0;
     spec.sweep_bytes = COLD_BYTES;
-    add_points(&spec, FILL_WORDS, 1);
+    walks_add_points(&spec, FILL_WORDS, 1);
     const struct observation *const o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
@@ -248,300 +205,6 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
         return REASON_NONE;
     }
     return REASON_IRREGULAR;
-}
-
-/* ---- size ---- */
-
-/* Loads of point `p` that take longer than `threshold`. */
-static uint32_t slow_of(const struct observation *o, uint32_t p, double threshold)
-{
-    const uint32_t *const row = observation_chase(o, p);
-    uint32_t slow = 0;
-
-    for (uint32_t k = 0; k < o->spec.samples; k++)
-        slow += row[k] > threshold;
-    return slow;
-}
-
-/* Footprints that all SMs have loaded: the place behind the longest that fits. In a shorter one a
- * few loads may be delayed more than usual, and by chance more than in the others. */
-static uint32_t behind_longest(const struct observation *o, double threshold, double noise)
-{
-    uint32_t behind = 0;
-
-    for (uint32_t p = 0; p < o->spec.point_count; p++)
-        if (slow_of(o, p, threshold) <= (FITS_SHARE + noise) * o->spec.samples)
-            behind = p + 1;
-    return behind;
-}
-
-/* Loads of point `p` that hit. */
-static uint32_t hits_of(const struct observation *o, uint32_t p, double threshold)
-{
-    return o->spec.samples - slow_of(o, p, threshold);
-}
-
-/* Of a footprint of F bytes C stay in a cache of C bytes, and the others miss. With copies of lines
- * in it, or of which a part is kept for others, what stays is another part in every footprint. */
-static bool is_sharp(const struct observation *o, double threshold, uint64_t lines)
-{
-    bool sharp = true;
-    double off = 0;
-    double errors = 0;
-    uint32_t count = 0;
-
-    for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const double n = (double)o->spec.points[p];
-        if (n <= 1.2 * (double)lines || n > 5 * (double)lines)
-            continue;
-        const uint32_t hits = hits_of(o, p, threshold);
-        const double stays = n * hits / o->spec.samples;
-        const double error = 4 * n * sqrt(hits + 1.0) / o->spec.samples;
-        sharp = sharp && fabs(stays - (double)lines) <= SHARP * (double)lines + error;
-        off += stays / (double)lines - 1;
-        errors += error / (double)lines * (error / (double)lines);
-        count++;
-    }
-    return sharp && fabs(off) <= SHARP / 2 * count + sqrt(errors); /* all of them tell more */
-}
-
-/* Lines whose age is between two: how many are there, of how many? */
-struct survivors {
-    uint32_t there, all;
-};
-
-static struct survivors survivors(const struct observation *o, double threshold, double stays,
-                                  double from, double to)
-{
-    struct survivors s = {0, 0};
-
-    for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const uint32_t *const row = observation_chase(o, p);
-        const uint64_t n = o->spec.points[p];
-        const uint64_t step = probe_scatter_step(n);
-        uint64_t at = 0;
-        if ((double)n < LONG * stays || (double)n > LONGEST * stays)
-            continue;
-        for (uint32_t k = 0; k < o->spec.samples; k++, at = (at + step) % n) {
-            const double age = (double)(n - 1 - at); /* in lines that were loaded since */
-            s.all += age >= from * stays && age < to * stays;
-            s.there += age >= from * stays && age < to * stays && row[k] <= threshold;
-        }
-    }
-    return s;
-}
-
-/* Lines that stay of the shortest footprint that is LONG times as long; 0: there is none. */
-static double what_stays(const struct observation *o, double threshold)
-{
-    for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const uint32_t there = hits_of(o, p, threshold);
-        if (there > 0 && there * LONG <= o->spec.samples)
-            return (double)o->spec.points[p] * there / o->spec.samples;
-    }
-    return 0;
-}
-
-/* Long footprints keep the same number of lines. If they seem not to, loads of memory by a near SM
- * were quicker than the threshold, and young lines that seem to be gone may be older than that. */
-static bool stays_vary(const struct observation *o, double threshold)
-{
-    double least = INFINITY;
-    double most = 0;
-
-    for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const uint32_t there = hits_of(o, p, threshold);
-        if (there < LEAST_THERE || there * LONG > o->spec.samples)
-            continue;
-        least = fmin(least, (double)o->spec.points[p] * there);
-        most = fmax(most, (double)o->spec.points[p] * there);
-    }
-    return most > MOST_VARIED * least;
-}
-
-/* All SMs have loaded a footprint from its start to its end, once. If the oldest lines go first,
- * the last lines are there and those before them are not. Lines of the far side hit only just below
- * memory, and some of memory may be just as quick, so an old line counts only if it surely hits. */
-static void find_policy(const struct observation *o, double hit, double threshold,
-                        struct cache_facts *l2)
-{
-    const double stays = what_stays(o, threshold);
-    const struct survivors young = survivors(o, threshold, stays, 0, YOUNG);
-    const struct survivors old =
-        survivors(o, hit + SURE_HIT * (threshold - hit), stays, OLD, LONGEST);
-    const uint32_t fewest = young.all < old.all ? young.all : old.all;
-    double margin = 0;
-
-    if (stays <= 0 || fewest < LEAST_SURVIVORS)
-        return;
-    const double early = (double)young.there / young.all;
-    const double late = (double)old.there / old.all;
-    const double error = 2 / sqrt(fewest);
-    if (early >= LRU_YOUNG && late <= LRU_OLD) {
-        l2->replacement = REPLACEMENT_LRU;
-        margin = fmin((early - LRU_YOUNG) / (1 - LRU_YOUNG), 1 - late / LRU_OLD);
-    } else if ((early + error < OTHER_YOUNG && !stays_vary(o, threshold)) ||
-               late - error > OTHER_OLD) {
-        l2->replacement = REPLACEMENT_NOT_LRU;
-        margin = fmin(1, fmax(OTHER_YOUNG - early, late - OTHER_OLD));
-    } else {
-        return;
-    }
-    l2->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(EVIDENCE_WALKS, fewest, margin);
-}
-
-static struct probe_spec size_spec(void)
-{
-    struct probe_spec spec = spec_of(PROBE_LINE_BYTES, SIZE_SAMPLES);
-
-    spec.sweep_footprint = 1;
-    return spec;
-}
-
-/* ---- line ---- */
-
-/* Walks a footprint that overflows the L2 if every line of it is loaded, but not if every second
- * line is. One word is loaded in each 32, 64, .. bytes: as long as that distance is no longer than
- * a line, every line is loaded and loads miss. */
-static enum reason find_line(struct cache_walks *w, double threshold, uint64_t fits,
-                             struct cache_facts *l2)
-{
-    const uint64_t footprint = fits * PROBE_LINE_BYTES / 8 * 15;
-    double shares[LINE_STRIDES];
-    uint32_t k = 0;
-    bool waiting = false;
-
-    for (uint32_t i = 0; i < LINE_STRIDES; i++) {
-        struct probe_spec spec = spec_of((uint64_t)LINE_FIRST << i, SIZE_SAMPLES);
-        spec.sweep_footprint = PROBE_SWEEP_ELEMENTS;
-        add_points(&spec, walks_evenly_covered(footprint / spec.stride_bytes), 1);
-        const struct observation *const o = walks_find(w, &spec);
-        uint32_t slow = 0;
-        for (uint32_t j = 0; o && j < SIZE_SAMPLES; j++)
-            slow += observation_chase(o, 0)[j] > threshold;
-        waiting = waiting || !o;
-        shares[i] = (double)slow / SIZE_SAMPLES;
-    }
-    if (waiting)
-        return REASON_NOT_MEASURED;
-    while (k + 1 < LINE_STRIDES && shares[k + 1] >= LINE_SAME * shares[0])
-        k++;
-    if (shares[0] < LINE_LEAST || k + 1 == LINE_STRIDES)
-        return REASON_NO_CONTRAST;
-    for (uint32_t i = k + 1; i < LINE_STRIDES; i++)
-        if (shares[i] > LINE_NONE * shares[0])
-            return REASON_IRREGULAR;
-    l2->line_bytes = KNOWN_U64((uint64_t)LINE_FIRST << k);
-    l2->evidence[CACHE_EVIDENCE_LINE_BYTES] =
-        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - shares[k + 1] / (LINE_NONE * shares[0]));
-    return REASON_NONE;
-}
-
-/* The step between footprints in which the stretch up to place `p` of the sweep is searched. */
-static uint64_t refine_step(const struct observation *all, uint32_t p)
-{
-    return (all->spec.points[p] - all->spec.points[p - 1]) / (REFINE_POINTS + 1);
-}
-
-/* The place behind the longest footprint that fits, of those from place `p` - 1 of the sweep to
- * just below place `p`. Returns their walk; NULL: they must be walked first. */
-static const struct observation *search_stretch(struct cache_walks *w,
-                                                const struct observation *all, uint32_t p,
-                                                double threshold, double noise,
-                                                uint32_t *out_fitting)
-{
-    struct probe_spec spec = size_spec();
-
-    spec.samples = REFINE_SAMPLES;
-    for (uint32_t k = 0; k <= REFINE_POINTS; k++)
-        add_points(&spec, walks_evenly_covered(all->spec.points[p - 1] + k * refine_step(all, p)),
-                   1);
-    const struct observation *const o = walks_find(w, &spec);
-    *out_fitting = o ? behind_longest(o, threshold, noise) : 0;
-    return o;
-}
-
-/* Does the footprint of place `p` of the sweep fit, by its loads there and in the stretch above it,
- * whose first it is? Two walks that each may say so by chance must not count as two chances. */
-static bool border_fits(const struct observation *all, uint32_t p, const struct observation *above,
-                        double threshold, double noise)
-{
-    const uint32_t slow = slow_of(all, p, threshold) + slow_of(above, 0, threshold);
-
-    return slow <= (FITS_SHARE + noise) * (all->spec.samples + above->spec.samples);
-}
-
-/* The longest footprint of `all` that fits, in lines, and the steps in which it was searched.
- * Near that size it is chance whether a footprint counts as one that fits. So if none between the
- * longest of the sweep and the next does, those below it are walked too; if all of them do, the
- * next itself is uncertain, and it is walked again with those above it. */
-static enum reason refine_size(struct cache_walks *w, const struct observation *all,
-                               double threshold, double noise, uint64_t *out_lines,
-                               uint64_t *out_step)
-{
-    const uint32_t behind = behind_longest(all, threshold, noise);
-    uint32_t p = behind;
-    uint32_t fitting = 0;
-    uint32_t above = 0;
-
-    for (; p > 0 && p + REFINE_STRETCHES > behind; p--) {
-        if (!search_stretch(w, all, p, threshold, noise, &fitting))
-            return REASON_NOT_MEASURED;
-        if (fitting > 0)
-            break;
-    }
-    if (fitting == 0)
-        return REASON_DISAGREEMENT;
-    for (; fitting > REFINE_POINTS && p + 1 < all->spec.point_count; p++, fitting = above) {
-        const struct observation *const o = search_stretch(w, all, p + 1, threshold, noise, &above);
-        if (!o)
-            return REASON_NOT_MEASURED;
-        if (above == 0 || (above == 1 && !border_fits(all, p, o, threshold, noise)))
-            break;
-    }
-    *out_step = refine_step(all, p);
-    *out_lines = all->spec.points[p - 1] + (fitting - 1) * *out_step;
-    return REASON_NONE;
-}
-
-static enum reason find_size(struct cache_walks *w, double threshold, double noise,
-                             struct cache_facts *l2)
-{
-    struct probe_spec spec = size_spec();
-    uint64_t lines = 0;
-    uint64_t step = 0;
-
-    for (uint64_t bytes = SIZE_FIRST; bytes <= SIZE_LAST; bytes *= 2) {
-        add_points(&spec, bytes / PROBE_LINE_BYTES, 1);
-        if (bytes < SIZE_LAST)
-            add_points(&spec, bytes / 2 * 3 / PROBE_LINE_BYTES, 1);
-    }
-    const struct observation *const all = walks_find(w, &spec);
-    if (!all)
-        return REASON_NOT_MEASURED;
-    find_policy(all, l2->latency_cycles.v + w->clock_cycles, threshold, l2);
-    const uint32_t behind = behind_longest(all, threshold, noise);
-    if (behind == all->spec.point_count)
-        return REASON_BEYOND_MEMORY;
-    if (behind == 0)
-        return REASON_NO_CONTRAST;
-    const enum reason reason = refine_size(w, all, threshold, noise, &lines, &step);
-    if (reason != REASON_NONE)
-        return reason;
-    const struct evidence e =
-        evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)lines);
-    l2->fits_bytes = KNOWN_U64(lines * PROBE_LINE_BYTES);
-    l2->evidence[CACHE_EVIDENCE_FITS_BYTES] = e;
-    const enum reason line = find_line(w, threshold, lines, l2);
-    if (line != REASON_NONE)
-        l2->line_bytes = UNKNOWN_U64(line);
-    if (noise > CLEAN_SHARE)
-        return REASON_NO_CONTRAST;
-    if (!is_sharp(all, threshold, lines))
-        return REASON_IRREGULAR;
-    l2->size_bytes = l2->fits_bytes;
-    l2->evidence[CACHE_EVIDENCE_SIZE_BYTES] = e;
-    return REASON_NONE;
 }
 
 /* ---- pages that no TLB level holds ---- */
@@ -571,7 +234,7 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
                               ? w->set->limits.range_bytes - 2 * COLD_BYTES
                               : 0;
     const uint64_t pages = room / PAGE_COUNT / granule;
-    struct probe_spec spec = spec_of(pages * granule + PROBE_LINE_BYTES * 33, PAGE_COUNT);
+    struct probe_spec spec = walks_l2_spec(pages * granule + PROBE_LINE_BYTES * 33, PAGE_COUNT);
     uint32_t count;
 
     if (pages == 0)
@@ -580,7 +243,7 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     spec.scattered = 0;
     spec.warm_laps = 1;
     spec.sweep_bytes = COLD_BYTES;
-    add_points(&spec, PAGE_COUNT * 15 / 16, 1);
+    walks_add_points(&spec, PAGE_COUNT * 15 / 16, 1);
     const struct observation *const o = walks_find(w, &spec);
     if (!o)
         return REASON_NOT_MEASURED;
@@ -652,7 +315,7 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
     uint32_t delayed = 0;
     for (uint32_t i = 0; i < hits; i++)
         delayed += hit_loads[i] > threshold;
-    reason = find_size(w, threshold, (double)delayed / hits, l2);
+    reason = l2_size_find(w, threshold, (double)delayed / hits, l2);
     if (reason == REASON_BEYOND_MEMORY)
         l2->size_bytes = l2->fits_bytes = NOT_OBSERVABLE_U64(reason);
     else if (reason != REASON_NONE)

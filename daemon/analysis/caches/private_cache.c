@@ -53,9 +53,9 @@ static struct probe_spec sweep_spec(const struct chase *c)
 
     spec.scattered = 1;
     for (uint64_t bytes = FIRST_BYTES; bytes <= last; bytes *= 2) {
-        chase_add_points(&spec, bytes / WALKS_ELEMENT_BYTES, 1);
+        walks_add_points(&spec, bytes / WALKS_ELEMENT_BYTES, 1);
         if (bytes / 2 * 3 <= last)
-            chase_add_points(&spec, bytes / 2 * 3 / WALKS_ELEMENT_BYTES, 1);
+            walks_add_points(&spec, bytes / 2 * 3 / WALKS_ELEMENT_BYTES, 1);
     }
     return spec;
 }
@@ -111,7 +111,7 @@ static enum reason find_cache(struct chase *c)
     const struct observation *control = o;
 
     past.path = past.warm_path = PATH_L2;
-    chase_add_points(&past, CONTROL_BYTES / WALKS_ELEMENT_BYTES, 1);
+    walks_add_points(&past, CONTROL_BYTES / WALKS_ELEMENT_BYTES, 1);
     if (c->path != PATH_CONSTANT)
         control = walks_find(c->w, &past);
     if (!walks_clock(c->w) || !o || !control)
@@ -156,7 +156,7 @@ static enum reason find_sector(struct chase *c)
     spec.warm_laps = 0;
     spec.sweep_footprint = c->path != PATH_CONSTANT;
     spec.evict_bytes = c->path == PATH_CONSTANT ? (uint64_t)EVICT_BYTES : 0;
-    chase_add_points(&spec, SECTOR_WORDS, 1);
+    walks_add_points(&spec, SECTOR_WORDS, 1);
     const struct observation *const o = walks_find(c->w, &spec);
 
     if (!o)
@@ -189,7 +189,7 @@ static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64
 
     spec.scattered = 1;
     for (uint64_t n = low; n < high; n += step)
-        chase_add_points(&spec, n, repeats);
+        walks_add_points(&spec, n, repeats);
     return spec;
 }
 
@@ -254,7 +254,7 @@ static enum reason find_same(struct chase *c)
     struct probe_spec spec = chase_spec(c, WALKS_ELEMENT_BYTES, SAME_LOADS);
     spec.warm_path = PATH_L1;
     spec.warm_laps = 1;
-    chase_add_points(&spec, SAME_LOADS, 1);
+    walks_add_points(&spec, SAME_LOADS, 1);
     const struct observation *const o = walks_find(c->w, &spec);
 
     if (!o)

@@ -2,6 +2,7 @@
 #include "analysis/caches/walks.h"
 
 #include "base/stats.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define MISS_SHARE   0.1
 #define SURE_SLOW    8.0
 #define UNSURE_SLOW  4.0
+#define TOUCH_BYTES  (2 * MIB) /* one load in each brings the translations before those timed */
 
 static bool same_points(const struct probe_spec *a, const struct probe_spec *b)
 {
@@ -47,6 +49,20 @@ const struct observation *walks_find(struct cache_walks *w, struct probe_spec *s
     else if (w->ask_count < WALKS_MAX_ASKS)
         w->asks[w->ask_count++] = *spec;
     return NULL;
+}
+
+void walks_add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats)
+{
+    for (uint32_t r = 0; r < repeats && spec->point_count < PROBE_MAX_POINTS; r++)
+        spec->points[spec->point_count++] = n;
+}
+
+struct probe_spec walks_l2_spec(uint64_t stride_bytes, uint32_t samples)
+{
+    return (struct probe_spec){.stride_bytes = stride_bytes,
+                               .samples = samples,
+                               .scattered = 1,
+                               .touch_bytes = TOUCH_BYTES};
 }
 
 bool walks_clock(struct cache_walks *w)

@@ -27,6 +27,12 @@ struct cache_walks {
  * in: every point has an SM of its own as far as there are any. */
 const struct observation *walks_find(struct cache_walks *w, struct probe_spec *spec);
 
+/* Adds `repeats` points of n elements, as far as there is room. */
+void walks_add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats);
+
+/* Loads past L1, scattered, without points. */
+struct probe_spec walks_l2_spec(uint64_t stride_bytes, uint32_t samples);
+
 /* Finds clock_cycles; false: the probe is among the asks. */
 bool walks_clock(struct cache_walks *w);
 
