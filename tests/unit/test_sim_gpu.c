@@ -1,10 +1,11 @@
-/* test_sim_gpu.c: the simulated source through the contract of gpu.h: identities, limits, and the
- * four probes giving back what the description says. */
+/* test_sim_gpu.c: the simulated source through the contract of gpu.h: identities, limits, and
+ * probes giving back what the description says (reads: test_sim_reads.c). */
 #include "base/stats.h"
 #include "base/units.h"
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_desc.h"
 #include "gpu/sim/sim_profiles.h"
+#include "tests/unit/sim_bench.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -17,49 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A simulated GPU that is open, and its description. */
-struct bench {
-    struct sim_desc desc;
-    struct gpu *gpu;
-    struct gpu_identity id;
-    struct gpu_limits limits;
-};
-
-static struct gpu_options options_of(const char *const *texts)
-{
-    return (struct gpu_options){.simulated = texts};
-}
-
-static struct bench open_bench(const char *text)
-{
-    const char *const texts[] = {text, NULL};
-    struct gpu_options options = options_of(texts);
-    struct bench b;
-    struct err err = {0};
-    uint32_t n = 0;
-    if (sim_profiles_parse(text, &b.desc, &err) != STATUS_OK ||
-        gpu_list(&options, &b.id, 1, &n, &err) != STATUS_OK ||
-        gpu_open(&options, b.id.uuid, &b.gpu, &err) != STATUS_OK)
-        fail_msg("%s: %s", text, err.text);
-    assert_int_equal(n, 1);
-    gpu_describe(b.gpu, &b.id, &b.limits);
-    return b;
-}
-
-static struct probe_result run(struct bench *b, const struct probe_spec *spec)
-{
-    struct probe_result r;
-    struct err err = {0};
-    if (gpu_run(b->gpu, spec, &r, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    return r;
-}
-
 static void lists_what_was_asked_for(void **state)
 {
     (void)state;
     const char *const texts[] = {"h200", "k80", "h200", "sms=4 memory=1G l1=4@2M/sm", NULL};
-    struct gpu_options options = options_of(texts);
+    struct gpu_options options = sim_bench_options(texts);
     struct gpu_identity id[REACH_MAX_GPUS];
     struct gpu_identity again[REACH_MAX_GPUS];
     uint32_t n = 0;
@@ -80,7 +43,7 @@ static void lists_what_was_asked_for(void **state)
 
     /* The same descriptions have the same names, whatever stands around them. */
     const char *const fewer[] = {"k80", "h200", NULL};
-    struct gpu_options other = options_of(fewer);
+    struct gpu_options other = sim_bench_options(fewer);
     assert_int_equal(gpu_list(&other, again, REACH_MAX_GPUS, &n, NULL), STATUS_OK);
     assert_string_equal(again[0].uuid, id[1].uuid);
     assert_string_equal(again[1].uuid, id[0].uuid);
@@ -94,21 +57,21 @@ static void says_what_is_wrong_with_a_description(void **state)
     (void)state;
     const char *const texts[] = {"k80", "sms=4 memory=1G", NULL};
     const char *const unknown[] = {"h300", NULL};
-    struct gpu_options options = options_of(texts);
+    struct gpu_options options = sim_bench_options(texts);
     struct gpu_identity id[4];
     struct err err = {0};
     uint32_t n = 7;
     assert_int_equal(gpu_list(&options, id, 4, &n, &err), STATUS_INVALID_ARGUMENT);
     assert_int_equal(n, 0);
     assert_non_null(strstr(err.text, "l1="));
-    options = options_of(unknown);
+    options = sim_bench_options(unknown);
     assert_int_equal(gpu_list(&options, id, 4, &n, &err), STATUS_NOT_FOUND);
 
     const char *many[REACH_MAX_GPUS + 2] = {NULL};
     for (int i = 0; i < REACH_MAX_GPUS + 1; i++)
         many[i] = "k80";
     struct gpu_identity lots[REACH_MAX_GPUS + 1];
-    options = options_of(many);
+    options = sim_bench_options(many);
     assert_int_equal(gpu_list(&options, lots, REACH_MAX_GPUS + 1, &n, &err),
                      STATUS_INVALID_ARGUMENT);
 }
@@ -117,7 +80,7 @@ static void opens_by_uuid_only(void **state)
 {
     (void)state;
     const char *const texts[] = {"k80", "k80", NULL};
-    struct gpu_options options = options_of(texts);
+    struct gpu_options options = sim_bench_options(texts);
     struct gpu_identity id[2], opened;
     struct gpu *gpu = NULL;
     uint32_t n = 0;
@@ -135,7 +98,7 @@ static void opens_by_uuid_only(void **state)
 static void limits_follow_the_options(void **state)
 {
     (void)state;
-    struct bench b = open_bench("h200");
+    struct bench b = sim_bench_open("h200");
     assert_int_equal(b.limits.arena, ARENA_SIMULATED);
     assert_int_equal(b.limits.range_bytes, 4 * 141 * GIB);
     assert_int_equal(b.limits.sm_count, 132);
@@ -143,7 +106,7 @@ static void limits_follow_the_options(void **state)
     gpu_close(b.gpu);
 
     const char *const texts[] = {"h200", NULL};
-    struct gpu_options options = options_of(texts);
+    struct gpu_options options = sim_bench_options(texts);
     struct gpu *gpu = NULL;
     struct gpu_limits limits;
     options.no_vmm = true;
@@ -166,7 +129,7 @@ static double chase_median(struct bench *b, uint64_t stride, uint64_t pages)
         .warm_laps = 2,
         .sm_count = 1,
     };
-    struct probe_result r = run(b, &spec);
+    struct probe_result r = sim_bench_run(b, &spec);
     double median = stats_median_u32(r.values, r.value_count);
     probe_result_free(&r);
     return median;
@@ -176,7 +139,7 @@ static double chase_median(struct bench *b, uint64_t stride, uint64_t pages)
 static void chases_show_the_levels_of_a_k80(void **state)
 {
     (void)state;
-    struct bench b = open_bench("k80 spread=0");
+    struct bench b = sim_bench_open("k80 spread=0");
     assert_true(fabs(chase_median(&b, 128 * KIB, 16) - 241) <= 1);
     assert_true(fabs(chase_median(&b, 128 * KIB, 18) - 250) <= 1);
     assert_true(fabs(chase_median(&b, 2 * MIB, 60) - 250) <= 1);
@@ -189,7 +152,7 @@ static void chases_show_the_levels_of_a_k80(void **state)
 static void a_chase_without_noise_is_exact(void **state)
 {
     (void)state;
-    struct bench b = open_bench("sms=2 memory=4G latency=200 l1=8@2M/sm;miss=50 seed=5");
+    struct bench b = sim_bench_open("sms=2 memory=4G latency=200 l1=8@2M/sm;miss=50 seed=5");
     struct probe_spec spec = {
         .kind = PROBE_CHASE,
         .stride_bytes = 2 * MIB,
@@ -201,7 +164,7 @@ static void a_chase_without_noise_is_exact(void **state)
         .sm_count = 1,
         .sms = {1},
     };
-    struct probe_result r = run(&b, &spec);
+    struct probe_result r = sim_bench_run(&b, &spec);
     for (uint32_t i = 0; i < 30; i++) {
         assert_int_equal(r.values[i], 200);
         assert_int_equal(r.values[30 + i], 250);
@@ -221,7 +184,7 @@ static double median_of(const struct probe_result *r, const struct probe_spec *s
 static void rounds_find_the_group(const char *text, uint64_t stride, uint32_t slice,
                                   uint32_t thrash, double least)
 {
-    struct bench b = open_bench(text);
+    struct bench b = sim_bench_open(text);
     struct probe_spec spec = {
         .kind = PROBE_ROUND,
         .stride_bytes = stride,
@@ -234,7 +197,7 @@ static void rounds_find_the_group(const char *text, uint64_t stride, uint32_t sl
     };
     for (uint32_t p = 0; p < b.desc.sm_count; p += 7) {
         spec.sms[0] = b.desc.sm_ids[p];
-        struct probe_result r = run(&b, &spec);
+        struct probe_result r = sim_bench_run(&b, &spec);
         assert_int_equal(r.sm_count, b.desc.sm_count);
         for (uint32_t repeat = 0; repeat < spec.repeats; repeat++) {
             for (uint32_t sm = 0; sm < r.sm_count; sm++) {
@@ -263,7 +226,7 @@ static void rounds_find_groups(void **state)
 static void a_flush_uncovers_the_level_behind(void **state)
 {
     (void)state;
-    struct bench b = open_bench("sms=4 memory=4G l1=16@2M/sm;miss=10 l2=64@2M/2;miss=50");
+    struct bench b = sim_bench_open("sms=4 memory=4G l1=16@2M/sm;miss=10 l2=64@2M/2;miss=50");
     struct probe_spec spec = {
         .stride_bytes = 2 * MIB,
         .slice_pages = 4,
@@ -276,7 +239,7 @@ static void a_flush_uncovers_the_level_behind(void **state)
         spec.flush_pages = flush;
         for (int kind = PROBE_ROUND; kind <= PROBE_PAIRS; kind++) {
             spec.kind = (enum probe_kind)kind;
-            struct probe_result r = run(&b, &spec);
+            struct probe_result r = sim_bench_run(&b, &spec);
             /* SM 1 shares the second level with the pivot, SM 0, and has its own first one. */
             assert_int_equal(median_of(&r, &spec, 1, 1), flush > 0 ? 360 : 300);
             assert_int_equal(median_of(&r, &spec, 1, 3), flush > 0 ? 310 : 300);
@@ -289,7 +252,7 @@ static void a_flush_uncovers_the_level_behind(void **state)
 static void pairs_agree_with_the_description(void **state)
 {
     (void)state;
-    struct bench b = open_bench("k80");
+    struct bench b = sim_bench_open("k80");
     struct probe_spec spec = {
         .kind = PROBE_PAIRS,
         .stride_bytes = 2 * MIB,
@@ -300,7 +263,7 @@ static void pairs_agree_with_the_description(void **state)
     };
     for (uint32_t i = 0; i < 13; i++)
         spec.sms[i] = (uint16_t)i;
-    struct probe_result r = run(&b, &spec);
+    struct probe_result r = sim_bench_run(&b, &spec);
     for (uint32_t pivot = 0; pivot < 13; pivot++) {
         for (uint32_t sm = 0; sm < 13; sm++) {
             double rise =
@@ -318,7 +281,8 @@ static void pairs_agree_with_the_description(void **state)
 static void sides_agree_with_the_description(void **state)
 {
     (void)state;
-    struct bench b = open_bench("sms=6 memory=4G l1=16@2M/2 spread=0 sides=4K@200 far_side=1,4-5");
+    struct bench b =
+        sim_bench_open("sms=6 memory=4G l1=16@2M/2 spread=0 sides=4K@200 far_side=1,4-5");
     const struct probe_spec spec = {
         .kind = PROBE_SIDES,
         .stride_bytes = 1 * KIB,
@@ -328,7 +292,7 @@ static void sides_agree_with_the_description(void **state)
         .sm_count = 3,
         .sms = {0, 1, 5},
     };
-    struct probe_result r = run(&b, &spec);
+    struct probe_result r = sim_bench_run(&b, &spec);
     uint32_t far = 0;
     for (uint32_t i = 0; i < 2 * 256; i++) {
         const uint32_t *v = r.values + i / 256 * 3 * 256 + i % 256;
@@ -352,7 +316,7 @@ static void shared_memory_agrees_with_the_description(void **state)
     } cases[] = {{4, 4, 1},   {4, 8, 2},   {4, 12, 1},   {4, 128, 32}, {4, 132, 1},
                  {8, 8, 2},   {8, 16, 4},  {8, 24, 2},   {8, 256, 32}, {16, 16, 4},
                  {16, 32, 8}, {16, 48, 4}, {16, 512, 32}};
-    struct bench b = open_bench("sms=4 memory=4G l1=16@2M/2 shared=30,32x4+3,128,64K/48K");
+    struct bench b = sim_bench_open("sms=4 memory=4G l1=16@2M/2 shared=30,32x4+3,128,64K/48K");
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -365,7 +329,7 @@ static void shared_memory_agrees_with_the_description(void **state)
                                         .warps = 1,
                                         .in_flight = 1,
                                         .sm_count = 1};
-        struct probe_result r = run(&b, &spec);
+        struct probe_result r = sim_bench_run(&b, &spec);
         assert_int_equal(r.values[0], 8 * (30 + 3 * (cases[i].passes - 1)));
         probe_result_free(&r);
     }
@@ -375,11 +339,11 @@ static void shared_memory_agrees_with_the_description(void **state)
 /* Sixteen SMs of eighteen are in a cluster of 16; SMs of two GPCs never are. */
 static void clusters_agree_with_the_description(void **state)
 {
-    struct bench b = open_bench("sms=22 memory=4G l1=16@2M/2 gpc=0-17:18-21 "
-                                "clusters=16,200/33,16");
+    struct bench b = sim_bench_open("sms=22 memory=4G l1=16@2M/2 gpc=0-17:18-21 "
+                                    "clusters=16,200/33,16");
     const struct probe_spec spec = {
         .kind = PROBE_PEER, .samples = 8, .repeats = 2, .cluster_sms = 4};
-    struct probe_result r = run(&b, &spec);
+    struct probe_result r = sim_bench_run(&b, &spec);
     uint32_t members[7] = {0};
 
     (void)state;
@@ -399,212 +363,10 @@ static void clusters_agree_with_the_description(void **state)
     gpu_close(b.gpu);
 }
 
-/* GB/s of one row. */
-static double row_gbps(const struct probe_result *r, size_t row)
-{
-    const uint32_t *v = r->values + row * (1 + r->sm_count);
-    double lines = 0;
-    for (uint32_t i = 0; i < r->sm_count; i++)
-        lines += v[1 + i];
-    return lines * PROBE_LINE_BYTES / v[0];
-}
-
-static struct probe_spec read_spec(const struct sim_desc *d, uint32_t windows)
-{
-    struct probe_spec spec = {
-        .kind = PROBE_READ,
-        .repeats = 2,
-        .duration_us = 2000,
-        .window_count = windows,
-        .window_sms = REACH_MAX_SMS,
-        .seed = 17,
-    };
-    for (uint32_t i = 0; i < d->sm_count; i++)
-        spec.window_of_sm[d->sm_ids[i]] =
-            (uint16_t)(windows > 1 ? d->levels[1].instance_of_sm[i] : 0);
-    return spec;
-}
-
-/* Little: 4 SMs with one line each in flight read 4 * 128 bytes in 512 ns. */
-static void few_loads_in_flight_are_slow(void **state)
-{
-    struct bench b = open_bench("sms=4 memory=4G l1=16@2M/2 plateau=100 sm_gbps=100 memory_ns=512");
-    const struct probe_spec spec = {
-        .kind = PROBE_FLIGHT,
-        .region_bytes = 64 * MIB,
-        .point_count = 3,
-        .points = {probe_flight(1, 1), probe_flight(8, 1), probe_flight(32, 32)},
-        .repeats = 1,
-        .duration_us = 1000,
-        .window_count = 1,
-        .window_sms = 4};
-    struct probe_result r = run(&b, &spec);
-
-    (void)state;
-    assert_true(fabs(row_gbps(&r, 0) - 1) < 0.01);
-    assert_true(fabs(row_gbps(&r, 1) - 7.97) < 0.1);
-    assert_true(fabs(row_gbps(&r, 2) - 99.5) < 0.5);
-    probe_result_free(&r);
-    gpu_close(b.gpu);
-}
-
-static void reads_fall_beyond_the_reach_and_windows_help(void **state)
-{
-    (void)state;
-    struct bench b = open_bench("h200");
-    struct probe_spec spec = read_spec(&b.desc, 1);
-    spec.point_count = 3;
-    spec.points[0] = 8 * GIB;
-    spec.points[1] = 60 * GIB;
-    spec.points[2] = 137 * GIB;
-    struct probe_result naive = run(&b, &spec);
-    for (size_t row = 0; row < 4; row++)
-        assert_true(fabs(row_gbps(&naive, row) / b.desc.plateau_gbps - 1) < 0.01);
-    for (size_t row = 4; row < 6; row++)
-        assert_true(row_gbps(&naive, row) < 0.3 * b.desc.plateau_gbps);
-    for (size_t row = 0; row < 6; row++) {
-        uint32_t elapsed = naive.values[row * (1 + naive.sm_count)];
-        assert_in_range(elapsed, 2000000, 2040000);
-    }
-    probe_result_free(&naive);
-
-    struct probe_spec windows = read_spec(&b.desc, b.desc.levels[1].instance_count);
-    windows.point_count = 1;
-    windows.points[0] = 137 * GIB;
-    struct probe_result grouped = run(&b, &windows);
-    assert_true(fabs(row_gbps(&grouped, 0) / b.desc.plateau_gbps - 1) < 0.01);
-    probe_result_free(&grouped);
-    gpu_close(b.gpu);
-}
-
-/* Misses a second are what the walkers of a group can serve, so the rate says the miss share:
- * beyond the reach 1 - reach / region of all loads. */
-static void miss_share_is_that_of_random_loads(void **state)
-{
-    (void)state;
-    struct bench b =
-        open_bench("sms=8 memory=64G l1=512@2M/4;miss_ns=10 plateau=1000 read_noise=0");
-    struct probe_spec spec = {
-        .kind = PROBE_READ,
-        .point_count = 1,
-        .points = {4 * GIB},
-        .repeats = 3,
-        .duration_us = 2000,
-        .window_count = 1,
-        .window_sms = 8,
-    };
-    struct probe_result r = run(&b, &spec);
-    for (size_t row = 0; row < 3; row++) {
-        /* Two groups, one miss each 10 ns, three loads of four miss. */
-        double expected = 2 * 0.1e9 / 0.75 * PROBE_LINE_BYTES / 1e9;
-        assert_true(fabs(row_gbps(&r, row) / expected - 1) < 0.04);
-    }
-    probe_result_free(&r);
-    gpu_close(b.gpu);
-}
-
-/* Half of the loads go to scattered frames, whose misses take three times as long: twice the time
- * in all. Runs as long as a frame are not scattered. */
-static void scattered_misses_cost_more(void **state)
-{
-    static const struct {
-        uint64_t run_bytes, scattered_bytes;
-        double times;
-    } runs[] = {{2 * MIB, 4 * GIB, 3},
-                {2 * MIB, 2 * GIB, 2},
-                {4 * MIB, 2 * GIB, 2},
-                {8 * MIB, 4 * GIB, 1},
-                {2 * MIB, 0, 1}};
-    struct bench b =
-        open_bench("sms=8 memory=64G frame=8M@3 l1=512@2M/4;miss_ns=10 plateau=1000 read_noise=0");
-    struct probe_spec spec = read_spec(&(struct sim_desc){.sm_count = 8}, 1);
-    double contiguous = 2 * 0.1e9 / 0.75 * PROBE_LINE_BYTES / 1e9;
-
-    (void)state;
-    spec.point_count = 1;
-    spec.points[0] = 4 * GIB;
-    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
-        spec.run_bytes = runs[i].run_bytes;
-        spec.scattered_bytes = runs[i].scattered_bytes;
-        struct probe_result r = run(&b, &spec);
-        assert_true(fabs(row_gbps(&r, 0) * runs[i].times / contiguous - 1) < 0.05);
-        probe_result_free(&r);
-    }
-    gpu_close(b.gpu);
-}
-
-static double accesses_per_ns(const struct probe_result *r, size_t row)
-{
-    const uint32_t *v = r->values + row * (1 + r->sm_count);
-    double accesses = 0;
-    for (uint32_t i = 0; i < r->sm_count; i++)
-        accesses += v[1 + i];
-    return accesses / v[0];
-}
-
-/* Within the reach an access costs what its kind costs memory; beyond it a walk, whatever it is. */
-static void kinds_differ_inside_the_reach_alone(void **state)
-{
-    static const struct {
-        enum access access;
-        uint32_t bytes;
-        double cost_bytes;
-    } kinds[] = {{ACCESS_READ, 0, 128},
-                 {ACCESS_READ, 32, 100},
-                 {ACCESS_READ, 512, 512},
-                 {ACCESS_ATOMIC, 32, 270},
-                 {ACCESS_WRITE, 32, 270}};
-    struct bench b =
-        open_bench("sms=8 memory=64G l1=512@2M/4;miss_ns=10 plateau=1000 read_noise=0");
-
-    (void)state;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        struct probe_spec spec = {
-            .kind = PROBE_READ,
-            .point_count = 2,
-            .points = {GIB, 4 * GIB},
-            .repeats = 1,
-            .duration_us = 2000,
-            .access = kinds[i].access,
-            .transaction_bytes = kinds[i].bytes,
-            .window_count = 1,
-            .window_sms = 8,
-        };
-        struct probe_result r = run(&b, &spec);
-        assert_true(fabs(accesses_per_ns(&r, 0) * kinds[i].cost_bytes / 1000 - 1) < 0.01);
-        assert_true(fabs(accesses_per_ns(&r, 1) / (2 * 0.1 / 0.75) - 1) < 0.04);
-        probe_result_free(&r);
-    }
-    gpu_close(b.gpu);
-}
-
-/* A single group reaches what its SMs can take, not the plateau of all (Walker 2024, figure 4). */
-static void idle_sms_read_nothing(void **state)
-{
-    (void)state;
-    struct bench b = open_bench("a100-80g");
-    struct probe_spec spec = read_spec(&b.desc, 1);
-    uint32_t busy = 0;
-    spec.point_count = 1;
-    spec.points[0] = 40 * GIB;
-    for (uint32_t i = 0; i < b.desc.sm_count; i++) {
-        if (b.desc.levels[1].instance_of_sm[i] != 1)
-            spec.window_of_sm[i] = PROBE_SM_IDLE;
-        else
-            busy++;
-    }
-    struct probe_result r = run(&b, &spec);
-    for (uint32_t i = 0; i < b.desc.sm_count; i++)
-        assert_int_equal(r.values[1 + i] > 0, spec.window_of_sm[i] == 0);
-    assert_true(fabs(row_gbps(&r, 0) / (15.0 * busy) - 1) < 0.01);
-    probe_result_free(&r);
-    gpu_close(b.gpu);
-}
-
 static void sm_ids_need_not_be_dense(void **state)
 {
     (void)state;
-    struct bench b = open_bench("sms=4 smids=0,2,130,511 memory=4G l1=8@2M/2;miss=50");
+    struct bench b = sim_bench_open("sms=4 smids=0,2,130,511 memory=4G l1=8@2M/2;miss=50");
     struct probe_spec spec = {
         .kind = PROBE_PAIRS,
         .stride_bytes = 2 * MIB,
@@ -614,7 +376,7 @@ static void sm_ids_need_not_be_dense(void **state)
         .sm_count = 1,
         .sms = {511},
     };
-    struct probe_result r = run(&b, &spec);
+    struct probe_result r = sim_bench_run(&b, &spec);
     static const uint16_t ids[] = {0, 2, 130, 511};
     assert_memory_equal(r.sm_ids, ids, sizeof ids);
     for (uint32_t sm = 0; sm < 4; sm++) {
@@ -633,7 +395,7 @@ static void sm_ids_need_not_be_dense(void **state)
 static void refuses_probes_beyond_the_range(void **state)
 {
     (void)state;
-    struct bench b = open_bench("sms=4 memory=4G range=4G l1=8@2M/sm");
+    struct bench b = sim_bench_open("sms=4 memory=4G range=4G l1=8@2M/sm");
     struct probe_spec spec = {
         .kind = PROBE_CHASE,
         .stride_bytes = 2 * MIB,
@@ -654,7 +416,7 @@ static void refuses_probes_beyond_the_range(void **state)
 static void conditions_are_reported_or_unknown(void **state)
 {
     (void)state;
-    struct bench b = open_bench("sms=4 memory=4G clock=1500000 l1=8@2M/sm");
+    struct bench b = sim_bench_open("sms=4 memory=4G clock=1500000 l1=8@2M/sm");
     struct probe_spec spec = {
         .kind = PROBE_CHASE,
         .stride_bytes = 2 * MIB,
@@ -663,7 +425,7 @@ static void conditions_are_reported_or_unknown(void **state)
         .samples = 4,
         .sm_count = 1,
     };
-    struct probe_result r = run(&b, &spec);
+    struct probe_result r = sim_bench_run(&b, &spec);
     const struct probe_conditions *c = &r.conditions;
     assert_int_equal(c->arena, ARENA_SIMULATED);
     assert_int_equal(c->range_bytes, b.limits.range_bytes);
@@ -673,28 +435,6 @@ static void conditions_are_reported_or_unknown(void **state)
     assert_int_equal(c->other_processes.reason, REASON_NOT_REPORTED);
     probe_result_free(&r);
     gpu_close(b.gpu);
-}
-
-/* Two openings answer the same: nothing depends on anything but the description and the probes. */
-static void the_same_probes_get_the_same_answers(void **state)
-{
-    (void)state;
-    struct probe_result first = {0};
-    for (int i = 0; i < 2; i++) {
-        struct bench b = open_bench("h200 noise=gauss:3");
-        struct probe_spec spec = read_spec(&b.desc, 1);
-        spec.point_count = 1;
-        spec.points[0] = 100 * GIB;
-        struct probe_result r = run(&b, &spec);
-        if (i == 0) {
-            first = r;
-        } else {
-            assert_memory_equal(first.values, r.values, r.value_count * sizeof *r.values);
-            probe_result_free(&r);
-        }
-        gpu_close(b.gpu);
-    }
-    probe_result_free(&first);
 }
 
 /* A probe beside time slices: its values are those of a GPU that is alone, because what a slice
@@ -731,16 +471,16 @@ static void time_slices_change_no_value(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
-        struct bench alone = open_bench(chip);
-        struct probe_result expected = run(&alone, &specs[i]);
+        struct bench alone = sim_bench_open(chip);
+        struct probe_result expected = sim_bench_run(&alone, &specs[i]);
         bool any = false;
 
         assert_int_equal(expected.conditions.interruptions.v, 0);
         for (uint32_t seed = 1; seed < 20; seed++) {
             char text[256];
             snprintf(text, sizeof text, "%s neighbor=250@400000 seed=%u", chip, seed);
-            struct bench beside = open_bench(text);
-            struct probe_result r = run(&beside, &specs[i]);
+            struct bench beside = sim_bench_open(text);
+            struct probe_result r = sim_bench_run(&beside, &specs[i]);
 
             any = any || r.conditions.interruptions.v > 0;
             assert_memory_equal(r.values, expected.values,
@@ -752,8 +492,8 @@ static void time_slices_change_no_value(void **state)
         probe_result_free(&expected);
         gpu_close(alone.gpu);
     }
-    struct bench crowded = open_bench("sms=4 memory=1G l1=8@2M/sm;miss=20 neighbor=5@400000");
-    struct probe_result r = run(&crowded, &specs[0]);
+    struct bench crowded = sim_bench_open("sms=4 memory=1G l1=8@2M/sm;miss=20 neighbor=5@400000");
+    struct probe_result r = sim_bench_run(&crowded, &specs[0]);
 
     assert_int_equal(r.values[r.value_count - 1], 0);
     probe_result_free(&r);
@@ -775,16 +515,9 @@ int main(void)
         cmocka_unit_test(sides_agree_with_the_description),
         cmocka_unit_test(shared_memory_agrees_with_the_description),
         cmocka_unit_test(clusters_agree_with_the_description),
-        cmocka_unit_test(few_loads_in_flight_are_slow),
-        cmocka_unit_test(reads_fall_beyond_the_reach_and_windows_help),
-        cmocka_unit_test(scattered_misses_cost_more),
-        cmocka_unit_test(miss_share_is_that_of_random_loads),
-        cmocka_unit_test(kinds_differ_inside_the_reach_alone),
-        cmocka_unit_test(idle_sms_read_nothing),
         cmocka_unit_test(sm_ids_need_not_be_dense),
         cmocka_unit_test(refuses_probes_beyond_the_range),
         cmocka_unit_test(conditions_are_reported_or_unknown),
-        cmocka_unit_test(the_same_probes_get_the_same_answers),
         cmocka_unit_test(time_slices_change_no_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
