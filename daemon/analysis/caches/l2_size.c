@@ -293,6 +293,17 @@ static enum reason refine_size(struct cache_walks *w, const struct observation *
     return REASON_NONE;
 }
 
+/* The share of loads that are delayed in the footprints up to half of the longest that fits. */
+static double delayed_share(const struct observation *all, uint32_t behind, double threshold)
+{
+    uint32_t points = 0;
+    uint32_t slow = 0;
+
+    while (points < behind && 2 * all->spec.points[points] <= all->spec.points[behind - 1])
+        slow += slow_of(all, points++, threshold);
+    return points > 0 ? (double)slow / ((double)points * all->spec.samples) : 0;
+}
+
 enum reason l2_size_find(struct cache_walks *w, double threshold, double noise,
                          struct cache_facts *l2)
 {
@@ -309,12 +320,14 @@ enum reason l2_size_find(struct cache_walks *w, double threshold, double noise,
     if (!all)
         return REASON_NOT_MEASURED;
     find_policy(all, l2->latency_cycles.v + w->clock_cycles, threshold, l2);
-    const uint32_t behind = behind_longest(all, threshold, noise);
+    uint32_t behind = behind_longest(all, threshold, noise);
+    const double delayed = fmax(noise, delayed_share(all, behind, threshold));
+    behind = behind_longest(all, threshold, delayed);
     if (behind == all->spec.point_count)
         return REASON_BEYOND_MEMORY;
     if (behind == 0)
         return REASON_NO_CONTRAST;
-    const enum reason reason = refine_size(w, all, threshold, noise, &lines, &step);
+    const enum reason reason = refine_size(w, all, threshold, delayed, &lines, &step);
     if (reason != REASON_NONE)
         return reason;
     const struct evidence e =
