@@ -98,7 +98,7 @@ struct host {
     uint32_t count;
     uint64_t resolved_at[8]; /* of each core */
     uint32_t faulted[8];     /* of each core: how often */
-    uint32_t fault;          /* told last */
+    uint32_t fault;          /* reported last */
     uint64_t arrived_at, now;
     struct mosaic_mmu *mmu;
 };
@@ -257,7 +257,7 @@ static void a_merged_page_takes_one_entry_and_is_looked_up_first(void **state)
     close_bench(&b);
 }
 
-/* Two cores ask for it: each is told that it is not there, and it comes once. Then it is there. */
+/* Two cores ask for it: each learns that it is not there, and it comes once. Then it is there. */
 static void a_fault_takes_what_the_paper_measured(void **state)
 {
     struct bench b;
