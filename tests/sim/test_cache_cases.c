@@ -153,21 +153,31 @@ static void blur_the_end(struct observation *o)
 }
 
 /* A hash may give a few sets one line too many long before a cache is full. */
-static void a_line_needs_no_sharp_end(void **state)
+static void a_line_and_a_policy_need_no_sharp_end(void **state)
 {
+    static const struct {
+        const char *name;
+        enum replacement found;
+    } policies[] = {{"random", REPLACEMENT_NOT_LRU}, {"lru", REPLACEMENT_LRU}};
     struct hierarchy_estimate e;
     const struct cache_facts *const l1 = &e.caches[CACHE_L1];
 
     (void)state;
-    sim_hierarchy_changed(
-        "sms=8 memory=8G latency=300 spread=40 l1=64@2M/2;miss=9 l2cache=60M l2fill=64 "
-        "l2line=128 memory_miss=410 clock_pair=8 array=256K const=32@64;miss=70;sets=4x8 "
-        "l1d=2048@128;miss=262;sets=8x256;sectors=4;policy=random",
-        blur_the_end, &e);
-    assert_true(IS_KNOWN(l1->fits_bytes) && l1->fits_bytes.v < 7000 * 32);
-    assert_true(IS_KNOWN(l1->line_bytes));
-    assert_int_equal(l1->line_bytes.v, 128);
-    assert_int_equal(l1->sets.reason, REASON_NO_CONTRAST);
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        char gpu[512];
+        (void)snprintf(
+            gpu, sizeof gpu,
+            "sms=8 memory=8G latency=300 spread=40 l1=64@2M/2;miss=9 l2cache=60M l2fill=64 "
+            "l2line=128 memory_miss=410 clock_pair=8 array=256K const=32@64;miss=70;sets=4x8 "
+            "l1d=2048@128;miss=262;sets=8x256;sectors=4;policy=%s",
+            policies[i].name);
+        sim_hierarchy_changed(gpu, blur_the_end, &e);
+        assert_true(IS_KNOWN(l1->fits_bytes) && l1->fits_bytes.v < 7000 * 32);
+        assert_true(IS_KNOWN(l1->line_bytes));
+        assert_int_equal(l1->line_bytes.v, 128);
+        assert_int_equal(l1->sets.reason, REASON_NO_CONTRAST);
+        assert_int_equal(l1->replacement, policies[i].found);
+    }
 }
 
 /* What fits beside shared memory needs no line. */
@@ -426,7 +436,7 @@ int main(void)
         cmocka_unit_test(lines_of_l1_repeat),
         cmocka_unit_test(a_line_is_not_ruled_out_by_what_stays),
         cmocka_unit_test(a_hash_overflows_what_would_fit),
-        cmocka_unit_test(a_line_needs_no_sharp_end),
+        cmocka_unit_test(a_line_and_a_policy_need_no_sharp_end),
         cmocka_unit_test(divisions_are_found_without_a_line),
         cmocka_unit_test(a_policy_needs_the_right_length),
         cmocka_unit_test(a_policy_needs_many_lengths),

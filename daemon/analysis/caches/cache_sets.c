@@ -309,6 +309,15 @@ static enum reason regular_sets(struct chase *c, struct set_walks *s)
     return reason;
 }
 
+enum reason cache_policy_find(struct chase *c)
+{
+    struct set_walks *const s = malloc(sizeof *s);
+    const enum reason reason = s ? policy_without_sets(c, s) : REASON_NOT_MEASURED;
+
+    free(s);
+    return reason;
+}
+
 enum reason cache_sets_find(struct chase *c)
 {
     struct set_walks *const s = malloc(sizeof *s);

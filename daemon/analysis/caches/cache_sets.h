@@ -9,4 +9,8 @@
  */
 enum reason cache_sets_find(struct chase *c);
 
+/* The replacement and the trace alone, where it is not clear at which line the cache ends. Needs
+ * c->out->fits_bytes and c->line_bytes. REASON_NONE: they may still not be known. */
+enum reason cache_policy_find(struct chase *c);
+
 #endif

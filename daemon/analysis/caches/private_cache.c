@@ -318,7 +318,8 @@ static void accept(struct chase *c)
 }
 
 /* Sector, size, line and sets. Where it is not clear at which sector the cache ends (a hash may
- * give a few sets one line too many long before), the line is found all the same, and no sets. */
+ * give a few sets one line too many long before), the line and the policy are found all the same,
+ * and no sets. */
 static enum reason find_structure(struct chase *c)
 {
     enum reason reason = find_sector(c);
@@ -329,9 +330,11 @@ static enum reason find_structure(struct chase *c)
     if (reason != REASON_NONE && !blurred)
         return reason;
     const enum reason line = cache_line_find(c);
-    if (line == REASON_NOT_MEASURED || !blurred)
-        reason = line;
-    return reason == REASON_NONE ? cache_sets_find(c) : reason;
+    if (line != REASON_NONE)
+        return blurred && line != REASON_NOT_MEASURED ? reason : line;
+    if (!blurred)
+        return cache_sets_find(c);
+    return cache_policy_find(c) == REASON_NOT_MEASURED ? REASON_NOT_MEASURED : reason;
 }
 
 void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cache_facts *l1,
