@@ -429,7 +429,8 @@ struct reach_job {
     size_t size;
     uint64_t bytes;             /* accessed at random */
     uint64_t reserve_bytes;     /* accessed at random besides, by all SMs */
-    uint64_t accesses;          /* items in all; 0: not known, and launches cost nothing */
+    uint64_t accesses;          /* items in all, of each batch if a job works batches off one after
+                                   the other; 0: not known, and launches cost nothing */
     uint64_t granularity_bytes; /* as in reach_placement_request */
     enum reach_access access;
     uint32_t element_bytes;     /* of one access, at most 1 MiB; 0: 128 */

@@ -181,10 +181,15 @@ static void describe(void *, const job_options *options, reach_job *out)
     out->access = REACH_READ;
     out->element_bytes = options->row_bytes;
     out->transaction_bytes = options->row_bytes;
-    out->accesses = bags * GATHER_BAG * BATCHES;
+    out->accesses = bags * GATHER_BAG;
     out->input_bytes = sizeof(u32);
     out->output_bytes = (double)options->row_bytes / GATHER_BAG;
     out->reserve_bytes = 64ull << 20; /* row numbers and sums in use at a time */
+}
+
+static u64 batches(const job_options *)
+{
+    return BATCHES;
 }
 
 int main(int argc, char **argv)
@@ -205,6 +210,7 @@ int main(int argc, char **argv)
         .calibrate = calibrate,
         .run = run_way,
         .describe = describe,
+        .batches = batches,
         .close = job_device_close,
     };
     return job_main(argc, argv, &gather);

@@ -282,6 +282,11 @@ static void close_job(void *user)
     job_device_close(user);
 }
 
+static u64 batches(const job_options *options)
+{
+    return (options->count + ROUND - 1) / ROUND * CHUNKS;
+}
+
 /* A value is one access although it accesses its bucket twice, the key and the count: with few
  * enough threads the second access uses the translation of the first. Input from the host crosses
  * the link once in every strategy, chunk by chunk. */
@@ -291,7 +296,7 @@ static void describe(void *user, const job_options *options, reach_job *out)
     out->access = REACH_ATOMIC;
     out->element_bytes = 8;
     out->transaction_bytes = 32;
-    out->accesses = (options->count + ROUND - 1) / ROUND * ROUND;
+    out->accesses = CHUNK;
     out->input_bytes = 4;
     out->input_gbps = s->link_gbps;
     out->reserve_bytes = options->host_input ? 512ull << 20 : 1ull << 30;
@@ -329,6 +334,7 @@ int main(int argc, char **argv)
         .calibrate = calibrate,
         .run = run_way,
         .describe = describe,
+        .batches = batches,
         .close = close_job,
     };
     return job_main(argc, argv, &grouping);

@@ -77,7 +77,7 @@ struct job_way {
 /* All results for one size. */
 struct job_run {
     uint64_t bytes;
-    double useful_bytes;       /* moved by one execution: accesses x transaction */
+    double useful_bytes;       /* moved by one execution: batches x accesses x transaction */
     double in_reach_gbps;      /* the same job within the reach */
     double scan_rate;          /* 10^9 positions per second that it can scan and skip */
     struct reach_answer *plan; /* owned */
@@ -127,8 +127,11 @@ struct job {
      */
     bool (*run)(void *state, const struct job_way *way, const struct job_pass *passes,
                 double *out_milliseconds, struct job_result *out, char *why);
-    /* The job's request to the planner, without its size and the speeds that the runs give. */
+    /* The job's request to the planner, for one batch, without its size and the speeds that the
+     * runs give. */
     void (*describe)(void *state, const struct job_options *options, struct reach_job *out);
+    /* Batches of one execution, of which each has launches of its own. NULL: one. */
+    uint64_t (*batches)(const struct job_options *options);
     void (*close)(void *state);
 };
 

@@ -69,9 +69,11 @@ static bool calibrate(const struct course *c, struct job_run *run, char *why)
 
     if (!c->job->calibrate(c->job->state, &in_reach_ms, &scan_ms, why))
         return false;
-    run->useful_bytes = (double)request.accesses * request.transaction_bytes;
+    const uint64_t batches = c->job->batches ? c->job->batches(c->options) : 1;
+    const double accesses = (double)request.accesses * (double)batches;
+    run->useful_bytes = accesses * request.transaction_bytes;
     run->in_reach_gbps = run->useful_bytes / (in_reach_ms * 1e6);
-    run->scan_rate = (double)request.accesses / (scan_ms * 1e6);
+    run->scan_rate = accesses / (scan_ms * 1e6);
     return true;
 }
 

@@ -31,13 +31,16 @@ struct measured_job {
     double moved;                     /* bytes that the trace moves for one that the job counts */
     double input_bytes, output_bytes; /* as the job states them, for an access of the trace */
     uint64_t reserve_bytes;           /* likewise */
+    uint64_t launch_accesses;         /* of the trace, that a launch of it makes: all samples, a
+                                         batch of bags, two for each value of a chunk */
     uint32_t threads[3];
     uint32_t threads_count;
 };
 
-static const struct measured_job jobs[] = {{"sampling", 1, 0, 0, 0, {1024}, 1},
-                                           {"gather", 1, 4, 2, 64 << 20, {1024}, 1},
-                                           {"grouping", 2, 2, 0, 1 << 30, {256, 512, 1024}, 3}};
+static const struct measured_job jobs[] = {
+    {"sampling", 1, 0, 0, 0, 268435456, {1024}, 1},
+    {"gather", 1, 4, 2, 64 << 20, 1048576 * 64, {1024}, 1},
+    {"grouping", 2, 2, 0, 1 << 30, (128 << 20) / 4 * 2, {256, 512, 1024}, 3}};
 
 /* ---- files ---- */
 
@@ -144,6 +147,7 @@ static bool predict(const struct fingerprint *fp, const struct measured_job *j, 
                                            .input_bytes = j->input_bytes,
                                            .output_bytes = j->output_bytes,
                                            .reserve_bytes = j->reserve_bytes,
+                                           .launch_accesses = j->launch_accesses,
                                            .in_reach_gbps = in_reach_gbps * j->moved,
                                            .questions = 1 << WHATIF_WINDOWS | 1 << WHATIF_SCOPES};
     struct whatif_answer *answer = malloc(sizeof *answer);

@@ -32,9 +32,12 @@ struct whatif_options {
                             again, and in_reach_gbps has one reading in it; 0: none */
     double output_bytes; /* that several passes or windows add to, for an access; 0: none */
     uint64_t
-        reserve_bytes;  /* touched at random besides, by all SMs: comes off scopes and windows */
-    uint32_t sm_blocks; /* side by side on an SM; 0: as many as their threads allow */
-    bool cold;          /* count from empty TLBs; else the trace is run once before */
+        reserve_bytes; /* touched at random besides, by all SMs: comes off scopes and windows */
+    uint64_t launch_accesses; /* that the job makes in one launch: what scopes and windows launch
+                                 and wait more than that costs what it costs in a plan; 0: nothing.
+                                 in_reach_gbps has the job's own launches in it */
+    uint32_t sm_blocks;       /* side by side on an SM; 0: as many as their threads allow */
+    bool cold;                /* count from empty TLBs; else the trace is run once before */
     uint32_t questions; /* bit q: enum whatif_question q; 0: all. The first is always answered */
 };
 

@@ -146,6 +146,7 @@ static bool read_options(struct option_list *l, struct whatif_options *o, bool *
         (void)option_real(l, "--contiguous", &o->contiguous);
         (void)option_real(l, "--in-reach-gbps", &o->in_reach_gbps);
         (void)option_bytes(l, "--reserve", &o->reserve_bytes);
+        (void)option_count(l, "--launch-accesses", &o->launch_accesses);
         (void)option_real(l, "--input-bytes", &o->input_bytes);
         (void)option_real(l, "--output-bytes", &o->output_bytes);
         if (option_count(l, "--blocks", &blocks))

@@ -14,6 +14,7 @@ enum { MAX_PASSES = 1024 };
 static enum status make_plan(struct asking *a, struct err *err)
 {
     const struct job_request job = {.bytes = a->trace->bytes,
+                                    .accesses = a->options->launch_accesses,
                                     .reserve_bytes = a->options->reserve_bytes};
     if (a->plan || a->no_plan.status != STATUS_OK)
         return STATUS_OK;
@@ -27,15 +28,24 @@ static enum status make_plan(struct asking *a, struct err *err)
     return STATUS_OK;
 }
 
+static const struct strategy_option *option_of(const struct asking *a, enum strategy strategy)
+{
+    uint32_t i = 0;
+    while (i + 1 < STRATEGY_COUNT && a->plan->options[i].strategy != strategy)
+        i++;
+    return &a->plan->options[i];
+}
+
 static const char *why_not(const struct asking *a, enum strategy strategy)
 {
-    if (!a->plan)
-        return a->no_plan.text;
-    for (uint32_t i = 0; i < STRATEGY_COUNT; i++) {
-        if (a->plan->options[i].strategy == strategy)
-            return a->plan->options[i].why;
-    }
-    return "";
+    return a->plan ? option_of(a, strategy)->why : a->no_plan.text;
+}
+
+/* What a strategy launches and waits more than the job does, for the whole trace. */
+static double launches_ns(const struct asking *a, enum strategy strategy)
+{
+    const double more = option_of(a, strategy)->launch_ns - option_of(a, STRATEGY_NAIVE)->launch_ns;
+    return fmax(more, 0) * (double)a->out->accesses;
 }
 
 static double memory_of(const struct asking *a, const struct stream *s, size_t i)
@@ -90,7 +100,8 @@ static void add_scopes(struct asking *a, const struct passes *p)
     }
     struct whatif_row *r =
         whatif_add(a, WHATIF_SCOPES, p->count, a->all_memory_ns + each * p->count, walks);
-    whatif_set_times(a, r, ns, ns_at_worst);
+    const double launches = launches_ns(a, STRATEGY_SCOPES);
+    whatif_set_times(a, r, ns + launches, ns_at_worst + launches);
     (void)snprintf(r->note, sizeof r->note,
                    "assuming that a pass skips the others' accesses for "
                    "nothing");
@@ -198,6 +209,16 @@ static double slowdown(const struct asking *a)
     return access_cost_by_group_slowdown(&cost, a->trace->bytes);
 }
 
+static void add_windows(struct asking *a, uint32_t count, double memory_ns, double walks)
+{
+    const double each = a->read_ns + a->add_ns * (count - 1);
+    const double accesses = (double)a->out->accesses;
+    const double launches = launches_ns(a, STRATEGY_FILTERED_WINDOWS);
+    struct whatif_row *r = whatif_add(a, WHATIF_WINDOWS, count, memory_ns + each, walks);
+    whatif_set_times(a, r, r->ns * accesses + launches, r->ns_at_worst * accesses + launches);
+    (void)snprintf(r->note, sizeof r->note, "each SM does the accesses of its window");
+}
+
 enum status whatif_windows(struct asking *a, struct err *err)
 {
     struct dealt *d = NULL;
@@ -219,13 +240,8 @@ enum status whatif_windows(struct asking *a, struct err *err)
                          &walks, err);
     }
     const uint32_t count = a->plan->placement.window_count;
-    const double each = a->read_ns + a->add_ns * (count - 1);
     if (d && s == STATUS_OK)
-        (void)snprintf(whatif_add(a, WHATIF_WINDOWS, count,
-                                  a->all_memory_ns * crowding(a, d) * slowdown(a) + each,
-                                  (double)walks)
-                           ->note,
-                       WHATIF_NOTE_BYTES, "each SM does the accesses of its window");
+        add_windows(a, count, a->all_memory_ns * crowding(a, d) * slowdown(a), (double)walks);
     stream_free(&dealt);
     free(d);
     return s;

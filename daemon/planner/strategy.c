@@ -169,6 +169,7 @@ static void set_possible(struct planner *p, enum strategy s, const struct cost *
     o->bound = cost->bound;
     o->passes = 1;
     o->extra_bytes = extra;
+    o->launch_ns = cost->launch_ns;
     o->extra_bytes_total = p->job->accesses > 0 ? KNOWN_F64(extra * (double)p->job->accesses)
                                                 : UNKNOWN_F64(REASON_NOT_APPLICABLE);
     o->gbps = UNKNOWN_F64(cost->why);

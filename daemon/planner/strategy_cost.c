@@ -228,11 +228,15 @@ static struct cost in_all(const struct costing *c, struct cost cost, uint64_t st
 {
     const double launches = c->step_ns * (double)steps;
 
-    if (cost.known && c->host_ns > cost.ns)
-        cost = (struct cost){.known = true, .ns = c->host_ns, .bound = BOUND_INPUT};
+    if (cost.known && c->host_ns > cost.ns) {
+        cost.ns = c->host_ns;
+        cost.bound = BOUND_INPUT;
+        cost.launch_ns = 0;
+    }
     if (cost.known && launches > cost.ns)
         cost.bound = BOUND_LAUNCH;
     cost.ns += cost.known ? launches : 0;
+    cost.launch_ns += cost.known ? launches : 0;
     return cost;
 }
 
@@ -326,8 +330,8 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     l.memory = rest * c->access.v + each;
     l.translation = rest * translation.v;
     last = busiest(&l);
-    s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns + c->keep_ns +
-                cold_ns(c, s.scope_bytes, entry_bytes) * (double)s.passes;
+    s.cost.launch_ns = cold_ns(c, s.scope_bytes, entry_bytes) * (double)s.passes;
+    s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns + c->keep_ns + s.cost.launch_ns;
     s.cost = in_all(c, s.cost, s.passes);
     return s;
 }

@@ -44,6 +44,7 @@ enum {
 struct cost {
     bool known;
     double ns;
+    double launch_ns; /* of it: launches and what comes with them */
     enum bound bound;
     enum reason why;
 };

@@ -489,6 +489,8 @@ static void test_batches(void **state)
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
     assert_near(gbps(STRATEGY_NAIVE), 128 / (0.128 + 0.1), 1e-9);
     assert_near(gbps(STRATEGY_WINDOWS), 128 / (0.032 + 0.3), 0.01);
+    assert_near(placement_option(&answer, STRATEGY_WINDOWS)->launch_ns, 0.3, 1e-9);
+    assert_near(placement_option(&answer, STRATEGY_NAIVE)->launch_ns, 0.1, 1e-9);
     assert_int_equal(placement_option(&answer, STRATEGY_WINDOWS)->bound, BOUND_LAUNCH);
     job.accesses = 100000000;
     plan(&job);
@@ -514,6 +516,8 @@ static void test_cold_scopes(void **state)
               fp.topology.partition.group_count;
     assert_int_equal(answer.passes, 3);
     assert_near(gbps(STRATEGY_SCOPES), 128 / (0.032 + 3 * entries * 0.256 / 1e8), 1e-3);
+    assert_near(placement_option(&answer, STRATEGY_SCOPES)->launch_ns, 3 * entries * 0.256 / 1e8,
+                1e-9);
     assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-6);
     job.accesses = 1000;
     plan(&job);

@@ -197,6 +197,38 @@ static void what_a_job_states_costs_the_same(void **state)
 
 /* ---- what must hold ---- */
 
+/* Passes are launches, and each needs the entries of its scope anew; windows reset their queues and
+ * wait. What is as it is costs the same. */
+static void launches_cost_what_they_cost_in_a_plan(void **state)
+{
+    static struct strategy_answer plan;
+    const uint64_t bytes = 128 * GIB;
+    struct whatif_options o = {.contiguous = 1,
+                               .questions = 1 << WHATIF_SCOPES | 1 << WHATIF_WINDOWS};
+    struct err err = {0};
+
+    (void)state;
+    load(H200);
+    struct trace t = traced("random", bytes, 1 << 20);
+    const struct whatif_answer *a = asked(&t, &o);
+    const double naive = row_of(a, WHATIF_AS_IT_IS, -1)->ns;
+    const double windows = row_of(a, WHATIF_WINDOWS, -1)->ns;
+    const struct whatif_row scopes = *row_of(a, WHATIF_SCOPES, -1);
+    for (o.launch_accesses = 1 << 20; o.launch_accesses <= 1 << 26; o.launch_accesses <<= 6) {
+        const struct job_request job = {.bytes = bytes, .accesses = o.launch_accesses};
+        const double launch = STRATEGY_LAUNCH_US * 1e3 / (double)o.launch_accesses;
+        if (strategy_plan(&fp, &job, &plan, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        a = asked(&t, &o);
+        const double more = row_of(a, WHATIF_SCOPES, scopes.value)->ns - scopes.ns;
+        assert_float_equal(row_of(a, WHATIF_AS_IT_IS, -1)->ns, naive, 1e-9);
+        assert_float_equal(row_of(a, WHATIF_WINDOWS, -1)->ns, windows + 2 * launch, 1e-9);
+        assert_true(more > (scopes.value - 1) * launch); /* and cold TLBs */
+        assert_float_equal(more, option_of(&plan, STRATEGY_SCOPES)->launch_ns - launch, 1e-9);
+    }
+    trace_free(&t);
+}
+
 static void entries_that_cover_all_never_walk(void **state)
 {
     const struct whatif_options o = {.contiguous = 1};
@@ -354,6 +386,7 @@ int main(void)
         cmocka_unit_test(agrees_with_the_planner),
         cmocka_unit_test(scattered_agrees_too),
         cmocka_unit_test(what_a_job_states_costs_the_same),
+        cmocka_unit_test(launches_cost_what_they_cost_in_a_plan),
         cmocka_unit_test(entries_that_cover_all_never_walk),
         cmocka_unit_test(within_the_reach_nothing_helps),
         cmocka_unit_test(cold_counts_the_first_touches),
