@@ -235,6 +235,7 @@ static void tlb_targets(const struct all *all, struct mosaic_report *r)
     double count[MOSAIC_MAX_APPS + 1] = {0};
     double mosaic[2] = {0};
     double limited = 0;
+    struct mosaic_mmu_counts sum = {0};
     for (uint32_t i = 0; i < MOSAIC_WORKLOADS; i++) {
         const struct mosaic_mmu_counts *b = &all->cases[i][BASE].result.mmu;
         const struct mosaic_mmu_counts *m = &all->cases[i][MOSAIC].result.mmu;
@@ -247,6 +248,10 @@ static void tlb_targets(const struct all *all, struct mosaic_report *r)
         count[n]++;
         mosaic[0] += share(m->l1_misses, m->l1_lookups);
         mosaic[1] += share(m->l2_misses, m->l2_lookups);
+        sum.l2_lookups += m->l2_lookups;
+        sum.l2_misses += m->l2_misses;
+        sum.l2_large_lookups += m->l2_large_lookups;
+        sum.l2_large_misses += m->l2_large_misses;
     }
     bool falling = true;
     for (uint32_t n = 1; n <= MOSAIC_MAX_APPS; n++) {
@@ -254,6 +259,12 @@ static void tlb_targets(const struct all *all, struct mosaic_report *r)
         mosaic_row(r, "     GPU-MMU's second level hits with %u applications: %.1f%%\n", n, hit[n]);
         falling = falling && (n < 3 || hit[n] < hit[n - 1]);
     }
+    mosaic_row(
+        r,
+        "     Mosaic: %.0f%% of the second level's lookups and %.0f%% of its misses are for base "
+        "pages\n",
+        PERCENT - share(sum.l2_large_lookups, sum.l2_lookups),
+        PERCENT - share(sum.l2_large_misses, sum.l2_misses));
     mosaic_target(r, "M9", "workloads with fewer than 98 % hits", limited, "", "214", 180, 235);
     mosaic_target(r, "M9", "GPU-MMU, second level hits, 2 applications", hit[2], "%", "81", 70, 90);
     mosaic_target(r, "M9", "GPU-MMU, second level hits, 5 applications", hit[5], "%", "62", 50, 72);

@@ -381,12 +381,14 @@ static void request_due(struct mosaic_mmu *m, uint32_t core, uint64_t now)
         return;
     }
     m->counts.l2_lookups++;
+    m->counts.l2_large_lookups += r->large;
     if (m->desc.l2_base > 0 &&
         lookup(m, m->l2_base, m->l2_large, r->key, r->large, L2_CYCLES, &cycles)) {
         answer(m, core, now);
         return;
     }
     m->counts.l2_misses++;
+    m->counts.l2_large_misses += r->large;
     start_walk(m, core, now);
 }
 

@@ -42,6 +42,7 @@ struct mosaic_mmu_desc mosaic_mmu_paper(enum mosaic_design design, uint32_t core
 struct mosaic_mmu_counts {
     uint64_t l1_lookups, l1_misses;
     uint64_t l2_lookups, l2_misses;
+    uint64_t l2_large_lookups, l2_large_misses; /* of these, for large pages */
     uint64_t walks, faults;
 };
 

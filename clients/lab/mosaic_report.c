@@ -28,8 +28,8 @@ static const struct {
     {"M7", "figure 11", "as M6: Mosaic is nearly ideal for most applications"},
     {"M8", "figure 12", "as M6"},
     {"M9", "figure 13",
-     "Mosaic's lookups of the second level are the first uses of a large page by each core, and "
-     "the first of these walks: at least a sixth of them with five applications"},
+     "what Mosaic misses are base pages, those of small arrays and of the ends of allocations; in "
+     "the paper nearly all accesses go to large ones"},
     {"M10", "figure 14",
      "few of Mosaic's accesses go to base pages, and memory hides what their misses cost"},
     {"M11", "figure 15",

@@ -399,12 +399,15 @@ static void finish(const struct clock *c)
 {
     const struct mosaic_mmu_counts all = mosaic_mmu_count(c->mmu);
     const struct mosaic_mmu_counts *before = &c->at_warm;
-    c->out->mmu = (struct mosaic_mmu_counts){.l1_lookups = all.l1_lookups - before->l1_lookups,
-                                             .l1_misses = all.l1_misses - before->l1_misses,
-                                             .l2_lookups = all.l2_lookups - before->l2_lookups,
-                                             .l2_misses = all.l2_misses - before->l2_misses,
-                                             .walks = all.walks - before->walks,
-                                             .faults = all.faults - before->faults};
+    c->out->mmu = (struct mosaic_mmu_counts){
+        .l1_lookups = all.l1_lookups - before->l1_lookups,
+        .l1_misses = all.l1_misses - before->l1_misses,
+        .l2_lookups = all.l2_lookups - before->l2_lookups,
+        .l2_misses = all.l2_misses - before->l2_misses,
+        .l2_large_lookups = all.l2_large_lookups - before->l2_large_lookups,
+        .l2_large_misses = all.l2_large_misses - before->l2_large_misses,
+        .walks = all.walks - before->walks,
+        .faults = all.faults - before->faults};
     c->out->frames = frames_count(c->frames);
     c->out->bloat = frames_bloat(c->frames);
 }
