@@ -180,6 +180,25 @@ static void a_line_and_a_policy_need_no_sharp_end(void **state)
     }
 }
 
+/* Of 15 lines in one set of 14 ways with random victims, seven missed in less than half of the
+ * laps: that looked like the lines of a second set. */
+static void one_set_with_random_victims_is_not_two(void **state)
+{
+    struct hierarchy_estimate e;
+    const struct cache_facts *const constant = &e.caches[CACHE_CONSTANT];
+
+    (void)state;
+    sim_hierarchy_changed(
+        "sms=57 memory=8G latency=336 spread=9 noise=gauss:4 outliers=0.0050@800 seed=3894 "
+        "l1=64@2M/2;miss=9 l2cache=1736704 l2fill=64 memory_miss=238 clock_pair=1 l2keeps=1 "
+        "l2line=64 page_tables=64M@114 "
+        "l1d=176@128;miss=120;sets=11x16;policy=fifo;block=4;sectors=4 "
+        "const=14@128;miss=60;sets=14x1;policy=random;hash=xor;sectors=4",
+        NULL, &e);
+    assert_false(IS_KNOWN(constant->sets) && constant->sets.v != 1);
+    assert_false(IS_KNOWN(constant->ways) && constant->ways.v != 14);
+}
+
 /* What fits beside shared memory needs no line. */
 static void divisions_are_found_without_a_line(void **state)
 {
@@ -437,6 +456,7 @@ int main(void)
         cmocka_unit_test(a_line_is_not_ruled_out_by_what_stays),
         cmocka_unit_test(a_hash_overflows_what_would_fit),
         cmocka_unit_test(a_line_and_a_policy_need_no_sharp_end),
+        cmocka_unit_test(one_set_with_random_victims_is_not_two),
         cmocka_unit_test(divisions_are_found_without_a_line),
         cmocka_unit_test(a_policy_needs_the_right_length),
         cmocka_unit_test(a_policy_needs_many_lengths),
