@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """cuCollections: Bloom filters, stock, in scopes and in windows (reach_cuco.cuh), and hash sets, stock and in windows
-(reach_cuco_set.cuh). Right for all keys; then the speeds over memory beyond the reach, medians of several runs.
+(reach_cuco_set.cuh). Right for all keys; then the speeds over memory beyond the reach, medians of several runs. Beside them
+what the chip can do at all: random sectors within the reach, by nothing but their addresses (sector_updates.cu).
 
 REACH_CUCO_GIB: the large ones (default 120, or what fits); REACH_CUCO_LOG2: keys per call, as a power of 2 (default 28);
 REACH_CUCO_JSON: a file for all that was measured."""
@@ -18,6 +19,7 @@ BYTES_PER_KEY = 17     # two keys, and what was found
 FAR = 1.8              # times the reach, from where on nearly all accesses miss
 FLOORS = {("filter", "contains"): 4, ("filter", "add"): 2.3}  # windows over stock, FAR beyond the reach
 PROGRAMS = ("cuco", "cuco_set")
+UPDATES = common.BUILD + "/tests/gpu/sector_updates"
 
 
 def run(t, program, arguments):
@@ -47,6 +49,22 @@ def judge(t, document, reach):
         t.note("%s, %s: %.2f times stock" % (document["what"], column, gain))
 
 
+def bound(t, reach, keys, documents):
+    """What additions could gain at most: bare ones within the reach over stock ones beyond it."""
+    size = reach // common.GIB * 15 // 16 * common.GIB
+    done = subprocess.run([UPDATES, str(size), str(keys)], timeout=PATIENCE_S, stdout=subprocess.PIPE, check=False,
+                          universal_newlines=True)
+    if not t.ok(done.returncode == 0, "sector_updates ends well"):
+        return {}
+    updates = {line.split()[0]: float(line.split()[1]) for line in done.stdout.splitlines()}
+    t.note("random sectors within %d GiB, 10^9 per second: %s" % (size // common.GIB, updates))
+    for document in documents:
+        if document["what"] == "filter":
+            stock = statistics.median(document["ways"]["stock"]["add"])
+            t.note("additions in windows could be %.2f times stock at most" % (updates["or"] / stock))
+    return updates
+
+
 def main():
     t = common.Tap()
     common.need_gpu()
@@ -72,9 +90,10 @@ def main():
     documents = [document for document in (run(t, program, arguments) for program in programs) if document]
     for document in documents:
         judge(t, document, reach)
+    updates = bound(t, reach, keys, documents)
     if os.environ.get("REACH_CUCO_JSON"):
         with open(os.environ["REACH_CUCO_JSON"], "w") as file:
-            json.dump({"reach_bytes": reach, "documents": documents}, file, indent=1)
+            json.dump({"reach_bytes": reach, "documents": documents, "updates": updates}, file, indent=1)
     t.end()
 
 

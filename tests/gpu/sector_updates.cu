@@ -1,0 +1,117 @@
+/* sector_updates.cu: how fast a GPU changes random sectors of 32 bytes, whatever the job: the bound
+ * of a Bloom filter's additions, hash tables and histograms. For tests/gpu/test_cuco.py.
+ *
+ *     sector_updates BYTES KEYS
+ *
+ *         KEYS sectors at random in BYTES of memory, of which the positions are computed, nothing
+ * is read besides. Prints 10^9 sectors per second, the median of RUNS:
+ *
+ *         or G            eight lanes set a bit of each word of the sector, one request
+ *         load-store G    they read it and write it back, not atomic
+ *         store-word G    one word is written, whatever the sector has
+ *         store-sector G  all of it is written
+ *         load G          it is read
+ */
+#include "common.cuh"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+enum { THREADS = 1024, SM_BLOCKS = 2, LANES = 8, SECTOR_BYTES = 32, RUNS = 5, BITS = 32 };
+enum way { OR, LOAD_STORE, STORE_WORD, STORE_SECTOR, LOAD, WAYS };
+static const char *const names[WAYS] = {"or", "load-store", "store-word", "store-sector", "load"};
+
+/* From sm_80 on the sector leaves the L2 early: none is used again soon. */
+static __device__ void set_bit(u32 *at, u32 bit)
+{
+#if __CUDA_ARCH__ >= 800
+    u64 leaves_early;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(leaves_early));
+    asm volatile("red.relaxed.gpu.global.or.b32.L2::cache_hint [%0], %1, %2;" ::"l"(
+                     __cvta_generic_to_global(at)),
+                 "r"(bit), "l"(leaves_early)
+                 : "memory");
+#else
+    atomicOr(at, bit);
+#endif
+}
+
+/* LANES lanes have a sector each time. */
+template <int WAY>
+__global__ void __launch_bounds__(THREADS)
+    update(u32 *memory, u64 sectors, u64 keys, u64 seed, u32 *sink)
+{
+    const u32 lane = threadIdx.x % LANES;
+    const u64 step = (u64)gridDim.x * THREADS / LANES;
+    u32 sum = 0;
+
+#pragma unroll 4
+    for (u64 k = ((u64)blockIdx.x * THREADS + threadIdx.x) / LANES; k < keys; k += step) {
+        u32 *const at = memory + __umul64hi(mix(k + seed), sectors) * LANES + lane;
+        const u32 bit = 1u << k % BITS;
+        if (WAY == OR)
+            set_bit(at, bit);
+        else if (WAY == LOAD_STORE)
+            __stcg(at, __ldcg(at) | bit);
+        else if (WAY == STORE_SECTOR || (WAY == STORE_WORD && lane == 0))
+            __stcg(at, bit);
+        else if (WAY == LOAD)
+            sum |= __ldcg(at);
+    }
+    if (sum) /* or the loads would be left out */
+        *sink = sum;
+}
+
+struct setup {
+    u32 *memory, *sink;
+    u64 sectors, keys;
+    u32 blocks;
+};
+
+template <int WAY> static void run(const setup &s)
+{
+    cudaEvent_t before, after;
+    float ms[RUNS + 1];
+
+    CHECK(cudaEventCreate(&before));
+    CHECK(cudaEventCreate(&after));
+    for (u32 k = 0; k <= RUNS; k++) { /* the first warms up */
+        CHECK(cudaEventRecord(before));
+        update<WAY><<<s.blocks, THREADS>>>(s.memory, s.sectors, s.keys,
+                                           (u64)(WAY * RUNS + k + 1) << 40, s.sink);
+        CHECK(cudaEventRecord(after));
+        CHECK(cudaEventSynchronize(after));
+        CHECK(cudaEventElapsedTime(&ms[k], before, after));
+    }
+    std::sort(ms + 1, ms + 1 + RUNS);
+    printf("%s %.2f\n", names[WAY], (double)s.keys / ms[1 + RUNS / 2] / 1e6);
+}
+
+int main(int argc, char **argv)
+{
+    setup s = {};
+    int sms;
+    const u64 bytes = argc == 3 ? strtoull(argv[1], NULL, 10) : 0;
+
+    s.sectors = bytes / SECTOR_BYTES;
+    s.keys = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
+    if (s.sectors == 0 || s.keys == 0) {
+        fprintf(stderr, "usage: sector_updates BYTES KEYS\n");
+        return 2;
+    }
+    CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    s.blocks = (u32)sms * SM_BLOCKS;
+    CHECK(cudaMalloc((void **)&s.memory, bytes));
+    CHECK(cudaMalloc((void **)&s.sink, sizeof *s.sink));
+    CHECK(cudaMemset(s.memory, 0, bytes));
+    run<OR>(s);
+    run<LOAD_STORE>(s);
+    run<STORE_WORD>(s);
+    run<STORE_SECTOR>(s);
+    run<LOAD>(s);
+    return 0;
+}
