@@ -9,10 +9,10 @@
  *                                 window of each SM by its id, -1: none
  */
 #include "common.cuh"
+#include "scattered.cuh"
 
 #include <cstdio>
 #include <cstdlib>
-#include <cuda.h>
 #include <cuda_runtime.h>
 #include <sstream>
 #include <stdint.h>
@@ -77,30 +77,6 @@ static int sm_count()
     return count;
 }
 
-/* Handles in random order; never given back: the process ends. */
-static char *take(uint64_t bytes, uint64_t run)
-{
-    CUmemAllocationProp prop = {};
-    CUmemAccessDesc access = {};
-    std::vector<CUmemGenericAllocationHandle> handles(bytes / run);
-    CUdeviceptr base;
-    uint64_t x = 88172645463325252ull;
-
-    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop.location.type = access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    for (size_t i = 0; i < handles.size(); i++) {
-        CHECK(DRIVER(cuMemCreate)(&handles[i], run, &prop, 0));
-        x = x * 6364136223846793005ull + 1442695040888963407ull;
-        std::swap(handles[i], handles[(x >> 33) % (i + 1)]);
-    }
-    CHECK(DRIVER(cuMemAddressReserve)(&base, bytes, 1 << 30, 0, 0));
-    for (size_t i = 0; i < handles.size(); i++)
-        CHECK(DRIVER(cuMemMap)(base + i * run, run, 0, handles[i], 0));
-    CHECK(DRIVER(cuMemSetAccess)(base, bytes, &access, 1));
-    return (char *)base;
-}
-
 static double gbps_of(const char *base, const std::vector<struct window> &windows, char *scratch)
 {
     struct window *const table = (struct window *)(scratch + LINE);
@@ -150,7 +126,8 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     CHECK(cudaFree(0));
     CHECK(cudaMalloc(&scratch, LINE + MAX_SMS * sizeof(struct window)));
-    const char *const base = take(strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
+    const char *const base =
+        scattered_memory(strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
     puts("ready");
     for (fflush(stdout); fgets(line, sizeof line, stdin); fflush(stdout))
         printf("%.3f\n", gbps_of(base, windows_of(line), scratch));

@@ -18,21 +18,13 @@
 # REACH_SIMULATE=h200 tries the script itself, without a GPU. REACH_STEPS names the steps to make.
 set -u
 
-if [ $# -lt 2 ] || [ ! -x "$1/reachd" ]; then
-    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-fi
-mkdir -p "$2" || exit 2
-folder=$(cd "$1" && pwd)
-out=$(cd "$2" && pwd)
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/lib_survey.sh"
 limit=${3:-540}
 steps=" ${REACH_STEPS:-measure example bench check-gpu} "
 tmp=$(mktemp -d) || exit 2
 daemon=
 simulate=()
 [ -z "${REACH_SIMULATE-}" ] || simulate=(--simulate "$REACH_SIMULATE")
-export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID PYTHONDONTWRITEBYTECODE=1
 
 SUMMARY_SECONDS=10 # kept for the end
 

@@ -16,18 +16,11 @@
 #   observations.tar.gz           what reachd saw in the last measurement
 set -u
 
-[ $# -eq 2 ] || {
-    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-}
-folder=$(cd "$1" && pwd)
-out=$(cd "$2" && pwd)
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/lib_survey.sh"
 results=$(mktemp -d)
 export_folder=$(mktemp -d)
 kept=$(mktemp -d)
 trap 'rm -rf "$results" "$export_folder" "$kept"' EXIT
-export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID PYTHONDONTWRITEBYTECODE=1
 export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-0}
 lanes=
 

@@ -12,16 +12,10 @@
 # REACH_SIMULATE='TEXT;TEXT' tries the script itself: a daemon for each simulated GPU.
 set -u
 
-if [ $# -lt 2 ] || [ ! -x "$1/reachd" ]; then
-    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-fi
-mkdir -p "$2" || exit 2
-folder=$(cd "$1" && pwd)
-out=$(cd "$2" && pwd)
+. "$(dirname "$0")/lib_survey.sh"
 tmp=$(mktemp -d) || exit 2
 pids=() urls=() gpus=()
-export CUDA_DEVICE_ORDER=PCI_BUS_ID REACHD_CONFIG=none
+export REACHD_CONFIG=none
 FIRST_PORT=17400
 
 end()

@@ -9,16 +9,9 @@
 # OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
 set -u
 
-[ $# -eq 2 ] || {
-    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-}
-folder=$(cd "$1" && pwd)
-out=$(cd "$2" && pwd)
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/lib_survey.sh"
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
-export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID PYTHONDONTWRITEBYTECODE=1
 
 lane() # GPUs, test...
 {

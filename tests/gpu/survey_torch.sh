@@ -12,18 +12,12 @@
 #          torch_variants (variants of two kernels, 90 s) runs only if it is named
 set -u
 
-[ $# -ge 2 ] || {
-    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-}
-folder=$(cd "$1" && pwd)
-out=$(cd "$2" && pwd)
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/lib_survey.sh"
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 all_gpus=${CUDA_VISIBLE_DEVICES-0}
-export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${all_gpus%%,*}
-export PYTHONDONTWRITEBYTECODE=1 REACH_CUCO_JSON=$results/cuco.json
+export CUDA_VISIBLE_DEVICES=${all_gpus%%,*}
+export REACH_CUCO_JSON=$results/cuco.json
 wheel=${3:--}
 shift $(($# < 3 ? $# : 3))
 steps=" ${*:-torch torch_speed torch_sweep dlrm deal gups several cuco} "

@@ -18,11 +18,11 @@
 #include "clients/examples/element.h"
 
 #include "common.cuh"
+#include "scattered.cuh"
 #include "reach_trace.cuh"
 
 #include <algorithm>
 #include <cstdlib>
-#include <cuda.h>
 #include <iostream>
 #include <sstream>
 
@@ -118,30 +118,6 @@ struct state {
     uint32_t *sink;
     int sms;
 };
-
-/* Handles in random order; never given back: the process ends. */
-static char *take(uint64_t bytes, uint64_t run)
-{
-    CUmemAllocationProp prop = {};
-    CUmemAccessDesc access = {};
-    std::vector<CUmemGenericAllocationHandle> handles(bytes / run);
-    CUdeviceptr base;
-    uint64_t x = 88172645463325252ull;
-
-    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop.location.type = access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    for (size_t i = 0; i < handles.size(); i++) {
-        CHECK(DRIVER(cuMemCreate)(&handles[i], run, &prop, 0));
-        x = x * 6364136223846793005ull + 1442695040888963407ull;
-        std::swap(handles[i], handles[(x >> 33) % (i + 1)]);
-    }
-    CHECK(DRIVER(cuMemAddressReserve)(&base, bytes, 1 << 30, 0, 0));
-    for (size_t i = 0; i < handles.size(); i++)
-        CHECK(DRIVER(cuMemMap)(base + i * run, run, 0, handles[i], 0));
-    CHECK(DRIVER(cuMemSetAccess)(base, bytes, &access, 1));
-    return (char *)base;
-}
 
 /* Offsets of random rows, or of the buckets of random values. */
 static std::vector<uint64_t> items_of(bool is_gather, uint64_t bytes, uint64_t count)
@@ -303,7 +279,7 @@ int main(int argc, char **argv)
     CHECK(cudaMalloc(&s.items, ITEMS * sizeof *s.items));
     CHECK(cudaMalloc(&s.sink, sizeof *s.sink));
     s.bytes = strtoull(argv[1], NULL, 10);
-    s.memory = take(s.bytes, strtoull(argv[2], NULL, 10));
+    s.memory = scattered_memory(s.bytes, strtoull(argv[2], NULL, 10));
     CHECK(cudaMemset(s.memory, 0, s.bytes));
     puts("ready");
     for (fflush(stdout); std::getline(std::cin, line); fflush(stdout)) {

@@ -1,0 +1,38 @@
+/* scattered.cuh: memory of which pieces that follow each other in virtual addresses do not in
+ * physical ones, as far as handles of the driver can do that.
+ */
+#ifndef REACH_TESTS_GPU_SCATTERED_CUH
+#define REACH_TESTS_GPU_SCATTERED_CUH
+
+#include "common.cuh"
+
+#include <cuda.h>
+#include <utility>
+#include <vector>
+
+/* `bytes` of virtual memory, mapped to handles of `run` bytes in random order, always the same one.
+ * Never given back: the process ends. */
+static char *scattered_memory(uint64_t bytes, uint64_t run)
+{
+    CUmemAllocationProp prop = {};
+    CUmemAccessDesc access = {};
+    std::vector<CUmemGenericAllocationHandle> handles(bytes / run);
+    CUdeviceptr base;
+    uint64_t x = 88172645463325252ull;
+
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    for (size_t i = 0; i < handles.size(); i++) {
+        CHECK(DRIVER(cuMemCreate)(&handles[i], run, &prop, 0));
+        x = x * 6364136223846793005ull + 1442695040888963407ull;
+        std::swap(handles[i], handles[(x >> 33) % (i + 1)]);
+    }
+    CHECK(DRIVER(cuMemAddressReserve)(&base, bytes, 1 << 30, 0, 0));
+    for (size_t i = 0; i < handles.size(); i++)
+        CHECK(DRIVER(cuMemMap)(base + i * run, run, 0, handles[i], 0));
+    CHECK(DRIVER(cuMemSetAccess)(base, bytes, &access, 1));
+    return (char *)base;
+}
+
+#endif
