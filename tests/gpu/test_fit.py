@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Where twenty sets from 64 KiB to 512 MiB stay: what `reachctl fit` says of them, beside a kernel that knows nothing of
-reachd (working_sets.cu), for sets that all SMs read and for parts of their own."""
+reachd (working_sets.cu), for sets that all SMs read and for parts of their own. Its warps take their work from a queue;
+beside that, how much is lost if each SM has as much to do as the others."""
 import json
 import os
 import subprocess
@@ -18,7 +19,7 @@ TOLERANCE = 0.1
 
 
 def measured(unit):
-    """GB/s of each size, same and own."""
+    """GB/s of each size, same and own; the same with as much work for each SM."""
     run = subprocess.run([PROGRAM, "half", str(unit)] + list(map(str, SIZES)), stdout=subprocess.PIPE,
                          universal_newlines=True, timeout=120, check=True)
     return {int(line.split()[0]): tuple(map(float, line.split()[1:])) for line in run.stdout.splitlines()}
@@ -33,7 +34,8 @@ def predicted(uri, size, reuse, unit):
 
 def check(t, uri, unit):
     seen, off, unknown = measured(unit), [], []
-    t.note("reads of %d bytes:      KiB  same predicted/measured   stays         own predicted/measured   stays" % unit)
+    t.note("reads of %d bytes:      KiB  same predicted/measured   stays         own predicted/measured   stays         "
+           "lost by equal work: same, own" % unit)
     for size in SIZES:
         cells = []
         for way, reuse in enumerate(("same", "own")):
@@ -45,7 +47,8 @@ def check(t, uri, unit):
             cells.append("%10s / %-8.0f %+5.1f%%  %-12s" %
                          (answer["gbps"] and round(answer["gbps"]), gbps,
                           100 * ((answer["gbps"] or gbps) / gbps - 1), answer["stays"]))
-        t.note("%25d  %s  %s" % (size // KIB, cells[0], cells[1]))
+        lost = [100 * (1 - seen[size][way + 2] / seen[size][way]) for way in (0, 1)]
+        t.note("%25d  %s  %s  %4.1f%% %4.1f%%" % (size // KIB, cells[0], cells[1], *lost))
     t.ok(not off, "%d-byte reads: all predictions within 10 %%" % unit, off)
     t.ok(not unknown, "%d-byte reads: all are predicted" % unit, unknown)
 

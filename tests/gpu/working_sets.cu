@@ -5,7 +5,8 @@
  *         Random reads of UNIT bytes, 128 or 512, by one block of 1024 threads on each SM, which
  *         takes SHARED bytes of shared memory; "half": a little more than half of what an SM has.
  *         Prints for each size: BYTES, and GB/s where every block reads all of the set, and where
- *         each reads a part of its own.
+ *         each reads a part of its own; then both again where each block makes as many reads as the
+ *         others, so that all wait for the slowest SM. Else its warps take pieces from a queue.
  *
  * Memory is zero, and read by ordinary loads. Median of RUNS.
  */
@@ -19,7 +20,15 @@
 #include <cstdlib>
 #include <cstring>
 
-enum { THREADS = 1024, WARP = 32, BATCHES = 192, RUNS = 5, FLIGHT = 4, LOAD_BYTES = 16 };
+enum {
+    THREADS = 1024,
+    WARP = 32,
+    PIECES = 64,  /* of each warp, if all have as many */
+    BATCHES = 16, /* of a piece; WARP units each */
+    RUNS = 5,
+    FLIGHT = 4,
+    LOAD_BYTES = 16
+};
 
 /* Murmur3's finalizer: Appleby, public domain. */
 static __device__ uint32_t mix32(uint32_t k)
@@ -29,29 +38,44 @@ static __device__ uint32_t mix32(uint32_t k)
     return k ^ (k >> 16);
 }
 
+/* The next piece of a warp, of so many it has had. False: there is none. */
+static __device__ bool next_piece(uint32_t *queue, uint32_t had)
+{
+    uint32_t piece = 0;
+    if (!queue)
+        return had < PIECES;
+    if (threadIdx.x % WARP == 0)
+        piece = atomicAdd(queue, 1);
+    return __shfl_sync(~0u, piece, 0) < gridDim.x * (THREADS / WARP) * PIECES;
+}
+
 /* A warp reads UNITS with each instruction: one of 512 bytes or four of 128. The set begins at
- * `set`, and a part of `units` at each `stride` of them. */
+ * `set`, and a part of `units` at each `stride` of them. `queue`: pieces taken; NULL: each warp has
+ * its own. */
 template <int UNITS>
-__global__ void __launch_bounds__(THREADS) reads(const uint4 *__restrict__ set, uint32_t units,
-                                                 uint64_t stride, uint32_t seed, uint32_t *sink)
+__global__ void __launch_bounds__(THREADS)
+    reads(const uint4 *__restrict__ set, uint32_t units, uint64_t stride, uint32_t seed,
+          uint32_t *queue, uint32_t *sink)
 {
     const uint32_t lanes = WARP / UNITS;
     const uint32_t lane = threadIdx.x % WARP;
     const uint4 *const part = set + blockIdx.x * stride * lanes + lane % lanes;
     uint32_t at = (seed * gridDim.x + blockIdx.x) * THREADS + threadIdx.x;
     uint32_t sum = 0;
-    for (uint32_t batch = 0; batch < BATCHES; batch++) {
-        const uint32_t mine = __umulhi(mix32(at += 0x9e3779b9u), units);
+    for (uint32_t had = 0; next_piece(queue, had); had++) {
+        for (uint32_t batch = 0; batch < BATCHES; batch++) {
+            const uint32_t mine = __umulhi(mix32(at += 0x9e3779b9u), units);
 #pragma unroll 1
-        for (int k = 0; k < WARP / UNITS; k += FLIGHT) {
-            uint4 v[FLIGHT];
+            for (int k = 0; k < WARP / UNITS; k += FLIGHT) {
+                uint4 v[FLIGHT];
 #pragma unroll
-            for (int j = 0; j < FLIGHT; j++)
-                v[j] =
-                    part[(uint64_t)__shfl_sync(~0u, mine, (k + j) * UNITS + lane / lanes) * lanes];
+                for (int j = 0; j < FLIGHT; j++)
+                    v[j] = part[(uint64_t)__shfl_sync(~0u, mine, (k + j) * UNITS + lane / lanes) *
+                                lanes];
 #pragma unroll
-            for (int j = 0; j < FLIGHT; j++)
-                sum |= v[j].x | v[j].y | v[j].z | v[j].w;
+                for (int j = 0; j < FLIGHT; j++)
+                    sum |= v[j].x | v[j].y | v[j].z | v[j].w;
+            }
         }
     }
     if (sum)
@@ -61,11 +85,11 @@ __global__ void __launch_bounds__(THREADS) reads(const uint4 *__restrict__ set, 
 struct setup {
     uint32_t blocks, shared_bytes;
     void *memory;
-    uint32_t *sink;
+    uint32_t *sink, *queue;
     cudaEvent_t before, after;
 };
 
-template <int UNITS> static double gbps(const setup &s, uint64_t bytes, bool own)
+template <int UNITS> static double gbps(const setup &s, uint64_t bytes, bool own, bool dealt)
 {
     const uint64_t unit = WARP / UNITS * LOAD_BYTES;
     const uint64_t all = std::max<uint64_t>(bytes / unit, 1);
@@ -75,16 +99,18 @@ template <int UNITS> static double gbps(const setup &s, uint64_t bytes, bool own
     CHECK(cudaFuncSetAttribute(reads<UNITS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                (int)s.shared_bytes));
     for (uint32_t run = 0; run <= RUNS; run++) { /* the first warms up */
+        CHECK(cudaMemset(s.queue, 0, sizeof *s.queue));
         CHECK(cudaEventRecord(s.before));
         reads<UNITS><<<s.blocks, THREADS, s.shared_bytes>>>(
-            (const uint4 *)s.memory, (uint32_t)units, own ? units : 0, run + 1, s.sink);
+            (const uint4 *)s.memory, (uint32_t)units, own ? units : 0, run + 1,
+            dealt ? s.queue : nullptr, s.sink);
         CHECK(cudaEventRecord(s.after));
         CHECK(cudaEventSynchronize(s.after));
         CHECK(cudaEventElapsedTime(&ms[run], s.before, s.after));
     }
     std::sort(ms + 1, ms + 1 + RUNS);
-    return (double)s.blocks * (THREADS / WARP) * BATCHES * WARP * (double)unit / ms[1 + RUNS / 2] /
-           1e6;
+    return (double)s.blocks * (THREADS / WARP) * PIECES * BATCHES * WARP * (double)unit /
+           ms[1 + RUNS / 2] / 1e6;
 }
 
 int main(int argc, char **argv)
@@ -110,13 +136,18 @@ int main(int argc, char **argv)
     CHECK(cudaMalloc(&s.memory, most));
     CHECK(cudaMemset(s.memory, 0, most));
     CHECK(cudaMalloc((void **)&s.sink, sizeof *s.sink));
+    CHECK(cudaMalloc((void **)&s.queue, sizeof *s.queue));
     CHECK(cudaEventCreate(&s.before));
     CHECK(cudaEventCreate(&s.after));
     for (int i = 3; i < argc; i++) {
         const uint64_t bytes = strtoull(argv[i], nullptr, 10);
-        const double same = unit == 512 ? gbps<1>(s, bytes, false) : gbps<4>(s, bytes, false);
-        const double own = unit == 512 ? gbps<1>(s, bytes, true) : gbps<4>(s, bytes, true);
-        printf("%llu %.1f %.1f\n", (unsigned long long)bytes, same, own);
+        printf("%llu", (unsigned long long)bytes);
+        for (int way = 0; way < 4; way++) {
+            const bool own = way % 2, dealt = way < 2;
+            printf(" %.1f",
+                   unit == 512 ? gbps<1>(s, bytes, own, dealt) : gbps<4>(s, bytes, own, dealt));
+        }
+        printf("\n");
     }
     return 0;
 }
