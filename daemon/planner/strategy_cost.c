@@ -429,12 +429,14 @@ struct cost cost_filtered(const struct costing *c, const struct placement_answer
     return in_all(c, busiest(&l), STEPS_WINDOWS);
 }
 
+/* All positions are looked at twice: to count those of each window, and to write them. */
 struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows)
 {
     const struct maybe_f64 access = in_windows(c, windows);
-    const struct load partition = {.scan = c->scan_ns,
-                                   .memory = (c->local ? c->read_ns : 0) + c->partition_ns};
-    struct cost both = busiest(&partition);
+    const double read_ns = c->local ? c->read_ns : 0;
+    const struct load counting = {.scan = c->scan_ns, .memory = read_ns};
+    const struct load writing = {.scan = c->scan_ns, .memory = read_ns + c->partition_ns};
+    struct cost both = busiest(&writing);
     double second;
 
     if (!IS_KNOWN(access) || !c->streams_known)
@@ -442,7 +444,7 @@ struct cost cost_partitioned(const struct costing *c, const struct placement_ans
     second = access.v + c->partitioned_ns + c->add_ns * (windows->window_count - 1);
     if (second >= both.ns)
         both.bound = BOUND_MEMORY;
-    both.ns += second;
+    both.ns += second + busiest(&counting).ns;
     return in_all(c, both, STEPS_PARTITIONED);
 }
 
@@ -458,7 +460,8 @@ double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readi
     case STRATEGY_FILTERED_WINDOWS: /* over a link: kept, and read from there each time */
         return (double)(c->local ? readings - 1 : readings + 1) * job->input_bytes + added;
     case STRATEGY_PARTITIONED_WINDOWS:
-        return 2 * (job->partition_bytes > 0 ? job->partition_bytes : computed) + added;
+        return 2 * (job->partition_bytes > 0 ? job->partition_bytes : computed) +
+               (c->local ? job->input_bytes : 0) + added;
     default:
         return 0;
     }
