@@ -429,7 +429,7 @@ struct reach_job {
     size_t size;
     uint64_t bytes;             /* accessed at random */
     uint64_t reserve_bytes;     /* accessed at random besides, by all SMs */
-    uint64_t accesses;          /* items in all, of each batch if a job works batches off one after
+    uint64_t accesses;          /* items in all, of each batch if a job does several one after
                                    the other; 0: not known, and launches cost nothing */
     uint64_t granularity_bytes; /* as in reach_placement_request */
     enum reach_access access;
