@@ -21,7 +21,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 typedef uint32_t u32;
@@ -49,7 +48,8 @@ struct cycle {
 struct job {
     struct cycle own, neighbor; /* the same SM: no neighbor */
     u32 ready, done;            /* of the neighbor; of all */
-    u64 cycles, loads, neighbor_cycles;
+    u64 cycles, loads;
+    u64 neighbor_cycles; /* stored, or the compiler would leave its loads out */
 };
 
 /* Cycles of a load; the second clock waits for the value, which is 0. */
@@ -175,14 +175,14 @@ static double alone(setup &s, u32 sm, u32 count, u32 more)
     return run(s, own, own);
 }
 
-static void beside_all(setup &s, const char *name, u32 sm, u32 count, u32 more, u32 set, u32 misses)
+static void beside_all(setup &s, u32 sm, u32 misses)
 {
-    const cycle own = make(s, sm, OWN_SET, count, more, OWN_OTHERS);
-    printf("%s %u", name, sm);
+    const cycle own = make(s, sm, OWN_SET, s.ways + BEYOND, 0, OWN_OTHERS);
+    printf("beside %u", sm);
     for (u32 other = 0; other < s.sms; other++) {
         if (other != sm)
             printf(" %u:%.0f", other,
-                   run(s, own, make(s, other, set, misses, 0, NEIGHBORS_OTHERS)));
+                   run(s, own, make(s, other, NEIGHBORS_SET, misses, 0, NEIGHBORS_OTHERS)));
     }
     printf("\n");
 }
@@ -194,7 +194,7 @@ static void look_at(setup &s, u32 sm, u32 misses)
         printf(" %u:%.0f", count, alone(s, sm, count, 0));
     printf("\nfull %u %.0f %.0f\n", sm, alone(s, sm, s.ways, misses),
            alone(s, sm, s.ways + BEYOND, misses));
-    beside_all(s, "beside", sm, s.ways + BEYOND, 0, NEIGHBORS_SET, misses);
+    beside_all(s, sm, misses);
     fflush(stdout);
 }
 

@@ -223,8 +223,8 @@ static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
     return REASON_NONE;
 }
 
-/* Do lines that do not miss again and again hit, but for as many as by chance where all fit? With a
- * random victim lines of an overflowed set may seem to be of one that is not. */
+/* Do the lines that do not miss repeatedly hit always, but for the share of slow loads of a cycle
+ * that fits? With a random victim some lines of an overflowed set miss too seldom to count. */
 static bool others_hit(const struct walk_votes *v, const struct walk_votes *fits)
 {
     enum { FEW = 3, TIMES = 3 };
