@@ -12,6 +12,8 @@
  */
 #include "clients/lab/gen.h"
 
+#include "clients/lab/gen_hash.h"
+
 #include "base/units.h"
 
 #include <stdbool.h>
@@ -48,14 +50,6 @@ static const uint64_t FOOTPRINT = GIB;
 /* Arrays begin at different places of the address space, none at a multiple of a large power of
  * two. */
 #define ARRAY(i) ((uint64_t)(i)*4 * GIB + (uint64_t)(i)*1234 * 4096 + MIB)
-
-static uint64_t mix(uint64_t a, uint64_t b, uint64_t c)
-{
-    uint64_t z = a * 0x9e3779b97f4a7c15u + b * 0xd1342543de82ef95u + c * 0xaf251af3b0f025b5u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 static bool of_256(uint64_t hash, uint32_t share)
 {
@@ -107,9 +101,10 @@ static void bfs_addresses(const void *context, const uint32_t threads[LAB_LANES]
         else if (op == OFFSETS)
             out[lane] = ARRAY(2) + t * sizeof(uint64_t);
         else if ((op - FIRST_EDGE) % 2 == 0)
-            out[lane] = ARRAY(3) + t * BFS_ROW_BYTES + (mix(t, 1, 0) & 7) * 4 + edge * 4;
+            out[lane] = ARRAY(3) + t * BFS_ROW_BYTES + (lab_gen_hash(t, 1, 0) & 7) * 4 + edge * 4;
         else
-            out[lane] = ARRAY(4) + (power_law(mix(t, iteration, 2 + edge), BFS_POWER) >> 2 & ~3ull);
+            out[lane] = ARRAY(4) +
+                        (power_law(lab_gen_hash(t, iteration, 2 + edge), BFS_POWER) >> 2 & ~3ull);
     }
 }
 
@@ -120,7 +115,7 @@ static uint32_t bfs_taken(const void *context, const uint32_t threads[LAB_LANES]
     (void)context;
     for (; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
-        const uint64_t hash = mix(threads[lane], iteration, 100);
+        const uint64_t hash = lab_gen_hash(threads[lane], iteration, 100);
         const uint64_t degree = 1 + below(hash, BFS_DEGREES);
         if (of_256(hash, BFS_FRONTIER_OF_256) && (region == 1 || degree > region - 2))
             taken |= 1u << lane;
@@ -149,7 +144,7 @@ static void mummer_addresses(const void *context, const uint32_t threads[LAB_LAN
         uint64_t nodes = (uint64_t)1 << (MUMMER_FANOUT_SHIFT * (op - 1));
         if (nodes > FOOTPRINT / MUMMER_NODE_BYTES)
             nodes = FOOTPRINT / MUMMER_NODE_BYTES;
-        const uint64_t hash = mix(t, iteration, op);
+        const uint64_t hash = lab_gen_hash(t, iteration, op);
         uint64_t node = below(hash, nodes);
         if (of_256(hash, MUMMER_HOT_OF_256))
             node -= node % (nodes > MUMMER_HOT_PAGES ? nodes / MUMMER_HOT_PAGES : 1);
@@ -159,7 +154,7 @@ static void mummer_addresses(const void *context, const uint32_t threads[LAB_LAN
 
 static bool matches(uint32_t thread, uint32_t iteration, uint32_t level)
 {
-    return of_256(mix(thread, iteration, 100 + level), MUMMER_ALIVE_OF_256);
+    return of_256(lab_gen_hash(thread, iteration, 100 + level), MUMMER_ALIVE_OF_256);
 }
 
 static uint32_t mummer_taken(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
@@ -215,7 +210,7 @@ static const struct lab_op cluster_ops[] = {{4, 0, 0}, {4, 0, 0}, {4, 0, 0}};
 static uint64_t scattered(uint64_t thread, uint32_t share, uint64_t points)
 {
     const uint64_t tile = (uint64_t)share * LAB_LANES;
-    return below(mix(thread / tile, 7, 7), points / tile) * tile + thread % tile;
+    return below(lab_gen_hash(thread / tile, 7, 7), points / tile) * tile + thread % tile;
 }
 
 static void cluster_addresses(const void *context, const uint32_t threads[LAB_LANES],
@@ -234,7 +229,8 @@ static void cluster_addresses(const void *context, const uint32_t threads[LAB_LA
             out[lane] = ARRAY(1 + op) +
                         (group * points + scattered(t, CLUSTER_WARPS_SHARE, points)) * row + within;
         else
-            out[lane] = ARRAY(3) + below(mix(t, 3, 3), CLUSTER_CENTERS) * KIB + iteration * 4;
+            out[lane] =
+                ARRAY(3) + below(lab_gen_hash(t, 3, 3), CLUSTER_CENTERS) * KIB + iteration * 4;
     }
 }
 
@@ -254,8 +250,8 @@ static void cached_addresses(const void *context, const uint32_t threads[LAB_LAN
         const int lane = __builtin_ctz(lanes);
         const uint64_t t = threads[lane];
         const uint64_t packet = (t + (uint64_t)iteration * (1 << 20)) * CACHED_PACKET_BYTES;
-        const uint64_t key = zipf(mix(t, iteration, 5), CACHED_KEYS_LOG2);
-        const uint64_t place = below(mix(key, 11, 11), 1 << CACHED_PLACES_LOG2);
+        const uint64_t key = zipf(lab_gen_hash(t, iteration, 5), CACHED_KEYS_LOG2);
+        const uint64_t place = below(lab_gen_hash(key, 11, 11), 1 << CACHED_PLACES_LOG2);
         if (op < BUCKET)
             out[lane] = ARRAY(1) + packet + op * sizeof(uint64_t);
         else if (op == BUCKET)
@@ -275,7 +271,7 @@ static uint32_t cached_taken(const void *context, const uint32_t threads[LAB_LAN
     (void)region;
     for (; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
-        if (of_256(mix(threads[lane], iteration, 9), CACHED_ASKED_OF_256))
+        if (of_256(lab_gen_hash(threads[lane], iteration, 9), CACHED_ASKED_OF_256))
             taken |= 1u << lane;
     }
     return taken;
@@ -363,15 +359,4 @@ static const struct lab_work works[LAB_JOBS] = {
 const struct lab_work *lab_gen_work(enum lab_job job)
 {
     return &works[job];
-}
-
-static const struct lab_job_input inputs[LAB_JOBS] = {
-    [LAB_BFS] = {0.60, 0.70, 4, 8},           [LAB_KMEANS] = {0.22, 0.28, 1, 4},
-    [LAB_STREAMCLUSTER] = {0.28, 0.60, 1, 4}, [LAB_MUMMERGPU] = {0.60, 0.70, 8, 32},
-    [LAB_PATHFINDER] = {0.28, 0.60, 1, 4},    [LAB_MEMCACHED] = {0.28, 0.60, 1, 4},
-};
-
-const struct lab_job_input *lab_gen_input(enum lab_job job)
-{
-    return &inputs[job];
 }

@@ -42,9 +42,10 @@ int lab_bench_timed(void);
  *   --warps N    warps of a core: 48 as in section 6.2, or 32 as in 5.2
  *   --gap N      N times as many instructions between those with memory, whose share the paper
  *                does not say
- *   --threads N  runs at the same time; 0: one for each processor */
+ *   --threads N  runs at the same time; 0: one for each processor
+ *   --fitted     the jobs of lab_gen_fitted */
 struct lab_paper_options {
-    bool json, svg;
+    bool json, svg, fitted;
     uint32_t warps, gap_times, threads; /* 0: the usual */
 };
 int lab_check_pichai(int count, char **arguments);

@@ -16,7 +16,7 @@ static const char help[] =
     "  check pichai [OPTION..] [TARGET..]   compare the timed engine with Pichai 2014\n"
     "  check pichai --varied                the same, with what its text does not say varied\n"
     "  paper pichai [OPTION..] FIGURE       a figure of Pichai 2014, simulated\n"
-    "                --json, --svg, --warps N, --gap N, --threads N: man reach-lab\n"
+    "                --json, --svg, --warps N, --gap N, --threads N, --fitted: man reach-lab\n"
     "  check mosaic [--all] [TARGET..]      compare the simulated machine with Mosaic 2017\n"
     "  paper mosaic FIGURE [--json|--svg]   a figure of Mosaic 2017, simulated\n"
     "  bench         how fast accesses are counted, jobs simulated, and traces imported\n"

@@ -60,7 +60,9 @@ static void run_one(struct crew *crew, uint32_t which, uint32_t job)
 {
     const struct lab_paper_options *options = &crew->runs->options;
     const struct lab_work *of_core[LAB_MAX_CORES];
-    struct lab_work own = *lab_gen_work((enum lab_job)job);
+    struct lab_work own = options->fitted || crew->runs->variation.fitted
+                              ? *lab_gen_fitted((enum lab_job)job)
+                              : *lab_gen_work((enum lab_job)job);
     struct lab_machine machine;
     pichai_machine((enum pichai_machine)which, &machine);
     machine.warps = options->warps > 0 ? options->warps : machine.warps;

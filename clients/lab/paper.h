@@ -14,6 +14,7 @@ struct paper_variation {
     uint32_t cache_cycles, dram_cycles, dram_busy;
     uint32_t faster; /* ways to memory, its caches and channels take a line so many times as
                       * fast */
+    bool fitted;     /* jobs that have more of the text's inputs */
     bool remembers;  /* scheduled walks keep the upper levels' entries read last */
 };
 

@@ -166,14 +166,17 @@ static int read_options(int count, char **arguments, struct lab_paper_options *o
         }
         out->json = out->json || strcmp(name, "--json") == 0;
         out->svg = out->svg || strcmp(name, "--svg") == 0;
-        if (strcmp(name, "--json") == 0 || strcmp(name, "--svg") == 0)
+        out->fitted = out->fitted || strcmp(name, "--fitted") == 0;
+        if (strcmp(name, "--json") == 0 || strcmp(name, "--svg") == 0 ||
+            strcmp(name, "--fitted") == 0)
             continue;
         const unsigned long value = number && i + 1 < count ? strtoul(arguments[++i], &end, 10) : 0;
         if (!end || *end != '\0' || end == arguments[i] || value > most) {
-            (void)fprintf(stderr,
-                          "reach-lab: %s: the options are --json, --svg, and --warps, --gap and "
-                          "--threads with a number up to %u\n",
-                          name, most);
+            (void)fprintf(
+                stderr,
+                "reach-lab: %s: the options are --json, --svg, --fitted, and --warps, --gap "
+                "and --threads with a number up to %u\n",
+                name, most);
             return -1;
         }
         *number = (uint32_t)value;
@@ -215,6 +218,7 @@ static bool run_all(struct paper_runs *runs)
 
 static const struct paper_variation variations[] = {
     {.what = "as it is"},
+    {.what = "jobs fitted to all inputs (--fitted)", .fitted = true},
     {.what = "32 warps of a core", .warps = 32},
     {.what = "twice as many instructions without memory", .gap_times = 2},
     {.what = "four times as many", .gap_times = 4},
@@ -307,7 +311,7 @@ int lab_check_pichai(int count, char **arguments)
         free(runs);
         return LAB_ERROR;
     }
-    print_jobs("Pichai 2014, simulated");
+    print_jobs(runs->options.fitted ? "Pichai, simulated, fitted" : "Pichai 2014, simulated");
     for (uint32_t i = 0; i < targets; i++) {
         if (!is_named(t[i].id, arguments, named))
             continue;

@@ -98,6 +98,26 @@ def targets_of_pichai_are_as_stored():
 
 
 @case
+def fitted_jobs_have_the_inputs_of_the_text():
+    if common.SANITIZED:
+        return
+    with open(os.path.join(MEASURED, "lab-pichai-fitted.txt"), encoding="utf-8") as file:
+        stored = file.read()
+    inputs = ("P3", "P4", "P18")
+    status, text, log = run(PROGRAM, "check", "pichai", "--fitted", *inputs)
+    equal((status, log), (0, ""), text)
+    for target in inputs:
+        equal(part(text, target), part(stored, target))
+    status, text, log = run(PROGRAM, "paper", "pichai", "--json", "--fitted", "3")
+    equal((status, log), (0, ""), text)
+    assert all(row["most pages"] >= 16 for row in json.loads(text)["rows"]), text
+    status, text, log = run(PROGRAM, "paper", "pichai", "--json", "--fitted", "13")
+    equal((status, log), (0, ""), text)
+    gain = next(target for target in json.loads(text)["targets"] if target["id"] == "P11")["parts"][0]
+    equal((gain["what"], gain["within"]), ("no TLB", True), text)
+
+
+@case
 def a_figure_is_a_table_of_simulated_speeds():
     if not common.SANITIZED:
         status, text, log = run(PROGRAM, "paper", "pichai", "4")
