@@ -96,7 +96,7 @@ struct tlb_level {
     struct maybe_u32 ways;             /* if all sets have the same number */
     uint32_t run_count;                /* the sets by their ways, most ways first; 0: not known */
     struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
-    struct maybe_u32 victim_entries; /* behind the sets, for what they evict */
+    struct maybe_u32 victim_entries; /* behind the sets, as a walk in a cycle sees them */
     enum replacement replacement;    /* LRU: a cyclic walk evicts the oldest; so does FIFO */
     enum fill fill;
     struct maybe_u32 entry_pages; /* allocation pages that one entry covers */
