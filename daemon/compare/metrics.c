@@ -344,6 +344,20 @@ static void emit_parallelism(const struct visit *v, const struct fingerprint_par
     EMIT(v, "parallelism.", p, fields);
 }
 
+/* How fast a kind of memory is beyond its reach depends on how far beyond: depth full reads little
+ * more than the reach, depth memory up to 16 GiB of the host's. So the name says how much. */
+static void print_memory_prefix(const struct memory_facts *m, const struct member *row, char *out,
+                                size_t out_size)
+{
+    char size[SIZE_BYTES];
+
+    units_print_bytes(m->probed_bytes.v, size, sizeof(size));
+    if (row->offset == offsetof(struct memory_facts, beyond_gbps) && IS_KNOWN(m->probed_bytes))
+        (void)snprintf(out, out_size, "memory[%s][%s].", memory_kind_name(m->kind), size);
+    else
+        (void)snprintf(out, out_size, "memory[%s].", memory_kind_name(m->kind));
+}
+
 /* Every number of each kind of memory, but for how much of it was probed. Of several peers the
  * first. */
 static void emit_memory(const struct visit *v, const struct fingerprint *fp)
@@ -353,7 +367,6 @@ static void emit_memory(const struct visit *v, const struct fingerprint *fp)
 
     for (uint32_t i = 0; i < fp->memory_count; i++) {
         const struct memory_facts *const m = &fp->memory[i];
-        (void)snprintf(prefix, sizeof(prefix), "memory[%s].", memory_kind_name(m->kind));
         for (const struct member *row = memory_object.members;
              !(met >> m->kind & 1) && row < memory_object.members + memory_object.count; row++) {
             const struct field f = {row->name,
@@ -362,8 +375,10 @@ static void emit_memory(const struct visit *v, const struct fingerprint *fp)
                                                                     : F64,
                                     0};
             if (row->type >= MEMBER_U32_MAYBE && row->type <= MEMBER_F64_MAYBE &&
-                row->offset != offsetof(struct memory_facts, probed_bytes))
+                row->offset != offsetof(struct memory_facts, probed_bytes)) {
+                print_memory_prefix(m, row, prefix, sizeof(prefix));
                 emit_field(v, prefix, &f, member_at(row, m));
+            }
         }
         met |= 1U << m->kind;
     }

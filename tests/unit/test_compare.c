@@ -3,6 +3,7 @@
  * of the fingerprint but the model's name. TEST_SEED repeats a run. */
 #include "base/rng.h"
 #include "base/stats.h"
+#include "base/units.h"
 #include "compare/compare.h"
 #include "compare/outlier.h"
 #include "compare/share.h"
@@ -309,6 +310,28 @@ static void a_single_class_is_no_number(void **state)
     assert_true(place_of(&v, "topology.penalty_classes") < 0);
 }
 
+/* Beyond the reach of host memory the speed falls with the bytes that are read, of which depth full
+ * takes fewer. */
+static void beyond_the_reach_is_compared_with_as_much(void **state)
+{
+    static struct values v;
+    struct fingerprint fp = real;
+    struct memory_facts *pinned = NULL;
+
+    (void)state;
+    for (uint32_t i = 0; i < fp.memory_count && !pinned; i++)
+        pinned = fp.memory[i].kind == MEMORY_HOST_PINNED ? &fp.memory[i] : NULL;
+    assert_non_null(pinned);
+    assert_int_equal(pinned->probed_bytes.v, 16 * GIB);
+    values_of(&fp, &v);
+    assert_true(place_of(&v, "memory[host-pinned][16G].beyond_gbps") >= 0);
+    assert_true(place_of(&v, "memory[host-pinned].plateau_gbps") >= 0);
+    pinned->probed_bytes = KNOWN_U64(768 * MIB);
+    values_of(&fp, &v);
+    assert_true(place_of(&v, "memory[host-pinned][16G].beyond_gbps") < 0);
+    assert_true(place_of(&v, "memory[host-pinned][768M].beyond_gbps") >= 0);
+}
+
 /* ---- each number in turn ---- */
 
 static struct reference *alike; /* eleven chips, each as the real one but for its throughputs */
@@ -551,6 +574,7 @@ int main(void)
         cmocka_unit_test(too_few_are_not_compared),
         cmocka_unit_test(few_chips_borrow_the_spread),
         cmocka_unit_test(a_single_class_is_no_number),
+        cmocka_unit_test(beyond_the_reach_is_compared_with_as_much),
         cmocka_unit_test(a_doctored_number_alone_is_odd),
         cmocka_unit_test(a_shared_file_is_anonymous),
         cmocka_unit_test(wrong_files_are_refused),
