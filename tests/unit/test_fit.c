@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,10 +186,27 @@ static void what_is_known_is_passed_on(void **state)
     assert_int_equal(answer.cluster_sms.reason, REASON_NOT_APPLICABLE);
 }
 
-/* Longer sets are never faster, and never stay nearer. */
+/* By how much a longer set was measured to be faster than a shorter one: noise. */
+static double most_rise(enum fit_reuse reuse)
+{
+    const int column = reuse == FIT_OWN ? 2 : 1;
+    double rise = 1;
+
+    for (uint32_t i = 0; i < SETS; i++) {
+        for (uint32_t k = i + 1; k < SETS; k++) {
+            if (h200[i][column] > 0)
+                rise = fmax(rise, h200[k][column] / h200[i][column]);
+        }
+    }
+    return rise;
+}
+
+/* Longer sets are never faster than they were measured to be, and never stay nearer. */
 static void longer_sets_are_slower(void **state)
 {
     (void)state;
+    assert_true(most_rise(FIT_SAME) == 1);
+    assert_true(most_rise(FIT_OWN) < 1.0001);
     for (int n = 0; n < CASES; n++) {
         const enum fit_reuse reuse = (enum fit_reuse)rng_below(&rng, FIT_REUSE_COUNT);
         const uint64_t bytes = MIB + rng_below(&rng, GIB);
@@ -198,7 +216,7 @@ static void longer_sets_are_slower(void **state)
         before = answer;
         fit(bytes + rng_below(&rng, GIB), reuse);
         if (IS_KNOWN(before.gbps) && IS_KNOWN(answer.gbps) && answer.stays != FIT_MEMORY)
-            assert_true(answer.gbps.v <= before.gbps.v * (1 + 1e-9));
+            assert_true(answer.gbps.v <= before.gbps.v * most_rise(reuse) * (1 + 1e-9));
         assert_true(answer.stays >= before.stays);
     }
 }
