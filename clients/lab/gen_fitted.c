@@ -62,15 +62,12 @@ static uint64_t address(const struct mixture *m, uint32_t thread, uint32_t itera
     const uint64_t way = lab_gen_hash(warp, iteration, op + WHICH_WAY) >> 8 & 255;
     if (way < m->own_of_256)
         return own_line(m, warp, lane, lab_gen_hash(warp, iteration, op + WHICH_OWN));
-    if (way < (uint64_t)m->own_of_256 + m->hot_of_256) {
-        const uint64_t some = warp * LAB_LANES * 2 + lane / m->hot_lanes;
-        const uint64_t hash = lab_gen_hash(some, iteration, op + WHICH_HOT);
-        return HOT_AT + hash % m->hot_pages * HOT_STRIDE_PAGES * PAGE_BYTES +
-               line_in_page(hash, lane % m->hot_lanes);
-    }
-    const uint64_t some = warp * LAB_LANES * 2 + lane / m->far_lanes;
-    const uint64_t hash = lab_gen_hash(some, iteration, op + WHICH_FAR);
-    return FAR_AT + hash % PAGES * PAGE_BYTES + line_in_page(hash, lane % m->far_lanes);
+    const bool hot = way < (uint64_t)m->own_of_256 + m->hot_of_256;
+    const uint64_t lanes = hot ? m->hot_lanes : m->far_lanes;
+    const uint64_t hash = lab_gen_hash(warp * LAB_LANES * 2 + lane / lanes, iteration,
+                                       op + (hot ? WHICH_HOT : WHICH_FAR));
+    const uint64_t page = hot ? hash % m->hot_pages * HOT_STRIDE_PAGES : hash % PAGES;
+    return (hot ? HOT_AT : FAR_AT) + page * PAGE_BYTES + line_in_page(hash, lane % lanes);
 }
 
 static void addresses(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,

@@ -2,15 +2,14 @@
 #ifndef REACH_CLIENTS_LAB_GEN_HASH_H
 #define REACH_CLIENTS_LAB_GEN_HASH_H
 
-#include <stdint.h>
+#include "base/rng.h"
 
 /* Equal for equal arguments, and otherwise as if drawn. */
 static inline uint64_t lab_gen_hash(uint64_t a, uint64_t b, uint64_t c)
 {
-    uint64_t z = a * 0x9e3779b97f4a7c15u + b * 0xd1342543de82ef95u + c * 0xaf251af3b0f025b5u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    struct rng r = {(a - 1) * 0x9e3779b97f4a7c15u + b * 0xd1342543de82ef95u +
+                    c * 0xaf251af3b0f025b5u};
+    return rng_next(&r);
 }
 
 #endif

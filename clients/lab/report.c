@@ -159,17 +159,19 @@ static int read_options(int count, char **arguments, struct lab_paper_options *o
                            : strcmp(name, "--gap") == 0     ? &out->gap_times
                            : strcmp(name, "--threads") == 0 ? &out->threads
                                                             : NULL;
+        bool *flag = strcmp(name, "--json") == 0     ? &out->json
+                     : strcmp(name, "--svg") == 0    ? &out->svg
+                     : strcmp(name, "--fitted") == 0 ? &out->fitted
+                                                     : NULL;
         char *end = NULL;
         if (strncmp(name, "--", 2) != 0) {
             arguments[kept++] = name;
             continue;
         }
-        out->json = out->json || strcmp(name, "--json") == 0;
-        out->svg = out->svg || strcmp(name, "--svg") == 0;
-        out->fitted = out->fitted || strcmp(name, "--fitted") == 0;
-        if (strcmp(name, "--json") == 0 || strcmp(name, "--svg") == 0 ||
-            strcmp(name, "--fitted") == 0)
+        if (flag) {
+            *flag = true;
             continue;
+        }
         const unsigned long value = number && i + 1 < count ? strtoul(arguments[++i], &end, 10) : 0;
         if (!end || *end != '\0' || end == arguments[i] || value > most) {
             (void)fprintf(

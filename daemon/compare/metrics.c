@@ -275,19 +275,25 @@ static void emit_l2(const struct visit *v, const struct fingerprint_l2 *l2)
     EMIT(v, "l2.", l2, fields);
 }
 
-/* Every number of an object that may be absent. */
+/* A member of an object, if it is a number that may be absent. */
+static void emit_number(const struct visit *v, const char *prefix, const struct member *row,
+                        const void *base)
+{
+    const struct field f = {row->name,
+                            row->type == MEMBER_U32_MAYBE   ? U32
+                            : row->type == MEMBER_U64_MAYBE ? U64
+                                                            : F64,
+                            0};
+
+    if (row->type >= MEMBER_U32_MAYBE && row->type <= MEMBER_F64_MAYBE)
+        emit_field(v, prefix, &f, member_at(row, base));
+}
+
 static void emit_numbers(const struct visit *v, const char *prefix, const struct object *o,
                          const void *base)
 {
-    for (const struct member *row = o->members; row < o->members + o->count; row++) {
-        const struct field f = {row->name,
-                                row->type == MEMBER_U32_MAYBE   ? U32
-                                : row->type == MEMBER_U64_MAYBE ? U64
-                                                                : F64,
-                                0};
-        if (row->type >= MEMBER_U32_MAYBE && row->type <= MEMBER_F64_MAYBE)
-            emit_field(v, prefix, &f, member_at(row, base));
-    }
+    for (const struct member *row = o->members; row < o->members + o->count; row++)
+        emit_number(v, prefix, row, base);
 }
 
 static void emit_caches(const struct visit *v, const struct fingerprint *fp)
@@ -369,16 +375,10 @@ static void emit_memory(const struct visit *v, const struct fingerprint *fp)
         const struct memory_facts *const m = &fp->memory[i];
         for (const struct member *row = memory_object.members;
              !(met >> m->kind & 1) && row < memory_object.members + memory_object.count; row++) {
-            const struct field f = {row->name,
-                                    row->type == MEMBER_U32_MAYBE   ? U32
-                                    : row->type == MEMBER_U64_MAYBE ? U64
-                                                                    : F64,
-                                    0};
-            if (row->type >= MEMBER_U32_MAYBE && row->type <= MEMBER_F64_MAYBE &&
-                row->offset != offsetof(struct memory_facts, probed_bytes)) {
-                print_memory_prefix(m, row, prefix, sizeof(prefix));
-                emit_field(v, prefix, &f, member_at(row, m));
-            }
+            if (row->offset == offsetof(struct memory_facts, probed_bytes))
+                continue;
+            print_memory_prefix(m, row, prefix, sizeof(prefix));
+            emit_number(v, prefix, row, m);
         }
         met |= 1U << m->kind;
     }

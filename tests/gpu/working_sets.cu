@@ -5,8 +5,9 @@
  *         Random reads of UNIT bytes, 128 or 512, by one block of 1024 threads on each SM, which
  *         takes SHARED bytes of shared memory; "half": a little more than half of what an SM has.
  *         Prints for each size: BYTES, and GB/s where every block reads all of the set, and where
- *         each reads a part of its own; then both again where each block makes as many reads as the
- *         others, so that all wait for the slowest SM. Else its warps take pieces from a queue.
+ *         each reads a part of its own; then both again with the same number of reads in each
+ *         block, so that all wait for the slowest SM. In the first two, warps take pieces of the
+ *         work from a queue.
  *
  * Memory is zero, and read by ordinary loads. Median of RUNS.
  */
@@ -23,7 +24,7 @@
 enum {
     THREADS = 1024,
     WARP = 32,
-    PIECES = 64,  /* of each warp, if all have as many */
+    PIECES = 64,  /* of each warp, if there is no queue */
     BATCHES = 16, /* of a piece; WARP units each */
     RUNS = 5,
     FLIGHT = 4,

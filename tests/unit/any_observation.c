@@ -103,17 +103,25 @@ static struct probe_spec any_chip_spec(struct rng *r, enum probe_kind kind)
     return spec;
 }
 
+/* The bank of constants is small, and neither swept nor touched. */
 static void any_cache(struct rng *r, struct probe_spec *spec)
 {
+    spec->path = spec->warm_path = (enum probe_path)rng_below(r, PATH_COUNT);
     any_points(r, 1, spec);
     for (uint32_t i = 0; i < spec->point_count; i++)
-        spec->points[i] = 1 + spec->points[i] % 1000;
-    spec->stride_bytes = 4 * (1 + rng_below(r, 100));
+        spec->points[i] = 1 + spec->points[i] % (spec->path == PATH_CONSTANT ? 100 : 1000);
+    spec->stride_bytes = PROBE_WORD_BYTES * (1 + rng_below(r, 100));
     spec->base_bytes = 0;
     spec->samples = (uint32_t)(1 + rng_below(r, 50));
     spec->warm_laps = (uint32_t)rng_below(r, 4);
-    spec->path = spec->warm_path = (enum probe_path)rng_below(r, PATH_CONSTANT);
     spec->scattered = (uint32_t)rng_below(r, 2);
+    spec->shared_bytes = rng_below(r, 100000);
+    spec->evict_bytes = rng_below(r, 100) * PROBE_LINE_BYTES;
+    if (spec->path != PATH_CONSTANT) {
+        spec->sweep_footprint = (uint32_t)rng_below(r, 3);
+        spec->sweep_bytes = spec->sweep_footprint ? 0 : rng_below(r, 1 << 20);
+        spec->touch_bytes = rng_below(r, 3) * PROBE_LINE_BYTES;
+    }
     any_ascending_sms(r, spec);
 }
 
@@ -170,26 +178,6 @@ static struct probe_spec any_spec(struct rng *r)
     }
     for (uint32_t i = 0; i < spec.sm_count; i++)
         spec.sms[i] = (uint16_t)rng_below(r, REACH_MAX_SMS);
-    if (spec.kind == PROBE_CACHE) {
-        any_points(r, 1, &spec);
-        for (uint32_t i = 0; i < spec.point_count; i++)
-            spec.points[i] = 1 + spec.points[i] % 100;
-        spec.stride_bytes = (1 + rng_below(r, 8)) * PROBE_WORD_BYTES;
-        spec.samples = (uint32_t)(1 + rng_below(r, 50));
-        spec.path = (enum probe_path)rng_below(r, PATH_COUNT);
-        spec.warm_path = spec.path;
-        spec.scattered = (uint32_t)rng_below(r, 2);
-        spec.shared_bytes = rng_below(r, 100000);
-        spec.evict_bytes = rng_below(r, 100) * PROBE_LINE_BYTES;
-        if (spec.path == PATH_CONSTANT) {
-            spec.base_bytes = 0;
-        } else {
-            spec.sweep_footprint = (uint32_t)rng_below(r, 3);
-            spec.sweep_bytes = spec.sweep_footprint ? 0 : rng_below(r, 1 << 20);
-            spec.touch_bytes = rng_below(r, 3) * PROBE_LINE_BYTES;
-        }
-        return spec;
-    }
     if (spec.kind == PROBE_CHASE) {
         any_points(r, 1, &spec);
         spec.samples = (uint32_t)(1 + rng_below(r, 50));
