@@ -29,6 +29,9 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset
 #define SHORTEST_BYTES MIB
 /* Of a range that is not mapped again and again: making it must end before a probe's deadline. */
 #define LONGEST_BYTES (32 * GIB)
+/* Of pinned memory, which the driver makes in one call: others wait as long as it pins it. Twice
+ * what the windows of an H200 reach (4.25 GiB), so that their cliff is seen. */
+#define LONGEST_PINNED_BYTES (8 * GIB)
 /* What a second of budget makes present: measured, half a second for each GiB (memory of pages of
  * 4 KiB that the driver allocates). */
 #define BYTES_A_SECOND (2 * GIB)
@@ -352,6 +355,8 @@ static uint64_t range_of(const struct observation_set *set, enum depth depth, ui
         most = power_of_two(in_time < GIB             ? GIB
                             : in_time < LONGEST_BYTES ? in_time
                                                       : LONGEST_BYTES);
+    if (kind == MEMORY_HOST_PINNED && most > LONGEST_PINNED_BYTES)
+        most = LONGEST_PINNED_BYTES;
     return most < host ? most : power_of_two(host);
 }
 

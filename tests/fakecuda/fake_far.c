@@ -188,6 +188,31 @@ cu_result cuDeviceCanAccessPeer(int *can, cu_device device, cu_device peer)
 
 /* ---- what kernels see ---- */
 
+/* Registered memory is one range if its pieces are adjacent for the device and for the process. */
+static bool continues(const struct fake_alloc *a, const struct fake_alloc *b)
+{
+    return a->kind == MEMORY_HOST_REGISTERED && b->kind == a->kind && a->device == b->device &&
+           a->va + a->bytes == b->va && (const char *)a->process + a->bytes == b->process;
+}
+
+/* Extends [first, first + bytes), which is `a`, by what is adjacent. */
+static void extend(const struct fake_alloc *a, uint64_t *first, uint64_t *bytes)
+{
+    const struct fake_alloc *const allocs = fake.allocs.items;
+    const struct fake_alloc *before = a, *behind = a;
+
+    for (size_t i = 0; i < fake.allocs.count; i++) {
+        const bool is_before = continues(&allocs[i], before);
+        if (!is_before && !continues(behind, &allocs[i]))
+            continue;
+        before = is_before ? &allocs[i] : before;
+        behind = is_before ? behind : &allocs[i];
+        i = (size_t)-1;
+    }
+    *first = before->va;
+    *bytes = behind->va + behind->bytes - before->va;
+}
+
 /* Where `va` lies, if that is other memory than the device's: the range and its kind. */
 static enum memory_kind find_range(uint64_t va, uint64_t *first, uint64_t *bytes)
 {
@@ -195,8 +220,7 @@ static enum memory_kind find_range(uint64_t va, uint64_t *first, uint64_t *bytes
     const struct fake_range *ranges = fake.ranges.items;
     for (size_t i = 0; i < fake.allocs.count; i++)
         if (va >= allocs[i].va && va - allocs[i].va < allocs[i].bytes) {
-            *first = allocs[i].va;
-            *bytes = allocs[i].bytes;
+            extend(&allocs[i], first, bytes);
             return allocs[i].kind;
         }
     for (size_t i = 0; i < fake.ranges.count; i++)

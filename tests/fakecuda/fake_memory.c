@@ -86,14 +86,19 @@ void fake_settle_va(int device)
     fake.devices[device].next_va = fake.devices[device].base_va;
 }
 
+/* Are all of [va, va + bytes) in allocations, of which several may be adjacent? */
 static bool alloc_covers(uint64_t va, uint64_t bytes)
 {
     const struct fake_alloc *allocs = fake.allocs.items;
-    for (size_t i = 0; i < fake.allocs.count; i++) {
-        if (va >= allocs[i].va && va - allocs[i].va <= allocs[i].bytes &&
-            bytes <= allocs[i].bytes - (va - allocs[i].va))
-            return true;
-    }
+    const uint64_t end = va + bytes;
+
+    for (size_t i = 0; i < fake.allocs.count; i++)
+        if (va >= allocs[i].va && va - allocs[i].va < allocs[i].bytes) {
+            va = allocs[i].va + allocs[i].bytes;
+            if (va >= end)
+                return true;
+            i = (size_t)-1; /* what continues it may come before it in the list */
+        }
     return false;
 }
 

@@ -2,6 +2,7 @@
  * each kind is made, used and given back, or says why there is none. */
 #include "tests/fakecuda/backend.h"
 
+#include "gpu/cuda/host_pieces.h"
 #include "tests/share.h"
 
 /* The small GPU with each kind. All reach 2 MiB in tables of their own, behind a link of 50 GB/s.
@@ -148,6 +149,46 @@ static void what_was_left_makes_room(void **state)
     expect_nothing_held("memory that was short");
 }
 
+/* While a call pins memory, other processes wait for the driver: no call pins more than a piece,
+ * and the pieces are one range. After a failure the pieces before it are released. */
+static void host_memory_is_made_in_pieces(void **state)
+{
+    static const struct {
+        enum memory_kind kind;
+        const char *make, *release;
+    } cases[] = {{MEMORY_HOST_REGISTERED, "cuMemHostRegister", "cuMemHostUnregister"},
+                 {MEMORY_HOST_VIRTUAL, "cuMemCreate", "cuMemRelease"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int fails = 0; fails < 2; fails++) {
+            struct probe_spec spec = memory_spec(cases[i].kind);
+            char control[3000];
+            struct probe_result r;
+            struct err err = {0};
+            struct gpu *gpu = NULL;
+
+            spec.points[1] = 2 * (uint64_t)HOST_PIECE_BYTES + 32 * MIB;
+            assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
+            const uint64_t before = driver_uses(cases[i].make);
+            gpu_close(gpu);
+            (void)snprintf(control, sizeof control, WITH_KINDS "|" WITH_KINDS "|fail=%s@%llu=2",
+                           cases[i].make, (unsigned long long)(fails ? before + 2 : UINT32_MAX));
+            assert_int_equal(open_with(control, &gpu, &err), STATUS_OK);
+            assert_int_equal(gpu_run(gpu, &spec, &r, &err), STATUS_OK);
+            assert_int_equal(driver_uses(cases[i].make), before + (fails ? 2 : 3));
+            if (fails)
+                assert_int_equal(r.conditions.memory_bytes.reason, REASON_NO_HOST_MEMORY);
+            else
+                assert_true(r.conditions.memory_bytes.v == spec.points[1] &&
+                            gbps_at(&spec, &r, 0) > 3 * gbps_at(&spec, &r, 1));
+            probe_result_free(&r);
+            gpu_close(gpu);
+            assert_true(driver_uses(cases[i].release) >= (fails ? 1 : 3));
+            expect_nothing_held(control);
+        }
+}
+
 /* What the driver refuses is an answer with its reason, and no failure. */
 static void a_refused_kind_says_why(void **state)
 {
@@ -233,6 +274,7 @@ int main(void)
         cmocka_unit_test(host_memory_is_released_at_the_end),
         cmocka_unit_test(other_memory_is_released_at_once),
         cmocka_unit_test(what_was_left_makes_room),
+        cmocka_unit_test(host_memory_is_made_in_pieces),
         cmocka_unit_test(a_refused_kind_says_why),
         cmocka_unit_test(every_call_for_other_memory_may_fail),
     };

@@ -21,11 +21,8 @@ static struct cu_mem_allocation_prop device_memory(int device)
     return (struct cu_mem_allocation_prop){.type = 1, .location = {.type = 1, .id = device}};
 }
 
-/* Reserves a range that starts at a multiple of a power of two near its length, where the driver
- * has one: TLBs that hash the page number fill their sets evenly from there, and a level's capacity
- * is seen to the entry. Any other start serves too. */
-static enum status reserve(const struct cuda_api *api, uint64_t bytes, cu_deviceptr *out,
-                           struct err *err)
+enum status cuda_arena_reserve(const struct cuda_api *api, uint64_t bytes, cu_deviceptr *out,
+                               struct err *err)
 {
     uint64_t alignment = 1;
     while (alignment * 2 <= bytes)
@@ -46,7 +43,7 @@ enum status cuda_alias_open(const struct cuda_api *api, const struct cu_mem_allo
     if (s != STATUS_OK)
         return s;
     out->handle_bytes = handle_bytes;
-    s = reserve(api, range_bytes, &out->base, err);
+    s = cuda_arena_reserve(api, range_bytes, &out->base, err);
     if (s != STATUS_OK)
         return s;
     out->reserved_bytes = range_bytes;

@@ -30,6 +30,12 @@
 /* The least free device memory for an arena, which takes half of it. */
 enum { CUDA_ARENA_LEAST_BYTES = 128 << 20 };
 
+/* Reserves a range that starts at a multiple of a power of two near its length, if the driver has
+ * one: TLBs that hash the page number fill their sets evenly from there, and a level's capacity is
+ * seen to the entry. Otherwise it reserves a range that starts anywhere. cuMemAddressFree. */
+enum status cuda_arena_reserve(const struct cuda_api *api, uint64_t bytes, cu_deviceptr *out,
+                               struct err *err);
+
 /* One handle, and the range over which it is mapped slot by slot (a slot is as long as the handle).
  * Zero handle_bytes: no handle; zero reserved_bytes: no range. */
 struct cuda_alias {

@@ -38,11 +38,6 @@ static enum status zero(struct cuda_memory *m, uint64_t bytes, struct err *err)
     return CUDA_CALL(m->api, err, cuMemsetD8, m->range.base, 0, bytes);
 }
 
-static enum status device_address(struct cuda_memory *m, struct err *err)
-{
-    return CUDA_CALL(m->api, err, cuMemHostGetDevicePointer, &m->range.base, m->range.host, 0);
-}
-
 static enum status make_pinned(struct cuda_memory *m, struct err *err)
 {
     enum status s;
@@ -55,7 +50,7 @@ static enum status make_pinned(struct cuda_memory *m, struct err *err)
         m->range.host = NULL;
         return s;
     }
-    s = device_address(m, err);
+    s = CUDA_CALL(m->api, err, cuMemHostGetDevicePointer, &m->range.base, m->range.host, 0);
     return s == STATUS_OK ? zero(m, m->range.bytes, err) : s;
 }
 
@@ -70,10 +65,8 @@ static enum status make_registered(struct cuda_memory *m, struct err *err)
                         &m->range.host, err);
     if (s != STATUS_OK)
         return s;
-    s = CUDA_CALL(m->api, err, cuMemHostRegister, m->range.host, m->range.bytes,
-                  CU_MEMHOST_PORTABLE_AND_MAPPED);
-    m->range.registered = s == STATUS_OK;
-    return s == STATUS_OK ? device_address(m, err) : s;
+    return host_pieces_register(m->api, m->range.host, m->range.bytes, &m->range.base,
+                                &m->range.registered_bytes, err);
 }
 
 /* At the host it is made present by the processor, so that nothing migrates afterwards. */
@@ -133,6 +126,25 @@ static enum status make_alias(struct cuda_memory *m, struct cu_mem_location loca
     return s == STATUS_OK ? zero(m, handle_bytes, err) : s;
 }
 
+/* As much memory as the range is long. */
+static enum status make_handles(struct cuda_memory *m, struct cu_mem_location location,
+                                struct err *err)
+{
+    const struct cu_mem_allocation_prop prop = {.type = 1, .location = location};
+    size_t granule = 0;
+    enum status s;
+
+    if (!m->vmm)
+        return lacks("the virtual memory API", err);
+    s = CUDA_CALL(m->api, err, cuMemGetAllocationGranularity, &granule, &prop, 0);
+    if (s != STATUS_OK)
+        return s;
+    m->range.bytes = (m->range.bytes + granule - 1) / granule * granule;
+    s = host_handles_open(m->api, m->device, &prop, m->range.bytes, &m->range.handles, err);
+    m->range.base = m->range.handles.base;
+    return s;
+}
+
 static enum status make_virtual(struct cuda_memory *m, struct err *err)
 {
     const uint64_t most = cuda_memory_host_bytes(m);
@@ -144,11 +156,9 @@ static enum status make_virtual(struct cuda_memory *m, struct err *err)
             CU_SUCCESS ||
         location.id < 0)
         location.id = 0;
-    return make_alias(m, location,
-                      m->range.bytes <= most    ? m->range.bytes
-                      : most < ALIAS_HOST_BYTES ? most
-                                                : ALIAS_HOST_BYTES,
-                      err);
+    if (m->range.bytes > most)
+        return make_alias(m, location, most < ALIAS_HOST_BYTES ? most : ALIAS_HOST_BYTES, err);
+    return make_handles(m, location, err);
 }
 
 static enum status make_peer(struct cuda_memory *m, struct err *err)
@@ -193,15 +203,15 @@ static void release(const struct cuda_api *api, struct cuda_range *r)
 {
     if (r->kind == MEMORY_DEVICE)
         return;
-    if (r->kind == MEMORY_HOST_VIRTUAL || r->kind == MEMORY_PEER)
-        cuda_alias_close(api, &r->alias);
-    else if (r->registered)
-        api->cuMemHostUnregister(r->host);
+    cuda_alias_close(api, &r->alias);
+    host_handles_close(api, &r->handles);
+    if (r->registered_bytes)
+        host_pieces_unregister(api, r->host, r->registered_bytes);
     if (r->host && r->kind == MEMORY_HOST_PINNED)
         api->cuMemFreeHost(r->host);
     else if (r->host)
         host_memory_free(r->host, r->bytes);
-    else if (r->base && !r->period_bytes)
+    else if (r->base && (r->kind == MEMORY_MANAGED_HOST || r->kind == MEMORY_MANAGED_DEVICE))
         api->cuMemFree(r->base);
     *r = (struct cuda_range){.kind = MEMORY_DEVICE};
 }

@@ -13,6 +13,7 @@
 #define REACH_GPU_CUDA_CUDA_MEMORY_H
 
 #include "gpu/cuda/cuda_arena.h"
+#include "gpu/cuda/host_pieces.h"
 #include "gpu/probe.h"
 
 struct cuda_range {
@@ -20,10 +21,11 @@ struct cuda_range {
     uint32_t peer;
     cu_deviceptr base;
     uint64_t bytes;
-    uint64_t period_bytes; /* after which the memory behind it begins anew; 0: never */
-    void *host;            /* where the process sees it, if it was allocated there */
-    bool registered;
-    struct cuda_alias alias;
+    uint64_t period_bytes;       /* after which the memory behind it begins anew; 0: never */
+    void *host;                  /* where the process sees it, if it was allocated there */
+    uint64_t registered_bytes;   /* from `host` */
+    struct cuda_alias alias;     /* if period_bytes is not 0 */
+    struct host_handles handles; /* of MEMORY_HOST_VIRTUAL otherwise */
 };
 
 struct cuda_memory {

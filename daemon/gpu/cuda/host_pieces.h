@@ -1,0 +1,41 @@
+/* host_pieces.h: a range of host memory for a GPU that is made and released piece by piece.
+ *
+ * While the driver pins host memory, calls of all other processes on the node wait. One call of
+ * cuMemCreate for 16 GiB makes nvidia-smi wait for 3 s, calls of 64 MiB for 0.1 s each
+ * (docs/methods.md, "kinds of memory"). The pieces are adjacent, so a kernel sees one range. One thread.
+ */
+#ifndef REACH_GPU_CUDA_HOST_PIECES_H
+#define REACH_GPU_CUDA_HOST_PIECES_H
+
+#include "gpu/cuda/cuda_api.h"
+
+/* The length of a piece; the last one of a range may be shorter. */
+enum { HOST_PIECE_BYTES = 64 << 20 };
+
+/* Registers [host, host + bytes), which must be aligned to 2 MiB. `*registered_bytes` counts what
+ * was registered, also after a failure, for host_pieces_unregister. STATUS_NOT_SUPPORTED if the
+ * driver gives the pieces device addresses that are not adjacent. */
+enum status host_pieces_register(const struct cuda_api *api, void *host, uint64_t bytes,
+                                 cu_deviceptr *out_base, uint64_t *registered_bytes,
+                                 struct err *err);
+void host_pieces_unregister(const struct cuda_api *api, void *host, uint64_t registered_bytes);
+
+/* Handles of the virtual memory API, mapped side by side. */
+struct host_handles {
+    cu_deviceptr base;
+    uint64_t reserved_bytes;
+    cu_mem_handle *handles; /* owned */
+    uint64_t created_count; /* of `handles` */
+    uint64_t mapped_bytes;  /* from `base` */
+};
+
+/* Creates, maps and zeroes `bytes`, a multiple of the granule of `prop`, which describes host
+ * memory; `device` may access it. After a failure `*out` holds what was made, for
+ * host_handles_close. */
+enum status host_handles_open(const struct cuda_api *api, cu_device device,
+                              const struct cu_mem_allocation_prop *prop, uint64_t bytes,
+                              struct host_handles *out, struct err *err);
+/* Releases everything; zeroed handles are fine. */
+void host_handles_close(const struct cuda_api *api, struct host_handles *h);
+
+#endif
