@@ -3,11 +3,11 @@
  * writes the anonymous file with which a chip joins the reference set. */
 #include "clients/reachctl/client.h"
 
+#include "batch/export.h"
 #include "compare/compare.h"
 #include "compare/share.h"
 #include "planner/format_size.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -211,17 +211,6 @@ enum exit_code command_compare(struct client *client, const struct options *opti
 
 /* ---- share ---- */
 
-static enum status write_file(const char *path, const char *text, size_t bytes, struct err *err)
-{
-    FILE *const file = fopen(path, "we");
-    bool failed = !file || fwrite(text, 1, bytes, file) != bytes;
-
-    if (file)
-        failed |= fclose(file) != 0;
-    return failed ? err_set(err, STATUS_IO, "cannot write %.200s: %s", path, strerror(errno))
-                  : STATUS_OK;
-}
-
 static enum exit_code share(const struct options *options, const struct fingerprint *fp)
 {
     char file[SHARE_FILE_BYTES];
@@ -236,7 +225,7 @@ static enum exit_code share(const struct options *options, const struct fingerpr
     } else if (s == STATUS_OK) {
         (void)snprintf(path, sizeof(path), "%s/%s", options->export_dir ? options->export_dir : ".",
                        file);
-        s = write_file(path, text, bytes, &err);
+        s = export_text(path, text, bytes, &err);
     }
     free(text);
     if (s != STATUS_OK)

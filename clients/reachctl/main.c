@@ -82,6 +82,8 @@ static const struct command commands[] = {
     {"import", "FILE...", BIT(GPU_NAME) | BIT(EXPORT) | BIT(EVIDENCE), command_import,
      "import FILE... [--gpu-name NAME] [--export DIR]",
      "derive a fingerprint from files of the public cuda-gpu-tlb benchmark; takes --evidence"},
+    {"export", "[GPU] [FILE]", BIT(GPU) | BIT(AT), command_export, "export [GPU] [FILE] [--at ID]",
+     "write the fingerprint to FILE (fingerprint.json), for planning without a daemon"},
     {"nfd", NULL, BIT(DIR) | BIT(NAMESPACE) | BIT(INTERVAL) | BIT(TTL), command_nfd,
      "nfd [--dir DIR|-] [--namespace NS] [--interval S] [--ttl S]",
      "a feature file of this node for Kubernetes' NFD; --interval renews it"},

@@ -135,6 +135,7 @@ command_fn command_dra;
 command_fn command_hwloc;
 command_fn command_import;
 command_fn command_backup;
+command_fn command_export;
 command_fn command_contiguity;
 command_fn command_survey;
 command_fn command_survey_report;

@@ -12,6 +12,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,11 +67,13 @@ enum status export_folder(const char *dir, const struct gpu_identity *gpu, int64
 /* Opens "PATH.tmp". */
 static FILE *export_begin(const char *path, char *temporary, size_t size, struct err *err)
 {
-    snprintf(temporary, size, "%s.tmp", path);
-    FILE *file = fopen(temporary, "we");
+    const int n = snprintf(temporary, size, "%s.tmp", path);
+    const bool fits = n >= 0 && (size_t)n < size;
+    FILE *file = fits ? fopen(temporary, "we") : NULL;
 
     if (!file)
-        err_set(err, STATUS_IO, "cannot write %s: %s", temporary, strerror(errno));
+        err_set(err, STATUS_IO, "cannot write %s: %s", path,
+                fits ? strerror(errno) : "the path is too long");
     return file;
 }
 
@@ -122,7 +125,7 @@ static json_t *export_header(const struct observation_set *set, enum depth depth
 enum status export_observations(const char *path, const struct observation_set *set,
                                 enum depth depth, struct err *err)
 {
-    char temporary[EXPORT_PATH_BYTES];
+    char temporary[PATH_MAX];
     FILE *file = export_begin(path, temporary, sizeof temporary, err);
 
     if (!file)
@@ -136,9 +139,20 @@ enum status export_observations(const char *path, const struct observation_set *
     return export_end(file, status, temporary, path, err);
 }
 
+enum status export_text(const char *path, const char *text, size_t bytes, struct err *err)
+{
+    char temporary[PATH_MAX];
+    FILE *file = export_begin(path, temporary, sizeof temporary, err);
+
+    if (!file)
+        return STATUS_IO;
+    (void)fwrite(text, 1, bytes, file); /* export_end reports a failure */
+    return export_end(file, STATUS_OK, temporary, path, err);
+}
+
 enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err)
 {
-    char temporary[EXPORT_PATH_BYTES];
+    char temporary[PATH_MAX];
     FILE *file = export_begin(path, temporary, sizeof temporary, err);
 
     if (!file)

@@ -21,6 +21,8 @@ enum status export_observations(const char *path, const struct observation_set *
 enum status export_read_observations(FILE *in, struct observation_set *out, enum depth *depth,
                                      struct err *err);
 
+/* A document that is text already. */
+enum status export_text(const char *path, const char *text, size_t bytes, struct err *err);
 enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err);
 
 /* A fingerprint as a short table for a person. (report.c) */

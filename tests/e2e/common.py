@@ -297,10 +297,10 @@ def save_json(name, document):
     return path
 
 
-def run(*arguments, environment=None, stdin=None):
+def run(*arguments, environment=None, stdin=None, cwd=None):
     """Runs a program to its end; returns (exit status, standard output, standard error)."""
     done = subprocess.run(arguments, input=stdin, capture_output=True, timeout=PATIENCE_S, text=True,
-                          check=False, env={**os.environ, **(environment or {})})
+                          check=False, cwd=cwd, env={**os.environ, **(environment or {})})
     return done.returncode, done.stdout, done.stderr
 
 

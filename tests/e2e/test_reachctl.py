@@ -265,6 +265,28 @@ def files_of_others_are_imported():
 
 
 @case
+def an_exported_fingerprint_answers_without_a_daemon():
+    document = daemon.get("/v1/gpus/1/fingerprint").body.decode()
+    with tempfile.TemporaryDirectory() as folder:
+        for operands, name in (((), "fingerprint.json"), (("1", "h200.json"), "h200.json")):
+            status, text, log = run(REACHCTL, "--socket", daemon.socket, "--gpu", "1", "export", *operands,
+                                    cwd=folder)
+            equal(status, DONE, log)
+            equal(text, f"{name}: fingerprint of H200 (simulated), simulated, depth full\n")
+            equal(os.listdir(folder).count(name), 1)
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                equal(file.read(), document)
+        equal(ctl("export", "1", "-"), document)
+        file = "file:" + os.path.join(folder, "h200.json")
+        equal(run(REACHCTL, "--url", file, "plan", "100GiB")[1], ctl("--gpu", "1", "plan", "100GiB"))
+        equal(len(os.listdir(folder)), 2, "no temporary file stays")
+        log = ctl("export", "1", os.path.join(folder, "none", "x.json"), code=FAILED)
+        assert "cannot write " in log and "No such file or directory" in log, log
+    ctl("export", "7", "x.json", code=FAILED)
+    ctl("export", "1", "x.json", "y.json", code=USAGE)
+
+
+@case
 def output_that_cannot_be_written_is_a_failure():
     """/dev/full refuses every write; short outputs fail at the end, long ones in the middle."""
     for command in (["gpus"], ["show", "--json"], ["observations", "--json"], ["hwloc"], ["--help"]):
