@@ -7,18 +7,22 @@
 #include "clients/reachctl/client.h"
 
 #include "store/store.h"
+#include "store/store_path.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum exit_code command_backup(struct client *client, const struct options *options)
 {
-    const char *const state = options->state ? options->state : "/var/lib/reachd/reachd.db";
+    char path[PATH_MAX];
+    const char *const state = options->state ? options->state : path;
     struct err err = {0};
     uint64_t rows = 0;
     enum status s;
 
     (void)client; /* needs no daemon */
+    store_default_path(path, sizeof path);
     s = store_backup(state, options->operand, &rows, &err);
     if (s != STATUS_OK) {
         if (s == STATUS_NOT_FOUND)

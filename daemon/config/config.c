@@ -7,10 +7,12 @@
 #include "config/config.h"
 
 #include "config/config_table.h"
+#include "store/store_path.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,12 +57,22 @@ void config_free(struct config *config)
     }
 }
 
+/* The default of the state file, which depends on the user and is found once. */
+static const char *config_default_state(void)
+{
+    static char path[PATH_MAX];
+
+    if (!path[0])
+        store_default_path(path, sizeof path);
+    return path;
+}
+
 struct config config_defaults(void)
 {
     return (struct config){
         .listen = "127.0.0.1:17322",
         .socket = geteuid() == 0 ? "/run/reachd/reachd.sock" : NULL,
-        .state = "/var/lib/reachd/reachd.db",
+        .state = config_default_state(),
         .gpus = true,
         .measure_on_start = true,
         .check_on_start = true,

@@ -1,39 +1,130 @@
-/* state_file.c: see state_file.h. */
+/* state_file.c: see state_file.h.
+ *
+ * A disk that fails, is full, or is not mounted yet may recover, so the daemon starts and waits for
+ * it. A file that this user may never make or read, or that a newer release wrote, does not change
+ * while the daemon waits, so the daemon does not start.
+ */
 #include "service/state_file.h"
 
 #include "base/log.h"
+#include "store/migrations.h"
+#include "store/store_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
-#include <stdlib.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-/* Creates the directory of `path`, one level; an existing one is fine. */
-static void state_file_make_directory(const char *path)
+static bool state_file_in_memory(const struct config *config)
 {
-    char *copy = strdup(path);
+    return strcmp(config->state, ":memory:") == 0;
+}
 
-    if (copy && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST)
-        log_warning("cannot make the state directory of %s: %s", path, strerror(errno));
-    free(copy);
+/* The directories of a path that was not asked for are made, and those of a demo. */
+static bool state_file_makes_directory(const struct config *config)
+{
+    return config->demo || !config->state_given;
+}
+
+/* Replaces `path` by the path of its directory. */
+static void state_file_up(char path[PATH_MAX])
+{
+    char copy[PATH_MAX];
+
+    snprintf(copy, sizeof copy, "%s", path);
+    snprintf(path, PATH_MAX, "%s", dirname(copy));
+}
+
+/* Makes `path` and the directories above it. An existing one is fine. */
+static enum status state_file_make_directory(char path[PATH_MAX], struct err *err)
+{
+    const mode_t mode = geteuid() == 0 ? 0755 : 0700;
+
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, mode); /* what is missing fails the next call */
+        *slash = '/';
+    }
+    return mkdir(path, mode) == 0 || errno == EEXIST
+               ? STATUS_OK
+               : err_set(err, store_file_status(errno), "cannot make %s: %s", path,
+                         strerror(errno));
+}
+
+/* May this user make or read the file? Only refusals that last count: the permissions. */
+static enum status state_file_check_access(const struct config *config, struct err *err)
+{
+    char path[PATH_MAX];
+    const int n = snprintf(path, sizeof path, "%s", config->state);
+    int mode = R_OK;
+
+    if (n < 0 || (size_t)n >= sizeof path)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the path of the state file is too long");
+    while (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT) {
+        state_file_up(path);
+        if (mode == (W_OK | X_OK) && !state_file_makes_directory(config))
+            return STATUS_OK; /* the directory may come later */
+        mode = W_OK | X_OK;
+    }
+    if (faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 || errno != EACCES)
+        return STATUS_OK;
+    return err_set(err, STATUS_READ_ONLY,
+                   "cannot %s the state file %s: %s; name another one with --state, or use "
+                   "--state :memory:",
+                   mode == R_OK ? "read" : "make", config->state, strerror(EACCES));
+}
+
+enum status state_file_check(const struct config *config, struct err *err)
+{
+    struct err why = {0};
+    enum status status;
+
+    if (state_file_in_memory(config))
+        return STATUS_OK;
+    status = state_file_check_access(config, err);
+    if (status)
+        return status;
+    status = store_file_inspect(config->state, store_migration_count, &why);
+    /* What else is wrong with the file is the business of the store, which can repair it. */
+    return status == STATUS_NOT_SUPPORTED || status == STATUS_INVALID_ARGUMENT
+               ? err_set(err, status, "%s", why.text)
+               : STATUS_OK;
+}
+
+/* Opens the file, and makes its directory if that is asked for. */
+static enum status state_file_open_path(const struct config *config, struct store **out,
+                                        struct err *err)
+{
+    /* A daemon that serves can wait for the disk; one measurement cannot. */
+    const bool degraded = config->mode == CONFIG_SERVE && !config->state_fallback_memory;
+    char directory[PATH_MAX];
+    struct err why = {0};
+    enum status status = state_file_check(config, err);
+
+    if (status)
+        return status;
+    if (!state_file_in_memory(config) && state_file_makes_directory(config)) {
+        snprintf(directory, sizeof directory, "%s", config->state);
+        state_file_up(directory);
+        if (state_file_make_directory(directory, &why))
+            log_warning("%s", why.text);
+    }
+    return degraded ? store_open_degraded(config->state, out, err)
+                    : store_open(config->state, out, err);
 }
 
 enum status state_file_open(const struct config *config, struct store **out, struct err *err)
 {
-    const bool in_memory = strcmp(config->state, ":memory:") == 0;
-    /* A daemon that serves can wait for the disk; one measurement cannot. */
-    const bool degraded = config->mode == CONFIG_SERVE && !config->state_fallback_memory;
+    struct err why = {0};
+    enum status status = state_file_open_path(config, out, &why);
 
-    if (!in_memory && (config->demo || !config->state_given))
-        state_file_make_directory(config->state);
-    enum status status = degraded ? store_open_degraded(config->state, out, err)
-                                  : store_open(config->state, out, err);
-
-    if (status && !in_memory && config->state_fallback_memory) {
-        log_warning("%s; using memory instead: what is measured now is lost at the end",
-                    err ? err->text : "the state file cannot be used");
-        status = store_open(":memory:", out, err);
+    if (status && !state_file_in_memory(config) && config->state_fallback_memory) {
+        log_warning("%s; using memory instead: what is measured now is lost at the end", why.text);
+        return store_open(":memory:", out, err);
     }
-    return status;
+    return status ? err_set(err, status, "%s", why.text) : STATUS_OK;
 }

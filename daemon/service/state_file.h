@@ -5,9 +5,15 @@
 #include "config/config.h"
 #include "store/store.h"
 
-/* Opens config->state, creating its directory if the path is the default or with --demo, and falls
- * back to memory if the option allows it. In a daemon that serves, a state file that cannot be
- * written yet is no failure (store_open_degraded). The caller owns `*out` (store_close). */
+/* Checks what no waiting changes, and changes nothing: the permissions, the kind of file, and
+ * whether a newer release wrote it. STATUS_READ_ONLY, STATUS_INVALID_ARGUMENT,
+ * STATUS_NOT_SUPPORTED. */
+enum status state_file_check(const struct config *config, struct err *err);
+
+/* Opens config->state after that check, creating its directory if the path is the default or with
+ * --demo, and falls back to memory if the option allows it. In a daemon that serves, a state file
+ * that cannot be written yet is no failure (store_open_degraded). The caller owns `*out`
+ * (store_close). */
 enum status state_file_open(const struct config *config, struct store **out, struct err *err);
 
 #endif

@@ -265,6 +265,35 @@ def a_read_only_file_is_served_and_not_written():
 
 
 @case
+def an_ordinary_user_has_a_state_file_of_his_own():
+    as_user = ("setpriv", "--reuid", "65534", "--clear-groups") if os.geteuid() == 0 else ()
+    if as_user and not shutil.which("setpriv"):
+        raise common.Skip("there is no setpriv")
+    program, home = os.path.join(common.folder, "reachd"), os.path.join(common.folder, "home")
+    shutil.copy(REACHD, program)
+    shutil.copy(common.REACHCTL, os.path.dirname(program))
+    os.chmod(common.folder, 0o755)
+    os.mkdir(home)
+    if as_user:
+        os.chown(home, 65534, 65534)
+    for xdg, where in (("", ".local/state/reachd/reachd.db"), (os.path.join(home, "x"), "x/reachd/reachd.db")):
+        environment = {"HOME": home, "XDG_STATE_HOME": xdg}
+        state = os.path.join(home, where)
+        daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", "--socket", "none", state=None, prefix=as_user,
+                               program=program, environment=environment)
+        assert f"state in {state}\n" in daemon.log(), daemon.log()
+        equal(os.stat(os.path.dirname(state)).st_mode & 0o777, 0o700)
+        copy = os.path.join(home, "copy.db" + str(len(xdg)))
+        code, out, log = run(*as_user, os.path.join(common.folder, "reachctl"), "backup", copy,
+                             environment=environment)
+        equal(code, 0, log)
+        daemon.stop()
+    code, _, log = run(*as_user, program, "--listen", "127.0.0.1:0", environment={"HOME": "/nowhere", "XDG_STATE_HOME": ""})
+    equal(code, 73, log)
+    assert "cannot make the state file /nowhere/.local/state/reachd/reachd.db: Permission denied; name" in log, log
+
+
+@case
 def the_option_goes_on_in_memory_and_says_so():
     daemon = common.Daemon("--simulate", "k80", "--state-fallback-memory",
                            state=os.path.join(common.folder, "missing", "reachd.db"))

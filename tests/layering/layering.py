@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "api": ["snapshot", "planner", "fingerprint"],
     "server": ["api", "snapshot", "fingerprint"],
     "measure": ["worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot"],
-    "config": ["gpu", "fingerprint"],
+    "config": ["gpu", "fingerprint", "store/store_path.h"],
     # What the serving process has beside its layers, and the modes that do one thing and exit.
     "service": ["config", "measure", "store", "snapshot", "fingerprint", "planner", "worker",
                 "observe", "compare", "api", "server"],
@@ -44,7 +44,8 @@ MAY_INCLUDE = {
              "planner", "api", "server", "measure", "import", "compare"],
     # reachctl import analyzes by itself, and writes the files that --export writes; reachctl backup
     # copies the state file.
-    "clients": ["fleet", "fingerprint", "planner", "compare", "import", "batch/export.h", "store/store.h"],
+    "clients": ["fleet", "fingerprint", "planner", "compare", "import", "batch/export.h", "store/store.h",
+                "store/store_path.h"],
     # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
     "fleet": ["fingerprint", "compare", "planner", "build/gen/fleet_sql.h", "build/gen/fleet_page.h"],
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so

@@ -280,7 +280,7 @@ static void test_renew(void **state)
     assert_int_equal(old.log_level, LOG_LEVEL_DEBUG);
     assert_int_equal(old.log_rate, 3);
     assert_string_equal(others, "state demo simulate");
-    assert_string_equal(old.state, "/var/lib/reachd/reachd.db");
+    assert_string_equal(old.state, config_defaults().state);
     assert_null(old.simulated[0]);
     config_free(&fresh);
     for (size_t i = 0; i < config_option_count; i++) {

@@ -1,0 +1,11 @@
+/* store_path.h: the path of the database if none is named. */
+#ifndef REACH_STORE_STORE_PATH_H
+#define REACH_STORE_STORE_PATH_H
+
+#include <stddef.h>
+
+/* /var/lib/reachd/reachd.db for root and the owner of that directory, else reachd/reachd.db in
+ * XDG_STATE_HOME or ~/.local/state. */
+void store_default_path(char *out, size_t out_size);
+
+#endif
