@@ -32,23 +32,6 @@ static int main_worker(bool stdio)
     return by_daemon && !stdio ? worker_main(MAIN_WORKER_FD, MAIN_WORKER_FD) : worker_main(0, 1);
 }
 
-/* Checks what can be checked without a driver and without touching the state file. */
-static enum status main_check(const struct config *config, struct err *err)
-{
-    const struct gpu_options options = config_gpu_options(config);
-    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
-    uint32_t count = 0;
-    enum status status =
-        gpus ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
-
-    if (!status && options.simulated)
-        status = gpu_list(&options, gpus, REACH_MAX_GPUS, &count, err);
-    if (!status)
-        config_print(config, stdout);
-    free(gpus);
-    return status;
-}
-
 /* One arena, and freed pages go back to the system: a daemon that rests most of the time should
  * be small then. */
 static void main_keep_memory_small(void)
@@ -60,13 +43,18 @@ static void main_keep_memory_small(void)
 
 static enum status main_run(struct config *config, int argc, char **argv, struct err *err)
 {
+    enum status status;
+
     switch (config->mode) {
     case CONFIG_MEASURE:
         return measure_once_run(config, REACHD_VERSION, argc, argv, err);
     case CONFIG_ANALYZE:
         return measure_once_analyze(config, err);
     case CONFIG_CHECK:
-        return main_check(config, err);
+        status = serve_check(config, err);
+        if (!status)
+            config_print(config, stdout);
+        return status;
     case CONFIG_HELP:
         config_print_help(stdout);
         return STATUS_OK;
@@ -149,5 +137,5 @@ int main(int argc, char **argv)
     if (status)
         log_error("%s", err.text);
     config_free(&config);
-    return config.mode == CONFIG_CHECK && status ? EX_CONFIG : main_exit_code(status);
+    return main_exit_code(status);
 }

@@ -176,6 +176,12 @@ static void serve_raise_file_limit(void)
     }
 }
 
+static void serve_warn_of_variable(const struct config *config)
+{
+    if (config->unknown_variable[0])
+        log_warning("%s in the environment is not an option", config->unknown_variable);
+}
+
 static enum status serve_sockets(struct serve *s, struct err *err)
 {
     enum status status = token_load(s->config->token_file, s->token, err);
@@ -183,7 +189,7 @@ static enum status serve_sockets(struct serve *s, struct err *err)
     status = status ? status : listen_open(s->config, &s->sockets, err);
     if (!status && !s->token[0])
         status = listen_check_local(&s->sockets, err);
-    return status;
+    return status ? status : config_check_simulated(s->config, err);
 }
 
 /* The chips to compare with. The default folder need not be there, and a set that cannot be read is
@@ -202,6 +208,25 @@ static void serve_load_reference(struct serve *s)
     else if (s->reference)
         log_debug("%u kinds of chips to compare with, in %zu bytes", s->reference->kind_count,
                   s->reference->bytes);
+}
+
+enum status serve_check(struct config *config, struct err *err)
+{
+    struct serve *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return err_set(err, STATUS_NO_MEMORY, "no memory to check the configuration");
+    s->config = config;
+    serve_warn_of_variable(config);
+    enum status status = serve_sockets(s, err);
+
+    status = status ? status : state_file_check(config, err);
+    if (!status)
+        serve_load_reference(s);
+    reference_free(s->reference);
+    listen_close(&s->sockets);
+    free(s);
+    return status;
 }
 
 static enum status serve_start_api(struct serve *s, const char *version, struct err *err)
@@ -384,8 +409,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     s->publication_fd = -1;
     s->sd_notify = sd_notify_open();
     serve_raise_file_limit();
-    if (config->unknown_variable[0])
-        log_warning("%s in the environment is not an option", config->unknown_variable);
+    serve_warn_of_variable(config);
     enum status status = serve_start(s, version, err);
 
     if (!status) {

@@ -9,6 +9,11 @@
 enum status serve_run(struct config *config, int argc, char **argv, const char *version,
                       struct err *err);
 
+/* --check-config: does what a start does up to the database, which is not opened, and undoes it.
+ * Warns, and fails, as serve_run would. An address or a state file that another process has is no
+ * failure, because a running daemon has them. */
+enum status serve_check(struct config *config, struct err *err);
+
 /* How lines are logged from now on. Any time. */
 void serve_set_log(const struct config *config);
 

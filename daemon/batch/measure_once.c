@@ -206,9 +206,11 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
 {
     const struct pipeline_options options = {.executable = "/proc/self/exe",
                                              .gpu = config_gpu_options(o->config)};
-    enum status status = o->config->state_given ? state_file_open(o->config, &o->store, err)
-                                                : store_open(":memory:", &o->store, err);
+    enum status status = config_check_simulated(o->config, err);
 
+    if (!status)
+        status = o->config->state_given ? state_file_open(o->config, &o->store, err)
+                                        : store_open(":memory:", &o->store, err);
     if (status)
         return status;
     o->cell = snapshot_cell_new();

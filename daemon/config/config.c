@@ -459,3 +459,21 @@ struct gpu_options config_gpu_options(const struct config *config)
                                 .deadline_ms = config->probe_deadline_ms,
                                 .no_vmm = !config->vmm};
 }
+
+enum status config_check_simulated(const struct config *config, struct err *err)
+{
+    const struct gpu_options options = config_gpu_options(config);
+    struct gpu_identity *gpus;
+    struct err why = {0};
+    uint32_t count = 0;
+    enum status status;
+
+    if (!options.simulated)
+        return STATUS_OK;
+    gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    if (!gpus)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+    status = gpu_list(&options, gpus, REACH_MAX_GPUS, &count, &why);
+    free(gpus);
+    return status ? err_set(err, STATUS_INVALID_ARGUMENT, "%s", why.text) : STATUS_OK;
+}

@@ -109,6 +109,10 @@ void config_pass_on(const struct config *config);
 /* How to treat the GPUs, borrowing from `config`. */
 struct gpu_options config_gpu_options(const struct config *config);
 
+/* STATUS_INVALID_ARGUMENT if the simulator does not have what `simulated` asks for: a daemon would
+ * serve nothing. */
+enum status config_check_simulated(const struct config *config, struct err *err);
+
 /* One paragraph an option, for --help. */
 void config_print_help(FILE *out);
 /* The options that hold, as a configuration file. */

@@ -81,8 +81,9 @@ const struct config_option config_options[] = {
      .help = "most that one request may take from its first byte to the\n"
              "last of its answer, default 10000"},
     {"state", CONFIG_SERVING, CONFIG_TEXT, AT(state), GIVEN(state_given), .argument = "PATH",
-     .help = "database, default /var/lib/reachd/reachd.db; \":memory:\"\n"
-             "forgets"},
+     .help = "database, default /var/lib/reachd/reachd.db when run as\n"
+             "root or as the owner of its directory, else\n"
+             "~/.local/state/reachd/reachd.db; \":memory:\" forgets"},
     {"state-fallback-memory", CONFIG_SERVING, CONFIG_SWITCH, AT(state_fallback_memory),
      .help = "continue in memory if the database cannot be used"},
     {"reference", CONFIG_SERVING, CONFIG_PLACE, AT(reference), GIVEN(reference_given),
@@ -139,7 +140,8 @@ const struct config_option config_options[] = {
      .help = "configuration file, default " CONFIG_DEFAULT_FILE "\n"
              "where it exists; \"none\" for none"},
     {"check-config", CONFIG_ONCE, CONFIG_FLAG, .mode = CONFIG_CHECK,
-     .help = "print the options that hold, or what is wrong, and exit"},
+     .help = "do what a start does, short of serving; print the options\n"
+             "that hold, or what is wrong, and exit"},
     {"measure", CONFIG_ONCE, CONFIG_DEPTHS, AT(depths), .mode = CONFIG_MEASURE, .argument = "DEPTH",
      .words = depths,
      .help = "measure all GPUs at once, print what was found, exit; DEPTH\n"

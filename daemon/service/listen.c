@@ -23,22 +23,17 @@
 
 enum { LISTEN_BACKLOG = 512, LISTEN_FIRST_PASSED_FD = 3, LISTEN_SOCKET_MODE = 0660 };
 
-/* "127.0.0.1:17322" of a bound socket. */
-static void listen_name(int fd, char *out, size_t out_size)
+/* "127.0.0.1:17322" of an address. */
+static void listen_name(const struct sockaddr *address, socklen_t length, char *out,
+                        size_t out_size)
 {
-    struct sockaddr_storage address = {0};
-    socklen_t length = sizeof address;
     char host[80], port[16];
 
-    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0) {
-        snprintf(out, out_size, "?");
-    } else if (address.ss_family == AF_UNIX) {
-        const struct sockaddr_un *name = (const struct sockaddr_un *)&address;
-
-        snprintf(out, out_size, "%s", name->sun_path);
-    } else if (getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port,
-                           sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
-        bool v6 = address.ss_family == AF_INET6;
+    if (address->sa_family == AF_UNIX) {
+        snprintf(out, out_size, "%s", ((const struct sockaddr_un *)address)->sun_path);
+    } else if (getnameinfo(address, length, host, sizeof host, port, sizeof port,
+                           NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+        bool v6 = address->sa_family == AF_INET6;
 
         snprintf(out, out_size, "%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port);
     } else {
@@ -46,10 +41,16 @@ static void listen_name(int fd, char *out, size_t out_size)
     }
 }
 
+/* Adds a socket under the name of its address. */
 static void listen_add(struct listen_set *set, int fd, enum listen_role role)
 {
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+
+    (void)getsockname(fd, (struct sockaddr *)&address, &length);
+    listen_name((const struct sockaddr *)&address, length, set->addresses[set->count],
+                sizeof set->addresses[0]);
     set->roles[set->count] = role;
-    listen_name(fd, set->addresses[set->count], sizeof set->addresses[0]);
     set->fds[set->count++] = fd;
 }
 
@@ -124,6 +125,59 @@ static void listen_split(char *text, const char **host, const char **port)
     *host = *text ? text : NULL;
 }
 
+/* A check (--check-config) does not fail because a running daemon has the address: it takes another
+ * port of the same host, under the name of the one that was asked for. Fails if the other socket is
+ * in the same configuration. */
+static bool listen_stand_in(const struct addrinfo *asked, enum listen_role role,
+                            struct listen_set *set)
+{
+    char name[LISTEN_TEXT_BYTES];
+    struct sockaddr_storage address = {0};
+
+    listen_name(asked->ai_addr, asked->ai_addrlen, name, sizeof name);
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (strcmp(set->addresses[i], name) == 0)
+            return false;
+    }
+    memcpy(&address, asked->ai_addr, asked->ai_addrlen);
+    ((struct sockaddr_in *)&address)->sin_port = 0; /* at the same place in sockaddr_in6 */
+    int fd = socket(asked->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return false;
+    if (bind(fd, (struct sockaddr *)&address, asked->ai_addrlen) < 0) {
+        close(fd);
+        return false;
+    }
+    listen_add(set, fd, role);
+    snprintf(set->addresses[set->count - 1], sizeof set->addresses[0], "%s", name);
+    return true;
+}
+
+/* Binds a socket to the address. */
+static enum status listen_bind(const struct addrinfo *address, const char *name,
+                               enum listen_role role, struct listen_set *set, struct err *err)
+{
+    const int on = 1;
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (fd >= 0 && bind(fd, address->ai_addr, address->ai_addrlen) == 0 &&
+        listen(fd, LISTEN_BACKLOG) == 0) {
+        listen_add(set, fd, role);
+        return STATUS_OK;
+    }
+    const int error = errno;
+
+    if (fd >= 0)
+        close(fd);
+    if (error == EADDRINUSE && set->checking && listen_stand_in(address, role, set))
+        return STATUS_OK;
+    return err_set(err, error == EADDRINUSE ? STATUS_CONFLICT : STATUS_IO,
+                   "cannot listen on %s: %s", name, strerror(error));
+}
+
 static enum status listen_tcp(const char *address, enum listen_role role, struct listen_set *set,
                               struct err *err)
 {
@@ -132,9 +186,7 @@ static enum status listen_tcp(const char *address, enum listen_role role, struct
                                    .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     const char *host, *port;
-    const int on = 1;
     char text[LISTEN_TEXT_BYTES];
-    enum status status = STATUS_OK;
 
     snprintf(text, sizeof text, "%s", address);
     listen_split(text, &host, &port);
@@ -147,21 +199,17 @@ static enum status listen_tcp(const char *address, enum listen_role role, struct
     if (error)
         return err_set(err, STATUS_INVALID_ARGUMENT, "cannot listen on %s: %s", address,
                        gai_strerror(error));
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    enum status status = listen_bind(found, address, role, set, err);
 
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) < 0 ||
-        listen(fd, LISTEN_BACKLOG) < 0) {
-        status = err_set(err, errno == EADDRINUSE ? STATUS_CONFLICT : STATUS_IO,
-                         "cannot listen on %s: %s", address, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-    } else {
-        listen_add(set, fd, role);
-    }
     freeaddrinfo(found);
     return status;
+}
+
+static bool listen_is_socket(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
 /* Removes the name of a socket on which no process listens any more. */
@@ -197,15 +245,26 @@ static enum status listen_unix(const char *path, struct listen_set *set, struct 
     snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
     snprintf(directory, sizeof directory, "%s", path);
     const char *parent = dirname(directory);
+    const bool made = mkdir(parent, 0755) == 0;
 
-    if (mkdir(parent, 0755) < 0 && errno != EEXIST)
+    if (!made && errno != EEXIST)
         return err_set(err, STATUS_IO, "cannot make %s: %s", parent, strerror(errno));
-    enum status status = listen_clear(&name, err);
-
-    if (status)
-        return status;
+    if (made && set->checking)
+        snprintf(set->made_directory, sizeof set->made_directory, "%s", parent);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
+    /* A connection would start a service that waits behind its socket. */
+    if (fd >= 0 && set->checking && listen_is_socket(path)) {
+        listen_add(set, fd, LISTEN_UNIX);
+        return STATUS_OK;
+    }
+    enum status status = listen_clear(&name, err);
+
+    if (status) {
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
     if (fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof name) < 0 ||
         chmod(path, LISTEN_SOCKET_MODE) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
         status = err_set(err, STATUS_IO, "cannot listen on %s: %s", path, strerror(errno));
@@ -265,7 +324,7 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
     struct err local = {0};
     enum status status;
 
-    *out = (struct listen_set){0};
+    *out = (struct listen_set){.checking = config->mode == CONFIG_CHECK};
     status = listen_inherited(out, err);
     listen_forget_inherited();
     if (status || out->count)
@@ -327,4 +386,6 @@ void listen_close(struct listen_set *set)
     set->count = 0;
     if (set->unlink_path[0])
         unlink(set->unlink_path);
+    if (set->made_directory[0])
+        rmdir(set->made_directory);
 }

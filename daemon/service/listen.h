@@ -19,6 +19,8 @@ struct listen_set {
     char addresses[LISTEN_MAX]
                   [LISTEN_TEXT_BYTES];   /* "127.0.0.1:17322", "/run/reachd/reachd.sock" */
     char unlink_path[LISTEN_TEXT_BYTES]; /* the Unix socket made here; "" if there is none */
+    bool checking; /* --check-config: an address that another process has is no error */
+    char made_directory[LISTEN_TEXT_BYTES]; /* by a check, which removes it; "" if there is none */
 };
 
 /* Sockets from systemd (LISTEN_FDS), if there are any; else those of the configuration. A

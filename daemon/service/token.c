@@ -63,7 +63,7 @@ enum status token_load(const char *path, char out[TOKEN_BYTES], struct err *err)
 
         if (fd >= 0)
             close(fd);
-        return err_set(err, error == ENOENT ? STATUS_NOT_FOUND : STATUS_IO,
+        return err_set(err, error == ENOENT ? STATUS_INVALID_ARGUMENT : STATUS_IO,
                        "cannot open the token file %s: %s", path, strerror(error));
     }
     enum status status = st.st_mode & TOKEN_OTHERS

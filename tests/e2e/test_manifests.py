@@ -32,11 +32,12 @@ def the_daemon_takes_its_configuration():
     path = os.path.join(common.folder, "reachd.conf")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
-    status, _, log = run(REACHD, "--check-config", environment={"REACHD_CONFIG": path})
+    here = ("--socket", os.path.join(common.folder, "reachd.sock"), "--state", ":memory:")  # not those of a node
+    status, _, log = run(REACHD, "--check-config", *here, environment={"REACHD_CONFIG": path})
     equal(status, 0, log)
     with open(path, "a", encoding="utf-8") as file:
         file.write("sokcet = x\n")
-    assert run(REACHD, "--check-config", environment={"REACHD_CONFIG": path})[0] != 0
+    assert run(REACHD, "--check-config", *here, environment={"REACHD_CONFIG": path})[0] != 0
     equal(options["listen"], "none")
 
 

@@ -91,7 +91,8 @@ def every_option_in_a_unit_is_one():
         with open(os.path.join(UNITS, name), encoding="ascii") as file:
             command = re.search(r"^ExecStart=@BINDIR@/reachd(.*)$", file.read(), re.M).group(1)
         options = command.replace("$REACHD_OPTIONS", "").split()
-        code, _, log = run(common.REACHD, "--check-config", *options)
+        code, _, log = run(common.REACHD, "--check-config", *options, "--state", ":memory:", "--socket",
+                           os.path.join(common.folder, "unit.sock"))
         equal(code, 0, log)
 
 

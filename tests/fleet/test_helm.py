@@ -187,7 +187,8 @@ def the_daemon_takes_the_configuration():
         path = os.path.join(common.folder, "reachd.conf")
         with open(path, "w", encoding="utf-8") as file:
             file.write(render(**SETS[name])["ConfigMap"]["data"]["reachd.conf"])
-        status, _, log = run(REACHD, "--check-config", environment={"REACHD_CONFIG": path})
+        status, _, log = run(REACHD, "--check-config", "--socket", os.path.join(common.folder, "reachd.sock"),
+                             "--state", ":memory:", environment={"REACHD_CONFIG": path})
         equal(status, 0, (name, log))
 
 
