@@ -79,12 +79,24 @@ static void demo_curl(const struct listen_set *sockets, const char *path)
     if (address[0] == '/') {
         printf("  curl -s --unix-socket %s 'http://localhost%s'\n", address, path);
     } else {
-        printf("  curl -s 'http://%s%s'\n", address, path);
+        printf("  curl -s --noproxy '*' 'http://%s%s'\n", address, path);
     }
 }
 
-/* Prints the address and three requests to try. */
-static void demo_announce(const struct listen_set *sockets, const struct snapshot *s)
+/* A command of the reachctl beside `program`, which is reachd as it was started; of the one on PATH
+ * if that is where reachd was found. */
+static void demo_reachctl(const struct listen_set *sockets, const char *program)
+{
+    const char *const address = sockets->addresses[0];
+    const char *const slash = strrchr(program, '/');
+
+    printf("  %.*sreachctl %s%s plan 100GiB\n", slash ? (int)(slash + 1 - program) : 0, program,
+           address[0] == '/' ? "--socket " : "--url http://", address);
+}
+
+/* Prints the address, the page and some requests to try. */
+static void demo_announce(const struct listen_set *sockets, const struct snapshot *s,
+                          const char *program)
 {
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         const struct snapshot_gpu *gpu = &s->gpus[i];
@@ -92,8 +104,12 @@ static void demo_announce(const struct listen_set *sockets, const struct snapsho
         printf("GPU %u: %s, %s, %s\n", i, gpu->identity.name, origin_name(gpu->identity.origin),
                gpu->has_fingerprint ? gpu->fingerprint_id : gpu->last_error.text);
     }
-    printf("reachd serves %s%s; Ctrl-C ends it. Try:\n",
-           sockets->addresses[0][0] == '/' ? "" : "http://", sockets->addresses[0]);
+    printf("reachd serves %s%s; Ctrl-C ends it. ", sockets->addresses[0][0] == '/' ? "" : "http://",
+           sockets->addresses[0]);
+    if (sockets->addresses[0][0] != '/')
+        printf("A page for a browser:\n  http://%s/ui/\n", sockets->addresses[0]);
+    puts("Try in another terminal:");
+    demo_reachctl(sockets, program);
     demo_curl(sockets, "/healthz");
     demo_curl(sockets, "/v1/gpus/0/fingerprint");
     demo_curl(sockets, "/v1/gpus/0/placement?bytes=137GiB");
@@ -308,7 +324,7 @@ static int serve_due(struct serve *s)
 
         s->announced = demo_is_ready(view);
         if (s->announced) {
-            demo_announce(&s->sockets, view);
+            demo_announce(&s->sockets, view, s->argv[0]);
         } else if (wait_ms < 0 || wait_ms > SERVE_DEMO_POLL_MS) {
             wait_ms = SERVE_DEMO_POLL_MS;
         }

@@ -443,10 +443,17 @@ def demo_prints_lines_that_work():
     assert os.path.exists(state)
     assert "simulated H200" in daemon.log(), daemon.log()
     answers = []
+    proxy = {"http_proxy": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1"}  # nothing answers there
     for line in re.findall(r"^ *(curl .*)$", daemon.log(), re.M):
-        code, text, log = run("sh", "-c", line)
+        code, text, log = run("sh", "-c", line, environment=proxy)
         equal(code, 0, log)
         answers.append(text)
+    command, = re.findall(r"^  (\S*reachctl .*)$", daemon.log(), re.M)
+    code, text, log = run("sh", "-c", command, environment=proxy)
+    equal((code, command.split()[0]), (0, common.REACHCTL), log)
+    assert "windows" in text, text
+    page, = re.findall(r"^  http://127\.0\.0\.1:\d+(\S*)$", daemon.log(), re.M)
+    equal((page, daemon.get(page).status), ("/ui/", 200))
     assert '"alive"' in answers[0], answers[0]
     assert '"topology"' in answers[1] and '"simulated"' in answers[1], answers[1][:200]
     assert '"window_of_sm"' in answers[2], answers[2][:200]
