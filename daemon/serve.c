@@ -31,7 +31,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50 };
+enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50, DEMO_FREE_SHARE = 50 };
 
 /* All that lives while the daemon serves. */
 struct serve {
@@ -85,19 +85,31 @@ static void demo_curl(const struct listen_set *sockets, const char *path)
 
 /* A command of the reachctl beside `program`, which is reachd as it was started; of the one on PATH
  * if that is where reachd was found. */
-static void demo_reachctl(const struct listen_set *sockets, const char *program)
+static void demo_reachctl(const struct listen_set *sockets, const char *program, unsigned gib)
 {
     const char *const address = sockets->addresses[0];
     const char *const slash = strrchr(program, '/');
 
-    printf("  %.*sreachctl %s%s plan 100GiB\n", slash ? (int)(slash + 1 - program) : 0, program,
-           address[0] == '/' ? "--socket " : "--url http://", address);
+    printf("  %.*sreachctl %s%s plan %uGiB\n", slash ? (int)(slash + 1 - program) : 0, program,
+           address[0] == '/' ? "--socket " : "--url http://", address, gib);
+}
+
+/* A job that uses nearly all of the memory of the first GPU. */
+static unsigned demo_gib(const struct snapshot *s)
+{
+    const unsigned gib = s->gpu_count ? (unsigned)(s->gpus[0].identity.memory_bytes >> 30) : 0;
+    const unsigned used = gib - gib / DEMO_FREE_SHARE;
+
+    return used ? used : 1;
 }
 
 /* Prints the address, the page and some requests to try. */
 static void demo_announce(const struct listen_set *sockets, const struct snapshot *s,
                           const char *program)
 {
+    const unsigned gib = demo_gib(s);
+    char placement[64];
+
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         const struct snapshot_gpu *gpu = &s->gpus[i];
 
@@ -109,10 +121,11 @@ static void demo_announce(const struct listen_set *sockets, const struct snapsho
     if (sockets->addresses[0][0] != '/')
         printf("A page for a browser:\n  http://%s/ui/\n", sockets->addresses[0]);
     puts("Try in another terminal:");
-    demo_reachctl(sockets, program);
+    demo_reachctl(sockets, program, gib);
     demo_curl(sockets, "/healthz");
     demo_curl(sockets, "/v1/gpus/0/fingerprint");
-    demo_curl(sockets, "/v1/gpus/0/placement?bytes=137GiB");
+    snprintf(placement, sizeof placement, "/v1/gpus/0/placement?bytes=%uGiB", gib);
+    demo_curl(sockets, placement);
     fflush(stdout);
 }
 
