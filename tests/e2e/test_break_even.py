@@ -13,8 +13,8 @@ from common import REACHCTL, ROOT, case, equal, run
 PAGE = os.path.join(ROOT, "docs", "break-even.md")
 H200 = os.path.join(ROOT, "docs", "measurements", "nvidia-h200-3232f831-2026-11-21", "fingerprint-full.json")
 README = os.path.join(ROOT, "README.md")
-COMMAND = re.compile(r"```\n(reachctl break-even [^\n]*--format markdown)\n```\n(.*?)(?=\n## |\Z)", re.S)
-IN_README = re.compile(r"```\n(reachctl break-even [^\n]*--format markdown)\n```\n(\n(?:\|[^\n]*\n)*)")
+COMMAND = re.compile(r"```sh\n(reachctl break-even [^\n]*--format markdown)\n```\n(.*?)(?=\n## |\Z)", re.S)
+IN_README = re.compile(r"```sh\n(reachctl break-even [^\n]*--format markdown)\n```\n(\n(?:\|[^\n]*\n)*)")
 
 daemon = common.measured_daemon("--simulate", "h200")
 
@@ -41,7 +41,7 @@ def hold(path, pattern, text_of, count):
     """The page is what `text_of` makes of each command in it."""
     with open(path, encoding="utf-8") as file:
         page = file.read()
-    new = pattern.sub(lambda m: f"```\n{m.group(1)}\n```\n\n{text_of(m.group(1))}", page)
+    new = pattern.sub(lambda m: f"```sh\n{m.group(1)}\n```\n\n{text_of(m.group(1))}", page)
     equal(len(pattern.findall(page)), count)
     if os.environ.get("REACH_WRITE_DOCS"):
         with open(path, "w", encoding="utf-8") as file:

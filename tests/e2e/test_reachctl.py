@@ -10,6 +10,7 @@ import tempfile
 
 import common
 import lib_nfd
+import lib_tlb
 from common import REACHCTL, case, equal, run
 
 if not os.path.exists(REACHCTL):
@@ -221,27 +222,12 @@ def fingerprints_are_compared():
     equal(run(REACHCTL, "diff", paths[0])[0], 3)
 
 
-def curve(entries, stride_kib):
-    """A curve as the public TLB benchmark writes it: one level of `entries` entries, 60 cycles."""
-    strides = [stride_kib // 2, stride_kib, stride_kib * 2]
-    rows = ["#Made-up: cuda 9.1, reduction mode: avg", "#," + "".join(f"{s}," for s in strides)]
-    for size in range(stride_kib * 4, entries * stride_kib * 5, strides[0]):
-        cells = []
-        for s in strides:
-            pages = size // s
-            touched = (size + stride_kib - 1) // stride_kib if s < stride_kib else pages
-            share = min(1, s / stride_kib) if touched > entries else 0
-            cells.append(str(int(300 + 60 * share)) if size % s == 0 else "")
-        rows.append(f"{size / 1024:g}," + "".join(c + "," for c in cells))
-    return "\n".join(rows) + "\n"
-
-
 @case
 def files_of_others_are_imported():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "TLB-Test.csv")
         with open(path, "w", encoding="ascii") as f:
-            f.write(curve(40, 1024))
+            f.write(lib_tlb.curve(40, 1024))
         arguments = ("--socket", "/nowhere", "import", path, "--gpu-name", "left one")
         status, text, log = run(REACHCTL, *arguments)
         equal(status, DONE, log)

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""The command blocks of README.md and of the pages do what they say: each runs in a shell, against a demo daemon and
+with the programs of an installation. The info string of its fence says what a block is:
+
+    ```sh                  runs, and every command in it succeeds
+    ```sh slow             the same with REACH_LONG alone (make check-long)
+    ```sh needs-PROGRAM    runs where that program is installed
+    ```sh needs-X          does not run; X is gpu, root, network, cluster, or minutes (of time)
+    ```text, ```c, ...     no commands
+
+A fence without one fails. The blocks of a page run in order in one folder, which has what the page names: the
+repository's own files, and job.c, *.csv and fingerprint.json. The port in the text stands for that of the daemon."""
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import common
+import lib_tlb
+from common import ROOT, case, equal, run
+
+if os.path.basename(common.BUILD) != "release":
+    print("documents do not depend on the build")
+    sys.exit(77)
+
+PAGES = [os.path.relpath(page, ROOT) for page in
+         [os.path.join(ROOT, name) for name in ("README.md", "CONTRIBUTING.md", "systemd/README.md",
+                                                "clients/python/README.md")] +
+         sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))]
+NEVER = {"needs-gpu", "needs-root", "needs-network", "needs-cluster", "needs-minutes"}
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
+LANGUAGES = {"text", "c", "cpp", "python", "json", "sql", "yaml", "diff", "promql", "js"}
+PREFIX = "/opt/reach"
+JOB = """
+#include <reach.h>
+
+int main(void)
+{
+    return reach_strategy_name(REACH_NAIVE) == 0;
+}
+"""
+stage = os.path.join(common.folder, "stage")
+prefix = stage + PREFIX
+
+
+def blocks(page):
+    """(info string, text) of each fence."""
+    with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+        return FENCE.findall(file.read())
+
+
+def runs(info):
+    """Does a block of this info string run here?"""
+    language, *marks = info.split()
+    programs = [mark[len("needs-"):] for mark in marks if mark.startswith("needs-") and mark not in NEVER]
+    return (language == "sh" and not NEVER & set(marks) and all(shutil.which(program) for program in programs) and
+            ("slow" not in marks or os.environ.get("REACH_LONG")))
+
+
+def wrong_fences(page, found):
+    """What is not one of the forms above."""
+    for info, text in found:
+        language, *marks = info.split() or [""]
+        shell = language == "sh" and all(mark == "slow" or re.fullmatch(r"needs-[a-z-]+", mark) for mark in marks)
+        if not shell and (language not in LANGUAGES or marks):
+            yield f"{page}: ```{info}: {text.splitlines()[0]}"
+
+
+@case
+def every_block_says_what_it_is():
+    equal([wrong for page in PAGES for wrong in wrong_fences(page, blocks(page))], [])
+    for wrong in ("", "bash", "sh needs", "c slow"):
+        equal(len(list(wrong_fences("page", [(wrong, "ls\n")]))), 1, wrong)
+    assert sum(runs(info) for info, _ in blocks("README.md")) > 4, "blocks of the README that run"
+
+
+def environment(daemon):
+    return {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}",
+            "REACHD_URL": f"http://127.0.0.1:{daemon.port}", "HOME": common.folder, "NODE_NAME": "node-1",
+            "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": stage,
+            "LD_LIBRARY_PATH": f"{prefix}/lib", "PYTHONPATH": f"{prefix}/share/reachd/python",
+            "http_proxy": "http://127.0.0.1:1"}  # nothing answers there
+
+
+def folder_of(page, daemon):
+    """A folder with what the page names. README.md makes its fingerprint.json itself."""
+    folder = os.path.join(common.folder, page.replace("/", "-"))
+    os.mkdir(folder)
+    for name in ("docs", "clients", "packaging", "reference"):
+        os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
+    files = {"job.c": JOB, "TLB-Test.csv": lib_tlb.curve(40, 1024)}
+    if page != "README.md":
+        files["fingerprint.json"] = daemon.get("/v1/gpus/0/fingerprint").body.decode()
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    return folder
+
+
+def failures(daemon, page, found, folder):
+    """One line for each block that fails: its page, its commands, what it said."""
+    for text in [text for info, text in found if runs(info)]:
+        script = text.replace("127.0.0.1:17322", f"127.0.0.1:{daemon.port}")
+        done = subprocess.run(["sh", "-e", "-c", script], cwd=folder, env=environment(daemon), capture_output=True,
+                              stdin=subprocess.DEVNULL, text=True, timeout=common.PATIENCE_S, check=False)
+        if done.returncode:
+            yield f"{page}: exit status {done.returncode} of\n{text}{done.stdout[-2000:]}{done.stderr}"
+
+
+@case
+def every_block_runs_as_the_text_says():
+    done = run("make", "-s", "-C", ROOT, "install-built", "DESTDIR=" + stage, "PREFIX=" + PREFIX,
+               environment={name: "" for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")})
+    equal(done[0], 0, done[2])
+    daemon = common.measured_daemon("--simulate", "h200")
+    wrong = [line for page in PAGES for line in failures(daemon, page, blocks(page), folder_of(page, daemon))]
+    broken = failures(daemon, "page", [("sh", "true\nreachctl plan\ntrue\n")], common.folder)
+    equal(len(list(broken)), 1, "a command in the middle that fails")
+    daemon.stop()
+    assert not wrong, "\n".join(wrong)
+
+
+@case
+def make_run_serves_and_says_where_reachctl_is():
+    log = os.path.join(common.folder, "run.log")
+    with open(log, "wb") as sink:
+        process = subprocess.Popen(["make", "-s", "-C", ROOT, "run-built", "RUN_ARGS=--state :memory: "
+                                    "--listen 127.0.0.1:0 --socket none --simulate k80"], stdout=sink, stderr=sink,
+                                   env={**os.environ, "MAKEFLAGS": ""}, start_new_session=True)
+    try:
+        def command():
+            assert process.poll() is None, open(log, encoding="utf-8").read()
+            return re.search(r"^  (build/release/reachctl .*)$", open(log, encoding="utf-8").read(), re.M)
+        line = common.until("it says what to try", command).group(1)
+        code, text, why = run("sh", "-c", line + " --json", cwd=ROOT)
+        equal(code, 0, why)
+        assert json.loads(text)["recommended"], text
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(common.PATIENCE_S)
+
+
+common.main()
