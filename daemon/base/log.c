@@ -85,7 +85,6 @@ static struct {
     pthread_once_t once;
     enum sink_kind kind;
     int fd; /* standard error, or our own opening of it */
-    bool terminal;
     bool journal;   /* standard error leads to systemd's journal */
     int journal_fd; /* unconnected datagram socket, -1: none */
 } sink = {.once = PTHREAD_ONCE_INIT, .fd = STDERR_FILENO, .journal_fd = -1};
@@ -110,7 +109,6 @@ static void sink_open(void)
 
     if (fstat(STDERR_FILENO, &st) < 0)
         return;
-    sink.terminal = isatty(STDERR_FILENO) == 1;
     sink.journal = sink_leads_to_journal(&st);
     sink.journal_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (S_ISSOCK(st.st_mode)) {
@@ -164,8 +162,8 @@ static bool write_text(enum log_level level, const char *message)
     char line[LINE_BYTES];
     char priority[16] = "";
 
-    /* On a terminal the number in angle brackets would be noise. */
-    if (!sink.terminal)
+    /* journald alone reads the number in angle brackets. */
+    if (sink.journal)
         snprintf(priority, sizeof priority, "<%d>", (int)level);
     else if (level != LOG_LEVEL_INFO)
         snprintf(priority, sizeof priority, "%s: ", level_name(level));

@@ -1,5 +1,6 @@
 /* log.h: one event, one line: to systemd's journal as fields, or to standard error as a JSON object
- * or as text (with the syslog priority that journald reads, "<6>message", unless it is a terminal).
+ * or as text: "warning: message". Lines of text that lead to journald begin with the priority that
+ * it reads instead, "<4>message".
  *
  * Never blocks, never allocates, and never floods: a line that cannot be written at once is lost,
  * lines above the rate are dropped, and the next line that is written is preceded by one that says

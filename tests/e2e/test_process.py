@@ -148,7 +148,7 @@ def sighup_reads_the_options_again_and_keeps_them_where_they_are_wrong():
     path = write("reload.conf", "log-level = info\n")
     daemon = common.Daemon("--simulate", "k80", "--config", path)
     daemon.measured()
-    assert "<7>" not in daemon.log(), daemon.log()
+    assert "debug: " not in daemon.log(), daemon.log()
 
     def reload(text, answer):
         write("reload.conf", text)
@@ -156,11 +156,11 @@ def sighup_reads_the_options_again_and_keeps_them_where_they_are_wrong():
         daemon.process.send_signal(signal.SIGHUP)
         common.until(answer, lambda: daemon.log().count(answer) > before)
 
-    reload("log-level = loud\n", "<3>not reloaded, the options stay as they are: " + path + ":1: ")
+    reload("log-level = loud\n", "error: not reloaded, the options stay as they are: " + path + ":1: ")
     equal(daemon.get("/healthz").status, 200)
-    reload("log-level = debug\nlibcuda = other.so\n", "<6>reloaded; these need a restart: libcuda")
+    reload("log-level = debug\nlibcuda = other.so\n", "reloaded; these need a restart: libcuda")
     daemon.finished(daemon.submit(0, "quick"))
-    assert "<7>gpu 0: " in daemon.log(), daemon.log()
+    assert "debug: gpu 0: " in daemon.log(), daemon.log()
     os.unlink(path)
     daemon.process.send_signal(signal.SIGHUP)
     common.until("it misses the file", lambda: "cannot read " + path in daemon.log())
@@ -326,7 +326,7 @@ def a_thread_that_stands_still_stops_the_watchdog():
             ("http-health", r"that serves \S+", ("tcp", "unix")),
             ("http-unix", r"that serves \S+", ("tcp", "health")),
             ("http-reader", r"that reads for \S+", ("tcp", "health", "unix"))):
-        missing = f"<3>the thread {says} does not respond"
+        missing = f"error: the thread {says} does not respond"
         ask = {"tcp": lambda: daemon.get("/healthz"), "health": lambda: daemon.health("/healthz"),
                "unix": lambda: daemon.request("GET", "/healthz", unix=True)}
         thread = common.until("there is the thread " + name, lambda: thread_named(pid, name))

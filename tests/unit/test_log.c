@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,10 +110,33 @@ static void a_few_lines(void)
     log_warning("not shown either");
 }
 
+#define PLAIN_LINES "warning: one 1\nforged line [2J\ndebug: a\"b\\c d\n"
+
 static void test_text(void **state)
 {
     (void)state;
     logged(a_few_lines);
+    assert_string_equal(text, PLAIN_LINES);
+}
+
+/* As systemd names the standard error that it has connected to journald. */
+static void a_few_lines_for_journald(void)
+{
+    struct stat st;
+    char stream[64];
+
+    fstat(STDERR_FILENO, &st);
+    snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
+    setenv("JOURNAL_STREAM", stream, 1);
+    log_set_format(LOG_FORMAT_TEXT);
+    a_few_lines();
+}
+
+static void test_text_for_journald(void **state)
+{
+    (void)state;
+    logged(a_few_lines_for_journald);
     assert_string_equal(text, "<4>one 1\n<6>forged line [2J\n<7>a\"b\\c d\n");
 }
 
@@ -229,7 +253,7 @@ static void test_journal(void **state)
 
     /* Nobody is there: it is text then. */
     logged(to_the_journal);
-    assert_string_equal(text, "<4>one 1\n<6>forged line [2J\n<7>a\"b\\c d\n");
+    assert_string_equal(text, PLAIN_LINES);
 }
 
 /* ---- never waits, never floods ----------------------------------------------------------- */
@@ -326,8 +350,9 @@ static void test_what_was_lost_is_told(void **state)
     const char *told = strstr(text, " log lines are missing here: 0 above the rate, ");
 
     assert_non_null(told);
-    assert_non_null(strstr(told, "<6>the last line\n"));
-    assert_int_equal(atoi(strstr(text, "<4>") + 3) + (int)seen, FLOOD_LINES);
+    assert_non_null(strstr(told, "\nthe last line\n"));
+    assert_int_equal(atoi(strstr(text, "warning: ") + strlen("warning: ")) + (int)seen,
+                     FLOOD_LINES);
     close(ends[0]);
     close(ends[1]);
     close(parent);
@@ -354,7 +379,7 @@ static void test_rate(void **state)
     assert_non_null(strstr(text, "errors have a rate of their own"));
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         if (strstr(line, " log lines are missing here: ")) {
-            missing += (unsigned)atoi(strchr(line, '>') + 1);
+            missing += (unsigned)atoi(strchr(line, ':') + 1);
         } else if (!strstr(line, "errors have a rate") && !strstr(line, "the last line")) {
             lines++;
         }
@@ -368,6 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_text_for_journald),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_long_lines_are_cut),
         cmocka_unit_test(test_journal),
