@@ -176,7 +176,7 @@ static bool requeue_failed_for_the_store(const struct snapshot_gpu *gpu)
            (s == STATUS_FULL || s == STATUS_READ_ONLY || s == STATUS_IO || s == STATUS_CORRUPT);
 }
 
-/* A measurement under way stores what was lost; a queued one is joined. The mutex is held. */
+/* A measurement that is under way or queued stores what was lost. The mutex is held. */
 static void requeue_gpu(struct gpu_thread *thread)
 {
     struct pipeline *p = thread->pipeline;
@@ -184,6 +184,9 @@ static void requeue_gpu(struct gpu_thread *thread)
     struct measurement measurement;
 
     if (thread->slot != QUEUE_NONE && p->queue.items[thread->slot].kind == MEASUREMENT_NEW)
+        return;
+    if (queue_waiting_like(&p->queue, thread->identity.uuid, MEASUREMENT_NEW, DEPTH_FULL) !=
+        QUEUE_NONE)
         return;
     log_info("gpu %u %s is measured again", thread->index, thread->identity.uuid);
     if (gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, &err))

@@ -171,6 +171,17 @@ def sighup_reads_the_options_again_and_keeps_them_where_they_are_wrong():
 
 
 @case
+def the_first_start_measures_once_and_says_so_once():
+    daemon = common.Daemon("--simulate", "k80")
+    daemon.measured()
+    daemon.stop()
+    lines = [re.sub(r"^gpu 0 \S+: ", "", line) for line in daemon.log().splitlines() if "gpu 0" in line]
+    equal(lines[0], "K80 (simulated), 13 SMs, not measured")
+    equal(len([line for line in lines if re.match(r"fp\w+, depth full, measured in \d+ ms$", line)]), 1, lines)
+    equal([line for line in lines if "measured again" in line], [])
+
+
+@case
 def a_storm_of_signals_ends_it_well():
     daemon = common.Daemon("--simulate", "k80")
     for number in 20 * (signal.SIGHUP, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM, signal.SIGINT):
