@@ -117,6 +117,18 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
         *socket_context = connections_add(&server->clients, info->connect_fd, server->now);
 }
 
+/* Cuts the query off the library's own copy of the target, which request.c does not use. Otherwise
+ * the library makes a record of each query parameter in the memory of the connection. If they do
+ * not fit, it has no memory left for a response, and the client waits until its deadline closes the
+ * connection. */
+static void drop_query(const char *target)
+{
+    char *query = strchr((char *)(uintptr_t)target, '?'); /* the library writes there itself */
+
+    if (query)
+        query[1] = '\0';
+}
+
 static void *on_request_line(void *cls, const char *target, struct MHD_Connection *connection)
 {
     struct api_server *server = ((struct listener *)cls)->server;
@@ -129,6 +141,7 @@ static void *on_request_line(void *cls, const char *target, struct MHD_Connectio
      * connection that keeps the transaction. */
     transaction_free(client->transaction);
     client->transaction = transaction_new(target);
+    drop_query(target);
     return client->transaction;
 }
 
