@@ -65,6 +65,7 @@ check-long:
 	@.ci/deps long
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) REACH_LONG=1 check-programs
 	@failed=0; REACH_LONG=1 tests/run -j 2 -t 36000 make:lint-tidy $(tests_asan) $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
+	    asan:tests/e2e/test_schemathesis.py \
 	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py)) || failed=1; \
 	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; exit $$failed
 

@@ -4,13 +4,16 @@
 
 #include "base/units.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000, ITEM_BYTES = 64 };
+
+/* Less of anything means nothing, and what is divided by it would not be finite. */
+#define LEAST_REAL      0.000001
+#define LEAST_REAL_TEXT "0.000001"
 
 /* Blames a parameter, with whose name the sentence begins, and is false. */
 #define refuse(err, name, format, ...)                                                             \
@@ -96,20 +99,19 @@ static bool parse_decimal(const char *text, double *out)
 {
     char *end = NULL;
 
-    errno = 0;
     if (*text && text[strspn(text, "0123456789.eE+-")] == '\0')
         *out = strtod(text, &end);
-    return end && *end == '\0' && errno == 0 && isfinite(*out);
+    return end && *end == '\0' && isfinite(*out);
 }
 
-/* A decimal number, above 0 and at most `most`. */
+/* A decimal number from LEAST_REAL to `most`. */
 static bool parse_real(const char *name, const char *text, double most, double *out,
                        struct err *err)
 {
     double v = 0;
 
-    if (!parse_decimal(text, &v) || !(v > 0) || v > most)
-        return refuse(err, name, " must be a number above 0 and up to %.0f", most);
+    if (!parse_decimal(text, &v) || !(v >= LEAST_REAL) || v > most)
+        return refuse(err, name, " must be a number from " LEAST_REAL_TEXT " to %.0f", most);
     *out = v;
     return true;
 }
@@ -146,8 +148,9 @@ static bool decode_touches(const struct request *request, const struct job_field
 
     if (!text)
         return true;
-    if (!parse_decimal(text, &v) || !(v >= 0 && v <= field->most))
-        return refuse(err, field->name, " must be a number from 0 to %.0f", field->most);
+    if (!parse_decimal(text, &v) || !(v == 0 || v >= LEAST_REAL) || v > field->most)
+        return refuse(err, field->name, " must be 0 or a number from " LEAST_REAL_TEXT " to %.0f",
+                      field->most);
     *out = v;
     return true;
 }
@@ -212,6 +215,62 @@ static uint32_t items_of(const char *text, char items[LIST_MAX][ITEM_BYTES])
         text += length + 1;
     }
     return 0;
+}
+
+/* ---- well-formed values ---- */
+
+static const char digits[] = "0123456789";
+
+/* The length of digits[.digits] at the beginning; 0: there is none. */
+static size_t decimal_bytes(const char *text)
+{
+    const size_t whole = strspn(text, digits);
+    const size_t part = whole > 0 && text[whole] == '.' ? strspn(text + whole + 1, digits) : 0;
+
+    return part > 0 ? whole + 1 + part : whole;
+}
+
+/* As the schema Size, which admits no zero: "1.5 GiB". */
+static bool is_size(const char *item)
+{
+    const size_t number = decimal_bytes(item);
+    const char *unit = item + number + (item[number] == ' ');
+    const bool known = strspn(unit, "KkMmGgTtIiBb") == strlen(unit) && strlen(unit) <= 3;
+
+    return strcspn(item, "123456789") < number && known;
+}
+
+/* As an item of the schema Numbers: "0.5", "1e3". */
+static bool is_number(const char *item)
+{
+    const char *exponent = item + decimal_bytes(item);
+
+    if (exponent == item || *exponent == '\0')
+        return exponent != item;
+    exponent += strspn(exponent, "eE");
+    exponent += strspn(exponent, "+-");
+    return *exponent != '\0' && exponent[strspn(exponent, digits)] == '\0';
+}
+
+bool decode_is_well_formed(const struct request *request, const char *name)
+{
+    static const char *const sizes[] = {"bytes",       "granularity", "element",
+                                        "transaction", "reserve",     "shared_bytes"};
+    static const char *const numbers[] = {"touches", "weight"};
+    const char *text = name ? request_param(request, name) : NULL;
+    char items[LIST_MAX][ITEM_BYTES];
+    const uint32_t count = text ? items_of(text, items) : 0;
+    bool (*is_item)(const char *) = NULL;
+
+    for (size_t i = 0; count > 0 && i < sizeof(sizes) / sizeof(*sizes); i++)
+        is_item = strcmp(name, sizes[i]) == 0 ? is_size : is_item;
+    for (size_t i = 0; count > 0 && i < sizeof(numbers) / sizeof(*numbers); i++)
+        is_item = strcmp(name, numbers[i]) == 0 ? is_number : is_item;
+    for (uint32_t i = 0; is_item && i < count; i++) {
+        if (!is_item(items[i]))
+            return false;
+    }
+    return is_item != NULL;
 }
 
 /* ---- what the planner is asked ---- */

@@ -30,6 +30,9 @@ bool decode_planner_call(const struct request *request, struct planner_call *cal
 bool decode_memory_request(const struct request *request, struct memory_request *out,
                            struct err *err);
 bool decode_fit_request(const struct request *request, struct fit_request *out, struct err *err);
+/* Is the value of this parameter well-formed although it was refused? It then fits its schema in
+ * openapi.yaml, and means something that cannot be. False for NULL, and if it is missing. */
+bool decode_is_well_formed(const struct request *request, const char *name);
 /* The parameters of a plan, one after the other; NULL after the last. */
 const char *decode_job_param(uint32_t i);
 /* The number of an observation in a path: 1..2^63-1. False if it is not one. */

@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fingerprint determines too little for this request, or the memory is too small for it. */
-static void refuse(const struct request *request, struct err *err, struct reply *reply)
+/* The fingerprint determines too little for this request, or the memory is too small for it. A
+ * request in which each parameter is well-formed means something that cannot be: 422 and not 400.
+ */
+static void refuse(const struct request *request, struct err *err, bool well_formed,
+                   struct reply *reply)
 {
     if (err->status == STATUS_NOT_APPLICABLE)
         err->hint = "Measure again: POST /v1/gpus/{gpu}/measurements with {\"depth\": \"full\"}, "
@@ -18,7 +21,11 @@ static void refuse(const struct request *request, struct err *err, struct reply 
     if (err->status == STATUS_TOO_MANY_BYTES)
         err->hint = "Ask for no more than that. GET /v1/gpus/{gpu}/memory, or reachctl memory, has "
                     "every kind of memory.";
-    reply_err(reply, request, err);
+    if (err->status == STATUS_INVALID_ARGUMENT &&
+        (well_formed || decode_is_well_formed(request, err->field)))
+        reply_err_as(reply, request, err, HTTP_UNPROCESSABLE_CONTENT);
+    else
+        reply_err(reply, request, err);
 }
 
 /* Calls the planner with the decoded request. */
@@ -53,16 +60,18 @@ void handlers_planner(struct handlers_context *c, const struct request *request,
     struct planner_call *call = c->call ? c->call : &own;
     struct err err;
     size_t bytes = 0;
+    bool decoded;
     char *text;
 
     if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
         return;
     call->function = c->function;
-    if (decode_planner_call(request, call, &err) && plan(c->gpu, call, &err) == STATUS_OK) {
+    decoded = decode_planner_call(request, call, &err);
+    if (decoded && plan(c->gpu, call, &err) == STATUS_OK) {
         text = encode_planner_call(c->gpu, call, &bytes);
         reply_document(reply, document_new_text(text, bytes, NULL));
     } else {
-        refuse(request, &err, reply);
+        refuse(request, &err, decoded, reply);
     }
 }
 
@@ -81,7 +90,8 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
         return;
     }
     if (!decode_memory_request(request, &call.request, &err)) {
-        refuse(request, &err, reply);
+        /* Another parameter needs bytes, which alone are not required. */
+        refuse(request, &err, !request_param(request, "bytes"), reply);
         return;
     }
     call.request.fingerprint_id = c->gpu->fingerprint_id;
@@ -89,7 +99,7 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
         text = encode_memory_ways(c->gpu, &call, &bytes);
         reply_document(reply, document_new_text(text, bytes, NULL));
     } else {
-        refuse(request, &err, reply);
+        refuse(request, &err, true, reply);
     }
 }
 
@@ -103,7 +113,7 @@ void handlers_fit(struct handlers_context *c, const struct request *request, str
     if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
         return;
     if (!decode_fit_request(request, &call.request, &err)) {
-        refuse(request, &err, reply);
+        refuse(request, &err, false, reply);
         return;
     }
     call.request.fingerprint_id = c->gpu->fingerprint_id;
@@ -111,7 +121,7 @@ void handlers_fit(struct handlers_context *c, const struct request *request, str
         text = encode_fit(c->gpu, &call, &bytes);
         reply_document(reply, document_new_text(text, bytes, NULL));
     } else {
-        refuse(request, &err, reply);
+        refuse(request, &err, true, reply);
     }
 }
 
@@ -157,7 +167,7 @@ void handlers_environment(struct handlers_context *c, const struct request *requ
     if (text &&
         job_env_variables(&c->gpu->fingerprint, c->gpu->fingerprint_id, text, &err) != STATUS_OK) {
         free(text);
-        refuse(request, &err, reply);
+        refuse(request, &err, true, reply);
         return;
     }
     reply_document(reply, document_new_typed("text/plain; charset=utf-8", text,

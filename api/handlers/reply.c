@@ -165,10 +165,19 @@ void reply_refusal(struct reply *reply, const struct request *request, const str
     reply_problem(reply, request, &p);
 }
 
-void reply_err(struct reply *reply, const struct request *request, const struct err *err)
+void reply_err_as(struct reply *reply, const struct request *request, const struct err *err,
+                  unsigned http_status)
 {
-    struct problem p = {.status = err->status, .parameter = err->field, .next_step = err->hint};
+    struct problem p = {.http_status = http_status,
+                        .status = err->status,
+                        .parameter = err->field,
+                        .next_step = err->hint};
 
     memcpy(p.detail, err->text, sizeof(p.detail));
     reply_problem(reply, request, &p);
+}
+
+void reply_err(struct reply *reply, const struct request *request, const struct err *err)
+{
+    reply_err_as(reply, request, err, http_status_of(err->status));
 }

@@ -48,6 +48,9 @@ void reply_refusal(struct reply *reply, const struct request *request, const str
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* or that of an error: its sentence, its hint, and the parameter that it names. */
 void reply_err(struct reply *reply, const struct request *request, const struct err *err);
+/* The same with an HTTP status other than that of err->status. */
+void reply_err_as(struct reply *reply, const struct request *request, const struct err *err,
+                  unsigned http_status);
 
 /* Does the value of If-None-Match name this tag (with quotes)? NULL names nothing. */
 bool reply_tag_matches(const char *if_none_match, const char *etag);

@@ -3,7 +3,7 @@
  * A row has all of a route: method, path, query parameters, function. So 404 (no path matches), 405
  * with Allow (a path matches, its methods do not), 400 for an unknown parameter, and the list of
  * GET / cannot contradict each other. HEAD is GET without a body, which libmicrohttpd leaves out;
- * OPTIONS returns the value of Allow.
+ * OPTIONS returns the value of Allow. A path may end with one slash more than its row has.
  *
  * Every method but GET requires the token, if there is one.
  */
@@ -33,9 +33,10 @@ struct route {
 };
 
 static handlers_render_fn render_index;
+static handlers_fn handle_index;
 
 static const struct route routes[] = {
-    {"GET", "/", "", "this list", .render = render_index, .slot = CACHE_INDEX},
+    {"GET", "/", "", "this list", .handler = handle_index},
     {"GET", "/healthz", "", "is the process alive?", .render = handlers_healthz,
      .slot = CACHE_HEALTH, .needs_daemon = true},
     {"GET", "/readyz", "verbose",
@@ -188,20 +189,40 @@ static bool is_for_probes(const struct route *route)
     return strncmp(route->path, "/v1/", 4) != 0 && strncmp(route->path, "/ui", 3) != 0;
 }
 
-/* The route, or NULL with the methods that the path does have: "" for an unknown path. */
-static const struct route *find(struct request *request, bool for_probes, const char **out_allow)
+/* One pass over the table. */
+static const struct route *find_exact(struct request *request, bool for_probes, unsigned *methods)
 {
-    unsigned methods = METHOD_NONE;
-
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         if ((for_probes && !is_for_probes(&routes[i])) || !path_matches(&routes[i], request))
             continue;
         if (method_matches(&routes[i], request->method))
             return &routes[i];
-        methods |= method_of(routes[i].method);
+        *methods |= method_of(routes[i].method);
     }
-    *out_allow = allow_of(methods);
     return NULL;
+}
+
+/* Takes one slash off the end of the path; false if there is none. */
+static bool drop_slash(struct request *request)
+{
+    const uint32_t count = request->segment_count;
+    const bool ends = count > 1 && request->segments[count - 1][0] == '\0' &&
+                      request->segments[count - 2][0] != '\0';
+
+    request->segment_count -= ends;
+    return ends;
+}
+
+/* The route, or NULL with the methods that the path does have: "" for an unknown path. */
+static const struct route *find(struct request *request, bool for_probes, const char **out_allow)
+{
+    unsigned methods = METHOD_NONE;
+    const struct route *route = find_exact(request, for_probes, &methods);
+
+    if (!route && methods == METHOD_NONE && drop_slash(request))
+        route = find_exact(request, for_probes, &methods);
+    *out_allow = allow_of(methods);
+    return route;
 }
 
 static void no_such_path(const struct request *request, bool for_probes, struct reply *reply)
@@ -354,4 +375,19 @@ static struct document *render_index(const struct handlers_context *c)
     json_builder_text(&o, "service", "reachd");
     json_builder_value(&o, "routes", list);
     return document_new(json_builder_end(&o), NULL);
+}
+
+/* A browser names text/html first, curl accepts anything. */
+static void handle_index(struct handlers_context *c, const struct request *request,
+                         struct reply *reply)
+{
+    const int html = accept_weight(request->accept, "text/html");
+
+    if (c->ui && !c->for_probes && html > accept_weight(request->accept, "application/json")) {
+        reply_empty(reply, HTTP_TEMPORARY_REDIRECT);
+        snprintf(reply->location, sizeof(reply->location), "ui/"); /* as in handlers_ui_redirect */
+    } else {
+        handlers_reply_kept(c, CACHE_INDEX, render_index, reply);
+    }
+    reply->vary = "Accept";
 }

@@ -36,7 +36,7 @@ class Operation:
         self.parameters = [contract.resolve(p) for p in parameters]
         self.changes = "security" in operation
         self.has_body = "requestBody" in operation
-        self.pattern = re.compile(re.sub(r"\\\{[a-z]+\\\}", "([^/]+)", re.escape(path)) + "$")
+        self.pattern = re.compile(re.sub(r"\\\{[a-z]+\\\}", "([^/]+)", re.escape(path)) + ("$" if path.endswith("/") else "/?$"))
 
 
 class Contract:
@@ -73,7 +73,7 @@ class Contract:
     def find(self, method, path):
         """The operation, and whether the path is there at all. Fixed names win over captures."""
         found = [o for o in self.operations if o.pattern.match(path)]
-        found.sort(key=lambda o: o.path.count("{"))
+        found.sort(key=lambda o: (o.path.count("{"), o.path != path))
         method = "GET" if method == "HEAD" else method
         return next((o for o in found if o.method == method), None), found
 

@@ -16,7 +16,7 @@ REFUSED = [
     # no such thing
     ("GET", "/nothing", None, 404, "not-found"),
     ("GET", "/v1", None, 404, "not-found"),
-    ("GET", "/v1/gpus/", None, 404, "not-found"),
+    ("GET", "/v1/gpus//", None, 404, "not-found"),
     ("GET", "/v1//gpus", None, 404, "not-found"),
     ("GET", "/../etc/passwd", None, 404, "not-found"),
     ("GET", "/v1/gpus/%2e%2e/scope?bytes=1", None, 404, "not-found"),
@@ -66,9 +66,9 @@ REFUSED = [
     ("POST", "/v1/gpus/0/measurements", b"\xff\xfe", 400, "invalid-argument"),
     ("POST", "/v1/gpus/0/measurements", "[" * 5000, 400, "invalid-argument"),
 ]
-BAD_SIZES = ["", "0", "-1", "-1GiB", "1e12", "0x100", "abc", "1.5", "1.2.3GiB", "12 parsecs", "GiB",
-             "9223372036854775808", "18446744073709551616", "99999999999999999999999",
-             "8388608TiB", "99999999PiB", "2PiB", "1GiB,", "١GiB"]
+MALFORMED_SIZES = ["", "0", "-1", "-1GiB", "1e12", "0x100", "abc", "1.2.3GiB", "12 parsecs", "GiB", "99999999PiB", "2PiB",
+                   "1GiB,", "١GiB"]
+IMPOSSIBLE_SIZES = ["1.5", "9223372036854775808", "18446744073709551616", "99999999999999999999999", "8388608TiB"]
 
 
 def check_problem(answer, status, slug, what):
@@ -115,9 +115,10 @@ def what_to_do_next_fits_what_was_asked():
 def every_bad_size_is_refused():
     from urllib.parse import quote
     for route in ("scope?bytes=", "placement?bytes=", "placement?bytes=1GiB&granularity="):
-        for size in BAD_SIZES:
-            answer = daemon.get(f"/v1/gpus/1/{route}{quote(size)}")
-            check_problem(answer, 400, "invalid-argument", f"{route}{size}")
+        for sizes, status in ((MALFORMED_SIZES, 400), (IMPOSSIBLE_SIZES, 422)):
+            for size in sizes:
+                answer = daemon.get(f"/v1/gpus/1/{route}{quote(size)}")
+                check_problem(answer, status, "invalid-argument", f"{route}{size}")
     for route in ("scope", "placement"):
         check_problem(daemon.get(f"/v1/gpus/1/{route}"), 400, "invalid-argument", route)
 

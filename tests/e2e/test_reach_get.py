@@ -101,7 +101,7 @@ def random_target(uuid):
 def enough(statuses, number):
     """So many, and of both kinds: answers and refusals, or the comparison would prove little."""
     return (sum(statuses.values()) >= number and statuses.get(200, 0) > number // 4
-            and statuses.get(400, 0) > number // 50)
+            and statuses.get(400, 0) + statuses.get(422, 0) > number // 50)
 
 
 def requests_of(profile, number):
