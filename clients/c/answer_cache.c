@@ -2,7 +2,8 @@
  */
 #include "clients/c/answer_cache.h"
 
-#include <pthread.h>
+#include "clients/c/process.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +18,16 @@ struct entry {
     uint64_t used;
 };
 
+/* Guarded by the lock of the process. */
 struct answer_cache {
-    pthread_mutex_t lock;
-    uint64_t uses; /* guarded by lock, as the next */
+    uint64_t uses;
     struct entry entries[MAX_ENTRIES];
 };
 
 struct answer_cache *answer_cache_new(void)
 {
-    struct answer_cache *cache = calloc(1, sizeof(*cache));
-
-    if (cache)
-        pthread_mutex_init(&cache->lock, NULL);
-    return cache;
+    process_start();
+    return calloc(1, sizeof(struct answer_cache));
 }
 
 static void clear(struct entry *e)
@@ -45,7 +43,6 @@ void answer_cache_free(struct answer_cache *take)
         return;
     for (int i = 0; i < MAX_ENTRIES; i++)
         clear(&take->entries[i]);
-    pthread_mutex_destroy(&take->lock);
     free(take);
 }
 
@@ -62,10 +59,10 @@ void answer_cache_tag(struct answer_cache *cache, const char *target, char *out)
 {
     const struct entry *e;
 
-    pthread_mutex_lock(&cache->lock);
+    process_lock();
     e = find(cache, target);
     memcpy(out, e ? e->tag : "", e ? sizeof(e->tag) : 1);
-    pthread_mutex_unlock(&cache->lock);
+    process_unlock();
 }
 
 struct answer_content *answer_cache_get(struct answer_cache *cache, const char *target,
@@ -74,7 +71,7 @@ struct answer_content *answer_cache_get(struct answer_cache *cache, const char *
     struct answer_content *content = NULL;
     struct entry *e;
 
-    pthread_mutex_lock(&cache->lock);
+    process_lock();
     e = find(cache, target);
     if (e && (!tag || strcmp(e->tag, tag) == 0)) {
         content = e->content;
@@ -84,7 +81,7 @@ struct answer_content *answer_cache_get(struct answer_cache *cache, const char *
         e->used = ++cache->uses;
         *confirmed_ms = e->confirmed_ms;
     }
-    pthread_mutex_unlock(&cache->lock);
+    process_unlock();
     return content;
 }
 
@@ -103,9 +100,9 @@ static void learn(struct answer_cache *cache, const struct reach_provenance *pro
 
 void answer_cache_learn(struct answer_cache *cache, const struct reach_provenance *provenance)
 {
-    pthread_mutex_lock(&cache->lock);
+    process_lock();
     learn(cache, provenance);
-    pthread_mutex_unlock(&cache->lock);
+    process_unlock();
 }
 
 /* A free entry, or the least recently used one, then cleared. The lock is held. */
@@ -142,7 +139,7 @@ void answer_cache_put(struct answer_cache *cache, const char *target, const char
 {
     struct entry *e;
 
-    pthread_mutex_lock(&cache->lock);
+    process_lock();
     learn(cache, &answer->provenance);
     e = find(cache, target);
     if (e)
@@ -151,16 +148,16 @@ void answer_cache_put(struct answer_cache *cache, const char *target, const char
         e = make_room(cache);
     fill(e, target, tag, answer);
     e->used = ++cache->uses;
-    pthread_mutex_unlock(&cache->lock);
+    process_unlock();
 }
 
 void answer_cache_drop(struct answer_cache *cache, const char *target)
 {
     struct entry *e;
 
-    pthread_mutex_lock(&cache->lock);
+    process_lock();
     e = find(cache, target);
     if (e)
         clear(e);
-    pthread_mutex_unlock(&cache->lock);
+    process_unlock();
 }

@@ -1,8 +1,14 @@
 /* http.c: libcurl. Idle connections are in a small pool; a call takes one or makes one, and no lock
- * is held during network I/O. Never through a proxy: the daemon is on this node or next to it. */
+ * is held during network I/O. Never through a proxy: the daemon is on this node or next to it.
+ *
+ * After a fork, parent and child have the same sockets, and each would read the responses of the
+ * other. The parent keeps them; the child drops its pool. */
 #include "clients/c/http.h"
 
+#include "clients/c/process.h"
+
 #include <curl/curl.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +20,11 @@
 enum { MAX_IDLE = 8, URL_BYTES = HTTP_TARGET_BYTES + 1024, FIELD_BYTES = 512 };
 
 struct http {
-    char *base;        /* owned: "http://127.0.0.1:17322" */
-    char *socket_path; /* owned; NULL: by address */
-    pthread_mutex_t lock;
-    unsigned idle_count; /* guarded by lock, as the next */
+    char *base;          /* owned: "http://127.0.0.1:17322" */
+    char *socket_path;   /* owned; NULL: by address */
+    uint32_t generation; /* of the process that made the idle connections. Guarded by the lock of
+                            the process, as the next two */
+    unsigned idle_count;
     CURL *idle[MAX_IDLE];
 };
 
@@ -54,7 +61,8 @@ enum reach_status http_new(const char *base, const char *socket_path, struct htt
     http = calloc(1, sizeof(*http));
     if (!http)
         return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
-    pthread_mutex_init(&http->lock, NULL);
+    process_start();
+    http->generation = process_generation();
     http->base = strdup(base);
     http->socket_path = socket_path ? strdup(socket_path) : NULL;
     if (!http->base || (socket_path && !http->socket_path)) {
@@ -65,18 +73,6 @@ enum reach_status http_new(const char *base, const char *socket_path, struct htt
     return REACH_OK;
 }
 
-void http_free(struct http *take)
-{
-    if (!take)
-        return;
-    for (unsigned i = 0; i < take->idle_count; i++)
-        curl_easy_cleanup(take->idle[i]);
-    pthread_mutex_destroy(&take->lock);
-    free(take->socket_path);
-    free(take->base);
-    free(take);
-}
-
 const char *http_address(const struct http *http)
 {
     return http->socket_path ? http->socket_path : http->base;
@@ -84,26 +80,70 @@ const char *http_address(const struct http *http)
 
 /* ---- the pool ---- */
 
+/* Frees an idle connection of the parent. /dev/null takes the place of its socket first, so that
+ * neither libcurl nor TLS sends on it or shuts it down. If that fails, the memory is lost. */
+static void free_inherited(CURL *take)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    int nothing = -1;
+
+    if (curl_easy_getinfo(take, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK || fd == CURL_SOCKET_BAD) {
+        curl_easy_cleanup(take);
+        return;
+    }
+    nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing < 0)
+        return;
+    if (dup3(nothing, fd, O_CLOEXEC) >= 0)
+        curl_easy_cleanup(take);
+    close(nothing);
+}
+
+/* In a new process, drops the connections of the parent. The lock is held. */
+static void notice_fork(struct http *http)
+{
+    if (http->generation == process_generation())
+        return;
+    http->generation = process_generation();
+    while (http->idle_count > 0)
+        free_inherited(http->idle[--http->idle_count]);
+}
+
 static CURL *take_connection(struct http *http)
 {
     CURL *curl = NULL;
 
-    pthread_mutex_lock(&http->lock);
+    process_lock();
+    notice_fork(http);
     if (http->idle_count > 0)
         curl = http->idle[--http->idle_count];
-    pthread_mutex_unlock(&http->lock);
+    process_unlock();
     return curl ? curl : curl_easy_init();
 }
 
 static void give_connection(struct http *http, CURL *take)
 {
-    pthread_mutex_lock(&http->lock);
+    process_lock();
     if (http->idle_count < MAX_IDLE) {
         http->idle[http->idle_count++] = take;
         take = NULL;
     }
-    pthread_mutex_unlock(&http->lock);
+    process_unlock();
     curl_easy_cleanup(take);
+}
+
+void http_free(struct http *take)
+{
+    if (!take)
+        return;
+    process_lock();
+    notice_fork(take);
+    process_unlock();
+    for (unsigned i = 0; i < take->idle_count; i++)
+        curl_easy_cleanup(take->idle[i]);
+    free(take->socket_path);
+    free(take->base);
+    free(take);
 }
 
 /* ---- one request ---- */
@@ -126,24 +166,30 @@ static size_t on_data(char *data, size_t size, size_t count, void *cls)
     return bytes;
 }
 
-/* Keeps the ETag; one that does not fit is as none. */
-static size_t on_header(char *data, size_t size, size_t count, void *cls)
+/* Copies the value of a line that begins with `name` and has less than HTTP_TAG_BYTES; a longer one
+ * is as none. */
+static void scan_field(const char *line, size_t bytes, const char *name, char *out)
 {
-    static const char NAME[] = "etag:";
-    struct http_response *answer = cls;
-    const size_t bytes = size * count;
-    size_t at = sizeof(NAME) - 1;
+    size_t at = strlen(name);
     size_t end = bytes;
 
-    if (bytes < at || strncasecmp(data, NAME, at) != 0)
-        return bytes;
-    while (at < end && (data[at] == ' ' || data[at] == '\t'))
+    if (bytes < at || strncasecmp(line, name, at) != 0)
+        return;
+    while (at < end && (line[at] == ' ' || line[at] == '\t'))
         at++;
-    while (end > at && (data[end - 1] == '\r' || data[end - 1] == '\n' || data[end - 1] == ' '))
+    while (end > at && (line[end - 1] == '\r' || line[end - 1] == '\n' || line[end - 1] == ' '))
         end--;
     if (end - at < HTTP_TAG_BYTES)
-        snprintf(answer->tag, sizeof(answer->tag), "%.*s", (int)(end - at), data + at);
-    return bytes;
+        snprintf(out, HTTP_TAG_BYTES, "%.*s", (int)(end - at), line + at);
+}
+
+static size_t on_header(char *data, size_t size, size_t count, void *cls)
+{
+    struct http_response *answer = cls;
+
+    scan_field(data, size * count, "ETag:", answer->tag);
+    scan_field(data, size * count, "X-Request-Id:", answer->request_id);
+    return size * count;
 }
 
 static void set_up(const struct http *http, CURL *curl, const char *url, uint32_t timeout_ms,
@@ -152,6 +198,7 @@ static void set_up(const struct http *http, CURL *curl, const char *url, uint32_
     curl_easy_reset(curl); /* connections are kept */
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 1L); /* free_inherited needs to find it */
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -188,7 +235,7 @@ static bool add_field(struct curl_slist **fields, const char *name, const char *
     return more != NULL;
 }
 
-static bool add_fields(const struct reach_request *request, const char *tag,
+static bool add_fields(const struct reach_request *request, const char *tag, const char *id,
                        struct curl_slist **fields)
 {
     const char *accept = request->accept ? request->accept : "application/json";
@@ -196,7 +243,8 @@ static bool add_fields(const struct reach_request *request, const char *tag,
     return add_field(fields, "Accept:", accept) &&
            add_field(fields, "Authorization: Bearer", request->token) &&
            add_field(fields, "Content-Type:", request->body ? "application/json" : NULL) &&
-           add_field(fields, "If-None-Match:", *tag ? tag : NULL);
+           add_field(fields, "If-None-Match:", *tag ? tag : NULL) &&
+           add_field(fields, "X-Request-Id:", id);
 }
 
 static void set_method(CURL *curl, const struct reach_request *request)
@@ -252,12 +300,26 @@ static enum reach_status fail_with_code(const struct http *http, CURLcode code, 
     }
 }
 
+/* A response to another request must never become an answer. An older daemon sends no
+ * id, and neither do the few refusals of its HTTP library. */
+static enum reach_status check_id(const struct http *http, const char *id,
+                                  const struct http_response *got, struct reach_error *error)
+{
+    if (!*got->request_id || strcmp(got->request_id, id) == 0)
+        return REACH_OK;
+    return fail_with(error, REACH_PROTOCOL,
+                     "the response from %s is to another request: X-Request-Id is %s, not %s. A "
+                     "proxy must pass the id on",
+                     http_address(http), got->request_id, id);
+}
+
 enum reach_status http_send(struct http *http, const struct reach_request *request, const char *tag,
                             size_t max_bytes, uint32_t timeout_ms, struct http_response *out,
                             struct reach_error *error)
 {
     struct curl_slist *fields = NULL;
     enum reach_status status = REACH_OK;
+    char id[PROCESS_ID_BYTES];
     char url[URL_BYTES];
     CURL *curl = NULL;
     CURLcode code;
@@ -266,7 +328,8 @@ enum reach_status http_send(struct http *http, const struct reach_request *reque
     if (snprintf(url, sizeof(url), "%s%s", http->base, request->target) >= (int)sizeof(url))
         return fail_with(error, REACH_INVALID_ARGUMENT, "the URL of the request is too long");
     curl = take_connection(http);
-    if (!curl || !add_fields(request, tag, &fields)) {
+    process_request_id(id);
+    if (!curl || !add_fields(request, tag, id, &fields)) {
         status = fail_with(error, REACH_NO_MEMORY, "no memory for a request");
         goto out;
     }
@@ -275,11 +338,13 @@ enum reach_status http_send(struct http *http, const struct reach_request *reque
     code = curl_easy_perform(curl);
     if (code == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &out->http_status);
-    else
-        status = fail_with_code(http, code, timeout_ms, error);
+    status = code == CURLE_OK ? check_id(http, id, out, error)
+                              : fail_with_code(http, code, timeout_ms, error);
 out:
-    if (curl)
+    if (curl && status != REACH_PROTOCOL)
         give_connection(http, curl);
+    else
+        curl_easy_cleanup(curl);
     curl_slist_free_all(fields);
     if (status != REACH_OK)
         http_response_free(out);

@@ -1,5 +1,6 @@
 /* http.h: one request to the daemon over a Unix socket or a URL, within a timeout. Any thread: each
- * call has a connection of its own, which stays open for the next one. */
+ * call has a connection of its own, which stays open for the next one. Any process: after a fork
+ * the child opens its own connections. */
 #ifndef REACH_CLIENTS_C_HTTP_H
 #define REACH_CLIENTS_C_HTTP_H
 
@@ -18,14 +19,16 @@ void http_free(struct http *take);
 /* What came back: owned body, terminated; NULL if it is empty. */
 struct http_response {
     long http_status;
-    char tag[HTTP_TAG_BYTES]; /* the ETag with its quotes; "": none */
+    char tag[HTTP_TAG_BYTES];        /* the ETag with its quotes; "": none */
+    char request_id[HTTP_TAG_BYTES]; /* X-Request-Id; "": none */
     char *body;
     size_t body_bytes;
     size_t max_bytes; /* a longer body is REACH_PROTOCOL */
 };
 
 /* `tag` goes into If-None-Match; "": no such field. Any HTTP status is REACH_OK here. Errors:
- * REACH_UNREACHABLE, REACH_TIMEOUT, REACH_PROTOCOL (not HTTP, or too long), REACH_NO_MEMORY.
+ * REACH_UNREACHABLE, REACH_TIMEOUT, REACH_PROTOCOL (not HTTP, too long, or the X-Request-Id of
+ * another request), REACH_NO_MEMORY.
  * `*out` has something to free (http_response_free) only after REACH_OK. */
 enum reach_status http_send(struct http *http, const struct reach_request *request, const char *tag,
                             size_t max_bytes, uint32_t timeout_ms, struct http_response *out,

@@ -32,10 +32,17 @@
  * the answer.
  *
  * Threads. Several threads may use one handle, and read one answer, at the same time. reach_close
- * comes when no other call is in progress. After a fork the child opens its own handle. No call
- * takes longer than the timeout (reach_set_timeout_ms), except to read a file from disk. While the
- * daemon's driver has not yet answered which GPUs there are, a request is repeated; at the timeout
- * it fails with REACH_UNAVAILABLE.
+ * comes when no other call is in progress. No call takes longer than the timeout
+ * (reach_set_timeout_ms), except to read a file from disk. While the daemon's driver has not yet
+ * answered which GPUs there are, a request is repeated; at the timeout it fails with
+ * REACH_UNAVAILABLE.
+ *
+ * Processes. After a fork, parent and child may go on with the same handle, and each closes its own
+ * copy, also if other threads of the parent were in calls. The child opens its own connections and
+ * leaves those of the parent alone. A process made without the handlers of pthread_atfork (vfork, a
+ * raw clone) must not use a handle. Each request has an id (X-Request-Id), and a response with
+ * another id is REACH_PROTOCOL. A response without one is accepted: older daemons send none. A
+ * proxy must pass the id on in both directions (systemd/nginx-reachd.conf).
  *
  * Compatibility. The caller sets `size` of every request to its sizeof, so that a later release can
  * append fields; all other fields may be 0. Structs behind a const pointer are allocated by the

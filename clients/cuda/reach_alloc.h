@@ -28,6 +28,8 @@
  *
  * Threads. Any thread may call anything at any time, except reach_pool_close, which comes last. One
  * lock per pool; a call makes the device's primary context current and restores the former one.
+ * CUDA does not survive a fork: in the child every call with a pool of the parent fails, frees
+ * nothing and does not wait.
  *
  * Errors. A call that fails returns a status, fills the error (which may be NULL) and has changed
  * nothing. The library never prints and never ends the process.

@@ -2,7 +2,7 @@
  * held, and that nothing is lost or leaked whichever driver call fails. */
 #include "base/units.h"
 #include "base/rng.h"
-#include "clients/cuda/reach_alloc.h"
+#include "clients/cuda/alloc/alloc_pool.h"
 #include "tests/fakecuda/driver_library.h"
 #include "tests/share.h"
 
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FAR_MEMORY "50/1@2000,64K,64+90,0+0,20"
@@ -734,6 +735,37 @@ static void pytorch_gets_and_gives_back(void **state)
     reach_pool_close(pool); /* the process ends here */
 }
 
+/* The parent's lock is held, as if another thread had been in a call. */
+static void a_child_neither_uses_a_pool_nor_waits(void **state)
+{
+    (void)state;
+    begin("");
+    struct reach_pool *pool = open_pool(0);
+    void *array = NULL;
+    int status = -1;
+    assert_int_equal(reach_device_alloc(pool, MIB, NULL, &array, NULL), REACH_ALLOC_OK);
+    (void)pthread_mutex_lock(&pool->lock);
+    const pid_t child = fork();
+    if (child == 0) {
+        struct reach_alloc_stats stats = {.size = sizeof stats};
+        struct reach_alloc_error e = {.text = ""};
+        void *p = NULL;
+        const bool refused =
+            reach_device_alloc(pool, MIB, NULL, &p, &e) == REACH_ALLOC_INVALID_ARGUMENT &&
+            strstr(e.text, "CUDA does not survive a fork") &&
+            reach_device_free(pool, array, NULL, NULL) == REACH_ALLOC_INVALID_ARGUMENT &&
+            reach_alloc_stats(pool, &stats, NULL) == REACH_ALLOC_INVALID_ARGUMENT;
+        reach_pool_close(pool);
+        _exit(refused ? 0 : 1);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(stats_of(pool).arrays, 1);
+    reach_pool_close(pool);
+    check_nothing_held();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -754,6 +786,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_host_memory),
         cmocka_unit_test(host_memory_survives_every_failure),
         cmocka_unit_test(threads_share_a_pool),
+        cmocka_unit_test(a_child_neither_uses_a_pool_nor_waits),
         cmocka_unit_test(pytorch_gets_and_gives_back),
     };
     return cmocka_run_group_tests(tests, load_library, driver_unload);

@@ -70,6 +70,8 @@ static bool answer(struct stub_daemon *stub, int fd, const char *request)
                 r.http_status ? r.http_status : 200, strlen(body));
         if (r.tag)
             fprintf(out, "ETag: \"%s\"\r\n", r.tag);
+        if (r.id)
+            fprintf(out, "X-Request-Id: %s\r\n", r.id);
         fprintf(out, "\r\n%s", body);
     }
     fclose(out);
@@ -98,6 +100,9 @@ static void serve(struct stub_daemon *stub, struct connection *c)
 static void admit(struct stub_daemon *stub, struct connection *all)
 {
     const int fd = accept(stub->listener, NULL, NULL);
+
+    if (fd >= 0)
+        atomic_fetch_add(&stub->connections, 1);
 
     for (int i = 0; fd >= 0 && i < STUB_CONNECTIONS; i++) {
         if (all[i].fd < 0) {

@@ -20,6 +20,7 @@ struct stub_reply {
     int http_status;  /* 0: 200 */
     const char *tag;  /* without quotes; NULL: none */
     const char *body; /* NULL: "" */
+    const char *id;   /* X-Request-Id; NULL: none */
 };
 
 /* Called by the stub's thread for each request; `target` is its path and query. */
@@ -34,6 +35,7 @@ struct stub_daemon {
     void *cls;
     atomic_int requests;
     atomic_int not_modified; /* of these */
+    atomic_int connections;  /* accepted so far */
     atomic_bool stop;
     int listener;
     pthread_t thread;

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define GPU   "GPU-00000000-0000-0000-0000-000000000001"
 #define OTHER "GPU-00000000-0000-0000-0000-000000000002"
@@ -638,6 +640,45 @@ static void test_words(void **state)
     reach_answer_free(NULL);
 }
 
+/* The id of a response is that of its request, or there is none. */
+static void test_response_to_another_request(void **state)
+{
+    struct fixture *f = *state;
+
+    f->reply.id = "0123456789abcdef";
+    refused(f, REACH_PROTOCOL, "is to another request: X-Request-Id is 0123456789abcdef, not ");
+    f->reply.id = "";
+    assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
+    f->reply.id = NULL;
+    assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
+}
+
+static void test_fork_leaves_the_parent_its_connection(void **state)
+{
+    struct fixture *f = *state;
+    int status = -1;
+    pid_t child;
+
+    assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
+    child = fork();
+    if (child == 0) {
+        reach_close(f->reach);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    f->reply = (struct stub_reply){.body = GOOD};
+    assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
+    assert_int_equal(atomic_load(&f->stub.connections), 1);
+    child = fork();
+    if (child == 0)
+        _exit(ask(f, GPU, 1000, 0) != REACH_OK);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
+    assert_int_equal(atomic_load(&f->stub.connections), 2);
+}
+
 #define WITH_DAEMON(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -659,6 +700,8 @@ int main(void)
         WITH_DAEMON(test_contradictions),
         WITH_DAEMON(test_answer_to_another_question),
         WITH_DAEMON(test_problems),
+        WITH_DAEMON(test_response_to_another_request),
+        WITH_DAEMON(test_fork_leaves_the_parent_its_connection),
         cmocka_unit_test(test_open),
         WITH_DAEMON(test_arguments),
         cmocka_unit_test(test_words),

@@ -13,10 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define GPU "GPU-00000000-0000-0000-0000-000000000001"
 
 enum { THREADS = 8, ROUNDS = 200, BODIES = 4096, BODY_BYTES = 1024 };
+
+static atomic_bool stop;
 
 /* Bodies must outlive the reply; the stub's thread alone writes them. */
 struct changing {
@@ -144,6 +148,62 @@ static void test_one_handle_many_threads(void **state)
     free(changing);
 }
 
+/* ---- fork ---- */
+
+static void *work_until_stopped(void *cls)
+{
+    struct worker *w = cls;
+
+    while (!atomic_load(&stop))
+        work(w);
+    return NULL;
+}
+
+/* While threads of the parent use the handle: each child has the idle connections and the cache of
+ * that moment, and must neither hang nor get an answer that belongs to the parent. */
+static void test_fork_beside_running_calls(void **state)
+{
+    struct changing *changing = calloc(1, sizeof(*changing));
+    const unsigned forks = getenv("REACH_LONG") ? 400 : 4;
+    struct worker workers[THREADS / 2];
+    struct stub_daemon stub;
+    struct reach *reach;
+
+    (void)state;
+    assert_non_null(changing);
+    stub_start(&stub, reply_of, changing);
+    assert_int_equal(reach_open(stub.where, &reach, NULL), REACH_OK);
+    reach_set_timeout_ms(reach, 3600000, NULL);
+    for (unsigned i = 0; i < THREADS / 2; i++) {
+        workers[i] = (struct worker){.reach = reach, .seed = i};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work_until_stopped, &workers[i]),
+                         0);
+    }
+    for (unsigned i = 0; i < forks; i++) {
+        const pid_t child = fork();
+        int status = -1;
+
+        if (child == 0) {
+            struct worker w = {.reach = reach, .seed = i};
+            work(&w);
+            reach_close(reach);
+            _exit(w.wrong || !w.answers);
+        }
+        assert_true(child > 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < THREADS / 2; i++) {
+        pthread_join(workers[i].thread, NULL);
+        if (workers[i].wrong)
+            fail_msg("thread %u: %s", i, workers[i].wrong);
+    }
+    reach_close(reach);
+    stub_stop(&stub);
+    free(changing);
+}
+
 /* ---- offline ---- */
 
 static void *plan(void *cls)
@@ -190,6 +250,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_handle_many_threads),
+        cmocka_unit_test(test_fork_beside_running_calls),
         cmocka_unit_test(test_one_file_many_threads),
     };
 

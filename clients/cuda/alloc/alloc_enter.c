@@ -2,12 +2,28 @@
  * device. */
 #include "clients/cuda/alloc/alloc_pool.h"
 
+#include <unistd.h>
+
+enum reach_alloc_status alloc_check_process(const struct reach_pool *pool,
+                                            struct reach_alloc_error *error)
+{
+    if (pool->process == getpid())
+        return REACH_ALLOC_OK;
+    return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                      "process %d opened this pool, and CUDA does not survive a fork; open a pool "
+                      "in a process that has not used CUDA before the fork (spawn)",
+                      (int)pool->process);
+}
+
 enum reach_alloc_status alloc_enter(struct reach_pool *pool, struct reach_alloc_error *error)
 {
     enum reach_alloc_status s;
 
     if (!pool)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "no pool; call reach_pool_open");
+    s = alloc_check_process(pool, error);
+    if (s != REACH_ALLOC_OK)
+        return s;
     (void)pthread_mutex_lock(&pool->lock);
     s = DRV(pool, error, cuCtxPushCurrent, pool->context);
     if (s != REACH_ALLOC_OK)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Addresses cost nothing: with several times the memory, arrays of any sizes in any order find a
  * run of free frames. */
@@ -101,6 +102,7 @@ enum reach_alloc_status reach_pool_open(const struct reach_pool_options *options
     pool = calloc(1, sizeof *pool);
     if (!pool)
         return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "no host memory for a pool");
+    pool->process = getpid();
     (void)pthread_mutex_init(&pool->lock, NULL);
     pool->keep_bytes = o.keep_bytes;
     memcpy(pool->host_order, o.host_order, sizeof pool->host_order);
@@ -158,7 +160,7 @@ static void release_all(struct reach_pool *pool)
 
 void reach_pool_close(struct reach_pool *take)
 {
-    if (!take)
+    if (!take || alloc_check_process(take, NULL) != REACH_ALLOC_OK)
         return;
     if (take->context) {
         release_all(take);
@@ -174,10 +176,14 @@ enum reach_alloc_status reach_alloc_stats(struct reach_pool *pool, struct reach_
                                           struct reach_alloc_error *error)
 {
     struct reach_alloc_stats stats = {.size = 0};
+    enum reach_alloc_status s;
 
     if (!pool || !out || out->size < sizeof out->size)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
                           "a pool and stats, with size set to sizeof(struct reach_alloc_stats)");
+    s = alloc_check_process(pool, error);
+    if (s != REACH_ALLOC_OK)
+        return s;
     (void)pthread_mutex_lock(&pool->lock);
     stats.frame_bytes = pool->frame_bytes;
     stats.frame_is_granularity = pool->frame_is_granularity;

@@ -55,6 +55,7 @@ struct alloc_host {
 };
 
 struct reach_pool {
+    pid_t process; /* that opened it; in a child of it nothing is locked, used or freed */
     pthread_mutex_t lock;
     struct alloc_driver driver;
     int device;
@@ -79,7 +80,11 @@ struct reach_pool {
     uint64_t compact_ns;
 };
 
-/* alloc_enter.c: locks the pool and makes its context current. If it fails, nothing is locked. */
+/* alloc_enter.c: fails in a process other than that of the pool: the context of a device does not
+ * survive a fork, and another thread may have held the lock. */
+enum reach_alloc_status alloc_check_process(const struct reach_pool *pool,
+                                            struct reach_alloc_error *error);
+/* Locks the pool and makes its context current. If it fails, nothing is locked. */
 enum reach_alloc_status alloc_enter(struct reach_pool *pool, struct reach_alloc_error *error);
 void alloc_leave(struct reach_pool *pool);
 

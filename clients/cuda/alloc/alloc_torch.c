@@ -2,8 +2,12 @@
  * passes no context, so the pools are global here: one per device, for the life of the process. */
 #include "clients/cuda/alloc/alloc_pool.h"
 
+#include <stdatomic.h>
+#include <unistd.h>
+
 enum { MAX_DEVICES = 64 };
 
+static atomic_int process; /* the first that opened a pool; 0: none yet */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reach_pool *pools[MAX_DEVICES];
 
@@ -11,11 +15,18 @@ enum reach_alloc_status reach_torch_open(const struct reach_pool_options *option
                                          struct reach_pool **out, struct reach_alloc_error *error)
 {
     enum reach_alloc_status s = REACH_ALLOC_OK;
+    int first = 0;
 
     *out = NULL;
     if (!options || options->device < 0 || options->device >= MAX_DEVICES)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "device must be 0 .. %d",
                           MAX_DEVICES - 1);
+    if (!atomic_compare_exchange_strong(&process, &first, getpid()) && first != getpid())
+        return alloc_fail(
+            error, REACH_ALLOC_INVALID_ARGUMENT,
+            "process %d opened the pools, and CUDA does not survive a fork; start this "
+            "process another way (spawn)",
+            first);
     (void)pthread_mutex_lock(&lock);
     if (!pools[options->device])
         s = reach_pool_open(options, &pools[options->device], error);

@@ -1,12 +1,13 @@
 """Why the stock operator is used instead: said once for each reason. Needs no torch."""
 from __future__ import annotations
 
-import threading
 import warnings
 from typing import Set
 
+from reach.torch.locks import Lock
+
 _said: Set[str] = set()
-_lock = threading.Lock()
+_lock = Lock()
 
 
 class StockOperatorWarning(UserWarning):

@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import math
 import os
-import threading
 from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, Union
 
 import torch
@@ -19,6 +18,7 @@ import triton
 
 import reach
 from reach.torch import fallback, kernels, shapes
+from reach.torch.locks import Lock
 from reach.torch.planning import Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 
@@ -48,7 +48,7 @@ class Way:
         return self.strategy == "windows"
 
 
-_lock = threading.RLock()
+_lock = Lock()
 _planner: Optional[Planner] = None
 _plans: Dict[Tuple[int, Job], Union[Plan, NoPlan]] = {}
 _checked: Dict[int, Optional[NoPlan]] = {}

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import threading
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
@@ -20,6 +19,7 @@ import triton
 
 from reach.torch import fallback, gather, kernels_tables, launch, shapes
 from reach.torch.add import index_add_
+from reach.torch.locks import Lock
 from reach.torch.planning import MOST, NoPlan, TablesJob
 
 WORD = 4           # bytes that rows are copied by
@@ -31,7 +31,7 @@ MOST_KINDS = 4     # lengths of rows that one kernel is compiled for
 Indices = Union[torch.Tensor, Sequence[torch.Tensor]]
 
 _about: Dict[Tuple[Any, ...], torch.Tensor] = {}  # never dropped: a captured graph may read it
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def job_of(tables: Sequence[torch.Tensor], index: torch.Tensor, items: int) -> TablesJob:
