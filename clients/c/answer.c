@@ -1,6 +1,7 @@
 /* answer.c: makes answers; the accessors of reach.h. */
 #include "clients/c/answer.h"
 
+#include "base/c_locale.h"
 #include "base/clock.h"
 
 #include <stdlib.h>
@@ -127,6 +128,7 @@ const struct reach_provenance *reach_answer_provenance(const struct reach_answer
 enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, const char *gpu_uuid,
                                          struct reach_error *error)
 {
+    C_LOCALE_HERE;
     const struct reach_provenance *p = reach_answer_provenance(answer);
 
     if (!p || !gpu_uuid || !*gpu_uuid)

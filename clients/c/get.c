@@ -9,6 +9,7 @@
 #include "clients/c/http.h"
 #include "clients/c/offline.h"
 
+#include "base/c_locale.h"
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -367,6 +368,7 @@ static enum reach_status send_request(struct reach *reach, const struct reach_re
                                       bool is_typed, struct reach_answer **out,
                                       struct reach_error *error)
 {
+    C_LOCALE_HERE;
     enum reach_status status = check_request(reach, request, out != NULL, error);
     struct call call;
 
@@ -435,6 +437,7 @@ static enum reach_status get_state(struct reach *reach, const char *gpu, struct 
 enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
                                         struct reach_answer **out, struct reach_error *error)
 {
+    C_LOCALE_HERE;
     enum { TRIES = 3 };
     char target[HTTP_TAG_BYTES + REACH_UUID_BYTES];
     enum reach_status status = handle_check(reach, gpu, out != NULL, error);
@@ -475,6 +478,7 @@ enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
 enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
                                    struct reach_error *error)
 {
+    C_LOCALE_HERE;
     const struct reach_provenance *p = reach_answer_provenance(answer);
     struct reach_answer *state = NULL;
     const struct reach_gpu *now;

@@ -5,6 +5,8 @@
 #include "clients/c/http.h"
 #include "clients/c/offline.h"
 
+#include "base/c_locale.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +111,7 @@ static enum reach_status open_source(struct reach *reach, const char *uri,
 
 enum reach_status reach_open(const char *uri, struct reach **out, struct reach_error *error)
 {
+    C_LOCALE_HERE;
     enum reach_status status;
     struct reach *reach;
 

@@ -3,6 +3,8 @@
 #include "clients/c/handle.h"
 #include "clients/c/http.h"
 
+#include "base/c_locale.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -264,6 +266,7 @@ static enum reach_status ask_list(struct reach *reach, const char *gpu,
                                   const struct allocations *list, struct reach_answer **out,
                                   struct reach_error *error)
 {
+    C_LOCALE_HERE;
     char target[HTTP_TARGET_BYTES];
     uint64_t bytes;
     enum reach_status status =
@@ -375,6 +378,7 @@ enum reach_status reach_get_split(struct reach *reach, const char *gpu,
                                   const struct reach_split_request *request,
                                   struct reach_answer **out, struct reach_error *error)
 {
+    C_LOCALE_HERE;
     _Static_assert((int)REACH_JOB_MAX <= (int)REACH_ALLOCATION_MAX, "room of a list");
     char target[HTTP_TARGET_BYTES];
     char sizes[LIST_BYTES] = "";

@@ -44,6 +44,9 @@
  * another id is REACH_PROTOCOL. A response without one is accepted: older daemons send none. A
  * proxy must pass the id on in both directions (systemd/nginx-reachd.conf).
  *
+ * Locale. Requests and answers are the same in every locale: a call uses the C locale in its own
+ * thread and restores the caller's locale before it returns.
+ *
  * Compatibility. The caller sets `size` of every request to its sizeof, so that a later release can
  * append fields; all other fields may be 0. Structs behind a const pointer are allocated by the
  * library: a later release appends fields, so do not copy or embed them. A value that an enum of

@@ -6,7 +6,6 @@
 #include "base/hash.h"
 
 #include <inttypes.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +19,8 @@ struct span {
 };
 
 struct reader {
-    struct span rest;  /* words not read yet */
-    const char *word;  /* being read, for the error */
-    locale_t c_locale; /* a job may have one in which a decimal point is a comma */
+    struct span rest; /* words not read yet */
+    const char *word; /* being read, for the error */
     struct err *err;
     bool failed;
 };
@@ -180,7 +178,7 @@ static struct maybe_f64 read_maybe_f64(struct reader *r, struct span s)
         fail(r, "has an invalid number");
         return m;
     }
-    m.v = strtod_l(text, &end, r->c_locale);
+    m.v = strtod(text, &end);
     if (*end != '\0')
         fail(r, "has an invalid number");
     return m;
@@ -517,9 +515,6 @@ enum status job_env_read(const char *line, struct fingerprint *out, char *out_id
     end = checked_end(line);
     if (!end)
         return err_set(err, STATUS_CORRUPT, "it was truncated or changed");
-    r.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!r.c_locale)
-        return err_set(err, STATUS_NO_MEMORY, "no memory to read it");
     r.rest = (struct span){line, end};
     (void)cut(&r.rest, ' ', &version);
     read_identity(&r, out, out_id);
@@ -533,7 +528,6 @@ enum status job_env_read(const char *line, struct fingerprint *out, char *out_id
     read_sides(&r, &out->l2);
     read_sets(&r, out);
     skip_newer(&r);
-    freelocale(r.c_locale);
     if (r.failed)
         return STATUS_CORRUPT;
     if (!out->gpu.uuid[0])

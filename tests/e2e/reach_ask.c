@@ -6,16 +6,21 @@
  *     allow 2                                    window 17
  *     timeout 500                                revalidate          age
  *     get /v1/gpus/0                             (status and body, as texts)
+ *     locale                                     (how this program writes 0.5)
+ *
+ * Like many programs, it sets the locale of its environment.
  */
 #include "clients/c/reach.h"
 
 #include <jansson.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LINE_BYTES = 4096 };
 
+static locale_t c_locale;
 static struct reach *reach;
 static struct reach_error error;
 static struct reach_answer *last;
@@ -324,11 +329,17 @@ static uint64_t size_of(char **words, const char *name)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
+/* A line has decimal points in every locale. */
+static double number_of(const char *text, char **end)
+{
+    return strtod_l(text, end, c_locale);
+}
+
 static double real_of(char **words, const char *name)
 {
     const char *text = value_of(words, name);
 
-    return text ? strtod(text, NULL) : 0;
+    return text ? number_of(text, NULL) : 0;
 }
 
 static double scattered_of(char **words)
@@ -363,7 +374,7 @@ static double next_of(const char **text, double without)
 
     if (!*text || !**text)
         return without;
-    v = strtod(*text, &end);
+    v = number_of(*text, &end);
     *text = *end == ',' ? end + 1 : end;
     return v;
 }
@@ -439,7 +450,7 @@ static json_t *ask_split(const char *gpu, char **w)
         bytes[request.job_count] = strtoull(size, &end, 10);
         size = *end == ',' ? end + 1 : end;
         if (weight) {
-            weights[request.job_count] = strtod(weight, &end);
+            weights[request.job_count] = number_of(weight, &end);
             weight = *end == ',' ? end + 1 : end;
         }
     }
@@ -524,6 +535,7 @@ static json_t *get(const char *target)
 static json_t *answer(char **words)
 {
     const char *operand = words[1] ? words[1] : "";
+    char half[8];
     struct reach_answer *gpus;
     uint32_t window = 0;
     json_t *json;
@@ -534,6 +546,10 @@ static json_t *answer(char **words)
         json = gpus_json(gpus);
         reach_answer_free(gpus);
         return json;
+    }
+    if (strcmp(words[0], "locale") == 0) {
+        snprintf(half, sizeof(half), "%.1f", 0.5);
+        return json_pack("{s:s}", "half", half);
     }
     if (strcmp(words[0], "get") == 0)
         return get(operand);
@@ -573,6 +589,8 @@ int main(int argc, char **argv)
 
     if (argc != 2)
         return 2;
+    setlocale(LC_ALL, "");
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (reach_open(argv[1], &reach, &error) != REACH_OK) {
         print(NULL);
         return 1;
@@ -587,5 +605,6 @@ int main(int argc, char **argv)
     }
     reach_answer_free(last);
     reach_close(reach);
+    freelocale(c_locale);
     return 0;
 }

@@ -4,11 +4,12 @@ daemon's own document, libreach asking the daemon, libreach with the exported fi
 scheduler puts into a job's environment, and the Python package all these ways must say the same, field by field, in
 answers and in refusals."""
 import json
+import locale
 import os
 
 import common
-from common import case, equal
-from lib_reach import Tool, reach, refusal
+from common import Skip, case, equal
+from lib_reach import HAS_COMMA, Tool, reach, refusal
 
 GIB = 1 << 30
 PROFILES = ("k80", "p100", "a100-80g", "h100-80g", "h200")
@@ -377,6 +378,34 @@ def in_a_job_the_environment_comes_first():
     finally:
         os.environ.update(kept)
         del os.environ["REACHD_URL"]
+
+
+@case
+def the_locale_of_the_caller_is_as_it_was():
+    """After all answers and refusals above, each of which was the same in both locales."""
+    if not HAS_COMMA:
+        raise Skip("localedef is missing, or glibc would leak")
+    for tool in [online, job.tool] + [o.tool for o in offline.values()]:
+        equal(tool.ask("locale")["half"], "0,5")
+        refusal(tool.ask, "plan", 0, bytes=GIB, scan_gps=1e30)
+        refusal(tool.ask, "plan", 0, bytes=0)
+        refusal(tool.ask, "check", "GPU-0")
+        tool.ask("get", "/v1/nothing")
+        equal(tool.ask("locale")["half"], "0,5")
+    refusal(Tool("file:" + __file__).ask, "locale")
+    equal(locale.localeconv()["decimal_point"], ",")
+    equal(locale.format_string("%.1f", 0.5), "0,5")
+
+
+@case
+def programs_write_decimal_points_in_every_locale():
+    for words in (["plan", "100GiB", "--scan-gps", "640.5"], ["explain", "100GiB", "--gbps", "740.5"], ["show"],
+                  ["memory", "100GiB"], ["plan", "100GiB", "--json"]):
+        here, there = (common.run(common.REACHCTL, *words, "--gpu", gpus[-1]["uuid"], "--socket", daemon.socket,
+                                  environment=more)
+                       for more in ({}, {"LC_ALL": "C"}))
+        equal(here, there, words)
+        equal(here[0], 0, here)
 
 
 @case

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "clients/cuda/alloc/alloc_driver.h"
 #include "clients/cuda/reach_diagnose.h"
+#include "tests/comma_locale.h"
 #include "tests/fakecuda/driver_library.h"
 
 #include <stdarg.h>
@@ -353,6 +354,27 @@ static void the_free_memory_of_a_gpu(void **state)
     end();
 }
 
+/* ---- the locale of the job ---- */
+
+static void the_text_has_decimal_points_in_every_locale(void **state)
+{
+    (void)state;
+    char here[REACH_DIAGNOSIS_TEXT_BYTES];
+    struct reach_diagnosis f;
+    begin("");
+    const uint64_t p = take_plain(12 * GIB);
+    if (!comma_locale_set())
+        skip();
+    f = diagnose(p, 12 * GIB, true);
+    (void)snprintf(here, sizeof here, "%.1f", 0.5);
+    assert_string_equal(here, "0,5"); /* the locale is as it was */
+    (void)setlocale(LC_NUMERIC, "C");
+    (void)snprintf(here, sizeof here, "can gain up to %.1f times", f.gain.value);
+    assert_non_null(strstr(f.text, here));
+    OK(cuda.cuMemFree(p));
+    end();
+}
+
 /* ---- failures ---- */
 
 static void wrong_arguments(void **state)
@@ -471,6 +493,7 @@ int main(void)
         cmocka_unit_test(host_memory_by_kind),
         cmocka_unit_test(a_peers_memory),
         cmocka_unit_test(the_free_memory_of_a_gpu),
+        cmocka_unit_test(the_text_has_decimal_points_in_every_locale),
         cmocka_unit_test(wrong_arguments),
         cmocka_unit_test(busy_sms_are_a_reason),
         cmocka_unit_test(nothing_is_held_whichever_call_fails),

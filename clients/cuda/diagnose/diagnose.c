@@ -1,6 +1,7 @@
 /* diagnose.c: a diagnosis from the first to the last, and its text. See reach_diagnose.h. */
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,8 +121,12 @@ static void say_reads(struct reach_diagnosis *f)
         say(f, "; reach not observable: %s", f->beyond.reason);
 }
 
+/* In the C locale: that of the job may have a decimal comma. */
 static void write_text(struct reach_diagnosis *f)
 {
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const locale_t before = uselocale(c);
+
     f->text[0] = '\0';
     say(f, "%s memory", reach_memory_name(f->memory));
     say_size(f, ", ", (double)f->bytes);
@@ -137,6 +142,9 @@ static void write_text(struct reach_diagnosis *f)
             say_rate(f, ", if all were, at ", f->contiguous_gbps.value);
     }
     say(f, ".");
+    uselocale(before);
+    if (c)
+        freelocale(c);
 }
 
 /* ---- the call ---- */
