@@ -311,6 +311,17 @@ static bool decode_field(const struct request *request, const struct job_field *
     }
 }
 
+/* A size in a list. Who writes "137,000" means one size. */
+static bool decode_item(const char *text, uint64_t *out, struct err *err)
+{
+    const struct request item = item_request("bytes", text);
+
+    if (strcmp(text, "000") == 0)
+        return refuse(err, "bytes",
+                      " has a size of 0, since commas separate sizes: write 137000, not 137,000");
+    return decode_bytes(&item, "bytes", DECODE_REQUIRED, out, err);
+}
+
 /* The bytes of each allocation; 0: refused. `sizes` has room for LIST_MAX. */
 static uint32_t decode_sizes(const struct request *request, uint64_t *sizes, struct err *err)
 {
@@ -325,8 +336,7 @@ static uint32_t decode_sizes(const struct request *request, uint64_t *sizes, str
         return refuse(err, "bytes", " must be 1 to %d sizes with commas between, as in 20G,40G",
                       LIST_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        const struct request item = item_request("bytes", items[i]);
-        if (!decode_bytes(&item, "bytes", DECODE_REQUIRED, &sizes[i], err))
+        if (!decode_item(items[i], &sizes[i], err))
             return 0;
     }
     return count;
@@ -419,7 +429,6 @@ static bool decode_split(const struct request *request, struct split_request *ou
     const char *bytes = request_param(request, "bytes");
     const char *weight = request_param(request, "weight");
     char items[LIST_MAX][ITEM_BYTES];
-    struct err why;
 
     if (!bytes)
         return refuse(err, "bytes", " is missing: say the bytes of each job, as in 20G,40G");
@@ -428,8 +437,8 @@ static bool decode_split(const struct request *request, struct split_request *ou
         return refuse(err, "bytes", " must be 1 to %d sizes with commas between, as in 20G,40G",
                       SPLIT_MAX_JOBS);
     for (uint32_t j = 0; j < out->job_count; j++) {
-        if (units_parse_bytes(items[j], &out->jobs[j].bytes, &why) != STATUS_OK)
-            return refuse(err, "bytes", " has an item that is not a size: %.240s", why.text);
+        if (!decode_item(items[j], &out->jobs[j].bytes, err))
+            return false;
     }
     if (!weight)
         return true;

@@ -68,7 +68,7 @@ def make_table(gpu, windows, window_of_sm):
 class Gather:
     """The job: its memory, its kernels, and a run of each strategy."""
 
-    def __init__(self, gpu, options):
+    def __init__(self, gpu, options, size):
         self.gpu, self.bags, self.row_bytes = gpu, options.bags // PIECE * PIECE, options.row_bytes
         module = gpu.module(options.fatbin)
         self.kernel = {name: gpu.function(module, "gather_" + name)
@@ -79,7 +79,7 @@ class Gather:
         self.stored = gpu.allocate(self.bags // PIECE * 4)
         self.partitioned, self.in_window = gpu.allocate(4 * list_bytes), gpu.allocate(4 * self.bags * 2)
         self.blocks = gpu.sm_count()
-        self.bytes = options.bytes or (gpu.free_bytes() - SPARE_BYTES) // ENTRY * ENTRY
+        self.bytes = size or (gpu.free_bytes() - SPARE_BYTES) // ENTRY * ENTRY
         self.rows = gpu.allocate(self.bytes)
 
     def useful_bytes(self):
@@ -169,19 +169,11 @@ def report(job, plan, ways, milliseconds, checks, in_reach_gbps):
             "fingerprint_id": plan.fingerprint_id}
 
 
-def parse_size(text):
-    if text == "largest":
-        return 0
-    digits = text.rstrip("KMGTiB")
-    shift = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[text[len(digits):].replace("iB", "")]
-    return int(digits) << shift
-
-
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--reachd", help="unix:/path, http://host:port or file:/fingerprint.json")
     parser.add_argument("--gpu", type=int, default=0, help="CUDA's index")
-    parser.add_argument("--bytes", type=parse_size, default=0)
+    parser.add_argument("--bytes", default="largest", help="such as 16GiB; GB is 10^9 bytes")
     parser.add_argument("--bags", type=int, default=1 << 20)
     parser.add_argument("--row-bytes", type=int, default=128, choices=(128, 256, 512))
     parser.add_argument("--repeats", type=int, default=5)
@@ -194,7 +186,8 @@ def run(options):
     with reach.Reach(options.reachd) as daemon, cuda_driver.Gpu(options.gpu) as gpu:
         uuid = gpu.uuid()
         fingerprint = daemon.fingerprint(uuid)
-        job = Gather(gpu, options)
+        size = 0 if options.bytes == "largest" else daemon.scope(uuid, bytes=options.bytes).bytes
+        job = Gather(gpu, options, size)
         half = int(fingerprint.windows.recommended_bytes or job.bytes) // 2 // ENTRY * ENTRY
         in_reach_bytes = min(job.bytes, half)
         job.prepare(in_reach_bytes)

@@ -20,7 +20,8 @@ static const char common_help[] =
     "file:/path/fingerprint.json;\n"
     "                   default: REACHD_URL, the daemon's socket, http://127.0.0.1:17322\n"
     "  --gpu N          CUDA's index of the GPU, default 0\n"
-    "  --bytes LIST     accessed at random: sizes such as 16GiB,64GiB,largest; default: largest\n"
+    "  --bytes LIST     accessed at random: sizes such as 16GiB,64GiB,largest; default: largest.\n"
+    "                   GB is 10^9 bytes, GiB and G are 2^30\n"
     "  --repeats N      timed repeats of each strategy, default 5\n"
     "  --seed N         of the random sequences, default 1\n"
     "  --json FILE      also write the results as JSON\n"
@@ -46,22 +47,28 @@ void job_options_help(FILE *out, const struct job *job)
     fprintf(out, "%s: %s\n\n%s%s", job->name, job->title, job->help, common_help);
 }
 
-static bool parse_number(const char *text, uint64_t max, uint64_t *out)
+/* In `why` the reason, if it is not a number at all. */
+static bool parse_number(const char *text, uint64_t max, uint64_t *out, char *why)
 {
-    return units_parse_bytes(text, out, NULL) == STATUS_OK && *out > 0 && *out <= max;
+    struct err err;
+
+    if (units_parse_bytes(text, out, &err) != STATUS_OK)
+        return job_fail(why, "%s", err.text);
+    return *out > 0 && *out <= max;
 }
 
-static bool parse_u32(const char *text, uint32_t max, uint32_t *out)
+static bool parse_u32(const char *text, uint32_t max, uint32_t *out, char *why)
 {
     uint64_t n = 0;
-    const bool good = parse_number(text, max, &n);
+    const bool good = parse_number(text, max, &n, why);
 
     if (good)
         *out = (uint32_t)n;
     return good;
 }
 
-static bool parse_sizes(const char *text, const struct job_limits *limits, struct job_options *out)
+static bool parse_sizes(const char *text, const struct job_limits *limits, struct job_options *out,
+                        char *why)
 {
     char list[LIST_BYTES], *rest = list;
 
@@ -74,15 +81,15 @@ static bool parse_sizes(const char *text, const struct job_limits *limits, struc
         if (out->size_count == limits->sizes)
             return false;
         *bytes = 0;
-        if (strcmp(size, "largest") != 0 && !parse_number(size, limits->bytes, bytes))
+        if (strcmp(size, "largest") != 0 && !parse_number(size, limits->bytes, bytes, why))
             return false;
     }
     return true;
 }
 
-static bool parse_row(const char *text, uint32_t *out)
+static bool parse_row(const char *text, uint32_t *out, char *why)
 {
-    return parse_u32(text, 512, out) && (*out == 128 || *out == 256 || *out == 512);
+    return parse_u32(text, 512, out, why) && (*out == 128 || *out == 256 || *out == 512);
 }
 
 static bool parse_input(const char *text, bool *host)
@@ -92,7 +99,7 @@ static bool parse_input(const char *text, bool *host)
 }
 
 static bool parse_option(int option, const char *value, const struct job_limits *limits,
-                         struct job_options *out)
+                         struct job_options *out, char *why)
 {
     switch (option) {
     case 'w':
@@ -102,17 +109,17 @@ static bool parse_option(int option, const char *value, const struct job_limits 
         out->gpu = value;
         return true;
     case 'b':
-        return parse_sizes(value, limits, out);
+        return parse_sizes(value, limits, out, why);
     case 'c':
-        return parse_number(value, limits->count, &out->count);
+        return parse_number(value, limits->count, &out->count, why);
     case 'o':
-        return parse_row(value, &out->row_bytes);
+        return parse_row(value, &out->row_bytes, why);
     case 'i':
         return parse_input(value, &out->host_input);
     case 'r':
-        return parse_u32(value, limits->repeats, &out->repeats);
+        return parse_u32(value, limits->repeats, &out->repeats, why);
     case 'e':
-        return parse_u32(value, limits->seed, &out->seed);
+        return parse_u32(value, limits->seed, &out->seed, why);
     case 'j':
         out->json = value;
         return true;
@@ -151,6 +158,7 @@ bool job_options_parse(int argc, char **argv, const struct job *job, struct job_
                                    {"help", no_argument, NULL, 'h'},
                                    {NULL, 0, NULL, 0}};
     const struct job_limits *limits = job->limits ? job->limits : &usual_limits;
+    char reason[JOB_TEXT_BYTES];
     int option, index = 0;
 
     *out = (struct job_options){.gpu = "0",
@@ -168,9 +176,10 @@ bool job_options_parse(int argc, char **argv, const struct job *job, struct job_
         if (!applies(job, known[index].name))
             return job_fail(why, "--%s is not an option of %s; try --help", known[index].name,
                             job->name);
-        if (!parse_option(option, optarg, limits, out))
-            return job_fail(why, "--%s: invalid value \"%.60s\"; try --help", known[index].name,
-                            optarg);
+        reason[0] = '\0';
+        if (!parse_option(option, optarg, limits, out, reason))
+            return job_fail(why, "--%s: invalid value \"%.60s\"; %.160s", known[index].name, optarg,
+                            reason[0] ? reason : "try --help");
     }
     if (optind < argc)
         return job_fail(why, "unexpected argument \"%.60s\"; try --help", argv[optind]);

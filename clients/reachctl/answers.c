@@ -21,6 +21,9 @@ static void print_foot(const json_t *answer)
         printf("origin      %s: not measured on this hardware\n", origin);
 }
 
+/* The bytes that the answer is for, as they were read. */
+#define BYTES_LINE "bytes       {bytes:d}, {bytes:B}\n"
+
 static void print_predictions(const json_t *answer)
 {
     text_print(answer, "with        {predicted_gbps:0 GB/s predicted}\n"
@@ -107,7 +110,7 @@ static void print_scope(const struct options *options, const json_t *answer)
     const json_t *scopes = json_object_get(answer, "scopes");
 
     (void)options;
-    text_print(answer,
+    text_print(answer, BYTES_LINE
                "advice      {advice}\nscope       {scope_bytes:B}\npasses      {passes:d}\n");
     if (json_array_size(scopes) > 1)
         text_table(scopes, columns);
@@ -119,7 +122,7 @@ static void print_scope(const struct options *options, const json_t *answer)
 static void print_placement(const struct options *options, const json_t *answer)
 {
     (void)options;
-    text_print(answer, "advice      {advice}\n");
+    text_print(answer, BYTES_LINE "advice      {advice}\n");
     print_windows(answer);
     if (json_is_integer(json_object_get(answer, "headroom_bytes")))
         text_print(answer, "margin      {headroom_bytes:B}\n");
@@ -143,7 +146,8 @@ static void print_plan(const struct options *options, const json_t *answer)
         ">passes {passes?:-d}|>windows {windows?:-d}|>scope {scope_bytes?:-B}|"
         ">extra B {extra_bytes_per_access?:1}|limit {bound?}";
     static const char allocations[] =
-        ">allocation {#}|>bytes {bytes:B}|>touches {touches:2}|>element {element_bytes:d}|"
+        ">allocation {#}|>bytes {bytes:d}|>size {bytes:B}|>touches {touches:2}|>element "
+        "{element_bytes:d}|"
         ">transaction {transaction_bytes:d}|>granularity {granularity_bytes:d}|basis {basis}";
     const json_t *placement = json_object_get(answer, "placement");
     json_t *rows = json_array();
@@ -157,8 +161,9 @@ static void print_plan(const struct options *options, const json_t *answer)
     {
         json_array_append_new(rows, option_row(option));
     }
-    text_print(answer, "recommended {recommended}\n"
-                       "within      {in_reach_gbps:0 GB/s within the reach} ({basis})\n");
+    text_print(answer,
+               BYTES_LINE "recommended {recommended}\n"
+                          "within      {in_reach_gbps:0 GB/s within the reach} ({basis})\n");
     text_table(rows, columns);
     json_array_foreach(json_object_get(answer, "options"), i, option)
     {
@@ -177,7 +182,7 @@ static void print_plan(const struct options *options, const json_t *answer)
 static void print_split(const struct options *options, const json_t *answer)
 {
     static const char columns[] =
-        ">job {#}|>bytes {bytes:B}|>SMs {sm_count:d}|>groups {group_count:d}|"
+        ">job {#}|>bytes {bytes:d}|>size {bytes:B}|>SMs {sm_count:d}|>groups {group_count:d}|"
         ">windows {window_count:d}|>GB/s {gbps:0}|>GB/s unsplit {unsplit_gbps:0}|"
         "fits {fits:y}";
     const json_t *jobs = json_object_get(answer, "jobs");
@@ -202,11 +207,11 @@ static void print_explain(const struct options *options, const json_t *answer)
     json_t *check;
 
     (void)options;
-    text_print(answer, "verdict     {verdict}\n"
-                       "seen        {observed_gbps:0 GB/s}\n"
-                       "here        {expected_gbps:0 GB/s expected}\n"
-                       "within      {in_reach_gbps:0 GB/s expected}\n"
-                       "loss        {loss_gbps:0 GB/s}\n");
+    text_print(answer, BYTES_LINE "verdict     {verdict}\n"
+                                  "seen        {observed_gbps:0 GB/s}\n"
+                                  "here        {expected_gbps:0 GB/s expected}\n"
+                                  "within      {in_reach_gbps:0 GB/s expected}\n"
+                                  "loss        {loss_gbps:0 GB/s}\n");
     if (json_is_number(share))
         printf("translation %.0f%% of the time lost\n", json_number_value(share) * 100);
     print_foot(answer);
@@ -238,6 +243,7 @@ static void print_memory(const struct options *options, const json_t *answer)
         show_memory(json_object_get(answer, "memory"));
         return;
     }
+    text_print(answer, BYTES_LINE);
     text_table(json_object_get(answer, "ways"), columns);
     text_print(json_array_get(json_object_get(answer, "ways"), 0), "why         {why}\n");
     json_array_foreach(json_object_get(answer, "left_out"), i, left_out)
@@ -252,7 +258,7 @@ static void print_fit(const struct options *options, const json_t *answer)
 {
     (void)options;
     text_print(
-        answer,
+        answer, BYTES_LINE
         "stays       {stays}\n"
         "reads       {gbps:0 GB/s} anywhere, {near_gbps:0 GB/s} near, {outside_gbps:0 GB/s} "
         "if it grows out\n"

@@ -59,7 +59,7 @@ function form(state, ask) {
     const size = element("input", { name: "bytes", type: "text", value: sizeText(state.bytes), inputmode: "decimal",
         autocomplete: "off", spellcheck: "false", "aria-describedby": "bytes-hint" });
     const made = element("form", { class: "job", onsubmit: (event) => event.preventDefault() },
-        labeled("Bytes accessed at random", size, element("span", { id: "bytes-hint" }, "such as 96GiB")),
+        labeled("Bytes accessed at random", size, element("span", { id: "bytes-hint" }, "such as 96GiB; GB is 10\u2079 bytes")),
         labeled("Bytes of a row", choice("element", ROWS.map((r) => [r, bytes(r)]), state.element)),
         labeled("Access", choice("access", ACCESSES, state.access)),
         labeled("The data is in", choice("home", HOMES, state.home)));
@@ -75,6 +75,7 @@ function form(state, ask) {
 
 export function job({ gpu, state, change }) {
     const said = live("job-verdict");
+    const read = element("p", { id: "bytes-read" });
     const ranked = element("div", { id: "ranked" });
     const copies = element("div", { class: "copies" });
     const question = latest();
@@ -86,11 +87,13 @@ export function job({ gpu, state, change }) {
         question((signal) => get(path, { signal }), (answer) => {
             change({ bytes: answer.bytes, element: row, access, home });
             replace(said, home === "device" ? planVerdict(answer) : wayVerdict(answer));
+            replace(read, `${answer.bytes} bytes, ${bytes(answer.bytes)}`);
             replace(ranked, home === "device" ? strategyTable(answer) : wayTable(answer));
             replace(copies, snippets(gpu, { bytes: query.bytes, exact: answer.bytes, element: row, access, home }));
             said.dataset.bytes = answer.bytes;
         }, (error) => {
             replace(said, refusal(error));
+            replace(read);
             replace(ranked);
             replace(copies);
             said.dataset.bytes = "none";
@@ -99,6 +102,6 @@ export function job({ gpu, state, change }) {
     const start = { bytes: Math.min(state.bytes ?? gpu.memory_bytes, gpu.memory_bytes), element: state.element ?? 128,
         access: state.access ?? "read", home: state.home ?? "device" };
     ask({ ...start, bytes: sizeText(start.bytes) });
-    return [section("What should my job do?", form(start, ask), said, ranked),
+    return [section("What should my job do?", form(start, ask), said, read, ranked),
         section("The same question from a program", copies)];
 }

@@ -6,6 +6,7 @@
  * point; further ones must be zeros.
  *
  *     "1.5GiB"  -> digits 15, scale 10   -> 15 * 2^30 / 10, remainder 0 -> 1610612736
+ *     "1.5GB"   -> digits 15, scale 10   -> 15 * 10^9 / 10, remainder 0 -> 1500000000
  *     "0.3K"    -> digits  3, scale 10   ->  3 * 1024 / 10, remainder 2 -> not whole, refused
  *
  * Printing tries each unit and keeps the shortest text that is read back as the same size; of two
@@ -31,19 +32,22 @@ enum {
 
 static const char unit_letters[UNIT_COUNT + 1] = "BKMGT";
 
-/* "", "B", "K", "KB" or "KiB" and so on up to T; false if it is none of these. */
-static bool parse_unit(const char *s, unsigned *out_shift)
+/* The bytes of "", "B", "K", "KB" or "KiB" and so on up to T; 0 if it is none of these. */
+static uint64_t parse_unit(const char *s)
 {
-    *out_shift = 0;
+    uint64_t decimal = 1;
+
     if (s[0] == '\0' || strcasecmp(s, "B") == 0)
-        return true;
+        return 1;
     for (unsigned u = 1; u < UNIT_COUNT; u++) {
+        decimal *= 1000;
         if (strncasecmp(s, &unit_letters[u], 1) != 0)
             continue;
-        *out_shift = u * UNIT_STEP_BITS;
-        return s[1] == '\0' || strcasecmp(s + 1, "B") == 0 || strcasecmp(s + 1, "iB") == 0;
+        if (s[1] == '\0' || strcasecmp(s + 1, "iB") == 0)
+            return (uint64_t)1 << (u * UNIT_STEP_BITS);
+        return strcasecmp(s + 1, "B") == 0 ? decimal : 0;
     }
-    return false;
+    return 0;
 }
 
 static bool is_digit(char c)
@@ -94,10 +98,23 @@ static enum status refuse(struct err *err, const char *text, const char *why)
     return err_set(err, STATUS_INVALID_ARGUMENT, "the size \"%.*s\" %s", SHOWN_BYTES, text, why);
 }
 
+/* The number is fine and what follows is not a unit. */
+static enum status refuse_rest(struct err *err, const char *text, const char *rest)
+{
+    if (*rest == ',')
+        return refuse(err, text,
+                      "has a comma; write digits alone and a decimal point: 137000, 1.5GiB");
+    if ((*rest == 'e' || *rest == 'E') && is_digit(rest[rest[1] == '+' ? 2 : 1]))
+        return refuse(err, text, "has an exponent; write 100000000000 or 100GB for 1e11");
+    return refuse(err, text,
+                  "has an unknown unit; K, M, G, T (or KiB to TiB) are powers of 1024, kB, MB, "
+                  "GB, TB powers of 1000");
+}
+
 enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err *err)
 {
     struct decimal d;
-    unsigned shift;
+    uint64_t unit;
     const char *rest;
 
     if (!text || text[0] == '\0')
@@ -109,15 +126,18 @@ enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err 
         return refuse(err, text, "is not a number; write 137438953472, 137GiB or 80G");
     if (*rest == ' ' && rest[1] != '\0')
         rest++;
-    if (!parse_unit(rest, &shift))
-        return refuse(err, text, "has an unknown unit; B, K, M, G and T are known (KB, KiB too)");
-    if (d.too_large || d.digits / d.scale > ((uint64_t)INT64_MAX >> shift))
+    unit = parse_unit(rest);
+    if (unit == 0)
+        return refuse_rest(err, text, rest);
+    if (d.too_large || d.digits / d.scale > (uint64_t)INT64_MAX / unit)
         return refuse(err, text, "is too large; it must be below 8388608 TiB (2^63 bytes)");
-    /* digits < 2^100 would not leave room for a shift by 40; take off the whole part first. */
-    const uint64_t whole = (uint64_t)(d.digits / d.scale) << shift;
-    const unsigned __int128 part = (d.digits % d.scale) << shift;
+    /* digits < 2^100 would not leave room for a factor of 2^40; take off the whole part first. */
+    const uint64_t whole = (uint64_t)(d.digits / d.scale) * unit;
+    const unsigned __int128 part = (d.digits % d.scale) * unit;
     if (d.too_fine || part % d.scale != 0)
         return refuse(err, text, "is not a whole number of bytes");
+    if ((uint64_t)(part / d.scale) > (uint64_t)INT64_MAX - whole)
+        return refuse(err, text, "is too large; it must be below 8388608 TiB (2^63 bytes)");
     *out_bytes = whole + (uint64_t)(part / d.scale);
     return STATUS_OK;
 }

@@ -1,5 +1,5 @@
-/* units.h: sizes as people write them. 1 KiB = 1024, and so are K, KB and k: "80G" of GPU memory is
- * never 80 * 10^9. */
+/* units.h: sizes as people write them. Units mean what they mean to dd: KiB and K are 1024 bytes,
+ * kB is 1000 bytes, and so on up to T. */
 #ifndef REACH_BASE_UNITS_H
 #define REACH_BASE_UNITS_H
 
@@ -12,9 +12,10 @@
 #define GIB ((uint64_t)1 << 30)
 
 /* Parses "137438953472", "137GiB", "80G", "1.5GiB", "2 MiB": a decimal number, an optional blank,
- * an optional unit (B, K, KB, KiB, ... T, TB, TiB; case does not matter). The result is in bytes
- * and must be a whole number below 2^63. Errors: STATUS_INVALID_ARGUMENT with the reason
- * (empty, negative, not a number, unknown unit, not a whole number of bytes, too large). */
+ * an optional unit (B, K, kB, KiB, ... T, TB, TiB; case does not matter). The result is in bytes
+ * and must be a whole number below 2^63. Errors: STATUS_INVALID_ARGUMENT with the reason (empty,
+ * negative, not a number, a comma, an exponent, unknown unit, not a whole number of bytes, too
+ * large). */
 enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err *err);
 
 /* Writes "2 MiB", "64.5 GiB", "137 B" (at most one digit after the point) to `out`; returns

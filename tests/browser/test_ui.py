@@ -227,6 +227,9 @@ def a_job_gets_its_verdict_and_texts_to_copy():
     assert str(120 * GIB) in texts[1] and "reach_get_plan" in texts[1], texts[1]
     assert f"bytes={120 * GIB}" in texts[2] and "element=64" in texts[2], texts[2]
     compile(texts[2], "copied", "exec")
+    ask(bytes="100GB")
+    answered(100 * 10 ** 9)
+    equal(browser.text("#bytes-read"), "100000000000 bytes, 93.13 GiB")
     ask(bytes="40GiB")
     answered(40 * GIB)
     equal(browser.run("return document.querySelector('[data-verdict]').dataset.verdict"), "none")

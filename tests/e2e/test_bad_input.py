@@ -126,8 +126,18 @@ def every_bad_size_is_refused():
 @case
 def good_sizes_are_read_as_people_write_them():
     for text, number in (("1GiB", 1 << 30), ("1073741824", 1 << 30), ("1.5g", 3 << 29),
-                         ("80G", 80 << 30), ("2%20MiB", 2 << 20)):
+                         ("80G", 80 << 30), ("2%20MiB", 2 << 20), ("80GB", 80 * 10 ** 9),
+                         ("80%20gb", 80 * 10 ** 9), ("1.5kB", 1500)):
         equal(daemon.json(f"/v1/gpus/1/scope?bytes={text}")["bytes"], number, text)
+
+
+@case
+def numbers_that_are_no_sizes_get_a_hint():
+    for route in ("scope", "placement", "plan", "split", "explain", "memory", "fit"):
+        for text, hint in (("1e11", "write 100000000000 or 100GB"), ("137,000", "137000")):
+            problem = check_problem(daemon.get(f"/v1/gpus/1/{route}?bytes={text}"), 400, "invalid-argument", route)
+            assert hint in problem["detail"], (route, problem)
+            equal(problem["errors"][0]["parameter"], "bytes")
 
 
 @case

@@ -117,7 +117,10 @@ def show_prints_the_fingerprint():
 @case
 def scope_and_placement_are_answered():
     text = ctl("scope", "137GiB", "--gpu", "1")
-    assert "GiB" in text, text
+    assert "bytes       147102629888, 137 GiB\n" in text, text
+    for command in ("scope", "placement", "plan", "fit", "memory"):
+        text = ctl(command, "20GB", "--gpu", "1")
+        assert "bytes       20000000000, 18.63 GiB\n" in text, text
     equal(ctl_json("scope", "137GiB", "--gpu", "1", "--access", "atomic"),
           daemon.json("/v1/gpus/1/scope?bytes=137GiB&access=atomic"))
     assert "window" in ctl("placement", "137GiB", "--gpu", "1")

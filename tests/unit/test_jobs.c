@@ -306,13 +306,18 @@ static void passes_cover_everything_once(void **state)
     free(pass);
 }
 
+static char parse_why[JOB_TEXT_BYTES]; /* of the last parse */
+
 static bool parse(const char *line, struct job_options *out)
 {
     static char text[200];
     static const struct job job = {
         .name = "grouping", .unit = "values", .help = "  --input WHERE\n", .default_count = 77};
-    char program[] = "grouping", *argv[24] = {program}, why[JOB_TEXT_BYTES] = "";
+    char program[] = "grouping", *argv[24] = {program};
+    char *const why = parse_why;
     int argc = 1;
+
+    why[0] = '\0';
 
     snprintf(text, sizeof text, "%s", line);
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
@@ -349,6 +354,10 @@ static void options_are_read(void **state)
     assert_int_equal(o.repeats, 2);
     assert_int_equal(o.seed, 9);
     assert_string_equal(o.uri, "unix:/x");
+    assert_true(parse("--bytes 80GB", &o));
+    assert_int_equal(o.bytes[0], 80000000000);
+    assert_false(parse("--bytes 1e11", &o));
+    assert_non_null(strstr(parse_why, "write 100000000000 or 100GB"));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (parse(wrong[i], &o))
             fail_msg("accepted: %s", wrong[i]);

@@ -44,7 +44,7 @@ __all__ = ["IDLE", "ERRORS", "Answer", "Document", "Reach", "ReachError", "Corru
            "Unauthorized", "Unavailable", "Unreachable", "WrongGpu"]
 
 GpuName = Union[int, str]  # its index in the daemon's order, or its UUID
-Size = Union[int, str]  # bytes: a number, or text as "137GiB" or "80G"
+Size = Union[int, str]  # bytes: a number, or text as "137GiB", "80G" (2^30) or "80GB" (10^9)
 Sizes = Union[Size, Sequence[Size]]  # of one allocation, or of several
 
 IDLE = -1  # in a table of windows or groups: none

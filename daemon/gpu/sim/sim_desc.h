@@ -4,7 +4,7 @@
  *
  * The text is a list of fields `key=value`, separated by blanks, in any order except that `sms` and
  * `smids` come before the first level and far_side, and levels in order. No field may come twice.
- * Sizes are in bytes and may be written 128K, 2M, 80G (powers of 1024).
+ * Sizes are in bytes and may be written 128K, 2M, 80G (powers of 1024; base/units.h).
  *
  *   sms=132            number of SMs, 1..512. Required.
  *   smids=0-63,66-133  their %smid values, ascending; default 0..sms-1
