@@ -35,17 +35,19 @@ struct api_backend {
     enum status (*submit)(void *self, const char *uuid, enum depth depth, json_t **out_measurement,
                           struct err *err);
     /* {"id","gpu","kind","depth","state","progress","message","queued_at","started_at","ended_at",
-     *  "fingerprint_id","error"}; STATUS_NOT_FOUND. */
+     *  "fingerprint_id","measured_id","error"}; STATUS_NOT_FOUND. */
     enum status (*measurement)(void *self, const char *id, json_t **out_measurement,
                                struct err *err);
     /* Ends a measurement early; returns its state then. STATUS_NOT_FOUND, STATUS_CONFLICT: it has
      * ended. */
     enum status (*cancel)(void *self, const char *id, json_t **out_measurement, struct err *err);
-    /* {"fingerprints":[{"id","run","depth","origin","taken_at","duration_ms"}..],"next":N|null};
-     * `before` is the "next" of the previous page, 0 at first. limit is 1..1000. */
+    /* {"fingerprints":[{"id","served":["id"..],"run","depth","origin","taken_at","duration_ms"}..],
+     *  "next":N|null}; `before` is the "next" of the previous page, 0 at first. limit is 1..1000.
+     */
     enum status (*history)(void *self, const char *uuid, int64_t before, uint32_t limit,
                            json_t **out_page, struct err *err);
-    /* An older fingerprint. */
+    /* An older fingerprint; its id is the one that was asked for, whatever the hash of the fields
+     * known here. STATUS_NOT_FOUND. */
     enum status (*fingerprint_at)(void *self, const char *uuid, const char *id,
                                   struct fingerprint *out, struct err *err);
     /* {"observations":[{"id","run","kind","started_at","duration_ns","value_count","verdict"}..],"next":..};

@@ -108,17 +108,22 @@ struct document *handlers_gpu(const struct handlers_context *c)
     return document_new(encode_gpu(c->gpu, index_of(c)), NULL);
 }
 
-/* The id is that of the snapshot: a document that a newer release wrote has an id that differs from
- * the hash of the fields known here. */
-static struct document *render_fingerprint(const struct handlers_context *c)
+/* With the id under which it was stored: that of a document of another release differs from the
+ * hash of the fields known here. */
+static struct document *document_of(const struct fingerprint *fp, const char *id)
 {
-    json_t *json = fingerprint_to_json(&c->gpu->fingerprint);
+    json_t *json = fingerprint_to_json(fp);
 
-    if (json && json_object_set_new(json, "id", json_string(c->gpu->fingerprint_id)) != 0) {
+    if (json && json_object_set_new(json, "id", json_string(id)) != 0) {
         json_decref(json);
         json = NULL;
     }
-    return document_new(json, c->gpu->fingerprint_id);
+    return document_new(json, id);
+}
+
+static struct document *render_fingerprint(const struct handlers_context *c)
+{
+    return document_of(&c->gpu->fingerprint, c->gpu->fingerprint_id);
 }
 
 static void reply_older(struct handlers_context *c, const struct request *request, const char *id,
@@ -129,7 +134,7 @@ static void reply_older(struct handlers_context *c, const struct request *reques
 
     if (c->backend->fingerprint_at(c->backend->self, c->gpu->identity.uuid, id, &fp, &err) ==
         STATUS_OK)
-        reply_once(reply, HTTP_OK, document_new(fingerprint_to_json(&fp), id));
+        reply_once(reply, HTTP_OK, document_of(&fp, id));
     else
         handlers_read_failed(request, &err, "List them: GET /v1/gpus/{gpu}/history.", reply);
 }

@@ -59,10 +59,15 @@ static void print_progress(const json_t *measurement)
 
 static enum exit_code print_end(const json_t *measurement, bool failed)
 {
+    const char *served = json_string_value(json_object_get(measurement, "fingerprint_id"));
+    const char *measured = json_string_value(json_object_get(measurement, "measured_id"));
     char text[TEXT_LINE_BYTES] = "";
 
     if (!failed) {
-        text_print(measurement, "done: fingerprint {fingerprint_id}\n");
+        text_print(measurement, "done: fingerprint {fingerprint_id}");
+        if (served && measured && strcmp(served, measured) != 0)
+            text_print(measurement, ", merged with earlier measurements (this one: {measured_id})");
+        putchar('\n');
         return EXIT_DONE;
     }
     if (json_is_object(json_object_get(measurement, "error")))

@@ -1,7 +1,7 @@
 // changes.js: what differs between two fingerprints: by the path of each number, without what is of the
 // measurement and not of the chip.
 
-const LEFT_OUT = /(^|\.)(id|taken_at|duration_ms|probe_ms|evidence|group_evidence|curve_evidence|point_evidence|conditions|kept|dropped|measurement_id|depth|gpu|origin|confidence)(\.|$)|_reason$/;
+const LEFT_OUT = /(^|\.)(id|taken_at|duration_ms|probe_ms|evidence|group_evidence|curve_evidence|point_evidence|conditions|kept|dropped|measurement_id|measurement_depth|depth|gpu|origin|confidence)(\.|$)|_reason$/;
 
 // A list's element is named by what identifies it, so that a size more or less moves none.
 const NAMES = ["level", "region_bytes", "kind"];

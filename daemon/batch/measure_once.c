@@ -186,9 +186,9 @@ static enum status measure_once_result(struct measure_once *o, uint32_t i, struc
                measurement->error.text);
     } else {
         fp = calloc(1, sizeof *fp);
-        status = fp ? store_fingerprint(o->store, measurement->uuid, measurement->fingerprint_id,
-                                        fp, err)
-                    : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+        status =
+            fp ? store_fingerprint(o->store, measurement->uuid, measurement->measured_id, fp, err)
+               : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
         if (!status) {
             measure_once_compare(o, i, fp);
             printf("\n== gpu %u: %s\n", i, measurement->message);

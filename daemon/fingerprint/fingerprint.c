@@ -77,6 +77,27 @@ void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
     c->note_count += 1;
 }
 
+void fingerprint_set_measurement(struct fingerprint *fp, const char *id)
+{
+    if (fp->measurement_id[0])
+        return;
+    (void)snprintf(fp->measurement_id, sizeof fp->measurement_id, "%s", id);
+    fp->measurement_depth = fp->depth;
+}
+
+enum depth fingerprint_newest_depth(const struct fingerprint *fp)
+{
+    return fp->measurement_id[0] ? fp->measurement_depth : fp->depth;
+}
+
+void fingerprint_set_depth(struct fingerprint *fp, enum depth newest)
+{
+    fp->depth = fp->measurement_depth = newest;
+    for (uint32_t part = 0; part < PART_COUNT; part++)
+        if (fp->kept[part].id[0] && fp->kept[part].depth > fp->depth)
+            fp->depth = fp->kept[part].depth;
+}
+
 int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint_part part)
 {
     return fp->kept[part].id[0] ? fp->kept[part].taken_at : fp->taken_at;

@@ -509,10 +509,13 @@ struct fingerprint {
     uint32_t memory_count;
     struct memory_facts memory[FINGERPRINT_MAX_MEMORY];
     struct fingerprint_conditions conditions;
-    /* Parts that an earlier measurement found and this one did not (merge.h). If there are any,
-     * measurement_id is the id of this measurement without them; otherwise "". */
+    /* Parts that an earlier measurement found and this one did not (merge.h). */
     struct fingerprint_source kept[PART_COUNT];
+    /* The newest measurement as it was made, if this is another document: because parts are kept,
+     * or because another release has stored it. Otherwise "". Then measurement_depth is its depth,
+     * and `depth` is the deepest of all measurements that parts come from. */
     char measurement_id[FINGERPRINT_ID_BYTES];
+    enum depth measurement_depth;
     /* An earlier measurement that this one contradicts, and how; nothing of it is kept. */
     struct fingerprint_source dropped;
     char dropped_reason[160];
@@ -535,6 +538,16 @@ void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
  * saturation >= onset, levels in order. Called after analysis, after load and in tests.
  * STATUS_CORRUPT names the field. */
 enum status fingerprint_check(const struct fingerprint *fp, struct err *err);
+
+/* The document of `fp` was stored under this id: names it as the measurement, if none is named yet.
+ */
+void fingerprint_set_measurement(struct fingerprint *fp, const char *id);
+
+/* The depth of the newest measurement; `depth` is the deepest of what is kept as well. */
+enum depth fingerprint_newest_depth(const struct fingerprint *fp);
+
+/* Sets `depth` to the deepest of the newest measurement and of those that parts are kept from. */
+void fingerprint_set_depth(struct fingerprint *fp, enum depth newest);
 
 /* When a part was measured: taken_at of this measurement, or of the one it was kept from. */
 int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint_part part);

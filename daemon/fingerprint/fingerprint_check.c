@@ -564,8 +564,10 @@ static void check_kept(struct check *c, const struct fingerprint *fp)
     }
     check_source(c, "dropped", &fp->dropped);
     check_text(c, "measurement_id", fp->measurement_id, sizeof(fp->measurement_id));
-    require(c, any == (fp->measurement_id[0] != '\0'), "measurement_id",
-            "is set without anything kept, or missing");
+    require(c, !any || fp->measurement_id[0] != '\0', "measurement_id",
+            "is missing, and something is kept");
+    require(c, fp->measurement_depth <= fp->depth, "measurement_depth",
+            "is deeper than all that was measured");
     check_text(c, "dropped.reason", fp->dropped_reason, sizeof(fp->dropped_reason));
 }
 

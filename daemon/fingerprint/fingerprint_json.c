@@ -302,7 +302,11 @@ static void write_kept(struct json_builder *o, const struct fingerprint *fp)
                 &array, source_to_json(&fp->kept[part], "parts", parts_to_json(fp, part)));
     if (fp->measurement_id[0]) {
         json_builder_text(o, "measurement_id", fp->measurement_id);
-        json_builder_value(o, "kept", array);
+        json_builder_text(o, "measurement_depth", depth_name(fp->measurement_depth));
+        if (array && json_array_size(array) == 0)
+            json_decref(array);
+        else
+            json_builder_value(o, "kept", array);
     }
     if (fp->dropped.id[0])
         json_builder_value(

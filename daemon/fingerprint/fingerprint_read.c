@@ -298,14 +298,19 @@ static void read_kept(struct json_reader *in, struct fingerprint *out)
 {
     const json_t *const kept = json_reader_array(in, "kept", PART_COUNT);
     const json_t *const dropped = json_reader_object(in, "dropped");
+    const char *const depth = json_reader_word(in, "measurement_depth");
     struct json_reader inner;
 
     json_reader_text(in, "measurement_id", out->measurement_id, sizeof out->measurement_id);
+    if (depth && !depth_from_name(depth, &out->measurement_depth))
+        json_reader_fail(in, "measurement_depth", "must be quick, full, memory or matrix");
     for (size_t i = 0; i < json_array_size(kept); i++) {
         json_reader_begin_inside(&inner, in, json_array_get(kept, i), "kept", (int)i);
         kept_from_json(&inner, out);
         json_reader_absorb(in, json_reader_end(&inner));
     }
+    if (out->measurement_id[0] && !depth) /* as written before 2026-11-26: of the newest alone */
+        fingerprint_set_depth(out, out->depth);
     if (dropped) {
         json_reader_begin_inside(&inner, in, dropped, "dropped", -1);
         source_from_json(&inner, &out->dropped);

@@ -159,7 +159,8 @@ bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
 static struct fingerprint_source source_of(const struct fingerprint *fp, uint32_t part,
                                            const char *id)
 {
-    struct fingerprint_source own = {.depth = fp->depth, .taken_at = fp->taken_at};
+    struct fingerprint_source own = {.depth = fingerprint_newest_depth(fp),
+                                     .taken_at = fp->taken_at};
 
     if (fp->kept[part].id[0])
         return fp->kept[part];
@@ -350,8 +351,10 @@ enum status fingerprint_merge(const struct fingerprint *earlier, struct fingerpr
         goto out;
     *merged = *newer;
     merge_parts(earlier, earlier_id, merged);
-    if (keeps_anything(merged))
+    if (keeps_anything(merged)) {
         memcpy(merged->measurement_id, own_id, sizeof merged->measurement_id);
+        fingerprint_set_depth(merged, newer->depth);
+    }
     if (fingerprint_check(merged, &why) != STATUS_OK) {
         s = err_set(err, STATUS_CONFLICT, "it does not fit what was measured before: %s", why.text);
         goto out;
@@ -365,7 +368,8 @@ out:
 enum status fingerprint_drop(const struct fingerprint *earlier, const char *reason,
                              struct fingerprint *newer, struct err *err)
 {
-    struct fingerprint_source dropped = {.depth = earlier->depth, .taken_at = earlier->taken_at};
+    struct fingerprint_source dropped = {.depth = fingerprint_newest_depth(earlier),
+                                         .taken_at = earlier->taken_at};
     const enum status s = measurement_id(earlier, dropped.id, err);
 
     if (s != STATUS_OK)

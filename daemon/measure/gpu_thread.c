@@ -117,12 +117,14 @@ static void gpu_thread_done(struct gpu_thread *thread, const struct measure_resu
     };
 
     thread->retry_at = thread->retry_pause = 0;
-    memcpy(measurement->fingerprint_id, result->id, sizeof measurement->fingerprint_id);
+    memcpy(measurement->fingerprint_id, result->known_id, sizeof measurement->fingerprint_id);
+    memcpy(measurement->measured_id, result->id, sizeof measurement->measured_id);
     memcpy(update.fingerprint_id, result->known_id, sizeof update.fingerprint_id);
     snprintf(measurement->message, sizeof measurement->message,
              "measured in %u ms, %u ms of it probing", fp->duration_ms, fp->probe_ms);
-    log_info("gpu %u %s: %s, depth %s, measured in %u ms", thread->index, measurement->uuid,
-             result->id, depth_name(measurement->depth), fp->duration_ms);
+    log_info("gpu %u %s: %s, depth %s, measured in %u ms; served as %s", thread->index,
+             measurement->uuid, result->id, depth_name(measurement->depth), fp->duration_ms,
+             result->known_id);
     gpu_thread_log_result(thread, fp);
     gpu_thread_publish(thread, &update);
 }

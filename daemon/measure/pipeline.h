@@ -43,7 +43,8 @@ struct measurement {
     int64_t queued_at; /* wall clock, seconds; 0: not yet */
     int64_t started_at;
     int64_t ended_at;
-    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* once done */
+    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* once done: of what is served since */
+    char measured_id[FINGERPRINT_ID_BYTES];    /* once done: of the measurement as it was made */
     struct err error;                          /* once failed */
 };
 

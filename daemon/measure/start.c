@@ -31,10 +31,9 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     out->state = pipeline_idle_state(out);
     if (identity_is_divided(identity))
         return; /* what it was as a whole is not true of it now */
-    enum status status =
-        store_current_fingerprint(p->store, identity->uuid, &out->fingerprint, &err);
+    const enum status status =
+        store_recall(p->store, identity->uuid, &out->fingerprint, out->fingerprint_id, &err);
 
-    status = status ? status : fingerprint_id(&out->fingerprint, out->fingerprint_id, &err);
     if (status) {
         fingerprint_init(&out->fingerprint);
         if (status != STATUS_NOT_FOUND) {

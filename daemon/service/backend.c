@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BACKEND_MAX_PAGE = 1000 };
+enum { BACKEND_MAX_PAGE = 1000, BACKEND_MAX_SERVED = 64 }; /* of a measurement */
 
 static void backend_time_or_null(struct json_builder *o, const char *name, int64_t wall_seconds)
 {
@@ -39,6 +39,7 @@ static json_t *measurement_json(const struct measurement *measurement)
     backend_time_or_null(&o, "started_at", measurement->started_at);
     backend_time_or_null(&o, "ended_at", measurement->ended_at);
     json_builder_text_or_null(&o, "fingerprint_id", measurement->fingerprint_id);
+    json_builder_text_or_null(&o, "measured_id", measurement->measured_id);
     json_builder_value(&o, "error", encode_err(&measurement->error));
     return json_builder_end(&o);
 }
@@ -106,18 +107,39 @@ static enum status backend_emit_page(enum status status, const char *name, json_
     return backend_emit(json_builder_end(&o), out, err);
 }
 
-static json_t *backend_fingerprint_row(const struct store_fingerprint_row *row)
+/* One row of the history; `served` is what was served since. */
+static json_t *backend_fingerprint_row(const struct store_fingerprint_row *row,
+                                       char (*served)[FINGERPRINT_ID_BYTES], uint32_t count)
 {
+    json_t *ids = json_array();
     struct json_builder o;
 
+    for (uint32_t i = 0; i < count; i++)
+        json_builder_append(&ids, json_new_text(served[i]));
     json_builder_begin(&o);
     json_builder_text(&o, "id", row->id);
+    json_builder_value(&o, "served", ids);
     json_builder_u64(&o, "run", (uint64_t)row->run);
     json_builder_text(&o, "depth", depth_name(row->depth));
     json_builder_text(&o, "origin", origin_name(row->origin));
     json_builder_time(&o, "taken_at", row->taken_at);
     json_builder_u64(&o, "duration_ms", row->duration_ms);
     return json_builder_end(&o);
+}
+
+/* Adds one row to the history. */
+static enum status backend_add_row(const struct backend *b, const char *uuid,
+                                   const struct store_fingerprint_row *row, json_t **list,
+                                   struct err *err)
+{
+    char served[BACKEND_MAX_SERVED][FINGERPRINT_ID_BYTES];
+    uint32_t count = 0;
+    const enum status status =
+        store_list_served(b->store, uuid, row->run, served, BACKEND_MAX_SERVED, &count, err);
+
+    if (!status)
+        json_builder_append(list, backend_fingerprint_row(row, served, count));
+    return status;
 }
 
 static enum status backend_history(void *self, const char *uuid, int64_t before, uint32_t limit,
@@ -133,8 +155,8 @@ static enum status backend_history(void *self, const char *uuid, int64_t before,
         rows ? store_list_fingerprints(b->store, uuid, before, rows, max + 1, &count, err)
              : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
 
-    for (uint32_t i = 0; i < count && i < max; i++)
-        json_builder_append(&list, backend_fingerprint_row(&rows[i]));
+    for (uint32_t i = 0; i < count && i < max && !status; i++)
+        status = backend_add_row(b, uuid, &rows[i], &list, err);
     status = backend_emit_page(status, "fingerprints", list,
                                count > max && max ? rows[max - 1].run : 0, out_page, err);
     free(rows);

@@ -98,6 +98,10 @@ enum status store_add_observation(struct store *store, int64_t run, const struct
  * (fingerprint/merge.h; the same pointer if it is the same), in one transaction. */
 enum status store_finish_run(struct store *store, int64_t run, const struct fingerprint *measured,
                              const struct fingerprint *known, struct err *err);
+/* Adds a document that is served from now on: what is known since `run`, as this release writes it.
+ */
+enum status store_add_served(struct store *store, int64_t run, const struct fingerprint *served,
+                             struct err *err);
 /* Ends a run without one; the reason is kept. What is known of the GPU stays. */
 enum status store_fail_run(struct store *store, int64_t run, const struct err *why,
                            struct err *err);
@@ -111,8 +115,13 @@ enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint3
  * that does. STATUS_NOT_FOUND if none does. */
 enum status store_current_fingerprint(struct store *store, const char *uuid,
                                       struct fingerprint *out, struct err *err);
-/* One by its id (fingerprint_id): a measurement as it was made, or what is or was known after one
- * of the last two. STATUS_NOT_FOUND. */
+/* The same as this release writes it, and its id. An earlier release may have written another
+ * document under another id: the new one is stored too, so that its id is found later, and names
+ * the old one as its measurement (measurement_id). If it cannot be stored, the log says so. */
+enum status store_recall(struct store *store, const char *uuid, struct fingerprint *out,
+                         char out_id[FINGERPRINT_ID_BYTES], struct err *err);
+/* One by its id (fingerprint_id): a measurement as it was made, or a document that was served
+ * since. Every id of the listings is found, until its run is deleted. STATUS_NOT_FOUND. */
 enum status store_fingerprint(struct store *store, const char *uuid, const char *id,
                               struct fingerprint *out, struct err *err);
 
@@ -129,6 +138,12 @@ struct store_fingerprint_row {
 enum status store_list_fingerprints(struct store *store, const char *uuid, int64_t before,
                                     struct store_fingerprint_row *out, uint32_t max,
                                     uint32_t *out_count, struct err *err);
+
+/* The ids of what was served since this run of the GPU, until the next one; newest first, at most
+ * `max`. */
+enum status store_list_served(struct store *store, const char *uuid, int64_t run,
+                              char (*out)[FINGERPRINT_ID_BYTES], uint32_t max, uint32_t *out_count,
+                              struct err *err);
 
 struct store_observation_row {
     int64_t id;

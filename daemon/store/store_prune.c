@@ -9,11 +9,16 @@
 #include "base/log.h"
 #include "store/store_sql.h"
 
+/* What is known of each GPU, and what was known before its newest measurement. */
+#define KNOWN_NOW                                                                                  \
+    "(SELECT * FROM knowledge k WHERE (SELECT count(DISTINCT n.run) FROM knowledge n "             \
+    "WHERE n.uuid = k.uuid AND n.run > k.run) < 2)"
+
 /* Runs that have ended, and that no part of what is known of a GPU comes from. */
 #define ENDED_AND_OLD                                                                              \
     "SELECT r.id FROM run r WHERE r.state <> 'running' AND r.id NOT IN "                           \
     "(SELECT max(run) FROM fingerprint GROUP BY uuid) AND r.id NOT IN "                            \
-    "(SELECT f.run FROM knowledge k, "                                                             \
+    "(SELECT f.run FROM " KNOWN_NOW " k, "                                                         \
     "json_each(CASE WHEN json_valid(k.document) THEN k.document ELSE '{}' END, '$.kept') s "       \
     "JOIN fingerprint f ON f.uuid = k.uuid AND f.id = json_extract(s.value, '$.id')) "
 #define NEWER_OF_THE_SAME "(SELECT count(*) FROM run n WHERE n.uuid = r.uuid AND n.id > r.id) "

@@ -57,8 +57,9 @@ static enum status read_rows(struct store *store, const char *sql, const struct 
 /* Every query for rows with documents begins with these columns. */
 enum { DOCUMENT = 0, DOCUMENT_HASH, IS_GOOD, FIRST_COLUMN };
 
-#define FINGERPRINT_COLUMNS                                                                        \
-    "document_hash, " FINGERPRINT_IS_GOOD ", uuid, run, id, depth, origin, taken_at, duration_ms"
+#define ROW_COLUMNS         ", uuid, run, id, depth, origin, taken_at, duration_ms"
+#define FINGERPRINT_COLUMNS "document_hash, " FINGERPRINT_IS_GOOD ROW_COLUMNS
+#define KNOWLEDGE_COLUMNS   "document_hash, " KNOWLEDGE_IS_GOOD ROW_COLUMNS
 #define OBSERVATION_COLUMNS                                                                        \
     "document_hash, " OBSERVATION_IS_GOOD ", id, run, kind, started_at, duration_ns, "             \
     "value_count, verdict"
@@ -130,11 +131,18 @@ static bool observation_row(struct reading *r, sqlite3_stmt *stmt,
 /* ---- fingerprints ------------------------------------------------------------------------------
  */
 
+/* A fingerprint and its row. */
+struct found {
+    struct fingerprint *fp;
+    struct store_fingerprint_row row;
+};
+
 /* Takes the first fingerprint whose row and document are good. */
 static enum status read_fingerprint(struct reading *r, sqlite3_stmt *stmt)
 {
+    struct found *const found = r->to;
+    struct fingerprint *const out = found->fp;
     struct store_fingerprint_row row;
-    struct fingerprint *const out = r->to;
     struct err why = {0};
     json_t *json;
 
@@ -149,45 +157,85 @@ static enum status read_fingerprint(struct reading *r, sqlite3_stmt *stmt)
         err_set(&why, STATUS_CORRUPT, "its document is of another GPU");
         r->enough = false;
     }
-    if (!r->enough)
+    if (r->enough)
+        found->row = row;
+    else
         log_warning("state file: the fingerprint of run %lld is skipped: %s", (long long)row.run,
                     why.text);
     return STATUS_OK;
 }
 
-#define SELECT_FINGERPRINT(table) "SELECT document, " FINGERPRINT_COLUMNS " FROM " table
-#define OF_GPU                    " WHERE uuid = ?1 ORDER BY run DESC"
-#define OF_GPU_AND_ID             " WHERE uuid = ?1 AND id = ?2 ORDER BY run DESC"
+#define SELECT_MEASURED "SELECT document, " FINGERPRINT_COLUMNS " FROM fingerprint WHERE uuid = ?1 "
+#define SELECT_SERVED                                                                              \
+    "SELECT coalesce(document, (SELECT f.document FROM fingerprint f "                             \
+    "WHERE f.run = knowledge.run AND f.id = knowledge.id)), " KNOWLEDGE_COLUMNS                    \
+    " FROM knowledge WHERE uuid = ?1 "
+#define NEWEST_FIRST " ORDER BY run DESC, number DESC"
 
-/* The first good row of the first query, or else of the second; STATUS_NOT_FOUND. */
-static enum status first_of_two(struct store *store, const char *first, const char *second,
-                                const struct sql_value *values, int count, struct fingerprint *out,
+/* Two queries: the second is read only if no row of the first is good. */
+struct queries {
+    const char *first;
+    const char *second;
+};
+static const struct queries current = {SELECT_SERVED NEWEST_FIRST,
+                                       SELECT_MEASURED "ORDER BY run DESC"};
+static const struct queries by_id = {SELECT_MEASURED "AND id = ?2 ORDER BY run DESC",
+                                     SELECT_SERVED "AND id = ?2" NEWEST_FIRST};
+
+/* The first good row; STATUS_NOT_FOUND. */
+static enum status first_of_two(struct store *store, const struct queries *queries,
+                                const struct sql_value *values, int count, struct found *out,
                                 struct err *err)
 {
     struct reading r = {.to = out, .err = err};
-    enum status s = read_rows(store, first, values, count, read_fingerprint, &r);
+    enum status s = read_rows(store, queries->first, values, count, read_fingerprint, &r);
 
     if (s == STATUS_OK && !r.enough)
-        s = read_rows(store, second, values, count, read_fingerprint, &r);
+        s = read_rows(store, queries->second, values, count, read_fingerprint, &r);
     return s == STATUS_OK && !r.enough ? STATUS_NOT_FOUND : s;
+}
+
+static enum status find_current(struct store *store, const char *uuid, struct found *out,
+                                struct err *err)
+{
+    const enum status s = first_of_two(store, &current, SQL_VALUES(SQL_TEXT(uuid)), out, err);
+
+    return s == STATUS_NOT_FOUND ? err_set(err, s, "there is no fingerprint of %s yet", uuid) : s;
 }
 
 enum status store_current_fingerprint(struct store *store, const char *uuid,
                                       struct fingerprint *out, struct err *err)
 {
-    const enum status s = first_of_two(store, SELECT_FINGERPRINT("knowledge") OF_GPU,
-                                       SELECT_FINGERPRINT("fingerprint") OF_GPU,
-                                       SQL_VALUES(SQL_TEXT(uuid)), out, err);
+    return find_current(store, uuid, &(struct found){.fp = out}, err);
+}
 
-    return s == STATUS_NOT_FOUND ? err_set(err, s, "there is no fingerprint of %s yet", uuid) : s;
+enum status store_recall(struct store *store, const char *uuid, struct fingerprint *out,
+                         char out_id[FINGERPRINT_ID_BYTES], struct err *err)
+{
+    struct found found = {.fp = out};
+    struct err why = {0};
+    enum status s = find_current(store, uuid, &found, err);
+
+    s = s == STATUS_OK ? fingerprint_id(out, out_id, err) : s;
+    if (s != STATUS_OK || strcmp(out_id, found.row.id) == 0)
+        return s;
+    fingerprint_set_measurement(out, found.row.id);
+    s = fingerprint_id(out, out_id, err);
+    if (s != STATUS_OK)
+        return s;
+    log_info("state file: fingerprint %s of %s was written by another release; as this one writes "
+             "it, it is %s",
+             found.row.id, uuid, out_id);
+    if (store_add_served(store, found.row.run, out, &why) != STATUS_OK)
+        log_warning("state file: fingerprint %s cannot be stored: %s", out_id, why.text);
+    return STATUS_OK;
 }
 
 enum status store_fingerprint(struct store *store, const char *uuid, const char *id,
                               struct fingerprint *out, struct err *err)
 {
-    const enum status s = first_of_two(store, SELECT_FINGERPRINT("fingerprint") OF_GPU_AND_ID,
-                                       SELECT_FINGERPRINT("knowledge") OF_GPU_AND_ID,
-                                       SQL_VALUES(SQL_TEXT(uuid), SQL_TEXT(id)), out, err);
+    const enum status s = first_of_two(store, &by_id, SQL_VALUES(SQL_TEXT(uuid), SQL_TEXT(id)),
+                                       &(struct found){.fp = out}, err);
 
     return s == STATUS_NOT_FOUND ? err_set(err, s, "there is no fingerprint %s of %s", id, uuid)
                                  : s;
@@ -274,6 +322,32 @@ enum status store_list_fingerprints(struct store *store, const char *uuid, int64
                   "SELECT NULL, " FINGERPRINT_COLUMNS " FROM fingerprint "
                   "WHERE uuid = ?1 AND run < ?2 ORDER BY run DESC",
                   SQL_VALUES(SQL_TEXT(uuid), SQL_INT(upper_bound(before))), list_fingerprint, &r);
+
+    *out_count = r.count;
+    return s;
+}
+
+static enum status list_served(struct reading *r, sqlite3_stmt *stmt)
+{
+    char(*const out)[FINGERPRINT_ID_BYTES] = r->to;
+    struct store_fingerprint_row row;
+
+    if (fingerprint_row(r, stmt, &row)) {
+        memcpy(out[r->count], row.id, sizeof(row.id));
+        r->enough = ++r->count == r->max;
+    }
+    return STATUS_OK;
+}
+
+enum status store_list_served(struct store *store, const char *uuid, int64_t run,
+                              char (*out)[FINGERPRINT_ID_BYTES], uint32_t max, uint32_t *out_count,
+                              struct err *err)
+{
+    struct reading r = {.to = out, .max = max, .enough = max == 0, .err = err};
+    const enum status s = read_rows(store,
+                                    "SELECT NULL, " KNOWLEDGE_COLUMNS " FROM knowledge "
+                                    "WHERE uuid = ?1 AND run = ?2" NEWEST_FIRST,
+                                    SQL_VALUES(SQL_TEXT(uuid), SQL_INT(run)), list_served, &r);
 
     *out_count = r.count;
     return s;

@@ -21,10 +21,15 @@
     "(row_hash = reach_row_hash(run, kind, started_at, duration_ns, value_count, "                 \
     "CASE WHEN verdict = 'clean' THEN NULL ELSE coalesce(verdict, '') END, document_hash) "        \
     "AND checksum = " OBSERVATION_CHECKSUM ")"
-/* Also of knowledge, which has the same columns. */
 #define FINGERPRINT_IS_GOOD                                                                        \
     "(row_hash = reach_row_hash(run, uuid, id, depth, origin, taken_at, duration_ms, "             \
     "document_hash))"
+/* A document that is NULL is the one of the fingerprint of the same run (0005_served.sql). */
+#define KNOWLEDGE_CHECKSUM "reach_checksum(number, row_hash)"
+#define KNOWLEDGE_IS_GOOD                                                                          \
+    "(" FINGERPRINT_IS_GOOD " AND checksum = " KNOWLEDGE_CHECKSUM " AND (document IS NOT NULL "    \
+    "OR EXISTS (SELECT 1 FROM fingerprint f WHERE f.run = knowledge.run AND f.id = knowledge.id "  \
+    "AND f.document_hash = knowledge.document_hash)))"
 #define DAMAGE_IS_GOOD "(checksum = reach_checksum(found_at, kind, run, uuid))"
 
 #endif

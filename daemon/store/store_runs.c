@@ -181,10 +181,25 @@ static enum status render_fingerprint(const struct fingerprint *fp, struct rende
     return render(json, "the fingerprint", &out->document, err);
 }
 
-#define INSERT_FINGERPRINT(table)                                                                  \
-    "INSERT INTO " table " (run, uuid, id, depth, origin, taken_at, duration_ms, document_hash, "  \
-    "document, row_hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "                             \
-    "reach_row_hash(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8))"
+#define ROW_HASH "reach_row_hash(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+
+static const char insert_measured[] =
+    "INSERT INTO fingerprint (run, uuid, id, depth, origin, taken_at, duration_ms, document_hash, "
+    "document, row_hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, " ROW_HASH ")";
+
+static const char insert_served[] =
+    "INSERT INTO knowledge (number, run, uuid, id, depth, origin, taken_at, duration_ms, "
+    "document_hash, document, row_hash, checksum) "
+    "SELECT next, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, " ROW_HASH ", "
+    "reach_checksum(next, " ROW_HASH ") "
+    "FROM (SELECT coalesce(max(number), 0) + 1 AS next FROM knowledge)";
+
+/* Of all but the two newest runs of a GPU, what the fingerprint of the run has too. */
+static const char drop_copies[] =
+    "UPDATE knowledge SET document = NULL WHERE uuid = ?1 AND document IS NOT NULL AND run NOT IN "
+    "(SELECT DISTINCT run FROM knowledge WHERE uuid = ?1 ORDER BY run DESC LIMIT 2) AND EXISTS "
+    "(SELECT 1 FROM fingerprint f WHERE f.run = knowledge.run AND f.id = knowledge.id "
+    "AND f.document_hash = knowledge.document_hash)";
 
 static enum status insert_fingerprint(sqlite3 *db, const char *statement, int64_t run,
                                       const struct rendered *r, struct err *err)
@@ -226,14 +241,11 @@ static enum status finish(sqlite3 *db, int64_t run, const struct rendered *measu
         s = err_set(err, STATUS_INVALID_ARGUMENT, "the fingerprint is of %s, run %lld of %s", uuid,
                     (long long)run, of_run);
     if (s == STATUS_OK)
-        s = insert_fingerprint(db, INSERT_FINGERPRINT("fingerprint"), run, measured, err);
+        s = insert_fingerprint(db, insert_measured, run, measured, err);
     if (s == STATUS_OK)
-        s = insert_fingerprint(db, INSERT_FINGERPRINT("knowledge"), run, known, err);
+        s = insert_fingerprint(db, insert_served, run, known, err);
     if (s == STATUS_OK)
-        s = store_sql_run(db,
-                          "DELETE FROM knowledge WHERE uuid = ?1 AND run NOT IN "
-                          "(SELECT run FROM knowledge WHERE uuid = ?1 ORDER BY run DESC LIMIT 2)",
-                          SQL_VALUES(SQL_TEXT(uuid)), NULL, err);
+        s = store_sql_run(db, drop_copies, SQL_VALUES(SQL_TEXT(uuid)), NULL, err);
     return s == STATUS_OK ? end_run(db, run, NULL, err) : s;
 }
 
@@ -270,6 +282,22 @@ enum status store_finish_run(struct store *store, int64_t run, const struct fing
     }
     free(as_measured.document.text);
     free(as_known.document.text);
+    return s;
+}
+
+enum status store_add_served(struct store *store, int64_t run, const struct fingerprint *served,
+                             struct err *err)
+{
+    struct rendered r = {.fp = NULL};
+    enum status s = render_fingerprint(served, &r, err);
+
+    if (s == STATUS_OK)
+        s = store_write_begin(store, err);
+    if (s == STATUS_OK) {
+        s = insert_fingerprint(store->writing.db, insert_served, run, &r, err);
+        s = store_write_end(store, s, err);
+    }
+    free(r.document.text);
     return s;
 }
 

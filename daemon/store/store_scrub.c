@@ -43,7 +43,8 @@ static const struct table tables[] = {
     TABLE("run", "id", RUN_IS_GOOD, "document_hash"),
     TABLE("observation", "id", OBSERVATION_IS_GOOD, "document_hash"),
     TABLE("fingerprint", "run", FINGERPRINT_IS_GOOD, "document_hash"),
-    TABLE("knowledge", "run", FINGERPRINT_IS_GOOD, "document_hash"),
+    TABLE("knowledge", "number", KNOWLEDGE_IS_GOOD,
+          "CASE WHEN document IS NOT NULL THEN document_hash END"),
     TABLE("damage", "id", DAMAGE_IS_GOOD, "NULL"),
 };
 
@@ -90,6 +91,7 @@ static enum status drop(struct store *store, const struct table *table, int64_t 
         "CASE ?2 WHEN 'run' THEN coalesce(f.uuid, r.uuid) ELSE r.uuid END AS uuid "
         "FROM run r LEFT JOIN fingerprint f ON f.run = r.id "
         "WHERE r.id = CASE ?2 WHEN 'observation' THEN (SELECT run FROM observation WHERE id = ?3) "
+        "WHEN 'knowledge' THEN (SELECT run FROM knowledge WHERE number = ?3) "
         "ELSE ?3 END) WHERE ?2 <> 'damage'";
     sqlite3 *db;
     int dropped = 0;

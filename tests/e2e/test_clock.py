@@ -118,7 +118,8 @@ def a_wall_clock_that_jumps_disturbs_nothing():
         age = Age(shift, begin)
         equal(job["state"], "done", shift)
         good = daemon.json("/v1/gpus/0/fingerprint")["id"]
-        equal(daemon.json("/v1/gpus/0/fingerprint")["measurement_id"], job["fingerprint_id"])
+        equal(good, job["fingerprint_id"])
+        equal(daemon.json("/v1/gpus/0/fingerprint")["measurement_id"], job["measured_id"])
         age.check(daemon, shift)
         fp = daemon.json("/v1/gpus/0/fingerprint")
         assert fp["duration_ms"] < 1000 * DAY, fp["duration_ms"]

@@ -132,8 +132,10 @@ def scope_and_placement_are_answered():
 def fingerprint_follows_a_job_in_plain_lines():
     text = ctl("measure", "--depth", "quick", "--wait")
     assert "\r" not in text and "\x1b" not in text, text
-    assert daemon.json("/v1/gpus/0/fingerprint")["measurement_id"] in text, text
-    equal(daemon.json("/v1/gpus/0/fingerprint")["depth"], "quick")
+    served = daemon.json("/v1/gpus/0/fingerprint")
+    wanted = f"fingerprint {served['id']}, merged with earlier measurements (this one: {served['measurement_id']})"
+    assert wanted in text, text
+    equal((served["depth"], served["measurement_depth"]), ("full", "quick"))
     job = ctl_json("measure", "--depth", "full")
     equal(daemon.finished(job)["state"], "done")
 

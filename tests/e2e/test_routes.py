@@ -155,12 +155,15 @@ def a_job_can_be_followed_to_its_fingerprint():
     equal(fractions, sorted(fractions), "fractions never fall")
     assert done["queued_at"] <= done["started_at"] <= done["ended_at"], done
     current = daemon.json("/v1/gpus/0/fingerprint")
-    equal(current["measurement_id"], done["fingerprint_id"])
-    equal(current["depth"], "quick")
+    equal((current["id"], current["measurement_id"]), (done["fingerprint_id"], done["measured_id"]))
+    equal((current["depth"], current["measurement_depth"]), ("full", "quick"))
+    equal(daemon.gpus()[0]["fingerprint_depth"], "full")
+    assert 'depth="full"' in daemon.get("/metrics").body.decode(), "metrics"
     older = daemon.json("/v1/gpus/0/fingerprint?at=" + before)
     equal((older["id"], older["depth"]), (before, "full"))
     page = daemon.json("/v1/gpus/0/history")
-    equal([row["id"] for row in page["fingerprints"]], [current["measurement_id"], before])
+    equal([(row["id"], row["served"], row["depth"]) for row in page["fingerprints"]],
+          [(current["measurement_id"], [current["id"]], "quick"), (before, [before], "full")])
     equal(page["next"], None)
 
 
@@ -173,6 +176,23 @@ def history_comes_in_pages():
     equal(len(second["fingerprints"]), 1)
     assert second["fingerprints"][0]["run"] < first["fingerprints"][0]["run"]
     equal(second["next"], None)
+
+
+@case
+def every_id_of_an_answer_is_found_again():
+    cited = {}
+    for _ in range(3):
+        answer = daemon.json("/v1/gpus/0/placement?bytes=1GiB")["fingerprint_id"]
+        cited[answer] = daemon.json("/v1/gpus/0/fingerprint")
+        equal(cited[answer]["id"], answer)
+        cited[daemon.finished(daemon.submit(0, "quick"))["measured_id"]] = None
+    listed = [i for row in daemon.json("/v1/gpus/0/history")["fingerprints"] for i in [row["id"]] + row["served"]]
+    for name, document in cited.items():
+        found = daemon.json("/v1/gpus/0/fingerprint?at=" + name)
+        equal(found["id"], name)
+        equal(found, document or found, name)
+        assert name in listed, (name, listed)
+    common.until("it is ready", lambda: daemon.gpus()[0]["state"] == "ready")
 
 
 @case

@@ -105,7 +105,44 @@ static void quick_keeps_what_full_found(void **state)
     assert_int_equal(fingerprint_part_taken_at(&quick, PART_GROUPS), 2000);
     assert_int_equal(quick.levels[1].ways.v, 8);
     assert_string_equal(quick.measurement_id, own);
-    assert_int_equal(quick.depth, DEPTH_QUICK);
+    assert_int_equal(quick.depth, DEPTH_FULL); /* of the deepest part */
+    assert_int_equal(quick.measurement_depth, DEPTH_QUICK);
+}
+
+/* What is of the newest measurement is kept with its depth, not with that of what it was merged
+ * with. */
+static void depths_are_of_their_measurements(void **state)
+{
+    struct fingerprint third;
+
+    (void)state;
+    assert_int_equal(fingerprint_merge(&full, &quick, NULL), STATUS_OK);
+    fill_quick(&third, 3000);
+    third.levels[0] = (struct tlb_level){.level = 1, .sharing = full.levels[0].sharing};
+    assert_int_equal(fingerprint_merge(&quick, &third, NULL), STATUS_OK);
+    assert_string_equal(third.kept[LEVEL_PART_SIZE].id, quick.measurement_id);
+    assert_int_equal(third.kept[LEVEL_PART_SIZE].depth, DEPTH_QUICK);
+    assert_int_equal(third.kept[PART_CURVE].depth, DEPTH_FULL);
+    assert_int_equal(third.depth, DEPTH_FULL);
+    assert_valid(&third);
+}
+
+/* A document as it was written before depths were told apart: its depth is of the newest alone. */
+static void an_older_document_gets_its_depth(void **state)
+{
+    struct fingerprint back;
+    json_t *json;
+
+    (void)state;
+    assert_int_equal(fingerprint_merge(&full, &quick, NULL), STATUS_OK);
+    json = fingerprint_to_json(&quick);
+    assert_string_equal(json_string_value(json_object_get(json, "measurement_depth")), "quick");
+    assert_int_equal(json_object_del(json, "measurement_depth"), 0);
+    assert_int_equal(json_object_set_new(json, "depth", json_string("quick")), 0);
+    assert_int_equal(fingerprint_from_json(json, &back, NULL), STATUS_OK);
+    json_decref(json);
+    assert_int_equal(back.depth, DEPTH_FULL);
+    assert_int_equal(back.measurement_depth, DEPTH_QUICK);
 }
 
 /* The third measurement tells of the first, not of the second, which only passed it on. */
@@ -433,6 +470,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(quick_keeps_what_full_found, setup),
+        cmocka_unit_test_setup(depths_are_of_their_measurements, setup),
+        cmocka_unit_test_setup(an_older_document_gets_its_depth, setup),
         cmocka_unit_test_setup(sources_are_passed_on, setup),
         cmocka_unit_test_setup(full_replaces_all, setup),
         cmocka_unit_test_setup(open_levels_are_filled, setup),

@@ -33,10 +33,12 @@ static void test_a_quick_one_keeps_what_a_full_one_found(void **state)
     (void)state;
     assert_int_equal(quick.state, MEASUREMENT_DONE);
     assert_true(IS_KNOWN(gpu_of(&n, 0)->fingerprint.throughput.plateau_gbps));
-    assert_int_equal(gpu_of(&n, 0)->fingerprint.depth, DEPTH_QUICK);
+    assert_int_equal(gpu_of(&n, 0)->fingerprint.depth, DEPTH_FULL);
+    assert_int_equal(gpu_of(&n, 0)->fingerprint.measurement_depth, DEPTH_QUICK);
+    assert_string_equal(gpu_of(&n, 0)->fingerprint_id, quick.fingerprint_id);
     assert_string_equal(gpu_of(&n, 0)->fingerprint.kept[PART_CURVE].id, full.fingerprint_id);
-    assert_string_equal(gpu_of(&n, 0)->fingerprint.measurement_id, quick.fingerprint_id);
-    assert_int_equal(store_fingerprint(n.store, quick.uuid, quick.fingerprint_id, &measured, &err),
+    assert_string_equal(gpu_of(&n, 0)->fingerprint.measurement_id, quick.measured_id);
+    assert_int_equal(store_fingerprint(n.store, quick.uuid, quick.measured_id, &measured, &err),
                      STATUS_OK);
     assert_false(IS_KNOWN(measured.throughput.plateau_gbps)); /* history has it as it was */
     node_stop(&n);
@@ -86,7 +88,7 @@ static void test_a_change_is_confirmed(void **state)
     assert_int_equal(measurement.state, MEASUREMENT_DONE);
     assert_int_equal(gpu_of(&n, 0)->fingerprint.levels[0].entries.v, 64);
     assert_false(IS_KNOWN(gpu_of(&n, 0)->fingerprint.throughput.plateau_gbps));
-    assert_string_equal(gpu_of(&n, 0)->fingerprint.dropped.id, before.fingerprint_id);
+    assert_string_equal(gpu_of(&n, 0)->fingerprint.dropped.id, before.measured_id);
     node_stop(&n);
 }
 

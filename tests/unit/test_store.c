@@ -224,6 +224,93 @@ static void test_verdicts(void **state)
     store_close(store);
 }
 
+enum { SERVED_RUNS = 6, SERVED_KEPT = 3 };
+
+/* A run whose measurement is served as another document; `ids` gets both. */
+static void serve_run(struct store *store, uint32_t n, char ids[2][FINGERPRINT_ID_BYTES])
+{
+    const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);
+    const struct gpu_limits limits = fixture_limits();
+    struct fingerprint measured, known;
+    int64_t run = 0;
+
+    fixture_fingerprint(FIXTURE_UUID, n, &measured);
+    assert_int_equal(fingerprint_id(&measured, ids[0], NULL), STATUS_OK);
+    known = measured;
+    fingerprint_set_measurement(&known, ids[0]);
+    assert_int_equal(fingerprint_id(&known, ids[1], NULL), STATUS_OK);
+    assert_int_equal(store_begin_run(store, &gpu, &limits, DEPTH_FULL, n, &run, NULL), STATUS_OK);
+    assert_int_equal(store_finish_run(store, run, &measured, &known, NULL), STATUS_OK);
+}
+
+static void assert_found(struct store *store, const char *id, bool found)
+{
+    struct fingerprint fp;
+    char back[FINGERPRINT_ID_BYTES];
+
+    assert_int_equal(store_fingerprint(store, FIXTURE_UUID, id, &fp, NULL),
+                     found ? STATUS_OK : STATUS_NOT_FOUND);
+    if (!found)
+        return;
+    assert_int_equal(fingerprint_id(&fp, back, NULL), STATUS_OK);
+    assert_string_equal(back, id);
+}
+
+/* What was served since `run`, newest first, is `count` documents; `out` gets their ids. */
+static void list_served(struct store *store, int64_t run, uint32_t count,
+                        char (*out)[FINGERPRINT_ID_BYTES])
+{
+    uint32_t found = 0;
+
+    assert_int_equal(store_list_served(store, FIXTURE_UUID, run, out, 4, &found, NULL), STATUS_OK);
+    assert_int_equal(found, count);
+}
+
+/* What was served is found as long as the run that made it, and no longer. */
+static void test_served_documents(void **state)
+{
+    struct store *store = fixture_open(fixture_path(*state, "state.db"));
+    struct store_limits limits = STORE_LIMITS_DEFAULT;
+    char ids[SERVED_RUNS][2][FINGERPRINT_ID_BYTES], served[4][FINGERPRINT_ID_BYTES];
+    bool recreated;
+
+    limits.runs = SERVED_KEPT;
+    for (uint32_t n = 0; n < SERVED_RUNS; n++)
+        serve_run(store, n + 1, ids[n]);
+    for (uint32_t n = 0; n < SERVED_RUNS; n++) {
+        assert_found(store, ids[n][0], true);
+        assert_found(store, ids[n][1], true);
+        list_served(store, n + 1, 1, served);
+        assert_string_equal(served[0], ids[n][1]);
+    }
+    store_set_limits(store, &limits);
+    assert_int_equal(store_maintain(store, &recreated, NULL), STATUS_OK);
+    for (uint32_t n = 0; n < SERVED_RUNS; n++) {
+        assert_found(store, ids[n][0], n >= SERVED_RUNS - SERVED_KEPT);
+        assert_found(store, ids[n][1], n >= SERVED_RUNS - SERVED_KEPT);
+    }
+    store_close(store);
+}
+
+/* Another release writes what is known in its own way: both documents are of one run. */
+static void test_a_document_written_again(void **state)
+{
+    struct store *store = fixture_open(fixture_path(*state, "state.db"));
+    char ids[2][FINGERPRINT_ID_BYTES], served[4][FINGERPRINT_ID_BYTES];
+    struct fingerprint fp;
+
+    serve_run(store, 1, ids);
+    fixture_fingerprint(FIXTURE_UUID, 2, &fp);
+    fingerprint_set_measurement(&fp, ids[1]);
+    assert_int_equal(store_add_served(store, 1, &fp, NULL), STATUS_OK);
+    list_served(store, 1, 2, served);
+    assert_string_equal(served[1], ids[1]);
+    assert_found(store, served[0], true);
+    assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, NULL), STATUS_OK);
+    assert_string_equal(fp.measurement_id, ids[1]);
+    store_close(store);
+}
+
 /* A state file of the first release has no verdicts; its observations stay good. */
 static void test_a_file_without_verdicts(void **state)
 {
@@ -370,10 +457,16 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_memory), cmocka_unit_test(test_rules_of_runs),
-        cmocka_unit_test(test_paging),    WITH_DIRECTORY(test_in_a_file),
-        WITH_DIRECTORY(test_verdicts),    WITH_DIRECTORY(test_a_file_without_verdicts),
-        WITH_DIRECTORY(test_rotten_rows), WITH_DIRECTORY(test_threads),
+        cmocka_unit_test(test_in_memory),
+        cmocka_unit_test(test_rules_of_runs),
+        cmocka_unit_test(test_paging),
+        WITH_DIRECTORY(test_in_a_file),
+        WITH_DIRECTORY(test_verdicts),
+        WITH_DIRECTORY(test_served_documents),
+        WITH_DIRECTORY(test_a_document_written_again),
+        WITH_DIRECTORY(test_a_file_without_verdicts),
+        WITH_DIRECTORY(test_rotten_rows),
+        WITH_DIRECTORY(test_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

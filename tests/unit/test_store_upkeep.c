@@ -89,7 +89,14 @@ static void test_damaged_rows_are_dropped(void **state)
         {"UPDATE fingerprint SET taken_at = taken_at + 1 WHERE run = 2", 3, false, 6},
         {"UPDATE fingerprint SET document_hash = 0 WHERE run = 3", 3, true, 6},
         {"UPDATE knowledge SET document = replace(document, '0', '1') WHERE run = 3", 2, true, 6},
-        {"UPDATE knowledge SET document = replace(document, '0', '1')", 3, true, 6},
+        /* The one before these two is in the fingerprint of its run. */
+        {"UPDATE knowledge SET document = replace(document, '0', '1')", 1, true, 6},
+        {"DELETE FROM knowledge WHERE run = 1;"
+         "UPDATE knowledge SET document = replace(document, '0', '1')",
+         3, true, 6},
+        {"UPDATE fingerprint SET document = replace(document, '0', '1') WHERE run = 1", 3, false,
+         6},
+        {"UPDATE knowledge SET number = number + 7 WHERE run = 3", 2, true, 6},
         {"UPDATE knowledge SET taken_at = taken_at + 1 WHERE run = 2", 3, false, 6},
         {"UPDATE observation SET document = replace(document, '640', '641') WHERE id = 6", 3, false,
          5},
