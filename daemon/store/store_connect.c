@@ -24,8 +24,6 @@
 #define HEAP_LIMIT      ((sqlite3_int64)3 << 20) /* caches shrink above this; nothing fails */
 #define BUSY_TIMEOUT_MS 2000                     /* a person with a shell may read the file */
 
-enum { STATEMENT_BYTES = 96 };
-
 /* Settings of every connection, before it may write. */
 static const char connection_settings[] = "PRAGMA cache_size = -256;"
                                           "PRAGMA mmap_size = 0;"
@@ -79,38 +77,6 @@ static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, 
     return STATUS_OK;
 }
 
-/* One migration, its number and our name in the header: one transaction. */
-static enum status migrate_once(sqlite3 *db, unsigned from, struct err *err)
-{
-    char statement[STATEMENT_BYTES];
-    enum status s;
-
-    (void)snprintf(statement, sizeof(statement), "PRAGMA user_version = %u", from + 1);
-    s = store_sql_begin(db, err);
-    if (s != STATUS_OK)
-        return s;
-    s = store_sql_exec(db, store_migrations[from], err);
-    if (s == STATUS_OK)
-        s = store_sql_exec(db, statement, err);
-    (void)snprintf(statement, sizeof(statement), "PRAGMA application_id = %u",
-                   STORE_FILE_APPLICATION_ID);
-    if (s == STATUS_OK)
-        s = store_sql_exec(db, statement, err);
-    return store_sql_end(db, s, err);
-}
-
-static enum status migrate(sqlite3 *db, int64_t version, struct err *err)
-{
-    enum status s = STATUS_OK;
-
-    for (unsigned v = (unsigned)version; s == STATUS_OK && v < store_migration_count; v++) {
-        s = migrate_once(db, v, err);
-        if (s == STATUS_OK && version > 0)
-            log_info("state file: schema %u", v + 1);
-    }
-    return s;
-}
-
 /* WAL: readers do not wait for the writer. A file system that does not support it gives another
  * mode. */
 static enum status use_log(sqlite3 *db, struct err *err)
@@ -148,7 +114,7 @@ static enum status prepare(sqlite3 *db, const char *path, struct err *err)
     if (s == STATUS_OK)
         s = store_sql_exec(db, connection_settings, err);
     if (s == STATUS_OK)
-        s = migrate(db, version, err);
+        s = store_migrate(db, version, err);
     if (s == STATUS_OK && strcmp(path, STORE_MEMORY_PATH) != 0)
         s = use_log(db, err);
     return s == STATUS_OK ? try_to_write(db, err) : s;
