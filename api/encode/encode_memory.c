@@ -65,6 +65,7 @@ static void write_way(struct json_writer *t, const struct memory_way *w)
     json_writer_text(t, "kind", memory_kind_name(w->kind));
     write_text_or_null(t, "peer_uuid", w->peer_uuid);
     json_writer_text(t, "allocate", w->allocate);
+    json_writer_u64_maybe(t, "capacity_bytes", w->capacity_bytes);
     json_writer_text(t, "strategy", strategy_name(w->strategy));
     json_writer_figure_maybe(t, "gbps", w->gbps);
     json_writer_text(t, "basis", way_basis_name(w->basis));

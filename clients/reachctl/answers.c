@@ -225,7 +225,8 @@ static void print_explain(const struct options *options, const json_t *answer)
 static void print_memory(const struct options *options, const json_t *answer)
 {
     static const char columns[] =
-        "memory {kind}|strategy {strategy}|>GB/s {gbps:1}|basis {basis}|>probed {probed_bytes:B}|"
+        "memory {kind}|>has {capacity_bytes:B}|strategy {strategy}|>GB/s {gbps:1}|basis "
+        "{basis}|>probed {probed_bytes:B}|"
         ">GB/s there {probed_gbps:1}|>SMs {sms:d}|>windows {windows:-d}|>of {window_bytes:-B}|"
         ">passes {passes:d}|allocate {allocate}";
     size_t i;

@@ -393,6 +393,7 @@ struct fingerprint_parallelism {
 struct memory_facts {
     enum memory_kind kind;
     char peer_uuid[64];                   /* of MEMORY_PEER; "" otherwise */
+    struct maybe_u64 peer_memory_bytes;   /* of MEMORY_PEER: all memory of that GPU */
     struct maybe_u64 probed_bytes;        /* largest region that was read */
     struct maybe_f64 plateau_gbps;        /* all SMs, within the reach */
     struct maybe_u64 reach_bytes;         /* largest region probed that all SMs reach */

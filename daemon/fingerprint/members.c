@@ -449,6 +449,7 @@ const struct object memory_point_object =
 static const struct member memory_members[] = {
     {NAME(memory_facts, kind, memory_words)},
     {NUMBER(memory_facts, peer_uuid), .optional = true},
+    {NUMBER(memory_facts, peer_memory_bytes), .optional = true},
     {NUMBER(memory_facts, probed_bytes), IN_MEMORY},
     {NUMBER(memory_facts, plateau_gbps), IN_MEMORY, EVIDENCE(MEMORY, PLATEAU_GBPS),
      .label = "plateau in GB/s"},

@@ -301,6 +301,7 @@ static void add_memory(const struct fingerprint *earlier, struct fingerprint *ne
         memcpy(newer->memory[i].peer_uuid, earlier->memory[i].peer_uuid,
                sizeof newer->memory[i].peer_uuid);
         newer->memory[i].kind = earlier->memory[i].kind;
+        newer->memory[i].peer_memory_bytes = earlier->memory[i].peer_memory_bytes;
         newer->memory_count = i + 1;
     }
 }

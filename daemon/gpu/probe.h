@@ -303,7 +303,8 @@ struct probe_conditions {
     struct maybe_u64 xid; /* the driver's last error number since the GPU was opened; 0: none */
     /* Of a probe of other memory, and otherwise zero: its range, or why it cannot be had. */
     struct maybe_u64 memory_bytes;
-    char peer_uuid[64]; /* of MEMORY_PEER */
+    char peer_uuid[64];                 /* of MEMORY_PEER */
+    struct maybe_u64 peer_memory_bytes; /* of MEMORY_PEER: all memory of that GPU */
 };
 
 /* Where the time of a probe went, for measure/times.h. No part of an observation: it is neither

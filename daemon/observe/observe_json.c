@@ -321,6 +321,8 @@ static const struct json_field condition_fields[] = {
      .variants = OTHER_MEMORY},
     {"peer_uuid", JSON_FIELD_TEXT_OR_NULL, AT(probe_conditions, peer_uuid),
      .length = sizeof((struct probe_conditions *)0)->peer_uuid, .variants = OTHER_MEMORY},
+    {"peer_memory_bytes", JSON_FIELD_U64_MAYBE, AT(probe_conditions, peer_memory_bytes),
+     .optional = true, .variants = OTHER_MEMORY},
 };
 
 static unsigned conditions_of(const struct probe_spec *spec)

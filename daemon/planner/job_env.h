@@ -13,10 +13,12 @@
  *     kinds=host-pinned:PEER:PROBED:PLATEAU:REACH:BY_GROUP:SMS:WRITE:ATOMIC:WINDOWS,
  *     BYTES:NAIVE:BY_GROUP,../managed-host:..
  *     sides=GRANULE:NEAR_CYCLES:FAR_CYCLES,0x2,1x2,.. sets=128:BYTES:SAME:OWN:NEAR,..
+ *     peers=BYTES,..
  *     check=0123456789abcdef
  *
- * One blank between words, each word once and in this order; the last five before `check` only if
- * they were measured, and `kinds` and `sets` only if they fit. A number that is not known is
+ * One blank between words, each word once and in this order; the last six before `check` only if
+ * they were measured, and `kinds` (with `peers`, the memory of each) and `sets` only if they fit. A
+ * number that is not known is
  * "?reason", one that is not observable "!reason" (base/maybe.h). `groups` is the group of SM 0, of
  * SM 1 and so on, "x2" for two that are equal, "-" for none. `check` is the FNV-1a hash of
  * everything before its blank, which detects a truncated or edited line. A newer release adds words

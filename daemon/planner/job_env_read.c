@@ -468,6 +468,19 @@ static void read_sets(struct reader *r, struct fingerprint *out)
     }
 }
 
+static void read_peers(struct reader *r, struct fingerprint *out)
+{
+    uint32_t i = MEMORY_PEER - 1;
+    struct span list;
+    struct span part;
+
+    if (!has_word(r, "peers"))
+        return;
+    list = word(r, "peers");
+    while (next(r, &list, ',', out->memory_count, &i, &part))
+        out->memory[i - 1].peer_memory_bytes = read_maybe_u64(r, part);
+}
+
 /* ---- the whole ---- */
 
 /* The end of the words that count; NULL where the hash says that this is not what was written. */
@@ -527,6 +540,7 @@ enum status job_env_read(const char *line, struct fingerprint *out, char *out_id
     read_memory(&r, out);
     read_sides(&r, &out->l2);
     read_sets(&r, out);
+    read_peers(&r, out);
     skip_newer(&r);
     if (r.failed)
         return STATUS_CORRUPT;

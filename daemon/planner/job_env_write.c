@@ -214,19 +214,32 @@ static void put_kind(struct room *r, const struct memory_facts *m)
         put_point(r, ",", &m->curve[i]);
 }
 
-/* All of them or, if they do not fit, none. */
-static void put_memory(struct room *r, const struct fingerprint *fp)
+/* Behind all older words, which readers of older releases look for in their order. */
+static void put_peers(struct room *r, const struct fingerprint *fp)
+{
+    for (uint32_t i = MEMORY_PEER - 1; i < fp->memory_count; i++) {
+        put(r, i == MEMORY_PEER - 1 ? " peers=" : ",");
+        put_u64(r, fp->memory[i].peer_memory_bytes);
+    }
+}
+
+/* All of them or, if they do not fit together with the word of the peers, none: false. */
+static bool put_memory(struct room *r, const struct fingerprint *fp)
 {
     const size_t before = r->bytes;
+    size_t after;
+    bool fits;
 
     for (uint32_t i = 0; i < fp->memory_count; i++) {
         put(r, i ? "/" : " kinds=");
         put_kind(r, &fp->memory[i]);
     }
-    if (r->full || r->room - r->bytes <= CHECK_BYTES) {
-        r->full = false;
-        r->bytes = before;
-    }
+    after = r->bytes;
+    put_peers(r, fp);
+    fits = !r->full && r->room - r->bytes > CHECK_BYTES;
+    r->full = false;
+    r->bytes = fits ? after : before;
+    return fits;
 }
 
 static void put_sides(struct room *r, const struct fingerprint_l2 *l2)
@@ -266,6 +279,7 @@ static void put_what_fits(struct room *r, const struct fingerprint *fp)
     const size_t before = r->bytes;
     const size_t room = r->room;
     bool sets_fit;
+    bool memory_fits;
 
     put_sides(r, &fp->l2);
     put_sets(r, fp);
@@ -274,12 +288,14 @@ static void put_what_fits(struct room *r, const struct fingerprint *fp)
         r->room -= r->bytes - before;
     r->bytes = before;
     r->full = false;
-    put_memory(r, fp);
+    memory_fits = put_memory(r, fp);
     r->room = room;
-    if (!sets_fit)
-        return;
-    put_sides(r, &fp->l2);
-    put_sets(r, fp);
+    if (sets_fit) {
+        put_sides(r, &fp->l2);
+        put_sets(r, fp);
+    }
+    if (memory_fits)
+        put_peers(r, fp);
 }
 
 enum status job_env_line(const struct fingerprint *fp, const char *id, char *out, struct err *err)

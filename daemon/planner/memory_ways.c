@@ -54,15 +54,46 @@ struct advising {
 
 /* ---- what there is ---- */
 
-/* 0: not known. */
-static uint64_t home_bytes(const struct fingerprint *fp, enum memory_home home)
+/* An imported fingerprint does not contain it. */
+static struct maybe_u64 device_bytes(const struct fingerprint *fp)
 {
-    const uint64_t device = fp->gpu.memory_bytes;
-    const uint64_t host = fp->conditions.host_memory_bytes.v;
+    return fp->gpu.memory_bytes > 0 ? KNOWN_U64(fp->gpu.memory_bytes)
+                                    : UNKNOWN_U64(REASON_NOT_REPORTED);
+}
 
-    if (home == HOME_ANY)
-        return device > 0 && host > 0 ? device + host : 0;
-    return home == HOME_HOST ? host : device;
+/* The most that one allocation of this kind can have. Managed memory that the host has no room for
+ * stays at the device. */
+static struct maybe_u64 capacity_of(const struct fingerprint *fp, const struct memory_facts *m)
+{
+    struct maybe_u64 capacity = memory_kind_is_host(m->kind) ? fp->conditions.host_memory_bytes
+                                : m->kind == MEMORY_PEER     ? m->peer_memory_bytes
+                                                             : device_bytes(fp);
+
+    if (m->kind == MEMORY_MANAGED_HOST && IS_KNOWN(capacity))
+        capacity.v += fp->gpu.memory_bytes;
+    return capacity;
+}
+
+static struct maybe_u64 larger_of(struct maybe_u64 a, struct maybe_u64 b)
+{
+    if (!IS_KNOWN(a) || !IS_KNOWN(b))
+        return IS_KNOWN(a) ? b : a;
+    return a.v > b.v ? a : b;
+}
+
+/* The most that any kind of this home has; `any` includes the peers. */
+static struct maybe_u64 home_bytes(const struct fingerprint *fp, enum memory_home home)
+{
+    struct maybe_u64 most = fp->conditions.host_memory_bytes;
+
+    if (home != HOME_ANY)
+        return most;
+    if (IS_KNOWN(most))
+        most.v += fp->gpu.memory_bytes;
+    most = larger_of(most, device_bytes(fp));
+    for (uint32_t i = MEMORY_PEER - 1; i < fp->memory_count; i++)
+        most = larger_of(most, fp->memory[i].peer_memory_bytes);
+    return most;
 }
 
 static enum status check_home(const struct fingerprint *fp, const struct memory_request *request,
@@ -70,15 +101,15 @@ static enum status check_home(const struct fingerprint *fp, const struct memory_
 {
     static const char *const owners[] = {
         [HOME_ANY] = "this GPU and its host have together", [HOME_HOST] = "the host has"};
-    const uint64_t most = home_bytes(fp, request->home);
+    const struct maybe_u64 most = home_bytes(fp, request->home);
     char asked[FORMAT_SIZE_BYTES];
     char there[FORMAT_SIZE_BYTES];
 
     if (request->home == HOME_DEVICE)
         return reach_limit_check_device(fp, request->bytes, err);
-    if (most == 0 || request->bytes <= most)
+    if (!IS_KNOWN(most) || request->bytes <= most.v)
         return STATUS_OK;
-    format_size_pair(request->bytes, most, asked, there);
+    format_size_pair(request->bytes, most.v, asked, there);
     return err_set_field(err, STATUS_TOO_MANY_BYTES, "bytes",
                          "%s are more than the %s of memory that %s", asked, there,
                          owners[request->home]);
@@ -89,17 +120,6 @@ static bool is_in_home(enum memory_kind kind, enum memory_home home)
     const bool is_device = kind == MEMORY_DEVICE || kind == MEMORY_MANAGED_DEVICE;
 
     return home == HOME_ANY || (home == HOME_DEVICE ? is_device : memory_kind_is_host(kind));
-}
-
-/* The most that one allocation of this kind can have; 0: not known. Managed memory that the host
- * has no room for stays at the device. */
-static uint64_t kind_bytes(const struct fingerprint *fp, enum memory_kind kind)
-{
-    if (kind == MEMORY_PEER)
-        return 0;
-    if (kind == MEMORY_MANAGED_HOST)
-        return home_bytes(fp, HOME_ANY);
-    return home_bytes(fp, memory_kind_is_host(kind) ? HOME_HOST : HOME_DEVICE);
 }
 
 __attribute__((format(printf, 4, 5))) static void
@@ -114,16 +134,43 @@ leave_out(struct advising *a, enum memory_kind kind, const char *peer_uuid, cons
     va_end(args);
 }
 
+/* Host memory that a measurement really had. A range of HOST_VIRTUAL may be one handle that is
+ * mapped again and again. */
+static uint64_t host_bytes_seen(const struct fingerprint *fp)
+{
+    uint64_t seen = 0;
+
+    for (uint32_t i = 0; i < fp->memory_count; i++) {
+        const struct memory_facts *const m = &fp->memory[i];
+        if (memory_kind_is_host(m->kind) && m->kind != MEMORY_HOST_VIRTUAL &&
+            IS_KNOWN(m->probed_bytes) && m->probed_bytes.v > seen)
+            seen = m->probed_bytes.v;
+    }
+    return seen;
+}
+
+/* How doubtful is it that the bytes fit? 0: they do. Another GPU may well be smaller than the host.
+ */
+static uint32_t doubt_of(const struct advising *a, enum memory_kind kind, struct maybe_u64 capacity)
+{
+    if (IS_KNOWN(capacity) ||
+        (memory_kind_is_host(kind) && a->request->bytes <= host_bytes_seen(a->fp)))
+        return 0;
+    return kind == MEMORY_PEER ? 2 : 1;
+}
+
 /* ---- ways ---- */
 
 static struct memory_way *add_way(struct advising *a, enum memory_kind kind, const char *peer_uuid,
-                                  enum strategy s)
+                                  enum strategy s, struct maybe_u64 capacity)
 {
     struct memory_way *const w = &a->out->ways[a->out->way_count++];
 
     *w = (struct memory_way){.kind = kind,
                              .peer_uuid = peer_uuid,
                              .allocate = kinds[kind].allocate,
+                             .capacity_bytes = capacity,
+                             .doubt = doubt_of(a, kind, capacity),
                              .strategy = s,
                              .passes = 1,
                              .probed_bytes = UNKNOWN(REASON_NOT_APPLICABLE),
@@ -171,7 +218,8 @@ static enum way_basis device_basis(const struct advising *a, const struct strate
 static void add_option(struct advising *a, const struct strategy_answer *plan,
                        const struct strategy_option *option)
 {
-    struct memory_way *const w = add_way(a, MEMORY_DEVICE, "", option->strategy);
+    struct memory_way *const w =
+        add_way(a, MEMORY_DEVICE, "", option->strategy, device_bytes(a->fp));
 
     w->gbps = option->gbps;
     w->basis = device_basis(a, plan, option);
@@ -372,7 +420,7 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
 static void add_kind_way(struct advising *a, const struct memory_facts *m, enum strategy s,
                          uint32_t windows)
 {
-    struct memory_way *const w = add_way(a, m->kind, m->peer_uuid, s);
+    struct memory_way *const w = add_way(a, m->kind, m->peer_uuid, s, capacity_of(a->fp, m));
     char lead[LEAD_BYTES] = "Any SM anywhere";
     char mean[FORMAT_SIZE_BYTES];
 
@@ -417,7 +465,7 @@ static bool has_curve(const struct memory_facts *m)
 
 static void add_kind(struct advising *a, const struct memory_facts *m)
 {
-    const uint64_t most = kind_bytes(a->fp, m->kind);
+    const struct maybe_u64 most = capacity_of(a->fp, m);
     const uint32_t windows = windows_that_help(m, a->request->bytes);
     char asked[FORMAT_SIZE_BYTES];
     char there[FORMAT_SIZE_BYTES];
@@ -426,8 +474,8 @@ static void add_kind(struct advising *a, const struct memory_facts *m)
         leave_out(
             a, m->kind, m->peer_uuid, "Nothing is known of it: %s.",
             reason_slug(IS_KNOWN(m->probed_bytes) ? REASON_NOT_MEASURED : m->probed_bytes.reason));
-    } else if (most > 0 && a->request->bytes > most) {
-        format_size_pair(a->request->bytes, most, asked, there);
+    } else if (IS_KNOWN(most) && a->request->bytes > most.v) {
+        format_size_pair(a->request->bytes, most.v, asked, there);
         leave_out(a, m->kind, m->peer_uuid, "%s are more than the %s that there are.", asked,
                   there);
     } else {
@@ -449,9 +497,20 @@ static uint32_t effort_of(const struct memory_way *w)
            kinds[w->kind].effort;
 }
 
-/* The best from way `from` on, of device memory the first: its plan has ranked it. */
+static uint32_t least_doubt(const struct memory_answer *out, uint32_t from)
+{
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t i = from; i < out->way_count; i++)
+        least = out->ways[i].doubt < least ? out->ways[i].doubt : least;
+    return least;
+}
+
+/* The best from way `from` on of those that fit most certainly, of device memory the first: its
+ * plan has ranked it. */
 static uint32_t next_best(const struct memory_answer *out, uint32_t from)
 {
+    const uint32_t doubt = least_doubt(out, from);
     double fastest = 0;
     uint32_t best = out->way_count;
 
@@ -459,7 +518,7 @@ static uint32_t next_best(const struct memory_answer *out, uint32_t from)
         bool device = false;
         for (uint32_t i = from; i < out->way_count; i++) {
             const struct memory_way *const w = &out->ways[i];
-            if (w->kind == MEMORY_DEVICE && device)
+            if (w->doubt > doubt || (w->kind == MEMORY_DEVICE && device))
                 continue;
             device = device || w->kind == MEMORY_DEVICE;
             if (pass == 0 && w->rank_gbps > fastest)
@@ -485,12 +544,24 @@ static void rank(struct memory_answer *out)
     }
 }
 
+/* Whose memory has an unknown size, if that is what the first way needs. */
+static const char *size_note(const struct advising *a)
+{
+    const struct memory_way *const first = &a->out->ways[0];
+
+    if (first->kind == MEMORY_PEER && !IS_KNOWN(first->capacity_bytes))
+        return " How much memory the peer has is not recorded: measure again.";
+    if (!IS_KNOWN(device_bytes(a->fp)) && !memory_kind_is_host(first->kind))
+        return " How much memory the GPU has is not recorded.";
+    return a->request->home != HOME_DEVICE && !IS_KNOWN(a->fp->conditions.host_memory_bytes)
+               ? " How much memory the host has is not recorded."
+               : "";
+}
+
 static void write_reason(const struct advising *a)
 {
     const struct memory_way *const first = &a->out->ways[0];
     const struct memory_way *const next = a->out->way_count > 1 ? first + 1 : NULL;
-    const bool no_host =
-        a->request->home != HOME_DEVICE && !IS_KNOWN(a->fp->conditions.host_memory_bytes);
     char rate[FORMAT_RATE_BYTES];
     char other[FORMAT_RATE_BYTES];
     char then[FORMAT_RATE_BYTES + 64] = "";
@@ -500,8 +571,7 @@ static void write_reason(const struct advising *a)
                  strategy_name(next->strategy), format_rate(next->gbps, other));
     snprintf(a->out->reason, sizeof(a->out->reason), "%s %s: %s%s (fingerprint %s).%s",
              memory_kind_name(first->kind), strategy_name(first->strategy),
-             format_rate(first->gbps, rate), then, a->out->fingerprint_id,
-             no_host ? " How much memory the host has is not recorded." : "");
+             format_rate(first->gbps, rate), then, a->out->fingerprint_id, size_note(a));
 }
 
 /* ---- the answer ---- */

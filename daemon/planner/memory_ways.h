@@ -38,10 +38,11 @@ enum { MEMORY_WHY_BYTES = STRATEGY_WHY_BYTES + 128 };
 
 struct memory_way {
     enum memory_kind kind;
-    const char *peer_uuid;  /* of MEMORY_PEER, borrowed from the fingerprint; "": none */
-    const char *allocate;   /* how, in a few words; static */
-    enum strategy strategy; /* naive, scopes (device memory only) or windows */
-    struct maybe_f64 gbps;  /* predicted: transaction bytes of useful accesses */
+    const char *peer_uuid;           /* of MEMORY_PEER, borrowed from the fingerprint; "": none */
+    const char *allocate;            /* how, in a few words; static */
+    struct maybe_u64 capacity_bytes; /* the most that one allocation of this kind can have */
+    enum strategy strategy;          /* naive, scopes (device memory only) or windows */
+    struct maybe_f64 gbps;           /* predicted: transaction bytes of useful accesses */
     enum way_basis basis;
     struct maybe_u64 probed_bytes; /* largest region probed this way; device: not applicable */
     struct maybe_f64 probed_gbps;  /* such accesses there */
@@ -51,6 +52,7 @@ struct memory_way {
     uint32_t windows;              /* 0: none */
     uint64_t window_bytes;         /* of the longest; of other kinds than the device's, the mean */
     double rank_gbps;              /* what it is ranked by */
+    uint32_t doubt;                /* whether the bytes fit; 0: they do */
     char why[MEMORY_WHY_BYTES];    /* one sentence for a person */
 };
 
@@ -70,10 +72,11 @@ struct memory_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     uint32_t element_bytes; /* defaults filled in */
     uint32_t transaction_bytes;
-    /* Best first: by gbps or, if there is none, by half of probed_gbps, so that a way that was
-     * measured comes first unless another promises twice as much. Those within STRATEGY_WORTH of
-     * one another: measured before not, naive before windows before scopes, common kinds before
-     * others. At least one. */
+    /* No way has a known capacity below the bytes. Those that may be too small come last, peers
+     * behind all others. Best first: by gbps or, if there is none, by half of probed_gbps, so that
+     * a way that was measured comes first unless another promises twice as much. Those within
+     * STRATEGY_WORTH of one another: measured before not, naive before windows before scopes,
+     * common kinds before others. At least one. */
     uint32_t way_count;
     struct memory_way ways[MEMORY_MAX_WAYS];
     uint32_t left_out_count;

@@ -171,6 +171,19 @@ def every_kind_of_memory_is_ranked():
 
 
 @case
+def nothing_is_recommended_beyond_its_capacity():
+    known = daemon.json("/v1/gpus/1/memory")
+    peer = known["memory"][-1]
+    equal((peer["kind"], peer["peer_memory_bytes"]), ("peer", known["device_memory_bytes"]))
+    together = known["device_memory_bytes"] + known["host_memory_bytes"]
+    for size in (GIB, known["host_memory_bytes"] + 1, known["device_memory_bytes"] + 1, together):
+        answer = daemon.json(f"/v1/gpus/1/memory?bytes={size}&home=any")
+        assert all(w["capacity_bytes"] >= size for w in answer["ways"]), answer
+    equal([w["kind"] for w in answer["ways"]], ["managed-host"])
+    assert any(x["kind"] == "peer" and "more than" in x["why"] for x in answer["left_out"]), answer
+
+
+@case
 def caches_are_those_of_the_fingerprint():
     known = daemon.json("/v1/gpus/1/caches")
     validate("Caches", known)

@@ -350,6 +350,10 @@ static void random_kinds_are_right_or_not_sure(void **state)
         assert_int_equal(fp.memory_count, MEMORY_PEER - 1 + (desc.kinds[MEMORY_PEER].gbps > 0));
         for (uint32_t i = 0; i < fp.memory_count; i++)
             compare(&desc, &fp.memory[i]);
+        if (desc.kinds[MEMORY_PEER].gbps > 0) {
+            assert_true(IS_KNOWN(fp.memory[MEMORY_PEER - 1].peer_memory_bytes));
+            assert_true(fp.memory[MEMORY_PEER - 1].peer_memory_bytes.v == desc.memory_bytes);
+        }
         ask(text, &desc, seed, &fp);
         total.gpus += 1;
         if (total.wrong + advised.wrong > wrong || one)

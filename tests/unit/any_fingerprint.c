@@ -518,8 +518,11 @@ static void any_memory(struct rng *r, struct fingerprint *fp)
         struct memory_facts *const m = &fp->memory[i];
 
         m->kind = i + 1 < MEMORY_PEER ? (enum memory_kind)(i + 1) : MEMORY_PEER;
-        if (m->kind == MEMORY_PEER)
+        if (m->kind == MEMORY_PEER) {
             (void)snprintf(m->peer_uuid, sizeof m->peer_uuid, "GPU-%08x", (unsigned)rng_next(r));
+            m->peer_memory_bytes = rng_below(r, 2) ? KNOWN_U64(1 + (rng_next(r) >> 20))
+                                                   : UNKNOWN_U64(REASON_NOT_MEASURED);
+        }
         if (rng_below(r, 3) == 0) {
             m->probed_bytes = UNKNOWN_U64(REASON_NOT_PERMITTED);
             continue;

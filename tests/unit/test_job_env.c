@@ -194,6 +194,8 @@ static void same_advice(struct rng *r, uint64_t bytes)
         assert_int_equal(a.ways[i].kind, b.ways[i].kind);
         assert_string_equal(a.ways[i].peer_uuid, b.ways[i].peer_uuid);
         assert_int_equal(a.ways[i].basis, b.ways[i].basis);
+        assert_int_equal(IS_KNOWN(a.ways[i].capacity_bytes), IS_KNOWN(b.ways[i].capacity_bytes));
+        assert_true(a.ways[i].capacity_bytes.v == b.ways[i].capacity_bytes.v);
         assert_int_equal(a.ways[i].sms.v, b.ways[i].sms.v);
         assert_int_equal(a.ways[i].window_bytes, b.ways[i].window_bytes);
         same_number(a.ways[i].gbps, b.ways[i].gbps);

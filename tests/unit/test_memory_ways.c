@@ -353,7 +353,9 @@ static void check_order(void)
 {
     for (uint32_t i = 1; i < answer.way_count; i++) {
         const struct memory_way *const w = &answer.ways[i];
-        assert_true(w->rank_gbps <= (w - 1)->rank_gbps * (1 + STRATEGY_WORTH));
+        assert_true(w->doubt >= (w - 1)->doubt);
+        if (w->doubt == (w - 1)->doubt)
+            assert_true(w->rank_gbps <= (w - 1)->rank_gbps * (1 + STRATEGY_WORTH));
         assert_true(IS_KNOWN(w->gbps) ==
                     (w->basis != WAY_NOT_MEASURED && w->basis != WAY_AT_LEAST));
         assert_true(w->why[0] != '\0' && w->why[strlen(w->why) - 1] == '.');
@@ -407,6 +409,96 @@ static void test_random_kinds(void **state)
     assert_true(naive < 0.12 && windows < 0.15);
 }
 
+/* The capacity of a kind, from the fingerprint alone. */
+static struct maybe_u64 real_capacity(enum memory_kind kind, const char *peer_uuid)
+{
+    const struct maybe_u64 host = fp.conditions.host_memory_bytes;
+
+    if (kind == MEMORY_PEER) {
+        for (uint32_t i = 0; i < fp.memory_count; i++)
+            if (strcmp(fp.memory[i].peer_uuid, peer_uuid) == 0)
+                return fp.memory[i].peer_memory_bytes;
+        fail_msg("no peer %s", peer_uuid);
+    }
+    if (!memory_kind_is_host(kind))
+        return fp.gpu.memory_bytes > 0 ? KNOWN_U64(fp.gpu.memory_bytes)
+                                       : UNKNOWN_U64(REASON_NOT_REPORTED);
+    return kind == MEMORY_MANAGED_HOST && IS_KNOWN(host) ? KNOWN_U64(host.v + fp.gpu.memory_bytes)
+                                                         : host;
+}
+
+/* Host memory that was probed, without ranges that may repeat a handle. */
+static uint64_t most_probed(void)
+{
+    static const enum memory_kind kinds[] = {MEMORY_HOST_PINNED, MEMORY_MANAGED_HOST,
+                                             MEMORY_HOST_REGISTERED, MEMORY_HOST_REGISTERED_HUGE};
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && fp.memory_count > 0; i++)
+        if (fp.memory[kinds[i] - 1].probed_bytes.v > most)
+            most = fp.memory[kinds[i] - 1].probed_bytes.v;
+    return most;
+}
+
+/* Nothing is listed as a way that is known to be too small; what is unknown has its reason. */
+static void check_capacities(uint64_t bytes)
+{
+    for (uint32_t k = 0; k < answer.way_count; k++) {
+        const struct memory_way *const w = &answer.ways[k];
+        const struct maybe_u64 real = real_capacity(w->kind, w->peer_uuid);
+        assert_int_equal(w->capacity_bytes.known, real.known);
+        assert_int_equal(w->capacity_bytes.reason, real.reason);
+        assert_true(w->capacity_bytes.v == real.v);
+        assert_true(!IS_KNOWN(real) || (bytes <= real.v && w->doubt == 0));
+        assert_true(IS_KNOWN(real) || w->doubt > 0 ||
+                    (memory_kind_is_host(w->kind) && bytes <= most_probed()));
+        assert_true((w->doubt == 2) == (w->kind == MEMORY_PEER && !IS_KNOWN(real)));
+    }
+    if (answer.ways[0].doubt > 0)
+        assert_non_null(strstr(answer.reason, "not recorded"));
+}
+
+/* A peer of an H200 that was measured by a release that did not record how much it has. */
+static void test_peer(void **state)
+{
+    struct memory_facts *const peer = &fp.memory[MEMORY_PEER - 1];
+
+    (void)state;
+    load();
+    fp.memory_count = MEMORY_PEER;
+    peer[0] = fp.memory[MEMORY_MANAGED_HOST - 1];
+    peer->kind = MEMORY_PEER;
+    (void)snprintf(peer->peer_uuid, sizeof(peer->peer_uuid), "GPU-1");
+    for (uint32_t i = 0; i < peer->curve_count; i++)
+        peer->curve[i].naive_gbps = peer->plateau_gbps = KNOWN_F64(375);
+    peer->reach_bytes = peer->onset_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
+    fp.conditions.host_memory_bytes = KNOWN_U64(300 * GIB);
+
+    ask(380 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_int_equal(answer.ways[0].kind, MEMORY_MANAGED_HOST);
+    assert_int_equal(answer.ways[answer.way_count - 1].kind, MEMORY_PEER);
+    assert_int_equal(answer.ways[answer.way_count - 1].capacity_bytes.reason, REASON_NOT_MEASURED);
+    peer->peer_memory_bytes = KNOWN_U64(fp.gpu.memory_bytes);
+    ask(380 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_int_equal(answer.ways[0].kind, MEMORY_MANAGED_HOST);
+    assert_null(find(MEMORY_PEER, STRATEGY_NAIVE));
+    assert_string_equal(answer.left_out[answer.left_out_count - 1].peer_uuid, "GPU-1");
+    assert_non_null(strstr(answer.left_out[answer.left_out_count - 1].why, "139.8 GiB"));
+    ask(fp.gpu.memory_bytes, HOME_ANY, ACCESS_READ, 0);
+    assert_non_null(find(MEMORY_PEER, STRATEGY_NAIVE));
+    /* A peer that is larger than the GPU and its host together. */
+    peer->peer_memory_bytes = KNOWN_U64(900 * GIB);
+    ask(900 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_int_equal(answer.ways[0].kind, MEMORY_PEER);
+    assert_int_equal(answer.way_count, 1);
+    assert_refused(900 * GIB + 1, HOME_ANY, STATUS_TOO_MANY_BYTES, "together");
+    /* Nothing but the peer's size is unknown and nothing else is large enough. */
+    peer->peer_memory_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
+    ask(900 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_int_equal(answer.way_count, 1);
+    assert_non_null(strstr(answer.reason, "How much memory the peer has is not recorded"));
+}
+
 /* Whatever a fingerprint says: an answer with every invariant, or a refusal that says why. */
 static void test_any_fingerprint(void **state)
 {
@@ -433,6 +525,7 @@ static void test_any_fingerprint(void **state)
             assert_in_range(answer.way_count, 1, MEMORY_MAX_WAYS);
             assert_in_range(answer.left_out_count, 0, MEMORY_MAX_LEFT_OUT);
             check_order();
+            check_capacities(request.bytes);
             for (uint32_t k = 0; k < answer.way_count; k++)
                 assert_true(request.home == HOME_ANY ||
                             (request.home == HOME_HOST) ==
@@ -446,15 +539,11 @@ static void test_any_fingerprint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_between),
-        cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_other_accesses),
-        cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_device_is_the_plan),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_random_kinds),
-        cmocka_unit_test(test_any_fingerprint),
+        cmocka_unit_test(test_host),         cmocka_unit_test(test_between),
+        cmocka_unit_test(test_beyond),       cmocka_unit_test(test_other_accesses),
+        cmocka_unit_test(test_left_out),     cmocka_unit_test(test_device_is_the_plan),
+        cmocka_unit_test(test_too_many),     cmocka_unit_test(test_peer),
+        cmocka_unit_test(test_random_kinds), cmocka_unit_test(test_any_fingerprint),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,7 @@ void memory_estimate(const struct observation_set *set, const struct sm_partitio
         out->tried = true;
         out->bytes = o->result.conditions.memory_bytes;
         memcpy(out->peer_uuid, o->result.conditions.peer_uuid, sizeof out->peer_uuid);
+        out->peer_bytes = o->result.conditions.peer_memory_bytes;
         if (!probe_is_absent(&o->spec, &o->result) && o->spec.kind == PROBE_READ)
             read_reads(o, partition, least, out);
     }
@@ -391,6 +392,8 @@ void memory_derive(const struct observation_set *set, struct fingerprint *out)
         if (facts->kind == MEMORY_PEER && !e.tried)
             break; /* a peer has no name until it is tried */
         memcpy(facts->peer_uuid, e.peer_uuid, sizeof facts->peer_uuid);
+        if (facts->kind == MEMORY_PEER && IS_KNOWN(e.peer_bytes))
+            facts->peer_memory_bytes = e.peer_bytes;
         fill_facts(set, &e, facts);
         out->memory_count = i + 1;
     }

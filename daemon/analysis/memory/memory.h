@@ -44,6 +44,7 @@ struct memory_estimate {
     bool tried;
     struct maybe_u64 bytes; /* of its range; absent if it cannot be had */
     char peer_uuid[64];
+    struct maybe_u64 peer_bytes;                 /* all memory of the peer */
     uint32_t windows;                            /* of by_group and by_sm */
     struct memory_points naive, by_group, by_sm; /* GB/s by region */
     struct memory_points alone;                  /* GB/s of one group by region */

@@ -225,11 +225,25 @@ static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
         };
 }
 
+/* The GPU whose memory it is, and how much it has. */
+static enum status note_peer(struct cuda_gpu *g, cu_device device, struct probe_conditions *out,
+                             struct err *err)
+{
+    struct gpu_identity peer = {.uuid = ""};
+    size_t bytes = 0;
+    enum status s = cuda_identify_uuid(&g->api, device, &peer, err);
+
+    if (s == STATUS_OK)
+        s = CUDA_CALL(&g->api, err, cuDeviceTotalMem, &bytes, device);
+    memcpy(out->peer_uuid, peer.uuid, sizeof out->peer_uuid);
+    out->peer_memory_bytes = KNOWN_U64(bytes);
+    return s;
+}
+
 /* Makes the range of a probe of other memory, and notes it, or why there is none. */
 static enum status use_memory(struct cuda_gpu *g, const struct probe_spec *spec,
                               struct probe_result *out, struct err *err)
 {
-    struct gpu_identity peer = {.uuid = ""};
     enum reason reason;
     enum status s = cuda_memory_use(&g->memory, spec, &reason, err);
 
@@ -238,8 +252,7 @@ static enum status use_memory(struct cuda_gpu *g, const struct probe_spec *spec,
     out->conditions.memory_bytes =
         reason == REASON_NONE ? KNOWN_U64(g->memory.range.bytes) : UNKNOWN_U64(reason);
     if (spec->memory == MEMORY_PEER)
-        s = cuda_identify_uuid(&g->api, g->memory.peers[spec->peer], &peer, err);
-    memcpy(out->conditions.peer_uuid, peer.uuid, sizeof out->conditions.peer_uuid);
+        s = note_peer(g, g->memory.peers[spec->peer], &out->conditions, err);
     cuda_probe_name_sms(&g->probe, out);
     return s;
 }

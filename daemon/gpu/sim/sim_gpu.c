@@ -213,8 +213,10 @@ static enum status use_memory(struct sim_gpu *sim, const struct probe_spec *spec
     if (spec->memory == MEMORY_DEVICE)
         return STATUS_OK;
     *out_machine = NULL;
-    if (spec->memory == MEMORY_PEER)
+    if (spec->memory == MEMORY_PEER) {
         snprintf(out->peer_uuid, sizeof out->peer_uuid, "SIM-PEER-%u", spec->peer);
+        out->peer_memory_bytes = KNOWN_U64(sim->desc.memory_bytes);
+    }
     if (!(kind->gbps > 0))
         out->memory_bytes = UNKNOWN_U64(kind->refused ? kind->refused : REASON_NOT_SUPPORTED);
     else if (memory_kind_is_host(spec->memory) && !aliased && need > sim->limits.host_memory_bytes)
