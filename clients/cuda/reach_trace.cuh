@@ -16,7 +16,7 @@
  *     bool good = file.end();                       // false: it could not be written
  *
  * A traced kernel is several times as slow: do not time it. Once the buffer is full, accesses are
- * lost and counted (file.lost): sample fewer warps, or launch a part of the work. Where a warp
+ * lost and counted (file.lost, and in the trace): sample fewer warps, or launch a part of the work. Where a warp
  * comes back to what it accessed shortly before, as to count what it has inserted, record all warps
  * (1) of less work: whether it still hits depends on how many others came between. A trace whose
  * `entries` is NULL, as reach_trace{} is, records nothing.
@@ -175,7 +175,7 @@ class reach_trace_file
 
     reach_trace_file(const char *path, const char *app) : out(fopen(path, "wb")), good(out != NULL)
     {
-        bytes head = {0x89, 'R', 'L', 'T', '\r', '\n', 0x1a, '\n', 1, 7, 0, 0}, name;
+        bytes head = {0x89, 'R', 'L', 'T', '\r', '\n', 0x1a, '\n', 2, 7, 0, 0}, name;
         if (good) {
             word(head, check(0, head));
             put(head);
@@ -236,7 +236,12 @@ class reach_trace_file
     }
     bool end()
     {
-        bytes b;
+        bytes b, left_out;
+        if (good && lost > 0) {
+            for (uint64_t v : {(uint64_t)0, (uint64_t)0, (uint64_t)0, lost})
+                number(left_out, v);
+            chunk('L', left_out);
+        }
         number(b, chunks);
         number(b, records);
         if (good)

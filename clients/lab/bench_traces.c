@@ -45,7 +45,7 @@ static int accelsim_access(struct rng *rng, uint32_t i, char *out)
     int n;
     if (i == 0)
         return snprintf(out, LINE_ROOM,
-                        "-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-accelsim tracer version = "
+                        "-grid dim = (2,1,1)\n-block dim = (32,1,1)\n-accelsim tracer version = "
                         "5\n\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\n#END_TB\n#BEGIN_TB\nwarp "
                         "= 0\n");
     if (i % 2)

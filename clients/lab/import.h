@@ -2,8 +2,10 @@
  * Accel-Sim, and CSV. Each function reads a text as a stream and writes to a writer that is the
  * caller's.
  *
- * Accesses that no TLB of the GPU translates as global memory does (shared, local, constant,
- * texture, TMA) are left out and counted. STATUS_CORRUPT names the line that cannot be read.
+ * Accesses of shared, local and constant memory are left out and counted. Accesses of global memory
+ * that the text does not have the addresses of, bulk copies (TMA), textures and surfaces are left
+ * out too, and the trace says how many. STATUS_CORRUPT names the line that cannot be read, or says
+ * why there is nothing to import.
  */
 #ifndef REACH_CLIENTS_LAB_IMPORT_H
 #define REACH_CLIENTS_LAB_IMPORT_H
@@ -11,14 +13,16 @@
 #include "clients/lab/rlt.h"
 
 struct import_counts {
-    uint64_t bytes;        /* of text */
-    uint64_t records;      /* written */
-    uint64_t other_memory; /* instructions of shared, local and other memory, left out */
-    uint64_t idle;         /* instructions of which no lane took part, left out */
-    uint64_t other_lines;  /* of the program that was traced, not of the tracer */
+    uint64_t bytes;               /* of text */
+    uint64_t records;             /* written */
+    uint64_t other_memory;        /* instructions of shared, local and constant memory, left out */
+    struct rlt_left_out left_out; /* of global memory */
+    uint64_t idle;                /* instructions of which no lane took part, left out */
+    uint64_t other_lines;         /* of the program that was traced, not of the tracer */
 };
 
-/* NVBit mem_trace: what it prints, with what the program itself printed between. */
+/* NVBit mem_trace: what it prints, with what the program itself printed between. Each context is
+ * an application of the trace: its launches are numbered for themselves. */
 enum status import_nvbit(FILE *in, struct rlt_writer *out, struct import_counts *counts,
                          struct err *err);
 

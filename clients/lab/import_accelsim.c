@@ -3,8 +3,9 @@
  *
  *     [line] PC mask ndst [Rd..] opcode nsrc [Rs..] width [form addresses..]
  *
- * Width 0: no memory. Forms: 0 an address for each lane of the mask, 1 the first and a stride, 2
- * the first and differences. The instructions between two of memory are the gap of a record.
+ * Width 0: no memory, or no address of it. Forms: 0 an address for each lane of the mask, 1 the
+ * first and a stride, 2 the first and differences. The instructions between two of memory are the
+ * gap of a record.
  */
 #include "clients/lab/import_text.h"
 
@@ -22,6 +23,9 @@ struct importer {
     uint64_t shared_base, local_base, has_line_numbers;
     bool written; /* the kernel */
     bool in_block, in_warp;
+    uint64_t blocks;                          /* that ended */
+    uint64_t instructions, instructions_said; /* of the warp */
+    bool has_count;                           /* instructions_said is known */
 };
 
 /* ---- header ---- */
@@ -119,6 +123,10 @@ static enum status read_memory(struct importer *m, struct span line, uint32_t ma
         m->counts->other_memory++;
         return STATUS_OK;
     }
+    if (!addresses_known(addresses, mask)) {
+        m->counts->left_out.unknown++;
+        return STATUS_OK;
+    }
     m->record.mask = mask;
     m->record.kind = o->kind;
     m->record.width_log2 = o->width_log2;
@@ -142,11 +150,17 @@ static enum status read_instruction(struct importer *m, struct span line, struct
         !span_hex(&line, &mask) || mask > UINT32_MAX || !skip_registers(&line) ||
         !span_word(&line, &name) || !skip_registers(&line) || !span_decimal(&line, &width))
         return text_wrong(&m->text, err, "is no instruction");
+    m->instructions++;
     o = opcode_of(name);
-    if (width > 0 && o.space != OPCODE_OTHER)
+    if (width > 0 && o.space < OPCODE_BULK)
         return read_memory(m, line, (uint32_t)mask, &o, err);
-    m->counts->other_memory += width > 0;
     m->record.gap += m->record.gap < UINT32_MAX;
+    if (mask == 0)
+        m->counts->idle += o.space != OPCODE_OTHER;
+    else if (o.space < OPCODE_BULK)
+        m->counts->left_out.unknown++;
+    else if (!opcode_left_out(&o, m->counts))
+        m->counts->other_memory += width > 0;
     return STATUS_OK;
 }
 
@@ -164,10 +178,51 @@ static enum status begin_block(struct importer *m, struct err *err)
     return STATUS_OK;
 }
 
+static enum status end_warp(struct importer *m, struct err *err)
+{
+    const bool whole = !m->in_warp || !m->has_count || m->instructions == m->instructions_said;
+    m->in_warp = m->has_count = false;
+    if (whole)
+        return STATUS_OK;
+    return err_set(err, STATUS_CORRUPT,
+                   "line %llu ends a warp with %llu instructions, and its header says %llu: was "
+                   "the trace cut off?",
+                   (unsigned long long)m->text.line_number, (unsigned long long)m->instructions,
+                   (unsigned long long)m->instructions_said);
+}
+
+static enum status end_block(struct importer *m, struct err *err)
+{
+    m->blocks += m->in_block;
+    m->in_block = false;
+    return end_warp(m, err);
+}
+
+static enum status begin_warp(struct importer *m, struct span line, struct err *err)
+{
+    uint64_t number;
+    if (end_warp(m, err) != STATUS_OK)
+        return err->status;
+    if (!m->in_block || !span_decimal(&line, &number) || number > UINT32_MAX)
+        return text_wrong(&m->text, err, "does not name a warp of a block");
+    m->record.warp = (uint32_t)number;
+    m->record.gap = 0;
+    m->instructions = 0;
+    m->in_warp = true;
+    return STATUS_OK;
+}
+
+/* "insts = 3" */
+static enum status read_count(struct importer *m, struct span line, struct err *err)
+{
+    m->has_count = span_decimal(&line, &m->instructions_said);
+    return m->has_count ? STATUS_OK
+                        : text_wrong(&m->text, err, "does not say how many instructions follow");
+}
+
 static enum status read_line(struct importer *m, struct span line, struct err *err)
 {
     uint32_t block[3];
-    uint64_t number;
     if (line.at == line.end)
         return STATUS_OK;
     if (*line.at == '-')
@@ -175,27 +230,35 @@ static enum status read_line(struct importer *m, struct span line, struct err *e
     if (*line.at == '#') {
         if (span_skip(&line, "#BEGIN_TB"))
             return begin_block(m, err);
-        if (span_skip(&line, "#END_TB"))
-            m->in_block = m->in_warp = false;
-        return STATUS_OK;
+        return span_skip(&line, "#END_TB") ? end_block(m, err) : STATUS_OK;
     }
     if (span_skip(&line, "insts = "))
-        return STATUS_OK;
+        return read_count(m, line, err);
     if (span_skip(&line, "thread block = ")) {
         if (!m->in_block || !span_triple(&line, block))
             return text_wrong(&m->text, err, "does not name a block");
         m->record.block = block_number(m->kernel.grid, block);
         return STATUS_OK;
     }
-    if (span_skip(&line, "warp = ")) {
-        if (!m->in_block || !span_decimal(&line, &number) || number > UINT32_MAX)
-            return text_wrong(&m->text, err, "does not name a warp of a block");
-        m->record.warp = (uint32_t)number;
-        m->record.gap = 0;
-        m->in_warp = true;
-        return STATUS_OK;
-    }
+    if (span_skip(&line, "warp = "))
+        return begin_warp(m, line, err);
     return read_instruction(m, line, err);
+}
+
+/* Is the whole kernel there? A grid of 0 is not known. */
+static enum status check_blocks(const struct importer *m, struct err *err)
+{
+    const uint32_t *const g = m->kernel.grid;
+    uint64_t all;
+    if (!m->written || m->in_block)
+        return err_set(err, STATUS_CORRUPT,
+                       m->written ? "the last block has no end: was the trace cut off?"
+                                  : "no block begins: is this a .traceg of Accel-Sim?");
+    if (__builtin_mul_overflow((uint64_t)g[0] * g[1], g[2], &all) || all == 0 || all == m->blocks)
+        return STATUS_OK;
+    return err_set(err, STATUS_CORRUPT,
+                   "it has %llu of the %llu blocks of its grid: was the trace cut off?",
+                   (unsigned long long)m->blocks, (unsigned long long)all);
 }
 
 enum status import_accelsim_kernel(FILE *in, uint32_t app, struct rlt_writer *out,
@@ -213,9 +276,5 @@ enum status import_accelsim_kernel(FILE *in, uint32_t app, struct rlt_writer *ou
     text_close(&m.text);
     if (own.status != STATUS_OK)
         return err_set(err, own.status, "%s", own.text);
-    if (!m.written || m.in_block)
-        return err_set(err, STATUS_CORRUPT,
-                       m.written ? "the last block has no end: was the trace cut off?"
-                                 : "no block begins: is this a .traceg of Accel-Sim?");
-    return STATUS_OK;
+    return check_blocks(&m, err);
 }

@@ -2,57 +2,21 @@
  * whose trace lies beside the list, as text or compressed.
  */
 #include "clients/lab/import_text.h"
+#include "clients/lab/unpack.h"
 
 #include <errno.h>
 
 enum { PATH_BYTES = 4096 };
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text);
-    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
-}
-
-/* The program that unpacks it; NULL: it is plain text. */
-static const char *unpacker_of(const char *path)
-{
-    return ends_with(path, ".xz") ? "xz" : ends_with(path, ".zst") ? "zstd" : NULL;
-}
-
-static FILE *open_kernel(const char *path, struct err *err)
-{
-    char command[PATH_BYTES + 32];
-    const char *unpacker = unpacker_of(path);
-    FILE *in = fopen(path, "re");
-    if (!in) {
-        (void)err_set(err, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
-        return NULL;
-    }
-    if (!unpacker)
-        return in;
-    (void)fclose(in);
-    if (strchr(path, '\'')) {
-        (void)err_set(err, STATUS_INVALID_ARGUMENT, "%s has a quote in its name: rename it", path);
-        return NULL;
-    }
-    (void)snprintf(command, sizeof command, "%s -dc -- '%s'", unpacker, path);
-    in = popen(command, "re");
-    if (!in)
-        (void)err_set(err, STATUS_IO, "cannot run %s: %s", unpacker, strerror(errno));
-    return in;
-}
-
 static enum status import_kernel(const char *path, uint32_t app, struct rlt_writer *out,
                                  struct import_counts *counts, struct err *err)
 {
-    FILE *in = open_kernel(path, err);
-    const bool packed = unpacker_of(path);
-    enum status s;
-    if (!in)
-        return err->status;
-    s = import_accelsim_kernel(in, app, out, counts, err);
-    if ((packed ? pclose(in) : fclose(in)) != 0 && s == STATUS_OK)
-        s = err_set(err, STATUS_CORRUPT, "it cannot be unpacked");
+    struct unpack u;
+    enum status s = unpack_open(path, &u, err);
+    if (s != STATUS_OK)
+        return s;
+    s = import_accelsim_kernel(u.in, app, out, counts, err);
+    s = unpack_close(&u, s, err);
     return s == STATUS_OK ? s : err_prefix(err, "%s", path);
 }
 
@@ -93,14 +57,17 @@ static enum status import_entry(const struct text *t, const char *list, struct s
 enum status import_accelsim(const char *path, struct rlt_writer *out, struct import_counts *counts,
                             struct err *err)
 {
+    static const char no_access[] = "no instruction accesses memory";
     const uint32_t app = rlt_write_app(out, "");
     struct err own = {0};
     struct text text;
     struct span line;
     FILE *in;
     enum status s;
-    if (strstr(path, ".traceg"))
-        return import_kernel(path, app, out, counts, err);
+    if (strstr(path, ".traceg")) {
+        s = import_kernel(path, app, out, counts, err);
+        return s == STATUS_OK ? import_end(counts, no_access, out, err) : s;
+    }
     in = fopen(path, "re");
     if (!in)
         return err_set(err, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
@@ -111,6 +78,5 @@ enum status import_accelsim(const char *path, struct rlt_writer *out, struct imp
     (void)fclose(in);
     if (own.status != STATUS_OK)
         return err_set(err, own.status, "%s", own.text);
-    return counts->records > 0 ? STATUS_OK
-                               : err_set(err, STATUS_CORRUPT, "%s names no kernel", path);
+    return import_end(counts, counts->bytes > 0 ? no_access : "the list names no kernel", out, err);
 }

@@ -48,6 +48,7 @@ enum status import_csv(FILE *in, struct rlt_writer *out, struct import_counts *c
     uint64_t addresses[RLT_LANES] = {0};
     uint32_t columns = 0;
     uint64_t rows = 0;
+    uint64_t any = 0; /* bits of all addresses */
     enum status s = text_open(&text, in, &own);
     while (s == STATUS_OK && text_line(&text, &line, &own)) {
         uint64_t numbers[2];
@@ -65,6 +66,7 @@ enum status import_csv(FILE *in, struct rlt_writer *out, struct import_counts *c
         columns = count;
         r.block = columns == 2 ? numbers[0] : rows % IMPORT_CSV_WARPS;
         addresses[0] = numbers[columns - 1];
+        any |= addresses[0];
         r.mask = 1;
         rlt_set_lines(out, addresses, &r);
         r.mask = RLT_FULL_MASK;
@@ -78,5 +80,7 @@ enum status import_csv(FILE *in, struct rlt_writer *out, struct import_counts *c
         return err_set(err, own.status, "%s", own.text);
     if (rows == 0)
         return err_set(err, STATUS_CORRUPT, "no row has an address");
+    if (any == 0)
+        return err_set(err, STATUS_CORRUPT, "every address is 0: the tracer recorded none");
     return STATUS_OK;
 }

@@ -3,10 +3,11 @@
  * 130). Everything else in the text is the program's own and is skipped.
  */
 #include "clients/lab/import_text.h"
+#include "clients/lab/trace_load.h"
 
 #include <stdlib.h>
 
-enum { MAX_LAUNCHES = 1 << 20, NO_KERNEL = -1 };
+enum { MAX_LAUNCHES = 1 << 20 };
 
 /* Addresses of shared memory are offsets; the driver maps nothing so low. */
 enum { SHARED_END = 1 << 20 };
@@ -15,46 +16,93 @@ struct importer {
     struct text text;
     struct rlt_writer *out;
     struct import_counts *counts;
-    uint32_t app;
-    uint32_t launch_count;
+    uint64_t context;           /* of the line */
+    uint64_t lines;             /* of the tracer */
+    struct number_set contexts; /* the index is the application of the trace */
+    struct number_set ids;      /* of contexts and their launches; the index is that in launches */
     struct launch {
-        int32_t kernel; /* of the trace */
+        uint32_t kernel; /* of the trace */
         uint32_t grid[3];
-    } * launches; /* by grid launch id */
+    } * launches;
+    uint32_t launch_room;
+    uint64_t last_context, last_id; /* of last_place, if there are launches */
+    uint32_t last_place;
 };
 
-/* The launch with this id; NULL: `err` says why not. */
+static enum status no_memory(struct err *err)
+{
+    return err_set(err, STATUS_NO_MEMORY, "no memory for the launches");
+}
+
+/* The application of the line's context, which is written before its first kernel. */
+static enum status application_of(struct importer *m, uint32_t *out, struct err *err)
+{
+    const uint32_t before = m->contexts.count;
+    char name[RLT_NAME_BYTES];
+    *out = number_set_add(&m->contexts, m->context);
+    if (*out == UINT32_MAX)
+        return no_memory(err);
+    (void)snprintf(name, sizeof name, "context 0x%llx", (unsigned long long)m->context);
+    if (m->contexts.count > before)
+        (void)rlt_write_app(m->out, name);
+    return STATUS_OK;
+}
+
+/* The place of a launch of the line's context. */
+static enum status place_of(struct importer *m, uint64_t id, uint32_t *out, struct err *err)
+{
+    uint32_t app;
+    *out = m->last_place;
+    if (m->launch_room > 0 && m->context == m->last_context && id == m->last_id)
+        return STATUS_OK;
+    if (application_of(m, &app, err) != STATUS_OK)
+        return err->status;
+    if (id > UINT32_MAX)
+        return text_wrong(&m->text, err, "has a grid launch id above 2^32");
+    *out = number_set_add(&m->ids, (uint64_t)app << 32 | id);
+    if (*out == UINT32_MAX)
+        return no_memory(err);
+    if (*out >= MAX_LAUNCHES)
+        return text_wrong(&m->text, err, "begins launch 2^20 + 1: trace fewer launches");
+    if (*out >= m->launch_room) {
+        const uint32_t room = m->launch_room > 0 ? 2 * m->launch_room : 64;
+        struct launch *const more = realloc(m->launches, room * sizeof *more);
+        if (!more)
+            return no_memory(err);
+        m->launches = more;
+        m->launch_room = room;
+    }
+    m->last_context = m->context;
+    m->last_id = id;
+    m->last_place = *out;
+    return STATUS_OK;
+}
+
+/* The launch that an access belongs to; one without a LAUNCH line becomes a kernel without a name.
+ * NULL: `err` says why not. */
 static struct launch *launch_of(struct importer *m, uint64_t id, struct err *err)
 {
-    if (id >= MAX_LAUNCHES) {
-        (void)text_wrong(&m->text, err, "has a grid launch id above 2^20: trace fewer launches");
+    const uint32_t known = m->ids.count;
+    struct rlt_kernel unnamed = {.app = 0};
+    uint32_t at;
+    if (place_of(m, id, &at, err) != STATUS_OK)
         return NULL;
-    }
-    if (id >= m->launch_count) {
-        uint32_t count = m->launch_count > 0 ? m->launch_count : 64;
-        while (count <= id)
-            count *= 2;
-        struct launch *more = realloc(m->launches, count * sizeof *more);
-        if (!more) {
-            (void)err_set(err, STATUS_NO_MEMORY, "no memory for the launches");
-            return NULL;
-        }
-        for (uint32_t i = m->launch_count; i < count; i++)
-            more[i] = (struct launch){.kernel = NO_KERNEL};
-        m->launches = more;
-        m->launch_count = count;
-    }
-    return &m->launches[id];
+    if (m->ids.count == known)
+        return &m->launches[at];
+    if (application_of(m, &unnamed.app, err) != STATUS_OK)
+        return NULL;
+    m->launches[at] = (struct launch){.kernel = rlt_write_kernel(m->out, &unnamed)};
+    return &m->launches[at];
 }
 
 /* "Kernel pc 0x.. - Kernel name NAME - grid launch id 3 - grid size 1,2,3 - block size 4,5,6 - .."
  */
 static enum status read_launch(struct importer *m, struct span line, struct err *err)
 {
-    struct rlt_kernel k = {.app = m->app};
+    struct rlt_kernel k = {.app = 0};
     struct span name = line;
     struct span at = line;
-    struct launch *launch;
+    uint32_t place;
     uint64_t id;
     size_t length;
     if (!span_after_last(&at, " grid launch id ") || !span_decimal(&at, &id))
@@ -75,11 +123,10 @@ static enum status read_launch(struct importer *m, struct span line, struct err 
     length = (size_t)(name.end - name.at);
     length = length < sizeof k.name ? length : sizeof k.name - 1;
     memcpy(k.name, name.at, length);
-    launch = launch_of(m, id, err);
-    if (!launch)
+    if (place_of(m, id, &place, err) != STATUS_OK || application_of(m, &k.app, err) != STATUS_OK)
         return err->status;
-    launch->kernel = (int32_t)rlt_write_kernel(m->out, &k);
-    memcpy(launch->grid, k.grid, sizeof k.grid);
+    m->launches[place].kernel = rlt_write_kernel(m->out, &k);
+    memcpy(m->launches[place].grid, k.grid, sizeof k.grid);
     return STATUS_OK;
 }
 
@@ -102,6 +149,26 @@ static bool is_shared_side(const struct opcode *o, const uint64_t addresses[RLT_
     return o->space != OPCODE_GLOBAL && all < SHARED_END;
 }
 
+/* Counts what becomes no record. */
+static bool is_left_out(struct importer *m, const struct opcode *o,
+                        const uint64_t addresses[RLT_LANES], uint32_t mask)
+{
+    struct import_counts *const c = m->counts;
+    if (opcode_left_out(o, c))
+        return true;
+    if (o->space == OPCODE_OTHER)
+        c->other_memory++;
+    else if (mask == 0)
+        c->idle++;
+    else if (is_shared_side(o, addresses))
+        c->other_memory++;
+    else if (!addresses_known(addresses, mask))
+        c->left_out.unknown++;
+    else
+        return false;
+    return true;
+}
+
 /* "grid_launch_id 3 - CTA 1,2,3 - warp 7 - LDG.E.64 - 0x.. 0x.. .." */
 static enum status read_access(struct importer *m, struct span line, struct err *err)
 {
@@ -121,24 +188,12 @@ static enum status read_access(struct importer *m, struct span line, struct err 
     if (!read_addresses(&line, addresses, &r.mask))
         return text_wrong(&m->text, err, "has fewer than 32 addresses: was it cut off?");
     o = opcode_of(name);
-    m->counts->other_memory += o.space == OPCODE_OTHER;
-    if (o.space == OPCODE_OTHER)
+    if (is_left_out(m, &o, addresses, r.mask))
         return STATUS_OK;
-    m->counts->idle += r.mask == 0;
-    if (r.mask == 0)
-        return STATUS_OK;
-    if (is_shared_side(&o, addresses)) {
-        m->counts->other_memory++;
-        return STATUS_OK;
-    }
     launch = launch_of(m, id, err);
     if (!launch)
         return err->status;
-    if (launch->kernel == NO_KERNEL) {
-        const struct rlt_kernel unknown = {.app = m->app};
-        launch->kernel = (int32_t)rlt_write_kernel(m->out, &unknown);
-    }
-    r.kernel = (uint32_t)launch->kernel;
+    r.kernel = launch->kernel;
     r.block = block_number(launch->grid, block);
     r.warp = (uint32_t)warp;
     r.kind = o.kind;
@@ -150,12 +205,12 @@ static enum status read_access(struct importer *m, struct span line, struct err 
 
 static enum status read_line(struct importer *m, struct span line, struct err *err)
 {
-    uint64_t context;
     if (!span_skip(&line, "MEMTRACE: CTX ")) {
         m->counts->other_lines++;
         return STATUS_OK;
     }
-    if (!span_hex(&line, &context) || !span_skip(&line, " - "))
+    m->lines++;
+    if (!span_hex(&line, &m->context) || !span_skip(&line, " - "))
         return text_wrong(&m->text, err, "has no context: was it torn?");
     if (span_skip(&line, "LAUNCH - "))
         return read_launch(m, line, err);
@@ -170,17 +225,18 @@ enum status import_nvbit(FILE *in, struct rlt_writer *out, struct import_counts 
     struct err own = {0};
     struct span line;
     enum status s = text_open(&m.text, in, &own);
-    m.app = rlt_write_app(out, "");
     while (s == STATUS_OK && text_line(&m.text, &line, &own))
         s = read_line(&m, line, &own);
     counts->bytes += m.text.bytes;
     counts->records += rlt_writer_records(out) - before;
     text_close(&m.text);
     free(m.launches);
+    number_set_free(&m.contexts);
+    number_set_free(&m.ids);
     if (own.status != STATUS_OK)
         return err_set(err, own.status, "%s", own.text);
-    if (counts->records + counts->idle + counts->other_memory == 0)
+    if (m.lines == 0)
         return err_set(err, STATUS_CORRUPT,
                        "no line begins with \"MEMTRACE: CTX\": is this the output of mem_trace?");
-    return STATUS_OK;
+    return import_end(counts, "there are launches and no access: was the text cut off?", out, err);
 }

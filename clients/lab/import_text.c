@@ -189,6 +189,22 @@ static uint32_t width_of(struct span name)
     return 2;
 }
 
+/* UTMALDG, UTMASTG, UTMAREDG, UTMAPF; UBLKCP, UBLKRED, UBLKPF. UTMACCTL and UTMACMDFLUSH access
+ * nothing. */
+static enum opcode_space other_space(struct span name, size_t length)
+{
+    static const char *const textures[] = {"TEX", "TEXS", "TLD",  "TLDS",   "TLD4", "TLD4S",
+                                           "TXD", "TXA",  "SULD", "SUATOM", "SUST", "SURED"};
+    if (length > 4 &&
+        (memcmp(name.at, "UBLK", 4) == 0 || (memcmp(name.at, "UTMA", 4) == 0 && name.at[4] != 'C')))
+        return OPCODE_BULK;
+    for (size_t i = 0; i < sizeof textures / sizeof textures[0]; i++) {
+        if (is(name.at, length, textures[i]))
+            return OPCODE_TEXTURE;
+    }
+    return OPCODE_OTHER;
+}
+
 struct opcode opcode_of(struct span name)
 {
     static const struct {
@@ -202,7 +218,7 @@ struct opcode opcode_of(struct span name)
                  {"LDGSTS", OPCODE_COPY, RLT_LOAD}};
     const char *dot = memchr(name.at, '.', (size_t)(name.end - name.at));
     const size_t length = (size_t)((dot ? dot : name.end) - name.at);
-    struct opcode o = {.space = OPCODE_OTHER, .width_log2 = width_of(name)};
+    struct opcode o = {.space = other_space(name, length), .width_log2 = width_of(name)};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (!is(name.at, length, known[i].name))
             continue;
@@ -210,6 +226,54 @@ struct opcode opcode_of(struct span name)
         o.kind = known[i].kind;
     }
     return o;
+}
+
+/* ---- what is left out ---- */
+
+enum { FIRST_PAGE_BYTES = 4096 };
+
+bool opcode_left_out(const struct opcode *o, struct import_counts *counts)
+{
+    counts->left_out.copies += o->space == OPCODE_BULK;
+    counts->left_out.textures += o->space == OPCODE_TEXTURE;
+    return o->space == OPCODE_BULK || o->space == OPCODE_TEXTURE;
+}
+
+bool addresses_known(const uint64_t addresses[RLT_LANES], uint32_t mask)
+{
+    for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
+        if (addresses[__builtin_ctz(lanes)] >= FIRST_PAGE_BYTES)
+            return true;
+    }
+    return false;
+}
+
+enum status import_end(const struct import_counts *c, const char *what, struct rlt_writer *out,
+                       struct err *err)
+{
+    const struct rlt_left_out *l = &c->left_out;
+    const uint64_t left = l->copies + l->textures + l->unknown;
+    if (c->records > 0) {
+        if (left > 0)
+            rlt_write_left_out(out, l);
+        return STATUS_OK;
+    }
+    if (left > 0)
+        return err_set(err, STATUS_CORRUPT,
+                       "no access can be imported: %llu have no address, %llu are bulk copies "
+                       "(TMA), %llu are of textures or surfaces",
+                       (unsigned long long)l->unknown, (unsigned long long)l->copies,
+                       (unsigned long long)l->textures);
+    if (c->idle > 0)
+        return err_set(err, STATUS_CORRUPT,
+                       "every address is 0 in all %llu accesses: the tracer recorded none",
+                       (unsigned long long)c->idle);
+    if (c->other_memory > 0)
+        return err_set(err, STATUS_CORRUPT,
+                       "no access is of global memory: %llu are of shared, local or constant "
+                       "memory",
+                       (unsigned long long)c->other_memory);
+    return err_set(err, STATUS_CORRUPT, "%s", what);
 }
 
 uint64_t block_number(const uint32_t grid[3], const uint32_t at[3])

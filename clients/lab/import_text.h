@@ -41,13 +41,31 @@ bool span_after_last(struct span *s, const char *text); /* behind its last occur
 bool span_triple(struct span *s, uint32_t out[3]);      /* "1,2,3" */
 
 /* What an instruction does, from its SASS opcode. */
-enum opcode_space { OPCODE_GLOBAL, OPCODE_GENERIC, OPCODE_COPY, OPCODE_OTHER };
+enum opcode_space {
+    OPCODE_GLOBAL,
+    OPCODE_GENERIC, /* an address of any kind */
+    OPCODE_COPY,    /* global to shared, by lanes */
+    OPCODE_BULK,    /* TMA */
+    OPCODE_TEXTURE,
+    OPCODE_OTHER
+};
 struct opcode {
-    enum opcode_space space; /* GENERIC: an address of any kind; COPY: global to shared */
+    enum opcode_space space;
     enum rlt_kind kind;
     uint32_t width_log2;
 };
 struct opcode opcode_of(struct span name);
+
+/* Counts an instruction of global memory that has no usable address; false: it is another. */
+bool opcode_left_out(const struct opcode *o, struct import_counts *counts);
+
+/* No memory lies in the first page. */
+bool addresses_known(const uint64_t addresses[RLT_LANES], uint32_t mask);
+
+/* Writes what was left out. STATUS_CORRUPT if no access was imported, with the reason; `what`: what
+ * the text is if it has no access at all. */
+enum status import_end(const struct import_counts *counts, const char *what, struct rlt_writer *out,
+                       struct err *err);
 
 /* x + y grid[0] + ..; where the grid is not known, a number that differs for each. */
 uint64_t block_number(const uint32_t grid[3], const uint32_t at[3]);

@@ -60,6 +60,17 @@ struct rlt_record {
     uint64_t lines[RLT_LANES];
 };
 
+/* Instructions of warps that access global memory and have no record. */
+struct rlt_left_out {
+    uint64_t copies;   /* bulk copies of the tensor memory accelerator (TMA) */
+    uint64_t textures; /* loads from textures, accesses of surfaces */
+    uint64_t unknown;  /* without an address, or with one in the first page, which has no memory */
+    uint64_t lost;     /* that the recorder's buffer had no room for */
+};
+/* The part of all accesses of global memory that is left out on account of what they are; `lost`
+ * does not count, because it is left out whatever it is, like the warps between those sampled. */
+double rlt_left_out_share(const struct rlt_left_out *l, uint64_t records);
+
 /* ---- writing ---- */
 
 struct rlt_writer;
@@ -75,6 +86,9 @@ uint32_t rlt_write_app(struct rlt_writer *w, const char *name);
 uint32_t rlt_write_kernel(struct rlt_writer *w, const struct rlt_kernel *kernel);
 void rlt_write_allocation(struct rlt_writer *w, const struct rlt_allocation *allocation);
 void rlt_write_record(struct rlt_writer *w, const struct rlt_record *record);
+
+/* Adds to what is left out. */
+void rlt_write_left_out(struct rlt_writer *w, const struct rlt_left_out *left_out);
 
 /* Fills in the distinct lines of the lanes in record->mask, in the order of lanes. */
 void rlt_set_lines(const struct rlt_writer *w, const uint64_t addresses[RLT_LANES],
@@ -107,5 +121,7 @@ uint32_t rlt_granule_bytes(const struct rlt_reader *r);
 const struct rlt_app *rlt_apps(const struct rlt_reader *r, uint32_t *out_count);
 const struct rlt_kernel *rlt_kernels(const struct rlt_reader *r, uint32_t *out_count);
 const struct rlt_allocation *rlt_allocations(const struct rlt_reader *r, uint32_t *out_count);
+/* The sum; all 0 in a trace of version 1, which does not contain it. */
+struct rlt_left_out rlt_left_out(const struct rlt_reader *r);
 
 #endif

@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum {
-    RLT_VERSION = 1,
+    RLT_OLDEST_VERSION = 1, /* without LEFT_OUT */
+    RLT_VERSION = 2,
     RLT_MAGIC_BYTES = 8,
     RLT_HEADER_BYTES = 16, /* magic, version, log2 of the granule, 0, check */
     RLT_CHUNK_HEAD_BYTES = 12,
@@ -23,6 +24,7 @@ enum {
     RLT_ALLOCATION = 'A',
     RLT_KERNEL = 'K',
     RLT_RECORDS = 'W',
+    RLT_LEFT_OUT = 'L',
     RLT_THE_END = 'E'
 };
 

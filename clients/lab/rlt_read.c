@@ -19,6 +19,7 @@ struct rlt_reader {
     struct rlt_kernel *kernels;
     struct rlt_allocation *allocations;
     uint32_t app_count, kernel_count, allocation_count;
+    struct rlt_left_out left_out;
     uint32_t run_kernel, run_warp, run_left;
     uint64_t run_block;
     uint64_t previous;
@@ -125,6 +126,18 @@ static bool read_allocation(struct rlt_reader *r, struct cursor *c, struct err *
                  damaged(r, err, "this is no allocation of an application of the trace"));
 }
 
+static bool read_left_out(struct rlt_reader *r, struct cursor *c, struct err *err)
+{
+    uint64_t *const sums[] = {&r->left_out.copies, &r->left_out.textures, &r->left_out.unknown,
+                              &r->left_out.lost};
+    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        uint64_t more;
+        if (!get_varint(c, &more) || __builtin_add_overflow(*sums[i], more, sums[i]))
+            return damaged(r, err, "the numbers of what is left out are invalid");
+    }
+    return c->at == c->end || damaged(r, err, "the numbers of what is left out are invalid");
+}
+
 static bool read_end(struct rlt_reader *r, struct cursor *c, struct err *err)
 {
     uint64_t chunks;
@@ -168,6 +181,9 @@ static bool next_chunk(struct rlt_reader *r, struct err *err)
         break;
     case RLT_ALLOCATION:
         good = read_allocation(r, &c, err);
+        break;
+    case RLT_LEFT_OUT:
+        good = read_left_out(r, &c, err);
         break;
     case RLT_THE_END:
         return read_end(r, &c, err);
@@ -277,11 +293,12 @@ struct rlt_reader *rlt_reader_new(FILE *in, struct err *err)
             "this is no .rlt trace: reach-lab import makes one of the output of a tracer");
         return NULL;
     }
-    if (head[8] != RLT_VERSION || rlt_get_u32(head + 12) != rlt_check(0, head, 12) ||
+    if (head[8] < RLT_OLDEST_VERSION || head[8] > RLT_VERSION ||
+        rlt_get_u32(head + 12) != rlt_check(0, head, 12) ||
         1u << (head[9] & 31) < RLT_MIN_GRANULE || head[9] > 26 || head[10] || head[11]) {
         (void)err_set(err, STATUS_CORRUPT,
-                      "the header of the trace is damaged, or of another version than %d",
-                      RLT_VERSION);
+                      "the header of the trace is damaged, or of a version that is not %d to %d",
+                      RLT_OLDEST_VERSION, RLT_VERSION);
         return NULL;
     }
     r = calloc(1, sizeof *r);
@@ -309,6 +326,11 @@ void rlt_reader_free(struct rlt_reader *take)
 uint32_t rlt_granule_bytes(const struct rlt_reader *r)
 {
     return 1u << r->shift;
+}
+
+struct rlt_left_out rlt_left_out(const struct rlt_reader *r)
+{
+    return r->left_out;
 }
 
 const struct rlt_app *rlt_apps(const struct rlt_reader *r, uint32_t *out_count)

@@ -27,6 +27,12 @@ const char *rlt_kind_name(enum rlt_kind kind)
     return names[kind];
 }
 
+double rlt_left_out_share(const struct rlt_left_out *l, uint64_t records)
+{
+    const double left = (double)l->copies + (double)l->textures + (double)l->unknown;
+    return left > 0 ? left / (left + (double)records) : 0;
+}
+
 static void put_bytes(struct rlt_writer *w, const uint8_t *bytes, size_t count)
 {
     w->failed = w->failed || fwrite(bytes, 1, count, w->out) != count;
@@ -136,6 +142,17 @@ void rlt_write_allocation(struct rlt_writer *w, const struct rlt_allocation *a)
     n += put_varint(payload + n, a->bytes);
     n += put_name(payload + n, a->name);
     put_chunk(w, RLT_ALLOCATION, payload, n);
+}
+
+void rlt_write_left_out(struct rlt_writer *w, const struct rlt_left_out *l)
+{
+    uint8_t payload[64];
+    size_t n = put_varint(payload, l->copies);
+    end_chunk(w);
+    n += put_varint(payload + n, l->textures);
+    n += put_varint(payload + n, l->unknown);
+    n += put_varint(payload + n, l->lost);
+    put_chunk(w, RLT_LEFT_OUT, payload, n);
 }
 
 /* ---- records ---- */

@@ -213,6 +213,7 @@ static enum status load(struct loader *l, struct rlt_reader *r, struct err *err)
         s = put_in_order(l, &own);
     if (own.status == STATUS_OK)
         s = copy_kernels(l->t, r, &own);
+    l->t->left_out = rlt_left_out(r);
     allocations = rlt_allocations(r, &allocation_count);
     if (own.status == STATUS_OK)
         s = trace_move(l->t, &l->chunks, l->lines, allocations, allocation_count, &own);

@@ -52,6 +52,7 @@ struct trace {
     uint32_t *units;
     uint64_t kinds[RLT_KIND_COUNT]; /* records of each kind */
     uint64_t gaps;                  /* instructions without memory */
+    struct rlt_left_out left_out;
 };
 
 /* Reads a whole .rlt. STATUS_CORRUPT, STATUS_NO_MEMORY, STATUS_NOT_APPLICABLE: it has no record, or

@@ -6,6 +6,7 @@
 #include "clients/lab/gen_jobs.h"
 #include "clients/lab/import.h"
 #include "clients/lab/lab.h"
+#include "clients/lab/unpack.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -84,21 +85,21 @@ int lab_gen(int argc, char **argv)
 
 /* ---- import ---- */
 
+typedef enum status import_text_fn(FILE *in, struct rlt_writer *out, struct import_counts *counts,
+                                   struct err *err);
+
 static enum status import_from(const char *kind, const char *path, struct rlt_writer *w,
                                struct import_counts *counts, struct err *err)
 {
-    FILE *in;
+    import_text_fn *const import = strcmp(kind, "nvbit") == 0 ? import_nvbit : import_csv;
+    struct unpack u;
     enum status s;
     if (strcmp(kind, "accelsim") == 0)
         return import_accelsim(path, w, counts, err);
-    in = trace_open(path);
-    if (!in)
-        return err_set(err, STATUS_IO, "nothing was imported");
-    s = strcmp(kind, "nvbit") == 0 ? import_nvbit(in, w, counts, err)
-                                   : import_csv(in, w, counts, err);
-    if (in != stdin)
-        (void)fclose(in);
-    return s;
+    if (strcmp(path, "-") == 0)
+        return import(stdin, w, counts, err);
+    s = unpack_open(path, &u, err);
+    return s == STATUS_OK ? unpack_close(&u, import(u.in, w, counts, err), err) : s;
 }
 
 int lab_import(int argc, char **argv)
@@ -121,9 +122,10 @@ int lab_import(int argc, char **argv)
         return complain("import", &err);
     (void)fprintf(stderr,
                   "reach-lab import: %llu accesses of warps; left out: %llu of shared, local or "
-                  "other memory, %llu without a lane, %llu lines that are not the tracer's\n",
+                  "constant memory, %llu without a lane, %llu lines that are not the tracer's\n",
                   (unsigned long long)counts.records, (unsigned long long)counts.other_memory,
                   (unsigned long long)counts.idle, (unsigned long long)counts.other_lines);
+    left_out_print(&counts.left_out, counts.records, stderr);
     return LAB_AS_SAID;
 }
 
@@ -148,6 +150,7 @@ static json_t *info_json(const struct trace *t)
     json_builder_u64(&o, "regions", t->region_count);
     json_builder_u64(&o, "bytes", t->bytes);
     json_builder_u64(&o, "instructions_between", t->gaps);
+    json_builder_value(&o, "left_out", left_out_json(&t->left_out, t->record_count));
     json_builder_value(&o, "kernels", kernels);
     return json_builder_end(&o);
 }
@@ -161,6 +164,7 @@ static void print_info(const struct trace *t)
            (unsigned long long)t->kinds[RLT_STORE], (unsigned long long)t->kinds[RLT_ATOMIC],
            (double)t->line_count / t->record_count,
            units_format_bytes(t->granule_bytes, granule, sizeof granule));
+    left_out_print(&t->left_out, t->record_count, stdout);
     printf("%u warps of %u blocks of %u kernels\n", t->warp_count, t->block_count, t->kernel_count);
     printf("%s in %u regions\n", units_format_bytes(t->bytes, bytes, sizeof bytes),
            t->region_count);

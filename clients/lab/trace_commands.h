@@ -6,6 +6,8 @@
 
 #include "clients/lab/whatif.h"
 
+#include <jansson.h>
+
 int lab_gen(int argc, char **argv);     /* JOB [options] */
 int lab_import(int argc, char **argv);  /* nvbit|accelsim|csv [--granule B] FILE|- */
 int lab_info(int argc, char **argv);    /* [--json] TRACE|- */
@@ -20,6 +22,11 @@ int lab_bench_traces(void);
 /* The answer as a table, or as JSON. False: nothing could be written. */
 bool whatif_print(const struct fingerprint *fp, const struct whatif_answer *answer, FILE *out);
 bool whatif_print_json(const struct fingerprint *fp, const struct whatif_answer *answer, FILE *out);
+
+/* What is left out of `records` accesses: a line for each kind of reason, none if nothing is. */
+void left_out_print(const struct rlt_left_out *l, uint64_t records, FILE *out);
+/* {"share", "copies", "textures", "unknown", "lost"} */
+json_t *left_out_json(const struct rlt_left_out *l, uint64_t records);
 
 /* What an option of a command needs: the text behind it. */
 struct option_list {

@@ -307,6 +307,19 @@ static enum status begin(struct asking *a, struct err *err)
     return s;
 }
 
+/* Instead of an answer. */
+static enum status refuse(struct asking *a, uint32_t questions, struct err *err)
+{
+    char why[WHATIF_NOTE_BYTES];
+    (void)snprintf(why, sizeof why, "%.1f %% of the accesses to global memory are not in the trace",
+                   100 * rlt_left_out_share(&a->trace->left_out, a->trace->record_count));
+    for (uint32_t q = 0; q < WHATIF_QUESTION_COUNT; q++) {
+        if (questions >> q & 1)
+            (void)whatif_add_unknown(a, (enum whatif_question)q, why);
+    }
+    return check_options(a->options, err);
+}
+
 enum status whatif_ask(const struct fingerprint *fp, const struct trace *trace,
                        const struct whatif_options *options, struct whatif_answer *out,
                        struct err *err)
@@ -318,17 +331,20 @@ enum status whatif_ask(const struct fingerprint *fp, const struct trace *trace,
     struct asking *a = calloc(1, sizeof *a);
     const uint32_t questions = options->questions ? options->questions | 1 : UINT32_MAX;
     enum status s;
-    *out = (struct whatif_answer){
-        .accesses = trace->line_count, .records = trace->record_count, .bytes = trace->bytes};
+    *out = (struct whatif_answer){.accesses = trace->line_count,
+                                  .records = trace->record_count,
+                                  .bytes = trace->bytes,
+                                  .left_out = trace->left_out};
     if (!a)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the answer");
     a->fp = fp;
     a->trace = trace;
     a->options = options;
     a->out = out;
-    s = begin(a, err);
+    out->refused = rlt_left_out_share(&trace->left_out, trace->record_count) > WHATIF_MOST_LEFT_OUT;
+    s = out->refused ? refuse(a, questions, err) : begin(a, err);
     out->memory_ns = whatif_memory(a) / (double)out->accesses;
-    for (uint32_t q = 0; s == STATUS_OK && q < WHATIF_QUESTION_COUNT; q++) {
+    for (uint32_t q = 0; s == STATUS_OK && !out->refused && q < WHATIF_QUESTION_COUNT; q++) {
         if (questions >> q & 1)
             s = asks[q](a, err);
     }

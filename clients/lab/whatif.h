@@ -43,6 +43,10 @@ struct whatif_options {
 
 enum { WHATIF_MAX_ROWS = 48, WHATIF_NOTE_BYTES = 200 };
 
+/* Of a trace that lacks more of the accesses to global memory nothing is said: the walks of what it
+ * lacks are unknown, and ways to do a job are told apart by as little. */
+#define WHATIF_MOST_LEFT_OUT 0.03
+
 /* Nanoseconds of the whole GPU for each access (a line of 128 bytes, or the granule, of a record).
  */
 struct whatif_row {
@@ -59,9 +63,11 @@ struct whatif_row {
 
 struct whatif_answer {
     uint64_t accesses, records;
-    uint64_t bytes;          /* that the trace touches, or has allocated */
-    double memory_ns;        /* of an access, without translation */
-    double miss_ns;          /* of one access that missed every level, contiguous memory */
+    uint64_t bytes;               /* that the trace touches, or has allocated */
+    struct rlt_left_out left_out; /* of the trace */
+    bool refused;     /* more than WHATIF_MOST_LEFT_OUT is left out: no number below is known */
+    double memory_ns; /* of an access, without translation */
+    double miss_ns;   /* of one access that missed every level, contiguous memory */
     double scattered_factor; /* of its price in memory that is not; 0: not measured */
     uint32_t row_count;      /* the best first; then those without a number */
     struct whatif_row rows[WHATIF_MAX_ROWS];

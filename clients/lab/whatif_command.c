@@ -57,18 +57,25 @@ static void print_row(const struct whatif_row *r, FILE *out)
                   r->note);
 }
 
-bool whatif_print(const struct fingerprint *fp, const struct whatif_answer *a, FILE *out)
+static void print_prices(const struct whatif_answer *a, FILE *out)
 {
-    char bytes[32];
-    (void)fprintf(out,
-                  "%s (%s fingerprint), TLBs simulated on %llu accesses of %llu records over %s\n"
-                  "memory %.4f ns an access; a walk %.4f ns in contiguous memory",
-                  fp->gpu.name, origin_name(fp->gpu.origin), (unsigned long long)a->accesses,
-                  (unsigned long long)a->records, units_format_bytes(a->bytes, bytes, sizeof bytes),
+    (void)fprintf(out, "memory %.4f ns an access; a walk %.4f ns in contiguous memory",
                   a->memory_ns, a->miss_ns);
     if (a->scattered_factor > 0)
         (void)fprintf(out, ", %.2f times as long in scattered memory", a->scattered_factor);
     (void)fprintf(out, "\nns an access of the whole GPU, contiguous - scattered, best first:\n");
+}
+
+bool whatif_print(const struct fingerprint *fp, const struct whatif_answer *a, FILE *out)
+{
+    char bytes[32];
+    (void)fprintf(
+        out, "%s (%s fingerprint), TLBs simulated on %llu accesses of %llu records over %s\n",
+        fp->gpu.name, origin_name(fp->gpu.origin), (unsigned long long)a->accesses,
+        (unsigned long long)a->records, units_format_bytes(a->bytes, bytes, sizeof bytes));
+    left_out_print(&a->left_out, a->records, out);
+    if (!a->refused)
+        print_prices(a, out);
     for (uint32_t i = 0; i < a->row_count; i++)
         print_row(&a->rows[i], out);
     return ferror(out) == 0;
@@ -109,9 +116,13 @@ bool whatif_print_json(const struct fingerprint *fp, const struct whatif_answer 
     json_builder_u64(&o, "accesses", a->accesses);
     json_builder_u64(&o, "records", a->records);
     json_builder_u64(&o, "bytes", a->bytes);
-    json_builder_real(&o, "memory_ns", a->memory_ns);
-    json_builder_real(&o, "miss_ns", a->miss_ns);
-    json_builder_real(&o, "scattered_factor", a->scattered_factor);
+    json_builder_value(&o, "left_out", left_out_json(&a->left_out, a->records));
+    json_builder_bool(&o, "refused", a->refused);
+    if (!a->refused) {
+        json_builder_real(&o, "memory_ns", a->memory_ns);
+        json_builder_real(&o, "miss_ns", a->miss_ns);
+        json_builder_real(&o, "scattered_factor", a->scattered_factor);
+    }
     json_builder_value(&o, "rows", rows);
     json = json_builder_end(&o);
     good = json && json_print(json, 2, out) == 0;
@@ -170,6 +181,19 @@ static enum status load_fingerprint(const char *path, struct fingerprint *out, s
     return s;
 }
 
+static enum status show(const struct fingerprint *fp, const struct whatif_answer *a, bool as_json)
+{
+    if (!(as_json ? whatif_print_json : whatif_print)(fp, a, stdout))
+        return STATUS_IO;
+    if (!a->refused)
+        return STATUS_OK;
+    (void)fprintf(stderr,
+                  "reach-lab what-if: %s, more than %.0f %%: nothing is recommended; trace the job "
+                  "with plain loads and stores\n",
+                  a->rows[0].note, 100 * WHATIF_MOST_LEFT_OUT);
+    return STATUS_NOT_APPLICABLE;
+}
+
 int lab_what_if(int argc, char **argv)
 {
     struct option_list l = {argc, argv, "what-if", false};
@@ -193,8 +217,8 @@ int lab_what_if(int argc, char **argv)
         s = whatif_ask(fp, &trace, &options, answer, &err);
     if (s != STATUS_OK || !fp || !answer)
         (void)fprintf(stderr, "reach-lab what-if: %s\n", err.text);
-    else if (!(as_json ? whatif_print_json : whatif_print)(fp, answer, stdout))
-        s = STATUS_IO;
+    else
+        s = show(fp, answer, as_json);
     trace_free(&trace);
     free(answer);
     free(fp);

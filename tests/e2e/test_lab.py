@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """reach-lab: its targets on two chips and on scattered memory, each line as docs/measurements/lab-check.txt has it;
 traces made, recorded, imported and asked about."""
+import gzip
 import json
 import os
 import shutil
@@ -209,6 +210,42 @@ def what_tracers_write_is_imported():
     shutil.copy(os.path.join(corpus, "trace_accelsim", "version_3"), kernel)
     path, _ = written("pages.rlt", "import", "accelsim", "--granule", "64K", kernel)
     equal([info_of(path)[k] for k in ("records", "granule_bytes", "instructions_between")], [3, 65536, 1])
+
+
+def nvbit_text(copies, loads):
+    """mem_trace's output: so many bulk copies (TMA), and loads of 32 rows over 96 GiB."""
+    line = "MEMTRACE: CTX 0x1 - grid_launch_id 0 - CTA {},0,0 - warp 0 - {} - {}\n"
+    one = "0x7f0000000000 " + 31 * "0x0 "
+    text = "MEMTRACE: CTX 0x1 - LAUNCH - Kernel name f - grid launch id 0 - grid size 132,1,1 - block size 32,1,1\n"
+    text += "".join(line.format(i % 132, "UTMALDG.2D", one) for i in range(copies))
+    for i in range(loads):
+        rows = [0x7f0000000000 + (i * 32 + lane) * 7919 * 65536 % (96 << 30) for lane in range(32)]
+        text += line.format(i % 132, "LDG.E.128", " ".join(map(hex, rows)) + " ")
+    return text.encode()
+
+
+@case
+def what_is_left_out_is_known_to_the_end():
+    fingerprint = os.path.join(MEASURED, CHIPS[1], "fingerprint-memory.json")
+    path, log = written("copies.rlt", "import", "nvbit", "-", stdin=nvbit_text(900, 100))
+    assert "90.0 % of the accesses to global memory: 900 bulk copies" in log, log
+    wanted = {"share": 0.9, "copies": 900, "textures": 0, "unknown": 0, "lost": 0}
+    equal(info_of(path)["left_out"], wanted)
+    assert "90.0 % of the accesses" in run(PROGRAM, "info", path)[1]
+    status, text, log = run(PROGRAM, "what-if", "--json", fingerprint, path)
+    equal((status, json.loads(text)["left_out"], json.loads(text)["refused"]), (2, wanted, True))
+    assert not any(row["known"] for row in json.loads(text)["rows"]), text
+    assert "nothing is recommended" in log, log
+    status, text, log = run(PROGRAM, "what-if", fingerprint, path)
+    assert status == 2 and "90.0 % of the accesses" in text and "GB/s" not in text, (status, text)
+    # A little is said, and answered.
+    packed = os.path.join(common.folder, "few.txt.gz")
+    with gzip.open(packed, "wb") as out:
+        out.write(nvbit_text(2, 98))
+    path, _ = written("few.rlt", "import", "nvbit", packed)
+    status, text, log = run(PROGRAM, "what-if", "--json", "--only", "windows", fingerprint, path)
+    equal((status, log, json.loads(text)["refused"], json.loads(text)["left_out"]["share"]), (0, "", False, 0.02))
+    assert all(row["known"] for row in json.loads(text)["rows"]), text
 
 
 @case

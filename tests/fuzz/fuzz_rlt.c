@@ -45,6 +45,10 @@ static void read_records(const uint8_t *data, size_t size)
                 (void)rlt_write_kernel(w, &(struct rlt_kernel){.app = 0});
             rlt_write_record(w, &r);
         }
+        const struct rlt_left_out left_out = rlt_left_out(reader);
+        const double share = rlt_left_out_share(&left_out, rlt_writer_records(w));
+        REACH_ASSERT(share >= 0 && share <= 1);
+        rlt_write_left_out(w, &left_out);
         REACH_ASSERT(rlt_writer_end(w, NULL) == STATUS_OK);
     }
     REACH_ASSERT(reader || err.status != STATUS_OK);

@@ -197,6 +197,66 @@ static void a_lost_chunk_is_found(void **state)
     free(cut);
 }
 
+/* What is left out adds up, and damage to it is found like any other. */
+static void what_is_left_out_is_read(void **state)
+{
+    const struct rlt_left_out parts[] = {{1, 2, 3, 4}, {.copies = UINT64_MAX / 2}};
+    struct rlt_record r = {.mask = 1, .line_count = 1};
+    struct err err = {0};
+    size_t size;
+    char *bytes = NULL;
+    FILE *out = open_memstream(&bytes, &size);
+    struct rlt_writer *w = rlt_writer_new(out, 128);
+    (void)state;
+    write_header(w);
+    rlt_write_left_out(w, &parts[0]);
+    rlt_write_record(w, &r);
+    rlt_write_left_out(w, &parts[1]);
+    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
+    fclose(out);
+    FILE *in = fmemopen(bytes, size, "r");
+    struct rlt_reader *reader = rlt_reader_new(in, &err);
+    assert_true(rlt_read(reader, &r, &err));
+    assert_false(rlt_read(reader, &r, &err));
+    assert_int_equal(err.status, STATUS_OK);
+    const struct rlt_left_out sum = rlt_left_out(reader);
+    assert_true(sum.copies == UINT64_MAX / 2 + 1);
+    assert_int_equal(sum.textures, 2);
+    assert_int_equal(sum.unknown, 3);
+    assert_int_equal(sum.lost, 4);
+    rlt_reader_free(reader);
+    fclose(in);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] ^= 1;
+        assert_false(is_read(bytes, size));
+        bytes[i] ^= 1;
+    }
+    free(bytes);
+    assert_true(rlt_left_out_share(&(struct rlt_left_out){0}, 0) == 0);
+    assert_true(rlt_left_out_share(&(struct rlt_left_out){.lost = 9}, 1) == 0);
+    assert_true(rlt_left_out_share(&(struct rlt_left_out){1, 1, 1, 0}, 1) == 0.75);
+}
+
+/* A file of the version before, which reach_trace.cuh wrote too. */
+static void version_1_is_read(void **state)
+{
+    static const char *const stored[] = {"gather", "grouping", "imported",
+                                         "pages",  "random",   "sampling"};
+    (void)state;
+    for (size_t i = 0; i < sizeof stored / sizeof stored[0]; i++) {
+        char path[128], bytes[4096];
+        (void)snprintf(path, sizeof path, "tests/fuzz/corpus/rlt/%s", stored[i]);
+        FILE *f = fopen(path, "r");
+        assert_non_null(f);
+        const size_t size = fread(bytes, 1, sizeof bytes, f);
+        fclose(f);
+        assert_int_equal(bytes[8], 1);
+        assert_true(is_read(bytes, size));
+        bytes[8] = 3;
+        assert_false(is_read(bytes, size));
+    }
+}
+
 static void lanes_become_distinct_lines(void **state)
 {
     struct rlt_record r = {.mask = 0x8000000f};
@@ -219,10 +279,9 @@ static void lanes_become_distinct_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(every_damaged_byte_is_found),
-        cmocka_unit_test(a_lost_chunk_is_found),
-        cmocka_unit_test(lanes_become_distinct_lines),
+        cmocka_unit_test(what_is_written_is_read), cmocka_unit_test(every_damaged_byte_is_found),
+        cmocka_unit_test(a_lost_chunk_is_found),   cmocka_unit_test(what_is_left_out_is_read),
+        cmocka_unit_test(version_1_is_read),       cmocka_unit_test(lanes_become_distinct_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

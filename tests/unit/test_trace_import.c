@@ -17,6 +17,7 @@ struct imported {
     enum status status;
     struct err err;
     struct import_counts counts;
+    struct rlt_left_out left_out; /* as read back */
     uint32_t count, kernel_count, allocation_count;
     struct rlt_record records[64];
     struct rlt_kernel kernels[8];
@@ -32,6 +33,7 @@ static void read_back(char *bytes, size_t size, struct imported *out)
     while (rlt_read(r, &out->records[out->count], &err))
         out->count++;
     assert_int_equal(err.status, STATUS_OK);
+    out->left_out = rlt_left_out(r);
     const struct rlt_kernel *k = rlt_kernels(r, &out->kernel_count);
     if (k)
         memcpy(out->kernels, k, out->kernel_count * sizeof *k);
@@ -155,36 +157,106 @@ static void torn_nvbit_lines_are_refused(void **state)
     assert_refused('n', "MEMTRACE: CTX 0x1 - grid_launch_id 1 - CTA 1,2\n", "line 1");
     assert_refused('n', "MEMTRACE: CTX 0x1 - LAUNCH - Kernel name f\n", "grid launch id");
     assert_refused('n',
-                   "MEMTRACE: CTX 0x1 - LAUNCH - Kernel name f - grid launch id 99999999 - "
+                   "MEMTRACE: CTX 0x1 - LAUNCH - Kernel name f - grid launch id 9999999999 - "
                    "grid size 1,1,1 - block size 1,1,1\n",
-                   "2^20");
+                   "2^32");
+}
+
+/* Lines of the tracer without an access that can be imported: each says what there is instead. */
+static void nvbit_without_an_access_is_refused(void **state)
+{
+    (void)state;
+    assert_refused('n', LAUNCH, "launches and no access");
+    assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "LDG.E") ZEROS8 ZEROS24 "\n",
+                   "every address is 0 in all 1");
+    assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "LDG.E") "0x8 " ZEROS24 ZEROS8 "\n",
+                   "1 have no address");
+    assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "UBLKCP.S.G") EIGHT ZEROS24 "\n",
+                   "1 are bulk copies");
+    assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "LDS") EIGHT ZEROS24 "\n", "1 are of shared");
+}
+
+/* Two contexts number their launches from 0 each. */
+static void contexts_are_kept_apart(void **state)
+{
+    static const char launch[] =
+        "MEMTRACE: CTX %s - LAUNCH - Kernel name %s - grid launch id 0 - grid size %d,1,1 - "
+        "block size 32,1,1\n";
+    static const char access[] =
+        "MEMTRACE: CTX %s - grid_launch_id 0 - CTA 0,1,0 - warp 0 - LDG.E - " EIGHT ZEROS24 "\n";
+    char text[8192];
+    size_t n = 0;
+    (void)state;
+    n += (size_t)snprintf(text + n, sizeof text - n, launch, "0xa", "first", 7);
+    n += (size_t)snprintf(text + n, sizeof text - n, launch, "0xb", "second", 9);
+    for (int i = 0; i < 2; i++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, access, "0xa");
+        n += (size_t)snprintf(text + n, sizeof text - n, access, "0xb");
+    }
+    const struct imported i = import('n', text);
+    if (i.status != STATUS_OK)
+        fail_msg("%s", i.err.text);
+    assert_int_equal(i.count, 4);
+    assert_int_equal(i.kernel_count, 2);
+    assert_string_equal(i.kernels[0].name, "first");
+    assert_string_equal(i.kernels[1].name, "second");
+    assert_int_equal(i.kernels[0].app, 0);
+    assert_int_equal(i.kernels[1].app, 1);
+    for (uint32_t k = 0; k < 4; k++) {
+        assert_int_equal(i.records[k].kernel, k % 2);
+        assert_int_equal(i.records[k].block, k % 2 ? 9 : 7);
+    }
+}
+
+/* What is left out is in the trace. */
+static void nvbit_copies_are_counted_in_the_trace(void **state)
+{
+    const struct imported i = import('n', LAUNCH ACCESS("0,0,0", "0", "LDG.E") EIGHT ZEROS24
+                                     "\n" ACCESS("0,0,0", "0", "UTMALDG.2D") EIGHT ZEROS24
+                                     "\n" ACCESS("0,0,0", "0", "UBLKRED.S.G") EIGHT ZEROS24
+                                     "\n" ACCESS("0,0,0", "0", "SUST.D.BA.2D") EIGHT ZEROS24
+                                     "\n" ACCESS("0,0,0", "0", "UTMACCTL.PF") EIGHT ZEROS24 "\n");
+    (void)state;
+    assert_int_equal(i.status, STATUS_OK);
+    assert_int_equal(i.count, 1);
+    assert_int_equal(i.left_out.copies, 2);
+    assert_int_equal(i.left_out.textures, 1);
+    assert_int_equal(i.left_out.unknown, 0);
+    assert_true(rlt_left_out_share(&i.left_out, i.count) == 0.75);
 }
 
 /* ---- Accel-Sim ---- */
 
-#define HEADER(version)                                                                            \
-    "-kernel name = _Z1fPi\n-kernel id = 1\n-grid dim = (2,1,1)\n-block dim = (64,1,1)\n"          \
+#define HEADER(version) HEADER_OF("2", version)
+#define HEADER_OF(blocks, version)                                                                 \
+    "-kernel name = _Z1fPi\n-kernel id = 1\n-grid dim = (" blocks ",1,1)\n-block dim = (64,1,1)\n" \
     "-shmem = 0\n-nregs = 8\n-binary version = 90\n-cuda stream id = 0\n"                          \
     "-shmem base_addr = 0x00007f3000000000\n-local mem base_addr = 0x00007f4000000000\n"           \
     "-nvbit version = 1.7\n-accelsim tracer version = " version "\n\n"                             \
     "#traces format = PC mask dest_num [reg_dests] opcode src_num [reg_srcs] mem_width "           \
     "[adrrescompress?] [mem_addresses] immediate\n\n"
-#define BLOCK(instructions)                                                                        \
-    "\n#BEGIN_TB\n\nthread block = 1,0,0\n\nwarp = 1\ninsts = 3\n" instructions "\n#END_TB\n"
+#define EMPTY_BLOCK "\n#BEGIN_TB\n\nthread block = 0,0,0\n\n#END_TB\n"
+#define BLOCK(count, instructions)                                                                 \
+    EMPTY_BLOCK "\n#BEGIN_TB\n\nthread block = 1,0,0\n\nwarp = 1\ninsts = " count                  \
+                "\n" instructions "\n#END_TB\n"
 
 static void accelsim_instructions_become_records(void **state)
 {
     const struct imported i = import(
-        'k', HEADER("5") BLOCK(
-                 "0000 ffffffff 1 R1 IMAD.MOV.U32 2 R255 R255 0 0\n"
-                 "0010 ffffffff 1 R4 S2R 0 0 0\n"
-                 "0020 ffffffff 1 R2 LDG.E.SYS 1 R4 4 1 0x7f0000000000 4 0\n"
-                 "0030 00000003 0 STG.E.64 2 R4 R2 8 0 0x00007f0000000000 0x00007f0000001000 0\n"
-                 "0040 00000007 1 R2 LDG.E 1 R4 4 2 0x7f0000000000 4096 -8192 0\n"
-                 "0050 ffffffff 1 R2 LDS.U.32 1 R4 4 1 0x400 4 0\n"
-                 "0060 00000001 1 R2 LD.E 1 R4 4 0 0x7f3000000010 0\n"
-                 "0070 00000001 1 R2 LD.E 1 R4 4 0 0x7f2000000010 0\n"
-                 "0080 00000000 1 R2 LDG.E 1 R4 4 0\n"));
+        'k',
+        HEADER("5") BLOCK(
+            "12", "0000 ffffffff 1 R1 IMAD.MOV.U32 2 R255 R255 0 0\n"
+                  "0010 ffffffff 1 R4 S2R 0 0 0\n"
+                  "0020 ffffffff 1 R2 LDG.E.SYS 1 R4 4 1 0x7f0000000000 4 0\n"
+                  "0030 00000003 0 STG.E.64 2 R4 R2 8 0 0x00007f0000000000 0x00007f0000001000 0\n"
+                  "0040 00000007 1 R2 LDG.E 1 R4 4 2 0x7f0000000000 4096 -8192 0\n"
+                  "0050 ffffffff 1 R2 LDS.U.32 1 R4 4 1 0x400 4 0\n"
+                  "0060 00000001 1 R2 LD.E 1 R4 4 0 0x7f3000000010 0\n"
+                  "0070 00000001 1 R2 LD.E 1 R4 4 0 0x7f2000000010 0\n"
+                  "0080 00000000 1 R2 LDG.E 1 R4 4 0\n"
+                  "0090 00000001 0 UTMALDG.2D 2 UR4 UR8 16 0 0x7f0000000000 0\n"
+                  "00a0 ffffffff 1 R2 LDG.E 1 R4 4 1 0x0 4 0\n"
+                  "00b0 00000001 0 UTMACMDFLUSH 0 0\n"));
     (void)state;
     if (i.status != STATUS_OK)
         fail_msg("%s", i.err.text);
@@ -205,13 +277,15 @@ static void accelsim_instructions_become_records(void **state)
     assert_int_equal(i.records[3].lines[0], 0x7f2000000000 / 128);
     assert_int_equal(i.counts.other_memory, 2);
     assert_int_equal(i.counts.idle, 1);
+    assert_int_equal(i.counts.left_out.copies, 1);
+    assert_int_equal(i.counts.left_out.unknown, 1);
 }
 
 static void accelsim_line_numbers_are_skipped(void **state)
 {
     const struct imported i =
         import('k', "-enable lineinfo = 1\n" HEADER("4")
-                        BLOCK("17 0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x7f0000000000 128\n"));
+                        BLOCK("1", "17 0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x7f0000000000 128\n"));
     (void)state;
     assert_int_equal(i.status, STATUS_OK);
     assert_int_equal(i.records[0].line_count, 32);
@@ -223,11 +297,30 @@ static void damaged_accelsim_traces_are_refused(void **state)
     assert_refused('k', "", "no block");
     assert_refused('k', HEADER("2"), "3, 4 or 5");
     assert_refused('k', HEADER("3") "0 0 0 1 0020 ffffffff 0 LDG.E 0 4 1 0x0 4\n", "no warp");
-    assert_refused('k', HEADER("3") BLOCK("0020 ffffffff 0 LDG.E 0 4 0 0x7f0000000000\n"), "mask");
-    assert_refused('k', HEADER("3") BLOCK("0020 ffffffff 0 LDG.E 0 4 7 0x7f0000000000\n"), "mask");
-    assert_refused('k', HEADER("3") BLOCK("what\n"), "instruction");
+    assert_refused('k', HEADER("3") BLOCK("1", "0020 ffffffff 0 LDG.E 0 4 0 0x7f0000000000\n"),
+                   "mask");
+    assert_refused('k', HEADER("3") BLOCK("1", "0020 ffffffff 0 LDG.E 0 4 7 0x7f0000000000\n"),
+                   "mask");
+    assert_refused('k', HEADER("3") BLOCK("1", "what\n"), "instruction");
     assert_refused('k', HEADER("3") "#BEGIN_TB\n#BEGIN_TB\n", "within another");
     assert_refused('k', HEADER("3") "#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\n", "no end");
+}
+
+#define LOAD "0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x7f0000000000 4\n"
+
+/* The parts of a kernel that are missing after its text was cut at a line. */
+static void cut_accelsim_traces_are_refused(void **state)
+{
+    (void)state;
+    assert_refused('k', HEADER("5") BLOCK("300", LOAD LOAD LOAD), "3 instructions");
+    assert_refused('k', HEADER("5") BLOCK("1", LOAD LOAD), "2 instructions");
+    assert_refused('k', HEADER("5") BLOCK("2", LOAD "\nwarp = 2\ninsts = 1\n" LOAD), "line 31");
+    assert_refused('k', HEADER("5") BLOCK("x", LOAD), "how many instructions");
+    assert_refused('k', HEADER_OF("3", "5") BLOCK("1", LOAD), "2 of the 3 blocks");
+    assert_refused('k', HEADER_OF("1", "5") BLOCK("1", LOAD), "2 of the 1 blocks");
+    assert_refused('k', HEADER_OF("4294967295", "5") BLOCK("1", LOAD), "2 of the 4294967295");
+    /* Without a grid nothing is known of the blocks. */
+    assert_int_equal(import('k', HEADER_OF("0", "5") BLOCK("1", LOAD)).status, STATUS_OK);
 }
 
 static void put(const char *folder, const char *name, const char *text)
@@ -247,7 +340,7 @@ static void a_list_of_kernels_is_followed(void **state)
     (void)state;
     assert_non_null(mkdtemp(folder));
     put(folder, "kernel-1.traceg",
-        HEADER("3") BLOCK("0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x7f0000000000 4\n"));
+        HEADER("3") BLOCK("1", "0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x7f0000000000 4\n"));
     put(folder, "kernelslist.g",
         "MemcpyHtoD,0x00007f0000000000,4096\ncudaMalloc,0x00007f1000000000,1048576\n"
         "kernel-1.traceg\nkernel-1.traceg\nMemcpyDtoH,0x1,2\n");
@@ -260,6 +353,8 @@ static void a_list_of_kernels_is_followed(void **state)
     assert_int_equal(i.records[1].kernel, 1);
     assert_int_equal(i.allocation_count, 2);
     assert_int_equal(i.allocations[1].bytes, 1048576);
+    put(folder, "kernelslist.g", "MemcpyDtoH,0x1,2\n");
+    assert_refused('a', path, "names no kernel");
     put(folder, "kernelslist.g", "kernel-2.traceg\n");
     assert_refused('a', path, "kernel-2.traceg");
     put(folder, "kernelslist.g", "kernel/../../etc/passwd\n");
@@ -271,6 +366,61 @@ static void a_list_of_kernels_is_followed(void **state)
     (void)snprintf(path, sizeof path, "%s/kernelslist.g", folder);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);
+}
+
+/* Each text is of a kernel that a tracer wrote without what makes it a trace of global memory. */
+static void a_kernel_without_an_address_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x0 4 0\n", "1 have no address"},
+        {"0020 ffffffff 1 R2 LDG.E 1 R4 0 0\n", "1 have no address"},
+        {"0020 00000001 0 UTMASTG.2D 2 UR4 UR8 0 0\n", "1 are bulk copies"},
+        {"0020 ffffffff 1 R2 TEX.SCR.LL 1 R4 0 0\n", "1 are of textures"},
+        {"0020 ffffffff 1 R2 LDS 1 R4 4 1 0x400 4 0\n", "1 are of shared"},
+        {"0020 00000000 1 R2 LDG.E 1 R4 4 0\n", "every address is 0 in all 1"},
+        {"0020 ffffffff 1 R1 MOV 1 R2 0 0\n", "no instruction accesses memory"},
+    };
+    char folder[] = "/tmp/reach-import-XXXXXX";
+    char path[256], text[2048];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/kernel-1.traceg", folder);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)snprintf(text, sizeof text, HEADER("5") BLOCK("1", "%s"), cases[i].text);
+        put(folder, "kernel-1.traceg", text);
+        assert_refused('a', path, cases[i].words);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* A program that is not installed, and one that fails. */
+static void a_trace_that_cannot_be_unpacked_is_refused(void **state)
+{
+    static const char *const packed[][2] = {
+        {"kernel-1.traceg.xz", "install the package xz-utils"},
+        {"kernel-1.traceg.zst", "install the package zstd"},
+        {"kernel-1.traceg.gz", "install the package gzip"},
+    };
+    char folder[] = "/tmp/reach-import-XXXXXX";
+    char path[256];
+    char *const old = strdup(getenv("PATH") ? getenv("PATH") : "");
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+        put(folder, packed[i][0], "no archive");
+        (void)snprintf(path, sizeof path, "%s/%s", folder, packed[i][0]);
+        assert_int_equal(setenv("PATH", folder, 1), 0);
+        assert_refused('a', path, packed[i][1]);
+        assert_int_equal(setenv("PATH", old, 1), 0);
+        if (i == 2) /* gzip is on every machine that has a shell */
+            assert_refused('a', path, "gzip cannot unpack it");
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    free(old);
 }
 
 /* ---- CSV ---- */
@@ -299,6 +449,7 @@ static void other_rows_are_refused(void **state)
     assert_refused('c', "", "no row");
     assert_refused('c', "address\n", "no row");
     assert_refused('c', "1,2\n3\n", "line 2");
+    assert_refused('c', "1,0\n2,0x0\n", "every address is 0");
     assert_refused('c', "1,2,3\n4,5,6\n", "line 2");
     assert_refused('c', "address\n12x\n", "line 2");
 }
@@ -309,9 +460,15 @@ int main(void)
         cmocka_unit_test(nvbit_lines_become_records),
         cmocka_unit_test(nvbit_without_a_launch_is_read),
         cmocka_unit_test(torn_nvbit_lines_are_refused),
+        cmocka_unit_test(nvbit_without_an_access_is_refused),
+        cmocka_unit_test(contexts_are_kept_apart),
+        cmocka_unit_test(nvbit_copies_are_counted_in_the_trace),
         cmocka_unit_test(accelsim_instructions_become_records),
         cmocka_unit_test(accelsim_line_numbers_are_skipped),
         cmocka_unit_test(damaged_accelsim_traces_are_refused),
+        cmocka_unit_test(cut_accelsim_traces_are_refused),
+        cmocka_unit_test(a_kernel_without_an_address_is_refused),
+        cmocka_unit_test(a_trace_that_cannot_be_unpacked_is_refused),
         cmocka_unit_test(a_list_of_kernels_is_followed),
         cmocka_unit_test(rows_become_records),
         cmocka_unit_test(other_rows_are_refused),

@@ -380,6 +380,36 @@ static void wrong_questions_are_refused(void **state)
     trace_free(&t);
 }
 
+/* A trace that lacks a little is answered, with the share; one that lacks more is not. */
+static void a_trace_that_lacks_much_is_not_answered(void **state)
+{
+    const struct whatif_options o = {.contiguous = -1};
+    (void)state;
+    load(H200);
+    struct trace t = traced("random", 96 * GIB, 1000);
+    const uint64_t limit = (uint64_t)(t.record_count * WHATIF_MOST_LEFT_OUT);
+    t.left_out.copies = limit;
+    t.left_out.lost = 1000 * t.record_count; /* by the recorder: says nothing of what it lacks */
+    const struct whatif_answer *a = asked(&t, &o);
+    assert_false(a->refused);
+    assert_int_equal(a->left_out.copies, limit);
+    assert_non_null(row_of(a, WHATIF_AS_IT_IS, -1));
+    for (int kind = 0; kind < 3; kind++) {
+        t.left_out = (struct rlt_left_out){0};
+        *(kind == 0   ? &t.left_out.copies
+          : kind == 1 ? &t.left_out.textures
+                      : &t.left_out.unknown) = 2 * limit;
+        a = asked(&t, &o);
+        assert_true(a->refused);
+        assert_int_equal(a->row_count, WHATIF_QUESTION_COUNT);
+        for (uint32_t i = 0; i < a->row_count; i++) {
+            assert_false(a->rows[i].known);
+            assert_non_null(strstr(a->rows[i].note, "are not in the trace"));
+        }
+    }
+    trace_free(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,6 +424,7 @@ int main(void)
         cmocka_unit_test(lanes_share_translations),
         cmocka_unit_test(the_same_twice),
         cmocka_unit_test(wrong_questions_are_refused),
+        cmocka_unit_test(a_trace_that_lacks_much_is_not_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
