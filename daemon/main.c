@@ -6,6 +6,7 @@
  *     reachd --worker           one measurement process (worker/worker_main.c)
  */
 #include "base/log.h"
+#include "base/output.h"
 #include "config/config.h"
 #include "batch/measure_once.h"
 #include "serve.h"
@@ -134,6 +135,7 @@ int main(int argc, char **argv)
         return main_worker(config.mode == CONFIG_WORKER_STDIO);
     enum status status = main_run(&config, argc, argv, &err);
 
+    status = status ? status : output_end(&err);
     if (status)
         log_error("%s", err.text);
     config_free(&config);

@@ -9,6 +9,7 @@
  * for lack of memory or of the kind.
  */
 #include "diagnose.h"
+#include "job.h"
 #include "reach.cuh"
 
 #include <algorithm>
@@ -253,7 +254,8 @@ static void device_cases(struct session *s, int device)
     try_case(s, "device within", [=] { return take_plain(within); });
     try_case(s, "device beyond", [=] { return take_plain(beyond); });
     try_case(s, "managed at the device", [=] { return take_managed(beyond, false); });
-    try_case(s, "virtual, frames", [=] { return take_virtual(beyond, FRAME, here, device, false); });
+    try_case(s, "virtual, frames",
+             [=] { return take_virtual(beyond, FRAME, here, device, false); });
     try_case(s, "virtual, shuffled pages",
              [=] { return take_virtual(beyond, PAGE, here, device, false); });
     try_case(s, "compressible", [=] { return take_virtual(beyond, FRAME, here, device, true); });
@@ -324,5 +326,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "diagnose: %s\n", e.what());
         return 1;
     }
-    return s.status;
+    return job_exit("diagnose", s.status == 0);
 }

@@ -216,12 +216,12 @@ int main(int argc, char **argv)
     }
     if (s.options.help) {
         gups_help(stdout);
-        return EXIT_SUCCESS;
+        return job_exit("reach-gups", true);
     }
     const bool good = run(&s, why);
     if (!good)
         fprintf(stderr, "reach-gups: %s\n", why);
     if (!s.options.dry_run)
         job_device_close(&s.device);
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+    return job_exit("reach-gups", good);
 }

@@ -372,7 +372,7 @@ int main(int argc, char **argv)
     }
     if (options.help) {
         fputs(help, stdout);
-        return EXIT_SUCCESS;
+        return job_exit("host_gather", true);
     }
     if (options.size_count == 1 && options.bytes[0] == 0) {
         options.size_count = sizeof usual_bytes / sizeof usual_bytes[0];
@@ -387,5 +387,5 @@ int main(int argc, char **argv)
     reach_pool_close(s.pool);
     if (!options.dry_run)
         job_device_close(&s.device);
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+    return job_exit("host_gather", good);
 }

@@ -185,6 +185,9 @@ bool job_json_write(struct json_t *take, const char *path, char *why);
 /* ---- job_main.c ---- */
 /* The main of every job. 0: all results are the same; 1: not, or it failed; 2: wrong options. */
 int job_main(int argc, char **argv, const struct job *job);
+/* The exit status of a program that is not a job: 0 if all is good and the whole output was
+ * written, else 1, with a message if the output is incomplete. */
+int job_exit(const char *name, bool good);
 
 #ifdef __cplusplus
 }

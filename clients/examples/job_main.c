@@ -1,6 +1,8 @@
 /* job_main.c: the main program of every job (job.h). */
 #include "job.h"
 
+#include "base/output.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,6 +132,11 @@ static bool open_all(struct course *c, char *why)
     return get_fingerprint(c, why);
 }
 
+int job_exit(const char *name, bool good)
+{
+    return output_exit(name, good ? OK : FAILED, FAILED);
+}
+
 int job_main(int argc, char **argv, const struct job *job)
 {
     struct job_options options;
@@ -141,7 +148,7 @@ int job_main(int argc, char **argv, const struct job *job)
     }
     if (options.help) {
         job_options_help(stdout, job);
-        return OK;
+        return job_exit(job->name, true);
     }
     struct course *c = calloc(1, sizeof *c);
 
@@ -161,5 +168,5 @@ int job_main(int argc, char **argv, const struct job *job)
         reach_answer_free(c->runs[i].plan);
     reach_close(c->reach);
     free(c);
-    return good ? OK : FAILED;
+    return job_exit(job->name, good);
 }

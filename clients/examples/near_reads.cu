@@ -340,7 +340,7 @@ int main(int argc, char **argv)
     }
     if (options.help) {
         fputs(help, stdout);
-        return EXIT_SUCCESS;
+        return job_exit("near_reads", true);
     }
     const bool good = run(&d, &options, &from, &found, why);
     if (!good)
@@ -353,5 +353,5 @@ int main(int argc, char **argv)
         reach_sides_free(&d.ways[WAY_NEAR]);
         job_device_close(&d.base);
     }
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+    return job_exit("near_reads", good);
 }

@@ -172,7 +172,7 @@ int main(int argc, char **argv)
     }
     if (options.help) {
         fputs(help, stdout);
-        return EXIT_SUCCESS;
+        return job_exit("random_read", true);
     }
     const bool good = run(&d, &options, &reach, &found, why);
     if (!good)
@@ -182,5 +182,5 @@ int main(int argc, char **argv)
     reach_close(reach);
     if (!options.dry_run)
         job_device_close(&d.base);
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+    return job_exit("random_read", good);
 }

@@ -2,6 +2,8 @@
 #include "clients/lab/lab.h"
 #include "clients/lab/trace_commands.h"
 
+#include "base/output.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -89,9 +91,5 @@ int main(int argc, char **argv)
         result = puts("reach-lab " REACHD_VERSION) < 0 ? LAB_ERROR : LAB_AS_SAID;
     else
         (void)fprintf(stderr, "reach-lab: this is no command line that it knows\n%s", help);
-    if (fflush(stdout) != 0) {
-        (void)fprintf(stderr, "reach-lab: cannot write the output\n");
-        return LAB_ERROR;
-    }
-    return result;
+    return output_exit("reach-lab", result, LAB_ERROR);
 }

@@ -4,6 +4,8 @@
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/options.h"
 
+#include "base/output.h"
+
 #include <curl/curl.h>
 #include <errno.h>
 #include <getopt.h>
@@ -285,16 +287,16 @@ static enum exit_code run(const struct command *c, const struct options *o)
     return exit_code;
 }
 
-/* A long output may have failed before its end: then fflush has nothing left to report. */
-static enum exit_code check_output(enum exit_code exit_code)
+/* An output that is incomplete is a failure, whatever else the command found out. */
+static enum exit_code check_output(const struct command *command, enum exit_code exit_code)
 {
-    const bool failed = fflush(stdout) != 0;
+    const bool diff = command && command->run == command_diff;
 
-    if ((!failed && !ferror(stdout)) || exit_code != EXIT_DONE)
-        return exit_code;
-    fprintf(stderr, "reachctl: cannot write%s%s\n", failed ? ": " : " all of the output",
-            failed ? strerror(errno) : "");
-    return EXIT_FAILED;
+    return (enum exit_code)output_exit("reachctl", (int)exit_code,
+                                       diff                       ? EXIT_DIFF_TROUBLE
+                                       : exit_code == EXIT_DONE   ? EXIT_FAILED
+                                       : exit_code == EXIT_PARTLY ? EXIT_FAILED
+                                                                  : exit_code);
 }
 
 int main(int argc, char **argv)
@@ -305,7 +307,7 @@ int main(int argc, char **argv)
     int words = 1;
 
     if (!parse(argc, argv, &options, &exit_code))
-        return check_output(exit_code);
+        return check_output(NULL, exit_code);
     if (optind == argc)
         return client_usage_error("command missing", NULL);
     command = find_command(&argv[optind], &words);
@@ -324,5 +326,5 @@ int main(int argc, char **argv)
     options.command = command->name;
     options.operand_count = argc - optind;
     options.operands = argv + optind;
-    return check_output(run(command, &options));
+    return check_output(command, run(command, &options));
 }

@@ -4,7 +4,6 @@
 
 #include "analysis/analysis.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "batch/export.h"
 #include "measure/pipeline.h"
 #include "service/state_file.h"
@@ -81,8 +80,19 @@ static int64_t measure_once_newest_run(struct measure_once *o, const char *uuid)
                : 0;
 }
 
+/* Closes a file that was written. */
+static enum status measure_once_close(FILE *take, const char *path, struct err *err)
+{
+    const bool broken = ferror(take) != 0;
+
+    return fclose(take) != 0 || broken
+               ? err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno))
+               : STATUS_OK;
+}
+
 /* Appends what a reader must know about the circumstances. */
-static void measure_once_conditions(struct measure_once *o, const char *folder, uint32_t i)
+static enum status measure_once_conditions(struct measure_once *o, const char *folder, uint32_t i,
+                                           struct err *err)
 {
     char path[EXPORT_PATH_BYTES + 32], now[32];
     const struct gpu_identity *gpu = &o->gpus[i];
@@ -91,10 +101,8 @@ static void measure_once_conditions(struct measure_once *o, const char *folder, 
     snprintf(path, sizeof path, "%s/conditions.txt", folder);
     FILE *out = fopen(path, "ae");
 
-    if (!out) {
-        log_warning("cannot write %s: %s", path, strerror(errno));
-        return;
-    }
+    if (!out)
+        return err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
     fprintf(out,
             "date: %s\nreachd: %s\ncommand:", clock_rfc3339(clock_wall_seconds(), now, sizeof now),
             o->version);
@@ -109,7 +117,7 @@ static void measure_once_conditions(struct measure_once *o, const char *folder, 
             gpu->name, gpu->uuid, gpu->serial[0] ? gpu->serial : "not reported",
             origin_name(gpu->origin), gpu->driver_version, gpu->cuda_version,
             depth_name(measurement->depth), measurement->message);
-    fclose(out);
+    return measure_once_close(out, path, err);
 }
 
 /* Writes table-DEPTH.txt. */
@@ -124,8 +132,7 @@ static enum status measure_once_table(const char *folder, const struct fingerpri
     if (!out)
         return err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
     report_print(out, fp);
-    return fclose(out) ? err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno))
-                       : STATUS_OK;
+    return measure_once_close(out, path, err);
 }
 
 /* Exports the newest run of GPU `i`: its observations in any case, and its fingerprint (NULL: the
@@ -140,9 +147,9 @@ static enum status measure_once_export(struct measure_once *o, uint32_t i,
     enum status status = export_folder(o->config->export_dir, &o->gpus[i], clock_wall_seconds(),
                                        folder, sizeof folder, err);
 
+    status = status ? status : measure_once_conditions(o, folder, i, err);
     if (status)
         return status;
-    measure_once_conditions(o, folder, i);
     if (run) {
         snprintf(path, sizeof path, "%s/observations-%s%s.jsonl", folder, depth,
                  fp ? "" : "-failed");
