@@ -179,6 +179,7 @@ static void test_refusals(void **state)
         {"split?bytes=", "bytes"},
         {"split?bytes=1G,", "bytes"},
         {"split?bytes=1G,,2G", "bytes"},
+        {"split?bytes=1G,0", "bytes"},
         {"split?bytes=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "bytes"},
         {"split?bytes=1G,2G&weight=1,x", "weight"},
         {"explain?bytes=1G", "gbps"},
