@@ -9,15 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fingerprint determines too little for this request, or the memory is too small for it. A
- * request in which each parameter is well-formed means something that cannot be: 422 and not 400.
- */
+/* The memory is too small for the request, or the planner says what to do. A request in which each
+ * parameter is well-formed means something that cannot be: 422 and not 400. */
 static void refuse(const struct request *request, struct err *err, bool well_formed,
                    struct reply *reply)
 {
-    if (err->status == STATUS_NOT_APPLICABLE)
-        err->hint = "Measure again: POST /v1/gpus/{gpu}/measurements with {\"depth\": \"full\"}, "
-                    "or reachctl measure --depth full.";
     if (err->status == STATUS_TOO_MANY_BYTES)
         err->hint = "Ask for no more than that. GET /v1/gpus/{gpu}/memory, or reachctl memory, has "
                     "every kind of memory.";

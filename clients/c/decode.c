@@ -26,7 +26,7 @@ static const struct json_names origins = {origin_name, ORIGIN_IMPORTED + 1};
 static const struct json_names states = {gpu_state_name, GPU_STATE_STALE + 1};
 static const struct json_names advices = {advice_name, ADVICE_NOT_ENOUGH_GROUPS + 1};
 static const struct json_names bounds = {bound_name, BOUND_LAUNCH + 1};
-static const struct json_names prices = {basis_name, BASIS_JOB + 1};
+static const struct json_names prices = {basis_name, BASIS_COUNT};
 static const struct json_names verdicts = {bottleneck_name, BOTTLENECK_NOT + 1};
 
 /* 0, which is _OTHER, for a word that is not one of these. */

@@ -514,9 +514,10 @@ enum reach_price {
     REACH_PRICE_OTHER = 0,
     REACH_PRICE_NONE = 1,
     REACH_PRICE_MEASURED = 2,
-    REACH_PRICE_BETWEEN = 3, /* smaller and larger accesses were measured */
-    REACH_PRICE_SCALED = 4,  /* from another size */
-    REACH_PRICE_JOB = 5      /* in_reach_gbps of the job */
+    REACH_PRICE_BETWEEN = 3,  /* smaller and larger accesses were measured */
+    REACH_PRICE_SCALED = 4,   /* from another size */
+    REACH_PRICE_JOB = 5,      /* in_reach_gbps of the job */
+    REACH_PRICE_SIMULATED = 6 /* of a simulated GPU */
 };
 
 struct reach_plan {

@@ -8,6 +8,7 @@
 #include "clients/lab/lab.h"
 #include "clients/lab/whatif_parts.h"
 #include "planner/access_cost.h"
+#include "planner/next_step.h"
 #include "planner/reach_limit.h"
 
 #include <math.h>
@@ -51,9 +52,9 @@ static enum status price_memory(struct asking *a, struct err *err)
                 access_cost_read(&a->fp->throughput, &limit, ACCESS_READ,
                                  r->sectors * (uint32_t)TRACE_SECTOR_BYTES, &cost);
             if (!IS_KNOWN(cost.in_reach_ns))
-                return err_set(err, STATUS_INCONCLUSIVE,
-                               "the fingerprint has no speed within the reach: measure again, "
-                               "with depth full");
+                return err_set_hint(err, STATUS_INCONCLUSIVE,
+                                    next_step_full(a->fp, cost.in_reach_ns.reason),
+                                    "the fingerprint has no speed within the reach");
             *ns = cost.in_reach_ns.v;
         }
         a->all_memory_ns += *ns * r->line_count;
@@ -82,9 +83,8 @@ static enum status price_miss(struct asking *a, struct err *err)
     if (!largest || !(largest->naive_gbps.v > 0) ||
         t->plateau_gbps.v < largest->naive_gbps.v * VISIBLE ||
         largest->region_bytes <= a->fp->windows.reach_bytes.v)
-        return err_set(err, STATUS_INCONCLUSIVE,
-                       "the curve of the fingerprint does not show what a miss costs: measure "
-                       "again, with depth full");
+        return err_set_hint(err, STATUS_INCONCLUSIVE, next_step_full(a->fp, REASON_NO_CONTRAST),
+                            "the curve of the fingerprint does not show what a miss costs");
     reads.region_bytes = largest->region_bytes;
     s = lab_count_reads(&a->machine, &reads, &m, err);
     if (s != STATUS_OK)
@@ -301,9 +301,9 @@ static enum status begin(struct asking *a, struct err *err)
         s = price_miss_in_flight(a, err);
     if (s == STATUS_OK && a->options->contiguous >= 0 && a->options->contiguous < 1 &&
         !(a->out->scattered_factor > 0))
-        s = err_set(err, STATUS_INCONCLUSIVE,
-                    "the fingerprint does not know what a miss in scattered memory costs: measure "
-                    "again, with depth full");
+        s = err_set_hint(err, STATUS_INCONCLUSIVE,
+                         next_step_full(a->fp, a->fp->contiguity.scattered_miss_ns.reason),
+                         "the fingerprint has no price of a miss in scattered memory");
     return s;
 }
 

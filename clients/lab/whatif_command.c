@@ -216,7 +216,9 @@ int lab_what_if(int argc, char **argv)
     if (s == STATUS_OK)
         s = whatif_ask(fp, &trace, &options, answer, &err);
     if (s != STATUS_OK || !fp || !answer)
-        (void)fprintf(stderr, "reach-lab what-if: %s\n", err.text);
+        (void)fprintf(stderr, "reach-lab what-if: %s\n%s%s%s", err.text,
+                      err.hint ? "  next step: " : "", err.hint ? err.hint : "",
+                      err.hint ? "\n" : "");
     else
         s = show(fp, answer, as_json);
     trace_free(&trace);

@@ -4,6 +4,7 @@
 #include "clients/reachctl/client.h"
 
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 #include "planner/strategy.h"
 
 #include <stdio.h>
@@ -209,19 +210,24 @@ static bool parse_number(const char *text, double *out)
     return end != text && *end == '\0' && *out > 0 && *out <= STRATEGY_MAX_RATE;
 }
 
+static enum exit_code refuse(const struct table *t, const char *what, enum reason why)
+{
+    fprintf(stderr, "reachctl: fingerprint %s has no %s (%s)\n  next step: %s\n", t->id, what,
+            reason_slug(why), next_step_full(&t->fp, why));
+    return EXIT_FAILED;
+}
+
 static enum exit_code check_reach(const struct table *t)
 {
     char memory[FORMAT_SIZE_BYTES];
     const struct maybe_u64 reach = t->fp.windows.reach_bytes;
+    const struct maybe_f64 plateau = t->fp.throughput.plateau_gbps;
 
     if (IS_KNOWN(reach) && reach.v < t->fp.gpu.memory_bytes)
-        return EXIT_DONE;
+        return IS_KNOWN(plateau) ? EXIT_DONE
+                                 : refuse(t, "throughput within the reach", plateau.reason);
     if (!IS_KNOWN(reach) && reach.known != MAYBE_NOT_OBSERVABLE) {
-        fprintf(stderr,
-                "reachctl: fingerprint %s does not know how far an SM group reaches (%s)\n"
-                "  next step: reachctl measure --depth full\n",
-                t->id, reason_slug(reach.reason));
-        return EXIT_FAILED;
+        return refuse(t, "reach of an SM group", reach.reason);
     }
     printf("%s, fingerprint %s: every SM reaches all of its %s, so nothing gains.\n",
            t->fp.gpu.name, t->id, format_size(t->fp.gpu.memory_bytes, memory));

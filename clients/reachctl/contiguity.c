@@ -9,6 +9,7 @@
 
 #include "clients/cuda/reach_diagnose.h"
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -63,11 +64,14 @@ static bool read_numbers(const struct fingerprint *fp, struct reach_diagnose_opt
 {
     const struct fingerprint_contiguity *const c = &fp->contiguity;
 
-    if (!IS_KNOWN(fp->windows.reach_bytes) || !IS_KNOWN(c->frame_bytes) ||
-        !IS_KNOWN(c->contiguous_miss_ns) || !IS_KNOWN(c->scattered_miss_ns)) {
-        fputs("reachctl: the fingerprint has no reach, no frame or no prices of a miss, which turn "
-              "a time into a share\n  next step: reachctl measure --depth full\n",
-              stderr);
+    const struct maybe_f64 missing =
+        !IS_KNOWN(c->contiguous_miss_ns) ? c->contiguous_miss_ns : c->scattered_miss_ns;
+
+    if (!IS_KNOWN(fp->windows.reach_bytes) || !IS_KNOWN(c->frame_bytes) || !IS_KNOWN(missing)) {
+        fprintf(stderr,
+                "reachctl: the fingerprint has no reach, no frame or no prices of a miss, which "
+                "turn a time into a share\n  next step: %s\n",
+                next_step_full(fp, IS_KNOWN(missing) ? REASON_TOO_LITTLE_DATA : missing.reason));
         return false;
     }
     *out = (struct reach_diagnose_options){.size = sizeof(*out),

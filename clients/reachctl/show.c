@@ -5,6 +5,8 @@
 #include "clients/reachctl/picture.h"
 #include "clients/reachctl/text.h"
 
+#include "planner/next_step.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -489,8 +491,8 @@ static enum exit_code show_curve(struct client *client, const struct options *op
     exit_code =
         client_get_fingerprint(client, options, options->at ? options->at : "current", fp, id);
     if (exit_code == EXIT_DONE && !picture_curve(fp, id)) {
-        fprintf(stderr, "reachctl: fingerprint %s has no curve\n  next step: reachctl measure\n",
-                id);
+        fprintf(stderr, "reachctl: fingerprint %s has no curve\n  next step: %s\n", id,
+                next_step_full(fp, REASON_NOT_MEASURED));
         exit_code = EXIT_FAILED;
     }
     free(fp);

@@ -21,7 +21,7 @@ static const struct status_info table[STATUS_COUNT] = {
     [STATUS_NOT_FOUND] =
         {"not-found", "There is nothing under this name.",
          "Use the name of something that exists; the detail says which name is wrong."},
-    [STATUS_NOT_APPLICABLE] = {"not-applicable", "There is nothing to do here.",
+    [STATUS_NOT_APPLICABLE] = {"not-applicable", "It does not apply to this GPU or this request.",
                                "Nothing to do: this is an answer, not a failure."},
     [STATUS_NOT_OBSERVABLE] =
         {"not-observable", "It was looked for, and the hardware gives no signal.",

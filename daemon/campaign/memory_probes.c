@@ -44,9 +44,9 @@ static const struct {
     uint32_t ms;
     uint64_t most_bytes, alias_bytes;
 } budgets[DEPTH_COUNT] = {
-    [DEPTH_FULL] = {1000, 768 * MIB, 8 * GIB},
+    [DEPTH_FULL] = {1000, 768 * MIB, DEPTH_FULL_REGION_BYTES},
     [DEPTH_MEMORY] = {60000, UINT64_MAX, 64 * GIB},
-    [DEPTH_MATRIX] = {1000, 768 * MIB, 8 * GIB},
+    [DEPTH_MATRIX] = {1000, 768 * MIB, DEPTH_FULL_REGION_BYTES},
 };
 
 static const enum memory_kind kinds[] = {MEMORY_MANAGED_HOST,         MEMORY_HOST_PINNED,

@@ -70,6 +70,8 @@ const char *allocation_name(enum allocation a); /* "virtual", "plain", "managed"
 enum depth { DEPTH_QUICK = 0, DEPTH_FULL, DEPTH_MEMORY, DEPTH_MATRIX, DEPTH_COUNT };
 const char *depth_name(enum depth d); /* "quick", "full", "memory", "matrix" */
 bool depth_from_name(const char *name, enum depth *out);
+/* Below depth memory no region of a kind of memory beside plain device memory is longer. */
+#define DEPTH_FULL_REGION_BYTES ((uint64_t)8 << 30)
 
 /* Which SMs share one thing. Groups are numbered by their lowest SM id. */
 struct sm_partition {

@@ -5,6 +5,7 @@
 
 #include "planner/access_cost.h"
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 #include "planner/set_cost.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ static void expect(struct explaining *e)
 
     access_cost_read(&e->fp->throughput, &e->limit, e->request->access, out->transaction_bytes,
                      &cost);
-    out->basis = cost.basis;
+    out->basis = basis_of_origin(e->fp, cost.basis);
     out->in_reach_gbps = gbps_of(cost.in_reach_ns, out->transaction_bytes);
     out->naive_contiguous_gbps = naive_gbps(e, &cost, 0);
     out->naive_scattered_gbps = naive_gbps(e, &cost, 1);
@@ -113,9 +114,7 @@ static void write_cannot_say(const struct explaining *e)
              out->fingerprint_id, access_name(e->request->access), out->transaction_bytes,
              kind ? "within the reach" : "over ", kind ? "" : format_size(e->request->bytes, asked),
              reason_slug(missing->reason));
-    snprintf(out->checks[0], sizeof(out->checks[0]),
-             "Measure this GPU with depth full: POST /v1/gpus/{gpu}/measurements with {\"depth\": "
-             "\"full\"}, or reachctl measure --depth full.");
+    snprintf(out->checks[0], sizeof(out->checks[0]), "%s", next_step_full(e->fp, missing->reason));
 }
 
 /* A job that is slower than contiguous memory allows may have other memory. */

@@ -7,6 +7,7 @@
 
 #include "base/name_of.h"
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 #include "planner/placement.h"
 #include "planner/reach_limit.h"
 #include "planner/strategy.h"
@@ -271,5 +272,6 @@ enum status fit_plan(const struct fingerprint *fp, const struct fit_request *req
     find_speeds(&f);
     find_advice(&f);
     write_reason(&f);
+    next_step_append(fp, out->gbps, out->reason, sizeof(out->reason));
     return STATUS_OK;
 }

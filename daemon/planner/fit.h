@@ -48,7 +48,7 @@ struct fit_cache {
     struct maybe_f64 latency_cycles; /* of one load of one thread */
 };
 
-enum { FIT_REASON_BYTES = 480, FIT_MAX_BLOCKS = 64 };
+enum { FIT_REASON_BYTES = 640, FIT_MAX_BLOCKS = 64 };
 
 struct fit_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];

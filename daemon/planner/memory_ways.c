@@ -5,6 +5,7 @@
 #include "base/name_of.h"
 #include "planner/access_cost.h"
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,9 +23,9 @@ static const double REACHED = 0.9;
 NAME_FUNCTIONS(memory_home,
                enum memory_home, [HOME_ANY] = "any", [HOME_DEVICE] = "device", [HOME_HOST] = "host")
 
-NAME_FUNCTION(way_basis_name,
-              enum way_basis, [WAY_NOT_MEASURED] = "not-measured", [WAY_MEASURED] = "measured",
-              [WAY_BETWEEN] = "between", [WAY_SCALED] = "scaled", [WAY_AT_LEAST] = "at-least")
+NAME_FUNCTION(way_basis_name, enum way_basis, [WAY_NOT_MEASURED] = "not-measured",
+              [WAY_MEASURED] = "measured", [WAY_BETWEEN] = "between", [WAY_SCALED] = "scaled",
+              [WAY_AT_LEAST] = "at-least", [WAY_SIMULATED] = "simulated")
 
 /* How a job gets each kind, and the order of those that are as fast as one another: the usual ways
  * first. */
@@ -197,6 +198,11 @@ static bool is_probed(const struct curve_point *curve, uint32_t count, enum stra
 
 /* ---- device memory ---- */
 
+static enum way_basis measured(const struct fingerprint *fp)
+{
+    return fp->gpu.origin == ORIGIN_SIMULATED ? WAY_SIMULATED : WAY_MEASURED;
+}
+
 static enum way_basis device_basis(const struct advising *a, const struct strategy_answer *plan,
                                    const struct strategy_option *option)
 {
@@ -208,10 +214,10 @@ static enum way_basis device_basis(const struct advising *a, const struct strate
         return WAY_NOT_MEASURED;
     if (plan->basis == BASIS_SCALED)
         return WAY_SCALED;
-    return plan->basis == BASIS_MEASURED &&
+    return plan->basis == basis_of_origin(a->fp, BASIS_MEASURED) &&
                    (in_reach ||
                     is_probed(t->curve, t->curve_count, option->strategy, a->request->bytes))
-               ? WAY_MEASURED
+               ? measured(a->fp)
                : WAY_BETWEEN;
 }
 
@@ -334,7 +340,7 @@ static enum way_basis kind_basis(const struct advising *a, const struct memory_f
         return WAY_SCALED;
     return reads && cost->basis == BASIS_MEASURED &&
                    is_probed(m->curve, m->curve_count, w->strategy, bytes)
-               ? WAY_MEASURED
+               ? measured(a->fp)
                : WAY_BETWEEN;
 }
 
@@ -396,6 +402,7 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
                       struct memory_way *w)
 {
     static const char *const rests[] = {[WAY_MEASURED] = "measured over this many bytes",
+                                        [WAY_SIMULATED] = "simulated over this many bytes",
                                         [WAY_BETWEEN] = "between what was measured",
                                         [WAY_SCALED] = "from other accesses that were measured"};
     char rate[FORMAT_RATE_BYTES];
@@ -574,6 +581,51 @@ static void write_reason(const struct advising *a)
              format_rate(first->gbps, rate), then, a->out->fingerprint_id, size_note(a));
 }
 
+/* Why nothing was read of the kinds that this home includes. */
+static enum reason unread_reason(const struct advising *a)
+{
+    for (uint32_t i = 0; i < a->fp->memory_count; i++)
+        if (is_in_home(a->fp->memory[i].kind, a->request->home) &&
+            !IS_KNOWN(a->fp->memory[i].probed_bytes))
+            return a->fp->memory[i].probed_bytes.reason;
+    return REASON_NOT_SUPPORTED; /* every kind that there is has an element */
+}
+
+/* The depth at which the kinds were measured: a later measurement of less depth keeps them. */
+static enum depth depth_of_kinds(const struct fingerprint *fp)
+{
+    for (uint32_t i = 0; i < fp->memory_count; i++)
+        if (fp->memory[i].probed_bytes.v > DEPTH_FULL_REGION_BYTES)
+            return DEPTH_MEMORY;
+    return fp->depth;
+}
+
+/* What to do about the first way that has no number; of those behind a way that has one, only if a
+ * deeper measurement helps. Device memory is read as a whole at depth full; of other kinds depth
+ * memory reads more. */
+static void write_next_step(const struct advising *a)
+{
+    struct memory_answer *const out = a->out;
+    const enum depth had = depth_of_kinds(a->fp);
+    const size_t used = strlen(out->reason);
+    const char *step = NULL;
+
+    for (uint32_t i = 0; i < out->way_count && !step; i++) {
+        const struct memory_way *const w = &out->ways[i];
+        if (IS_KNOWN(w->gbps) || (i > 0 && IS_KNOWN(out->ways[0].gbps) &&
+                                  (w->kind == MEMORY_DEVICE || had == DEPTH_MEMORY)))
+            continue;
+        if (w->kind == MEMORY_DEVICE)
+            step = next_step_full(a->fp, w->gbps.reason);
+        else if (w->gbps.reason == REASON_BEYOND_MEMORY && had == DEPTH_MEMORY)
+            step = "Depth memory reads as much as is available and the limits of reachd allow.";
+        else
+            step = next_step(a->fp, had, DEPTH_MEMORY, w->gbps.reason);
+    }
+    if (step)
+        snprintf(out->reason + used, sizeof(out->reason) - used, " %s", step);
+}
+
 /* ---- the answer ---- */
 
 enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_request *request,
@@ -597,11 +649,12 @@ enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_r
         if (is_in_home(fp->memory[i].kind, request->home))
             add_kind(&a, &fp->memory[i]);
     if (out->way_count == 0)
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "%s knows no memory of this home with so many bytes: measure again, with "
-                       "depth full",
-                       out->fingerprint_id);
+        return err_set_hint(err, STATUS_NOT_APPLICABLE, next_step_full(fp, unread_reason(&a)),
+                            "fingerprint %s has no memory of this home that was read%s%s",
+                            out->fingerprint_id, out->left_out_count > 0 ? ": " : "",
+                            out->left_out_count > 0 ? out->left_out[0].why : "");
     rank(out);
     write_reason(&a);
+    write_next_step(&a);
     return STATUS_OK;
 }

@@ -30,7 +30,8 @@ enum way_basis {
     WAY_MEASURED,         /* such accesses over this size, or within the reach of the device */
     WAY_BETWEEN,          /* smaller and larger regions were probed, or accesses measured */
     WAY_SCALED,           /* from other accesses: BASIS_SCALED, or beyond the reach from reads */
-    WAY_AT_LEAST          /* no number: all that was probed is reached, and this is more */
+    WAY_AT_LEAST,         /* no number: all that was probed is reached, and this is more */
+    WAY_SIMULATED         /* as WAY_MEASURED, of a simulated GPU */
 };
 const char *way_basis_name(enum way_basis b); /* "not-measured", "measured", "between", .. */
 
@@ -81,7 +82,7 @@ struct memory_answer {
     struct memory_way ways[MEMORY_MAX_WAYS];
     uint32_t left_out_count;
     struct memory_left_out left_out[MEMORY_MAX_LEFT_OUT];
-    char reason[MEMORY_WHY_BYTES]; /* of the first */
+    char reason[MEMORY_WHY_BYTES + 160]; /* of the first; what to do about those without a number */
 };
 
 /* Errors: STATUS_INVALID_ARGUMENT (a number out of range; names the parameter),

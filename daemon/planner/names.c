@@ -18,8 +18,15 @@ NAME_FUNCTION(bound_name, enum bound, [BOUND_UNKNOWN] = "unknown", [BOUND_MEMORY
               [BOUND_TRANSLATION] = "translation", [BOUND_INPUT] = "input", [BOUND_SCAN] = "scan",
               [BOUND_LAUNCH] = "launch")
 
-NAME_FUNCTION(basis_name, enum basis, [BASIS_NONE] = "none", [BASIS_MEASURED] = "measured",
-              [BASIS_BETWEEN] = "between", [BASIS_SCALED] = "scaled", [BASIS_JOB] = "job")
+NAME_FUNCTION(
+    basis_name,
+    enum basis, [BASIS_NONE] = "none", [BASIS_MEASURED] = "measured", [BASIS_BETWEEN] = "between",
+    [BASIS_SCALED] = "scaled", [BASIS_JOB] = "job", [BASIS_SIMULATED] = "simulated")
+
+enum basis basis_of_origin(const struct fingerprint *fp, enum basis b)
+{
+    return b == BASIS_MEASURED && fp->gpu.origin == ORIGIN_SIMULATED ? BASIS_SIMULATED : b;
+}
 
 NAME_FUNCTION(bottleneck_name, enum bottleneck, [BOTTLENECK_CANNOT_SAY] = "cannot-say",
               [BOTTLENECK_TRANSLATION] = "translation", [BOTTLENECK_PARTLY] = "partly",

@@ -29,6 +29,7 @@
 #include "planner/active_groups.h"
 #include "planner/reach_limit.h"
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -290,10 +291,9 @@ static enum status several_windows(struct plan *plan, struct placement_answer *o
     bool empty;
 
     if (plan->active.count == 0)
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "fingerprint %s does not know which SMs share a TLB: measure again, with "
-                       "depth full",
-                       out->fingerprint_id);
+        return err_set_hint(
+            err, STATUS_NOT_APPLICABLE, next_step_full(plan->fp, REASON_TOO_LITTLE_DATA),
+            "fingerprint %s does not have which SMs share a TLB", out->fingerprint_id);
     if (needed > most) {
         answer_not_enough(plan, needed, out);
         return STATUS_OK;
@@ -344,13 +344,13 @@ enum status placement_plan_for(const struct fingerprint *fp,
     format_size_pair(request->bytes,
                      plan.limit.observed ? plan.limit.usable_bytes : fp->conditions.range_bytes,
                      plan.bytes_text, plan.limit_text);
-    if (!plan.limit.observed) {
+    if (!plan.limit.observed)
         answer_unlimited(&plan, out);
-        return STATUS_OK;
-    }
-    if (request->bytes <= plan.limit.usable_bytes && request->windows <= 1) {
+    else if (request->bytes <= plan.limit.usable_bytes && request->windows <= 1)
         answer_nothing_to_do(&plan, out);
-        return STATUS_OK;
-    }
-    return several_windows(&plan, out, err);
+    else
+        s = several_windows(&plan, out, err);
+    if (s == STATUS_OK && out->advice != ADVICE_NOT_ENOUGH_GROUPS)
+        next_step_append(fp, out->predicted_gbps, out->reason, sizeof(out->reason));
+    return s;
 }

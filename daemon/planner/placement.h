@@ -19,7 +19,7 @@
 #include "fingerprint/fingerprint.h"
 #include "planner/layout.h"
 
-enum { PLACEMENT_MAX_WINDOWS = 256 };
+enum { PLACEMENT_MAX_WINDOWS = 256, PLANNER_REASON_BYTES = 480 };
 
 /* The most bytes of a request: 2^50 (1 PiB). More is STATUS_INVALID_ARGUMENT. */
 #define PLACEMENT_MAX_BYTES ((uint64_t)1 << 50)
@@ -56,7 +56,8 @@ struct scope_answer {
     struct maybe_f64
         predicted_gbps;          /* of useful lines; scanning the skipped ones is not included */
     struct maybe_f64 naive_gbps; /* of one pass over everything */
-    char reason[320];            /* one sentence: what was compared with what */
+    char reason[PLANNER_REASON_BYTES]; /* what was compared with what; what to do if a number is
+                                          absent */
 };
 
 struct placement_request {
@@ -88,7 +89,7 @@ struct placement_answer {
     double imbalance; /* work per SM in the busiest window over that in all; 1 is even */
     struct maybe_f64 predicted_gbps; /* predicted with this placement */
     struct maybe_f64 naive_gbps;     /* predicted without */
-    char reason[320];
+    char reason[PLANNER_REASON_BYTES];
 };
 
 /* Errors: STATUS_INVALID_ARGUMENT (bytes 0 or above PLACEMENT_MAX_BYTES), STATUS_TOO_MANY_BYTES

@@ -12,6 +12,7 @@
 #include "planner/placement.h"
 #include "planner/strategy.h"
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -51,10 +52,10 @@ enum status reach_limit_begin(const struct fingerprint *fp, uint64_t bytes, cons
     else
         s = fingerprint_id(fp, out_id, err);
     if (s == STATUS_OK && fp->conditions.verdict == VERDICT_UNUSABLE)
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "fingerprint %s was disturbed too much to be used: measure again on a quiet "
-                       "GPU",
-                       out_id);
+        return err_set_hint(err, STATUS_NOT_APPLICABLE,
+                            "Measure again when no other job runs on the GPU: POST "
+                            "/v1/gpus/{gpu}/measurements, or reachctl measure.",
+                            "fingerprint %s was disturbed too much to be used", out_id);
     return s;
 }
 
@@ -102,15 +103,15 @@ enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const
     if (fp->windows.reach_bytes.known == MAYBE_NOT_OBSERVABLE)
         return STATUS_OK;
     if (!IS_KNOWN(fp->windows.reach_bytes))
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "fingerprint %s does not know how far an SM group reaches (%s): measure "
-                       "again, with depth full",
-                       out->fingerprint_id, reason_slug(fp->windows.reach_bytes.reason));
+        return err_set_hint(err, STATUS_NOT_APPLICABLE,
+                            next_step_full(fp, fp->windows.reach_bytes.reason),
+                            "fingerprint %s has no reach of an SM group (%s)", out->fingerprint_id,
+                            reason_slug(fp->windows.reach_bytes.reason));
     if (!IS_KNOWN(fp->windows.entry_bytes) || fp->windows.entry_bytes.v == 0)
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "fingerprint %s does not know how many bytes a TLB entry covers (%s): "
-                       "measure again, with depth full",
-                       out->fingerprint_id, reason_slug(fp->windows.entry_bytes.reason));
+        return err_set_hint(err, STATUS_NOT_APPLICABLE,
+                            next_step_full(fp, fp->windows.entry_bytes.reason),
+                            "fingerprint %s has no length of a TLB entry (%s)", out->fingerprint_id,
+                            reason_slug(fp->windows.entry_bytes.reason));
     if (costs_nothing(fp, bytes))
         return STATUS_OK;
     out->observed = true;
@@ -118,10 +119,10 @@ enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const
     out->entry_bytes = fp->windows.entry_bytes.v;
     out->usable_bytes = usable_of(fp);
     if (out->usable_bytes == 0)
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "fingerprint %s knows a reach of a single TLB entry, which leaves no room "
-                       "for an unaligned base: measure again, with depth full",
-                       out->fingerprint_id);
+        return err_set_hint(err, STATUS_NOT_APPLICABLE, next_step_full(fp, REASON_TOO_LITTLE_DATA),
+                            "fingerprint %s has a reach of a single TLB entry, which leaves no "
+                            "room for an unaligned base",
+                            out->fingerprint_id);
     return STATUS_OK;
 }
 
@@ -144,9 +145,9 @@ enum status reach_limit_reserve(struct reach_limit *limit, uint64_t reserve_byte
     taken = reach_limit_taken(limit->entry_bytes, reserve_bytes);
     if (taken >= limit->usable_bytes) {
         format_size_pair(reserve_bytes, limit->usable_bytes, reserve, usable);
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "the reserve of %s leaves nothing of the %s that an SM group reaches",
-                       reserve, usable);
+        return err_set_hint(err, STATUS_NOT_APPLICABLE, "Reserve less.",
+                            "the reserve of %s leaves nothing of the %s that an SM group reaches",
+                            reserve, usable);
     }
     limit->usable_bytes -= taken;
     return STATUS_OK;
@@ -162,10 +163,11 @@ enum status reach_limit_alignment(struct reach_limit *limit, uint64_t alignment_
         return STATUS_OK;
     if (alignment_bytes >= limit->usable_bytes) {
         format_size_pair(alignment_bytes, limit->usable_bytes, margin, usable);
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "the bounds of the allocations need a margin of %s, and an SM group reaches "
-                       "%s",
-                       margin, usable);
+        return err_set_hint(err, STATUS_NOT_APPLICABLE,
+                            "Ask for a smaller granularity, or for fewer allocations.",
+                            "the bounds of the allocations need a margin of %s, and an SM group "
+                            "reaches %s",
+                            margin, usable);
     }
     limit->usable_bytes -= alignment_bytes;
     return STATUS_OK;

@@ -13,6 +13,7 @@
 
 #include "planner/reach_limit.h"
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -179,5 +180,6 @@ enum status placement_scope(const struct fingerprint *fp, const struct scope_req
         answer_passes(fp, request, &limit, scope_bytes, out);
     else
         answer_unlimited(fp, request, out);
+    next_step_append(fp, out->predicted_gbps, out->reason, sizeof(out->reason));
     return STATUS_OK;
 }

@@ -12,6 +12,7 @@
 #include "planner/reach_limit.h"
 #include "planner/access_cost.h"
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,10 +68,9 @@ static enum status read_chip(struct splitting *s, struct err *err)
         return status;
     active_groups_count(s->fp, NULL, &s->active);
     if (s->active.count == 0)
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "fingerprint %s does not know which SMs share a TLB: measure again, with "
-                       "depth full",
-                       s->limit.fingerprint_id);
+        return err_set_hint(
+            err, STATUS_NOT_APPLICABLE, next_step_full(s->fp, REASON_TOO_LITTLE_DATA),
+            "fingerprint %s does not have which SMs share a TLB", s->limit.fingerprint_id);
     if (s->request->job_count > s->active.count)
         return err_set_field(
             err, STATUS_INVALID_ARGUMENT, "bytes",
@@ -284,5 +284,6 @@ enum status split_jobs(const struct fingerprint *fp, const struct split_request 
             return status;
     }
     write_reason(&s);
+    next_step_append(fp, out->parts[0].gbps, out->reason, sizeof(out->reason));
     return STATUS_OK;
 }

@@ -48,7 +48,7 @@ struct split_answer {
     uint32_t sm_slots;                   /* highest SM id + 1 */
     int16_t job_of_sm[REACH_MAX_SMS];    /* -1: no such SM, or assign it no work */
     int16_t window_of_sm[REACH_MAX_SMS]; /* within its job's windows, from 0; -1 as above */
-    char reason[400];
+    char reason[PLANNER_REASON_BYTES + 80];
 };
 
 /* Errors: STATUS_INVALID_ARGUMENT (no job, too many, more jobs than groups, a size or a weight out

@@ -8,6 +8,7 @@
 #include "planner/strategy.h"
 
 #include "planner/format_size.h"
+#include "planner/next_step.h"
 #include "planner/reach_limit.h"
 #include "planner/strategy_cost.h"
 #include "planner/strategy_sides.h"
@@ -574,5 +575,6 @@ enum status strategy_plan(const struct fingerprint *fp, const struct job_request
     p.naive_gbps = out->options[STRATEGY_NAIVE].gbps;
     rank(&p);
     write_reason(&p);
+    next_step_append(fp, out->options[0].gbps, out->reason, sizeof(out->reason));
     return STATUS_OK;
 }

@@ -43,14 +43,18 @@ const char *bound_name(enum bound b); /* "unknown", "memory", "translation", ...
 
 /* What the cost of an access rests on. */
 enum basis {
-    BASIS_NONE = 0, /* no measurement supports a number */
-    BASIS_MEASURED, /* accesses of this kind and size */
-    BASIS_BETWEEN,  /* of this kind, smaller and larger ones */
-    BASIS_SCALED,   /* of this kind: larger than any measured, by the byte; or smaller, and then it
-                       is the least that can be expected */
-    BASIS_JOB       /* what the job measured itself, within the reach alone */
+    BASIS_NONE = 0,  /* no measurement supports a number */
+    BASIS_MEASURED,  /* accesses of this kind and size */
+    BASIS_BETWEEN,   /* of this kind, smaller and larger ones */
+    BASIS_SCALED,    /* of this kind: larger than any measured, by the byte; or smaller, and then it
+                        is the least that can be expected */
+    BASIS_JOB,       /* what the job measured itself, within the reach alone */
+    BASIS_SIMULATED, /* as BASIS_MEASURED, of a simulated GPU */
+    BASIS_COUNT
 };
-const char *basis_name(enum basis b); /* "none", "measured", "between", "scaled", "job" */
+const char *basis_name(enum basis b); /* "none", "measured", "between", "scaled", .. */
+/* The basis of a number of this fingerprint: nothing of a simulated GPU is measured. */
+enum basis basis_of_origin(const struct fingerprint *fp, enum basis b);
 
 /* One of several allocations that an item of a job touches. */
 struct job_allocation {
@@ -184,7 +188,7 @@ struct strategy_answer {
      * the windows are positions of the layout: bytes of the allocation, if there is one. */
     bool has_placement;
     struct placement_answer placement;
-    char reason[STRATEGY_WHY_BYTES + 160]; /* of the first: what was compared with what */
+    char reason[STRATEGY_WHY_BYTES + 320]; /* of the first: what was compared with what */
 };
 
 /* A smaller gain is within the error of the predictions. */

@@ -114,7 +114,7 @@ static void add_accesses(struct costing *c, struct strategy_answer *sizes)
         const struct access_cost *cost = cost_of(c, i, &room);
         const double touches = touches_of(c, i);
         double weight;
-        sizes->allocations[i].basis = cost->basis;
+        sizes->allocations[i].basis = basis_of_origin(c->fp, cost->basis);
         if (!(touches > 0))
             continue;
         weight = touches * (IS_KNOWN(cost->in_reach_ns) ? cost->in_reach_ns.v : 1);
@@ -197,7 +197,7 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     access_cost_scatter(&out->access_cost, fp, job->scattered);
     add_streams(out, job);
     add_accesses(out, sizes);
-    sizes->basis = out->basis;
+    sizes->basis = basis_of_origin(fp, out->basis);
     sizes->in_reach_gbps = out->access;
     if (IS_KNOWN(out->access))
         sizes->in_reach_gbps.v = sizes->item_bytes / out->access.v;

@@ -85,6 +85,7 @@ void sides_cost_read(const struct costing *c, bool in_reach, struct sides_cost *
 static void obstacle_text(const struct costing *c, const struct sides_cost *sides, char *out,
                           size_t room)
 {
+    const char *const deeper = c->fp->depth < DEPTH_FULL ? ": measure with depth full" : "";
     char reason[REASON_TEXT_BYTES];
     char bytes[FORMAT_SIZE_BYTES];
 
@@ -92,14 +93,12 @@ static void obstacle_text(const struct costing *c, const struct sides_cost *side
     format_size(c->bytes, bytes);
     switch (sides->obstacle) {
     case SIDES_NOT_KNOWN:
-        snprintf(out, room,
-                 "Which SM is on which side of the L2 is not known (%s): measure with depth full.",
-                 reason);
+        snprintf(out, room, "Which SM is on which side of the L2 is not known (%s)%s.", reason,
+                 deeper);
         break;
     case SIDES_NOT_MEASURED:
-        snprintf(out, room,
-                 "What near reads of %u bytes gain was not measured (%s): measure with depth full.",
-                 c->sizes->allocations[0].transaction_bytes, reason);
+        snprintf(out, room, "What near reads of %u bytes gain was not measured (%s)%s.",
+                 c->sizes->allocations[0].transaction_bytes, reason, deeper);
         break;
     case SIDES_NOT_READS:
         snprintf(out, room, "Only reads were measured by side of the L2.");

@@ -31,7 +31,8 @@ static const char *const states[] = {"?",      "unknown", "queued",   "measuring
                                      "failed", "lost",    "checking", "stale"};
 static const char *const bounds[] = {"?",     "unknown", "memory", "translation",
                                      "input", "scan",    "launch"};
-static const char *const prices[] = {"?", "none", "measured", "between", "scaled", "job"};
+static const char *const prices[] = {"?",      "none", "measured", "between",
+                                     "scaled", "job",  "simulated"};
 static const char *const verdicts[] = {"?", "translation", "partly", "not-translation",
                                        "cannot-say"};
 

@@ -105,7 +105,8 @@ def wrong_use_is_refused():
     for arguments in (("--scan-gps", "0"), ("--input-bytes", "x"), ("--format", "svg"), ("0", "1"), ("--element", "4")):
         table(*arguments, code=2)
     table("--fingerprint", "/nonexistent.json", code=1)
-    assert "depth full" in table("--fingerprint", unknown_reach(), code=1)
+    refused = table("--fingerprint", unknown_reach(), code=1)
+    assert "has no reach of an SM group" in refused and "--depth" not in refused, refused  # depth full was measured
 
 
 def unknown_reach():

@@ -43,7 +43,7 @@ def options(answer):
 @case
 def a_plan_ranks_every_strategy():
     answer = plan(1, "bytes=137GiB&scan_gps=600")
-    equal((answer["bytes"], answer["origin"], answer["basis"]), (137 * GIB, "simulated", "measured"))
+    equal((answer["bytes"], answer["origin"], answer["basis"]), (137 * GIB, "simulated", "simulated"))
     equal(answer["fingerprint_id"], daemon.gpus()[1]["fingerprint_id"])
     equal(answer["recommended"], "windows")
     equal(len(options(answer)), 6)

@@ -309,7 +309,7 @@ static void test_knows_too_little(void **state)
     placement_make_empty(&whole);
     whole.gpu.memory_bytes = GIB;
     assert_int_equal(job_env_variables(&whole, ID, variables, &err), STATUS_NOT_APPLICABLE);
-    assert_non_null(strstr(err.text, "measure again"));
+    assert_non_null(strstr(err_next_step(&err), "reachctl measure --depth full"));
 }
 
 /* Every kind of memory and every peer, as much of each as there can be. */

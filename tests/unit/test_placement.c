@@ -210,7 +210,10 @@ static void test_nothing_to_do_without_groups(void **state)
     assert_int_equal(a.predicted_gbps.known, MAYBE_UNKNOWN);
     r.bytes = 3 * GIB;
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
-    assert_non_null(strstr(err.text, "measure again"));
+    assert_non_null(strstr(err_next_step(&err), "reachctl measure --depth full"));
+    fp.depth = DEPTH_FULL; /* that has been done */
+    assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
+    assert_null(strstr(err_next_step(&err), "depth full"));
 }
 
 static void test_not_enough_groups(void **state)
