@@ -117,10 +117,25 @@ static enum status upgrade_tables(struct fleet_db *db, int64_t version, struct e
     return s;
 }
 
-/* Writes nothing if the tables exist: a report needs no more than to read. */
+/* Version 1 had other tables: nothing of it can be read. */
+static enum status other_version(int64_t version, struct err *err)
+{
+    const char *const hint =
+        version > SCHEMA_VERSION ? "Use the release that has written it, or a newer one."
+        : version < OLDEST_VERSION
+            ? "Keep the database, and begin a new one: name another one with --db."
+            : "The next reachctl survey upgrades it; a report only reads.";
+
+    return err_set_hint(err, STATUS_CONFLICT, hint,
+                        "the database of surveys has version %" PRId64
+                        "; this release uses version %d",
+                        version, SCHEMA_VERSION);
+}
+
+static const char version_of[] = "SELECT version FROM fleet_schema";
+
 static enum status check_tables(struct fleet_db *db, struct err *err)
 {
-    static const char version_of[] = "SELECT version FROM fleet_schema";
     int64_t version = 0;
     enum status s;
 
@@ -138,13 +153,24 @@ static enum status check_tables(struct fleet_db *db, struct err *err)
     else if (s == STATUS_OK && version >= OLDEST_VERSION && version < SCHEMA_VERSION)
         s = upgrade_tables(db, version, err);
     else if (s == STATUS_OK && version != SCHEMA_VERSION)
-        s = err_set(err, STATUS_CONFLICT,
-                    "the database of surveys has version %" PRId64 "; this release uses version %d",
-                    version, SCHEMA_VERSION);
+        s = other_version(version, err);
     return fleet_end_write(db, s, err);
 }
 
-enum status fleet_open(const char *where, struct fleet_db **out, struct err *err)
+static enum status check_version(struct fleet_db *db, struct err *err)
+{
+    int64_t version = 0;
+
+    if (fleet_run_integer(db, version_of, 0, NULL, &version, NULL) != STATUS_OK || version == 0)
+        return err_set_hint(
+            err, STATUS_NOT_FOUND,
+            "Name the database of a survey with --db, or make a survey: reachctl survey HOST.",
+            "there is no survey in this database");
+    return version == SCHEMA_VERSION ? STATUS_OK : other_version(version, err);
+}
+
+static enum status open_how(const char *where, bool read_only, struct fleet_db **out,
+                            struct err *err)
 {
     struct fleet_db *db = calloc(1, sizeof(*db));
     enum status s;
@@ -155,15 +181,25 @@ enum status fleet_open(const char *where, struct fleet_db **out, struct err *err
     db->engine = strncmp(where, "postgresql://", 13) == 0 || strncmp(where, "postgres://", 11) == 0
                      ? &fleet_postgres
                      : &fleet_sqlite;
-    s = db->engine->open(where, &db->connection, err);
+    s = db->engine->open(where, read_only, &db->connection, err);
     if (s == STATUS_OK)
-        s = check_tables(db, err);
+        s = read_only ? check_version(db, err) : check_tables(db, err);
     if (s != STATUS_OK) {
         fleet_close(db);
         return s;
     }
     *out = db;
     return STATUS_OK;
+}
+
+enum status fleet_open(const char *where, struct fleet_db **out, struct err *err)
+{
+    return open_how(where, false, out, err);
+}
+
+enum status fleet_open_to_read(const char *where, struct fleet_db **out, struct err *err)
+{
+    return open_how(where, true, out, err);
 }
 
 void fleet_close(struct fleet_db *take)

@@ -21,6 +21,10 @@ struct fleet_db;
  * Those of the version before are upgraded, which needs the right to alter them.
  * STATUS_CONFLICT: created by another version. STATUS_NOT_SUPPORTED: built without libpq. */
 enum status fleet_open(const char *where, struct fleet_db **out, struct err *err);
+/* For reports: creates and changes nothing, also beside a file. STATUS_NOT_FOUND: there is no such
+ * file, or no survey was ever stored in it. STATUS_CONFLICT: of another version. Errors of a file
+ * as sqlite_read_open. */
+enum status fleet_open_to_read(const char *where, struct fleet_db **out, struct err *err);
 void fleet_close(struct fleet_db *take);
 
 /* How a host ended. Stable words in the database and in reports: fleet_outcome_name. */

@@ -29,7 +29,8 @@ struct fleet_value {
 };
 
 struct fleet_engine {
-    enum status (*open)(const char *where, void **out, struct err *err);
+    /* `read_only`: creates and changes nothing; only queries follow. */
+    enum status (*open)(const char *where, bool read_only, void **out, struct err *err);
     void (*close)(void *take);
     /* One statement. No other call of this engine while `row` runs. `row` may be NULL. */
     enum status (*query)(void *engine, const char *sql, int parameter_count,
@@ -40,6 +41,9 @@ struct fleet_engine {
     enum status (*append)(void *engine, const struct fleet_table *table, int rows,
                           const struct fleet_value *values, struct err *err);
     enum status (*flush)(void *engine, struct err *err); /* NULL: nothing to do */
+    /* After all is read: STATUS_CONFLICT if another process has written meanwhile. NULL: the engine
+     * sees to it that this cannot happen. */
+    enum status (*check_read)(void *engine, struct err *err);
     /* Scripts. */
     const char *tables;        /* fleet_metric */
     const char *quartiles;     /* $1: the survey */

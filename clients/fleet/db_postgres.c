@@ -7,9 +7,10 @@
 
 #ifndef REACH_HAVE_LIBPQ
 
-static enum status open_engine(const char *where, void **out, struct err *err)
+static enum status open_engine(const char *where, bool read_only, void **out, struct err *err)
 {
     (void)where;
+    (void)read_only;
     *out = NULL;
     return err_set(err, STATUS_NOT_SUPPORTED,
                    "this build has no PostgreSQL: libpq was not there when it was made");
@@ -96,7 +97,7 @@ static void close_engine(void *take)
     free(e);
 }
 
-static enum status open_engine(const char *where, void **out, struct err *err)
+static enum status open_engine(const char *where, bool read_only, void **out, struct err *err)
 {
     /* Compiling a plan takes longer than most queries; memory is for the sorts of medians. */
     static const char settings[] =
@@ -105,6 +106,7 @@ static enum status open_engine(const char *where, void **out, struct err *err)
     struct postgres_engine *e = calloc(1, sizeof(*e));
     enum status s = STATUS_OK;
 
+    (void)read_only; /* a report only reads */
     *out = NULL;
     if (e)
         e->connection = PQconnectdb(where);

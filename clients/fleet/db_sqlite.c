@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/stats.h"
 #include "compare/outlier.h"
+#include "sqlite/sqlite_read.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -19,11 +20,12 @@ enum {
     BUSY_TIMEOUT_MS = 10000, /* for another survey that is being stored */
     MAX_APPENDS = 9,         /* to different tables; to one, with two numbers of rows */
     MAX_SQL_BYTES = 600,
-    NUMBER_BYTES = 32,
-    PRIMARY_CODE = 0xff
+    NUMBER_BYTES = 32
 };
 
 #define APPLICATION_ID "1382435924" /* "RfLT" */
+#define STATE_FILE_ID                                                                              \
+    "1382376296" /* "Rech", of a daemon's state file (daemon/store/store_file.h) */
 
 /* Bounds on what SQLite keeps in memory, whatever the size of the file; large pages, because
  * reports read whole tables. */
@@ -31,14 +33,18 @@ static const char settings[] = "PRAGMA cache_size = -8192;"
                                "PRAGMA mmap_size = 0;"
                                "PRAGMA temp_store = 1;"
                                "PRAGMA foreign_keys = ON;"
-                               "PRAGMA trusted_schema = OFF;"
-                               "PRAGMA synchronous = FULL;"
-                               "PRAGMA page_size = 16384;"
-                               "PRAGMA journal_mode = WAL;"
-                               "PRAGMA application_id = " APPLICATION_ID;
+                               "PRAGMA trusted_schema = OFF;";
+
+/* These write to a new file. */
+static const char write_settings[] = "PRAGMA synchronous = FULL;"
+                                     "PRAGMA page_size = 16384;"
+                                     "PRAGMA journal_mode = WAL;"
+                                     "PRAGMA application_id = " APPLICATION_ID;
 
 struct sqlite_engine {
     sqlite3 *db;
+    char *path;
+    struct sqlite_read read; /* if it was opened to read; its connection is `db` */
     struct appending {
         const struct fleet_table *table;
         int rows;
@@ -46,30 +52,13 @@ struct sqlite_engine {
     } append[MAX_APPENDS];
 };
 
-static enum status status_of(int rc)
-{
-    switch (rc & PRIMARY_CODE) {
-    case SQLITE_FULL:
-        return STATUS_FULL;
-    case SQLITE_READONLY:
-        return STATUS_READ_ONLY;
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return STATUS_CORRUPT;
-    case SQLITE_NOMEM:
-        return STATUS_NO_MEMORY;
-    case SQLITE_ERROR: /* a statement of the caller's, see fleet_query */
-        return STATUS_INVALID_ARGUMENT;
-    default:
-        return STATUS_IO;
-    }
-}
+/* A statement that fails is the caller's, see fleet_query. */
+static const struct sqlite_use surveys = {.name = "database of surveys",
+                                          .bad_statement = STATUS_INVALID_ARGUMENT};
 
-static enum status fail(const struct sqlite_engine *e, int rc, struct err *err)
+static enum status fail(const struct sqlite_engine *e, int rc, const char *what, struct err *err)
 {
-    const char *const words = e->db ? sqlite3_errmsg(e->db) : sqlite3_errstr(rc);
-
-    return err_set(err, status_of(rc), "the database of surveys: %s (SQLite code %d)", words, rc);
+    return sqlite_fail(&surveys, e->db, rc, e->path, what, err);
 }
 
 static void close_engine(void *take)
@@ -81,6 +70,7 @@ static void close_engine(void *take)
     for (int i = 0; i < MAX_APPENDS; i++)
         sqlite3_finalize(e->append[i].stmt);
     sqlite3_close(e->db);
+    free(e->path);
     free(e);
 }
 
@@ -188,7 +178,7 @@ static enum status emit_rows(const struct sqlite_engine *e, sqlite3_stmt *stmt, 
         if (s != STATUS_OK)
             return s;
     }
-    return rc == SQLITE_DONE ? STATUS_OK : fail(e, rc, err);
+    return rc == SQLITE_DONE ? STATUS_OK : fail(e, rc, sqlite3_sql(stmt), err);
 }
 
 static enum status query(void *engine, const char *sql, int parameter_count,
@@ -202,7 +192,7 @@ static enum status query(void *engine, const char *sql, int parameter_count,
 
     if (rc == SQLITE_OK)
         rc = bind(stmt, parameter_count, parameters);
-    s = rc == SQLITE_OK ? emit_rows(e, stmt, row, self, err) : fail(e, rc, err);
+    s = rc == SQLITE_OK ? emit_rows(e, stmt, row, self, err) : fail(e, rc, sql, err);
     sqlite3_finalize(stmt);
     return s;
 }
@@ -212,42 +202,96 @@ static enum status query(void *engine, const char *sql, int parameter_count,
 /* Refuses another program's file before anything is written. */
 static enum status check_owner(void *self, const char *const *values, struct err *err)
 {
-    (void)self;
-    return strcmp(values[0], "1") == 0
-               ? STATUS_OK
-               : err_set(err, STATUS_CORRUPT, "this is a database, but not one of surveys");
+    const struct sqlite_engine *const e = self;
+
+    if (strcmp(values[0], "ours") == 0)
+        return STATUS_OK;
+    if (strcmp(values[0], "state") == 0)
+        return err_set_hint(
+            err, STATUS_INVALID_ARGUMENT,
+            "Name the database that reachctl survey has written with --db; reachctl "
+            "gpus asks the daemon itself.",
+            "%.200s is the state file of a daemon, not a database of surveys", e->path);
+    return err_set_hint(err, STATUS_INVALID_ARGUMENT,
+                        "Name the database that reachctl survey has written with --db.",
+                        "%.200s is a database, but not one of surveys", e->path);
 }
 
-static enum status open_engine(const char *where, void **out, struct err *err)
+static int open_to_write(struct sqlite_engine *e)
 {
-    static const char is_ours[] =
-        "SELECT application_id = " APPLICATION_ID " OR (application_id = 0 AND NOT EXISTS "
-        "(SELECT 1 FROM sqlite_master)) FROM pragma_application_id";
-    struct sqlite_engine *e = calloc(1, sizeof(*e));
+    const int rc = sqlite3_open_v2(
+        e->path, &e->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+
+    sqlite3_extended_result_codes(e->db, 1);
+    return rc;
+}
+
+static enum status open_file(struct sqlite_engine *e, bool read_only, struct err *err)
+{
     enum status s;
     int rc;
 
-    *out = NULL;
-    if (!e)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
-    rc = sqlite3_open_v2(where, &e->db,
-                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-    sqlite3_extended_result_codes(e->db, 1);
-    sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
-    s = rc == SQLITE_OK ? query(e, is_ours, 0, NULL, check_owner, NULL, err) : fail(e, rc, err);
-    if (s == STATUS_OK) {
-        rc = add_functions(e->db);
-        if (rc == SQLITE_OK)
-            rc = sqlite3_exec(e->db, settings, NULL, NULL, NULL);
-        s = rc == SQLITE_OK ? STATUS_OK : fail(e, rc, err);
+    if (!read_only) {
+        rc = open_to_write(e);
+        return rc == SQLITE_OK ? STATUS_OK : fail(e, rc, "opening", err);
     }
+    s = sqlite_read_open(&surveys, e->path, SQLITE_OPEN_NOMUTEX, &e->read, err);
+    e->db = e->read.db;
+    if (s == STATUS_NOT_FOUND && err)
+        err->hint =
+            "Name the database of a survey with --db, or make a survey: reachctl survey HOST.";
+    return s;
+}
+
+static enum status set_up(struct sqlite_engine *e, bool read_only, struct err *err)
+{
+    static const char owner[] =
+        "SELECT CASE WHEN application_id = " APPLICATION_ID
+        " OR (application_id = 0 AND NOT EXISTS (SELECT 1 FROM sqlite_master)) THEN 'ours' "
+        "WHEN application_id = " STATE_FILE_ID " THEN 'state' ELSE 'other' END "
+        "FROM pragma_application_id";
+    enum status s;
+    int rc;
+
+    sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
+    s = query(e, owner, 0, NULL, check_owner, e, err);
+    if (s != STATUS_OK)
+        return s;
+    rc = add_functions(e->db);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(e->db, settings, NULL, NULL, NULL);
+    if (rc == SQLITE_OK && !read_only)
+        rc = sqlite3_exec(e->db, write_settings, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? STATUS_OK : fail(e, rc, "opening", err);
+}
+
+static enum status open_engine(const char *where, bool read_only, void **out, struct err *err)
+{
+    struct sqlite_engine *e = calloc(1, sizeof(*e));
+    enum status s = STATUS_OK;
+
+    *out = NULL;
+    if (e)
+        e->path = strdup(where);
+    if (!e || !e->path)
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for a database");
+    if (s == STATUS_OK)
+        s = open_file(e, read_only, err);
+    if (s == STATUS_OK)
+        s = set_up(e, read_only, err);
     if (s != STATUS_OK) {
-        err_prefix(err, "%.200s", where);
         close_engine(e);
         e = NULL;
     }
     *out = e;
     return s;
+}
+
+static enum status check_read(void *engine, struct err *err)
+{
+    const struct sqlite_engine *const e = engine;
+
+    return e->read.db ? sqlite_read_check(&surveys, &e->read, e->path, err) : STATUS_OK;
 }
 
 /* ---- rows ---- */
@@ -305,7 +349,7 @@ static enum status append(void *engine, const struct fleet_table *table, int row
         rc = bind_value(stmt, i + 1, &values[i]);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(stmt);
-    s = rc == SQLITE_DONE ? STATUS_OK : fail(e, rc, err);
+    s = rc == SQLITE_DONE ? STATUS_OK : fail(e, rc, "INSERT", err);
     sqlite3_reset(stmt);
     return s;
 }
@@ -315,6 +359,7 @@ const struct fleet_engine fleet_sqlite = {
     .close = close_engine,
     .query = query,
     .append = append,
+    .check_read = check_read,
     .tables = fleet_sql_metric_sqlite,
     .quartiles = fleet_sql_quartiles_sqlite,
     .begin_staging = "BEGIN", /* a commit per row takes longer than the row; locks nothing */

@@ -231,5 +231,6 @@ enum status fleet_report(struct fleet_db *db, const struct fleet_report_options 
         s = report_end(&to, print(db, options, &to, err), err);
         (void)fleet_exec(db, "ROLLBACK", NULL);
     }
-    return s;
+    return s == STATUS_OK && db->engine->check_read ? db->engine->check_read(db->connection, err)
+                                                    : s;
 }

@@ -45,30 +45,45 @@ static enum status make_directories(char *path, struct err *err)
 }
 
 /* The database of --db, or of the environment's REACHD_FLEET_DB, or fleet.db in the user's
- * directory for data (XDG_DATA_HOME, else ~/.local/share). */
-static enum status open_db(const char *where, struct fleet_db **out, struct err *err)
+ * directory for data (XDG_DATA_HOME, else ~/.local/share), in `room` of PATH_MAX bytes; then
+ * `*out_own` is true. */
+static enum status name_db(const char *where, char *room, const char **out, bool *out_own,
+                           struct err *err)
 {
     const char *const data = getenv("XDG_DATA_HOME");
     const char *const home = getenv("HOME");
     const bool has_data = data && *data == '/';
-    char path[PATH_MAX];
-    enum status s;
     int n;
 
-    *out = NULL;
-    if (!where)
-        where = getenv("REACHD_FLEET_DB");
-    if (where && *where)
-        return fleet_open(where, out, err);
+    *out = where ? where : getenv("REACHD_FLEET_DB");
+    *out_own = !(*out && **out);
+    if (!*out_own)
+        return STATUS_OK;
     if (!has_data && !(home && *home == '/'))
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "there is no home directory: name a database with --db");
-    n = snprintf(path, sizeof(path), "%s%s/reachd/fleet.db", has_data ? data : home,
+    n = snprintf(room, PATH_MAX, "%s%s/reachd/fleet.db", has_data ? data : home,
                  has_data ? "" : "/.local/share");
-    s = (size_t)n < sizeof(path)
-            ? make_directories(path, err)
-            : err_set(err, STATUS_INVALID_ARGUMENT, "the path of the home directory is too long");
-    return s == STATUS_OK ? fleet_open(path, out, err) : s;
+    *out = room;
+    return n < PATH_MAX ? STATUS_OK
+                        : err_set(err, STATUS_INVALID_ARGUMENT,
+                                  "the path of the home directory is too long");
+}
+
+/* To store a survey, or to report on those that are stored, for which nothing is created. */
+static enum status open_db(const char *where, bool to_read, struct fleet_db **out, struct err *err)
+{
+    char room[PATH_MAX];
+    const char *name;
+    bool own;
+    enum status s = name_db(where, room, &name, &own, err);
+
+    *out = NULL;
+    if (s == STATUS_OK && own && !to_read)
+        s = make_directories(room, err);
+    if (s != STATUS_OK)
+        return s;
+    return to_read ? fleet_open_to_read(name, out, err) : fleet_open(name, out, err);
 }
 
 /* ---- which hosts ---- */
@@ -285,7 +300,7 @@ static enum exit_code run_survey(const struct options *o, const struct hosts *ho
     struct survey survey = {0};
     struct err err = {0};
     enum exit_code exit_code = EXIT_DONE;
-    enum status s = open_db(o->db, &db, &err);
+    enum status s = open_db(o->db, false, &db, &err);
 
     if (s == STATUS_OK)
         s = survey_run(db, hosts, settings, &survey, &err);
@@ -370,7 +385,7 @@ enum exit_code command_survey_report(struct client *client, const struct options
                            "");
     if (exit_code != EXIT_DONE)
         return exit_code;
-    s = open_db(options->db, &db, &err);
+    s = open_db(options->db, true, &db, &err);
     if (s == STATUS_OK)
         s = fleet_report(db, &how, stdout, &err);
     fleet_close(db);

@@ -127,8 +127,12 @@ static enum status open_store(struct store *store, struct err *err)
 
 enum status store_open_to_read(struct store *store, struct err *err)
 {
-    if (store_connect_read_only(store->path, &store->reading_apart.db, NULL) == STATUS_OK)
+    struct sqlite_read r;
+
+    if (store_connect_read_only(store->path, &r, NULL) == STATUS_OK) {
+        store->reading_apart.db = r.db;
         return STATUS_OK;
+    }
     return store_connect_writer(STORE_MEMORY_PATH, &store->reading_apart.db, err);
 }
 

@@ -23,24 +23,29 @@
 
 static enum status copy(const char *path, const char *part, struct err *err)
 {
-    sqlite3 *db = NULL;
-    enum status s = store_connect_external(path, &db, err);
+    struct sqlite_read r;
+    enum status s = store_connect_read_only(path, &r, err);
 
+    if (s == STATUS_OK) {
+        s = store_sql_run(r.db, "VACUUM INTO ?", SQL_VALUES(SQL_TEXT(part)), NULL, err);
+        if (s != STATUS_OK)
+            err_prefix(err, "cannot write %.100s", part);
+    }
     if (s == STATUS_OK)
-        s = store_sql_run(db, "VACUUM INTO ?", SQL_VALUES(SQL_TEXT(part)), NULL, err);
-    (void)sqlite3_close(db);
+        s = sqlite_read_check(&store_sqlite, &r, path, err);
+    (void)sqlite3_close(r.db);
     return s;
 }
 
 static enum status check(const char *part, uint64_t *out_rows, struct err *err)
 {
-    sqlite3 *db = NULL;
+    struct sqlite_read r;
     uint64_t bad = 0;
-    enum status s = store_connect_read_only(part, &db, err);
+    enum status s = store_connect_read_only(part, &r, err);
 
     if (s == STATUS_OK)
-        s = store_scrub_count(db, out_rows, &bad, err);
-    (void)sqlite3_close(db);
+        s = store_scrub_count(r.db, out_rows, &bad, err);
+    (void)sqlite3_close(r.db);
     if (s == STATUS_OK && bad > 0)
         return err_set(err, STATUS_CORRUPT, "%llu of %llu rows of the state file fail their check",
                        (unsigned long long)bad, (unsigned long long)*out_rows);
@@ -67,9 +72,6 @@ enum status store_backup(const char *path, const char *to, uint64_t *out_rows, s
 
     if (access(to, F_OK) == 0)
         return err_set(err, STATUS_CONFLICT, "%s is there already", to);
-    if (access(path, F_OK) != 0)
-        return err_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO, "cannot read %s: %s",
-                       path, strerror(errno));
     if (asprintf(&part, "%s.part-%ld", to, (long)getpid()) < 0)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a file name");
     (void)unlink(part);

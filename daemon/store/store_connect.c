@@ -16,10 +16,7 @@
 #include "store/store_file.h"
 #include "store/store_sql.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define HEAP_LIMIT      ((sqlite3_int64)3 << 20) /* caches shrink above this; nothing fails */
 #define BUSY_TIMEOUT_MS 2000                     /* a person with a shell may read the file */
@@ -33,21 +30,28 @@ static const char connection_settings[] = "PRAGMA cache_size = -256;"
 static const char log_settings[] = "PRAGMA wal_autocheckpoint = 512;"
                                    "PRAGMA journal_size_limit = 4194304;";
 
-/* What the flags ask for, with everything set that is the same for all. */
+enum { CONNECTION_FLAGS = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE };
+
+/* What is the same for every connection. */
+static enum status set_up(sqlite3 *db, struct err *err)
+{
+    const int rc = store_sql_add_functions(db);
+
+    if (rc != SQLITE_OK)
+        return store_sql_fail(db, rc, "opening", err);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+    return STATUS_OK;
+}
+
 static enum status open_connection(const char *path, int flags, sqlite3 **out, struct err *err)
 {
-    const int all = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
-    int rc = sqlite3_open_v2(path, out, flags | all, NULL);
+    const int rc = sqlite3_open_v2(path, out, flags | CONNECTION_FLAGS, NULL);
 
-    if (rc == SQLITE_OK)
-        rc = store_sql_add_functions(*out);
-    if (rc != SQLITE_OK)
-        return store_sql_fail(*out, rc, "opening", err);
-    (void)sqlite3_db_config(*out, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    (void)sqlite3_db_config(*out, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    (void)sqlite3_db_config(*out, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    (void)sqlite3_busy_timeout(*out, BUSY_TIMEOUT_MS);
-    return STATUS_OK;
+    return rc == SQLITE_OK ? set_up(*out, err)
+                           : sqlite_fail(&store_sqlite, *out, rc, path, "opening", err);
 }
 
 /* Asks SQLite what the header was asked before: a log beside the file may say something newer. */
@@ -166,67 +170,24 @@ enum status store_connect_reader(const char *path, sqlite3 **out, struct err *er
     return opened(s, out);
 }
 
-/* "file:PATH?immutable=1": no other file is read or created. NULL without memory. */
-static char *immutable_uri(const char *path)
-{
-    static const char tail[] = "?immutable=1";
-    char *const uri = malloc(strlen("file:") + 3 * strlen(path) + sizeof(tail));
-    char *at = uri;
-
-    if (!uri)
-        return NULL;
-    at += sprintf(at, "file:");
-    for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
-        if (*c == '?' || *c == '#' || *c == '%')
-            at += sprintf(at, "%%%02X", *c);
-        else
-            *at++ = (char)*c;
-    }
-    (void)sprintf(at, "%s", tail);
-    return uri;
-}
-
-static enum status connect_to_read(const char *name, int flags, const char *path, sqlite3 **out,
-                                   struct err *err)
+enum status store_connect_read_only(const char *path, struct sqlite_read *out, struct err *err)
 {
     int64_t version = 0;
-    enum status s = open_connection(name, flags | SQLITE_OPEN_READONLY, out, err);
+    enum status s = store_file_inspect(path, store_migration_count, err);
 
+    *out = (struct sqlite_read){.db = NULL};
     if (s == STATUS_OK)
-        s = inspect(*out, path, &version, err);
+        s = sqlite_read_open(&store_sqlite, path, CONNECTION_FLAGS, out, err);
+    if (s == STATUS_OK)
+        s = set_up(out->db, err);
+    if (s == STATUS_OK)
+        s = inspect(out->db, path, &version, err);
     if (s == STATUS_OK && version != (int64_t)store_migration_count)
-        s = err_set(err, STATUS_NOT_SUPPORTED, "%s has schema %lld, this release reads %u", path,
-                    (long long)version, store_migration_count);
+        s = err_set_hint(err, STATUS_NOT_SUPPORTED,
+                         "Start this release of reachd with it: it migrates the file.",
+                         "%s has schema %lld, this release reads %u", path, (long long)version,
+                         store_migration_count);
     if (s == STATUS_OK)
-        s = store_sql_exec(*out, connection_settings, err);
-    return opened(s, out);
-}
-
-enum status store_connect_external(const char *path, sqlite3 **out, struct err *err)
-{
-    enum status s;
-
-    *out = NULL;
-    s = store_file_inspect(path, store_migration_count, err);
-    return s == STATUS_OK ? connect_to_read(path, 0, path, out, err) : s;
-}
-
-enum status store_connect_read_only(const char *path, sqlite3 **out, struct err *err)
-{
-    char *uri;
-    enum status s;
-
-    *out = NULL;
-    /* With a log, its index must be found beside it; a file without one is all there is. */
-    if (store_file_has_log(path))
-        return store_connect_external(path, out, err);
-    s = store_file_inspect(path, store_migration_count, err);
-    if (s != STATUS_OK)
-        return s;
-    uri = immutable_uri(path);
-    if (!uri)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a file name");
-    s = connect_to_read(uri, SQLITE_OPEN_URI, path, out, err);
-    free(uri);
-    return s;
+        s = store_sql_exec(out->db, connection_settings, err);
+    return opened(s, &out->db);
 }

@@ -3,8 +3,7 @@
 #define REACH_STORE_STORE_CONNECT_H
 
 #include "base/status.h"
-
-#include <sqlite3.h>
+#include "sqlite/sqlite_read.h"
 
 #define STORE_MEMORY_PATH ":memory:"
 
@@ -20,11 +19,9 @@ void store_connect_trust(sqlite3 *db);
 /* One that reads beside the writer. */
 enum status store_connect_reader(const char *path, sqlite3 **out, struct err *err);
 
-/* One that reads a file which another process may be writing, and changes nothing. */
-enum status store_connect_external(const char *path, sqlite3 **out, struct err *err);
-
-/* One that reads a file that no process can write: a read-only disk. STATUS_NOT_SUPPORTED if its
- * schema is not the newest, because it cannot be migrated there. */
-enum status store_connect_read_only(const char *path, sqlite3 **out, struct err *err);
+/* One that reads a file which another process may be writing, or none can; it creates and changes
+ * nothing, also beside the file. STATUS_NOT_SUPPORTED if its schema is not the newest. Errors as
+ * sqlite_read_open. */
+enum status store_connect_read_only(const char *path, struct sqlite_read *out, struct err *err);
 
 #endif

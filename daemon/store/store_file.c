@@ -8,6 +8,8 @@
  */
 #include "store/store_file.h"
 
+#include "sqlite/sqlite_error.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,24 +30,16 @@ enum {
     LOCK_ATTEMPTS = 10 /* each lost to a process that gave up and removed its lock file */
 };
 
+/* It need not be damaged. */
+static const char other_file[] = "Check the name of the file: it is not one of reachd's.";
+
 static const char magic[MAGIC_BYTES] = "SQLite format 3";
 static const unsigned char journal_magic[JOURNAL_MAGIC_BYTES] = {0xd9, 0xd5, 0x05, 0xf9,
                                                                  0x20, 0xa1, 0x63, 0xd7};
 
 enum status store_file_status(int error_number)
 {
-    switch (error_number) {
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-        return STATUS_FULL;
-    case EROFS:
-        return STATUS_READ_ONLY;
-    case ENOMEM:
-        return STATUS_NO_MEMORY;
-    default:
-        return STATUS_IO;
-    }
+    return sqlite_errno_status(error_number);
 }
 
 enum status store_file_fail(struct err *err, int error_number, const char *what, const char *path)
@@ -158,9 +152,9 @@ static enum status inspect_header(const char *path, const unsigned char *header,
     const uint32_t version = big_endian(header + VERSION_OFFSET);
 
     if (application != STORE_FILE_APPLICATION_ID)
-        return err_set(err, STATUS_CORRUPT,
-                       "%s is the database of another application (id 0x%08" PRIx32 ")", path,
-                       application);
+        return err_set_hint(err, STATUS_CORRUPT, other_file,
+                            "%s is the database of another application (id 0x%08" PRIx32 ")", path,
+                            application);
     if (version > newest_schema)
         return err_set(err, STATUS_NOT_SUPPORTED,
                        "%s was written by a newer reachd (schema %" PRIu32
@@ -188,7 +182,7 @@ enum status store_file_inspect(const char *path, uint32_t newest_schema, struct 
         return inspect_header(path, header, newest_schema, err);
     if (has_hot_journal(path))
         return STATUS_OK;
-    return err_set(err, STATUS_CORRUPT, "%s is not a database", path);
+    return err_set_hint(err, STATUS_CORRUPT, other_file, "%s is not a database", path);
 }
 
 enum status store_file_writable(const char *path, struct err *err)

@@ -23,8 +23,6 @@ void store_file_unlock(const char *path, int fd, bool remove_file);
 enum status store_file_inspect(const char *path, uint32_t newest_schema, struct err *err);
 /* STATUS_OK: there is no file, or one that may be written. */
 enum status store_file_writable(const char *path, struct err *err);
-/* Is there a log beside it that was not taken in yet? */
-bool store_file_has_log(const char *path);
 
 /* Moves the file and what SQLite has put beside it to names that end in ".corrupt-<time>"; nothing
  * that exists is overwritten. `out_name` (may be NULL) gets the new name, cut off if it does not

@@ -154,12 +154,3 @@ enum status store_file_quarantine_orphans(const char *path, struct err *err)
                 name);
     return move_companions(path, name, err);
 }
-
-bool store_file_has_log(const char *path)
-{
-    char name[NAME_BYTES];
-    struct stat st;
-
-    (void)snprintf(name, sizeof(name), "%s-wal", path);
-    return stat(name, &st) == 0 && st.st_size > 0;
-}

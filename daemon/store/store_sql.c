@@ -1,55 +1,17 @@
-/* store_sql.c: the only file that interprets SQLite's result codes; callers get a status and a
- * message. */
+/* store_sql.c: SQLite's calls; callers get a status and a message. */
 #include "store/store_sql.h"
 
 #include "base/hash.h"
 #include "base/heartbeat.h"
-#include "store/store_file.h"
 
 #include <string.h>
 
-enum { PRIMARY_CODE = 0xff };
-
-static enum status status_of(sqlite3 *db, int rc)
-{
-    if (rc == SQLITE_IOERR_NOMEM)
-        return STATUS_NO_MEMORY;
-    switch (rc & PRIMARY_CODE) {
-    case SQLITE_FULL:
-        return STATUS_FULL;
-    case SQLITE_READONLY:
-        return STATUS_READ_ONLY;
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-    /* Our statements fit our schema: if one does not, the schema's text is damaged. */
-    case SQLITE_ERROR:
-    case SQLITE_CONSTRAINT:
-    case SQLITE_MISMATCH:
-        return STATUS_CORRUPT;
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return STATUS_CONFLICT;
-    case SQLITE_NOMEM:
-        return STATUS_NO_MEMORY;
-    case SQLITE_CANTOPEN:
-    case SQLITE_IOERR:
-        return store_file_status(db ? sqlite3_system_errno(db) : 0);
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return STATUS_IO;
-    case SQLITE_TOOBIG:
-        return STATUS_INVALID_ARGUMENT;
-    default:
-        return STATUS_INTERNAL;
-    }
-}
+/* Our statements fit our schema: if one does not, the schema's text is damaged. */
+const struct sqlite_use store_sqlite = {.name = "state file", .bad_statement = STATUS_CORRUPT};
 
 enum status store_sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
 {
-    const int word = (int)strcspn(what, " "); /* of a statement: SELECT, INSERT */
-
-    return err_set(err, status_of(db, rc), "the state file: %.*s failed: %s (SQLite code %d)", word,
-                   what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), rc);
+    return sqlite_fail(&store_sqlite, db, rc, NULL, what, err);
 }
 
 enum status store_sql_exec(sqlite3 *db, const char *sql, struct err *err)

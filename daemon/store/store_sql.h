@@ -3,6 +3,7 @@
 #define REACH_STORE_STORE_SQL_H
 
 #include "base/status.h"
+#include "sqlite/sqlite_error.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -26,7 +27,8 @@ struct sql_value {
     (const struct sql_value[]){__VA_ARGS__},                                                       \
         (int)(sizeof((const struct sql_value[]){__VA_ARGS__}) / sizeof(struct sql_value))
 
-/* The status of a failed call; the message has the first word of `what` and SQLite's own text. */
+extern const struct sqlite_use store_sqlite;
+/* sqlite_fail for a state file. */
 enum status store_sql_fail(sqlite3 *db, int rc, const char *what, struct err *err);
 
 /* Statements without values or rows. */

@@ -8,7 +8,9 @@ import html.parser
 import io
 import json
 import os
+import shutil
 import sqlite3
+import subprocess
 import xml.dom.minidom
 
 import common
@@ -28,7 +30,8 @@ def report(*words):
 def without_a_survey_there_is_no_report():
     status, _, err = common.run(common.REACHCTL, "survey", "report", "--db", DB)
     common.equal(status, 1, "exit status")
-    assert "no survey" in err and "reachctl survey HOST" in err and "reachctl gpus" not in err, err
+    assert "does not exist" in err and "reachctl survey HOST" in err and "reachctl gpus" not in err, err
+    assert not os.path.exists(DB), "a report creates nothing"
 
 
 @common.case
@@ -37,6 +40,67 @@ def a_survey_is_made():
     daemon.measured()
     status, out, err = common.run(common.REACHCTL, "survey", "--db", DB, f"127.0.0.1:{daemon.port}")
     common.equal(status, 0, out + err)
+
+
+def refused(path, *words, **how):
+    """survey report fails with these words, and leaves the directory as it is."""
+    before = sorted(os.listdir(common.folder))
+    done = subprocess.run([common.REACHCTL, "survey", "report", "--db", path], capture_output=True, text=True,
+                          timeout=common.PATIENCE_S, check=False, **how)
+    assert done.returncode in (1, 2), done
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+    assert "damaged file away" not in done.stderr and "disk I/O error" not in done.stderr, done.stderr
+    common.equal(sorted(os.listdir(common.folder)), before, "the files")
+
+
+@common.case
+def what_is_no_database_of_surveys_is_called_what_it_is():
+    state = os.path.join(common.folder, "running.db")
+    daemon = common.Daemon("--no-gpus", state=state)
+    refused(state, "is the state file of a daemon", "reachctl gpus")
+    daemon.stop()
+    refused(state, "is the state file of a daemon")
+    refused(DB + "x", DB + "x does not exist", "reachctl survey HOST")
+    refused(os.path.dirname(DB), "is not a regular file")
+    other = os.path.join(common.folder, "other.db")
+    sqlite3.connect(other).execute("CREATE TABLE t (x)").connection.close()
+    refused(other, "not one of surveys", "reachctl survey")
+    text = common.save_json("no.db", {"text": "x" * 600})
+    refused(text, "not a database", "Check the name")
+
+
+@common.case
+def a_report_changes_nothing_and_needs_no_right_to():
+    """Alone; beside a writer, with its log; and as a user that may write neither the file nor its directory."""
+    files = [name for name in os.listdir(common.folder) if name.startswith("fleet.db")]
+    common.equal(files, ["fleet.db"])
+    before = open(DB, "rb").read()
+    alone = report()
+    common.equal(open(DB, "rb").read(), before, "the file")
+    common.equal([name for name in os.listdir(common.folder) if name.startswith("fleet.db")], files)
+    others = [("beside a writer", {})]
+    if os.geteuid() == 0:
+        others += [("as another user", {"user": 65534, "group": 65534, "extra_groups": []})]
+    os.chmod(common.folder, 0o755)
+    os.chmod(DB, 0o644)
+    program = shutil.copy(common.REACHCTL, os.path.join(common.folder, "reachctl"))
+    writer = sqlite3.connect(DB)
+    for name, user in others:
+        command = [program, "survey", "report", "--db", DB]
+        for log in (False, True):
+            if log:
+                writer.execute("UPDATE fleet_host SET etag = etag")
+                writer.commit()
+            there = sorted(os.listdir(common.folder))
+            done = subprocess.run(command, capture_output=True, text=True, timeout=common.PATIENCE_S, check=False, **user)
+            common.equal((done.returncode, done.stdout, done.stderr), (0, alone, ""), name)
+            common.equal(sorted(os.listdir(common.folder)), there, "the files")
+    writer.close()
+    if os.geteuid() == 0:
+        os.chmod(DB, 0o600)
+        refused(DB, "Permission denied", "read access", user=65534, group=65534, extra_groups=[])
+    os.chmod(DB, 0o644)
 
 
 @common.case

@@ -25,7 +25,8 @@ MAY_INCLUDE = {
     "analysis": ["observe", "fingerprint"],
     "import": ["observe", "analysis", "fingerprint"],
     "campaign": ["observe", "analysis", "fingerprint"],
-    "store": ["observe", "fingerprint"],
+    "sqlite": [],
+    "store": ["sqlite", "observe", "fingerprint"],
     "snapshot": ["fingerprint"],
     "compare": ["fingerprint"],
     "planner": ["fingerprint"],
@@ -47,7 +48,7 @@ MAY_INCLUDE = {
     "clients": ["fleet", "fingerprint", "planner", "compare", "import", "batch/export.h", "store/store.h",
                 "store/store_path.h"],
     # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
-    "fleet": ["fingerprint", "compare", "planner", "build/gen/fleet_sql.h", "build/gen/fleet_page.h"],
+    "fleet": ["sqlite", "fingerprint", "compare", "planner", "build/gen/fleet_sql.h", "build/gen/fleet_page.h"],
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
     "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],
@@ -64,7 +65,7 @@ ALONE = ("clients/c/reach.h", "clients/cuda/", "clients/slurm/")
 # own, so the C build needs no CUDA header at all; nvcc's programs may use them.
 OUTSIDE = {
     "microhttpd.h": ["server"],
-    "sqlite3.h": ["store", "fleet"],
+    "sqlite3.h": ["sqlite", "store", "fleet"],
     "slurm/spank.h": ["clients"],
     "libpq-fe.h": ["fleet"],
     "curl/curl.h": ["clients", "fleet", "libreach"],
