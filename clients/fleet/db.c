@@ -117,13 +117,12 @@ static enum status upgrade_tables(struct fleet_db *db, int64_t version, struct e
     return s;
 }
 
-/* Version 1 had other tables: nothing of it can be read. */
 static enum status other_version(int64_t version, struct err *err)
 {
     const char *const hint =
         version > SCHEMA_VERSION ? "Use the release that has written it, or a newer one."
         : version < OLDEST_VERSION
-            ? "Keep the database, and begin a new one: name another one with --db."
+            ? "The next reachctl survey upgrades it if it is a file; begin a new one in PostgreSQL."
             : "The next reachctl survey upgrades it; a report only reads.";
 
     return err_set_hint(err, STATUS_CONFLICT, hint,
@@ -134,14 +133,17 @@ static enum status other_version(int64_t version, struct err *err)
 
 static const char version_of[] = "SELECT version FROM fleet_schema";
 
-static enum status check_tables(struct fleet_db *db, struct err *err)
+/* `*out_oldest`: it has version 1, and nothing was changed. */
+static enum status check_tables(struct fleet_db *db, bool *out_oldest, struct err *err)
 {
     int64_t version = 0;
-    enum status s;
+    enum status s = fleet_run_integer(db, version_of, 0, NULL, &version, NULL);
 
-    if (fleet_run_integer(db, version_of, 0, NULL, &version, NULL) == STATUS_OK &&
-        version == SCHEMA_VERSION)
+    *out_oldest = s == STATUS_OK && version == 1;
+    if (s == STATUS_OK && version == SCHEMA_VERSION)
         return STATUS_OK;
+    if (*out_oldest)
+        return other_version(version, err);
     s = fleet_exec(db, db->engine->begin_write, err);
     if (s != STATUS_OK)
         return s;
@@ -173,6 +175,7 @@ static enum status open_how(const char *where, bool read_only, struct fleet_db *
                             struct err *err)
 {
     struct fleet_db *db = calloc(1, sizeof(*db));
+    bool oldest = false;
     enum status s;
 
     *out = NULL;
@@ -183,10 +186,14 @@ static enum status open_how(const char *where, bool read_only, struct fleet_db *
                      : &fleet_sqlite;
     s = db->engine->open(where, read_only, &db->connection, err);
     if (s == STATUS_OK)
-        s = read_only ? check_version(db, err) : check_tables(db, err);
+        s = read_only ? check_version(db, err) : check_tables(db, &oldest, err);
     if (s != STATUS_OK) {
+        oldest = oldest && db->engine == &fleet_sqlite;
         fleet_close(db);
-        return s;
+        if (!oldest)
+            return s;
+        s = fleet_upgrade_version_1(where, err);
+        return s == STATUS_OK ? open_how(where, false, out, err) : s;
     }
     *out = db;
     return STATUS_OK;
