@@ -58,22 +58,33 @@ static bool is_read_only(const struct request *request)
            strcmp(request->method, MHD_HTTP_METHOD_HEAD) == 0;
 }
 
-/* Sends, counts, and logs changes and failures of the server. */
-static enum MHD_Result answer(struct transaction *x, struct handlers_context *c,
-                              struct MHD_Connection *connection, struct reply *take)
+/* Logs changes and failures of the server, at debug level every request. An answer from the cache
+ * has no number of its request. */
+static void log_answer(const struct transaction *x, unsigned http_status)
 {
     const struct request *r = &x->request;
-    unsigned http_status = 0;
-    enum MHD_Result result = send_reply(connection, r, take, &http_status);
 
-    x->step = STEP_ANSWERED;
-    stats_count(c->stats, http_status);
     if (http_status >= 500 && http_status != MHD_HTTP_SERVICE_UNAVAILABLE)
         log_warning("http: %.16s %s: %u, request %s", r->method, r->instance, http_status,
                     r->trace);
     else if (x->is_parsed && http_status < 300 && !is_read_only(r) &&
              strcmp(r->method, MHD_HTTP_METHOD_OPTIONS) != 0)
         log_info("http: %.16s %s: %u, request %s", r->method, r->instance, http_status, r->trace);
+    else
+        log_debug("http: %.16s %.400s: %u%s%s", r->method, x->target, http_status,
+                  r->trace[0] ? ", request " : "", r->trace);
+}
+
+/* Sends, counts and logs. */
+static enum MHD_Result answer(struct transaction *x, struct handlers_context *c,
+                              struct MHD_Connection *connection, struct reply *take)
+{
+    unsigned http_status = 0;
+    enum MHD_Result result = send_reply(connection, &x->request, take, &http_status);
+
+    x->step = STEP_ANSWERED;
+    stats_count(c->stats, http_status);
+    log_answer(x, http_status);
     return result;
 }
 

@@ -158,9 +158,16 @@ def sighup_reads_the_options_again_and_keeps_them_where_they_are_wrong():
 
     reload("log-level = loud\n", "error: not reloaded, the options stay as they are: " + path + ":1: ")
     equal(daemon.get("/healthz").status, 200)
+    before_debug = daemon.log()
     reload("log-level = debug\nlibcuda = other.so\n", "reloaded; these need a restart: libcuda")
     daemon.finished(daemon.submit(0, "quick"))
     assert "debug: gpu 0: " in daemon.log(), daemon.log()
+    for target, status in (("/healthz", 200), ("/v1/gpus/0/scope?bytes=1GiB", 200), ("/v1/gpus/9", 404)):
+        wanted = rf"^debug: http: GET {re.escape(target)}: {status}(, request \w+)?$"
+        assert not re.search(wanted, before_debug, re.M), before_debug
+        for _ in range(2):  # the second answer comes from a cache
+            equal(daemon.get(target).status, status)
+        equal(len(re.findall(wanted, daemon.log(), re.M)), 2, daemon.log())
     os.unlink(path)
     daemon.process.send_signal(signal.SIGHUP)
     common.until("it misses the file", lambda: "cannot read " + path in daemon.log())
@@ -177,7 +184,7 @@ def the_first_start_measures_once_and_says_so_once():
     daemon.stop()
     lines = [re.sub(r"^gpu 0 \S+: ", "", line) for line in daemon.log().splitlines() if "gpu 0" in line]
     equal(lines[0], "K80 (simulated), 13 SMs, not measured")
-    equal(len([line for line in lines if re.match(r"fp\w+, depth full, measured in \d+ ms$", line)]), 1, lines)
+    equal(len([line for line in lines if re.match(r"fp\w+, depth full, measured in \d+ ms", line)]), 1, lines)
     equal([line for line in lines if "measured again" in line], [])
 
 
