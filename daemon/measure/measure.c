@@ -476,5 +476,7 @@ enum status measure_gpu(const struct measure_request *request, struct measure_re
                         status_info(status)->slug, local.text);
     } while (again);
     free(a);
-    return status ? err_set(err, status, "%s", local.text) : status;
+    if (status && err)
+        *err = local; /* with its hint */
+    return status;
 }

@@ -58,16 +58,31 @@ worker_end(struct worker *w, struct err *err, enum status status, const char *fo
     return err_set(err, status, "%s", reason);
 }
 
+/* Reports why it is out of step. */
+static enum status worker_has_ended(const struct worker *w, struct err *err)
+{
+    if (err)
+        *err = w->ended;
+    return w->ended.status;
+}
+
 /* The connection is closed: reports how the process ended. */
 static enum status worker_died(struct worker *w, struct err *err)
 {
+    static const char killed[] =
+        "The kernel kills a process that exceeds the memory limit of its control group, and one "
+        "when the machine has no memory left: look for oom-kill in the kernel log, and raise the "
+        "limit or lower --host-memory-limit; then measure again.";
     char how[100];
 
     if (!w->reaped)
         w->reaped = reap_wait(w->pid, WORKER_DEATH_DEADLINE, &w->exit_status);
-    return worker_end(w, err, STATUS_GPU_LOST, "the measurement process %s",
-                      w->reaped ? reap_describe(w->exit_status, how, sizeof how)
-                                : "has closed its connection and does not end");
+    (void)worker_end(w, NULL, STATUS_GPU_LOST, "the measurement process %s",
+                     w->reaped ? reap_describe(w->exit_status, how, sizeof how)
+                               : "has closed its connection and does not end");
+    if (w->reaped && WIFSIGNALED(w->exit_status) && WTERMSIG(w->exit_status) == SIGKILL)
+        w->ended.hint = killed;
+    return worker_has_ended(w, err);
 }
 
 static enum status worker_event(struct worker *w, enum jsonl_event event, struct err *err)
@@ -101,7 +116,7 @@ static enum status worker_send(struct worker *w, json_t *take, nsec_t deadline_n
     if (!take)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a message to the worker");
     if (w->ended.status) {
-        status = err_set(err, w->ended.status, "%s", w->ended.text);
+        status = worker_has_ended(w, err);
     } else {
         enum jsonl_event event = jsonl_write(w->fd, take, &wait);
 
@@ -135,7 +150,7 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
 
     *out = NULL;
     if (w->ended.status)
-        return err_set(err, w->ended.status, "%s", w->ended.text);
+        return worker_has_ended(w, err);
     enum status status = worker_event(w, jsonl_read(&w->reader, &wait, &line, &length), err);
 
     if (status)

@@ -128,6 +128,8 @@ def a_killed_worker_fails_its_job_alone():
     gpu = daemon.gpus()[1]
     equal((gpu["state"], gpu["fingerprint_id"]), ("failed", good))
     equal(gpu["last_error"]["slug"], "gpu-lost")
+    for error in (gpu["last_error"], ended["error"]):
+        assert "memory limit" in error["next_step"] and "Xid" not in error["next_step"], error
     equal(daemon.json("/v1/gpus/1/fingerprint")["id"], good)
     equal(daemon.finished(daemon.submit(1, "quick"))["state"], "done")
     equal(daemon.gpus()[1]["state"], "ready")

@@ -296,8 +296,8 @@ static void test_an_error_keeps_the_worker(void **state)
 static void test_a_dead_worker_is_a_lost_gpu(void **state)
 {
     static const struct {
-        const char *mode, *words;
-    } cases[] = {{"killed", "SIGKILL"}, {"exits", "exited with code 7"}};
+        const char *mode, *words, *next_step;
+    } cases[] = {{"killed", "SIGKILL", "memory limit"}, {"exits", "exited with code 7", "Xid"}};
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -308,6 +308,8 @@ static void test_a_dead_worker_is_a_lost_gpu(void **state)
         assert_non_null(strstr(err.text, cases[i].words));
         assert_int_equal(list(w, PLENTY, &again), STATUS_GPU_LOST);
         assert_string_equal(err.text, again.text);
+        assert_non_null(strstr(err_next_step(&err), cases[i].next_step));
+        assert_string_equal(err_next_step(&err), err_next_step(&again));
         stop(w);
     }
 }
