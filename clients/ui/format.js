@@ -26,10 +26,16 @@ export function bytes(count) {
     return digits(value) + " " + unit;
 }
 
-// The same to be sent: never more than it is.
+// The same to be sent, and exact: "96GiB", or all digits.
 export function size(count) {
     const [value, unit] = scaled(count);
-    return Math.floor(4 * value) / 4 + unit; // a whole number of bytes
+    return Number.isInteger(4 * value) ? value + unit : String(count);
+}
+
+// A size that is short to read, and at most a quarter of its unit less: 150121545728 -> 139.75 * 2 ** 30
+export function rounded(count) {
+    const [value, unit] = scaled(count);
+    return Math.floor(4 * value) / 4 * 1024 ** UNITS.indexOf(unit);
 }
 
 export const gbps = (value) => digits(value) + " GB/s";

@@ -22,8 +22,7 @@ let drawing = 0;
 function readHash() {
     const [view, query] = location.hash.slice(1).split("?");
     const given = Object.fromEntries(new URLSearchParams(query));
-    const size = Number(given.bytes);
-    state = { ...given, view: Object.hasOwn(VIEWS, view) ? view : "chip", bytes: size > 0 ? size : undefined };
+    state = { ...given, view: Object.hasOwn(VIEWS, view) ? view : "chip" };
 }
 
 function hashOf(view, more = {}) {
@@ -49,17 +48,21 @@ function links() {
     }
 }
 
-const chosen = () => node.gpus.find((g) => g.uuid === state.gpu) ?? node.gpus[Number(state.gpu ?? 0)] ?? node.gpus[0];
+// The GPU that the address names, by index or UUID; undefined if there is no such GPU.
+function chosen() {
+    const name = state.gpu?.toLowerCase() ?? "0";
+    return node.gpus.find((g) => g.uuid.toLowerCase() === name || String(g.index) === name);
+}
 
-function picker(gpu) {
+function picker(uuid) {
     const there = document.querySelector("#picker select");
-    if (there?.options.length === node.gpus.length) {
-        there.value = gpu.uuid;
+    if (there?.options.length === node.gpus.length && node.gpus.some((g) => g.uuid === uuid)) {
+        there.value = uuid;
         return;
     }
     const names = node.gpus.map((g) => [g.uuid, plain(`${g.index}: ${g.name}`, 60)]);
     replace(document.getElementById("picker"), labeled("GPU",
-        choice("gpu", names, gpu.uuid, (event) => { location.hash = hashOf(state.view, { gpu: event.target.value, bytes: undefined }); })));
+        choice("gpu", names, uuid, (event) => { location.hash = hashOf(state.view, { gpu: event.target.value, bytes: undefined }); })));
 }
 
 function about(gpu, fingerprint) {
@@ -107,9 +110,13 @@ async function draw() {
     const mine = ++drawing;
     links();
     const gpu = chosen();
-    if (!gpu) return;
-    picker(gpu);
     main.dataset.view = "";
+    picker(gpu?.uuid ?? state.gpu);
+    if (!gpu) {
+        replace(main, refusal({ message: `This node has no GPU "${plain(state.gpu, 80)}".`, nextStep: "Choose one of its GPUs above." }));
+        main.dataset.view = "refused";
+        return;
+    }
     try {
         const content = await contentOf(gpu, mine);
         if (mine !== drawing) return;

@@ -1,5 +1,5 @@
 // parts.js: small parts that all views have.
-import { element } from "./dom.js";
+import { element, plain } from "./dom.js";
 
 export const section = (title, ...content) =>
     element("section", { class: "card" }, element("h2", {}, title), ...content);
@@ -19,10 +19,13 @@ export const refusal = (error) =>
 export const labeled = (text, control, hint) =>
     element("label", { class: "field" }, element("span", {}, text), control, hint && element("small", {}, hint));
 
-// `options`: [value, text]
-export const choice = (name, options, chosen, onchange) =>
-    element("select", { name, onchange }, options.map(([value, text]) =>
+// `options`: [value, text]. What is chosen and is none of them, as an address can name it, is one more: the
+// control shows what is asked.
+export function choice(name, options, chosen, onchange) {
+    const known = options.some(([value]) => String(value) === String(chosen));
+    return element("select", { name, onchange }, (known ? options : [...options, [chosen, plain(chosen, 60)]]).map(([value, text]) =>
         element("option", { value, selected: String(value) === String(chosen) }, text)));
+}
 
 // A text to copy: it can be selected, and a button does both.
 export function copyable(title, text) {

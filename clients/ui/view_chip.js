@@ -2,7 +2,7 @@
 // levels, what the die lacks, and the matrix of SM pairs where it was measured.
 import { get, latest, of } from "./api.js";
 import { groupBoxes } from "./boxes.js";
-import { element, replace } from "./dom.js";
+import { element, plain, replace } from "./dom.js";
 import { bytes, gbps, maybe, ranges } from "./format.js";
 import { levelBoxes } from "./levels.js";
 import { labeled, live, refusal, section } from "./parts.js";
@@ -59,18 +59,26 @@ function lostText(topology) {
     return `Crossed boxes: ${lost.sm_count} SMs of the full die's ${topology.full_sm_count ?? "?"} are lost (pattern ${lost.signature}).` + candidates;
 }
 
-function sizeControl(steps, chosen, onchange) {
-    const nearest = steps.reduce((best, v, i) => (Math.abs(v - chosen) < Math.abs(steps[best] - chosen) ? i : best), 0);
-    const output = element("output", { for: "size" }, bytes(steps[nearest]));
-    const slider = element("input", { type: "range", id: "size", min: 0, max: steps.length - 1, step: 1,
-        value: nearest, "aria-valuetext": bytes(steps[nearest]) });
+// Shows any size: its slider then stands at the nearest step, and its text is the size itself.
+function sizeControl(steps, onchange) {
+    const output = element("output", { for: "size" });
+    const slider = element("input", { type: "range", id: "size", min: 0, max: steps.length - 1, step: 1 });
+    const say = (text) => {
+        output.textContent = text;
+        slider.setAttribute("aria-valuetext", text);
+    };
     slider.addEventListener("input", () => {
-        const value = steps[slider.valueAsNumber];
-        output.textContent = bytes(value);
-        slider.setAttribute("aria-valuetext", bytes(value));
-        onchange(value);
+        say(bytes(steps[slider.valueAsNumber]));
+        onchange(steps[slider.valueAsNumber]);
     });
-    return labeled("Bytes that the job accesses at random", element("span", { class: "slider" }, slider, output));
+    return {
+        shown: labeled("Bytes that the job accesses at random", element("span", { class: "slider" }, slider, output)),
+        say,
+        set(size) {
+            slider.value = steps.reduce((best, v, i) => (Math.abs(v - size) < Math.abs(steps[best] - size) ? i : best), 0);
+            say(bytes(size));
+        },
+    };
 }
 
 export function chip({ gpu, fingerprint, state, change }) {
@@ -82,6 +90,7 @@ export function chip({ gpu, fingerprint, state, change }) {
     const notes = classNotes(topology);
 
     const show = (p) => {
+        control.set(p.bytes);
         replace(said, placementVerdict(p));
         replace(boxes, groupBoxes(topology, p.windows.length > 0 ? p.window_of_sm : null, notes));
         replace(windows, windowTable(p, topology) || []);
@@ -93,17 +102,19 @@ export function chip({ gpu, fingerprint, state, change }) {
         replace(windows);
         boxes.dataset.bytes = "none";
     };
-    const move = (value) => {
-        change({ bytes: value });
-        ask((signal) => get(of(gpu, "placement", { bytes: value }), { signal }), show, refuse);
+    const move = (size) => {
+        change({ bytes: size });
+        ask((signal) => get(of(gpu, "placement", { bytes: size }), { signal }), show, refuse);
     };
     const steps = sizeSteps(fingerprint);
-    const first = Math.min(state.bytes ?? gpu.memory_bytes, gpu.memory_bytes);
+    const first = state.bytes ?? gpu.memory_bytes; // as the address has it
+    const control = sizeControl(steps, move);
 
-    const control = sizeControl(steps, first, move);
-    move(steps.includes(first) ? first : steps.reduce((a, b) => (Math.abs(b - first) < Math.abs(a - first) ? b : a)));
+    if (Number(first) > 0) control.set(Number(first));
+    else control.say(plain(first, 40));
+    move(first);
     return [
-        section("Which SM works where", control, said, boxes, element("p", { class: "note" }, lostText(topology)), windows,
+        section("Which SM works where", control.shown, said, boxes, element("p", { class: "note" }, lostText(topology)), windows,
             topology.groups.length > 0 && groupTable(topology)),
         section("TLB levels", levelBoxes(fingerprint)),
         pairMatrix(gpu, fingerprint),

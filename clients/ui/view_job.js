@@ -2,7 +2,7 @@
 // question for curl, C and Python.
 import { get, latest, of } from "./api.js";
 import { element, replace } from "./dom.js";
-import { bytes, gbps, maybe, size as sizeText, times } from "./format.js";
+import { bytes, gbps, maybe, rounded, size as sizeText, times } from "./format.js";
 import { choice, copyable, labeled, live, refusal, section, verdict } from "./parts.js";
 import { table } from "./table.js";
 import { planVerdict, strategyName } from "./verdicts.js";
@@ -35,29 +35,70 @@ function wayVerdict(memory) {
 
 const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 
-function snippets(gpu, job) {
+// The address of the daemon that served this page, perhaps behind a prefix.
+const daemon = () => new URL("..", document.baseURI).href.replace(/\/$/, "");
+
+function curlText(gpu, job, what) {
     const query = new URLSearchParams({ bytes: job.bytes, access: job.access, element: job.element });
-    const what = job.home === "device" ? "plan" : "memory";
     if (what === "memory") query.set("home", job.home);
-    const url = new URL(`../v1/gpus/${encodeURIComponent(gpu.uuid)}/${what}?${query}`, document.baseURI).href;
-    const number = Math.round(Number(job.exact));
-    const access = "REACH_" + job.access.toUpperCase();
-    const home = job.home === "device" ? "" : `, home="${job.home}"`;
-    const c = what === "plan"
-        ? `struct reach_job job = {.size = sizeof(job), .bytes = ${number}u, .access = ${access},\n`
-          + `                        .element_bytes = ${job.element}};\n`
-          + `if (reach_get_plan(reach, ${JSON.stringify(gpu.uuid)}, &job, &answer, &why) == REACH_OK)\n    plan = reach_answer_plan(answer);`
-        : `reach_get(reach, ${JSON.stringify(`/v1/gpus/${gpu.uuid}/memory?${query}`)}, &answer, &why);`;
-    return [
-        copyable("curl", "curl -s " + quoted(url)),
-        copyable("C", `struct reach *reach;\nstruct reach_answer *answer;\nstruct reach_error why;\n\nreach_open(NULL, &reach, &why);\n` + c),
-        copyable("Python", `import reach\n\nwith reach.Reach() as source:\n    answer = source.${what}(${JSON.stringify(gpu.uuid)}, bytes=${number}, `
-            + `access="${job.access}", element=${job.element}${home})\n    print(answer.reason)`),
-    ];
+    return `curl -s ${quoted(`${daemon()}/v1/gpus/${encodeURIComponent(gpu.uuid)}/${what}?${query}`)}`;
+}
+
+// A whole program. Kinds of memory have no struct, and are printed as the JSON that they come in.
+function cText(gpu, job, what) {
+    const query = new URLSearchParams({ bytes: job.exact, access: job.access, element: job.element, home: job.home });
+    const plan = {
+        declared: `struct reach_answer *answer = NULL;
+    const struct reach_job job = {.size = sizeof(job), .bytes = ${job.exact}, .access = REACH_${job.access.toUpperCase()},
+                                  .element_bytes = ${job.element}};`,
+        call: `reach_get_plan(reach, ${JSON.stringify(gpu.uuid)}, &job, &answer, &why)`,
+        result: "reach_answer_plan(answer)->reason",
+        release: "reach_answer_free(answer)",
+    };
+    const memory = {
+        declared: "char *json = NULL;",
+        call: `reach_get(reach, ${JSON.stringify(`/v1/gpus/${gpu.uuid}/memory?${query}`)}, &json, &why)`,
+        result: "json",
+        release: "reach_free(json)",
+    };
+    const { declared, call, result, release } = what === "plan" ? plan : memory;
+    return `/* cc job.c $(pkg-config --cflags --libs reach) */
+#include <reach.h>
+#include <stdio.h>
+
+int main(void)
+{
+    struct reach *reach = NULL;
+    struct reach_error why;
+    ${declared}
+    const int failed = reach_open(${JSON.stringify(daemon())}, &reach, &why) != REACH_OK ||
+                       ${call} != REACH_OK;
+
+    puts(failed ? why.text : ${result});
+    ${release};
+    reach_close(reach);
+    return failed;
+}
+`;
+}
+
+function pythonText(gpu, job, what) {
+    const home = what === "plan" ? "" : `, home="${job.home}"`;
+    return `import reach
+
+with reach.Reach(${JSON.stringify(daemon())}) as source:
+    answer = source.${what}(${JSON.stringify(gpu.uuid)}, bytes=${job.exact}, access="${job.access}", element=${job.element}${home})
+    print(answer.reason)
+`;
+}
+
+function snippets(gpu, job) {
+    const what = job.home === "device" ? "plan" : "memory";
+    return [["curl", curlText], ["C", cText], ["Python", pythonText]].map(([name, text]) => copyable(name, text(gpu, job, what)));
 }
 
 function form(state, ask) {
-    const size = element("input", { name: "bytes", type: "text", value: sizeText(state.bytes), inputmode: "decimal",
+    const size = element("input", { name: "bytes", type: "text", value: state.bytes, inputmode: "decimal",
         autocomplete: "off", spellcheck: "false", "aria-describedby": "bytes-hint" });
     const made = element("form", { class: "job", onsubmit: (event) => event.preventDefault() },
         labeled("Bytes accessed at random", size, element("span", { id: "bytes-hint" }, "such as 96GiB; GB is 10\u2079 bytes")),
@@ -90,7 +131,7 @@ export function job({ gpu, state, change }) {
             replace(said, home === "device" ? planVerdict(answer) : wayVerdict(answer));
             replace(read, `${answer.bytes} bytes, ${bytes(answer.bytes)}`);
             replace(ranked, home === "device" ? strategyTable(answer) : wayTable(answer));
-            replace(copies, snippets(gpu, { bytes: query.bytes, exact: answer.bytes, element: row, access, home }));
+            replace(copies, snippets(gpu, { bytes: query.bytes, exact: answer.bytes, element: answer.element_bytes, access, home }));
             said.dataset.bytes = answer.bytes;
         }, (error) => {
             replace(said, refusal(error));
@@ -100,9 +141,11 @@ export function job({ gpu, state, change }) {
             said.dataset.bytes = "none";
         });
     };
-    const start = { bytes: Math.min(state.bytes ?? gpu.memory_bytes, gpu.memory_bytes), element: state.element ?? 128,
+    // As the address has it, also if that cannot be: the daemon then says so.
+    const asked = state.bytes ?? rounded(gpu.memory_bytes);
+    const start = { bytes: Number.isSafeInteger(Number(asked)) ? sizeText(Number(asked)) : asked, element: state.element ?? 128,
         access: state.access ?? "read", home: state.home ?? "device" };
-    ask({ ...start, bytes: sizeText(start.bytes) });
+    ask(start);
     return [section("What should my job do?", form(start, ask), said, read, ranked),
         section("The same question from a program", copies)];
 }

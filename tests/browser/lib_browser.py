@@ -82,6 +82,29 @@ while (walk.nextNode()) {
 return [seen, found];
 """
 
+# Texts that are smaller than 11 px as shown, and what sticks out of the screen without a box of its own to scroll in.
+SIZES = """
+const seen = (n) => n.checkVisibility() && !n.closest(".hidden, .skip, option, noscript, thead");
+const small = [], outside = [];
+let texts = 0;
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+    const node = walk.currentNode.parentElement;
+    if (!walk.currentNode.data.trim() || !seen(node)) continue;
+    const scale = node instanceof SVGElement ? node.getScreenCTM().a : 1;
+    const size = scale * parseFloat(getComputedStyle(node).fontSize);
+    texts++;
+    if (size < 11) small.push([walk.currentNode.data.slice(0, 40), size]);
+}
+const scrolls = (n) => n && (["auto", "scroll"].includes(getComputedStyle(n).overflowX) || scrolls(n.parentElement));
+for (const node of document.body.querySelectorAll("*")) {
+    const box = node.getBoundingClientRect();
+    if (seen(node) && box.width > 0 && (box.right > innerWidth + 1 || box.left < -1) && !scrolls(node.parentElement))
+        outside.push([node.outerHTML.slice(0, 80), box.left, box.right]);
+}
+return [texts, small, outside];
+"""
+
 # Controls and pictures without a name, and lists of roles.
 NAMES = """
 const name = (n) => (n.getAttribute("aria-label") ?? n.closest("label")?.textContent ?? n.textContent ?? "").trim();
@@ -170,6 +193,13 @@ class Browser:
                 common.equal(self.axe(), [], f"{what}, {scheme}: axe-core")
         self.scheme("light")
         common.equal(self.run(NAMES), [], f"{what}: without a name")
+
+    def check_sizes(self, what):
+        """All texts can be read, and nothing is beyond the edges of the screen."""
+        texts, small, outside = self.run(SIZES)
+        assert texts > 10, (what, texts)
+        common.equal(small, [], f"{what}: texts below 11 px")
+        common.equal(outside, [], f"{what}: beyond the screen")
 
     def axe(self):
         self.run(axe_source() + "; window.axe = axe;")

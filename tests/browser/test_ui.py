@@ -21,6 +21,7 @@ MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
 H200 = os.path.join(MEASUREMENTS, "nvidia-h200-89d5a7b7-2026-11-22", "fingerprint-memory.json")
 H100 = os.path.join(MEASUREMENTS, "nvidia-h100-80gb-hbm3-dcda818d-2026-11-21", "observations-matrix.jsonl.gz")
 VIEWS = ("chip", "curves", "job", "history")
+LIBRARY = os.path.join(ROOT, "build", "release", "libreach.so.0")
 TOKEN = "a-token-of-sixteen-letters-or-more"
 GIB = 1 << 30
 
@@ -255,6 +256,98 @@ def what_cannot_be_is_refused_in_words():
     browser.until("the daemon's words are shown", "return document.querySelector('[role=alert]')?.innerText.includes('12 GiB')")
     # The browser itself reports each answer of 4xx.
     browser.check_quiet(but=("422", "400"))
+
+
+@case
+def an_address_is_answered_as_it_is_or_refused():
+    daemon, gpu = CHIPS["h200"]
+    there = daemon.json(f"/v1/gpus/{gpu}")["memory_bytes"]
+    for view in ("job", "chip"):
+        show(daemon, view, gpu, bytes=200000000000)  # more than there is
+        browser.until("it is refused", "return document.querySelector('[role=alert]')?.innerText.includes('139')")
+        equal(browser.all("#ranked tr, #windows tr"), [], view)
+    show(daemon, "job", gpu, bytes=200000000000)
+    equal(browser.one("[name=bytes]").get_attribute("value"), "200000000000")
+    # Neither on a step of the slider nor on a quarter of a unit.
+    for text, size in (("100000000001", 100000000001), ("96GiB", 96 * GIB), (str(there), there)):
+        show(daemon, "chip", gpu, bytes=text)
+        equal(browser.run("return document.getElementById('boxes').dataset.bytes"), str(size))
+        equal(browser.run("return document.querySelector('output').textContent.slice(0, 2)"), str(size / GIB)[:2])
+        show(daemon, "job", gpu, bytes=text)
+        equal(browser.run("return document.getElementById('job-verdict').dataset.bytes"), str(size))
+        assert f"bytes={size}" in browser.driver.current_url, browser.driver.current_url
+    show(daemon, "job", gpu, element=48, bytes="80GiB")
+    equal(Select(browser.one("[name=element]")).first_selected_option.get_attribute("value"), "48")
+    browser.open(f"{origin(daemon)}/ui/#job?gpu=GPU-nobody")
+    browser.until("the GPU is refused", "return document.querySelector('[role=alert]')?.innerText.includes('no GPU \"GPU-nobody\"')")
+    browser.check_quiet(but=("422",))
+    Select(browser.one("#picker select")).select_by_index(1)
+    settle("job")
+
+
+def compile_and_run(text):
+    """What a C program prints that is copied from the page."""
+    source, program = (os.path.join(common.folder, name) for name in ("job.c", "job"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(ROOT, "clients", "c"), "-o", program, source,
+                    LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)], check=True)
+    return subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+@case
+def what_is_copied_runs_and_asks_this_daemon():
+    daemon, gpu = CHIPS["h200"]
+    # No address of another daemon is around: what is copied has the one of the page.
+    environment = {**{k: v for k, v in os.environ.items() if not k.startswith("REACH")}, "REACH_LIBRARY": LIBRARY,
+                   "PYTHONPATH": os.path.join(ROOT, "clients", "python")}
+    for home, what, access, element in (("device", "plan", "atomic", 64), ("host", "memory", "read", 128), ("any", "memory", "write", 32)):
+        query = {"bytes": 5 * GIB, "access": access, "element": element}
+        show(daemon, "job", gpu, home=home, **query)
+        browser.until("there is something to copy", "return document.querySelectorAll('.copyable pre').length === 3")
+        more = "" if what == "plan" else f"&home={home}"
+        wanted = daemon.json(f"/v1/gpus/{gpu}/{what}?" + "&".join(f"{k}={v}" for k, v in query.items()) + more)
+        curl, c, python = browser.run("return [...document.querySelectorAll('.copyable pre')].map((p) => p.textContent)")
+        equal(json.loads(subprocess.run(["sh", "-c", curl], check=True, stdout=subprocess.PIPE).stdout), wanted, curl)
+        printed = compile_and_run(c)
+        equal(printed.strip() if what == "plan" else json.loads(printed), wanted["reason"] if what == "plan" else wanted, c)
+        done = subprocess.run(["python3", "-c", python], check=True, stdout=subprocess.PIPE, text=True, env=environment)
+        equal(done.stdout.strip(), wanted["reason"], python)
+    browser.check_quiet()
+
+
+@case
+def all_is_in_its_place_on_narrow_and_wide_screens():
+    daemon, gpu = CHIPS["h200"]
+    for width, highest in ((400, 200), (800, 105), (1400, 100)):
+        browser.size((width, 900))
+        for view in VIEWS:
+            show(daemon, view, gpu)
+            browser.until("curves are drawn for this screen", """return [...document.querySelectorAll('.curve')].every((c) =>
+                Math.abs(c.viewBox.baseVal.width - Math.min(760, c.parentElement.clientWidth)) <= 1)""")
+            if view == "job":
+                browser.until("ways are ranked", "return document.querySelector('#ranked tbody tr')")
+            what = f"{view}, {width} px"
+            browser.check_sizes(what)
+            rows = browser.run("return [...document.querySelectorAll('tbody tr')].map((r) => r.getBoundingClientRect().height)")
+            assert view == "chip" or all(0 <= r <= highest for r in rows) and rows, (what, rows)
+            hidden = browser.run("""return [...document.querySelectorAll('tbody td')].filter((c) => c.checkVisibility() &&
+                c.getBoundingClientRect().right > innerWidth).map((c) => c.textContent);""")
+            equal(hidden, [], f"{what}: cells off the screen")
+        show(daemon, "job", gpu)
+        fields = browser.run("""return [...document.querySelectorAll('.job .field')].map((f) => {
+            const [field, control] = [f, f.querySelector('input, select')].map((n) => n.getBoundingClientRect());
+            return [field.top, control.top, control.bottom];});""")
+        lines = {top: {tuple(f[1:]) for f in fields if f[0] == top} for top, *_ in fields}
+        assert all(len(controls) == 1 for controls in lines.values()), (width, lines)
+        equal(len(fields), 4)
+        if width == 1400:
+            equal(len(lines), 1, "all fields fit in one line")
+        show(daemon, "history", gpu)
+        edges = browser.run("return ['.job select', '#measure'].map((s) => document.querySelector(s).getBoundingClientRect().bottom)")
+        assert width == 400 or edges[0] == edges[1], (width, edges)
+    browser.size(WIDE)
+    browser.check_quiet()
 
 
 @case
