@@ -15,16 +15,25 @@
 
 #include <jansson.h>
 
+/* Numbers of results. */
+struct api_results {
+    uint64_t fingerprints;
+    uint64_t observations;
+};
+
 /* The state of measurements and of the database. */
 struct api_health {
     uint64_t measurements_queued;
     uint64_t measurements_running;
     uint64_t measurements_done; /* since the start, as the next */
     uint64_t measurements_failed;
-    struct err database;    /* STATUS_OK: it can be written */
-    uint64_t failed_writes; /* of the database, since the start, and the next two */
-    uint64_t damaged_rows;  /* dropped because they failed their check */
-    uint64_t quarantined;   /* files that could not be used */
+    struct err database;          /* STATUS_OK: it can be written */
+    int64_t database_error_since; /* wall clock, seconds; 0 without an error */
+    struct api_results unwritten; /* kept in memory until the database can be written */
+    struct api_results dropped;   /* since the start, for lack of memory, as the next three */
+    uint64_t failed_writes;       /* of the database */
+    uint64_t damaged_rows;        /* dropped because they failed their check */
+    uint64_t quarantined;         /* files that could not be used */
 };
 
 struct api_backend {

@@ -52,6 +52,7 @@ handlers_render_fn handlers_healthz;
 handlers_render_fn handlers_openapi;
 handlers_render_fn handlers_node;
 handlers_fn handlers_readyz;
+handlers_fn handlers_health;
 /* handlers_ui.c */
 handlers_fn handlers_ui;
 handlers_fn handlers_ui_redirect;

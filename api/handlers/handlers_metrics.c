@@ -82,6 +82,35 @@ static void http_metrics(const struct metrics_page *p, const struct handlers_con
 
 /* ---- measurements and the database ---- */
 
+static void results_metric(const struct metrics_page *p, const char *name, enum metrics_kind kind,
+                           const char *help, const struct api_results *results)
+{
+    const char *const total = kind == METRICS_COUNTER ? "_total" : "";
+
+    metrics_family(p, name, kind, help);
+    fprintf(p->out, "%s%s{kind=\"fingerprint\"} %" PRIu64 "\n", name, total, results->fingerprints);
+    fprintf(p->out, "%s%s{kind=\"observation\"} %" PRIu64 "\n", name, total, results->observations);
+}
+
+static void database_metrics(const struct metrics_page *p, const struct api_health *now)
+{
+    metrics_single(p, "reachd_database_ok", METRICS_GAUGE,
+                   "1: results can be stored; 0: they cannot, and are kept in memory.",
+                   now->database.status == STATUS_OK);
+    results_metric(p, "reachd_database_unwritten_results", METRICS_GAUGE,
+                   "Results in memory that could not be stored yet.", &now->unwritten);
+    results_metric(p, "reachd_database_dropped_results", METRICS_COUNTER,
+                   "Results that were dropped before they could be stored, for lack of memory.",
+                   &now->dropped);
+    metrics_single(p, "reachd_database_failed_writes", METRICS_COUNTER,
+                   "Writes to the database that failed.", (double)now->failed_writes);
+    metrics_single(p, "reachd_database_damaged_rows", METRICS_COUNTER,
+                   "Rows that failed their check and were dropped.", (double)now->damaged_rows);
+    metrics_single(p, "reachd_database_files_quarantined", METRICS_COUNTER,
+                   "Database files that were unusable and were moved to quarantine.",
+                   (double)now->quarantined);
+}
+
 static void measurement_metrics(const struct metrics_page *p, const struct handlers_context *c)
 {
     struct api_health now = {.measurements_queued = 0};
@@ -98,16 +127,7 @@ static void measurement_metrics(const struct metrics_page *p, const struct handl
             now.measurements_done);
     fprintf(p->out, "reachd_measurements_ended_total{state=\"failed\"} %" PRIu64 "\n",
             now.measurements_failed);
-    metrics_single(p, "reachd_database_ok", METRICS_GAUGE,
-                   "1: measurements can be stored; 0: they cannot.",
-                   now.database.status == STATUS_OK);
-    metrics_single(p, "reachd_database_failed_writes", METRICS_COUNTER,
-                   "Writes to the database that failed.", (double)now.failed_writes);
-    metrics_single(p, "reachd_database_damaged_rows", METRICS_COUNTER,
-                   "Rows that failed their check and were dropped.", (double)now.damaged_rows);
-    metrics_single(p, "reachd_database_files_quarantined", METRICS_COUNTER,
-                   "Database files that were unusable and were moved to quarantine.",
-                   (double)now.quarantined);
+    database_metrics(p, &now);
 }
 
 void handlers_metrics(struct handlers_context *c, const struct request *request,

@@ -3,7 +3,8 @@
  * /healthz is 200 if this process serves, and depends on nothing else. /readyz is 200 if a job gets
  * an answer that rests on a measurement, as soon as one GPU has a fingerprint; before, and on a
  * node without GPUs, it is 503 with the reason. A fingerprint from before a failed measurement
- * counts, since it is served.
+ * counts, since it is served. /v1/health is 200 and reports the state of measurements and of the
+ * database: results are served from memory while the database cannot be written.
  */
 #include "api/handlers/handlers.h"
 
@@ -72,6 +73,49 @@ static void add_measurements(const struct api_health *now, struct json_builder *
     json_builder_value(o, "measurements", json_builder_end(&measurements));
 }
 
+static json_t *results_to_json(const struct api_results *results)
+{
+    struct json_builder o;
+
+    json_builder_begin(&o);
+    json_builder_u64(&o, "fingerprints", results->fingerprints);
+    json_builder_u64(&o, "observations", results->observations);
+    return json_builder_end(&o);
+}
+
+static json_t *database_to_json(const struct api_health *now)
+{
+    struct json_builder o;
+
+    json_builder_begin(&o);
+    json_builder_value(&o, "ok", json_boolean(now->database.status == STATUS_OK));
+    json_builder_value(&o, "error", encode_err(&now->database));
+    if (now->database_error_since > 0)
+        json_builder_time(&o, "error_since", now->database_error_since);
+    else
+        json_builder_value(&o, "error_since", json_null());
+    json_builder_value(&o, "unwritten", results_to_json(&now->unwritten));
+    json_builder_value(&o, "dropped", results_to_json(&now->dropped));
+    json_builder_u64(&o, "failed_writes", now->failed_writes);
+    json_builder_u64(&o, "damaged_rows", now->damaged_rows);
+    json_builder_u64(&o, "files_quarantined", now->quarantined);
+    return json_builder_end(&o);
+}
+
+void handlers_health(struct handlers_context *c, const struct request *request, struct reply *reply)
+{
+    struct api_health now = {.measurements_queued = 0};
+    struct json_builder o;
+
+    (void)request;
+    c->backend->health(c->backend->self, &now);
+    json_builder_begin(&o);
+    json_builder_text(&o, "status", now.database.status == STATUS_OK ? "ok" : "degraded");
+    json_builder_value(&o, "database", database_to_json(&now));
+    add_measurements(&now, &o);
+    reply_json(reply, HTTP_OK, json_builder_end(&o));
+}
+
 void handlers_readyz(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     const char *verbose = request_param(request, "verbose");
@@ -97,6 +141,8 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
         add_measurements(&health, &o);
     if (verbose || health.database.status != STATUS_OK)
         json_builder_value(&o, "database_error", encode_err(&health.database));
+    if (verbose || health.database.status != STATUS_OK)
+        json_builder_value(&o, "unwritten", results_to_json(&health.unwritten));
     reply_json(reply, HTTP_OK, json_builder_end(&o));
 }
 

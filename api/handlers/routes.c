@@ -55,6 +55,8 @@ static const struct route routes[] = {
      .needs_daemon = true},
     {"GET", "/v1/node", "", "host, daemon version, driver, GPU sources", .render = handlers_node,
      .slot = CACHE_NODE, .needs_daemon = true},
+    {"GET", "/v1/health", "", "can results be stored? what waits in memory",
+     .handler = handlers_health, .needs_daemon = true},
     {"GET", "/v1/gpus", "", "the GPUs and the state of each", .render = handlers_gpus,
      .slot = CACHE_GPUS},
     {"GET", "/v1/fingerprints", "",

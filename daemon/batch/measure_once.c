@@ -135,6 +135,18 @@ static enum status measure_once_table(const char *folder, const struct fingerpri
     return measure_once_close(out, path, err);
 }
 
+/* The failure to store results; they were printed, and only a stored run can be exported. */
+static enum status measure_once_check_stored(struct measure_once *o, struct err *err)
+{
+    struct store_health health;
+
+    store_health(o->store, &health);
+    if (health.last_error.status == STATUS_OK)
+        return STATUS_OK;
+    return err_set(err, health.last_error.status, "the results are not stored: %s",
+                   health.last_error.text);
+}
+
 /* Exports the newest run of GPU `i`: its observations in any case, and its fingerprint (NULL: the
  * run has failed; its observations are then needed most). */
 static enum status measure_once_export(struct measure_once *o, uint32_t i,
@@ -202,6 +214,8 @@ static enum status measure_once_result(struct measure_once *o, uint32_t i, struc
             report_print(stdout, fp);
         }
     }
+    if (!status)
+        status = measure_once_check_stored(o, err);
     if (!status && o->config->export_dir)
         status = measure_once_export(o, i, fp, err);
     fflush(stdout);

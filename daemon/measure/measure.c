@@ -9,7 +9,7 @@
  * the GPU runs the next probe, and within a step one probe more is always submitted. Where the step
  * has fillers (campaign.h), they are submitted behind its probes, and the GPU runs them while the
  * campaign chooses: the next step begins with their answers. Nothing is derived from what is not
- * stored yet.
+ * stored yet, or kept in memory because the disk does not take it (store/store_queue.h).
  *
  * Each observation is classified as it arrives (analysis/disturbance.h). One that was disturbed is
  * stored and excluded, and its probe is repeated, after a pause that grows: a neighbor's burst may
@@ -25,6 +25,7 @@
 #include "campaign/campaign.h"
 #include "measure/knowledge.h"
 #include "measure/times.h"
+#include "store/store_queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ struct attempt {
     struct pending pending[WORKER_MAX_PENDING]; /* the oldest first */
     uint32_t pending_count;
     uint32_t fillers;       /* of the step that were submitted */
-    int64_t run;            /* 0: not begun */
+    struct store_run *run;  /* owned; NULL: not begun */
     size_t stored;          /* of the set's observations */
     size_t stored_excluded; /* of its excluded ones */
     struct assessment last; /* of the latest observation */
@@ -85,7 +86,7 @@ static enum status measure_store_items(struct attempt *a, const struct observati
     enum status status = STATUS_OK;
 
     while (*stored < count && !status) {
-        status = store_add_observation(a->request->store, a->run, &items[*stored], NULL, err);
+        status = store_run_observe(a->request->store, a->run, &items[*stored], err);
         *stored += !status;
     }
     return status;
@@ -312,7 +313,7 @@ static enum status measure_begin(struct attempt *a, struct err *err)
     enum status status = measure_open(r, &a->worker, &a->set.gpu, &a->set.limits, err);
 
     return status ? status
-                  : store_begin_run(r->store, &a->set.gpu, &a->set.limits, r->depth,
+                  : store_run_begin(r->store, &a->set.gpu, &a->set.limits, r->depth,
                                     clock_wall_seconds(), &a->run, err);
 }
 
@@ -354,7 +355,10 @@ static enum status measure_derive(struct attempt *a, nsec_t start, nsec_t opened
     fp->duration_ms = measure_ms(start, clock_monotonic());
     fp->device_memory_bytes = a->set.limits.device_memory_bytes;
     status = measure_join(a, out, err);
-    return status ? status : store_finish_run(r->store, a->run, fp, out->known, err);
+    status = status ? status : store_run_finish(r->store, a->run, fp, out->known, err);
+    if (!status)
+        a->run = NULL;
+    return status;
 }
 
 /* Ends the run with its reason. The observations of a failed run are needed most, so they are kept.
@@ -362,9 +366,13 @@ static enum status measure_derive(struct attempt *a, nsec_t start, nsec_t opened
 static void measure_fail(struct attempt *a, const struct err *why)
 {
     struct err err = {0};
+    const bool complete = measure_store(a, &err) == STATUS_OK;
+    const bool ended = store_run_fail(a->request->store, a->run, why, &err) == STATUS_OK;
 
-    if (measure_store(a, &err) || store_fail_run(a->request->store, a->run, why, &err))
-        log_warning("cannot store that run %lld failed: %s", (long long)a->run, err.text);
+    a->run = NULL;
+    if (!complete || !ended)
+        log_warning("gpu %s: a failed measurement is not stored completely: %s", a->request->uuid,
+                    err.text);
 }
 
 enum status measure_abandon(const struct measure_request *request, struct worker *take,
@@ -407,7 +415,7 @@ static enum status measure_attempt(struct attempt *a, struct measure_result *out
     nsec_t start = clock_monotonic();
 
     a->worker = NULL;
-    a->run = 0;
+    a->run = NULL;
     a->stored = a->stored_excluded = 0;
     a->pending_count = 0;
     a->times = (struct measure_times){0};

@@ -123,7 +123,6 @@ static bool pipeline_is_divided(struct pipeline *p, uint32_t index, struct err *
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
                             struct measurement *out, struct err *err)
 {
-    struct store_health health;
     enum status status = STATUS_OK;
     uint32_t i = 0;
 
@@ -133,13 +132,6 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
         return err_set_hint(err, STATUS_NOT_SUPPORTED,
                             "Start reachd without --no-gpus on the host of the GPU.",
                             "this daemon serves what is stored and measures nothing (--no-gpus)");
-    store_health(p->store, &health);
-    if (health.last_error.status)
-        return err_set_hint(
-            err, STATUS_READ_ONLY,
-            "Make the state file writable: GET /readyz says why it is not. Or keep the "
-            "state in memory (--state :memory:).",
-            "the result could not be stored: %s", health.last_error.text);
     pthread_mutex_lock(&p->mutex);
     while (i < p->gpu_thread_count && strcasecmp(p->threads[i].identity.uuid, uuid) != 0)
         i++;

@@ -73,7 +73,6 @@ void pipeline_stop(struct pipeline *take);
 
 /* Queues a measurement. At most 8 wait for one GPU (STATUS_FULL); a queued measurement of the same
  * depth is joined instead of doubled. Never waits for a measurement. STATUS_NOT_FOUND: no such GPU.
- * STATUS_READ_ONLY: nothing can be written now, so nothing is measured.
  * STATUS_NOT_SUPPORTED: this pipeline measures nothing, or the GPU is divided by MIG. */
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
                             struct measurement *out, struct err *err);
@@ -105,8 +104,7 @@ bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size);
 enum status pipeline_rediscover(struct pipeline *p, struct err *err);
 
 /* The store has lost something, or can be written again: queues a measurement for each GPU whose
- * fingerprint it lacks, or whose last measurement failed for its sake (with `measure_unknown`
- * alone). */
+ * fingerprint it lacks (with `measure_unknown` alone). */
 void pipeline_requeue(struct pipeline *p);
 
 /* State of one measurement. The last 256 are remembered. STATUS_NOT_FOUND. */

@@ -166,15 +166,6 @@ void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
     pipeline_begin(p, which);
 }
 
-/* Has the last measurement of this GPU failed because nothing could be written? */
-static bool requeue_failed_for_the_store(const struct snapshot_gpu *gpu)
-{
-    const enum status s = gpu->last_error.status;
-
-    return gpu->state == GPU_STATE_FAILED &&
-           (s == STATUS_FULL || s == STATUS_READ_ONLY || s == STATUS_IO || s == STATUS_CORRUPT);
-}
-
 /* A measurement that is under way or queued stores what was lost. The mutex is held. */
 static void requeue_gpu(struct gpu_thread *thread)
 {
@@ -209,8 +200,7 @@ void pipeline_requeue(struct pipeline *p)
         if (store_lacks_fingerprint(p->store, thread->identity.uuid, &lacks, &err))
             log_warning("gpu %u: cannot read its state: %s", i, err.text);
         pthread_mutex_lock(&p->mutex);
-        if ((lacks || requeue_failed_for_the_store(&s->gpus[i])) && !p->stopping &&
-            !identity_is_divided(&s->gpus[i].identity))
+        if (lacks && !p->stopping && !identity_is_divided(&s->gpus[i].identity))
             requeue_gpu(thread);
         pthread_mutex_unlock(&p->mutex);
     }

@@ -249,15 +249,20 @@ static void backend_health(void *self, struct api_health *out)
     struct measurement_counts queue;
 
     pipeline_count_measurements(b->pipeline, &queue);
+    store_check_soon(b->store);
     store_health(b->store, &health);
-    *out = (struct api_health){.measurements_queued = queue.queued,
-                               .measurements_running = queue.running,
-                               .measurements_done = queue.done,
-                               .measurements_failed = queue.failed,
-                               .database = health.last_error,
-                               .failed_writes = health.failed_writes,
-                               .damaged_rows = health.damaged_rows,
-                               .quarantined = health.quarantined};
+    *out = (struct api_health){
+        .measurements_queued = queue.queued,
+        .measurements_running = queue.running,
+        .measurements_done = queue.done,
+        .measurements_failed = queue.failed,
+        .database = health.last_error,
+        .database_error_since = health.last_error_since,
+        .unwritten = {health.unwritten.fingerprints, health.unwritten.observations},
+        .dropped = {health.dropped.fingerprints, health.dropped.observations},
+        .failed_writes = health.failed_writes,
+        .damaged_rows = health.damaged_rows,
+        .quarantined = health.quarantined};
     if (out->database.status == STATUS_READ_ONLY && !out->database.hint)
         out->database.hint =
             "Give reachd write access to the state directory, or keep the state in "

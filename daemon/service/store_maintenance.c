@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define MAINTENANCE_FIRST_WAIT  (250 * NSEC_PER_MSEC)
-#define MAINTENANCE_LONGEST     (10 * NSEC_PER_SEC)
+#define MAINTENANCE_LONGEST     (2 * NSEC_PER_SEC)
 #define MAINTENANCE_STACK_BYTES ((size_t)1 << 20)
 
 struct store_maintenance {

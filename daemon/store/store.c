@@ -15,6 +15,7 @@
 
 static void free_store(struct store *take)
 {
+    store_queue_free(take);
     (void)sqlite3_close(take->reading_apart.db);
     (void)sqlite3_close(take->writing.db);
     store_file_unlock("", take->lock_fd, false);
@@ -41,6 +42,8 @@ static struct store *new_store(const char *path)
     store->in_memory = strcmp(path, STORE_MEMORY_PATH) == 0;
     store->reading = store->in_memory ? &store->writing : &store->reading_apart;
     store->limits = STORE_LIMITS_DEFAULT;
+    store->queue.limit_bytes = STORE_QUEUE_LIMIT_BYTES;
+    store->written_at = clock_monotonic();
     store->work.scan = !store->in_memory;
     if (store->path)
         return store;
@@ -157,8 +160,9 @@ static enum status open_how(const char *path, bool anyway, struct store **out, s
         return err_set(err, STATUS_NO_MEMORY, "no memory for the store");
     s = open_store(store, &why);
     if (anyway && may_pass(s)) {
-        store->health.last_error = why;
-        store->health.last_error_since = clock_wall_seconds();
+        pthread_mutex_lock(&store->state_mutex);
+        store_note_error(store, s, &why);
+        pthread_mutex_unlock(&store->state_mutex);
         s = store_open_to_read(store, &why);
     }
     if (s != STATUS_OK) {
@@ -181,8 +185,10 @@ enum status store_open_degraded(const char *path, struct store **out, struct err
 
 void store_close(struct store *take)
 {
-    if (take)
-        free_store(take);
+    if (!take)
+        return;
+    store_write_last(take);
+    free_store(take);
 }
 
 void store_set_limits(struct store *store, const struct store_limits *limits)

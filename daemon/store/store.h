@@ -13,7 +13,8 @@
  * another application's, is moved to PATH.corrupt-<time>. A newer schema refuses to open.
  *
  * A write that fails changes nothing for the readers. The health has the reason; maintenance
- * retries until writing works. docs/store.md has the guarantees and their tests.
+ * retries until writing works. store_queue.h keeps in memory what could not be written.
+ * docs/store.md has the guarantees and their tests.
  */
 #ifndef REACH_STORE_STORE_H
 #define REACH_STORE_STORE_H
@@ -36,14 +37,26 @@ enum status store_open(const char *path, struct store **out, struct err *err);
 enum status store_open_degraded(const char *path, struct store **out, struct err *err);
 void store_close(struct store *take);
 
+/* Numbers of results. */
+struct store_results {
+    uint64_t fingerprints;
+    uint64_t observations;
+};
+
+/* An error stays until maintenance has written new pages and all that waits in memory. */
 struct store_health {
-    struct err last_error;    /* why nothing can be written; STATUS_OK: nothing is wrong */
-    int64_t last_error_since; /* wall clock, seconds; 0 without an error */
-    uint64_t failed_writes;   /* these count since the start */
-    uint64_t damaged_rows;    /* dropped */
-    uint64_t quarantined;     /* files */
+    struct err last_error;          /* why nothing can be written; STATUS_OK: nothing is wrong */
+    int64_t last_error_since;       /* wall clock, seconds; 0 without an error */
+    struct store_results unwritten; /* in memory, until they can be stored */
+    struct store_results dropped;   /* since the start, for lack of memory, as what follows */
+    uint64_t failed_writes;
+    uint64_t damaged_rows; /* dropped */
+    uint64_t quarantined;  /* files */
 };
 void store_health(struct store *store, struct store_health *out);
+/* Requests a write from maintenance if there was none for a while, so that the health of an idle
+ * daemon is true. Never waits. */
+void store_check_soon(struct store *store);
 
 /* What is kept. */
 struct store_limits {

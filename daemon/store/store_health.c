@@ -4,6 +4,9 @@
 #include "base/log.h"
 #include "store/store_sql.h"
 
+/* An idle daemon that is asked for its health writes no more often than this. */
+#define STORE_CHECK_AFTER (10 * NSEC_PER_SEC)
+
 void store_health(struct store *store, struct store_health *out)
 {
     pthread_mutex_lock(&store->state_mutex);
@@ -11,19 +14,31 @@ void store_health(struct store *store, struct store_health *out)
     pthread_mutex_unlock(&store->state_mutex);
 }
 
-/* Is it the file that cannot be written, rather than the request that was wrong? */
-static bool is_write_error(enum status s)
+void store_check_soon(struct store *store)
+{
+    pthread_mutex_lock(&store->state_mutex);
+    if (!store->in_memory && !store->work.check &&
+        clock_monotonic() - store->written_at > STORE_CHECK_AFTER) {
+        store->work.check = true;
+        pthread_cond_broadcast(&store->wake);
+    }
+    pthread_mutex_unlock(&store->state_mutex);
+}
+
+bool store_is_write_error(enum status s)
 {
     return s == STATUS_IO || s == STATUS_READ_ONLY || s == STATUS_FULL || s == STATUS_CORRUPT;
 }
 
-static void note_error(struct store *store, enum status s, const struct err *err)
+void store_note_error(struct store *store, enum status s, const struct err *err)
 {
     struct store_health *const h = &store->health;
 
     if (h->last_error.status == STATUS_OK) {
         h->last_error_since = clock_wall_seconds();
-        log_warning("state file: nothing can be written: %s", err ? err->text : "");
+        log_warning("state file: nothing can be written: %s; results are kept in memory, and will "
+                    "be lost when reachd exits",
+                    err ? err->text : "");
         store->health_changes++;
         pthread_cond_broadcast(&store->wake);
     }
@@ -31,6 +46,24 @@ static void note_error(struct store *store, enum status s, const struct err *err
     h->failed_writes++;
     store->work.reopen = store->work.reopen || s == STATUS_IO;
     store->work.scan = store->work.scan || s == STATUS_CORRUPT;
+}
+
+bool store_write_works(struct store *store)
+{
+    struct store_health *const h = &store->health;
+    bool works;
+
+    pthread_mutex_lock(&store->state_mutex);
+    works = !store->queue.first;
+    if (works && h->last_error.status != STATUS_OK) {
+        log_info("state file: writing works again, and all that waited is stored");
+        h->last_error = (struct err){0};
+        h->last_error_since = 0;
+        store->health_changes++;
+        pthread_cond_broadcast(&store->wake);
+    }
+    pthread_mutex_unlock(&store->state_mutex);
+    return works;
 }
 
 enum status store_write_begin(struct store *store, struct err *err)
@@ -41,6 +74,11 @@ enum status store_write_begin(struct store *store, struct err *err)
     pthread_mutex_lock(&store->writing.mutex);
     if (store->writing.db) {
         s = store_sql_begin(store->writing.db, err);
+        if (s == STATUS_CONFLICT) { /* another process holds the file longer than the timeout */
+            s = STATUS_IO;
+            if (err)
+                err->status = s;
+        }
         return s == STATUS_OK ? s : store_write_end(store, s, err);
     }
     pthread_mutex_unlock(&store->writing.mutex);
@@ -56,15 +94,10 @@ enum status store_write_end(struct store *store, enum status s, struct err *err)
     (void)sqlite3_db_release_memory(store->writing.db); /* the next write may be days away */
     pthread_mutex_unlock(&store->writing.mutex);
     pthread_mutex_lock(&store->state_mutex);
-    if (is_write_error(s)) {
-        note_error(store, s, err);
-    } else if (s == STATUS_OK && store->health.last_error.status != STATUS_OK) {
-        log_info("state file: writing works again");
-        store->health.last_error = (struct err){0};
-        store->health.last_error_since = 0;
-        store->health_changes++;
-        pthread_cond_broadcast(&store->wake);
-    }
+    if (store_is_write_error(s))
+        store_note_error(store, s, err);
+    else if (s == STATUS_OK)
+        store->written_at = clock_monotonic();
     pthread_mutex_unlock(&store->state_mutex);
     return s;
 }

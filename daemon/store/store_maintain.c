@@ -1,6 +1,7 @@
 /* store_maintain.c: maintenance, by one thread of the daemon.
  *
- *     nothing can be written?  ->  open what is closed, or again what has failed; try a small write
+ *     nothing can be written?  ->  open what is closed, or again what has failed; write new pages,
+ *                                  and what waits in memory (store_queue.c)
  *     something was damaged?   ->  check every row; a file that is damaged beyond its rows is
  *                                  quarantined, and an empty one takes its place
  *     a run has ended?         ->  delete what is beyond the limits
@@ -81,11 +82,25 @@ static enum status open_again(struct store *store, const struct err *damage, str
     return s;
 }
 
-/* Finds out whether writing works, by writing. */
-static enum status try_write(struct store *store, struct err *err)
+static enum status check_room(struct store *store, struct err *err)
 {
-    enum status s = store_write_begin(store, err);
+    const enum status s = store->in_memory ? STATUS_OK : store_room_check(store->path, err);
 
+    if (store_is_write_error(s)) {
+        pthread_mutex_lock(&store->state_mutex);
+        store_note_error(store, s, err);
+        pthread_mutex_unlock(&store->state_mutex);
+    }
+    return s;
+}
+
+/* Finds out whether writing works, by writing: new pages (`with_room`), and a row. */
+static enum status try_write(struct store *store, bool with_room, struct err *err)
+{
+    enum status s = with_room ? check_room(store, err) : STATUS_OK;
+
+    if (s == STATUS_OK)
+        s = store_write_begin(store, err);
     if (s != STATUS_OK)
         return s;
     s = store_sql_run(store->writing.db,
@@ -116,7 +131,7 @@ static enum status recover(struct store *store, bool reopen, struct err *err)
         s = open_writer_again(store, err);
     }
     if (s == STATUS_OK)
-        return try_write(store, err);
+        return try_write(store, true, err);
     pthread_mutex_lock(&store->state_mutex);
     store->work.reopen = reopen;
     pthread_mutex_unlock(&store->state_mutex);
@@ -149,12 +164,32 @@ static void put_back(struct store *store, const struct store_work *left)
     pthread_mutex_unlock(&store->state_mutex);
 }
 
+/* Recovers from an error, or finds out that there is one. */
+static enum status ensure_writing(struct store *store, const struct store_work *work,
+                                  bool has_error, struct err *err)
+{
+    if (has_error)
+        return recover(store, work->reopen, err);
+    return work->check ? try_write(store, store_room_is_short(store->path), err) : STATUS_OK;
+}
+
+/* After an error: writes what waits, until no more does. */
+static enum status write_waiting(struct store *store, struct err *err)
+{
+    enum status s;
+
+    do
+        s = store_queue_write(store, err);
+    while (s == STATUS_OK && !store_write_works(store) && !atomic_load(&store->stop_soon));
+    return s;
+}
+
 enum status store_maintain(struct store *store, bool *out_recreated, struct err *err)
 {
     struct err why = {0};
     struct store_work work;
     bool has_error;
-    enum status s = STATUS_OK;
+    enum status s;
 
     *out_recreated = false;
     pthread_mutex_lock(&store->state_mutex);
@@ -162,15 +197,16 @@ enum status store_maintain(struct store *store, bool *out_recreated, struct err 
     store->work = (struct store_work){0};
     has_error = store->health.last_error.status != STATUS_OK;
     pthread_mutex_unlock(&store->state_mutex);
-    if (has_error)
-        s = recover(store, work.reopen, &why);
+    s = ensure_writing(store, &work, has_error, &why);
     /* A damaged file is no reason to wait for the disk: the scan may repair it. */
     if (work.scan && store->writing.db && (s == STATUS_OK || s == STATUS_CORRUPT)) {
         s = scan(store, out_recreated, &why);
         work.scan = s != STATUS_OK;
         if (has_error && *out_recreated)
-            s = try_write(store, &why);
+            s = try_write(store, true, &why);
     }
+    if (s == STATUS_OK && has_error)
+        s = write_waiting(store, &why);
     if (s == STATUS_OK && work.prune) {
         s = store_prune(store, &why);
         work.prune = s != STATUS_OK;
@@ -178,6 +214,14 @@ enum status store_maintain(struct store *store, bool *out_recreated, struct err 
     if (s != STATUS_OK)
         put_back(store, &work);
     return s == STATUS_OK ? s : err_set(err, s, "%s", why.text);
+}
+
+void store_write_last(struct store *store)
+{
+    struct err err = {0};
+
+    if (store->queue.first && recover(store, store->work.reopen, &err) == STATUS_OK)
+        (void)store_queue_write(store, &err);
 }
 
 void store_wait(struct store *store, nsec_t most)
@@ -191,7 +235,7 @@ void store_wait(struct store *store, nsec_t most)
 
     pthread_mutex_lock(&store->state_mutex);
     while (!timed_out && !w->woken && store->health_changes == known_changes &&
-           (store->health.last_error.status != STATUS_OK || !(w->scan || w->prune))) {
+           (store->health.last_error.status != STATUS_OK || !(w->scan || w->prune || w->check))) {
         timed_out = pthread_cond_clockwait(&store->wake, &store->state_mutex, CLOCK_MONOTONIC, &at);
         heartbeat_beat();
     }

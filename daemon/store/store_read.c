@@ -198,6 +198,8 @@ static enum status first_of_two(struct store *store, const struct queries *queri
 static enum status find_current(struct store *store, const char *uuid, struct found *out,
                                 struct err *err)
 {
+    if (store_queue_find(store, uuid, NULL, out->fp))
+        return fingerprint_id(out->fp, out->row.id, err);
     const enum status s = first_of_two(store, &current, SQL_VALUES(SQL_TEXT(uuid)), out, err);
 
     return s == STATUS_NOT_FOUND ? err_set(err, s, "there is no fingerprint of %s yet", uuid) : s;
@@ -234,6 +236,8 @@ enum status store_recall(struct store *store, const char *uuid, struct fingerpri
 enum status store_fingerprint(struct store *store, const char *uuid, const char *id,
                               struct fingerprint *out, struct err *err)
 {
+    if (store_queue_find(store, uuid, id, out))
+        return STATUS_OK;
     const enum status s = first_of_two(store, &by_id, SQL_VALUES(SQL_TEXT(uuid), SQL_TEXT(id)),
                                        &(struct found){.fp = out}, err);
 
@@ -261,6 +265,8 @@ enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool 
     struct reading r = {.to = out, .err = err};
 
     *out = false;
+    if (store_queue_find(store, uuid, NULL, NULL))
+        return STATUS_OK;
     return read_rows(store, sql, SQL_VALUES(SQL_TEXT(uuid)), read_flag, &r);
 }
 

@@ -111,11 +111,9 @@ static enum status check_running(sqlite3 *db, int64_t run, char *uuid, size_t uu
     return s;
 }
 
-static enum status insert_observation(sqlite3 *db, int64_t run, const struct observation *o,
-                                      const struct document *document, int64_t *out_id,
-                                      struct err *err)
+static enum status insert_observation(sqlite3 *db, int64_t run, const struct store_document *d,
+                                      int64_t *out_id, struct err *err)
 {
-    const struct probe_conditions *const c = &o->result.conditions;
     enum status s = check_running(db, run, NULL, 0, err);
 
     if (s == STATUS_OK)
@@ -124,11 +122,11 @@ static enum status insert_observation(sqlite3 *db, int64_t run, const struct obs
             "INSERT INTO observation (run, kind, started_at, duration_ns, value_count, verdict, "
             "document_hash, document, row_hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
             "reach_row_hash(?1, ?2, ?3, ?4, ?5, nullif(?6, 'clean'), ?7))",
-            SQL_VALUES(SQL_INT(run), SQL_TEXT(probe_kind_name(o->spec.kind)),
-                       SQL_INT(c->started_at), SQL_INT(c->duration_ns),
-                       SQL_INT(o->result.value_count),
-                       SQL_TEXT(verdict_name(o->assessment.verdict)), SQL_INT(document->hash),
-                       SQL_TEXT(document->text)),
+            SQL_VALUES(SQL_INT(run), SQL_TEXT(probe_kind_name(d->kind)), SQL_INT(d->started_at),
+                       SQL_INT(d->duration_ns), SQL_INT(d->value_count),
+                       SQL_TEXT(verdict_name(d->verdict)),
+                       SQL_INT(hash_bytes(HASH_START, d->text, strlen(d->text))),
+                       SQL_TEXT(d->text)),
             NULL, err);
     *out_id = sqlite3_last_insert_rowid(db);
     if (s == STATUS_OK)
@@ -138,24 +136,47 @@ static enum status insert_observation(sqlite3 *db, int64_t run, const struct obs
     return s;
 }
 
-enum status store_add_observation(struct store *store, int64_t run, const struct observation *o,
-                                  int64_t *out_id, struct err *err)
+enum status store_document_render(const struct observation *o, struct store_document *out,
+                                  struct err *err)
 {
     struct document document = {.text = NULL};
     size_t bytes = 0;
     char *const text = observation_to_text(o, &bytes);
-    int64_t id = 0;
-    enum status s = complete(text, bytes, "the observation", &document, err);
+    const enum status s = complete(text, bytes, "the observation", &document, err);
 
-    if (s == STATUS_OK)
-        s = store_write_begin(store, err);
+    *out = (struct store_document){.kind = o->spec.kind,
+                                   .started_at = o->result.conditions.started_at,
+                                   .duration_ns = o->result.conditions.duration_ns,
+                                   .value_count = o->result.value_count,
+                                   .verdict = o->assessment.verdict,
+                                   .text = document.text};
+    return s;
+}
+
+enum status store_add_document(struct store *store, int64_t run, const struct store_document *d,
+                               int64_t *out_id, struct err *err)
+{
+    int64_t id = 0;
+    enum status s = store_write_begin(store, err);
+
     if (s == STATUS_OK) {
-        s = insert_observation(store->writing.db, run, o, &document, &id, err);
+        s = insert_observation(store->writing.db, run, d, &id, err);
         s = store_write_end(store, s, err);
     }
     if (s == STATUS_OK && out_id)
         *out_id = id;
-    free(document.text);
+    return s;
+}
+
+enum status store_add_observation(struct store *store, int64_t run, const struct observation *o,
+                                  int64_t *out_id, struct err *err)
+{
+    struct store_document d;
+    enum status s = store_document_render(o, &d, err);
+
+    if (s == STATUS_OK)
+        s = store_add_document(store, run, &d, out_id, err);
+    free(d.text);
     return s;
 }
 

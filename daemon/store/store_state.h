@@ -3,6 +3,8 @@
  * store.c             opens and closes
  * store_health.c      begins and ends write transactions; is writing possible, what was damaged
  * store_runs.c        writes
+ * store_queue.c       keeps in memory what cannot be written
+ * store_room.c        is there room for new pages
  * store_read.c        reads
  * store_maintain.c    recovers, checks every row, keeps to the limits
  * store_scrub.c       checks every row and drops the corrupt ones
@@ -19,6 +21,7 @@
 #define REACH_STORE_STORE_STATE_H
 
 #include "store/store.h"
+#include "store/store_queue.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
@@ -35,7 +38,17 @@ struct store_work {
     bool scan;   /* a row or page was corrupt, or none has been checked yet */
     bool prune;  /* a run has ended */
     bool reopen; /* the writing connection has met an I/O error */
+    bool check;  /* nothing was written for a while: does writing still work? */
     bool woken;  /* store_wake */
+};
+
+/* What cannot be written yet, in order. Guarded by the state mutex; it is empty unless the health
+ * has an error. */
+struct store_queue {
+    struct queued_record *first; /* owned */
+    struct queued_record *last;
+    size_t bytes;
+    size_t limit_bytes;
 };
 
 /* Reads have a connection of their own, so that an answer does not wait for a writer's fsync. A
@@ -53,6 +66,8 @@ struct store {
     pthread_cond_t wake;
     struct store_health health;
     struct store_work work;
+    struct store_queue queue;
+    nsec_t written_at;         /* monotonic: the last write that succeeded */
     uint64_t health_changes;   /* incremented when the health changes */
     uint64_t reported_changes; /* health_changes when store_wait last returned */
     int64_t last_run;          /* the highest run number so far; guarded by the writing mutex */
@@ -62,8 +77,45 @@ struct store {
 /* Locks the writing connection and begins a transaction. On failure neither is held. */
 enum status store_write_begin(struct store *store, struct err *err);
 /* Ends the transaction: commits if `s` is STATUS_OK, else rolls back. Releases the connection and
- * its cache, and records in the health whether writing works. Returns the first failure. */
+ * its cache, and records a failure in the health, where it stays until store_write_works. Returns
+ * the first failure. */
 enum status store_write_end(struct store *store, enum status s, struct err *err);
+/* Is it the file that cannot be written, rather than the request that is wrong? */
+bool store_is_write_error(enum status s);
+/* Records in the health that nothing can be written. The state mutex is held. */
+void store_note_error(struct store *store, enum status s, const struct err *err);
+/* Writing has succeeded: clears the error of the health, unless something waits in the queue. */
+bool store_write_works(struct store *store);
+
+/* An observation, ready for its table. */
+struct store_document {
+    enum probe_kind kind;
+    int64_t started_at;
+    nsec_t duration_ns;
+    uint64_t value_count;
+    enum verdict verdict;
+    char *text; /* owned */
+};
+enum status store_document_render(const struct observation *o, struct store_document *out,
+                                  struct err *err);
+/* As store_add_observation. */
+enum status store_add_document(struct store *store, int64_t run, const struct store_document *d,
+                               int64_t *out_id, struct err *err);
+
+/* Writes what waits in the queue, in order, until it is empty or a write fails. For one thread. */
+enum status store_queue_write(struct store *store, struct err *err);
+/* Logs what is lost with the queue, and frees it. */
+void store_queue_free(struct store *store);
+/* The fingerprint with this id (NULL: what is known from the newest measurement) of a GPU, if it
+ * waits in the queue. */
+bool store_queue_find(struct store *store, const char *uuid, const char *id,
+                      struct fingerprint *out);
+/* STATUS_OK if there is room beside the file for some new pages. */
+enum status store_room_check(const char *path, struct err *err);
+/* Does the file system report that there is little room, or that it is read-only? */
+bool store_room_is_short(const char *path);
+/* Tries once more to write what waits, before the store is closed. */
+void store_write_last(struct store *store);
 /* Records that a reader found a corrupt row or page. Returns `s`. */
 enum status store_read_end(struct store *store, enum status s, bool corrupt);
 

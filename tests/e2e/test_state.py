@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The state file: what survives, and what happens where it cannot be used."""
+import errno
 import os
 import resource
 import shutil
@@ -14,6 +15,13 @@ GPUS = ("--simulate", "k80", "--simulate", "h200")
 EXIT_TAKEN, EXIT_CONFIG = 75, 78
 EXIT_FAILED = (65, 69, 73, 74)  # of sysexits.h: the data, the service, the file, the system
 path = os.path.join(common.folder, "reachd.db")
+mounted = []
+
+
+def stored_ids(state):
+    """The fingerprints in the file, as they were measured, oldest first."""
+    rows = sqlite3.connect(state).execute("SELECT id FROM fingerprint ORDER BY run").fetchall()
+    return [row[0] for row in rows]
 
 
 def refused(state, code, *words, options=()):
@@ -155,17 +163,17 @@ def the_second_daemon_says_one_line():
 def a_missing_directory_is_waited_for():
     state = os.path.join(common.folder, "nowhere", "reachd.db")
     daemon = common.Daemon("--simulate", "k80", state=state)
-    common.until("the first measurement has failed",
-                 lambda: daemon.gpus()[0]["state"] == "failed")
-    equal(daemon.get("/healthz").status, 200)
-    assert "nowhere" in daemon.gpus()[0]["last_error"]["text"], daemon.gpus()
-    answer = daemon.request("POST", "/v1/gpus/0/measurements")
-    equal(answer.json()["type"].rpartition("/")[2].rpartition(":")[2], "read-only", answer.body)
+    measured = daemon.measured()[0]
+    equal((measured["state"], measured["last_error"]), ("ready", None))
+    error = daemon.json("/readyz")["database_error"]["text"]
+    assert "nowhere" in error, error
+    equal(daemon.json("/v1/health")["database"]["unwritten"]["fingerprints"], 1)
     assert not os.path.exists(os.path.dirname(state))
     os.mkdir(os.path.dirname(state))
-    common.until("the GPU is measured", lambda: daemon.gpus()[0]["state"] == "ready")
+    common.until("it is stored", lambda: daemon.json("/v1/health")["status"] == "ok")
+    equal(daemon.gpus()[0]["fingerprint_id"], measured["fingerprint_id"])
     daemon.stop()
-    equal(sqlite3.connect(state).execute("SELECT count(*) FROM fingerprint").fetchone(), (1,))
+    equal(stored_ids(state), [measured["fingerprint_id"]])
 
 
 @case
@@ -302,42 +310,143 @@ def the_option_goes_on_in_memory_and_says_so():
     daemon.stop()
 
 
-@case
-def a_full_disk_fails_the_job_and_serving_goes_on():
-    state = os.path.join(common.folder, "full.db")
-    daemon = common.Daemon("--simulate", "k80", state=state)
-    good = daemon.measured()[0]["fingerprint_id"]
-    limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE,
-                     (os.path.getsize(daemon.log_path) + 100000, limits[1]))
-    failed = None
-    for _ in range(50):
-        job = daemon.finished(daemon.submit(0, "full"))
-        if job["state"] == "failed":
-            failed = job
-            break
-        good = job["fingerprint_id"]
-    assert failed, "the file has grown beyond its limit"
-    assert failed["error"]["slug"] in ("full", "io", "read-only"), failed
-    equal(daemon.json("/v1/gpus/0/fingerprint")["id"], good)
-    equal(daemon.gpus()[0]["state"], "failed")
-    assert daemon.gpus()[0]["last_error"]["text"], daemon.gpus()
+def reports(daemon, ok):
+    """/readyz, /metrics and /v1/health agree on whether results can be stored."""
     ready = daemon.get("/readyz")
     equal(ready.status, 200)
-    assert ready.json()["database_error"]["text"], ready.body
-    assert "\nreachd_database_ok 0\n" in daemon.get("/metrics").body.decode()
-    for path in ("/healthz", "/readyz", "/metrics"):
-        equal(daemon.health(path).status, 200, path)
-    equal(daemon.request("POST", "/v1/gpus/0/measurements").status, 507)
-    assert daemon.json("/v1/gpus/0/history")["fingerprints"], "the history is still read"
-    resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, limits)
-    common.until("the job that failed is made up for", lambda: daemon.gpus()[0]["state"] == "ready")
-    equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")
-    equal(daemon.gpus()[0]["last_error"], None)
-    assert "database_error" not in daemon.get("/readyz").json()
-    equal(daemon.get("/readyz?verbose").json()["database_error"], None)
-    assert "\nreachd_database_ok 1\n" in daemon.get("/metrics").body.decode()
+    equal(ready.json().get("database_error") is None, ok, ready.body)
+    health = daemon.json("/v1/health")
+    equal((health["status"] == "ok", health["database"]["ok"], health["database"]["error"] is None,
+           health["database"]["error_since"] is None), (ok,) * 4, health)
+    text = daemon.get("/metrics").body.decode()
+    assert f"\nreachd_database_ok {int(ok)}\n" in text, text
+    waiting = health["database"]["unwritten"]["fingerprints"]
+    assert f'\nreachd_database_unwritten_results{{kind="fingerprint"}} {waiting}\n' in text, text
+    equal(waiting > 0, not ok, health)
+
+
+def measured_without_the_disk(daemon, state, repair):
+    """Writing fails: measurements succeed and are served, and the daemon stores them after repair()."""
+    jobs = [daemon.finished(daemon.submit(0, "quick")) for _ in range(2)]
+    equal([job["state"] for job in jobs], ["done", "done"], jobs)
+    gpu = daemon.gpus()[0]
+    equal((gpu["state"], gpu["last_error"]), ("ready", None))
+    for job in jobs:
+        equal(daemon.get("/v1/gpus/0/fingerprint?at=" + job["fingerprint_id"]).status, 200)
+    equal(daemon.get("/v1/gpus/0/scope?bytes=1GiB").status, 200)
+    for _ in range(12):
+        reports(daemon, False)
+    for probe in ("/healthz", "/readyz", "/metrics"):
+        equal(daemon.health(probe).status, 200, probe)
+    equal(daemon.get("/v1/gpus/0/history").status, 200)
+    repair()
+    common.until("all is stored", lambda: daemon.json("/v1/health")["status"] == "ok")
+    for _ in range(12):
+        reports(daemon, True)
+    equal(daemon.json("/readyz?verbose")["unwritten"], {"fingerprints": 0, "observations": 0})
+    equal(daemon.gpus()[0]["fingerprint_id"], gpu["fingerprint_id"])
+    log = daemon.log()
+    equal((log.count("nothing can be written"), log.count("writing works again")), (1, 1), log)
+    daemon.stop()
+    stored = stored_ids(state)
+    assert {job["fingerprint_id"] for job in jobs} <= set(stored), (jobs, stored)
+
+
+@case
+def results_do_not_depend_on_the_size_of_the_file():
+    state = os.path.join(common.folder, "limit.db")
+    shutil.copyfile(common.measured_state(["k80"]), state)
+    daemon = common.Daemon("--simulate", "k80", state=state)
+    daemon.measured()
+    limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE,
+                     (os.path.getsize(daemon.log_path) + 20000, limits[1]))
+    measured_without_the_disk(daemon, state, lambda: resource.prlimit(
+        daemon.process.pid, resource.RLIMIT_FSIZE, limits))
+
+
+def small_disk(name):
+    """A file system of 16 MiB, until the end of the script."""
+    folder = os.path.join(common.folder, name)
+    os.mkdir(folder)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "none", folder], check=False,
+                      capture_output=True).returncode != 0:
+        raise common.Skip("mount is not permitted here")
+    mounted.append(folder)
+    return folder
+
+
+def fill(name):
+    with open(name, "wb", buffering=0) as file:
+        try:
+            while file.write(b"x" * 4096):
+                pass
+        except OSError as why:
+            equal(why.errno, errno.ENOSPC)
+
+
+@case
+def a_full_disk_does_not_stop_measurements():
+    folder = small_disk("full")
+    state, filling = os.path.join(folder, "reachd.db"), os.path.join(folder, "filling")
+    shutil.copyfile(common.measured_state(["k80"]), state)
+    daemon = common.Daemon("--simulate", "k80", state=state)
+    daemon.measured()
+    fill(filling)
+    measured_without_the_disk(daemon, state, lambda: os.remove(filling))
+
+
+@case
+def an_idle_daemon_notices_a_full_disk():
+    folder = small_disk("idle")
+    state, filling = os.path.join(folder, "reachd.db"), os.path.join(folder, "filling")
+    shutil.copyfile(common.measured_state(["k80"]), state)
+    daemon = common.Daemon("--simulate", "k80", "--no-check-on-start", state=state)
+    fill(filling)
+    common.until("it notices", lambda: daemon.json("/v1/health")["status"] == "degraded")
+    os.remove(filling)
+    common.until("it recovers", lambda: daemon.json("/v1/health")["status"] == "ok")
     daemon.stop()
 
 
-common.main()
+@case
+def a_disk_that_is_full_from_the_start_is_waited_for():
+    folder = small_disk("start")
+    state, filling = os.path.join(folder, "reachd.db"), os.path.join(folder, "filling")
+    fill(filling)
+    daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", state=state)
+    measured_without_the_disk(daemon, state, lambda: os.remove(filling))
+
+
+@case
+def a_disk_that_becomes_read_only_does_not_stop_measurements():
+    folder = small_disk("remounted")
+    state = os.path.join(folder, "reachd.db")
+    shutil.copyfile(common.measured_state(["k80"]), state)
+    daemon = common.Daemon("--simulate", "k80", state=state)
+    daemon.measured()
+    daemon.stop()  # a file system with a file open for writing is not made read-only
+
+    def remount(how):
+        subprocess.run(["mount", "-o", "remount," + how, folder], check=True)
+    remount("ro")
+    daemon = common.Daemon("--simulate", "k80", state=state)
+    daemon.measured()
+    measured_without_the_disk(daemon, state, lambda: remount("rw"))
+
+
+@case
+def what_could_not_be_stored_is_in_the_log_at_the_end():
+    daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start",
+                           state=os.path.join(common.folder, "never", "reachd.db"))
+    daemon.finished(daemon.submit(0, "quick"))
+    daemon.stop()
+    assert "1 fingerprints and" in daemon.log(), daemon.log()
+    assert "results will be lost when reachd exits" in daemon.log().splitlines()[-1], daemon.log()
+
+
+try:
+    common.main()
+finally:
+    for mount_point in mounted:
+        subprocess.run(["umount", "-l", mount_point], check=False)
