@@ -8,6 +8,7 @@
 #include "clients/c/process.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -257,23 +258,30 @@ static void set_method(CURL *curl, const struct reach_request *request)
     }
 }
 
-/* The messages of libcurl name ports even for a Unix socket. */
-static const char *why_no_socket(const char *path)
+/* Why there is no connection, and what to do. The messages of libcurl name ports even for a Unix
+ * socket. A daemon that runs need not be started. */
+#define START "start it (systemctl start reachd), or name another source"
+static const char *why_not_connected(const char *socket_path)
 {
     struct stat st;
 
-    if (stat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
-        return "there is no such socket";
-    if (access(path, W_OK) != 0)
-        return "this process may not write to the socket";
-    return "no process listens on the socket";
+    if (!socket_path)
+        return "(no process listens there): " START;
+    if (stat(socket_path, &st) != 0)
+        return errno == EACCES ? "(this process may not search its folder): join the group that "
+                                 "may, or name another source"
+                               : "(there is no such socket): " START;
+    if (!S_ISSOCK(st.st_mode))
+        return "(it is not a socket): name another source";
+    if (access(socket_path, W_OK) != 0)
+        return "(this process may not write to the socket): join the group of the socket, or name "
+               "another source";
+    return "(no process listens on the socket): " START;
 }
 
 static enum reach_status fail_with_code(const struct http *http, CURLcode code, uint32_t timeout_ms,
                                         struct reach_error *error)
 {
-    static const char NEXT[] = "start it (systemctl start reachd), or name another source";
-
     switch (code) {
     case CURLE_OPERATION_TIMEDOUT:
         return fail_with(error, REACH_TIMEOUT, "%s did not answer within %u ms", http_address(http),
@@ -281,13 +289,12 @@ static enum reach_status fail_with_code(const struct http *http, CURLcode code, 
     case CURLE_OUT_OF_MEMORY:
         return fail_with(error, REACH_NO_MEMORY, "no memory for a request");
     case CURLE_COULDNT_CONNECT:
-        return fail_with(
-            error, REACH_UNREACHABLE, "no daemon answers at %s (%s): %s", http_address(http),
-            http->socket_path ? why_no_socket(http->socket_path) : "no process listens there",
-            NEXT);
+        return fail_with(error, REACH_UNREACHABLE, "no daemon answers at %s %s", http_address(http),
+                         why_not_connected(http->socket_path));
     case CURLE_COULDNT_RESOLVE_HOST:
-        return fail_with(error, REACH_UNREACHABLE, "no daemon answers at %s (%s): %s",
-                         http_address(http), curl_easy_strerror(code), NEXT);
+        return fail_with(error, REACH_UNREACHABLE,
+                         "no daemon answers at %s (%s): check the name of the host",
+                         http_address(http), curl_easy_strerror(code));
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:

@@ -223,10 +223,14 @@ void gups_print_result(FILE *out, const struct gups_options *options, const stru
 }
 
 /* Of a word that is read and then written the plan knows one access only. */
+static bool has_one_access(enum gups_test test)
+{
+    return test != GUPS_UPDATE && test != GUPS_UPDATE_NO_LOOP && test != GUPS_READ_WRITE;
+}
+
 static bool is_predicted(const struct gups_options *options, const struct job_way *way)
 {
-    return way->predicted_gbps.known && options->test != GUPS_UPDATE &&
-           options->test != GUPS_UPDATE_NO_LOOP && options->test != GUPS_READ_WRITE;
+    return way->predicted_gbps.known && has_one_access(options->test);
 }
 
 void gups_print_table(FILE *out, const struct gups_options *options, const struct job_way *ways,
@@ -247,4 +251,10 @@ void gups_print_table(FILE *out, const struct gups_options *options, const struc
         job_print_number(out, 12, 2, ms > 0, ms > 0 ? naive_ms / ms : 0);
         fputc('\n', out);
     }
+    if (count > 0 && ways[0].predicted_gbps.known && !has_one_access(options->test))
+        fprintf(out,
+                "No predictions: test %u reads a word and then changes it, and a plan has one "
+                "access of each item.\nTests 1 (-t 1, read), 2 (write) and 5 (update by XOR) have "
+                "them.\n",
+                (unsigned)options->test);
 }

@@ -201,6 +201,8 @@ static bool run(state *s, char *why)
         good = run_way(s, &ways[i], plan, why);
     if (good)
         gups_print_table(stdout, &s->options, ways, count);
+    if (good && plan && !ways[0].predicted_gbps.known)
+        printf("%s\n", reach_answer_plan(plan)->reason);
     reach_answer_free(plan);
     reach_close(source);
     return good;

@@ -95,17 +95,29 @@ static void print_tables(const json_t *answer, bool odd)
     print_rows(json_object_get(answer, "properties"), odd, "  property", print_property);
 }
 
+/* A chip helps a set that lacks its kind; without a set, one is to be named first. */
+static void print_unknown(const struct options *options, const json_t *answer)
+{
+    const bool is_here = options->operand || options->reference;
+
+    if (strstr(text_of(answer, "sentence"), COMPARE_NO_REFERENCE))
+        puts(is_here ? "Name a reference set: --reference FOLDER (reference/ of the source)"
+                     : "Name a reference set: --reference FOLDER here, or in the options of reachd "
+                       "(reference/ of the source)");
+    else if (strcmp(text_of(answer, "origin"), "measured") == 0)
+        puts("Send it in: reachctl share");
+}
+
 static void print_comparison(const struct options *options, const json_t *answer)
 {
     const json_t *const map = json_object_get(answer, "map");
     const json_t *const kind = json_object_get(answer, "kind");
 
-    (void)options;
     puts(text_of(answer, "sentence"));
     if (strcmp(text_of(answer, "origin"), "measured") != 0)
         printf("This fingerprint is %s, not measured on hardware.\n", text_of(answer, "origin"));
     if (!json_is_object(kind)) {
-        puts("Send it in: reachctl share");
+        print_unknown(options, answer);
         return;
     }
     printf("kind: %s, %.0f SMs, %.1f GiB, %.0f chips in the reference set\n", text_of(kind, "name"),

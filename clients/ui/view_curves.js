@@ -27,7 +27,8 @@ function deviceTable(rows, scopes) {
 async function device({ gpu, fingerprint, routes }) {
     const rows = fingerprint.throughput.curve;
     if (rows.length === 0)
-        return section("Device memory", element("p", {}, "No curve was measured; depth full has it."));
+        return section("Device memory", element("p", {}, fingerprint.depth === "quick" ? "No curve was measured; depth full has it."
+            : "No curve was found."));
     const scopes = await scopePoints(gpu, rows);
     const lines = [
         { name: "naive", kind: "l-naive", points: points(rows, "naive_gbps") },
@@ -45,10 +46,12 @@ async function device({ gpu, fingerprint, routes }) {
 
 const kindName = (m) => m.kind.replaceAll("-", " ") + (m.peer_uuid ? " " + m.peer_uuid.slice(0, 12) : "");
 
+const NO_KINDS = { quick: "Not measured; depth full has some of them, depth memory more.", memory: "This GPU has none." };
+
 function kinds(fingerprint) {
     const measured = (fingerprint.memory ?? []).filter((m) => m.curve?.length > 1);
     if (measured.length === 0)
-        return section("Other kinds of memory", element("p", {}, "Not measured; depth full has some of them, depth memory more."));
+        return section("Other kinds of memory", element("p", {}, NO_KINDS[fingerprint.depth] ?? "None was found; depth memory looks for more."));
     const rows = fingerprint.memory.map((m) => [kindName(m), maybe(m, "plateau_gbps", gbps), maybe(m, "reach_bytes", bytes),
         maybe(m, "windows_reach_bytes", bytes), maybe(m, "beyond_gbps", gbps), maybe(m, "sms_to_fill", String)]);
     return section("Other kinds of memory",

@@ -36,8 +36,9 @@ static const struct status_info table[STATUS_COUNT] = {
                           "Free memory on this host, or raise the limit of the process, and try "
                           "again."},
     [STATUS_NO_DRIVER] = {"no-driver", "No NVIDIA driver, or the driver finds no device.",
-                          "Install the NVIDIA driver and check that nvidia-smi lists the GPU; "
-                          "without a GPU, use a simulated one."},
+                          "If nvidia-smi lists the GPU, check what hides it from this process: "
+                          "CUDA_VISIBLE_DEVICES, the device files, a container. Otherwise install "
+                          "the NVIDIA driver; without a GPU, use a simulated one."},
     [STATUS_DRIVER_TOO_OLD] = {"driver-too-old", "The NVIDIA driver is too old.",
                                "Install a driver at least as new as the detail says."},
     [STATUS_GPU_BUSY] = {"gpu-busy", "Another process holds the GPU.",

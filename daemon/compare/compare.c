@@ -183,8 +183,7 @@ static void say_unknown(const struct reference *reference, const struct fingerpr
                        fp->gpu.sm_count,
                        units_format_bytes(fp->gpu.memory_bytes, memory, sizeof(memory)));
     else
-        (void)snprintf(c->sentence, sizeof(c->sentence),
-                       "Unknown kind: there is no reference set.");
+        (void)snprintf(c->sentence, sizeof(c->sentence), "Unknown kind: %s.", COMPARE_NO_REFERENCE);
     text_sanitize(c->sentence); /* the name comes from a driver or a file */
 }
 

@@ -32,6 +32,9 @@ struct compared {
     char text[METRIC_NAME_BYTES]; /* of a property */
 };
 
+/* In the sentence of a chip that was compared with no set at all. */
+#define COMPARE_NO_REFERENCE "there is no reference set"
+
 struct comparison {
     enum compare_verdict verdict;         /* of the chip */
     const struct reference_kind *kind;    /* NULL: unknown */

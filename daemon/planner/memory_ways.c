@@ -581,14 +581,20 @@ static void write_reason(const struct advising *a)
              format_rate(first->gbps, rate), then, a->out->fingerprint_id, size_note(a));
 }
 
-/* Why nothing was read of the kinds that this home includes. */
-static enum reason unread_reason(const struct advising *a)
+/* If no kind that this home includes is left: what was read is too small, or nothing was read. */
+static const char *nothing_left_step(const struct advising *a)
 {
-    for (uint32_t i = 0; i < a->fp->memory_count; i++)
-        if (is_in_home(a->fp->memory[i].kind, a->request->home) &&
-            !IS_KNOWN(a->fp->memory[i].probed_bytes))
-            return a->fp->memory[i].probed_bytes.reason;
-    return REASON_NOT_SUPPORTED; /* every kind that there is has an element */
+    enum reason why = REASON_NOT_SUPPORTED; /* every kind that there is has an element */
+
+    for (uint32_t i = 0; i < a->fp->memory_count; i++) {
+        const struct memory_facts *const m = &a->fp->memory[i];
+        if (!is_in_home(m->kind, a->request->home))
+            continue;
+        if (has_curve(m))
+            return "Ask for no more than the detail says there is.";
+        why = m->probed_bytes.reason;
+    }
+    return next_step_full(a->fp, why);
 }
 
 /* The depth at which the kinds were measured: a later measurement of less depth keeps them. */
@@ -649,8 +655,9 @@ enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_r
         if (is_in_home(fp->memory[i].kind, request->home))
             add_kind(&a, &fp->memory[i]);
     if (out->way_count == 0)
-        return err_set_hint(err, STATUS_NOT_APPLICABLE, next_step_full(fp, unread_reason(&a)),
-                            "fingerprint %s has no memory of this home that was read%s%s",
+        return err_set_hint(err, STATUS_NOT_APPLICABLE, nothing_left_step(&a),
+                            "fingerprint %s has no memory of this home that was read and has room%s"
+                            "%s",
                             out->fingerprint_id, out->left_out_count > 0 ? ": " : "",
                             out->left_out_count > 0 ? out->left_out[0].why : "");
     rank(out);

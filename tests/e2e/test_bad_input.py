@@ -215,6 +215,7 @@ def a_node_without_a_gpu_says_why():
     document = none.json("/v1/gpus")
     equal(document["gpus"], [])
     equal(document["source_error"]["slug"], "no-driver")
+    assert "CUDA_VISIBLE_DEVICES" in document["source_error"]["next_step"], document
     equal(none.get("/healthz").status, 200)
     equal(none.get("/readyz").status, 503)
     problem = none.get("/v1/gpus/0/placement?bytes=1GiB")

@@ -167,6 +167,10 @@ def without_a_reference_there_is_a_reason():
     status, _, err = run(REACHCTL, "compare", H200, "--reference", "/nowhere/at/all")
     equal(status, 1)
     assert "cannot open the reference set /nowhere/at/all" in err and "--reference" in err, err
+    # The programs of a build folder have no set beside them: to share a chip does not help.
+    status, out, _ = run(REACHCTL, "compare", H200)
+    equal((status, out.splitlines()[0]), (0, "Unknown kind: there is no reference set."))
+    assert "--reference FOLDER" in out and "share" not in out, out
 
 
 @case
@@ -178,6 +182,8 @@ def the_daemon_answers_from_its_folder():
     status, out, err = run(REACHCTL, "--socket", daemon.socket, "compare", "--json")
     equal((status, err), (0, ""))
     equal(json.loads(out), answer)
+    status, out, _ = run(REACHCTL, "--socket", daemon.socket, "compare")
+    assert "share" not in out, out  # a simulated chip is refused there
     status, _, err = run(REACHCTL, "--socket", daemon.socket, "share")
     equal(status, 1)
     assert "simulated" in err, err

@@ -2,6 +2,7 @@
 """The jobs without a GPU: what they would do, asked of a daemon and of a file."""
 import json
 import os
+import re
 import sys
 
 import common
@@ -107,7 +108,11 @@ def gups(*options):
 @case
 def gups_goes_the_ways_of_the_plan():
     _, out, _ = gups("-n", "34", "-d", "1", "--reachd", WHERE)
-    equal([line.split()[4] for line in out.splitlines()[2:]], ["-"] * 3, "a word read and then changed")
+    equal([line.split()[4] for line in out.splitlines()[2:5]], ["-"] * 3, "a word read and then changed")
+    advised = re.search(r"^Tests 1 \((-t 1), read\)", out, re.M).group(1).split()
+    assert "No predictions: test 0" in out, out
+    _, out, _ = gups("-n", "34", *advised, "-d", "1", "--reachd", WHERE)
+    assert "-" not in [line.split()[4] for line in out.splitlines()[2:]] and "No predictions" not in out, out
     status, out, err = gups("-n", "34", "-t", "5", "-d", "1", "--reachd", WHERE)
     equal((status, err), (0, ""))
     ways = {line.split()[0]: line.split()[1:] for line in out.splitlines()[2:]}

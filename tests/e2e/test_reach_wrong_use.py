@@ -354,6 +354,8 @@ def servers_with_bad_manners():
 
 @case
 def nobody_to_ask():
+    _, text = refusal(reach.Reach("unix:" + os.path.abspath(__file__)).gpus)
+    assert "it is not a socket" in text and "start it" not in text, text
     for where in ("unix:" + common.folder + "/nothing", "http://127.0.0.1:1"):
         tool = Tool(where)
         equal(refusal(tool.ask, "gpus")[0], "unreachable")

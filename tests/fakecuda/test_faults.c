@@ -207,6 +207,10 @@ static void trouble_has_its_own_status(void **state)
     (void)state;
     expect_open("fail=cuInit=100", STATUS_NO_DRIVER, "cuInit");
     expect_open("fail=cuInit=803", STATUS_NO_DRIVER, "803");
+    assert_int_equal(setenv("CUDA_VISIBLE_DEVICES", "", 1), 0);
+    expect_open("fail=cuInit=100", STATUS_NO_DRIVER, "CUDA_VISIBLE_DEVICES is \"\"");
+    assert_int_equal(unsetenv("CUDA_VISIBLE_DEVICES"), 0);
+    assert_non_null(strstr(status_info(STATUS_NO_DRIVER)->next_step, "CUDA_VISIBLE_DEVICES"));
     expect_open("driver=10010", STATUS_DRIVER_TOO_OLD, "10.1");
     expect_open("mode=2", STATUS_GPU_BUSY, "prohibited");
     expect_open("fail=cuDevicePrimaryCtxRetain=46", STATUS_GPU_BUSY, "Retain");

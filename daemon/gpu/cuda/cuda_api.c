@@ -4,6 +4,7 @@
 #include "base/assert.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The oldest driver with every required symbol, and with sm_75: CUDA 10.2. */
@@ -111,6 +112,7 @@ static enum status status_of(cu_result r)
 enum status cuda_api_check(const struct cuda_api *api, cu_result r, const char *call,
                            struct err *err)
 {
+    const char *const hides = r == CU_ERROR_NO_DEVICE ? getenv("CUDA_VISIBLE_DEVICES") : NULL;
     const char *name = NULL;
     const char *text = NULL;
     if (r == CU_SUCCESS)
@@ -119,6 +121,7 @@ enum status cuda_api_check(const struct cuda_api *api, cu_result r, const char *
         name = NULL;
     if (api->cuGetErrorString && api->cuGetErrorString(r, &text) != CU_SUCCESS)
         text = NULL;
-    return err_set(err, status_of(r), "%s: %s (%d): %s", call, name ? name : "unknown error", r,
-                   text ? text : "no text");
+    return err_set(err, status_of(r), "%s: %s (%d): %s%s%s%s", call, name ? name : "unknown error",
+                   r, text ? text : "no text", hides ? "; CUDA_VISIBLE_DEVICES is \"" : "",
+                   hides ? hides : "", hides ? "\"" : "");
 }
