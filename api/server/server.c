@@ -230,10 +230,11 @@ static uint32_t limit_of(const struct api_listener *l)
 }
 
 /* A connection without a descriptor would hang, so there are never more slots than descriptors. */
-void api_share_slots(struct api_listener *listeners, uint32_t count)
+enum status api_share_slots(struct api_listener *listeners, uint32_t count, struct err *err)
 {
     struct rlimit files;
     uint64_t sum = 0;
+    uint64_t given = 0;
     uint64_t room;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -242,15 +243,23 @@ void api_share_slots(struct api_listener *listeners, uint32_t count)
     }
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY ||
         files.rlim_cur >= sum + RESERVED_FDS)
-        return;
-    room = files.rlim_cur > RESERVED_FDS ? files.rlim_cur - RESERVED_FDS : 0;
+        return STATUS_OK;
+    if (files.rlim_cur < RESERVED_FDS + count)
+        return err_set(
+            err, STATUS_NOT_PERMITTED,
+            "only %llu files may be open; reachd needs at least %u: %u, and a connection "
+            "for each of %u sockets. Raise LimitNOFILE= of the service, or ulimit -n",
+            (unsigned long long)files.rlim_cur, RESERVED_FDS + count, RESERVED_FDS, count);
+    room = files.rlim_cur - RESERVED_FDS;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t share = listeners[i].connection_limit * room / sum;
         listeners[i].connection_limit = share > 0 ? (uint32_t)share : 1;
+        given += listeners[i].connection_limit;
     }
     log_warning("http: at most %llu connections instead of %llu, since only %llu files may be open",
-                (unsigned long long)room, (unsigned long long)sum,
+                (unsigned long long)given, (unsigned long long)sum,
                 (unsigned long long)files.rlim_cur);
+    return STATUS_OK;
 }
 
 static struct MHD_Daemon *start_daemon(struct listener *listener, int fd, uint32_t limit)
@@ -327,7 +336,8 @@ static enum status open_server(struct api_server *server, const struct api_optio
     if (s == STATUS_OK)
         s = watch(server, server->wake_fd, WAKE_EVENT, err);
     memcpy(listeners, options->listeners, sizeof(listeners));
-    api_share_slots(listeners, options->listen_count);
+    if (s == STATUS_OK)
+        s = api_share_slots(listeners, options->listen_count, err);
     for (uint32_t i = 0; s == STATUS_OK && i < options->listen_count; i++)
         s = add_listener(server, &listeners[i], err);
     return s;

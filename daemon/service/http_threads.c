@@ -53,9 +53,9 @@ static void *http_threads_main(void *self)
     return NULL;
 }
 
-static void http_threads_connection_slots(const struct listen_set *sockets,
-                                          const struct http_threads_options *options,
-                                          struct api_listener *out)
+static enum status http_threads_connection_slots(const struct listen_set *sockets,
+                                                 const struct http_threads_options *options,
+                                                 struct api_listener *out, struct err *err)
 {
     for (uint32_t i = 0; i < sockets->count; i++) {
         out[i] = (struct api_listener){.fd = sockets->fds[i]};
@@ -71,7 +71,7 @@ static void http_threads_connection_slots(const struct listen_set *sockets,
             break;
         }
     }
-    api_share_slots(out, sockets->count);
+    return api_share_slots(out, sockets->count, err);
 }
 
 /* Starts the next thread, for socket `i` of the set, which it takes out. */
@@ -116,7 +116,7 @@ enum status http_threads_open(struct listen_set *sockets,
     if (!http_threads)
         return err_set(err, STATUS_NO_MEMORY, "no memory to serve");
     http_threads->stats.started_at = clock_wall_seconds();
-    http_threads_connection_slots(sockets, options, listeners);
+    status = http_threads_connection_slots(sockets, options, listeners, err);
     for (uint32_t i = 0; i < sockets->count && !status; i++)
         status = http_threads_add(http_threads, options, &listeners[i], sockets, i, err);
     return status;

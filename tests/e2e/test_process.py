@@ -456,6 +456,22 @@ def sockets_are_taken_from_the_service_manager():
 
 
 @case
+def too_few_files_are_refused_with_a_sentence():
+    for files, wanted in ((32, "only 32 files may be open; reachd needs at least 67"),
+                          (70, "http: at most 6 connections instead of 1344, since only 70 files may be open")):
+        limit = ("sh", "-c", f"ulimit -n {files} && exec \"$@\"", "sh")
+        if files == 32:
+            code, _, log = run(*limit, common.REACHD, "--simulate", "k80", "--listen", "127.0.0.1:0", "--socket",
+                               os.path.join(common.folder, "few"), "--state", ":memory:")
+            assert code not in (0, None) and wanted in log and "ulimit -n" in log, (code, log)
+            continue
+        daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", prefix=limit)
+        assert wanted in daemon.log(), daemon.log()
+        equal(daemon.get("/healthz").status, 200)
+        daemon.stop()
+
+
+@case
 def demo_prints_lines_that_work():
     state = os.path.join(common.folder, "demo", "reachd.db")
     daemon = common.Daemon("--demo", "--libcuda", "/nowhere/libcuda.so.1", state=state)
