@@ -141,14 +141,17 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
                                        .measure_unknown = s->config->measure_on_start,
                                        .check_known = s->config->check_on_start,
                                        .discover_later = !s->config->demo,
+                                       .list_lost = true,
                                        .stored_only = !s->config->gpus};
     enum status status = pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
 
     if (status || !s->config->demo || options.gpu.simulated || options.stored_only)
         return status;
     const struct snapshot *view = snapshot_acquire(s->cell);
-    uint32_t count = view->gpu_count;
+    uint32_t count = 0;
 
+    for (uint32_t i = 0; i < view->gpu_count; i++)
+        count += view->gpus[i].state != GPU_STATE_LOST;
     if (count == 0) {
         printf("There is no GPU here (%s), so a simulated H200 answers: its numbers come from a "
                "model, and every answer says so.\n",

@@ -97,6 +97,16 @@ static void write_state(const struct metrics_page *p, const char *name,
     }
 }
 
+static void write_error(const struct metrics_page *p, const char *name,
+                        const struct snapshot_gpu *gpu)
+{
+    if (gpu->last_error.status == STATUS_OK)
+        return;
+    begin(p, name, gpu);
+    add_label(p, "error", status_info(gpu->last_error.status)->slug);
+    end(p, 1);
+}
+
 static void write_fingerprint_info(const struct metrics_page *p, const char *name,
                                    const struct snapshot_gpu *gpu)
 {
@@ -135,6 +145,8 @@ static const struct family families[] = {
     {"reachd_gpu_sms", "SMs that a GPU has.", GPU, U32, IDENTITY(sm_count)},
     {"reachd_gpu_memory_bytes", "Memory of a GPU.", GPU, U64, IDENTITY(memory_bytes)},
     {"reachd_gpu_state", "1 for the state that a GPU is in.", .write = write_state},
+    {"reachd_gpu_error_info", "Why a GPU is lost, failed or stale: 1 with the slug of its error.",
+     .write = write_error},
     {"reachd_gpu_fingerprint_info",
      "Properties of a fingerprint that are not numbers; an empty label is not known.", FINGERPRINT,
      .write = write_fingerprint_info},

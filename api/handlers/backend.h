@@ -3,9 +3,9 @@
  * both.
  *
  * Every function is required and may be called from several threads at once; none may wait for a
- * measurement. Those that read the database (history, fingerprint_at, observations, observation)
- * are called only from a db_thread (db_thread.h); the others must not wait for the disk. The caller
- * owns the JSON values.
+ * measurement. Those that use the database (history, fingerprint_at, observations, observation,
+ * forget) are called only from a db_thread (db_thread.h); the others must not wait for the disk.
+ * The caller owns the JSON values.
  */
 #ifndef REACH_API_HANDLERS_BACKEND_H
 #define REACH_API_HANDLERS_BACKEND_H
@@ -50,6 +50,9 @@ struct api_backend {
     /* Ends a measurement early; returns its state then. STATUS_NOT_FOUND, STATUS_CONFLICT: it has
      * ended. */
     enum status (*cancel)(void *self, const char *id, json_t **out_measurement, struct err *err);
+    /* Deletes all that is stored about a GPU that the driver does not show, and no longer lists it.
+     * STATUS_NOT_FOUND, STATUS_CONFLICT: it is not lost. */
+    enum status (*forget)(void *self, const char *uuid, struct err *err);
     /* {"fingerprints":[{"id","served":["id"..],"run","depth","origin","taken_at","duration_ms"}..],
      *  "next":N|null}; `before` is the "next" of the previous page, 0 at first. limit is 1..1000.
      */

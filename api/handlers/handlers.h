@@ -63,6 +63,7 @@ handlers_render_fn handlers_gpus;
 handlers_render_fn handlers_gpu;
 handlers_render_fn handlers_all_fingerprints;
 handlers_fn handlers_fingerprint;
+handlers_fn handlers_forget;
 /* handlers_measurement.c */
 handlers_fn handlers_measure;
 handlers_fn handlers_measurement;

@@ -6,18 +6,12 @@
 #include <string.h>
 
 /* On a node without GPUs the hint is how to get some. */
-static void no_such_gpu(const struct snapshot *s, const struct request *request,
-                        struct reply *reply)
+static void no_gpus(const struct snapshot *s, const struct request *request, struct reply *reply)
 {
     const struct err *why = &s->source_error;
     struct err err;
 
-    if (s->gpu_count > 0)
-        err_set_hint(
-            &err, STATUS_NOT_FOUND, "List the GPUs: GET /v1/gpus, or reachctl gpus.",
-            "there is no GPU \"%.80s\": name one by its UUID, or by its index from 0 to %u",
-            request->gpu, s->gpu_count - 1);
-    else if (why->status != STATUS_OK)
+    if (why->status != STATUS_OK)
         err_set_hint(&err, STATUS_NOT_FOUND, err_next_step(why),
                      "there is no GPU on this node: %.200s", why->text);
     else
@@ -29,11 +23,15 @@ static void no_such_gpu(const struct snapshot *s, const struct request *request,
 bool handlers_find_gpu(struct handlers_context *c, const struct request *request,
                        struct reply *reply)
 {
-    c->gpu = snapshot_find(c->snapshot, request->gpu);
+    struct err err;
+
+    c->gpu = snapshot_resolve(c->snapshot, request->gpu, &err);
     if (!c->gpu && c->snapshot->discovering)
         reply_err(reply, request, &c->snapshot->source_error);
+    else if (!c->gpu && err.status != STATUS_OK)
+        reply_err(reply, request, &err);
     else if (!c->gpu)
-        no_such_gpu(c->snapshot, request, reply);
+        no_gpus(c->snapshot, request, reply);
     return c->gpu != NULL;
 }
 
@@ -91,6 +89,19 @@ void handlers_reply_kept(struct handlers_context *c, uint32_t slot, handlers_ren
 }
 
 /* ---- the routes ---- */
+
+/* Deletes rows, so it waits for the disk. */
+void handlers_forget(struct handlers_context *c, const struct request *request, struct reply *reply)
+{
+    struct err err;
+
+    if (!c->may_read)
+        reply->is_deferred = true;
+    else if (c->backend->forget(c->backend->self, c->gpu->identity.uuid, &err) != STATUS_OK)
+        reply_err(reply, request, &err);
+    else
+        reply_json(reply, HTTP_OK, encode_gpu(c->gpu, index_of(c))); /* as it was */
+}
 
 struct document *handlers_gpus(const struct handlers_context *c)
 {

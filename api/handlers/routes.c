@@ -64,6 +64,8 @@ static const struct route routes[] = {
      .render = handlers_all_fingerprints, .slot = CACHE_FINGERPRINTS},
     {"GET", "/v1/gpus/{gpu}", "", "one GPU, by UUID or index", .render = handlers_gpu,
      .slot = CACHE_GPU},
+    {"DELETE", "/v1/gpus/{gpu}", "", "forget a GPU that is lost, and all that is stored about it",
+     .handler = handlers_forget, .needs_daemon = true},
     {"GET", "/v1/gpus/{gpu}/fingerprint", "at", "the current fingerprint; at=ID an older one",
      .handler = handlers_fingerprint},
     {"POST", "/v1/gpus/{gpu}/measurements", "",

@@ -109,9 +109,11 @@ static void gpu_of_target(const char *target, char *out)
         snprintf(out, REACH_UUID_BYTES, "%.*s", (int)strcspn(at, "/?"), at);
 }
 
+/* An index, "pci:0" or "cuda:0", whose colon may be escaped? */
 static bool is_index(const char *gpu)
 {
-    return gpu[strspn(gpu, "0123456789")] == '\0';
+    return gpu[strspn(gpu, "0123456789")] == '\0' || strncmp(gpu, "pci", 3) == 0 ||
+           strncmp(gpu, "cuda", 4) == 0;
 }
 
 static enum reach_status check_gpu(const struct call *call, const struct reach_answer *answer,
@@ -122,7 +124,7 @@ static enum reach_status check_gpu(const struct call *call, const struct reach_a
                        : answer->content->kind == ANSWER_GPU ? answer->content->gpus->uuid
                                                              : NULL;
 
-    if (!uuid || is_index(gpu) || identity_is_same_uuid(gpu, uuid))
+    if (!uuid || is_index(gpu) || identity_is_same_uuid(gpu, uuid) || identity_is_prefix(gpu, uuid))
         return REACH_OK;
     return fail_with(call->error, REACH_WRONG_GPU,
                      "the request was for %s and the answer is for %s", gpu, uuid);

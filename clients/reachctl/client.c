@@ -218,18 +218,33 @@ enum exit_code client_get(struct client *client, const char *path, const char *a
     return accept ? exit_code : need_json(exit_code, out);
 }
 
-enum exit_code client_post(struct client *client, const char *path, const char *json_body,
-                           struct client_answer *out)
+/* A request that may need the token. */
+static enum exit_code change(struct client *client, struct reach_request *request,
+                             struct client_answer *out)
 {
     char token[TOKEN_BYTES];
-    struct reach_request request = {
-        .size = sizeof(request), .method = "POST", .target = path, .body = json_body};
 
     *out = (struct client_answer){.body = NULL};
     if (!read_token(token, sizeof(token)))
         return EXIT_FAILED;
-    request.token = token[0] ? token : NULL;
-    return need_json(perform(client, &request, out), out);
+    request->token = token[0] ? token : NULL;
+    return need_json(perform(client, request, out), out);
+}
+
+enum exit_code client_post(struct client *client, const char *path, const char *json_body,
+                           struct client_answer *out)
+{
+    struct reach_request request = {
+        .size = sizeof(request), .method = "POST", .target = path, .body = json_body};
+
+    return change(client, &request, out);
+}
+
+enum exit_code client_delete(struct client *client, const char *path, struct client_answer *out)
+{
+    struct reach_request request = {.size = sizeof(request), .method = "DELETE", .target = path};
+
+    return change(client, &request, out);
 }
 
 void client_answer_free(struct client_answer *take)

@@ -26,13 +26,14 @@ struct client_answer {
 struct client *client_new(const struct options *options);
 void client_free(struct client *take);
 
-/* GET and POST, made again while the daemon's GPU discovery runs. A `json_body` of NULL posts
- * nothing; `accept` of NULL means JSON. A status other than 2xx is printed to stderr and returned
- * as an exit code; `*out` is then empty. */
+/* GET, POST and DELETE, made again while the daemon's GPU discovery runs. A `json_body` of NULL
+ * posts nothing; `accept` of NULL means JSON. A status other than 2xx is printed to stderr and
+ * returned as an exit code; `*out` is then empty. */
 enum exit_code client_get(struct client *client, const char *path, const char *accept,
                           struct client_answer *out);
 enum exit_code client_post(struct client *client, const char *path, const char *json_body,
                            struct client_answer *out);
+enum exit_code client_delete(struct client *client, const char *path, struct client_answer *out);
 void client_answer_free(struct client_answer *take);
 
 typedef void client_print_fn(const struct options *options, const json_t *answer);

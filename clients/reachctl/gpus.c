@@ -3,6 +3,7 @@
 #include "clients/reachctl/text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void print_gpus(const struct options *options, const json_t *answer)
 {
@@ -22,11 +23,62 @@ static void print_gpus(const struct options *options, const json_t *answer)
     json_array_foreach(gpus, i, gpu)
     {
         if (json_is_object(json_object_get(gpu, "last_error")))
-            text_print(gpu, "GPU {index:d}, last measurement: {last_error.text}\n"
+            text_print(gpu, "GPU {index:d} is {state}: {last_error.text}\n"
                             "  next step: {last_error.next_step}\n");
     }
     if (json_is_object(json_object_get(answer, "source_error")))
         text_print(answer, "why: {source_error.text}\n  next step: {source_error.next_step}\n");
+}
+
+/* Forgets one GPU; prints what the daemon has said. */
+static enum exit_code forget(struct client *client, const struct options *options, const char *gpu)
+{
+    const struct options one = {.gpu = gpu};
+    char path[CLIENT_PATH_BYTES];
+    struct client_answer answer;
+
+    client_gpu_path(&one, "", path);
+    const enum exit_code exit_code = client_delete(client, path, &answer);
+    if (exit_code == EXIT_DONE && options->json)
+        fputs(answer.body, stdout);
+    else if (exit_code == EXIT_DONE)
+        text_print(answer.json, "forgotten: {uuid}\n");
+    client_answer_free(&answer);
+    return exit_code;
+}
+
+static enum exit_code forget_lost(struct client *client, const struct options *options)
+{
+    struct client_answer answer;
+    enum exit_code exit_code = client_get(client, "/v1/gpus", NULL, &answer);
+    const json_t *gpu;
+    size_t count = 0;
+    size_t i;
+
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    json_array_foreach(json_object_get(answer.json, "gpus"), i, gpu)
+    {
+        const char *state = json_string_value(json_object_get(gpu, "state"));
+        const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
+        if (exit_code != EXIT_DONE || !state || !uuid || strcmp(state, "lost") != 0)
+            continue;
+        exit_code = forget(client, options, uuid);
+        count++;
+    }
+    if (count == 0 && !options->json)
+        puts("no GPU is lost");
+    client_answer_free(&answer);
+    return exit_code;
+}
+
+enum exit_code command_forget(struct client *client, const struct options *options)
+{
+    const char *const gpu = options->operand_count ? options->operands[0] : NULL;
+
+    if (!options->lost == !gpu)
+        return client_usage_error("forget takes a UUID, or --lost", NULL);
+    return gpu ? forget(client, options, gpu) : forget_lost(client, options);
 }
 
 enum exit_code command_gpus(struct client *client, const struct options *options)

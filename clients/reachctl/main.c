@@ -30,6 +30,8 @@ static const struct command commands[] = {
     {"measure", NULL, BIT(GPU) | BIT(DEPTH) | BIT(WAIT), command_measure,
      "measure [--depth quick|full|memory|matrix] [--wait]",
      "measure the GPU; --wait waits, and fails if that fails"},
+    {"forget", "[UUID]", BIT(LOST), command_forget, "forget UUID | --lost",
+     "delete all about a GPU that is lost; --lost: about each that is"},
     {"diff", "A B", BIT(GPU), command_diff, "diff A B",
      "compare two fingerprints: ids, \"current\", or files"},
     {"show", "[curve]", BIT(GPU) | BIT(AT) | BIT(EVIDENCE) | BIT(SVG), command_show,
@@ -317,6 +319,8 @@ int main(int argc, char **argv)
     exit_code = check(command, &options, argc - optind);
     if (exit_code != EXIT_DONE)
         return command->run == command_diff ? EXIT_DIFF_TROUBLE : exit_code;
+    if (options.gpu && !*options.gpu)
+        return client_usage_error("--gpu must name a GPU by its UUID or index, not", "\"\"");
     if (!options.gpu)
         options.gpu = "0";
     if (optind < argc)

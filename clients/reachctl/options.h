@@ -52,6 +52,7 @@ enum exit_code {
     X(GPU, gpu, "gpu", required_argument)                                                          \
     X(DEPTH, depth, "depth", required_argument)                                                    \
     X(WAIT, wait, "wait", no_argument)                                                             \
+    X(LOST, lost, "lost", no_argument)                                                             \
     X(RUN, run, "run", required_argument)                                                          \
     X(CSV, csv, "csv", no_argument)                                                                \
     X(AT, at, "at", required_argument)                                                             \
@@ -120,6 +121,7 @@ struct client;
 /* One command: runs, prints, returns an exit code. */
 typedef enum exit_code command_fn(struct client *client, const struct options *options);
 
+command_fn command_forget;
 command_fn command_gpus;
 command_fn command_measure;
 command_fn command_show;

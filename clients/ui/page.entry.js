@@ -60,7 +60,7 @@ function picker(uuid) {
         there.value = uuid;
         return;
     }
-    const names = node.gpus.map((g) => [g.uuid, plain(`${g.index}: ${g.name}`, 60)]);
+    const names = node.gpus.map((g) => [g.uuid, plain(`${g.index}: ${g.name}${["lost", "failed"].includes(g.state) ? ` (${g.state})` : ""}`, 60)]);
     replace(document.getElementById("picker"), labeled("GPU",
         choice("gpu", names, uuid, (event) => { location.hash = hashOf(state.view, { gpu: event.target.value, bytes: undefined }); })));
 }
@@ -74,7 +74,7 @@ function about(gpu, fingerprint) {
         gpu.fingerprint_stale && element("p", { class: "badge" }, "Stale: a check found the chip or its driver changed"),
         element("p", { class: "note" }, facts.slice(1).join(" \u00b7 "), fingerprint
             ? ` \u00b7 fingerprint ${fingerprint.id}, depth ${fingerprint.depth}, ${time(fingerprint.taken_at)}` : ""),
-        gpu.last_error && element("p", { class: "note", role: "alert" }, plain(`${gpu.last_error.text} ${gpu.last_error.next_step}`, 500)));
+        gpu.last_error && element("p", { class: "note", role: "alert" }, plain(`This GPU is ${gpu.state}: ${gpu.last_error.text}. ${gpu.last_error.next_step}`, 500)));
 }
 
 const waiting = (gpu) => section("Not measured yet", element("p", { id: "state" }, `This GPU is ${gpu.state}.`),

@@ -6,6 +6,7 @@
 #include "base/maybe.h"
 
 #include <stdbool.h>
+#include <string.h>
 #include <strings.h>
 
 enum {
@@ -52,6 +53,23 @@ static inline bool identity_is_same_uuid(const char *a, const char *b)
 
     return strcasecmp(a + (both ? 4 : 0), b + (both ? 4 : 0)) == 0;
 }
+
+/* Is `text` the beginning of this UUID: "GPU-" or "MIG-", and one character more at least? */
+static inline bool identity_is_prefix(const char *text, const char *uuid)
+{
+    const size_t bytes = strlen(text);
+
+    return bytes > 4 && (strncasecmp(text, "GPU-", 4) == 0 || strncasecmp(text, "MIG-", 4) == 0) &&
+           strncasecmp(text, uuid, bytes) == 0;
+}
+
+/* The documented order of GPUs, which is that of their indices: by PCI address (domain, bus,
+ * device); at one address first the GPU, then its MIG instances by UUID. GPUs without an address
+ * are behind the others and equal. Below, equal to or above 0, as for qsort. */
+int identity_compare(const struct gpu_identity *a, const struct gpu_identity *b);
+
+/* Do two GPUs have one PCI address? False if either has none. */
+bool identity_is_same_address(const struct gpu_identity *a, const struct gpu_identity *b);
 
 /* Is it a GPU in MIG mode? Its instances are GPUs of their own, with its pci_bus_id, and no process
  * can use it as a whole. */

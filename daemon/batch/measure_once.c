@@ -244,7 +244,7 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
 
     /* One that is divided by MIG is measured by its instances, which are among the others. */
     for (uint32_t i = 0; i < view->gpu_count; i++) {
-        if (!identity_is_divided(&view->gpus[i].identity))
+        if (!identity_is_divided(&view->gpus[i].identity) && !view->gpus[i].unidentified)
             o->gpus[o->gpu_count++] = view->gpus[i].identity;
     }
     if (view->gpu_count == 0)

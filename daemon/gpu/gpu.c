@@ -12,11 +12,49 @@ static const struct gpu_ops *source_for(const struct gpu_options *options)
     return options->simulated && options->simulated[0] ? &sim_gpu_ops : &cuda_gpu_ops;
 }
 
+enum status gpu_find(const struct gpu_options *options, gpu_found_fn *found, void *self,
+                     struct err *err)
+{
+    return source_for(options)->list(options, found, self, err);
+}
+
+/* What gpu_list collects. */
+struct list {
+    struct gpu_identity gpus[REACH_MAX_GPUS];
+    uint32_t count;
+    struct err error;
+};
+
+static void collect(void *self, const struct gpu_listed *gpu)
+{
+    struct list *const list = self;
+    uint32_t at = list->count;
+
+    if (gpu->error.status != STATUS_OK)
+        list->error = gpu->error;
+    if (gpu->error.status != STATUS_OK || at == REACH_MAX_GPUS)
+        return;
+    for (; at > 0 && identity_compare(&list->gpus[at - 1], &gpu->identity) > 0; at--)
+        list->gpus[at] = list->gpus[at - 1];
+    list->gpus[at] = gpu->identity;
+    list->count++;
+}
+
 enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
                      uint32_t *out_count, struct err *err)
 {
+    struct list list = {.count = 0};
+    enum status s = gpu_find(options, collect, &list, err);
+
     *out_count = 0;
-    return source_for(options)->list(options, out, max, out_count, err);
+    if (s == STATUS_OK && list.count == 0 && list.error.status != STATUS_OK) {
+        s = list.error.status;
+        if (err)
+            *err = list.error;
+    }
+    for (; s == STATUS_OK && *out_count < max && *out_count < list.count; *out_count += 1)
+        out[*out_count] = list.gpus[*out_count];
+    return s;
 }
 
 enum status gpu_open(const struct gpu_options *options, const char *uuid, struct gpu **out,

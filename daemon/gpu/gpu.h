@@ -29,15 +29,25 @@ struct gpu_options {
     uint64_t host_memory_bytes;
     uint32_t memory_ms; /* most time for other kinds of memory; 0: that of the depth */
     bool no_vmm;        /* do not use the virtual memory API, as if it were missing */
+    bool alone; /* the driver is to show no GPU but the one that is opened: another one hangs */
+    uint32_t identify_ms; /* most time for the driver to identify one GPU; 0: 20 000 */
 };
+
+/* A GPU that a source has found. */
+struct gpu_listed {
+    struct gpu_identity identity; /* with an error: what is known of it; perhaps no UUID */
+    struct err error;             /* why the driver does not identify it; STATUS_OK: it does */
+};
+/* Is called for each of them, in any order. */
+typedef void gpu_found_fn(void *self, const struct gpu_listed *gpu);
 
 /* Operations of one source. Every slot is required. */
 struct gpu_ops {
     const char *name; /* "cuda", "simulated" */
-    /* Fills at most `max` identities, in the source's order, and their number. No context is
-     * made on any device. STATUS_NO_DRIVER, STATUS_DRIVER_TOO_OLD if there is no usable driver. */
-    enum status (*list)(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
-                        uint32_t *out_count, struct err *err);
+    /* Finds the GPUs. No context is made on any device. STATUS_NO_DRIVER, STATUS_DRIVER_TOO_OLD if
+     * there is no usable driver. */
+    enum status (*list)(const struct gpu_options *options, gpu_found_fn *found, void *self,
+                        struct err *err);
     /* Opens the GPU with this UUID: context, kernels, arena. Releases everything on failure.
      */
     enum status (*open)(const struct gpu_options *options, const char *uuid, struct gpu **out,
@@ -60,7 +70,11 @@ struct gpu {
     const struct gpu_ops *ops;
 };
 
-/* The GPUs of this node under `options`. At most REACH_MAX_GPUS. */
+/* Finds the GPUs of this node under `options`, each as soon as it is identified. */
+enum status gpu_find(const struct gpu_options *options, gpu_found_fn *found, void *self,
+                     struct err *err);
+/* Those that can be identified, in the order of their indices (identity_compare), at most `max`. If
+ * none can, the error of one of them. */
 enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
                      uint32_t *out_count, struct err *err);
 

@@ -1,15 +1,18 @@
-/* arrivals.c: GPUs that come, go or change while the daemon runs. Each list of the driver after the
- * first one is merged with what is published:
+/* arrivals.c: GPUs that come, go or change while the daemon runs. Each list of the driver
+ * is merged with what is published:
  *
- *     listed, and not known          a new GPU: a thread of its own, as at the start
+ *     listed, and not known          a new GPU: a thread of its own
+ *     listed, and expected           stored, at the start: checked, or measured if it has changed
  *     listed, and lost               it is back: checked, or measured if it has no fingerprint
  *     listed with another identity   (driver, SMs, memory) what was measured is stale
  *     listed, and divided by MIG     nothing is served of it; its instances are GPUs of their own
  *     listed, and whole again        as the store knows it: what was measured of it is checked
- *     not listed                     lost; what was measured is served as of a lost GPU
+ *     listed with an error           the driver cannot identify it: failed, with the reason
+ *     not listed                     lost, until it is back or an administrator forgets it
  *
  * A GPU with a measurement under way is left alone: the measurement ends with the truth. The driver
- * is asked when somebody says so (SIGHUP) and while a GPU is lost; an idle daemon asks nobody.
+ * is queried at the start, on SIGHUP and while a GPU is lost, otherwise never. The list of the
+ * start is merged whenever it grows, so a GPU that is slow to answer delays no other.
  */
 #include "measure/gpu_thread.h"
 
@@ -20,7 +23,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* The index of a UUID in the newest view, or its number of GPUs. */
+/* What a lost GPU comes with. */
+#define FORGET_HINT                                                                                \
+    "If it will not come back: reachctl forget UUID, or DELETE /v1/gpus/{gpu}. It is looked for "  \
+    "from time to time."
+
+/* The index of a UUID in a view, or its number of GPUs. */
 static uint32_t index_of(const struct snapshot *s, const char *uuid)
 {
     const struct snapshot_gpu *const gpu = snapshot_find(s, uuid);
@@ -28,13 +36,19 @@ static uint32_t index_of(const struct snapshot *s, const char *uuid)
     return gpu ? (uint32_t)(gpu - s->gpus) : s->gpu_count;
 }
 
-static bool is_listed(const struct gpu_identity *gpus, uint32_t count, const char *uuid)
+static bool is_listed(const struct gpu_listing *listing, const char *uuid)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcasecmp(gpus[i].uuid, uuid) == 0)
+    for (uint32_t i = 0; i < listing->count; i++) {
+        if (strcasecmp(listing->gpus[i].identity.uuid, uuid) == 0)
             return true;
     }
     return false;
+}
+
+/* The first GPU of a list to look at. At its end all are: some may have had no room before. */
+static uint32_t first_new(const struct gpu_listing *listing)
+{
+    return listing->complete ? 0 : listing->merged;
 }
 
 /* Is a GPU that was divided whole again? */
@@ -43,26 +57,52 @@ static bool is_whole_again(const struct gpu_identity *was, const struct gpu_iden
     return identity_is_divided(was) && !identity_is_divided(now);
 }
 
-/* The listed GPUs that have no place yet, or of which nothing was served while they were divided,
- * as the store knows them. The mutex is not held. */
-static enum status find_arrivals(struct pipeline *p, const struct gpu_identity *gpus,
-                                 uint32_t count, struct snapshot **out, struct err *err)
+/* Must the store be read for this GPU, because nothing of it is published, or not yet as the driver
+ * describes it? The mutex is held. */
+static bool is_arrival(struct pipeline *p, const struct snapshot *s, const struct gpu_listed *gpu)
+{
+    const struct gpu_thread *const thread = pipeline_thread_of(p, gpu->identity.uuid);
+    const uint32_t at = index_of(s, gpu->identity.uuid);
+
+    if (at == s->gpu_count)
+        return true;
+    return gpu->error.status == STATUS_OK &&
+           ((thread && thread->expected) || is_whole_again(&s->gpus[at].identity, &gpu->identity));
+}
+
+/* The arrivals of the list, as the store knows them. The mutex is not held. */
+static enum status find_arrivals(struct pipeline *p, const struct gpu_listing *listing,
+                                 struct snapshot **out, struct err *err)
 {
     struct gpu_identity arrivals[REACH_MAX_GPUS];
     const struct snapshot *const s = snapshot_acquire(p->cell);
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t at = index_of(s, gpus[i].uuid);
-        if (at < s->gpu_count && !is_whole_again(&s->gpus[at].identity, &gpus[i]))
-            continue;
-        if (at < s->gpu_count || s->gpu_count + n < REACH_MAX_GPUS)
-            arrivals[n++] = gpus[i];
-        else
-            log_warning("gpu %s is not served: there is room for %d", gpus[i].uuid, REACH_MAX_GPUS);
+    pthread_mutex_lock(&p->mutex);
+    for (uint32_t i = first_new(listing); i < listing->count; i++) {
+        if (is_arrival(p, s, &listing->gpus[i]))
+            arrivals[n++] = listing->gpus[i].identity;
     }
+    pthread_mutex_unlock(&p->mutex);
     snapshot_release(s);
     return pipeline_draft(p, arrivals, n, out, err);
+}
+
+/* The driver shows a GPU, and fails when it is asked about it. Has anything changed? */
+static bool merge_unidentified(struct gpu_thread *thread, const struct err *why,
+                               struct snapshot_gpu *gpu)
+{
+    if (gpu->unidentified && strcmp(gpu->last_error.text, why->text) == 0)
+        return false;
+    thread->lost = true;
+    thread->expected = false;
+    thread->retry_at = 0;
+    gpu->unidentified = true;
+    gpu->state = GPU_STATE_FAILED;
+    err_set(&gpu->last_error, why->status, "the driver cannot identify it: %s", why->text);
+    log_warning("gpu %s: %s", gpu->identity.uuid, gpu->last_error.text);
+    pthread_cond_signal(&thread->wake); /* to look for it from time to time */
+    return true;
 }
 
 /* The driver shows a GPU that is known. True: `gpu` has changed, and `thread` has something to do
@@ -72,7 +112,7 @@ static bool merge_listed(struct gpu_thread *thread, const struct gpu_identity *n
 {
     struct check check;
 
-    if (is_whole_again(&gpu->identity, now))
+    if (thread->expected || is_whole_again(&gpu->identity, now))
         return false; /* it is among the arrivals */
     check_identity(&gpu->identity, now, &check);
     if (!thread->lost && check.result != CHECK_CHANGED)
@@ -81,6 +121,8 @@ static bool merge_listed(struct gpu_thread *thread, const struct gpu_identity *n
              thread->lost ? "is back" : "has changed: ", thread->lost ? "" : check.message);
     thread->lost = false;
     thread->retry_at = thread->retry_pause = thread->rediscover_at = 0;
+    thread->rediscover_pause = 0;
+    gpu->unidentified = false;
     gpu->identity = *now;
     gpu->last_error = (struct err){.status = STATUS_OK};
     if (identity_is_divided(now)) {
@@ -98,75 +140,199 @@ static bool merge_listed(struct gpu_thread *thread, const struct gpu_identity *n
     return true;
 }
 
-/* The driver does not show a GPU any more. The mutex is held. */
-static bool merge_absent(struct gpu_thread *thread, struct snapshot_gpu *gpu)
+/* The GPU that is at the address of a lost one; NULL if there is none. */
+static const struct gpu_identity *find_at(const struct gpu_listing *listing,
+                                          const struct gpu_identity *lost)
 {
-    if (thread->lost)
+    for (uint32_t i = 0; i < listing->count; i++) {
+        if (identity_is_same_address(&listing->gpus[i].identity, lost) &&
+            lost->mig == listing->gpus[i].identity.mig)
+            return &listing->gpus[i].identity;
+    }
+    return NULL;
+}
+
+/* The driver does not show a GPU. The mutex is held. */
+static bool merge_absent(struct gpu_thread *thread, const struct gpu_listing *listing,
+                         struct snapshot_gpu *gpu)
+{
+    const struct gpu_identity *const other = find_at(listing, &gpu->identity);
+    const char *const uuid = gpu->identity.uuid;
+
+    if (thread->lost && gpu->state == GPU_STATE_LOST)
         return false;
     thread->lost = true;
+    thread->expected = false;
     thread->retry_at = 0;
+    gpu->unidentified = false;
     gpu->state = GPU_STATE_LOST;
-    err_set(&gpu->last_error, STATUS_NOT_FOUND, "the driver shows no GPU %s", gpu->identity.uuid);
-    log_warning("gpu %u: %s", thread->index, gpu->last_error.text);
+    if (other)
+        err_set_hint(&gpu->last_error, STATUS_NOT_FOUND, FORGET_HINT,
+                     "the driver shows no GPU %s; %s is at its PCI address", uuid, other->uuid);
+    else if (listing->unnamed)
+        err_set_hint(&gpu->last_error, STATUS_NOT_FOUND, FORGET_HINT,
+                     "the driver shows no GPU %s; it may be one of %u that cannot be identified: "
+                     "%.200s",
+                     uuid, listing->unnamed, listing->why_unnamed.text);
+    else
+        err_set_hint(&gpu->last_error, STATUS_NOT_FOUND, FORGET_HINT, "the driver shows no GPU %s",
+                     uuid);
+    log_warning("gpu %s is lost: %s", uuid, gpu->last_error.text);
     pthread_cond_signal(&thread->wake); /* to look for it from time to time */
+    return true;
+}
+
+/* At the start the driver has no list, and is asked again later. The mutex is held. */
+static bool merge_unanswered(const struct gpu_thread *thread, const struct err *why,
+                             struct snapshot_gpu *gpu)
+{
+    if (!thread->expected || strcmp(gpu->last_error.text, why->text) == 0)
+        return false;
+    gpu->state = why->status == STATUS_NO_DRIVER ? GPU_STATE_LOST : GPU_STATE_FAILED;
+    gpu->last_error = *why;
     return true;
 }
 
 /* Known GPUs: `changed` says which of them are to be queued. Were any published otherwise? The
  * mutex is held. */
-static bool merge_known(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
+static bool merge_known(struct pipeline *p, const struct gpu_listing *listing,
                         struct snapshot *draft, bool changed[REACH_MAX_GPUS])
 {
     bool any = false;
 
-    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
-        if (p->threads[i].slot == QUEUE_NONE &&
-            !is_listed(gpus, count, draft->gpus[i].identity.uuid))
-            any = merge_absent(&p->threads[i], &draft->gpus[i]) || any;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t at = index_of(draft, gpus[i].uuid);
-        if (at >= p->gpu_thread_count || p->threads[at].slot != QUEUE_NONE)
+    for (uint32_t i = 0; i < draft->gpu_count; i++) {
+        struct snapshot_gpu *const gpu = &draft->gpus[i];
+        struct gpu_thread *const thread = pipeline_thread_of(p, gpu->identity.uuid);
+        if (!thread || thread->slot != QUEUE_NONE || is_listed(listing, gpu->identity.uuid))
             continue;
-        changed[at] = merge_listed(&p->threads[at], &gpus[i], &draft->gpus[at]);
+        if (listing->complete)
+            any = merge_absent(thread, listing, gpu) || any;
+        else if (listing->why.status != STATUS_OK)
+            any = merge_unanswered(thread, &listing->why, gpu) || any;
+    }
+    for (uint32_t i = first_new(listing); i < listing->count; i++) {
+        const struct gpu_listed *const now = &listing->gpus[i];
+        const uint32_t at = index_of(draft, now->identity.uuid);
+        struct gpu_thread *const thread = pipeline_thread_of(p, now->identity.uuid);
+        if (at == draft->gpu_count || !thread || thread->slot != QUEUE_NONE)
+            continue;
+        if (now->error.status != STATUS_OK) {
+            any = merge_unidentified(thread, &now->error, &draft->gpus[at]) || any;
+            continue;
+        }
+        changed[at] = merge_listed(thread, &now->identity, &draft->gpus[at]);
         any = any || changed[at];
     }
     return any;
 }
 
-/* Starts the threads of new GPUs, which end up behind the others. Were there any? The mutex is
- * held.
- */
-static bool merge_arrivals(struct pipeline *p, const struct snapshot *arrivals,
-                           struct snapshot *draft, bool changed[REACH_MAX_GPUS])
+/* Makes room for a GPU that is there: removes one that is lost, which stays in the store. The mutex
+ * is held. */
+static bool make_room(struct pipeline *p, struct snapshot *draft, bool changed[REACH_MAX_GPUS])
 {
-    struct err err = {0};
+    uint32_t at = draft->gpu_count;
+
+    while (at > 0 && draft->gpus[at - 1].state != GPU_STATE_LOST)
+        at--;
+    if (at-- == 0)
+        return false;
+    log_warning("gpu %s is lost and not listed any more: there is room for %d",
+                draft->gpus[at].identity.uuid, REACH_MAX_GPUS);
+    pipeline_remove(p, draft, at);
+    memmove(changed + at, changed + at + 1, (REACH_MAX_GPUS - at - 1) * sizeof *changed);
+    return true;
+}
+
+/* A GPU that is published, and of which the store had to be read: as it was, or whole again. */
+static bool merge_recalled(struct gpu_thread *thread, const struct snapshot_gpu *now,
+                           struct snapshot_gpu *gpu)
+{
+    if (!thread || thread->slot != QUEUE_NONE ||
+        !(thread->expected || is_whole_again(&gpu->identity, &now->identity)))
+        return false;
+    thread->lost = thread->expected = false;
+    thread->rediscover_at = thread->rediscover_pause = 0;
+    *gpu = *now;
+    return true;
+}
+
+/* The error with which the driver has listed a GPU; NULL if it has none. */
+static const struct err *error_of(const struct gpu_listing *listing, const char *uuid)
+{
+    for (uint32_t i = 0; i < listing->count; i++) {
+        if (strcasecmp(listing->gpus[i].identity.uuid, uuid) == 0)
+            return listing->gpus[i].error.status != STATUS_OK ? &listing->gpus[i].error : NULL;
+    }
+    return NULL;
+}
+
+/* Starts the threads of new GPUs. Were there any? The mutex is held. */
+static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing,
+                           const struct snapshot *arrivals, struct snapshot *draft,
+                           bool changed[REACH_MAX_GPUS])
+{
+    struct err err = {.text = "there is no room for it"};
     bool any = false;
 
     for (uint32_t i = 0; i < arrivals->gpu_count; i++) {
         const struct gpu_identity *const now = &arrivals->gpus[i].identity;
-        const uint32_t at = draft->gpu_count;
+        const struct err *const why = error_of(listing, now->uuid);
         const uint32_t known = index_of(draft, now->uuid);
-        if (known < at) { /* whole again, or another list had it a moment ago */
-            changed[known] = is_whole_again(&draft->gpus[known].identity, now) &&
-                             p->threads[known].slot == QUEUE_NONE;
-            if (changed[known]) {
-                p->threads[known].lost = false;
-                draft->gpus[known] = arrivals->gpus[i];
-            }
+        if (known < draft->gpu_count) { /* or another list had it a moment ago */
+            changed[known] = merge_recalled(pipeline_thread_of(p, now->uuid), &arrivals->gpus[i],
+                                            &draft->gpus[known]) ||
+                             changed[known];
             any = any || changed[known];
             continue;
         }
-        if (at == REACH_MAX_GPUS || pipeline_start_thread(p, at, now, &err)) {
+        if ((draft->gpu_count == REACH_MAX_GPUS && !make_room(p, draft, changed)) ||
+            pipeline_start_thread(p, now, false, &err)) {
             log_error("gpu %s is not served: %s", now->uuid, err.text);
-            return any;
+            continue;
         }
-        log_info("gpu %u %s has arrived: %s, %u SMs", at, now->uuid, now->name, now->sm_count);
+        if (!draft->discovering && !why)
+            log_info("gpu %s has arrived: %s, %u SMs", now->uuid, now->name, now->sm_count);
+        const uint32_t at = draft->gpu_count++;
         draft->gpus[at] = arrivals->gpus[i];
-        draft->gpu_count++;
-        changed[at] = any = true;
+        if (why)
+            (void)merge_unidentified(pipeline_thread_of(p, now->uuid), why, &draft->gpus[at]);
+        changed[at] = !why;
+        any = true;
     }
     return any;
+}
+
+/* What the list says of itself: is discovery done, and why are there no GPUs, or are some missing?
+ * Has it changed? */
+static bool merge_source(struct pipeline *p, const struct gpu_listing *listing,
+                         struct snapshot *draft)
+{
+    const bool was_discovering = draft->discovering;
+    struct err why = listing->why;
+
+    if (!listing->complete && !why.status)
+        return false;
+    if (listing->complete && listing->unnamed)
+        err_set(&why, listing->why_unnamed.status, "%u GPU%s cannot be identified: %.300s",
+                listing->unnamed, listing->unnamed == 1 ? "" : "s", listing->why_unnamed.text);
+    if (p->discovery.found &&
+        listing->why.status) /* the GPUs that it had shown say what is wrong */
+        return false;
+    draft->discovering = false;
+    if (!was_discovering && strcmp(draft->source_error.text, why.text) == 0)
+        return false;
+    draft->source_error = why;
+    return true;
+}
+
+static void log_discovered(const struct snapshot *s)
+{
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        const struct gpu_identity *const id = &s->gpus[i].identity;
+        log_info("gpu %u %s: %s, %u SMs, %s%s", i, id->uuid, id->name, id->sm_count,
+                 s->gpus[i].has_fingerprint ? s->gpus[i].fingerprint_id : "not measured",
+                 s->gpus[i].state == GPU_STATE_LOST ? ", lost" : "");
+    }
 }
 
 /* A copy of the newest view with room for `more` GPUs, which it does not count yet. The mutex is
@@ -183,37 +349,61 @@ static struct snapshot *copy_with_room(struct pipeline *p, uint32_t more)
 }
 
 /* The mutex is held. */
-static void merge(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
+static void merge(struct pipeline *p, const struct gpu_listing *listing,
                   const struct snapshot *arrivals)
 {
     bool changed[REACH_MAX_GPUS] = {false};
-    struct snapshot *const draft = copy_with_room(p, arrivals->gpu_count);
+    struct snapshot *draft = copy_with_room(p, arrivals->gpu_count);
 
     if (!draft) {
         log_error("no memory for a snapshot; an older one stays published");
         return;
     }
-    const bool known = merge_known(p, gpus, count, draft, changed);
-    const bool arrived = merge_arrivals(p, arrivals, draft, changed);
+    const bool was_discovering = draft->discovering;
+    const bool known = merge_known(p, listing, draft, changed);
+    const bool arrived = merge_arrivals(p, listing, arrivals, draft, changed);
+    const bool source = merge_source(p, listing, draft);
 
-    if (known || arrived)
-        pipeline_publish_and_queue(p, draft, changed);
-    else
+    if (!known && !arrived && !source) {
         snapshot_discard(draft);
+        return;
+    }
+    draft = pipeline_sort(p, draft, changed);
+    p->discovery.found = p->discovery.found || listing->complete;
+    if (was_discovering && !draft->discovering)
+        log_discovered(draft);
+    pipeline_publish_and_queue(p, draft, changed);
+    pipeline_wake_all(p);
 }
 
-void pipeline_merge(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count)
+/* After a failure at the start, discovery counts as done: a list must be complete then. */
+static bool is_too_early(struct pipeline *p, const struct gpu_listing *listing)
+{
+    const struct snapshot *const s = snapshot_acquire(p->cell);
+
+    pthread_mutex_lock(&p->mutex);
+    const bool early =
+        !listing->complete && !listing->why.status && !s->discovering && !p->discovery.found;
+    pthread_mutex_unlock(&p->mutex);
+    snapshot_release(s);
+    return early;
+}
+
+void pipeline_merge(struct pipeline *p, struct gpu_listing *listing)
 {
     struct snapshot *arrivals = NULL;
     struct err err = {0};
 
-    if (find_arrivals(p, gpus, count, &arrivals, &err)) {
+    if (is_too_early(p, listing))
+        return;
+    if (find_arrivals(p, listing, &arrivals, &err)) {
         log_error("the list of the driver is not read: %s", err.text);
         return;
     }
     pthread_mutex_lock(&p->mutex);
     if (!p->stopping)
-        merge(p, gpus, count, arrivals);
+        merge(p, listing, arrivals);
     pthread_mutex_unlock(&p->mutex);
     snapshot_discard(arrivals);
+    listing->merged = listing->count;
 }

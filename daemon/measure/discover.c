@@ -17,21 +17,6 @@
 #define DISCOVER_LAST_PAUSE  (60 * NSEC_PER_SEC)
 #define DISCOVER_STACK_BYTES ((size_t)2 << 20)
 
-enum status discover_publish_none(struct pipeline *p, const struct err *why, struct err *err)
-{
-    struct snapshot *draft = NULL;
-    enum status status = pipeline_draft(p, NULL, 0, &draft, err);
-
-    if (status)
-        return status;
-    draft->discovering = why->status == STATUS_NOT_READY;
-    if (!draft->discovering)
-        log_warning("no GPUs: %s", why->text);
-    draft->source_error = *why;
-    snapshot_publish(p->cell, draft);
-    return STATUS_OK;
-}
-
 enum status discover_stored(struct pipeline *p, struct err *err)
 {
     struct gpu_identity gpus[REACH_MAX_GPUS];
@@ -53,36 +38,34 @@ enum status discover_stored(struct pipeline *p, struct err *err)
     return STATUS_OK;
 }
 
-/* Lists the GPUs once. True: discovery has ended. */
-static bool discover_once(struct pipeline *p, struct err *published)
+bool discover_once(struct pipeline *p)
 {
-    struct gpu_identity gpus[REACH_MAX_GPUS];
-    struct err why = {0}, err = {0};
-    uint32_t count =
-        gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, gpus, &why);
-    const bool failed = count && pipeline_start_threads(p, gpus, count, &why);
+    struct gpu_listing listing;
 
-    if (failed ||
-        (!count && why.status != STATUS_CANCELLED && strcmp(why.text, published->text) != 0)) {
-        *published = why;
-        (void)discover_publish_none(p, &why, &err);
-    }
+    gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, &listing);
+    if (listing.why.status == STATUS_CANCELLED)
+        return false;
+    if (listing.why.status && strcmp(listing.why.text, p->discovery.failure) != 0)
+        log_warning("no GPUs: %s", listing.why.text);
+    (void)snprintf(p->discovery.failure, sizeof p->discovery.failure, "%s", listing.why.text);
+    pipeline_merge(p, &listing);
+    if (listing.complete)
+        pipeline_requeue(p); /* for rows that were dropped before there were threads */
     /* A wrong description stays wrong. */
-    return count > 0 || why.status == STATUS_INVALID_ARGUMENT;
+    return listing.complete || listing.why.status == STATUS_INVALID_ARGUMENT;
 }
 
 /* Asks the driver again, once there are GPUs. A driver that is gone shows none. */
 static void discover_again(struct pipeline *p)
 {
-    struct gpu_identity gpus[REACH_MAX_GPUS];
-    struct err why = {0};
-    const uint32_t count =
-        gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, gpus, &why);
+    struct gpu_listing listing;
 
-    if (count || why.status == STATUS_NO_DRIVER)
-        pipeline_merge(p, gpus, count);
-    else if (why.status != STATUS_CANCELLED)
-        log_warning("the driver does not say which GPUs there are: %s", why.text);
+    gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, &listing);
+    listing.complete = listing.complete || listing.why.status == STATUS_NO_DRIVER;
+    if (listing.complete)
+        pipeline_merge(p, &listing);
+    else if (listing.why.status != STATUS_CANCELLED)
+        log_warning("the driver does not say which GPUs there are: %s", listing.why.text);
 }
 
 /* Sleeps; beats its heartbeat whenever it is woken. The mutex is held. */
@@ -99,13 +82,12 @@ static void *discover_main(void *self)
 {
     struct pipeline *p = self;
     nsec_t pause = DISCOVER_FIRST_PAUSE;
-    struct err published = {0};
 
     pthread_setname_np(pthread_self(), "find-gpus");
     heartbeat_adopt(&p->discovery.heartbeat);
     pthread_mutex_lock(&p->mutex);
     while (!p->stopping) {
-        const bool known = p->gpu_thread_count > 0;
+        const bool known = p->discovery.found;
         bool done = true;
 
         p->discovery.again = false;
@@ -113,7 +95,7 @@ static void *discover_main(void *self)
         if (known)
             discover_again(p);
         else
-            done = discover_once(p, &published);
+            done = discover_once(p);
         heartbeat_beat();
         pthread_mutex_lock(&p->mutex);
         if (done && !p->discovery.again)
@@ -146,11 +128,7 @@ static enum status discover_make(struct pipeline *p, struct err *err)
 
 enum status discover_start(struct pipeline *p, struct err *err)
 {
-    struct err running = {0};
-
-    err_set(&running, STATUS_NOT_READY,
-            "GPU discovery is running: the driver has not yet answered which GPUs there are");
-    enum status status = discover_publish_none(p, &running, err);
+    enum status status = pipeline_publish_expected(p, err);
 
     return status ? status : discover_make(p, err);
 }

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* cuInit on a node of eight GPUs takes seconds, on one with a sick GPU much longer. */
-#define PIPELINE_LIST_DEADLINE   (30 * NSEC_PER_SEC)
+/* Longer than the worker gives each GPU (gpu_options.identify_ms), twice. */
+#define PIPELINE_LIST_DEADLINE   (60 * NSEC_PER_SEC)
+#define GPU_THREAD_LONGEST_POLL  (600 * NSEC_PER_SEC) /* between two polls for lost GPUs */
 #define GPU_THREAD_PUBLISH_AGAIN (100 * NSEC_PER_MSEC)
 #define GPU_THREAD_LONGEST_PAUSE (3600 * NSEC_PER_SEC) /* before what failed is tried again */
 
@@ -101,6 +102,7 @@ static struct measurement *gpu_thread_end(struct gpu_thread *thread, enum measur
     if (state == MEASUREMENT_DONE) {
         measurement->progress = 1.0;
         thread->lost = false;
+        thread->rediscover_pause = 0;
     }
     return measurement;
 }
@@ -153,11 +155,21 @@ static bool is_doubtful(enum status status)
     return status == STATUS_GPU_LOST || status == STATUS_GPU_FAULT || status == STATUS_DEADLINE;
 }
 
+const struct snapshot_gpu *gpu_thread_find(const struct gpu_thread *thread,
+                                           const struct snapshot *s)
+{
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        if (strcasecmp(s->gpus[i].identity.uuid, thread->identity.uuid) == 0)
+            return &s->gpus[i];
+    }
+    return NULL;
+}
+
 static bool has_valid_fingerprint(const struct gpu_thread *thread)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
-    const struct snapshot_gpu *gpu = &s->gpus[thread->index];
-    const bool valid = gpu->has_fingerprint && !gpu->fingerprint_stale;
+    const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
+    const bool valid = gpu && gpu->has_fingerprint && !gpu->fingerprint_stale;
 
     snapshot_release(s);
     return valid;
@@ -190,8 +202,8 @@ static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
 static void gpu_thread_publish_cancelled(struct gpu_thread *thread, const struct measurement *m)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
-    const struct snapshot_gpu *gpu = &s->gpus[thread->index];
-    const enum gpu_state state = thread->lost                          ? GPU_STATE_LOST
+    const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
+    const enum gpu_state state = thread->lost || !gpu                  ? GPU_STATE_LOST
                                  : gpu->fingerprint_stale              ? GPU_STATE_STALE
                                  : gpu->last_error.status != STATUS_OK ? GPU_STATE_FAILED
                                  : gpu->has_fingerprint                ? GPU_STATE_READY
@@ -286,15 +298,42 @@ static bool gpu_thread_still_hangs(int *hung_pid, struct err *err)
     return false;
 }
 
-uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
-                              struct gpu_identity *out, struct err *why)
+/* Where the GPUs of a list go. */
+struct collector {
+    struct pipeline *pipeline;
+    struct gpu_listing *listing;
+};
+
+static void gpu_thread_found(void *self, const struct gpu_listed *gpu)
+{
+    const struct collector *const f = self;
+    struct gpu_listing *const l = f->listing;
+
+    if (!gpu->identity.uuid[0]) {
+        l->unnamed++;
+        l->why_unnamed = gpu->error;
+        log_warning("a GPU cannot be identified: %s", gpu->error.text);
+    } else if (l->count < REACH_MAX_GPUS) {
+        l->gpus[l->count++] = *gpu;
+        f->pipeline->merge(f->pipeline, l);
+    } else {
+        log_warning("gpu %s is not served: there is room for %d", gpu->identity.uuid,
+                    REACH_MAX_GPUS);
+    }
+}
+
+void gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
+                          struct gpu_listing *out)
 {
     const struct worker_timeouts timeouts = {.grace_ns = p->options.grace_ms * NSEC_PER_MSEC,
                                              .stopping_ns = MEASURE_GRACE_STOPPING,
                                              .stopping = pipeline_is_stopping,
                                              .self = p};
+    struct collector collector = {.pipeline = p, .listing = out};
     struct worker *worker = NULL;
-    uint32_t count = 0;
+    struct err *const why = &out->why;
+
+    *out = (struct gpu_listing){.count = 0};
     enum status status = gpu_thread_still_hangs(hung_pid, why)
                              ? STATUS_GPU_HUNG
                              : worker_start(p->options.executable, &p->options.gpu, &worker, why);
@@ -304,17 +343,20 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
         status = err_set(why, STATUS_CANCELLED, "the daemon is stopping");
     *slot = worker;
     pthread_mutex_unlock(&p->mutex);
-    status = status ? status
-                    : worker_list(worker, PIPELINE_LIST_DEADLINE, out, REACH_MAX_GPUS, &count, why);
+    status = status
+                 ? status
+                 : worker_list(worker, PIPELINE_LIST_DEADLINE, gpu_thread_found, &collector, why);
     pthread_mutex_lock(&p->mutex);
     *slot = NULL;
     pthread_mutex_unlock(&p->mutex);
     if (worker) {
         *hung_pid = worker_stop(worker, &timeouts);
     }
-    if (!status && count == 0)
+    if (!status && out->count == 0 && out->unnamed)
+        *why = out->why_unnamed;
+    else if (!status && out->count == 0)
         err_set(why, STATUS_NO_DRIVER, "the driver shows no GPU");
-    return status ? 0 : count;
+    out->complete = !status && out->count > 0;
 }
 
 /* Carries out the measurement in thread->slot. The mutex is not held. */
@@ -327,10 +369,10 @@ static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_
     if (!result.known)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
     const struct snapshot *s = snapshot_acquire(p->cell);
-    const struct snapshot_gpu *gpu = &s->gpus[thread->index];
+    const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
 
-    request->known = gpu->has_fingerprint ? &gpu->fingerprint : NULL;
-    request->known_stale = gpu->fingerprint_stale;
+    request->known = gpu && gpu->has_fingerprint ? &gpu->fingerprint : NULL;
+    request->known_stale = gpu && gpu->fingerprint_stale;
     const enum status status = measure_gpu(request, &result, err);
 
     snapshot_release(s);
@@ -375,8 +417,9 @@ static enum status gpu_thread_check(struct gpu_thread *thread,
     const struct snapshot *s = snapshot_acquire(p->cell);
     struct check check = {0};
     nsec_t probe_ns = 0;
-    enum status status =
-        verify_gpu(request, &s->gpus[thread->index].fingerprint, &check, &probe_ns, err);
+    const struct snapshot_gpu *const gpu = gpu_thread_find(thread, s);
+    enum status status = gpu ? verify_gpu(request, &gpu->fingerprint, &check, &probe_ns, err)
+                             : err_set(err, STATUS_CANCELLED, "the GPU is not listed any more");
 
     snapshot_release(s);
     if (!status && check.result == CHECK_UNSURE)
@@ -389,12 +432,26 @@ static enum status gpu_thread_check(struct gpu_thread *thread,
     return status;
 }
 
+/* Is there, or may there be, a GPU that the driver does not identify? Calls about it may hang. */
+static bool is_beside_bad_gpu(const struct gpu_thread *thread)
+{
+    struct pipeline *p = thread->pipeline;
+    const struct snapshot *s = snapshot_acquire(p->cell);
+    bool any = s->discovering || s->source_error.status != STATUS_OK;
+
+    for (uint32_t i = 0; i < s->gpu_count; i++)
+        any = any || s->gpus[i].unidentified;
+    snapshot_release(s);
+    return any;
+}
+
 /* Carries out the measurement in thread->slot. The mutex is not held. */
 static void gpu_thread_work(struct gpu_thread *thread, const struct measurement *measurement)
 {
     struct pipeline *p = thread->pipeline;
+    struct gpu_options gpu = p->options.gpu;
     struct measure_request request = {.executable = p->options.executable,
-                                      .gpu = &p->options.gpu,
+                                      .gpu = &gpu,
                                       .store = p->store,
                                       .uuid = thread->identity.uuid,
                                       .depth = measurement->depth,
@@ -407,6 +464,7 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
                                       .grace_ns = p->options.grace_ms * NSEC_PER_MSEC};
     struct err err = {0};
 
+    gpu.alone = is_beside_bad_gpu(thread);
     if (!gpu_thread_still_hangs(&thread->hung_pid, &err))
         err.status = measurement->kind == MEASUREMENT_CHECK
                          ? gpu_thread_check(thread, &request, &err)
@@ -416,8 +474,8 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
         gpu_thread_failed(thread, &err);
     thread->slot = QUEUE_NONE;
     thread->cancelled = false;
-    for (uint32_t i = 0; measurement->depth == DEPTH_MEMORY && i < p->gpu_thread_count; i++)
-        pthread_cond_signal(&p->threads[i].wake); /* it may be another's turn */
+    if (measurement->depth == DEPTH_MEMORY || err.status)
+        pipeline_wake_all(p); /* it may be another's turn */
     pthread_mutex_unlock(&p->mutex);
     memory_trim(); /* observations are large and measurements rare: give the pages back */
 }
@@ -430,26 +488,57 @@ static bool gpu_thread_wait(struct gpu_thread *thread, nsec_t until)
     struct pipeline *p = thread->pipeline;
 
     return pthread_cond_clockwait(&thread->wake, &p->mutex, CLOCK_MONOTONIC, &at) == ETIMEDOUT &&
-           !p->stopping;
+           !p->stopping && !thread->removed;
 }
 
-/* Polls for a lost GPU: asks the driver, whose list may have others that are new (arrivals.c). The
+void pipeline_wake_all(struct pipeline *p)
+{
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++)
+        pthread_cond_signal(&p->threads[i].wake);
+}
+
+/* Is it the thread that polls for lost GPUs? One asks for all. The mutex is held. */
+static bool gpu_thread_polls(const struct gpu_thread *thread)
+{
+    const struct pipeline *p = thread->pipeline;
+    uint32_t i = 0;
+
+    while (i < p->gpu_thread_count && !(p->threads[i].lost && !p->threads[i].removed))
+        i++;
+    return i < p->gpu_thread_count && &p->threads[i] == thread;
+}
+
+/* Polls for lost GPUs: asks the driver, whose list may have others that are new (arrivals.c). The
  * mutex is held, and released meanwhile. */
 static void gpu_thread_rediscover(struct gpu_thread *thread)
 {
-    struct gpu_identity gpus[REACH_MAX_GPUS];
+    struct gpu_listing listing;
     struct pipeline *p = thread->pipeline;
-    struct err why = {0};
 
     thread->rediscover_at = 0;
     pthread_mutex_unlock(&p->mutex);
-    const uint32_t count = gpu_thread_list_gpus(p, &thread->worker, &thread->hung_pid, gpus, &why);
+    gpu_thread_list_gpus(p, &thread->worker, &thread->hung_pid, &listing);
 
-    if (count)
-        p->merge(p, gpus, count);
+    if (listing.complete)
+        p->merge(p, &listing);
     else
-        log_debug("gpu %u is still lost: %s", thread->index, why.text);
+        log_debug("gpu %u is still lost: %s", thread->index, listing.why.text);
     pthread_mutex_lock(&p->mutex);
+}
+
+/* Waits until the next poll is due; each pause is twice the one before. The mutex is held. */
+static void gpu_thread_poll(struct gpu_thread *thread)
+{
+    if (thread->rediscover_at == 0) {
+        const nsec_t pause = thread->rediscover_pause
+                                 ? 2 * thread->rediscover_pause
+                                 : thread->pipeline->options.rediscover_ms * NSEC_PER_MSEC;
+        thread->rediscover_pause =
+            pause < GPU_THREAD_LONGEST_POLL ? pause : GPU_THREAD_LONGEST_POLL;
+        thread->rediscover_at = clock_monotonic() + thread->rediscover_pause;
+    }
+    if (gpu_thread_wait(thread, thread->rediscover_at))
+        gpu_thread_rediscover(thread);
 }
 
 /* Sleeps until a measurement is queued or something is due: to publish what found no memory, to
@@ -469,12 +558,10 @@ static void gpu_thread_sleep(struct gpu_thread *thread)
                 thread, has_valid_fingerprint(thread) ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
                 DEPTH_FULL, &measurement, NULL);
         }
+    } else if (gpu_thread_polls(thread)) {
+        gpu_thread_poll(thread);
     } else {
-        if (thread->rediscover_at == 0)
-            thread->rediscover_at =
-                clock_monotonic() + thread->pipeline->options.rediscover_ms * NSEC_PER_MSEC;
-        if (gpu_thread_wait(thread, thread->rediscover_at))
-            gpu_thread_rediscover(thread);
+        (void)gpu_thread_wait(thread, 0);
     }
 }
 
@@ -484,11 +571,11 @@ void *gpu_thread_main(void *self)
     struct pipeline *p = thread->pipeline;
     char name[16];
 
-    snprintf(name, sizeof name, "gpu-%u", thread->index);
+    snprintf(name, sizeof name, "gpu-%u", (unsigned)(thread - p->threads));
     pthread_setname_np(pthread_self(), name);
     heartbeat_adopt(&thread->heartbeat);
     pthread_mutex_lock(&p->mutex);
-    while (!p->stopping) {
+    while (!p->stopping && !thread->removed) {
         heartbeat_beat();
         int slot = queue_next(&p->queue, thread->identity.uuid);
 
@@ -511,6 +598,7 @@ void *gpu_thread_main(void *self)
         gpu_thread_work(thread, &now);
         pthread_mutex_lock(&p->mutex);
     }
+    thread->ended = true;
     pthread_mutex_unlock(&p->mutex);
     return NULL;
 }

@@ -32,6 +32,7 @@ static void gpu_thread_apply(const struct gpu_update *update, struct snapshot_gp
     if (update->has_error)
         gpu->last_error = update->error;
     if (update->fingerprint) {
+        gpu->unidentified = false;
         gpu->fingerprint_stale = false;
         gpu->has_fingerprint = true;
         gpu->fingerprint = *update->fingerprint;
@@ -47,16 +48,20 @@ void gpu_thread_publish_pending(struct gpu_thread *thread)
 {
     struct snapshot_cell *cell = thread->pipeline->cell;
     const struct snapshot *current = snapshot_acquire(cell);
-    struct snapshot *draft = snapshot_draft_copy(current);
+    const struct snapshot_gpu *const gpu = gpu_thread_find(thread, current);
+    struct snapshot *draft = gpu ? snapshot_draft_copy(current) : NULL;
+    const size_t at = gpu ? (size_t)(gpu - current->gpus) : 0;
 
     snapshot_release(current);
-    if (!draft) {
+    if (gpu && !draft) {
         log_error("gpu %u: no memory for a snapshot; an older one stays published", thread->index);
         pthread_cond_signal(&thread->wake);
         return;
     }
-    gpu_thread_apply(&thread->pending, &draft->gpus[thread->index]);
-    snapshot_publish(cell, draft);
+    if (draft) {
+        gpu_thread_apply(&thread->pending, &draft->gpus[at]);
+        snapshot_publish(cell, draft);
+    }
     free(thread->pending.fingerprint);
     thread->pending = (struct gpu_update){.any = false};
 }

@@ -1,6 +1,7 @@
 /* pipeline.c: starts and stops the threads (gpu_thread.c, discover.c), and passes them requests. */
 #include "measure/pipeline.h"
 
+#include "base/log.h"
 #include "measure/gpu_thread.h"
 
 #include <stdio.h>
@@ -45,13 +46,11 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
 /* Lists the GPUs and starts what there is. */
 static enum status pipeline_discover_now(struct pipeline *p, struct err *err)
 {
-    struct gpu_identity gpus[REACH_MAX_GPUS];
-    struct err why = {0};
-    uint32_t count =
-        gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, gpus, &why);
+    enum status status = pipeline_publish_expected(p, err);
 
-    return count ? pipeline_start_threads(p, gpus, count, err)
-                 : discover_publish_none(p, &why, err);
+    if (!status)
+        (void)discover_once(p);
+    return status;
 }
 
 enum status pipeline_start(const struct pipeline_options *options, struct store *store,
@@ -93,7 +92,8 @@ static void pipeline_end_threads(struct pipeline *p)
             pthread_join(p->threads[i].pthread, NULL);
     }
     for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
-        pthread_cond_destroy(&p->threads[i].wake);
+        if (p->threads[i].started)
+            pthread_cond_destroy(&p->threads[i].wake);
         free(p->threads[i].pending.fingerprint);
     }
 }
@@ -109,13 +109,15 @@ void pipeline_stop(struct pipeline *take)
 }
 
 /* Is the GPU divided by MIG? `err` says into what. The mutex is held. */
-static bool pipeline_is_divided(struct pipeline *p, uint32_t index, struct err *err)
+static bool pipeline_is_divided(struct pipeline *p, const struct gpu_thread *thread,
+                                struct err *err)
 {
     const struct snapshot *const s = snapshot_acquire(p->cell);
-    const bool divided = identity_is_divided(&s->gpus[index].identity);
+    const struct snapshot_gpu *const gpu = gpu_thread_find(thread, s);
+    const bool divided = gpu && identity_is_divided(&gpu->identity);
 
     if (divided)
-        *err = s->gpus[index].last_error;
+        *err = gpu->last_error;
     snapshot_release(s);
     return divided;
 }
@@ -124,7 +126,6 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
                             struct measurement *out, struct err *err)
 {
     enum status status = STATUS_OK;
-    uint32_t i = 0;
 
     if ((unsigned)depth >= DEPTH_COUNT)
         return err_set(err, STATUS_INVALID_ARGUMENT, "there is no such depth");
@@ -133,15 +134,77 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
                             "Start reachd without --no-gpus on the host of the GPU.",
                             "this daemon serves what is stored and measures nothing (--no-gpus)");
     pthread_mutex_lock(&p->mutex);
-    while (i < p->gpu_thread_count && strcasecmp(p->threads[i].identity.uuid, uuid) != 0)
-        i++;
-    if (i == p->gpu_thread_count)
+    struct gpu_thread *const thread = pipeline_thread_of(p, uuid);
+
+    if (!thread)
         status = err_set(err, STATUS_NOT_FOUND, "there is no GPU %.63s", uuid);
-    else if (pipeline_is_divided(p, i, err))
+    else if (pipeline_is_divided(p, thread, err))
         status = err->status;
     else
-        status = gpu_thread_queue(&p->threads[i], MEASUREMENT_NEW, depth, out, err);
+        status = gpu_thread_queue(thread, MEASUREMENT_NEW, depth, out, err);
     pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
+/* Can this GPU be forgotten? `thread` is NULL if this daemon serves what is stored. */
+static enum status pipeline_check_forget(const struct snapshot *s, const char *uuid,
+                                         const struct gpu_thread *thread, bool stored_only,
+                                         struct err *err)
+{
+    const struct snapshot_gpu *const gpu = snapshot_find(s, uuid);
+
+    if (!gpu)
+        return err_set(err, STATUS_NOT_FOUND, "there is no GPU %.63s", uuid);
+    if (stored_only)
+        return STATUS_OK;
+    if (s->discovering || (thread && thread->expected))
+        return err_set_hint(err, STATUS_CONFLICT, "Wait until GET /v1/gpus says \"done\".",
+                            "the driver has not yet answered whether GPU %s is there", uuid);
+    if (gpu->state != GPU_STATE_LOST || (thread && thread->slot != QUEUE_NONE))
+        return err_set_hint(err, STATUS_CONFLICT,
+                            "Only a GPU whose state is lost can be forgotten.", "GPU %s is %s",
+                            uuid, gpu_state_name(gpu->state));
+    return STATUS_OK;
+}
+
+/* The mutex is held. */
+static enum status pipeline_drop(struct pipeline *p, const char *uuid, struct err *err)
+{
+    const struct snapshot *const now = snapshot_acquire(p->cell);
+    const struct snapshot_gpu *const gpu = snapshot_find(now, uuid);
+    struct snapshot *draft = snapshot_draft_copy(now);
+    bool none[REACH_MAX_GPUS] = {false};
+    enum status status =
+        draft ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+
+    if (draft && gpu) {
+        pipeline_remove(p, draft, (uint32_t)(gpu - now->gpus));
+        draft = pipeline_sort(p, draft, none);
+        snapshot_publish(p->cell, draft);
+        pipeline_wake_all(p);
+        draft = NULL;
+    }
+    snapshot_discard(draft);
+    snapshot_release(now);
+    return status;
+}
+
+enum status pipeline_forget(struct pipeline *p, const char *uuid, struct err *err)
+{
+    const struct snapshot *const s = snapshot_acquire(p->cell);
+
+    pthread_mutex_lock(&p->mutex);
+    enum status status =
+        pipeline_check_forget(s, uuid, pipeline_thread_of(p, uuid), p->options.stored_only, err);
+    pthread_mutex_unlock(&p->mutex);
+    snapshot_release(s);
+    status = status ? status : store_forget(p->store, uuid, err);
+    if (status)
+        return status;
+    pthread_mutex_lock(&p->mutex);
+    status = pipeline_drop(p, uuid, err);
+    pthread_mutex_unlock(&p->mutex);
+    log_info("gpu %s is forgotten", uuid);
     return status;
 }
 
@@ -163,11 +226,11 @@ enum status pipeline_cancel(struct pipeline *p, const char *id, struct measureme
     const int slot = pipeline_find(p, id, err);
     enum status status = slot == QUEUE_NONE ? STATUS_NOT_FOUND : STATUS_OK;
 
-    for (uint32_t i = 0; i < p->gpu_thread_count && slot != QUEUE_NONE; i++) {
-        if (strcmp(p->threads[i].identity.uuid, p->queue.items[slot].uuid) == 0)
-            status = gpu_thread_cancel(&p->threads[i], slot, err);
-    }
     if (slot != QUEUE_NONE) {
+        struct gpu_thread *const thread = pipeline_thread_of(p, p->queue.items[slot].uuid);
+
+        status = thread ? gpu_thread_cancel(thread, slot, err)
+                        : err_set(err, STATUS_CONFLICT, "its GPU is not listed any more");
         *out = p->queue.items[slot];
     }
     pthread_mutex_unlock(&p->mutex);
@@ -205,9 +268,11 @@ bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size)
         pthread_cond_signal(&p->discovery.wake);
     }
     for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
+        if (!p->threads[i].started || p->threads[i].removed)
+            continue;
         if (!heartbeat_is_alive(&p->threads[i].heartbeat) && all) {
             all = false;
-            snprintf(out_stuck, size, "the thread of GPU %u", i);
+            snprintf(out_stuck, size, "the thread of GPU %u", p->threads[i].index);
         }
         pthread_cond_signal(&p->threads[i].wake);
     }

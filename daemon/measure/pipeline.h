@@ -54,6 +54,7 @@ struct pipeline_options {
     bool measure_unknown;   /* queue a full fingerprint for each GPU that has none that is true */
     bool check_known;       /* on start and when it comes back, check each GPU that has one */
     bool stored_only;       /* publish the GPUs that the store knows; no worker, no thread */
+    bool list_lost;         /* list real GPUs that the store knows and the driver does not show */
     bool discover_later;    /* return at once, and look for GPUs in a thread until there are some */
     uint32_t rediscover_ms; /* for a GPU that the driver no longer shows; 0: 30 s */
     uint32_t retry_ms;      /* after a measurement that failed, doubled each time; 0: 60 s */
@@ -102,6 +103,11 @@ bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size);
  * tried again now instead of later. Never waits for the driver. For one caller, not while the
  * pipeline stops. STATUS_NO_MEMORY: no thread. */
 enum status pipeline_rediscover(struct pipeline *p, struct err *err);
+
+/* Forgets a GPU that the driver does not show: deletes all that is stored about it, and removes it
+ * from the list. Waits for the disk. STATUS_NOT_FOUND; STATUS_CONFLICT: it is not lost;
+ * STATUS_READ_ONLY. */
+enum status pipeline_forget(struct pipeline *p, const char *uuid, struct err *err);
 
 /* The store has lost something, or can be written again: queues a measurement for each GPU whose
  * fingerprint it lacks (with `measure_unknown` alone). */

@@ -6,11 +6,15 @@
 #include "base/log.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A small part of the 8 MiB that a thread gets otherwise, and still ten times what the
  * deepest call under it needs. */
 #define PIPELINE_STACK_BYTES ((size_t)2 << 20)
+
+enum { MOST_STORED = 256 }; /* GPUs that are read from the store */
 
 enum gpu_state pipeline_idle_state(const struct snapshot_gpu *gpu)
 {
@@ -68,15 +72,48 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
     return STATUS_OK;
 }
 
-enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
-                                  const struct gpu_identity *identity, struct err *err)
+struct gpu_thread *pipeline_thread_of(struct pipeline *p, const char *uuid)
 {
-    struct gpu_thread *thread = &p->threads[index];
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
+        if (p->threads[i].started && !p->threads[i].removed &&
+            strcasecmp(p->threads[i].identity.uuid, uuid) == 0)
+            return &p->threads[i];
+    }
+    return NULL;
+}
+
+/* A place for a thread: a new one, or that of a thread that has ended. NULL if there is none. */
+static struct gpu_thread *free_place(struct pipeline *p)
+{
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
+        struct gpu_thread *const thread = &p->threads[i];
+        if (thread->started && !thread->ended)
+            continue;
+        if (thread->started) {
+            pthread_join(thread->pthread, NULL); /* it needs no mutex any more */
+            pthread_cond_destroy(&thread->wake);
+            free(thread->pending.fingerprint);
+        }
+        memset(thread, 0, sizeof *thread);
+        return thread;
+    }
+    return p->gpu_thread_count < sizeof p->threads / sizeof p->threads[0]
+               ? &p->threads[p->gpu_thread_count++]
+               : NULL;
+}
+
+enum status pipeline_start_thread(struct pipeline *p, const struct gpu_identity *identity,
+                                  bool expected, struct err *err)
+{
+    struct gpu_thread *thread = free_place(p);
     pthread_attr_t attributes;
 
+    if (!thread)
+        return err_set(err, STATUS_FULL, "too many GPUs come and go");
     thread->pipeline = p;
-    thread->index = index;
+    thread->index = UINT32_MAX;
     thread->identity = *identity;
+    thread->expected = expected;
     thread->slot = QUEUE_NONE;
     pthread_cond_init(&thread->wake, NULL);
     pthread_attr_init(&attributes);
@@ -86,12 +123,27 @@ enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
     pthread_attr_destroy(&attributes);
     if (error) {
         pthread_cond_destroy(&thread->wake);
-        return err_set(err, STATUS_NO_MEMORY, "cannot create the thread of GPU %u: %s", index,
-                       strerror(error));
+        return err_set(err, STATUS_NO_MEMORY, "cannot create the thread of GPU %s: %s",
+                       identity->uuid, strerror(error));
     }
     thread->started = true;
-    p->gpu_thread_count = index + 1;
     return STATUS_OK;
+}
+
+void pipeline_remove(struct pipeline *p, struct snapshot *draft, uint32_t index)
+{
+    struct gpu_thread *const thread = pipeline_thread_of(p, draft->gpus[index].identity.uuid);
+
+    if (thread) {
+        thread->removed = true;
+        thread->lost = false;
+        if (thread->worker)
+            worker_cancel(thread->worker);
+        pthread_cond_signal(&thread->wake);
+    }
+    draft->gpu_count--;
+    memmove(&draft->gpus[index], &draft->gpus[index + 1],
+            (draft->gpu_count - index) * sizeof draft->gpus[0]);
 }
 
 /* Is there a fingerprint that a check can confirm? */
@@ -138,15 +190,16 @@ static void pipeline_begin(struct pipeline *p, const bool which[REACH_MAX_GPUS])
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         const struct snapshot_gpu *gpu = &s->gpus[i];
         const bool check = pipeline_can_check(gpu);
+        struct gpu_thread *const thread =
+            which[i] ? pipeline_thread_of(p, gpu->identity.uuid) : NULL;
         struct measurement measurement;
         struct err err = {0};
 
-        if (which[i] && pipeline_will_queue(p, gpu) &&
-            gpu_thread_queue(&p->threads[i], check ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
-                             DEPTH_FULL, &measurement, &err)) {
+        if (thread && pipeline_will_queue(p, gpu) &&
+            gpu_thread_queue(thread, check ? MEASUREMENT_CHECK : MEASUREMENT_NEW, DEPTH_FULL,
+                             &measurement, &err)) {
             log_warning("gpu %u cannot be %s: %s", i, check ? "checked" : "measured", err.text);
-            gpu_thread_publish(&p->threads[i],
-                               &(struct gpu_update){.state = pipeline_idle_state(gpu)});
+            gpu_thread_publish(thread, &(struct gpu_update){.state = pipeline_idle_state(gpu)});
         }
     }
     snapshot_release(s);
@@ -185,52 +238,80 @@ static void requeue_gpu(struct gpu_thread *thread)
 
 void pipeline_requeue(struct pipeline *p)
 {
-    pthread_mutex_lock(&p->mutex);
-    const uint32_t count = p->options.measure_unknown ? p->gpu_thread_count : 0;
-
-    pthread_mutex_unlock(&p->mutex);
     const struct snapshot *s = snapshot_acquire(p->cell);
 
-    for (uint32_t i = 0; i < count && i < s->gpu_count; i++) {
-        struct gpu_thread *thread = &p->threads[i];
+    for (uint32_t i = 0; p->options.measure_unknown && i < s->gpu_count; i++) {
+        const struct snapshot_gpu *const gpu = &s->gpus[i];
         struct err err = {0};
         bool lacks = false;
 
         /* Reads the database: without the mutex. */
-        if (store_lacks_fingerprint(p->store, thread->identity.uuid, &lacks, &err))
+        if (store_lacks_fingerprint(p->store, gpu->identity.uuid, &lacks, &err))
             log_warning("gpu %u: cannot read its state: %s", i, err.text);
         pthread_mutex_lock(&p->mutex);
-        if (lacks && !p->stopping && !identity_is_divided(&s->gpus[i].identity))
+        struct gpu_thread *const thread = pipeline_thread_of(p, gpu->identity.uuid);
+        if (lacks && !p->stopping && thread &&
+            !thread->lost && !thread->expected && !identity_is_divided(&gpu->identity))
             requeue_gpu(thread);
         pthread_mutex_unlock(&p->mutex);
     }
     snapshot_release(s);
 }
 
-enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity *gpus,
-                                   uint32_t count, struct err *err)
+/* The real GPUs that the store knows; none if GPUs are simulated. */
+static enum status list_expected(struct pipeline *p, struct gpu_identity out[REACH_MAX_GPUS],
+                                 uint32_t *out_count, struct err *err)
 {
+    const bool simulated = p->options.gpu.simulated && p->options.gpu.simulated[0];
+    struct gpu_identity *const all = calloc(MOST_STORED, sizeof *all);
+    uint32_t count = 0;
+    enum status status =
+        all ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+
+    *out_count = 0;
+    if (!status && !simulated && p->options.list_lost)
+        status = store_list_gpus(p->store, all, MOST_STORED, &count, err);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *const uuid = all[i].uuid;
+        if (strncmp(uuid, "GPU-", 4) != 0 && strncmp(uuid, "MIG-", 4) != 0)
+            continue; /* simulated or imported */
+        if (*out_count < REACH_MAX_GPUS)
+            out[(*out_count)++] = all[i];
+        else
+            log_warning("gpu %s is stored and not listed: there is room for %d", uuid,
+                        REACH_MAX_GPUS);
+    }
+    free(all);
+    return status;
+}
+
+enum status pipeline_publish_expected(struct pipeline *p, struct err *err)
+{
+    struct gpu_identity gpus[REACH_MAX_GPUS] = {{.uuid = ""}};
+    bool none[REACH_MAX_GPUS] = {false};
     struct snapshot *draft = NULL;
+    uint32_t count = 0;
+    struct err why = {0};
+
+    if (list_expected(p, gpus, &count, &why))
+        log_warning("the GPUs of the state file are not listed: %s", why.text);
     enum status status = pipeline_draft(p, gpus, count, &draft, err);
-    bool all[REACH_MAX_GPUS];
 
     if (status)
         return status;
-    memset(all, true, sizeof all);
-    for (uint32_t i = 0; i < count; i++)
-        log_info("gpu %u %s: %s, %u SMs, %s", i, gpus[i].uuid, gpus[i].name, gpus[i].sm_count,
-                 draft->gpus[i].has_fingerprint ? draft->gpus[i].fingerprint_id : "not measured");
+    draft->discovering = true;
+    err_set(&draft->source_error, STATUS_NOT_READY,
+            "GPU discovery is running: the driver has not yet answered which GPUs there are");
     pthread_mutex_lock(&p->mutex);
-    for (uint32_t i = 0; i < count && !status; i++)
-        status = pipeline_start_thread(p, i, &gpus[i], err);
-    if (!status) {
-        pipeline_publish_and_queue(p, draft, all);
-        draft = NULL;
+    for (uint32_t i = 0; i < count && !status; i++) {
+        draft->gpus[i].state = GPU_STATE_CHECKING;
+        status = pipeline_start_thread(p, &gpus[i], true, err);
     }
+    draft = pipeline_sort(p, draft, none);
+    if (!status)
+        snapshot_publish(p->cell, draft);
+    else
+        snapshot_discard(draft);
     pthread_mutex_unlock(&p->mutex);
-    snapshot_discard(draft);
-    if (!status) {
-        pipeline_requeue(p); /* for rows that were dropped before there were threads */
-    }
     return status;
 }

@@ -87,6 +87,13 @@ static enum status backend_cancel(void *self, const char *id, json_t **out_measu
     return backend_emit_measurement(status, &m, out_measurement, err);
 }
 
+static enum status backend_forget(void *self, const char *uuid, struct err *err)
+{
+    const struct backend *b = self;
+
+    return pipeline_forget(b->pipeline, uuid, err);
+}
+
 /* ---- pages ------------------------------------------------------------------------------------
  */
 
@@ -288,6 +295,7 @@ struct api_backend backend_api(struct backend *backend)
                                 .submit = backend_submit,
                                 .measurement = backend_measurement,
                                 .cancel = backend_cancel,
+                                .forget = backend_forget,
                                 .history = backend_history,
                                 .fingerprint_at = backend_fingerprint_at,
                                 .observations = backend_observations,

@@ -26,6 +26,8 @@ struct snapshot_gpu {
     enum gpu_state state;
     struct err last_error; /* status STATUS_OK: none */
     bool has_fingerprint;
+    bool
+        unidentified; /* the driver fails or hangs when it is asked about it; last_error says how */
     bool fingerprint_stale; /* known to be of before a change; last_error says which */
     struct fingerprint fingerprint;
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "" without one */
@@ -37,7 +39,7 @@ struct snapshot {
     struct err source_error; /* why there are no GPUs; STATUS_OK: there are */
     bool discovering;        /* the source has not answered yet: an empty list claims nothing */
     uint32_t gpu_count;
-    struct snapshot_gpu gpus[]; /* in the source's order: the index of the API */
+    struct snapshot_gpu gpus[]; /* by PCI address (identity_compare), the index in docs/http.md */
 };
 
 struct snapshot_cell; /* holds the newest */
@@ -65,5 +67,11 @@ void snapshot_discard(struct snapshot *take);
 
 /* By UUID (exact, case ignored) or by decimal index ("0"). NULL if there is no such GPU. */
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index);
+/* What a request may name a GPU by: as above; by the beginning of its UUID; by "pci:N", which
+ * counts the GPUs that the driver shows, by PCI address, as nvidia-smi and Slurm do; or by
+ * "cuda:N", which counts as CUDA does without CUDA_DEVICE_ORDER. NULL: `*err` says why, but not of
+ * a node without GPUs (STATUS_OK). */
+const struct snapshot_gpu *snapshot_resolve(const struct snapshot *s, const char *name,
+                                            struct err *err);
 
 #endif

@@ -176,6 +176,10 @@ enum status store_list_observations(struct store *store, const char *uuid, int64
 enum status store_observation_json(struct store *store, const char *uuid, int64_t id,
                                    char **out_json, struct err *err);
 
+/* Deletes all rows about this GPU: its runs with their observations and fingerprints, what is known
+ * of it, and what was damaged. */
+enum status store_forget(struct store *store, const char *uuid, struct err *err);
+
 /* All observations of one run with the GPU and the limits it ran under, oldest first: the input of
  * analysis. Those that are not clean are excluded in it. The caller owns `*out`
  * (observation_set_free). */

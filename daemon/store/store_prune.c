@@ -111,3 +111,17 @@ enum status store_prune(struct store *store, struct err *err)
                       SQL_VALUES(SQL_INT(l->damage)), NULL, err);
     return store_write_end(store, s, err);
 }
+
+enum status store_forget(struct store *store, const char *uuid, struct err *err)
+{
+    static const char *const statements[] = {"DELETE FROM knowledge WHERE uuid = ?1",
+                                             "DELETE FROM run WHERE uuid = ?1",
+                                             "DELETE FROM damage WHERE uuid = ?1"};
+    enum status s = store_write_begin(store, err);
+
+    if (s != STATUS_OK)
+        return s;
+    for (size_t i = 0; s == STATUS_OK && i < sizeof statements / sizeof statements[0]; i++)
+        s = store_sql_run(store->writing.db, statements[i], SQL_VALUES(SQL_TEXT(uuid)), NULL, err);
+    return store_write_end(store, s, err);
+}

@@ -184,12 +184,13 @@ static json_t *worker_options_json(const struct gpu_options *options)
     /* All of them or none: a worker without simulated GPUs uses the driver. */
     for (const char *const *s = options->simulated; s && *s; s++)
         json_builder_append(&simulated, json_string(*s));
-    return json_pack("{s:s,s:o,s:s*,s:I,s:I,s:I,s:I,s:b}", "do", "options", "simulated", simulated,
-                     "libcuda", options->libcuda, "memory_limit_bytes",
-                     (json_int_t)options->memory_limit_bytes, "host_memory_bytes",
-                     (json_int_t)options->host_memory_bytes, "memory_ms",
-                     (json_int_t)options->memory_ms, "deadline_ms",
-                     (json_int_t)options->deadline_ms, "no_vmm", options->no_vmm);
+    return json_pack(
+        "{s:s,s:o,s:s*,s:I,s:I,s:I,s:I,s:I,s:b,s:b}", "do", "options", "simulated", simulated,
+        "libcuda", options->libcuda, "memory_limit_bytes", (json_int_t)options->memory_limit_bytes,
+        "host_memory_bytes", (json_int_t)options->host_memory_bytes, "memory_ms",
+        (json_int_t)options->memory_ms, "deadline_ms", (json_int_t)options->deadline_ms,
+        "identify_ms", (json_int_t)options->identify_ms, "no_vmm", options->no_vmm, "alone",
+        options->alone);
 }
 
 /* Starts the process with `child_fd` as its descriptor 3 and nothing else of ours but the standard
@@ -266,28 +267,38 @@ out:
     return status;
 }
 
-enum status worker_list(struct worker *w, nsec_t deadline_ns, struct gpu_identity *out,
-                        uint32_t max, uint32_t *out_count, struct err *err)
+/* One GPU of the list. */
+static enum status worker_read_listed(const json_t *answer, struct gpu_listed *out, struct err *err)
 {
-    json_t *answer = NULL;
+    const char *failure = json_string_value(json_object_get(answer, "failure"));
+    const char *text = json_string_value(json_object_get(answer, "text"));
+
+    *out = (struct gpu_listed){.error = {.status = STATUS_OK}};
+    if (failure)
+        err_set(&out->error, status_from_slug(failure), "%s", text ? text : failure);
+    return gpu_identity_from_json(json_object_get(answer, "gpu"), &out->identity, err);
+}
+
+enum status worker_list(struct worker *w, nsec_t deadline_ns, gpu_found_fn *found, void *self,
+                        struct err *err)
+{
+    const nsec_t end = clock_monotonic() + deadline_ns;
     enum status status =
         worker_send(w, json_pack("{s:s}", "do", "list"), WORKER_SEND_DEADLINE, err);
 
-    *out_count = 0;
-    status = status ? status : worker_receive(w, "list", deadline_ns, NULL, &answer, err);
-    if (status)
-        return status;
-    const json_t *list = json_object_get(answer, "gpus");
-    size_t count = json_array_size(list);
+    for (bool more = true; more && !status;) {
+        const nsec_t now = clock_monotonic();
+        struct gpu_listed gpu;
+        json_t *answer = NULL;
 
-    if (!json_is_array(list))
-        status = err_set(err, STATUS_PROTOCOL, "the worker's list of GPUs is missing");
-    for (size_t i = 0; i < count && i < max && !status; i++)
-        status = gpu_identity_from_json(json_array_get(list, i), &out[i], err);
-    if (!status) {
-        *out_count = (uint32_t)(count < max ? count : max);
+        status = worker_receive(w, "list", now < end ? end - now : 0, NULL, &answer, err);
+        more = !status && json_object_get(answer, "gpu");
+        if (more)
+            status = worker_read_listed(answer, &gpu, err);
+        if (more && !status)
+            found(self, &gpu);
+        json_decref(answer);
     }
-    json_decref(answer);
     return status;
 }
 

@@ -7,7 +7,8 @@
  *
  * Messages are JSON texts, one per line. To the worker: {"do":"list"} {"do":"open","uuid":..}
  * {"do":"run","probe":{..}} {"do":"close"}; the first message is {"do":"options",..}. From it:
- * {"ok":"list","gpus":[..]} {"ok":"open","gpu":{..},"limits":{..},"open_ns":..}
+ * {"ok":"list","gpu":{..}} for each GPU, then {"ok":"list"};
+ * {"ok":"open","gpu":{..},"limits":{..},"open_ns":..}
  * {"ok":"run","time":{..},"observation":{..}} {"ok":"close"} or {"error":"gpu-busy","text":".."}.
  *
  * One thread at a time per worker. Calls wait, at most as long as their deadline (`deadline_ns`:
@@ -28,9 +29,10 @@ struct worker;
 enum status worker_start(const char *executable, const struct gpu_options *options,
                          struct worker **out, struct err *err);
 
-/* The GPUs of this node, without a context on any. */
-enum status worker_list(struct worker *w, nsec_t deadline_ns, struct gpu_identity *out,
-                        uint32_t max, uint32_t *out_count, struct err *err);
+/* Finds the GPUs of this node, without a context on any. `found` is called for each as soon as it
+ * is identified, or cannot be. */
+enum status worker_list(struct worker *w, nsec_t deadline_ns, gpu_found_fn *found, void *self,
+                        struct err *err);
 
 /* Opens one GPU in the worker. */
 enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,

@@ -3,13 +3,16 @@
  * Try it by hand (`reachd --worker=stdio` reads these lines from a terminal or a pipe):
  *
  *     {"do":"options","simulated":["h200"]}
- *     {"do":"list"}                       -> {"ok":"list","gpus":[{"uuid":"SIM-..",..}]}
+ *     {"do":"list"}                       -> {"ok":"list","gpu":{"uuid":"SIM-..",..}} for each,
+ * then
+ *                                            {"ok":"list"}
  *     {"do":"open","uuid":"SIM-.."}       -> {"ok":"open","gpu":{..},"limits":{..},"open_ns":81}
  *     {"do":"run","probe":{..}}           -> {"ok":"run","time":{..},"observation":{..}}
  *     {"do":"close"}                      -> {"ok":"close"}
  *
  * "options" may be left out (real GPUs, default limits), has no answer of its own, and may name
- * any of: simulated, libcuda, memory_limit_bytes, deadline_ms, no_vmm. Without "uuid", "open"
+ * any of: simulated, libcuda, memory_limit_bytes, deadline_ms, no_vmm, alone, identify_ms. Without
+ * "uuid", "open"
  * takes the first GPU.
  *
  * A message that cannot be carried out is answered {"error":slug,"text":message} and the
@@ -140,7 +143,9 @@ static enum status session_do_options(struct session *s, struct json_reader *in)
     json_reader_u64(in, "host_memory_bytes", &options.host_memory_bytes);
     json_reader_u32(in, "memory_ms", UINT32_MAX, &options.memory_ms);
     json_reader_u32(in, "deadline_ms", UINT32_MAX, &options.deadline_ms);
+    json_reader_u32(in, "identify_ms", UINT32_MAX, &options.identify_ms);
     json_reader_bool(in, "no_vmm", &options.no_vmm);
+    json_reader_bool(in, "alone", &options.alone);
     enum status status = json_reader_end(in);
 
     if (!status && s->gpu)
@@ -155,20 +160,27 @@ static enum status session_do_options(struct session *s, struct json_reader *in)
     return STATUS_OK;
 }
 
+/* Sends one GPU of the list. */
+static void session_found(void *self, const struct gpu_listed *gpu)
+{
+    json_t *const identity = identity_json_new(&gpu->identity);
+    const struct err *const why = &gpu->error;
+
+    if (why->status == STATUS_OK)
+        session_reply(self, json_pack("{s:s,s:o}", "ok", "list", "gpu", identity));
+    else
+        session_reply(self,
+                      json_pack("{s:s,s:o,s:s,s:o}", "ok", "list", "gpu", identity, "failure",
+                                status_info(why->status)->slug, "text", json_new_text(why->text)));
+}
+
 static enum status session_do_list(struct session *s, struct json_reader *in)
 {
-    struct gpu_identity gpus[REACH_MAX_GPUS];
-    uint32_t count = 0;
     enum status status = json_reader_end(in);
 
-    status = status ? status : gpu_list(&s->options, gpus, REACH_MAX_GPUS, &count, in->err);
-    if (!status) {
-        json_t *list = json_array();
-
-        for (uint32_t i = 0; i < count; i++)
-            json_builder_append(&list, identity_json_new(&gpus[i]));
-        session_reply(s, json_pack("{s:s,s:o}", "ok", "list", "gpus", list));
-    }
+    status = status ? status : gpu_find(&s->options, session_found, s, in->err);
+    if (!status)
+        session_reply(s, json_pack("{s:s}", "ok", "list"));
     return status;
 }
 

@@ -13,8 +13,10 @@ node_path = os.path.join(common.folder, "node")
 
 CHIP = ("sms={sms} memory={memory} l2cache={cache} latency=200 noise=gauss:1 l1=16@1M/sm;miss=10 "
         "l2={l2}@2M/{groups};miss=90;miss_ns=7.5 plateau=500 uuid=SIM-{name}")
-ONE = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="one")
-TWO = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="two")
+# Each at an address of its own, whichever others there are.
+ONE = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="one") + "|bus=1"
+TWO = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="two") + "|bus=2"
+NEWER = ONE.replace("|", " driver=999.1|")
 # Half of a chip, with less memory than a group of its SMs reaches; and a quarter, which has more.
 HALF = "mig=" + CHIP.format(sms=4, memory="512M", cache="16M", l2=512, groups=4, name="half")
 QUARTER = "mig=" + CHIP.format(sms=2, memory="256M", cache="8M", l2=32, groups=2, name="quarter")
@@ -67,14 +69,14 @@ def measured(daemon, gpu, depth="quick"):
 def a_gpu_is_added_goes_and_comes_back():
     daemon = node(ONE)
     known = measured(daemon, 0)
-    ask(daemon, TWO, ONE)
+    ask(daemon, ONE, TWO)
     one, two = reach(daemon, "ready", "unknown")
     equal(one["fingerprint_id"], known)
     measured(daemon, two["uuid"])
     ask(daemon, TWO)
     lost, _ = reach(daemon, "lost", "ready")
     equal((lost["uuid"], lost["last_error"]["slug"], lost["fingerprint_id"]), (one["uuid"], "not-found", known))
-    ask(daemon, TWO, ONE)
+    ask(daemon, ONE, TWO)
     back, _ = reach(daemon, "ready", "ready")
     equal((back["uuid"], back["last_error"], back["fingerprint_id"]), (one["uuid"], None, known))
     daemon.stop()
@@ -87,7 +89,7 @@ def the_driver_is_unloaded_and_another_one_loaded():
     ask(daemon)
     lost, = reach(daemon, "lost")
     equal((lost["last_error"]["slug"], lost["fingerprint_id"]), ("not-found", known))
-    ask(daemon, ONE + " driver=999.1")
+    ask(daemon, NEWER)
     stale, = reach(daemon, "stale")
     equal((stale["driver_version"], stale["fingerprint_stale"], stale["fingerprint_id"]), ("999.1", True, known))
     assert "999.1" in stale["last_error"]["text"], stale
@@ -118,7 +120,7 @@ def a_gpu_is_reset_while_it_is_measured():
     GPU works again (else a minute later)."""
     daemon = node(ONE)
     known = measured(daemon, 0)
-    for after, state in ((ONE, "ready"), (ONE + " driver=999.1", "stale"), ("fail=cuInit=100", "lost")):
+    for after, state in ((ONE, "ready"), (NEWER, "stale"), ("fail=cuInit=100", "lost")):
         has(ONE, "fail=cuLaunchKernel@5=719")
         equal(daemon.finished(daemon.submit(0, "quick"))["error"]["slug"], "gpu-lost")
         failed, = reach(daemon, "failed")
@@ -138,8 +140,11 @@ def a_gpu_is_reset_while_it_is_measured():
 
 @case
 def each_instance_is_a_gpu_of_its_own():
-    daemon = node(TWO, ONE, HALF, QUARTER)
-    two, half, quarter, parent = reach(daemon, *["unknown"] * 4)
+    daemon = node(ONE, HALF, QUARTER, TWO)
+    parent, *instances, two = reach(daemon, *["unknown"] * 4)
+    equal([gpu["index"] for gpu in (parent, *instances, two)], [0, 1, 2, 3])
+    equal([gpu["uuid"] for gpu in instances], sorted(gpu["uuid"] for gpu in instances))
+    half, quarter = sorted(instances, key=lambda gpu: -gpu["sm_count"])
     equal([gpu["uuid"][:4] for gpu in (two, half, quarter, parent)], ["GPU-", "MIG-", "MIG-", "GPU-"])
     equal([gpu["mig"] for gpu in (two, half, quarter, parent)], [False, True, True, True])
     equal([(gpu["sm_count"], gpu["memory_bytes"] >> 20) for gpu in (two, half, quarter, parent)],
@@ -154,18 +159,18 @@ def each_instance_is_a_gpu_of_its_own():
               (known, gpu["uuid"], gpu["sm_count"], gpu["memory_bytes"], "simulated"))
         equal([level["entries"] for level in fp["tlb"]["levels"]],
               {4: [16], 2: [16, 32], 8: [16, 128]}[gpu["sm_count"]])
-    ask(daemon, TWO, ONE, HALF, QUARTER)  # nothing has changed
-    equal([gpu["uuid"] for gpu in reach(daemon, "ready", "ready", "ready", "unknown")],
-          [gpu["uuid"] for gpu in (two, half, quarter, parent)])
+    ask(daemon, ONE, HALF, QUARTER, TWO)  # nothing has changed
+    equal([gpu["uuid"] for gpu in reach(daemon, "unknown", "ready", "ready", "ready")],
+          [gpu["uuid"] for gpu in (parent, *instances, two)])
     daemon.stop()
 
 
 @case
 def an_instance_that_fits_its_reach_has_nothing_to_gain():
     daemon = node(ONE, EIGHTH)
-    measured(daemon, 0, "full")
+    measured(daemon, 1, "full")
     for what in ("placement", "scope", "plan"):
-        answer = daemon.json(f"/v1/gpus/0/{what}?bytes=15GiB")
+        answer = daemon.json(f"/v1/gpus/1/{what}?bytes=15GiB")
         assert "o translation limit that costs speed was observable" in answer["reason"], answer
         equal(answer.get("advice"), None if what == "plan" else "no-limit-seen", answer)
     assert answer["reason"].startswith("Nothing is worth doing: "), answer
@@ -175,7 +180,7 @@ def an_instance_that_fits_its_reach_has_nothing_to_gain():
 @case
 def a_gpu_that_is_divided_says_so():
     daemon = node(ONE, HALF)
-    half, parent = reach(daemon, "unknown", "unknown")
+    parent, half = reach(daemon, "unknown", "unknown")
     equal(parent["last_error"]["slug"], "not-supported")
     assert half["uuid"] in parent["last_error"]["text"], parent
     problem = daemon.get(f"/v1/gpus/{parent['uuid']}/plan?bytes=1GiB")
@@ -217,7 +222,7 @@ def a_gpu_is_divided_and_made_whole_again():
     assert half["uuid"] in parent["last_error"]["text"], parent
     measured(daemon, half["uuid"])
     ask(daemon, ONE, QUARTER)  # divided otherwise
-    parent, gone, quarter = reach(daemon, "unknown", "lost", "unknown")
+    parent, quarter, gone = reach(daemon, "unknown", "unknown", "lost")
     equal(gone["uuid"], half["uuid"])
     text = parent["last_error"]["text"]
     assert quarter["uuid"] in text and half["uuid"] not in text, text
@@ -251,10 +256,18 @@ def what_the_daemon_may_see_is_left_as_it_is():
     daemon = node(ONE, TWO)
     one, two = reach(daemon, "unknown", "unknown")
     daemon.stop()
-    for items, visible, seen in (((ONE, TWO, HALF), "0", [one]), ((ONE, TWO), f"1,{one['uuid']}", [two, one])):
+    for items, visible, seen in (((ONE, TWO, HALF), "0", [one]), ((ONE, TWO), f"1,{one['uuid']}", [one, two]),
+                                 ((ONE, TWO), two["uuid"][:12], [two]), ((ONE, TWO), "0,7", [one])):
         daemon = node(*items, environment={"CUDA_VISIBLE_DEVICES": visible})
         equal([gpu["uuid"] for gpu in daemon.gpus()], [gpu["uuid"] for gpu in seen])
         measured(daemon, 0)
+        daemon.stop()
+    assert '"7" in CUDA_VISIBLE_DEVICES names no GPU' in daemon.log(), daemon.log()
+    for visible in ("", "-1", "7"):
+        daemon = node(ONE, TWO, environment={"CUDA_VISIBLE_DEVICES": visible})
+        error = daemon.json("/v1/gpus")["source_error"]
+        equal(error["slug"], "no-driver")
+        assert "CUDA_VISIBLE_DEVICES" in error["text"] and visible in error["text"], error
         daemon.stop()
 
 

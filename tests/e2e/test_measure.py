@@ -120,8 +120,8 @@ def the_worker_can_be_driven_by_hand():
     code, text, log = run(REACHD, "--worker=stdio", stdin="\n".join(lines) + "\n")
     equal(code, 0, log)
     answers = [json.loads(line) for line in text.splitlines()]
-    equal([answer.get("ok") for answer in answers], ["list", "open", "run", "close"])
-    equal(len(answers[2]["observation"]["values"]), 16)
+    equal([answer.get("ok") for answer in answers], ["list", "list", "open", "run", "close"])
+    equal(len(answers[3]["observation"]["values"]), 16)
 
 
 common.main()

@@ -23,7 +23,8 @@ static int add_board(const char *item, const char *text, int parent, struct cont
     if (c->board_count == REACH_MAX_GPUS)
         return complain(item, "too many GPUs");
     struct board *b = &c->boards[c->board_count];
-    *b = (struct board){.parent = parent};
+    *b = (struct board){.parent = parent,
+                        .bus = parent < 0 ? (int)c->board_count + 1 : c->boards[parent].bus};
     if (sim_profiles_parse(text, &b->desc, &err) != STATUS_OK)
         return complain(item, err.text);
     /* The driver hands out addresses side by side, so the model needs room for all of them. */
@@ -57,31 +58,57 @@ static void see(struct control *c, uint32_t board)
     c->gpus[c->gpu_count++] = c->boards[board].desc;
 }
 
-/* The board that `name` means, of `length` characters; board_count: none. */
-static uint32_t named(const struct control *c, const char *name, size_t length)
+/* The whole GPUs in the order in which CUDA numbers them; returns their number. */
+static uint32_t in_order(const struct control *c, const char *order, uint32_t out[REACH_MAX_GPUS])
 {
+    const bool by_address = order && strcmp(order, "PCI_BUS_ID") == 0;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < c->board_count; i++) {
+        uint32_t at = n;
+        if (c->boards[i].parent >= 0)
+            continue;
+        for (; !by_address && at > 0 &&
+               c->boards[out[at - 1]].desc.sm_count < c->boards[i].desc.sm_count;
+             at--)
+            out[at] = out[at - 1];
+        out[at] = i;
+        n++;
+    }
+    return n;
+}
+
+/* The board that `name` means, of `length` characters; board_count: none. */
+static uint32_t named(const struct control *c, const char *order, const char *name, size_t length)
+{
+    uint32_t numbered[REACH_MAX_GPUS];
+    const uint32_t count = in_order(c, order, numbered);
     unsigned char bytes[16];
     char uuid[64];
     char number[16];
 
-    for (uint32_t i = 0, whole = 0; i < c->board_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
+        (void)snprintf(number, sizeof number, "%u", i);
+        if (strlen(number) == length && strncmp(number, name, length) == 0)
+            return numbered[i];
+    }
+    for (uint32_t i = 0; length >= 5 && i < c->board_count; i++) {
         control_uuid(c, i, bytes, uuid);
-        (void)snprintf(number, sizeof number, "%u", whole);
-        whole += c->boards[i].parent < 0;
-        if ((strlen(uuid) == length && strncmp(uuid, name, length) == 0) ||
-            (c->boards[i].parent < 0 && strlen(number) == length &&
-             strncmp(number, name, length) == 0))
+        if (strlen(uuid) >= length && strncmp(uuid, name, length) == 0)
             return i;
     }
     return c->board_count;
 }
 
-void control_see(struct control *c, const char *visible)
+void control_see(struct control *c, const char *visible, const char *order)
 {
+    uint32_t numbered[REACH_MAX_GPUS];
+    const uint32_t count = in_order(c, order, numbered);
+
     c->gpu_count = 0;
-    for (uint32_t i = 0; !visible && i < c->board_count; i++) {
-        if (c->boards[i].parent < 0 && !c->boards[i].has_mig)
-            see(c, i);
+    for (uint32_t i = 0; !visible && i < count; i++) {
+        if (!c->boards[numbered[i]].has_mig)
+            see(c, numbered[i]);
     }
     for (uint32_t i = 0; !visible && c->gpu_count == 0 && i < c->board_count; i++) {
         if (c->boards[i].parent >= 0)
@@ -89,7 +116,7 @@ void control_see(struct control *c, const char *visible)
     }
     for (const char *p = visible; p && *p;) {
         const size_t length = strcspn(p, ",");
-        const uint32_t at = named(c, p, length);
+        const uint32_t at = named(c, order, p, length);
         if (at == c->board_count || c->boards[at].has_mig)
             return; /* what follows a name that is none is not seen */
         see(c, at);
@@ -118,18 +145,24 @@ void control_uuid(const struct control *c, uint32_t board, unsigned char out_byt
                       i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", out_bytes[i]);
 }
 
-/* "<call>[@<use>[+]][=<value>]" */
+/* "<call>[/<gpu>][@<use>[+]][=<value>]" */
 static int add_fault(const char *item, enum fault_kind kind, const char *text, struct control *c)
 {
     if (c->fault_count == FAKE_MAX_FAULTS)
         return complain(item, "too many faults");
-    struct fault f = {.kind = kind};
-    size_t n = strcspn(text, "@=");
+    struct fault f = {.kind = kind, .gpu = -1};
+    size_t n = strcspn(text, "/@=");
     if (n == 0 || n >= sizeof f.call)
         return complain(item, "the name of a call belongs here");
     memcpy(f.call, text, n);
     const char *p = text + n;
     char *end = NULL;
+    if (*p == '/') {
+        f.gpu = (int)strtol(p + 1, &end, 10);
+        if (end == p + 1)
+            return complain(item, "/<number of the GPU>, from 0");
+        p = end;
+    }
     if (*p == '@') {
         f.use = strtoull(p + 1, &end, 10);
         if (end == p + 1 || f.use == 0)
@@ -191,6 +224,9 @@ static int read_item(const char *item, struct control *c)
                    : complain(item, "a size belongs here");
     if ((v = after(item, "mig=")))
         return add_mig(item, v, c);
+    if ((v = after(item, "bus=")))
+        return c->board_count > 0 ? read_number(item, v, &c->boards[c->board_count - 1].bus)
+                                  : complain(item, "a GPU belongs before it");
     if (strcmp(item, "novmm") == 0)
         c->no_vmm = true;
     else if (strcmp(item, "nohints") == 0)
@@ -227,11 +263,11 @@ int control_parse(const char *text, struct control *out)
 }
 
 const struct fault *control_fault(const struct control *c, enum fault_kind kind, const char *call,
-                                  uint64_t use)
+                                  int gpu, uint64_t use)
 {
     for (uint32_t i = 0; i < c->fault_count; i++) {
         const struct fault *f = &c->faults[i];
-        if (f->kind == kind && strcmp(f->call, call) == 0 &&
+        if (f->kind == kind && f->gpu == gpu && strcmp(f->call, call) == 0 &&
             (f->use == 0 || f->use == use || (f->onwards && use > f->use)))
             return f;
     }

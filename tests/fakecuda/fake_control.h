@@ -14,9 +14,10 @@ enum fault_kind { FAULT_FAIL = 0, FAULT_HANG, FAULT_CRASH, FAULT_GIVE_UP };
 struct fault {
     enum fault_kind kind;
     char call[FAKE_CALL_CHARS]; /* of the API, or of a kernel; "*": any call of the API */
-    uint64_t use;               /* 1 is the first; 0: each */
-    bool onwards;               /* and all later ones */
-    int value;                  /* FAIL: the result; HANG: milliseconds, 0: indefinitely */
+    int gpu;      /* number of the GPU that the call is about, by PCI address; -1: any */
+    uint64_t use; /* 1 is the first; 0: each */
+    bool onwards; /* and all later ones */
+    int value;    /* FAIL: the result; HANG: milliseconds, 0: indefinitely */
 };
 
 /* A GPU of the node, or an instance of one. */
@@ -24,6 +25,7 @@ struct board {
     struct sim_desc desc;
     int parent;   /* of an instance: the place of its GPU among the boards; else -1 */
     bool has_mig; /* MIG mode is on */
+    int bus;      /* of its PCI address */
 };
 
 struct control {
@@ -48,15 +50,16 @@ struct control {
 /* 0, or -1 with a line on stderr. Every GPU is visible. */
 int control_parse(const char *text, struct control *out);
 /* Leaves what `visible` says (CUDA_VISIBLE_DEVICES; NULL: not set): one instance by its UUID, or
- * whole GPUs by UUID or number, in that order. An instance is shown if it is asked for, or if there
- * is no whole GPU: then the first one. */
-void control_see(struct control *c, const char *visible);
+ * whole GPUs by UUID, the beginning of one, or number, in that order. An instance is shown if it is
+ * asked for, or if there is no whole GPU: then the first one. `order` is CUDA_DEVICE_ORDER: unless
+ * it is PCI_BUS_ID, numbers count from the GPU with the most SMs. */
+void control_see(struct control *c, const char *visible, const char *order);
 /* The UUID of a board: "GPU-.." or "MIG-.." and 36 characters; and its 16 bytes. */
 void control_uuid(const struct control *c, uint32_t board, unsigned char out_bytes[16],
                   char out_text[64]);
 
-/* The fault for use number `use` of `call`, or NULL. */
+/* The fault for use number `use` of `call` about GPU `gpu` (-1: none), or NULL. */
 const struct fault *control_fault(const struct control *c, enum fault_kind kind, const char *call,
-                                  uint64_t use);
+                                  int gpu, uint64_t use);
 
 #endif

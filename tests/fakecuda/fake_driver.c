@@ -553,7 +553,7 @@ cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, u
     fake.report.launches++;
     s->busy = true;
     s->asked = false;
-    s->hung = control_fault(&fake.control, FAULT_HANG, function->name,
+    s->hung = control_fault(&fake.control, FAULT_HANG, function->name, -1,
                             fakecuda_uses(function->name) + 1) != NULL;
     if (s->hung) {
         (void)fake_count_use(function->name);

@@ -475,7 +475,7 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
     cu_result r = check_grid(&l, blocks, !census);
     if (r != CU_SUCCESS)
         return r;
-    if (control_fault(&fake.control, FAULT_GIVE_UP, name, use)) {
+    if (control_fault(&fake.control, FAULT_GIVE_UP, name, -1, use)) {
         *(uint32_t *)fake_host(l.grid->gave_up, sizeof(uint32_t)) = 1;
         return CU_SUCCESS;
     }

@@ -127,9 +127,7 @@ int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *out)
 
 int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *out)
 {
-    const uint32_t whole = device->parent < 0 ? place_of(device) : (uint32_t)device->parent;
-
-    *out = (struct nvml_pci){.bus = whole + 1};
+    *out = (struct nvml_pci){.bus = (unsigned)device->bus};
     return NVML_SUCCESS;
 }
 

@@ -10,14 +10,17 @@
  *
  * Items are separated by commas; or by bars, wherever there is a bar, for descriptions have commas:
  *
- *   gpu=<profile or description>   one GPU, as in sim_desc.h; again for one more. Default: h200
- *   fail=<call>[@<n>[+]]=<result>  the nth use of this call, from 1, returns that CUresult; with a
- * + all later ones too; without @ each one does. The name is that of the API without its version:
- * cuMemAlloc. "*" counts all calls but cuGetErrorName and cuGetErrorString. After 214, 226 and 700
- * to 719 all calls fail, as they do when a context is lost. hang=<call>[@<n>[+]][=<ms>]    the call
+ *   gpu=<profile or description>   one GPU, as in sim_desc.h; again for one more, in the order of
+ *                                  their PCI addresses. Default: h200
+ *   bus=<n>                        the bus of the last GPU's PCI address; default: its place, from
+ * 1 fail=<call>[/<gpu>][@<n>[+]]=<result> the nth use of this call, from 1, returns that CUresult;
+ * with a + all later ones too; without @ each one does. The name is that of the API without its
+ * version: cuMemAlloc. "*" counts all calls but cuGetErrorName and cuGetErrorString. With /<gpu>
+ * only calls about this GPU, by its place among the GPUs, from 0. After 214, 226 and 700 to 719 all
+ * calls fail, as they do when a context is lost hang=<call>[/<gpu>][@<n>[+]][=<ms>] the call
  * returns only after that time, or never. With the name of a kernel (reach_round): that launch
- * never ends. giveup=<kernel>[@<n>[+]]       the blocks of that launch do not meet, and say so
- *   crash=<call>[@<n>]             the process aborts
+ * never ends giveup=<kernel>[@<n>[+]]       the blocks of that launch do not meet, and say so
+ *   crash=<call>[/<gpu>][@<n>]     the process aborts
  *   driver=<version>               what cuDriverGetVersion says; default 13000
  *   mode=<n>                       compute mode: 0 default, 2 prohibited, 3 exclusive process
  *   others=<size>                  device memory that others hold
@@ -26,8 +29,10 @@
  *   nohints                        how an SM divides its array follows from blocks alone
  *   mig                            the GPUs are MIG instances, and NVML does not say so
  *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
- *                                  is in MIG mode and has none. Which of the GPUs and instances a
- *                                  process sees CUDA_VISIBLE_DEVICES says, as for a real driver
+ *                                  is in MIG mode and has none
+ *
+ * Which GPUs and instances a process sees, and in which order, depends on CUDA_VISIBLE_DEVICES and
+ * CUDA_DEVICE_ORDER, as for a real driver (control_see).
  *
  * "FAKECUDA=@<path>": the same in a file, which is read anew by each process: what a node has can
  * change. Without a GPU in it there is no device.
@@ -66,12 +71,13 @@ struct fake fake = {.current = -1};
 int fakecuda_start(const char *control)
 {
     const char *const visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *const order = getenv("CUDA_DEVICE_ORDER");
 
     fake_free_all();
     if (control_parse(control, &fake.control) != 0)
         return -1;
     if (!fake.control.mig)
-        control_see(&fake.control, visible);
+        control_see(&fake.control, visible, order);
     for (uint32_t i = 0; i < fake.control.gpu_count; i++) {
         struct fake_device *d = &fake.devices[i];
         d->base_va = BASE_VA + i * DEVICE_VA;
@@ -192,30 +198,48 @@ static bool loses_context(cu_result r)
            r == CU_ERROR_ECC_UNCORRECTABLE || r == CU_ERROR_CONTAINED;
 }
 
-static const struct fault *find_fault(enum fault_kind kind, const char *call, uint64_t use)
+static const struct fault *find_fault(enum fault_kind kind, const char *call, int gpu, uint64_t use)
 {
-    const struct fault *f = control_fault(&fake.control, kind, call, use);
-    return f ? f : control_fault(&fake.control, kind, "*", fake.report.calls);
+    const struct fault *f = control_fault(&fake.control, kind, call, -1, use);
+    if (!f)
+        f = control_fault(&fake.control, kind, "*", -1, fake.report.calls);
+    if (!f && gpu >= 0)
+        f = control_fault(&fake.control, kind, call, gpu, use);
+    return f || gpu < 0 ? f : control_fault(&fake.control, kind, "*", gpu, fake.report.calls);
 }
 
-cu_result fake_enter(const char *call)
+/* The number of a device's GPU by PCI address. */
+static int number_of(cu_device device)
+{
+    int number = -1;
+    for (int i = 0; i <= fake.control.board_of[device]; i++)
+        number += fake.control.boards[i].parent < 0;
+    return number;
+}
+
+static cu_result enter(const char *call, int gpu)
 {
     uint64_t use = fake_count_use(call);
     fake.report.calls++;
-    if (find_fault(FAULT_CRASH, call, use))
+    if (find_fault(FAULT_CRASH, call, gpu, use))
         abort();
-    const struct fault *f = find_fault(FAULT_HANG, call, use);
+    const struct fault *f = find_fault(FAULT_HANG, call, gpu, use);
     if (f)
         hang(f->value);
     if (fake.sticky != CU_SUCCESS)
         return fake.sticky;
-    f = find_fault(FAULT_FAIL, call, use);
+    f = find_fault(FAULT_FAIL, call, gpu, use);
     if (!f)
         return CU_SUCCESS;
     fake.report.faults++;
     if (loses_context(f->value))
         fake.sticky = f->value;
     return f->value;
+}
+
+cu_result fake_enter(const char *call)
+{
+    return enter(call, fake.current >= 0 ? number_of(fake.current) : -1);
 }
 
 /* ---- the driver and its devices ---- */
@@ -273,8 +297,11 @@ static cu_result enter_initialised(const char *call)
 
 static cu_result enter_device(const char *call, cu_device device)
 {
-    cu_result r = enter_initialised(call);
-    if (r == CU_SUCCESS && (device < 0 || (uint32_t)device >= fake.control.gpu_count))
+    const bool is_there = device >= 0 && (uint32_t)device < fake.control.gpu_count;
+    cu_result r = enter(call, is_there ? number_of(device) : -1);
+    if (r == CU_SUCCESS && !fake.initialised)
+        r = fake_misuse(CU_ERROR_NOT_INITIALIZED, "%s before cuInit", call);
+    if (r == CU_SUCCESS && !is_there)
         r = fake_misuse(CU_ERROR_INVALID_DEVICE, "%s for device %d", call, device);
     return r;
 }
@@ -402,7 +429,8 @@ cu_result cuDeviceGetPCIBusId(char *id, int length, cu_device device)
 {
     cu_result r = enter_device("cuDeviceGetPCIBusId", device);
     if (r == CU_SUCCESS && length > 0)
-        (void)snprintf(id, (size_t)length, "0000:%02x:00.0", (unsigned)whole_of(device) + 1);
+        (void)snprintf(id, (size_t)length, "0000:%02x:00.0",
+                       (unsigned)fake.control.boards[whole_of(device)].bus);
     return r;
 }
 

@@ -235,6 +235,9 @@ static void a_refused_kind_says_why(void **state)
 static void every_call_for_other_memory_may_fail(void **state)
 {
     const uint32_t step = test_share(1, 4);
+    const struct gpu_options options = real();
+    struct gpu_identity id[2];
+    uint32_t listed = 0;
     uint64_t calls = 0;
     uint32_t absent = 0;
 
@@ -248,7 +251,11 @@ static void every_call_for_other_memory_may_fail(void **state)
 
         (void)snprintf(control, sizeof control, WITH_KINDS "|" WITH_KINDS "|fail=*@%llu=2",
                        (unsigned long long)(n == 0 ? UINT32_MAX : n));
-        s = open_with(control, &gpu, &err);
+        begin(WITH_KINDS "|" WITH_KINDS);
+        assert_int_equal(gpu_list(&options, id, 2, &listed, NULL), STATUS_OK);
+        begin(
+            control); /* the list asks in processes of its own, whose calls are not counted here */
+        s = gpu_open(&options, id[0].uuid, &gpu, &err);
         for (int kind = MEMORY_MANAGED_DEVICE; s == STATUS_OK && kind < MEMORY_KIND_COUNT; kind++) {
             enum reason reason = REASON_NONE;
             if (kind != MEMORY_HOST_REGISTERED_HUGE)

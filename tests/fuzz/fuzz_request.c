@@ -75,6 +75,12 @@ static enum status no_observation(void *self, const char *uuid, int64_t id, json
     return err_set(err, STATUS_NOT_FOUND, "GPU %s has no observation %lld", uuid, (long long)id);
 }
 
+static enum status not_lost(void *self, const char *uuid, struct err *err)
+{
+    (void)self;
+    return err_set(err, STATUS_CONFLICT, "GPU %s is ready", uuid);
+}
+
 static void condition(void *self, struct api_health *out)
 {
     (void)self;
@@ -94,6 +100,7 @@ static enum status no_comparison(void *self, const struct fingerprint *fp, struc
 static const struct api_backend backend = {.submit = no_room,
                                            .measurement = no_job,
                                            .cancel = no_job,
+                                           .forget = not_lost,
                                            .history = no_history,
                                            .fingerprint_at = no_fingerprint,
                                            .observations = no_observations,

@@ -40,6 +40,12 @@ static enum status fake_job(void *self, const char *id, json_t **out_measurement
     return STATUS_OK;
 }
 
+static enum status fake_forget(void *self, const char *uuid, struct err *err)
+{
+    (void)self;
+    return err_set(err, STATUS_CONFLICT, "GPU %s is ready", uuid);
+}
+
 static enum status fake_cancel(void *self, const char *id, json_t **out_measurement,
                                struct err *err)
 {
@@ -209,6 +215,7 @@ int api_set_up(void **state)
                                       .submit = fake_submit,
                                       .measurement = fake_job,
                                       .cancel = fake_cancel,
+                                      .forget = fake_forget,
                                       .history = fake_history,
                                       .fingerprint_at = fake_fingerprint_at,
                                       .observations = fake_observations,

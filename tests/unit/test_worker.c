@@ -184,12 +184,25 @@ static struct worker *start(const char *mode)
     return w;
 }
 
+/* What a worker lists. */
+struct listed {
+    struct gpu_listed gpus[4];
+    uint32_t count;
+};
+
+static void found(void *self, const struct gpu_listed *gpu)
+{
+    struct listed *const l = self;
+
+    assert_true(l->count < 4);
+    l->gpus[l->count++] = *gpu;
+}
+
 static enum status list(struct worker *w, nsec_t deadline, struct err *err)
 {
-    struct gpu_identity gpus[2];
-    uint32_t count = 0;
+    struct listed l = {.count = 0};
 
-    return worker_list(w, deadline, gpus, 2, &count, err);
+    return worker_list(w, deadline, found, &l, err);
 }
 
 static void stop_within(struct worker *w, nsec_t grace_ns)
@@ -224,18 +237,20 @@ static const struct probe_spec *chase(void)
 static void test_measures_a_simulated_gpu(void **state)
 {
     struct worker *w = start("real");
-    struct gpu_identity gpus[4], opened;
+    struct gpu_identity opened;
+    struct listed l = {.count = 0};
     struct gpu_limits limits = {0};
     struct observation o = {0};
     struct err err = {0};
-    uint32_t count = 0;
 
     (void)state;
-    assert_int_equal(worker_list(w, PLENTY, gpus, 4, &count, &err), STATUS_OK);
-    assert_int_equal(count, 1);
-    assert_int_equal(gpus[0].origin, ORIGIN_SIMULATED);
-    assert_int_equal(worker_open(w, gpus[0].uuid, PLENTY, &opened, &limits, &err), STATUS_OK);
-    assert_string_equal(opened.uuid, gpus[0].uuid);
+    assert_int_equal(worker_list(w, PLENTY, found, &l, &err), STATUS_OK);
+    assert_int_equal(l.count, 1);
+    assert_int_equal(l.gpus[0].error.status, STATUS_OK);
+    assert_int_equal(l.gpus[0].identity.origin, ORIGIN_SIMULATED);
+    assert_int_equal(worker_open(w, l.gpus[0].identity.uuid, PLENTY, &opened, &limits, &err),
+                     STATUS_OK);
+    assert_string_equal(opened.uuid, l.gpus[0].identity.uuid);
     assert_int_equal(limits.arena, ARENA_SIMULATED);
     assert_int_equal(worker_run(w, chase(), PLENTY, &o, &err), STATUS_OK);
     assert_int_equal(o.result.value_count, 32);
@@ -249,16 +264,17 @@ static void test_measures_a_simulated_gpu(void **state)
 static void test_two_questions_ahead(void **state)
 {
     struct worker *w = start("real");
+    struct listed l = {.count = 0};
     struct gpu_identity gpu;
     struct gpu_limits limits;
     struct probe_spec second = *chase();
     struct err err = {0};
-    uint32_t count = 0;
 
     (void)state;
     second.samples = 8;
-    assert_int_equal(worker_list(w, PLENTY, &gpu, 1, &count, &err), STATUS_OK);
-    assert_int_equal(worker_open(w, gpu.uuid, PLENTY, &gpu, &limits, &err), STATUS_OK);
+    assert_int_equal(worker_list(w, PLENTY, found, &l, &err), STATUS_OK);
+    assert_int_equal(worker_open(w, l.gpus[0].identity.uuid, PLENTY, &gpu, &limits, &err),
+                     STATUS_OK);
     assert_int_equal(worker_submit(w, chase(), PLENTY, &err), STATUS_OK);
     assert_int_equal(worker_submit(w, &second, PLENTY, &err), STATUS_OK);
     for (uint32_t i = 0; i < 2; i++) {

@@ -167,7 +167,10 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
     if (!g)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a GPU");
     g->base.ops = &cuda_gpu_ops;
-    cuda_show_instance(uuid);
+    if (options->alone)
+        cuda_show_alone(uuid);
+    else
+        cuda_show_instance(uuid);
     s = cuda_api_open(options->libcuda, &g->api, err);
     if (s != STATUS_OK)
         goto out;

@@ -1,15 +1,23 @@
 /* cuda_list.c: which GPUs the node has.
  *
- * A process sees at most one MIG instance, the one that CUDA_VISIBLE_DEVICES names when it first
- * calls the driver. So instances are enumerated by NVML, and each is identified in a process of its
- * own, made before this one calls the driver. Without NVML, or where CUDA_VISIBLE_DEVICES is set
- * already, the list is what the driver shows.
+ * Each GPU and each MIG instance is identified in a process of its own, to which the driver shows
+ * no other (CUDA_VISIBLE_DEVICES). So one that is slow, hangs or fails takes nothing from the
+ * others, and the order in which CUDA numbers devices does not matter. A process sees at most one
+ * MIG instance anyway. All processes run at once, up to a deadline, and are made before this one
+ * calls the driver.
+ *
+ * The names come from CUDA_VISIBLE_DEVICES if it is set, else from NVML. Without NVML they are the
+ * numbers of the devices, which one more process counts.
  */
 #include "gpu/cuda/cuda_list.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +27,30 @@
 #include <unistd.h>
 
 #define VISIBLE_DEVICES "CUDA_VISIBLE_DEVICES"
+
+/* The calls for one GPU take microseconds. What takes seconds is the start of a driver that no
+ * process has open: of all GPUs one after the other, on some nodes. */
+enum { IDENTIFY_MS = 20000 };
+enum { FIRST_FD = 3, UUID_CHARS = 40 };
+
+/* A device that may be one of the node's, and the process that identifies it. */
+struct candidate {
+    char name[sizeof(((struct gpu_identity *)NULL)->uuid)]; /* in CUDA_VISIBLE_DEVICES: a UUID, the
+                                                               beginning of one, or a number */
+    struct gpu_listed gpu;                                  /* what NVML reports, then the answer */
+    bool divided; /* into MIG instances: there is nothing to ask CUDA for */
+    pid_t pid;
+    int fd; /* of the answer; -1: it has ended */
+};
+
+struct candidates {
+    uint32_t count;
+    struct candidate items[REACH_MAX_GPUS];
+};
+
+/* What a process of its own finds out. */
+typedef enum status ask_fn(const struct gpu_options *options, const char *name,
+                           struct gpu_listed *out, struct err *err);
 
 static void print_uuid(const struct cu_uuid *uuid, bool mig, char *out, size_t out_size)
 {
@@ -92,23 +124,53 @@ enum status cuda_identify(const struct cuda_api *api, struct nvml *nvml, cu_devi
     return STATUS_OK;
 }
 
-/* ---- MIG ---- */
+/* ---- what the processes do ---- */
 
-static bool is_instance(const char *uuid)
+void cuda_show_alone(const char *uuid)
 {
-    return strncmp(uuid, "MIG-", 4) == 0;
+    (void)setenv(VISIBLE_DEVICES, uuid, 1);
 }
 
 void cuda_show_instance(const char *uuid)
 {
-    if (is_instance(uuid) && !getenv(VISIBLE_DEVICES))
-        (void)setenv(VISIBLE_DEVICES, uuid, 1);
+    if (strncmp(uuid, "MIG-", 4) == 0 && !getenv(VISIBLE_DEVICES))
+        cuda_show_alone(uuid);
 }
 
-/* What the driver of this process shows as its first device. */
-static enum status identify_first(const struct gpu_options *options, struct gpu_identity *out,
-                                  struct err *err)
+/* Is it the GPU of this name? */
+static bool is_named(const struct gpu_identity *id, const char *name)
 {
+    const bool is_number = isdigit((unsigned char)name[0]);
+
+    return is_number || strlen(name) < 4 ||
+           strncasecmp(id->uuid + 4, name + 4, strlen(name) - 4) == 0;
+}
+
+/* Number of the device that is `name`. It is the only one that the driver shows, unless the driver
+ * was called before. */
+static enum status find_named(const struct cuda_api *api, const char *name, cu_device *out,
+                              struct err *err)
+{
+    const bool is_number = isdigit((unsigned char)name[0]);
+    int count = 0;
+    enum status s = CUDA_CALL(api, err, cuDeviceGetCount, &count);
+    int i = count == 1 || !is_number ? 0 : (int)strtol(name, NULL, 10);
+
+    for (; s == STATUS_OK && i < count; i++) {
+        struct gpu_identity id = {.uuid = ""};
+        s = CUDA_CALL(api, err, cuDeviceGet, out, i);
+        if (s == STATUS_OK && count > 1 && !is_number)
+            s = cuda_identify_uuid(api, *out, &id, err);
+        if (s != STATUS_OK || count == 1 || is_named(&id, name))
+            return s;
+    }
+    return s != STATUS_OK ? s : err_set(err, STATUS_NO_DRIVER, "the driver does not show it");
+}
+
+static enum status ask_identity(const struct gpu_options *options, const char *name,
+                                struct gpu_listed *out, struct err *err)
+{
+    struct gpu_identity id = {.uuid = ""};
     struct cuda_api api;
     struct nvml *nvml = NULL;
     cu_device device = 0;
@@ -117,140 +179,284 @@ static enum status identify_first(const struct gpu_options *options, struct gpu_
     if (s != STATUS_OK)
         return s;
     nvml = nvml_open();
-    s = CUDA_CALL(&api, err, cuDeviceGet, &device, 0);
+    s = find_named(&api, name, &device, err);
     if (s == STATUS_OK)
-        s = cuda_identify(&api, nvml, device, out, err);
+        s = cuda_identify(&api, nvml, device, &id, err);
+    if (s == STATUS_OK && !is_named(&id, name))
+        s = err_set(err, STATUS_NO_DRIVER, "the driver does not show it");
+    if (s == STATUS_OK || !out->identity.uuid[0])
+        out->identity = id;
+    out->identity.origin = id.origin;
     nvml_close(nvml);
     cuda_api_close(&api);
     return s;
 }
 
-/* The process that sees one instance: writes its identity and ends. It ends with the worker, too.
- */
-static _Noreturn void identify_and_exit(const struct gpu_options *options, const char *uuid, int fd)
-{
-    struct gpu_identity id = {.uuid = ""};
-    struct err err = {0};
-    sigset_t none;
-
-    sigemptyset(&none);
-    (void)signal(SIGTERM, SIG_DFL);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    cuda_show_instance(uuid);
-    if (identify_first(options, &id, &err) != STATUS_OK)
-        log_warning("gpu %s cannot be used: %s", uuid, err.text);
-    else if (write(fd, &id, sizeof id) == (ssize_t)sizeof id)
-        _exit(0);
-    _exit(1);
-}
-
-/* Identifies a MIG instance in a process of its own. False: the driver does not show it. */
-static bool identify_instance(const struct gpu_options *options, const char *uuid,
-                              struct gpu_identity *out)
-{
-    int ends[2];
-    size_t n = 0;
-
-    if (pipe(ends) != 0)
-        return false;
-    const pid_t pid = fork(); /* a worker has one thread */
-    if (pid == 0) {
-        close(ends[0]);
-        identify_and_exit(options, uuid, ends[1]);
-    }
-    close(ends[1]);
-    while (pid > 0 && n < sizeof *out) {
-        const ssize_t r = read(ends[0], (char *)out + n, sizeof *out - n);
-        if (r > 0)
-            n += (size_t)r;
-        else if (r == 0 || errno != EINTR)
-            break;
-    }
-    close(ends[0]);
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
-    }
-    return n == sizeof *out && strcasecmp(out->uuid, uuid) == 0;
-}
-
-/* The instances, then the GPUs that are divided into them: nobody can use these as a whole. `io` is
- * closed and opened again if processes are made: they have a copy of what it holds. */
-static uint32_t list_mig(const struct gpu_options *options, struct nvml **io,
-                         struct gpu_identity *out, uint32_t max)
-{
-    struct gpu_identity all[REACH_MAX_GPUS];
-    const uint32_t count = getenv(VISIBLE_DEVICES) ? 0 : nvml_list_mig(*io, all, REACH_MAX_GPUS);
-    uint32_t n = 0;
-
-    if (count == 0)
-        return 0;
-    if (count == REACH_MAX_GPUS)
-        log_warning("of GPUs in MIG mode and their instances, only %d are looked at",
-                    REACH_MAX_GPUS);
-    nvml_close(*io);
-    for (uint32_t i = 0; i < count && n < max; i++)
-        n += is_instance(all[i].uuid) && identify_instance(options, all[i].uuid, &out[n]);
-    for (uint32_t i = 0; i < count && n < max; i++) {
-        if (!is_instance(all[i].uuid))
-            out[n++] = all[i];
-    }
-    *io = nvml_open();
-    return n;
-}
-
-/* ---- the list ---- */
-
-/* What the driver of this process shows; one instance among it is in the other list. */
-static enum status list_whole(const struct gpu_options *options, struct nvml *nvml,
-                              struct gpu_identity *out, uint32_t max, uint32_t *out_count,
-                              struct err *err)
+/* The number of devices, as the number of SMs. */
+static enum status ask_count(const struct gpu_options *options, const char *name,
+                             struct gpu_listed *out, struct err *err)
 {
     struct cuda_api api;
     int count = 0;
     enum status s = cuda_api_open(options->libcuda, &api, err);
 
-    *out_count = 0;
+    (void)name;
     if (s != STATUS_OK)
         return s;
     s = CUDA_CALL(&api, err, cuDeviceGetCount, &count);
     if (s == STATUS_OK && count == 0)
         s = err_set(err, STATUS_NO_DRIVER, "the driver shows no device");
-    for (int i = 0; i < count && *out_count < max && s == STATUS_OK; i++) {
-        cu_device device = 0;
-        s = CUDA_CALL(&api, err, cuDeviceGet, &device, i);
-        if (s == STATUS_OK)
-            s = cuda_identify(&api, nvml, device, &out[*out_count], err);
-        if (s == STATUS_OK)
-            *out_count += 1;
-    }
+    out->identity.sm_count = (uint32_t)count;
     cuda_api_close(&api);
     return s;
 }
 
-static bool is_among(const struct gpu_identity *gpus, uint32_t count, const char *uuid)
+/* Writes the answer and ends. The process also ends with the worker. */
+static _Noreturn void answer_and_exit(const struct gpu_options *options, ask_fn *ask,
+                                      struct candidate *c, int fd)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcasecmp(gpus[i].uuid, uuid) == 0)
-            return true;
-    }
+    sigset_t none;
+
+    if (fd > FIRST_FD)
+        (void)close_range(FIRST_FD, (unsigned)fd - 1, 0); /* the worker's connection */
+    (void)close_range((unsigned)fd + 1, ~0U, 0);
+    sigemptyset(&none);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (c->name[0])
+        cuda_show_alone(c->name);
+    c->gpu.error.status = ask(options, c->name, &c->gpu, &c->gpu.error);
+    _exit(write(fd, &c->gpu, sizeof c->gpu) == (ssize_t)sizeof c->gpu ? 0 : 1);
+}
+
+/* ---- their parent ---- */
+
+static bool start(const struct gpu_options *options, ask_fn *ask, struct candidate *c)
+{
+    int ends[2];
+
+    c->fd = -1;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    c->pid = fork(); /* a worker has one thread */
+    if (c->pid == 0)
+        answer_and_exit(options, ask, c, ends[1]);
+    close(ends[1]);
+    c->fd = ends[0];
+    if (c->pid > 0)
+        return true;
+    close(c->fd);
+    c->fd = -1;
     return false;
 }
 
-enum status cuda_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
-                      uint32_t *out_count, struct err *err)
+/* Ends the process of a candidate, and waits for it if it has answered. */
+static void finish(struct candidate *c, bool answered)
 {
-    struct gpu_identity mig[REACH_MAX_GPUS];
-    struct nvml *nvml = nvml_open();
-    const uint32_t mig_count = list_mig(options, &nvml, mig, REACH_MAX_GPUS);
-    enum status s = list_whole(options, nvml, out, max, out_count, err);
+    close(c->fd);
+    c->fd = -1;
+    if (!answered)
+        (void)kill(c->pid, SIGTERM);
+    while (waitpid(c->pid, NULL, answered ? 0 : WNOHANG) < 0 && errno == EINTR) {
+    }
+}
 
-    nvml_close(nvml);
-    /* A node that is divided as a whole may have no device of its own. */
-    if (s != STATUS_OK && !(s == STATUS_NO_DRIVER && mig_count > 0))
-        return s;
-    for (uint32_t i = 0; i < mig_count && *out_count < max; i++) {
-        if (!is_among(out, *out_count, mig[i].uuid))
-            out[(*out_count)++] = mig[i];
+/* The answer is there, or the process has ended. It is one write of less than a page. */
+static void receive(struct candidate *c)
+{
+    struct gpu_listed answer;
+    ssize_t n;
+
+    do {
+        n = read(c->fd, &answer, sizeof answer);
+    } while (n < 0 && errno == EINTR);
+    finish(c, true);
+    if (n == (ssize_t)sizeof answer)
+        c->gpu = answer;
+    else
+        err_set(&c->gpu.error, STATUS_GPU_FAULT, "the process that identifies it has crashed");
+}
+
+/* Asks about all candidates at once. `answered` is called for each that answers in time. */
+static void ask_all(const struct gpu_options *options, ask_fn *ask, struct candidates *all,
+                    void (*answered)(void *self, struct candidate *c), void *self)
+{
+    const uint32_t most_ms = options->identify_ms ? options->identify_ms : IDENTIFY_MS;
+    const nsec_t end = clock_monotonic() + most_ms * NSEC_PER_MSEC;
+    struct pollfd fds[REACH_MAX_GPUS];
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct candidate *const c = &all->items[i];
+        c->fd = -1;
+        if (!c->divided && start(options, ask, c))
+            left++;
+        else if (!c->divided)
+            err_set(&c->gpu.error, STATUS_NO_MEMORY, "no process to identify it: %s",
+                    strerror(errno));
+    }
+    while (left > 0) {
+        const nsec_t now = clock_monotonic();
+        for (uint32_t i = 0; i < all->count; i++)
+            fds[i] = (struct pollfd){.fd = all->items[i].fd, .events = POLLIN};
+        if (now >= end ||
+            (poll(fds, all->count, (int)((end - now) / NSEC_PER_MSEC) + 1) < 0 && errno != EINTR))
+            break;
+        for (uint32_t i = 0; i < all->count; i++) {
+            if (fds[i].fd < 0 || !fds[i].revents)
+                continue;
+            receive(&all->items[i]);
+            left--;
+            if (answered)
+                answered(self, &all->items[i]);
+        }
+    }
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct candidate *const c = &all->items[i];
+        if (c->fd < 0)
+            continue;
+        finish(c, false);
+        err_set(&c->gpu.error, STATUS_GPU_HUNG, "the driver has not identified it within %u ms",
+                most_ms);
+    }
+}
+
+/* ---- names ---- */
+
+/* The entries of CUDA_VISIBLE_DEVICES. */
+static enum status names_of_variable(const char *list, struct candidates *out, struct err *err)
+{
+    out->count = 0;
+    if (!*list || strcmp(list, "-1") == 0)
+        return err_set(err, STATUS_NO_DRIVER,
+                       VISIBLE_DEVICES " is \"%s\", which hides every GPU from reachd", list);
+    while (*list && out->count < REACH_MAX_GPUS) {
+        struct candidate *const c = &out->items[out->count++];
+        const size_t n = strcspn(list, ",");
+
+        *c = (struct candidate){.fd = -1};
+        (void)snprintf(c->name, sizeof c->name, "%.*s", (int)n, list);
+        list += n + (list[n] == ',');
     }
     return STATUS_OK;
+}
+
+static void names_of_nvml(struct candidates *out)
+{
+    struct gpu_identity gpus[REACH_MAX_GPUS];
+    struct nvml *const nvml = nvml_open();
+    const uint32_t count = nvml_list(nvml, gpus, REACH_MAX_GPUS);
+
+    nvml_close(nvml);
+    if (count == REACH_MAX_GPUS)
+        log_warning("only %d GPUs and MIG instances are served", REACH_MAX_GPUS);
+    out->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct candidate *const c = &out->items[i];
+        *c = (struct candidate){.gpu.identity = gpus[i], .fd = -1};
+        memcpy(c->name, gpus[i].uuid, sizeof c->name);
+        c->divided = gpus[i].mig && gpus[i].name[0] != '\0';
+    }
+}
+
+/* The numbers of the devices that the driver shows. */
+static enum status names_by_number(const struct gpu_options *options, struct candidates *out,
+                                   struct err *err)
+{
+    out->count = 1;
+    out->items[0] = (struct candidate){.fd = -1};
+    ask_all(options, ask_count, out, NULL, NULL);
+
+    const struct gpu_listed first = out->items[0].gpu;
+    const uint32_t count = first.identity.sm_count;
+
+    out->count = 0;
+    if (first.error.status != STATUS_OK)
+        return err_set(err, first.error.status, "%s", first.error.text);
+    for (uint32_t i = 0; i < count && i < REACH_MAX_GPUS; i++) {
+        out->items[i] = (struct candidate){.fd = -1};
+        (void)snprintf(out->items[i].name, sizeof out->items[i].name, "%u", i);
+        out->count++;
+    }
+    return STATUS_OK;
+}
+
+/* ---- the list ---- */
+
+struct listing {
+    gpu_found_fn *found;
+    void *self;
+};
+
+static void report_good(void *self, struct candidate *c)
+{
+    const struct listing *const l = self;
+
+    if (c->gpu.error.status == STATUS_OK)
+        l->found(l->self, &c->gpu);
+}
+
+/* Is there no driver that works, for any of them? */
+static bool all_without_driver(const struct candidates *all)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        const enum status s = all->items[i].gpu.error.status;
+        any = any || !all->items[i].divided;
+        if (!all->items[i].divided && s != STATUS_NO_DRIVER && s != STATUS_DRIVER_TOO_OLD)
+            return false;
+    }
+    return any;
+}
+
+/* GPUs that are divided, and those that the driver did not identify. A name of the variable that
+ * names no GPU is skipped. */
+static void report_others(struct candidates *all, bool by_variable, const struct listing *l)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct candidate *const c = &all->items[i];
+        struct gpu_identity *const id = &c->gpu.identity;
+        if (!id->uuid[0] && strlen(c->name) == UUID_CHARS)
+            memcpy(id->uuid, c->name, sizeof id->uuid);
+        if (!id->uuid[0] && c->gpu.error.status != STATUS_OK)
+            err_prefix(&c->gpu.error, "device %s", c->name);
+        if (!id->name[0])
+            (void)snprintf(id->name, sizeof id->name, "unknown");
+        if (by_variable && c->gpu.error.status == STATUS_NO_DRIVER)
+            log_warning("\"%s\" in " VISIBLE_DEVICES " names no GPU", c->name);
+        else if (c->divided || c->gpu.error.status != STATUS_OK)
+            l->found(l->self, &c->gpu);
+    }
+}
+
+enum status cuda_list(const struct gpu_options *options, gpu_found_fn *found, void *self,
+                      struct err *err)
+{
+    struct listing l = {.found = found, .self = self};
+    const char *const visible = getenv(VISIBLE_DEVICES);
+    struct candidates *const all = calloc(1, sizeof *all);
+    enum status s = STATUS_OK;
+
+    if (!all)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+    if (visible)
+        s = names_of_variable(visible, all, err);
+    else
+        names_of_nvml(all);
+    if (s == STATUS_OK)
+        ask_all(options, ask_identity, all, report_good, &l);
+    if (s == STATUS_OK && !visible && (all->count == 0 || all_without_driver(all))) {
+        s = names_by_number(options, all, err);
+        if (s == STATUS_OK)
+            ask_all(options, ask_identity, all, report_good, &l);
+    } else if (s == STATUS_OK && all_without_driver(all)) {
+        s = err_set(err, all->items[0].gpu.error.status, "%s, with " VISIBLE_DEVICES "=%s",
+                    all->items[0].gpu.error.text, visible);
+    }
+    if (s == STATUS_OK)
+        report_others(all, visible != NULL, &l);
+    free(all);
+    return s;
 }

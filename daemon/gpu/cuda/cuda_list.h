@@ -8,13 +8,15 @@
 #include "gpu/cuda/nvml.h"
 #include "gpu/gpu.h"
 
-/* gpu_ops.list: what the driver shows, then MIG instances, then the GPUs that are divided into them
- * (identity_is_divided). Starts a process for each instance, which has ended when it returns. */
-enum status cuda_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
-                      uint32_t *out_count, struct err *err);
+/* gpu_ops.list: GPUs, MIG instances, and GPUs that are divided into them (identity_is_divided),
+ * which come last, like those that the driver does not identify. Starts a process for each GPU.
+ * Those that have not answered in time are terminated. */
+enum status cuda_list(const struct gpu_options *options, gpu_found_fn *found, void *self,
+                      struct err *err);
 
-/* Before the driver is called for the first time: the process is to see this GPU. Does nothing for
- * a whole GPU, nor if CUDA_VISIBLE_DEVICES says already what the process sees. */
+/* Before the driver is called for the first time: the process is to see this GPU. The second does
+ * nothing for a whole GPU, nor if CUDA_VISIBLE_DEVICES is set. */
+void cuda_show_alone(const char *uuid);
 void cuda_show_instance(const char *uuid);
 
 /* The UUID of the GPU, or of the MIG instance where this device is one, and `mig`: then the two

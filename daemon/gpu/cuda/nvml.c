@@ -184,13 +184,17 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io)
         (out)[sizeof(out) - 1] = '\0';                                                             \
     } while (0)
 
-/* A GPU in MIG mode. Its SMs are those of its instances. */
-static void describe_divided(const struct nvml *n, nvml_device device, struct gpu_identity *out)
+/* What NVML reports of a GPU. If it is divided, its SMs are those of its instances. */
+static void describe_whole(const struct nvml *n, nvml_device device, struct gpu_identity *out)
 {
     struct nvml_memory memory = {0};
     struct nvml_pci pci;
 
-    *out = (struct gpu_identity){.mig = true};
+    unsigned current = 0;
+    unsigned pending = 0;
+
+    *out = (struct gpu_identity){
+        .mig = NVML_CALL(n, nvmlDeviceGetMigMode, device, &current, &pending) && current != 0};
     NVML_TEXT(n, nvmlDeviceGetUUID, device, out->uuid);
     NVML_TEXT(n, nvmlDeviceGetName, device, out->name);
     NVML_TEXT(n, nvmlDeviceGetSerial, device, out->serial);
@@ -204,7 +208,8 @@ static void describe_divided(const struct nvml *n, nvml_device device, struct gp
 }
 
 /* The instances of a GPU, up to `max`. An index may be free, with others behind it. */
-static uint32_t list_instances(const struct nvml *n, nvml_device device, struct gpu_identity *out,
+static uint32_t list_instances(const struct nvml *n, nvml_device device,
+                               const struct gpu_identity *whole, struct gpu_identity *out,
                                uint32_t max)
 {
     unsigned most = 0;
@@ -217,13 +222,14 @@ static uint32_t list_instances(const struct nvml *n, nvml_device device, struct 
         if (!NVML_CALL(n, nvmlDeviceGetMigDeviceHandleByIndex, device, i, &instance))
             continue;
         out[count] = (struct gpu_identity){.mig = true};
+        memcpy(out[count].pci_bus_id, whole->pci_bus_id, sizeof out[count].pci_bus_id);
         NVML_TEXT(n, nvmlDeviceGetUUID, instance, out[count].uuid);
         count += out[count].uuid[0] != '\0';
     }
     return count;
 }
 
-uint32_t nvml_list_mig(struct nvml *n, struct gpu_identity *out, uint32_t max)
+uint32_t nvml_list(struct nvml *n, struct gpu_identity *out, uint32_t max)
 {
     unsigned gpus = 0;
     uint32_t count = 0;
@@ -232,14 +238,13 @@ uint32_t nvml_list_mig(struct nvml *n, struct gpu_identity *out, uint32_t max)
         return 0;
     for (unsigned i = 0; i < gpus && count < max; i++) {
         nvml_device device = NULL;
-        unsigned current = 0;
-        unsigned pending = 0;
-        if (!NVML_CALL(n, nvmlDeviceGetHandleByIndex, i, &device) ||
-            !NVML_CALL(n, nvmlDeviceGetMigMode, device, &current, &pending) || current == 0)
+        if (!NVML_CALL(n, nvmlDeviceGetHandleByIndex, i, &device))
             continue;
-        describe_divided(n, device, &out[count]);
-        count += out[count].uuid[0] != '\0';
-        count += list_instances(n, device, &out[count], max - count);
+        const uint32_t at = count;
+        describe_whole(n, device, &out[at]);
+        count += out[at].uuid[0] != '\0';
+        if (out[at].mig)
+            count += list_instances(n, device, &out[at], &out[count], max - count);
     }
     return count;
 }

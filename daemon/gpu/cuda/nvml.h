@@ -3,7 +3,7 @@
  * answer is then "not reported". Reads only: clocks and modes are never changed. One thread.
  *
  * A `struct nvml *` may be NULL everywhere: nothing is reported. All functions but nvml_identify
- * and nvml_list_mig are about the GPU that was identified last.
+ * and nvml_list are about the GPU that was identified last.
  */
 #ifndef REACH_GPU_CUDA_NVML_H
 #define REACH_GPU_CUDA_NVML_H
@@ -20,9 +20,10 @@ void nvml_close(struct nvml *take);
 /* Finds the GPU by its UUID; fills in driver version, serial number ("" if not reported) and MIG.
  */
 void nvml_identify(struct nvml *n, struct gpu_identity *io);
-/* The GPUs in MIG mode (UUID "GPU-..", sm_count 0: identity_is_divided), each followed by its
- * instances, of which the UUID is filled in ("MIG-.."). Returns their number, at most `max`. */
-uint32_t nvml_list_mig(struct nvml *n, struct gpu_identity *out, uint32_t max);
+/* The GPUs by PCI address, without what CUDA reports. One in MIG mode (identity_is_divided) is
+ * followed by its instances, of which UUID ("MIG-..") and PCI address are filled in. Returns their
+ * number, at most `max`. */
+uint32_t nvml_list(struct nvml *n, struct gpu_identity *out, uint32_t max);
 struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n);
 /* Share of the last sample period (a sixth of a second to a second) with any kernel on the GPU. It
  * does not tell whose: call it before the first kernel of this process. */

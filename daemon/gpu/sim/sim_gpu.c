@@ -89,17 +89,23 @@ static enum status describe_nth(const struct gpu_options *options, uint32_t n,
     return s;
 }
 
-static enum status sim_list(const struct gpu_options *options, struct gpu_identity *out,
-                            uint32_t max, uint32_t *out_count, struct err *err)
+static enum status sim_list(const struct gpu_options *options, gpu_found_fn *found, void *self,
+                            struct err *err)
 {
     const char *const *texts = options->simulated;
+    struct gpu_listed gpus[REACH_MAX_GPUS] = {{.error = {.status = STATUS_OK}}};
+    struct gpu_identity id;
     struct sim_desc desc;
-    enum status s = STATUS_OK;
-    uint32_t n = 0;
-    for (; s == STATUS_OK && n < max && texts && texts[n]; n++)
-        s = describe_nth(options, n, &desc, &out[n], err);
-    *out_count = s == STATUS_OK ? n : 0;
-    return s;
+    uint32_t count = 0;
+    for (; texts && texts[count]; count++) {
+        enum status s = describe_nth(options, count, &desc, &id, err);
+        if (s != STATUS_OK)
+            return s;
+        gpus[count].identity = id;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        found(self, &gpus[i]);
+    return STATUS_OK;
 }
 
 /* Fills in the description and the identity of the GPU with this UUID. */

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Which GPU an index means, one GPU that answers badly beside others, and GPUs that are gone. The node has four
+GPUs of two models over the stand-in driver; the fastest is not the first by PCI address."""
+import os
+import re
+import shutil
+import signal
+
+import common
+from common import case, equal, until
+
+FOLDER = os.path.join(common.BUILD, "tests", "fakecuda")
+LIBRARY = os.path.join(FOLDER, "libcuda.so.1")
+STATE = os.path.join(common.folder, "four.db")
+node_path = os.path.join(common.folder, "node")
+
+CHIP = ("gpu=sms={sms} memory=1G l2cache=32M latency=200 noise=gauss:1 l1=16@1M/sm;miss=10 "
+        "l2=128@2M/4;miss=90;miss_ns=7.5 plateau=500 name={model} uuid=SIM-{bus}|bus={bus}")
+SLOW, FAST = ({"sms": 4, "model": "slow"}, {"sms": 8, "model": "fast"})
+FOUR = [CHIP.format(bus=bus, **model) for bus, model in ((16, SLOW), (32, FAST), (48, SLOW), (64, FAST))]
+
+
+def has(*items):
+    with open(node_path + ".new", "w", encoding="utf-8") as file:
+        file.write("|\n".join(items))
+    os.rename(node_path + ".new", node_path)
+
+
+def node(*items, state=STATE, wait=True, nvml=True, options=(), **environment):
+    """Measures nothing by itself; what has a fingerprint is checked."""
+    if not os.path.exists(LIBRARY):
+        raise common.Skip("the stand-in driver is not built")
+    has(*items)
+    if nvml:
+        environment["LD_LIBRARY_PATH"] = FOLDER
+    daemon = common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", *options, state=state, wait=wait,
+                           environment={"FAKECUDA": "@" + node_path, **environment})
+    if not wait:
+        daemon.port = int(until("it serves", daemon._serving).group(1))  # pylint: disable=protected-access
+    return daemon
+
+
+def states(daemon):
+    return [gpu["state"] for gpu in daemon.gpus()]
+
+
+def reach(daemon, *wanted):
+    return until(f"states {wanted}", lambda: states(daemon) == list(wanted) and daemon.gpus())
+
+
+def measured():
+    """A copy of the state file in which the four GPUs are measured; their UUIDs by PCI address."""
+    if not os.path.exists(STATE):
+        daemon = node(*FOUR)
+        for gpu in daemon.gpus():
+            job = daemon.finished(daemon.submit(gpu["uuid"], "quick"))
+            if job["state"] == "failed" and job["error"]["slug"] == "not-supported":
+                daemon.stop()
+                os.remove(STATE)
+                raise common.Skip("this build has no device code")
+            equal(job["state"], "done", job)
+        measured.uuids = [gpu["uuid"] for gpu in daemon.gpus()]
+        daemon.stop()
+    copy = os.path.join(common.folder, f"copy{len(common.daemons)}.db")
+    shutil.copyfile(STATE, copy)
+    return copy, measured.uuids
+
+
+def metric(daemon, name):
+    return re.findall(rf"^{name}{{(.*)}} 1$", daemon.get("/metrics").body.decode(), re.M)
+
+
+@case
+def the_index_is_by_pci_address():
+    """Whatever CUDA's order, and whether there is NVML."""
+    for order in ({}, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}):
+        for nvml in (True, False):
+            daemon = node(*FOUR, state=":memory:", nvml=nvml, **order)
+            equal([(gpu["index"], gpu["pci_bus_id"], gpu["sm_count"]) for gpu in daemon.gpus()],
+                  [(0, "0000:10:00.0", 4), (1, "0000:20:00.0", 8), (2, "0000:30:00.0", 4), (3, "0000:40:00.0", 8)],
+                  (order, nvml))
+            daemon.stop()
+
+
+@case
+def a_list_by_number_is_what_the_driver_numbers():
+    daemon = node(*FOUR, state=":memory:", CUDA_VISIBLE_DEVICES="0")
+    equal([gpu["sm_count"] for gpu in daemon.gpus()], [8])
+    daemon.stop()
+    daemon = node(*FOUR, state=":memory:", CUDA_VISIBLE_DEVICES="0", CUDA_DEVICE_ORDER="PCI_BUS_ID")
+    equal([gpu["sm_count"] for gpu in daemon.gpus()], [4])
+    daemon.stop()
+
+
+@case
+def a_name_that_is_none_gets_a_sentence():
+    state, uuids = measured()
+    daemon = node(*FOUR, state=state)
+    equal(daemon.json(f"/v1/gpus/{uuids[2][:12]}")["uuid"], uuids[2])
+    equal(daemon.json("/v1/gpus/pci:3")["uuid"], uuids[3])
+    for name, status, text in (("GPU-", 404, "by its UUID, or by its index from 0 to 3"), ("-1", 404, '"-1"'),
+                               ("4", 404, '"4"'), ("pci:4", 404, "shows 4"), ("cuda:1", 404, "by speed")):
+        problem = daemon.get("/v1/gpus/" + name)
+        equal(problem.status, status, name)
+        assert text in problem.json()["detail"], problem.json()
+    # Two UUIDs begin alike if there is no longer beginning than "GPU-" and one digit: look for one.
+    first = [uuid[:5] for uuid in uuids]
+    for begin in {b for b in first if first.count(b) > 1}:
+        assert "beginning of several" in daemon.get("/v1/gpus/" + begin).json()["detail"]
+    code, out, err = common.run(common.REACHCTL, "show", "--gpu", "-1", "--socket", daemon.socket)
+    assert code == 1 and '"-1"' in err and "UUID" in err, out + err
+    code, out, err = common.run(common.REACHCTL, "show", "--gpu", "", "--socket", daemon.socket)
+    assert code == 2 and "--gpu" in err, out + err
+    daemon.stop()
+
+
+@case
+def a_gpu_that_fails_hides_no_other():
+    for call in ("cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetAttribute", "cuDeviceTotalMem"):
+        state, uuids = measured()
+        daemon = node(*FOUR, f"fail={call}/1=999", state=state)
+        gpus = reach(daemon, "ready", "failed", "ready", "ready")
+        equal([gpu["uuid"] for gpu in gpus], uuids, call)
+        assert gpus[1]["fingerprint_id"] and call in gpus[1]["last_error"]["text"], gpus[1]
+        equal(gpus[1]["last_error"]["slug"], "gpu-fault")
+        equal(daemon.get("/readyz").status, 200)
+        equal(metric(daemon, "reachd_gpu_error_info"), [f'gpu="{uuids[1]}",error="gpu-fault"'])
+        _, out, _ = common.run(common.REACHCTL, "gpus", "--socket", daemon.socket)
+        assert f"GPU 1 is failed: the driver cannot identify it: {call}" in out, out
+        assert f"{uuids[1]}: the driver cannot identify it: {call}" in daemon.log(), daemon.log()
+        has(*FOUR)
+        daemon.process.send_signal(signal.SIGHUP)
+        equal(reach(daemon, *["ready"] * 4)[1]["last_error"], None)
+        daemon.stop()
+
+
+@case
+def a_gpu_that_fails_is_listed_without_a_fingerprint():
+    daemon = node(*FOUR, "fail=cuDeviceGetUuid/1=999", state=":memory:")
+    gpus = reach(daemon, "unknown", "failed", "unknown", "unknown")
+    assert "cuDeviceGetUuid" in gpus[1]["last_error"]["text"] and gpus[1]["uuid"].startswith("GPU-"), gpus[1]
+    daemon.stop()
+    # Without NVML such a GPU has no name; the list says that it is there.
+    daemon = node(*FOUR, "fail=cuDeviceGetUuid/1=999", state=":memory:", nvml=False)
+    answer = daemon.json("/v1/gpus")
+    equal(len(answer["gpus"]), 3)
+    assert "1 GPU cannot be identified: device" in answer["source_error"]["text"], answer
+    daemon.stop()
+
+
+@case
+def a_gpu_that_hangs_delays_no_other():
+    """What is stored is served before the driver has answered, and the others are checked."""
+    state, uuids = measured()
+    daemon = node(*FOUR, "hang=*/2", state=state, wait=False)
+    equal([gpu["uuid"] for gpu in daemon.gpus()], uuids)
+    for uuid in uuids:
+        equal(daemon.get(f"/v1/gpus/{uuid}/fingerprint").status, 200)
+    equal(daemon.get("/readyz").status, 200)
+    gpus = until("the others are ready", lambda: states(daemon).count("ready") == 3 and daemon.gpus())
+    equal(gpus[2]["uuid"], uuids[2])
+    equal(daemon.json(f"/v1/gpus/{uuids[2]}")["fingerprint_id"], gpus[2]["fingerprint_id"])
+    if os.environ.get("REACH_LONG"):  # the driver has 20 s
+        reach(daemon, "ready", "ready", "failed", "ready")
+        assert "not identified it within" in daemon.gpus()[2]["last_error"]["text"], daemon.gpus()[2]
+        job = daemon.finished(daemon.submit(uuids[3], "quick"))  # the worker does not ask GPU 2
+        equal(job["state"], "done", job)
+    daemon.stop()
+
+
+@case
+def a_gpu_that_is_gone_is_listed_until_it_is_forgotten():
+    state, uuids = measured()
+    daemon = node(*FOUR[:1], *FOUR[2:], state=state)
+    gpus = reach(daemon, "ready", "lost", "ready", "ready")
+    equal([gpu["uuid"] for gpu in gpus], uuids)
+    assert gpus[1]["fingerprint_id"] and "reachctl forget" in gpus[1]["last_error"]["next_step"], gpus[1]
+    equal(daemon.json(f"/v1/gpus/{uuids[1]}/fingerprint")["id"], gpus[1]["fingerprint_id"])
+    assert f"gpu {uuids[1]} is lost" in daemon.log(), daemon.log()
+    assert f'gpu="{uuids[1]}",state="lost"' in metric(daemon, "reachd_gpu_state")
+    refused = daemon.request("DELETE", f"/v1/gpus/{uuids[0]}")
+    equal((refused.status, refused.json()["slug"]), (409, "conflict"))
+    equal(common.run(common.REACHCTL, "forget", uuids[1], "--socket", daemon.socket),
+          (0, f"forgotten: {uuids[1]}\n", ""))
+    equal([(gpu["index"], gpu["uuid"]) for gpu in daemon.gpus()],
+          [(0, uuids[0]), (1, uuids[2]), (2, uuids[3])])
+    assert f"{uuids[2]} is gpu 1 from now on" in daemon.log(), daemon.log()
+    equal(daemon.get(f"/v1/gpus/{uuids[1]}").status, 404)
+    equal(common.run(common.REACHCTL, "forget", "--lost", "--socket", daemon.socket)[:2], (0, "no GPU is lost\n"))
+    daemon.stop()
+    daemon = node(*FOUR, state=state)  # it is a new one
+    equal([gpu["uuid"] for gpu in reach(daemon, "ready", "unknown", "ready", "ready")], uuids)
+    daemon.stop()
+
+
+@case
+def the_gpus_of_another_node_are_easy_to_forget():
+    state, uuids = measured()
+    other = [CHIP.format(bus=bus, **FAST).replace("SIM-", "SIM-other") for bus in (16, 32)]
+    daemon = node(*other, state=state)
+    gpus = reach(daemon, "unknown", "unknown", *["lost"] * 4)
+    equal(sorted(gpu["uuid"] for gpu in gpus[2:]), sorted(uuids))
+    assert "is at its PCI address" in daemon.json(f"/v1/gpus/{uuids[0]}")["last_error"]["text"]
+    code, out, err = common.run(common.REACHCTL, "forget", "--lost", "--socket", daemon.socket)
+    equal((code, out.count("forgotten: ")), (0, 4), out + err)
+    equal(states(daemon), ["unknown", "unknown"])
+    daemon.stop()
+
+
+@case
+def simulated_gpus_and_real_ones_do_not_lose_each_other():
+    state, uuids = measured()
+    for simulated in ("h200", "k80"):
+        daemon = common.Daemon("--simulate", simulated, "--no-measure-on-start", state=state)
+        equal([gpu["uuid"][:4] for gpu in daemon.gpus()], ["SIM-"])
+        daemon.stop()
+    daemon = node(*FOUR, state=state)
+    equal([gpu["uuid"] for gpu in daemon.gpus()], uuids)
+    daemon.stop()
+
+
+@case
+def without_a_driver_what_is_stored_is_lost_and_served():
+    state, uuids = measured()
+    daemon = node("fail=cuInit=100", state=state)
+    gpus = reach(daemon, *["lost"] * 4)
+    equal([gpu["uuid"] for gpu in gpus], uuids)
+    equal(daemon.json("/v1/gpus")["source_error"]["slug"], "no-driver")
+    equal(daemon.get(f"/v1/gpus/{uuids[0]}/plan?bytes=1GiB").status, 200)
+    has(*FOUR)
+    reach(daemon, *["ready"] * 4)
+    daemon.stop()
+
+
+common.main()
