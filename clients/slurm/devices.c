@@ -1,6 +1,7 @@
 /* devices.c: see devices.h. */
 #include "clients/slurm/devices.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,21 +67,50 @@ static bool on_node(const struct devices *node, bool same_count, uint32_t place,
     return as_node || in_list;
 }
 
-bool devices_read(const char *visible, const char *node, struct devices *out)
+/* Replaces indices of the task by those of the node. False if it is ambiguous which. */
+static bool translate(const char *node, struct devices *io)
 {
     struct devices on;
 
-    if (!split(visible, out))
-        return false;
     if (!split(node, &on))
         return *node == '\0';
     for (uint32_t i = 0; i < on.count; i++) {
         if (!is_index(on.names[i]))
             return true; /* not a list of indices: nothing to translate by */
     }
-    for (uint32_t i = 0; i < out->count; i++) {
-        if (is_index(out->names[i]) && !on_node(&on, on.count == out->count, i, out->names[i]))
+    for (uint32_t i = 0; i < io->count; i++) {
+        if (is_index(io->names[i]) && !on_node(&on, on.count == io->count, i, io->names[i]))
             return false;
+    }
+    return true;
+}
+
+static void name_index(const char *kind, char *io)
+{
+    char name[DEVICE_NAME_BYTES];
+
+    (void)snprintf(name, sizeof(name), "%s%.4s", kind, io);
+    memcpy(io, name, sizeof(name));
+}
+
+bool devices_read(const char *visible, const char *node, const char *order, struct devices *out)
+{
+    struct devices before;
+
+    if (!split(visible, out))
+        return false;
+    for (uint32_t i = 0; i < out->count; i++) {
+        if (strcmp(out->names[i], "-1") == 0)
+            out->count = i;
+    }
+    before = *out;
+    if (out->count == 0 || !translate(node, out))
+        return false;
+    const bool only = out->count == 1 && strcmp(out->names[0], before.names[0]) != 0;
+    const bool by_address = only || strcmp(order, "PCI_BUS_ID") == 0;
+    for (uint32_t i = 0; i < out->count; i++) {
+        if (is_index(out->names[i]))
+            name_index(by_address ? "pci:" : "cuda:", out->names[i]);
     }
     return true;
 }

@@ -140,12 +140,20 @@ static bool devices_of(spank_t spank, struct devices *out)
 {
     char visible[VALUE_BYTES];
     char node[VALUE_BYTES];
+    char order[VALUE_BYTES];
 
     get(spank, "CUDA_VISIBLE_DEVICES", visible);
     get(spank, "SLURM_STEP_GPUS", node);
     if (!node[0])
         get(spank, "SLURM_JOB_GPUS", node);
-    return visible[0] && devices_read(visible, node, out);
+    get(spank, "CUDA_DEVICE_ORDER", order);
+    if (!visible[0] || devices_read(visible, node, order, out))
+        return visible[0] != '\0';
+    slurm_debug(
+        "reach: CUDA_VISIBLE_DEVICES=%.200s with GPUs %.200s of the node does not say which "
+        "GPUs the task has: it starts without",
+        visible, node);
+    return false;
 }
 
 /* The lines of all GPUs, concatenated in `text`, and the start of those of each GPU. */
@@ -171,7 +179,8 @@ static bool ask(const char *gpu, unsigned number, struct answers *a)
         return false;
     }
     if (status != 200) {
-        slurm_debug("reach: reachd has nothing for GPU %s (HTTP %d)", gpu, status);
+        slurm_debug("reach: reachd has nothing for GPU %s (HTTP %d); GET %s says why", gpu, status,
+                    target);
         return status == 404 || status == 409;
     }
     if (!variables_check(body)) {

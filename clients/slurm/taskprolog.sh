@@ -3,41 +3,77 @@
 # GPUs to Slurm for the environment of the task, as the plugin does, some 20 ms slower.
 #
 # Runs as the user. Connects to $REACHD_URL (http://... or unix:/path), else to the loopback port, which is
-# open to every user. Stops at the first answer that takes more than 0.2 s, and never fails a task.
+# open to every user. Stops at the first answer that takes more than 0.2 s, and never fails a task. Why a GPU
+# gets nothing it writes to standard error.
 
 url=${REACHD_URL:-http://127.0.0.1:17322}
-visible=$CUDA_VISIBLE_DEVICES
+visible=${CUDA_VISIBLE_DEVICES:-$GPU_DEVICE_ORDINAL}
 node=${SLURM_STEP_GPUS:-$SLURM_JOB_GPUS}
+
+say()
+{
+    echo "reachd taskprolog: $*" >&2
+}
+
+# The sentence of a problem document.
+detail()
+{
+    sed -n 's/.*"detail":"\(\([^"\\]\|\\.\)*\)".*/\1/p' | sed 's/\\"/"/g'
+}
 
 count()
 {
     echo "$1" | tr ',' '\n' | grep -c .
 }
 
-# Within a job indices may count from 0: then those of the node are in the same order.
+# CUDA reads a list up to an entry that names no device.
+case ,$visible in
+*,-*)
+    say "CUDA shows no GPU from the entry below 0 on: $visible"
+    visible=$(echo ",$visible" | sed 's/,-.*//; s/^,//')
+    ;;
+esac
+
+# Slurm counts the GPUs that the driver shows by PCI address (pci:N in reachd), CUDA only with
+# CUDA_DEVICE_ORDER=PCI_BUS_ID, else from the fastest one (cuda:N), which is certain only if they are alike.
+# Within a job indices may count from 0: then those of the node are in the same order. One GPU has no order.
+kind=cuda
+[ "$CUDA_DEVICE_ORDER" != PCI_BUS_ID ] || kind=pci
 case $visible in
-'' | *[!A-Za-z0-9,._-]*) exit 0 ;;
+'') exit 0 ;;
+*[!A-Za-z0-9,._-]*)
+    say "a list of GPUs that cannot be read: $visible"
+    exit 0
+    ;;
 *[!0-9,]*) gpus=$visible ;;
 *)
     gpus=${node:-$visible}
-    [ "$(count "$gpus")" = "$(count "$visible")" ] || exit 0
+    if [ "$(count "$gpus")" != "$(count "$visible")" ]; then
+        say "CUDA_VISIBLE_DEVICES=$visible of the GPUs $gpus does not say which"
+        exit 0
+    fi
+    [ "$gpus" = "$visible" ] || [ "$(count "$gpus")" != 1 ] || kind=pci
     ;;
 esac
 
 case $url in
-unix:/*) ask() { curl -sf -m 0.2 --noproxy '*' --unix-socket "${url#unix:}" "http://localhost$1"; } ;;
-http://*) ask() { curl -sf -m 0.2 --noproxy '*' --max-filesize 65536 "${url%/}$1"; } ;;
+unix:/*) ask() { curl -s -m 0.2 -w '\n=%{http_code}' --noproxy '*' --unix-socket "${url#unix:}" "http://localhost$1"; } ;;
+http://*) ask() { curl -s -m 0.2 -w '\n=%{http_code}' --noproxy '*' --max-filesize 65536 "${url%/}$1"; } ;;
 *) exit 0 ;;
 esac
 
 # Only printable lines that begin with REACH_ become "export NAME_NUMBER=value". The answer is followed by
-# curl's exit status: 22 is a 404 or 409, a GPU that was not measured.
+# its HTTP status: 404 or 409 is a GPU that was not measured, or that is not known.
 number=0
 for gpu in $(echo "$gpus" | tr ',' ' '); do
-    answer=$({ ask "/v1/gpus/$gpu/environment"; echo "=$?"; } | head -c 65536)
+    case $gpu in
+    *[!0-9]*) ;;
+    *) gpu=$kind:$gpu ;;
+    esac
+    answer=$(ask "/v1/gpus/$gpu/environment" | head -c 65536)
     case $answer in
-    *=0) echo "$answer" | LC_ALL=C sed -n "s/^\(REACH_[A-Z_]*\)=\([ -~]*\)\$/export \1_$number=\2/p" ;;
-    *=22) ;;
+    *=200) echo "$answer" | LC_ALL=C sed -n "s/^\(REACH_[A-Z_]*\)=\([ -~]*\)\$/export \1_$number=\2/p" ;;
+    *=404 | *=409) say "GPU $gpu: $(echo "$answer" | detail)" ;;
     *) exit 0 ;;
     esac
     number=$((number + 1))

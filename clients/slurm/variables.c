@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static const char *const names[VARIABLES_KINDS] = {"REACH_JOB", "REACH_FINGERPRINT_ID",
-                                                   "REACH_SCOPE_BYTES", "REACH_WINDOWS",
-                                                   "REACH_WINDOW_OF_SM"};
+static const char *const names[VARIABLES_KINDS] = {"REACH_JOB",      "REACH_FINGERPRINT_ID",
+                                                   "REACH_GPU_UUID", "REACH_SCOPE_BYTES",
+                                                   "REACH_WINDOWS",  "REACH_WINDOW_OF_SM"};
 
 const char *variables_name(unsigned kind)
 {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { VARIABLES_NAME_BYTES = 64, VARIABLES_MAX_LINES = 16, VARIABLES_KINDS = 5 };
+enum { VARIABLES_NAME_BYTES = 64, VARIABLES_MAX_LINES = 16, VARIABLES_KINDS = 6 };
 
 /* Whether these are only lines REACH_NAME=value, printable, at most VARIABLES_MAX_LINES, one of
  * them REACH_JOB=v.. Nothing else may go into a job. */

@@ -43,6 +43,7 @@ enum status job_env_line(const struct fingerprint *fp, const char *id, char *out
 /* Every variable of this GPU as "NAME=value\n":
  *
  *     REACH_FINGERPRINT_ID   the id
+ *     REACH_GPU_UUID         the GPU
  *     REACH_SCOPE_BYTES      what one pass over the whole memory should touch at random, for reads
  *     REACH_WINDOWS          windows of the whole memory: the bytes of each, side by side, as 1,2,3
  *     REACH_WINDOW_OF_SM     the window of each SM id, likewise; -1: none

@@ -368,6 +368,7 @@ enum status job_env_variables(const struct fingerprint *fp, const char *id, char
     enum status s;
 
     put(&r, "REACH_FINGERPRINT_ID=%s\n", id);
+    put(&r, "REACH_GPU_UUID=%s\n", fp->gpu.uuid);
     s = put_whole(&r, fp, id, err);
     if (s != STATUS_OK)
         return s;

@@ -5,12 +5,14 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 
 import common
 from common import case, equal, until
 
 FOLDER = os.path.join(common.BUILD, "tests", "fakecuda")
 LIBRARY = os.path.join(FOLDER, "libcuda.so.1")
+TASKPROLOG = os.path.join(common.ROOT, "clients", "slurm", "taskprolog.sh")
 STATE = os.path.join(common.folder, "four.db")
 node_path = os.path.join(common.folder, "node")
 
@@ -111,6 +113,47 @@ def a_name_that_is_none_gets_a_sentence():
     assert code == 1 and '"-1"' in err and "UUID" in err, out + err
     code, out, err = common.run(common.REACHCTL, "show", "--gpu", "", "--socket", daemon.socket)
     assert code == 2 and "--gpu" in err, out + err
+    daemon.stop()
+
+
+def taskprolog(daemon, visible, **environment):
+    done = subprocess.run([TASKPROLOG], capture_output=True, text=True, timeout=common.PATIENCE_S, check=False,
+                          env={"PATH": os.environ["PATH"], "REACHD_URL": "unix:" + daemon.socket,
+                               "CUDA_VISIBLE_DEVICES": visible, **environment})
+    equal(done.returncode, 0, done.stderr)
+    return re.findall(r"^export REACH_GPU_UUID_(\d+)=(.*)$", done.stdout, re.M), done.stderr
+
+
+def exported(daemon, visible, **environment):
+    """What a task gets; asked again where a slow machine took more than the script waits."""
+    def answered():
+        lines, err = taskprolog(daemon, visible, **environment)
+        return (lines or err) and (lines, err)
+    return until("the script is answered", answered)
+
+
+@case
+def what_slurm_exports_is_of_the_right_gpu():
+    state, uuids = measured()
+    daemon = node(*FOUR, state=state)
+    reach(daemon, *["ready"] * 4)
+    by_address = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    equal(exported(daemon, "0,3", **by_address)[0], [("0", uuids[0]), ("1", uuids[3])])
+    equal(exported(daemon, "0", SLURM_JOB_GPUS="2")[0], [("0", uuids[2])])
+    equal(exported(daemon, f"{uuids[3]},{uuids[0][:13]}")[0], [("0", uuids[3]), ("1", uuids[0])])
+    # CUDA's number 0 is GPU 1, the fastest: the windows of GPU 0 would be another GPU's.
+    for visible, node_gpus in (("0", "0"), ("0,1", "0,1"), ("0,1", "2,3"), ("0", "")):
+        lines, err = exported(daemon, visible, SLURM_JOB_GPUS=node_gpus)
+        equal(lines, [], (visible, node_gpus))
+        assert "by speed" in err and "CUDA_DEVICE_ORDER" in err, err
+    for visible, text in (("-1", "no GPU"), ("9", '"9"'), ("GPU-none", "GPU-none")):
+        lines, err = exported(daemon, visible, **by_address)
+        assert not lines and text in err, (visible, lines, err)
+    daemon.stop()
+    # Slurm counts GPUs that are there; a lost one keeps its index in reachd.
+    daemon = node(*FOUR[1:], state=state)
+    reach(daemon, "lost", "ready", "ready", "ready")
+    equal(exported(daemon, "0", **by_address)[0], [("0", uuids[1])])
     daemon.stop()
 
 

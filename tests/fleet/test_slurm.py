@@ -16,7 +16,7 @@ lib_slurm.enter()
 from common import case, equal  # noqa: E402  pylint: disable=wrong-import-position
 
 GIB = 1 << 30
-NAMES = ("REACH_JOB", "REACH_FINGERPRINT_ID", "REACH_SCOPE_BYTES", "REACH_WINDOWS", "REACH_WINDOW_OF_SM")
+NAMES = ("REACH_JOB", "REACH_FINGERPRINT_ID", "REACH_GPU_UUID", "REACH_SCOPE_BYTES", "REACH_WINDOWS", "REACH_WINDOW_OF_SM")
 SIMULATE = (("h200", "k80"), ("k80", "h200"))
 
 if not os.path.exists(os.path.join(common.BUILD, "reach_spank.so")):
@@ -24,6 +24,7 @@ if not os.path.exists(os.path.join(common.BUILD, "reach_spank.so")):
     sys.exit(77)
 
 # More time than by default: the machine that tests may be busy with other things.
+os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the GPUs of a node differ
 cluster = lib_slurm.Cluster(SIMULATE, plugin_arguments="deadline_ms=500")
 first, second = cluster.nodes
 outcomes = []  # (state of reachd, jobs, failed, jobs with variables, states of the nodes)

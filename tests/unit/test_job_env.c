@@ -294,6 +294,7 @@ static void test_variables(void **state)
     if (job_env_variables(&whole, ID, variables, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     assert_string_equal(value_of("REACH_FINGERPRINT_ID"), ID);
+    assert_string_equal(value_of("REACH_GPU_UUID"), whole.gpu.uuid);
     assert_string_equal(value_of("REACH_SCOPE_BYTES"), "68717379584"); /* 64 GiB less 2 MiB */
     assert_string_equal(value_of("REACH_WINDOWS"), "53687091200,53687091200");
     assert_string_equal(value_of("REACH_WINDOW_OF_SM"), "0,0,0,1,1,1");

@@ -187,38 +187,45 @@ static void test_devices(void **state)
     static const struct {
         const char *visible;
         const char *node;
+        const char *order;
         const char *names; /* NULL: nobody knows */
     } cases[] = {
-        {"0,1", "", "0,1"},
-        {"3", "3", "3"},
-        {"0,1", "2,3", "2,3"}, /* constrained: numbers count inside the job */
-        {"2,3", "2,3", "2,3"}, /* not constrained */
-        {"2", "2,3", "2"},     /* a task bound to one of the step's */
-        {"0", "2,3", "2"},     /* the same, constrained */
-        {"1", "2,3", "3"},     /* */
-        {"1", "0,1", "1"},     /* both ways the same */
-        {"1", "1,2", NULL},    /* GPU 1 of the node, or the second of the step? */
-        {"5", "0,1", NULL},    /* neither */
-        {"GPU-1,GPU-2", "0,1", "GPU-1,GPU-2"},
-        {"MIG-12-34", "", "MIG-12-34"},
-        {"0", "GPU-1", "0"}, /* nothing to translate by */
-        {"GPU-1,0", "0,1", "GPU-1,1"},
-        {"", "0", NULL},
-        {"NoDevFiles", "", "NoDevFiles"}, /* reachd does not know it, and says so */
-        {"0,,1", "", NULL},
-        {"0,", "", NULL},
-        {",0", "", NULL},
-        {"0 1", "", NULL},
-        {"../../x", "", NULL},
-        {"MIG-GPU-1/0/0", "", NULL},
-        {"0", "0,", NULL},
+        {"0,1", "", "PCI_BUS_ID", "pci:0,pci:1"},
+        {"0,1", "", "", "cuda:0,cuda:1"}, /* CUDA counts from the fastest */
+        {"0,1", "", "FASTEST_FIRST", "cuda:0,cuda:1"},
+        {"3", "3", "", "cuda:3"},
+        {"0,1", "2,3", "", "cuda:2,cuda:3"}, /* constrained: numbers count inside the job, */
+        {"0,1", "2,3", "PCI_BUS_ID", "pci:2,pci:3"}, /* in which order CUDA decides */
+        {"2,3", "2,3", "PCI_BUS_ID", "pci:2,pci:3"}, /* not constrained */
+        {"0", "3", "", "pci:3"},                     /* constrained, and only one */
+        {"2", "2,3", "PCI_BUS_ID", "pci:2"},         /* a task bound to one of the step's */
+        {"0", "2,3", "", "pci:2"},                   /* the same, constrained */
+        {"1", "2,3", "", "pci:3"},                   /* */
+        {"1", "0,1", "PCI_BUS_ID", "pci:1"},         /* both ways the same */
+        {"1", "1,2", "", NULL},                      /* GPU 1 of the node, or the second? */
+        {"5", "0,1", "", NULL},                      /* neither */
+        {"GPU-1,GPU-2", "0,1", "", "GPU-1,GPU-2"},
+        {"MIG-12-34", "", "", "MIG-12-34"},
+        {"0", "GPU-1", "PCI_BUS_ID", "pci:0"}, /* nothing to translate by */
+        {"GPU-1,0", "0,1", "PCI_BUS_ID", "GPU-1,pci:1"},
+        {"1,-1,0", "", "PCI_BUS_ID", "pci:1"}, /* CUDA reads no further */
+        {"-1", "0", "", NULL},
+        {"", "0", "", NULL},
+        {"NoDevFiles", "", "", "NoDevFiles"}, /* reachd does not know it, and says so */
+        {"0,,1", "", "", NULL},
+        {"0,", "", "", NULL},
+        {",0", "", "", NULL},
+        {"0 1", "", "", NULL},
+        {"../../x", "", "", NULL},
+        {"MIG-GPU-1/0/0", "", "", NULL},
+        {"0", "0,", "", NULL},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char got[512] = "";
         struct devices d;
-        const bool known = devices_read(cases[i].visible, cases[i].node, &d);
+        const bool known = devices_read(cases[i].visible, cases[i].node, cases[i].order, &d);
         for (uint32_t k = 0; known && k < d.count; k++)
             snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", k ? "," : "",
                      d.names[k]);
@@ -236,13 +243,13 @@ static void test_devices_many(void **state)
     (void)state;
     for (int i = 0; i < DEVICES_MAX; i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i ? "," : "", i);
-    assert_true(devices_read(text, "", &d));
+    assert_true(devices_read(text, "", "", &d));
     assert_int_equal(d.count, DEVICES_MAX);
     strcat(text, ",99");
-    assert_false(devices_read(text, "", &d));
+    assert_false(devices_read(text, "", "", &d));
     memset(text, 'x', DEVICE_NAME_BYTES);
     text[DEVICE_NAME_BYTES] = '\0';
-    assert_false(devices_read(text, "", &d));
+    assert_false(devices_read(text, "", "", &d));
 }
 
 /* ---- variables ---- */
