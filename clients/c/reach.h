@@ -278,7 +278,7 @@ const struct reach_gpu *reach_answer_gpu(const struct reach_answer *answer, uint
 struct reach_fingerprint {
     const char *name; /* of the GPU */
     const char *driver_version;
-    const char *depth;    /* "quick", "full", "memory", "matrix" */
+    const char *depth;    /* the deepest of what it contains: "quick", "full", "memory", "matrix" */
     const char *taken_at; /* RFC 3339, UTC */
     uint32_t sm_count;
     uint64_t memory_bytes;
