@@ -125,22 +125,28 @@ const struct reach_provenance *reach_answer_provenance(const struct reach_answer
     return answer && answer->content->rests_on_fingerprint ? &answer->provenance : NULL;
 }
 
+enum reach_status reach_check_gpu(const char *answered_uuid, const char *gpu_uuid,
+                                  struct reach_error *error)
+{
+    if (!answered_uuid || !*answered_uuid || !gpu_uuid || !*gpu_uuid)
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "a check needs an answer that rests on a fingerprint, and the UUID of the "
+                         "GPU in use");
+    if (identity_is_same_uuid(answered_uuid, gpu_uuid))
+        return REACH_OK;
+    return fail_with(error, REACH_WRONG_GPU,
+                     "this answer is for %.63s, and the GPU in use is %.60s: SM ids and groups "
+                     "differ from chip to chip, so request one for that GPU",
+                     answered_uuid, gpu_uuid);
+}
+
 enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, const char *gpu_uuid,
                                          struct reach_error *error)
 {
     C_LOCALE_HERE;
     const struct reach_provenance *p = reach_answer_provenance(answer);
 
-    if (!p || !gpu_uuid || !*gpu_uuid)
-        return fail_with(error, REACH_INVALID_ARGUMENT,
-                         "a check needs an answer that rests on a fingerprint, and the UUID of the "
-                         "GPU in use");
-    if (identity_is_same_uuid(p->gpu_uuid, gpu_uuid))
-        return REACH_OK;
-    return fail_with(error, REACH_WRONG_GPU,
-                     "this answer is for %s, and the GPU in use is %.60s: SM ids and groups differ "
-                     "from chip to chip, so request one for that GPU",
-                     p->gpu_uuid, gpu_uuid);
+    return reach_check_gpu(p ? p->gpu_uuid : NULL, gpu_uuid, error);
 }
 
 static bool is_of(const struct reach_answer *answer, enum answer_kind kind)

@@ -338,6 +338,18 @@ static bool is_target(const char *target)
     return true;
 }
 
+/* The value of a header field, which no line ends. NULL is fine. */
+static bool is_field(const char *value)
+{
+    const size_t length = value ? strlen(value) : 0;
+
+    for (size_t i = 0; i < length; i++) {
+        if (value[i] < ' ' || value[i] > '~')
+            return false;
+    }
+    return length < HTTP_FIELD_BYTES;
+}
+
 static enum reach_status check_request(const struct reach *reach,
                                        const struct reach_request *request, bool has_out,
                                        struct reach_error *error)
@@ -361,6 +373,10 @@ static enum reach_status check_request(const struct reach *reach,
                          "the target of a request is a path such as /v1/gpus, escaped, of less "
                          "than %d bytes",
                          (int)HTTP_TARGET_BYTES);
+    if (!is_field(request->accept) || !is_field(request->token))
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "accept and token of a request are printable ASCII of less than %d bytes",
+                         (int)HTTP_FIELD_BYTES);
     return REACH_OK;
 }
 
@@ -477,22 +493,23 @@ enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
                      "the fingerprint of %s changed during the request; try again", gpu);
 }
 
-enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
-                                   struct reach_error *error)
+enum reach_status reach_check_fingerprint(struct reach *reach, const char *answered_uuid,
+                                          const char *fingerprint_id, struct reach_error *error)
 {
     C_LOCALE_HERE;
-    const struct reach_provenance *p = reach_answer_provenance(answer);
     struct reach_answer *state = NULL;
     const struct reach_gpu *now;
     enum reach_status status;
 
-    if (!reach || !p)
+    if (!reach || !answered_uuid || !fingerprint_id || !*fingerprint_id)
         return fail_with(error, REACH_INVALID_ARGUMENT,
-                         "reach_revalidate needs a handle and an answer that rests on a "
-                         "fingerprint");
+                         "to revalidate needs a handle and an answer that rests on a fingerprint");
+    status = handle_check(reach, answered_uuid, true, error);
+    if (status != REACH_OK)
+        return status;
     if (reach->offline)
-        return offline_revalidate(reach->offline, p, error);
-    status = get_state(reach, p->gpu_uuid, &state, error);
+        return offline_revalidate(reach->offline, answered_uuid, fingerprint_id, error);
+    status = get_state(reach, answered_uuid, &state, error);
     now = reach_answer_gpu(state, 0);
     if (!now)
         return status;
@@ -502,16 +519,25 @@ enum reach_status reach_revalidate(struct reach *reach, const struct reach_answe
     else if (!*now->fingerprint_id)
         status = fail_with(error, REACH_NOT_MEASURED,
                            "the daemon no longer has a fingerprint of %s", now->uuid);
-    else if (strcmp(now->fingerprint_id, p->fingerprint_id) != 0)
+    else if (strcmp(now->fingerprint_id, fingerprint_id) != 0)
         status = fail_with(error, REACH_STALE,
-                           "the answer rests on fingerprint %s, and %s has been measured again "
+                           "the answer rests on fingerprint %.63s, and %s has been measured again "
                            "since: it now has %s. Request a new answer",
-                           p->fingerprint_id, now->uuid, now->fingerprint_id);
+                           fingerprint_id, now->uuid, now->fingerprint_id);
     else if (now->stale)
         status = fail_with(error, REACH_STALE,
                            "fingerprint %s of %s has become stale: the chip or its driver is not "
                            "what was measured. Measure again (reachctl measure --wait)",
-                           p->fingerprint_id, now->uuid);
+                           fingerprint_id, now->uuid);
     reach_answer_free(state);
     return status;
+}
+
+enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
+                                   struct reach_error *error)
+{
+    const struct reach_provenance *p = reach_answer_provenance(answer);
+
+    return reach_check_fingerprint(reach, p ? p->gpu_uuid : NULL, p ? p->fingerprint_id : NULL,
+                                   error);
 }

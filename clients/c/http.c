@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_IDLE = 8, URL_BYTES = HTTP_TARGET_BYTES + 1024, FIELD_BYTES = 512 };
+enum { MAX_IDLE = 8, URL_BYTES = HTTP_TARGET_BYTES + 1024, NAME_BYTES = 64 };
 
 struct http {
     char *base;          /* owned: "http://127.0.0.1:17322" */
@@ -224,7 +224,7 @@ static bool is_method(const struct reach_request *request, const char *method)
 static bool add_field(struct curl_slist **fields, const char *name, const char *value)
 {
     struct curl_slist *more;
-    char field[FIELD_BYTES];
+    char field[NAME_BYTES + HTTP_FIELD_BYTES];
 
     if (!value)
         return true;

@@ -6,7 +6,7 @@
 
 #include "clients/c/error.h"
 
-enum { HTTP_TAG_BYTES = 64, HTTP_TARGET_BYTES = 4096 };
+enum { HTTP_TAG_BYTES = 64, HTTP_TARGET_BYTES = 4096, HTTP_FIELD_BYTES = 512 };
 
 struct http;
 

@@ -179,9 +179,8 @@ enum reach_status offline_open_environment(enum offline_strictness strictness, s
 
 /* ---- revalidation ---- */
 
-enum reach_status offline_revalidate(const struct offline *offline,
-                                     const struct reach_provenance *provenance,
-                                     struct reach_error *error)
+enum reach_status offline_revalidate(const struct offline *offline, const char *gpu_uuid,
+                                     const char *fingerprint_id, struct reach_error *error)
 {
     struct offline *now = NULL;
     enum reach_status status;
@@ -193,15 +192,14 @@ enum reach_status offline_revalidate(const struct offline *offline,
     status = offline_open_file(offline->name, &now, error);
     if (status != REACH_OK)
         return status;
-    if (strcasecmp(now->snapshot->gpus[0].identity.uuid, provenance->gpu_uuid) != 0)
+    if (strcasecmp(now->snapshot->gpus[0].identity.uuid, gpu_uuid) != 0)
+        status = fail_with(error, REACH_WRONG_GPU, "%s is the fingerprint of %s, not of %.63s",
+                           offline->name, now->snapshot->gpus[0].identity.uuid, gpu_uuid);
+    else if (strcmp(now->snapshot->gpus[0].fingerprint_id, fingerprint_id) != 0)
         status =
-            fail_with(error, REACH_WRONG_GPU, "%s is the fingerprint of %s, not of %s",
-                      offline->name, now->snapshot->gpus[0].identity.uuid, provenance->gpu_uuid);
-    else if (strcmp(now->snapshot->gpus[0].fingerprint_id, provenance->fingerprint_id) != 0)
-        status = fail_with(error, REACH_STALE,
-                           "the answer rests on fingerprint %s, and %s now has %s: open it again",
-                           provenance->fingerprint_id, offline->name,
-                           now->snapshot->gpus[0].fingerprint_id);
+            fail_with(error, REACH_STALE,
+                      "the answer rests on fingerprint %.63s, and %s now has %s: open it again",
+                      fingerprint_id, offline->name, now->snapshot->gpus[0].fingerprint_id);
     offline_free(now);
     return status;
 }

@@ -49,8 +49,7 @@ enum reach_status offline_send(const struct offline *offline, const struct reach
 
 /* Reads the file again: does it still have this fingerprint of this GPU? REACH_STALE,
  * REACH_WRONG_GPU, and what reading can fail with; REACH_NOT_SUPPORTED for the environment. */
-enum reach_status offline_revalidate(const struct offline *offline,
-                                     const struct reach_provenance *provenance,
-                                     struct reach_error *error);
+enum reach_status offline_revalidate(const struct offline *offline, const char *gpu_uuid,
+                                     const char *fingerprint_id, struct reach_error *error);
 
 #endif

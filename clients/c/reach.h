@@ -225,6 +225,13 @@ enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, cons
 enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
                                    struct reach_error *error);
 
+/* The same two checks for a program that keeps only the UUID and the id of the fingerprint
+ * (struct reach_provenance): in another process, or after the answer was freed. */
+enum reach_status reach_check_gpu(const char *answered_uuid, const char *gpu_uuid,
+                                  struct reach_error *error);
+enum reach_status reach_check_fingerprint(struct reach *reach, const char *answered_uuid,
+                                          const char *fingerprint_id, struct reach_error *error);
+
 /* The text of a UUID as CUDA gives it (cudaDeviceProp.uuid, cuDeviceGetUuid_v2), 16 bytes. `mig`
  * may be false for an instance: libreach and the daemon find it by the rest. `out` needs
  * REACH_UUID_BYTES. Returns `out`. */

@@ -204,8 +204,11 @@ static void test_any_request(void **state)
                                        .target = "/v1/gpus/0/fingerprint",
                                        .body = "{\"depth\":\"quick\"}",
                                        .token = "secret"};
-    struct reach_request wrong[] = {post, post, post, post};
+    struct reach_request wrong[] = {post, post, post, post, post, post, post};
+    char long_token[600];
 
+    memset(long_token, 'x', sizeof(long_token));
+    long_token[sizeof(long_token) - 1] = '\0';
     f->reply = (struct stub_reply){.http_status = 202, .body = "{\"id\":\"m-1\"}"};
     assert_int_equal(reach_send(f->reach, &post, &f->answer, &f->error), REACH_OK);
     assert_int_equal(reach_answer_http_status(f->answer), 202);
@@ -217,6 +220,9 @@ static void test_any_request(void **state)
     wrong[1].method = "PUT";
     wrong[2].target = "v1/gpus";
     wrong[3].target = "/v1/gpus\r\nX: y";
+    wrong[4].token = long_token;
+    wrong[5].token = "secret\r\nX: y";
+    wrong[6].accept = "text/\xc3\xa4";
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         assert_int_equal(reach_send(f->reach, &wrong[i], &f->answer, &f->error),
                          REACH_INVALID_ARGUMENT);
@@ -262,6 +268,8 @@ static void test_plan_for_another_gpu(void **state)
     assert_int_equal(reach_answer_check_gpu(f->answer, "", &f->error), REACH_INVALID_ARGUMENT);
     assert_int_equal(reach_answer_check_gpu(f->answer, "GPU-0", NULL), REACH_WRONG_GPU);
     assert_int_equal(reach_answer_check_gpu(NULL, OTHER, &f->error), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_check_gpu(GPU, GPU, &f->error), REACH_OK);
+    assert_int_equal(reach_check_gpu(GPU, OTHER, &f->error), REACH_WRONG_GPU);
 
     /* The daemon answers for another GPU than it was asked about. */
     f->reply.body = PLACEMENT(BASIS(OTHER, FP_A, "false"), WINDOWS, TABLE);
@@ -361,6 +369,10 @@ static void test_answer_goes_stale_later(void **state)
     stub_stop(&f->stub);
     assert_int_equal(reach_revalidate(f->reach, f->answer, &f->error), REACH_UNREACHABLE);
     assert_int_equal(reach_revalidate(f->reach, NULL, &f->error), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_check_fingerprint(f->reach, GPU, "", &f->error), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_check_fingerprint(f->reach, "a/b", FP_A, &f->error),
+                     REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_check_fingerprint(f->reach, GPU, FP_A, &f->error), REACH_UNREACHABLE);
 }
 
 /* ---- a daemon that is gone, or says nothing ---- */
