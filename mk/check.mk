@@ -40,7 +40,7 @@ check:
 	@tests/run -j $(TEST_JOBS) $(CHECK_ITEMS)
 
 check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
-                build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl) build/asan/reach-lab $(E2E_PROGRAMS)
+                build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl) build/asan/reach-lab build/asan/libreach.so.$(ABI) $(E2E_PROGRAMS)
 
 # Every target for SECONDS, or the one named TARGET; what it finds is under build/fuzz/found.
 SECONDS     ?= 60

@@ -117,6 +117,12 @@ $(REACH_SHARED): $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	    -Wl,--no-undefined -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(REACH_OBJ) \
 	    build/release/libanswer.a $(CTL_LIBS)
 
+# For tests/e2e/test_python_fuzz.py.
+build/asan/libreach.so.$(ABI): $(patsubst %.c,build/asan/obj/%.o,$(wildcard clients/c/*.c)) build/asan/libanswer.a $(REACH_MAP)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -pthread $(link_asan) -Wl,--version-script=$(REACH_MAP) -Wl,-Bsymbolic -Wl,--no-undefined \
+	    $(LDFLAGS) -o $@ $(filter %.o,$^) build/asan/libanswer.a $(CTL_LIBS)
+
 build/wheel/curl/libcurl.a:
 	$(call say,BUILD,$@)
 	$(Q).ci/libcurl $(@D)

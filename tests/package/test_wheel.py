@@ -103,7 +103,7 @@ def it_installs_without_an_index():
 
 @case
 def its_libraries_are_used_and_need_glibc_alone():
-    mapped = python("import reach; reach._load(); print(*{l.split()[-1] for l in open('/proc/self/maps') if '.so' in l})")
+    mapped = python("import reach; reach._calls.load(); print(*{l.split()[-1] for l in open('/proc/self/maps') if '.so' in l})")
     ours = [path for path in mapped.split() if re.search("reach|jansson|curl|ssl", os.path.basename(path))]
     assert len(ours) == 2 and all(path.startswith(BARE) for path in ours), mapped
     for library in glob.glob(BARE + "/lib/python*/site-packages/**/*.so*", recursive=True):

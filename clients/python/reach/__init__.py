@@ -1,7 +1,7 @@
 """The Python client of reachd: how far a GPU's SMs reach at full speed, and which SM should work where.
 
-Standard library and libreach, Python 3.9 or later. An answer is the JSON of the HTTP API, with its
-members as attributes too:
+Standard library and libreach, Python 3.9 or later. An answer is the JSON of the HTTP API, a dict with its
+members as attributes too. Type checkers know them, and the parameters of each question (reach.answers):
 
     import reach
 
@@ -26,302 +26,65 @@ libreach is REACH_LIBRARY of the environment, else that of the wheel, installati
 is part of, else what the loader finds as libreach.so.0.
 Threads: several may use one Reach. No call takes longer than timeout_s. While the daemon's driver has
 not yet answered which GPUs there are, a request is repeated; at the timeout it fails with Unavailable.
+Signals: a handler that raises, such as that of Ctrl-C, ends a call in the main thread at once. What the call has sent
+to the daemon stays sent, and its connection ends by itself, at the latest at the timeout.
+Processes: after a fork (multiprocessing, data loaders) parent and child may go on with the same Reach: the child
+opens its own connections. Answers and errors are plain data: copy them, pickle them, use them anywhere.
 """
 from __future__ import annotations
 
 import ctypes
 import json
-import os
 import urllib.parse
-import weakref
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, SupportsFloat, SupportsIndex, Tuple, Type, TypeVar, Union
 
-from reach import _libraries
+from reach import _calls
+from reach import answers as answers  # pylint: disable=useless-import-alias  # exported
+from reach.document import IDLE, Answer, Basis, Document
+from reach.errors import (ERRORS, Corrupt, Internal, InvalidArgument, NoMemory, NoSuchSm, NotFound, NotMeasured,
+                          NotSupported, NoWindow, Protocol, ReachError, Stale, Timeout, Unauthorized, Unavailable,
+                          Unreachable, WrongGpu)
 
 __version__ = "0.1.0"
 __all__ = ["IDLE", "ERRORS", "Answer", "Document", "Reach", "ReachError", "Corrupt", "Internal", "InvalidArgument",
            "NoMemory", "NoSuchSm", "NoWindow", "NotFound", "NotMeasured", "NotSupported", "Protocol", "Stale", "Timeout",
            "Unauthorized", "Unavailable", "Unreachable", "WrongGpu"]
 
-GpuName = Union[int, str]  # its index in the daemon's order, or its UUID
-Size = Union[int, str]  # bytes: a number, or text as "137GiB", "80G" (2^30) or "80GB" (10^9)
+# Numbers of any type: int, float, Decimal, Fraction, those of NumPy.
+Number = Union[SupportsFloat, SupportsIndex]
+GpuName = Union[SupportsIndex, str]  # its index in the daemon's order, or its UUID
+Size = Union[Number, str]  # bytes: a number, or text as "137GiB", "80G" (2^30) or "80GB" (10^9)
 Sizes = Union[Size, Sequence[Size]]  # of one allocation, or of several
+Numbers = Union[Number, str, Sequence[Number]]
 
-IDLE = -1  # in a table of windows or groups: none
-_SOURCES = {1: "daemon", 2: "cache", 3: "file", 4: "environment"}
 _ALLOW_STALE, _ALLOW_CACHED = 1, 2
-
-
-# ---- errors --------------------------------------------------------------------------------------
-
-class ReachError(Exception):
-    """What failed, in a sentence. `status` is libreach's name for it, `field` the parameter to blame
-    ("": none), `document` the problem document of the API (None: there was no response).
-
-    >>> with Reach("file:fingerprint.json") as source:
-    ...     try:
-    ...         source.scope(0, bytes="much")
-    ...     except InvalidArgument as error:
-    ...         print(error.status, error.field, error.document.slug)
-    invalid-argument bytes invalid-argument
-    >>> try:
-    ...     Reach("file:/nowhere.json")
-    ... except ReachError as error:
-    ...     print(type(error).__name__, error)
-    NotFound cannot open /nowhere.json: No such file or directory
-    """
-    status = "unknown"
-
-    def __init__(self, text: str, field: str = "", document: Any = None) -> None:
-        super().__init__(text)
-        self.field = field
-        self.document = document
-
-
-class InvalidArgument(ReachError):
-    """`field` names the parameter, if one is to blame."""
-    status = "invalid-argument"
-
-
-class NotFound(ReachError):
-    """No such GPU, or no such file."""
-    status = "not-found"
-
-
-class NotMeasured(ReachError):
-    """No fingerprint, or one that lacks what this answer needs."""
-    status = "not-measured"
-
-
-class Stale(ReachError):
-    """The fingerprint no longer describes the GPU."""
-    status = "stale"
-
-
-class WrongGpu(ReachError):
-    """The answer is about another GPU."""
-    status = "wrong-gpu"
-
-
-class NoSuchSm(ReachError):
-    """The SM id is outside of the table."""
-    status = "no-such-sm"
-
-
-class NoWindow(ReachError):
-    """This SM gets no work, or there are no windows."""
-    status = "no-window"
-
-
-class Unreachable(ReachError):
-    """No daemon answers, or the connection broke."""
-    status = "unreachable"
-
-
-class Timeout(ReachError):
-    """No complete answer in time."""
-    status = "timeout"
-
-
-class Protocol(ReachError):
-    """The response is not one of reachd, or contradicts itself."""
-    status = "protocol"
-
-
-class Corrupt(ReachError):
-    """The file is not a fingerprint."""
-    status = "corrupt"
-
-
-class NotSupported(ReachError):
-    """This daemon, or this kind of source, cannot do it; or there is no libreach."""
-    status = "not-supported"
-
-
-class NoMemory(ReachError):
-    """Out of memory."""
-    status = "no-memory"
-
-
-class Unavailable(ReachError):
-    """The daemon refuses for now; try again later."""
-    status = "unavailable"
-
-
-class Internal(ReachError):
-    """A bug in reachd or libreach."""
-    status = "internal"
-
-
-class Unauthorized(ReachError):
-    """The daemon requires a token for this request."""
-    status = "unauthorized"
-
-
-# By status.
-ERRORS = {kind.status: kind for kind in ReachError.__subclasses__()}
-
-
-# ---- answers -------------------------------------------------------------------------------------
-
-class Document(Dict[str, Any]):
-    """A JSON object; its members are attributes too.
-
-    >>> Document(bytes=64, name="x").bytes
-    64
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def table(self) -> List[int]:
-        """window_of_sm as arrays of numbers take it: IDLE for an SM without work.
-
-        >>> Document(window_of_sm=[0, None, 1]).table()
-        [0, -1, 1]
-        """
-        return [IDLE if window is None else window for window in self["window_of_sm"]]
-
-    def window_of(self, sm: int) -> int:
-        """The window of one SM, always one of the table. Raises NoSuchSm, NoWindow.
-
-        >>> Reach("file:fingerprint.json").placement(0, bytes="137GiB").window_of(131)
-        0
-        """
-        windows = self["window_of_sm"]
-        if not self["windows"]:
-            raise NoWindow("there are no windows in this answer")
-        if not 0 <= sm < len(windows):
-            raise NoSuchSm(f"SM {sm} is not in the table, which ends with SM {len(windows) - 1}: is the "
-                           "table for another GPU?")
-        if windows[sm] is None:
-            raise NoWindow(f"SM {sm} gets no work")
-        return int(windows[sm])
-
-
-class Answer(Document):
-    """The body of an answer. `source` is where it comes from: "daemon", "cache", "file" or
-    "environment".
-
-    >>> answer = Reach("file:fingerprint.json").scope(0, bytes="137GiB")
-    >>> answer.source, answer.origin, answer.scope_bytes >> 30
-    ('file', 'measured', 64)
-    """
-
-    def __init__(self, library: ctypes.CDLL, pointer: int) -> None:
-        super().__init__(_parse(library, pointer))
-        members = self.__dict__
-        members["source"] = _SOURCES.get(library.reach_answer_source(pointer), "unknown")
-        members["_library"], members["_pointer"] = library, pointer
-        weakref.finalize(self, library.reach_answer_free, pointer)
-
-    def __hash__(self) -> int:  # type: ignore[override]  # for weakref; a dict has none
-        return id(self)
-
-    def age_s(self) -> float:
-        """Since the daemon sent or confirmed it, or the file or the environment was read.
-
-        >>> Reach("file:fingerprint.json").scope(0, bytes="1GiB").age_s() >= 0
-        True
-        """
-        return float(self._library.reach_answer_age_ms(self._pointer)) / 1000
-
-    def check_gpu(self, uuid: str) -> None:
-        """Raises WrongGpu unless the answer is for the GPU with this UUID.
-
-        >>> answer = Reach("file:fingerprint.json").scope(0, bytes="1GiB")
-        >>> answer.check_gpu("GPU-3232f831-2440-3785-4e18-5c7cc862bdaf")
-        """
-        error = _Error()
-        _check(self._library, self._library.reach_answer_check_gpu(
-            self._pointer, uuid.encode(), ctypes.byref(error)), error)
-
-
-def _parse(library: ctypes.CDLL, pointer: int) -> Any:
-    size = ctypes.c_size_t()
-    body = library.reach_answer_body(pointer, ctypes.byref(size))
-    try:
-        return json.loads(ctypes.string_at(body, size.value), object_hook=Document)
-    except ValueError as why:
-        raise Protocol(f"the response is not JSON: {why}") from why
-
-
-# ---- libreach ------------------------------------------------------------------------------------
-
-class _Error(ctypes.Structure):
-    _fields_ = [("status", ctypes.c_int), ("http_status", ctypes.c_uint32),
-                ("field", ctypes.c_char * 32), ("text", ctypes.c_char * 640)]
-
-
-class _Request(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("method", ctypes.c_char_p), ("target", ctypes.c_char_p),
-                ("body", ctypes.c_char_p), ("accept", ctypes.c_char_p), ("token", ctypes.c_char_p)]
-
-
-def _load() -> ctypes.CDLL:
-    pointer, number = ctypes.c_void_p, ctypes.c_uint32
-    functions: Tuple[Tuple[Any, ...], ...] = (
-        ("reach_status_name", ctypes.c_char_p, ctypes.c_int),
-        ("reach_open", ctypes.c_int, ctypes.c_char_p, pointer, pointer),
-        ("reach_close", None, pointer),
-        ("reach_set_timeout_ms", ctypes.c_int, pointer, number, pointer),
-        ("reach_allow", ctypes.c_int, pointer, number, pointer),
-        ("reach_send", ctypes.c_int, pointer, pointer, pointer, pointer),
-        ("reach_get_fingerprint", ctypes.c_int, pointer, ctypes.c_char_p, pointer, pointer),
-        ("reach_revalidate", ctypes.c_int, pointer, pointer, pointer),
-        ("reach_answer_free", None, pointer),
-        ("reach_answer_body", pointer, pointer, pointer),
-        ("reach_answer_source", ctypes.c_int, pointer),
-        ("reach_answer_age_ms", ctypes.c_uint64, pointer),
-        ("reach_answer_check_gpu", ctypes.c_int, pointer, ctypes.c_char_p, pointer))
-    try:
-        library = ctypes.CDLL(_libraries.reach())
-        for function, result, *arguments in functions:
-            getattr(library, function).restype = result
-            getattr(library, function).argtypes = arguments
-    except (OSError, AttributeError) as why:
-        raise NotSupported(f"reach needs libreach, and {why}. Install it, or name it in "
-                           "REACH_LIBRARY") from why
-    return library
-
-
-def _check(library: ctypes.CDLL, status: int, error: _Error, document: Any = None) -> None:
-    if status:
-        kind = ERRORS.get(library.reach_status_name(status).decode(), ReachError)
-        raise kind(error.text.decode("utf-8", "replace"), error.field.decode("utf-8", "replace"),
-                   document)
-
-
-def _text(value: Any) -> str:
-    """A parameter as the API takes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return ",".join(_text(item) for item in value)
-    return repr(value) if isinstance(value, float) else str(value)
+_MOST_MS = 3600000
+_A = TypeVar("_A", bound=Answer)
 
 
 class Reach:
-    """One source of answers. A context manager; close() otherwise.
+    """One source of answers. A context manager; close() otherwise. A copy, deep or by pickle, is another one of the
+    same source.
 
     >>> with Reach("file:fingerprint.json") as source:
     ...     print(source.gpus()[0].name)
     NVIDIA H200
     """
 
-    def __init__(self, uri: Optional[str] = None, timeout_s: float = 5.0, allow_stale: bool = False,
+    def __init__(self, uri: Optional[str] = None, timeout_s: Number = 5.0, allow_stale: bool = False,
                  allow_cached: bool = False) -> None:
-        self._library = _load()
-        self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
-        error = _Error()
-        _check(self._library, self._library.reach_open(
-            os.fsencode(uri) if uri else None, ctypes.byref(self._handle), ctypes.byref(error)), error)
-        self._set("reach_set_timeout_ms", max(0, min(int(timeout_s * 1000), 0xffffffff)))
-        self._set("reach_allow", (_ALLOW_STALE if allow_stale else 0) |
-                  (_ALLOW_CACHED if allow_cached else 0))
+        self._handle: Optional[_calls.Handle] = None
+        self._arguments = uri, timeout_s, allow_stale, allow_cached
+        try:
+            timeout_ms = int(max(0.0, min(float(timeout_s) * 1000, _MOST_MS + 1.0)))
+        except (TypeError, ValueError, OverflowError) as why:
+            raise InvalidArgument(f"timeout_s must be a number of seconds, not {_calls.shown(timeout_s)}") from why
+        self._handle = _calls.Handle(_calls.encoded(uri, "uri") if uri else None, timeout_ms,
+                                     (_ALLOW_STALE if allow_stale else 0) | (_ALLOW_CACHED if allow_cached else 0))
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        self._open()
+        return type(self), self._arguments
 
     def __enter__(self) -> "Reach":
         return self
@@ -330,31 +93,45 @@ class Reach:
         self.close()
 
     def close(self) -> None:
-        """Answers stay whole.
+        """Calls that are in progress in other threads end as they would have; later ones raise InvalidArgument.
+        Answers stay whole. To close twice is fine.
 
         >>> source = Reach("file:fingerprint.json")
         >>> source.close()
         """
-        handle, self._handle = self._handle, None
-        self._library.reach_close(handle)
+        self._handle = None
 
-    def _set(self, function: str, value: int) -> None:
-        error = _Error()
-        status = getattr(self._library, function)(self._handle, value, ctypes.byref(error))
-        if status:
-            self.close()
-        _check(self._library, status, error)
-
-    def _call(self, function: str, argument: Any) -> Answer:
-        if self._handle is None:
+    def _open(self) -> _calls.Handle:
+        handle = self._handle
+        if handle is None:
             raise InvalidArgument("this Reach is closed")
-        pointer, error = ctypes.c_void_p(), _Error()
-        status = getattr(self._library, function)(self._handle, argument, ctypes.byref(pointer),
-                                                  ctypes.byref(error))
-        answer = Answer(self._library, pointer.value) if pointer.value else None
-        _check(self._library, status, error, answer)
-        assert answer is not None
+        return handle
+
+    def _call(self, function: str, argument: Any, kind: Type[_A]) -> _A:
+        handle = self._open()
+        result = handle.ask(function, argument)
+        answer = None
+        if result.body is not None:
+            try:
+                answer = kind(json.loads(result.body, object_hook=Document), result.source, result.age_s,
+                              Basis(result.gpu_uuid, result.fingerprint_id))
+            except (ValueError, TypeError, RecursionError) as why:
+                if not result.status:
+                    raise Protocol(f"the response is not JSON: {why}") from why
+        handle.check(result.status, result.error, answer)
+        if answer is None:
+            raise Protocol("there is no response")
         return answer
+
+    def _send(self, method: str, path: str, body: Any, token: str, kind: Type[_A]) -> _A:
+        try:
+            text = None if body is None else json.dumps(body).encode()
+        except (TypeError, ValueError, RecursionError) as why:
+            raise InvalidArgument(f"the body must be JSON: {why}") from why
+        request = _calls.Request(size=ctypes.sizeof(_calls.Request), method=_calls.encoded(method, "method"),
+                                 target=_calls.encoded(path, "path"), body=text,
+                                 token=_calls.encoded(token, "token") if token else None)
+        return self._call("reach_send", ctypes.byref(request), kind)
 
     def send(self, method: str, path: str, body: Any = None, token: str = "") -> Answer:
         """Any request; `body` as JSON.
@@ -362,38 +139,42 @@ class Reach:
         >>> Reach("file:fingerprint.json").send("GET", "/v1/gpus/0/scope?bytes=137GiB").passes
         3
         """
-        request = _Request(size=ctypes.sizeof(_Request), method=method.encode(), target=path.encode(),
-                           body=None if body is None else json.dumps(body).encode(),
-                           token=token.encode() if token else None)
-        return self._call("reach_send", ctypes.byref(request))
+        return self._send(method, path, body, token, Answer)
+
+    def _get(self, path: str, parameters: Dict[str, Any], kind: Type[_A]) -> _A:
+        query = urllib.parse.urlencode({name: _calls.parameter(name, value) for name, value in parameters.items()
+                                        if value is not None})
+        return self._send("GET", path + ("?" + query if query else ""), None, "", kind)
 
     def get(self, path: str, **parameters: Any) -> Answer:
-        """GET of a path of the API; parameters that are None are left out.
+        """GET of a path of the API; parameters that are None are left out. A type checker knows no members of the
+        answer: name them as answer["passes"].
 
         >>> Reach("file:fingerprint.json").get("/v1/gpus/0/scope", bytes=137 << 30, access=None).passes
         3
         """
-        query = urllib.parse.urlencode({name: _text(value) for name, value in parameters.items()
-                                        if value is not None})
-        return self.send("GET", path + ("?" + query if query else ""))
+        return self._get(path, parameters, Answer)
 
     def revalidate(self, answer: Answer) -> None:
         """Raises Stale if the fingerprint of the answer was replaced or became stale, and other
-        errors if that is not known.
+        errors if that is not known. The answer may be a copy, or from another Reach or process.
 
         >>> source = Reach("file:fingerprint.json")
         >>> source.revalidate(source.plan(0, bytes="137GiB"))
         """
-        error = _Error()
-        _check(self._library, self._library.reach_revalidate(
-            self._handle, answer._pointer, ctypes.byref(error)), error)  # pylint: disable=protected-access
+        if not isinstance(answer, Answer):
+            raise InvalidArgument(f"revalidate takes an answer, not {type(answer).__name__}")
+        handle = self._open()
+        basis = answer._basis  # pylint: disable=protected-access
+        result = handle.check_fingerprint(basis.gpu_uuid.encode(), basis.fingerprint_id.encode())
+        handle.check(result.status, result.error)
 
-    # ---- the questions; further parameters are those of the API ----
+    # ---- the questions; parameters are those of the API, and its description has what they mean ----
 
-    def _of_gpu(self, gpu: GpuName, name: str, **parameters: Any) -> Answer:
-        return self.get(f"/v1/gpus/{urllib.parse.quote(str(gpu), safe='')}/{name}", **parameters)
+    def _of_gpu(self, kind: Type[_A], name: str, gpu: GpuName, **parameters: Any) -> _A:
+        return self._get(f"/v1/gpus/{urllib.parse.quote(_calls.parameter('gpu', gpu), safe='')}/{name}", parameters, kind)
 
-    def gpus(self) -> List[Document]:
+    def gpus(self) -> List[answers.Gpu]:
         """The GPUs of the node, in the daemon's order.
 
         >>> [(gpu.index, gpu.sm_count) for gpu in Reach("file:fingerprint.json").gpus()]
@@ -401,25 +182,27 @@ class Reach:
         """
         return list(self.get("/v1/gpus")["gpus"])
 
-    def fingerprint(self, gpu: GpuName) -> Answer:
+    def fingerprint(self, gpu: GpuName) -> answers.Fingerprint:
         """What is known about a GPU: its UUID, or its index.
 
         >>> Reach("file:fingerprint.json").fingerprint(0).windows.reach_bytes >> 30
         64
         """
-        return self._call("reach_get_fingerprint", str(gpu).encode())
+        return self._call("reach_get_fingerprint", _calls.encoded(_calls.parameter("gpu", gpu), "gpu"), answers.Fingerprint)
 
     # pylint: disable=redefined-builtin  # `bytes` is the name of the parameter
-    def scope(self, gpu: GpuName, bytes: Sizes, **more: Any) -> Answer:
+    def scope(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None,
+              granularity: Optional[Sizes] = None) -> answers.Scope:
         """How many bytes may one pass access at random before translation limits its speed?
 
         >>> scope = Reach("file:fingerprint.json").scope(0, bytes="137GiB")
         >>> scope.scope_bytes >> 30, scope.passes
         (64, 3)
         """
-        return self._of_gpu(gpu, "scope", bytes=bytes, **more)
+        return self._of_gpu(answers.Scope, "scope", gpu, bytes=bytes, access=access, granularity=granularity)
 
-    def scopes(self, gpu: GpuName, bytes: Sizes, **more: Any) -> List[Any]:
+    def scopes(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None,
+               granularity: Optional[Sizes] = None) -> List[Any]:
         """The ranges of passes as (first, end) in bytes, side by side, one for each pass, of which there
         may be one. For a list of allocations each pass has a list with the range of each of them.
         granularity=: bounds are multiples of it (a row), one for all or a list.
@@ -427,7 +210,7 @@ class Reach:
         >>> [(first >> 20, end >> 20) for first, end in Reach("file:fingerprint.json").scopes(0, bytes="100GiB")]
         [(0, 51200), (51200, 102400)]
         """
-        answer = self.scope(gpu, bytes, **more)
+        answer: Dict[str, Any] = self.scope(gpu, bytes, access=access, granularity=granularity)
         if answer["scopes"] is None:
             raise NotSupported(f"{answer['passes']} passes are too many to be listed")
         ranges = [[(part["first_byte"], part["first_byte"] + part["length_bytes"])
@@ -436,16 +219,25 @@ class Reach:
             return ranges
         return [one[0] for one in ranges]
 
-    def placement(self, gpu: GpuName, bytes: Size, **more: Any) -> Answer:
+    def placement(self, gpu: GpuName, bytes: Size, *, windows: Optional[SupportsIndex] = None,
+                  granularity: Optional[Size] = None) -> answers.Placement:
         """Which SM should work in which window of memory?
 
         >>> placement = Reach("file:fingerprint.json").placement(0, bytes="137GiB")
         >>> [window.sm_count for window in placement.windows], placement.table()[:6]
         ([44, 44, 44], [0, 0, 1, 1, 2, 2])
         """
-        return self._of_gpu(gpu, "placement", bytes=bytes, **more)
+        return self._of_gpu(answers.Placement, "placement", gpu, bytes=bytes, windows=windows, granularity=granularity)
 
-    def plan(self, gpu: GpuName, bytes: Sizes, **job: Any) -> Answer:
+    def plan(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None, element: Optional[Sizes] = None,
+             transaction: Optional[Sizes] = None, touches: Optional[Numbers] = None, reserve: Optional[Size] = None,
+             accesses: Optional[SupportsIndex] = None, launch_us: Optional[Number] = None,
+             no_sm_binding: Optional[bool] = None, single_pass: Optional[bool] = None,
+             input_bytes: Optional[Number] = None, input_gbps: Optional[Number] = None,
+             scan_gps: Optional[Number] = None, in_reach_gbps: Optional[Number] = None,
+             output_bytes: Optional[Number] = None, written_bytes: Optional[Number] = None,
+             partition_bytes: Optional[Number] = None, granularity: Optional[Sizes] = None,
+             contiguous: Optional[Number] = None, windows: Optional[SupportsIndex] = None) -> answers.Plan:
         """Every way to do the job, best first. A list of bytes: allocations that are touched together, and
         touches, element, transaction and granularity may be lists too.
 
@@ -453,39 +245,52 @@ class Reach:
         >>> plan.recommended, [option.strategy for option in plan.options][-2]
         ('windows', 'naive')
         """
-        return self._of_gpu(gpu, "plan", bytes=bytes, **job)
+        return self._of_gpu(answers.Plan, "plan", gpu, bytes=bytes, access=access, element=element,
+                            transaction=transaction, touches=touches, reserve=reserve, accesses=accesses,
+                            launch_us=launch_us, no_sm_binding=no_sm_binding, single_pass=single_pass,
+                            input_bytes=input_bytes, input_gbps=input_gbps, scan_gps=scan_gps,
+                            in_reach_gbps=in_reach_gbps, output_bytes=output_bytes, written_bytes=written_bytes,
+                            partition_bytes=partition_bytes, granularity=granularity, contiguous=contiguous,
+                            windows=windows)
 
-    def split(self, gpu: GpuName, bytes: Sequence[Size], **more: Any) -> Answer:
+    def split(self, gpu: GpuName, bytes: Union[str, Sequence[Size]], *,
+              weight: Optional[Numbers] = None) -> answers.Split:
         """One GPU for several jobs: a list of the bytes of each; weight=[..]: the share of each.
 
         >>> split = Reach("file:fingerprint.json").split(0, bytes=["20GiB", "100GiB"])
         >>> [(job.sm_count, job.window_count) for job in split.jobs]
         [(66, 1), (66, 2)]
         """
-        return self._of_gpu(gpu, "split", bytes=bytes, **more)
+        return self._of_gpu(answers.Split, "split", gpu, bytes=bytes, weight=weight)
 
-    def memory(self, gpu: GpuName, bytes: Optional[Size] = None, **more: Any) -> Answer:
+    def memory(self, gpu: GpuName, bytes: Optional[Size] = None, *, access: Optional[str] = None,
+               home: Optional[str] = None, element: Optional[Size] = None) -> answers.Memory:
         """Every kind of memory that the GPU can access. With bytes: every way to allocate them, best
         first; home="host" or "device": only there.
 
         >>> Reach("file:fingerprint.json").memory(0).device_memory_bytes >> 30
         139
         """
-        return self._of_gpu(gpu, "memory", bytes=bytes, **more)
+        return self._of_gpu(answers.Memory, "memory", gpu, bytes=bytes, access=access, home=home, element=element)
 
-    def fit(self, gpu: GpuName, bytes: Size, **more: Any) -> Answer:
+    def fit(self, gpu: GpuName, bytes: Size, *, reuse: Optional[str] = None, shared_bytes: Optional[Size] = None,
+            blocks_per_sm: Optional[SupportsIndex] = None, element: Optional[Size] = None) -> answers.Fit:
         """Where a set that is read again and again stays, how fast reads of it are, and what to ask for.
         reuse="own": each SM has a part of its own; shared_bytes=, blocks_per_sm=: of the kernel.
 
         >>> Reach("file:fingerprint.json").fit(0, bytes="4MiB").stays
         'unknown'
         """
-        return self._of_gpu(gpu, "fit", bytes=bytes, **more)
+        return self._of_gpu(answers.Fit, "fit", gpu, bytes=bytes, reuse=reuse, shared_bytes=shared_bytes,
+                            blocks_per_sm=blocks_per_sm, element=element)
 
-    def explain(self, gpu: GpuName, bytes: Size, gbps: float, **more: Any) -> Answer:
+    def explain(self, gpu: GpuName, bytes: Size, gbps: Number, *, access: Optional[str] = None,
+                element: Optional[Size] = None, transaction: Optional[Size] = None,
+                contiguous: Optional[Number] = None) -> answers.Explain:
         """Is it the TLB? `gbps` is what the job observes: transaction bytes per second, 10^9.
 
         >>> Reach("file:fingerprint.json").explain(0, bytes="137GiB", gbps=740).verdict
         'translation'
         """
-        return self._of_gpu(gpu, "explain", bytes=bytes, gbps=gbps, **more)
+        return self._of_gpu(answers.Explain, "explain", gpu, bytes=bytes, gbps=gbps, access=access, element=element,
+                            transaction=transaction, contiguous=contiguous)

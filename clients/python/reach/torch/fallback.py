@@ -4,7 +4,7 @@ from __future__ import annotations
 import warnings
 from typing import Set
 
-from reach.torch.locks import Lock
+from reach._locks import Lock
 
 _said: Set[str] = set()
 _lock = Lock()

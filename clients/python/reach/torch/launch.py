@@ -17,8 +17,8 @@ import torch
 import triton
 
 import reach
+from reach._locks import Lock
 from reach.torch import fallback, kernels, shapes
-from reach.torch.locks import Lock
 from reach.torch.planning import Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 

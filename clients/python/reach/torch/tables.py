@@ -17,9 +17,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 import torch
 import triton
 
+from reach._locks import Lock
 from reach.torch import fallback, gather, kernels_tables, launch, shapes
 from reach.torch.add import index_add_
-from reach.torch.locks import Lock
 from reach.torch.planning import MOST, NoPlan, TablesJob
 
 WORD = 4           # bytes that rows are copied by

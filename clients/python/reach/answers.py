@@ -1,0 +1,803 @@
+"""The answers of reachd as type checkers see them. tests/e2e/test_python_types.py writes this from api/openapi.yaml.
+
+At run time an answer is of its class, and objects inside of it are Documents. A member that an answer may lack is not
+marked: naming it raises AttributeError, and get() of the dict returns None."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from reach.document import Answer, Document
+
+
+class Error(Document):
+    slug: str
+    text: str
+    next_step: str
+
+
+class Gpu(Document):
+    index: int
+    links: Dict[str, str]
+    uuid: str
+    state: str
+    fingerprint_id: Optional[str]
+    fingerprint_taken_at: Optional[str]
+    fingerprint_depth: Optional[str]
+    fingerprint_stale: bool
+    last_error: Optional[Error]
+    fingerprint_age_seconds: Optional[int]
+    name: str
+    serial: Optional[str]
+    pci_bus_id: Optional[str]
+    compute_capability: str
+    sm_count: int
+    memory_bytes: int
+    l2_cache_bytes: Optional[int]
+    l2_cache_bytes_reason: str
+    driver_version: Optional[str]
+    cuda_version: Optional[str]
+    mig: bool
+    origin: str
+
+
+class PlanAllocation(Document):
+    bytes: int
+    touches: float
+    element_bytes: int
+    transaction_bytes: int
+    granularity_bytes: int
+    basis: str
+
+
+class Option(Document):
+    strategy: str
+    possible: bool
+    gbps: Optional[float]
+    gbps_reason: str
+    times_naive: Optional[float]
+    times_naive_reason: str
+    passes: int
+    windows: int
+    scope_bytes: int
+    extra_bytes_per_access: float
+    extra_bytes: Optional[float]
+    extra_bytes_reason: str
+    bound: str
+    why: str
+
+
+class Part(Document):
+    first_byte: int
+    length_bytes: int
+
+
+class ScopesItem(Document):
+    first_byte: int
+    length_bytes: int
+    parts: List[Part]
+
+
+class PlanScope(Document):
+    scope_bytes: int
+    passes: int
+    scopes: Optional[List[ScopesItem]]
+
+
+class Window(Document):
+    index: int
+    first_byte: int
+    length_bytes: int
+    parts: List[Part]
+    sm_count: int
+    group_count: int
+
+
+class PlanPlacement(Document):
+    window_count: int
+    windows: List[Window]
+    window_of_sm: List[Optional[int]]
+    headroom_bytes: int
+
+
+class Plan(Answer):
+    gpu: str
+    fingerprint_id: str
+    fingerprint_stale: bool
+    origin: str
+    speeds_taken_at: Optional[str]
+    bytes: int
+    access: str
+    element_bytes: int
+    transaction_bytes: int
+    item_bytes: float
+    allocations: List[PlanAllocation]
+    basis: str
+    in_reach_gbps: Optional[float]
+    in_reach_gbps_reason: str
+    contiguous: float
+    naive_contiguous_gbps: Optional[float]
+    naive_contiguous_gbps_reason: str
+    naive_scattered_gbps: Optional[float]
+    naive_scattered_gbps_reason: str
+    recommended: str
+    reason: str
+    options: List[Option]
+    scope: Optional[PlanScope]
+    placement: Optional[PlanPlacement]
+
+
+class ScopeAllocation(Document):
+    bytes: int
+    granularity_bytes: int
+
+
+class Scope(Answer):
+    gpu: str
+    fingerprint_id: str
+    fingerprint_stale: bool
+    origin: str
+    speeds_taken_at: Optional[str]
+    bytes: int
+    allocations: List[ScopeAllocation]
+    access: str
+    advice: str
+    scope_bytes: int
+    passes: int
+    scopes: Optional[List[ScopesItem]]
+    predicted_gbps: Optional[float]
+    predicted_gbps_reason: str
+    naive_gbps: Optional[float]
+    naive_gbps_reason: str
+    reason: str
+
+
+class PlacementWindow(Document):
+    index: int
+    first_byte: int
+    length_bytes: int
+    sm_count: int
+    group_count: int
+
+
+class Placement(Answer):
+    gpu: str
+    fingerprint_id: str
+    fingerprint_stale: bool
+    origin: str
+    speeds_taken_at: Optional[str]
+    bytes: int
+    advice: str
+    window_count: int
+    windows: List[PlacementWindow]
+    window_of_sm: List[Optional[int]]
+    headroom_bytes: Optional[int]
+    headroom_bytes_reason: str
+    predicted_gbps: Optional[float]
+    predicted_gbps_reason: str
+    naive_gbps: Optional[float]
+    naive_gbps_reason: str
+    reason: str
+
+
+class SplitJob(Document):
+    bytes: int
+    weight: float
+    fits: bool
+    sm_count: int
+    group_count: int
+    sms: List[int]
+    groups: List[int]
+    window_count: int
+    windows: List[Window]
+    window_of_sm: List[Optional[int]]
+    gbps: Optional[float]
+    gbps_reason: str
+    unsplit_gbps: Optional[float]
+    unsplit_gbps_reason: str
+    why: str
+
+
+class Split(Answer):
+    gpu: str
+    fingerprint_id: str
+    fingerprint_stale: bool
+    origin: str
+    speeds_taken_at: Optional[str]
+    jobs: List[SplitJob]
+    reason: str
+
+
+class MemoryWay(Document):
+    kind: str
+    peer_uuid: Optional[str]
+    allocate: str
+    strategy: str
+    gbps: Optional[float]
+    gbps_reason: str
+    basis: str
+    probed_bytes: Optional[int]
+    probed_bytes_reason: str
+    probed_gbps: Optional[float]
+    probed_gbps_reason: str
+    sms: Optional[int]
+    sms_reason: str
+    passes: int
+    scope_bytes: int
+    windows: int
+    window_bytes: int
+    why: str
+
+
+class MemoryLeftOut(Document):
+    kind: str
+    peer_uuid: Optional[str]
+    why: str
+
+
+class MemoryDevice(Document):
+    plateau_gbps: Optional[float]
+    plateau_gbps_reason: str
+    whole_memory_gbps: Optional[float]
+    whole_memory_gbps_reason: str
+    reach_bytes: Optional[int]
+    reach_bytes_reason: str
+    entry_bytes: Optional[int]
+    entry_bytes_reason: str
+    frame_bytes: Optional[int]
+    frame_bytes_reason: str
+    contiguous_miss_ns: Optional[float]
+    contiguous_miss_ns_reason: str
+    scattered_miss_ns: Optional[float]
+    scattered_miss_ns_reason: str
+
+
+class Memory(Answer):
+    gpu: str
+    fingerprint_id: str
+    fingerprint_stale: bool
+    origin: str
+    speeds_taken_at: Optional[str]
+    bytes: int
+    access: str
+    home: str
+    element_bytes: int
+    transaction_bytes: int
+    device_memory_bytes: Optional[int]
+    device_memory_bytes_reason: str
+    host_memory_bytes: Optional[int]
+    host_memory_bytes_reason: str
+    reason: str
+    ways: List[MemoryWay]
+    left_out: List[MemoryLeftOut]
+    device: MemoryDevice
+    memory: List[Any]
+
+
+class FitCache(Document):
+    size_bytes: Optional[int]
+    size_bytes_reason: str
+    keeps_bytes: Optional[int]
+    keeps_bytes_reason: str
+    gbps: Optional[float]
+    gbps_reason: str
+    latency_cycles: Optional[float]
+    latency_cycles_reason: str
+
+
+class Fit(Answer):
+    gpu: str
+    fingerprint_id: str
+    fingerprint_stale: bool
+    origin: str
+    speeds_taken_at: Optional[str]
+    bytes: int
+    reuse: str
+    shared_bytes: int
+    blocks_per_sm: int
+    transaction_bytes: int
+    sm_bytes: int
+    stays: str
+    gbps: Optional[float]
+    gbps_reason: str
+    near_gbps: Optional[float]
+    near_gbps_reason: str
+    outside_gbps: Optional[float]
+    outside_gbps_reason: str
+    l1: FitCache
+    l2: FitCache
+    near_keeps_bytes: Optional[int]
+    near_keeps_bytes_reason: str
+    reach_bytes: Optional[int]
+    reach_bytes_reason: str
+    memory_latency_cycles: Optional[float]
+    memory_latency_cycles_reason: str
+    carveout_bytes: Optional[int]
+    carveout_bytes_reason: str
+    padding_bytes: Optional[int]
+    padding_bytes_reason: str
+    loads_enough: Optional[int]
+    loads_enough_reason: str
+    loads_short: Optional[int]
+    loads_short_reason: str
+    sms_enough: Optional[int]
+    sms_enough_reason: str
+    sms_short: Optional[int]
+    sms_short_reason: str
+    cluster_sms: Optional[int]
+    cluster_sms_reason: str
+    reason: str
+
+
+class Explain(Answer):
+    gpu: str
+    fingerprint_id: str
+    fingerprint_stale: bool
+    origin: str
+    speeds_taken_at: Optional[str]
+    bytes: int
+    access: str
+    element_bytes: int
+    transaction_bytes: int
+    basis: str
+    observed_gbps: float
+    verdict: str
+    in_reach_gbps: Optional[float]
+    in_reach_gbps_reason: str
+    expected_gbps: Optional[float]
+    expected_gbps_reason: str
+    contiguous: float
+    naive_contiguous_gbps: Optional[float]
+    naive_contiguous_gbps_reason: str
+    naive_scattered_gbps: Optional[float]
+    naive_scattered_gbps_reason: str
+    loss_gbps: Optional[float]
+    loss_gbps_reason: str
+    translation_share: Optional[float]
+    translation_share_reason: str
+    reason: str
+    checks: List[str]
+
+
+class Identity(Document):
+    uuid: str
+    name: str
+    serial: Optional[str]
+    pci_bus_id: Optional[str]
+    compute_capability: str
+    sm_count: int
+    memory_bytes: int
+    l2_cache_bytes: Optional[int]
+    l2_cache_bytes_reason: str
+    driver_version: Optional[str]
+    cuda_version: Optional[str]
+    mig: bool
+    origin: str
+
+
+class TlbLevelSetSize(Document):
+    ways: int
+    sets: int
+
+
+class Evidence(Document):
+    method: str
+    repeats: int
+    margin: float
+
+
+class TlbLevel(Document):
+    level: int
+    entries: Optional[int]
+    entries_reason: str
+    entry_bytes: Optional[int]
+    entry_bytes_reason: str
+    page_bytes: Optional[int]
+    page_bytes_reason: str
+    reach_bytes: Optional[int]
+    reach_bytes_reason: str
+    onset_bytes: Optional[int]
+    onset_bytes_reason: str
+    saturation_bytes: Optional[int]
+    saturation_bytes_reason: str
+    sets: Optional[int]
+    sets_reason: str
+    ways: Optional[int]
+    ways_reason: str
+    set_sizes: List[TlbLevelSetSize]
+    victim_entries: Optional[int]
+    victim_entries_reason: str
+    replacement: str
+    fill: str
+    entry_pages: Optional[int]
+    entry_pages_reason: str
+    tag_bytes: Optional[int]
+    tag_bytes_reason: str
+    miss_penalty_cycles: Optional[float]
+    miss_penalty_cycles_reason: str
+    shared_by: str
+    groups: List[List[int]]
+    confidence: Optional[float]
+    confidence_reason: str
+    evidence: Dict[str, Evidence]
+
+
+class FingerprintTlbBeyond(Document):
+    probed_bytes: int
+    reach_bytes: Optional[int]
+    reach_bytes_reason: str
+    walk_cycles: Optional[float]
+    walk_cycles_reason: str
+
+
+class FingerprintTlbPageBytes(Document):
+    virtual: Optional[int]
+    virtual_reason: str
+    plain: Optional[int]
+    plain_reason: str
+    managed: Optional[int]
+    managed_reason: str
+
+
+class FingerprintTlb(Document):
+    levels: List[TlbLevel]
+    beyond: FingerprintTlbBeyond
+    page_bytes: FingerprintTlbPageBytes
+
+
+class TopologyGroup(Document):
+    id: int
+    sms: List[int]
+    miss_penalty_cycles: Optional[float]
+    miss_penalty_cycles_reason: str
+    random_read_gbps: Optional[float]
+    random_read_gbps_reason: str
+    alone_gbps: Optional[float]
+    alone_gbps_reason: str
+    beyond_gbps: Optional[float]
+    beyond_gbps_reason: str
+    penalty_class: Optional[int]
+    penalty_class_reason: str
+    speed_class: Optional[int]
+    speed_class_reason: str
+    sm_miss_penalty_cycles: List[Optional[float]]
+
+
+class EvidenceColumns(Document):
+    method: Any
+    repeats: Any
+    margin: Any
+
+
+class DisabledByGroup(Document):
+    group: int
+    sms: int
+
+
+class Disabled(Document):
+    sm_count: Optional[int]
+    sm_count_reason: str
+    unit_sms: Optional[int]
+    unit_sms_reason: str
+    lost_groups: Optional[int]
+    lost_groups_reason: str
+    by_group: List[DisabledByGroup]
+    signature: Optional[str]
+    candidate_count: Optional[int]
+    candidate_count_reason: str
+    candidates: List[List[int]]
+
+
+class GroupPairsSlow(Document):
+    groups: List[int]
+    ratio: float
+    cause: str
+
+
+class GroupPairs(Document):
+    measured: int
+    worst_ratio: Optional[float]
+    worst_ratio_reason: str
+    worst: List[int]
+    share_tlb: str
+    slow_count: int
+    slow: List[GroupPairsSlow]
+
+
+class Topology(Document):
+    level: Optional[int]
+    level_reason: str
+    groups: List[TopologyGroup]
+    group_evidence: Dict[str, EvidenceColumns]
+    nominal_group_sms: Optional[int]
+    nominal_group_sms_reason: str
+    full_sm_count: Optional[int]
+    full_sm_count_reason: str
+    disabled: Disabled
+    confidence: Optional[float]
+    confidence_reason: str
+    evidence: Dict[str, Evidence]
+    penalty_classes: Optional[int]
+    penalty_classes_reason: str
+    speed_classes: Optional[int]
+    speed_classes_reason: str
+    speed_follows_sms: str
+    pairs: GroupPairs
+
+
+class FingerprintWindows(Document):
+    reach_bytes: Optional[int]
+    reach_bytes_reason: str
+    entry_bytes: Optional[int]
+    entry_bytes_reason: str
+    recommended_bytes: Optional[int]
+    recommended_bytes_reason: str
+
+
+class ThroughputCurve(Document):
+    region_bytes: int
+    naive_gbps: Optional[float]
+    naive_gbps_reason: str
+    by_group_gbps: Optional[float]
+    by_group_gbps_reason: str
+    by_sm_gbps: Optional[float]
+    by_sm_gbps_reason: str
+    windows: int
+
+
+class AccessRatePoint(Document):
+    region_bytes: int
+    naive_gbps: Optional[float]
+    naive_gbps_reason: str
+    by_group_gbps: Optional[float]
+    by_group_gbps_reason: str
+
+
+class AccessRate(Document):
+    access: str
+    transaction_bytes: int
+    plateau_gbps: Optional[float]
+    plateau_gbps_reason: str
+    evidence: Dict[str, Evidence]
+    points: List[AccessRatePoint]
+    point_evidence: Dict[str, EvidenceColumns]
+
+
+class Throughput(Document):
+    plateau_gbps: Optional[float]
+    plateau_gbps_reason: str
+    whole_memory_gbps: Optional[float]
+    whole_memory_gbps_reason: str
+    evidence: Dict[str, Evidence]
+    curve: List[ThroughputCurve]
+    curve_evidence: Dict[str, EvidenceColumns]
+    rates: List[AccessRate]
+
+
+class Contiguity(Document):
+    frame_bytes: Optional[int]
+    frame_bytes_reason: str
+    contiguous_miss_ns: Optional[float]
+    contiguous_miss_ns_reason: str
+    scattered_miss_ns: Optional[float]
+    scattered_miss_ns_reason: str
+    evidence: Dict[str, Evidence]
+
+
+class L2(Document):
+    sides: Optional[int]
+    sides_reason: str
+    granule_bytes: Optional[int]
+    granule_bytes_reason: str
+    atomic_near_cycles: Optional[float]
+    atomic_near_cycles_reason: str
+    atomic_far_cycles: Optional[float]
+    atomic_far_cycles_reason: str
+    sms: List[List[int]]
+    evidence: Dict[str, Evidence]
+
+
+class WorkingSet(Document):
+    transaction_bytes: int
+    set_bytes: int
+    same_gbps: Optional[float]
+    same_gbps_reason: str
+    own_gbps: Optional[float]
+    own_gbps_reason: str
+    near_gbps: Optional[float]
+    near_gbps_reason: str
+
+
+class CacheCarveout(Document):
+    shared_bytes: int
+    size_bytes: Optional[int]
+    size_bytes_reason: str
+    fits_bytes: Optional[int]
+    fits_bytes_reason: str
+
+
+class Cache(Document):
+    kind: str
+    size_bytes: Optional[int]
+    size_bytes_reason: str
+    fits_bytes: Optional[int]
+    fits_bytes_reason: str
+    line_bytes: Optional[int]
+    line_bytes_reason: str
+    sector_bytes: Optional[int]
+    sector_bytes_reason: str
+    fill_bytes: Optional[int]
+    fill_bytes_reason: str
+    sets: Optional[int]
+    sets_reason: str
+    ways: Optional[int]
+    ways_reason: str
+    latency_cycles: Optional[float]
+    latency_cycles_reason: str
+    miss_latency_cycles: Optional[float]
+    miss_latency_cycles_reason: str
+    replacement: str
+    trace: Optional[str]
+    same_as_l1: str
+    carveouts: List[CacheCarveout]
+    evidence: Dict[str, Evidence]
+
+
+class Latency(Document):
+    p1_cycles: Optional[float]
+    p1_cycles_reason: str
+    p2_cycles: Optional[float]
+    p2_cycles_reason: str
+    p3_cycles: Optional[float]
+    p3_cycles_reason: str
+    p4_cycles: Optional[float]
+    p4_cycles_reason: str
+    p5_cycles: Optional[float]
+    p5_cycles_reason: str
+    p6_cycles: Optional[float]
+    p6_cycles_reason: str
+    near_cycles: Optional[float]
+    near_cycles_reason: str
+    far_cycles: Optional[float]
+    far_cycles_reason: str
+    tail_cycles: Optional[float]
+    tail_cycles_reason: str
+    tail_share: Optional[float]
+    tail_share_reason: str
+    evidence: Dict[str, Evidence]
+
+
+class SharedMemoryWidth(Document):
+    width_bytes: int
+    latency_cycles: Optional[float]
+    latency_cycles_reason: str
+    conflict_cycles: Optional[float]
+    conflict_cycles_reason: str
+    bytes_per_cycle: Optional[float]
+    bytes_per_cycle_reason: str
+    loads_enough: Optional[int]
+    loads_enough_reason: str
+    loads_needed: Optional[int]
+    loads_needed_reason: str
+    evidence: Dict[str, Evidence]
+
+
+class SharedMemoryStride(Document):
+    width_bytes: int
+    stride_bytes: int
+    cycles: Optional[float]
+    cycles_reason: str
+    passes: Optional[int]
+    passes_reason: str
+
+
+class SharedMemory(Document):
+    sm_bytes: Optional[int]
+    sm_bytes_reason: str
+    block_bytes: Optional[int]
+    block_bytes_reason: str
+    banks: Optional[int]
+    banks_reason: str
+    bank_bytes: Optional[int]
+    bank_bytes_reason: str
+    widths: List[SharedMemoryWidth]
+    strides: List[SharedMemoryStride]
+    evidence: Dict[str, Evidence]
+
+
+class ClustersSize(Document):
+    sms: int
+    clusters: Optional[int]
+    clusters_reason: str
+    usable_sms: Optional[int]
+    usable_sms_reason: str
+    latency_cycles: Optional[float]
+    latency_cycles_reason: str
+    bytes_per_cycle: Optional[float]
+    bytes_per_cycle_reason: str
+    evidence: Dict[str, Evidence]
+
+
+class Clusters(Document):
+    largest: Optional[int]
+    largest_reason: str
+    own_cycles: Optional[float]
+    own_cycles_reason: str
+    gpcs: Optional[int]
+    gpcs_reason: str
+    sms: List[List[int]]
+    sizes: List[ClustersSize]
+    evidence: Dict[str, Evidence]
+
+
+class ParallelismSurface(Document):
+    warps: int
+    loads: int
+    gbps: Optional[float]
+    gbps_reason: str
+
+
+class ParallelismBySm(Document):
+    sms: int
+    gbps: Optional[float]
+    gbps_reason: str
+
+
+class Parallelism(Document):
+    plateau_gbps: Optional[float]
+    plateau_gbps_reason: str
+    latency_ns: Optional[float]
+    latency_ns_reason: str
+    loads_enough: Optional[int]
+    loads_enough_reason: str
+    loads_short: Optional[int]
+    loads_short_reason: str
+    sms_enough: Optional[int]
+    sms_enough_reason: str
+    sms_short: Optional[int]
+    sms_short_reason: str
+    surface: List[ParallelismSurface]
+    by_sms: List[ParallelismBySm]
+    evidence: Dict[str, Evidence]
+
+
+class FingerprintConditions(Document):
+    verdict: str
+    arena: Optional[str]
+    range_bytes: int
+    backing_bytes: int
+    sm_clock_khz: Optional[int]
+    sm_clock_khz_reason: str
+    other_processes: Optional[int]
+    other_processes_reason: str
+    host_memory_bytes: Optional[int]
+    host_memory_bytes_reason: str
+    notes: List[str]
+
+
+class Fingerprint(Answer):
+    id: str
+    gpu: Identity
+    origin: str
+    depth: str
+    taken_at: str
+    duration_ms: int
+    probe_ms: int
+    device_memory_bytes: int
+    tlb: FingerprintTlb
+    topology: Topology
+    windows: FingerprintWindows
+    throughput: Throughput
+    memory: List[Any]
+    contiguity: Contiguity
+    l2: L2
+    working_sets: List[WorkingSet]
+    working_set_evidence: Dict[str, EvidenceColumns]
+    caches: List[Cache]
+    latency: Latency
+    shared: SharedMemory
+    clusters: Clusters
+    parallelism: Parallelism
+    conditions: FingerprintConditions
+    measurement_id: str
+    kept: List[Any]
+    dropped: Any

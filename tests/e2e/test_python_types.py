@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""The types of the Python package are those of api/openapi.yaml: the members of answers, which
+clients/python/reach/answers.py has, and the parameters of questions. After a change of openapi.yaml, REACH_API_WRITE=1
+writes answers.py anew. And mypy finds the mistakes of lib_typed_mistakes.py, those and no others."""
+import ast
+import keyword
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import common
+from common import ROOT, Skip, case, equal
+
+if os.path.basename(common.BUILD) != "release":
+    print("the package is not compiled")
+    sys.exit(77)
+
+PACKAGE = os.path.join(ROOT, "clients", "python", "reach")
+ANSWERS = os.path.join(PACKAGE, "answers.py")
+MISTAKES = os.path.join(ROOT, "tests", "e2e", "lib_typed_mistakes.py")
+# By the methods of reach.Reach.
+QUESTIONS = ("plan", "scope", "placement", "split", "memory", "fit", "explain", "fingerprint")
+HEADER = '''"""The answers of reachd as type checkers see them. tests/e2e/test_python_types.py writes this from api/openapi.yaml.
+
+At run time an answer is of its class, and objects inside of it are Documents. A member that an answer may lack is not
+marked: naming it raises AttributeError, and get() of the dict returns None."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from reach.document import Answer, Document
+'''
+
+
+class Writer:
+    """Classes from schemas, each once, those that others need first."""
+
+    def __init__(self, api):
+        self.schemas, self.classes, self.sources = api["components"]["schemas"], {}, {}
+
+    def resolve(self, schema):
+        """Without references and allOf; of oneOf, the members of all that are objects."""
+        if "$ref" in schema:
+            return self.resolve(self.schemas[schema["$ref"].rsplit("/", 1)[1]])
+        parts = schema.get("allOf", []) + schema.get("oneOf", [])
+        merged = {**schema, "properties": dict(schema.get("properties", {}))}
+        for part in map(self.resolve, parts):
+            merged["properties"] = {**part.get("properties", {}), **merged["properties"]}
+        return merged
+
+    def define(self, name, schema, base="Document"):
+        schema = self.resolve(schema)
+        assert self.sources.setdefault(name, schema) == schema, f"two schemas are {name}"
+        if name not in self.classes:
+            self.classes[name] = None  # it is being written
+            lines = [f"class {name}({base}):"]
+            for member, inner in schema["properties"].items():
+                assert not hasattr(dict, member) and not keyword.iskeyword(member), member
+                lines.append(f"    {member}: {self.type_of(inner, name + camel(member))}")
+            del self.classes[name]
+            self.classes[name] = "\n".join(lines)
+        return name
+
+    def type_of(self, schema, name):
+        if "$ref" in schema:
+            target = schema["$ref"].rsplit("/", 1)[1]
+            return self.type_of(self.schemas[target], target)
+        if "oneOf" in schema:
+            found = [one for one in schema["oneOf"] if one.get("type") != "null"]
+            text = self.type_of(found[0], name) if len(found) == 1 else "Any"
+            return optional(text) if len(found) < len(schema["oneOf"]) else text
+        kinds = schema.get("type", "string" if "enum" in schema else "any")
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        rest = [kind for kind in kinds if kind != "null"]
+        text = self.plain(rest[0], schema, name) if len(rest) == 1 else "Any"
+        return optional(text) if len(rest) < len(kinds) else text
+
+    def plain(self, kind, schema, name):
+        if kind == "array":
+            item = re.sub("s$", "", name)
+            return f"List[{self.type_of(schema.get('items', {}), name + 'Item' if item in self.schemas else item)}]"
+        if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+            return f"Dict[str, {self.type_of(schema['additionalProperties'], name)}]"
+        members = schema.get("properties", {})
+        if kind == "object" and members and members.keys() >= set(schema.get("required", ())):
+            return self.define(name, schema)
+        return {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}.get(kind, "Any")
+
+
+def camel(name):
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def optional(text):
+    return text if text == "Any" else f"Optional[{text}]"
+
+
+def operation(question):
+    return common.contract.document["paths"]["/v1/gpus/{gpu}/" + question]["get"]
+
+
+def written():
+    writer = Writer(common.contract.document)
+    writer.define("Gpu", {"$ref": "#/components/schemas/Gpu"})
+    for question in QUESTIONS:
+        writer.define(question.capitalize(),
+                      operation(question)["responses"]["200"]["content"]["application/json"]["schema"], "Answer")
+    return HEADER + "".join(f"\n\n{text}\n" for text in writer.classes.values())
+
+
+@case
+def the_members_of_answers_are_those_of_the_api():
+    if common.contract is None:
+        raise Skip("there is no python3-yaml")
+    text = written()
+    if os.environ.get("REACH_API_WRITE"):
+        with open(ANSWERS, "w", encoding="utf-8") as out:
+            out.write(text)
+    with open(ANSWERS, encoding="utf-8") as file:
+        equal(file.read().splitlines(), text.splitlines(), "answers.py (REACH_API_WRITE=1 writes it anew)")
+
+
+def parameters(question):
+    """By name: the annotation that fits the schema."""
+    kinds = {"Size": "Size", "Sizes": "Sizes"}
+    plain = {"integer": "SupportsIndex", "number": "Number", "boolean": "bool", "string": "str"}
+    # Lists as text, and a size that has no schema of its own.
+    special = {"touches": "Numbers", "weight": "Numbers", "shared_bytes": "Size",
+               ("split", "bytes"): "Union[str, Sequence[Size]]"}
+    found = {}
+    for one in operation(question).get("parameters", []):
+        if "$ref" in one:
+            one = common.contract.document["components"]["parameters"][one["$ref"].rsplit("/", 1)[1]]
+        schema = one["schema"]
+        name = one["name"]
+        text = special.get((question, name)) or special.get(name)
+        text = text or kinds.get(schema.get("$ref", "").rsplit("/", 1)[-1]) or plain[schema.get("type", "string")]
+        found[name] = text if one.get("required") else f"Optional[{text}]"
+    return found
+
+
+@case
+def the_parameters_of_questions_are_those_of_the_api():
+    if common.contract is None:
+        raise Skip("there is no python3-yaml")
+    with open(os.path.join(PACKAGE, "__init__.py"), encoding="utf-8") as file:
+        reach = next(node for node in ast.parse(file.read()).body
+                     if isinstance(node, ast.ClassDef) and node.name == "Reach")
+    methods = {node.name: node for node in reach.body if isinstance(node, ast.FunctionDef)}
+    for question in QUESTIONS[:-1]:
+        arguments = methods[question].args
+        assert arguments.kwarg is None and arguments.vararg is None, question
+        equal({a.arg: ast.unparse(a.annotation) for a in arguments.args[2:] + arguments.kwonlyargs},
+              parameters(question), question)
+        # Every one of them is sent.
+        sent = {k.arg: ast.unparse(k.value) for node in ast.walk(methods[question]) if isinstance(node, ast.Call)
+                and ast.unparse(node.func) == "self._of_gpu" for k in node.keywords}
+        equal(sent, {name: name for name in parameters(question)}, question)
+
+
+@case
+def mypy_finds_the_mistakes_and_no_others():
+    mypy = os.environ.get("MYPY") or shutil.which("mypy")
+    if not mypy:
+        raise Skip("there is no mypy")
+    found = subprocess.run([mypy, "--strict", "--config-file=", "--no-error-summary", "--cache-dir",
+                            os.path.join(ROOT, "build", "lint", "mypy-mistakes"), MISTAKES], cwd=common.folder,
+                           capture_output=True, text=True, check=False,
+                           env={**os.environ, "MYPYPATH": os.path.join(ROOT, "clients", "python")})
+    # Without what mypy proposes or expects instead, which differs between its releases.
+    said = [re.match(r".*lib_typed_mistakes\.py:(\d+): error: (.*?)(?:;.*)?(?:  (\[.*\]))$", line)
+            for line in found.stdout.splitlines() if ": note: " not in line]
+    assert all(said), found.stdout + found.stderr
+    with open(MISTAKES, encoding="utf-8") as file:
+        wanted = {number: line.split("# mypy: ", 1)[1] for number, line in enumerate(file.read().splitlines(), 1)
+                  if "# mypy: " in line}
+    assert len(wanted) > 5, wanted
+    equal({int(match.group(1)): f"{match.group(2)} {match.group(3)}" for match in said}, wanted)
+
+
+common.main()
