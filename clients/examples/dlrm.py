@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A recommendation model like DLRM (Naumov et al. 2019) whose embedding tables lie beyond the reach: its forward pass
-with PyTorch's operators and with reach.torch. Needs PyTorch and Triton.
+with PyTorch's operators and with reach.torch. Needs PyTorch and, unless the device is a CPU, Triton.
 
   dlrm.py [--gib N] [--batch N...] [--dtype float16|float32] [--device cuda|cpu] [--reachd WHERE]
           [--repeats N] [--json FILE]
@@ -19,7 +19,12 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(HERE + "/../python")  # if reach is not installed
 import torch  # noqa: E402  (the folder of reach has to be named first)
-import reach.torch  # noqa: E402
+try:
+    import reach.torch  # noqa: E402
+except ImportError as why:  # on a CPU it calls PyTorch's operators anyway
+    NO_REACH = str(why)
+else:
+    NO_REACH = ""
 
 GIB = 1 << 30
 SPARE_BYTES = 6 * GIB  # for batches, results and the CUDA context
@@ -49,6 +54,8 @@ class Before(torch.nn.Module):
 
 class After(Before):
     def pooled(self, indices):
+        if NO_REACH:
+            return super().pooled(indices)
         tables = [table.weight for table in self.tables]
         return reach.torch.embedding_bags(tables, indices)
 
@@ -56,6 +63,8 @@ class After(Before):
 class Naive(Before):
     """The same launch as if nothing were known of the reach: what the plan adds."""
     def pooled(self, indices):
+        if NO_REACH:
+            return super().pooled(indices)
         tables = [table.weight for table in self.tables]
         return reach.torch.embedding_bags(tables, indices, strategy="naive" if tables[0].is_cuda else "")
 
@@ -159,7 +168,12 @@ def read_options():
 
 def main():
     options = read_options()
-    reach.torch.use(options.reachd)
+    if NO_REACH and options.device != "cpu":
+        sys.exit(f"dlrm.py: {NO_REACH}")
+    if NO_REACH:
+        print(f"All models are that of PyTorch: {NO_REACH}", file=sys.stderr)
+    else:
+        reach.torch.use(options.reachd)
     size = int(options.gib * GIB)
     if options.device != "cpu":
         size = min(size, torch.cuda.mem_get_info()[0] - SPARE_BYTES)
@@ -170,7 +184,8 @@ def main():
     print(f"{sum(w.numel() * w.element_size() for w in weights) / GIB:.1f} GiB in {len(weights)} tables on "
           f"{options.device}: " + ", ".join(f"{name} {w.shape[0]} x {w.shape[1]}, {length} per sample"
                                             for (name, _, _, length), w in zip(TABLES, weights)) + "\n")
-    reach.torch.advise(models["before"], accesses=options.batch[0] * TABLES[0][3])
+    if not NO_REACH:
+        reach.torch.advise(models["before"], accesses=options.batch[0] * TABLES[0][3])
     batches = [one_batch(options, models, weights, samples) for samples in options.batch]
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

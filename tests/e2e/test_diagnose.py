@@ -39,6 +39,16 @@ with cuda_driver.Gpu() as gpu, reach.Reach(%r) as source:
     plan = more.pop("plan")
     short = reach.diagnose.diagnose(Array(), source)
     short.pop("plan")
+    class ndarray:
+        __array_interface__ = {"data": (address, True), "shape": (3,), "typestr": "<f4"}
+    class View(Tensor):
+        def is_contiguous(self): return False
+    for wrong in (ndarray(), View(), [1, 2], (1,), (1, 2, 3), ("a", 1), (-1, 5), None):
+        try:
+            reach.diagnose.diagnose(wrong)
+            raise AssertionError(wrong)
+        except reach.InvalidArgument as e:
+            assert e.field == "array" and str(e).startswith(("diagnose takes a tensor", "the tensor is not cont")), e
     try:
         reach.diagnose.diagnose((4096, 1))
     except RuntimeError as e:

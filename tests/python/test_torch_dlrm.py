@@ -14,11 +14,16 @@ common.need_torch()
 PROGRAM = os.path.join(common.ROOT, "clients", "examples", "dlrm.py")
 
 
-def run(*arguments):
+def run(*arguments, without_triton=False):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "speeds.json")
+        environment = dict(os.environ)
+        if without_triton:
+            with open(os.path.join(folder, "triton.py"), "w", encoding="ascii") as file:
+                file.write("raise ImportError('no triton')\n")
+            environment["PYTHONPATH"] = folder
         done = subprocess.run([sys.executable, PROGRAM, "--device", "cpu", "--repeats", "1", "--json", path, *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, env=environment)
         assert done.returncode == 0, done.stderr
         with open(path, encoding="utf-8") as file:
             return json.load(file), done.stdout, done.stderr
@@ -35,6 +40,13 @@ def both_models_give_the_same():
             assert all(line[name]["samples_per_s"] > 0 for name in ("before", "naive", "after"))
         assert "all together" in text and "largest difference" in text, text
         assert "embedding_bag uses PyTorch's own operator: the table is not in the memory of a GPU" in warnings
+
+
+@case
+def a_cpu_needs_no_triton():
+    found, text, warnings = run("--gib", "0.05", "--batch", "37", without_triton=True)
+    assert found["batches"][0]["difference_of_sums"] == 0 and "largest difference" in text, text
+    assert "reach.torch needs Triton" in warnings, warnings
 
 
 if __name__ == "__main__":

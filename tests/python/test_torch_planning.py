@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import types
 import warnings
 
 import common
@@ -28,6 +29,9 @@ def load(name):
     return module
 
 
+# Modules import each other by the package's name.
+sys.modules["reach.torch"] = types.ModuleType("reach.torch")
+sys.modules["reach.torch"].__path__ = [os.path.join(common.PACKAGE, "reach", "torch")]
 planning, shapes, fallback = load("planning"), load("shapes"), load("fallback")
 
 
@@ -196,9 +200,9 @@ def the_page_changes_three_lines_of_the_program():
         diff = file.read().split("```diff\n")[1].split("```")[0].splitlines()
     added = [line[1:] for line in diff if line.startswith("+")]
     assert len(added) == 3, added
-    lines = [line.split("  # ")[0] for line in program]
+    lines = [line.split("  # ")[0].strip() for line in program]  # the program also runs without reach.torch
     for line in diff:
-        assert not line or line[1:] in lines, line
+        assert not line or line[1:].strip() in lines, line
 
 
 @case
@@ -226,16 +230,74 @@ def every_row_has_a_shape_that_fits():
         assert shapes.shape("copy", "windows", 32, 8) == shapes.Shape(2, 8)
 
 
+# A PyTorch of which nothing works.
+STUBS = """
+import os, sys, types
+torch, triton = types.ModuleType("torch"), types.ModuleType("triton")
+torch.__version__, torch.Tensor = "1.13.1", type("Tensor", (), {})
+torch.nn, torch.library = types.SimpleNamespace(Module=object), types.SimpleNamespace()
+torch.cuda = types.SimpleNamespace(is_available=lambda: False)
+sys.modules.update(torch=torch, triton=triton)
+"""
+
+
+def output(code):
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": common.PACKAGE})
+    return done.stdout.strip()
+
+
 @case
 def what_is_missing_is_said_in_one_sentence():
-    for name in ("torch", "triton"):
-        code = ("import sys, types\n"
-                f"for n in ('torch', 'triton'): sys.modules[n] = None if n == {name!r} else types.ModuleType(n)\n"
-                "try:\n    import reach.torch\nexcept ImportError as why:\n    print(why)\n")
-        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True,
-                              env={**os.environ, "PYTHONPATH": common.PACKAGE})
-        text = done.stdout.strip()
-        assert text.startswith("reach.torch needs ") and "pip install " + name in text and "\n" not in text, text
+    for name, custom_op, words in (("torch", True, "pip install torch"), ("triton", True, "pip install triton"),
+                                   ("", False, "needs PyTorch 2.4 or later, and this is 1.13.1: pip install --upgrade "
+                                               "torch")):
+        text = output(STUBS + f"torch.library.custom_op = print\nsys.modules[{name!r}] = None\n"
+                      f"if not {custom_op}: del torch.library.custom_op\n"
+                      "try:\n    import reach.torch\nexcept ImportError as why:\n    print(why)\n")
+        assert text.startswith("reach.torch needs ") and words in text and "\n" not in text, text
+
+
+@case
+def the_least_pytorch_is_the_same_everywhere():
+    for path, words in (("pyproject.toml", 'torch = ["torch>=2.4"]'), ("README.md", "requires PyTorch 2.4 or later"),
+                        ("reach/torch/__init__.py", "PyTorch 2.4 is needed"), ("../../docs/torch.md", "PyTorch 2.4")):
+        with open(os.path.join(common.PACKAGE, path), encoding="utf-8") as file:
+            assert words in file.read(), path
+
+
+@case
+def the_model_of_the_examples_starts_without_triton():
+    """As far as that can be seen without PyTorch; test_torch_dlrm.py runs it."""
+    program = os.path.join(common.ROOT, "clients", "examples", "dlrm.py")
+    text = output(STUBS + "torch.library.custom_op = print\nsys.modules['triton'] = None\n"
+                  "sys.argv = ['dlrm.py', '--help']\n"
+                  f"import runpy\nrunpy.run_path({program!r}, run_name='__main__')\n")
+    assert "--device" in text, text
+
+
+@case
+def what_is_no_tensor_is_refused_in_a_sentence():
+    code = STUBS + """
+import reach, runpy
+scope = runpy.run_path(os.path.join(os.path.dirname(reach.__file__), "torch", "arguments.py"))
+class Table(torch.Tensor): pass
+scope["check_tensors"]("gather_rows", table=Table(), index=torch.Tensor())
+assert len(scope["tensor_list"]("gather_tables", "tables", (Table(), Table()))) == 2
+for name, arguments in (("check_tensors", dict(operation="gather_rows", table=[[1]])),
+                        ("tensor_list", dict(operation="gather_tables", name="tables", given=5)),
+                        ("tensor_list", dict(operation="gather_tables", name="tables", given=[Table(), 7]))):
+    try:
+        scope[name](**arguments)
+    except reach.InvalidArgument as why:
+        assert isinstance(why, ValueError)
+        print(why.field, why)
+"""
+    lines = output(code).splitlines()
+    makes = "; torch.as_tensor makes a tensor of an array"
+    assert lines == ["table gather_rows takes tensors of PyTorch: table is a builtins.list" + makes,
+                     "tables gather_tables takes a list of tensors of PyTorch: tables is a int",
+                     "tables[1] gather_tables takes tensors of PyTorch: tables[1] is a builtins.int" + makes], lines
 
 
 if __name__ == "__main__":

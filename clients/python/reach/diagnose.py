@@ -16,9 +16,10 @@ An array is anything with data_ptr() (a tensor, dense and contiguous), with __cu
 from __future__ import annotations
 
 import ctypes
+import operator
 from typing import Any, Dict, Optional, Tuple
 
-from reach import _libraries
+from reach import InvalidArgument, _libraries
 
 __all__ = ["KINDS", "diagnose"]
 
@@ -46,16 +47,29 @@ class _Diagnosis(ctypes.Structure):
                 [("ns", ctypes.c_uint64), ("text", ctypes.c_char * 640)])
 
 
+def _refuse(array: Any) -> InvalidArgument:
+    return InvalidArgument(
+        "diagnose takes a tensor (data_ptr), an array on a GPU (__cuda_array_interface__) or a pair (address, bytes), "
+        f"not {array!r:.60} of type {type(array).__module__}.{type(array).__qualname__}; of memory that is registered "
+        "with CUDA, such as an array of NumPy, give address and bytes", "array")
+
+
 def _place(array: Any) -> Tuple[int, int]:
     """Address and bytes."""
     if isinstance(array, tuple):
-        address, size = array
-        return int(address), int(size)
+        if len(array) != 2 or not all(hasattr(number, "__index__") and 0 <= operator.index(number) < 1 << 64
+                                      for number in array):
+            raise _refuse(array)
+        return operator.index(array[0]), operator.index(array[1])
     if hasattr(array, "data_ptr"):
+        if not getattr(array, "is_contiguous", lambda: True)():
+            raise InvalidArgument("the tensor is not contiguous; diagnose the one that it is a view of", "array")
         return int(array.data_ptr()), int(array.numel() * array.element_size())
+    if not hasattr(array, "__cuda_array_interface__"):
+        raise _refuse(array)
     interface = array.__cuda_array_interface__
     if interface.get("strides"):
-        raise ValueError("the array is not contiguous; diagnose the array that it is a view of")
+        raise InvalidArgument("the array is not contiguous; diagnose the array that it is a view of", "array")
     count = 1
     for length in interface["shape"]:
         count *= length
@@ -75,7 +89,11 @@ def _numbers(options: _Options, fingerprint: Any) -> None:
 def diagnose(array: Any, source: Any = None, gpu: str = "0", device: Optional[int] = None,
              driver: Optional[str] = None) -> Dict[str, Any]:
     """`source`: a reach.Reach, which knows the GPU as `gpu`; `device`: the CUDA ordinal of the GPU that reads,
-    else that of the array, else 0. Raises RuntimeError, ValueError, reach.ReachError.
+    else that of the array, else 0. Raises RuntimeError, and reach.InvalidArgument for what is no array:
+
+    >>> diagnose([1, 2, 3])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    reach.InvalidArgument: diagnose takes a tensor (data_ptr), ... not [1, 2, 3] of type builtins.list; ...
 
     What follows needs a GPU and PyTorch:
 
@@ -90,6 +108,8 @@ def diagnose(array: Any, source: Any = None, gpu: str = "0", device: Optional[in
     RuntimeError: cannot load /nowhere/libcuda.so.1: ...
     """
     address, size = _place(array)
+    if source is not None and not hasattr(source, "fingerprint"):
+        raise InvalidArgument(f"the source is a reach.Reach, not a {type(source).__qualname__}", "source")
     if device is None:
         device = getattr(getattr(array, "device", None), "index", None) or 0
     options = _Options(size=ctypes.sizeof(_Options), device=device, driver=driver.encode() if driver else None)

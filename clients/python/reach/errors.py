@@ -29,7 +29,7 @@ class ReachError(Exception):
         self.document = document
 
 
-class InvalidArgument(ReachError):
+class InvalidArgument(ReachError, ValueError):
     """`field` names the parameter, if one is to blame."""
     status = "invalid-argument"
 

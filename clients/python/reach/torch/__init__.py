@@ -8,12 +8,16 @@
 
 Each operation asks reachd once for each GPU and size of table, and works as the plan says: naive, in scopes, or in
 windows by SM group. If there is no plan, or none is needed, PyTorch's own operator is called, and a
-StockOperatorWarning says why, once. The kernels are Triton's, which PyTorch brings along. docs/torch.md has more.
+StockOperatorWarning says why, once. The kernels are Triton's, which PyTorch brings along. PyTorch 2.4 is needed, and
+2.5 for a plan. docs/torch.md has more.
 """
 try:
     import torch as _torch  # noqa: F401
 except ImportError as _why:
     raise ImportError("reach.torch needs PyTorch, which is missing: pip install torch") from _why
+if not hasattr(getattr(_torch, "library", None), "custom_op"):
+    raise ImportError(f"reach.torch needs PyTorch 2.4 or later, and this is {getattr(_torch, '__version__', 'older')}: "
+                      "pip install --upgrade torch")
 try:
     import triton as _triton  # noqa: F401
 except ImportError as _why:

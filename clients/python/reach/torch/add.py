@@ -10,7 +10,7 @@ from typing import Optional
 import torch
 import triton
 
-from reach.torch import fallback, kernels, launch, shapes
+from reach.torch import arguments, fallback, kernels, launch, shapes
 from reach.torch.planning import Job
 
 DTYPES = (torch.float32, torch.float64, torch.int32, torch.int64)  # whose atomics every GPU has
@@ -66,6 +66,7 @@ def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, a
     >>> index_add_(torch.zeros(3), torch.tensor([2, 0, 2]), torch.ones(3)).tolist()  # doctest: +SKIP
     [1.0, 0.0, 2.0]
     """
+    arguments.check_tensors("index_add_", table=table, index=index, source=source)
     launch.check_index(index)
     if source.shape != (index.numel(), *table.shape[1:]) or source.dtype != table.dtype:
         raise ValueError(f"the source has to be {(index.numel(), *table.shape[1:])} of {table.dtype}")
@@ -93,6 +94,7 @@ def scatter_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor,
     >>> scatter_add_(torch.zeros(3), torch.tensor([2, 0, 2]), torch.ones(3)).tolist()  # doctest: +SKIP
     [1.0, 0.0, 2.0]
     """
+    arguments.check_tensors("scatter_add_", table=table, index=index, source=source)
     if table.dim() != 1 or index.dim() != 1 or source.dim() != 1:
         raise ValueError("scatter_add_ takes tensors of one dimension; index_add_ takes rows")
     return index_add_(table, index, source[:index.numel()], deterministic=deterministic, strategy=strategy)

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, TextI
 
 import torch
 
-from reach.torch import launch
+from reach.torch import arguments, launch
 from reach.torch.planning import Job, MOST, NoPlan, TablesJob
 
 Tables = Union[torch.nn.Module, Mapping[str, torch.Tensor], Iterable[torch.Tensor], torch.Tensor]
@@ -56,9 +56,10 @@ def _named(tables: Tables) -> Iterator[Tuple[str, torch.Tensor]]:
     elif isinstance(tables, torch.Tensor):
         yield "table", tables
     elif isinstance(tables, Mapping):
+        arguments.check_tensors("advise", **{str(name): table for name, table in tables.items()})
         yield from tables.items()
     else:
-        for number, table in enumerate(tables):
+        for number, table in enumerate(arguments.tensor_list("advise", "tables", tables)):
             yield f"table {number}", table
 
 

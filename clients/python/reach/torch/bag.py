@@ -13,7 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
-from reach.torch import fallback, kernels, launch, shapes
+from reach.torch import arguments, fallback, kernels, launch, shapes
 from reach.torch.add import index_add_
 from reach.torch.gather import STOCK_ROW_BYTES, STOCK_ROWS, gather_rows
 from reach.torch.planning import Job
@@ -234,6 +234,8 @@ def embedding_bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
     >>> embedding_bag(table, torch.tensor([0, 2, 1]), torch.tensor([0, 2])).tolist()  # doctest: +SKIP
     [[4.0, 6.0], [2.0, 3.0]]
     """
+    arguments.check_tensors("embedding_bag", table=table, index=index, **{name: t for name, t in (
+        ("offsets", offsets), ("per_sample_weights", per_sample_weights)) if t is not None})
     launch.check_index(index, (1, 2))
     if table.dim() != 2:
         raise ValueError("the table has to be of two dimensions")

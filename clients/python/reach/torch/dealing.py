@@ -11,7 +11,7 @@ from typing import NamedTuple, Optional, Sequence, Union
 import torch
 import triton
 
-from reach.torch import kernels, launch
+from reach.torch import arguments, kernels, launch
 
 BLOCK, WARPS = 4096, 8
 
@@ -48,6 +48,7 @@ def deal(index: torch.Tensor, boundaries: Union[torch.Tensor, Sequence[int]], wi
     >>> dealt.index.tolist(), dealt.starts.tolist()  # doctest: +SKIP
     ([1, 2, 5, 7], [0, 2, 4])
     """
+    arguments.check_tensors("deal", index=index)
     launch.check_index(index)
     inner = torch.as_tensor(boundaries, dtype=torch.int64, device=index.device).contiguous()
     count, parts = index.numel(), inner.numel() + 1

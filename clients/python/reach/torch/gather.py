@@ -10,7 +10,7 @@ from typing import Any, Optional, Tuple
 import torch
 import triton
 
-from reach.torch import fallback, kernels, launch, shapes
+from reach.torch import arguments, fallback, kernels, launch, shapes
 from reach.torch.add import index_add_
 from reach.torch.planning import Job
 
@@ -114,12 +114,14 @@ def gather_rows(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Te
     >>> gather_rows(torch.arange(6).view(3, 2), torch.tensor([2, 0])).tolist()  # doctest: +SKIP
     [[4, 5], [0, 1]]
     """
+    arguments.check_tensors("gather_rows", table=table, index=index)
     launch.check_index(index)
     if out is None:
         if launch.plain(table, index):
             return _gather(table, index, strategy)
         result: torch.Tensor = _op(table, index, strategy)
         return result
+    arguments.check_tensors("gather_rows", out=out)
     if out.shape != (index.numel(), *table.shape[1:]) or out.dtype != table.dtype or out.device != table.device:
         raise ValueError(f"out has to be {(index.numel(), *table.shape[1:])} of {table.dtype} on {table.device}")
     if not out.is_contiguous():
@@ -144,5 +146,6 @@ def embedding(table: torch.Tensor, index: torch.Tensor, strategy: str = "") -> t
     >>> embedding(torch.arange(6).view(3, 2), torch.tensor([[2], [0]])).tolist()  # doctest: +SKIP
     [[[4, 5]], [[0, 1]]]
     """
+    arguments.check_tensors("embedding", table=table, index=index)
     rows = gather_rows(table, index.reshape(-1), strategy=strategy)
     return rows.view(*index.shape, *table.shape[1:])

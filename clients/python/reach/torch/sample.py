@@ -18,7 +18,7 @@ from typing import Dict, Optional, Tuple
 import torch
 import triton
 
-from reach.torch import gather, kernels, launch
+from reach.torch import arguments, gather, kernels, launch
 from reach.torch.planning import Job, NoPlan
 
 BLOCK = 512
@@ -130,6 +130,7 @@ def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Te
     >>> neighbor_sample(indptr, indices, torch.tensor([0, 1]), fanout=2, seed=1).tolist()  # doctest: +SKIP
     [[7, 7], [-1, -1]]
     """
+    arguments.check_tensors("neighbor_sample", indptr=indptr, indices=indices, seeds=seeds)
     for t in (indptr, indices, seeds):
         launch.check_index(t)
     if fanout < 1 or not 0 <= seed < _SIGN:

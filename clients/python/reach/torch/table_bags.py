@@ -10,7 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import torch
 import triton.language as tl
 
-from reach.torch import bag, gather, kernels_tables, launch, shapes, tables as lists
+from reach.torch import arguments, bag, gather, kernels_tables, launch, shapes, tables as lists
 from reach.torch.add import index_add_
 from reach.torch.planning import TablesJob
 
@@ -276,7 +276,11 @@ def embedding_bags(tables: Sequence[torch.Tensor], indices: lists.Indices, offse
     >>> embedding_bags([users, items], torch.tensor([0, 1, 1, 0, 1]), offsets).tolist()  # doctest: +SKIP
     [[3.0, 0.0, 0.0], [2.0, 40.0, 60.0]]
     """
-    tables = list(tables)
+    arguments.check_tensors("embedding_bags", **{name: t for name, t in (
+        ("offsets", offsets), ("per_sample_weights", per_sample_weights)) if t is not None})
+    tables = arguments.tensor_list("embedding_bags", "tables", tables)
+    if not isinstance(indices, torch.Tensor):
+        indices = arguments.tensor_list("embedding_bags", "indices", indices)
     _check_tables(tables, mode)
     if isinstance(indices, torch.Tensor):
         together = indices

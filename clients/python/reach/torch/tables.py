@@ -18,7 +18,7 @@ import torch
 import triton
 
 from reach._locks import Lock
-from reach.torch import fallback, gather, kernels_tables, launch, shapes
+from reach.torch import arguments, fallback, gather, kernels_tables, launch, shapes
 from reach.torch.add import index_add_
 from reach.torch.planning import MOST, NoPlan, TablesJob
 
@@ -180,7 +180,9 @@ def gather_tables(tables: Sequence[torch.Tensor], indices: Indices, strategy: st
     >>> [rows.tolist() for rows in gather_tables([users, items], torch.tensor([[2, 0], [3, 3]]))]  # doctest: +SKIP
     [[[4, 5], [0, 1]], [[3], [3]]]
     """
-    tables = list(tables)
+    tables = arguments.tensor_list("gather_tables", "tables", tables)
+    if not isinstance(indices, torch.Tensor):
+        indices = arguments.tensor_list("gather_tables", "indices", indices)
     if not tables or len(tables) != len(indices):
         raise ValueError("there have to be one table at least, and as many indices as tables")
     for index in indices:
