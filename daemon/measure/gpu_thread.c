@@ -155,16 +155,6 @@ static bool is_doubtful(enum status status)
     return status == STATUS_GPU_LOST || status == STATUS_GPU_FAULT || status == STATUS_DEADLINE;
 }
 
-const struct snapshot_gpu *gpu_thread_find(const struct gpu_thread *thread,
-                                           const struct snapshot *s)
-{
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        if (strcasecmp(s->gpus[i].identity.uuid, thread->identity.uuid) == 0)
-            return &s->gpus[i];
-    }
-    return NULL;
-}
-
 static bool has_valid_fingerprint(const struct gpu_thread *thread)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);

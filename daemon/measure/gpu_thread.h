@@ -114,7 +114,7 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
 void gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
                           struct gpu_listing *out);
 
-/* The thread of a GPU; NULL if it has none. The mutex is held. */
+/* The thread of a GPU; NULL if it has none. The mutex is held. (find.c) */
 struct gpu_thread *pipeline_thread_of(struct pipeline *p, const char *uuid);
 /* The GPU of a thread in a view; NULL if it is not there. */
 const struct snapshot_gpu *gpu_thread_find(const struct gpu_thread *thread,

@@ -72,16 +72,6 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
     return STATUS_OK;
 }
 
-struct gpu_thread *pipeline_thread_of(struct pipeline *p, const char *uuid)
-{
-    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
-        if (p->threads[i].started && !p->threads[i].removed &&
-            strcasecmp(p->threads[i].identity.uuid, uuid) == 0)
-            return &p->threads[i];
-    }
-    return NULL;
-}
-
 /* A place for a thread: a new one, or that of a thread that has ended. NULL if there is none. */
 static struct gpu_thread *free_place(struct pipeline *p)
 {
@@ -250,8 +240,8 @@ void pipeline_requeue(struct pipeline *p)
             log_warning("gpu %u: cannot read its state: %s", i, err.text);
         pthread_mutex_lock(&p->mutex);
         struct gpu_thread *const thread = pipeline_thread_of(p, gpu->identity.uuid);
-        if (lacks && !p->stopping && thread &&
-            !thread->lost && !thread->expected && !identity_is_divided(&gpu->identity))
+        if (lacks && !p->stopping && thread && !thread->lost && !thread->expected &&
+            !identity_is_divided(&gpu->identity))
             requeue_gpu(thread);
         pthread_mutex_unlock(&p->mutex);
     }
