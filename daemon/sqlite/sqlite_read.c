@@ -62,11 +62,10 @@ static bool has_log(const char *path)
            size_beside(path, "-journal") > 0;
 }
 
-/* "file:PATH?immutable=1": no other file is read or created. NULL without memory. */
-static char *immutable_uri(const char *path)
+/* "file:PATH?SETTING=1"; NULL without memory. */
+static char *uri_with(const char *path, const char *setting)
 {
-    static const char tail[] = "?immutable=1";
-    char *const uri = malloc(strlen("file:") + 3 * strlen(path) + sizeof(tail));
+    char *const uri = malloc(strlen("file:?=1") + 3 * strlen(path) + strlen(setting) + 1);
     char *at = uri;
 
     if (!uri)
@@ -78,16 +77,18 @@ static char *immutable_uri(const char *path)
         else
             *at++ = (char)*c;
     }
-    (void)sprintf(at, "%s", tail);
+    (void)sprintf(at, "?%s=1", setting);
     return uri;
 }
 
-static int open_file(const char *path, bool locked, int flags, sqlite3 **out)
+/* `setting` is one of SQLite's URI parameters; NULL: none. */
+static int open_with(const char *path, const char *setting, int flags, sqlite3 **out)
 {
-    char *const uri = locked ? NULL : immutable_uri(path);
+    char *const uri = setting ? uri_with(path, setting) : NULL;
     int rc = SQLITE_NOMEM;
 
-    if (locked)
+    *out = NULL;
+    if (!setting)
         rc = sqlite3_open_v2(path, out, flags | SQLITE_OPEN_READONLY, NULL);
     else if (uri)
         rc = sqlite3_open_v2(uri, out, flags | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
@@ -98,6 +99,19 @@ static int open_file(const char *path, bool locked, int flags, sqlite3 **out)
     return rc == SQLITE_OK
                ? sqlite3_exec(*out, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL)
                : rc;
+}
+
+/* "immutable": no other file is read or created. "readonly_shm": the index of the log is built in
+ * memory, because a full disk does not take it. */
+static int open_file(const char *path, bool locked, int flags, sqlite3 **out)
+{
+    int rc = open_with(path, locked ? NULL : "immutable", flags, out);
+
+    if (locked && (rc & PRIMARY_CODE) == SQLITE_IOERR) {
+        (void)sqlite3_close(*out);
+        rc = open_with(path, "readonly_shm", flags, out);
+    }
+    return rc;
 }
 
 enum status sqlite_read_open(const struct sqlite_use *use, const char *path, int flags,

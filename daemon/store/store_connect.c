@@ -134,6 +134,18 @@ static enum status opened(enum status s, sqlite3 **db)
     return s;
 }
 
+static enum status open_writer(const char *path, sqlite3 **out, struct err *err)
+{
+    enum status s;
+
+    *out = NULL;
+    (void)sqlite3_soft_heap_limit64(HEAP_LIMIT);
+    s = open_connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, out, err);
+    if (s == STATUS_OK)
+        s = prepare(*out, path, err);
+    return opened(s, out);
+}
+
 enum status store_connect_writer(const char *path, sqlite3 **out, struct err *err)
 {
     enum status s = STATUS_OK;
@@ -144,12 +156,15 @@ enum status store_connect_writer(const char *path, sqlite3 **out, struct err *er
         if (s == STATUS_OK)
             s = store_file_inspect(path, store_migration_count, err);
     }
-    (void)sqlite3_soft_heap_limit64(HEAP_LIMIT);
-    if (s == STATUS_OK)
-        s = open_connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, out, err);
-    if (s == STATUS_OK)
-        s = prepare(*out, path, err);
-    return opened(s, out);
+    return s == STATUS_OK ? open_writer(path, out, err) : s;
+}
+
+enum status store_connect_writer_again(const char *path, sqlite3 **out, struct err *err)
+{
+    const enum status s = store_file_writable(path, err);
+
+    *out = NULL;
+    return s == STATUS_OK ? open_writer(path, out, err) : s;
 }
 
 void store_connect_trust(sqlite3 *db)

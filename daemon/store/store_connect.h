@@ -13,6 +13,12 @@
  * store_open. */
 enum status store_connect_writer(const char *path, sqlite3 **out, struct err *err);
 
+/* The same beside other connections of this process to the file. It is not inspected: closing a
+ * descriptor of it would release their POSIX locks, and another process would remove the log in
+ * use.
+ */
+enum status store_connect_writer_again(const char *path, sqlite3 **out, struct err *err);
+
 /* From now on the log goes into the file when the connection is closed. */
 void store_connect_trust(sqlite3 *db);
 

@@ -19,7 +19,8 @@ enum status store_file_lock(const char *path, int *out_fd, bool *out_made, struc
 void store_file_unlock(const char *path, int fd, bool remove_file);
 
 /* STATUS_OK: there is no file, an empty one, or a database of ours that this release can read.
- * Changes nothing. Errors as store_open. */
+ * Changes nothing. This process must not have the file open: closing it would release its POSIX
+ * locks. Errors as store_open. */
 enum status store_file_inspect(const char *path, uint32_t newest_schema, struct err *err);
 /* STATUS_OK: there is no file, or one that may be written. */
 enum status store_file_writable(const char *path, struct err *err);

@@ -24,7 +24,7 @@ static enum status open_writer_again(struct store *store, struct err *err)
 {
     sqlite3 *fresh = NULL;
     sqlite3 *old;
-    enum status s = store_connect_writer(store->path, &fresh, err);
+    enum status s = store_connect_writer_again(store->path, &fresh, err);
 
     if (s != STATUS_OK)
         return s;

@@ -287,6 +287,45 @@ static void test_a_run_begins_again(void **state)
     store_close(store);
 }
 
+/* Another process would see whether this one has the database open: SQLite locks a range for that.
+ */
+static bool is_seen_as_open(const char *path)
+{
+    enum { SHARED_FIRST = 0x40000002, SHARED_SIZE = 510 };
+    const pid_t child = fork();
+    int status = 0;
+
+    if (child == 0) {
+        struct flock lock = {
+            .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHARED_FIRST, .l_len = SHARED_SIZE};
+        const int fd = open(path, O_RDWR | O_CLOEXEC);
+
+        _exit(fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? 1 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+/* Otherwise the next process that reads the file removes the log in use, and what is stored after
+ * that is lost. */
+static void test_the_file_stays_locked(void **state)
+{
+    char path[512];
+    struct store *store;
+
+    (void)snprintf(path, sizeof(path), "%s/it", (const char *)*state);
+    store = fixture_open(path);
+    whole_run(store, 1, 1);
+    assert_true(is_seen_as_open(path));
+    break_writes(EIO);
+    whole_run(store, 2, 1);
+    repair_writes();
+    assert_int_equal(maintain(store), STATUS_OK);
+    whole_run(store, 3, 1);
+    assert_true(is_seen_as_open(path));
+    store_close(store);
+}
+
 /* No directory at the start: results are kept until it is there. */
 static void test_starts_without_a_directory(void **state)
 {
@@ -422,6 +461,7 @@ int main(void)
         WITH_DIRECTORY(test_limit),
         WITH_DIRECTORY(test_dropped_observations_are_whole_runs),
         WITH_DIRECTORY(test_a_run_begins_again),
+        WITH_DIRECTORY(test_the_file_stays_locked),
         WITH_DIRECTORY(test_starts_without_a_directory),
         WITH_DIRECTORY(test_close_stores_what_waits),
         WITH_DIRECTORY(test_full_disk),
