@@ -30,7 +30,8 @@ READS = {
     "/v1/gpus/0/placement?bytes=1GiB": ("advice", "windows", "window_of_sm"),
     "/v1/gpus/0/fingerprint": ("gpu", "origin"),
 }
-KEPT_RUNS = 200  # of 256 that the daemon keeps
+IDS = "SELECT run, id FROM fingerprint UNION SELECT run, id FROM knowledge"
+KEPT_RUNS = 200  # of 256 that a daemon keeps
 
 
 class Load:
@@ -164,7 +165,7 @@ class Storm:
         """Each of these is in the file with all its observations."""
         for name in ids:
             rows = query(self.disk.state, "SELECT r.state, (SELECT count(*) FROM observation o WHERE o.run = r.id) "
-                         "FROM fingerprint f JOIN run r ON r.id = f.run WHERE f.id = ?", name)
+                         f"FROM ({IDS}) i JOIN run r ON r.id = i.run WHERE i.id = ?", name)
             equal(rows, [("done", self.observations)], name)
         self.stored += ids
 
@@ -237,7 +238,7 @@ class Storm:
         equal(self.load.wrong, [])
         equal(query(self.disk.state, "PRAGMA integrity_check"), [("ok",)])
         equal(query(self.disk.state, "SELECT count(*) FROM run WHERE state = 'running'"), [(0,)])
-        names = {row[0] for row in query(self.disk.state, "SELECT id FROM fingerprint")}
+        names = {row[0] for row in query(self.disk.state, f"SELECT id FROM ({IDS})")}
         equal([name for name in self.stored[-KEPT_RUNS:] if name not in names], [])
 
 
