@@ -38,7 +38,7 @@ endif
 NVCC        ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 CFLAGS      ?=
 LDFLAGS     ?=
-TSAN_TESTS  := api_reader snapshot pipeline pipeline_trouble store_maintenance store store_upkeep libreach_threads
+TSAN_TESTS  := api_reader snapshot pipeline pipeline_trouble store_maintenance store store_upkeep store_queue libreach_threads
 # The newest glibc that a portable build may ask for.
 GLIBC_MAX   := 2.36
 JOBS        := $(shell nproc 2>/dev/null || echo 2)

@@ -10,20 +10,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-enum { EXIT_SKIPPED = 77, LARGE = 30000, SMALL = 40, CHECKS = 5 };
+enum {
+    EXIT_SKIPPED = 77,
+    LARGE = 30000,
+    SMALL = 40,
+    CHECKS = 5,
+    TURNS = 20,
+    RUNS_OF_A_THREAD = 30
+};
 
 static struct store_health health_of(struct store *store)
 {
@@ -371,6 +382,87 @@ static void test_close_stores_what_waits(void **state)
     store_close(store);
 }
 
+struct writer {
+    struct store *store;
+    const char *uuid;
+    uint32_t runs;
+};
+
+static void *store_runs(void *self)
+{
+    const struct writer *const w = self;
+    const struct gpu_identity gpu = fixture_gpu(w->uuid);
+    const struct gpu_limits limits = fixture_limits();
+
+    for (uint32_t n = 1; n <= w->runs; n++) {
+        struct store_run *run = NULL;
+        struct fingerprint fp;
+
+        fixture_fingerprint(w->uuid, n, &fp);
+        assert_int_equal(store_run_begin(w->store, &gpu, &limits, DEPTH_FULL, n, &run, NULL),
+                         STATUS_OK);
+        observe(w->store, run, n, SMALL);
+        assert_int_equal(store_run_finish(w->store, run, &fp, &fp, NULL), STATUS_OK);
+    }
+    return NULL;
+}
+
+/* Allows files of any size, or of one byte. */
+static void allow_writes(bool allowed)
+{
+    static struct rlimit before;
+    struct rlimit now;
+
+    if (before.rlim_max == 0)
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    now = before;
+    if (!allowed)
+        now.rlim_cur = 1;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+}
+
+static void assert_all_in_order(struct store *store, const struct writer *w)
+{
+    struct store_fingerprint_row rows[RUNS_OF_A_THREAD + 1];
+    uint32_t count = 0;
+
+    assert_int_equal(
+        store_list_fingerprints(store, w->uuid, 0, rows, RUNS_OF_A_THREAD + 1, &count, NULL),
+        STATUS_OK);
+    assert_int_equal(count, RUNS_OF_A_THREAD);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(rows[i].duration_ms, RUNS_OF_A_THREAD - i);
+}
+
+/* Two threads measure while writing fails and works in turn, and maintenance writes what waits. */
+static void test_threads(void **state)
+{
+    struct store *const store = fixture_open(fixture_path(*state, "it"));
+    const struct timespec moment = {.tv_nsec = 2 * 1000 * 1000};
+    struct writer writers[2] = {
+        {store, FIXTURE_UUID, RUNS_OF_A_THREAD},
+        {store, "SIM-00000000-0000-0000-0000-000000000002", RUNS_OF_A_THREAD}};
+    pthread_t threads[2];
+
+    signal(SIGXFSZ, SIG_IGN);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, store_runs, &writers[i]), 0);
+    for (int i = 0; i < TURNS; i++) {
+        allow_writes(i % 2 == 1);
+        (void)maintain(store);
+        nanosleep(&moment, NULL);
+    }
+    allow_writes(true);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(maintain(store), STATUS_OK);
+    assert_int_equal(health_of(store).last_error.status, STATUS_OK);
+    assert_int_equal(health_of(store).unwritten.fingerprints, 0);
+    for (int i = 0; i < 2; i++)
+        assert_all_in_order(store, &writers[i]);
+    store_close(store);
+}
+
 /* Writes to a file until the disk is full. */
 static bool fill(const char *path)
 {
@@ -464,6 +556,7 @@ int main(void)
         WITH_DIRECTORY(test_the_file_stays_locked),
         WITH_DIRECTORY(test_starts_without_a_directory),
         WITH_DIRECTORY(test_close_stores_what_waits),
+        WITH_DIRECTORY(test_threads),
         WITH_DIRECTORY(test_full_disk),
     };
 
