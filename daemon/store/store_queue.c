@@ -306,8 +306,25 @@ enum status store_run_observe(struct store *store, struct store_run *run,
         free_record(r);
         return s;
     }
-    r->bytes += strlen(r->observation.text) + 1;
+    r->bytes += r->observation.text_bytes;
     return write_or_keep(store, r, err);
+}
+
+/* The fingerprints and their ids; the caller frees `*out`. */
+static enum status copy_finished(const struct fingerprint *measured,
+                                 const struct fingerprint *known, struct finished **out,
+                                 struct err *err)
+{
+    struct finished *const f = calloc(1, sizeof(*f));
+    enum status s;
+
+    *out = f;
+    if (!f)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    f->measured = *measured;
+    f->known = *known;
+    s = fingerprint_id(measured, f->measured_id, err);
+    return s == STATUS_OK ? fingerprint_id(known, f->known_id, err) : s;
 }
 
 enum status store_run_finish(struct store *store, struct store_run *take,
@@ -319,20 +336,13 @@ enum status store_run_finish(struct store *store, struct store_run *take,
 
     if (!r)
         return STATUS_NO_MEMORY;
-    r->finished = calloc(1, sizeof(*r->finished));
     r->bytes += sizeof(*r->finished);
-    s = r->finished ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
-    if (s == STATUS_OK) {
-        r->finished->measured = *measured;
-        r->finished->known = *known;
-        s = fingerprint_id(measured, r->finished->measured_id, err);
-    }
-    if (s == STATUS_OK)
-        s = fingerprint_id(known, r->finished->known_id, err);
-    if (s == STATUS_OK)
-        s = write_or_keep(store, r, err);
-    else
+    s = copy_finished(measured, known, &r->finished, err);
+    if (s != STATUS_OK) {
         free_record(r);
+        return s;
+    }
+    s = write_or_keep(store, r, err);
     if (s == STATUS_OK)
         release_as_owner(store, take);
     return s;

@@ -124,9 +124,7 @@ static enum status insert_observation(sqlite3 *db, int64_t run, const struct sto
             "reach_row_hash(?1, ?2, ?3, ?4, ?5, nullif(?6, 'clean'), ?7))",
             SQL_VALUES(SQL_INT(run), SQL_TEXT(probe_kind_name(d->kind)), SQL_INT(d->started_at),
                        SQL_INT(d->duration_ns), SQL_INT(d->value_count),
-                       SQL_TEXT(verdict_name(d->verdict)),
-                       SQL_INT(hash_bytes(HASH_START, d->text, strlen(d->text))),
-                       SQL_TEXT(d->text)),
+                       SQL_TEXT(verdict_name(d->verdict)), SQL_INT(d->hash), SQL_TEXT(d->text)),
             NULL, err);
     *out_id = sqlite3_last_insert_rowid(db);
     if (s == STATUS_OK)
@@ -149,7 +147,9 @@ enum status store_document_render(const struct observation *o, struct store_docu
                                    .duration_ns = o->result.conditions.duration_ns,
                                    .value_count = o->result.value_count,
                                    .verdict = o->assessment.verdict,
-                                   .text = document.text};
+                                   .text = document.text,
+                                   .text_bytes = bytes,
+                                   .hash = document.hash};
     return s;
 }
 

@@ -95,6 +95,8 @@ struct store_document {
     uint64_t value_count;
     enum verdict verdict;
     char *text; /* owned */
+    size_t text_bytes;
+    uint64_t hash; /* of the text */
 };
 enum status store_document_render(const struct observation *o, struct store_document *out,
                                   struct err *err);
