@@ -1,4 +1,4 @@
-/* store.c: opens and closes the store.
+/* store.c: opens the store.
  *
  * A write that fails leaves the old state to this process. If the failure was an fsync and the
  * process dies before its next write, the next one may find the new state, whole: the log may have
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_store(struct store *take)
+void store_free(struct store *take)
 {
     store_queue_free(take);
     (void)sqlite3_close(take->reading_apart.db);
@@ -47,7 +47,7 @@ static struct store *new_store(const char *path)
     store->work.scan = !store->in_memory;
     if (store->path)
         return store;
-    free_store(store);
+    store_free(store);
     return NULL;
 }
 
@@ -166,7 +166,7 @@ static enum status open_how(const char *path, bool anyway, struct store **out, s
         s = store_open_to_read(store, &why);
     }
     if (s != STATUS_OK) {
-        free_store(store);
+        store_free(store);
         return err_set(err, s, "%s", why.text);
     }
     *out = store;
@@ -181,14 +181,6 @@ enum status store_open(const char *path, struct store **out, struct err *err)
 enum status store_open_degraded(const char *path, struct store **out, struct err *err)
 {
     return open_how(path, true, out, err);
-}
-
-void store_close(struct store *take)
-{
-    if (!take)
-        return;
-    store_write_last(take);
-    free_store(take);
 }
 
 void store_set_limits(struct store *store, const struct store_limits *limits)

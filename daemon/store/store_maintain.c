@@ -216,12 +216,21 @@ enum status store_maintain(struct store *store, bool *out_recreated, struct err 
     return s == STATUS_OK ? s : err_set(err, s, "%s", why.text);
 }
 
-void store_write_last(struct store *store)
+/* Tries once more to write what waits. */
+static void write_last(struct store *store)
 {
     struct err err = {0};
 
     if (store->queue.first && recover(store, store->work.reopen, &err) == STATUS_OK)
         (void)store_queue_write(store, &err);
+}
+
+void store_close(struct store *take)
+{
+    if (!take)
+        return;
+    write_last(take);
+    store_free(take);
 }
 
 void store_wait(struct store *store, nsec_t most)

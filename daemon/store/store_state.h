@@ -1,12 +1,12 @@
 /* store_state.h: an open store: its connections, its health and what its maintenance has to do.
  *
- * store.c             opens and closes
+ * store.c             opens and frees
  * store_health.c      begins and ends write transactions; is writing possible, what was damaged
  * store_runs.c        writes
  * store_queue.c       keeps in memory what cannot be written
  * store_room.c        is there room for new pages
  * store_read.c        reads
- * store_maintain.c    recovers, checks every row, keeps to the limits
+ * store_maintain.c    recovers, checks every row, keeps to the limits; closes
  * store_scrub.c       checks every row and drops the corrupt ones
  * store_prune.c       deletes what is beyond the limits
  * store_backup.c      copies the file while it is in use
@@ -116,8 +116,6 @@ bool store_queue_find(struct store *store, const char *uuid, const char *id,
 enum status store_room_check(const char *path, struct err *err);
 /* Does the file system report that there is little room, or that it is read-only? */
 bool store_room_is_short(const char *path);
-/* Tries once more to write what waits, before the store is closed. */
-void store_write_last(struct store *store);
 /* Records that a reader found a corrupt row or page. Returns `s`. */
 enum status store_read_end(struct store *store, enum status s, bool corrupt);
 
@@ -131,6 +129,8 @@ struct store_files {
  * nothing that was not held before. */
 enum status store_open_files(struct store *store, struct store_files *files, struct err *err);
 
+/* Closes and frees what there is of a store; what waits in the queue is lost. */
+void store_free(struct store *take);
 /* Opens a reading connection to a file that cannot be written, or to nothing. */
 enum status store_open_to_read(struct store *store, struct err *err);
 /* Moves a file that cannot be used because of `why` out of the way, counts and logs it. */
