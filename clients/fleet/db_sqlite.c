@@ -271,9 +271,10 @@ static enum status open_engine(const char *where, bool read_only, void **out, st
     enum status s = STATUS_OK;
 
     *out = NULL;
-    if (e)
-        e->path = strdup(where);
-    if (!e || !e->path)
+    if (!e)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
+    e->path = strdup(where);
+    if (!e->path)
         s = err_set(err, STATUS_NO_MEMORY, "no memory for a database");
     if (s == STATUS_OK)
         s = open_file(e, read_only, err);
