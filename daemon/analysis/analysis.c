@@ -337,6 +337,27 @@ static bool left_open(const struct observation_set *set, const struct structure 
     return open && observation_set_is_shared(set);
 }
 
+/* Why nothing can be said of scopes and windows, if levels were seen. */
+static void note_reaches(struct fingerprint *fp)
+{
+    uint32_t known = 0;
+    uint32_t by_chance = 0;
+
+    for (uint32_t k = 0; k < fp->level_count; k++) {
+        known += IS_KNOWN(fp->levels[k].reach_bytes);
+        by_chance += fp->levels[k].reach_bytes.reason == REASON_DISAGREEMENT;
+    }
+    if (known > 0 || fp->level_count == 0)
+        return;
+    if (by_chance == fp->level_count)
+        fingerprint_add_note(fp,
+                             "the reach of none of %u TLB levels was found: in each of them a page "
+                             "hits in one lap and misses in the next",
+                             fp->level_count);
+    else
+        fingerprint_add_note(fp, "the reach of none of %u TLB levels was found", fp->level_count);
+}
+
 static enum status derive(const struct observation_set *set, enum depth depth,
                           struct fingerprint *out, struct err *err)
 {
@@ -365,6 +386,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
     if (s.level_count == 0)
         fingerprint_add_note(out,
                              "no footprint within the range was seen to miss in any TLB level");
+    note_reaches(out);
     if (contradicts(set, &s)) {
         out->conditions.verdict = VERDICT_DISTURBED;
         return err_set(

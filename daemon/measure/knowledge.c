@@ -47,13 +47,30 @@ static enum status knowledge_replace(struct knowledge *k, const struct fingerpri
     return fingerprint_drop(k->known, reason, out, err);
 }
 
+/* Is it an answer that no reach was found? Only if that happens twice in the same way without
+ * anything that could be its cause, and if nothing better is known. */
+static bool is_settled(struct knowledge *k, const struct fingerprint *measured, bool quiet)
+{
+    char reason[MERGE_REASON_BYTES];
+    const bool open = quiet && measured->level_count > 0 &&
+                      (!k->known || !fingerprint_is_conclusive(k->known, reason));
+    const bool settled = open && k->unsettled && measured->level_count == k->without.level_count &&
+                         !fingerprint_contradicts(&k->without, measured, reason);
+
+    k->unsettled = open;
+    k->without = *measured;
+    return settled;
+}
+
 enum status knowledge_join(struct knowledge *k, const struct fingerprint *measured, bool quiet,
                            struct fingerprint *out, struct err *err)
 {
     char reason[MERGE_REASON_BYTES];
     struct err why = {0};
 
-    if (!fingerprint_is_conclusive(measured, reason))
+    if (fingerprint_is_conclusive(measured, reason))
+        k->unsettled = false;
+    else if (!is_settled(k, measured, quiet))
         return err_set(err, STATUS_INCONCLUSIVE, "%s", reason);
     *out = *measured;
     if (!k->known)

@@ -78,6 +78,36 @@ static uint64_t part_of_sm(const struct fitting *f, uint64_t bytes)
 
 /* ---- the levels ---- */
 
+static struct maybe_f64 memory_gbps(const struct fitting *f)
+{
+    const struct throughput *const t = &f->fp->throughput;
+
+    if (f->out->transaction_bytes == (uint32_t)FINGERPRINT_CURVE_BYTES)
+        return t->plateau_gbps;
+    for (uint32_t i = 0; i < t->rate_count; i++)
+        if (t->rates[i].access == ACCESS_READ &&
+            t->rates[i].transaction_bytes == f->out->transaction_bytes)
+            return t->rates[i].plateau_gbps;
+    return UNKNOWN_F64(REASON_NOT_MEASURED);
+}
+
+/* Speeds do not tell if memory is as fast as the L2: then its size does. */
+static void find_l2_keeps(struct fitting *f)
+{
+    const struct cache_facts *const l2 = &f->fp->caches[CACHE_L2];
+    const struct maybe_f64 memory = memory_gbps(f);
+    struct fit_answer *const out = f->out;
+
+    out->l2.keeps_bytes = longest_at(f, f->spread, out->l2.gbps);
+    out->near_keeps_bytes = longest_at(f, SET_NEAR, out->l2.gbps);
+    if (!IS_KNOWN(out->l2.gbps) || !IS_KNOWN(memory) || memory.v < KEPT * out->l2.gbps.v)
+        return;
+    out->near_keeps_bytes = UNKNOWN_U64(REASON_NO_CONTRAST);
+    out->l2.keeps_bytes = cache_kept_bytes(l2->fits_bytes, l2->size_bytes);
+    if (!IS_KNOWN(out->l2.keeps_bytes))
+        out->l2.keeps_bytes = UNKNOWN_U64(REASON_NO_CONTRAST);
+}
+
 static void find_levels(struct fitting *f)
 {
     struct fit_answer *const out = f->out;
@@ -97,21 +127,7 @@ static void find_levels(struct fitting *f)
     if (IS_KNOWN(out->l1.gbps) && IS_KNOWN(out->l2.gbps) && out->l2.gbps.v >= KEPT * out->l1.gbps.v)
         out->l1.gbps = UNKNOWN_F64(REASON_NO_CONTRAST);
     out->l1.keeps_bytes = longest_at(f, f->spread, out->l1.gbps);
-    out->l2.keeps_bytes = longest_at(f, f->spread, out->l2.gbps);
-    out->near_keeps_bytes = longest_at(f, SET_NEAR, out->l2.gbps);
-}
-
-static struct maybe_f64 memory_gbps(const struct fitting *f)
-{
-    const struct throughput *const t = &f->fp->throughput;
-
-    if (f->out->transaction_bytes == (uint32_t)FINGERPRINT_CURVE_BYTES)
-        return t->plateau_gbps;
-    for (uint32_t i = 0; i < t->rate_count; i++)
-        if (t->rates[i].access == ACCESS_READ &&
-            t->rates[i].transaction_bytes == f->out->transaction_bytes)
-            return t->rates[i].plateau_gbps;
-    return UNKNOWN_F64(REASON_NOT_MEASURED);
+    find_l2_keeps(f);
 }
 
 static bool fits(struct maybe_u64 keeps, uint64_t bytes)

@@ -242,6 +242,44 @@ static void add_option(struct advising *a, const struct strategy_answer *plan,
         a->device_gbps = option->gbps;
 }
 
+static struct maybe_f64 gbps_at(const struct access_cost *cost, uint64_t bytes)
+{
+    struct maybe_f64 ns = access_cost_naive_ns(cost, bytes);
+
+    if (IS_KNOWN(ns))
+        ns.v = cost->transaction_bytes / ns.v;
+    return ns;
+}
+
+/* Without a plan: what was measured of any SM anywhere holds whatever a TLB reaches. `why_not`: why
+ * there is none. */
+static void add_device_alone(struct advising *a, const char *why_not)
+{
+    const struct throughput *const t = &a->fp->throughput;
+    const struct reach_limit none = {.observed = false};
+    struct access_cost cost;
+    struct memory_way *w;
+    char rate[FORMAT_RATE_BYTES];
+
+    access_cost_read(t, &none, a->request->access, a->out->transaction_bytes, &cost);
+    a->device_gbps = gbps_at(&cost, a->request->bytes);
+    if (t->curve_count == 0 || !IS_KNOWN(a->device_gbps)) {
+        leave_out(a, MEMORY_DEVICE, "", "%.190s", why_not);
+        return;
+    }
+    w = add_way(a, MEMORY_DEVICE, "", STRATEGY_NAIVE, device_bytes(a->fp));
+    w->gbps = a->device_gbps;
+    w->rank_gbps = w->gbps.v;
+    w->basis = cost.basis == BASIS_SCALED ? WAY_SCALED
+               : is_probed(t->curve, t->curve_count, STRATEGY_NAIVE, a->request->bytes)
+                   ? WAY_MEASURED
+                   : WAY_BETWEEN;
+    snprintf(w->why, sizeof(w->why),
+             "Any SM anywhere: %s; there is no other way, since how far an SM group reaches is not "
+             "known (%s).",
+             format_rate(w->gbps, rate), reason_slug(a->fp->windows.reach_bytes.reason));
+}
+
 /* Those of the plan that need no input, in its order. */
 static void add_device(struct advising *a)
 {
@@ -252,7 +290,12 @@ static void add_device(struct advising *a)
     struct strategy_answer plan;
     struct err err;
 
-    if (strategy_plan(a->fp, &job, &plan, &err) != STATUS_OK) {
+    const enum status s = strategy_plan(a->fp, &job, &plan, &err);
+    if (s == STATUS_NOT_APPLICABLE && !IS_KNOWN(a->fp->windows.reach_bytes)) {
+        add_device_alone(a, err.text);
+        return;
+    }
+    if (s != STATUS_OK) {
         leave_out(a, MEMORY_DEVICE, "", "%.190s", err.text);
         return;
     }
@@ -302,15 +345,6 @@ static void read_curve(const struct memory_facts *m, enum strategy s, struct thr
         .access = ACCESS_ATOMIC, .transaction_bytes = RATE_BYTES, .plateau_gbps = m->atomic_gbps};
     out->rates[1] = (struct access_rate){
         .access = ACCESS_WRITE, .transaction_bytes = RATE_BYTES, .plateau_gbps = m->write_gbps};
-}
-
-static struct maybe_f64 gbps_at(const struct access_cost *cost, uint64_t bytes)
-{
-    struct maybe_f64 ns = access_cost_naive_ns(cost, bytes);
-
-    if (IS_KNOWN(ns))
-        ns.v = cost->transaction_bytes / ns.v;
-    return ns;
 }
 
 /* Of memory that is slow in windows over the smallest region that was tried with them, nothing says

@@ -63,9 +63,46 @@ static void one_that_says_nothing_is_inconclusive(void **state)
     const struct fingerprint fp = measured(0);
 
     (void)state;
-    assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+    for (int i = 0; i < 4; i++) /* the known reach stays in service */
+        assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
     k.known = NULL;
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+}
+
+/* Two in a row that agree, and that nothing disturbed: the levels of this GPU cannot be counted. */
+static void no_reach_twice_is_an_answer(void **state)
+{
+    struct fingerprint fp = measured(0), other = measured(0);
+    const struct fingerprint good = measured(16);
+
+    (void)state;
+    k.known = NULL;
+    fp.levels[0].entry_bytes = KNOWN_U64(2 * MIB);
+    other.levels[0].entry_bytes = KNOWN_U64(4 * MIB);
+    fp.caches[CACHE_L1].size_bytes = KNOWN_U64(16384);
+    fp.cache_count = CACHE_KIND_COUNT;
+    assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+    assert_int_equal(join(&fp), STATUS_OK);
+    assert_int_equal(out.caches[CACHE_L1].size_bytes.v, 16384);
+    assert_false(IS_KNOWN(out.levels[0].reach_bytes));
+    /* Another entry, another number of levels, or a load between them. */
+    k.unsettled = false;
+    assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+    assert_int_equal(join(&other), STATUS_INCONCLUSIVE);
+    other = fp;
+    other.level_count = 2;
+    other.levels[1] = (struct tlb_level){.level = 2};
+    assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+    assert_int_equal(join(&other), STATUS_INCONCLUSIVE);
+    assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+    assert_int_equal(knowledge_join(&k, &fp, false, &out, NULL), STATUS_INCONCLUSIVE);
+    assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+    /* A reach that is found counts at once, and is not given up again. */
+    assert_int_equal(join(&good), STATUS_OK);
+    assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+    k.known = &good;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
 }
 
 static void one_that_agrees_is_merged(void **state)
@@ -152,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_first_is_taken, setup),
         cmocka_unit_test_setup(one_that_says_nothing_is_inconclusive, setup),
+        cmocka_unit_test_setup(no_reach_twice_is_an_answer, setup),
         cmocka_unit_test_setup(one_that_agrees_is_merged, setup),
         cmocka_unit_test_setup(a_contradiction_needs_a_second_one, setup),
         cmocka_unit_test_setup(another_contradiction_confirms_nothing, setup),

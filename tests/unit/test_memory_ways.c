@@ -502,6 +502,30 @@ static void test_peer(void **state)
     assert_non_null(strstr(answer.reason, "How much memory the peer has is not recorded"));
 }
 
+/* Device memory of a GPU whose reach was not found: the curve of any SM anywhere holds, and no
+ * more.
+ */
+static void test_without_a_reach(void **state)
+{
+    static struct memory_answer planned;
+
+    (void)state;
+    load();
+    ask(64 * GIB, HOME_DEVICE, ACCESS_READ, 0);
+    planned = answer;
+    fp.windows.reach_bytes = fp.windows.recommended_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
+    ask(64 * GIB, HOME_DEVICE, ACCESS_READ, 0);
+    assert_null(find(MEMORY_DEVICE, STRATEGY_WINDOWS));
+    assert_null(find(MEMORY_DEVICE, STRATEGY_SCOPES));
+    for (uint32_t i = 0; i < planned.way_count; i++)
+        if (planned.ways[i].kind == MEMORY_DEVICE && planned.ways[i].strategy == STRATEGY_NAIVE)
+            assert_gbps(way(MEMORY_DEVICE, STRATEGY_NAIVE), planned.ways[i].gbps.v, WAY_MEASURED);
+    assert_non_null(strstr(way(MEMORY_DEVICE, STRATEGY_NAIVE)->why, "(disagreement)"));
+    fp.throughput.curve_count = 0;
+    ask(64 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
+}
+
 /* Whatever a fingerprint says: an answer with every invariant, or a refusal that says why. */
 static void test_any_fingerprint(void **state)
 {
@@ -542,11 +566,17 @@ static void test_any_fingerprint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),         cmocka_unit_test(test_between),
-        cmocka_unit_test(test_beyond),       cmocka_unit_test(test_other_accesses),
-        cmocka_unit_test(test_left_out),     cmocka_unit_test(test_device_is_the_plan),
-        cmocka_unit_test(test_too_many),     cmocka_unit_test(test_peer),
-        cmocka_unit_test(test_random_kinds), cmocka_unit_test(test_any_fingerprint),
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_between),
+        cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_other_accesses),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_device_is_the_plan),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_peer),
+        cmocka_unit_test(test_without_a_reach),
+        cmocka_unit_test(test_random_kinds),
+        cmocka_unit_test(test_any_fingerprint),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

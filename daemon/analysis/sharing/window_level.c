@@ -59,12 +59,22 @@ void structure_sharing(const struct observation_set *set, struct structure *out)
     }
 }
 
+/* Does every level evict in another order in every lap? */
+static bool all_by_chance(const struct structure *s)
+{
+    for (uint32_t k = 0; k < s->level_count; k++) {
+        if (!s->levels[k].non_lru)
+            return false;
+    }
+    return s->level_count > 0;
+}
+
 struct maybe_u64 structure_reach_bytes(const struct structure *s)
 {
     if (s->level_count == 0)
         return NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     if (s->window_level < 0)
-        return UNKNOWN_U64(REASON_TOO_LITTLE_DATA);
+        return UNKNOWN_U64(all_by_chance(s) ? REASON_DISAGREEMENT : REASON_TOO_LITTLE_DATA);
     const struct level_estimate *level = &s->levels[s->window_level];
     if (!level->counted)
         return UNKNOWN_U64(level->non_lru ? REASON_DISAGREEMENT : REASON_TOO_LITTLE_DATA);
