@@ -84,7 +84,7 @@ enum sink_kind { SINK_FILE, SINK_SOCKET, SINK_OWN, SINK_POLL };
 static struct {
     pthread_once_t once;
     enum sink_kind kind;
-    int fd; /* standard error, or our own opening of it */
+    int fd;         /* standard error, or our own opening of it */
     bool journal;   /* standard error leads to systemd's journal */
     int journal_fd; /* unconnected datagram socket, -1: none */
 } sink = {.once = PTHREAD_ONCE_INIT, .fd = STDERR_FILENO, .journal_fd = -1};

@@ -1,7 +1,7 @@
 /* state_file.c: see state_file.h.
  *
  * A disk that fails, is full, or is not mounted yet may recover, so the daemon starts and waits for
- * it. A file that this user may never make or read, or that a newer release wrote, does not change
+ * it. A file that this user can never make or read, or that a newer release wrote, does not change
  * while the daemon waits, so the daemon does not start.
  */
 #include "service/state_file.h"
@@ -55,7 +55,8 @@ static enum status state_file_make_directory(char path[PATH_MAX], struct err *er
                          strerror(errno));
 }
 
-/* May this user make or read the file? Only refusals that last count: the permissions. */
+/* May this user make or read the file? Only refusals that last count: permissions and paths that
+ * lead nowhere. */
 static enum status state_file_check_access(const struct config *config, struct err *err)
 {
     char path[PATH_MAX];
@@ -70,12 +71,15 @@ static enum status state_file_check_access(const struct config *config, struct e
             return STATUS_OK; /* the directory may come later */
         mode = W_OK | X_OK;
     }
-    if (faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 || errno != EACCES)
+    const int error = faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno;
+
+    if (error != EACCES && error != EPERM && error != ENOTDIR && error != ELOOP &&
+        error != ENAMETOOLONG)
         return STATUS_OK;
     return err_set(err, STATUS_READ_ONLY,
                    "cannot %s the state file %s: %s; name another one with --state, or use "
                    "--state :memory:",
-                   mode == R_OK ? "read" : "make", config->state, strerror(EACCES));
+                   mode == R_OK ? "read" : "make", config->state, strerror(error));
 }
 
 enum status state_file_check(const struct config *config, struct err *err)
@@ -123,7 +127,7 @@ enum status state_file_open(const struct config *config, struct store **out, str
     enum status status = state_file_open_path(config, out, &why);
 
     if (status && !state_file_in_memory(config) && config->state_fallback_memory) {
-        log_warning("%s; using memory instead: what is measured now is lost at the end", why.text);
+        log_warning("%s; using memory instead: results will be lost when reachd exits", why.text);
         return store_open(":memory:", out, err);
     }
     return status ? err_set(err, status, "%s", why.text) : STATUS_OK;

@@ -87,6 +87,7 @@ def table():
     yield CONFIG, "is not a regular file", None, {"state": common.folder}
     yield UNAVAILABLE, "written by a newer reachd", None, {"state": a_newer_database()}
     yield CANNOT_MAKE, "cannot make the state file", NOBODY, {"state": path("closed", "reachd.db")}
+    yield CANNOT_MAKE, "Not a directory", None, {"state": path("secret.db", "reachd.db")}
     yield CANNOT_MAKE, "cannot read the state file", NOBODY, {"state": path("secret.db")}
     yield CONFIG, "one.conf:7: log-level", None, {"log-level": "loud"}
 
