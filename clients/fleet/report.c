@@ -36,6 +36,9 @@ struct source {
 
 static const struct source sources[] = {
     {FLEET_REPORT_SUMMARY, "summary", "", NULL, OMITTED}, /* tables of the others */
+    /* What failed comes first. */
+    {FLEET_REPORT_HOSTS, "hosts", "names", fleet_sql_report_hosts, BRIEF},
+    {FLEET_REPORT_HOSTS, "hosts", "counts", fleet_sql_report_hosts_counts, WHOLE},
     {FLEET_REPORT_SIGNATURES, "signatures", "", fleet_sql_report_signatures, BRIEF},
     {FLEET_REPORT_MAPS, "maps", "counts", fleet_sql_report_maps_counts, BRIEF},
     {FLEET_REPORT_MAPS, "maps", "", fleet_sql_report_maps, OMITTED},
@@ -44,8 +47,6 @@ static const struct source sources[] = {
     {FLEET_REPORT_OUTLIERS, "outliers", "counts", fleet_sql_report_outliers_counts, BRIEF},
     {FLEET_REPORT_DRIFT, "drift", "", fleet_sql_report_drift, BRIEF},
     {FLEET_REPORT_DRIFT, "drift", "counts", fleet_sql_report_drift_counts, BRIEF},
-    {FLEET_REPORT_HOSTS, "hosts", "counts", fleet_sql_report_hosts_counts, WHOLE},
-    {FLEET_REPORT_HOSTS, "hosts", "names", fleet_sql_report_hosts, BRIEF},
     {FLEET_REPORT_INVENTORY, "inventory", "", fleet_sql_report_inventory, BRIEF},
     {FLEET_REPORT_COSTS, "costs", "", NULL, OMITTED}, /* report_costs.c */
     {FLEET_REPORT_GPUS, "gpus", "", fleet_sql_report_gpus, OMITTED},

@@ -72,6 +72,8 @@ const started = performance.now();
 const table = document.querySelector("#gpus table");
 const gpus = table ? rowsOf(table) : [];
 if (gpus.length > 0) {
-    document.querySelector("main").prepend(draw(gpus));
+    const failed = document.getElementById("hosts-names"); // comes first
+    if (failed) failed.after(draw(gpus));
+    else document.querySelector("main").prepend(draw(gpus));
     document.documentElement.dataset.drawnMs = Math.round(performance.now() - started);
 }

@@ -31,6 +31,7 @@ TROUBLE = (
     "UPDATE fleet_fingerprint SET verdict = 'disturbed' WHERE id % 211 = 0",
     "UPDATE fleet_fingerprint SET whole_memory_gbps = whole_memory_gbps * 0.93 WHERE id % 97 = 0",
     "UPDATE fleet_fingerprint SET whole_memory_gbps = whole_memory_gbps * 1.06 WHERE id % 89 = 0",
+    "UPDATE fleet_outcome SET outcome = 'refused', detail = 'connection refused' WHERE survey = 2 AND host = 7",
 )
 
 
@@ -71,6 +72,23 @@ def it_is_small_and_quick():
     drawn = int(browser.until("it is drawn", "return document.documentElement.dataset.drawnMs"))
     print(f"# {GPUS} GPUs: {size} bytes, drawn in {drawn} ms")
     browser.check_quiet()
+
+
+@case
+def hosts_that_failed_come_first_on_every_screen():
+    with sqlite3.connect(DB) as db:
+        (name,), = db.execute("SELECT name FROM fleet_host WHERE id = 7")
+    for width in (400, 800, 1400):
+        browser.size((width, 900))
+        equal(browser.run("return [...document.querySelectorAll('section')].slice(0, 3).map((s) => s.id)"),
+              ["hosts-names", "heat", "hosts-counts"])
+        cells_of_row = browser.run("return [...document.querySelectorAll('#hosts-names tbody td')].map((c) => c.textContent.trim())")
+        equal(cells_of_row[:4], [name, "refused", "connection refused", "1"])
+        seen = browser.run("""const r = document.querySelector('#hosts-names tbody tr').getBoundingClientRect();
+            return r.top >= 0 && r.bottom <= innerHeight;""")
+        assert seen, f"{width} px: the host that failed is not on the first screen"
+        browser.check_sizes(f"fleet, {width} px")
+    browser.size(WIDE)
 
 
 @case

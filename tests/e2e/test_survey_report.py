@@ -116,6 +116,14 @@ def json_has_every_report():
 
 
 @common.case
+def hosts_that_failed_come_first():
+    for form, mark in (("table", "\n\n"), ("markdown", "\n## ")):
+        first = report("--format", form).split(mark)[1]
+        assert first.startswith("Hosts that did not answer as they should\n"), (form, first)
+    common.equal(list(json.loads(report("--format", "json")))[5], "hosts_names", "json")
+
+
+@common.case
 def csv_has_as_many_fields_in_every_row():
     wanted = json.loads(report("--format", "json", "spread"))["spread"]["rows"]
     rows = list(csv.reader(io.StringIO(report("--format", "csv", "spread"))))
