@@ -342,6 +342,8 @@ def the_contract_lists_what_the_daemon_lists():
     equal(listed, {(o.method, o.path) for o in operations})
     for operation in operations:
         equal(operation.changes, operation.method != "GET", operation.path)
+        for status in ("400", "414", "431"):  # of any request: a bad or a long one
+            assert status in operation.responses, (operation.path, status)
         if operation.changes:
             target = operation.path.replace("{gpu}", "0").replace("{id}", "m-0")
             equal(daemon.request(operation.method, target).status, 401, target)
