@@ -115,11 +115,15 @@ json_t *encode_gpus(const struct snapshot *s, const char *daemon_version)
 
 json_t *encode_node(const struct snapshot *s, const char *hostname, const char *daemon_version)
 {
-    const struct gpu_identity *first = s->gpu_count > 0 ? &s->gpus[0].identity : NULL;
+    const struct gpu_identity *first = NULL; /* that has the driver of today */
     json_t *sources = json_array();
     struct json_builder source;
     struct json_builder o;
 
+    for (uint32_t i = 0; i < s->gpu_count && !first; i++)
+        first = s->gpus[i].state == GPU_STATE_LOST ? NULL : &s->gpus[i].identity;
+    if (!first && s->gpu_count > 0)
+        first = &s->gpus[0].identity;
     json_builder_begin(&source);
     json_builder_text_or_null(&source, "name", s->source);
     discovery_to_json(&source, s);

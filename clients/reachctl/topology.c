@@ -352,7 +352,9 @@ static enum exit_code read_daemon(struct client *client, struct source *s)
     {
         const json_t *json = json_object_get(gpu, "fingerprint");
         const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
-        if (exit_code != EXIT_DONE || !json_is_object(json))
+        const char *state = json_string_value(json_object_get(gpu, "state"));
+        if (exit_code != EXIT_DONE || !json_is_object(json) ||
+            (state && strcmp(state, "lost") == 0)) /* not in this node now */
             continue;
         exit_code = client_read_fingerprint(json, uuid ? uuid : "a GPU", &s->chips[s->count].fp,
                                             s->chips[s->count].id);

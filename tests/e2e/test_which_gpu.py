@@ -220,6 +220,8 @@ def a_gpu_that_is_gone_is_listed_until_it_is_forgotten():
     assert gpus[1]["fingerprint_id"] and "reachctl forget" in gpus[1]["last_error"]["next_step"], gpus[1]
     equal(daemon.json(f"/v1/gpus/{uuids[1]}/fingerprint")["id"], gpus[1]["fingerprint_id"])
     assert f"gpu {uuids[1]} is lost" in daemon.log(), daemon.log()
+    code, out, err = common.run(common.REACHCTL, "hwloc", "--socket", daemon.socket)
+    assert code != 0 or (uuids[0] in out and uuids[1] not in out), err
     assert f'gpu="{uuids[1]}",state="lost"' in metric(daemon, "reachd_gpu_state")
     refused = daemon.request("DELETE", f"/v1/gpus/{uuids[0]}")
     equal((refused.status, refused.json()["slug"]), (409, "conflict"))
