@@ -263,7 +263,8 @@ static void test_too_many(void **state)
     assert_refused(0, HOME_HOST, STATUS_INVALID_ARGUMENT, "bytes is 0");
     assert_null(strstr(answer.reason, "measure --depth")); /* it was measured at depth memory */
     fp.memory_count = 0;
-    assert_refused(GIB, HOME_HOST, STATUS_NOT_APPLICABLE, "has no memory of this home that was read");
+    assert_refused(GIB, HOME_HOST, STATUS_NOT_APPLICABLE,
+                   "has no memory of this home that was read");
 }
 
 /* ---- what holds for all ---- */

@@ -2,7 +2,8 @@
  *
  * While the driver pins host memory, calls of all other processes on the node wait. One call of
  * cuMemCreate for 16 GiB makes nvidia-smi wait for 3 s, calls of 64 MiB for 0.1 s each
- * (docs/methods.md, "kinds of memory"). The pieces are adjacent, so a kernel sees one range. One thread.
+ * (docs/methods.md, "kinds of memory"). The pieces are adjacent, so a kernel sees one range. One
+ * thread.
  */
 #ifndef REACH_GPU_CUDA_HOST_PIECES_H
 #define REACH_GPU_CUDA_HOST_PIECES_H
