@@ -1,19 +1,23 @@
 /* identity.c: the order of GPUs. See identity.h. */
 #include "base/identity.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 
 /* The number of a PCI address, or UINT64_MAX if there is none. Drivers write the domain with four
  * or eight digits, in upper or lower case. */
 static uint64_t address_of(const struct gpu_identity *id)
 {
-    unsigned domain = 0;
-    unsigned bus = 0;
-    unsigned device = 0;
+    uint64_t address = 0;
+    char *end = NULL;
+    const char *at = id->pci_bus_id;
 
-    if (sscanf(id->pci_bus_id, "%x:%x:%x", &domain, &bus, &device) != 3)
-        return UINT64_MAX;
-    return (uint64_t)domain << 32 | (bus & 0xffff) << 16 | (device & 0xffff);
+    for (int part = 0; part < 3; part++) { /* domain:bus:device */
+        address = address << 16 | strtoul(at, &end, 16);
+        if (end == at || (part < 2 && *end != ':'))
+            return UINT64_MAX;
+        at = end + 1;
+    }
+    return address;
 }
 
 static bool is_instance(const struct gpu_identity *id)

@@ -255,11 +255,12 @@ static enum status list_expected(struct pipeline *p, struct gpu_identity out[REA
     const bool simulated = p->options.gpu.simulated && p->options.gpu.simulated[0];
     struct gpu_identity *const all = calloc(MOST_STORED, sizeof *all);
     uint32_t count = 0;
-    enum status status =
-        all ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+    enum status status = STATUS_OK;
 
     *out_count = 0;
-    if (!status && !simulated && p->options.list_lost)
+    if (!all)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+    if (!simulated && p->options.list_lost)
         status = store_list_gpus(p->store, all, MOST_STORED, &count, err);
     for (uint32_t i = 0; i < count; i++) {
         const char *const uuid = all[i].uuid;
