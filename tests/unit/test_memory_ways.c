@@ -521,7 +521,9 @@ static void test_without_a_reach(void **state)
     for (uint32_t i = 0; i < planned.way_count; i++)
         if (planned.ways[i].kind == MEMORY_DEVICE && planned.ways[i].strategy == STRATEGY_NAIVE)
             assert_gbps(way(MEMORY_DEVICE, STRATEGY_NAIVE), planned.ways[i].gbps.v, WAY_MEASURED);
-    assert_non_null(strstr(way(MEMORY_DEVICE, STRATEGY_NAIVE)->why, "(disagreement)"));
+    for (uint32_t i = 0; i < answer.way_count; i++)
+        assert_true(answer.ways[i].kind != MEMORY_DEVICE ||
+                    strstr(answer.ways[i].why, "(disagreement)"));
     fp.throughput.curve_count = 0;
     ask(64 * GIB, HOME_ANY, ACCESS_READ, 0);
     assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));

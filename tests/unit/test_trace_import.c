@@ -406,7 +406,8 @@ static void a_trace_that_cannot_be_unpacked_is_refused(void **state)
     };
     char folder[] = "/tmp/reach-import-XXXXXX";
     char path[256];
-    char *const old = strdup(getenv("PATH") ? getenv("PATH") : "");
+    const char *const path_now = getenv("PATH");
+    char *const old = strdup(path_now ? path_now : "");
     (void)state;
     assert_non_null(mkdtemp(folder));
     for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {

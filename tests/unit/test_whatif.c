@@ -238,8 +238,8 @@ static void entries_that_cover_all_never_walk(void **state)
     load(H200);
     struct trace t = traced("sampling", 128 * GIB, 1 << 19);
     a = asked(&t, &o);
-    for (double size = 65536; size <= 134217728; size *= 2) {
-        const struct whatif_row *r = row_of(a, WHATIF_ENTRY, size);
+    for (uint64_t size = 65536; size <= 134217728; size *= 2) {
+        const struct whatif_row *r = row_of(a, WHATIF_ENTRY, (double)size);
         if (!r)
             continue;
         assert_true(r->walk_share <= before);
