@@ -102,12 +102,6 @@ enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const
         return s;
     if (fp->windows.reach_bytes.known == MAYBE_NOT_OBSERVABLE)
         return STATUS_OK;
-    if (!IS_KNOWN(fp->windows.reach_bytes) && fp->windows.reach_bytes.reason == REASON_DISAGREEMENT)
-        return err_set(err, STATUS_NOT_APPLICABLE,
-                       "fingerprint %s does not know how far an SM group reaches (disagreement): "
-                       "in its TLB levels a page hits in one lap and misses in the next, and what "
-                       "such a level holds is not counted",
-                       out->fingerprint_id);
     if (!IS_KNOWN(fp->windows.reach_bytes))
         return err_set_hint(err, STATUS_NOT_APPLICABLE,
                             next_step_full(fp, fp->windows.reach_bytes.reason),
