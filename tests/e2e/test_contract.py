@@ -242,7 +242,8 @@ def wrong_input_is_refused_as_the_contract_says():
             if operation.method == "GET":
                 daemon.get(target)
             else:  # without the token: nothing is changed
-                equal(daemon.request(operation.method, target).status in (400, 401, 404), True)
+                # 405: with an empty name it is the path of the list, which ends with a slash then.
+                equal(daemon.request(operation.method, target).status in (400, 401, 404, 405), True, target)
         holds()
     equal(daemon.get("/healthz").status, 200)
 
