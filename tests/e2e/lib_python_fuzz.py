@@ -201,10 +201,11 @@ def sequence(seed, uris):
     threads = [threading.Thread(target=work, args=(seed * 16 + k, world, failures, choices)) for k in range(count)]
     for thread in threads:
         thread.start()
-    if rng.random() < 0.3:
-        signal.setitimer(signal.ITIMER_REAL, rng.random() * 0.01 + 1e-4)
+    delay_s = rng.random() * 0.01 + 1e-4 if rng.random() < 0.3 else 0
     while True:
         try:
+            signal.setitimer(signal.ITIMER_REAL, delay_s)
+            delay_s = 0
             work(seed * 16 + 15, world, failures, choices)
             signal.setitimer(signal.ITIMER_REAL, 0)
             for thread in threads:

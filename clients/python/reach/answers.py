@@ -211,6 +211,8 @@ class MemoryWay(Document):
     kind: str
     peer_uuid: Optional[str]
     allocate: str
+    capacity_bytes: Optional[int]
+    capacity_bytes_reason: str
     strategy: str
     gbps: Optional[float]
     gbps_reason: str
@@ -799,5 +801,6 @@ class Fingerprint(Answer):
     parallelism: Parallelism
     conditions: FingerprintConditions
     measurement_id: str
+    measurement_depth: str
     kept: List[Any]
     dropped: Any

@@ -109,5 +109,9 @@ class Unauthorized(ReachError):
     status = "unauthorized"
 
 
+# As users name them.
+for _kind in (ReachError, *ReachError.__subclasses__()):
+    _kind.__module__ = "reach"
+
 # By status.
 ERRORS = {kind.status: kind for kind in ReachError.__subclasses__()}
