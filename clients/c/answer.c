@@ -128,6 +128,8 @@ const struct reach_provenance *reach_answer_provenance(const struct reach_answer
 enum reach_status reach_check_gpu(const char *answered_uuid, const char *gpu_uuid,
                                   struct reach_error *error)
 {
+    C_LOCALE_HERE;
+
     if (!answered_uuid || !*answered_uuid || !gpu_uuid || !*gpu_uuid)
         return fail_with(error, REACH_INVALID_ARGUMENT,
                          "a check needs an answer that rests on a fingerprint, and the UUID of the "
@@ -143,7 +145,6 @@ enum reach_status reach_check_gpu(const char *answered_uuid, const char *gpu_uui
 enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, const char *gpu_uuid,
                                          struct reach_error *error)
 {
-    C_LOCALE_HERE;
     const struct reach_provenance *p = reach_answer_provenance(answer);
 
     return reach_check_gpu(p ? p->gpu_uuid : NULL, gpu_uuid, error);
