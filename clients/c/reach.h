@@ -244,8 +244,9 @@ struct reach_number {
     const char *reason; /* why not: "not-measured", "not-observable: beyond-memory"; "" if known */
 };
 
-/* In all that follows `gpu` is a UUID, or an index as text ("0"): of the daemon's list; 0 for a
- * file; the N of REACH_JOB_N for "env:", which is the CUDA ordinal within the job. */
+/* In all that follows `gpu` is a UUID, the beginning of one, or an index as text ("0"): of the
+ * daemon's list, by PCI address; 0 for a file; the N of REACH_JOB_N for "env:", which is the CUDA
+ * ordinal within the job. */
 
 /* ---- GPUs and fingerprints ------------------------------------------------------------------ */
 

@@ -52,7 +52,7 @@ __all__ = ["IDLE", "ERRORS", "Answer", "Document", "Reach", "ReachError", "Corru
 
 # Numbers of any type: int, float, Decimal, Fraction, those of NumPy.
 Number = Union[SupportsFloat, SupportsIndex]
-GpuName = Union[SupportsIndex, str]  # its index in the daemon's order, or its UUID
+GpuName = Union[SupportsIndex, str]  # its index by PCI address, or its UUID
 Size = Union[Number, str]  # bytes: a number, or text as "137GiB", "80G" (2^30) or "80GB" (10^9)
 Sizes = Union[Size, Sequence[Size]]  # of one allocation, or of several
 Numbers = Union[Number, str, Sequence[Number]]
