@@ -1,15 +1,41 @@
-/* memory_trim.h: gives pages that malloc keeps back to the kernel, after something large is freed.
- * Any thread. Nothing with AddressSanitizer: it replaces malloc, so glibc's own has not been set
- * up, and two threads that trim at once while it sets itself up crash in it. */
+/* memory_trim.h: gives pages that are not in use back to the kernel, after something large is
+ * freed. Any thread. Both functions do nothing with a sanitizer. AddressSanitizer replaces malloc,
+ * so glibc's own has not been set up, and two threads that trim at once while it sets itself up
+ * crash in it. */
 #ifndef REACH_BASE_MEMORY_TRIM_H
 #define REACH_BASE_MEMORY_TRIM_H
 
 #include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+/* The part of the stack below the caller that stays: frames of signal handlers and of this call. */
+enum { MEMORY_TRIM_STACK_KEPT = 64 << 10, MEMORY_TRIM_PAGE = 4096 };
 
 static inline void memory_trim(void)
 {
 #ifndef __SANITIZE_ADDRESS__
     malloc_trim(0);
+#endif
+}
+
+/* The pages of the calling thread's stack below its present frames. Not for the main thread, whose
+ * stack grows. */
+static inline void memory_trim_stack(void)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t bytes = 0;
+
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return;
+    const uintptr_t end =
+        ((uintptr_t)&attributes - MEMORY_TRIM_STACK_KEPT) / MEMORY_TRIM_PAGE * MEMORY_TRIM_PAGE;
+    if (pthread_attr_getstack(&attributes, &lowest, &bytes) == 0 && end > (uintptr_t)lowest)
+        (void)madvise(lowest, end - (uintptr_t)lowest, MADV_DONTNEED);
+    pthread_attr_destroy(&attributes);
 #endif
 }
 

@@ -468,6 +468,7 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
         pipeline_wake_all(p); /* it may be another's turn */
     pthread_mutex_unlock(&p->mutex);
     memory_trim(); /* observations are large and measurements rare: give the pages back */
+    memory_trim_stack();
 }
 
 /* Sleeps until the thread is woken or `until` has come; returns whether it has. 0: no time. The
