@@ -1,5 +1,5 @@
-/* db.c: opens the database, creates its tables, runs queries and scripts: what is the same for both
- * engines. */
+/* db.c: connects to the database, creates its tables, runs queries and scripts: what is the same
+ * for both engines. */
 #include "clients/fleet/db_engine.h"
 
 #include "base/name_of.h"
@@ -171,14 +171,14 @@ static enum status check_version(struct fleet_db *db, struct err *err)
     return version == SCHEMA_VERSION ? STATUS_OK : other_version(version, err);
 }
 
-static enum status open_how(const char *where, bool read_only, struct fleet_db **out,
-                            struct err *err)
+enum status fleet_connect(const char *where, bool read_only, struct fleet_db **out,
+                          bool *out_oldest, struct err *err)
 {
     struct fleet_db *db = calloc(1, sizeof(*db));
-    bool oldest = false;
     enum status s;
 
     *out = NULL;
+    *out_oldest = false;
     if (!db)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
     db->engine = strncmp(where, "postgresql://", 13) == 0 || strncmp(where, "postgres://", 11) == 0
@@ -186,27 +186,14 @@ static enum status open_how(const char *where, bool read_only, struct fleet_db *
                      : &fleet_sqlite;
     s = db->engine->open(where, read_only, &db->connection, err);
     if (s == STATUS_OK)
-        s = read_only ? check_version(db, err) : check_tables(db, &oldest, err);
-    if (s != STATUS_OK) {
-        oldest = oldest && db->engine == &fleet_sqlite;
-        fleet_close(db);
-        if (!oldest)
-            return s;
-        s = fleet_upgrade_version_1(where, err);
-        return s == STATUS_OK ? open_how(where, false, out, err) : s;
+        s = read_only ? check_version(db, err) : check_tables(db, out_oldest, err);
+    if (s == STATUS_OK) {
+        *out = db;
+        return s;
     }
-    *out = db;
-    return STATUS_OK;
-}
-
-enum status fleet_open(const char *where, struct fleet_db **out, struct err *err)
-{
-    return open_how(where, false, out, err);
-}
-
-enum status fleet_open_to_read(const char *where, struct fleet_db **out, struct err *err)
-{
-    return open_how(where, true, out, err);
+    *out_oldest = *out_oldest && db->engine == &fleet_sqlite;
+    fleet_close(db);
+    return s;
 }
 
 void fleet_close(struct fleet_db *take)

@@ -219,10 +219,11 @@ static enum status copy_file(const char *path, const char *part, struct err *err
 {
     struct fleet_db old = {.engine = &fleet_sqlite};
     struct fleet_db *fresh = NULL;
+    bool oldest = false;
     enum status s = old.engine->open(path, false, &old.connection, err);
 
     if (s == STATUS_OK)
-        s = fleet_open(part, &fresh, err);
+        s = fleet_connect(part, false, &fresh, &oldest, err);
     if (s == STATUS_OK)
         s = copy_surveys(&old, fresh, err);
     fleet_close(fresh);
