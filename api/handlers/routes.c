@@ -206,11 +206,13 @@ static const struct route *find_exact(struct request *request, bool for_probes, 
     return NULL;
 }
 
-/* Takes one slash off the end of the path; false if there is none. */
+/* Takes one slash off the end of the path; false if there is none. Links of a page are relative to
+ * its path, so a file of the page has no second one. */
 static bool drop_slash(struct request *request)
 {
     const uint32_t count = request->segment_count;
-    const bool ends = count > 1 && request->segments[count - 1][0] == '\0' &&
+    const bool ends = count > 1 && strcmp(request->segments[0], "ui") != 0 &&
+                      request->segments[count - 1][0] == '\0' &&
                       request->segments[count - 2][0] != '\0';
 
     request->segment_count -= ends;

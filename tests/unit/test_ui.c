@@ -147,7 +147,7 @@ static void test_no_other_file(void **state)
     api_refused(f, "/ui//", 404, "not-found", NULL);
     api_refused(f, "/ui/../page.js", 404, "not-found", NULL);
     api_refused(f, "/ui/page.js/", 404, "not-found", NULL);
-    api_refused(f, "/v1/gpus/", 404, "not-found", NULL);
+    api_refused(f, "/v1/gpus//", 404, "not-found", NULL);
     api_refused(f, "/ui/?x=1", 400, "invalid-argument", "x");
 }
 
