@@ -219,22 +219,23 @@ enum exit_code client_get(struct client *client, const char *path, const char *a
 }
 
 /* A request that may need the token. */
-static enum exit_code change(struct client *client, struct reach_request *request,
+static enum exit_code change(struct client *client, const struct reach_request *request,
                              struct client_answer *out)
 {
+    struct reach_request with_token = *request;
     char token[TOKEN_BYTES];
 
     *out = (struct client_answer){.body = NULL};
     if (!read_token(token, sizeof(token)))
         return EXIT_FAILED;
-    request->token = token[0] ? token : NULL;
-    return need_json(perform(client, request, out), out);
+    with_token.token = token[0] ? token : NULL;
+    return need_json(perform(client, &with_token, out), out);
 }
 
 enum exit_code client_post(struct client *client, const char *path, const char *json_body,
                            struct client_answer *out)
 {
-    struct reach_request request = {
+    const struct reach_request request = {
         .size = sizeof(request), .method = "POST", .target = path, .body = json_body};
 
     return change(client, &request, out);
@@ -242,7 +243,8 @@ enum exit_code client_post(struct client *client, const char *path, const char *
 
 enum exit_code client_delete(struct client *client, const char *path, struct client_answer *out)
 {
-    struct reach_request request = {.size = sizeof(request), .method = "DELETE", .target = path};
+    const struct reach_request request = {
+        .size = sizeof(request), .method = "DELETE", .target = path};
 
     return change(client, &request, out);
 }
