@@ -74,7 +74,9 @@ class Node:
 
     def run(self, command, visible, items, folder=FOLDER):
         environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
-        environment.update(FAKECUDA="|".join(items or self.items), LD_LIBRARY_PATH=folder, PYTHONPATH=os.pathsep.join(
+        environment.update(FAKECUDA="|".join(items or self.items), LD_LIBRARY_PATH=folder,
+                           CUDA_DEVICE_ORDER="PCI_BUS_ID",  # else the driver lists the fastest first
+                           PYTHONPATH=os.pathsep.join(
             os.path.join(ROOT, "clients", name) for name in ("python", "examples")),
                            REACH_LIBRARY=lib_reach.LIBRARY)
         if visible is not None:
@@ -131,7 +133,8 @@ def an_instance_of_a_gpu():
     equal(len(instances), 2, node.uuids)
     for uuid in instances:
         node.container([uuid], uuid)
-    node.container([instances[0]], items=[DIVIDED, HALF])
+    half = [gpu["uuid"] for gpu in node.daemon.gpus() if gpu["sm_count"] == 4]
+    node.container(half, items=[DIVIDED, HALF])
     node.container([node.uuids[0]], "0")
     node.daemon.stop()
 
