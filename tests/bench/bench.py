@@ -315,7 +315,7 @@ def bench_placement(table):
 
 def find_gpu():
     worker = common.Worker()
-    gpus = worker.ask(do="list").get("gpus") or []
+    gpus = worker.list()[0]
     worker.end()
     return gpus
 

@@ -6,9 +6,10 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import common
-from common import case, equal, until
+from common import BUILD, ROOT, case, equal, until
 
 FOLDER = os.path.join(common.BUILD, "tests", "fakecuda")
 LIBRARY = os.path.join(FOLDER, "libcuda.so.1")
@@ -275,6 +276,15 @@ def without_a_driver_what_is_stored_is_lost_and_served():
     has(*FOUR)
     reach(daemon, *["ready"] * 4)
     daemon.stop()
+
+
+@case
+def the_tests_that_need_a_gpu_find_one():
+    program = "import common; print([gpu['name'] for gpu in common.need_gpu()])"
+    status, out, err = common.run(sys.executable, "-c", program, cwd=os.path.join(ROOT, "tests", "gpu"),
+                                  environment={"REACH_SIMULATE": "k80", "REACH_TEST_BUILD": BUILD,
+                                               "PYTHONDONTWRITEBYTECODE": "1"})
+    equal((status, out.strip()), (0, "['K80 (simulated)']"), err)
 
 
 common.main()

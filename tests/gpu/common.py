@@ -96,6 +96,19 @@ class Worker:
 
     def ask(self, **message):
         self.say(**message)
+        return self.answer()
+
+    def list(self):
+        """The GPUs, each as it is identified, and the answer that ends the list."""
+        answer = self.ask(do="list")
+        gpus = []
+        while "gpu" in answer:
+            if "failure" not in answer:
+                gpus.append(answer["gpu"])
+            answer = self.answer()
+        return gpus, answer
+
+    def answer(self):
         if not select.select([self.process.stdout], [], [], ANSWER_SECONDS)[0]:
             self.process.kill()
         line = self.process.stdout.readline()
@@ -120,11 +133,11 @@ def need_gpu():
     if not os.path.exists(REACHD):
         skip_all("there is no %s; build it with make, or name it with REACHD" % REACHD)
     worker = Worker()
-    answer = worker.ask(do="list")
+    gpus, answer = worker.list()
     worker.end()
-    if not answer.get("gpus"):
+    if not gpus:
         skip_all("no GPU here: " + answer.get("text", "the driver lists none"))
-    return answer["gpus"]
+    return gpus
 
 
 def need_gpu_load():
