@@ -43,7 +43,7 @@ TSAN_TESTS  := api_reader snapshot pipeline pipeline_trouble store_maintenance s
 GLIBC_MAX   := 2.36
 JOBS        := $(shell nproc 2>/dev/null || echo 2)
 # Scripts wait more than they compute.
-TEST_JOBS   := $(shell expr 3 \* $(JOBS))
+TEST_JOBS   := $(shell expr 2 \* $(JOBS))
 
 include mk/sources.mk
 include mk/flags.mk
