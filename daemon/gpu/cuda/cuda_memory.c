@@ -102,17 +102,24 @@ static enum status make_managed(struct cuda_memory *m, struct err *err)
     return s == STATUS_OK ? zero(m, m->range.bytes, err) : s;
 }
 
+/* The granule of handles that `prop` describes, in bytes. STATUS_NOT_SUPPORTED without handles. */
+static enum status read_granule(const struct cuda_memory *m,
+                                const struct cu_mem_allocation_prop *prop, size_t *out,
+                                struct err *err)
+{
+    if (!m->vmm)
+        return lacks("the virtual memory API", err);
+    return CUDA_CALL(m->api, err, cuMemGetAllocationGranularity, out, prop, 0);
+}
+
 /* One handle over the whole range. */
 static enum status make_alias(struct cuda_memory *m, struct cu_mem_location location,
                               uint64_t handle_bytes, struct err *err)
 {
     const struct cu_mem_allocation_prop prop = {.type = 1, .location = location};
     size_t granule = 0;
-    enum status s;
+    enum status s = read_granule(m, &prop, &granule, err);
 
-    if (!m->vmm)
-        return lacks("the virtual memory API", err);
-    s = CUDA_CALL(m->api, err, cuMemGetAllocationGranularity, &granule, &prop, 0);
     if (s != STATUS_OK)
         return s;
     handle_bytes = (handle_bytes + granule - 1) / granule * granule;
@@ -132,11 +139,8 @@ static enum status make_handles(struct cuda_memory *m, struct cu_mem_location lo
 {
     const struct cu_mem_allocation_prop prop = {.type = 1, .location = location};
     size_t granule = 0;
-    enum status s;
+    enum status s = read_granule(m, &prop, &granule, err);
 
-    if (!m->vmm)
-        return lacks("the virtual memory API", err);
-    s = CUDA_CALL(m->api, err, cuMemGetAllocationGranularity, &granule, &prop, 0);
     if (s != STATUS_OK)
         return s;
     m->range.bytes = (m->range.bytes + granule - 1) / granule * granule;
