@@ -37,7 +37,7 @@ struct api_options {
 };
 
 /* Sets the limit of each listener: to its default if it has none, and to its share if the process
- * may not open so many files. For all sockets of the process together, before their servers.
+ * may not open enough files. For all sockets of the process together, before their servers.
  * STATUS_NOT_PERMITTED: too few files for a connection each. */
 enum status api_share_slots(struct api_listener *listeners, uint32_t count, struct err *err);
 

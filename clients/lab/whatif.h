@@ -43,8 +43,8 @@ struct whatif_options {
 
 enum { WHATIF_MAX_ROWS = 48, WHATIF_NOTE_BYTES = 200 };
 
-/* Of a trace that lacks more of the accesses to global memory nothing is said: the walks of what it
- * lacks are unknown, and ways to do a job are told apart by as little. */
+/* A trace that lacks a larger share of the accesses to global memory gets no predictions: the walks
+ * of the missing accesses are unknown, and strategies can differ by no more than that share. */
 #define WHATIF_MOST_LEFT_OUT 0.03
 
 /* Nanoseconds of the whole GPU for each access (a line of 128 bytes, or the granule, of a record).
