@@ -182,14 +182,15 @@ class Browser:
         elsewhere = [(url, page) for url, page in asked if origin_of(url) != origin_of(page) and not url.startswith("data:")]
         common.equal(elsewhere, [], "requests to elsewhere")
 
-    def check_accessible(self, what):
-        """Contrast and names in light and dark, and what axe-core finds where it is there."""
+    def check_accessible(self, what, axe=True):
+        """Contrast and names in light and dark, and unless `axe` is False what axe-core finds where it is there: that
+        takes a second for each 2500 elements."""
         for scheme in ("light", "dark"):
             self.scheme(scheme)
             seen, pale = self.run(CONTRAST)
             assert seen > 10, (what, seen)
             common.equal(pale, [], f"{what}, {scheme}: texts of too little contrast")
-            if axe_source():
+            if axe and axe_source():
                 common.equal(self.axe(), [], f"{what}, {scheme}: axe-core")
         self.scheme("light")
         common.equal(self.run(NAMES), [], f"{what}: without a name")

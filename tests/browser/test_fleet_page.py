@@ -18,10 +18,11 @@ import common
 from common import BUILD, REACHCTL, case, equal, run
 from selenium.webdriver.support.ui import Select
 
-GPUS, MOST_BYTES = 2000, 1_000_000
+GPUS, FEW_GPUS, MOST_BYTES = 2000, 200, 1_000_000
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>&amp;\x1b[31m\u202e" + "long" * 1000
 DB = os.path.join(common.folder, "fleet.db")
 PAGE = os.path.join(common.folder, "fleet.html")
+FEW_PAGE = os.path.join(common.folder, "few.html")
 
 # A fleet in which something is wrong: the database is changed, not the program.
 TROUBLE = (
@@ -35,14 +36,20 @@ TROUBLE = (
 )
 
 
-def fill():
-    subprocess.run([os.path.join(BUILD, "tests", "bench", "fleet_fill"), DB, "fill", str(GPUS), "2"], check=True,
+def make(path, gpus, html):
+    """A database of this many GPUs, and the page of its report."""
+    subprocess.run([os.path.join(BUILD, "tests", "bench", "fleet_fill"), path, "fill", str(gpus), "2"], check=True,
                    stderr=subprocess.DEVNULL)
-    with sqlite3.connect(DB) as db:
+    with sqlite3.connect(path) as db:
         for statement in TROUBLE:
             db.execute(statement)
         db.execute("UPDATE fleet_host SET name = ? WHERE id = 2", (HOSTILE,))
         db.execute("UPDATE fleet_kind SET model = ? WHERE model = 'Synthetic model 1'", ("Synthetic <b>model</b> 1",))
+    status, page, log = run(REACHCTL, "survey", "report", "--db", path, "--format", "html")
+    equal((status, log), (0, ""))
+    with open(html, "w", encoding="utf-8") as file:
+        file.write(page)
+    return page
 
 
 def rows():
@@ -51,11 +58,7 @@ def rows():
     return json.loads(out)["gpus"]["rows"]
 
 
-fill()
-status, page, log = run(REACHCTL, "survey", "report", "--db", DB, "--format", "html")
-equal((status, log), (0, ""))
-with open(PAGE, "w", encoding="utf-8") as file:
-    file.write(page)
+page = make(DB, GPUS, PAGE)
 browser = Browser()
 
 
@@ -179,7 +182,11 @@ def it_asks_nobody_and_runs_nothing_else():
 
 @case
 def it_can_be_read_by_all():
-    browser.check_accessible("fleet")
+    browser.check_accessible("fleet", axe=False)
+    make(os.path.join(common.folder, "few.db"), FEW_GPUS, FEW_PAGE)  # the same kinds of elements, of which axe-core judges each
+    browser.open("file://" + FEW_PAGE)
+    browser.check_accessible("fleet of few GPUs")
+    browser.open("file://" + PAGE)
 
 
 @case
