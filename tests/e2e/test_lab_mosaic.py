@@ -32,7 +32,8 @@ def targets_are_as_stored_and_the_same_twice():
             equal((status, text), (1, file.read()))
         return
     equal((status, text.splitlines()[1:-1]), (0, stored(TARGETS[0])))
-    equal(run(PROGRAM, "check", "mosaic", *TARGETS), (status, text, log))
+    if not common.SANITIZED:
+        equal(run(PROGRAM, "check", "mosaic", *TARGETS), (status, text, log))
 
 
 @case

@@ -48,7 +48,7 @@ static void lines_of_l1_repeat(void **state)
     enum { SEEDS = 12 };
 
     (void)state;
-    for (uint32_t k = 0; k < 2 * SEEDS; k++) {
+    for (uint32_t k = 0; k < 2 * test_share(SEEDS, SEEDS / 3); k++) {
         struct hierarchy_estimate e;
         measure_again(1 + k / 2, 61440, policies[k % 2], &e);
         const struct cache_facts *const l1 = &e.caches[CACHE_L1];
@@ -297,7 +297,7 @@ static void lines_of_l2_repeat(void **state)
     enum { SEEDS = 24, BORDER_KIB = 32 << 10, LEAST_KIB = 32 };
 
     (void)state;
-    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint32_t seed = 1; seed <= test_share(SEEDS, SEEDS / 4); seed++) {
         struct hierarchy_estimate e;
         measure_again(seed, BORDER_KIB - LEAST_KIB * (1 + seed % 6), "", &e);
         const struct cache_facts *const l2 = &e.caches[CACHE_L2];
