@@ -15,7 +15,7 @@ run-built:
 	@exec build/release/reachd --state build/state/reachd.db --reference reference --demo $(RUN_ARGS)
 
 # ---- check -----------------------------------------------------------------------------------
-TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=build/tsan/tests/unit/test_%),$(tests_tsan))
+TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=%/test_%),$(tests_tsan))
 E2E         := $(call SCRIPTS,e2e)
 # The pages in a browser, which a sanitizer of the daemon does not see.
 BROWSER     := $(call SCRIPTS,browser)
@@ -72,8 +72,7 @@ check-long:
 # Surveys, schedulers and what else runs beside real servers (PostgreSQL, Prometheus, Slurm). One after
 # the other: each has the machine for itself. The programs that keep surveys are driven by a script.
 FLEET       := $(call SCRIPTS,fleet)
-FLEET_TESTS := $(filter build/release/tests/unit/test_fleet_% build/asan/tests/unit/test_fleet_%, \
-               $(tests_release) $(tests_asan))
+FLEET_TESTS := $(foreach t,$(tests_release) $(tests_asan),$(if $(findstring /test_fleet_,$(t)),$(t)))
 .PHONY: check-fleet check-fleet-programs
 check-fleet:
 	@.ci/deps fleet

@@ -10,7 +10,7 @@ SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
 # What answers a request from a snapshot, without a daemon around it: an archive of its own, because
 # libreach links it too.
-ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base fingerprint planner snapshot),*.c) \
+ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base types fingerprint planner snapshot),*.c) \
                $(wildcard api/handlers/*.c api/encode/*.c api/decode/*.c) $(filter %/openapi.c,$(GEN_SRC))
 DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon,*.c)) \
                $(wildcard api/server/*.c clients/c/*.c clients/cuda/*/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
@@ -26,13 +26,13 @@ EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
 # Host code that the examples share.
 EXAMPLE_OBJ := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/examples/*.c))
 TEST_DIRS   := unit sim replay fakecuda
-TEST_SRC    := $(wildcard $(TEST_DIRS:%=tests/%/test_*.c))
+TEST_SRC    := $(foreach d,$(TEST_DIRS),$(call find_files,tests/$(d),test_*.c))
 # Fuzz targets, each a program of its own: with libFuzzer in the clang build, with a main that replays
 # the inputs of its corpus in the others.
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_NAMES  := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
 # What is not a test program itself: shared by the test programs, or the stand-in driver.
-SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard tests/unit/*.c tests/sim/*.c tests/replay/*.c))
+SUPPORT_SRC := $(wildcard tests/unit/support/*.c) $(filter-out $(TEST_SRC),$(wildcard tests/sim/*.c tests/replay/*.c))
 FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))
 TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
 # Headers of cuCollections and the CCCL they need (empty: that of the CUDA toolkit), which .ci/cuco

@@ -95,7 +95,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
 
 # It includes a header for kernels, which includes reach.h as a job does.
-$(foreach v,$(VARIANTS),$(addprefix build/$(v)/obj/tests/unit/test_,ranges.o keys.o)): private DEFINES += -Iclients/c
+$(foreach v,$(VARIANTS),$(addprefix build/$(v)/obj/tests/unit/clients/cuda/test_,ranges.o keys.o)): private DEFINES += -Iclients/c
 
 # ---- libreach: the client library, with the daemon's handlers inside --------------------------
 # Of the archive only what it needs goes in. The functions in reach.map are all

@@ -1,7 +1,7 @@
 /* encode.c: the documents of GPUs and of the node, in the order in which a person reads them. */
 #include "api/encode/encode.h"
 
-#include "base/identity_json.h"
+#include "types/identity_json.h"
 #include "base/json_builder.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #define REACH_API_HANDLERS_CACHE_H
 
 #include "api/handlers/document.h"
-#include "base/identity.h"
+#include "types/identity.h"
 
 /* One document each. */
 enum cache_slot {

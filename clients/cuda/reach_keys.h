@@ -1,7 +1,7 @@
 /* reach_keys.h: keys that are hashed over an allocation in windows, such as those of a Bloom filter
  * or a hash set: which window a key belongs to, and which items (blocks, runs of slots) are of
  * which window. For reach_key_windows.cuh; C, C++, host and device compile the same lines
- * (tests/unit/test_keys.c). Only the declarations of reach.h are used. Any thread.
+ * (tests/unit/clients/cuda/test_keys.c). Only the declarations of reach.h are used. Any thread.
  */
 #ifndef REACH_KEYS_H
 #define REACH_KEYS_H

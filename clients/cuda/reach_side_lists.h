@@ -1,5 +1,6 @@
 /* reach_side_lists.h: which granules of a buffer live on which side of the L2, from the cycles that
- * reach_sides.cuh has measured. C, C++; host only (tests/unit/test_side_lists.c). Pure; any thread.
+ * reach_sides.cuh has measured. C, C++; host only (tests/unit/clients/cuda/test_side_lists.c).
+ * Pure; any thread.
  *
  * Each granule is timed by an SM of either side, and lives on the side whose SM waits less. Both
  * times have the same constant parts, so no border between near and far has to be known.

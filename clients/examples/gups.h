@@ -1,5 +1,6 @@
 /* gups.h: the host side of reach-gups, and the random sequence of HPCC's RandomAccess, which host
- * and device compile from the same lines. Plain C without CUDA (tests/unit/test_gups.c).
+ * and device compile from the same lines. Plain C without CUDA
+ * (tests/unit/clients/examples/test_gups.c).
  *
  * The sequence is that of the benchmark (HPC Challenge, RandomAccess, http://icl.cs.utk.edu/hpcc):
  * number n is x^n modulo x^64 + x^2 + x + 1 over GF(2), so the next number is one shift, and any

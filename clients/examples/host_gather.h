@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#include "base/memory_kind.h" /* C only */
+#include "types/memory_kind.h" /* C only */
 
 enum { GATHER_MAX_WAYS = 32, GATHER_MAX_COUNTS = 12 };
 

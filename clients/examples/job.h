@@ -1,6 +1,6 @@
 /* job.h: the host side that the example jobs share: command line, requests to reachd, every
  * strategy of a plan in turn, comparison of the results, report. Plain C without CUDA, so that it
- * is tested with jobs that run on the CPU (tests/unit/test_jobs.c).
+ * is tested with jobs that run on the CPU (tests/unit/clients/examples/test_jobs.c).
  *
  * For each size job_main calls
  *   1. prepare     allocates and fills the memory

@@ -2,7 +2,7 @@
  * for both engines. */
 #include "clients/fleet/db_engine.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 
 #include <inttypes.h>
 #include <search.h>

@@ -8,7 +8,7 @@
 #ifndef REACH_CLIENTS_FLEET_HOST_ANSWER_H
 #define REACH_CLIENTS_FLEET_HOST_ANSWER_H
 
-#include "base/identity.h"
+#include "types/identity.h"
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
 

@@ -6,7 +6,7 @@
 #include "clients/fleet/report_costs.h"
 #include "clients/fleet/report_out.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "analysis/levels/levels.h"
 #include "analysis/sharing/sharing.h"
 #include "analysis/levels/sweep.h"
-#include "base/name_of.h"
+#include "types/name_of.h"
 #include "base/stats.h"
 
 #include <math.h>

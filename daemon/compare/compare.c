@@ -6,7 +6,7 @@
 #include "compare/outlier.h"
 #include "compare/share.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 #include "base/text.h"
 #include "base/units.h"
 

@@ -1,7 +1,7 @@
 /* outlier.h: the rule by which a chip is odd among its kind, the same for `reachctl compare` and
  * for surveys, whose statements (schema/fleet/outliers.sql, report_outliers.sql) a test holds
- * against these functions. docs/compare.md has how often it is wrong, tests/unit/test_outlier.c
- * counts that.
+ * against these functions. docs/compare.md has how often it is wrong,
+ * tests/unit/daemon/compare/test_outlier.c counts that.
  *
  * Of a measured number, all chips of a kind that have it are considered, the one judged among them.
  * Without the least and the most of them there remains the inner range; of twenty and more chips, a

@@ -8,7 +8,7 @@
 #ifndef REACH_CONFIG_CONFIG_H
 #define REACH_CONFIG_CONFIG_H
 
-#include "base/identity.h"
+#include "types/identity.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"

@@ -1,7 +1,7 @@
 /* diff.c: see diff.h. */
 #include "fingerprint/diff.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 #include "base/units.h"
 #include "fingerprint/members.h"
 

@@ -2,7 +2,7 @@
  * the last digit of a logarithm. */
 #include "fingerprint/evidence.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  */
 #include "fingerprint/fingerprint.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 #include "base/hash.h"
 
 #include <inttypes.h>

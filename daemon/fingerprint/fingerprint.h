@@ -7,11 +7,11 @@
 #ifndef REACH_FINGERPRINT_FINGERPRINT_H
 #define REACH_FINGERPRINT_FINGERPRINT_H
 
-#include "base/identity.h"
+#include "types/identity.h"
 #include "base/status.h"
-#include "base/verdict.h"
-#include "base/access.h"
-#include "base/memory_kind.h"
+#include "types/verdict.h"
+#include "types/access.h"
+#include "types/memory_kind.h"
 #include "fingerprint/evidence.h"
 
 #include <jansson.h>

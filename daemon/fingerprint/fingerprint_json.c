@@ -3,7 +3,7 @@
 #include "fingerprint/fingerprint.h"
 
 #include "base/hash.h"
-#include "base/identity_json.h"
+#include "types/identity_json.h"
 #include "base/json_builder.h"
 #include "base/json_writer.h"
 #include "fingerprint/evidence_json.h"

@@ -6,7 +6,7 @@
  */
 #include "fingerprint/fingerprint.h"
 
-#include "base/identity_json.h"
+#include "types/identity_json.h"
 #include "base/json_reader.h"
 #include "fingerprint/evidence_json.h"
 #include "fingerprint/members.h"

@@ -10,7 +10,7 @@
 #ifndef REACH_GPU_GPU_H
 #define REACH_GPU_GPU_H
 
-#include "base/identity.h"
+#include "types/identity.h"
 #include "base/status.h"
 #include "gpu/probe.h"
 

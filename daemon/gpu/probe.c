@@ -11,7 +11,7 @@
 #include "gpu/probe.h"
 
 #include "base/assert.h"
-#include "base/name_of.h"
+#include "types/name_of.h"
 
 #include <stdlib.h>
 #include <string.h>

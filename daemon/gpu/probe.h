@@ -113,7 +113,7 @@
  * before. The rest, and all without run_bytes, is as contiguous as the source can make it.
  *
  * CHASE and READ know other kinds of memory than the device's own, by `memory`
- * (base/memory_kind.h): the range then is one of that kind, as long as the probe needs, which the
+ * (types/memory_kind.h): the range then is one of that kind, as long as the probe needs, which the
  * source makes for it and keeps until a probe touches other memory. A kind that cannot be had is an
  * answer too: no values, and the reason in the conditions.
  *
@@ -139,10 +139,10 @@
 #ifndef REACH_GPU_PROBE_H
 #define REACH_GPU_PROBE_H
 
-#include "base/access.h"
+#include "types/access.h"
 #include "base/clock.h"
-#include "base/identity.h"
-#include "base/memory_kind.h"
+#include "types/identity.h"
+#include "types/memory_kind.h"
 #include "base/status.h"
 
 enum {

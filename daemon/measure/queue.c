@@ -2,7 +2,7 @@
  * cheap beside one. */
 #include "measure/queue.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,10 +9,10 @@
 #ifndef REACH_OBSERVE_OBSERVE_H
 #define REACH_OBSERVE_OBSERVE_H
 
-#include "base/identity_json.h"
+#include "types/identity_json.h"
 #include "base/json_writer.h"
 #include "base/status.h"
-#include "base/verdict.h"
+#include "types/verdict.h"
 #include "gpu/probe.h"
 
 #include <jansson.h>

@@ -14,7 +14,7 @@
  */
 #include "observe/observe.h"
 
-#include "base/identity_json.h"
+#include "types/identity_json.h"
 #include "base/json_fields.h"
 
 #include <stdlib.h>

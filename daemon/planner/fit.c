@@ -5,7 +5,7 @@
  */
 #include "planner/fit.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 #include "planner/format_size.h"
 #include "planner/next_step.h"
 #include "planner/placement.h"

@@ -2,7 +2,7 @@
  * that were probed are a curve like that of device memory, and access_cost.c interpolates it. */
 #include "planner/memory_ways.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 #include "planner/access_cost.h"
 #include "planner/format_size.h"
 #include "planner/next_step.h"

@@ -1,5 +1,5 @@
 /* names.c: the names in requests and answers. */
-#include "base/name_of.h"
+#include "types/name_of.h"
 #include "planner/explain.h"
 #include "planner/placement.h"
 #include "planner/strategy.h"

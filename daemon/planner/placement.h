@@ -15,7 +15,7 @@
 #ifndef REACH_PLANNER_PLACEMENT_H
 #define REACH_PLANNER_PLACEMENT_H
 
-#include "base/access.h"
+#include "types/access.h"
 #include "fingerprint/fingerprint.h"
 #include "planner/layout.h"
 

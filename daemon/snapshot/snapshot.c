@@ -9,7 +9,7 @@
  */
 #include "snapshot/snapshot.h"
 
-#include "base/name_of.h"
+#include "types/name_of.h"
 
 #include <ctype.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #ifndef REACH_TESTS_FAKECUDA_FAKE_CONTROL_H
 #define REACH_TESTS_FAKECUDA_FAKE_CONTROL_H
 
-#include "base/identity.h"
+#include "types/identity.h"
 #include "gpu/sim/sim_desc.h"
 
 #include <stdbool.h>

@@ -8,12 +8,13 @@
  *   2  the same for the log beside a good file, as a killed daemon leaves it
  *
  * Checksums are not secret, so a fuzzer can make good ones: that nothing damaged is served is
- * tested with random damage (tests/unit/test_store_files.c), here only that nothing breaks.
+ * tested with random damage (tests/unit/daemon/store/test_store_files.c), here only that nothing
+ * breaks.
  */
 #include "fuzz.h"
 
-#include "tests/unit/store_fault.h"
-#include "tests/unit/store_fixture.h"
+#include "tests/unit/support/store_fault.h"
+#include "tests/unit/support/store_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

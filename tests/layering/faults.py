@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """docs/faults.md is true: every test that it names is there, file and case, and every row has one."""
+import glob
 import os
 import re
 import sys
@@ -19,9 +20,10 @@ def rows(text):
 
 
 def source_of(name):
+    """The text of tests/unit/**/test_x.c for "unit/test_x", or None."""
+    kind, base = name.split("/")
     for ending in ENDINGS:
-        path = os.path.join(ROOT, "tests", name + ending)
-        if os.path.exists(path):
+        for path in glob.glob(os.path.join(ROOT, "tests", kind, "**", base + ending), recursive=True):
             with open(path, encoding="utf-8") as file:
                 return file.read()
     return None

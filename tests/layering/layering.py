@@ -14,10 +14,12 @@ import re
 import sys
 import tempfile
 
-# Who may include whom. A layer may always include itself, and all but kernels may include base.
+# Who may include whom. A layer may always include itself, and all but kernels may include base and types.
 # An entry with a slash is one header and not the whole layer.
 MAY_INCLUDE = {
     "base": [],
+    # Flat values that every layer passes on: a GPU's identity, kinds of memory and access, a verdict.
+    "types": [],
     "gpu": ["kernels/abi.h"],
     "worker": ["gpu", "observe"],
     "observe": ["gpu/probe.h"],
@@ -128,7 +130,7 @@ def classify(root, includer, mark, text):
     if includer.startswith(ALONE):
         return None if target.startswith(ALONE) else f"{includer} must stand alone"
     target_layer = layer_of(target)
-    if target_layer == layer or (target_layer == "base" and layer != "kernels"):
+    if target_layer == layer or (target_layer in ("base", "types") and layer not in ("base", "kernels")):
         return None
     # Whoever may include clients may do so with its public header.
     if target == "clients/c/reach.h" and layer == "clients":

@@ -1,7 +1,7 @@
 /* random_gpu.c: see random_gpu.h. */
 #include "tests/sim/random_gpu.h"
 
-#include "base/identity.h"
+#include "types/identity.h"
 #include "base/rng.h"
 #include "base/units.h"
 

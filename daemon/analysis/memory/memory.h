@@ -1,4 +1,4 @@
-/* memory.h: what the observations of one kind of memory tell (base/memory_kind.h). Pure.
+/* memory.h: what the observations of one kind of memory tell (types/memory_kind.h). Pure.
  *
  * Random reads by all SMs over growing regions are fast up to the reach and slow beyond it: a
  * region is reached if it is read at 90 % of the plateau. Beyond it each group in a window of its

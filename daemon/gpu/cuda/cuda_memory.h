@@ -1,5 +1,5 @@
 /* cuda_memory.h: ranges of other kinds of memory than the device's own, for probes that name one
- * (base/memory_kind.h). One at a time is in use: it is made when a probe needs it, and made anew
+ * (types/memory_kind.h). One at a time is in use: it is made when a probe needs it, and made anew
  * when one needs more. When a probe touches other memory, it is released; but host memory is left
  * as it is until the end, as far as that much may be taken, because the GPU waits while it is
  * released.

@@ -8,7 +8,7 @@
 #ifndef REACH_GPU_CUDA_NVML_H
 #define REACH_GPU_CUDA_NVML_H
 
-#include "base/identity.h"
+#include "types/identity.h"
 #include "gpu/probe.h"
 
 struct nvml;

@@ -92,7 +92,7 @@
  *
  *   host_memory=64G    of the host, for the kinds of memory below; default 0: none of these is
  *                      probed
- *   host-pinned=51.3/4@2075,64K,2048+100,8192+350,24   a kind of memory (base/memory_kind.h):
+ *   host-pinned=51.3/4@2075,64K,2048+100,8192+350,24   a kind of memory (types/memory_kind.h):
  *                      GB/s of the link / SMs that fill it @ cycles of a load that hits, bytes of
  *                      an entry, entries of each group of the last level + cycles of a miss there,
  *                      entries of the GPU + cycles of a miss, ns that a miss occupies the only
@@ -108,8 +108,8 @@
 #ifndef REACH_GPU_SIM_SIM_DESC_H
 #define REACH_GPU_SIM_SIM_DESC_H
 
-#include "base/identity.h"
-#include "base/memory_kind.h"
+#include "types/identity.h"
+#include "types/memory_kind.h"
 #include "base/status.h"
 
 enum {

@@ -1,0 +1,38 @@
+/* memory_kind.h: the kinds of memory that a kernel can touch, by how they are allocated. A GPU
+ * translates them with entries of different lengths, so each has a reach of its own.
+ *
+ *   device                cuMemAlloc, cuMemCreate: what all else in a fingerprint is about
+ *   managed-device        cuMemAllocManaged, prefetched to the device
+ *   host-pinned           cuMemHostAlloc
+ *   host-virtual          cuMemCreate at a NUMA node of the host
+ *   managed-host          cuMemAllocManaged, preferred location host, accessed by the device
+ *   host-registered       ordinary pages of the process, cuMemHostRegister
+ *   host-registered-huge  the same with transparent huge pages
+ *   peer                  device memory of another GPU of the node
+ */
+#ifndef REACH_TYPES_MEMORY_KIND_H
+#define REACH_TYPES_MEMORY_KIND_H
+
+#include <stdbool.h>
+
+enum memory_kind {
+    MEMORY_DEVICE = 0,
+    MEMORY_MANAGED_DEVICE,
+    MEMORY_HOST_PINNED,
+    MEMORY_HOST_VIRTUAL,
+    MEMORY_MANAGED_HOST,
+    MEMORY_HOST_REGISTERED,
+    MEMORY_HOST_REGISTERED_HUGE,
+    MEMORY_PEER, /* the last: there can be several peers */
+    MEMORY_KIND_COUNT
+};
+
+/* "device", "managed-device", .. */
+const char *memory_kind_name(enum memory_kind kind);
+/* False if no kind has this name, or `name` is NULL; `*out` is then unchanged. */
+bool memory_kind_from_name(const char *name, enum memory_kind *out);
+
+/* Does it take memory of the host? */
+bool memory_kind_is_host(enum memory_kind kind);
+
+#endif

@@ -1,0 +1,26 @@
+/* verdict.h: whether something disturbed a measurement. A flat value that travels with an
+ * observation, and with a fingerprint's conditions. */
+#ifndef REACH_TYPES_VERDICT_H
+#define REACH_TYPES_VERDICT_H
+
+#include <stdbool.h>
+
+enum verdict {
+    VERDICT_CLEAN = 0, /* a zeroed struct is clean */
+    VERDICT_DISTURBED, /* something else used the GPU: repeat the probe */
+    VERDICT_UNUSABLE   /* no information: a fault of the device, or no signal */
+};
+/* "clean", "disturbed", "unusable". */
+const char *verdict_name(enum verdict v);
+/* False if the name is none of these; `*out` is then unchanged. */
+bool verdict_from_name(const char *name, enum verdict *out);
+
+enum { VERDICT_MESSAGE_BYTES = 160 };
+
+/* A verdict and the reason for it. */
+struct assessment {
+    enum verdict verdict;
+    char message[VERDICT_MESSAGE_BYTES]; /* "" if clean; always terminated */
+};
+
+#endif

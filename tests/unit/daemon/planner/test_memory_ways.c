@@ -1,0 +1,586 @@
+/* test_memory_ways.c: which memory, and how. First on the fingerprint of a real H200 (docs/
+ * measurements), whose numbers are known; then over random kinds of memory that follow the model of
+ * translation, for which the right answer can be computed. The seed is printed; TEST_SEED repeats
+ * it. */
+#include "tests/unit/support/any_fingerprint.h"
+#include "tests/unit/support/placement_fixture.h"
+
+#include "base/units.h"
+#include "planner/memory_ways.h"
+
+#include <jansson.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define H200 "docs/measurements/nvidia-h200-89d5a7b7-2026-11-22/fingerprint-memory.json"
+
+enum { ROUNDS = 500, QUESTIONS = 20 };
+
+static struct fingerprint fp;
+static struct memory_answer answer;
+
+static void load(void)
+{
+    json_t *const json = json_load_file(H200, 0, NULL);
+    struct err err = {.text = "no such file"};
+
+    if (!json || fingerprint_from_json(json, &fp, &err) != STATUS_OK)
+        fail_msg("%s: %s", H200, err.text);
+    json_decref(json);
+}
+
+static void ask(uint64_t bytes, enum memory_home home, enum access access, uint32_t element)
+{
+    const struct memory_request r = {.bytes = bytes,
+                                     .access = access,
+                                     .home = home,
+                                     .element_bytes = element,
+                                     .fingerprint_id = "fp0123456789abcdef"};
+    struct err err;
+
+    if (memory_ways_rank(&fp, &r, &answer, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+}
+
+static const struct memory_way *find(enum memory_kind kind, enum strategy s)
+{
+    for (uint32_t i = 0; i < answer.way_count; i++)
+        if (answer.ways[i].kind == kind && answer.ways[i].strategy == s)
+            return &answer.ways[i];
+    return NULL;
+}
+
+static const struct memory_way *way(enum memory_kind kind, enum strategy s)
+{
+    const struct memory_way *const w = find(kind, s);
+
+    if (!w)
+        fail_msg("no way %s %s", memory_kind_name(kind), strategy_name(s));
+    return w;
+}
+
+static void assert_gbps(const struct memory_way *w, double gbps, enum way_basis basis)
+{
+    if (!IS_KNOWN(w->gbps) || fabs(w->gbps.v - gbps) > 0.01 * gbps || w->basis != basis)
+        fail_msg("%s %s: %g GB/s, %s; expected %g, %s", memory_kind_name(w->kind),
+                 strategy_name(w->strategy), w->gbps.v, way_basis_name(w->basis), gbps,
+                 way_basis_name(basis));
+}
+
+/* ---- a real H200 ---- */
+
+static void test_host(void **state)
+{
+    (void)state;
+    load();
+    ask(16 * GIB, HOME_HOST, ACCESS_READ, 0);
+    assert_ptr_equal(way(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.ways[0]);
+    assert_gbps(&answer.ways[0], 44.99, WAY_MEASURED);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 5.055, WAY_MEASURED);
+    assert_int_equal(answer.ways[0].sms.v, 4);
+    /* Windows were probed over 8 GiB. */
+    assert_false(IS_KNOWN(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->gbps));
+    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->basis, WAY_NOT_MEASURED);
+    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->probed_bytes.v, 8 * GIB);
+    assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
+
+    ask(2 * GIB, HOME_HOST, ACCESS_READ, 0);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.48, WAY_MEASURED);
+    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->windows, 24);
+    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->window_bytes,
+                     (2 * GIB - 1) / 24 + 1);
+    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->sms.v, 24);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 7.064, WAY_MEASURED);
+    assert_ptr_equal(way(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.ways[0]);
+
+    /* All are as fast: the usual one. */
+    ask(512 * MIB, HOME_HOST, ACCESS_READ, 0);
+    assert_ptr_equal(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), &answer.ways[0]);
+    assert_null(find(MEMORY_HOST_PINNED, STRATEGY_WINDOWS));
+}
+
+/* Between 1 GiB, 13.17 GB/s, and 2 GiB, 7.064: a line in 1 / bytes. Between 4.25 GiB, which windows
+ * still reach, and 8 GiB likewise. */
+static void test_between(void **state)
+{
+    const double at_1 = 128 / 13.1658, at_2 = 128 / 7.0644;
+    const double edge = 128 / 50.473, at_8 = 128 / 8.27973;
+
+    (void)state;
+    load();
+    ask(3 * GIB / 2, HOME_HOST, ACCESS_READ, 0);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 128 / (at_1 + (at_2 - at_1) * 2 / 3),
+                WAY_BETWEEN);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.5, WAY_BETWEEN);
+    ask(6 * GIB, HOME_HOST, ACCESS_READ, 0);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS),
+                128 / (edge + (at_8 - edge) * (1 / 4.25 - 1 / 6.0) / (1 / 4.25 - 1 / 8.0)),
+                WAY_BETWEEN);
+    ask(17 * GIB / 4, HOME_HOST, ACCESS_READ, 0);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.47, WAY_BETWEEN);
+}
+
+/* Nothing is extrapolated; what promises twice as much comes first all the same. */
+static void test_beyond(void **state)
+{
+    (void)state;
+    load();
+    ask(64 * GIB, HOME_HOST, ACCESS_READ, 0);
+    assert_ptr_equal(way(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.ways[0]);
+    assert_int_equal(answer.ways[0].basis, WAY_NOT_MEASURED);
+    assert_int_equal(answer.ways[0].gbps.reason, REASON_BEYOND_MEMORY);
+    assert_gbps(way(MEMORY_HOST_VIRTUAL, STRATEGY_NAIVE), 3.876, WAY_MEASURED);
+    ask(1 * GIB, HOME_DEVICE, ACCESS_READ, 0);
+    assert_int_equal(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->basis, WAY_AT_LEAST);
+    assert_ptr_equal(way(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.ways[0]);
+    /* What a small region has of the cache is not counted. */
+    ask(256 * MIB, HOME_ANY, ACCESS_READ, 0);
+    assert_ptr_equal(way(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.ways[0]);
+    assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->gbps.v == answer.ways[0].gbps.v);
+    ask(100 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE) >
+                way(MEMORY_DEVICE, STRATEGY_NAIVE)); /* and known before unknown */
+    assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->probed_gbps.v > 4000);
+}
+
+/* Within the reach as measured; beyond it a miss takes as long as one of a read. */
+static void test_other_accesses(void **state)
+{
+    (void)state;
+    load();
+    ask(256 * MIB, HOME_HOST, ACCESS_WRITE, 32);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 18.78, WAY_BETWEEN);
+    ask(16 * GIB, HOME_HOST, ACCESS_WRITE, 32);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 32 / (128 / 5.05491), WAY_SCALED);
+    ask(16 * GIB, HOME_HOST, ACCESS_READ, 4);
+    assert_int_equal(answer.transaction_bytes, 32);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 32 / (128 / 5.05491), WAY_SCALED);
+    ask(256 * MIB, HOME_HOST, ACCESS_READ, 512);
+    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 50.5, WAY_SCALED);
+}
+
+/* GB/s of what is left of a curve over a region of it, if that is not its first or last. */
+static double predict_left_out(struct memory_facts *m, uint32_t i)
+{
+    const struct memory_facts whole = *m;
+    const struct memory_way *w;
+
+    memmove(&m->curve[i], &m->curve[i + 1], (--m->curve_count - i) * sizeof(m->curve[0]));
+    ask(whole.curve[i].region_bytes, HOME_ANY, ACCESS_READ, 0);
+    w = way(m->kind, STRATEGY_NAIVE);
+    *m = whole;
+    assert_true(IS_KNOWN(w->gbps));
+    return w->gbps.v;
+}
+
+/* Points that are left out are found again from the others, on real curves. */
+static void test_left_out(void **state)
+{
+    double sum = 0, worst = 0;
+    uint32_t count = 0;
+
+    (void)state;
+    load();
+    for (uint32_t k = 0; k < fp.memory_count; k++) {
+        struct memory_facts *const m = &fp.memory[k];
+        for (uint32_t i = 1; memory_kind_is_host(m->kind) && i + 1 < m->curve_count; i++) {
+            const double real = m->curve[i].naive_gbps.v;
+            const double off = fabs(predict_left_out(m, i) / real - 1);
+            sum += off;
+            worst = fmax(worst, off);
+            count++;
+        }
+    }
+    printf("# %u points left out: off by %.1f %% on average, %.1f %% at most\n", count,
+           sum / count * 100, worst * 100);
+    assert_true(sum / count < 0.03 && worst < 0.13);
+}
+
+/* plan and memory cannot contradict each other. */
+static void test_device_is_the_plan(void **state)
+{
+    static const uint64_t sizes[] = {1, GIB, 64 * GIB, 80 * GIB, 137 * GIB};
+    static struct strategy_answer plan;
+    struct err err;
+
+    (void)state;
+    load();
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        const struct job_request job = {.bytes = sizes[i]};
+        uint32_t at = 0;
+        ask(sizes[i], HOME_ANY, ACCESS_READ, 0);
+        assert_int_equal(strategy_plan(&fp, &job, &plan, &err), STATUS_OK);
+        for (int k = 0; k < STRATEGY_COUNT; k++) {
+            const struct strategy_option *const o = &plan.options[k];
+            if (!o->possible || o->strategy > STRATEGY_WINDOWS)
+                continue;
+            while (answer.ways[at].kind != MEMORY_DEVICE)
+                at++;
+            assert_int_equal(answer.ways[at].strategy, o->strategy);
+            assert_true(answer.ways[at].gbps.v == o->gbps.v);
+            assert_string_equal(answer.ways[at].why, o->why);
+            at++;
+        }
+    }
+}
+
+static void assert_refused(uint64_t bytes, enum memory_home home, enum status s, const char *text)
+{
+    const struct memory_request r = {.bytes = bytes, .home = home};
+    struct err err;
+
+    assert_int_equal(memory_ways_rank(&fp, &r, &answer, &err), s);
+    if (!strstr(err.text, text))
+        fail_msg("%s lacks %s", err.text, text);
+    if (s == STATUS_TOO_MANY_BYTES)
+        assert_string_equal(err.field, "bytes");
+}
+
+/* A home has what is recorded of it; an older recording does not say what the host has. */
+static void test_too_many(void **state)
+{
+    (void)state;
+    load();
+    assert_refused(900 * 1024 * GIB, HOME_DEVICE, STATUS_TOO_MANY_BYTES, "139.8");
+    assert_int_equal(fp.conditions.host_memory_bytes.known, MAYBE_UNKNOWN);
+    ask(900 * 1024 * GIB, HOME_HOST, ACCESS_READ, 0);
+    assert_non_null(strstr(answer.reason, "not recorded"));
+    fp.conditions.host_memory_bytes = KNOWN_U64(125 * GIB);
+    assert_refused(125 * GIB + 1, HOME_HOST, STATUS_TOO_MANY_BYTES, "134217728001 bytes");
+    assert_refused(fp.gpu.memory_bytes + 125 * GIB + 1, HOME_ANY, STATUS_TOO_MANY_BYTES,
+                   "together");
+    ask(fp.gpu.memory_bytes + 125 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_non_null(find(MEMORY_MANAGED_HOST, STRATEGY_NAIVE));
+    assert_null(find(MEMORY_HOST_PINNED, STRATEGY_NAIVE));
+    assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
+    assert_true(answer.left_out_count >= 5);
+    ask(125 * GIB, HOME_HOST, ACCESS_READ, 0);
+    assert_refused(0, HOME_HOST, STATUS_INVALID_ARGUMENT, "bytes is 0");
+    assert_null(strstr(answer.reason, "measure --depth")); /* it was measured at depth memory */
+    fp.memory_count = 0;
+    assert_refused(GIB, HOME_HOST, STATUS_NOT_APPLICABLE,
+                   "has no memory of this home that was read");
+}
+
+/* ---- what holds for all ---- */
+
+static uint64_t first_seed(void)
+{
+    const char *text = getenv("TEST_SEED");
+    const uint64_t seed = text ? strtoull(text, NULL, 10) : (uint64_t)time(NULL);
+
+    printf("# TEST_SEED=%" PRIu64 "\n", seed);
+    return seed;
+}
+
+/* Translation by two tables: ns of an access of 128 bytes over so many, and the regions that a
+ * measurement probes: doublings, and the gap around the cliff halved. */
+struct model {
+    double memory_ns, miss_ns;
+    uint64_t reach, windows_reach, probed;
+};
+
+static double model_ns(const struct model *m, uint64_t reach, uint64_t bytes)
+{
+    const double miss = bytes > reach ? m->miss_ns * (1 - (double)reach / (double)bytes) : 0;
+
+    return fmax(m->memory_ns, miss);
+}
+
+static void add_point(struct memory_facts *f, const struct model *m, uint64_t bytes, bool windows)
+{
+    uint32_t i = f->curve_count;
+
+    if (bytes == 0 || bytes > m->probed || f->curve_count == FINGERPRINT_MAX_MEMORY_CURVE)
+        return;
+    while (i > 0 && f->curve[i - 1].region_bytes >= bytes)
+        i--;
+    if (i < f->curve_count && f->curve[i].region_bytes == bytes)
+        return;
+    memmove(&f->curve[i + 1], &f->curve[i], (f->curve_count++ - i) * sizeof(f->curve[0]));
+    f->curve[i] = (struct curve_point){.region_bytes = bytes,
+                                       .naive_gbps = KNOWN_F64(128 / model_ns(m, m->reach, bytes)),
+                                       .by_group_gbps = UNKNOWN_F64(REASON_NOT_MEASURED),
+                                       .by_sm_gbps = UNKNOWN_F64(REASON_NOT_MEASURED),
+                                       .windows = 1};
+    if (windows) {
+        f->curve[i].by_group_gbps = KNOWN_F64(128 / model_ns(m, m->windows_reach, bytes));
+        f->curve[i].windows = 8;
+    }
+}
+
+/* The largest region that is read at 90 % of the plateau; 0: all that was probed is. */
+static uint64_t edge_of(const struct model *m, uint64_t reach)
+{
+    const double slow = m->memory_ns / 0.9;
+    const double bytes = m->miss_ns > slow ? (double)reach / (1 - slow / m->miss_ns) : INFINITY;
+
+    return bytes < (double)m->probed ? (uint64_t)bytes : 0;
+}
+
+static void set_edge(uint64_t bytes, struct maybe_u64 *reach, struct maybe_u64 *onset)
+{
+    *reach = bytes > 0 ? KNOWN_U64(bytes) : NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
+    *onset = bytes > 0 ? KNOWN_U64(bytes + bytes / 16) : *reach;
+}
+
+static void random_kind(struct rng *r, struct memory_facts *f, struct model *m)
+{
+    const double gbps = 5 + 400 * rng_unit(r);
+
+    *m = (struct model){.memory_ns = 128 / gbps,
+                        .miss_ns = 128 / gbps * pow(2, 6 * rng_unit(r) - 1),
+                        .reach = (1 + rng_below(r, 63)) * 32 * MIB,
+                        .probed = GIB << rng_below(r, 6)};
+    m->windows_reach = m->reach * (1 + rng_below(r, 8));
+    f->probed_bytes = KNOWN_U64(m->probed);
+    f->plateau_gbps = KNOWN_F64(gbps);
+    f->sms_to_fill = KNOWN_U32(1 + (uint32_t)rng_below(r, 32));
+    set_edge(edge_of(m, m->reach), &f->reach_bytes, &f->onset_bytes);
+    set_edge(edge_of(m, m->windows_reach), &f->windows_reach_bytes, &f->windows_onset_bytes);
+    for (uint64_t bytes = m->probed; bytes >= 16 * MIB; bytes /= 2)
+        add_point(f, m, bytes, IS_KNOWN(f->reach_bytes) && bytes >= 2 * f->reach_bytes.v);
+    if (IS_KNOWN(f->reach_bytes)) {
+        add_point(f, m, f->reach_bytes.v, false);
+        add_point(f, m, f->onset_bytes.v, false);
+    }
+}
+
+static void check_order(void)
+{
+    for (uint32_t i = 1; i < answer.way_count; i++) {
+        const struct memory_way *const w = &answer.ways[i];
+        assert_true(w->doubt >= (w - 1)->doubt);
+        if (w->doubt == (w - 1)->doubt)
+            assert_true(w->rank_gbps <= (w - 1)->rank_gbps * (1 + STRATEGY_WORTH));
+        assert_true(IS_KNOWN(w->gbps) ==
+                    (w->basis != WAY_NOT_MEASURED && w->basis != WAY_AT_LEAST));
+        assert_true(w->why[0] != '\0' && w->why[strlen(w->why) - 1] == '.');
+    }
+}
+
+/* `worst`: how far a prediction is off. */
+static void check_way(const struct memory_way *w, const struct memory_facts *f,
+                      const struct model *m, uint64_t bytes, double *worst)
+{
+    const uint64_t reach = w->strategy == STRATEGY_WINDOWS ? m->windows_reach : m->reach;
+    const double real = 128 / model_ns(m, reach, bytes);
+
+    assert_true(w->probed_bytes.v <= f->probed_bytes.v);
+    assert_true(!IS_KNOWN(w->gbps) || bytes <= w->probed_bytes.v);
+    assert_true(IS_KNOWN(w->gbps) || bytes > w->probed_bytes.v);
+    if (!IS_KNOWN(w->gbps))
+        return;
+    *worst = fmax(*worst, fabs(w->gbps.v / real - 1));
+    assert_true(w->gbps.v <= f->plateau_gbps.v * 1.0001);
+    assert_true(w->basis != WAY_MEASURED || fp.gpu.origin != ORIGIN_SIMULATED);
+    if ((w->basis == WAY_MEASURED || w->basis == WAY_SIMULATED) &&
+        fabs(w->gbps.v / real - 1) > 0.03)
+        fail_msg("measured %g, predicted %g over %" PRIu64, real, w->gbps.v, bytes);
+}
+
+static void test_random_kinds(void **state)
+{
+    struct rng r = {.state = first_seed()};
+    struct model models[MEMORY_PEER];
+    double naive = 0, windows = 0;
+
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        placement_make_empty(&fp);
+        fp.memory_count = MEMORY_PEER - 1;
+        for (uint32_t k = 0; k < fp.memory_count; k++) {
+            fp.memory[k].kind = (enum memory_kind)(k + 1);
+            random_kind(&r, &fp.memory[k], &models[k]);
+        }
+        for (int q = 0; q < QUESTIONS; q++) {
+            const uint64_t bytes = 1 + rng_below(&r, 64 * GIB >> rng_below(&r, 12));
+            ask(bytes, HOME_ANY, ACCESS_READ, 0);
+            check_order();
+            for (uint32_t k = 0; k < answer.way_count; k++) {
+                const struct memory_way *const w = &answer.ways[k];
+                check_way(w, &fp.memory[w->kind - 1], &models[w->kind - 1], bytes,
+                          w->windows > 0 ? &windows : &naive);
+            }
+        }
+    }
+    printf("# naive off by %.1f %% at most, windows by %.1f %%\n", naive * 100, windows * 100);
+    assert_true(naive < 0.12 && windows < 0.15);
+}
+
+/* The capacity of a kind, from the fingerprint alone. */
+static struct maybe_u64 real_capacity(enum memory_kind kind, const char *peer_uuid)
+{
+    const struct maybe_u64 host = fp.conditions.host_memory_bytes;
+
+    if (kind == MEMORY_PEER) {
+        for (uint32_t i = 0; i < fp.memory_count; i++)
+            if (strcmp(fp.memory[i].peer_uuid, peer_uuid) == 0)
+                return fp.memory[i].peer_memory_bytes;
+        fail_msg("no peer %s", peer_uuid);
+    }
+    if (!memory_kind_is_host(kind))
+        return fp.gpu.memory_bytes > 0 ? KNOWN_U64(fp.gpu.memory_bytes)
+                                       : UNKNOWN_U64(REASON_NOT_REPORTED);
+    return kind == MEMORY_MANAGED_HOST && IS_KNOWN(host) ? KNOWN_U64(host.v + fp.gpu.memory_bytes)
+                                                         : host;
+}
+
+/* Host memory that was probed, without ranges that may repeat a handle. */
+static uint64_t most_probed(void)
+{
+    static const enum memory_kind kinds[] = {MEMORY_HOST_PINNED, MEMORY_MANAGED_HOST,
+                                             MEMORY_HOST_REGISTERED, MEMORY_HOST_REGISTERED_HUGE};
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && fp.memory_count > 0; i++)
+        if (fp.memory[kinds[i] - 1].probed_bytes.v > most)
+            most = fp.memory[kinds[i] - 1].probed_bytes.v;
+    return most;
+}
+
+/* Nothing is listed as a way that is known to be too small; what is unknown has its reason. */
+static void check_capacities(uint64_t bytes)
+{
+    for (uint32_t k = 0; k < answer.way_count; k++) {
+        const struct memory_way *const w = &answer.ways[k];
+        const struct maybe_u64 real = real_capacity(w->kind, w->peer_uuid);
+        assert_int_equal(w->capacity_bytes.known, real.known);
+        assert_int_equal(w->capacity_bytes.reason, real.reason);
+        assert_true(w->capacity_bytes.v == real.v);
+        assert_true(!IS_KNOWN(real) || (bytes <= real.v && w->doubt == 0));
+        assert_true(IS_KNOWN(real) || w->doubt > 0 ||
+                    (memory_kind_is_host(w->kind) && bytes <= most_probed()));
+        assert_true((w->doubt == 2) == (w->kind == MEMORY_PEER && !IS_KNOWN(real)));
+    }
+    if (answer.ways[0].doubt > 0)
+        assert_non_null(strstr(answer.reason, "not recorded"));
+}
+
+/* A peer of an H200 that was measured by a release that did not record how much it has. */
+static void test_peer(void **state)
+{
+    struct memory_facts *const peer = &fp.memory[MEMORY_PEER - 1];
+
+    (void)state;
+    load();
+    fp.memory_count = MEMORY_PEER;
+    peer[0] = fp.memory[MEMORY_MANAGED_HOST - 1];
+    peer->kind = MEMORY_PEER;
+    (void)snprintf(peer->peer_uuid, sizeof(peer->peer_uuid), "GPU-1");
+    for (uint32_t i = 0; i < peer->curve_count; i++)
+        peer->curve[i].naive_gbps = peer->plateau_gbps = KNOWN_F64(375);
+    peer->reach_bytes = peer->onset_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
+    fp.conditions.host_memory_bytes = KNOWN_U64(300 * GIB);
+
+    ask(380 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_int_equal(answer.ways[0].kind, MEMORY_MANAGED_HOST);
+    assert_int_equal(answer.ways[answer.way_count - 1].kind, MEMORY_PEER);
+    assert_int_equal(answer.ways[answer.way_count - 1].capacity_bytes.reason, REASON_NOT_MEASURED);
+    peer->peer_memory_bytes = KNOWN_U64(fp.gpu.memory_bytes);
+    ask(380 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_int_equal(answer.ways[0].kind, MEMORY_MANAGED_HOST);
+    assert_null(find(MEMORY_PEER, STRATEGY_NAIVE));
+    assert_string_equal(answer.left_out[answer.left_out_count - 1].peer_uuid, "GPU-1");
+    assert_non_null(strstr(answer.left_out[answer.left_out_count - 1].why, "139.8 GiB"));
+    ask(fp.gpu.memory_bytes, HOME_ANY, ACCESS_READ, 0);
+    assert_non_null(find(MEMORY_PEER, STRATEGY_NAIVE));
+    /* A peer that is larger than the GPU and its host together. */
+    peer->peer_memory_bytes = KNOWN_U64(900 * GIB);
+    ask(900 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_int_equal(answer.ways[0].kind, MEMORY_PEER);
+    assert_int_equal(answer.way_count, 1);
+    assert_refused(900 * GIB + 1, HOME_ANY, STATUS_TOO_MANY_BYTES, "together");
+    /* Nothing but the peer's size is unknown and nothing else is large enough. */
+    peer->peer_memory_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
+    ask(900 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_int_equal(answer.way_count, 1);
+    assert_non_null(strstr(answer.reason, "How much memory the peer has is not recorded"));
+}
+
+/* Device memory of a GPU whose reach was not found: the curve of any SM anywhere holds, and no
+ * more.
+ */
+static void test_without_a_reach(void **state)
+{
+    static struct memory_answer planned;
+
+    (void)state;
+    load();
+    ask(64 * GIB, HOME_DEVICE, ACCESS_READ, 0);
+    planned = answer;
+    fp.windows.reach_bytes = fp.windows.recommended_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
+    ask(64 * GIB, HOME_DEVICE, ACCESS_READ, 0);
+    assert_null(find(MEMORY_DEVICE, STRATEGY_WINDOWS));
+    assert_null(find(MEMORY_DEVICE, STRATEGY_SCOPES));
+    for (uint32_t i = 0; i < planned.way_count; i++)
+        if (planned.ways[i].kind == MEMORY_DEVICE && planned.ways[i].strategy == STRATEGY_NAIVE)
+            assert_gbps(way(MEMORY_DEVICE, STRATEGY_NAIVE), planned.ways[i].gbps.v, WAY_MEASURED);
+    for (uint32_t i = 0; i < answer.way_count; i++)
+        assert_true(answer.ways[i].kind != MEMORY_DEVICE ||
+                    strstr(answer.ways[i].why, "(disagreement)"));
+    fp.throughput.curve_count = 0;
+    ask(64 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
+}
+
+/* Whatever a fingerprint says: an answer with every invariant, or a refusal that says why. */
+static void test_any_fingerprint(void **state)
+{
+    struct rng r = {.state = first_seed()};
+    uint32_t answers = 0;
+
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        any_fingerprint(&r, &fp);
+        for (int q = 0; q < QUESTIONS; q++) {
+            const struct memory_request request = {
+                .bytes = rng_next(&r) >> (13 + rng_below(&r, 40)),
+                .access = (enum access)rng_below(&r, ACCESS_COUNT),
+                .home = (enum memory_home)rng_below(&r, HOME_COUNT),
+                .element_bytes = (uint32_t)rng_below(&r, 1 << rng_below(&r, 20)),
+                .fingerprint_id = "fp"};
+            struct err err = {.text = ""};
+            const enum status s = memory_ways_rank(&fp, &request, &answer, &err);
+            if (s != STATUS_OK) {
+                assert_true(strlen(err.text) > 15);
+                continue;
+            }
+            answers++;
+            assert_in_range(answer.way_count, 1, MEMORY_MAX_WAYS);
+            assert_in_range(answer.left_out_count, 0, MEMORY_MAX_LEFT_OUT);
+            check_order();
+            check_capacities(request.bytes);
+            for (uint32_t k = 0; k < answer.way_count; k++)
+                assert_true(request.home == HOME_ANY ||
+                            (request.home == HOME_HOST) ==
+                                memory_kind_is_host(answer.ways[k].kind));
+        }
+    }
+    printf("# %u answers\n", answers);
+    assert_true(answers > ROUNDS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_between),
+        cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_other_accesses),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_device_is_the_plan),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_peer),
+        cmocka_unit_test(test_without_a_reach),
+        cmocka_unit_test(test_random_kinds),
+        cmocka_unit_test(test_any_fingerprint),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
