@@ -6,6 +6,7 @@ with the programs of an installation. The info string of its fence says what a b
     ```sh slow             the same with REACH_LONG alone (make check-long)
     ```sh needs-PROGRAM    runs where that program is installed
     ```sh needs-X          does not run; X is gpu, root, network, cluster, or minutes (of time)
+    ```files               a recipe of CONTRIBUTING.md: a file of this repository in each line, and what to do in it
     ```text, ```c, ...     no commands
 
 A fence without one fails. The blocks of a page run in order in one folder, which has what the page names: the
@@ -33,7 +34,7 @@ PAGES = [os.path.relpath(page, ROOT) for page in
          sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))]
 NEVER = {"needs-gpu", "needs-root", "needs-network", "needs-cluster", "needs-minutes"}
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
-LANGUAGES = {"text", "c", "cpp", "python", "json", "sql", "yaml", "diff", "promql", "js"}
+LANGUAGES = {"text", "c", "cpp", "python", "json", "sql", "yaml", "diff", "promql", "js", "files"}
 PREFIX = "/opt/reach"
 JOB = """
 #include <reach.h>
@@ -76,6 +77,31 @@ def every_block_says_what_it_is():
     for wrong in ("", "bash", "sh needs", "c slow"):
         equal(len(list(wrong_fences("page", [(wrong, "ls\n")]))), 1, wrong)
     assert sum(runs(info) for info, _ in blocks("README.md")) > 4, "blocks of the README that run"
+
+
+def recipes(text):
+    """{title of the section: paths} of each list of files."""
+    found = {}
+    for section in re.split(r"^#+ ", text, flags=re.M):
+        for info, block in FENCE.findall(section):
+            if info == "files":
+                found[section.splitlines()[0]] = [line.split()[0] for line in block.splitlines()]
+    return found
+
+
+def missing(paths):
+    return [path for path in paths if not os.path.isfile(os.path.join(ROOT, path))]
+
+
+@case
+def recipes_name_files_that_exist():
+    with open(os.path.join(ROOT, "CONTRIBUTING.md"), encoding="utf-8") as file:
+        found = recipes(file.read())
+    equal(list(found), ["Add a number to the fingerprint", "Add a strategy", "Add a route", "Add a client"])
+    equal({title: missing(paths) for title, paths in found.items()}, {title: [] for title in found})
+    assert all(len(paths) == len(set(paths)) >= 5 for paths in found.values()), found
+    equal(recipes("## One\n```files\nMakefile  build\nnowhere.c  lost\n```\n"), {"One": ["Makefile", "nowhere.c"]})
+    equal(missing(["Makefile", "nowhere.c"]), ["nowhere.c"])
 
 
 def environment(daemon):
