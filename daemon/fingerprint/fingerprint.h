@@ -574,6 +574,9 @@ char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
 
 /* JSON as documented in schema/json/fingerprint.schema.json; new reference, NULL without memory. */
 json_t *fingerprint_to_json(const struct fingerprint *fp);
+/* Only the rows of members.c that are marked FOR_PLANNER, and of these no number that was not
+ * measured. fingerprint_from_json reads it, and the planner then answers as from the whole. */
+json_t *fingerprint_planner_to_json(const struct fingerprint *fp);
 /* Its "memory" alone; empty if none was measured. */
 json_t *fingerprint_memory_to_json(const struct fingerprint *fp);
 /* Its "l2" alone, with null and the reason for what is not known. New reference, NULL without

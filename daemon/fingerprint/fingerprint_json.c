@@ -20,6 +20,7 @@ struct place {
     const struct fingerprint *fp;
     const void *base;
     uint32_t index;
+    bool planner_only; /* no other rows, no evidence, and nothing that was not measured */
 };
 
 static json_t *object_to_json(const struct object *o, const struct place *at, bool in_columns);
@@ -106,15 +107,17 @@ static json_t *lost_to_json(const struct topology *t)
 
 /* ---- members ---- */
 
-/* `in_columns`: as of object_to_json. */
-static json_t *objects_to_json(const struct object *o, const struct fingerprint *fp,
-                               const void *first, uint32_t count, bool in_columns)
+/* `first` is the place of the first one. `in_columns`: as of object_to_json. */
+static json_t *objects_to_json(const struct object *o, const struct place *first, uint32_t count,
+                               bool in_columns)
 {
     json_t *array = json_array();
 
     for (uint32_t i = 0; i < count; i++) {
-        const struct place element = {
-            .fp = fp, .base = (const char *)first + i * o->size, .index = i};
+        struct place element = *first;
+
+        element.base = (const char *)first->base + i * o->size;
+        element.index = i;
 
         if (!json_builder_append(&array, object_to_json(o, &element, in_columns)))
             break;
@@ -122,21 +125,26 @@ static json_t *objects_to_json(const struct object *o, const struct fingerprint 
     return array;
 }
 
+static struct place inside(const struct place *at, const struct member *m)
+{
+    return (struct place){
+        .fp = at->fp, .base = member_at(m, at->base), .planner_only = at->planner_only};
+}
+
 static void write_list(struct json_builder *o, const struct member *m, const struct place *at)
 {
     const uint32_t count = member_count(m, at->base);
-    const void *const first = member_at(m, at->base);
+    const struct place first = inside(at, m);
 
-    if (m->optional && count == 0)
+    if ((m->optional || at->planner_only) && count == 0)
         return;
     if (count > m->max_count) { /* it may not have been checked yet */
         o->failed = true;
         return;
     }
-    json_builder_value(o, m->name,
-                       objects_to_json(m->object, at->fp, first, count, m->columns != NULL));
-    if (m->columns)
-        evidence_write(o, m->columns, m->object, first, count);
+    json_builder_value(o, m->name, objects_to_json(m->object, &first, count, m->columns != NULL));
+    if (m->columns && !at->planner_only)
+        evidence_write(o, m->columns, m->object, first.base, count);
 }
 
 static void write_notes(struct json_builder *o, const struct member *m, const struct place *at)
@@ -189,22 +197,23 @@ static void write_array(struct json_builder *o, const struct member *m, const st
         json_builder_value(o, m->name, array);
 }
 
-/* An optional number that was not measured. */
-static bool is_omitted(const struct member *m, const void *base)
+/* A number that was not measured, and is optional or would be unknown without being written. */
+static bool is_omitted(const struct member *m, const struct place *at)
 {
-    const struct member_state s = member_state(m, base);
+    const struct member_state s = member_state(m, at->base);
 
-    return m->optional && m->type >= MEMBER_U32_MAYBE && m->type <= MEMBER_F64_MAYBE &&
-           s.known == MAYBE_UNKNOWN && (s.reason == REASON_NOT_MEASURED || s.reason == REASON_NONE);
+    return (m->optional || at->planner_only) && m->type >= MEMBER_U32_MAYBE &&
+           m->type <= MEMBER_F64_MAYBE && s.known == MAYBE_UNKNOWN &&
+           (s.reason == REASON_NOT_MEASURED || s.reason == REASON_NONE);
 }
 
 static void write_member(struct json_builder *o, const struct member *m, const struct place *at)
 {
-    const struct place inner = {.fp = at->fp, .base = member_at(m, at->base)};
+    const struct place inner = inside(at, m);
     const struct json_field field = member_field(m);
 
     if (member_is_scalar(m)) {
-        if (!is_omitted(m, at->base))
+        if (!is_omitted(m, at))
             json_fields_build(o, &field, 1, 0, at->base);
         return;
     }
@@ -232,7 +241,7 @@ static void write_member(struct json_builder *o, const struct member *m, const s
 static void write_members(struct json_builder *out, const struct object *o, const struct place *at)
 {
     for (const struct member *m = o->members; m < o->members + o->count && !out->failed; m++)
-        if (m->name)
+        if (m->name && (m->for_planner || !at->planner_only))
             write_member(out, m, at);
 }
 
@@ -243,7 +252,7 @@ static json_t *object_to_json(const struct object *o, const struct place *at, bo
 
     json_builder_begin(&out);
     write_members(&out, o, at);
-    if (o->evidence_count > 0 && !in_columns)
+    if (o->evidence_count > 0 && !in_columns && !at->planner_only)
         evidence_write(&out, "evidence", o, at->base, 1);
     return json_builder_end(&out);
 }
@@ -315,9 +324,9 @@ static void write_kept(struct json_builder *o, const struct fingerprint *fp)
 }
 
 /* Everything but the id. */
-static json_t *body_to_json(const struct fingerprint *fp)
+static json_t *body_to_json(const struct fingerprint *fp, bool planner_only)
 {
-    const struct place at = {.fp = fp, .base = fp};
+    const struct place at = {.fp = fp, .base = fp, .planner_only = planner_only};
     struct json_builder o;
 
     if (fp->topology.partition.group_count > REACH_MAX_GROUPS)
@@ -326,13 +335,21 @@ static json_t *body_to_json(const struct fingerprint *fp)
     json_builder_value(&o, "gpu", identity_json_new(&fp->gpu));
     json_builder_text(&o, "origin", origin_name(fp->gpu.origin));
     write_members(&o, &fingerprint_object, &at);
-    write_kept(&o, fp);
+    if (!planner_only)
+        write_kept(&o, fp);
     return json_builder_end(&o);
+}
+
+json_t *fingerprint_planner_to_json(const struct fingerprint *fp)
+{
+    return body_to_json(fp, true);
 }
 
 json_t *fingerprint_memory_to_json(const struct fingerprint *fp)
 {
-    return objects_to_json(&memory_object, fp, fp->memory, fp->memory_count, false);
+    const struct place first = {.fp = fp, .base = fp->memory};
+
+    return objects_to_json(&memory_object, &first, fp->memory_count, false);
 }
 
 json_t *fingerprint_l2_to_json(const struct fingerprint *fp)
@@ -344,7 +361,9 @@ json_t *fingerprint_l2_to_json(const struct fingerprint *fp)
 
 json_t *fingerprint_caches_to_json(const struct fingerprint *fp)
 {
-    return objects_to_json(&cache_object, fp, fp->caches, fp->cache_count, false);
+    const struct place first = {.fp = fp, .base = fp->caches};
+
+    return objects_to_json(&cache_object, &first, fp->cache_count, false);
 }
 
 json_t *fingerprint_latency_to_json(const struct fingerprint *fp)
@@ -397,7 +416,7 @@ char *fingerprint_json_text(const json_t *body, char *out_id)
 
 enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err)
 {
-    json_t *const body = body_to_json(fp);
+    json_t *const body = body_to_json(fp, false);
     char *const text = body ? fingerprint_json_text(body, out) : NULL;
 
     json_decref(body);
@@ -414,7 +433,7 @@ enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *
 json_t *fingerprint_to_json(const struct fingerprint *fp)
 {
     char id[FINGERPRINT_ID_BYTES];
-    json_t *const body = body_to_json(fp);
+    json_t *const body = body_to_json(fp, false);
     char *const text = body ? fingerprint_json_text(body, id) : NULL;
     struct json_builder o;
 

@@ -39,6 +39,7 @@
 #define IN(p)                .part = (PART_##p + 1)
 #define IN_LEVEL(p)          .part = (LEVEL_PART_##p + 1)
 #define IN_MEMORY            .part = 1
+#define FOR_PLANNER          .for_planner = true
 #define EVIDENCE(of, number) .evidence = (of##_EVIDENCE_##number + 1)
 
 #define DEFINE(s, rows)                                                                            \
@@ -72,12 +73,12 @@ static const struct member set_members[] = {
 static const struct object set_object = DEFINE(set_run, set_members);
 
 static const struct member level_members[] = {
-    {NUMBER(tlb_level, level)},
+    {NUMBER(tlb_level, level), FOR_PLANNER},
     {NUMBER(tlb_level, entries), IN_LEVEL(SIZE), .label = "entries"},
-    {NUMBER(tlb_level, entry_bytes), IN_LEVEL(SIZE), EVIDENCE(LEVEL, ENTRY_BYTES),
+    {NUMBER(tlb_level, entry_bytes), FOR_PLANNER, IN_LEVEL(SIZE), EVIDENCE(LEVEL, ENTRY_BYTES),
      .label = "entry"},
     {NUMBER(tlb_level, page_bytes), IN_LEVEL(SIZE), .label = "page"},
-    {NUMBER(tlb_level, reach_bytes), IN_LEVEL(SIZE), EVIDENCE(LEVEL, REACH_BYTES),
+    {NUMBER(tlb_level, reach_bytes), FOR_PLANNER, IN_LEVEL(SIZE), EVIDENCE(LEVEL, REACH_BYTES),
      .label = "reach"},
     {NUMBER(tlb_level, onset_bytes), IN_LEVEL(SIZE)},
     {NUMBER(tlb_level, saturation_bytes), IN_LEVEL(SIZE), EVIDENCE(LEVEL, SATURATION_BYTES)},
@@ -92,8 +93,8 @@ static const struct member level_members[] = {
     {NUMBER(tlb_level, tag_bytes), IN_LEVEL(FILL), EVIDENCE(LEVEL, ENTRY_PAGES)},
     {NUMBER(tlb_level, miss_penalty_cycles), IN_LEVEL(PENALTY),
      EVIDENCE(LEVEL, MISS_PENALTY_CYCLES), .label = "miss penalty in cycles"},
-    {NAME(tlb_level, shared_by, shared_by_words), IN_LEVEL(SHARING), EVIDENCE(LEVEL, SHARED_BY),
-     .label = "shared by"},
+    {NAME(tlb_level, shared_by, shared_by_words), FOR_PLANNER, IN_LEVEL(SHARING),
+     EVIDENCE(LEVEL, SHARED_BY), .label = "shared by"},
     {SPECIAL(groups, tlb_level, sharing, MEMBER_PARTITION), IN_LEVEL(SHARING),
      .label = "SM groups"},
     {NUMBER(tlb_level, confidence), IN_LEVEL(SIZE), .max = 1},
@@ -120,7 +121,7 @@ static const struct member page_members[ALLOCATION_COUNT] = {
 static const struct object page_object = {.members = page_members, .count = ALLOCATION_COUNT};
 
 static const struct member tlb_members[] = {
-    {LIST(levels, fingerprint, levels, level_count, level_object)},
+    {LIST(levels, fingerprint, levels, level_count, level_object), FOR_PLANNER},
     {OBJECT(fingerprint, beyond, beyond_object), IN(BEYOND)},
     {OBJECT(fingerprint, page_bytes, page_object), IN(PAGE_BYTES)},
 };
@@ -130,10 +131,12 @@ static const struct object tlb_object = DEFINE(fingerprint, tlb_members);
 
 static const struct member group_members[] = {
     {DERIVED(id, MEMBER_INDEX)},
-    {SPECIAL(sms, sm_group, sm_count, MEMBER_GROUP_SMS), IN(GROUPS), .uncounted = true},
+    {SPECIAL(sms, sm_group, sm_count, MEMBER_GROUP_SMS), FOR_PLANNER, IN(GROUPS),
+     .uncounted = true},
     {NUMBER(sm_group, miss_penalty_cycles), IN(GROUP_PENALTIES),
      EVIDENCE(GROUP, MISS_PENALTY_CYCLES)},
-    {NUMBER(sm_group, random_read_gbps), IN(GROUP_SPEEDS), EVIDENCE(GROUP, RANDOM_READ_GBPS)},
+    {NUMBER(sm_group, random_read_gbps), FOR_PLANNER, IN(GROUP_SPEEDS),
+     EVIDENCE(GROUP, RANDOM_READ_GBPS)},
     {NUMBER(sm_group, alone_gbps), IN(GROUP_SPEEDS), EVIDENCE(GROUP, ALONE_GBPS)},
     {NUMBER(sm_group, beyond_gbps), IN(GROUP_SPEEDS), EVIDENCE(GROUP, BEYOND_GBPS)},
     {NUMBER(sm_group, penalty_class), IN(GROUP_PENALTIES)},
@@ -173,7 +176,7 @@ static const struct object pairs_object = DEFINE(group_pairs, pairs_members);
 
 static const struct member topology_members[] = {
     {NUMBER(topology, level), IN(GROUPS), .label = "level of the groups"},
-    {LIST(groups, topology, groups, partition.group_count, group_object),
+    {LIST(groups, topology, groups, partition.group_count, group_object), FOR_PLANNER,
      EVIDENCE(TOPOLOGY, GROUPS), .columns = "group_evidence"},
     {NUMBER(topology, nominal_group_sms), IN(GROUPS), .uncounted = true,
      .label = "SMs of a group of the full die"},
@@ -196,32 +199,33 @@ const struct object topology_object =
 /* ---- throughput ---- */
 
 static const struct member windows_members[] = {
-    {NUMBER(fingerprint_windows, reach_bytes), IN(GROUPS)},
-    {NUMBER(fingerprint_windows, entry_bytes), IN(GROUPS)},
-    {NUMBER(fingerprint_windows, recommended_bytes), IN(GROUPS), .label = "recommended window"},
+    {NUMBER(fingerprint_windows, reach_bytes), FOR_PLANNER, IN(GROUPS)},
+    {NUMBER(fingerprint_windows, entry_bytes), FOR_PLANNER, IN(GROUPS)},
+    {NUMBER(fingerprint_windows, recommended_bytes), FOR_PLANNER, IN(GROUPS),
+     .label = "recommended window"},
 };
 const struct object windows_object = DEFINE(fingerprint_windows, windows_members);
 
 /* A point of the curve, and of that of another kind of memory. */
 #define CURVE_POINT_ROWS(in)                                                                       \
-    {NUMBER(curve_point, region_bytes)},                                                           \
-        {NUMBER(curve_point, naive_gbps), in, EVIDENCE(CURVE, NAIVE_GBPS),                         \
+    {NUMBER(curve_point, region_bytes), FOR_PLANNER},                                              \
+        {NUMBER(curve_point, naive_gbps), FOR_PLANNER, in, EVIDENCE(CURVE, NAIVE_GBPS),            \
          .label = "naive in GB/s"},                                                                \
-        {NUMBER(curve_point, by_group_gbps), in, EVIDENCE(CURVE, BY_GROUP_GBPS),                   \
+        {NUMBER(curve_point, by_group_gbps), FOR_PLANNER, in, EVIDENCE(CURVE, BY_GROUP_GBPS),      \
          .label = "by group in GB/s"},                                                             \
         {NUMBER(curve_point, by_sm_gbps), in, EVIDENCE(CURVE, BY_SM_GBPS)},                        \
     {                                                                                              \
-        NUMBER(curve_point, windows)                                                               \
+        NUMBER(curve_point, windows), FOR_PLANNER                                                  \
     }
 static const struct member curve_point_members[] = {CURVE_POINT_ROWS(IN(CURVE))};
 const struct object curve_point_object =
     DEFINE_WITH_EVIDENCE(curve_point, curve_point_members, evidence_curve_names);
 
 static const struct member rate_point_members[] = {
-    {NUMBER(curve_point, region_bytes)},
-    {NUMBER(curve_point, naive_gbps), IN(RATES), EVIDENCE(CURVE, NAIVE_GBPS),
+    {NUMBER(curve_point, region_bytes), FOR_PLANNER},
+    {NUMBER(curve_point, naive_gbps), FOR_PLANNER, IN(RATES), EVIDENCE(CURVE, NAIVE_GBPS),
      .label = "naive in GB/s"},
-    {NUMBER(curve_point, by_group_gbps), IN(RATES), EVIDENCE(CURVE, BY_GROUP_GBPS),
+    {NUMBER(curve_point, by_group_gbps), FOR_PLANNER, IN(RATES), EVIDENCE(CURVE, BY_GROUP_GBPS),
      .label = "by group in GB/s"},
 };
 const struct object rate_point_object = {.members = rate_point_members,
@@ -232,24 +236,25 @@ const struct object rate_point_object = {.members = rate_point_members,
                                          .evidence_names = evidence_curve_names};
 
 static const struct member rate_members[] = {
-    {NAME(access_rate, access, access_words)},
-    {NUMBER(access_rate, transaction_bytes)},
-    {NUMBER(access_rate, plateau_gbps), IN(RATES), EVIDENCE(RATE, PLATEAU_GBPS),
+    {NAME(access_rate, access, access_words), FOR_PLANNER},
+    {NUMBER(access_rate, transaction_bytes), FOR_PLANNER},
+    {NUMBER(access_rate, plateau_gbps), FOR_PLANNER, IN(RATES), EVIDENCE(RATE, PLATEAU_GBPS),
      .label = "plateau in GB/s"},
-    {LIST(points, access_rate, points, point_count, rate_point_object),
+    {LIST(points, access_rate, points, point_count, rate_point_object), FOR_PLANNER,
      .columns = "point_evidence"},
 };
 const struct object rate_object =
     DEFINE_WITH_EVIDENCE(access_rate, rate_members, evidence_rate_names);
 
 static const struct member throughput_members[] = {
-    {NUMBER(throughput, plateau_gbps), IN(CURVE), EVIDENCE(THROUGHPUT, PLATEAU_GBPS),
+    {NUMBER(throughput, plateau_gbps), FOR_PLANNER, IN(CURVE), EVIDENCE(THROUGHPUT, PLATEAU_GBPS),
      .label = "plateau in GB/s"},
-    {NUMBER(throughput, whole_memory_gbps), IN(CURVE), EVIDENCE(THROUGHPUT, WHOLE_MEMORY_GBPS),
-     .label = "whole memory in GB/s"},
-    {LIST(curve, throughput, curve, curve_count, curve_point_object), IN(CURVE),
+    {NUMBER(throughput, whole_memory_gbps), FOR_PLANNER, IN(CURVE),
+     EVIDENCE(THROUGHPUT, WHOLE_MEMORY_GBPS), .label = "whole memory in GB/s"},
+    {LIST(curve, throughput, curve, curve_count, curve_point_object), FOR_PLANNER, IN(CURVE),
      .columns = "curve_evidence"},
-    {LIST(rates, throughput, rates, rate_count, rate_object), IN(RATES), .optional = true},
+    {LIST(rates, throughput, rates, rate_count, rate_object), FOR_PLANNER, IN(RATES),
+     .optional = true},
 };
 const struct object throughput_object =
     DEFINE_WITH_EVIDENCE(throughput, throughput_members, evidence_throughput_names);
@@ -257,11 +262,11 @@ const struct object throughput_object =
 /* ---- contiguity ---- */
 
 static const struct member contiguity_members[] = {
-    {NUMBER(fingerprint_contiguity, frame_bytes), IN(CONTIGUITY), EVIDENCE(CONTIGUITY, FRAME_BYTES),
-     .label = "frame"},
-    {NUMBER(fingerprint_contiguity, contiguous_miss_ns), IN(CONTIGUITY),
+    {NUMBER(fingerprint_contiguity, frame_bytes), FOR_PLANNER, IN(CONTIGUITY),
+     EVIDENCE(CONTIGUITY, FRAME_BYTES), .label = "frame"},
+    {NUMBER(fingerprint_contiguity, contiguous_miss_ns), FOR_PLANNER, IN(CONTIGUITY),
      EVIDENCE(CONTIGUITY, CONTIGUOUS_MISS_NS), .label = "miss of contiguous memory in ns"},
-    {NUMBER(fingerprint_contiguity, scattered_miss_ns), IN(CONTIGUITY),
+    {NUMBER(fingerprint_contiguity, scattered_miss_ns), FOR_PLANNER, IN(CONTIGUITY),
      EVIDENCE(CONTIGUITY, SCATTERED_MISS_NS), .label = "miss of scattered memory in ns"},
 };
 const struct object contiguity_object =
@@ -270,14 +275,15 @@ const struct object contiguity_object =
 /* ---- L2 ---- */
 
 static const struct member l2_members[] = {
-    {NUMBER(fingerprint_l2, sides), IN(L2_SIDES), EVIDENCE(L2, SIDES), .label = "sides of the L2"},
-    {NUMBER(fingerprint_l2, granule_bytes), IN(L2_SIDES), EVIDENCE(L2, GRANULE_BYTES),
+    {NUMBER(fingerprint_l2, sides), FOR_PLANNER, IN(L2_SIDES), EVIDENCE(L2, SIDES),
+     .label = "sides of the L2"},
+    {NUMBER(fingerprint_l2, granule_bytes), FOR_PLANNER, IN(L2_SIDES), EVIDENCE(L2, GRANULE_BYTES),
      .label = "granule of an L2 side"},
-    {NUMBER(fingerprint_l2, atomic_near_cycles), IN(L2_SIDES), EVIDENCE(L2, ATOMIC_NEAR_CYCLES),
-     .label = "near atomic in cycles"},
-    {NUMBER(fingerprint_l2, atomic_far_cycles), IN(L2_SIDES), EVIDENCE(L2, ATOMIC_FAR_CYCLES),
-     .label = "far atomic in cycles"},
-    {SPECIAL(sms, fingerprint_l2, sharing, MEMBER_PARTITION), IN(L2_SIDES),
+    {NUMBER(fingerprint_l2, atomic_near_cycles), FOR_PLANNER, IN(L2_SIDES),
+     EVIDENCE(L2, ATOMIC_NEAR_CYCLES), .label = "near atomic in cycles"},
+    {NUMBER(fingerprint_l2, atomic_far_cycles), FOR_PLANNER, IN(L2_SIDES),
+     EVIDENCE(L2, ATOMIC_FAR_CYCLES), .label = "far atomic in cycles"},
+    {SPECIAL(sms, fingerprint_l2, sharing, MEMBER_PARTITION), FOR_PLANNER, IN(L2_SIDES),
      .label = "SMs of each L2 side"},
 };
 const struct object l2_object = DEFINE_WITH_EVIDENCE(fingerprint_l2, l2_members, evidence_l2_names);
@@ -285,14 +291,14 @@ const struct object l2_object = DEFINE_WITH_EVIDENCE(fingerprint_l2, l2_members,
 /* ---- working sets ---- */
 
 static const struct member working_set_members[] = {
-    {NUMBER(working_set, transaction_bytes)},
-    {NUMBER(working_set, set_bytes)},
-    {NUMBER(working_set, same_gbps), IN(WORKING_SETS), EVIDENCE(WORKING_SET, SAME_GBPS),
-     .label = "same set in GB/s"},
-    {NUMBER(working_set, own_gbps), IN(WORKING_SETS), EVIDENCE(WORKING_SET, OWN_GBPS),
+    {NUMBER(working_set, transaction_bytes), FOR_PLANNER},
+    {NUMBER(working_set, set_bytes), FOR_PLANNER},
+    {NUMBER(working_set, same_gbps), FOR_PLANNER, IN(WORKING_SETS),
+     EVIDENCE(WORKING_SET, SAME_GBPS), .label = "same set in GB/s"},
+    {NUMBER(working_set, own_gbps), FOR_PLANNER, IN(WORKING_SETS), EVIDENCE(WORKING_SET, OWN_GBPS),
      .label = "own parts in GB/s"},
-    {NUMBER(working_set, near_gbps), IN(WORKING_SETS), EVIDENCE(WORKING_SET, NEAR_GBPS),
-     .label = "near granules in GB/s"},
+    {NUMBER(working_set, near_gbps), FOR_PLANNER, IN(WORKING_SETS),
+     EVIDENCE(WORKING_SET, NEAR_GBPS), .label = "near granules in GB/s"},
 };
 const struct object working_set_object =
     DEFINE_WITH_EVIDENCE(working_set, working_set_members, evidence_working_set_names);
@@ -300,16 +306,18 @@ const struct object working_set_object =
 /* ---- caches ---- */
 
 static const struct member carveout_members[] = {
-    {NUMBER(cache_carveout, shared_bytes)},
-    {NUMBER(cache_carveout, size_bytes), IN(CACHES)},
-    {NUMBER(cache_carveout, fits_bytes), IN(CACHES)},
+    {NUMBER(cache_carveout, shared_bytes), FOR_PLANNER},
+    {NUMBER(cache_carveout, size_bytes), FOR_PLANNER, IN(CACHES)},
+    {NUMBER(cache_carveout, fits_bytes), FOR_PLANNER, IN(CACHES)},
 };
 static const struct object carveout_object = DEFINE(cache_carveout, carveout_members);
 
 static const struct member cache_members[] = {
-    {NAME(cache_facts, kind, cache_words)},
-    {NUMBER(cache_facts, size_bytes), IN(CACHES), EVIDENCE(CACHE, SIZE_BYTES), .label = "size"},
-    {NUMBER(cache_facts, fits_bytes), IN(CACHES), EVIDENCE(CACHE, FITS_BYTES), .label = "fits"},
+    {NAME(cache_facts, kind, cache_words), FOR_PLANNER},
+    {NUMBER(cache_facts, size_bytes), FOR_PLANNER, IN(CACHES), EVIDENCE(CACHE, SIZE_BYTES),
+     .label = "size"},
+    {NUMBER(cache_facts, fits_bytes), FOR_PLANNER, IN(CACHES), EVIDENCE(CACHE, FITS_BYTES),
+     .label = "fits"},
     {NUMBER(cache_facts, line_bytes), IN(CACHES), EVIDENCE(CACHE, LINE_BYTES), .label = "line"},
     {NUMBER(cache_facts, sector_bytes), IN(CACHES), EVIDENCE(CACHE, SECTOR_BYTES),
      .label = "sector"},
@@ -319,11 +327,12 @@ static const struct member cache_members[] = {
     {NAME(cache_facts, replacement, replacement_words), IN(CACHES), EVIDENCE(CACHE, REPLACEMENT),
      .label = "replacement"},
     {NUMBER(cache_facts, trace), .optional = true},
-    {NUMBER(cache_facts, latency_cycles), IN(CACHES), EVIDENCE(CACHE, LATENCY_CYCLES),
+    {NUMBER(cache_facts, latency_cycles), FOR_PLANNER, IN(CACHES), EVIDENCE(CACHE, LATENCY_CYCLES),
      .label = "latency in cycles"},
     {NUMBER(cache_facts, miss_latency_cycles), IN(CACHES)},
     {NAME(cache_facts, same_as_l1, finding_words), IN(CACHES), EVIDENCE(CACHE, SAME_AS_L1)},
-    {LIST(carveouts, cache_facts, carveouts, carveout_count, carveout_object), .optional = true},
+    {LIST(carveouts, cache_facts, carveouts, carveout_count, carveout_object), FOR_PLANNER,
+     .optional = true},
 };
 const struct object cache_object =
     DEFINE_WITH_EVIDENCE(cache_facts, cache_members, evidence_cache_names);
@@ -335,7 +344,7 @@ static const struct member latency_members[] = {
      .label = "P2 in cycles"},
     {NUMBER(fingerprint_latency, p3_cycles), IN(LATENCY), EVIDENCE(LATENCY, P3),
      .label = "P3 in cycles"},
-    {NUMBER(fingerprint_latency, p4_cycles), IN(LATENCY), EVIDENCE(LATENCY, P4),
+    {NUMBER(fingerprint_latency, p4_cycles), FOR_PLANNER, IN(LATENCY), EVIDENCE(LATENCY, P4),
      .label = "P4 in cycles"},
     {NUMBER(fingerprint_latency, p5_cycles), IN(LATENCY), EVIDENCE(LATENCY, P5),
      .label = "P5 in cycles"},
@@ -372,11 +381,11 @@ static const struct member shared_stride_members[] = {
 static const struct object shared_stride_object = DEFINE(shared_stride, shared_stride_members);
 
 static const struct member shared_members[] = {
-    {NUMBER(fingerprint_shared, sm_bytes), IN(SHARED)},
-    {NUMBER(fingerprint_shared, block_bytes), IN(SHARED)},
-    {NUMBER(fingerprint_shared, banks), IN(SHARED), EVIDENCE(SHARED, BANKS),
+    {NUMBER(fingerprint_shared, sm_bytes), FOR_PLANNER, IN(SHARED)},
+    {NUMBER(fingerprint_shared, block_bytes), FOR_PLANNER, IN(SHARED)},
+    {NUMBER(fingerprint_shared, banks), FOR_PLANNER, IN(SHARED), EVIDENCE(SHARED, BANKS),
      .label = "banks of shared memory"},
-    {NUMBER(fingerprint_shared, bank_bytes), IN(SHARED), EVIDENCE(SHARED, BANKS),
+    {NUMBER(fingerprint_shared, bank_bytes), FOR_PLANNER, IN(SHARED), EVIDENCE(SHARED, BANKS),
      .label = "bytes of a bank"},
     {LIST(widths, fingerprint_shared, widths, width_count, shared_width_object), IN(SHARED)},
     {LIST(strides, fingerprint_shared, strides, stride_count, shared_stride_object), IN(SHARED)},
@@ -385,9 +394,9 @@ const struct object shared_object =
     DEFINE_WITH_EVIDENCE(fingerprint_shared, shared_members, evidence_shared_names);
 
 static const struct member cluster_size_members[] = {
-    {NUMBER(cluster_size, sms)},
-    {NUMBER(cluster_size, clusters), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
-    {NUMBER(cluster_size, usable_sms), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
+    {NUMBER(cluster_size, sms), FOR_PLANNER},
+    {NUMBER(cluster_size, clusters), FOR_PLANNER, IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
+    {NUMBER(cluster_size, usable_sms), FOR_PLANNER, IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
     {NUMBER(cluster_size, latency_cycles), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, LATENCY_CYCLES)},
     {NUMBER(cluster_size, bytes_per_cycle), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, BYTES_PER_CYCLE)},
 };
@@ -395,13 +404,14 @@ static const struct object cluster_size_object =
     DEFINE_WITH_EVIDENCE(cluster_size, cluster_size_members, evidence_cluster_size_names);
 
 static const struct member clusters_members[] = {
-    {NUMBER(fingerprint_clusters, largest), IN(CLUSTERS), EVIDENCE(CLUSTERS, LARGEST),
+    {NUMBER(fingerprint_clusters, largest), FOR_PLANNER, IN(CLUSTERS), EVIDENCE(CLUSTERS, LARGEST),
      .label = "SMs of the largest cluster"},
     {NUMBER(fingerprint_clusters, own_cycles), IN(CLUSTERS), EVIDENCE(CLUSTERS, OWN_CYCLES)},
     {NUMBER(fingerprint_clusters, gpcs), IN(CLUSTERS), EVIDENCE(CLUSTERS, GPCS), .label = "GPCs"},
     {SPECIAL(sms, fingerprint_clusters, sharing, MEMBER_PARTITION), IN(CLUSTERS),
      .label = "SMs of each GPC"},
-    {LIST(sizes, fingerprint_clusters, sizes, size_count, cluster_size_object), IN(CLUSTERS)},
+    {LIST(sizes, fingerprint_clusters, sizes, size_count, cluster_size_object), FOR_PLANNER,
+     IN(CLUSTERS)},
 };
 const struct object clusters_object =
     DEFINE_WITH_EVIDENCE(fingerprint_clusters, clusters_members, evidence_clusters_names);
@@ -424,13 +434,13 @@ static const struct member parallelism_members[] = {
      EVIDENCE(PARALLELISM, PLATEAU_GBPS)},
     {NUMBER(fingerprint_parallelism, latency_ns), IN(PARALLELISM),
      EVIDENCE(PARALLELISM, LATENCY_NS)},
-    {NUMBER(fingerprint_parallelism, loads_enough), IN(PARALLELISM),
+    {NUMBER(fingerprint_parallelism, loads_enough), FOR_PLANNER, IN(PARALLELISM),
      EVIDENCE(PARALLELISM, LOADS_ENOUGH)},
-    {NUMBER(fingerprint_parallelism, loads_short), IN(PARALLELISM),
+    {NUMBER(fingerprint_parallelism, loads_short), FOR_PLANNER, IN(PARALLELISM),
      EVIDENCE(PARALLELISM, LOADS_ENOUGH)},
-    {NUMBER(fingerprint_parallelism, sms_enough), IN(PARALLELISM),
+    {NUMBER(fingerprint_parallelism, sms_enough), FOR_PLANNER, IN(PARALLELISM),
      EVIDENCE(PARALLELISM, SMS_ENOUGH)},
-    {NUMBER(fingerprint_parallelism, sms_short), IN(PARALLELISM),
+    {NUMBER(fingerprint_parallelism, sms_short), FOR_PLANNER, IN(PARALLELISM),
      EVIDENCE(PARALLELISM, SMS_ENOUGH)},
     {LIST(surface, fingerprint_parallelism, surface, surface_count, flight_object),
      IN(PARALLELISM)},
@@ -447,15 +457,16 @@ const struct object memory_point_object =
     DEFINE_WITH_EVIDENCE(curve_point, memory_point_members, evidence_curve_names);
 
 static const struct member memory_members[] = {
-    {NAME(memory_facts, kind, memory_words)},
-    {NUMBER(memory_facts, peer_uuid), .optional = true},
-    {NUMBER(memory_facts, peer_memory_bytes), .optional = true},
-    {NUMBER(memory_facts, probed_bytes), IN_MEMORY},
-    {NUMBER(memory_facts, plateau_gbps), IN_MEMORY, EVIDENCE(MEMORY, PLATEAU_GBPS),
+    {NAME(memory_facts, kind, memory_words), FOR_PLANNER},
+    {NUMBER(memory_facts, peer_uuid), FOR_PLANNER, .optional = true},
+    {NUMBER(memory_facts, peer_memory_bytes), FOR_PLANNER, .optional = true},
+    {NUMBER(memory_facts, probed_bytes), FOR_PLANNER, IN_MEMORY},
+    {NUMBER(memory_facts, plateau_gbps), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, PLATEAU_GBPS),
      .label = "plateau in GB/s"},
-    {NUMBER(memory_facts, reach_bytes), IN_MEMORY, EVIDENCE(MEMORY, REACH_BYTES)},
+    {NUMBER(memory_facts, reach_bytes), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, REACH_BYTES)},
     {NUMBER(memory_facts, onset_bytes), IN_MEMORY},
-    {NUMBER(memory_facts, windows_reach_bytes), IN_MEMORY, EVIDENCE(MEMORY, WINDOWS_REACH_BYTES)},
+    {NUMBER(memory_facts, windows_reach_bytes), FOR_PLANNER, IN_MEMORY,
+     EVIDENCE(MEMORY, WINDOWS_REACH_BYTES)},
     {NUMBER(memory_facts, windows_onset_bytes), IN_MEMORY},
     {NUMBER(memory_facts, group_reach_bytes), IN_MEMORY, EVIDENCE(MEMORY, GROUP_REACH_BYTES)},
     {NUMBER(memory_facts, group_onset_bytes), IN_MEMORY},
@@ -465,12 +476,12 @@ static const struct member memory_members[] = {
      .label = "latency in cycles"},
     {NUMBER(memory_facts, beyond_latency_cycles), IN_MEMORY,
      EVIDENCE(MEMORY, BEYOND_LATENCY_CYCLES)},
-    {NUMBER(memory_facts, sms_to_fill), IN_MEMORY, EVIDENCE(MEMORY, SMS_TO_FILL)},
-    {NUMBER(memory_facts, write_gbps), IN_MEMORY, EVIDENCE(MEMORY, WRITE_GBPS),
+    {NUMBER(memory_facts, sms_to_fill), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, SMS_TO_FILL)},
+    {NUMBER(memory_facts, write_gbps), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, WRITE_GBPS),
      .label = "writes in GB/s"},
-    {NUMBER(memory_facts, atomic_gbps), IN_MEMORY, EVIDENCE(MEMORY, ATOMIC_GBPS),
+    {NUMBER(memory_facts, atomic_gbps), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, ATOMIC_GBPS),
      .label = "atomics in GB/s"},
-    {LIST(curve, memory_facts, curve, curve_count, memory_point_object),
+    {LIST(curve, memory_facts, curve, curve_count, memory_point_object), FOR_PLANNER,
      .columns = "curve_evidence"},
 };
 const struct object memory_object =
@@ -479,13 +490,13 @@ const struct object memory_object =
 /* ---- the whole ---- */
 
 static const struct member conditions_members[] = {
-    {NAME(fingerprint_conditions, verdict, verdict_words)},
+    {NAME(fingerprint_conditions, verdict, verdict_words), FOR_PLANNER},
     {NUMBER(fingerprint_conditions, arena), .optional = true},
-    {NUMBER(fingerprint_conditions, range_bytes)},
+    {NUMBER(fingerprint_conditions, range_bytes), FOR_PLANNER},
     {NUMBER(fingerprint_conditions, backing_bytes)},
     {NUMBER(fingerprint_conditions, sm_clock_khz)},
     {NUMBER(fingerprint_conditions, other_processes)},
-    {NUMBER(fingerprint_conditions, host_memory_bytes), .optional = true},
+    {NUMBER(fingerprint_conditions, host_memory_bytes), FOR_PLANNER, .optional = true},
     {SPECIAL(notes, fingerprint_conditions, notes, MEMBER_NOTES),
      .count_offset = offsetof(struct fingerprint_conditions, note_count),
      .max_count = FINGERPRINT_MAX_NOTES},
@@ -500,26 +511,29 @@ static const struct member source_members[] = {
 const struct object source_object = DEFINE(fingerprint_source, source_members);
 
 static const struct member fingerprint_members[] = {
-    {NAME(fingerprint, depth, depth_words)},
-    {NUMBER(fingerprint, taken_at)},
+    {NAME(fingerprint, depth, depth_words), FOR_PLANNER},
+    {NUMBER(fingerprint, taken_at), FOR_PLANNER},
     {NUMBER(fingerprint, duration_ms)},
     {NUMBER(fingerprint, probe_ms)},
     {NUMBER(fingerprint, device_memory_bytes)},
-    {DERIVED(tlb, MEMBER_OBJECT), .object = &tlb_object},
-    {OBJECT(fingerprint, topology, topology_object)},
-    {OBJECT(fingerprint, windows, windows_object), IN(GROUPS)},
-    {OBJECT(fingerprint, throughput, throughput_object)},
-    {OBJECT(fingerprint, contiguity, contiguity_object), IN(CONTIGUITY), .optional = true},
-    {OBJECT(fingerprint, l2, l2_object), IN(L2_SIDES), .optional = true},
+    {DERIVED(tlb, MEMBER_OBJECT), FOR_PLANNER, .object = &tlb_object},
+    {OBJECT(fingerprint, topology, topology_object), FOR_PLANNER},
+    {OBJECT(fingerprint, windows, windows_object), FOR_PLANNER, IN(GROUPS)},
+    {OBJECT(fingerprint, throughput, throughput_object), FOR_PLANNER},
+    {OBJECT(fingerprint, contiguity, contiguity_object), FOR_PLANNER, IN(CONTIGUITY),
+     .optional = true},
+    {OBJECT(fingerprint, l2, l2_object), FOR_PLANNER, IN(L2_SIDES), .optional = true},
     {LIST(working_sets, fingerprint, working_sets, working_set_count, working_set_object),
-     IN(WORKING_SETS), .columns = "working_set_evidence", .optional = true},
-    {LIST(caches, fingerprint, caches, cache_count, cache_object), IN(CACHES), .optional = true},
-    {OBJECT(fingerprint, latency, latency_object), IN(LATENCY), .optional = true},
-    {OBJECT(fingerprint, shared, shared_object), IN(SHARED), .optional = true},
-    {OBJECT(fingerprint, clusters, clusters_object), IN(CLUSTERS), .optional = true},
-    {OBJECT(fingerprint, parallelism, parallelism_object), IN(PARALLELISM), .optional = true},
-    {LIST(memory, fingerprint, memory, memory_count, memory_object), .optional = true},
-    {OBJECT(fingerprint, conditions, conditions_object)},
+     FOR_PLANNER, IN(WORKING_SETS), .columns = "working_set_evidence", .optional = true},
+    {LIST(caches, fingerprint, caches, cache_count, cache_object), FOR_PLANNER, IN(CACHES),
+     .optional = true},
+    {OBJECT(fingerprint, latency, latency_object), FOR_PLANNER, IN(LATENCY), .optional = true},
+    {OBJECT(fingerprint, shared, shared_object), FOR_PLANNER, IN(SHARED), .optional = true},
+    {OBJECT(fingerprint, clusters, clusters_object), FOR_PLANNER, IN(CLUSTERS), .optional = true},
+    {OBJECT(fingerprint, parallelism, parallelism_object), FOR_PLANNER, IN(PARALLELISM),
+     .optional = true},
+    {LIST(memory, fingerprint, memory, memory_count, memory_object), FOR_PLANNER, .optional = true},
+    {OBJECT(fingerprint, conditions, conditions_object), FOR_PLANNER},
 };
 const struct object fingerprint_object = DEFINE(fingerprint, fingerprint_members);
 

@@ -57,6 +57,7 @@ struct member {
     /* A part of a fingerprint (merge.h) is the rows that are in it. A row that is an object or a
      * list is copied whole; the rows below it that are in the part too are what is known of it. */
     uint8_t part;      /* enum fingerprint_part or enum level_part, plus 1; 0: in none */
+    bool for_planner;  /* the planner reads it, so it is in the environment of a job */
     bool uncounted;    /* copied, but nothing that a measurement can know more or less of */
     uint8_t evidence;  /* index of its evidence plus 1; 0: none */
     const char *label; /* what a comparison calls it (diff.h); NULL: it is not compared */
