@@ -469,15 +469,15 @@ static bool decode_explain(const struct request *request, struct explain_request
 bool decode_memory_request(const struct request *request, struct memory_request *out,
                            struct err *err)
 {
-    const char *home = request_param(request, "home");
+    const char *location = request_param(request, "location");
 
     *out = (struct memory_request){.access = ACCESS_READ};
     if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, err) ||
         !decode_access(request, &out->access, err) ||
         !decode_access_bytes(request, "element", &out->element_bytes, err))
         return false;
-    return !home || memory_home_from_name(home, &out->home) ||
-           refuse(err, "home", " must be any, device or host");
+    return !location || memory_location_from_name(location, &out->location) ||
+           refuse(err, "location", " must be any, device or host");
 }
 
 /* None is a value too: then L1 has all. */

@@ -92,7 +92,7 @@ char *encode_memory_ways(const struct snapshot_gpu *gpu, const struct memory_cal
     encode_basis(&t, gpu);
     json_writer_u64(&t, "bytes", request->bytes);
     json_writer_text(&t, "access", access_name(request->access));
-    json_writer_text(&t, "home", memory_home_name(request->home));
+    json_writer_text(&t, "location", memory_location_name(request->location));
     json_writer_u64(&t, "element_bytes", answer->element_bytes);
     json_writer_u64(&t, "transaction_bytes", answer->transaction_bytes);
     write_bytes(&t, &gpu->fingerprint);

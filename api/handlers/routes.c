@@ -93,7 +93,7 @@ static const struct route routes[] = {
      .handler = handlers_planner, .function = PLANNER_SPLIT},
     {"GET", "/v1/gpus/{gpu}/explain", "bytes, access, element, transaction, gbps, contiguous",
      "is it the TLB?", .handler = handlers_planner, .function = PLANNER_EXPLAIN},
-    {"GET", "/v1/gpus/{gpu}/memory", "bytes, access, home, element",
+    {"GET", "/v1/gpus/{gpu}/memory", "bytes, access, location, element",
      "what is known of each kind of memory; bytes: every way to allocate them, best first",
      .handler = handlers_memory},
     {"GET", "/v1/gpus/{gpu}/fit", "bytes, reuse, shared_bytes, blocks_per_sm, element",

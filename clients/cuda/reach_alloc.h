@@ -72,7 +72,7 @@ struct reach_alloc_error {
 enum reach_host_kind {
     REACH_HOST_BEST = 0,    /* the first of reach_pool_options.host_order that can be had */
     REACH_HOST_PINNED = 1,  /* cuMemHostAlloc */
-    REACH_HOST_MANAGED = 2, /* managed memory whose home is the host and that the device accesses */
+    REACH_HOST_MANAGED = 2, /* managed memory located at the host that the device accesses */
     REACH_HOST_VMM = 3      /* host memory by the virtual memory API */
 };
 enum { REACH_HOST_KINDS = 3 };

@@ -38,7 +38,7 @@ enum reach_memory {
     REACH_MEMORY_PEER = 2,   /* of another device */
     REACH_MEMORY_MANAGED_DEVICE = 3,
     REACH_MEMORY_MANAGED_HOST = 4,
-    REACH_MEMORY_MANAGED = 5, /* with no home at options.device or at the host */
+    REACH_MEMORY_MANAGED = 5, /* with no location at options.device or at the host */
     REACH_MEMORY_HOST_PINNED = 6,
     REACH_MEMORY_HOST_REGISTERED = 7,
     REACH_MEMORY_HOST_VIRTUAL = 8,

@@ -19,7 +19,7 @@ static const double noise = 0.05;
 void gather_target(const char *gpu, uint64_t bytes, char *out, size_t out_bytes)
 {
     (void)snprintf(out, out_bytes,
-                   "/v1/gpus/%s/memory?bytes=%" PRIu64 "&access=read&home=host&element=%d", gpu,
+                   "/v1/gpus/%s/memory?bytes=%" PRIu64 "&access=read&location=host&element=%d", gpu,
                    bytes, LINE_BYTES);
 }
 

@@ -46,7 +46,7 @@ enum exit_code {
     X(REUSE, reuse, "reuse", required_argument)                                                    \
     X(SHARED_BYTES, shared_bytes, "shared-bytes", required_argument)                               \
     X(BLOCKS_PER_SM, blocks_per_sm, "blocks-per-sm", required_argument)                            \
-    X(HOME, home, "home", required_argument)
+    X(LOCATION, location, "location", required_argument)
 /* The others. */
 #define OPTIONS_OTHERS(X)                                                                          \
     X(GPU, gpu, "gpu", required_argument)                                                          \

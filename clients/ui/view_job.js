@@ -9,7 +9,7 @@ import { planVerdict, strategyName } from "./verdicts.js";
 
 const ROWS = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
 const ACCESSES = [["read", "reads"], ["atomic", "atomics"], ["write", "writes"]];
-const HOMES = [["device", "device memory"], ["host", "host memory"], ["any", "either"]];
+const LOCATIONS = [["device", "device memory"], ["host", "host memory"], ["any", "either"]];
 
 const SIZE = /^\s*\d+(\.\d+)?\s*([kmgt](i?b)?|b)?\s*$/i;
 
@@ -40,13 +40,13 @@ const daemon = () => new URL("..", document.baseURI).href.replace(/\/$/, "");
 
 function curlText(gpu, job, what) {
     const query = new URLSearchParams({ bytes: job.bytes, access: job.access, element: job.element });
-    if (what === "memory") query.set("home", job.home);
+    if (what === "memory") query.set("location", job.location);
     return `curl -s ${quoted(`${daemon()}/v1/gpus/${encodeURIComponent(gpu.uuid)}/${what}?${query}`)}`;
 }
 
 // A whole program. Kinds of memory have no struct, and are printed as the JSON that they come in.
 function cText(gpu, job, what) {
-    const query = new URLSearchParams({ bytes: job.exact, access: job.access, element: job.element, home: job.home });
+    const query = new URLSearchParams({ bytes: job.exact, access: job.access, element: job.element, location: job.location });
     const plan = {
         declared: `struct reach_answer *answer = NULL;
     const struct reach_job job = {.size = sizeof(job), .bytes = ${job.exact}, .access = REACH_${job.access.toUpperCase()},
@@ -83,17 +83,17 @@ int main(void)
 }
 
 function pythonText(gpu, job, what) {
-    const home = what === "plan" ? "" : `, home="${job.home}"`;
+    const location = what === "plan" ? "" : `, location="${job.location}"`;
     return `import reach
 
 with reach.Reach(${JSON.stringify(daemon())}) as source:
-    answer = source.${what}(${JSON.stringify(gpu.uuid)}, bytes=${job.exact}, access="${job.access}", element=${job.element}${home})
+    answer = source.${what}(${JSON.stringify(gpu.uuid)}, bytes=${job.exact}, access="${job.access}", element=${job.element}${location})
     print(answer.reason)
 `;
 }
 
 function snippets(gpu, job) {
-    const what = job.home === "device" ? "plan" : "memory";
+    const what = job.location === "device" ? "plan" : "memory";
     return [["curl", curlText], ["C", cText], ["Python", pythonText]].map(([name, text]) => copyable(name, text(gpu, job, what)));
 }
 
@@ -104,7 +104,7 @@ function form(state, ask) {
         labeled("Bytes accessed at random", size, element("span", { id: "bytes-hint" }, "such as 96GiB; GB is 10\u2079 bytes")),
         labeled("Bytes of a row", choice("element", ROWS.map((r) => [r, bytes(r)]), state.element)),
         labeled("Access", choice("access", ACCESSES, state.access)),
-        labeled("The data is in", choice("home", HOMES, state.home)));
+        labeled("The data is in", choice("location", LOCATIONS, state.location)));
     const changed = () => {
         const data = Object.fromEntries(new FormData(made));
         size.setAttribute("aria-invalid", String(!SIZE.test(data.bytes)));
@@ -123,15 +123,15 @@ export function job({ gpu, state, change }) {
     const question = latest();
 
     const ask = (data) => {
-        const { bytes: size, element: row, access, home } = data;
+        const { bytes: size, element: row, access, location } = data;
         const query = { bytes: size.replace(/\s/g, ""), element: row, access };
-        const path = home === "device" ? of(gpu, "plan", query) : of(gpu, "memory", { ...query, home });
+        const path = location === "device" ? of(gpu, "plan", query) : of(gpu, "memory", { ...query, location });
         question((signal) => get(path, { signal }), (answer) => {
-            change({ bytes: answer.bytes, element: row, access, home });
-            replace(said, home === "device" ? planVerdict(answer) : wayVerdict(answer));
+            change({ bytes: answer.bytes, element: row, access, location });
+            replace(said, location === "device" ? planVerdict(answer) : wayVerdict(answer));
             replace(read, `${answer.bytes} bytes, ${bytes(answer.bytes)}`);
-            replace(ranked, home === "device" ? strategyTable(answer) : wayTable(answer));
-            replace(copies, snippets(gpu, { bytes: query.bytes, exact: answer.bytes, element: answer.element_bytes, access, home }));
+            replace(ranked, location === "device" ? strategyTable(answer) : wayTable(answer));
+            replace(copies, snippets(gpu, { bytes: query.bytes, exact: answer.bytes, element: answer.element_bytes, access, location }));
             said.dataset.bytes = answer.bytes;
         }, (error) => {
             replace(said, refusal(error));
@@ -144,7 +144,7 @@ export function job({ gpu, state, change }) {
     // As the address has it, also if that cannot be: the daemon then says so.
     const asked = state.bytes ?? rounded(gpu.memory_bytes);
     const start = { bytes: Number.isSafeInteger(Number(asked)) ? sizeText(Number(asked)) : asked, element: state.element ?? 128,
-        access: state.access ?? "read", home: state.home ?? "device" };
+        access: state.access ?? "read", location: state.location ?? "device" };
     ask(start);
     return [section("What should my job do?", form(start, ask), said, read, ranked),
         section("The same question from a program", copies)];

@@ -20,8 +20,8 @@ static const double UNMEASURED_SHARE = 0.5;
 /* Of the plateau, in the facts. */
 static const double REACHED = 0.9;
 
-NAME_FUNCTIONS(memory_home,
-               enum memory_home, [HOME_ANY] = "any", [HOME_DEVICE] = "device", [HOME_HOST] = "host")
+NAME_FUNCTIONS(memory_location, enum memory_location, [LOCATION_ANY] = "any",
+               [LOCATION_DEVICE] = "device", [LOCATION_HOST] = "host")
 
 NAME_FUNCTION(way_basis_name, enum way_basis, [WAY_NOT_MEASURED] = "not-measured",
               [WAY_MEASURED] = "measured", [WAY_BETWEEN] = "between", [WAY_SCALED] = "scaled",
@@ -82,12 +82,12 @@ static struct maybe_u64 larger_of(struct maybe_u64 a, struct maybe_u64 b)
     return a.v > b.v ? a : b;
 }
 
-/* The most that any kind of this home has; `any` includes the peers. */
-static struct maybe_u64 home_bytes(const struct fingerprint *fp, enum memory_home home)
+/* The most that any kind of this location has; `any` includes the peers. */
+static struct maybe_u64 location_bytes(const struct fingerprint *fp, enum memory_location location)
 {
     struct maybe_u64 most = fp->conditions.host_memory_bytes;
 
-    if (home != HOME_ANY)
+    if (location != LOCATION_ANY)
         return most;
     if (IS_KNOWN(most))
         most.v += fp->gpu.memory_bytes;
@@ -97,30 +97,31 @@ static struct maybe_u64 home_bytes(const struct fingerprint *fp, enum memory_hom
     return most;
 }
 
-static enum status check_home(const struct fingerprint *fp, const struct memory_request *request,
-                              struct err *err)
+static enum status check_location(const struct fingerprint *fp,
+                                  const struct memory_request *request, struct err *err)
 {
     static const char *const owners[] = {
-        [HOME_ANY] = "this GPU and its host have together", [HOME_HOST] = "the host has"};
-    const struct maybe_u64 most = home_bytes(fp, request->home);
+        [LOCATION_ANY] = "this GPU and its host have together", [LOCATION_HOST] = "the host has"};
+    const struct maybe_u64 most = location_bytes(fp, request->location);
     char asked[FORMAT_SIZE_BYTES];
     char there[FORMAT_SIZE_BYTES];
 
-    if (request->home == HOME_DEVICE)
+    if (request->location == LOCATION_DEVICE)
         return reach_limit_check_device(fp, request->bytes, err);
     if (!IS_KNOWN(most) || request->bytes <= most.v)
         return STATUS_OK;
     format_size_pair(request->bytes, most.v, asked, there);
     return err_set_field(err, STATUS_TOO_MANY_BYTES, "bytes",
                          "%s are more than the %s of memory that %s", asked, there,
-                         owners[request->home]);
+                         owners[request->location]);
 }
 
-static bool is_in_home(enum memory_kind kind, enum memory_home home)
+static bool is_at_location(enum memory_kind kind, enum memory_location location)
 {
     const bool is_device = kind == MEMORY_DEVICE || kind == MEMORY_MANAGED_DEVICE;
 
-    return home == HOME_ANY || (home == HOME_DEVICE ? is_device : memory_kind_is_host(kind));
+    return location == LOCATION_ANY ||
+           (location == LOCATION_DEVICE ? is_device : memory_kind_is_host(kind));
 }
 
 __attribute__((format(printf, 4, 5))) static void
@@ -594,7 +595,7 @@ static const char *size_note(const struct advising *a)
         return " How much memory the peer has is not recorded: measure again.";
     if (!IS_KNOWN(device_bytes(a->fp)) && !memory_kind_is_host(first->kind))
         return " How much memory the GPU has is not recorded.";
-    return a->request->home != HOME_DEVICE && !IS_KNOWN(a->fp->conditions.host_memory_bytes)
+    return a->request->location != LOCATION_DEVICE && !IS_KNOWN(a->fp->conditions.host_memory_bytes)
                ? " How much memory the host has is not recorded."
                : "";
 }
@@ -615,14 +616,15 @@ static void write_reason(const struct advising *a)
              format_rate(first->gbps, rate), then, a->out->fingerprint_id, size_note(a));
 }
 
-/* If no kind that this home includes is left: what was read is too small, or nothing was read. */
+/* If no kind that this location includes is left: what was read is too small, or nothing was read.
+ */
 static const char *nothing_left_step(const struct advising *a)
 {
     enum reason why = REASON_NOT_SUPPORTED; /* every kind that there is has an element */
 
     for (uint32_t i = 0; i < a->fp->memory_count; i++) {
         const struct memory_facts *const m = &a->fp->memory[i];
-        if (!is_in_home(m->kind, a->request->home))
+        if (!is_at_location(m->kind, a->request->location))
             continue;
         if (has_curve(m))
             return "Ask for no more than the detail says there is.";
@@ -680,20 +682,21 @@ enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_r
         s = strategy_sizes(request->element_bytes, 0, &out->element_bytes, &out->transaction_bytes,
                            err);
     if (s == STATUS_OK)
-        s = check_home(fp, request, err);
+        s = check_location(fp, request, err);
     if (s != STATUS_OK)
         return s;
-    if (is_in_home(MEMORY_DEVICE, request->home))
+    if (is_at_location(MEMORY_DEVICE, request->location))
         add_device(&a);
     for (uint32_t i = 0; i < fp->memory_count; i++)
-        if (is_in_home(fp->memory[i].kind, request->home))
+        if (is_at_location(fp->memory[i].kind, request->location))
             add_kind(&a, &fp->memory[i]);
     if (out->way_count == 0)
-        return err_set_hint(err, STATUS_NOT_APPLICABLE, nothing_left_step(&a),
-                            "fingerprint %s has no memory of this home that was read and has room%s"
-                            "%s",
-                            out->fingerprint_id, out->left_out_count > 0 ? ": " : "",
-                            out->left_out_count > 0 ? out->left_out[0].why : "");
+        return err_set_hint(
+            err, STATUS_NOT_APPLICABLE, nothing_left_step(&a),
+            "fingerprint %s has no memory at this location that was read and has room%s"
+            "%s",
+            out->fingerprint_id, out->left_out_count > 0 ? ": " : "",
+            out->left_out_count > 0 ? out->left_out[0].why : "");
     rank(out);
     write_reason(&a);
     write_next_step(&a);

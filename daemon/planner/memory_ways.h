@@ -12,14 +12,14 @@
 #include "planner/strategy.h"
 
 /* Where the memory may be. Peers and all else are in `any`. */
-enum memory_home { HOME_ANY = 0, HOME_DEVICE, HOME_HOST, HOME_COUNT };
-const char *memory_home_name(enum memory_home home); /* "any", "device", "host" */
-bool memory_home_from_name(const char *name, enum memory_home *out);
+enum memory_location { LOCATION_ANY = 0, LOCATION_DEVICE, LOCATION_HOST, LOCATION_COUNT };
+const char *memory_location_name(enum memory_location location); /* "any", "device", "host" */
+bool memory_location_from_name(const char *name, enum memory_location *out);
 
 struct memory_request {
     uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: accessed at random */
     enum access access;
-    enum memory_home home;
+    enum memory_location location;
     uint32_t element_bytes;     /* as in job_request */
     const char *fingerprint_id; /* as in job_request */
 };
@@ -57,7 +57,7 @@ struct memory_way {
     char why[MEMORY_WHY_BYTES];    /* one sentence for a person */
 };
 
-/* A kind of memory that this home includes and that is not among the ways. */
+/* A kind of memory that this location includes and that is not among the ways. */
 struct memory_left_out {
     enum memory_kind kind;
     const char *peer_uuid; /* as in memory_way */
@@ -86,7 +86,7 @@ struct memory_answer {
 };
 
 /* Errors: STATUS_INVALID_ARGUMENT (a number out of range; names the parameter),
- * STATUS_TOO_MANY_BYTES (the home has less, as far as the fingerprint knows),
+ * STATUS_TOO_MANY_BYTES (the location has less, as far as the fingerprint knows),
  * STATUS_NOT_APPLICABLE (the fingerprint knows no way). `*out` is then not to be read. */
 enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_request *request,
                              struct memory_answer *out, struct err *err);

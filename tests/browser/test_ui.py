@@ -237,7 +237,7 @@ def a_job_gets_its_verdict_and_texts_to_copy():
     assert "Nothing to gain" in browser.text("#job-verdict"), browser.text("#job-verdict")
     sizes = browser.run("return [...document.querySelectorAll('.sentence')].map((s) => getComputedStyle(s).fontSize)")
     assert set(sizes) == {"21px"}, sizes  # as loud as a gain
-    ask(bytes="16GiB", home="host")
+    ask(bytes="16GiB", location="host")
     browser.until("host memory is ranked", "return document.getElementById('ranked').innerText.includes('host')")
     browser.check_quiet()
 
@@ -301,11 +301,11 @@ def what_is_copied_runs_and_asks_this_daemon():
     # No address of another daemon is around: what is copied has the one of the page.
     environment = {**{k: v for k, v in os.environ.items() if not k.startswith("REACH")}, "REACH_LIBRARY": LIBRARY,
                    "PYTHONPATH": os.path.join(ROOT, "clients", "python")}
-    for home, what, access, element in (("device", "plan", "atomic", 64), ("host", "memory", "read", 128), ("any", "memory", "write", 32)):
+    for location, what, access, element in (("device", "plan", "atomic", 64), ("host", "memory", "read", 128), ("any", "memory", "write", 32)):
         query = {"bytes": 5 * GIB, "access": access, "element": element}
-        show(daemon, "job", gpu, home=home, **query)
+        show(daemon, "job", gpu, location=location, **query)
         browser.until("there is something to copy", "return document.querySelectorAll('.copyable pre').length === 3")
-        more = "" if what == "plan" else f"&home={home}"
+        more = "" if what == "plan" else f"&location={location}"
         wanted = daemon.json(f"/v1/gpus/{gpu}/{what}?" + "&".join(f"{k}={v}" for k, v in query.items()) + more)
         curl, c, python = browser.run("return [...document.querySelectorAll('.copyable pre')].map((p) => p.textContent)")
         equal(json.loads(subprocess.run(["sh", "-c", curl], check=True, stdout=subprocess.PIPE).stdout), wanted, curl)

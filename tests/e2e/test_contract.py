@@ -175,7 +175,7 @@ FOUND = [
     ("/v1/gpus/0/explain?bytes=8G&gbps=1&transaction=2M", 422),
     ("/v1/gpus/0/fit?bytes=8G&element=137438953472", 422),
     ("/v1/gpus/0/fit?bytes=8G&shared_bytes=0", 200),
-    ("/v1/gpus/0/memory?home=host", 422),  # needs bytes
+    ("/v1/gpus/0/memory?location=host", 422),  # needs bytes
     ("/v1/gpus/0/memory?bytes=8G&element=137GiB", 422),
     ("/v1/gpus/1/placement?bytes=137438953472&granularity=137438953472", 422),
     ("/v1/gpus/1/placement?bytes=100G&windows=256", 422),

@@ -90,7 +90,7 @@ def host_memory_is_read_in_the_order_of_the_advice():
     where = ("--reachd", WHERE, "--gpu", "1", "--bytes", "512MiB,8GiB")
     document, out = dry("host_gather", *where)
     for size in document["sizes"]:
-        asked = daemon.json(f"/v1/gpus/1/memory?bytes={size['bytes']}&access=read&home=host&element=128")
+        asked = daemon.json(f"/v1/gpus/1/memory?bytes={size['bytes']}&access=read&location=host&element=128")
         equal([(w["kind"], w["strategy"], w["predicted_gbps"]) for w in size["ways"]],
               [(w["kind"], w["strategy"], w["gbps"]) for w in asked["ways"]])
         assert not any(w["gbps"] or w["milliseconds"] for w in size["ways"]), "nothing was measured"

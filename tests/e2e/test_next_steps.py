@@ -19,10 +19,10 @@ CORE = ("sms=4 l2cache=16M data_l1=124K@9000 data_l2=15M@7000 l1=128@32M/0,1:2,3
 LIMITED = f"{CORE} memory=24G frame=32M@1.87 {KINDS}"
 WHOLE = f"{CORE} memory=1G"
 REQUESTS = {0: (["plan", "6GiB"], ["placement", "6GiB"], ["scope", "6GiB"], ["split", "2GiB", "3GiB"],
-                ["explain", "6GiB", "--gbps", "100"], ["memory", "4GiB", "--home", "host"], ["memory", "4GiB"],
-                ["memory", "64KiB", "--home", "host"], ["fit", "1MiB"], ["break-even"], ["show", "--svg", "curve"]),
+                ["explain", "6GiB", "--gbps", "100"], ["memory", "4GiB", "--location", "host"], ["memory", "4GiB"],
+                ["memory", "64KiB", "--location", "host"], ["fit", "1MiB"], ["break-even"], ["show", "--svg", "curve"]),
             1: (["plan", "512MiB"], ["placement", "512MiB"], ["scope", "512MiB"], ["fit", "1MiB"], ["break-even"],
-                ["memory", "1MiB", "--home", "host"])}
+                ["memory", "1MiB", "--location", "host"])}
 DEPTHS = ["none", "quick", "full", "memory"]
 
 daemon = common.Daemon("--simulate", LIMITED, "--simulate", WHOLE, "--no-measure-on-start")
@@ -67,7 +67,7 @@ def advice_is_followed_to_a_number():
     # What was advised where: the rest of the case would hold for programs that advise nothing.
     equal(waiting[0, "plan", "6GiB"], "full")
     equal(waiting[0, "break-even"], "full")
-    equal(waiting[0, "memory", "4GiB", "--home", "host"], "memory")
+    equal(waiting[0, "memory", "4GiB", "--location", "host"], "memory")
     equal(waiting[0, "memory", "4GiB"], "memory")
 
 

@@ -153,20 +153,20 @@ def every_kind_of_memory_is_ranked():
     equal((known["device_memory_bytes"], known["host_memory_bytes"]),
           (fingerprint["gpu"]["memory_bytes"], fingerprint["conditions"]["host_memory_bytes"]))
     equal(known["device"]["plateau_gbps"], fingerprint["throughput"]["plateau_gbps"])
-    for query in ("bytes=2GiB&home=host", "bytes=512MiB&home=device", "bytes=100GiB", "bytes=2G&access=write&element=4"):
+    for query in ("bytes=2GiB&location=host", "bytes=512MiB&location=device", "bytes=100GiB", "bytes=2G&access=write&element=4"):
         answer = daemon.json(f"/v1/gpus/1/memory?{query}")
         validate("MemoryWays", answer)
         assert len({(w["kind"], w["strategy"]) for w in answer["ways"]}) == len(answer["ways"]), answer
         device = [w for w in answer["ways"] if w["kind"] == "device"]
-        planned = [o for o in plan(1, query.replace("&home=device", ""))["options"] if o["possible"]] if device else []
+        planned = [o for o in plan(1, query.replace("&location=device", ""))["options"] if o["possible"]] if device else []
         equal([(w["strategy"], w["gbps"], w["why"]) for w in device],
               [(o["strategy"], o["gbps"], o["why"]) for o in planned if o["strategy"] in ("naive", "scopes", "windows")])
-    host = daemon.json("/v1/gpus/1/memory?bytes=256MiB&home=host")["ways"]
+    host = daemon.json("/v1/gpus/1/memory?bytes=256MiB&location=host")["ways"]
     equal({w["kind"] for w in host}, {"host-pinned", "host-virtual", "managed-host", "host-registered",
                                       "host-registered-huge"})
     # A GPU of which no other memory was measured.
     equal(daemon.json("/v1/gpus/0/memory")["memory"], [])
-    equal(daemon.get("/v1/gpus/0/memory?bytes=1GiB&home=host").status, 409)
+    equal(daemon.get("/v1/gpus/0/memory?bytes=1GiB&location=host").status, 409)
     equal({w["kind"] for w in daemon.json("/v1/gpus/0/memory?bytes=1GiB")["ways"]}, {"device"})
 
 
@@ -177,7 +177,7 @@ def nothing_is_recommended_beyond_its_capacity():
     equal((peer["kind"], peer["peer_memory_bytes"]), ("peer", known["device_memory_bytes"]))
     together = known["device_memory_bytes"] + known["host_memory_bytes"]
     for size in (GIB, known["host_memory_bytes"] + 1, known["device_memory_bytes"] + 1, together):
-        answer = daemon.json(f"/v1/gpus/1/memory?bytes={size}&home=any")
+        answer = daemon.json(f"/v1/gpus/1/memory?bytes={size}&location=any")
         assert all(w["capacity_bytes"] >= size for w in answer["ways"]), answer
     equal([w["kind"] for w in answer["ways"]], ["managed-host"])
     assert any(x["kind"] == "peer" and "more than" in x["why"] for x in answer["left_out"]), answer
@@ -201,12 +201,12 @@ def caches_are_those_of_the_fingerprint():
 @case
 def more_than_there_is_is_refused_with_what_there_is():
     for query in ("plan?bytes=900TiB", "scope?bytes=900TiB", "placement?bytes=142GiB", "split?bytes=70GiB,75GiB",
-                  "explain?bytes=900TiB&gbps=1", "memory?bytes=900TiB&home=device"):
+                  "explain?bytes=900TiB&gbps=1", "memory?bytes=900TiB&location=device"):
         answer = daemon.get(f"/v1/gpus/1/{query}")
         equal((answer.status, answer.json()["slug"]), (422, "too-many-bytes"), query)
         equal(answer.json()["errors"][0]["parameter"], "bytes")
         assert "141 GiB" in answer.json()["detail"], answer.json()
-    for query, there in (("home=host", "126 GiB"), ("home=any", "267 GiB")):
+    for query, there in (("location=host", "126 GiB"), ("location=any", "267 GiB")):
         answer = daemon.get(f"/v1/gpus/1/memory?bytes=900TiB&{query}")
         equal(answer.status, 422)
         assert there in answer.json()["detail"], answer.json()
@@ -218,9 +218,9 @@ def what_makes_no_sense_is_a_problem():
                   "plan?bytes=1GiB&no_sm_binding=1", "plan?bytes=1GiB&access=jump",
                   "split?bytes=1GiB,", "split?bytes=" + ",".join(17 * ["1"]),
                   "split?bytes=1GiB&weight=0", "explain?bytes=1GiB", "explain?bytes=1GiB&gbps=0",
-                  "memory?home=host", "memory?bytes=1GiB&home=moon", "memory?bytes=0"):
+                  "memory?location=host", "memory?bytes=1GiB&location=moon", "memory?bytes=0"):
         answer = daemon.get(f"/v1/gpus/1/{query}")
-        well_formed = query in ("split?bytes=1GiB&weight=0", "memory?home=host")
+        well_formed = query in ("split?bytes=1GiB&weight=0", "memory?location=host")
         equal((answer.status, answer.type), (422 if well_formed else 400, "application/problem+json"), query)
         equal(answer.json()["slug"], "invalid-argument", query)
         assert answer.json()["errors"][0]["parameter"], (query, answer.json())
@@ -248,10 +248,10 @@ def reachctl_prints_them():
     assert "verdict     translation" in text and "half of the reach" in text, text
     equal(json.loads(ctl("explain", "137GiB", "--gbps", "760", "--json")),
           daemon.json("/v1/gpus/1/explain?bytes=137GiB&gbps=760"))
-    text = ctl("memory", "2GiB", "--home", "host")
+    text = ctl("memory", "2GiB", "--location", "host")
     assert "host-pinned" in text and "cuMemAllocManaged" in text and "device  " not in text, text
-    equal(json.loads(ctl("memory", "2GiB", "--home", "host", "--element", "4", "--json")),
-          daemon.json("/v1/gpus/1/memory?bytes=2GiB&home=host&element=4"))
+    equal(json.loads(ctl("memory", "2GiB", "--location", "host", "--element", "4", "--json")),
+          daemon.json("/v1/gpus/1/memory?bytes=2GiB&location=host&element=4"))
     text = ctl("memory")
     assert "of the host 126 GiB" in text and "managed-host" in text and "scattered" in text, text
     for arguments in (("plan",), ("plan", "1G", "--gbps", "3"), ("split",), ("explain", "1G", "2G")):

@@ -300,7 +300,7 @@ def explanations_are_the_same():
 def advice_is_the_same():
     for gpu in gpus:
         uuid = gpu["uuid"]
-        for parameters in ({}, {"bytes": GIB}, {"bytes": 3 * GIB, "home": "host"}, {"bytes": GIB, "home": "device",
+        for parameters in ({}, {"bytes": GIB}, {"bytes": 3 * GIB, "location": "host"}, {"bytes": GIB, "location": "device",
                            "access": "write", "element": 8}):
             raw = daemon.get(f"/v1/gpus/{uuid}/memory?{query(parameters)}")
             if raw.status != 200:

@@ -72,7 +72,7 @@ ROUTES = {
     "explain": {"access": ACCESS, "element": one_of("4", "128"), "gbps": real,
                 "contiguous": one_of("0", "0.25", "-1")},
     "memory": {"access": ACCESS, "element": one_of("4", "128", "512", "2M"),
-               "home": one_of("any", "device", "host", "moon")},
+               "location": one_of("any", "device", "host", "moon")},
     "fingerprint": {}, "environment": {}, "": {},
 }
 OTHERS = ("/", "/openapi.yaml", "/v1/gpus", "/v1/fingerprints", "/v1/nothing", "/v1/gpus/0/nothing",

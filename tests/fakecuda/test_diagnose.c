@@ -91,12 +91,12 @@ static uint64_t take_plain(uint64_t bytes)
     return p;
 }
 
-static uint64_t take_managed(uint64_t bytes, int home)
+static uint64_t take_managed(uint64_t bytes, int location)
 {
     uint64_t p = 0;
     OK(cuda.cuMemAllocManaged(&p, bytes, DRV_ATTACH_GLOBAL));
-    if (home != DRV_NOWHERE)
-        OK(cuda.cuMemAdvise(p, bytes, DRV_ADVISE_PREFERRED_LOCATION, home));
+    if (location != DRV_NOWHERE)
+        OK(cuda.cuMemAdvise(p, bytes, DRV_ADVISE_PREFERRED_LOCATION, location));
     return p;
 }
 
@@ -255,7 +255,7 @@ static void managed_memory_is_read_only_where_it_lives(void **state)
     uint64_t p = take_managed(10 * GIB, DRV_NOWHERE);
     struct reach_diagnosis f = diagnose(p, 10 * GIB, true);
     assert_int_equal(f.memory, REACH_MEMORY_MANAGED);
-    assert_absent(f.beyond, "no home");
+    assert_absent(f.beyond, "no location");
     OK(cuda.cuMemAdvise(p, 10 * GIB, DRV_ADVISE_PREFERRED_LOCATION, 0));
     f = diagnose(p, 10 * GIB, true);
     assert_int_equal(f.memory, REACH_MEMORY_MANAGED_DEVICE);

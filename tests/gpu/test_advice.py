@@ -33,7 +33,7 @@ def left_out(fingerprint, path):
             with open(path, "w") as out:
                 json.dump(less, out)
             with reach.Reach("file:" + path) as source:
-                ways = source.memory(0, point["region_bytes"], home="host").ways
+                ways = source.memory(0, point["region_bytes"], location="host").ways
             way, = [w for w in ways if (w.kind, w.strategy) == (kind["kind"], "naive")]
             yield kind["kind"], point["region_bytes"], point["naive_gbps"], way.gbps
 
@@ -54,21 +54,21 @@ def check_interpolation(t, measured, fingerprint):
 def check_sizes(t, source, fingerprint):
     lines = []
     for size in SIZES:
-        for home in ("host", "device"):
-            ways = source.memory(0, size, home=home).ways
-            lines += ["%-7s %-6s %-21s %-8s %8s GB/s  %s" % (size, home, w.kind, w.strategy, w.gbps, w.basis)
+        for location in ("host", "device"):
+            ways = source.memory(0, size, location=location).ways
+            lines += ["%-7s %-6s %-21s %-8s %8s GB/s  %s" % (size, location, w.kind, w.strategy, w.gbps, w.basis)
                       for w in ways[:4]]
         plan = [o.gbps for o in source.plan(0, size).options if o.strategy == "naive"]
         t.ok([w.gbps for w in ways if (w.kind, w.strategy) == ("device", "naive")] == plan, size + ": as the plan")
-    for home, most in (("device", fingerprint["gpu"]["memory_bytes"]),
+    for location, most in (("device", fingerprint["gpu"]["memory_bytes"]),
                        ("host", fingerprint["conditions"].get("host_memory_bytes"))):
-        if not t.ok(most, "how much memory the %s has is known" % home):
+        if not t.ok(most, "how much memory the %s has is known" % location):
             continue
         try:
-            source.memory(0, most + 1, home=home)
-            t.ok(False, "%s: more than there is is refused" % home)
+            source.memory(0, most + 1, location=location)
+            t.ok(False, "%s: more than there is is refused" % location)
         except reach.InvalidArgument as refused:
-            t.ok("more than" in str(refused), "%s: more than there is is refused" % home, refused)
+            t.ok("more than" in str(refused), "%s: more than there is is refused" % location, refused)
     return lines
 
 

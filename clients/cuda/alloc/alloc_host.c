@@ -36,10 +36,11 @@ static void unmap_vmm(struct reach_pool *pool, const struct alloc_host *h)
 
 /* `h->handle` and the addresses exist: maps one at the other, for the device and the host. */
 static enum reach_alloc_status map_vmm(struct reach_pool *pool, const struct alloc_host *h,
-                                       struct drv_location home, struct reach_alloc_error *error)
+                                       struct drv_location location,
+                                       struct reach_alloc_error *error)
 {
     const struct drv_access access[2] = {{{DRV_DEVICE, pool->device}, DRV_READ_WRITE},
-                                         {home, DRV_READ_WRITE}};
+                                         {location, DRV_READ_WRITE}};
     const uint64_t address = (uintptr_t)h->memory;
     enum reach_alloc_status s = DRV(pool, error, cuMemMap, address, h->bytes, 0, h->handle, 0);
 

@@ -86,26 +86,27 @@ static bool is_accessed_by_device(struct diagnose *d)
 
 /* Where its pages live, by advice or else by the last prefetch. A read of pages that live elsewhere
  * and are not mapped would move them. */
-static enum reach_memory managed_home(struct diagnose *d)
+static enum reach_memory managed_location(struct diagnose *d)
 {
     const int preferred = range_location(d, RANGE_PREFERRED);
     const int prefetched = range_location(d, RANGE_PREFETCHED);
-    const int home = preferred != DRV_NOWHERE ? preferred : prefetched;
+    const int location = preferred != DRV_NOWHERE ? preferred : prefetched;
 
-    if (home == d->device) {
+    if (location == d->device) {
         if (prefetched != d->device)
             d->unread = "the managed memory was not prefetched to the device, so a read may move "
                         "pages";
         return REACH_MEMORY_MANAGED_DEVICE;
     }
-    if (home == DRV_CPU) {
+    if (location == DRV_CPU) {
         if (!is_accessed_by_device(d))
             d->unread = "the managed memory is not set as accessed by the device, so a read may "
                         "move pages";
         return REACH_MEMORY_MANAGED_HOST;
     }
-    d->unread = "the managed memory has no home at this device or at the host, so a read may move "
-                "pages";
+    d->unread =
+        "the managed memory has no location at this device or at the host, so a read may move "
+        "pages";
     return REACH_MEMORY_MANAGED;
 }
 
@@ -234,7 +235,7 @@ enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
     if (!is_virtual)
         d->found.compressible = finding_of(0, 0); /* only that API makes such memory */
     if (!is_virtual && (attribute(d, POINTER_MANAGED, pointer) & 0xff))
-        d->found.memory = managed_home(d);
+        d->found.memory = managed_location(d);
     else if (!is_virtual && type == TYPE_HOST)
         d->found.memory = pinned_or_registered(attribute(d, POINTER_HOST, pointer));
     else if (!is_virtual)

@@ -264,14 +264,14 @@ class Reach:
         return self._of_gpu(answers.Split, "split", gpu, bytes=bytes, weight=weight)
 
     def memory(self, gpu: GpuName, bytes: Optional[Size] = None, *, access: Optional[str] = None,
-               home: Optional[str] = None, element: Optional[Size] = None) -> answers.Memory:
+               location: Optional[str] = None, element: Optional[Size] = None) -> answers.Memory:
         """Every kind of memory that the GPU can access. With bytes: every way to allocate them, best
-        first; home="host" or "device": only there.
+        first; location="host" or "device": only there.
 
         >>> Reach("file:fingerprint.json").memory(0).device_memory_bytes >> 30
         139
         """
-        return self._of_gpu(answers.Memory, "memory", gpu, bytes=bytes, access=access, home=home, element=element)
+        return self._of_gpu(answers.Memory, "memory", gpu, bytes=bytes, access=access, location=location, element=element)
 
     def fit(self, gpu: GpuName, bytes: Size, *, reuse: Optional[str] = None, shared_bytes: Optional[Size] = None,
             blocks_per_sm: Optional[SupportsIndex] = None, element: Optional[Size] = None) -> answers.Fit:

@@ -261,7 +261,7 @@ class Memory(Answer):
     speeds_taken_at: Optional[str]
     bytes: int
     access: str
-    home: str
+    location: str
     element_bytes: int
     transaction_bytes: int
     device_memory_bytes: Optional[int]

@@ -74,7 +74,7 @@ static enum status make_managed(struct cuda_memory *m, struct err *err)
 {
     const struct cuda_api *api = m->api;
     const bool at_host = m->range.kind == MEMORY_MANAGED_HOST;
-    const cu_device home = at_host ? CU_DEVICE_CPU : m->device;
+    const cu_device location = at_host ? CU_DEVICE_CPU : m->device;
     enum status s;
 
     if (!api->cuMemAllocManaged || !api->cuMemAdvise || !api->cuMemPrefetchAsync ||
@@ -87,7 +87,7 @@ static enum status make_managed(struct cuda_memory *m, struct err *err)
         return s;
     }
     s = CUDA_CALL(api, err, cuMemAdvise, m->range.base, m->range.bytes,
-                  CU_MEM_ADVISE_SET_PREFERRED_LOCATION, home);
+                  CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location);
     if (s == STATUS_OK)
         s = CUDA_CALL(api, err, cuMemAdvise, m->range.base, m->range.bytes,
                       CU_MEM_ADVISE_SET_ACCESSED_BY, m->device);

@@ -473,7 +473,7 @@ static void the_advice_is_read(void **state)
     (void)state;
     gather_target("GPU-1", 1ull << 34, target, sizeof target);
     assert_string_equal(
-        target, "/v1/gpus/GPU-1/memory?bytes=17179869184&access=read&home=host&element=128");
+        target, "/v1/gpus/GPU-1/memory?bytes=17179869184&access=read&location=host&element=128");
     assert_true(gather_read_advice(advice, 1 << 30, &size, why));
     assert_int_equal(size.way_count, 3);
     assert_string_equal(size.fingerprint_id, "fp1");

@@ -177,7 +177,8 @@ static void same_advice(struct rng *r, uint64_t bytes)
 {
     const struct memory_request request = {.bytes = bytes,
                                            .access = (enum access)rng_below(r, ACCESS_COUNT),
-                                           .home = (enum memory_home)rng_below(r, HOME_COUNT),
+                                           .location =
+                                               (enum memory_location)rng_below(r, LOCATION_COUNT),
                                            .element_bytes = 32u << rng_below(r, 5),
                                            .fingerprint_id = ID};
     static struct memory_answer a, b;

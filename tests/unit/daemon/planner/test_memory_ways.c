@@ -34,11 +34,11 @@ static void load(void)
     json_decref(json);
 }
 
-static void ask(uint64_t bytes, enum memory_home home, enum access access, uint32_t element)
+static void ask(uint64_t bytes, enum memory_location location, enum access access, uint32_t element)
 {
     const struct memory_request r = {.bytes = bytes,
                                      .access = access,
-                                     .home = home,
+                                     .location = location,
                                      .element_bytes = element,
                                      .fingerprint_id = "fp0123456789abcdef"};
     struct err err;
@@ -78,7 +78,7 @@ static void test_host(void **state)
 {
     (void)state;
     load();
-    ask(16 * GIB, HOME_HOST, ACCESS_READ, 0);
+    ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_ptr_equal(way(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.ways[0]);
     assert_gbps(&answer.ways[0], 44.99, WAY_MEASURED);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 5.055, WAY_MEASURED);
@@ -89,7 +89,7 @@ static void test_host(void **state)
     assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->probed_bytes.v, 8 * GIB);
     assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
 
-    ask(2 * GIB, HOME_HOST, ACCESS_READ, 0);
+    ask(2 * GIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.48, WAY_MEASURED);
     assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->windows, 24);
     assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->window_bytes,
@@ -99,7 +99,7 @@ static void test_host(void **state)
     assert_ptr_equal(way(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.ways[0]);
 
     /* All are as fast: the usual one. */
-    ask(512 * MIB, HOME_HOST, ACCESS_READ, 0);
+    ask(512 * MIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_ptr_equal(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), &answer.ways[0]);
     assert_null(find(MEMORY_HOST_PINNED, STRATEGY_WINDOWS));
 }
@@ -113,15 +113,15 @@ static void test_between(void **state)
 
     (void)state;
     load();
-    ask(3 * GIB / 2, HOME_HOST, ACCESS_READ, 0);
+    ask(3 * GIB / 2, LOCATION_HOST, ACCESS_READ, 0);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 128 / (at_1 + (at_2 - at_1) * 2 / 3),
                 WAY_BETWEEN);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.5, WAY_BETWEEN);
-    ask(6 * GIB, HOME_HOST, ACCESS_READ, 0);
+    ask(6 * GIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS),
                 128 / (edge + (at_8 - edge) * (1 / 4.25 - 1 / 6.0) / (1 / 4.25 - 1 / 8.0)),
                 WAY_BETWEEN);
-    ask(17 * GIB / 4, HOME_HOST, ACCESS_READ, 0);
+    ask(17 * GIB / 4, LOCATION_HOST, ACCESS_READ, 0);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.47, WAY_BETWEEN);
 }
 
@@ -130,19 +130,19 @@ static void test_beyond(void **state)
 {
     (void)state;
     load();
-    ask(64 * GIB, HOME_HOST, ACCESS_READ, 0);
+    ask(64 * GIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_ptr_equal(way(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.ways[0]);
     assert_int_equal(answer.ways[0].basis, WAY_NOT_MEASURED);
     assert_int_equal(answer.ways[0].gbps.reason, REASON_BEYOND_MEMORY);
     assert_gbps(way(MEMORY_HOST_VIRTUAL, STRATEGY_NAIVE), 3.876, WAY_MEASURED);
-    ask(1 * GIB, HOME_DEVICE, ACCESS_READ, 0);
+    ask(1 * GIB, LOCATION_DEVICE, ACCESS_READ, 0);
     assert_int_equal(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->basis, WAY_AT_LEAST);
     assert_ptr_equal(way(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.ways[0]);
     /* What a small region has of the cache is not counted. */
-    ask(256 * MIB, HOME_ANY, ACCESS_READ, 0);
+    ask(256 * MIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_ptr_equal(way(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.ways[0]);
     assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->gbps.v == answer.ways[0].gbps.v);
-    ask(100 * GIB, HOME_ANY, ACCESS_READ, 0);
+    ask(100 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE) >
                 way(MEMORY_DEVICE, STRATEGY_NAIVE)); /* and known before unknown */
     assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->probed_gbps.v > 4000);
@@ -153,14 +153,14 @@ static void test_other_accesses(void **state)
 {
     (void)state;
     load();
-    ask(256 * MIB, HOME_HOST, ACCESS_WRITE, 32);
+    ask(256 * MIB, LOCATION_HOST, ACCESS_WRITE, 32);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 18.78, WAY_BETWEEN);
-    ask(16 * GIB, HOME_HOST, ACCESS_WRITE, 32);
+    ask(16 * GIB, LOCATION_HOST, ACCESS_WRITE, 32);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 32 / (128 / 5.05491), WAY_SCALED);
-    ask(16 * GIB, HOME_HOST, ACCESS_READ, 4);
+    ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 4);
     assert_int_equal(answer.transaction_bytes, 32);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 32 / (128 / 5.05491), WAY_SCALED);
-    ask(256 * MIB, HOME_HOST, ACCESS_READ, 512);
+    ask(256 * MIB, LOCATION_HOST, ACCESS_READ, 512);
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 50.5, WAY_SCALED);
 }
 
@@ -171,7 +171,7 @@ static double predict_left_out(struct memory_facts *m, uint32_t i)
     const struct memory_way *w;
 
     memmove(&m->curve[i], &m->curve[i + 1], (--m->curve_count - i) * sizeof(m->curve[0]));
-    ask(whole.curve[i].region_bytes, HOME_ANY, ACCESS_READ, 0);
+    ask(whole.curve[i].region_bytes, LOCATION_ANY, ACCESS_READ, 0);
     w = way(m->kind, STRATEGY_NAIVE);
     *m = whole;
     assert_true(IS_KNOWN(w->gbps));
@@ -213,7 +213,7 @@ static void test_device_is_the_plan(void **state)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         const struct job_request job = {.bytes = sizes[i]};
         uint32_t at = 0;
-        ask(sizes[i], HOME_ANY, ACCESS_READ, 0);
+        ask(sizes[i], LOCATION_ANY, ACCESS_READ, 0);
         assert_int_equal(strategy_plan(&fp, &job, &plan, &err), STATUS_OK);
         for (int k = 0; k < STRATEGY_COUNT; k++) {
             const struct strategy_option *const o = &plan.options[k];
@@ -229,9 +229,10 @@ static void test_device_is_the_plan(void **state)
     }
 }
 
-static void assert_refused(uint64_t bytes, enum memory_home home, enum status s, const char *text)
+static void assert_refused(uint64_t bytes, enum memory_location location, enum status s,
+                           const char *text)
 {
-    const struct memory_request r = {.bytes = bytes, .home = home};
+    const struct memory_request r = {.bytes = bytes, .location = location};
     struct err err;
 
     assert_int_equal(memory_ways_rank(&fp, &r, &answer, &err), s);
@@ -241,30 +242,30 @@ static void assert_refused(uint64_t bytes, enum memory_home home, enum status s,
         assert_string_equal(err.field, "bytes");
 }
 
-/* A home has what is recorded of it; an older recording does not say what the host has. */
+/* A location has what is recorded of it; an older recording does not say what the host has. */
 static void test_too_many(void **state)
 {
     (void)state;
     load();
-    assert_refused(900 * 1024 * GIB, HOME_DEVICE, STATUS_TOO_MANY_BYTES, "139.8");
+    assert_refused(900 * 1024 * GIB, LOCATION_DEVICE, STATUS_TOO_MANY_BYTES, "139.8");
     assert_int_equal(fp.conditions.host_memory_bytes.known, MAYBE_UNKNOWN);
-    ask(900 * 1024 * GIB, HOME_HOST, ACCESS_READ, 0);
+    ask(900 * 1024 * GIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_non_null(strstr(answer.reason, "not recorded"));
     fp.conditions.host_memory_bytes = KNOWN_U64(125 * GIB);
-    assert_refused(125 * GIB + 1, HOME_HOST, STATUS_TOO_MANY_BYTES, "134217728001 bytes");
-    assert_refused(fp.gpu.memory_bytes + 125 * GIB + 1, HOME_ANY, STATUS_TOO_MANY_BYTES,
+    assert_refused(125 * GIB + 1, LOCATION_HOST, STATUS_TOO_MANY_BYTES, "134217728001 bytes");
+    assert_refused(fp.gpu.memory_bytes + 125 * GIB + 1, LOCATION_ANY, STATUS_TOO_MANY_BYTES,
                    "together");
-    ask(fp.gpu.memory_bytes + 125 * GIB, HOME_ANY, ACCESS_READ, 0);
+    ask(fp.gpu.memory_bytes + 125 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_non_null(find(MEMORY_MANAGED_HOST, STRATEGY_NAIVE));
     assert_null(find(MEMORY_HOST_PINNED, STRATEGY_NAIVE));
     assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
     assert_true(answer.left_out_count >= 5);
-    ask(125 * GIB, HOME_HOST, ACCESS_READ, 0);
-    assert_refused(0, HOME_HOST, STATUS_INVALID_ARGUMENT, "bytes is 0");
+    ask(125 * GIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_refused(0, LOCATION_HOST, STATUS_INVALID_ARGUMENT, "bytes is 0");
     assert_null(strstr(answer.reason, "measure --depth")); /* it was measured at depth memory */
     fp.memory_count = 0;
-    assert_refused(GIB, HOME_HOST, STATUS_NOT_APPLICABLE,
-                   "has no memory of this home that was read");
+    assert_refused(GIB, LOCATION_HOST, STATUS_NOT_APPLICABLE,
+                   "has no memory at this location that was read");
 }
 
 /* ---- what holds for all ---- */
@@ -400,7 +401,7 @@ static void test_random_kinds(void **state)
         }
         for (int q = 0; q < QUESTIONS; q++) {
             const uint64_t bytes = 1 + rng_below(&r, 64 * GIB >> rng_below(&r, 12));
-            ask(bytes, HOME_ANY, ACCESS_READ, 0);
+            ask(bytes, LOCATION_ANY, ACCESS_READ, 0);
             check_order();
             for (uint32_t k = 0; k < answer.way_count; k++) {
                 const struct memory_way *const w = &answer.ways[k];
@@ -478,27 +479,27 @@ static void test_peer(void **state)
     peer->reach_bytes = peer->onset_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     fp.conditions.host_memory_bytes = KNOWN_U64(300 * GIB);
 
-    ask(380 * GIB, HOME_ANY, ACCESS_READ, 0);
+    ask(380 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_int_equal(answer.ways[0].kind, MEMORY_MANAGED_HOST);
     assert_int_equal(answer.ways[answer.way_count - 1].kind, MEMORY_PEER);
     assert_int_equal(answer.ways[answer.way_count - 1].capacity_bytes.reason, REASON_NOT_MEASURED);
     peer->peer_memory_bytes = KNOWN_U64(fp.gpu.memory_bytes);
-    ask(380 * GIB, HOME_ANY, ACCESS_READ, 0);
+    ask(380 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_int_equal(answer.ways[0].kind, MEMORY_MANAGED_HOST);
     assert_null(find(MEMORY_PEER, STRATEGY_NAIVE));
     assert_string_equal(answer.left_out[answer.left_out_count - 1].peer_uuid, "GPU-1");
     assert_non_null(strstr(answer.left_out[answer.left_out_count - 1].why, "139.8 GiB"));
-    ask(fp.gpu.memory_bytes, HOME_ANY, ACCESS_READ, 0);
+    ask(fp.gpu.memory_bytes, LOCATION_ANY, ACCESS_READ, 0);
     assert_non_null(find(MEMORY_PEER, STRATEGY_NAIVE));
     /* A peer that is larger than the GPU and its host together. */
     peer->peer_memory_bytes = KNOWN_U64(900 * GIB);
-    ask(900 * GIB, HOME_ANY, ACCESS_READ, 0);
+    ask(900 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_int_equal(answer.ways[0].kind, MEMORY_PEER);
     assert_int_equal(answer.way_count, 1);
-    assert_refused(900 * GIB + 1, HOME_ANY, STATUS_TOO_MANY_BYTES, "together");
+    assert_refused(900 * GIB + 1, LOCATION_ANY, STATUS_TOO_MANY_BYTES, "together");
     /* Nothing but the peer's size is unknown and nothing else is large enough. */
     peer->peer_memory_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
-    ask(900 * GIB, HOME_ANY, ACCESS_READ, 0);
+    ask(900 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_int_equal(answer.way_count, 1);
     assert_non_null(strstr(answer.reason, "How much memory the peer has is not recorded"));
 }
@@ -512,10 +513,10 @@ static void test_without_a_reach(void **state)
 
     (void)state;
     load();
-    ask(64 * GIB, HOME_DEVICE, ACCESS_READ, 0);
+    ask(64 * GIB, LOCATION_DEVICE, ACCESS_READ, 0);
     planned = answer;
     fp.windows.reach_bytes = fp.windows.recommended_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
-    ask(64 * GIB, HOME_DEVICE, ACCESS_READ, 0);
+    ask(64 * GIB, LOCATION_DEVICE, ACCESS_READ, 0);
     assert_null(find(MEMORY_DEVICE, STRATEGY_WINDOWS));
     assert_null(find(MEMORY_DEVICE, STRATEGY_SCOPES));
     for (uint32_t i = 0; i < planned.way_count; i++)
@@ -525,7 +526,7 @@ static void test_without_a_reach(void **state)
         assert_true(answer.ways[i].kind != MEMORY_DEVICE ||
                     strstr(answer.ways[i].why, "(disagreement)"));
     fp.throughput.curve_count = 0;
-    ask(64 * GIB, HOME_ANY, ACCESS_READ, 0);
+    ask(64 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
 }
 
@@ -542,7 +543,7 @@ static void test_any_fingerprint(void **state)
             const struct memory_request request = {
                 .bytes = rng_next(&r) >> (13 + rng_below(&r, 40)),
                 .access = (enum access)rng_below(&r, ACCESS_COUNT),
-                .home = (enum memory_home)rng_below(&r, HOME_COUNT),
+                .location = (enum memory_location)rng_below(&r, LOCATION_COUNT),
                 .element_bytes = (uint32_t)rng_below(&r, 1 << rng_below(&r, 20)),
                 .fingerprint_id = "fp"};
             struct err err = {.text = ""};
@@ -557,8 +558,8 @@ static void test_any_fingerprint(void **state)
             check_order();
             check_capacities(request.bytes);
             for (uint32_t k = 0; k < answer.way_count; k++)
-                assert_true(request.home == HOME_ANY ||
-                            (request.home == HOME_HOST) ==
+                assert_true(request.location == LOCATION_ANY ||
+                            (request.location == LOCATION_HOST) ==
                                 memory_kind_is_host(answer.ways[k].kind));
         }
     }
