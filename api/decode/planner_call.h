@@ -5,7 +5,7 @@
 
 #include "planner/explain.h"
 #include "planner/fit.h"
-#include "planner/memory_ways.h"
+#include "planner/memory_choices.h"
 #include "planner/split.h"
 
 enum planner_function {

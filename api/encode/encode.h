@@ -22,11 +22,11 @@ json_t *encode_states(const struct snapshot *s, int64_t now);
 /* The answer of the planner as a text from malloc, the caller's. (encode_planner.c) */
 char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_call *call,
                           size_t *out_bytes);
-/* What is known of each kind of memory, and every way to allocate some, likewise.
+/* What is known of each kind of memory, and the choices for an allocation, likewise.
  * (encode_memory.c) */
 char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes);
-char *encode_memory_ways(const struct snapshot_gpu *gpu, const struct memory_call *call,
-                         size_t *out_bytes);
+char *encode_memory_choices(const struct snapshot_gpu *gpu, const struct memory_call *call,
+                            size_t *out_bytes);
 /* Where a working set stays, likewise. (encode_fit.c) */
 char *encode_fit(const struct snapshot_gpu *gpu, const struct fit_call *call, size_t *out_bytes);
 /* What is known of the caches, likewise. (encode_caches.c) */

@@ -1,10 +1,10 @@
 /* encode_memory.c: what is known of each kind of memory, as the fingerprint's document has it, and
- * the ways to allocate some. */
+ * the choices for an allocation. */
 #include "api/encode/encode.h"
 
 #include "base/json_writer.h"
 
-enum { FACTS_ROOM = 32 << 10, WAYS_ROOM = 8 << 10 };
+enum { FACTS_ROOM = 32 << 10, CHOICES_ROOM = 8 << 10 };
 
 static void write_text_or_null(struct json_writer *t, const char *name, const char *text)
 {
@@ -59,7 +59,7 @@ char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes)
     return json_writer_end(&t, out_bytes);
 }
 
-static void write_way(struct json_writer *t, const struct memory_way *w)
+static void write_choice(struct json_writer *t, const struct memory_choice *w)
 {
     json_writer_open(t, NULL, '{');
     json_writer_text(t, "kind", memory_kind_name(w->kind));
@@ -68,7 +68,7 @@ static void write_way(struct json_writer *t, const struct memory_way *w)
     json_writer_u64_maybe(t, "capacity_bytes", w->capacity_bytes);
     json_writer_text(t, "strategy", strategy_name(w->strategy));
     json_writer_figure_maybe(t, "gbps", w->gbps);
-    json_writer_text(t, "basis", way_basis_name(w->basis));
+    json_writer_text(t, "basis", choice_basis_name(w->basis));
     json_writer_u64_maybe(t, "probed_bytes", w->probed_bytes);
     json_writer_figure_maybe(t, "probed_gbps", w->probed_gbps);
     json_writer_u64_maybe(t, "sms", as_u64(w->sms));
@@ -80,14 +80,14 @@ static void write_way(struct json_writer *t, const struct memory_way *w)
     json_writer_close(t, '}');
 }
 
-char *encode_memory_ways(const struct snapshot_gpu *gpu, const struct memory_call *call,
-                         size_t *out_bytes)
+char *encode_memory_choices(const struct snapshot_gpu *gpu, const struct memory_call *call,
+                            size_t *out_bytes)
 {
     const struct memory_request *const request = &call->request;
     const struct memory_answer *const answer = &call->answer;
     struct json_writer t;
 
-    json_writer_begin(&t, WAYS_ROOM);
+    json_writer_begin(&t, CHOICES_ROOM);
     json_writer_open(&t, NULL, '{');
     encode_basis(&t, gpu);
     json_writer_u64(&t, "bytes", request->bytes);
@@ -97,9 +97,9 @@ char *encode_memory_ways(const struct snapshot_gpu *gpu, const struct memory_cal
     json_writer_u64(&t, "transaction_bytes", answer->transaction_bytes);
     write_bytes(&t, &gpu->fingerprint);
     json_writer_text(&t, "reason", answer->reason);
-    json_writer_open(&t, "ways", '[');
-    for (uint32_t i = 0; i < answer->way_count; i++)
-        write_way(&t, &answer->ways[i]);
+    json_writer_open(&t, "choices", '[');
+    for (uint32_t i = 0; i < answer->choice_count; i++)
+        write_choice(&t, &answer->choices[i]);
     json_writer_close(&t, ']');
     json_writer_open(&t, "left_out", '[');
     for (uint32_t i = 0; i < answer->left_out_count; i++) {

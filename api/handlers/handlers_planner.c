@@ -91,8 +91,8 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
         return;
     }
     call.request.fingerprint_id = c->gpu->fingerprint_id;
-    if (memory_ways_rank(&c->gpu->fingerprint, &call.request, &call.answer, &err) == STATUS_OK) {
-        text = encode_memory_ways(c->gpu, &call, &bytes);
+    if (memory_choices_rank(&c->gpu->fingerprint, &call.request, &call.answer, &err) == STATUS_OK) {
+        text = encode_memory_choices(c->gpu, &call, &bytes);
         reply_document(reply, document_new_text(text, bytes, NULL));
     } else {
         refuse(request, &err, true, reply);

@@ -502,7 +502,7 @@ enum reach_bound {
     REACH_BOUND_LAUNCH = 6 /* launches take longer than the work */
 };
 
-/* One way to do the job. Numbers of an impossible one are 0 or unknown. */
+/* One strategy for the job. Numbers of an impossible one are 0 or unknown. */
 struct reach_option {
     enum reach_strategy strategy;
     bool possible;            /* if not, `why` says why not */
@@ -549,7 +549,7 @@ struct reach_plan {
     struct reach_windows windows; /* for the strategies with windows; none: not possible */
 };
 
-/* Every way to do the job, best first, and what each needs. */
+/* Every strategy for the job, best first, and what each needs. */
 enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
                                  struct reach_answer **out, struct reach_error *error);
 const struct reach_plan *reach_answer_plan(const struct reach_answer *answer);

@@ -149,14 +149,14 @@ static bool run_partitioned(state *s, char *why)
     return launch(s, 0, s->partitioned, s->in_window, false, why);
 }
 
-static bool run_way(void *user, const job_way *way, const job_pass *passes, double *ms,
-                    job_result *out, char *why)
+static bool run_choice(void *user, const job_choice *choice, const job_pass *passes, double *ms,
+                       job_result *out, char *why)
 {
     state *s = (state *)user;
-    const bool partitioned = way->strategy == REACH_PARTITIONED_WINDOWS;
+    const bool partitioned = choice->strategy == REACH_PARTITIONED_WINDOWS;
     const auto batches = [=] {
         for (int batch = 0; batch < BATCHES; batch++) {
-            for (u32 p = 0; p < way->pass_count && !partitioned; p++) {
+            for (u32 p = 0; p < choice->pass_count && !partitioned; p++) {
                 if (!launch(s, p, s->numbers, NULL, p > 0, why))
                     return false;
             }
@@ -167,7 +167,7 @@ static bool run_way(void *user, const job_way *way, const job_pass *passes, doub
     };
     TRY(cudaMemset(s->out, 0xff, (u64)s->bags * s->row_bytes));
     TRY(cudaMemset(s->sum, 0, sizeof *s->sum));
-    if (!job_device_run(&s->device, passes, way->pass_count, batches, ms, why))
+    if (!job_device_run(&s->device, passes, choice->pass_count, batches, ms, why))
         return false;
     gather_check<<<job_blocks(&s->device) * 4, 256>>>(s->out, (u64)s->bags * s->row_bytes / 4,
                                                       s->sum);
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
         .open = open_job,
         .prepare = prepare,
         .calibrate = calibrate,
-        .run = run_way,
+        .run = run_choice,
         .describe = describe,
         .batches = batches,
         .close = job_device_close,

@@ -135,11 +135,11 @@ def tables_of(gpu, option, plan, size, slots):
                        plan.placement.table())]
 
 
-def measure(job, gpu, ways, repeats):
-    """Milliseconds and checks of each way, round by round; the first round warms up."""
-    times, checks = {name: [] for name, _ in ways}, {name: set() for name, _ in ways}
+def measure(job, gpu, choices, repeats):
+    """Milliseconds and checks of each choice, round by round; the first round warms up."""
+    times, checks = {name: [] for name, _ in choices}, {name: set() for name, _ in choices}
     for turn in range(repeats + 1):
-        for name, tables in ways:
+        for name, tables in choices:
             ms = gpu.milliseconds(lambda n=name, t=tables: job.run(n, t))
             checks[name].add(job.check(tables))
             if turn:
@@ -147,7 +147,7 @@ def measure(job, gpu, ways, repeats):
     return {name: statistics.median(t) for name, t in times.items()}, checks
 
 
-def report(job, plan, ways, milliseconds, checks, in_reach_gbps):
+def report(job, plan, choices, milliseconds, checks, in_reach_gbps):
     print("embedding gather, sums of 64 rows of %d bytes over %.2f GiB, %d bags, GPU %s" %
           (job.row_bytes, job.bytes / GIB, job.bags, plan.gpu))
     print("%s\nwithin the reach: %.1f GB/s" % (plan.reason, in_reach_gbps))
@@ -156,14 +156,14 @@ def report(job, plan, ways, milliseconds, checks, in_reach_gbps):
     predicted = {o.strategy: o.gbps for o in plan.options}
     gbps = {name: job.useful_bytes() / ms / 1e6 for name, ms in milliseconds.items()}
     everything = set().union(*checks.values())
-    for name, _ in ways:
+    for name, _ in choices:
         print("%-22s %10s %10.1f %8.2f %9.1f  %s" %
               (name, "-" if predicted[name] is None else "%.1f" % predicted[name], gbps[name],
                gbps[name] / gbps["naive"], 100 * gbps[name] / in_reach_gbps,
                "same" if len(everything) == 1 else "WRONG"))
     best = max(gbps, key=gbps.get)
     print("first choice %s: %.1f %% of the best (%s)" %
-          (ways[0][0], 100 * gbps[ways[0][0]] / gbps[best], best))
+          (choices[0][0], 100 * gbps[choices[0][0]] / gbps[best], best))
     return {"bytes": job.bytes, "row_bytes": job.row_bytes, "bags": job.bags, "gbps": gbps,
             "predicted_gbps": predicted, "in_reach_gbps": in_reach_gbps, "right": len(everything) == 1,
             "fingerprint_id": plan.fingerprint_id}
@@ -199,9 +199,9 @@ def run(options):
         plan = daemon.plan(uuid, bytes=job.bytes, element=job.row_bytes, input_bytes=4.0,
                            output_bytes=job.row_bytes / BAG, reserve=64 << 20, in_reach_gbps=in_reach_gbps)
         plan.check_gpu(uuid)
-        ways = [(o.strategy, tables_of(gpu, o, plan, job.bytes, slots)) for o in plan.options
+        choices = [(o.strategy, tables_of(gpu, o, plan, job.bytes, slots)) for o in plan.options
                 if o.possible and o.strategy in STRATEGIES]
-        result = report(job, plan, ways, *measure(job, gpu, ways, options.repeats), in_reach_gbps)
+        result = report(job, plan, choices, *measure(job, gpu, choices, options.repeats), in_reach_gbps)
     if options.json:
         with open(options.json, "w") as f:
             json.dump(result, f, indent=1)

@@ -25,7 +25,7 @@ enum {
     ROUND = CHUNK * CHUNKS,  /* values */
     BUFFERS = 2,
     IN_REACH = REACH_STRATEGY_COUNT, /* the calibration, beside the strategies */
-    WAYS
+    CHOICES
 };
 enum { PLAIN = 0, ZERO_COPY, STREAMED_AGAIN }; /* variants */
 
@@ -42,12 +42,12 @@ struct state {
     u64 reach_bytes;
     u32 *host, *values; /* pinned [ROUND]; on the device [ROUND], or [BUFFERS][CHUNK] */
     unsigned long long *result;
-    const reach_windows *windows; /* of the way that is run */
+    const reach_windows *windows; /* of the choice that is run */
     partition_lists lists;
     cudaStream_t work, copy;
     cudaEvent_t copied[BUFFERS], used[BUFFERS];
-    u64 buckets;        /* of the current table */
-    shape shapes[WAYS]; /* the best ones; 0 threads: not tried yet */
+    u64 buckets;           /* of the current table */
+    shape shapes[CHOICES]; /* the best ones; 0 threads: not tried yet */
     shape now;
     double link_gbps;
 };
@@ -194,26 +194,27 @@ static bool clear(state *s, char *why)
     return true;
 }
 
-static bool do_way(state *s, const job_way *way, char *why)
+static bool do_choice(state *s, const job_choice *choice, char *why)
 {
-    if (way->strategy == REACH_PARTITIONED_WINDOWS)
+    if (choice->strategy == REACH_PARTITIONED_WINDOWS)
         return stream_partitioned(s, why);
-    if (way->variant == STREAMED_AGAIN)
-        return stream_again(s, way->pass_count, why);
-    return stream_passes(s, s->host_input && way->variant != ZERO_COPY, 0, way->pass_count, why);
+    if (choice->variant == STREAMED_AGAIN)
+        return stream_again(s, choice->pass_count, why);
+    return stream_passes(s, s->host_input && choice->variant != ZERO_COPY, 0, choice->pass_count,
+                         why);
 }
 
-static bool time_way(state *s, const job_way *way, double *ms, char *why)
+static bool time_choice(state *s, const job_choice *choice, double *ms, char *why)
 {
-    if (!clear(s, why) || !job_device_begin(&s->device, why) || !do_way(s, way, why))
+    if (!clear(s, why) || !job_device_begin(&s->device, why) || !do_choice(s, choice, why))
         return false;
     TRY(cudaStreamSynchronize(s->work));
     return job_device_end(&s->device, ms, why);
 }
 
-/* Tries once per way and size what is fastest: the number of threads and, out of reach, whether to
- * read a bucket before a key is inserted. */
-static bool choose_shape(state *s, const job_way *way, u32 which, char *why)
+/* Tries once per choice and size what is fastest: the number of threads and, out of reach, whether
+ * to read a bucket before a key is inserted. */
+static bool choose_shape(state *s, const job_choice *choice, u32 which, char *why)
 {
     const bool out_of_reach = which == REACH_NAIVE && s->device.bytes > s->reach_bytes;
     const bool tried = s->shapes[which].threads != 0;
@@ -221,7 +222,7 @@ static bool choose_shape(state *s, const job_way *way, u32 which, char *why)
     for (u32 t = JOB_THREADS / 4; t <= JOB_THREADS && !tried; t *= 2) {
         for (int look_first = out_of_reach ? 0 : 1; look_first < 2; look_first++) {
             s->now = {t, look_first != 0};
-            if (!time_way(s, way, &ms, why))
+            if (!time_choice(s, choice, &ms, why))
                 return false;
             if (best == 0 || ms < best) {
                 best = ms;
@@ -251,24 +252,24 @@ static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *wh
 {
     state *s = (state *)user;
     job_device *d = &s->device;
-    const job_way way = {REACH_SCOPES, PLAIN, "in reach", 1};
+    const job_choice choice = {REACH_SCOPES, PLAIN, "in reach", 1};
     static job_pass one;
     job_one_window(0, d->in_reach_bytes, REACH_SM_MAX, &one);
     s->buckets = d->in_reach_bytes / 16;
-    const bool done = job_device_load(d, &one, 1, why) && choose_shape(s, &way, IN_REACH, why) &&
-                      time_way(s, &way, in_reach_ms, why);
+    const bool done = job_device_load(d, &one, 1, why) && choose_shape(s, &choice, IN_REACH, why) &&
+                      time_choice(s, &choice, in_reach_ms, why);
     s->buckets = d->bytes / 16;
     return done && job_device_time(
                        d, d->bytes, 0, [=] { return scan(s, why); }, scan_ms, why);
 }
 
-static bool run_way(void *user, const job_way *way, const job_pass *passes, double *ms,
-                    job_result *out, char *why)
+static bool run_choice(void *user, const job_choice *choice, const job_pass *passes, double *ms,
+                       job_result *out, char *why)
 {
     state *s = (state *)user;
     s->windows = &passes[0].windows;
-    if (!job_device_load(&s->device, passes, way->pass_count, why) ||
-        !choose_shape(s, way, way->strategy, why) || !time_way(s, way, ms, why))
+    if (!job_device_load(&s->device, passes, choice->pass_count, why) ||
+        !choose_shape(s, choice, choice->strategy, why) || !time_choice(s, choice, ms, why))
         return false;
     group_result<<<job_blocks(&s->device) * 4, 512>>>((element_bucket *)s->device.memory,
                                                       s->buckets, s->result);
@@ -332,7 +333,7 @@ int main(int argc, char **argv)
         .open = open_job,
         .prepare = prepare,
         .calibrate = calibrate,
-        .run = run_way,
+        .run = run_choice,
         .describe = describe,
         .batches = batches,
         .close = close_job,

@@ -28,7 +28,7 @@ static const char help_text[] =
     "                   http://127.0.0.1:17322\n"
     "  --dry-run        print the plan and stop; needs no GPU. -d is then the daemon's index\n"
     "\n"
-    "Without an answer from reachd only the naive way is run, and the output says why.\n"
+    "Without an answer from reachd only the naive choice is run, and the output says why.\n"
     "Exit status: 0 done, 1 an error, or more than 1 % of the table is wrong, 2 wrong options.\n";
 
 void gups_help(FILE *out)
@@ -154,14 +154,16 @@ static enum reach_access access_of(enum gups_test test)
     }
 }
 
-/* Naive first, as every other way is compared with it. */
+/* Naive first, as every other choice is compared with it. */
 static int by_strategy(const void *a, const void *b)
 {
-    return (int)((const struct job_way *)a)->strategy - (int)((const struct job_way *)b)->strategy;
+    return (int)((const struct job_choice *)a)->strategy -
+           (int)((const struct job_choice *)b)->strategy;
 }
 
 uint32_t gups_plan(struct reach *reach, const char *gpu, const struct gups_options *options,
-                   struct reach_answer **plan, struct job_way ways[JOB_MAX_WAYS], char *why)
+                   struct reach_answer **plan, struct job_choice choices[JOB_MAX_CHOICES],
+                   char *why)
 {
     static const struct job_variant variants[] = {{REACH_NAIVE, 0, "naive", false},
                                                   {REACH_SCOPES, 0, "scopes", false},
@@ -178,15 +180,16 @@ uint32_t gups_plan(struct reach *reach, const char *gpu, const struct gups_optio
     why[0] = '\0';
     if (reach_get_plan(reach, gpu, &job, plan, &error) == REACH_OK &&
         (options->dry_run || reach_answer_check_gpu(*plan, gpu, &error) == REACH_OK))
-        count = job_ways_make(variants, *plan, ways);
+        count = job_choices_make(variants, *plan, choices);
     else
         job_fail(why, "%s", error.text);
     if (count == 0) {
-        memset(ways, 0, JOB_MAX_WAYS * sizeof *ways);
-        ways[0] = (struct job_way){.strategy = REACH_NAIVE, .label = "naive", .pass_count = 1};
+        memset(choices, 0, JOB_MAX_CHOICES * sizeof *choices);
+        choices[0] =
+            (struct job_choice){.strategy = REACH_NAIVE, .label = "naive", .pass_count = 1};
         count = 1;
     }
-    qsort(ways, count, sizeof *ways, by_strategy);
+    qsort(choices, count, sizeof *choices, by_strategy);
     return count;
 }
 
@@ -211,15 +214,16 @@ static double giga_accesses(const struct gups_options *options, double milliseco
     return (double)gups_accesses(options) * options->repeats / (milliseconds * 1e6);
 }
 
-void gups_print_result(FILE *out, const struct gups_options *options, const struct job_way *way)
+void gups_print_result(FILE *out, const struct gups_options *options,
+                       const struct job_choice *choice)
 {
-    fprintf(out, "Strategy: %s", way->label);
-    if (way->strategy == REACH_SCOPES)
-        fprintf(out, ", %u", way->pass_count);
-    if (way->windows)
-        fprintf(out, ", %u", way->windows);
-    fprintf(out, "\nElapsed time = %.6f seconds\nResult %s = %.6f\n", way->milliseconds[0] / 1e3,
-            gups_result_name(options->test), giga_accesses(options, way->milliseconds[0]));
+    fprintf(out, "Strategy: %s", choice->label);
+    if (choice->strategy == REACH_SCOPES)
+        fprintf(out, ", %u", choice->pass_count);
+    if (choice->windows)
+        fprintf(out, ", %u", choice->windows);
+    fprintf(out, "\nElapsed time = %.6f seconds\nResult %s = %.6f\n", choice->milliseconds[0] / 1e3,
+            gups_result_name(options->test), giga_accesses(options, choice->milliseconds[0]));
 }
 
 /* Of a word that is read and then written the plan knows one access only. */
@@ -228,30 +232,30 @@ static bool has_one_access(enum gups_test test)
     return test != GUPS_UPDATE && test != GUPS_UPDATE_NO_LOOP && test != GUPS_READ_WRITE;
 }
 
-static bool is_predicted(const struct gups_options *options, const struct job_way *way)
+static bool is_predicted(const struct gups_options *options, const struct job_choice *choice)
 {
-    return way->predicted_gbps.known && has_one_access(options->test);
+    return choice->predicted_gbps.known && has_one_access(options->test);
 }
 
-void gups_print_table(FILE *out, const struct gups_options *options, const struct job_way *ways,
-                      uint32_t count)
+void gups_print_table(FILE *out, const struct gups_options *options,
+                      const struct job_choice *choices, uint32_t count)
 {
-    const double naive_ms = ways[0].milliseconds[0];
+    const double naive_ms = choices[0].milliseconds[0];
 
     fprintf(out, "\n%-10s %8s %8s%13s%13s%13s\n", "strategy", "passes", "windows", "G/s",
             "predicted", "times naive");
     for (uint32_t i = 0; i < count; i++) {
-        const struct job_way *way = &ways[i];
-        const double ms = way->milliseconds[0];
+        const struct job_choice *choice = &choices[i];
+        const double ms = choice->milliseconds[0];
 
-        fprintf(out, "%-10s %8u %8u", way->label, way->pass_count, way->windows);
+        fprintf(out, "%-10s %8u %8u", choice->label, choice->pass_count, choice->windows);
         job_print_number(out, 12, 2, ms > 0, ms > 0 ? giga_accesses(options, ms) : 0);
-        job_print_number(out, 12, 2, is_predicted(options, way),
-                         way->predicted_gbps.value / TRANSACTION_BYTES);
+        job_print_number(out, 12, 2, is_predicted(options, choice),
+                         choice->predicted_gbps.value / TRANSACTION_BYTES);
         job_print_number(out, 12, 2, ms > 0, ms > 0 ? naive_ms / ms : 0);
         fputc('\n', out);
     }
-    if (count > 0 && ways[0].predicted_gbps.known && !has_one_access(options->test))
+    if (count > 0 && choices[0].predicted_gbps.known && !has_one_access(options->test))
         fprintf(out,
                 "No predictions: test %u reads a word and then changes it, and a plan has one "
                 "access of each item.\nTests 1 (-t 1, read), 2 (write) and 5 (update by XOR) have "

@@ -1,12 +1,12 @@
 /* gups.cu: reach-gups, random updates of one large table (HPCC RandomAccess), naive, in scopes and
  * in windows, with the options and the output lines of gups in NVIDIA's code-samples.
  *
- * All ways make the same accesses. The sequence is computed, so a way that works in parts of the
- * table computes all of it once per part and skips what lies elsewhere: each lane runs ahead to the
- * next number of its part, then the lanes of a warp access memory together.
+ * All choices make the same accesses. The sequence is computed, so a choice that works in parts of
+ * the table computes all of it once per part and skips what lies elsewhere: each lane runs ahead to
+ * the next number of its part, then the lanes of a warp access memory together.
  *
  * Verification: an XOR, made twice, leaves the table as it was. The second run is always naive, so
- * a way that skips or repeats an update is found. HPCC allows errors in 1 % of the table; here
+ * a choice that skips or repeats an update is found. HPCC allows errors in 1 % of the table; here
  * updates are atomic.
  */
 #include "gups.h"
@@ -102,7 +102,7 @@ struct state {
     u64 elements;
     u64 *table;
     unsigned long long *errors;
-    job_pass passes[1024]; /* the most scopes of a way */
+    job_pass passes[1024]; /* the most scopes of a choice */
 };
 
 static bool open_device(state *s, char *gpu, char *why)
@@ -127,20 +127,20 @@ static bool open_device(state *s, char *gpu, char *why)
            job_device_allocate(&s->device, &s->errors, sizeof *s->errors, why);
 }
 
-static bool load_passes(state *s, const job_way *way, const reach_answer *plan, char *why)
+static bool load_passes(state *s, const job_choice *choice, const reach_answer *plan, char *why)
 {
-    if (way->pass_count > sizeof s->passes / sizeof *s->passes)
-        return job_fail(why, "%u scopes are too many", way->pass_count);
-    for (u32 p = 0; p < way->pass_count; p++)
-        job_way_pass(way, plan, gups_bytes(&s->options), REACH_SM_MAX, p, &s->passes[p]);
-    return job_device_load(&s->device, s->passes, way->pass_count, why);
+    if (choice->pass_count > sizeof s->passes / sizeof *s->passes)
+        return job_fail(why, "%u scopes are too many", choice->pass_count);
+    for (u32 p = 0; p < choice->pass_count; p++)
+        job_choice_pass(choice, plan, gups_bytes(&s->options), REACH_SM_MAX, p, &s->passes[p]);
+    return job_device_load(&s->device, s->passes, choice->pass_count, why);
 }
 
-/* All accesses of all repeats, in the ways' passes. */
-static bool launch(state *s, const job_way *way, char *why)
+/* All accesses of all repeats, in the choices' passes. */
+static bool launch(state *s, const job_choice *choice, char *why)
 {
     for (u32 r = 0; r < s->options.repeats; r++) {
-        for (u32 p = 0; p < way->pass_count; p++) {
+        for (u32 p = 0; p < choice->pass_count; p++) {
             TRY(reach_table_start(&s->device.tables[p], 0));
             s->kernel<<<s->blocks, THREADS>>>(s->device.tables[p], s->table, s->elements - 1,
                                               gups_pieces(&s->options));
@@ -153,7 +153,7 @@ static bool launch(state *s, const job_way *way, char *why)
 /* Makes all updates again, naively. */
 static bool verify(state *s, char *why)
 {
-    static const job_way naive = {REACH_NAIVE, 0, "naive", 1};
+    static const job_choice naive = {REACH_NAIVE, 0, "naive", 1};
     unsigned long long errors = 0;
     double ms;
     TRY(cudaMemset(s->errors, 0, sizeof *s->errors));
@@ -168,14 +168,14 @@ static bool verify(state *s, char *why)
            job_fail(why, "more than 1 %% of the table is wrong: %llu words", errors);
 }
 
-static bool run_way(state *s, job_way *way, const reach_answer *plan, char *why)
+static bool run_choice(state *s, job_choice *choice, const reach_answer *plan, char *why)
 {
     fill<<<s->blocks, THREADS>>>(s->table, s->elements);
     TRY(cudaGetLastError());
-    if (!load_passes(s, way, plan, why) || !job_device_begin(&s->device, why) ||
-        !launch(s, way, why) || !job_device_end(&s->device, &way->milliseconds[0], why))
+    if (!load_passes(s, choice, plan, why) || !job_device_begin(&s->device, why) ||
+        !launch(s, choice, why) || !job_device_end(&s->device, &choice->milliseconds[0], why))
         return false;
-    gups_print_result(stdout, &s->options, way);
+    gups_print_result(stdout, &s->options, choice);
     const bool good = !gups_can_verify(s->options.test) || verify(s, why);
     fflush(stdout);
     return good;
@@ -183,7 +183,7 @@ static bool run_way(state *s, job_way *way, const reach_answer *plan, char *why)
 
 static bool run(state *s, char *why)
 {
-    job_way ways[JOB_MAX_WAYS];
+    job_choice choices[JOB_MAX_CHOICES];
     reach_answer *plan = nullptr;
     reach *source = nullptr;
     reach_error error;
@@ -194,14 +194,14 @@ static bool run(state *s, char *why)
         return false;
     if (reach_open(s->options.uri, &source, &error) != REACH_OK)
         return job_fail(why, "%s", error.text);
-    const u32 count = gups_plan(source, gpu, &s->options, &plan, ways, no_plan);
+    const u32 count = gups_plan(source, gpu, &s->options, &plan, choices, no_plan);
     if (no_plan[0])
-        printf("No plan, so only the naive way is run: %s\n", no_plan);
+        printf("No plan, so only the naive choice is run: %s\n", no_plan);
     for (u32 i = 0; i < count && good && !s->options.dry_run; i++)
-        good = run_way(s, &ways[i], plan, why);
+        good = run_choice(s, &choices[i], plan, why);
     if (good)
-        gups_print_table(stdout, &s->options, ways, count);
-    if (good && plan && !ways[0].predicted_gbps.known)
+        gups_print_table(stdout, &s->options, choices, count);
+    if (good && plan && !choices[0].predicted_gbps.known)
         printf("%s\n", reach_answer_plan(plan)->reason);
     reach_answer_free(plan);
     reach_close(source);

@@ -110,11 +110,12 @@ const char *gups_result_name(enum gups_test test);
 /* Whether the accesses, made twice, leave the table as it was. */
 bool gups_can_verify(enum gups_test test);
 
-/* Gets the plan for the table: `*plan`, which the caller frees, and the ways to go, naive first.
+/* Gets the plan for the table: `*plan`, which the caller frees, and its choices, naive first.
  * Without a plan naive alone remains, and `why` (JOB_TEXT_BYTES) says why; else it is empty.
- * Returns the number of ways. */
+ * Returns the number of choices. */
 uint32_t gups_plan(struct reach *reach, const char *gpu, const struct gups_options *options,
-                   struct reach_answer **plan, struct job_way ways[JOB_MAX_WAYS], char *why);
+                   struct reach_answer **plan, struct job_choice choices[JOB_MAX_CHOICES],
+                   char *why);
 
 /* The lines of NVIDIA's sample about the GPU and the table. */
 struct gups_gpu {
@@ -122,11 +123,12 @@ struct gups_gpu {
     uint64_t threads; /* of a launch */
 };
 void gups_print_header(FILE *out, const struct gups_options *options, const struct gups_gpu *gpu);
-/* "Elapsed time = ..", "Result .. = ..", behind a line that names the way. */
-void gups_print_result(FILE *out, const struct gups_options *options, const struct job_way *way);
-/* All ways beside each other; before a run with the predictions alone. */
-void gups_print_table(FILE *out, const struct gups_options *options, const struct job_way *ways,
-                      uint32_t count);
+/* "Elapsed time = ..", "Result .. = ..", behind a line that names the choice. */
+void gups_print_result(FILE *out, const struct gups_options *options,
+                       const struct job_choice *choice);
+/* All choices beside each other; before a run with the predictions alone. */
+void gups_print_table(FILE *out, const struct gups_options *options,
+                      const struct job_choice *choices, uint32_t count);
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,8 @@
 #include <string.h>
 
 static const double bytes_per_gib = 1024.0 * 1024.0 * 1024.0;
-/* The advice takes ways as equal that differ by 3 %, and the speed of a link varies by some 2 %. */
+/* The advice takes choices as equal that differ by 3 %, and the speed of a link varies by some 2 %.
+ */
 static const double noise = 0.05;
 
 /* ---- the advice ---- */
@@ -35,7 +36,7 @@ static bool read_strategy(const char *name, enum reach_strategy *out)
     return false;
 }
 
-static bool read_way(const json_t *in, struct gather_way *out)
+static bool read_choice(const json_t *in, struct gather_choice *out)
 {
     const json_t *gbps = json_object_get(in, "gbps");
     const char *why = json_string_value(json_object_get(in, "why"));
@@ -61,19 +62,19 @@ static void copy_text(const json_t *in, const char *key, char *out, size_t out_b
 bool gather_read_advice(const char *json, uint64_t bytes, struct gather_size *out, char *why)
 {
     json_t *document = json_loads(json, 0, NULL);
-    const json_t *ways = json_object_get(document, "ways"), *way;
+    const json_t *choices = json_object_get(document, "choices"), *choice;
     size_t i;
 
     memset(out, 0, sizeof *out);
     out->bytes = bytes;
     copy_text(document, "fingerprint_id", out->fingerprint_id, sizeof out->fingerprint_id);
     copy_text(document, "origin", out->origin, sizeof out->origin);
-    json_array_foreach(ways, i, way) if (out->way_count < GATHER_MAX_WAYS) out->way_count +=
-        read_way(way, &out->ways[out->way_count]);
+    json_array_foreach(choices, i, choice) if (out->choice_count < GATHER_MAX_CHOICES)
+        out->choice_count += read_choice(choice, &out->choices[out->choice_count]);
     json_decref(document);
-    return out->way_count > 0 ||
+    return out->choice_count > 0 ||
            job_fail(why,
-                    "reachd knows no way to read %.2f GiB of host memory; measure the GPU at depth "
+                    "reachd has no choice for %.2f GiB of host memory; measure the GPU at depth "
                     "memory (reachctl measure --depth memory)",
                     (double)bytes / bytes_per_gib);
 }
@@ -134,26 +135,26 @@ void gather_some_sms(const struct reach_fingerprint *chip, uint32_t count, uint6
 
 /* ---- what was measured ---- */
 
-void gather_derive(struct gather_way *way, uint32_t repeats)
+void gather_derive(struct gather_choice *choice, uint32_t repeats)
 {
-    way->gbps =
-        (double)way->lines * LINE_BYTES / (stats_median_f64(way->milliseconds, repeats) * 1e6);
+    choice->gbps = (double)choice->lines * LINE_BYTES /
+                   (stats_median_f64(choice->milliseconds, repeats) * 1e6);
 }
 
-const struct gather_way *gather_best(const struct gather_size *size)
+const struct gather_choice *gather_best(const struct gather_size *size)
 {
-    const struct gather_way *best = NULL;
+    const struct gather_choice *best = NULL;
 
-    for (uint32_t i = 0; i < size->way_count; i++)
-        if (size->ways[i].gbps > (best ? best->gbps : 0))
-            best = &size->ways[i];
+    for (uint32_t i = 0; i < size->choice_count; i++)
+        if (size->choices[i].gbps > (best ? best->gbps : 0))
+            best = &size->choices[i];
     return best;
 }
 
-const struct gather_way *gather_pinned(const struct gather_size *size)
+const struct gather_choice *gather_pinned(const struct gather_size *size)
 {
-    for (uint32_t i = 0; i < size->way_count; i++) {
-        const struct gather_way *w = &size->ways[i];
+    for (uint32_t i = 0; i < size->choice_count; i++) {
+        const struct gather_choice *w = &size->choices[i];
 
         if (w->kind == MEMORY_HOST_PINNED && w->strategy == REACH_NAIVE && w->gbps > 0)
             return w;
@@ -163,9 +164,9 @@ const struct gather_way *gather_pinned(const struct gather_size *size)
 
 bool gather_first_is_fastest(const struct gather_size *size)
 {
-    const struct gather_way *best = gather_best(size);
+    const struct gather_choice *best = gather_best(size);
 
-    return best && size->ways[0].gbps >= best->gbps * (1 - noise);
+    return best && size->choices[0].gbps >= best->gbps * (1 - noise);
 }
 
 uint64_t gather_read_kib(const char *path, const char *key)
@@ -184,7 +185,8 @@ uint64_t gather_read_kib(const char *path, const char *key)
 
 /* ---- report ---- */
 
-static void print_way(FILE *out, const struct gather_way *w, const struct gather_way *pinned)
+static void print_choice(FILE *out, const struct gather_choice *w,
+                         const struct gather_choice *pinned)
 {
     const bool measured = w->gbps > 0;
 
@@ -198,15 +200,15 @@ static void print_way(FILE *out, const struct gather_way *w, const struct gather
 
 void gather_report(FILE *out, const struct gather_size *size, const char *gpu, bool measured)
 {
-    const struct gather_way *best = gather_best(size), *first = &size->ways[0];
+    const struct gather_choice *best = gather_best(size), *first = &size->choices[0];
 
     fprintf(out,
             "\nrandom 128-byte reads of %.2f GiB of host memory, GPU %s\nfingerprint %s (%s)\n"
             "%-22s %-9s %10s %10s %9s %9s  %s\n",
             (double)size->bytes / bytes_per_gib, gpu, size->fingerprint_id, size->origin, "kind",
             "strategy", "predicted", "measured", "of pred.", "x pinned", measured ? "words" : "");
-    for (uint32_t i = 0; i < size->way_count; i++)
-        print_way(out, &size->ways[i], gather_pinned(size));
+    for (uint32_t i = 0; i < size->choice_count; i++)
+        print_choice(out, &size->choices[i], gather_pinned(size));
     if (best)
         fprintf(out, "first choice %s, %s: %.1f %% of the fastest (%s, %s): %s\n",
                 memory_kind_name(first->kind), reach_strategy_name(first->strategy),
@@ -225,7 +227,7 @@ void gather_report_counts(FILE *out, const struct gather_counts *counts)
     fprintf(out, "\n");
 }
 
-static json_t *way_to_json(const struct gather_way *w, uint32_t repeats)
+static json_t *choice_to_json(const struct gather_choice *w, uint32_t repeats)
 {
     const bool measured = w->gbps > 0;
 
@@ -239,13 +241,13 @@ static json_t *way_to_json(const struct gather_way *w, uint32_t repeats)
 
 static json_t *size_to_json(const struct gather_size *size, uint32_t repeats)
 {
-    json_t *ways = json_array();
+    json_t *choices = json_array();
 
-    for (uint32_t i = 0; i < size->way_count; i++)
-        json_array_append_new(ways, way_to_json(&size->ways[i], repeats));
+    for (uint32_t i = 0; i < size->choice_count; i++)
+        json_array_append_new(choices, choice_to_json(&size->choices[i], repeats));
     return json_pack("{s:I,s:s,s:s,s:b,s:o}", "bytes", (json_int_t)size->bytes, "fingerprint_id",
                      size->fingerprint_id, "origin", size->origin, "first_choice_is_fastest",
-                     gather_first_is_fastest(size), "ways", ways);
+                     gather_first_is_fastest(size), "choices", choices);
 }
 
 bool gather_write_json(const char *path, const char *gpu, const struct job_options *options,

@@ -3,12 +3,12 @@
  * allocated, and beyond a reach that differs by kind, on where each SM reads. reachd has measured
  * both:
  *
- *   1. ask for the ways to do it, best first               get_advice()
+ *   1. ask for the choices, best first                        get_advice()
  *   2. allocate memory of that kind, and fill it           make_memory()
- *   3. read as the way says: any SM anywhere, or each      read_way()
+ *   3. read as the choice says: any SM anywhere, or each      read_choice()
  *      SM group in a window of its own
  *
- * To show the gain, it goes all ways, and compares each with its prediction. Every element is a
+ * To show the gain, it runs all choices, and compares each with its prediction. Every element is a
  * known function of its index, and each word that is read is compared with it. A list of indices
  * must be partitioned by window first, as gather.cu does.
  */
@@ -30,7 +30,7 @@ static const u64 huge_bytes = 2ull << 20;
 static const double unknown_gbps = 5; /* assumed if no speed is predicted */
 
 static const char help[] =
-    "host_gather: reads random 128-byte elements of host memory in each of the ways that reachd\n"
+    "host_gather: reads random 128-byte elements of host memory by each choice that reachd\n"
     "knows for the size: kinds of memory, any SM anywhere or one window per SM group. Prints\n"
     "predictions beside measurements, and whether the first choice is the fastest.\n"
     "\n"
@@ -41,10 +41,10 @@ static const char help[] =
     "                     largest size is allocated per kind, and takes at most half of the host\n"
     "                     memory that is available\n"
     "  --milliseconds N   that a repeat takes if the prediction is right, default 60\n"
-    "  --repeats N        timed repeats of each way, default 5\n"
+    "  --repeats N        timed repeats of each choice, default 5\n"
     "  --seed N           of the random elements, default 1\n"
     "  --json FILE        also write the results as JSON\n"
-    "  --dry-run          print the ways and stop; needs no GPU. --gpu is then the daemon's index\n"
+    "  --dry-run          print the choices and stop; needs no GPU. --gpu: the daemon's index\n"
     "                     or a UUID\n"
     "\n"
     "Exit status: 0 measured, 1 failed or words were wrong, 2 wrong options.\n";
@@ -178,32 +178,32 @@ static u64 lines_of(const state *s, double gbps)
 }
 
 /* A quarter of the lines to fill the tables, and then the repeats. */
-static bool time_windows(state *s, const memory *m, const reach_windows *windows, gather_way *way,
-                         char *why)
+static bool time_windows(state *s, const memory *m, const reach_windows *windows,
+                         gather_choice *choice, char *why)
 {
-    const u64 lines = lines_of(s, way->predicted ? way->predicted_gbps : unknown_gbps);
+    const u64 lines = lines_of(s, choice->predicted ? choice->predicted_gbps : unknown_gbps);
     double ms = 0;
     for (u32 r = 0; r <= s->options->repeats; r++) {
         if (!s->launches.run(&s->device, m->device, windows, r ? lines : lines / 4,
-                             s->options->seed + r, &ms, &way->lines, &way->mismatches, why))
+                             s->options->seed + r, &ms, &choice->lines, &choice->mismatches, why))
             return false;
         if (r > 0)
-            way->milliseconds[r - 1] = ms;
+            choice->milliseconds[r - 1] = ms;
     }
-    gather_derive(way, s->options->repeats);
+    gather_derive(choice, s->options->repeats);
     return true;
 }
 
-static bool read_way(state *s, const memory *m, u64 bytes, gather_way *way, char *why)
+static bool read_choice(state *s, const memory *m, u64 bytes, gather_choice *choice, char *why)
 {
     static gather_layout by_group;
     static job_pass one;
     const reach_fingerprint *chip = reach_answer_fingerprint(s->chip);
-    if (way->strategy == REACH_WINDOWS && !gather_by_group(chip, bytes, &by_group))
+    if (choice->strategy == REACH_WINDOWS && !gather_by_group(chip, bytes, &by_group))
         return job_fail(why, "the fingerprint has no SM groups");
     job_one_window(0, bytes, chip->sm_slots, &one);
-    return time_windows(s, m, way->strategy == REACH_WINDOWS ? &by_group.windows : &one.windows,
-                        way, why);
+    return time_windows(s, m, choice->strategy == REACH_WINDOWS ? &by_group.windows : &one.windows,
+                        choice, why);
 }
 
 /* 1, 2, 4 .. SMs. */
@@ -217,53 +217,54 @@ static bool read_by_sms(state *s, const memory *m, memory_kind kind, u64 bytes, 
     c->bytes = bytes;
     for (u32 n = 1; n <= chip->sm_count && chip->group_count && c->count < GATHER_MAX_COUNTS;
          n *= 2) {
-        gather_way way = {};
-        way.predicted = true;
-        way.predicted_gbps = gbps;
+        gather_choice choice = {};
+        choice.predicted = true;
+        choice.predicted_gbps = gbps;
         gather_some_sms(chip, n, bytes, &layout);
-        if (!time_windows(s, m, &layout.windows, &way, why))
+        if (!time_windows(s, m, &layout.windows, &choice, why))
             return false;
         c->sms[c->count] = n;
-        c->gbps[c->count++] = way.gbps;
+        c->gbps[c->count++] = choice.gbps;
     }
     return true;
 }
 
-/* All ways in memory of one kind over all sizes that it is long enough for. */
+/* All choices in memory of one kind over all sizes that it is long enough for. */
 static bool read_kind(state *s, memory_kind kind, const memory *m, char *why)
 {
     for (u32 i = 0; i < s->options->size_count; i++) {
         gather_size *size = &s->sizes[i];
-        for (u32 w = 0; w < size->way_count && size->bytes <= m->bytes; w++) {
-            if (size->ways[w].kind == kind && !read_way(s, m, size->bytes, &size->ways[w], why))
+        for (u32 w = 0; w < size->choice_count && size->bytes <= m->bytes; w++) {
+            if (size->choices[w].kind == kind &&
+                !read_choice(s, m, size->bytes, &size->choices[w], why))
                 return false;
         }
     }
-    const gather_way *first = &s->sizes[0].ways[0];
+    const gather_choice *first = &s->sizes[0].choices[0];
     return first->kind != kind || first->gbps <= 0 ||
            read_by_sms(s, m, kind, s->sizes[0].bytes, first->gbps, why);
 }
 
-/* The largest size below `below` with a way in memory of this kind; 0: there is none. */
+/* The largest size below `below` with a choice in memory of this kind; 0: there is none. */
 static u64 largest_size(const state *s, memory_kind kind, u64 below)
 {
     u64 bytes = 0;
     for (u32 i = 0; i < s->options->size_count; i++) {
-        for (u32 w = 0; w < s->sizes[i].way_count; w++) {
-            if (s->sizes[i].ways[w].kind == kind && s->sizes[i].bytes < below)
+        for (u32 w = 0; w < s->sizes[i].choice_count; w++) {
+            if (s->sizes[i].choices[w].kind == kind && s->sizes[i].bytes < below)
                 bytes = std::max(bytes, s->sizes[i].bytes);
         }
     }
     return bytes;
 }
 
-/* The ways of this kind and size say why they are not measured. */
+/* The choices of this kind and size say why they are not measured. */
 static void set_why(state *s, memory_kind kind, u64 bytes, const char *why)
 {
     for (u32 i = 0; i < s->options->size_count; i++) {
-        for (u32 w = 0; w < s->sizes[i].way_count; w++) {
-            if (s->sizes[i].ways[w].kind == kind && s->sizes[i].bytes == bytes)
-                snprintf(s->sizes[i].ways[w].why, JOB_TEXT_BYTES, "%s", why);
+        for (u32 w = 0; w < s->sizes[i].choice_count; w++) {
+            if (s->sizes[i].choices[w].kind == kind && s->sizes[i].bytes == bytes)
+                snprintf(s->sizes[i].choices[w].why, JOB_TEXT_BYTES, "%s", why);
         }
     }
 }
@@ -304,7 +305,7 @@ static bool get_advice(state *s, char *why)
         else
             gather_read_advice(answer, s->options->bytes[i], &s->sizes[i], why);
         reach_free(answer);
-        if (s->sizes[i].way_count == 0)
+        if (s->sizes[i].choice_count == 0)
             return false;
     }
     return true;
@@ -343,8 +344,8 @@ static bool run(state *s, char *why)
     }
     for (u32 i = 0; i < o->size_count; i++) {
         gather_report(stdout, &s->sizes[i], s->gpu, !o->dry_run);
-        for (u32 w = 0; w < s->sizes[i].way_count; w++)
-            mismatches += s->sizes[i].ways[w].mismatches;
+        for (u32 w = 0; w < s->sizes[i].choice_count; w++)
+            mismatches += s->sizes[i].choices[w].mismatches;
     }
     if (s->counts.count)
         gather_report_counts(stdout, &s->counts);

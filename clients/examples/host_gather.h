@@ -1,5 +1,5 @@
 /* host_gather.h: the host side of host_gather: what reachd advises for a size, the windows of each
- * way, the report. Plain C without CUDA, so that it is tested and can plan on any machine.
+ * choice, the report. Plain C without CUDA, so that it is tested and can plan on any machine.
  *
  * Functions that can fail return false with a message in `why` (JOB_TEXT_BYTES). One thread.
  */
@@ -14,11 +14,12 @@ extern "C" {
 
 #include "types/memory_kind.h" /* C only */
 
-enum { GATHER_MAX_WAYS = 32, GATHER_MAX_COUNTS = 12 };
+enum { GATHER_MAX_CHOICES = 32, GATHER_MAX_COUNTS = 12 };
 
-/* One way of the advice: a kind of host memory, and whether each SM reads anywhere or in windows.
+/* One choice of the advice: a kind of host memory, and whether each SM reads anywhere or in
+ * windows.
  */
-struct gather_way {
+struct gather_choice {
     enum memory_kind kind;
     enum reach_strategy strategy; /* naive or windows */
     bool predicted;
@@ -34,8 +35,8 @@ struct gather_way {
 struct gather_size {
     uint64_t bytes;
     char fingerprint_id[32], origin[16];
-    uint32_t way_count;
-    struct gather_way ways[GATHER_MAX_WAYS];
+    uint32_t choice_count;
+    struct gather_choice choices[GATHER_MAX_CHOICES];
 };
 
 /* Speeds of one kind by the number of SMs that read. */
@@ -56,8 +57,8 @@ struct gather_layout {
 
 /* The path of the request for the advice about `bytes`. */
 void gather_target(const char *gpu, uint64_t bytes, char *out, size_t out_bytes);
-/* Reads the answer. Ways in other memory than the host's, and by other strategies, are left out.
- * False if there is no way, or if it is no such document. */
+/* Reads the answer. Choices in other memory than the host's, and by other strategies, are left out.
+ * False if there is no choice, or if it is no such document. */
 bool gather_read_advice(const char *json, uint64_t bytes, struct gather_size *out, char *why);
 
 /* Every group in a window of its own, each as long as its share of the SMs: as reachd measures
@@ -69,11 +70,11 @@ void gather_some_sms(const struct reach_fingerprint *chip, uint32_t count, uint6
                      struct gather_layout *out);
 
 /* Sets gbps from the times of `repeats` repeats. */
-void gather_derive(struct gather_way *way, uint32_t repeats);
-/* The fastest way that was measured; NULL: none was. */
-const struct gather_way *gather_best(const struct gather_size *size);
-/* The naive way of pinned memory, with which others are compared; NULL: it was not measured. */
-const struct gather_way *gather_pinned(const struct gather_size *size);
+void gather_derive(struct gather_choice *choice, uint32_t repeats);
+/* The fastest choice that was measured; NULL: none was. */
+const struct gather_choice *gather_best(const struct gather_size *size);
+/* The naive choice of pinned memory, with which others are compared; NULL: it was not measured. */
+const struct gather_choice *gather_pinned(const struct gather_size *size);
 /* Is the first choice of the advice the fastest measured, but for noise? */
 bool gather_first_is_fastest(const struct gather_size *size);
 

@@ -25,7 +25,7 @@ enum {
     JOB_TEXT_BYTES = 768,
     JOB_MAX_SIZES = 16,
     JOB_MAX_REPEATS = 64,
-    JOB_MAX_WAYS = 8,
+    JOB_MAX_CHOICES = 8,
     JOB_RESULTS = 3 /* numbers of a result at most */
 };
 
@@ -59,8 +59,8 @@ struct job_result {
     uint64_t number[JOB_RESULTS];
 };
 
-/* One way to do the job: a strategy of the plan, or a variant of how the job does it. */
-struct job_way {
+/* One choice for the job: a strategy of the plan, or a variant of how the job does it. */
+struct job_choice {
     enum reach_strategy strategy;
     uint32_t variant;    /* 0, or as the job numbers them */
     const char *label;   /* "naive", "scopes, streamed again", .. */
@@ -71,7 +71,7 @@ struct job_way {
     double milliseconds[JOB_MAX_REPEATS];
     double gbps; /* of the median */
     struct job_result result;
-    bool right; /* every repeat computed the same as the first way and the reference */
+    bool right; /* every repeat computed the same as the first choice and the reference */
 };
 
 /* All results for one size. */
@@ -81,8 +81,8 @@ struct job_run {
     double in_reach_gbps;      /* the same job within the reach */
     double scan_rate;          /* 10^9 positions per second that it can scan and skip */
     struct reach_answer *plan; /* owned */
-    uint32_t way_count;
-    struct job_way ways[JOB_MAX_WAYS];
+    uint32_t choice_count;
+    struct job_choice choices[JOB_MAX_CHOICES];
     struct job_result reference; /* computed by the CPU */
     uint32_t reference_known;    /* bit i: number[i] is */
     uint32_t repeats;            /* 0: only planned */
@@ -112,7 +112,7 @@ struct job {
     uint64_t default_count;
     const struct job_limits *limits; /* NULL: the usual ones */
     void *state;
-    /* The ways that the job implements, the last with a NULL label. NULL: job_strategies. */
+    /* The choices that the job implements, the last with a NULL label. NULL: job_strategies. */
     const struct job_variant *(*variants)(const struct job_options *options);
     /* Opens CUDA's GPU `index` and returns its UUID. */
     bool (*open)(void *state, const struct job_options *options, int index,
@@ -123,9 +123,10 @@ struct job {
                     char *why);
     /* Milliseconds of the job within half of the reach, and of the scan of all of its input. */
     bool (*calibrate)(void *state, double *out_in_reach_ms, double *out_scan_ms, char *why);
-    /* Runs the job once. `passes` has way->pass_count elements; partitioned windows use passes[0].
+    /* Runs the job once. `passes` has choice->pass_count elements; partitioned windows use
+     * passes[0].
      */
-    bool (*run)(void *state, const struct job_way *way, const struct job_pass *passes,
+    bool (*run)(void *state, const struct job_choice *choice, const struct job_pass *passes,
                 double *out_milliseconds, struct job_result *out, char *why);
     /* The job's request to the planner, for one batch, without its size and the speeds that the
      * runs give. */
@@ -143,18 +144,18 @@ bool job_options_parse(int argc, char **argv, const struct job *job, struct job_
                        char *why);
 void job_options_help(FILE *out, const struct job *job);
 
-/* ---- job_ways.c ---- */
+/* ---- job_choices.c ---- */
 /* One variant per strategy that a job can implement: all but plain windows. */
 extern const struct job_variant job_strategies[];
 
-/* The ways that the plan considers possible, best first, equals in the order of `variants`;
+/* The choices that the plan considers possible, best first, equals in the order of `variants`;
  * unplanned variants last, without a prediction. Returns their number. */
-uint32_t job_ways_make(const struct job_variant *variants, const struct reach_answer *plan,
-                       struct job_way ways[JOB_MAX_WAYS]);
-/* The windows of pass `pass` of a way: one window over everything (naive), one scope (scopes), or
- * the plan's windows. `sm_slots`: of the GPU. The scopes together cover `bytes` once. */
-void job_way_pass(const struct job_way *way, const struct reach_answer *plan, uint64_t bytes,
-                  uint32_t sm_slots, uint32_t pass, struct job_pass *out);
+uint32_t job_choices_make(const struct job_variant *variants, const struct reach_answer *plan,
+                          struct job_choice choices[JOB_MAX_CHOICES]);
+/* The windows of pass `pass` of a choice: one window over everything (naive), one scope (scopes),
+ * or the plan's windows. `sm_slots`: of the GPU. The scopes together cover `bytes` once. */
+void job_choice_pass(const struct job_choice *choice, const struct reach_answer *plan,
+                     uint64_t bytes, uint32_t sm_slots, uint32_t pass, struct job_pass *out);
 /* One window for every SM. `out` must not move afterwards. */
 void job_one_window(uint64_t first_byte, uint64_t length_bytes, uint32_t sm_slots,
                     struct job_pass *out);
@@ -163,10 +164,10 @@ void job_one_window(uint64_t first_byte, uint64_t length_bytes, uint32_t sm_slot
 void job_windows_divide(struct reach_window *window, uint32_t count, uint64_t bytes);
 /* The length of all windows together. */
 uint64_t job_windows_bytes(const struct reach_windows *windows);
-/* Runs all ways, round by round, so that a drifting clock affects all equally; the first round
+/* Runs all choices, round by round, so that a drifting clock affects all equally; the first round
  * warms up. Fills in what was measured, and `right`. */
 bool job_measure(const struct job *job, struct job_run *run, uint32_t sm_slots, char *why);
-/* The way with the highest measured throughput; way_count must not be 0. */
+/* The choice with the highest measured throughput; choice_count must not be 0. */
 uint32_t job_best(const struct job_run *run);
 
 /* ---- job_report.c ---- */

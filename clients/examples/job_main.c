@@ -60,7 +60,7 @@ static bool get_plan(const struct course *c, struct job_run *run, char *why)
     if (reach_get_plan(c->reach, c->gpu, &request, &run->plan, &error) != REACH_OK ||
         (run->repeats && reach_answer_check_gpu(run->plan, c->gpu, &error) != REACH_OK))
         return job_fail(why, "%s", error.text);
-    run->way_count = job_ways_make(variants, run->plan, run->ways);
+    run->choice_count = job_choices_make(variants, run->plan, run->choices);
     return true;
 }
 
@@ -97,8 +97,8 @@ static bool all_right(const struct job_run *run)
 {
     bool right = true;
 
-    for (uint32_t i = 0; i < run->way_count && run->repeats; i++)
-        right = right && run->ways[i].right;
+    for (uint32_t i = 0; i < run->choice_count && run->repeats; i++)
+        right = right && run->choices[i].right;
     return right;
 }
 

@@ -15,43 +15,44 @@ void job_print_number(FILE *out, int width, int digits, bool known, double value
         fprintf(out, " %*s", width, "-");
 }
 
-static const struct job_way *find_naive(const struct job_run *run)
+static const struct job_choice *find_naive(const struct job_run *run)
 {
-    const struct job_way *naive = NULL;
+    const struct job_choice *naive = NULL;
 
-    for (uint32_t i = 0; i < run->way_count; i++) {
-        if (run->ways[i].strategy == REACH_NAIVE && (!naive || run->ways[i].gbps > naive->gbps))
-            naive = &run->ways[i];
+    for (uint32_t i = 0; i < run->choice_count; i++) {
+        if (run->choices[i].strategy == REACH_NAIVE &&
+            (!naive || run->choices[i].gbps > naive->gbps))
+            naive = &run->choices[i];
     }
     return naive;
 }
 
-static void print_way(FILE *out, const struct job_run *run, const struct job_way *way,
-                      const struct job_way *naive)
+static void print_choice(FILE *out, const struct job_run *run, const struct job_choice *choice,
+                         const struct job_choice *naive)
 {
     const bool measured = run->repeats > 0;
-    const bool predicted = way->predicted_gbps.known;
-    const double expected = way->predicted_gbps.value;
+    const bool predicted = choice->predicted_gbps.known;
+    const double expected = choice->predicted_gbps.value;
 
-    fprintf(out, "%-28s", way->label);
-    if (way->strategy == REACH_SCOPES)
-        fprintf(out, " %7u passes ", way->pass_count);
-    else if (way->windows)
-        fprintf(out, " %7u windows", way->windows);
+    fprintf(out, "%-28s", choice->label);
+    if (choice->strategy == REACH_SCOPES)
+        fprintf(out, " %7u passes ", choice->pass_count);
+    else if (choice->windows)
+        fprintf(out, " %7u windows", choice->windows);
     else
         fprintf(out, " %15s", "");
     job_print_number(out, 10, 1, predicted, expected);
-    job_print_number(out, 10, 1, measured, way->gbps);
-    job_print_number(out, 9, 3, measured && predicted, way->gbps / expected);
-    job_print_number(out, 8, 2, measured && naive, naive ? way->gbps / naive->gbps : 0);
+    job_print_number(out, 10, 1, measured, choice->gbps);
+    job_print_number(out, 9, 3, measured && predicted, choice->gbps / expected);
+    job_print_number(out, 8, 2, measured && naive, naive ? choice->gbps / naive->gbps : 0);
     job_print_number(out, 10, 1, measured && run->in_reach_gbps > 0,
-                     run->in_reach_gbps > 0 ? 100 * way->gbps / run->in_reach_gbps : 0);
-    fprintf(out, "  %s\n", !measured ? "" : way->right ? "same" : "WRONG");
+                     run->in_reach_gbps > 0 ? 100 * choice->gbps / run->in_reach_gbps : 0);
+    fprintf(out, "  %s\n", !measured ? "" : choice->right ? "same" : "WRONG");
 }
 
 static void print_results(FILE *out, const struct job *job, const struct job_run *run)
 {
-    const struct job_way *best = &run->ways[job_best(run)], *first = &run->ways[0];
+    const struct job_choice *best = &run->choices[job_best(run)], *first = &run->choices[0];
 
     fprintf(out, "first choice %s: %.1f %% of the best (%s)\nresults:", first->label,
             100 * first->gbps / best->gbps, best->label);
@@ -78,9 +79,9 @@ void job_report(FILE *out, const struct job *job, const struct job_options *opti
                 run->scan_rate);
     fprintf(out, "%-28s %15s %10s %10s %9s %8s %10s  %s\n", "strategy", "", "predicted", "measured",
             "of pred.", "x naive", "% inside", "result");
-    for (uint32_t i = 0; i < run->way_count; i++)
-        print_way(out, run, &run->ways[i], find_naive(run));
-    if (run->repeats && run->way_count)
+    for (uint32_t i = 0; i < run->choice_count; i++)
+        print_choice(out, run, &run->choices[i], find_naive(run));
+    if (run->repeats && run->choice_count)
         print_results(out, job, run);
     for (uint32_t o = 0; run->repeats == 0 && (option = reach_answer_option(run->plan, o)); o++)
         fprintf(out, "  %s: %s\n", reach_strategy_name(option->strategy), option->why);
@@ -127,39 +128,40 @@ static json_t *result_to_json(const struct job *job, const struct job_result *re
     return object;
 }
 
-static json_t *way_to_json(const struct job *job, const struct job_run *run,
-                           const struct job_way *way)
+static json_t *choice_to_json(const struct job *job, const struct job_run *run,
+                              const struct job_choice *choice)
 {
-    const struct reach_number *predicted = &way->predicted_gbps;
+    const struct reach_number *predicted = &choice->predicted_gbps;
     json_t *object =
-        json_pack("{s:s,s:s,s:i,s:i,s:I,s:o}", "strategy", reach_strategy_name(way->strategy),
-                  "label", way->label, "passes", (int)way->pass_count, "windows", (int)way->windows,
-                  "scope_bytes", (json_int_t)way->scope_bytes, "predicted_gbps",
-                  job_json_number(predicted->known, predicted->value));
+        json_pack("{s:s,s:s,s:i,s:i,s:I,s:o}", "strategy", reach_strategy_name(choice->strategy),
+                  "label", choice->label, "passes", (int)choice->pass_count, "windows",
+                  (int)choice->windows, "scope_bytes", (json_int_t)choice->scope_bytes,
+                  "predicted_gbps", job_json_number(predicted->known, predicted->value));
 
     if (!object || run->repeats == 0)
         return object;
-    json_object_set_new(object, "milliseconds", job_json_numbers(way->milliseconds, run->repeats));
-    json_object_set_new(object, "gbps", json_real(way->gbps));
-    json_object_set_new(object, "result", result_to_json(job, &way->result));
-    json_object_set_new(object, "right", json_boolean(way->right));
+    json_object_set_new(object, "milliseconds",
+                        job_json_numbers(choice->milliseconds, run->repeats));
+    json_object_set_new(object, "gbps", json_real(choice->gbps));
+    json_object_set_new(object, "result", result_to_json(job, &choice->result));
+    json_object_set_new(object, "right", json_boolean(choice->right));
     return object;
 }
 
 static json_t *run_to_json(const struct job *job, const struct job_run *run)
 {
     const struct reach_provenance *from = reach_answer_provenance(run->plan);
-    json_t *ways = json_array();
+    json_t *choices = json_array();
 
-    for (uint32_t i = 0; i < run->way_count; i++)
-        json_array_append_new(ways, way_to_json(job, run, &run->ways[i]));
+    for (uint32_t i = 0; i < run->choice_count; i++)
+        json_array_append_new(choices, choice_to_json(job, run, &run->choices[i]));
     return json_pack("{s:I,s:s,s:s,s:s,s:b,s:s,s:i,s:f,s:o,s:o,s:o}", "bytes",
                      (json_int_t)run->bytes, "gpu_uuid", from->gpu_uuid, "fingerprint_id",
                      from->fingerprint_id, "origin", reach_origin_name(from->origin), "stale",
                      (int)from->stale, "reason", reach_answer_plan(run->plan)->reason, "repeats",
                      (int)run->repeats, "useful_bytes", run->useful_bytes, "in_reach_gbps",
                      job_json_number(run->in_reach_gbps > 0, run->in_reach_gbps), "scan_rate",
-                     job_json_number(run->scan_rate > 0, run->scan_rate), "ways", ways);
+                     job_json_number(run->scan_rate > 0, run->scan_rate), "choices", choices);
 }
 
 bool job_write_json(const char *path, const struct job *job, const struct job_options *options,

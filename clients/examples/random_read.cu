@@ -27,7 +27,8 @@
 typedef line_reads<512> reads;
 
 static const char help[] =
-    "random_read: reads random 128-byte lines of one large allocation, in four ways: in a region\n"
+    "random_read: reads random 128-byte lines of one large allocation, in four choices: in a "
+    "region\n"
     "within reach, naively over everything, in windows by SM, and as reachd recommends.\n"
     "\n"
     "  --reachd URI    source of answers: unix:/path, http://host:port, or\n"

@@ -188,20 +188,20 @@ static bool run_partitioned(state *s, const reach_windows &windows, char *why)
     return true;
 }
 
-static bool run_way(void *user, const job_way *way, const job_pass *passes, double *ms,
-                    job_result *out, char *why)
+static bool run_choice(void *user, const job_choice *choice, const job_pass *passes, double *ms,
+                       job_result *out, char *why)
 {
     state *s = (state *)user;
-    const bool partitioned = way->strategy == REACH_PARTITIONED_WINDOWS;
+    const bool partitioned = choice->strategy == REACH_PARTITIONED_WINDOWS;
     const auto all = [=] {
-        for (u32 p = 0; p < way->pass_count && !partitioned; p++) {
+        for (u32 p = 0; p < choice->pass_count && !partitioned; p++) {
             if (!launch(s, p, s->device.bytes / 4, why))
                 return false;
         }
         return !partitioned || run_partitioned(s, passes[0].windows, why);
     };
     TRY(cudaMemset(s->total, 0, sizeof *s->total));
-    if (!job_device_run(&s->device, passes, way->pass_count, all, ms, why))
+    if (!job_device_run(&s->device, passes, choice->pass_count, all, ms, why))
         return false;
     TRY(cudaMemcpy(&out->number[0], s->total, sizeof(u64), cudaMemcpyDeviceToHost));
     return true;
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
         .open = open_job,
         .prepare = prepare,
         .calibrate = calibrate,
-        .run = run_way,
+        .run = run_choice,
         .describe = describe,
         .close = job_device_close,
     };

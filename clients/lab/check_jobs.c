@@ -223,7 +223,7 @@ static void check_job(const char *folder, const char *visit, const struct finger
             tally->failed = true;
             break;
         }
-        json_array_foreach(json_object_get(size, "ways"), k, way)
+        json_array_foreach(json_object_get(size, "choices"), k, way)
         {
             judge_way(j, bytes, way, best, tally);
         }

@@ -221,7 +221,7 @@ static void print_explain(const struct options *options, const json_t *answer)
     }
 }
 
-/* What is known; with a size, the ways. */
+/* What is known; with a size, the choices. */
 static void print_memory(const struct options *options, const json_t *answer)
 {
     static const char columns[] =
@@ -245,8 +245,8 @@ static void print_memory(const struct options *options, const json_t *answer)
         return;
     }
     text_print(answer, BYTES_LINE);
-    text_table(json_object_get(answer, "ways"), columns);
-    text_print(json_array_get(json_object_get(answer, "ways"), 0), "why         {why}\n");
+    text_table(json_object_get(answer, "choices"), columns);
+    text_print(json_array_get(json_object_get(answer, "choices"), 0), "why         {why}\n");
     json_array_foreach(json_object_get(answer, "left_out"), i, left_out)
     {
         text_print(left_out, "left out    {kind}: {why}\n");

@@ -58,7 +58,7 @@ static const struct command commands[] = {
          BIT(OUTPUT_BYTES) | BIT(PARTITION_BYTES) | BIT(WINDOWS) | BIT(GRANULARITY) |
          BIT(CONTIGUOUS),
      command_answer, "plan BYTES... [description of the job, see below]",
-     "every way to do a job, best first; several BYTES: allocations touched together"},
+     "every strategy for a job, best first; several BYTES: allocations touched together"},
     {"break-even", "[GPU]",
      BIT(GPU) | BIT(FINGERPRINT) | BIT(INPUT_BYTES) | BIT(SCAN_GPS) | BIT(FORMAT),
      command_break_even,

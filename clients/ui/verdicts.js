@@ -3,13 +3,13 @@
 import { bytes, gbps, times } from "./format.js";
 import { verdict } from "./parts.js";
 
-const WAYS = {
+const CHOICES = {
     naive: "read it as it is", scopes: "passes over scopes", windows: "windows by SM group",
     "filtered-windows": "windows by SM group, each filtering the input",
     "partitioned-windows": "windows by SM group, the input partitioned first",
     sides: "each SM on its own side of the L2",
 };
-export const strategyName = (slug) => WAYS[slug] ?? slug;
+export const strategyName = (slug) => CHOICES[slug] ?? slug;
 
 const passes = (n) => (n === 1 ? "one pass" : n + " passes");
 

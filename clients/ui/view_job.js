@@ -19,17 +19,17 @@ function strategyTable(plan) {
             o.possible ? String(o.passes) : "\u2013", o.windows ? String(o.windows) : "\u2013", o.why]));
 }
 
-function wayTable(memory) {
-    return table("Ways, best first", ["memory", "strategy", "GB/s", "rests on", "how to allocate it", "why"], memory.ways.map((w) =>
+function choiceTable(memory) {
+    return table("Choices, best first", ["memory", "strategy", "GB/s", "rests on", "how to allocate it", "why"], memory.choices.map((w) =>
         [w.kind.replaceAll("-", " "), strategyName(w.strategy), maybe(w, "gbps", gbps), w.basis.replaceAll("-", " "), w.allocate, w.why]));
 }
 
-function wayVerdict(memory) {
-    const [first, second] = memory.ways;
+function choiceVerdict(memory) {
+    const [first, second] = memory.choices;
     const name = (w) => `${w.kind.replaceAll("-", " ")} memory, ${strategyName(w.strategy)}`;
     if (!first.capacity_bytes) return verdict("unknown", `Whether so many bytes fit is not known: ${name(first)} comes first.`, memory.reason);
     if (!first.gbps) return verdict("unknown", `Not measured at this size: ${name(first)} comes first.`, memory.reason);
-    const more = second?.gbps && first.gbps / second.gbps >= 1.05 ? ` ${times(first.gbps / second.gbps)} as fast as the next way.` : "";
+    const more = second?.gbps && first.gbps / second.gbps >= 1.05 ? ` ${times(first.gbps / second.gbps)} as fast as the next choice.` : "";
     return verdict("gain", `${gbps(first.gbps)} with ${name(first)}.${more}`, memory.reason);
 }
 
@@ -128,9 +128,9 @@ export function job({ gpu, state, change }) {
         const path = location === "device" ? of(gpu, "plan", query) : of(gpu, "memory", { ...query, location });
         question((signal) => get(path, { signal }), (answer) => {
             change({ bytes: answer.bytes, element: row, access, location });
-            replace(said, location === "device" ? planVerdict(answer) : wayVerdict(answer));
+            replace(said, location === "device" ? planVerdict(answer) : choiceVerdict(answer));
             replace(read, `${answer.bytes} bytes, ${bytes(answer.bytes)}`);
-            replace(ranked, location === "device" ? strategyTable(answer) : wayTable(answer));
+            replace(ranked, location === "device" ? strategyTable(answer) : choiceTable(answer));
             replace(copies, snippets(gpu, { bytes: query.bytes, exact: answer.bytes, element: answer.element_bytes, access, location }));
             said.dataset.bytes = answer.bytes;
         }, (error) => {

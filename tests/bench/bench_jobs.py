@@ -62,9 +62,9 @@ def run_job(label, name, options, sizes, out, environment):
 
 
 def judge_largest(name, size):
-    ways = {way["strategy"]: way for way in reversed(size["ways"])}
-    first = size["ways"][0]
-    times = first["gbps"] / ways["naive"]["gbps"]
+    choices = {choice["strategy"]: choice for choice in reversed(size["choices"])}
+    first = size["choices"][0]
+    times = first["gbps"] / choices["naive"]["gbps"]
     row("%s, largest: recommended, at least %.1f times naive" % (name, LEAST_TIMES[name]),
         "%.2f times (%s)" % (times, first["label"]), times >= LEAST_TIMES[name])
     if name == "gather":
@@ -74,8 +74,8 @@ def judge_largest(name, size):
 
 
 def judge_size(name, size):
-    first = size["ways"][0]
-    best = max(size["ways"], key=lambda way: way["gbps"])
+    first = size["choices"][0]
+    best = max(size["choices"], key=lambda choice: choice["gbps"])
     share = first["gbps"] / best["gbps"]
     off = first["predicted_gbps"] / first["gbps"] - 1
     at = "%s, %.1f GiB: " % (name, size["bytes"] / GIB)
@@ -83,10 +83,10 @@ def judge_size(name, size):
         "%.1f %% (%s)" % (100 * share, first["label"]), share >= LEAST_OF_BEST)
     row(at + "predicted within %.0f %%" % (100 * MOST_OFF), "%+.1f %%" % (100 * off),
         abs(off) <= MOST_OFF)
-    for way in size["ways"][1:]:
-        if way["predicted_gbps"]:
-            print("    %-22s %+.1f %%" % (way["label"],
-                                          100 * (way["predicted_gbps"] / way["gbps"] - 1)))
+    for choice in size["choices"][1:]:
+        if choice["predicted_gbps"]:
+            print("    %-22s %+.1f %%" % (choice["label"],
+                                          100 * (choice["predicted_gbps"] / choice["gbps"] - 1)))
 
 
 def main():
@@ -112,9 +112,9 @@ def main():
         found = run_job("grouping-host", "grouping", ("--input", "host"), ["largest"], out,
                         environment)
         for size in found:
-            for way in size["ways"]:
+            for choice in size["choices"]:
                 print("    host input: %-24s %.2f G values/s" %
-                      (way["label"], way["gbps"] / 32))
+                      (choice["label"], choice["gbps"] / 32))
     sys.exit(1 if missed else 0)
 
 

@@ -20,7 +20,7 @@ def right(source: reach.Reach, uuid: str) -> None:
     print(best, speeds, plan["reason"], plan.get("allocations"), source.get("/v1/gpus")["gpus"])
     plan.check_gpu(uuid)
     source.revalidate(plan)
-    print(source.fingerprint(uuid).windows.reach_bytes, source.memory(0, 1 << 30, location="host").ways[0].gbps)
+    print(source.fingerprint(uuid).windows.reach_bytes, source.memory(0, 1 << 30, location="host").choices[0].gbps)
     print([gpu.uuid for gpu in source.gpus()], source.fit(0, "4MiB", reuse="own").stays)
 
 

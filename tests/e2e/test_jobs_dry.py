@@ -31,11 +31,11 @@ def dry(name, *options):
 
 
 def labels(size):
-    return [way["label"] for way in size["ways"]]
+    return [choice["label"] for choice in size["choices"]]
 
 
 @case
-def every_job_goes_the_way_of_the_plan():
+def every_job_runs_the_choices_of_the_plan():
     for name in JOBS:
         document, out = dry(name, "--reachd", WHERE, "--gpu", "1", "--bytes", "16GiB,137GiB")
         small, large = document["sizes"]
@@ -44,23 +44,23 @@ def every_job_goes_the_way_of_the_plan():
             equal(labels(large)[0], "filtered windows", name)
         equal(sorted(labels(large)),
               ["filtered windows", "naive", "partitioned windows", "scopes"], name)
-        for way in large["ways"]:
-            passes = {"scopes": -(-137 * GIB // way["scope_bytes"]) if way["scope_bytes"] else 0}
-            equal(way["passes"], passes.get(way["label"], 1), f"{name}: {way}")
-            assert name == "grouping" or way["predicted_gbps"] > 0, way
-            assert "milliseconds" not in way, "nothing was measured"
+        for choice in large["choices"]:
+            passes = {"scopes": -(-137 * GIB // choice["scope_bytes"]) if choice["scope_bytes"] else 0}
+            equal(choice["passes"], passes.get(choice["label"], 1), f"{name}: {choice}")
+            assert name == "grouping" or choice["predicted_gbps"] > 0, choice
+            assert "milliseconds" not in choice, "nothing was measured"
         equal((large["origin"], large["bytes"]), ("simulated", 137 * GIB))
         assert "(simulated)" in out, out
 
 
 @case
-def a_host_input_has_ways_of_its_own():
+def a_host_input_has_choices_of_its_own():
     document, _ = dry("grouping", "--reachd", WHERE, "--gpu", "1", "--bytes", "137GiB", "--input",
                       "host")
-    ways = {way["label"]: way for way in document["sizes"][0]["ways"]}
-    equal(sorted(ways), ["filtered windows", "naive, copied", "naive, zero copy",
+    choices = {choice["label"]: choice for choice in document["sizes"][0]["choices"]}
+    equal(sorted(choices), ["filtered windows", "naive, copied", "naive, zero copy",
                          "partitioned windows", "scopes, staged", "scopes, streamed again"])
-    equal(ways["scopes, streamed again"]["predicted_gbps"], None)
+    equal(choices["scopes, streamed again"]["predicted_gbps"], None)
 
 
 @case
@@ -70,7 +70,7 @@ def a_k80_is_asked_for_scopes_of_its_own():
     small, large = document["sizes"]
     equal(labels(small), ["naive"])
     equal(labels(large)[-1], "naive")
-    scopes = [way for way in large["ways"] if way["label"] == "scopes"]
+    scopes = [choice for choice in large["choices"] if choice["label"] == "scopes"]
     assert 0 < scopes[0]["scope_bytes"] < 2.1 * GIB, scopes
 
 
@@ -91,11 +91,11 @@ def host_memory_is_read_in_the_order_of_the_advice():
     document, out = dry("host_gather", *where)
     for size in document["sizes"]:
         asked = daemon.json(f"/v1/gpus/1/memory?bytes={size['bytes']}&access=read&location=host&element=128")
-        equal([(w["kind"], w["strategy"], w["predicted_gbps"]) for w in size["ways"]],
-              [(w["kind"], w["strategy"], w["gbps"]) for w in asked["ways"]])
-        assert not any(w["gbps"] or w["milliseconds"] for w in size["ways"]), "nothing was measured"
-        assert size["ways"][0]["predicted_gbps"] or size["bytes"] > GIB, size
-    equal(len({w["kind"] for w in document["sizes"][0]["ways"]}), 5)
+        equal([(w["kind"], w["strategy"], w["predicted_gbps"]) for w in size["choices"]],
+              [(w["kind"], w["strategy"], w["gbps"]) for w in asked["choices"]])
+        assert not any(w["gbps"] or w["milliseconds"] for w in size["choices"]), "nothing was measured"
+        assert size["choices"][0]["predicted_gbps"] or size["bytes"] > GIB, size
+    equal(len({w["kind"] for w in document["sizes"][0]["choices"]}), 5)
     assert "(simulated)" in out and "fastest" not in out, out
     status, _, err = job("host_gather", "--dry-run", "--reachd", WHERE, "--gpu", "0")
     equal(status, 1, err)  # of a K80's host nothing is known
@@ -106,7 +106,7 @@ def gups(*options):
 
 
 @case
-def gups_goes_the_ways_of_the_plan():
+def gups_runs_the_choices_of_the_plan():
     _, out, _ = gups("-n", "34", "-d", "1", "--reachd", WHERE)
     equal([line.split()[4] for line in out.splitlines()[2:5]], ["-"] * 3, "a word read and then changed")
     advised = re.search(r"^Tests 1 \((-t 1), read\)", out, re.M).group(1).split()
@@ -115,21 +115,21 @@ def gups_goes_the_ways_of_the_plan():
     assert "-" not in [line.split()[4] for line in out.splitlines()[2:]] and "No predictions" not in out, out
     status, out, err = gups("-n", "34", "-t", "5", "-d", "1", "--reachd", WHERE)
     equal((status, err), (0, ""))
-    ways = {line.split()[0]: line.split()[1:] for line in out.splitlines()[2:]}
-    equal(list(ways), ["naive", "scopes", "windows"])
+    choices = {line.split()[0]: line.split()[1:] for line in out.splitlines()[2:]}
+    equal(list(choices), ["naive", "scopes", "windows"])
     asked = daemon.json(f"/v1/gpus/1/plan?bytes={1 << 37}&access=atomic&element=8&transaction=32")
     options = {option["strategy"]: option for option in asked["options"]}
     for name, strategy in (("naive", "naive"), ("scopes", "scopes"), ("windows", "filtered-windows")):
-        equal(float(ways[name][3]), round(options[strategy]["gbps"] / 32, 2), name)
-    equal(int(ways["scopes"][0]), options["scopes"]["passes"])
-    equal(int(ways["windows"][1]), options["filtered-windows"]["windows"])
+        equal(float(choices[name][3]), round(options[strategy]["gbps"] / 32, 2), name)
+    equal(int(choices["scopes"][0]), options["scopes"]["passes"])
+    equal(int(choices["windows"][1]), options["filtered-windows"]["windows"])
 
 
 @case
 def gups_without_a_daemon_is_naive_and_says_why():
     status, out, err = gups("--reachd", "unix:" + common.folder + "/nobody")
     equal((status, err), (0, ""))
-    assert out.startswith("No plan, so only the naive way is run: ") and "nobody" in out, out
+    assert out.startswith("No plan, so only the naive choice is run: ") and "nobody" in out, out
     equal([line.split()[0] for line in out.splitlines()[3:]], ["naive"])
     status, _, err = gups("-n", "15")
     equal(status, 2)

@@ -155,19 +155,19 @@ def every_kind_of_memory_is_ranked():
     equal(known["device"]["plateau_gbps"], fingerprint["throughput"]["plateau_gbps"])
     for query in ("bytes=2GiB&location=host", "bytes=512MiB&location=device", "bytes=100GiB", "bytes=2G&access=write&element=4"):
         answer = daemon.json(f"/v1/gpus/1/memory?{query}")
-        validate("MemoryWays", answer)
-        assert len({(w["kind"], w["strategy"]) for w in answer["ways"]}) == len(answer["ways"]), answer
-        device = [w for w in answer["ways"] if w["kind"] == "device"]
+        validate("MemoryChoices", answer)
+        assert len({(w["kind"], w["strategy"]) for w in answer["choices"]}) == len(answer["choices"]), answer
+        device = [w for w in answer["choices"] if w["kind"] == "device"]
         planned = [o for o in plan(1, query.replace("&location=device", ""))["options"] if o["possible"]] if device else []
         equal([(w["strategy"], w["gbps"], w["why"]) for w in device],
               [(o["strategy"], o["gbps"], o["why"]) for o in planned if o["strategy"] in ("naive", "scopes", "windows")])
-    host = daemon.json("/v1/gpus/1/memory?bytes=256MiB&location=host")["ways"]
+    host = daemon.json("/v1/gpus/1/memory?bytes=256MiB&location=host")["choices"]
     equal({w["kind"] for w in host}, {"host-pinned", "host-virtual", "managed-host", "host-registered",
                                       "host-registered-huge"})
     # A GPU of which no other memory was measured.
     equal(daemon.json("/v1/gpus/0/memory")["memory"], [])
     equal(daemon.get("/v1/gpus/0/memory?bytes=1GiB&location=host").status, 409)
-    equal({w["kind"] for w in daemon.json("/v1/gpus/0/memory?bytes=1GiB")["ways"]}, {"device"})
+    equal({w["kind"] for w in daemon.json("/v1/gpus/0/memory?bytes=1GiB")["choices"]}, {"device"})
 
 
 @case
@@ -178,8 +178,8 @@ def nothing_is_recommended_beyond_its_capacity():
     together = known["device_memory_bytes"] + known["host_memory_bytes"]
     for size in (GIB, known["host_memory_bytes"] + 1, known["device_memory_bytes"] + 1, together):
         answer = daemon.json(f"/v1/gpus/1/memory?bytes={size}&location=any")
-        assert all(w["capacity_bytes"] >= size for w in answer["ways"]), answer
-    equal([w["kind"] for w in answer["ways"]], ["managed-host"])
+        assert all(w["capacity_bytes"] >= size for w in answer["choices"]), answer
+    equal([w["kind"] for w in answer["choices"]], ["managed-host"])
     assert any(x["kind"] == "peer" and "more than" in x["why"] for x in answer["left_out"]), answer
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Advice about memory on a real GPU: what it knows, the ways for some sizes, and how well it interpolates: each point of
+"""Advice about memory on a real GPU: what it knows, the choices for some sizes, and how well it interpolates: each point of
 a measured curve is left out and predicted from the others. Prints a table last: points that are off by more than 1 %,
-and the ways. Takes the minute that depth
+and the choices. Takes the minute that depth
 memory takes."""
 import copy
 import glob
@@ -33,9 +33,9 @@ def left_out(fingerprint, path):
             with open(path, "w") as out:
                 json.dump(less, out)
             with reach.Reach("file:" + path) as source:
-                ways = source.memory(0, point["region_bytes"], location="host").ways
-            way, = [w for w in ways if (w.kind, w.strategy) == (kind["kind"], "naive")]
-            yield kind["kind"], point["region_bytes"], point["naive_gbps"], way.gbps
+                choices = source.memory(0, point["region_bytes"], location="host").choices
+            choice, = [w for w in choices if (w.kind, w.strategy) == (kind["kind"], "naive")]
+            yield kind["kind"], point["region_bytes"], point["naive_gbps"], choice.gbps
 
 
 def check_interpolation(t, measured, fingerprint):
@@ -55,11 +55,11 @@ def check_sizes(t, source, fingerprint):
     lines = []
     for size in SIZES:
         for location in ("host", "device"):
-            ways = source.memory(0, size, location=location).ways
+            choices = source.memory(0, size, location=location).choices
             lines += ["%-7s %-6s %-21s %-8s %8s GB/s  %s" % (size, location, w.kind, w.strategy, w.gbps, w.basis)
-                      for w in ways[:4]]
+                      for w in choices[:4]]
         plan = [o.gbps for o in source.plan(0, size).options if o.strategy == "naive"]
-        t.ok([w.gbps for w in ways if (w.kind, w.strategy) == ("device", "naive")] == plan, size + ": as the plan")
+        t.ok([w.gbps for w in choices if (w.kind, w.strategy) == ("device", "naive")] == plan, size + ": as the plan")
     for location, most in (("device", fingerprint["gpu"]["memory_bytes"]),
                        ("host", fingerprint["conditions"].get("host_memory_bytes"))):
         if not t.ok(most, "how much memory the %s has is known" % location):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reach-gups: every way leaves the table right, and the largest table that fits beside a small one.
+"""reach-gups: every choice leaves the table right, and the largest table that fits beside a small one.
 
 REACH_GUPS_LOG2=N: the largest table; default: the largest power of two that fits."""
 import os
@@ -26,7 +26,7 @@ def run(url, *options):
     return done.returncode, done.stdout
 
 
-def check(t, url, test, log2, ways):
+def check(t, url, test, log2, choices):
     name = "-n %d -t %d" % (log2, test)
     status, out = run(url, "-n", log2, "-t", test, "-a", 1)
     if not t.ok(status == 0, name + " runs", out):
@@ -35,8 +35,8 @@ def check(t, url, test, log2, ways):
     speeds = [float(line.split()[-1]) for line in lines if line.startswith("Result ")]
     found = [line.split(":")[1].split(",")[0].strip() for line in lines if line.startswith("Strategy")]
     errors = [line for line in lines if line.startswith("Verification")]
-    t.ok(found == ways and len(speeds) == len(ways) and min(speeds) > 0, name + ": " + ", ".join(ways), out)
-    t.ok(errors == ["Verification: Found 0 errors."] * (len(ways) if test in (0, 5) else 0),
+    t.ok(found == choices and len(speeds) == len(choices) and min(speeds) > 0, name + ": " + ", ".join(choices), out)
+    t.ok(errors == ["Verification: Found 0 errors."] * (len(choices) if test in (0, 5) else 0),
          name + ": no errors", *errors)
     t.note(out)
 
@@ -62,7 +62,7 @@ def main():
         check(t, url, test, SMALL, ["naive"])
         check(t, url, test, log2, ["naive", "scopes", "windows"] if beyond else ["naive"])
     status, out = run("unix:/nonexistent/reachd.sock", "-n", SMALL)
-    t.ok(status == 0 and "only the naive way is run" in out, "without a daemon it is naive and says so", out)
+    t.ok(status == 0 and "only the naive choice is run" in out, "without a daemon it is naive and says so", out)
     t.end()
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads of host memory in every way that reachd knows (host_gather): predicted and measured within 10 %, the first
+"""Reads of host memory by every choice that reachd has (host_gather): predicted and measured within 10 %, the first
 choice of the advice the fastest, and what managed memory and windows by group gain over pinned memory.
 
 REACH_GATHER_JSON=FILE: where the result goes as well."""
@@ -19,32 +19,32 @@ WINDOWS_TIMES = 5     # likewise, over 2 GiB of pinned memory in windows
 PINNED = "host-pinned naive"
 
 
-def ways_of(size):
-    """Ways that have a speed, by their name, in the order of the advice."""
-    return {"%s %s" % (w["kind"], w["strategy"]): w for w in size["ways"] if w["gbps"]}
+def choices_of(size):
+    """Choices that have a speed, by their name, in the order of the advice."""
+    return {"%s %s" % (w["kind"], w["strategy"]): w for w in size["choices"] if w["gbps"]}
 
 
 def check_size(t, size):
     name = "%.1f GiB" % (size["bytes"] / common.GIB)
-    ways = ways_of(size)
-    t.ok(ways and not any(w["mismatches"] for w in ways.values()), name + ": every word is right")
-    for way in (w for w in size["ways"] if not w["gbps"]):
-        t.note("%s: not measured: %s %s: %s" % (name, way["kind"], way["strategy"], way["why"]))
+    choices = choices_of(size)
+    t.ok(choices and not any(w["mismatches"] for w in choices.values()), name + ": every word is right")
+    for choice in (w for w in size["choices"] if not w["gbps"]):
+        t.note("%s: not measured: %s %s: %s" % (name, choice["kind"], choice["strategy"], choice["why"]))
     wrong = ["%s: %.1f GB/s predicted, %.1f measured" % (n, w["predicted_gbps"], w["gbps"])
-             for n, w in ways.items()
+             for n, w in choices.items()
              if w["predicted_gbps"] and abs(w["predicted_gbps"] / w["gbps"] - 1) > AGREE]
-    t.ok(any(w["predicted_gbps"] for w in ways.values()) and not wrong,
+    t.ok(any(w["predicted_gbps"] for w in choices.values()) and not wrong,
          name + ": predictions are within 10 %", *wrong)
     t.ok(size["first_choice_is_fastest"], name + ": the first choice of the advice is the fastest")
 
 
 def check_gain(t, size, better, times):
-    ways = ways_of(size)
+    choices = choices_of(size)
     name = "%.1f GiB: %s is %d times %s" % (size["bytes"] / common.GIB, better, times, PINNED)
-    if better not in ways or PINNED not in ways:
+    if better not in choices or PINNED not in choices:
         t.ok(False, name, "not measured; see above")
         return
-    gain = ways[better]["gbps"] / ways[PINNED]["gbps"]
+    gain = choices[better]["gbps"] / choices[PINNED]["gbps"]
     t.ok(gain >= times, name, gain)
 
 

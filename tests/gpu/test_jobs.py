@@ -27,7 +27,7 @@ def try_job(t, job, measured, environment):
         return
     with open(path) as f:
         sizes = json.load(f)["sizes"]
-    t.ok(len(sizes) == 2 and all(w["right"] for s in sizes for w in s["ways"]),
+    t.ok(len(sizes) == 2 and all(w["right"] for s in sizes for w in s["choices"]),
          " ".join(job) + ": all strategies find the same")
 
 

@@ -3,8 +3,8 @@
  * the groups told, so that 500 GPUs (REACH_CASES=500: the number that a release must show) take a
  * minute. REACH_SEED=s runs that one and prints it.
  *
- * The advice that rests on it (planner/memory_ways.h) is held against probes of the same GPU: for
- * random sizes, is the first way as fast as predicted, and no other with a number faster?
+ * The advice that rests on it (planner/memory_choices.h) is held against probes of the same GPU:
+ * for random sizes, is the first choice as fast as predicted, and no other with a number faster?
  *
  * What is right follows from the description. A region that the table of the GPU holds is never
  * slow; of one four times as long half of the reads miss in all tables at least, and it is slow if
@@ -17,7 +17,7 @@
 #include "campaign/probes.h"
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_profiles.h"
-#include "planner/memory_ways.h"
+#include "planner/memory_choices.h"
 #include "tests/share.h"
 #include "tests/sim/sim_measure.h"
 
@@ -252,9 +252,9 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
 
 /* ---- advice ---- */
 
-/* GB/s of one way over so many bytes. */
-static double real_gbps(struct gpu *gpu, const struct fingerprint *fp, const struct memory_way *w,
-                        uint64_t bytes)
+/* GB/s of one choice over so many bytes. */
+static double real_gbps(struct gpu *gpu, const struct fingerprint *fp,
+                        const struct memory_choice *w, uint64_t bytes)
 {
     static struct observation o;
     struct evidence evidence;
@@ -278,25 +278,25 @@ static double real_gbps(struct gpu *gpu, const struct fingerprint *fp, const str
     return gbps;
 }
 
-/* The prediction of the first way, and whether another is faster. */
+/* The prediction of the first choice, and whether another is faster. */
 static void score_advice(struct gpu *gpu, const struct fingerprint *fp, uint64_t bytes)
 {
     static const double most = 0.1;
     const struct memory_request request = {.bytes = bytes, .fingerprint_id = "fp"};
     static struct memory_answer answer;
-    const struct memory_way *const first = &answer.ways[0];
+    const struct memory_choice *const first = &answer.choices[0];
     double best = 0;
     struct err err;
 
-    if (memory_ways_rank(fp, &request, &answer, &err) != STATUS_OK || !IS_KNOWN(first->gbps)) {
+    if (memory_choices_rank(fp, &request, &answer, &err) != STATUS_OK || !IS_KNOWN(first->gbps)) {
         advised.not_sure += 1;
         return;
     }
     const double real = real_gbps(gpu, fp, first, bytes);
     const double off = fabs(first->gbps.v / real - 1);
-    for (uint32_t i = 1; i < answer.way_count; i++)
-        if (IS_KNOWN(answer.ways[i].gbps))
-            best = fmax(best, real_gbps(gpu, fp, &answer.ways[i], bytes));
+    for (uint32_t i = 1; i < answer.choice_count; i++)
+        if (IS_KNOWN(answer.choices[i].gbps))
+            best = fmax(best, real_gbps(gpu, fp, &answer.choices[i], bytes));
     const bool is_wrong = off > most || real < (1 - most) * best;
     advised.worst = off > advised.worst ? off : advised.worst;
     advised.right += !is_wrong;
@@ -364,7 +364,7 @@ static void random_kinds_are_right_or_not_sure(void **state)
                   total.gpus, (unsigned long long)first, total.kinds, total.right, total.not_sure,
                   total.wrong);
     print_message(
-        "# advice: %u first ways right, %u not sure, %u wrong, the worst off by %.1f %%\n",
+        "# advice: %u first choices right, %u not sure, %u wrong, the worst off by %.1f %%\n",
         advised.right, advised.not_sure, advised.wrong, advised.worst * 100);
     assert_int_equal(total.wrong, 0);
     assert_int_equal(advised.wrong, 0);

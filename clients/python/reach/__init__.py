@@ -238,7 +238,7 @@ class Reach:
              output_bytes: Optional[Number] = None, written_bytes: Optional[Number] = None,
              partition_bytes: Optional[Number] = None, granularity: Optional[Sizes] = None,
              contiguous: Optional[Number] = None, windows: Optional[SupportsIndex] = None) -> answers.Plan:
-        """Every way to do the job, best first. A list of bytes: allocations that are touched together, and
+        """Every strategy for the job, best first. A list of bytes: allocations that are touched together, and
         touches, element, transaction and granularity may be lists too.
 
         >>> plan = Reach("file:fingerprint.json").plan(0, bytes="137GiB", element=32)
@@ -265,7 +265,7 @@ class Reach:
 
     def memory(self, gpu: GpuName, bytes: Optional[Size] = None, *, access: Optional[str] = None,
                location: Optional[str] = None, element: Optional[Size] = None) -> answers.Memory:
-        """Every kind of memory that the GPU can access. With bytes: every way to allocate them, best
+        """Every kind of memory that the GPU can access. With bytes: the choices for them, best
         first; location="host" or "device": only there.
 
         >>> Reach("file:fingerprint.json").memory(0).device_memory_bytes >> 30

@@ -207,7 +207,7 @@ class Split(Answer):
     reason: str
 
 
-class MemoryWay(Document):
+class MemoryChoice(Document):
     kind: str
     peer_uuid: Optional[str]
     allocate: str
@@ -269,7 +269,7 @@ class Memory(Answer):
     host_memory_bytes: Optional[int]
     host_memory_bytes_reason: str
     reason: str
-    ways: List[MemoryWay]
+    choices: List[MemoryChoice]
     left_out: List[MemoryLeftOut]
     device: MemoryDevice
     memory: List[Any]

@@ -93,7 +93,7 @@ static void random_windows(struct reach_window *window, uint32_t count, uint64_t
     }
 }
 
-static void windows_make_the_updates_of_the_naive_way(void **state)
+static void windows_make_the_updates_of_the_naive_choice(void **state)
 {
     const struct gups_options options = {.log2_elements = LOG2, .accesses = 1, .repeats = 1};
     const uint64_t elements = 1ull << LOG2;
@@ -186,7 +186,8 @@ static void pieces_are_all_accesses(void **state)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static char *printed(const struct gups_options *options, const struct job_way *ways, uint32_t count)
+static char *printed(const struct gups_options *options, const struct job_choice *choices,
+                     uint32_t count)
 {
     static const struct gups_gpu gpu = {2, 32, 132, 2048, 270336};
     char *text = NULL;
@@ -196,15 +197,15 @@ static char *printed(const struct gups_options *options, const struct job_way *w
     assert_non_null(out);
     gups_print_header(out, options, &gpu);
     for (uint32_t i = 0; i < count; i++)
-        gups_print_result(out, options, &ways[i]);
-    gups_print_table(out, options, ways, count);
+        gups_print_result(out, options, &choices[i]);
+    gups_print_table(out, options, choices, count);
     assert_int_equal(fclose(out), 0);
     return text;
 }
 
 static void lines_are_those_of_the_sample(void **state)
 {
-    const struct job_way ways[] = {
+    const struct job_choice choices[] = {
         {.strategy = REACH_NAIVE, .label = "naive", .pass_count = 1, .milliseconds = {20000}},
         {.strategy = REACH_FILTERED_WINDOWS,
          .label = "windows",
@@ -215,7 +216,7 @@ static void lines_are_those_of_the_sample(void **state)
     const struct gups_options options = {.log2_elements = 34, .accesses = 8, .repeats = 1};
     const struct gups_options one_access = {
         .log2_elements = 34, .accesses = 8, .repeats = 1, .test = GUPS_UPDATE_XOR};
-    char *text = printed(&options, ways, 2);
+    char *text = printed(&options, choices, 2);
 
     (void)state;
     assert_non_null(strstr(text, "Using GPU 0 of 2 GPUs.\nWarp size = 32.\n"
@@ -232,7 +233,7 @@ static void lines_are_those_of_the_sample(void **state)
     /* An update reads and then changes a word: the plan knows one access, and predicts none. */
     assert_non_null(strstr(text, "17.18            -         2.50\n"));
     free(text);
-    text = printed(&one_access, ways, 2);
+    text = printed(&one_access, choices, 2);
     assert_non_null(strstr(text, "17.18        16.00         2.50\n"));
     free(text);
 }
@@ -240,16 +241,16 @@ static void lines_are_those_of_the_sample(void **state)
 static void without_reachd_naive_remains_and_the_reason(void **state)
 {
     const struct gups_options options = {.log2_elements = 34, .accesses = 8, .dry_run = true};
-    struct job_way ways[JOB_MAX_WAYS];
+    struct job_choice choices[JOB_MAX_CHOICES];
     struct reach_answer *plan = NULL;
     struct reach *source = NULL;
     char why[JOB_TEXT_BYTES];
 
     (void)state;
     assert_int_equal(reach_open("unix:/nonexistent/reachd.sock", &source, NULL), REACH_OK);
-    assert_int_equal(gups_plan(source, "0", &options, &plan, ways, why), 1);
-    assert_int_equal(ways[0].strategy, REACH_NAIVE);
-    assert_int_equal(ways[0].pass_count, 1);
+    assert_int_equal(gups_plan(source, "0", &options, &plan, choices, why), 1);
+    assert_int_equal(choices[0].strategy, REACH_NAIVE);
+    assert_int_equal(choices[0].pass_count, 1);
     assert_non_null(strstr(why, "/nonexistent/reachd.sock"));
     reach_answer_free(plan);
     reach_close(source);
@@ -260,7 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_sequence_begins_with_powers_of_x),
         cmocka_unit_test(squares_and_jumps_agree_with_products),
-        cmocka_unit_test(windows_make_the_updates_of_the_naive_way),
+        cmocka_unit_test(windows_make_the_updates_of_the_naive_choice),
         cmocka_unit_test(options_are_those_of_the_sample),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(pieces_are_all_accesses),

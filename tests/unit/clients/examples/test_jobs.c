@@ -152,7 +152,7 @@ static void read_table(const struct cpu *c, struct job_result *out)
     }
 }
 
-static bool cpu_run(void *state, const struct job_way *way, const struct job_pass *passes,
+static bool cpu_run(void *state, const struct job_choice *choice, const struct job_pass *passes,
                     double *ms, struct job_result *out, char *why)
 {
     struct cpu *c = state;
@@ -160,13 +160,13 @@ static bool cpu_run(void *state, const struct job_way *way, const struct job_pas
     (void)why;
     if (c->grouping)
         memset(c->table, 0, c->bytes);
-    for (uint32_t p = 0; p < way->pass_count; p++) {
+    for (uint32_t p = 0; p < choice->pass_count; p++) {
         for (uint32_t w = 0; w < passes[p].windows.window_count; w++)
             do_window(c, &passes[p].windows.window[w], out);
     }
     if (c->grouping)
         read_table(c, out);
-    *ms = 10.0 * (way->strategy + 1);
+    *ms = 10.0 * (choice->strategy + 1);
     out->number[0] -= ++c->runs == c->spoil_run;
     return true;
 }
@@ -197,7 +197,7 @@ static void measure(struct cpu *c, struct job_run *run)
     run->useful_bytes = SAMPLES * 32.0;
     run->repeats = 3;
     run->plan = make_plan(run->bytes, true);
-    run->way_count = job_ways_make(cpu_variants, run->plan, run->ways);
+    run->choice_count = job_choices_make(cpu_variants, run->plan, run->choices);
     reference(c, run);
     assert_true(job_measure(&job, run, SMS, why));
 }
@@ -220,9 +220,9 @@ static void every_strategy_finds_what_the_cpu_finds(void **state)
         c.grouping = i % 2;
         c.table = malloc(c.bytes);
         measure(&c, run);
-        assert_int_equal(run->way_count, 5);
-        for (uint32_t w = 0; w < run->way_count; w++)
-            assert_true(run->ways[w].right);
+        assert_int_equal(run->choice_count, 5);
+        for (uint32_t w = 0; w < run->choice_count; w++)
+            assert_true(run->choices[w].right);
         free(c.table);
     }
     reach_answer_free(run->plan);
@@ -240,9 +240,9 @@ static void a_lost_sample_is_noticed(void **state)
         uint32_t wrong = 0;
 
         measure(&c, run);
-        assert_int_equal(c.runs, 20); /* 5 ways, a warming round and 3 timed ones */
-        for (uint32_t w = 0; w < run->way_count; w++)
-            wrong += !run->ways[w].right;
+        assert_int_equal(c.runs, 20); /* 5 choices, a warming round and 3 timed ones */
+        for (uint32_t w = 0; w < run->choice_count; w++)
+            wrong += !run->choices[w].right;
         assert_true(wrong > 0);
     }
     reach_answer_free(run->plan);
@@ -256,27 +256,27 @@ static void the_best_plan_comes_first(void **state)
 
     (void)state;
     measure(&c, run);
-    assert_string_equal(run->ways[0].label, "filtered windows"); /* plain windows it cannot do */
-    assert_string_equal(run->ways[1].label, "scopes");
-    assert_string_equal(run->ways[3].label, "naive");
-    assert_string_equal(run->ways[4].label, "scopes, again"); /* not planned: last, no number */
-    assert_false(run->ways[4].predicted_gbps.known);
-    assert_int_equal(run->ways[1].pass_count, 3);
-    assert_true(run->ways[0].gbps == SAMPLES * 32.0 / (40 * 1e6));
-    assert_string_equal(run->ways[job_best(run)].label, "naive"); /* 10 ms here */
+    assert_string_equal(run->choices[0].label, "filtered windows"); /* plain windows it cannot do */
+    assert_string_equal(run->choices[1].label, "scopes");
+    assert_string_equal(run->choices[3].label, "naive");
+    assert_string_equal(run->choices[4].label, "scopes, again"); /* not planned: last, no number */
+    assert_false(run->choices[4].predicted_gbps.known);
+    assert_int_equal(run->choices[1].pass_count, 3);
+    assert_true(run->choices[0].gbps == SAMPLES * 32.0 / (40 * 1e6));
+    assert_string_equal(run->choices[job_best(run)].label, "naive"); /* 10 ms here */
     reach_answer_free(run->plan);
     free(run);
 }
 
-static void what_is_impossible_is_no_way(void **state)
+static void what_is_impossible_is_no_choice(void **state)
 {
-    struct job_way ways[JOB_MAX_WAYS];
+    struct job_choice choices[JOB_MAX_CHOICES];
     struct reach_answer *plan = make_plan(1 << 20, false);
 
     (void)state;
-    assert_int_equal(job_ways_make(cpu_variants, plan, ways), 1);
-    assert_int_equal(ways[0].strategy, REACH_NAIVE);
-    assert_int_equal(ways[0].pass_count, 1);
+    assert_int_equal(job_choices_make(cpu_variants, plan, choices), 1);
+    assert_int_equal(choices[0].strategy, REACH_NAIVE);
+    assert_int_equal(choices[0].pass_count, 1);
     reach_answer_free(plan);
 }
 
@@ -284,19 +284,19 @@ static void passes_cover_everything_once(void **state)
 {
     struct job_pass *pass = calloc(1, sizeof *pass);
     const struct reach_windows *in = &pass->windows;
-    struct job_way way = {.strategy = REACH_SCOPES};
+    struct job_choice choice = {.strategy = REACH_SCOPES};
 
     (void)state;
     for (uint64_t bytes = 512; bytes < 512 * 300; bytes += 512) {
         uint64_t end = 0;
 
-        way.scope_bytes = 512 * 7;
-        way.pass_count = (uint32_t)((bytes - 1) / way.scope_bytes + 1);
-        for (uint32_t p = 0; p < way.pass_count; p++) {
-            job_way_pass(&way, NULL, bytes, SMS, p, pass);
+        choice.scope_bytes = 512 * 7;
+        choice.pass_count = (uint32_t)((bytes - 1) / choice.scope_bytes + 1);
+        for (uint32_t p = 0; p < choice.pass_count; p++) {
+            job_choice_pass(&choice, NULL, bytes, SMS, p, pass);
             assert_int_equal(in->window_count, 1);
             assert_int_equal(in->window[0].first_byte, end);
-            assert_in_range(in->window[0].length_bytes, 1, way.scope_bytes);
+            assert_in_range(in->window[0].length_bytes, 1, choice.scope_bytes);
             end += in->window[0].length_bytes;
         }
         assert_int_equal(end, bytes);
@@ -455,7 +455,7 @@ static void every_group_has_a_window_as_long_as_its_share(void **state)
 }
 
 static const char advice[] =
-    "{\"fingerprint_id\":\"fp1\",\"origin\":\"measured\",\"ways\":["
+    "{\"fingerprint_id\":\"fp1\",\"origin\":\"measured\",\"choices\":["
     "{\"kind\":\"managed-host\",\"strategy\":\"naive\",\"gbps\":45.5,\"why\":\"a\"},"
     "{\"kind\":\"device\",\"strategy\":\"naive\",\"gbps\":4000},"
     "{\"kind\":\"host-pinned\",\"strategy\":\"windows\",\"gbps\":null,\"why\":\"b\"},"
@@ -465,8 +465,12 @@ static const char advice[] =
 
 static void the_advice_is_read(void **state)
 {
-    static const char *const nothing[] = {
-        "", "[]", "{}", "{\"ways\":7}", "{\"ways\":[]}", "{\"ways\":[{\"kind\":\"device\"}]}"};
+    static const char *const nothing[] = {"",
+                                          "[]",
+                                          "{}",
+                                          "{\"choices\":7}",
+                                          "{\"choices\":[]}",
+                                          "{\"choices\":[{\"kind\":\"device\"}]}"};
     static struct gather_size size;
     char why[JOB_TEXT_BYTES] = "", target[128];
 
@@ -475,13 +479,13 @@ static void the_advice_is_read(void **state)
     assert_string_equal(
         target, "/v1/gpus/GPU-1/memory?bytes=17179869184&access=read&location=host&element=128");
     assert_true(gather_read_advice(advice, 1 << 30, &size, why));
-    assert_int_equal(size.way_count, 3);
+    assert_int_equal(size.choice_count, 3);
     assert_string_equal(size.fingerprint_id, "fp1");
-    assert_int_equal(size.ways[0].kind, MEMORY_MANAGED_HOST);
-    assert_true(size.ways[0].predicted && size.ways[0].predicted_gbps == 45.5);
-    assert_int_equal(size.ways[1].strategy, REACH_WINDOWS);
-    assert_false(size.ways[1].predicted);
-    assert_string_equal(size.ways[1].why, "b");
+    assert_int_equal(size.choices[0].kind, MEMORY_MANAGED_HOST);
+    assert_true(size.choices[0].predicted && size.choices[0].predicted_gbps == 45.5);
+    assert_int_equal(size.choices[1].strategy, REACH_WINDOWS);
+    assert_false(size.choices[1].predicted);
+    assert_string_equal(size.choices[1].why, "b");
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) {
         assert_false(gather_read_advice(nothing[i], 1 << 30, &size, why));
         assert_non_null(strstr(why, "depth memory"));
@@ -499,20 +503,20 @@ static void the_first_choice_is_compared_with_the_fastest(void **state)
     assert_null(gather_best(&size)); /* nothing is measured yet */
     assert_null(gather_pinned(&size));
     assert_false(gather_first_is_fastest(&size));
-    for (uint32_t w = 0; w < size.way_count; w++) {
-        size.ways[w].lines = 1000;
-        size.ways[w].milliseconds[0] = size.ways[w].milliseconds[2] = 10 + 2 * w;
-        gather_derive(&size.ways[w], 3); /* the other repeat took 0 */
+    for (uint32_t w = 0; w < size.choice_count; w++) {
+        size.choices[w].lines = 1000;
+        size.choices[w].milliseconds[0] = size.choices[w].milliseconds[2] = 10 + 2 * w;
+        gather_derive(&size.choices[w], 3); /* the other repeat took 0 */
     }
-    assert_true(size.ways[0].gbps == 1000.0 * LINE_BYTES / (10 * 1e6));
-    assert_ptr_equal(gather_best(&size), &size.ways[0]);
-    assert_ptr_equal(gather_pinned(&size), &size.ways[2]);
+    assert_true(size.choices[0].gbps == 1000.0 * LINE_BYTES / (10 * 1e6));
+    assert_ptr_equal(gather_best(&size), &size.choices[0]);
+    assert_ptr_equal(gather_pinned(&size), &size.choices[2]);
     assert_true(gather_first_is_fastest(&size));
-    size.ways[2].gbps = size.ways[0].gbps * 1.02;
+    size.choices[2].gbps = size.choices[0].gbps * 1.02;
     assert_true(gather_first_is_fastest(&size));
-    size.ways[2].gbps = size.ways[0].gbps * 1.2;
+    size.choices[2].gbps = size.choices[0].gbps * 1.2;
     assert_false(gather_first_is_fastest(&size));
-    assert_ptr_equal(gather_best(&size), &size.ways[2]);
+    assert_ptr_equal(gather_best(&size), &size.choices[2]);
 }
 
 static char *report_of(const struct gather_size *size)
@@ -533,15 +537,15 @@ static void what_was_measured_is_reported(void **state)
     static const struct gather_counts counts = {
         .kind = MEMORY_MANAGED_HOST, .count = 2, .sms = {1, 2}, .gbps = {20, 40}};
     static const struct job_options options = {.repeats = 2, .seed = 1, .count = 60};
-    const json_t *way;
+    const json_t *choice;
     char why[JOB_TEXT_BYTES];
     char path[] = "/tmp/reach-gather-XXXXXX";
 
     (void)state;
     assert_true(gather_read_advice(advice, 1 << 30, &size, why));
-    size.ways[0].gbps = 45.5;
-    size.ways[2].gbps = 4;
-    size.ways[2].mismatches = 7;
+    size.choices[0].gbps = 45.5;
+    size.choices[2].gbps = 4;
+    size.choices[2].mismatches = 7;
     char *const text = report_of(&size);
     assert_non_null(strstr(text, "1.000     11.38  right")); /* of its prediction, of pinned */
     assert_non_null(strstr(text, "0.800      1.00  WRONG"));
@@ -551,10 +555,10 @@ static void what_was_measured_is_reported(void **state)
     assert_true(file >= 0 && close(file) == 0);
     assert_true(gather_write_json(path, "GPU-1", &options, &size, 1, &counts, why));
     json_t *const document = json_load_file(path, 0, NULL);
-    way = json_array_get(
-        json_object_get(json_array_get(json_object_get(document, "sizes"), 0), "ways"), 2);
-    assert_int_equal(json_integer_value(json_object_get(way, "mismatches")), 7);
-    assert_int_equal(json_array_size(json_object_get(way, "milliseconds")), 2);
+    choice = json_array_get(
+        json_object_get(json_array_get(json_object_get(document, "sizes"), 0), "choices"), 2);
+    assert_int_equal(json_integer_value(json_object_get(choice, "mismatches")), 7);
+    assert_int_equal(json_array_size(json_object_get(choice, "milliseconds")), 2);
     assert_int_equal(json_array_size(json_object_get(document, "by_sms")), 2);
     json_decref(document);
     assert_int_equal(unlink(path), 0);
@@ -566,7 +570,7 @@ int main(void)
         cmocka_unit_test(every_strategy_finds_what_the_cpu_finds),
         cmocka_unit_test(a_lost_sample_is_noticed),
         cmocka_unit_test(the_best_plan_comes_first),
-        cmocka_unit_test(what_is_impossible_is_no_way),
+        cmocka_unit_test(what_is_impossible_is_no_choice),
         cmocka_unit_test(passes_cover_everything_once),
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(elements_are_what_they_should_be),

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "planner/explain.h"
 #include "planner/job_env.h"
-#include "planner/memory_ways.h"
+#include "planner/memory_choices.h"
 #include "planner/split.h"
 
 #include <inttypes.h>
@@ -188,20 +188,21 @@ static void same_advice(struct rng *r, uint64_t bytes)
         assert_int_equal(read.memory_count, 0);
         return;
     }
-    if (!BOTH(memory_ways_rank, request, a, b))
+    if (!BOTH(memory_choices_rank, request, a, b))
         return;
-    assert_int_equal(a.way_count, b.way_count);
-    for (uint32_t i = 0; i < a.way_count; i++) {
-        assert_int_equal(a.ways[i].kind, b.ways[i].kind);
-        assert_string_equal(a.ways[i].peer_uuid, b.ways[i].peer_uuid);
-        assert_int_equal(a.ways[i].basis, b.ways[i].basis);
-        assert_int_equal(IS_KNOWN(a.ways[i].capacity_bytes), IS_KNOWN(b.ways[i].capacity_bytes));
-        assert_true(a.ways[i].capacity_bytes.v == b.ways[i].capacity_bytes.v);
-        assert_int_equal(a.ways[i].sms.v, b.ways[i].sms.v);
-        assert_int_equal(a.ways[i].window_bytes, b.ways[i].window_bytes);
-        same_number(a.ways[i].gbps, b.ways[i].gbps);
-        same_number(a.ways[i].probed_gbps, b.ways[i].probed_gbps);
-        assert_string_equal(a.ways[i].why, b.ways[i].why);
+    assert_int_equal(a.choice_count, b.choice_count);
+    for (uint32_t i = 0; i < a.choice_count; i++) {
+        assert_int_equal(a.choices[i].kind, b.choices[i].kind);
+        assert_string_equal(a.choices[i].peer_uuid, b.choices[i].peer_uuid);
+        assert_int_equal(a.choices[i].basis, b.choices[i].basis);
+        assert_int_equal(IS_KNOWN(a.choices[i].capacity_bytes),
+                         IS_KNOWN(b.choices[i].capacity_bytes));
+        assert_true(a.choices[i].capacity_bytes.v == b.choices[i].capacity_bytes.v);
+        assert_int_equal(a.choices[i].sms.v, b.choices[i].sms.v);
+        assert_int_equal(a.choices[i].window_bytes, b.choices[i].window_bytes);
+        same_number(a.choices[i].gbps, b.choices[i].gbps);
+        same_number(a.choices[i].probed_gbps, b.choices[i].probed_gbps);
+        assert_string_equal(a.choices[i].why, b.choices[i].why);
     }
     assert_int_equal(a.left_out_count, b.left_out_count);
     assert_string_equal(a.reason, b.reason);

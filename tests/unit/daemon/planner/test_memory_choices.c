@@ -1,4 +1,4 @@
-/* test_memory_ways.c: which memory, and how. First on the fingerprint of a real H200 (docs/
+/* test_memory_choices.c: which memory, and how. First on the fingerprint of a real H200 (docs/
  * measurements), whose numbers are known; then over random kinds of memory that follow the model of
  * translation, for which the right answer can be computed. The seed is printed; TEST_SEED repeats
  * it. */
@@ -6,7 +6,7 @@
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/units.h"
-#include "planner/memory_ways.h"
+#include "planner/memory_choices.h"
 
 #include <jansson.h>
 
@@ -43,33 +43,33 @@ static void ask(uint64_t bytes, enum memory_location location, enum access acces
                                      .fingerprint_id = "fp0123456789abcdef"};
     struct err err;
 
-    if (memory_ways_rank(&fp, &r, &answer, &err) != STATUS_OK)
+    if (memory_choices_rank(&fp, &r, &answer, &err) != STATUS_OK)
         fail_msg("%s", err.text);
 }
 
-static const struct memory_way *find(enum memory_kind kind, enum strategy s)
+static const struct memory_choice *find(enum memory_kind kind, enum strategy s)
 {
-    for (uint32_t i = 0; i < answer.way_count; i++)
-        if (answer.ways[i].kind == kind && answer.ways[i].strategy == s)
-            return &answer.ways[i];
+    for (uint32_t i = 0; i < answer.choice_count; i++)
+        if (answer.choices[i].kind == kind && answer.choices[i].strategy == s)
+            return &answer.choices[i];
     return NULL;
 }
 
-static const struct memory_way *way(enum memory_kind kind, enum strategy s)
+static const struct memory_choice *choice(enum memory_kind kind, enum strategy s)
 {
-    const struct memory_way *const w = find(kind, s);
+    const struct memory_choice *const w = find(kind, s);
 
     if (!w)
-        fail_msg("no way %s %s", memory_kind_name(kind), strategy_name(s));
+        fail_msg("no choice %s %s", memory_kind_name(kind), strategy_name(s));
     return w;
 }
 
-static void assert_gbps(const struct memory_way *w, double gbps, enum way_basis basis)
+static void assert_gbps(const struct memory_choice *w, double gbps, enum choice_basis basis)
 {
     if (!IS_KNOWN(w->gbps) || fabs(w->gbps.v - gbps) > 0.01 * gbps || w->basis != basis)
         fail_msg("%s %s: %g GB/s, %s; expected %g, %s", memory_kind_name(w->kind),
-                 strategy_name(w->strategy), w->gbps.v, way_basis_name(w->basis), gbps,
-                 way_basis_name(basis));
+                 strategy_name(w->strategy), w->gbps.v, choice_basis_name(w->basis), gbps,
+                 choice_basis_name(basis));
 }
 
 /* ---- a real H200 ---- */
@@ -79,28 +79,28 @@ static void test_host(void **state)
     (void)state;
     load();
     ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 0);
-    assert_ptr_equal(way(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.ways[0]);
-    assert_gbps(&answer.ways[0], 44.99, WAY_MEASURED);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 5.055, WAY_MEASURED);
-    assert_int_equal(answer.ways[0].sms.v, 4);
+    assert_ptr_equal(choice(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.choices[0]);
+    assert_gbps(&answer.choices[0], 44.99, CHOICE_MEASURED);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 5.055, CHOICE_MEASURED);
+    assert_int_equal(answer.choices[0].sms.v, 4);
     /* Windows were probed over 8 GiB. */
-    assert_false(IS_KNOWN(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->gbps));
-    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->basis, WAY_NOT_MEASURED);
-    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->probed_bytes.v, 8 * GIB);
+    assert_false(IS_KNOWN(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->gbps));
+    assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->basis, CHOICE_NOT_MEASURED);
+    assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->probed_bytes.v, 8 * GIB);
     assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
 
     ask(2 * GIB, LOCATION_HOST, ACCESS_READ, 0);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.48, WAY_MEASURED);
-    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->windows, 24);
-    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->window_bytes,
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.48, CHOICE_MEASURED);
+    assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->windows, 24);
+    assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->window_bytes,
                      (2 * GIB - 1) / 24 + 1);
-    assert_int_equal(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->sms.v, 24);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 7.064, WAY_MEASURED);
-    assert_ptr_equal(way(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.ways[0]);
+    assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->sms.v, 24);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 7.064, CHOICE_MEASURED);
+    assert_ptr_equal(choice(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.choices[0]);
 
     /* All are as fast: the usual one. */
     ask(512 * MIB, LOCATION_HOST, ACCESS_READ, 0);
-    assert_ptr_equal(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), &answer.ways[0]);
+    assert_ptr_equal(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), &answer.choices[0]);
     assert_null(find(MEMORY_HOST_PINNED, STRATEGY_WINDOWS));
 }
 
@@ -114,15 +114,15 @@ static void test_between(void **state)
     (void)state;
     load();
     ask(3 * GIB / 2, LOCATION_HOST, ACCESS_READ, 0);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 128 / (at_1 + (at_2 - at_1) * 2 / 3),
-                WAY_BETWEEN);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.5, WAY_BETWEEN);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 128 / (at_1 + (at_2 - at_1) * 2 / 3),
+                CHOICE_BETWEEN);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.5, CHOICE_BETWEEN);
     ask(6 * GIB, LOCATION_HOST, ACCESS_READ, 0);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS),
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS),
                 128 / (edge + (at_8 - edge) * (1 / 4.25 - 1 / 6.0) / (1 / 4.25 - 1 / 8.0)),
-                WAY_BETWEEN);
+                CHOICE_BETWEEN);
     ask(17 * GIB / 4, LOCATION_HOST, ACCESS_READ, 0);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.47, WAY_BETWEEN);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.47, CHOICE_BETWEEN);
 }
 
 /* Nothing is extrapolated; what promises twice as much comes first all the same. */
@@ -131,21 +131,21 @@ static void test_beyond(void **state)
     (void)state;
     load();
     ask(64 * GIB, LOCATION_HOST, ACCESS_READ, 0);
-    assert_ptr_equal(way(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.ways[0]);
-    assert_int_equal(answer.ways[0].basis, WAY_NOT_MEASURED);
-    assert_int_equal(answer.ways[0].gbps.reason, REASON_BEYOND_MEMORY);
-    assert_gbps(way(MEMORY_HOST_VIRTUAL, STRATEGY_NAIVE), 3.876, WAY_MEASURED);
+    assert_ptr_equal(choice(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.choices[0]);
+    assert_int_equal(answer.choices[0].basis, CHOICE_NOT_MEASURED);
+    assert_int_equal(answer.choices[0].gbps.reason, REASON_BEYOND_MEMORY);
+    assert_gbps(choice(MEMORY_HOST_VIRTUAL, STRATEGY_NAIVE), 3.876, CHOICE_MEASURED);
     ask(1 * GIB, LOCATION_DEVICE, ACCESS_READ, 0);
-    assert_int_equal(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->basis, WAY_AT_LEAST);
-    assert_ptr_equal(way(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.ways[0]);
+    assert_int_equal(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->basis, CHOICE_AT_LEAST);
+    assert_ptr_equal(choice(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.choices[0]);
     /* What a small region has of the cache is not counted. */
     ask(256 * MIB, LOCATION_ANY, ACCESS_READ, 0);
-    assert_ptr_equal(way(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.ways[0]);
-    assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->gbps.v == answer.ways[0].gbps.v);
+    assert_ptr_equal(choice(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.choices[0]);
+    assert_true(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->gbps.v == answer.choices[0].gbps.v);
     ask(100 * GIB, LOCATION_ANY, ACCESS_READ, 0);
-    assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE) >
-                way(MEMORY_DEVICE, STRATEGY_NAIVE)); /* and known before unknown */
-    assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->probed_gbps.v > 4000);
+    assert_true(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE) >
+                choice(MEMORY_DEVICE, STRATEGY_NAIVE)); /* and known before unknown */
+    assert_true(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->probed_gbps.v > 4000);
 }
 
 /* Within the reach as measured; beyond it a miss takes as long as one of a read. */
@@ -154,25 +154,25 @@ static void test_other_accesses(void **state)
     (void)state;
     load();
     ask(256 * MIB, LOCATION_HOST, ACCESS_WRITE, 32);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 18.78, WAY_BETWEEN);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 18.78, CHOICE_BETWEEN);
     ask(16 * GIB, LOCATION_HOST, ACCESS_WRITE, 32);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 32 / (128 / 5.05491), WAY_SCALED);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 32 / (128 / 5.05491), CHOICE_SCALED);
     ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 4);
     assert_int_equal(answer.transaction_bytes, 32);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 32 / (128 / 5.05491), WAY_SCALED);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 32 / (128 / 5.05491), CHOICE_SCALED);
     ask(256 * MIB, LOCATION_HOST, ACCESS_READ, 512);
-    assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 50.5, WAY_SCALED);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 50.5, CHOICE_SCALED);
 }
 
 /* GB/s of what is left of a curve over a region of it, if that is not its first or last. */
 static double predict_left_out(struct memory_facts *m, uint32_t i)
 {
     const struct memory_facts whole = *m;
-    const struct memory_way *w;
+    const struct memory_choice *w;
 
     memmove(&m->curve[i], &m->curve[i + 1], (--m->curve_count - i) * sizeof(m->curve[0]));
     ask(whole.curve[i].region_bytes, LOCATION_ANY, ACCESS_READ, 0);
-    w = way(m->kind, STRATEGY_NAIVE);
+    w = choice(m->kind, STRATEGY_NAIVE);
     *m = whole;
     assert_true(IS_KNOWN(w->gbps));
     return w->gbps.v;
@@ -219,11 +219,11 @@ static void test_device_is_the_plan(void **state)
             const struct strategy_option *const o = &plan.options[k];
             if (!o->possible || o->strategy > STRATEGY_WINDOWS)
                 continue;
-            while (answer.ways[at].kind != MEMORY_DEVICE)
+            while (answer.choices[at].kind != MEMORY_DEVICE)
                 at++;
-            assert_int_equal(answer.ways[at].strategy, o->strategy);
-            assert_true(answer.ways[at].gbps.v == o->gbps.v);
-            assert_string_equal(answer.ways[at].why, o->why);
+            assert_int_equal(answer.choices[at].strategy, o->strategy);
+            assert_true(answer.choices[at].gbps.v == o->gbps.v);
+            assert_string_equal(answer.choices[at].why, o->why);
             at++;
         }
     }
@@ -235,7 +235,7 @@ static void assert_refused(uint64_t bytes, enum memory_location location, enum s
     const struct memory_request r = {.bytes = bytes, .location = location};
     struct err err;
 
-    assert_int_equal(memory_ways_rank(&fp, &r, &answer, &err), s);
+    assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), s);
     if (!strstr(err.text, text))
         fail_msg("%s lacks %s", err.text, text);
     if (s == STATUS_TOO_MANY_BYTES)
@@ -354,20 +354,20 @@ static void random_kind(struct rng *r, struct memory_facts *f, struct model *m)
 
 static void check_order(void)
 {
-    for (uint32_t i = 1; i < answer.way_count; i++) {
-        const struct memory_way *const w = &answer.ways[i];
+    for (uint32_t i = 1; i < answer.choice_count; i++) {
+        const struct memory_choice *const w = &answer.choices[i];
         assert_true(w->doubt >= (w - 1)->doubt);
         if (w->doubt == (w - 1)->doubt)
             assert_true(w->rank_gbps <= (w - 1)->rank_gbps * (1 + STRATEGY_WORTH));
         assert_true(IS_KNOWN(w->gbps) ==
-                    (w->basis != WAY_NOT_MEASURED && w->basis != WAY_AT_LEAST));
+                    (w->basis != CHOICE_NOT_MEASURED && w->basis != CHOICE_AT_LEAST));
         assert_true(w->why[0] != '\0' && w->why[strlen(w->why) - 1] == '.');
     }
 }
 
 /* `worst`: how far a prediction is off. */
-static void check_way(const struct memory_way *w, const struct memory_facts *f,
-                      const struct model *m, uint64_t bytes, double *worst)
+static void check_choice(const struct memory_choice *w, const struct memory_facts *f,
+                         const struct model *m, uint64_t bytes, double *worst)
 {
     const uint64_t reach = w->strategy == STRATEGY_WINDOWS ? m->windows_reach : m->reach;
     const double real = 128 / model_ns(m, reach, bytes);
@@ -379,8 +379,8 @@ static void check_way(const struct memory_way *w, const struct memory_facts *f,
         return;
     *worst = fmax(*worst, fabs(w->gbps.v / real - 1));
     assert_true(w->gbps.v <= f->plateau_gbps.v * 1.0001);
-    assert_true(w->basis != WAY_MEASURED || fp.gpu.origin != ORIGIN_SIMULATED);
-    if ((w->basis == WAY_MEASURED || w->basis == WAY_SIMULATED) &&
+    assert_true(w->basis != CHOICE_MEASURED || fp.gpu.origin != ORIGIN_SIMULATED);
+    if ((w->basis == CHOICE_MEASURED || w->basis == CHOICE_SIMULATED) &&
         fabs(w->gbps.v / real - 1) > 0.03)
         fail_msg("measured %g, predicted %g over %" PRIu64, real, w->gbps.v, bytes);
 }
@@ -403,10 +403,10 @@ static void test_random_kinds(void **state)
             const uint64_t bytes = 1 + rng_below(&r, 64 * GIB >> rng_below(&r, 12));
             ask(bytes, LOCATION_ANY, ACCESS_READ, 0);
             check_order();
-            for (uint32_t k = 0; k < answer.way_count; k++) {
-                const struct memory_way *const w = &answer.ways[k];
-                check_way(w, &fp.memory[w->kind - 1], &models[w->kind - 1], bytes,
-                          w->windows > 0 ? &windows : &naive);
+            for (uint32_t k = 0; k < answer.choice_count; k++) {
+                const struct memory_choice *const w = &answer.choices[k];
+                check_choice(w, &fp.memory[w->kind - 1], &models[w->kind - 1], bytes,
+                             w->windows > 0 ? &windows : &naive);
             }
         }
     }
@@ -445,11 +445,11 @@ static uint64_t most_probed(void)
     return most;
 }
 
-/* Nothing is listed as a way that is known to be too small; what is unknown has its reason. */
+/* Nothing is listed as a choice that is known to be too small; what is unknown has its reason. */
 static void check_capacities(uint64_t bytes)
 {
-    for (uint32_t k = 0; k < answer.way_count; k++) {
-        const struct memory_way *const w = &answer.ways[k];
+    for (uint32_t k = 0; k < answer.choice_count; k++) {
+        const struct memory_choice *const w = &answer.choices[k];
         const struct maybe_u64 real = real_capacity(w->kind, w->peer_uuid);
         assert_int_equal(w->capacity_bytes.known, real.known);
         assert_int_equal(w->capacity_bytes.reason, real.reason);
@@ -459,7 +459,7 @@ static void check_capacities(uint64_t bytes)
                     (memory_kind_is_host(w->kind) && bytes <= most_probed()));
         assert_true((w->doubt == 2) == (w->kind == MEMORY_PEER && !IS_KNOWN(real)));
     }
-    if (answer.ways[0].doubt > 0)
+    if (answer.choices[0].doubt > 0)
         assert_non_null(strstr(answer.reason, "not recorded"));
 }
 
@@ -480,12 +480,13 @@ static void test_peer(void **state)
     fp.conditions.host_memory_bytes = KNOWN_U64(300 * GIB);
 
     ask(380 * GIB, LOCATION_ANY, ACCESS_READ, 0);
-    assert_int_equal(answer.ways[0].kind, MEMORY_MANAGED_HOST);
-    assert_int_equal(answer.ways[answer.way_count - 1].kind, MEMORY_PEER);
-    assert_int_equal(answer.ways[answer.way_count - 1].capacity_bytes.reason, REASON_NOT_MEASURED);
+    assert_int_equal(answer.choices[0].kind, MEMORY_MANAGED_HOST);
+    assert_int_equal(answer.choices[answer.choice_count - 1].kind, MEMORY_PEER);
+    assert_int_equal(answer.choices[answer.choice_count - 1].capacity_bytes.reason,
+                     REASON_NOT_MEASURED);
     peer->peer_memory_bytes = KNOWN_U64(fp.gpu.memory_bytes);
     ask(380 * GIB, LOCATION_ANY, ACCESS_READ, 0);
-    assert_int_equal(answer.ways[0].kind, MEMORY_MANAGED_HOST);
+    assert_int_equal(answer.choices[0].kind, MEMORY_MANAGED_HOST);
     assert_null(find(MEMORY_PEER, STRATEGY_NAIVE));
     assert_string_equal(answer.left_out[answer.left_out_count - 1].peer_uuid, "GPU-1");
     assert_non_null(strstr(answer.left_out[answer.left_out_count - 1].why, "139.8 GiB"));
@@ -494,13 +495,13 @@ static void test_peer(void **state)
     /* A peer that is larger than the GPU and its host together. */
     peer->peer_memory_bytes = KNOWN_U64(900 * GIB);
     ask(900 * GIB, LOCATION_ANY, ACCESS_READ, 0);
-    assert_int_equal(answer.ways[0].kind, MEMORY_PEER);
-    assert_int_equal(answer.way_count, 1);
+    assert_int_equal(answer.choices[0].kind, MEMORY_PEER);
+    assert_int_equal(answer.choice_count, 1);
     assert_refused(900 * GIB + 1, LOCATION_ANY, STATUS_TOO_MANY_BYTES, "together");
     /* Nothing but the peer's size is unknown and nothing else is large enough. */
     peer->peer_memory_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
     ask(900 * GIB, LOCATION_ANY, ACCESS_READ, 0);
-    assert_int_equal(answer.way_count, 1);
+    assert_int_equal(answer.choice_count, 1);
     assert_non_null(strstr(answer.reason, "How much memory the peer has is not recorded"));
 }
 
@@ -519,12 +520,14 @@ static void test_without_a_reach(void **state)
     ask(64 * GIB, LOCATION_DEVICE, ACCESS_READ, 0);
     assert_null(find(MEMORY_DEVICE, STRATEGY_WINDOWS));
     assert_null(find(MEMORY_DEVICE, STRATEGY_SCOPES));
-    for (uint32_t i = 0; i < planned.way_count; i++)
-        if (planned.ways[i].kind == MEMORY_DEVICE && planned.ways[i].strategy == STRATEGY_NAIVE)
-            assert_gbps(way(MEMORY_DEVICE, STRATEGY_NAIVE), planned.ways[i].gbps.v, WAY_MEASURED);
-    for (uint32_t i = 0; i < answer.way_count; i++)
-        assert_true(answer.ways[i].kind != MEMORY_DEVICE ||
-                    strstr(answer.ways[i].why, "(disagreement)"));
+    for (uint32_t i = 0; i < planned.choice_count; i++)
+        if (planned.choices[i].kind == MEMORY_DEVICE &&
+            planned.choices[i].strategy == STRATEGY_NAIVE)
+            assert_gbps(choice(MEMORY_DEVICE, STRATEGY_NAIVE), planned.choices[i].gbps.v,
+                        CHOICE_MEASURED);
+    for (uint32_t i = 0; i < answer.choice_count; i++)
+        assert_true(answer.choices[i].kind != MEMORY_DEVICE ||
+                    strstr(answer.choices[i].why, "(disagreement)"));
     fp.throughput.curve_count = 0;
     ask(64 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
@@ -547,20 +550,20 @@ static void test_any_fingerprint(void **state)
                 .element_bytes = (uint32_t)rng_below(&r, 1 << rng_below(&r, 20)),
                 .fingerprint_id = "fp"};
             struct err err = {.text = ""};
-            const enum status s = memory_ways_rank(&fp, &request, &answer, &err);
+            const enum status s = memory_choices_rank(&fp, &request, &answer, &err);
             if (s != STATUS_OK) {
                 assert_true(strlen(err.text) > 15);
                 continue;
             }
             answers++;
-            assert_in_range(answer.way_count, 1, MEMORY_MAX_WAYS);
+            assert_in_range(answer.choice_count, 1, MEMORY_MAX_CHOICES);
             assert_in_range(answer.left_out_count, 0, MEMORY_MAX_LEFT_OUT);
             check_order();
             check_capacities(request.bytes);
-            for (uint32_t k = 0; k < answer.way_count; k++)
+            for (uint32_t k = 0; k < answer.choice_count; k++)
                 assert_true(request.location == LOCATION_ANY ||
                             (request.location == LOCATION_HOST) ==
-                                memory_kind_is_host(answer.ways[k].kind));
+                                memory_kind_is_host(answer.choices[k].kind));
         }
     }
     printf("# %u answers\n", answers);

@@ -1,6 +1,7 @@
-/* memory_ways.c: lists the ways of each kind of memory, predicts each, and ranks them. The regions
- * that were probed are a curve like that of device memory, and access_cost.c interpolates it. */
-#include "planner/memory_ways.h"
+/* memory_choices.c: lists the choices of each kind of memory, predicts each, and ranks them. The
+ * regions that were probed are a curve like that of device memory, and access_cost.c interpolates
+ * it. */
+#include "planner/memory_choices.h"
 
 #include "types/name_of.h"
 #include "planner/access_cost.h"
@@ -14,7 +15,7 @@
 /* Writes and atomics of other memory are measured with so many bytes, within the reach. */
 enum { RATE_BYTES = 32, LEAD_BYTES = 96, REACH_TEXT_BYTES = 160 };
 
-/* Of what a way without a number reaches over less memory. */
+/* Of what a choice without a number reaches over less memory. */
 static const double UNMEASURED_SHARE = 0.5;
 
 /* Of the plateau, in the facts. */
@@ -23,12 +24,13 @@ static const double REACHED = 0.9;
 NAME_FUNCTIONS(memory_location, enum memory_location, [LOCATION_ANY] = "any",
                [LOCATION_DEVICE] = "device", [LOCATION_HOST] = "host")
 
-NAME_FUNCTION(way_basis_name, enum way_basis, [WAY_NOT_MEASURED] = "not-measured",
-              [WAY_MEASURED] = "measured", [WAY_BETWEEN] = "between", [WAY_SCALED] = "scaled",
-              [WAY_AT_LEAST] = "at-least", [WAY_SIMULATED] = "simulated")
+NAME_FUNCTION(
+    choice_basis_name, enum choice_basis, [CHOICE_NOT_MEASURED] = "not-measured",
+    [CHOICE_MEASURED] = "measured", [CHOICE_BETWEEN] = "between", [CHOICE_SCALED] = "scaled",
+    [CHOICE_AT_LEAST] = "at-least", [CHOICE_SIMULATED] = "simulated")
 
-/* How a job gets each kind, and the order of those that are as fast as one another: the usual ways
- * first. */
+/* How a job gets each kind, and the order of those that are as fast as one another: the usual
+ * choices first. */
 static const struct {
     const char *allocate;
     uint32_t effort;
@@ -161,23 +163,24 @@ static uint32_t doubt_of(const struct advising *a, enum memory_kind kind, struct
     return kind == MEMORY_PEER ? 2 : 1;
 }
 
-/* ---- ways ---- */
+/* ---- choices ---- */
 
-static struct memory_way *add_way(struct advising *a, enum memory_kind kind, const char *peer_uuid,
-                                  enum strategy s, struct maybe_u64 capacity)
+static struct memory_choice *add_choice(struct advising *a, enum memory_kind kind,
+                                        const char *peer_uuid, enum strategy s,
+                                        struct maybe_u64 capacity)
 {
-    struct memory_way *const w = &a->out->ways[a->out->way_count++];
+    struct memory_choice *const w = &a->out->choices[a->out->choice_count++];
 
-    *w = (struct memory_way){.kind = kind,
-                             .peer_uuid = peer_uuid,
-                             .allocate = kinds[kind].allocate,
-                             .capacity_bytes = capacity,
-                             .doubt = doubt_of(a, kind, capacity),
-                             .strategy = s,
-                             .passes = 1,
-                             .probed_bytes = UNKNOWN(REASON_NOT_APPLICABLE),
-                             .probed_gbps = UNKNOWN(REASON_NOT_APPLICABLE),
-                             .sms = UNKNOWN(REASON_NOT_APPLICABLE)};
+    *w = (struct memory_choice){.kind = kind,
+                                .peer_uuid = peer_uuid,
+                                .allocate = kinds[kind].allocate,
+                                .capacity_bytes = capacity,
+                                .doubt = doubt_of(a, kind, capacity),
+                                .strategy = s,
+                                .passes = 1,
+                                .probed_bytes = UNKNOWN(REASON_NOT_APPLICABLE),
+                                .probed_gbps = UNKNOWN(REASON_NOT_APPLICABLE),
+                                .sms = UNKNOWN(REASON_NOT_APPLICABLE)};
     return w;
 }
 
@@ -199,34 +202,34 @@ static bool is_probed(const struct curve_point *curve, uint32_t count, enum stra
 
 /* ---- device memory ---- */
 
-static enum way_basis measured(const struct fingerprint *fp)
+static enum choice_basis measured(const struct fingerprint *fp)
 {
-    return fp->gpu.origin == ORIGIN_SIMULATED ? WAY_SIMULATED : WAY_MEASURED;
+    return fp->gpu.origin == ORIGIN_SIMULATED ? CHOICE_SIMULATED : CHOICE_MEASURED;
 }
 
-static enum way_basis device_basis(const struct advising *a, const struct strategy_answer *plan,
-                                   const struct strategy_option *option)
+static enum choice_basis device_basis(const struct advising *a, const struct strategy_answer *plan,
+                                      const struct strategy_option *option)
 {
     const struct throughput *const t = &a->fp->throughput;
     const bool in_reach = IS_KNOWN(a->fp->windows.recommended_bytes) &&
                           a->request->bytes <= a->fp->windows.recommended_bytes.v;
 
     if (!IS_KNOWN(option->gbps) || plan->basis == BASIS_NONE)
-        return WAY_NOT_MEASURED;
+        return CHOICE_NOT_MEASURED;
     if (plan->basis == BASIS_SCALED)
-        return WAY_SCALED;
+        return CHOICE_SCALED;
     return plan->basis == basis_of_origin(a->fp, BASIS_MEASURED) &&
                    (in_reach ||
                     is_probed(t->curve, t->curve_count, option->strategy, a->request->bytes))
                ? measured(a->fp)
-               : WAY_BETWEEN;
+               : CHOICE_BETWEEN;
 }
 
 static void add_option(struct advising *a, const struct strategy_answer *plan,
                        const struct strategy_option *option)
 {
-    struct memory_way *const w =
-        add_way(a, MEMORY_DEVICE, "", option->strategy, device_bytes(a->fp));
+    struct memory_choice *const w =
+        add_choice(a, MEMORY_DEVICE, "", option->strategy, device_bytes(a->fp));
 
     w->gbps = option->gbps;
     w->basis = device_basis(a, plan, option);
@@ -259,7 +262,7 @@ static void add_device_alone(struct advising *a, const char *why_not)
     const struct throughput *const t = &a->fp->throughput;
     const struct reach_limit none = {.observed = false};
     struct access_cost cost;
-    struct memory_way *w;
+    struct memory_choice *w;
     char rate[FORMAT_RATE_BYTES];
 
     access_cost_read(t, &none, a->request->access, a->out->transaction_bytes, &cost);
@@ -268,17 +271,18 @@ static void add_device_alone(struct advising *a, const char *why_not)
         leave_out(a, MEMORY_DEVICE, "", "%.190s", why_not);
         return;
     }
-    w = add_way(a, MEMORY_DEVICE, "", STRATEGY_NAIVE, device_bytes(a->fp));
+    w = add_choice(a, MEMORY_DEVICE, "", STRATEGY_NAIVE, device_bytes(a->fp));
     w->gbps = a->device_gbps;
     w->rank_gbps = w->gbps.v;
-    w->basis = cost.basis == BASIS_SCALED ? WAY_SCALED
+    w->basis = cost.basis == BASIS_SCALED ? CHOICE_SCALED
                : is_probed(t->curve, t->curve_count, STRATEGY_NAIVE, a->request->bytes)
-                   ? WAY_MEASURED
-                   : WAY_BETWEEN;
-    snprintf(w->why, sizeof(w->why),
-             "Any SM anywhere: %s; there is no other way, since how far an SM group reaches is not "
-             "known (%s).",
-             format_rate(w->gbps, rate), reason_slug(a->fp->windows.reach_bytes.reason));
+                   ? CHOICE_MEASURED
+                   : CHOICE_BETWEEN;
+    snprintf(
+        w->why, sizeof(w->why),
+        "Any SM anywhere: %s; there is no other choice, since how far an SM group reaches is not "
+        "known (%s).",
+        format_rate(w->gbps, rate), reason_slug(a->fp->windows.reach_bytes.reason));
 }
 
 /* Those of the plan that need no input, in its order. */
@@ -326,7 +330,7 @@ static void add_windows_edge(const struct memory_facts *m, const struct curve_po
         add_region(t, edge, last->naive_gbps);
 }
 
-/* What was measured this way, as access_cost_read takes it. */
+/* What was measured for this choice, as access_cost_read takes it. */
 static void read_curve(const struct memory_facts *m, enum strategy s, struct throughput *out)
 {
     memset(out, 0, sizeof(*out));
@@ -358,8 +362,8 @@ static bool is_below_curve(const struct memory_facts *m, const struct throughput
            t->curve[1].naive_gbps.v < REACHED * t->plateau_gbps.v;
 }
 
-static enum way_basis kind_basis(const struct advising *a, const struct memory_facts *m,
-                                 const struct access_cost *cost, const struct memory_way *w)
+static enum choice_basis kind_basis(const struct advising *a, const struct memory_facts *m,
+                                    const struct access_cost *cost, const struct memory_choice *w)
 {
     const struct maybe_u64 reach =
         w->strategy == STRATEGY_WINDOWS ? m->windows_reach_bytes : m->reach_bytes;
@@ -369,18 +373,18 @@ static enum way_basis kind_basis(const struct advising *a, const struct memory_f
     if (!IS_KNOWN(w->gbps))
         return IS_KNOWN(w->probed_gbps) && bytes > w->probed_bytes.v &&
                        reach.known == MAYBE_NOT_OBSERVABLE
-                   ? WAY_AT_LEAST
-                   : WAY_NOT_MEASURED;
+                   ? CHOICE_AT_LEAST
+                   : CHOICE_NOT_MEASURED;
     if (cost->basis == BASIS_SCALED || (!reads && IS_KNOWN(reach) && bytes > reach.v))
-        return WAY_SCALED;
+        return CHOICE_SCALED;
     return reads && cost->basis == BASIS_MEASURED &&
                    is_probed(m->curve, m->curve_count, w->strategy, bytes)
                ? measured(a->fp)
-               : WAY_BETWEEN;
+               : CHOICE_BETWEEN;
 }
 
 /* Fills in gbps, basis and what was probed, of which there is something. */
-static void predict(const struct advising *a, const struct memory_facts *m, struct memory_way *w)
+static void predict(const struct advising *a, const struct memory_facts *m, struct memory_choice *w)
 {
     const struct reach_limit none = {.observed = false}; /* the curve has it */
     const uint64_t bytes = a->request->bytes;
@@ -410,7 +414,7 @@ static double least(double a, struct maybe_f64 b)
 }
 
 /* It is device memory: what it seems to be faster over a small region is the L2 cache. */
-static void cap_at_device(const struct advising *a, struct memory_way *w)
+static void cap_at_device(const struct advising *a, struct memory_choice *w)
 {
     w->gbps.v = least(w->gbps.v, a->device_gbps);
     w->probed_gbps.v = least(w->probed_gbps.v, a->in_reach_gbps);
@@ -434,12 +438,12 @@ static void reach_text(const struct memory_facts *m, char *out)
 }
 
 static void write_why(const struct advising *a, const struct memory_facts *m, const char *lead,
-                      struct memory_way *w)
+                      struct memory_choice *w)
 {
-    static const char *const rests[] = {[WAY_MEASURED] = "measured over this many bytes",
-                                        [WAY_SIMULATED] = "simulated over this many bytes",
-                                        [WAY_BETWEEN] = "between what was measured",
-                                        [WAY_SCALED] = "from other accesses that were measured"};
+    static const char *const rests[] = {[CHOICE_MEASURED] = "measured over this many bytes",
+                                        [CHOICE_SIMULATED] = "simulated over this many bytes",
+                                        [CHOICE_BETWEEN] = "between what was measured",
+                                        [CHOICE_SCALED] = "from other accesses that were measured"};
     char rate[FORMAT_RATE_BYTES];
     char asked[FORMAT_SIZE_BYTES];
     char probed[FORMAT_SIZE_BYTES];
@@ -459,10 +463,10 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
 }
 
 /* Any SM anywhere, or each of `windows` groups in a window of its own. */
-static void add_kind_way(struct advising *a, const struct memory_facts *m, enum strategy s,
-                         uint32_t windows)
+static void add_kind_choice(struct advising *a, const struct memory_facts *m, enum strategy s,
+                            uint32_t windows)
 {
-    struct memory_way *const w = add_way(a, m->kind, m->peer_uuid, s, capacity_of(a->fp, m));
+    struct memory_choice *const w = add_choice(a, m->kind, m->peer_uuid, s, capacity_of(a->fp, m));
     char lead[LEAD_BYTES] = "Any SM anywhere";
     char mean[FORMAT_SIZE_BYTES];
 
@@ -521,15 +525,15 @@ static void add_kind(struct advising *a, const struct memory_facts *m)
         leave_out(a, m->kind, m->peer_uuid, "%s are more than the %s that there are.", asked,
                   there);
     } else {
-        add_kind_way(a, m, STRATEGY_NAIVE, 0);
+        add_kind_choice(a, m, STRATEGY_NAIVE, 0);
         if (windows > 1)
-            add_kind_way(a, m, STRATEGY_WINDOWS, windows);
+            add_kind_choice(a, m, STRATEGY_WINDOWS, windows);
     }
 }
 
 /* ---- the order ---- */
 
-static uint32_t effort_of(const struct memory_way *w)
+static uint32_t effort_of(const struct memory_choice *w)
 {
     static const uint32_t efforts[] = {
         [STRATEGY_NAIVE] = 0, [STRATEGY_WINDOWS] = 1, [STRATEGY_SCOPES] = 2};
@@ -543,30 +547,30 @@ static uint32_t least_doubt(const struct memory_answer *out, uint32_t from)
 {
     uint32_t least = UINT32_MAX;
 
-    for (uint32_t i = from; i < out->way_count; i++)
-        least = out->ways[i].doubt < least ? out->ways[i].doubt : least;
+    for (uint32_t i = from; i < out->choice_count; i++)
+        least = out->choices[i].doubt < least ? out->choices[i].doubt : least;
     return least;
 }
 
-/* The best from way `from` on of those that fit most certainly, of device memory the first: its
+/* The best from choice `from` on of those that fit most certainly, of device memory the first: its
  * plan has ranked it. */
 static uint32_t next_best(const struct memory_answer *out, uint32_t from)
 {
     const uint32_t doubt = least_doubt(out, from);
     double fastest = 0;
-    uint32_t best = out->way_count;
+    uint32_t best = out->choice_count;
 
     for (int pass = 0; pass < 2; pass++) {
         bool device = false;
-        for (uint32_t i = from; i < out->way_count; i++) {
-            const struct memory_way *const w = &out->ways[i];
+        for (uint32_t i = from; i < out->choice_count; i++) {
+            const struct memory_choice *const w = &out->choices[i];
             if (w->doubt > doubt || (w->kind == MEMORY_DEVICE && device))
                 continue;
             device = device || w->kind == MEMORY_DEVICE;
             if (pass == 0 && w->rank_gbps > fastest)
                 fastest = w->rank_gbps;
             if (pass == 1 && w->rank_gbps * (1 + STRATEGY_WORTH) >= fastest &&
-                (best == out->way_count || effort_of(w) < effort_of(&out->ways[best])))
+                (best == out->choice_count || effort_of(w) < effort_of(&out->choices[best])))
                 best = i;
         }
     }
@@ -575,21 +579,21 @@ static uint32_t next_best(const struct memory_answer *out, uint32_t from)
 
 static void rank(struct memory_answer *out)
 {
-    struct memory_way way;
+    struct memory_choice choice;
     uint32_t best;
 
-    for (uint32_t i = 0; i < out->way_count; i++) {
+    for (uint32_t i = 0; i < out->choice_count; i++) {
         best = next_best(out, i);
-        way = out->ways[best];
-        memmove(&out->ways[i + 1], &out->ways[i], (best - i) * sizeof(way));
-        out->ways[i] = way;
+        choice = out->choices[best];
+        memmove(&out->choices[i + 1], &out->choices[i], (best - i) * sizeof(choice));
+        out->choices[i] = choice;
     }
 }
 
-/* Whose memory has an unknown size, if that is what the first way needs. */
+/* Whose memory has an unknown size, if that is what the first choice needs. */
 static const char *size_note(const struct advising *a)
 {
-    const struct memory_way *const first = &a->out->ways[0];
+    const struct memory_choice *const first = &a->out->choices[0];
 
     if (first->kind == MEMORY_PEER && !IS_KNOWN(first->capacity_bytes))
         return " How much memory the peer has is not recorded: measure again.";
@@ -602,8 +606,8 @@ static const char *size_note(const struct advising *a)
 
 static void write_reason(const struct advising *a)
 {
-    const struct memory_way *const first = &a->out->ways[0];
-    const struct memory_way *const next = a->out->way_count > 1 ? first + 1 : NULL;
+    const struct memory_choice *const first = &a->out->choices[0];
+    const struct memory_choice *const next = a->out->choice_count > 1 ? first + 1 : NULL;
     char rate[FORMAT_RATE_BYTES];
     char other[FORMAT_RATE_BYTES];
     char then[FORMAT_RATE_BYTES + 64] = "";
@@ -642,9 +646,9 @@ static enum depth depth_of_kinds(const struct fingerprint *fp)
     return fp->depth;
 }
 
-/* What to do about the first way that has no number; of those behind a way that has one, only if a
- * deeper measurement helps. Device memory is read as a whole at depth full; of other kinds depth
- * memory reads more. */
+/* What to do about the first choice that has no number; of those behind a choice that has one, only
+ * if a deeper measurement helps. Device memory is read as a whole at depth full; of other kinds
+ * depth memory reads more. */
 static void write_next_step(const struct advising *a)
 {
     struct memory_answer *const out = a->out;
@@ -652,9 +656,9 @@ static void write_next_step(const struct advising *a)
     const size_t used = strlen(out->reason);
     const char *step = NULL;
 
-    for (uint32_t i = 0; i < out->way_count && !step; i++) {
-        const struct memory_way *const w = &out->ways[i];
-        if (IS_KNOWN(w->gbps) || (i > 0 && IS_KNOWN(out->ways[0].gbps) &&
+    for (uint32_t i = 0; i < out->choice_count && !step; i++) {
+        const struct memory_choice *const w = &out->choices[i];
+        if (IS_KNOWN(w->gbps) || (i > 0 && IS_KNOWN(out->choices[0].gbps) &&
                                   (w->kind == MEMORY_DEVICE || had == DEPTH_MEMORY)))
             continue;
         if (w->kind == MEMORY_DEVICE)
@@ -670,8 +674,8 @@ static void write_next_step(const struct advising *a)
 
 /* ---- the answer ---- */
 
-enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_request *request,
-                             struct memory_answer *out, struct err *err)
+enum status memory_choices_rank(const struct fingerprint *fp, const struct memory_request *request,
+                                struct memory_answer *out, struct err *err)
 {
     struct advising a = {.fp = fp, .request = request, .out = out};
     enum status s;
@@ -690,7 +694,7 @@ enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_r
     for (uint32_t i = 0; i < fp->memory_count; i++)
         if (is_at_location(fp->memory[i].kind, request->location))
             add_kind(&a, &fp->memory[i]);
-    if (out->way_count == 0)
+    if (out->choice_count == 0)
         return err_set_hint(
             err, STATUS_NOT_APPLICABLE, nothing_left_step(&a),
             "fingerprint %s has no memory at this location that was read and has room%s"

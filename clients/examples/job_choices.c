@@ -1,4 +1,4 @@
-/* job_ways.c: the ways to do a job, from the plan to their measured throughput (job.h). */
+/* job_choices.c: the choices for a job, from the plan to their measured throughput (job.h). */
 #include "element.h"
 #include "job.h"
 
@@ -15,9 +15,9 @@ const struct job_variant job_strategies[] = {
     {REACH_NAIVE, 0, NULL, false},
 };
 
-static struct job_way make_way(const struct job_variant *v, const struct reach_option *option)
+static struct job_choice make_choice(const struct job_variant *v, const struct reach_option *option)
 {
-    struct job_way way = {
+    struct job_choice choice = {
         .strategy = v->strategy,
         .variant = v->variant,
         .label = v->label,
@@ -27,23 +27,23 @@ static struct job_way make_way(const struct job_variant *v, const struct reach_o
     };
 
     if (!v->unplanned)
-        way.predicted_gbps = option->gbps;
-    return way;
+        choice.predicted_gbps = option->gbps;
+    return choice;
 }
 
-uint32_t job_ways_make(const struct job_variant *variants, const struct reach_answer *plan,
-                       struct job_way ways[JOB_MAX_WAYS])
+uint32_t job_choices_make(const struct job_variant *variants, const struct reach_answer *plan,
+                          struct job_choice choices[JOB_MAX_CHOICES])
 {
     const struct reach_option *option;
     uint32_t count = 0;
 
-    memset(ways, 0, JOB_MAX_WAYS * sizeof *ways);
+    memset(choices, 0, JOB_MAX_CHOICES * sizeof *choices);
     for (int unplanned = 0; unplanned < 2; unplanned++) {
         for (uint32_t o = 0; (option = reach_answer_option(plan, o)); o++) {
             for (const struct job_variant *v = variants; v->label && option->possible; v++) {
                 if (v->strategy == option->strategy && v->unplanned == unplanned &&
-                    count < JOB_MAX_WAYS)
-                    ways[count++] = make_way(v, option);
+                    count < JOB_MAX_CHOICES)
+                    choices[count++] = make_choice(v, option);
             }
         }
     }
@@ -63,14 +63,15 @@ void job_one_window(uint64_t first_byte, uint64_t length_bytes, uint32_t sm_slot
     out->windows.window_of_sm = out->window_of_sm;
 }
 
-void job_way_pass(const struct job_way *way, const struct reach_answer *plan, uint64_t bytes,
-                  uint32_t sm_slots, uint32_t pass, struct job_pass *out)
+void job_choice_pass(const struct job_choice *choice, const struct reach_answer *plan,
+                     uint64_t bytes, uint32_t sm_slots, uint32_t pass, struct job_pass *out)
 {
-    const uint64_t first = (uint64_t)pass * way->scope_bytes;
+    const uint64_t first = (uint64_t)pass * choice->scope_bytes;
 
-    switch (way->strategy) {
+    switch (choice->strategy) {
     case REACH_SCOPES:
-        job_one_window(first, bytes - first < way->scope_bytes ? bytes - first : way->scope_bytes,
+        job_one_window(first,
+                       bytes - first < choice->scope_bytes ? bytes - first : choice->scope_bytes,
                        sm_slots, out);
         return;
     case REACH_NAIVE:
@@ -112,70 +113,71 @@ uint32_t job_best(const struct job_run *run)
 {
     uint32_t best = 0;
 
-    for (uint32_t i = 1; i < run->way_count; i++) {
-        if (run->ways[i].gbps > run->ways[best].gbps)
+    for (uint32_t i = 1; i < run->choice_count; i++) {
+        if (run->choices[i].gbps > run->choices[best].gbps)
             best = i;
     }
     return best;
 }
 
-/* The same as the reference, as far as that is known, and as the first way. */
+/* The same as the reference, as far as that is known, and as the first choice. */
 static bool is_right(const struct job_run *run, const struct job_result *found)
 {
     for (uint32_t i = 0; i < JOB_RESULTS; i++) {
         if (run->reference_known >> i & 1 && found->number[i] != run->reference.number[i])
             return false;
     }
-    return memcmp(found, &run->ways[0].result, sizeof *found) == 0;
+    return memcmp(found, &run->choices[0].result, sizeof *found) == 0;
 }
 
-/* The windows of all passes of a way; the caller frees them. */
-static struct job_pass *make_passes(const struct job_run *run, const struct job_way *way,
+/* The windows of all passes of a choice; the caller frees them. */
+static struct job_pass *make_passes(const struct job_run *run, const struct job_choice *choice,
                                     uint32_t sm_slots)
 {
-    struct job_pass *passes = calloc(way->pass_count, sizeof *passes);
+    struct job_pass *passes = calloc(choice->pass_count, sizeof *passes);
 
-    for (uint32_t p = 0; passes && p < way->pass_count; p++)
-        job_way_pass(way, run->plan, run->bytes, sm_slots, p, &passes[p]);
+    for (uint32_t p = 0; passes && p < choice->pass_count; p++)
+        job_choice_pass(choice, run->plan, run->bytes, sm_slots, p, &passes[p]);
     return passes;
 }
 
-static bool run_way(const struct job *job, struct job_run *run, struct job_way *way,
-                    uint32_t sm_slots, uint32_t round, char *why)
+static bool run_choice(const struct job *job, struct job_run *run, struct job_choice *choice,
+                       uint32_t sm_slots, uint32_t round, char *why)
 {
-    struct job_pass *passes = make_passes(run, way, sm_slots);
+    struct job_pass *passes = make_passes(run, choice, sm_slots);
     struct job_result found = {.number = {0}};
     double milliseconds = 0;
 
     if (!passes)
-        return job_fail(why, "out of memory for the windows of %u passes", way->pass_count);
-    const bool ran = job->run(job->state, way, passes, &milliseconds, &found, why);
+        return job_fail(why, "out of memory for the windows of %u passes", choice->pass_count);
+    const bool ran = job->run(job->state, choice, passes, &milliseconds, &found, why);
 
     free(passes);
     if (!ran)
         return false;
     if (round == 0) {
-        way->result = found;
-        way->right = true;
+        choice->result = found;
+        choice->right = true;
     } else {
-        way->milliseconds[round - 1] = milliseconds;
+        choice->milliseconds[round - 1] = milliseconds;
     }
-    way->right = way->right && is_right(run, &found);
+    choice->right = choice->right && is_right(run, &found);
     return true;
 }
 
 bool job_measure(const struct job *job, struct job_run *run, uint32_t sm_slots, char *why)
 {
     for (uint32_t round = 0; round <= run->repeats; round++) {
-        for (uint32_t i = 0; i < run->way_count; i++) {
-            if (!run_way(job, run, &run->ways[i], sm_slots, round, why))
+        for (uint32_t i = 0; i < run->choice_count; i++) {
+            if (!run_choice(job, run, &run->choices[i], sm_slots, round, why))
                 return false;
         }
     }
-    for (uint32_t i = 0; i < run->way_count; i++) {
-        struct job_way *way = &run->ways[i];
+    for (uint32_t i = 0; i < run->choice_count; i++) {
+        struct job_choice *choice = &run->choices[i];
 
-        way->gbps = run->useful_bytes / (stats_median_f64(way->milliseconds, run->repeats) * 1e6);
+        choice->gbps =
+            run->useful_bytes / (stats_median_f64(choice->milliseconds, run->repeats) * 1e6);
     }
     return true;
 }
