@@ -76,7 +76,7 @@ struct reach_diagnosis {
     uint64_t free_bytes;    /* of reach_diagnose_free: before it took them */
     uint64_t part_bytes;    /* of the part that is compared; 0: none was */
     struct reach_finding compressible; /* 1: yes, and slow to read at random; 0: no */
-    struct reach_finding beyond;       /* 1: reads over all of it are slower than over the part, or
+    struct reach_finding out_of_reach; /* 1: reads over all of it are slower than over the part, or
                                           it is longer than options.reach_bytes; 0: no */
     struct reach_finding read_gbps;    /* over all of it */
     struct reach_finding part_gbps;    /* over the part */

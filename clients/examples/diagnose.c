@@ -85,15 +85,15 @@ static json_t *to_json(struct reach_finding f)
 void diagnose_print_json(FILE *out, const char *name, const struct reach_diagnosis *f,
                          uint64_t changed)
 {
-    json_t *const json =
-        json_pack("{s:s,s:s,s:I,s:I,s:f,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:s}", "case", name,
-                  "memory", reach_memory_name(f->memory), "bytes", (json_int_t)f->bytes,
-                  "mapping_bytes", (json_int_t)f->mapping_bytes, "ms", (double)f->ns / 1e6,
-                  "changed_words", (json_int_t)changed, "compressible", to_json(f->compressible),
-                  "beyond", to_json(f->beyond), "read_gbps", to_json(f->read_gbps), "part_gbps",
-                  to_json(f->part_gbps), "reach_bytes", to_json(f->reach_bytes), "entry_bytes",
-                  to_json(f->entry_bytes), "contiguous", to_json(f->contiguous), "contiguous_gbps",
-                  to_json(f->contiguous_gbps), "gain", to_json(f->gain), "text", f->text);
+    json_t *const json = json_pack(
+        "{s:s,s:s,s:I,s:I,s:f,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:s}", "case", name, "memory",
+        reach_memory_name(f->memory), "bytes", (json_int_t)f->bytes, "mapping_bytes",
+        (json_int_t)f->mapping_bytes, "ms", (double)f->ns / 1e6, "changed_words",
+        (json_int_t)changed, "compressible", to_json(f->compressible), "out_of_reach",
+        to_json(f->out_of_reach), "read_gbps", to_json(f->read_gbps), "part_gbps",
+        to_json(f->part_gbps), "reach_bytes", to_json(f->reach_bytes), "entry_bytes",
+        to_json(f->entry_bytes), "contiguous", to_json(f->contiguous), "contiguous_gbps",
+        to_json(f->contiguous_gbps), "gain", to_json(f->gain), "text", f->text);
 
     json_dumpf(json, out, JSON_COMPACT);
     fputc('\n', out);

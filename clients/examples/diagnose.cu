@@ -252,7 +252,7 @@ static void device_cases(struct session *s, int device)
     const CUmemLocationType here = CU_MEM_LOCATION_TYPE_DEVICE;
 
     try_case(s, "device within", [=] { return take_plain(within); });
-    try_case(s, "device beyond", [=] { return take_plain(beyond); });
+    try_case(s, "device out of reach", [=] { return take_plain(beyond); });
     try_case(s, "managed at the device", [=] { return take_managed(beyond, false); });
     try_case(s, "virtual, frames",
              [=] { return take_virtual(beyond, FRAME, here, device, false); });
@@ -273,7 +273,7 @@ static void host_cases(struct session *s)
     const CUmemLocationType host = CU_MEM_LOCATION_TYPE_HOST_NUMA;
 
     try_case(s, "host pinned within", [=] { return take_pinned(HOST_WITHIN); });
-    try_case(s, "host pinned beyond", [=] { return take_pinned(HOST_BEYOND); });
+    try_case(s, "host pinned out of reach", [=] { return take_pinned(HOST_BEYOND); });
     try_case(s, "host registered", [=] { return take_registered(HOST_BEYOND); });
     try_case(s, "host virtual", [=] { return take_virtual(HOST_BEYOND, FRAME, host, 0, false); });
     try_case(s, "managed at the host", [=] { return take_managed(HOST_BEYOND, true); });

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A recommendation model like DLRM (Naumov et al. 2019) whose embedding tables lie beyond the reach: its forward pass
+"""A recommendation model like DLRM (Naumov et al. 2019) whose embedding tables lie out of reach: its forward pass
 with PyTorch's operators and with reach.torch. Needs PyTorch and, unless the device is a CPU, Triton.
 
   dlrm.py [--gib N] [--batch N...] [--dtype float16|float32] [--device cuda|cpu] [--reachd WHERE]
@@ -7,7 +7,7 @@ with PyTorch's operators and with reach.torch. Needs PyTorch and, unless the dev
 
 Six tables of 16 to 64 numbers a row, --gib GiB in all (default 110, or what is free). One, of items, has four fifths
 of it; a sample has 64 rows of that, what a user saw last, and 1 to 4 of each other, summed, beside 13 dense features.
-Prints which tables lie beyond the reach and, for each size of batch, the speed of both models, called one after another
+Prints which tables lie out of reach and, for each size of batch, the speed of both models, called one after another
 and replayed as a CUDA graph, and the largest difference of their results.
 """
 import argparse
@@ -155,7 +155,7 @@ def one_batch(options, models, weights, samples):
 
 
 def read_options():
-    parser = argparse.ArgumentParser(description="A model with tables beyond the reach, before and after.")
+    parser = argparse.ArgumentParser(description="A model with tables out of reach, before and after.")
     parser.add_argument("--gib", type=float, default=110)
     parser.add_argument("--batch", type=int, nargs="+", default=[1 << 16, 1 << 18, 1 << 20])
     parser.add_argument("--dtype", choices=("float16", "float32"), default="float16")

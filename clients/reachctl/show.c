@@ -144,7 +144,7 @@ static void show_group_reads(const json_t *topology)
 {
     static const char columns[] =
         ">group {id:d}|>SMs {sms:n}|>alone {alone_gbps:1 GB/s}|"
-        ">beyond the reach {beyond_gbps:1 GB/s}|>all at work {random_read_gbps:1 GB/s}|"
+        ">out of reach {beyond_gbps:1 GB/s}|>all at work {random_read_gbps:1 GB/s}|"
         ">a miss costs {miss_penalty_cycles:1 cycles}|>class {penalty_class:d}";
     const json_t *groups = get(topology, "groups");
     size_t i;
@@ -306,7 +306,8 @@ void show_memory(const json_t *memory)
 {
     static const char columns[] =
         "memory {kind}|>plateau {plateau_gbps?:1 GB/s}|>reach {reach}|>by group {by_group}|"
-        ">beyond {beyond_gbps?:1 GB/s}|>entry {entry_bytes?:B}|>latency {latency_cycles?:0 cycles}|"
+        ">out of reach {beyond_gbps?:1 GB/s}|>entry {entry_bytes?:B}|>latency {latency_cycles?:0 "
+        "cycles}|"
         ">SMs {sms_to_fill?:d}|>writes {write_gbps?:1 GB/s}|>atomics {atomic_gbps?:1 GB/s}";
     json_t *rows = json_array();
     size_t i;

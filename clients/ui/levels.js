@@ -30,13 +30,13 @@ function levelBox(level, inner) {
         evidenceTable(level), inner);
 }
 
-// What lies beyond the last level, around all of them.
+// What is out of reach of the last level, around all of them.
 function beyondBox(tlb, inner) {
     const beyond = tlb.beyond ?? {};
     const far = beyond.reach_bytes ? `Next limit at ${bytes(beyond.reach_bytes)}.`
         : `No further limit was seen up to ${bytes(beyond.probed_bytes ?? 0)}.`;
-    return element("section", { class: "level beyond", "aria-label": "Beyond the levels" },
-        element("h3", {}, "Beyond", element("small", {}, far)), inner);
+    return element("section", { class: "level beyond", "aria-label": "Out of reach of all levels" },
+        element("h3", {}, "Out of reach", element("small", {}, far)), inner);
 }
 
 export function levelBoxes(fingerprint) {

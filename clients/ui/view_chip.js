@@ -42,7 +42,7 @@ function classNotes(topology) {
 }
 
 function groupTable(topology) {
-    return table("All groups as a table", ["group", "SMs", "SM ids", "a miss costs", "reads alone", "reads beyond the reach"],
+    return table("All groups as a table", ["group", "SMs", "SM ids", "a miss costs", "reads alone", "reads out of reach"],
         topology.groups.map((g) => [String(g.id), String(g.sms.length), ranges(g.sms),
             maybe(g, "miss_penalty_cycles", (v) => Math.round(v) + " cycles"),
             maybe(g, "alone_gbps", gbps), maybe(g, "beyond_gbps", gbps)]), { closed: true });

@@ -57,7 +57,7 @@ function kinds(fingerprint) {
     return section("Other kinds of memory",
         curve({ title: "Throughput of random 128-byte reads by kind of memory; the table below has the numbers", log: true,
             lines: measured.map((m, i) => ({ name: kindName(m), kind: "k" + (i % 8), points: points(m.curve, "naive_gbps") })) }),
-        table("Kinds of memory", ["kind", "plateau", "reach", "reach with windows", "beyond", "SMs that fill the link"], rows));
+        table("Kinds of memory", ["kind", "plateau", "reach", "reach with windows", "out of reach", "SMs that fill the link"], rows));
 }
 
 function rates(fingerprint) {

@@ -51,7 +51,7 @@ static void report_group_reads(FILE *out, const struct fingerprint *fp)
 
     for (uint32_t g = 0; g < t->partition.group_count; g++) {
         const struct sm_group *group = &t->groups[g];
-        fprintf(out, "  group %u: %u SMs, alone %s GB/s, beyond the reach %s, all at work %s", g,
+        fprintf(out, "  group %u: %u SMs, alone %s GB/s, out of reach %s, all at work %s", g,
                 group->sm_count, cell_f64(group->alone_gbps, 1).text,
                 cell_f64(group->beyond_gbps, 1).text, cell_f64(group->random_read_gbps, 1).text);
         fprintf(out, ", a miss %s cycles, class %s, by speed %s\n",
@@ -85,7 +85,7 @@ static void report_sets(FILE *out, const struct fingerprint *fp)
             fprintf(out, " of %s", cell_bytes(l->tag_bytes).text);
         fputc('\n', out);
     }
-    fprintf(out, "beyond: walked up to %s; one level more: %s\n",
+    fprintf(out, "behind the last level: walked up to %s; one level more: %s\n",
             cell_bytes(KNOWN_U64(fp->beyond.probed_bytes)).text,
             cell_bytes(fp->beyond.reach_bytes).text);
 }
@@ -298,7 +298,7 @@ static void report_memory(FILE *out, const struct fingerprint *fp)
     static const char row[] = "%-20s %-14s %-16s %-16s %-14s %-14s %-14s %-12s %-12s %s\n";
 
     if (fp->memory_count)
-        fprintf(out, row, "other memory", "plateau GB/s", "reach", "by group", "beyond GB/s",
+        fprintf(out, row, "other memory", "plateau GB/s", "reach", "by group", "out of reach",
                 "entry", "latency cyc.", "SMs", "writes GB/s", "atomics GB/s");
     for (uint32_t i = 0; i < fp->memory_count; i++) {
         const struct memory_facts *m = &fp->memory[i];

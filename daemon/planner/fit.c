@@ -27,7 +27,7 @@ NAME_FUNCTIONS(fit_reuse, enum fit_reuse, [FIT_SAME] = "same", [FIT_OWN] = "own"
 
 NAME_FUNCTION(fit_level_name, enum fit_level, [FIT_UNKNOWN] = "unknown", [FIT_L1] = "l1",
               [FIT_L2] = "l2", [FIT_L2_NEAR] = "l2-near", [FIT_MEMORY] = "memory",
-              [FIT_BEYOND_REACH] = "beyond-reach", [FIT_BEYOND_MEMORY] = "beyond-memory")
+              [FIT_OUT_OF_REACH] = "out-of-reach", [FIT_BEYOND_MEMORY] = "beyond-memory")
 
 struct fitting {
     const struct fingerprint *fp;
@@ -144,7 +144,7 @@ static enum fit_level level_of(const struct fitting *f)
     if (memory > 0 && bytes > memory)
         return FIT_BEYOND_MEMORY;
     if (f->reach_known && f->limit.observed && bytes > f->limit.usable_bytes)
-        return FIT_BEYOND_REACH;
+        return FIT_OUT_OF_REACH;
     if (fits(out->l1.keeps_bytes, bytes) &&
         (!f->request->has_shared || !IS_KNOWN(out->l1.size_bytes) ||
          part_of_sm(f, bytes) <= out->l1.size_bytes.v))
@@ -198,7 +198,7 @@ static void find_speeds(struct fitting *f)
         out->gbps = unmeasured_l1(f);
     else if (!IS_KNOWN(out->gbps) && out->stays == FIT_MEMORY)
         out->gbps = memory;
-    else if (!IS_KNOWN(out->gbps) && out->stays == FIT_BEYOND_REACH &&
+    else if (!IS_KNOWN(out->gbps) && out->stays == FIT_OUT_OF_REACH &&
              out->transaction_bytes == (uint32_t)FINGERPRINT_CURVE_BYTES)
         out->gbps = predict_gbps(&f->fp->throughput, PREDICT_NAIVE, bytes);
     out->outside_gbps = UNKNOWN_F64(REASON_NOT_APPLICABLE);
@@ -225,7 +225,7 @@ static void write_reason(struct fitting *f)
             "sides), and otherwise in part",
         [FIT_MEMORY] = "memory answers what the L2 does not keep; it is within the reach, so it is "
                        "not the TLB",
-        [FIT_BEYOND_REACH] =
+        [FIT_OUT_OF_REACH] =
             "it is more than an SM group reaches, so translation is a limit (plan)",
         [FIT_BEYOND_MEMORY] = "it is more than this GPU has"};
     struct fit_answer *const out = f->out;
@@ -236,7 +236,7 @@ static void write_reason(struct fitting *f)
     char more[FORMAT_RATE_BYTES + 32] = "";
 
     if (IS_KNOWN(out->outside_gbps))
-        snprintf(more, sizeof(more), ", %s beyond", format_rate(out->outside_gbps, outside));
+        snprintf(more, sizeof(more), ", %s outside", format_rate(out->outside_gbps, outside));
     snprintf(out->reason, sizeof(out->reason),
              "%s, of which an SM reads %s: %s; random reads of %u bytes: %s%s (fingerprint %s).",
              format_size(f->request->bytes, size), format_size(out->sm_bytes, part),

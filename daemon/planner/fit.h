@@ -23,11 +23,11 @@ enum fit_level {
     FIT_L2,            /* in the L2 */
     FIT_L2_NEAR,       /* in the L2, if each SM reads only what lives on its own side */
     FIT_MEMORY,        /* in part in the L2; memory answers the rest, translation is no limit */
-    FIT_BEYOND_REACH,  /* translation is a limit */
+    FIT_OUT_OF_REACH,  /* translation is a limit */
     FIT_BEYOND_MEMORY, /* more than this GPU has */
     FIT_LEVEL_COUNT
 };
-/* "unknown", "l1", "l2", "l2-near", "memory", "beyond-reach", "beyond-memory" */
+/* "unknown", "l1", "l2", "l2-near", "memory", "out-of-reach", "beyond-memory" */
 const char *fit_level_name(enum fit_level level);
 
 struct fit_request {

@@ -238,7 +238,7 @@ static enum status refuse(const struct plan *plan, uint64_t needed, bool empty, 
             unit);
     return err_set_field(
         err, STATUS_INVALID_ARGUMENT, bounds_field(plan->request),
-        "window bounds at multiples of %s leave a window beyond the %s that an SM group "
+        "window bounds at multiples of %s leave a window longer than the %s that an SM group "
         "reaches: ask for a finer granularity, or more windows",
         unit, usable);
 }

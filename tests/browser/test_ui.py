@@ -129,7 +129,7 @@ def pictures_are_also_text():
     equal(lines, [4, len(fingerprint["memory"])])
     show(daemon, "chip", gpu)
     levels = browser.run("return [...document.querySelectorAll('.level h3')].map((h) => h.firstChild.textContent)")
-    equal(levels, ["Beyond"] + [f"TLB level {x['level']}" for x in reversed(fingerprint["tlb"]["levels"])])
+    equal(levels, ["Out of reach"] + [f"TLB level {x['level']}" for x in reversed(fingerprint["tlb"]["levels"])])
     inner = browser.run("return document.querySelectorAll('.level .level .level').length")
     equal(inner, 1, "the level of an SM is within that of a group")
     lost = fingerprint["topology"]["disabled"]

@@ -121,14 +121,14 @@ def python_diagnoses_arrays():
     equal(status, 0, log)
     plain, more, recommended, short, refused = json.loads(text)
     for found in (plain, more):
-        equal((found["memory"], found["bytes"], found["beyond"], found["compressible"]), ("device", 8 * GIB, 1, 0))
+        equal((found["memory"], found["bytes"], found["out_of_reach"], found["compressible"]), ("device", 8 * GIB, 1, 0))
         equal(found["entry_bytes"], 32 << 20)
         assert abs(found["reach_bytes"] / (4 * GIB) - 1) < 0.1, found
-        assert found["text"].startswith("device memory, 8.00 GiB, beyond the reach"), found
+        assert found["text"].startswith("device memory, 8.00 GiB, out of reach"), found
     assert plain["contiguous"] is None and "fingerprint" in plain["contiguous_reason"], plain
     assert more["contiguous"] > 0.9 and more["contiguous_reason"] == "", more
     assert recommended != "naive", recommended
-    equal((short["bytes"], short["beyond"]), (2 * GIB, 0))
+    equal((short["bytes"], short["out_of_reach"]), (2 * GIB, 0))
     assert "not memory that the driver knows" in refused, refused
 
 

@@ -137,8 +137,8 @@ def memory():
                ("latency_cycles", number), ("beyond_latency_cycles", number))
     rows = [[name, len(found), *(range_of([kind.get(member) for kind in found], text) for member, text in columns)]
             for name, found in kinds.items()]
-    return markdown(["kind", "chips", "GB/s", "reach of all SMs", "of windows", "GB/s beyond", "cycles within",
-                     "beyond"], rows)
+    return markdown(["kind", "chips", "GB/s", "reach of all SMs", "of windows", "GB/s out of reach", "cycles within",
+                     "out of reach"], rows)
 
 
 def memory_chips():

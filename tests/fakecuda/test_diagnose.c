@@ -172,7 +172,7 @@ static void assert_absent(struct reach_finding f, const char *why)
 /* Beyond a reach of `reach` in entries of `entry`. */
 static void check_beyond(const struct reach_diagnosis *f, double reach, double entry)
 {
-    assert_near(f->beyond, 1, 0);
+    assert_near(f->out_of_reach, 1, 0);
     assert_near(f->reach_bytes, reach, reach / 10);
     assert_near(f->entry_bytes, entry, 0);
     assert_true(f->gain.known && f->gain.value > 2);
@@ -194,7 +194,7 @@ static void device_memory_within_and_beyond(void **state)
 
     f = diagnose(p + 4, 3 * GIB, true);
     assert_int_equal(f.bytes, 3 * GIB - 128);
-    assert_near(f.beyond, 0, 0);
+    assert_near(f.out_of_reach, 0, 0);
     assert_near(f.gain, 1, 0.05);
     assert_absent(f.reach_bytes, "within the reach");
     assert_absent(f.entry_bytes, "within the reach");
@@ -202,13 +202,13 @@ static void device_memory_within_and_beyond(void **state)
     assert_near(f.contiguous_gbps, 4070, 100);
 
     f = diagnose(p, REACH + FRAME, true); /* the memory is slower than the few misses */
-    assert_near(f.beyond, 0, 0);
+    assert_near(f.out_of_reach, 0, 0);
     assert_absent(f.contiguous, "too little");
     f = diagnose(p, 300 * MIB, false); /* a part of it would be in L2 */
-    assert_absent(f.beyond, "too short");
+    assert_absent(f.out_of_reach, "too short");
     assert_true(f.read_gbps.known && !f.part_gbps.known);
-    assert_near(diagnose(p, 300 * MIB, true).beyond, 0, 0);
-    assert_absent(diagnose(p + 1, 100, false).beyond, "no whole line");
+    assert_near(diagnose(p, 300 * MIB, true).out_of_reach, 0, 0);
+    assert_absent(diagnose(p + 1, 100, false).out_of_reach, "no whole line");
     OK(cuda.cuMemFree(p));
     end();
 }
@@ -239,9 +239,9 @@ static void compressible_memory_is_slow_everywhere(void **state)
     const uint64_t p = take_virtual(6 * GIB, 0, &prop);
     struct reach_diagnosis f = diagnose(p, 6 * GIB, false);
     assert_near(f.compressible, 1, 0);
-    assert_absent(f.beyond, "compression");
+    assert_absent(f.out_of_reach, "compression");
     f = diagnose(p, 6 * GIB, true);
-    assert_near(f.beyond, 1, 0);
+    assert_near(f.out_of_reach, 1, 0);
     assert_absent(f.contiguous, "compression");
     assert_absent(f.entry_bytes, "compression");
     give_virtual(p, 6 * GIB);
@@ -255,11 +255,11 @@ static void managed_memory_is_read_only_where_it_lives(void **state)
     uint64_t p = take_managed(10 * GIB, DRV_NOWHERE);
     struct reach_diagnosis f = diagnose(p, 10 * GIB, true);
     assert_int_equal(f.memory, REACH_MEMORY_MANAGED);
-    assert_absent(f.beyond, "no location");
+    assert_absent(f.out_of_reach, "no location");
     OK(cuda.cuMemAdvise(p, 10 * GIB, DRV_ADVISE_PREFERRED_LOCATION, 0));
     f = diagnose(p, 10 * GIB, true);
     assert_int_equal(f.memory, REACH_MEMORY_MANAGED_DEVICE);
-    assert_absent(f.beyond, "not prefetched");
+    assert_absent(f.out_of_reach, "not prefetched");
     assert_int_equal(driver_uses("cuLaunchKernel"), 0);
     OK(prefetch(p, 10 * GIB, 0, NULL));
     f = diagnose(p, 10 * GIB, true);
@@ -270,10 +270,10 @@ static void managed_memory_is_read_only_where_it_lives(void **state)
     p = take_managed(10 * GIB, DRV_CPU);
     f = diagnose(p, 10 * GIB, true);
     assert_int_equal(f.memory, REACH_MEMORY_MANAGED_HOST);
-    assert_absent(f.beyond, "accessed by");
+    assert_absent(f.out_of_reach, "accessed by");
     OK(cuda.cuMemAdvise(p, 10 * GIB, DRV_ADVISE_ACCESSED_BY, 0));
     f = diagnose(p, 10 * GIB, true);
-    assert_near(f.beyond, 0, 0);
+    assert_near(f.out_of_reach, 0, 0);
     assert_near(f.read_gbps, 51, 2);
     assert_absent(f.contiguous, "of the device");
     OK(cuda.cuMemFree(p));
@@ -290,7 +290,7 @@ static void host_memory_by_kind(void **state)
     struct reach_diagnosis f = diagnose((uintptr_t)pinned, 3 * GIB, false);
     assert_int_equal(f.memory, REACH_MEMORY_HOST_PINNED);
     check_beyond(&f, 512.0 * MIB, 64 * KIB);
-    assert_near(diagnose((uintptr_t)pinned, 400 * MIB, false).beyond, 0, 0);
+    assert_near(diagnose((uintptr_t)pinned, 400 * MIB, false).out_of_reach, 0, 0);
     OK(cuda.cuMemFreeHost(pinned));
 
     void *own = mmap(NULL, 3 * GIB + 2 * MIB, PROT_NONE,
@@ -320,7 +320,7 @@ static void a_peers_memory(void **state)
     const uint64_t p = take_virtual(8 * GIB, 0, &prop);
     struct reach_diagnosis f = diagnose(p, 8 * GIB, true);
     assert_int_equal(f.memory, REACH_MEMORY_PEER);
-    assert_near(f.beyond, 0, 0);
+    assert_near(f.out_of_reach, 0, 0);
     assert_near(f.read_gbps, 375, 15);
     give_virtual(p, 8 * GIB);
     end();
@@ -338,7 +338,7 @@ static void the_free_memory_of_a_gpu(void **state)
         OK(reach_diagnose_free((enum reach_free_way)way, &o, &f, NULL));
         print_message("%s\n", f.text);
         assert_true(f.bytes > 23 * GIB && f.bytes < f.free_bytes && f.free_bytes == 24 * GIB);
-        assert_near(f.beyond, 1, 0);
+        assert_near(f.out_of_reach, 1, 0);
         assert_near(f.contiguous, 1, 0.1);
     }
     limit_runs(2 * MIB);
@@ -348,7 +348,7 @@ static void the_free_memory_of_a_gpu(void **state)
 
     const uint64_t held = take_plain(21 * GIB); /* what is left lies within the reach */
     OK(reach_diagnose_free(REACH_FREE_PLAIN, &o, &f, NULL));
-    assert_near(f.beyond, 0, 0);
+    assert_near(f.out_of_reach, 0, 0);
     assert_absent(f.contiguous, "within the reach");
     OK(cuda.cuMemFree(held));
     end();
@@ -427,10 +427,10 @@ static void busy_sms_are_a_reason(void **state)
     begin("giveup=reach_read");
     const uint64_t p = take_plain(12 * GIB);
     struct reach_diagnosis f = diagnose(p, 12 * GIB, false);
-    assert_absent(f.beyond, "occupy");
+    assert_absent(f.out_of_reach, "occupy");
     assert_absent(f.reach_bytes, "occupy");
     f = diagnose(p, 12 * GIB, true);
-    assert_near(f.beyond, 1, 0); /* by the number */
+    assert_near(f.out_of_reach, 1, 0); /* by the number */
     assert_absent(f.contiguous, "occupy");
     OK(cuda.cuMemFree(p));
     end();

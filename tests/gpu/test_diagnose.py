@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reach_diagnose on a real GPU: each kind of memory is named, told to lie within or beyond the reach, and described
+"""reach_diagnose on a real GPU: each kind of memory is named, told to lie within reach or out of reach, and described
 as it is, in less than 100 ms and without a changed word; the share of free memory that is contiguous, with none and
 with 5 % of it held in scattered pages; the same from Python. Prints a table last."""
 import json
@@ -18,17 +18,17 @@ SHARE = 0.1          # of the share that is contiguous
 HELD = 0.05          # of the memory, in scattered pages
 PAGES_OF_A_FRAME = 16
 
-# kind, beyond the reach, entries of the fingerprint's length, share contiguous; None: not judged
+# kind, out of reach, entries of the fingerprint's length, share contiguous; None: not judged
 EXPECTED = {
     "device within": ("device", 0, None, None),
-    "device beyond": ("device", 1, True, 1),
+    "device out of reach": ("device", 1, True, 1),
     "managed at the device": ("managed-device", 1, None, None),
     "virtual, frames": ("device", 1, True, 1),
     "virtual, shuffled pages": ("device", 1, True, 0),
     "compressible": ("device", 1, None, None),
     "peer": ("peer", 0, None, None),
     "host pinned within": ("host-pinned", 0, None, None),
-    "host pinned beyond": ("host-pinned", 1, None, None),
+    "host pinned out of reach": ("host-pinned", 1, None, None),
     "host registered": ("host-registered", 1, None, None),
     "host virtual": ("host-virtual", 1, None, None),
     "managed at the host": ("managed-host", 0, None, None),
@@ -98,7 +98,7 @@ def check_case(t, row, fp):
     t.ok(row["memory"] == kind, "%s: it is %s memory" % (name, kind), row["text"])
     t.ok(row["ms"] < LIMIT_MS, "%s: in less than %d ms" % (name, LIMIT_MS), row["ms"])
     t.ok(row["changed_words"] == 0, "%s: no word has changed" % name, row["changed_words"])
-    t.ok(value(row, "beyond") == beyond, "%s: %s the reach" % (name, "beyond" if beyond else "within"), row)
+    t.ok(value(row, "out_of_reach") == beyond, "%s: %s" % (name, "out of reach" if beyond else "within reach"), row)
     t.ok(value(row, "compressible") == (name == "compressible"), "%s: compressible or not" % name, row)
     if entries:
         t.ok(value(row, "entry_bytes") == fp["windows"]["entry_bytes"], "%s: the length of an entry" % name,
@@ -156,20 +156,20 @@ def from_python(t, uri, bytes_):
                           timeout=LIMIT_S)
     if t.ok(done.returncode == 0, "from Python", done.stderr):
         found = json.loads(done.stdout)
-        t.ok(found["memory"] == "device" and found["beyond"] == 1 and found["plan"] != "naive",
-             "Python: device memory beyond the reach, and a plan", found)
+        t.ok(found["memory"] == "device" and found["out_of_reach"] == 1 and found["plan"] != "naive",
+             "Python: device memory out of reach, and a plan", found)
 
 
 def print_table(t, rows, free):
     t.note("%-26s %-15s %8s %7s %8s %8s %-7s %9s %9s %12s" %
-           ("case", "kind", "GiB", "ms", "GB/s", "within", "beyond", "reach", "entry", "contiguous"))
+           ("case", "kind", "GiB", "ms", "GB/s", "within", "out of reach", "reach", "entry", "contiguous"))
     for row in rows:
         def cell(name, scale=1, digits=1):
             number = value(row, name)
             return "-" if number is None else "%.*f" % (digits, number / scale)
         t.note("%-26s %-15s %8.2f %7.1f %8s %8s %-7s %9s %9s %12s" %
                (row["case"], row["memory"], row["bytes"] / common.GIB, row["ms"], cell("read_gbps"), cell("part_gbps"),
-                cell("beyond", 1, 0), cell("reach_bytes", common.MIB, 0), cell("entry_bytes", 1024, 0),
+                cell("out_of_reach", 1, 0), cell("reach_bytes", common.MIB, 0), cell("entry_bytes", 1024, 0),
                 cell("contiguous", 0.01)))
     t.note("(reach in MiB, entry in KiB, contiguous in %)")
     for name, text in free:

@@ -103,22 +103,22 @@ static void say_rate(struct reach_diagnosis *f, const char *before, double gbps)
 
 static void say_reads(struct reach_diagnosis *f)
 {
-    if (f->beyond.known)
-        say(f, ", %s the reach", f->beyond.value != 0 ? "beyond" : "within");
+    if (f->out_of_reach.known)
+        say(f, ", %s", f->out_of_reach.value != 0 ? "out of reach" : "within reach");
     if (f->read_gbps.known)
         say_rate(f, "; random reads at ", f->read_gbps.value);
     if (f->part_gbps.known) {
         say_rate(f, ", ", f->part_gbps.value);
         say_size(f, " over ", (double)f->part_bytes);
     }
-    if (f->beyond.known && f->beyond.value != 0 && f->gain.known)
+    if (f->out_of_reach.known && f->out_of_reach.value != 0 && f->gain.known)
         say(f, "; work within the reach can gain up to %.1f times", f->gain.value);
     if (f->reach_bytes.known)
         say_size(f, "; reach about ", f->reach_bytes.value);
     if (f->entry_bytes.known)
         say_size(f, ", entries of ", f->entry_bytes.value);
-    if (!f->beyond.known)
-        say(f, "; reach not observable: %s", f->beyond.reason);
+    if (!f->out_of_reach.known)
+        say(f, "; reach not observable: %s", f->out_of_reach.reason);
 }
 
 /* In the C locale: that of the job may have a decimal comma. */
@@ -156,7 +156,7 @@ enum reach_alloc_status diagnose_run(struct diagnose *d, uint64_t pointer, uint6
     struct reach_diagnosis *const f = &d->found;
     enum reach_alloc_status s;
 
-    f->compressible = f->beyond = f->read_gbps = f->part_gbps = f->gain = none;
+    f->compressible = f->out_of_reach = f->read_gbps = f->part_gbps = f->gain = none;
     f->reach_bytes = f->entry_bytes = f->contiguous = f->contiguous_gbps = none;
     f->bytes = bytes;
     if (pointer == 0 || bytes == 0 || bytes > UINT64_MAX - pointer)

@@ -2,7 +2,7 @@
  *
  * The time of a random read over B bytes of R that are reached is the longer of two: that of the
  * memory, and (1 - R / B) times the price of a miss, because that share of the reads misses
- * (docs/contiguity.md). So two regions beyond the reach give R and the price, and a known R gives
+ * (docs/contiguity.md). So two regions out of reach give R and the price, and a known R gives
  * the price alone, which is between that of contiguous and of scattered memory.
  *
  * Entries. Pieces of 4 KiB at a stride: with a longer stride there are fewer of them, and reads are
@@ -37,7 +37,7 @@ struct times {
 };
 
 static const char *const WITHIN = "all of it is within the reach, where nothing misses";
-static const char *const TOO_LITTLE = "too little of it is beyond the reach";
+static const char *const TOO_LITTLE = "too little of it is out of reach";
 static const char *const HIDDEN = "compression makes the reads slower than misses would";
 static const char *const TOO_SHORT =
     "the memory is too short to compare it with a part of it that L2 does not hold";
@@ -59,8 +59,8 @@ static const char *why_hidden(const struct diagnose *d)
 
     if (d->unread)
         return d->unread;
-    if (!d->found.beyond.known)
-        return d->found.beyond.reason;
+    if (!d->found.out_of_reach.known)
+        return d->found.out_of_reach.reason;
     if (is_yes(d->found.compressible))
         return HIDDEN;
     if (d->found.part_bytes == 0)
@@ -115,23 +115,24 @@ static bool is_slow(const struct diagnose *d, const struct times *t)
     return d->found.gain.known && t->spread <= SAME && t->part / t->all < FAST;
 }
 
-static void judge_beyond(struct diagnose *d, const struct times *t)
+static void judge_reach(struct diagnose *d, const struct times *t)
 {
     const uint64_t reach = d->options.reach_bytes[d->found.memory];
 
     if (t->spread > SAME)
-        d->found.beyond = finding_absent("two runs over the same memory differ by more than 10 %; "
-                                         "call again when the GPU is idle");
+        d->found.out_of_reach =
+            finding_absent("two runs over the same memory differ by more than 10 %; "
+                           "call again when the GPU is idle");
     else if (is_slow(d, t))
-        d->found.beyond = finding_of(1, 0);
+        d->found.out_of_reach = finding_of(1, 0);
     else if (reach > 0 && (t->part == 0 || is_yes(d->found.compressible)))
-        d->found.beyond = finding_of(d->found.bytes > reach, 0);
+        d->found.out_of_reach = finding_of(d->found.bytes > reach, 0);
     else if (t->part == 0)
-        d->found.beyond = finding_absent(d->unread ? d->unread : TOO_SHORT);
+        d->found.out_of_reach = finding_absent(d->unread ? d->unread : TOO_SHORT);
     else if (is_yes(d->found.compressible))
-        d->found.beyond = finding_absent(HIDDEN);
+        d->found.out_of_reach = finding_absent(HIDDEN);
     else
-        d->found.beyond = finding_of(0, 0);
+        d->found.out_of_reach = finding_of(0, 0);
 }
 
 /* ---- the reach ---- */
@@ -273,7 +274,7 @@ enum reach_alloc_status find_all(struct diagnose *d, struct reach_alloc_error *e
 
     if (s != REACH_ALLOC_OK)
         return s;
-    judge_beyond(d, &t);
+    judge_reach(d, &t);
     if (is_slow(d, &t)) {
         s = find_reach(d, &t, error);
         if (s == REACH_ALLOC_OK && !d->unread)

@@ -26,7 +26,7 @@ __all__ = ["KINDS", "diagnose"]
 KINDS = ("unknown", "device", "peer", "managed-device", "managed-host", "managed", "host-pinned",
          "host-registered", "host-virtual")
 _SIZES = ("bytes", "mapping_bytes", "free_bytes", "part_bytes")
-_FINDINGS = ("compressible", "beyond", "read_gbps", "part_gbps", "reach_bytes", "entry_bytes", "contiguous",
+_FINDINGS = ("compressible", "out_of_reach", "read_gbps", "part_gbps", "reach_bytes", "entry_bytes", "contiguous",
              "contiguous_gbps", "gain")
 
 

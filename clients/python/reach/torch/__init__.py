@@ -1,10 +1,10 @@
-"""reach.torch: PyTorch on memory beyond the reach of a GPU's TLB.
+"""reach.torch: PyTorch on memory out of reach of a GPU's TLB.
 
     import reach.torch
 
     rows = reach.torch.gather_rows(table, index)          # as torch.index_select(table, 0, index)
     sums = reach.torch.embedding_bag(table, index, offsets, mode="sum")
-    reach.torch.advise(model)                             # which tables lie beyond the reach
+    reach.torch.advise(model)                             # which tables lie out of reach
 
 Each operation asks reachd once for each GPU and size of table, and works as the plan says: naive, in scopes, or in
 windows by SM group. If there is no plan, or none is needed, PyTorch's own operator is called, and a

@@ -1,4 +1,4 @@
-"""advise(): which tables lie beyond the reach of this GPU, and what each strategy would gain."""
+"""advise(): which tables lie out of reach of this GPU, and what each strategy would gain."""
 from __future__ import annotations
 
 import dataclasses

@@ -7,7 +7,7 @@ than 2^32, and probabilities differ by d / 2^32 at most.
 
 There are two ways. In one pass each thread finds its node's list and reads its neighbor: naive. In two steps a pass
 over the far smaller array of offsets writes positions in the array of edges, and gather_rows, in scopes or windows,
-reads the edges there. Neighbors of one node lie together, so one pass translates once for all of them: beyond the
+reads the edges there. Neighbors of one node lie together, so one pass translates once for all of them: out of
 reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster one is taken (`predicted`).
 """
 from __future__ import annotations

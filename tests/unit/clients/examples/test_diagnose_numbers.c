@@ -80,7 +80,7 @@ static void a_line_of_json(void **state)
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    found.beyond = (struct reach_finding){.known = true, .value = 1, .reason = ""};
+    found.out_of_reach = (struct reach_finding){.known = true, .value = 1, .reason = ""};
     found.compressible = found.read_gbps = found.part_gbps = found.reach_bytes = found.entry_bytes =
         found.contiguous = found.contiguous_gbps = found.gain =
             (struct reach_finding){.reason = "so"};
@@ -91,7 +91,8 @@ static void a_line_of_json(void **state)
     assert_string_equal(json_string_value(json_object_get(json, "memory")), "peer");
     assert_int_equal(json_integer_value(json_object_get(json, "changed_words")), 3);
     assert_true(json_number_value(json_object_get(json, "ms")) == 2.5);
-    assert_true(json_number_value(json_object_get(json_object_get(json, "beyond"), "value")) == 1);
+    assert_true(
+        json_number_value(json_object_get(json_object_get(json, "out_of_reach"), "value")) == 1);
     assert_true(json_is_null(json_object_get(json_object_get(json, "gain"), "value")));
     json_decref(json);
     free(text);

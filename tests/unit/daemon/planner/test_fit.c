@@ -87,7 +87,7 @@ static void sets_stay_where_they_are_as_fast(void **state)
         {32 * MIB, FIT_OWN, FIT_L2},
         {80 * MIB, FIT_OWN, FIT_L2},
         {96 * MIB, FIT_OWN, FIT_MEMORY},
-        {100 * GIB, FIT_SAME, FIT_BEYOND_REACH},
+        {100 * GIB, FIT_SAME, FIT_OUT_OF_REACH},
         {200 * GIB, FIT_OWN, FIT_BEYOND_MEMORY},
     };
 
