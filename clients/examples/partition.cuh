@@ -1,10 +1,10 @@
-/* partition.cuh: partitions numbers by window before they are used (reach_deal.cuh), so that every
- * SM reads only work of its own window. The price: each number is written and read once more. */
+/* partition.cuh: partitions numbers by window before they are used, so that every SM reads work of
+ * its own window only. The price: each number is written and read once more. */
 #ifndef REACH_EXAMPLES_PARTITION_CUH
 #define REACH_EXAMPLES_PARTITION_CUH
 
 #include "job_device.cuh"
-#include "reach_deal.cuh"
+#include "reach_partition.cuh"
 
 /* The numbers of window w are numbers[offsets[w]] to before numbers[offsets[w + 1]]. */
 struct partition_lists {
@@ -27,9 +27,9 @@ static bool partition_run(const partition_lists *lists, const reach_windows &win
         first[w] = windows.window[w].first_byte;
     if (!reach_ranges_make(&ranges, first, windows.window_count, 1))
         return job_fail(why, "the plan has no windows to partition by");
-    TRY((reach_deal_of<u32, reach_deal_nothing>(lists->temp, temp_bytes, number, byte,
-                                                lists->numbers, {}, count, ranges, lists->offsets,
-                                                nullptr, stream)));
+    TRY((reach_partition_computed<u32, reach_partition_nothing>(
+        lists->temp, temp_bytes, number, byte, lists->numbers, {}, count, ranges, lists->offsets,
+        nullptr, stream)));
     return true;
 }
 
@@ -37,8 +37,8 @@ static bool partition_run(const partition_lists *lists, const reach_windows &win
 static inline bool partition_make(job_device *d, partition_lists *out, u32 count, char *why)
 {
     const reach_ranges most = {REACH_WINDOW_MAX, {}};
-    TRY(reach_deal_keys(nullptr, out->temp_bytes, out->numbers, out->numbers, count, most, nullptr,
-                        nullptr));
+    TRY(reach_partition_keys(nullptr, out->temp_bytes, out->numbers, out->numbers, count, most,
+                             nullptr, nullptr));
     return job_device_allocate(d, &out->numbers, count * sizeof(u32), why) &&
            job_device_allocate(d, &out->offsets, (REACH_WINDOW_MAX + 1) * sizeof(u64), why) &&
            job_device_allocate(d, &out->temp, out->temp_bytes, why);

@@ -162,7 +162,7 @@ static __device__ uint32_t mix32(uint32_t z)
 }
 
 /* Each SM that is listed reads in the window that its place in the list names. */
-template <int FLIGHT>
+template <int CONCURRENCY>
 __global__ void __launch_bounds__(1024, 1)
     read_lines(const char *base, const uint32_t *place_of_sm, uint64_t window_bytes,
                uint32_t rounds, uint32_t *sink)
@@ -175,13 +175,13 @@ __global__ void __launch_bounds__(1024, 1)
         return;
     const char *window = base + place * window_bytes + lane * 4;
 #pragma unroll 1
-    for (uint32_t i = 0; i < rounds / FLIGHT; i++) {
-        uint32_t v[FLIGHT];
+    for (uint32_t i = 0; i < rounds / CONCURRENCY; i++) {
+        uint32_t v[CONCURRENCY];
 #pragma unroll
-        for (int k = 0; k < FLIGHT; k++)
+        for (int k = 0; k < CONCURRENCY; k++)
             v[k] = __ldcg((const uint32_t *)(window + __umulhi(mix32(++state), lines) * 128ull));
 #pragma unroll
-        for (int k = 0; k < FLIGHT; k++)
+        for (int k = 0; k < CONCURRENCY; k++)
             sum |= v[k];
     }
     if (sum == 1)

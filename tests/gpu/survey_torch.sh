@@ -1,14 +1,14 @@
 #!/bin/bash
 # What jobs gain, on one GPU in some five minutes: it measures the GPU, then runs the GPU tests of reach.torch (with
 # all in CUDA_VISIBLE_DEVICES) with its table of speeds, the sweep of its shapes and a model with tables beyond the
-# reach; dealing, reach-gups, several allocations, and cuCollections if its test was built.
+# reach; partitioning, reach-gups, several allocations, and cuCollections if its test was built.
 #
 #   tests/gpu/survey_torch.sh FOLDER OUT [WHEEL [STEP...]]
 #
 # FOLDER   what `make portable` has made
 # OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
 # WHEEL    what `make wheel` has made; without it, or with "-", the package of FOLDER is taken
-# STEP     these steps only: torch torch_speed torch_sweep dlrm deal gups several cuco; measuring comes always.
+# STEP     these steps only: torch torch_speed torch_sweep dlrm partition gups several cuco; measuring comes always.
 #          torch_variants (variants of two kernels, 90 s) runs only if it is named
 set -u
 
@@ -20,7 +20,7 @@ export CUDA_VISIBLE_DEVICES=${all_gpus%%,*}
 export REACH_CUCO_JSON=$results/cuco.json
 wheel=${3:--}
 shift $(($# < 3 ? $# : 3))
-steps=" ${*:-torch torch_speed torch_sweep dlrm deal gups several cuco} "
+steps=" ${*:-torch torch_speed torch_sweep dlrm partition gups several cuco} "
 if [ "$wheel" != - ]; then
     python3 -m pip install -q --no-index --no-deps --target "$results/site" "$wheel" || exit 1
     export REACH_TEST_PYTHON=$results/site
@@ -46,10 +46,10 @@ step torch_speed 540 "$here/survey_torch_speed.py" "$results"
 step torch_sweep 400 "$here/survey_torch_sweep.py" "$results" 330
 step torch_variants 110 "$here/survey_torch_variants.py" "$results" 80
 step dlrm 300 "$here/test_dlrm.py" "$results"
-for t in deal gups several cuco; do
+for t in partition gups several cuco; do
     step "$t" 150 "$here/test_$t.py"
 done
-for t in torch dlrm deal gups several cuco; do
+for t in torch dlrm partition gups several cuco; do
     f=$results/$t.txt
     [ -f "$f" ] || continue
     echo "== $t: $(grep -c '^ok' "$f") ok"

@@ -5,7 +5,7 @@ tables last; lines and OUT/torch_speed.json grow as it runs.
 
   survey_torch_speed.py [OUT [PART...]]   needs PyTorch, Triton, and REACHD_URL (a daemon, or file:fingerprint.json)
 
-PART: these only: gathers bags additions neighbors tables dealing.
+PART: these only: gathers bags additions neighbors tables partitioning.
 """
 import json
 import os
@@ -26,7 +26,7 @@ except ImportError as missing:
 GIB, SPARE = 1 << 30, 14 << 30
 REPEATS = 25
 STRATEGIES = ("stock", "naive", "scopes", "windows")
-PARTS = ("gathers", "bags", "additions", "neighbors", "tables", "dealing")
+PARTS = ("gathers", "bags", "additions", "neighbors", "tables", "partitioning")
 THREE_GIB, THREE_NUMBERS = (50, 40, 30), (64, 32, 16)  # of 2 bytes
 IN_REACH = 48 * GIB     # of the three together
 BEST_WITHIN = 0.03      # the first choice is the best measured one, or this much slower
@@ -136,12 +136,12 @@ def neighbors(out, memory, size):
                 lambda s, n=fanout, nodes=seeds: rt.neighbor_sample(indptr, table, nodes, n, 1, strategy=s))
 
 
-def dealing():
+def partitioning():
     keys = torch.randint(0, 1 << 31, (1 << 28,), device="cuda", dtype=torch.int64).to(torch.int32)
     half = torch.tensor([1 << 30], device="cuda")
     for order in (False, True):
-        speed = keys.numel() / seconds(lambda o=order: rt.deal(keys, half, with_order=o)) / 1e9
-        ROWS.append({"work": "deal" + (" with order" if order else ""), "row_bytes": 4,
+        speed = keys.numel() / seconds(lambda o=order: rt.partition(keys, half, with_order=o)) / 1e9
+        ROWS.append({"work": "partition" + (" with order" if order else ""), "row_bytes": 4,
                      "gib": keys.numel() * 4 / GIB, "windows": speed})
 
 
@@ -235,8 +235,8 @@ def main():
     if "tables" in parts:
         three_tables(out)
     torch.cuda.empty_cache()
-    if "dealing" in parts:
-        dealing()
+    if "partitioning" in parts:
+        partitioning()
     if out:
         with open(os.path.join(out, "torch_speed.json"), "w", encoding="utf-8") as file:
             json.dump(ROWS, file, indent=1)

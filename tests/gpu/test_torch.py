@@ -45,9 +45,9 @@ def try_operators(t, device):
         found = rt.neighbor_sample(indptr, index, index[:500] % 10000, 5, 3, strategy=strategy)
         t.ok(torch.equal(found.cpu(), rt.neighbor_sample(indptr.cpu(), index.cpu(), index[:500].cpu() % 10000, 5, 3,
                                                          strategy="stock")), f"neighbor_sample, {strategy}, {device}")
-    dealt = rt.deal(index, [1000, 50000])
+    moved = rt.partition(index, [1000, 50000])
     part = torch.bucketize(index, torch.tensor([1000, 50000], device=device), right=True)
-    t.ok(torch.equal(dealt.index, index[torch.argsort(part, stable=True)]), f"deal, {device}")
+    t.ok(torch.equal(moved.index, index[torch.argsort(part, stable=True)]), f"partition, {device}")
 
 
 def try_lists(t, device):

@@ -17,7 +17,7 @@ import torch  # noqa: E402
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
 
-from reach.torch import add, bag, dealing, gather, kernels, launch, planning, sample, shapes  # noqa: E402
+from reach.torch import add, bag, gather, kernels, launch, partitioning, planning, sample, shapes  # noqa: E402
 
 try:
     int(numpy.ones(1))
@@ -241,22 +241,22 @@ def neighbors_are_drawn_evenly():
 
 
 @case
-def keys_are_dealt_stably():
+def keys_are_partitioned_stably():
     for turn in range(common.count(7)):
         parts = (1, 2, 3, 4, 5, 8, 9)[turn % 7]
         index = random_index(1000, rng.choice((1, 10, 4095, 4096, 4097, 9000)))
         inner = sorted(rng.randrange(-5, 1005) for _ in range(parts - 1))
         given = torch.tensor(inner, dtype=torch.int64) if rng.random() < 0.5 else inner
-        dealt = dealing.deal(index, given)
+        done = partitioning.partition(index, given)
         part = torch.tensor([sum(key >= b for b in inner) for key in index.tolist()])
         order = torch.argsort(part, stable=True)
-        assert dealt.order is not None and torch.equal(dealt.order.long(), order)
-        same_bits(dealt.index, index[order])
+        assert done.order is not None and torch.equal(done.order.long(), order)
+        same_bits(done.index, index[order])
         starts = [0] + torch.bincount(part, minlength=parts).cumsum(0).tolist()
-        assert dealt.starts.tolist() == starts
-        without = dealing.deal(index, given, with_order=False)
-        assert without.order is None and torch.equal(without.index, dealt.index)
-    empty = dealing.deal(torch.empty(0, dtype=torch.int32), [5])
+        assert done.starts.tolist() == starts
+        without = partitioning.partition(index, given, with_order=False)
+        assert without.order is None and torch.equal(without.index, done.index)
+    empty = partitioning.partition(torch.empty(0, dtype=torch.int32), [5])
     assert empty.index.numel() == 0 and empty.starts.tolist() == [0, 0, 0]
 
 

@@ -27,15 +27,15 @@ except ImportError as _why:
 from reach.torch.add import index_add_, scatter_add_
 from reach.torch.advice import Advice, advise
 from reach.torch.bag import embedding_bag
-from reach.torch.dealing import Dealt, deal
 from reach.torch.fallback import StockOperatorWarning
 from reach.torch.gather import embedding, gather_rows, index_select
 from reach.torch.launch import use
+from reach.torch.partitioning import Partitioned, partition
 from reach.torch.pool import MemPool
 from reach.torch.sample import neighbor_sample
 from reach.torch.table_bags import embedding_bags
 from reach.torch.tables import gather_tables
 
-__all__ = ["Advice", "Dealt", "MemPool", "StockOperatorWarning", "advise", "deal", "embedding", "embedding_bag",
+__all__ = ["Advice", "MemPool", "Partitioned", "StockOperatorWarning", "advise", "embedding", "embedding_bag",
            "embedding_bags", "gather_rows", "gather_tables", "index_add_", "index_select", "neighbor_sample",
-           "scatter_add_", "use"]
+           "partition", "scatter_add_", "use"]

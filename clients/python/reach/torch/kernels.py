@@ -331,7 +331,7 @@ def neighbor_direct(indptr, edges, seeds, out, count, nodes, seed, FANOUT: tl.co
     tl.store(out + r, tl.load(edges + p, mask=p >= 0, other=-1), mask=r < count)
 
 
-# ---- dealing -------------------------------------------------------------------------------------
+# ---- partitioning --------------------------------------------------------------------------------
 
 @triton.jit
 def _part_of(key, boundaries, PARTS: tl.constexpr):
@@ -342,7 +342,7 @@ def _part_of(key, boundaries, PARTS: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["count", "blocks"])
-def deal_count(keys, boundaries, counts, count, blocks, PARTS: tl.constexpr, BLOCK: tl.constexpr):
+def partition_count(keys, boundaries, counts, count, blocks, PARTS: tl.constexpr, BLOCK: tl.constexpr):
     """counts[part, block] = keys of the block in the part."""
     piece = tl.program_id(0)
     r = piece.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -353,8 +353,8 @@ def deal_count(keys, boundaries, counts, count, blocks, PARTS: tl.constexpr, BLO
 
 
 @triton.jit(do_not_specialize=["count", "blocks"])
-def deal_move(keys, boundaries, starts, dealt, order, count, blocks, ORDER: tl.constexpr,
-              PARTS: tl.constexpr, BLOCK: tl.constexpr):
+def partition_move(keys, boundaries, starts, moved, order, count, blocks, ORDER: tl.constexpr,
+                   PARTS: tl.constexpr, BLOCK: tl.constexpr):
     """Each key to its place: starts[part, block] + the number of keys of its part before it in the block. One
     scan counts four parts at once, 16 bits each; BLOCK is less than 65536."""
     piece = tl.program_id(0)
@@ -370,6 +370,6 @@ def deal_move(keys, boundaries, starts, dealt, order, count, blocks, ORDER: tl.c
         before = ((tl.cumsum(one, axis=0) - one) >> shift) & 0xFFFF
         start = tl.load(starts + part * blocks + piece, mask=mine, other=0)
         to = tl.where(mine, start + before, to)
-    tl.store(dealt + to, key, mask=valid)
+    tl.store(moved + to, key, mask=valid)
     if ORDER:
         tl.store(order + to, r, mask=valid)

@@ -1,15 +1,15 @@
-/* deal.cu: reach_deal.cuh on a GPU: is every key where it belongs, from no key to more than 2^31,
- * also from a graph; and how many keys a second. Driven by test_deal.py; prints "ok"/"not ok"
- * lines, then rows of a table that begin with "|".
+/* partition.cu: reach_partition.cuh on a GPU: is every key where it belongs, from no key to more
+ * than 2^31, also from a graph; and how many keys a second. test_partition.py runs it. Prints
+ * "ok"/"not ok" lines, then rows of a table that begin with "|".
  *
- *   deal [SEED [LOG2]]     2^LOG2 keys for the speeds, default 2^30
+ *   partition [SEED [LOG2]]     2^LOG2 keys for the speeds, default 2^30
  *
  * Proof of a result with positions: within a range positions ascend, so they differ; key i of the
  * output is the key that was at its position, and lies in the range that the offsets say. Then the
- * output is a permutation of the input, stable, and dealt. Keys alone and other payloads are
+ * output is a permutation of the input, stable, and partitioned. Keys alone and other payloads are
  * compared with that.
  */
-#include "reach_deal.cuh"
+#include "reach_partition.cuh"
 
 #include "common.cuh"
 
@@ -138,17 +138,18 @@ template <class Key, class Position> struct arrays {
     }
     cudaError_t run_positions(const reach_ranges &ranges, cudaStream_t stream)
     {
-        return reach_deal_positions(temp, temp_bytes, in, out, positions, count, ranges, offsets,
-                                    counts, stream);
+        return reach_partition_positions(temp, temp_bytes, in, out, positions, count, ranges,
+                                         offsets, counts, stream);
     }
     cudaError_t run_keys(const reach_ranges &ranges, cudaStream_t stream)
     {
-        return reach_deal_keys(temp, temp_bytes, in, other, count, ranges, offsets, counts, stream);
+        return reach_partition_keys(temp, temp_bytes, in, other, count, ranges, offsets, counts,
+                                    stream);
     }
     cudaError_t run_pairs(const reach_ranges &ranges, cudaStream_t stream)
     {
-        return reach_deal_pairs(temp, temp_bytes, in, other, payloads_in, payloads, count, ranges,
-                                offsets, counts, stream);
+        return reach_partition_pairs(temp, temp_bytes, in, other, payloads_in, payloads, count,
+                                     ranges, offsets, counts, stream);
     }
     /* What find_errors and compare counted, and whether offsets and counts are those of `count`. */
     bool is_right(const reach_ranges &ranges)

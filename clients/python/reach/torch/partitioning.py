@@ -1,8 +1,8 @@
-"""deal: a stable partition of indices by window or scope, on the device.
+"""partition: a stable partition of indices by window or scope, on the device.
 
 Two passes over the keys (Blelloch 1990, split): each block counts its keys of each part, a sum over all blocks
-says where they go, and each block moves its keys there in their order. 12 bytes move for each 4-byte key, and as
-many again for the order.
+gives the places, and each block moves its keys there in their order. Each 4-byte key moves 12 bytes, with the order
+24.
 """
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from reach.torch import arguments, kernels, launch
 BLOCK, WARPS = 4096, 8
 
 
-class Dealt(NamedTuple):
+class Partitioned(NamedTuple):
     """Part p has the keys from index[starts[p]] to below index[starts[p + 1]], in their order, and order[k] is
     where index[k] was. `starts` is on the device of the keys. It needs PyTorch and Triton:
 
-    >>> deal(torch.tensor([5, 1, 7, 2]), [4]).order.tolist()  # doctest: +SKIP
+    >>> partition(torch.tensor([5, 1, 7, 2]), [4]).order.tolist()  # doctest: +SKIP
     [1, 3, 0, 2]
     """
     index: torch.Tensor
@@ -28,15 +28,16 @@ class Dealt(NamedTuple):
     order: Optional[torch.Tensor]
 
 
-def _deal_stock(index: torch.Tensor, inner: torch.Tensor, with_order: bool) -> Dealt:
+def _partition_stock(index: torch.Tensor, inner: torch.Tensor, with_order: bool) -> Partitioned:
     part = torch.bucketize(index.to(torch.int64), inner, right=True)
     order = torch.argsort(part, stable=True)
     starts = torch.zeros(inner.numel() + 2, dtype=torch.int64, device=index.device)
     torch.cumsum(torch.bincount(part, minlength=inner.numel() + 1), 0, out=starts[1:])
-    return Dealt(index[order], starts, order if with_order else None)
+    return Partitioned(index[order], starts, order if with_order else None)
 
 
-def deal(index: torch.Tensor, boundaries: Union[torch.Tensor, Sequence[int]], with_order: bool = True) -> Dealt:
+def partition(index: torch.Tensor, boundaries: Union[torch.Tensor, Sequence[int]],
+              with_order: bool = True) -> Partitioned:
     """Partitions keys of int32 or int64 by ascending boundaries, stably: part 0 has the keys below boundaries[0],
     part p those from boundaries[p - 1] to below boundaries[p], the last part the rest.
 
@@ -44,26 +45,26 @@ def deal(index: torch.Tensor, boundaries: Union[torch.Tensor, Sequence[int]], wi
     wait. with_order=False: without the positions, for keys that are looked up in any order. It needs PyTorch and
     Triton:
 
-    >>> dealt = deal(torch.tensor([5, 1, 7, 2]), [4])  # doctest: +SKIP
-    >>> dealt.index.tolist(), dealt.starts.tolist()  # doctest: +SKIP
+    >>> parts = partition(torch.tensor([5, 1, 7, 2]), [4])  # doctest: +SKIP
+    >>> parts.index.tolist(), parts.starts.tolist()  # doctest: +SKIP
     ([1, 2, 5, 7], [0, 2, 4])
     """
-    arguments.check_tensors("deal", index=index)
+    arguments.check_tensors("partition", index=index)
     launch.check_index(index)
     inner = torch.as_tensor(boundaries, dtype=torch.int64, device=index.device).contiguous()
     count, parts = index.numel(), inner.numel() + 1
     if count == 0 or (index.device.type != "cuda" and not launch.INTERPRETED):
-        return _deal_stock(index, inner, with_order)
+        return _partition_stock(index, inner, with_order)
     index, blocks = index.contiguous(), triton.cdiv(count, BLOCK)
     counts = torch.empty(parts * blocks, dtype=torch.int64, device=index.device)
     ends = torch.zeros(parts * blocks + 1, dtype=torch.int64, device=index.device)
-    dealt = torch.empty_like(index)
+    moved = torch.empty_like(index)
     order = torch.empty(count, dtype=torch.int64 if count >> 31 else torch.int32, device=index.device) \
         if with_order else None
     with launch.on(index.device):
-        kernels.deal_count[(blocks,)](index, inner, counts, count, blocks, PARTS=parts, BLOCK=BLOCK,
-                                      num_warps=WARPS)
+        kernels.partition_count[(blocks,)](index, inner, counts, count, blocks, PARTS=parts, BLOCK=BLOCK,
+                                           num_warps=WARPS)
         torch.cumsum(counts, 0, out=ends[1:])
-        kernels.deal_move[(blocks,)](index, inner, ends, dealt, dealt if order is None else order, count, blocks,
-                                     ORDER=with_order, PARTS=parts, BLOCK=BLOCK, num_warps=WARPS)
-    return Dealt(dealt, ends[::blocks], order)
+        kernels.partition_move[(blocks,)](index, inner, ends, moved, moved if order is None else order, count, blocks,
+                                          ORDER=with_order, PARTS=parts, BLOCK=BLOCK, num_warps=WARPS)
+    return Partitioned(moved, ends[::blocks], order)

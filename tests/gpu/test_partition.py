@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Dealing (reach_deal.cuh) on this GPU: right for every size, in a graph, and beyond 2^32 keys; then how many keys
-a second, printed and not judged.
+"""reach_partition.cuh on this GPU: right for every size, in a graph, and beyond 2^32 keys; then how many keys a second,
+printed and not judged.
 
-TEST_SEED repeats a run; REACH_DEAL_LOG2: so many keys for the speeds, as a power of 2 (default 30)."""
+TEST_SEED repeats a run. REACH_PARTITION_LOG2 is the number of keys for the speeds, as a power of 2 (default 30)."""
 import os
 import subprocess
 import time
 
 import common
 
-PROGRAM = common.BUILD + "/tests/gpu/deal"
+PROGRAM = common.BUILD + "/tests/gpu/partition"
 PATIENCE_S = 900
 
 
@@ -22,7 +22,7 @@ def main():
         common.skip_all("there is no %s (it is built where nvcc is)" % PROGRAM)
     seed = os.environ.get("TEST_SEED") or str(int(time.time()))
     t.note("TEST_SEED=" + seed)
-    done = subprocess.run([PROGRAM, seed, os.environ.get("REACH_DEAL_LOG2", "30")], timeout=PATIENCE_S,
+    done = subprocess.run([PROGRAM, seed, os.environ.get("REACH_PARTITION_LOG2", "30")], timeout=PATIENCE_S,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, universal_newlines=True)
     lines = done.stdout.splitlines()
     for line in lines:

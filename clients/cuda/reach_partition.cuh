@@ -1,14 +1,15 @@
-/* reach_deal.cuh: dealing, a stable partition of keys by window or scope on the device. Afterwards
- * the keys of each range lie side by side, in their old order, with their payloads or with the
- * positions that they had. Then every SM reads only keys of its own window (partitioned windows).
+/* reach_partition.cuh: a stable partition of keys by window or scope, on the device. Afterwards the
+ * keys of each range lie side by side, in their old order, with their payloads or with the
+ * positions that they had. Every SM then reads keys of its own window only (partitioned windows).
  *
  * Header only; needs reach_ranges.h and CUB, which every CUDA toolkit has.
  *
- *     size_t bytes = 0;
- *     reach_deal_positions(NULL, bytes, rows, rows_out, positions, count, ranges, offsets, NULL,
- * stream); cudaMalloc(&temp, bytes);                                        // as with CUB: first
- * the size reach_deal_positions(temp, bytes, rows, rows_out, positions, count, ranges, offsets,
- * NULL, stream);
+ *     size_t bytes = 0; // as with CUB, the first call returns the size
+ *     reach_partition_positions(NULL, bytes, rows, rows_out, positions, count, ranges, offsets,
+ *                               NULL, stream);
+ *     cudaMalloc(&temp, bytes);
+ *     reach_partition_positions(temp, bytes, rows, rows_out, positions, count, ranges, offsets,
+ *                               NULL, stream);
  *     // the keys of window w: rows_out[offsets[w] .. offsets[w + 1]), on the device
  *
  * All functions work on the caller's stream, allocate nothing, wait for nothing, and can be
@@ -22,8 +23,8 @@
  * and Merrill (Onesweep, 2022), without its look-back between blocks: keys are read twice, and no
  * block waits for another one.
  */
-#ifndef REACH_DEAL_CUH
-#define REACH_DEAL_CUH
+#ifndef REACH_PARTITION_CUH
+#define REACH_PARTITION_CUH
 
 #include "reach_ranges.h"
 
@@ -33,13 +34,13 @@
 #include <type_traits>
 
 enum {
-    REACH_DEAL_THREADS = 256,
-    REACH_DEAL_WARPS = REACH_DEAL_THREADS / 32,
-    REACH_DEAL_BLOCKS = 4 /* per SM, at least: every GPU has room for their threads */
+    REACH_PARTITION_THREADS = 256,
+    REACH_PARTITION_WARPS = REACH_PARTITION_THREADS / 32,
+    REACH_PARTITION_BLOCKS = 4 /* per SM, at least: every GPU has room for their threads */
 };
 
-/* For reach_deal_of: keys that lie in memory. */
-template <class Key> struct reach_deal_array {
+/* For reach_partition_computed: keys that lie in memory. */
+template <class Key> struct reach_partition_array {
     const Key *keys;
     __device__ __forceinline__ Key operator()(uint64_t i) const
     {
@@ -47,8 +48,8 @@ template <class Key> struct reach_deal_array {
     }
 };
 
-/* For reach_deal_of: a key is its own index. Negative ones are beyond the last range. */
-struct reach_deal_itself {
+/* For reach_partition_computed: a key is its own index. Negative ones are beyond the last range. */
+struct reach_partition_itself {
     template <class Key> __device__ __forceinline__ uint64_t operator()(Key key) const
     {
         return (uint64_t)key;
@@ -56,7 +57,7 @@ struct reach_deal_itself {
 };
 
 /* No payload. */
-struct reach_deal_nothing {
+struct reach_partition_nothing {
 };
 
 /* ---- on the device -----------------------------------------------------------------------------
@@ -64,55 +65,55 @@ struct reach_deal_nothing {
 
 /* Keys of a thread, so that a tile with its payload has room in 48 KiB of shared memory, and four
  * blocks of it in the registers of an SM. */
-template <class Key, class Payload> struct reach_deal_shape {
-    static constexpr bool has_payload = !std::is_same<Payload, reach_deal_nothing>::value;
+template <class Key, class Payload> struct reach_partition_shape {
+    static constexpr bool has_payload = !std::is_same<Payload, reach_partition_nothing>::value;
     static constexpr uint32_t payload_bytes = has_payload ? sizeof(Payload) : 0;
     static constexpr uint32_t items = sizeof(Key) <= 4 && payload_bytes <= 4 ? 16 : 8;
-    static constexpr uint32_t tile = REACH_DEAL_THREADS * items;
+    static constexpr uint32_t tile = REACH_PARTITION_THREADS * items;
     static_assert(sizeof(Key) + payload_bytes <= 16, "keys and payloads have at most 8 bytes each");
 };
 
 /* Copies the bounds of the ranges to `first[2^BITS]`, for reach_range_of. */
 template <uint32_t BITS>
-static __device__ __forceinline__ void reach_deal_bounds(const reach_ranges &ranges,
-                                                         uint64_t *first)
+static __device__ __forceinline__ void reach_partition_bounds(const reach_ranges &ranges,
+                                                              uint64_t *first)
 {
-    for (uint32_t r = threadIdx.x; r < 1u << BITS; r += REACH_DEAL_THREADS)
+    for (uint32_t r = threadIdx.x; r < 1u << BITS; r += REACH_PARTITION_THREADS)
         first[r] = r < ranges.count ? ranges.first[r] : UINT64_MAX;
 }
 
 /* Keys in the tile that begins at key `begin`. */
-static __device__ __forceinline__ uint32_t reach_deal_filled(uint64_t count, uint64_t begin,
-                                                             uint32_t size)
+static __device__ __forceinline__ uint32_t reach_partition_filled(uint64_t count, uint64_t begin,
+                                                                  uint32_t size)
 {
     return count - begin < size ? (uint32_t)(count - begin) : size;
 }
 
 /* counts[r * tiles + t]: keys of range r in tile t. One block per tile. */
 template <uint32_t BITS, uint32_t ITEMS, class In, class Where>
-__global__ void __launch_bounds__(REACH_DEAL_THREADS, REACH_DEAL_BLOCKS)
-    reach_deal_count(const __grid_constant__ reach_ranges ranges, In in, Where where,
-                     uint64_t count, uint64_t *counts)
+__global__ void __launch_bounds__(REACH_PARTITION_THREADS, REACH_PARTITION_BLOCKS)
+    reach_partition_count(const __grid_constant__ reach_ranges ranges, In in, Where where,
+                          uint64_t count, uint64_t *counts)
 {
     __shared__ uint64_t first[1 << BITS];
-    __shared__ uint32_t found[REACH_DEAL_WARPS][1 << BITS];
-    const uint64_t begin = (uint64_t)blockIdx.x * (REACH_DEAL_THREADS * ITEMS);
-    const uint32_t filled = reach_deal_filled(count, begin, REACH_DEAL_THREADS * ITEMS);
+    __shared__ uint32_t found[REACH_PARTITION_WARPS][1 << BITS];
+    const uint64_t begin = (uint64_t)blockIdx.x * (REACH_PARTITION_THREADS * ITEMS);
+    const uint32_t filled = reach_partition_filled(count, begin, REACH_PARTITION_THREADS * ITEMS);
     uint32_t *const mine = found[threadIdx.x / 32];
-    reach_deal_bounds<BITS>(ranges, first);
+    reach_partition_bounds<BITS>(ranges, first);
     for (uint32_t r = threadIdx.x % 32; r < 1u << BITS; r += 32)
         mine[r] = 0;
     __syncthreads();
 #pragma unroll
     for (uint32_t k = 0; k < ITEMS; k++) {
-        const uint32_t at = k * REACH_DEAL_THREADS + threadIdx.x;
+        const uint32_t at = k * REACH_PARTITION_THREADS + threadIdx.x;
         if (at < filled)
             atomicAdd(&mine[reach_range_of(first, BITS, ranges.count, where(in(begin + at)))], 1u);
     }
     __syncthreads();
-    for (uint32_t r = threadIdx.x; r < ranges.count; r += REACH_DEAL_THREADS) {
+    for (uint32_t r = threadIdx.x; r < ranges.count; r += REACH_PARTITION_THREADS) {
         uint32_t sum = 0;
-        for (uint32_t warp = 0; warp < REACH_DEAL_WARPS; warp++)
+        for (uint32_t warp = 0; warp < REACH_PARTITION_WARPS; warp++)
             sum += found[warp][r];
         counts[(uint64_t)r * gridDim.x + blockIdx.x] = sum;
     }
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(REACH_DEAL_THREADS, REACH_DEAL_BLOCKS)
 
 /* The lanes of the warp with the same range. Lanes that are not `valid` have none. */
 template <uint32_t BITS>
-static __device__ __forceinline__ uint32_t reach_deal_same(uint32_t range, bool valid)
+static __device__ __forceinline__ uint32_t reach_partition_same(uint32_t range, bool valid)
 {
     uint32_t same = __ballot_sync(~0u, valid);
 #pragma unroll
@@ -133,27 +134,27 @@ static __device__ __forceinline__ uint32_t reach_deal_same(uint32_t range, bool 
 }
 
 /* What the threads of a block share while they sort a tile. */
-template <uint32_t BITS, class Key, class Payload> struct reach_deal_tile {
-    static constexpr uint32_t size = reach_deal_shape<Key, Payload>::tile;
-    uint64_t first[1 << BITS];                    /* bounds of the ranges */
-    uint64_t goal[1 << BITS];                     /* place of the tile's keys in the output */
-    uint32_t start[1 << BITS];                    /* and within the sorted tile */
-    uint32_t sums[REACH_DEAL_WARPS];              /* of `start`, warp by warp */
-    uint16_t before[REACH_DEAL_WARPS][1 << BITS]; /* keys of earlier warps, after ranking */
-    uint8_t range[size];                          /* of each sorted key */
+template <uint32_t BITS, class Key, class Payload> struct reach_partition_tile {
+    static constexpr uint32_t size = reach_partition_shape<Key, Payload>::tile;
+    uint64_t first[1 << BITS];                         /* bounds of the ranges */
+    uint64_t goal[1 << BITS];                          /* place of the tile's keys in the output */
+    uint32_t start[1 << BITS];                         /* and within the sorted tile */
+    uint32_t sums[REACH_PARTITION_WARPS];              /* of `start`, warp by warp */
+    uint16_t before[REACH_PARTITION_WARPS][1 << BITS]; /* keys of earlier warps, after ranking */
+    uint8_t range[size];                               /* of each sorted key */
     Key key[size];
-    Payload payload[reach_deal_shape<Key, Payload>::has_payload ? size : 1];
+    Payload payload[reach_partition_shape<Key, Payload>::has_payload ? size : 1];
 };
 
 /* Turns the counts of each warp in `before` into sums over the earlier warps, and fills `start`,
  * the exclusive sum over ranges. All threads of the block; one range per thread. */
 template <uint32_t BITS, class Tile>
-static __device__ __forceinline__ void reach_deal_sums(Tile &tile)
+static __device__ __forceinline__ void reach_partition_sums(Tile &tile)
 {
-    static_assert(1 << BITS <= REACH_DEAL_THREADS, "a thread has one range");
+    static_assert(1 << BITS <= REACH_PARTITION_THREADS, "a thread has one range");
     const uint32_t range = threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint32_t own = 0, sum, earlier = 0;
-    for (uint32_t w = 0; range < 1u << BITS && w < REACH_DEAL_WARPS; w++) {
+    for (uint32_t w = 0; range < 1u << BITS && w < REACH_PARTITION_WARPS; w++) {
         const uint32_t counted = tile.before[w][range];
         tile.before[w][range] = (uint16_t)own;
         own += counted;
@@ -174,11 +175,12 @@ static __device__ __forceinline__ void reach_deal_sums(Tile &tile)
 }
 
 /* Offsets and counts of all ranges, from the sums over (range, tile). One block. */
-static __device__ __forceinline__ void reach_deal_report(uint32_t ranges, uint32_t tiles,
-                                                         const uint64_t *places, uint64_t count,
-                                                         uint64_t *offsets, uint64_t *counts)
+static __device__ __forceinline__ void reach_partition_report(uint32_t ranges, uint32_t tiles,
+                                                              const uint64_t *places,
+                                                              uint64_t count, uint64_t *offsets,
+                                                              uint64_t *counts)
 {
-    for (uint32_t r = threadIdx.x; r < ranges; r += REACH_DEAL_THREADS) {
+    for (uint32_t r = threadIdx.x; r < ranges; r += REACH_PARTITION_THREADS) {
         const uint64_t begin = places[(uint64_t)r * tiles];
         const uint64_t end = r + 1 < ranges ? places[(uint64_t)(r + 1) * tiles] : count;
         if (offsets)
@@ -191,7 +193,7 @@ static __device__ __forceinline__ void reach_deal_report(uint32_t ranges, uint32
 }
 
 /* The payload of key i: from the input, or i itself. */
-template <class Payload> struct reach_deal_payload {
+template <class Payload> struct reach_partition_payload {
     const Payload *in; /* NULL: positions */
     Payload *out;
     __device__ __forceinline__ Payload get(uint64_t i) const
@@ -199,22 +201,22 @@ template <class Payload> struct reach_deal_payload {
         return in ? in[i] : (Payload)i;
     }
 };
-template <> struct reach_deal_payload<reach_deal_nothing> {
+template <> struct reach_partition_payload<reach_partition_nothing> {
 };
 
-/* Moves one tile. `places`: the exclusive sums of what reach_deal_count has counted. Warp w has the
- * keys w * 32 * ITEMS .. of the tile, in rows of 32, so that ranks follow the input. */
+/* Moves one tile. `places` has the exclusive sums of the counts of reach_partition_count. Warp w
+ * has the keys w * 32 * ITEMS .. of the tile, in rows of 32, so that ranks follow the input. */
 template <uint32_t BITS, class Key, class Payload, class In, class Where>
-__global__ void __launch_bounds__(REACH_DEAL_THREADS, REACH_DEAL_BLOCKS)
-    reach_deal_move(const __grid_constant__ reach_ranges ranges, In in, Where where,
-                    reach_deal_payload<Payload> payload, Key *out, uint64_t count,
-                    const uint64_t *places, uint64_t *offsets, uint64_t *counts)
+__global__ void __launch_bounds__(REACH_PARTITION_THREADS, REACH_PARTITION_BLOCKS)
+    reach_partition_move(const __grid_constant__ reach_ranges ranges, In in, Where where,
+                         reach_partition_payload<Payload> payload, Key *out, uint64_t count,
+                         const uint64_t *places, uint64_t *offsets, uint64_t *counts)
 {
-    constexpr uint32_t ITEMS = reach_deal_shape<Key, Payload>::items;
-    __shared__ reach_deal_tile<BITS, Key, Payload> tile;
+    constexpr uint32_t ITEMS = reach_partition_shape<Key, Payload>::items;
+    __shared__ reach_partition_tile<BITS, Key, Payload> tile;
     const uint32_t lane = threadIdx.x % 32, below = (1u << lane) - 1;
     const uint64_t begin = (uint64_t)blockIdx.x * tile.size;
-    const uint32_t filled = reach_deal_filled(count, begin, tile.size);
+    const uint32_t filled = reach_partition_filled(count, begin, tile.size);
     const uint32_t mine = (threadIdx.x / 32) * (32 * ITEMS) + lane;
     uint16_t *const before = tile.before[threadIdx.x / 32];
     Key key[ITEMS];
@@ -222,19 +224,19 @@ __global__ void __launch_bounds__(REACH_DEAL_THREADS, REACH_DEAL_BLOCKS)
 #pragma unroll
     for (uint32_t k = 0; k < ITEMS; k++)
         key[k] = mine + k * 32 < filled ? in(begin + mine + k * 32) : Key();
-    reach_deal_bounds<BITS>(ranges, tile.first);
+    reach_partition_bounds<BITS>(ranges, tile.first);
     for (uint32_t r = lane; r < 1u << BITS; r += 32)
         before[r] = 0;
-    for (uint32_t r = threadIdx.x; r < ranges.count; r += REACH_DEAL_THREADS)
+    for (uint32_t r = threadIdx.x; r < ranges.count; r += REACH_PARTITION_THREADS)
         tile.goal[r] = places[(uint64_t)r * gridDim.x + blockIdx.x];
     if (blockIdx.x == 0)
-        reach_deal_report(ranges.count, gridDim.x, places, count, offsets, counts);
+        reach_partition_report(ranges.count, gridDim.x, places, count, offsets, counts);
     __syncthreads();
 #pragma unroll
     for (uint32_t k = 0; k < ITEMS; k++) {
         const bool valid = mine + k * 32 < filled;
         const uint32_t range = reach_range_of(tile.first, BITS, ranges.count, where(key[k]));
-        const uint32_t same = reach_deal_same<BITS>(range, valid);
+        const uint32_t same = reach_partition_same<BITS>(range, valid);
         const uint32_t seen = before[range];
         rank[k] = range << 16 | (seen + __popc(same & below));
         __syncwarp();
@@ -243,7 +245,7 @@ __global__ void __launch_bounds__(REACH_DEAL_THREADS, REACH_DEAL_BLOCKS)
         __syncwarp();
     }
     __syncthreads();
-    reach_deal_sums<BITS>(tile);
+    reach_partition_sums<BITS>(tile);
 #pragma unroll
     for (uint32_t k = 0; k < ITEMS; k++) {
         const uint32_t range = rank[k] >> 16;
@@ -251,16 +253,16 @@ __global__ void __launch_bounds__(REACH_DEAL_THREADS, REACH_DEAL_BLOCKS)
         if (mine + k * 32 < filled) {
             tile.range[at] = (uint8_t)range;
             tile.key[at] = key[k];
-            if constexpr (reach_deal_shape<Key, Payload>::has_payload)
+            if constexpr (reach_partition_shape<Key, Payload>::has_payload)
                 tile.payload[at] = payload.get(begin + mine + k * 32);
         }
     }
     __syncthreads();
-    for (uint32_t at = threadIdx.x; at < filled; at += REACH_DEAL_THREADS) {
+    for (uint32_t at = threadIdx.x; at < filled; at += REACH_PARTITION_THREADS) {
         const uint32_t range = tile.range[at];
         const uint64_t goal = tile.goal[range] + (at - tile.start[range]);
         out[goal] = tile.key[at];
-        if constexpr (reach_deal_shape<Key, Payload>::has_payload)
+        if constexpr (reach_partition_shape<Key, Payload>::has_payload)
             payload.out[goal] = tile.payload[at];
     }
 }
@@ -269,21 +271,21 @@ __global__ void __launch_bounds__(REACH_DEAL_THREADS, REACH_DEAL_BLOCKS)
  */
 
 template <class... Parameters, class... Arguments>
-static cudaError_t reach_deal_launch(void (*kernel)(Parameters...), uint32_t blocks,
-                                     cudaStream_t stream, Arguments... arguments)
+static cudaError_t reach_partition_launch(void (*kernel)(Parameters...), uint32_t blocks,
+                                          cudaStream_t stream, Arguments... arguments)
 {
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(blocks);
-    config.blockDim = dim3(REACH_DEAL_THREADS);
+    config.blockDim = dim3(REACH_PARTITION_THREADS);
     config.stream = stream;
     return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
 /* Everything that a call needs. */
-template <class Key, class Payload, class In, class Where> struct reach_deal_call {
+template <class Key, class Payload, class In, class Where> struct reach_partition_call {
     In in;
     Where where;
-    reach_deal_payload<Payload> payload;
+    reach_partition_payload<Payload> payload;
     Key *out;
     uint64_t count;
     const reach_ranges *ranges;
@@ -293,16 +295,17 @@ template <class Key, class Payload, class In, class Where> struct reach_deal_cal
     template <uint32_t BITS>
     cudaError_t run(uint64_t *places, uint32_t tiles, void *scan, size_t scan_bytes)
     {
-        constexpr uint32_t ITEMS = reach_deal_shape<Key, Payload>::items;
-        cudaError_t result = reach_deal_launch(reach_deal_count<BITS, ITEMS, In, Where>, tiles,
-                                               stream, *ranges, in, where, count, places);
+        constexpr uint32_t ITEMS = reach_partition_shape<Key, Payload>::items;
+        cudaError_t result =
+            reach_partition_launch(reach_partition_count<BITS, ITEMS, In, Where>, tiles, stream,
+                                   *ranges, in, where, count, places);
         if (result == cudaSuccess)
             result = cub::DeviceScan::ExclusiveSum(scan, scan_bytes, places, places,
                                                    (int)(tiles * ranges->count), stream);
         if (result == cudaSuccess)
-            result =
-                reach_deal_launch(reach_deal_move<BITS, Key, Payload, In, Where>, tiles, stream,
-                                  *ranges, in, where, payload, out, count, places, offsets, counts);
+            result = reach_partition_launch(reach_partition_move<BITS, Key, Payload, In, Where>,
+                                            tiles, stream, *ranges, in, where, payload, out, count,
+                                            places, offsets, counts);
         return result;
     }
 
@@ -326,16 +329,18 @@ template <class Key, class Payload, class In, class Where> struct reach_deal_cal
     }
 };
 
-/* Deals the keys in(0), in(1), .. of any origin by the index where(key): both are functors that the
- * device can call, and that return the same each time. The functions below are for keys in memory.
+/* Partitions the keys in(0), in(1), .. of any origin by the index where(key). Both are functors
+ * that the device calls; they must return the same each time. The functions below are for keys in
+ * memory.
  */
 template <class Key, class Payload, class In, class Where>
-static cudaError_t reach_deal_of(void *temp, size_t &temp_bytes, In in, Where where, Key *keys_out,
-                                 reach_deal_payload<Payload> payload, uint64_t count,
-                                 const reach_ranges &ranges, uint64_t *offsets_out,
-                                 uint64_t *counts_out, cudaStream_t stream)
+static cudaError_t reach_partition_computed(void *temp, size_t &temp_bytes, In in, Where where,
+                                            Key *keys_out, reach_partition_payload<Payload> payload,
+                                            uint64_t count, const reach_ranges &ranges,
+                                            uint64_t *offsets_out, uint64_t *counts_out,
+                                            cudaStream_t stream)
 {
-    const uint64_t size = reach_deal_shape<Key, Payload>::tile;
+    const uint64_t size = reach_partition_shape<Key, Payload>::tile;
     const uint64_t tiles = count ? (count - 1) / size + 1 : 1;
     if (ranges.count < 1 || ranges.count > REACH_RANGE_MAX || tiles > INT_MAX / ranges.count)
         return cudaErrorInvalidValue;
@@ -352,7 +357,7 @@ static cudaError_t reach_deal_of(void *temp, size_t &temp_bytes, In in, Where wh
     }
     if (temp_bytes < places_bytes + scan_bytes || (count && !keys_out))
         return cudaErrorInvalidValue;
-    reach_deal_call<Key, Payload, In, Where> call = {
+    reach_partition_call<Key, Payload, In, Where> call = {
         in, where, payload, keys_out, count, &ranges, offsets_out, counts_out, stream};
     return call.run_bits((uint64_t *)temp, (uint32_t)tiles, (char *)temp + places_bytes,
                          scan_bytes);
@@ -362,49 +367,50 @@ static cudaError_t reach_deal_of(void *temp, size_t &temp_bytes, In in, Where wh
  * `offsets_out[ranges.count + 1]` and `counts_out[ranges.count]` are on the device; either may be
  * NULL. All functions may be called by several threads at a time, with workspaces of their own. */
 template <class Key>
-static cudaError_t reach_deal_keys(void *temp, size_t &temp_bytes, const Key *keys_in,
-                                   Key *keys_out, uint64_t count, const reach_ranges &ranges,
-                                   uint64_t *offsets_out, uint64_t *counts_out,
-                                   cudaStream_t stream = 0)
+static cudaError_t reach_partition_keys(void *temp, size_t &temp_bytes, const Key *keys_in,
+                                        Key *keys_out, uint64_t count, const reach_ranges &ranges,
+                                        uint64_t *offsets_out, uint64_t *counts_out,
+                                        cudaStream_t stream = 0)
 {
     if (temp && count && !keys_in)
         return cudaErrorInvalidValue;
-    return reach_deal_of<Key, reach_deal_nothing>(
-        temp, temp_bytes, reach_deal_array<Key>{keys_in}, reach_deal_itself(), keys_out,
-        reach_deal_payload<reach_deal_nothing>(), count, ranges, offsets_out, counts_out, stream);
+    return reach_partition_computed<Key, reach_partition_nothing>(
+        temp, temp_bytes, reach_partition_array<Key>{keys_in}, reach_partition_itself(), keys_out,
+        reach_partition_payload<reach_partition_nothing>(), count, ranges, offsets_out, counts_out,
+        stream);
 }
 
 /* With a payload of at most 8 bytes per key. */
 template <class Key, class Payload>
-static cudaError_t reach_deal_pairs(void *temp, size_t &temp_bytes, const Key *keys_in,
-                                    Key *keys_out, const Payload *payloads_in,
-                                    Payload *payloads_out, uint64_t count,
-                                    const reach_ranges &ranges, uint64_t *offsets_out,
-                                    uint64_t *counts_out, cudaStream_t stream = 0)
+static cudaError_t reach_partition_pairs(void *temp, size_t &temp_bytes, const Key *keys_in,
+                                         Key *keys_out, const Payload *payloads_in,
+                                         Payload *payloads_out, uint64_t count,
+                                         const reach_ranges &ranges, uint64_t *offsets_out,
+                                         uint64_t *counts_out, cudaStream_t stream = 0)
 {
     if (temp && count && (!keys_in || !payloads_in || !payloads_out))
         return cudaErrorInvalidValue;
-    return reach_deal_of<Key, Payload>(temp, temp_bytes, reach_deal_array<Key>{keys_in},
-                                       reach_deal_itself(), keys_out,
-                                       reach_deal_payload<Payload>{payloads_in, payloads_out},
-                                       count, ranges, offsets_out, counts_out, stream);
+    return reach_partition_computed<Key, Payload>(
+        temp, temp_bytes, reach_partition_array<Key>{keys_in}, reach_partition_itself(), keys_out,
+        reach_partition_payload<Payload>{payloads_in, payloads_out}, count, ranges, offsets_out,
+        counts_out, stream);
 }
 
 /* With the position that each key had. Position is an integer that can count the keys. */
 template <class Key, class Position>
-static cudaError_t reach_deal_positions(void *temp, size_t &temp_bytes, const Key *keys_in,
-                                        Key *keys_out, Position *positions_out, uint64_t count,
-                                        const reach_ranges &ranges, uint64_t *offsets_out,
-                                        uint64_t *counts_out, cudaStream_t stream = 0)
+static cudaError_t reach_partition_positions(void *temp, size_t &temp_bytes, const Key *keys_in,
+                                             Key *keys_out, Position *positions_out, uint64_t count,
+                                             const reach_ranges &ranges, uint64_t *offsets_out,
+                                             uint64_t *counts_out, cudaStream_t stream = 0)
 {
     if (count && (uint64_t)(Position)(count - 1) != count - 1)
         return cudaErrorInvalidValue;
     if (temp && count && (!keys_in || !positions_out))
         return cudaErrorInvalidValue;
-    return reach_deal_of<Key, Position>(temp, temp_bytes, reach_deal_array<Key>{keys_in},
-                                        reach_deal_itself(), keys_out,
-                                        reach_deal_payload<Position>{nullptr, positions_out}, count,
-                                        ranges, offsets_out, counts_out, stream);
+    return reach_partition_computed<Key, Position>(
+        temp, temp_bytes, reach_partition_array<Key>{keys_in}, reach_partition_itself(), keys_out,
+        reach_partition_payload<Position>{nullptr, positions_out}, count, ranges, offsets_out,
+        counts_out, stream);
 }
 
 #endif

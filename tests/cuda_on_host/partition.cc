@@ -1,6 +1,7 @@
-/* deal.cc: the kernels of reach_deal.cuh on the CPU, thread by thread in random order, against a
- * stable sort. Prints TAP. TEST_SEED repeats a run, REACH_COUNT sets the number of cases. */
-#include "reach_deal.cuh"
+/* partition.cc: the kernels of reach_partition.cuh on the CPU, thread by thread in random order,
+ * against a stable sort. Prints TAP. TEST_SEED repeats a run. REACH_COUNT is the number of cases.
+ */
+#include "reach_partition.cuh"
 
 #include <algorithm>
 #include <ctime>
@@ -36,7 +37,7 @@ static uint32_t range_of(const reach_ranges &ranges, uint64_t at)
 }
 
 /* What a call left. Arrays have an element more, which must not change. */
-template <class Key, class Payload> struct dealt {
+template <class Key, class Payload> struct partitioned {
     std::vector<Key> keys;
     std::vector<Payload> payloads;
     std::vector<uint64_t> offsets, counts;
@@ -44,7 +45,7 @@ template <class Key, class Payload> struct dealt {
 
 template <class Key, class Payload>
 static bool is_right(const std::vector<Key> &keys, const std::vector<Payload> &payloads,
-                     const reach_ranges &ranges, const dealt<Key, Payload> &found)
+                     const reach_ranges &ranges, const partitioned<Key, Payload> &found)
 {
     const size_t count = keys.size();
     std::vector<size_t> order(count);
@@ -68,19 +69,19 @@ static bool is_right(const std::vector<Key> &keys, const std::vector<Payload> &p
 enum { KEYS, PAIRS, POSITIONS, MODES };
 
 template <class Key, class Payload>
-static cudaError_t deal(int mode, void *temp, size_t &bytes, const std::vector<Key> &keys,
-                        const std::vector<Payload> &payloads, const reach_ranges &ranges,
-                        dealt<Key, Payload> *out)
+static cudaError_t partition(int mode, void *temp, size_t &bytes, const std::vector<Key> &keys,
+                             const std::vector<Payload> &payloads, const reach_ranges &ranges,
+                             partitioned<Key, Payload> *out)
 {
     uint64_t *const offsets = out->offsets.data(), *const counts = out->counts.data();
     if (mode == KEYS)
-        return reach_deal_keys(temp, bytes, keys.data(), out->keys.data(), keys.size(), ranges,
-                               offsets, counts);
+        return reach_partition_keys(temp, bytes, keys.data(), out->keys.data(), keys.size(), ranges,
+                                    offsets, counts);
     if (mode == PAIRS)
-        return reach_deal_pairs(temp, bytes, keys.data(), out->keys.data(), payloads.data(),
-                                out->payloads.data(), keys.size(), ranges, offsets, counts);
-    return reach_deal_positions(temp, bytes, keys.data(), out->keys.data(), out->payloads.data(),
-                                keys.size(), ranges, offsets, counts);
+        return reach_partition_pairs(temp, bytes, keys.data(), out->keys.data(), payloads.data(),
+                                     out->payloads.data(), keys.size(), ranges, offsets, counts);
+    return reach_partition_positions(temp, bytes, keys.data(), out->keys.data(),
+                                     out->payloads.data(), keys.size(), ranges, offsets, counts);
 }
 
 template <class Key, class Payload>
@@ -90,9 +91,9 @@ static bool try_case(int mode, uint32_t count, uint32_t range_count, uint64_t be
     const bool one_range = random_below(8) == 0;
     std::vector<Key> keys(count);
     std::vector<Payload> payloads(mode == KEYS ? 0 : count);
-    dealt<Key, Payload> out = {std::vector<Key>(count + 1, 7), std::vector<Payload>(count + 1, 7),
-                               std::vector<uint64_t>(range_count + 1),
-                               std::vector<uint64_t>(range_count)};
+    partitioned<Key, Payload> out = {
+        std::vector<Key>(count + 1, 7), std::vector<Payload>(count + 1, 7),
+        std::vector<uint64_t>(range_count + 1), std::vector<uint64_t>(range_count)};
     size_t bytes = 0;
     for (Key &key : keys)
         key = one_range               ? (Key)(below - 1)
@@ -100,13 +101,13 @@ static bool try_case(int mode, uint32_t count, uint32_t range_count, uint64_t be
                                       : (Key)(random64() % below);
     for (size_t i = 0; i < payloads.size(); i++)
         payloads[i] = mode == POSITIONS ? (Payload)i : (Payload)random64();
-    if (deal(mode, nullptr, bytes, keys, payloads, ranges, &out) != cudaSuccess || bytes == 0)
+    if (partition(mode, nullptr, bytes, keys, payloads, ranges, &out) != cudaSuccess || bytes == 0)
         return false;
     std::vector<uint64_t> temp(bytes / 8 + 1, random64());
     size_t too_few = bytes - 1;
-    return deal(mode, temp.data(), too_few, keys, payloads, ranges, &out) ==
+    return partition(mode, temp.data(), too_few, keys, payloads, ranges, &out) ==
                cudaErrorInvalidValue &&
-           deal(mode, temp.data(), bytes, keys, payloads, ranges, &out) == cudaSuccess &&
+           partition(mode, temp.data(), bytes, keys, payloads, ranges, &out) == cudaSuccess &&
            is_right(keys, payloads, ranges, out);
 }
 
@@ -130,7 +131,7 @@ static bool random_case()
     }
 }
 
-/* Keys that are computed, dealt by something else than themselves. */
+/* Keys that are computed, partitioned by something else than themselves. */
 static bool computed_case()
 {
     struct squares {
@@ -152,9 +153,9 @@ static bool computed_case()
     for (int pass = 0; pass < 2; pass++) {
         static std::vector<uint64_t> temp;
         temp.resize(bytes / 8 + 1);
-        if (reach_deal_of<uint32_t, reach_deal_nothing>(
+        if (reach_partition_computed<uint32_t, reach_partition_nothing>(
                 pass ? temp.data() : nullptr, bytes, squares(), last_digits(), out.data(),
-                reach_deal_payload<reach_deal_nothing>(), count, ranges, nullptr, nullptr,
+                reach_partition_payload<reach_partition_nothing>(), count, ranges, nullptr, nullptr,
                 nullptr) != cudaSuccess)
             return false;
     }
@@ -173,15 +174,15 @@ static bool refuses_wrong_use()
     uint64_t temp[64];
     uint8_t position;
     size_t bytes = sizeof temp;
-    return reach_deal_keys(temp, bytes, &key, &out, 1, none, nullptr, nullptr) ==
+    return reach_partition_keys(temp, bytes, &key, &out, 1, none, nullptr, nullptr) ==
                cudaErrorInvalidValue &&
-           reach_deal_keys(temp, bytes, (uint32_t *)nullptr, &out, 1, one, nullptr, nullptr) ==
+           reach_partition_keys(temp, bytes, (uint32_t *)nullptr, &out, 1, one, nullptr, nullptr) ==
                cudaErrorInvalidValue &&
-           reach_deal_keys(temp, bytes, &key, (uint32_t *)nullptr, 1, one, nullptr, nullptr) ==
+           reach_partition_keys(temp, bytes, &key, (uint32_t *)nullptr, 1, one, nullptr, nullptr) ==
                cudaErrorInvalidValue &&
-           reach_deal_positions(temp, bytes, &key, &out, &position, 257, one, nullptr, nullptr) ==
-               cudaErrorInvalidValue &&
-           reach_deal_keys(temp, bytes, &key, &out, 1, one, nullptr, nullptr) == cudaSuccess &&
+           reach_partition_positions(temp, bytes, &key, &out, &position, 257, one, nullptr,
+                                     nullptr) == cudaErrorInvalidValue &&
+           reach_partition_keys(temp, bytes, &key, &out, 1, one, nullptr, nullptr) == cudaSuccess &&
            out == key;
 }
 
@@ -204,7 +205,7 @@ int main()
         right += random_case();
     printf("# %d of %d cases right\n", right, count);
     ok(right == count, "random keys are where a stable sort has them");
-    ok(computed_case(), "computed keys, dealt by a function of them");
+    ok(computed_case(), "computed keys, partitioned by a function of them");
     ok(refuses_wrong_use(), "wrong use is refused");
     printf("1..%d\n", point);
     return failed != 0;
