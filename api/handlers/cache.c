@@ -64,7 +64,7 @@ struct document *cache_get(const struct cache *cache, uint32_t slot)
     return cache ? cache->slots[slot] : NULL;
 }
 
-void cache_keep(struct cache *cache, uint32_t slot, struct document *document)
+void cache_put(struct cache *cache, uint32_t slot, struct document *document)
 {
     if (!cache)
         return;

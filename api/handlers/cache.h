@@ -24,21 +24,21 @@ enum cache_slot {
 
 struct cache;
 
-struct cache *cache_new(void); /* NULL without memory */
+struct cache *cache_new(void); /* NULL if there is no memory */
 void cache_free(struct cache *take);
 
-/* Drops what was made from another generation. */
+/* Drops the documents of other generations. */
 void cache_renew(struct cache *cache, uint64_t generation);
 
-/* The document of a slot, borrowed until the next call that changes the cache. NULL if there is
- * none, or no cache. */
+/* The document of a slot, borrowed until the next call that changes the cache. NULL if the slot is
+ * empty, or if `cache` is NULL. */
 struct document *cache_get(const struct cache *cache, uint32_t slot);
-/* Puts it into a slot; without a cache (NULL) nothing happens. */
-void cache_keep(struct cache *cache, uint32_t slot, struct document *document);
+/* Puts a document into a slot. Does nothing if `cache` is NULL. */
+void cache_put(struct cache *cache, uint32_t slot, struct document *document);
 
-/* The answer to a GET of this request target, borrowed likewise; NULL if there is none. */
+/* The answer to a GET of this request target, borrowed likewise. NULL if there is none. */
 struct document *cache_find(const struct cache *cache, const char *target);
-/* Keeps it until the next generation, or until another target takes its place. */
+/* Stores an answer until the next generation, or until another target takes its place. */
 void cache_remember(struct cache *cache, const char *target, struct document *document);
 
 #endif

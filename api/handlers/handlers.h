@@ -93,10 +93,10 @@ bool handlers_find_gpu(struct handlers_context *c, const struct request *request
 /* False if c->gpu has no fingerprint: the reply says why, and how to get one. */
 bool handlers_check_measured(const struct handlers_context *c, const struct request *request,
                              unsigned http_status, struct reply *reply);
-/* Replies with the document of a route: that in this slot of the cache (of c->gpu, if there is
- * one), or a new one, which is kept there. */
-void handlers_reply_kept(struct handlers_context *c, uint32_t slot, handlers_render_fn *render,
-                         struct reply *reply);
+/* Replies with the document of a route, from this slot of the cache. If the slot is empty, renders
+ * the document and puts it there. If c->gpu is set, the slot is the one of that GPU. */
+void handlers_reply_cached(struct handlers_context *c, uint32_t slot, handlers_render_fn *render,
+                           struct reply *reply);
 /* Replies that only a running daemon can answer this. */
 void handlers_need_daemon(const struct request *request, struct reply *reply);
 

@@ -76,15 +76,15 @@ static uint32_t index_of(const struct handlers_context *c)
     return (uint32_t)(c->gpu - c->snapshot->gpus);
 }
 
-void handlers_reply_kept(struct handlers_context *c, uint32_t slot, handlers_render_fn *render,
-                         struct reply *reply)
+void handlers_reply_cached(struct handlers_context *c, uint32_t slot, handlers_render_fn *render,
+                           struct reply *reply)
 {
     const uint32_t at = slot + (c->gpu ? index_of(c) : 0);
-    struct document *kept = cache_get(c->cache, at);
-    struct document *document = kept ? document_hold(kept) : render(c);
+    struct document *cached = cache_get(c->cache, at);
+    struct document *document = cached ? document_hold(cached) : render(c);
 
-    if (!kept && document)
-        cache_keep(c->cache, at, document);
+    if (!cached && document)
+        cache_put(c->cache, at, document);
     reply_document(reply, document);
 }
 
@@ -163,5 +163,5 @@ void handlers_fingerprint(struct handlers_context *c, const struct request *requ
     else if (older)
         reply_older(c, request, id, reply);
     else if (handlers_check_measured(c, request, HTTP_NOT_FOUND, reply))
-        handlers_reply_kept(c, CACHE_FINGERPRINT, render_fingerprint, reply);
+        handlers_reply_cached(c, CACHE_FINGERPRINT, render_fingerprint, reply);
 }

@@ -348,7 +348,7 @@ void routes_dispatch(struct handlers_context *c, struct request *request, struct
     else if (request->gpu && !handlers_find_gpu(c, request, reply))
         return;
     else if (route->render)
-        handlers_reply_kept(c, route->slot, route->render, reply);
+        handlers_reply_cached(c, route->slot, route->render, reply);
     else
         route->handler(c, request, reply);
 }
@@ -393,7 +393,7 @@ static void handle_index(struct handlers_context *c, const struct request *reque
         reply_empty(reply, HTTP_TEMPORARY_REDIRECT);
         snprintf(reply->location, sizeof(reply->location), "ui/"); /* as in handlers_ui_redirect */
     } else {
-        handlers_reply_kept(c, CACHE_INDEX, render_index, reply);
+        handlers_reply_cached(c, CACHE_INDEX, render_index, reply);
     }
     reply->vary = "Accept";
 }
