@@ -1,5 +1,5 @@
 /* strategy_cost.h: the cost of each way to do a job, in nanoseconds of the whole GPU per item.
- * Pure; no allocation; any thread. Part of placement. docs/planner.md explains the formulas. */
+ * Pure; no allocation; any thread. Part of the planner. docs/planner.md explains the formulas. */
 #ifndef REACH_PLANNER_STRATEGY_COST_H
 #define REACH_PLANNER_STRATEGY_COST_H
 

@@ -43,13 +43,13 @@ static enum sides_obstacle obstacle_of(const struct costing *c, bool in_reach)
     if (c->job->access != ACCESS_READ)
         return SIDES_NOT_READS;
     if (c->sizes->layout.count > 1)
-        return SIDES_SEVERAL;
+        return SIDES_MULTI_ALLOCATION;
     if (c->job->no_sm_binding)
         return SIDES_NO_BINDING;
     if (!in_reach)
         return SIDES_BEYOND_REACH;
     if (c->job->input_bytes > 0 && c->job->single_pass)
-        return SIDES_NOT_TWICE;
+        return SIDES_SINGLE_PASS;
     return SIDES_POSSIBLE;
 }
 
@@ -66,7 +66,7 @@ void sides_cost_read(const struct costing *c, bool in_reach, struct sides_cost *
     if (out->obstacle != SIDES_POSSIBLE)
         return;
     if (shortest > 0 && c->bytes < shortest) {
-        out->obstacle = SIDES_STAYS_ANYWAY;
+        out->obstacle = SIDES_FITS_L2;
         return;
     }
     out->missing = gain_of(c, c->sizes->allocations[0].transaction_bytes, &out->extrapolated);
@@ -103,13 +103,13 @@ static void obstacle_text(const struct costing *c, const struct sides_cost *side
     case SIDES_NOT_READS:
         snprintf(out, room, "Only reads were measured by side of the L2.");
         break;
-    case SIDES_SEVERAL:
+    case SIDES_MULTI_ALLOCATION:
         snprintf(out, room, "Several allocations were not measured by side of the L2.");
         break;
     case SIDES_NO_BINDING:
         snprintf(out, room, "The job says that its work cannot be bound to SMs.");
         break;
-    case SIDES_NOT_TWICE:
+    case SIDES_SINGLE_PASS:
         snprintf(out, room, "The job says that its input cannot be read again.");
         break;
     case SIDES_BEYOND_REACH:

@@ -1,26 +1,26 @@
-/* strategy_sides.h: what a job gains if each SM reads only what lives on its own side of the L2.
+/* strategy_sides.h: what a job gains if each SM reads only lines of its own side of the L2.
  * Pure; no allocation; any thread. Part of the planner.
  *
- * The gain is that of random reads of as long a set, near ones against any, as this GPU was
- * measured; beyond the longest measured set, on the lines through the two longest. Nothing else is
- * assumed: without such a measurement there is no such strategy. docs/planner.md ("Sides").
+ * The gain is measured: random reads of a set of the same length, from the near side and from any.
+ * Beyond the longest measured set, both are extrapolated from the two longest. Without these
+ * measurements the strategy is not possible. docs/planner.md ("Sides").
  */
 #ifndef REACH_PLANNER_STRATEGY_SIDES_H
 #define REACH_PLANNER_STRATEGY_SIDES_H
 
 #include "planner/strategy_cost.h"
 
-/* Why it is not possible. */
+/* Why the strategy is not possible. */
 enum sides_obstacle {
     SIDES_POSSIBLE = 0,
-    SIDES_NOT_KNOWN,    /* the sides, with `missing` */
-    SIDES_NOT_MEASURED, /* near reads of this size, with `missing` */
-    SIDES_NOT_READS,    /* atomics and writes were not measured by side */
-    SIDES_SEVERAL,      /* several allocations */
-    SIDES_NO_BINDING,   /* work cannot be bound to SMs */
-    SIDES_NOT_TWICE,    /* every side scans the input, which the job says cannot be read again */
-    SIDES_BEYOND_REACH, /* translation is the limit, which sides do not change */
-    SIDES_STAYS_ANYWAY  /* so short a set stays in the L2 whoever reads it */
+    SIDES_NOT_KNOWN,        /* the sides; `missing` has the reason */
+    SIDES_NOT_MEASURED,     /* near reads of this size; `missing` has the reason */
+    SIDES_NOT_READS,        /* atomics and writes were not measured by side */
+    SIDES_MULTI_ALLOCATION, /* the job touches several allocations */
+    SIDES_NO_BINDING,       /* work cannot be bound to SMs */
+    SIDES_SINGLE_PASS,      /* every side scans the input, but the job can read it only once */
+    SIDES_BEYOND_REACH,     /* translation is the limit, which sides do not change */
+    SIDES_FITS_L2           /* the set fits the L2, whichever SM reads it */
 };
 
 struct sides_cost {
