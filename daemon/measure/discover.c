@@ -3,7 +3,7 @@
  * A driver may take seconds to list the GPUs, and may not be loaded yet when the machine starts. So
  * the daemon serves at once, and this thread lists them (through a worker), again after a second,
  * two, four, at last every minute, until there are some; then it starts their threads and ends.
- * When the driver is to be asked again (pipeline_rediscover) another one does it (arrivals.c).
+ * When the driver is to be asked again (pipeline_rediscover) another one does it (hotplug.c).
  */
 #include "base/clock.h"
 #include "base/log.h"

@@ -499,7 +499,7 @@ static bool gpu_thread_polls(const struct gpu_thread *thread)
     return i < p->gpu_thread_count && &p->threads[i] == thread;
 }
 
-/* Polls for lost GPUs: asks the driver, whose list may have others that are new (arrivals.c). The
+/* Polls for lost GPUs: asks the driver, whose list may have others that are new (hotplug.c). The
  * mutex is held, and released meanwhile. */
 static void gpu_thread_rediscover(struct gpu_thread *thread)
 {

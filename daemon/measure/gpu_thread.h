@@ -136,7 +136,7 @@ enum status pipeline_start_thread(struct pipeline *p, const struct gpu_identity 
 void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
                                 const bool which[REACH_MAX_GPUS]);
 /* Merges a list of the driver's, which may grow, with what is published. The mutex is not held.
- * (arrivals.c) */
+ * (hotplug.c) */
 void pipeline_merge(struct pipeline *p, struct gpu_listing *listing);
 /* Removes a GPU from a draft and ends its thread. The mutex is held. */
 void pipeline_remove(struct pipeline *p, struct snapshot *draft, uint32_t index);

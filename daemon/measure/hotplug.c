@@ -1,4 +1,4 @@
-/* arrivals.c: GPUs that come, go or change while the daemon runs. Each list of the driver
+/* hotplug.c: GPUs that come, go or change while the daemon runs. Each list of the driver
  * is merged with what is published:
  *
  *     listed, and not known          a new GPU: a thread of its own
