@@ -226,5 +226,5 @@ int main(void)
         cmocka_unit_test(too_little_memory_behind_the_range_is_said),
         cmocka_unit_test(the_curve_is_bounded_and_ascends),
     };
-    return cmocka_run_group_tests_name("reads", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("throughput", tests, NULL, NULL);
 }
