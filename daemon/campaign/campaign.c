@@ -32,6 +32,8 @@
 #include "analysis/caches/sides.h"
 #include "analysis/caches/working_sets.h"
 #include "analysis/levels/control.h"
+#include "analysis/levels/levels.h"
+#include "analysis/levels/refine_plan.h"
 #include "analysis/onchip/banks.h"
 #include "analysis/onchip/clusters.h"
 #include "analysis/sharing/confirm.h"
@@ -199,7 +201,7 @@ static enum status schedule_refinements(const struct phase *p, struct campaign_s
     for (uint32_t k = 0; k < p->s->level_count; k++) {
         const struct level_estimate *level = &p->s->levels[k];
         struct probe_spec *spec = &out->specs[out->spec_count];
-        if (level->entry_known && levels_refine_test(level, &p->set->limits, p->sm, spec) &&
+        if (level->entry_known && refine_plan_next(level, &p->set->limits, p->sm, spec) &&
             !levels_find_chase(p->set, spec))
             keep_new(out);
     }
@@ -306,7 +308,7 @@ static enum status schedule_sides(const struct phase *p, struct campaign_step *o
     return STATUS_OK;
 }
 
-static enum status schedule_spread(const struct phase *p, struct campaign_step *out)
+static enum status schedule_working_sets(const struct phase *p, struct campaign_step *out)
 {
     out->spec_count += working_sets_missing(p->set, out->specs + out->spec_count,
                                             CAMPAIGN_MAX_SPECS - out->spec_count);
@@ -350,7 +352,7 @@ static enum status schedule_onchip(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-static enum status schedule_flight(const struct phase *p, struct campaign_step *out)
+static enum status schedule_concurrency(const struct phase *p, struct campaign_step *out)
 {
     if (out->spec_count < CAMPAIGN_MAX_SPECS)
         out->spec_count += parallel_missing(p->set, p->s, &out->specs[out->spec_count]);
@@ -434,8 +436,8 @@ static const struct {
     {schedule_sides, DEPTH_FULL, true, false},
     {schedule_caches, DEPTH_FULL, true, false},
     {schedule_onchip, DEPTH_FULL, false, false},
-    {schedule_flight, DEPTH_FULL, false, true},
-    {schedule_spread, DEPTH_FULL, false, true},
+    {schedule_concurrency, DEPTH_FULL, false, true},
+    {schedule_working_sets, DEPTH_FULL, false, true},
     {schedule_reads, DEPTH_FULL, false, false},
     {schedule_rates, DEPTH_FULL, false, false},
     {schedule_runs, DEPTH_FULL, false, false},

@@ -1,6 +1,7 @@
 /* control.c: see control.h. */
 #include "analysis/levels/control.h"
 
+#include "analysis/levels/levels.h"
 #include "analysis/levels/sweep.h"
 #include "base/stats.h"
 

@@ -13,7 +13,7 @@
 #ifndef REACH_ANALYSIS_LEVELS_CONTROL_H
 #define REACH_ANALYSIS_LEVELS_CONTROL_H
 
-#include "analysis/levels/levels.h"
+#include "analysis/levels/level_estimate.h"
 #include "observe/observe.h"
 
 /* The control on SM `sm`, at the stride of the sweeps; false if the range is too small. */

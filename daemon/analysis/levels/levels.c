@@ -18,6 +18,7 @@
  */
 #include "analysis/levels/levels.h"
 
+#include "analysis/levels/refine.h"
 #include "analysis/levels/sweep.h"
 #include "analysis/structure/traces.h"
 #include "base/stats.h"
@@ -175,8 +176,8 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
     *out = (struct probe_spec){.kind = PROBE_CHASE,
                                .stride_bytes = bracket->stride_bytes,
                                .point_count = 2,
-                               .points = {levels_reference_pages(bracket->last_fit_pages),
-                                          levels_well_beyond(bracket->full_pages)},
+                               .points = {level_reference_pages(bracket->last_fit_pages),
+                                          level_pages_beyond(bracket->full_pages)},
                                .samples = LEVELS_ENTRY_SAMPLES,
                                .warm_laps = 2,
                                .sm_count = 1,

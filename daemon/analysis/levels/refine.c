@@ -21,7 +21,9 @@
  * a level is not LRU, and its entries cannot be counted this way (Mei 2016, section 4.5, meets the
  * same in the L1 of Fermi).
  */
-#include "analysis/levels/levels.h"
+#include "analysis/levels/refine.h"
+
+#include "analysis/levels/refine_plan.h"
 
 #include "analysis/levels/sweep.h"
 #include "analysis/structure/traces.h"
@@ -263,14 +265,14 @@ static struct point classify(const struct observation *o, uint32_t p, const stru
     return out;
 }
 
-bool levels_fit(const struct observation *o, uint32_t point, double penalty_cycles)
+bool refine_fits(const struct observation *o, uint32_t point, double penalty_cycles)
 {
     const struct noise noise = noise_of(o, penalty_cycles);
     const struct point seen = classify(o, point, &noise);
     return point == 0 ? !seen.certain : seen.fit == FITS;
 }
 
-bool levels_miss(const struct observation *o, uint32_t point, double penalty_cycles)
+bool refine_misses(const struct observation *o, uint32_t point, double penalty_cycles)
 {
     const struct noise noise = noise_of(o, penalty_cycles);
     return classify(o, point, &noise).fit == MISSES;
@@ -290,7 +292,8 @@ static bool is_about(const struct probe_spec *s, const struct level_estimate *le
 static bool is_confirmation(const struct probe_spec *s, const struct level_estimate *level)
 {
     return s->stride_bytes == level->entry_bytes && s->point_count == 2 &&
-           s->points[0] > refine_reference(level) && s->points[1] <= level->at_entry.full_pages;
+           s->points[0] > refine_plan_reference(level) &&
+           s->points[1] <= level->at_entry.full_pages;
 }
 
 /* Most pages that a confirmation saw fit. Outliers and disturbances make pages miss that fit, and
@@ -300,7 +303,7 @@ static uint64_t refuted_pages(const struct observation_set *set, const struct le
     uint64_t most = 0;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
         if (is_confirmation(&o->spec, level) && o->spec.points[1] > most &&
-            levels_fit(o, 0, level->penalty_cycles) && levels_fit(o, 1, level->penalty_cycles))
+            refine_fits(o, 0, level->penalty_cycles) && refine_fits(o, 1, level->penalty_cycles))
             most = o->spec.points[1];
     return most;
 }
@@ -453,7 +456,7 @@ static void settle(const struct tally *tally, struct level_estimate *level)
                      tally->changes > tally->if_lru + fabs(tally->if_chance - tally->if_lru) / 4;
     level->merged = tally->shifted;
     level->counted = !contradicts && !level->non_lru && !level->merged &&
-                     refine_onset_is_fine(level) && tally->fewest_certain == level->hi_pages;
+                     refine_plan_onset_is_fine(level) && tally->fewest_certain == level->hi_pages;
     for (uint32_t i = 0; i < tally->undecided_count; i++) {
         const uint64_t pages = tally->undecided[i];
         uint32_t times = 0;
@@ -544,7 +547,7 @@ static void count_saturation(const struct observation_set *set, struct level_est
     uint32_t full = 0;
 
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
-        if (!is_about(&o->spec, level) || o->spec.points[0] != refine_reference(level))
+        if (!is_about(&o->spec, level) || o->spec.points[0] != refine_plan_reference(level))
             continue;
         const struct noise noise = noise_of(o, level->penalty_cycles);
         for (uint32_t p = 1; p < o->spec.point_count; p++) {
@@ -566,7 +569,7 @@ static void count_saturation(const struct observation_set *set, struct level_est
 
 void refine_derive(const struct observation_set *set, struct level_estimate *level)
 {
-    const uint64_t reference = refine_reference(level);
+    const uint64_t reference = refine_plan_reference(level);
     struct tally tally;
 
     memset(&tally, 0, sizeof tally);

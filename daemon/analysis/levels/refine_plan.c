@@ -1,11 +1,10 @@
-/* refine_plan.c: which footprints to walk next, for the onset and the saturation of a level whose
- * entry is known. See levels.h.
+/* refine_plan.c: see refine_plan.h.
  *
- * The bracket that the sweep gave is cut in four again and again. On a quiet chip a lap of each
- * point is enough while it is wide; where noise confuses loads, so many laps are walked that a page
- * which misses outweighs the number of pages there are.
+ * The bracket of the sweep is cut in four again and again. On a quiet chip one lap of each point is
+ * enough while the bracket is wide. If noise confuses loads, there are enough laps that a page
+ * which misses outweighs the number of pages.
  */
-#include "analysis/levels/levels.h"
+#include "analysis/levels/refine_plan.h"
 
 #include <math.h>
 
@@ -21,12 +20,12 @@ enum {
 
 #define QUIET 0.01 /* share of loads on the wrong side, below which one lap is enough */
 
-uint64_t refine_reference(const struct level_estimate *level)
+uint64_t refine_plan_reference(const struct level_estimate *level)
 {
-    return levels_reference_pages(level->at_entry.last_fit_pages);
+    return level_reference_pages(level->at_entry.last_fit_pages);
 }
 
-/* Points ascend; one that would not is left out. */
+/* Points ascend; others are left out. */
 static void add_point(struct probe_spec *spec, uint64_t pages)
 {
     if (pages > spec->points[spec->point_count - 1])
@@ -41,20 +40,20 @@ static void add_between(struct probe_spec *spec, uint64_t lo, uint64_t hi)
             add_point(spec, lo + (hi - lo) * q / 4);
 }
 
-/* Fine enough? Then the two numbers are neighbors, or nearly. */
+/* Are the two numbers neighbors, or nearly? */
 static bool is_fine(uint64_t lo, uint64_t hi, uint64_t parts)
 {
     const uint64_t step = lo / parts > 1 ? lo / parts : 1;
     return hi - lo <= step;
 }
 
-bool refine_onset_is_fine(const struct level_estimate *level)
+bool refine_plan_onset_is_fine(const struct level_estimate *level)
 {
     return level->lo_pages && level->hi_pages &&
            is_fine(level->lo_pages, level->hi_pages, FINE_ONSET);
 }
 
-bool refine_saturation_is_fine(const struct level_estimate *level)
+bool refine_plan_saturation_is_fine(const struct level_estimate *level)
 {
     const uint64_t lo =
         level->sat_lo_pages > level->lo_pages ? level->sat_lo_pages : level->lo_pages;
@@ -62,14 +61,13 @@ bool refine_saturation_is_fine(const struct level_estimate *level)
     return lo && level->sat_hi_pages && is_fine(lo, level->sat_hi_pages, FINE_SATURATION);
 }
 
-/* Chooses the points after the reference: first the bracket that the sweep gave and, if it did not
- * hold at this stride, all that is beyond; then ever closer to the onset; then to the saturation.
- */
+/* Chooses the points after the reference: first the bracket of the sweep and, if it does not hold
+ * at this stride, all that is beyond; then closer to the onset; then closer to the saturation. */
 static void choose_points(const struct level_estimate *level, struct probe_spec *out)
 {
     const uint64_t clean = level->at_entry.last_fit_pages;
     const uint64_t dirty = level->at_entry.first_miss_pages;
-    const uint64_t beyond = levels_well_beyond(level->at_entry.full_pages);
+    const uint64_t beyond = level_pages_beyond(level->at_entry.full_pages);
 
     if (level->undecided_pages) {
         add_point(out, level->undecided_pages);
@@ -82,7 +80,7 @@ static void choose_points(const struct level_estimate *level, struct probe_spec 
         add_point(out, beyond);
     } else if (level->lo_pages == 0) {
         add_between(out, out->points[0], level->hi_pages);
-    } else if (!refine_onset_is_fine(level) && !level->non_lru) {
+    } else if (!refine_plan_onset_is_fine(level) && !level->non_lru) {
         add_between(out, level->lo_pages, level->hi_pages);
     } else if (level->sat_hi_pages == 0) {
         add_between(out, level->sat_lo_pages, beyond);
@@ -92,7 +90,7 @@ static void choose_points(const struct level_estimate *level, struct probe_spec 
     }
 }
 
-/* Laps after which a page that misses outweighs the number of pages there are. */
+/* Laps after which a page that misses outweighs the number of pages. */
 static uint64_t laps_for(uint64_t pages, double confused)
 {
     const double p = fmin(fmax(confused, QUIET / 4), REFINE_MOST_CONFUSED);
@@ -103,8 +101,8 @@ static uint64_t laps_for(uint64_t pages, double confused)
                                      : (uint64_t)laps;
 }
 
-/* On a quiet chip a lap of each point is enough while the bracket is wide: many sets overflow in
- * it. A saturation is a matter of shares, of all pages, some of them twice. */
+/* On a quiet chip one lap of each point is enough while the bracket is wide, because many sets
+ * overflow in it. A saturation is found from shares of all pages, some of them walked twice. */
 static uint64_t samples_for(const struct level_estimate *level, uint64_t pages)
 {
     const double confused = 1 - level->separation;
@@ -113,7 +111,7 @@ static uint64_t samples_for(const struct level_estimate *level, uint64_t pages)
     uint64_t samples = pages * laps_for(pages, confused);
     if (level->undecided_pages)
         samples = pages * REFINE_MOST_LAPS;
-    else if (level->non_lru || refine_onset_is_fine(level))
+    else if (level->non_lru || refine_plan_onset_is_fine(level))
         samples = pages * 3 < SATURATION_SAMPLES ? pages * 3 : pages + pages / 4;
     else if (wide && confused < QUIET)
         samples = pages;
@@ -121,36 +119,36 @@ static uint64_t samples_for(const struct level_estimate *level, uint64_t pages)
     return samples < PROBE_MAX_SAMPLES ? samples : PROBE_MAX_SAMPLES;
 }
 
-bool levels_refine_test(const struct level_estimate *level, const struct gpu_limits *limits,
-                        uint16_t sm, struct probe_spec *out)
+/* A refinement of the reference alone. */
+static struct probe_spec refinement_of(const struct level_estimate *level, uint16_t sm)
 {
-    *out = (struct probe_spec){.kind = PROBE_CHASE,
+    return (struct probe_spec){.kind = PROBE_CHASE,
                                .stride_bytes = level->entry_bytes,
                                .point_count = 1,
-                               .points = {refine_reference(level)},
+                               .points = {refine_plan_reference(level)},
                                .warm_laps = REFINE_WARM_LAPS,
                                .sm_count = 1,
                                .sms = {sm}};
+}
+
+bool refine_plan_next(const struct level_estimate *level, const struct gpu_limits *limits,
+                      uint16_t sm, struct probe_spec *out)
+{
+    *out = refinement_of(level, sm);
     choose_points(level, out);
     out->samples = (uint32_t)samples_for(level, out->points[out->point_count - 1]);
     return out->point_count > 1 && probe_check(out, limits, NULL) == STATUS_OK;
 }
 
-uint64_t levels_laps(const struct level_estimate *level, uint64_t pages)
+uint64_t refine_plan_laps(const struct level_estimate *level, uint64_t pages)
 {
     return laps_for(pages, 1 - level->separation);
 }
 
-bool refine_saturation_test(const struct level_estimate *level, const struct gpu_limits *limits,
+bool refine_plan_saturation(const struct level_estimate *level, const struct gpu_limits *limits,
                             uint16_t sm, struct probe_spec *out)
 {
-    *out = (struct probe_spec){.kind = PROBE_CHASE,
-                               .stride_bytes = level->entry_bytes,
-                               .point_count = 1,
-                               .points = {refine_reference(level)},
-                               .warm_laps = REFINE_WARM_LAPS,
-                               .sm_count = 1,
-                               .sms = {sm}};
+    *out = refinement_of(level, sm);
     if (level->sat_hi_pages == 0)
         return false;
     if (level->sat_lo_pages > level->lo_pages)

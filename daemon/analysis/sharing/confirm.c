@@ -1,6 +1,9 @@
 /* confirm.c: see confirm.h. */
 #include "analysis/sharing/confirm.h"
 
+#include "analysis/levels/levels.h"
+#include "analysis/levels/refine.h"
+#include "analysis/levels/refine_plan.h"
 #include "analysis/levels/sweep.h"
 #include <string.h>
 
@@ -29,13 +32,13 @@ bool confirm_test(const struct observation_set *set, const struct level_estimate
 {
     const uint64_t full = level->sweep.full_pages;
     const uint64_t beyond =
-        level->entry_known ? beyond_onset(set, level) : levels_well_beyond(full);
+        level->entry_known ? beyond_onset(set, level) : level_pages_beyond(full);
     uint64_t samples = LEVELS_ENTRY_SAMPLES;
 
     if (level->merged || (level->entry_known && !level->counted))
         return false;
     if (level->entry_known)
-        samples = beyond * levels_laps(level, beyond);
+        samples = beyond * refine_plan_laps(level, beyond);
     samples = samples < MIN_SAMPLES ? MIN_SAMPLES : samples;
     *out = (struct probe_spec){
         .kind = PROBE_CHASE,
@@ -65,12 +68,12 @@ enum answer { AGREES, CONTRADICTS, OPEN };
 
 static enum answer answer_of(const struct observation *o, const struct level_estimate *level)
 {
-    if (level->entry_known && !levels_fit(o, 0, level->penalty_cycles))
+    if (level->entry_known && !refine_fits(o, 0, level->penalty_cycles))
         return CONTRADICTS;
-    if (level->entry_known && levels_fit(o, 1, level->penalty_cycles))
+    if (level->entry_known && refine_fits(o, 1, level->penalty_cycles))
         return has_contrast(o, level->penalty_cycles) ? CONTRADICTS : OPEN;
     if (level->entry_known)
-        return levels_miss(o, 1, level->penalty_cycles) ? AGREES : OPEN;
+        return refine_misses(o, 1, level->penalty_cycles) ? AGREES : OPEN;
     /* The clean pages may not all have come back yet, where victims are drawn at random. */
     const double threshold = sweep_quantile(o, 0, HIT_QUANTILE) + level->penalty_cycles / 2;
     if (sweep_share_above(o, 1, threshold) <= level->share / 2)
@@ -112,11 +115,11 @@ enum confirmation confirm_saturation(const struct observation_set *set,
 
     if (!observation_set_is_shared(set) || !level->counted || level->sat_hi_pages == 0)
         return CONFIRMATION_DONE;
-    if (level->sat_refuted || !refine_saturation_is_fine(level))
+    if (level->sat_refuted || !refine_plan_saturation_is_fine(level))
         return CONFIRMATION_REFUTED;
     if (level->sat_votes >= AGREE_DISTURBED)
         return CONFIRMATION_DONE;
-    if (!refine_saturation_test(level, &set->limits, sm, out))
+    if (!refine_plan_saturation(level, &set->limits, sm, out))
         return CONFIRMATION_REFUTED;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
         asked += levels_same_walk(&o->spec, out);

@@ -445,7 +445,7 @@ bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_ki
                                .stride_bytes = level->entry_bytes,
                                .slice_pages = (uint32_t)slice,
                                .flush_pages = (uint32_t)flush,
-                               .thrash_pages = (uint32_t)levels_well_beyond(full),
+                               .thrash_pages = (uint32_t)level_pages_beyond(full),
                                .warm_laps = 1,
                                .sm_count = 1};
     return true;

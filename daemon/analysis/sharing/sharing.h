@@ -18,7 +18,7 @@
 #ifndef REACH_ANALYSIS_SHARING_SHARING_H
 #define REACH_ANALYSIS_SHARING_SHARING_H
 
-#include "analysis/levels/levels.h"
+#include "analysis/levels/level_estimate.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 

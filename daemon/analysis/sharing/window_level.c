@@ -9,6 +9,7 @@
  */
 #include "analysis/sharing/window_level.h"
 
+#include "analysis/levels/levels.h"
 #include <string.h>
 
 enum shared_by sharing_derive(const struct sharing_estimate *s, uint32_t sm_count)

@@ -3,7 +3,7 @@
 #ifndef REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 #define REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 
-#include "analysis/levels/levels.h"
+#include "analysis/levels/level_estimate.h"
 #include "analysis/sharing/sharing.h"
 
 /* Levels and their sharing, as far as the observations tell. */

@@ -1,0 +1,19 @@
+/* refine.h: onset and saturation of one level, to the page, from its refinements. Pure.
+ *
+ * refine_plan.h chooses the footprints that are walked.
+ */
+#ifndef REACH_ANALYSIS_LEVELS_REFINE_H
+#define REACH_ANALYSIS_LEVELS_REFINE_H
+
+#include "analysis/levels/level_estimate.h"
+
+/* Fills in lo_pages and all members after it. The entry must be known. */
+void refine_derive(const struct observation_set *set, struct level_estimate *level);
+
+/* Do the pages of this point of a CHASE observation fit, or do some miss? Point 0 is the reference.
+ * A miss of the level costs `penalty_cycles`. Outliers are distinguished from misses; if that is
+ * impossible, neither is true. Point 0 itself fits unless it shows misses of its own. */
+bool refine_fits(const struct observation *o, uint32_t point, double penalty_cycles);
+bool refine_misses(const struct observation *o, uint32_t point, double penalty_cycles);
+
+#endif

@@ -1,0 +1,34 @@
+/* refine_plan.h: which footprints to walk next, for the onset and the saturation of a level whose
+ * entry is known. Pure.
+ *
+ * A refinement is a CHASE at a stride of one entry: a reference and up to three points between the
+ * most pages known to fit and the fewest known not to fit.
+ */
+#ifndef REACH_ANALYSIS_LEVELS_REFINE_PLAN_H
+#define REACH_ANALYSIS_LEVELS_REFINE_PLAN_H
+
+#include "analysis/levels/level_estimate.h"
+
+enum { REFINE_MOST_LAPS = 64 };
+
+#define REFINE_PAGE_ODDS     100.0 /* certain at this many times the number of pages */
+#define REFINE_MOST_CONFUSED 0.45
+
+/* The next refinement. False if the level is as fine as it gets. */
+bool refine_plan_next(const struct level_estimate *level, const struct gpu_limits *limits,
+                      uint16_t sm, struct probe_spec *out);
+/* Walks the two footprints between which saturation lies once more. False if it is not known. */
+bool refine_plan_saturation(const struct level_estimate *level, const struct gpu_limits *limits,
+                            uint16_t sm, struct probe_spec *out);
+
+/* The reference of a level's refinements: a footprint that fits, in pages of its entry. */
+uint64_t refine_plan_reference(const struct level_estimate *level);
+/* The number of timed laps that decide about this many pages: three on a quiet chip. */
+uint64_t refine_plan_laps(const struct level_estimate *level, uint64_t pages);
+
+/* Are lo_pages and hi_pages there, and neighbors or nearly? */
+bool refine_plan_onset_is_fine(const struct level_estimate *level);
+/* Is the saturation known to one page in 128? Useless probes leave it wider. */
+bool refine_plan_saturation_is_fine(const struct level_estimate *level);
+
+#endif
