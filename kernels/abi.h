@@ -86,13 +86,12 @@ struct reach_window {
 /* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. The other
  * kinds of access have kernels with the same arguments; `lines` then counts accesses:
  *
- *   reach_read_flight    a warp loads a line, `in_flight` in flight a warp, `warps` warps; not at
- *                        random, but in a scattered order that does not soon come back
- *   reach_read_far       a warp loads a line, REACH_FAR_UNROLL in flight a warp
- *   reach_read_sectors   each lane loads 4 bytes of a sector of its own, a random one of 32 bytes
- *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
- *   reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses the result
- *   reach_write          each lane stores 4 bytes of 0 into such a sector
+ *   reach_read_concurrent    a warp loads a line, `in_flight` in flight a warp, `warps` warps; not
+ * at random, but in a scattered order that does not soon come back reach_read_far       a warp
+ * loads a line, REACH_FAR_UNROLL in flight a warp reach_read_sectors   each lane loads 4 bytes of a
+ * sector of its own, a random one of 32 bytes reach_read_blocks    a warp loads REACH_BLOCK_LINES
+ * lines side by side reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses
+ * the result reach_write          each lane stores 4 bytes of 0 into such a sector
  *
  * They go on for a REACH_COOL_DIVISOR-th of run_ns after the count has ended, so that no SM counts
  * while others have stopped already.
@@ -120,7 +119,7 @@ struct reach_read_args {
     uint32_t zero;         /* 0: what is added and stored; the compiler must not know */
     uint32_t gap_lines;    /* reach_read_far: between two pieces of REACH_PIECE_LINES, which alone
                               `lines` of the windows counts */
-    uint32_t in_flight;    /* reach_read_flight: 1, 2, 4, 8, 16 or 32 */
+    uint32_t in_flight;    /* reach_read_concurrent: 1, 2, 4, 8, 16 or 32 */
     uint32_t warps;        /* of a block; 0: REACH_READ_THREADS / 32 */
     uint32_t pad;
 };
@@ -164,21 +163,22 @@ struct reach_peer_args {
 #define REACH_BLOCK_LINES  4
 #define REACH_COOL_DIVISOR 8
 
-/* What reach_spread and reach_spread_sort know of each SM. */
-struct reach_spread_sm {
+/* What reach_working_set and reach_working_set_sort know of each SM. */
+struct reach_working_set_sm {
     uint32_t side;     /* 0 or 1 */
     uint32_t rank;     /* among the SMs of its side */
     uint32_t side_sms; /* SMs of its side */
     uint32_t pad;
 };
 
-/* reach_spread_sort: the SMs of either side time an atomic on each granule of a set; `bits` then
- * has a 1 for each that is near to side 1. reach_spread: random reads of the set, see PROBE_SPREAD;
- * reach_spread_lines of 128 bytes each, reach_spread_blocks of 512. */
-struct reach_spread_args {
+/* reach_working_set_sort: the SMs of either side time an atomic on each granule of a set; `bits`
+ * then has a 1 for each that is near to side 1. reach_working_set: random reads of the set, see
+ * PROBE_WORKING_SET_READ; reach_working_set_lines of 128 bytes each, reach_working_set_blocks of
+ * 512. */
+struct reach_working_set_args {
     struct reach_grid grid;
     uint64_t base;
-    uint64_t sms;    /* struct reach_spread_sm[sm_slots] */
+    uint64_t sms;    /* struct reach_working_set_sm[sm_slots] */
     uint64_t bits;   /* uint32_t[granules / 32 + 1] */
     uint64_t cycles; /* uint16_t[2 * granules] */
     uint64_t lines;  /* these four as in reach_read_args */
@@ -193,7 +193,7 @@ struct reach_spread_args {
     uint32_t own;          /* 1: each SM reads a part of its own, of blocks parts */
     uint32_t seed;
 };
-#define REACH_SPREAD_LAPS 4 /* atomics on a granule, the first untimed */
+#define REACH_WORKING_SET_LAPS 4 /* atomics on a granule, the first untimed */
 
 /* reach_cache: see PROBE_CACHE. One thread of an SM works, all threads of all blocks sweep. */
 enum {
@@ -248,7 +248,7 @@ REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 160, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_shared_args) == 104, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_peer_args) == 72, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_spread_args) == 152, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_spread_sm) == 16, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_working_set_args) == 152, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_working_set_sm) == 16, "abi");
 
 #endif

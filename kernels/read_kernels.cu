@@ -1,5 +1,6 @@
-/* read_kernels.cu: the device side of READ and FLIGHT (daemon/gpu/probe.h): every SM reads, writes or
- * adds at random in its window for a set time, and counts. One block per SM, by shared memory.
+/* read_kernels.cu: the device side of READ and CONCURRENCY (daemon/gpu/probe.h): every SM reads,
+ * writes or adds at random in its window for a set time, and counts. One block per SM, by shared
+ * memory.
  */
 #include "abi.h"
 #include "grid.cuh"
@@ -90,7 +91,7 @@ static __device__ u32 read_until(struct reader *r, u64 window, u64 end_ns, u32 *
     return n;
 }
 
-/* The lines of one warp of reach_read_flight: a part of its SM's window that is its own, in
+/* The lines of one warp of reach_read_concurrent: a part of its SM's window that is its own, in
  * scattered order, so that no line comes back soon and is found in L2. All lanes compute the same:
  * a shuffle between two loads would keep the second one back. */
 struct walker {
@@ -105,19 +106,19 @@ static __device__ __forceinline__ u32 next_of_walk(struct walker *w)
     return line * 128;
 }
 
-template <int FLIGHT>
+template <int CONCURRENCY>
 static __device__ u32 walk_until(struct walker *w, u64 window, u64 end_ns, u32 *sum)
 {
     u32 n = 0;
     do {
 #pragma unroll 1
-        for (int first = 0; first < 32; first += FLIGHT) {
-            u32 v[FLIGHT];
+        for (int first = 0; first < 32; first += CONCURRENCY) {
+            u32 v[CONCURRENCY];
 #pragma unroll
-            for (int j = 0; j < FLIGHT; j++)
+            for (int j = 0; j < CONCURRENCY; j++)
                 v[j] = load_line(window + next_of_walk(w));
 #pragma unroll
-            for (int j = 0; j < FLIGHT; j++)
+            for (int j = 0; j < CONCURRENCY; j++)
                 *sum |= v[j];
         }
         n += 32;
@@ -126,15 +127,15 @@ static __device__ u32 walk_until(struct walker *w, u64 window, u64 end_ns, u32 *
 }
 
 /* Reads until the run begins, and then until it ends; returns how many lines of the latter. */
-template <int FLIGHT>
+template <int CONCURRENCY>
 static __device__ u32 walk_run(struct walker *w, u64 window, u64 start, u64 run_ns, u32 *sum)
 {
-    walk_until<FLIGHT>(w, window, start, sum);
-    return walk_until<FLIGHT>(w, window, start + run_ns, sum);
+    walk_until<CONCURRENCY>(w, window, start, sum);
+    return walk_until<CONCURRENCY>(w, window, start + run_ns, sum);
 }
 
-static __device__ u32 walk_flight(const struct reach_read_args *a, u64 window, u64 lines, u64 start,
-                                  u32 *sum)
+static __device__ u32 walk_concurrent(const struct reach_read_args *a, u64 window, u64 lines,
+                                      u64 start, u32 *sum)
 {
     struct walker w = {0};
     w.bits = 31 - __clz((u32)lines);
@@ -175,7 +176,7 @@ template <bool IN_FLIGHT> static __device__ void read_lines(const struct reach_r
     if (go_on && w.lines) {
         const u64 window = a.base + w.first_line * 128 + (threadIdx.x % 32) * 4;
         if (IN_FLIGHT) {
-            n = walk_flight(&a, window, w.lines, start, &sum);
+            n = walk_concurrent(&a, window, w.lines, start, &sum);
         } else {
             struct reader r = reader_of(&a, w.rank, w.first_line, w.lines, a.period_lines, smid);
             read_until(&r, window, start, &sum);
@@ -201,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
 }
 
 extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_read_flight(struct reach_read_args a)
+    reach_read_concurrent(struct reach_read_args a)
 {
     read_lines<true>(a);
 }

@@ -49,15 +49,15 @@ template <int WIDTH> static __device__ __forceinline__ u32 load_shared(u32 at, u
     return v;
 }
 
-/* One warp's loads, FLIGHT chains side by side; cycles since the clock was `begin`, or since the
- * first load if that is 0. */
-template <int WIDTH, int FLIGHT>
+/* One warp's loads, CONCURRENCY chains side by side; cycles since the clock was `begin`, or since
+ * the first load if that is 0. */
+template <int WIDTH, int CONCURRENCY>
 static __device__ u32 run_chains(u32 at, u32 row_bytes, u32 loads, u32 begin, u32 *rest)
 {
-    u32 chain[FLIGHT];
+    u32 chain[CONCURRENCY];
     u32 all = 0;
 #pragma unroll
-    for (int k = 0; k < FLIGHT; k++)
+    for (int k = 0; k < CONCURRENCY; k++)
         chain[k] = at + k * row_bytes;
     if (begin == 0)
         begin = clock_cycles();
@@ -65,10 +65,10 @@ static __device__ u32 run_chains(u32 at, u32 row_bytes, u32 loads, u32 begin, u3
     for (u32 i = 0; i < loads; i += 8) {
 #pragma unroll
         for (int j = 0; j < 8; j++)
-            chain[j % FLIGHT] = load_shared<WIDTH>(chain[j % FLIGHT], rest);
+            chain[j % CONCURRENCY] = load_shared<WIDTH>(chain[j % CONCURRENCY], rest);
     }
 #pragma unroll
-    for (int k = 0; k < FLIGHT; k++)
+    for (int k = 0; k < CONCURRENCY; k++)
         all |= chain[k];
     return clock_after(all) - begin;
 }

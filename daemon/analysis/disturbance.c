@@ -253,7 +253,7 @@ static void classify_repeats(const struct observation *o, struct assessment *out
 
 static uint64_t region_of(const struct observation *o, uint32_t p)
 {
-    return o->spec.kind == PROBE_FLIGHT ? o->spec.region_bytes : o->spec.points[p];
+    return o->spec.kind == PROBE_CONCURRENCY ? o->spec.region_bytes : o->spec.points[p];
 }
 
 static void classify_reads(const struct observation *o, struct assessment *out)
@@ -302,8 +302,8 @@ void disturbance_classify(const struct observation *o, struct assessment *out)
     classify_faults(c, out);
     if (is_warm_up(&o->spec) || probe_is_absent(&o->spec, &o->result))
         return;
-    if (o->spec.kind == PROBE_READ || o->spec.kind == PROBE_FLIGHT ||
-        o->spec.kind == PROBE_SPREAD) {
+    if (o->spec.kind == PROBE_READ || o->spec.kind == PROBE_CONCURRENCY ||
+        o->spec.kind == PROBE_WORKING_SET_READ) {
         classify_throttling(c, out);
         classify_reads(o, out);
         return;

@@ -70,7 +70,7 @@ static void check_parallelism(struct check *c, const struct fingerprint_parallel
     check_enough(c, p->loads_enough, p->loads_short, "loads_enough");
     check_enough(c, p->sms_enough, p->sms_short, "sms_enough");
     for (uint32_t i = 0; i < p->surface_count; i++) {
-        const struct flight_point *const s = &p->surface[i];
+        const struct concurrency_point *const s = &p->surface[i];
         require(c, s->warps > 0 && s->loads > 0, "surface", "has nothing in flight");
         require(c,
                 i == 0 || s->warps > s[-1].warps ||

@@ -31,7 +31,7 @@ enum {
     FINGERPRINT_SHARED_WIDTHS = 3, /* bytes that one lane loads: 4, 8, 16 */
     FINGERPRINT_MAX_STRIDES = 128,
     FINGERPRINT_MAX_CLUSTER = 16, /* SMs of one cluster */
-    FINGERPRINT_MAX_FLIGHT = 32,
+    FINGERPRINT_MAX_CONCURRENCY = 32,
     FINGERPRINT_MAX_BY_SMS = 24,
     FINGERPRINT_MAX_NOTES = 8,
     FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
@@ -360,7 +360,7 @@ struct fingerprint_clusters {
 };
 
 /* Random reads of 128 bytes by all SMs, `warps` warps on each, `loads` in flight in each warp. */
-struct flight_point {
+struct concurrency_point {
     uint32_t warps;
     uint32_t loads;
     struct maybe_f64 gbps;
@@ -380,7 +380,7 @@ struct fingerprint_parallelism {
     struct maybe_u32 sms_enough;
     struct maybe_u32 sms_short; /* the next fewer that were probed */
     uint32_t surface_count;     /* by warps, then by loads */
-    struct flight_point surface[FINGERPRINT_MAX_FLIGHT];
+    struct concurrency_point surface[FINGERPRINT_MAX_CONCURRENCY];
     uint32_t by_sms_count; /* by rising `sms` */
     struct sms_point by_sms[FINGERPRINT_MAX_BY_SMS];
     struct evidence evidence[PARALLELISM_EVIDENCE_COUNT];

@@ -416,12 +416,12 @@ static const struct member clusters_members[] = {
 const struct object clusters_object =
     DEFINE_WITH_EVIDENCE(fingerprint_clusters, clusters_members, evidence_clusters_names);
 
-static const struct member flight_members[] = {
-    {NUMBER(flight_point, warps)},
-    {NUMBER(flight_point, loads)},
-    {NUMBER(flight_point, gbps), IN(PARALLELISM)},
+static const struct member concurrency_members[] = {
+    {NUMBER(concurrency_point, warps)},
+    {NUMBER(concurrency_point, loads)},
+    {NUMBER(concurrency_point, gbps), IN(PARALLELISM)},
 };
-static const struct object flight_object = DEFINE(flight_point, flight_members);
+static const struct object concurrency_object = DEFINE(concurrency_point, concurrency_members);
 
 static const struct member sms_point_members[] = {
     {NUMBER(sms_point, sms)},
@@ -442,7 +442,7 @@ static const struct member parallelism_members[] = {
      EVIDENCE(PARALLELISM, SMS_ENOUGH)},
     {NUMBER(fingerprint_parallelism, sms_short), FOR_PLANNER, IN(PARALLELISM),
      EVIDENCE(PARALLELISM, SMS_ENOUGH)},
-    {LIST(surface, fingerprint_parallelism, surface, surface_count, flight_object),
+    {LIST(surface, fingerprint_parallelism, surface, surface_count, concurrency_object),
      IN(PARALLELISM)},
     {LIST(by_sms, fingerprint_parallelism, by_sms, by_sms_count, sms_point_object),
      IN(PARALLELISM)},

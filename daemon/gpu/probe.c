@@ -4,9 +4,9 @@
  * A probe's reach in memory, in pages of `stride` bytes, of which each touches one line:
  *   CHASE  the longest cycle            ROUND  all slices and the thrashing walk behind them
  *   PAIRS  one slice and the walk       READ   the largest region, in bytes
- *   SIDES  the pages                    FLIGHT its region
+ *   SIDES  the pages                    CONCURRENCY its region
  *   CACHE  footprint, and what is swept and evicted
- *   SPREAD the largest set, in bytes
+ *   WORKING_SET_READ the largest set, in bytes
  */
 #include "gpu/probe.h"
 
@@ -19,9 +19,9 @@
 enum {
     MAX_WARM_LAPS = 16,
     CACHE_ALIGN_BYTES = 1 << 21,
-    PROBE_MAX_SHARED_FLIGHT = 8,
+    PROBE_MAX_SHARED_IN_FLIGHT = 8,
     WARP = 32,
-    FLIGHT_SCALE = 64, /* above PROBE_MAX_IN_FLIGHT */
+    CONCURRENCY_SCALE = 64, /* above PROBE_MAX_IN_FLIGHT */
     MIN_DURATION_US = 100,
     MAX_DURATION_US = 100000,
     BACKING_PER_RUN = 16, /* a run is memory beside that behind the range */
@@ -35,14 +35,14 @@ NAME_FUNCTIONS(
     enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round", [PROBE_PAIRS] = "pairs",
     [PROBE_READ] = "read", [PROBE_MEANS] = "means", [PROBE_MEAN_PAIRS] = "mean-pairs",
     [PROBE_SIDES] = "sides", [PROBE_CACHE] = "cache", [PROBE_SHARED] = "shared",
-    [PROBE_PEER] = "peer", [PROBE_FLIGHT] = "in-flight", [PROBE_SPREAD] = "spread")
+    [PROBE_PEER] = "peer", [PROBE_CONCURRENCY] = "in-flight", [PROBE_WORKING_SET_READ] = "spread")
 
 NAME_FUNCTIONS(probe_path, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
                [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant", [PATH_NONE] = "none")
 
 NAME_FUNCTION(
-    probe_spread_name,
-    enum probe_spread, [SPREAD_SAME] = "same", [SPREAD_OWN] = "own", [SPREAD_NEAR] = "near")
+    set_read_name,
+    enum set_read, [SET_READ_SAME] = "same", [SET_READ_OWN] = "own", [SET_READ_NEAR] = "near")
 
 NAME_FUNCTIONS(arena_kind, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAIN] = "plain",
                [ARENA_SIMULATED] = "simulated")
@@ -57,11 +57,11 @@ enum {
     MEANS = 1 << PROBE_MEANS,
     MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
     SIDES = 1 << PROBE_SIDES,
-    SPREAD = 1 << PROBE_SPREAD,
+    WORKING_SET_READ = 1 << PROBE_WORKING_SET_READ,
     CACHE = 1 << PROBE_CACHE,
     SHARED = 1 << PROBE_SHARED,
     PEER = 1 << PROBE_PEER,
-    FLIGHT = 1 << PROBE_FLIGHT,
+    CONCURRENCY = 1 << PROBE_CONCURRENCY,
     PAGED = CHASE | ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES /* touch pages */
 };
 
@@ -74,7 +74,7 @@ static const struct {
     unsigned kinds;
     uint32_t low, high;
 } fields[] = {
-    {FIELD(point_count), CHASE | READ | MEANS | CACHE | SHARED | FLIGHT | SPREAD, 1,
+    {FIELD(point_count), CHASE | READ | MEANS | CACHE | SHARED | CONCURRENCY | WORKING_SET_READ, 1,
      PROBE_MAX_POINTS},
     {FIELD(samples), CHASE | SIDES | CACHE | SHARED | PEER, 1, PROBE_MAX_SAMPLES},
     {FIELD(warm_laps), CHASE | SIDES | CACHE | SHARED, 0, MAX_WARM_LAPS},
@@ -86,21 +86,23 @@ static const struct {
     {FIELD(slice_pages), ROUND | PAIRS, 1, PROBE_MAX_SLICE},
     {FIELD(flush_pages), ROUND | PAIRS, 0, 1 << 20},
     {FIELD(thrash_pages), ROUND | PAIRS | MEAN_PAIRS, 1, UINT32_MAX},
-    {FIELD(repeats), ROUND | READ | SIDES | SHARED | PEER | FLIGHT | SPREAD, 1, PROBE_MAX_REPEATS},
-    {FIELD(duration_us), READ | FLIGHT | SPREAD, MIN_DURATION_US, MAX_DURATION_US},
+    {FIELD(repeats), ROUND | READ | SIDES | SHARED | PEER | CONCURRENCY | WORKING_SET_READ, 1,
+     PROBE_MAX_REPEATS},
+    {FIELD(duration_us), READ | CONCURRENCY | WORKING_SET_READ, MIN_DURATION_US, MAX_DURATION_US},
     {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
     {FIELD(memory), CHASE | READ, MEMORY_DEVICE, MEMORY_PEER},
     {FIELD(memory),
-     ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES | CACHE | SHARED | PEER | FLIGHT | SPREAD,
+     ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES | CACHE | SHARED | PEER | CONCURRENCY |
+         WORKING_SET_READ,
      MEMORY_DEVICE, MEMORY_DEVICE},
     {FIELD(sm_count), CHASE | ROUND, 1, 1},
     {FIELD(sm_count), PAIRS | SIDES | CACHE | SHARED, 1, REACH_MAX_SMS},
-    {FIELD(sm_count), SPREAD, 0, REACH_MAX_SMS},
-    {FIELD(spread), SPREAD, SPREAD_SAME, SPREAD_COUNT - 1},
-    {FIELD(window_count), READ | FLIGHT, 1, PROBE_MAX_WINDOWS},
-    {FIELD(window_sms), READ | FLIGHT, 1, REACH_MAX_SMS},
+    {FIELD(sm_count), WORKING_SET_READ, 0, REACH_MAX_SMS},
+    {FIELD(set_read), WORKING_SET_READ, SET_READ_SAME, SET_READ_COUNT - 1},
+    {FIELD(window_count), READ | CONCURRENCY, 1, PROBE_MAX_WINDOWS},
+    {FIELD(window_sms), READ | CONCURRENCY, 1, REACH_MAX_SMS},
     {FIELD(warps), SHARED, 1, PROBE_MAX_WARPS},
-    {FIELD(in_flight), SHARED, 1, PROBE_MAX_SHARED_FLIGHT},
+    {FIELD(in_flight), SHARED, 1, PROBE_MAX_SHARED_IN_FLIGHT},
     {FIELD(cluster_sms), PEER, 2, PROBE_MAX_CLUSTER},
 };
 
@@ -142,18 +144,21 @@ static enum status check_fields(const struct probe_spec *spec, struct err *err)
 static enum status check_lists(const struct probe_spec *spec, struct err *err)
 {
     const unsigned kind = 1u << spec->kind;
-    const uint64_t least = kind & (READ | SPREAD) ? MIN_REGION_BYTES : 1;
+    const uint64_t least = kind & (READ | WORKING_SET_READ) ? MIN_REGION_BYTES : 1;
     const uint64_t most = kind == MEANS ? INT64_MAX / spec->stride_bytes : UINT64_MAX;
-    const uint32_t points = kind & (CHASE | READ | MEANS | CACHE | SPREAD) ? spec->point_count : 0;
-    const uint32_t sms =
-        kind & (CHASE | ROUND | PAIRS | SIDES | CACHE | SHARED | SPREAD) ? spec->sm_count : 0;
+    const uint32_t points =
+        kind & (CHASE | READ | MEANS | CACHE | WORKING_SET_READ) ? spec->point_count : 0;
+    const uint32_t sms = kind & (CHASE | ROUND | PAIRS | SIDES | CACHE | SHARED | WORKING_SET_READ)
+                             ? spec->sm_count
+                             : 0;
     enum status s = STATUS_OK;
 
     for (uint32_t i = 0; s == STATUS_OK && i < points; i++)
         s = check_range("points", spec->points[i], least, most, err);
     for (uint32_t i = 0; s == STATUS_OK && i < sms; i++)
         s = check_range("sms", spec->sms[i], 0, REACH_MAX_SMS - 1, err);
-    for (uint32_t i = 1; s == STATUS_OK && (kind & (SIDES | SHARED | SPREAD)) && i < sms; i++)
+    for (uint32_t i = 1; s == STATUS_OK && (kind & (SIDES | SHARED | WORKING_SET_READ)) && i < sms;
+         i++)
         if (spec->sms[i] <= spec->sms[i - 1])
             s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: sms must ascend");
     return s;
@@ -173,7 +178,7 @@ static enum status check_shared(const struct probe_spec *spec, struct err *err)
         return fail(err, "transaction_bytes must be 4, 8 or 16 for shared memory");
     if ((spec->in_flight & (spec->in_flight - 1)) != 0)
         return fail(err, "in_flight must be 1, 2, 4 or 8");
-    if (spec->samples % PROBE_MAX_SHARED_FLIGHT != 0)
+    if (spec->samples % PROBE_MAX_SHARED_IN_FLIGHT != 0)
         return fail(err, "samples must be a multiple of 8 for shared memory");
     for (uint32_t i = 0; i < spec->point_count; i++) {
         const uint64_t d = spec->points[i];
@@ -197,16 +202,16 @@ static enum status check_windows(const struct probe_spec *spec, struct err *err)
     return any ? STATUS_OK : fail(err, "window_of_sm leaves every SM idle");
 }
 
-static enum status check_flight(const struct probe_spec *spec, struct err *err)
+static enum status check_concurrency(const struct probe_spec *spec, struct err *err)
 {
     enum status s = check_windows(spec, err);
 
     if (s == STATUS_OK)
         s = check_range("region_bytes", spec->region_bytes, MIN_REGION_BYTES, UINT64_MAX, err);
     for (uint32_t i = 0; s == STATUS_OK && i < spec->point_count; i++) {
-        const uint32_t loads = probe_flight_loads(spec->points[i]);
-        if (spec->points[i] != probe_flight(probe_flight_warps(spec->points[i]), loads) ||
-            probe_flight_warps(spec->points[i]) - 1u >= PROBE_MAX_WARPS || loads == 0 ||
+        const uint32_t loads = probe_concurrency_loads(spec->points[i]);
+        if (spec->points[i] != probe_concurrency(probe_concurrency_warps(spec->points[i]), loads) ||
+            probe_concurrency_warps(spec->points[i]) - 1u >= PROBE_MAX_WARPS || loads == 0 ||
             loads > PROBE_MAX_IN_FLIGHT || (loads & (loads - 1)) != 0)
             s = fail(err, "points must be 64 times 1 to 32 warps and 1, 2, 4, 8, 16 or 32 loads");
     }
@@ -256,7 +261,7 @@ static uint64_t largest_point(const struct probe_spec *spec)
 static enum status check_spread(const struct probe_spec *spec, struct err *err)
 {
     const uint32_t bytes = probe_access_bytes(spec);
-    const bool near = spec->spread == SPREAD_NEAR;
+    const bool near = spec->set_read == SET_READ_NEAR;
 
     if (bytes != PROBE_LINE_BYTES && bytes != PROBE_BLOCK_BYTES)
         return err_set(err, STATUS_INVALID_ARGUMENT,
@@ -356,11 +361,11 @@ static enum status check_complete(const struct probe_spec *spec, struct err *err
         s = check_read(spec, err);
     else if (s == STATUS_OK && spec->kind == PROBE_SHARED)
         s = check_shared(spec, err);
-    else if (s == STATUS_OK && spec->kind == PROBE_FLIGHT)
-        s = check_flight(spec, err);
+    else if (s == STATUS_OK && spec->kind == PROBE_CONCURRENCY)
+        s = check_concurrency(spec, err);
     else if (s == STATUS_OK && spec->kind == PROBE_CACHE)
         s = check_cache(spec, err);
-    else if (s == STATUS_OK && spec->kind == PROBE_SPREAD)
+    else if (s == STATUS_OK && spec->kind == PROBE_WORKING_SET_READ)
         s = check_spread(spec, err);
     return s;
 }
@@ -420,7 +425,7 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
     if (spec->memory != MEMORY_DEVICE)
         return STATUS_OK; /* its range is made as long as it needs to be */
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
-    if (spec->kind == PROBE_SPREAD && need > limits->backing_bytes)
+    if (spec->kind == PROBE_WORKING_SET_READ && need > limits->backing_bytes)
         return err_set(err, STATUS_NOT_SUPPORTED,
                        "probe: a set of %llu bytes needs as much memory, and %llu are there",
                        (unsigned long long)need, (unsigned long long)limits->backing_bytes);
@@ -444,8 +449,8 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
     case PROBE_PAIRS:
         return spec->sm_count * halves;
     case PROBE_READ:
-    case PROBE_SPREAD:
-    case PROBE_FLIGHT:
+    case PROBE_WORKING_SET_READ:
+    case PROBE_CONCURRENCY:
         return (size_t)spec->point_count * spec->repeats * (1 + (size_t)sm_count);
     case PROBE_MEANS:
         return spec->point_count;
@@ -468,19 +473,19 @@ uint32_t probe_peer_columns(const struct probe_spec *spec)
     return spec->cluster_sms + 3;
 }
 
-uint64_t probe_flight(uint32_t warps, uint32_t loads)
+uint64_t probe_concurrency(uint32_t warps, uint32_t loads)
 {
-    return (uint64_t)warps * FLIGHT_SCALE + loads;
+    return (uint64_t)warps * CONCURRENCY_SCALE + loads;
 }
 
-uint32_t probe_flight_warps(uint64_t point)
+uint32_t probe_concurrency_warps(uint64_t point)
 {
-    return (uint32_t)(point / FLIGHT_SCALE);
+    return (uint32_t)(point / CONCURRENCY_SCALE);
 }
 
-uint32_t probe_flight_loads(uint64_t point)
+uint32_t probe_concurrency_loads(uint64_t point)
 {
-    return (uint32_t)(point % FLIGHT_SCALE);
+    return (uint32_t)(point % CONCURRENCY_SCALE);
 }
 
 static bool same_lists(const struct probe_spec *a, const struct probe_spec *b)
@@ -503,7 +508,7 @@ static bool same_cache(const struct probe_spec *a, const struct probe_spec *b)
 static bool same_read(const struct probe_spec *a, const struct probe_spec *b)
 {
     return a->duration_us == b->duration_us && a->seed == b->seed && a->access == b->access &&
-           a->transaction_bytes == b->transaction_bytes && a->spread == b->spread &&
+           a->transaction_bytes == b->transaction_bytes && a->set_read == b->set_read &&
            a->run_bytes == b->run_bytes && a->scattered_bytes == b->scattered_bytes &&
            a->region_bytes == b->region_bytes && a->window_count == b->window_count;
 }
@@ -546,14 +551,14 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
         (uint64_t)spec->slice_pages * (spec->kind == PROBE_ROUND ? sm_count : 1);
     unsigned __int128 pages = largest_point(spec);
 
-    if (spec->kind == PROBE_READ || spec->kind == PROBE_SPREAD)
+    if (spec->kind == PROBE_READ || spec->kind == PROBE_WORKING_SET_READ)
         return saturate((unsigned __int128)spec->base_bytes + pages);
     if (spec->kind == PROBE_CACHE)
         return spec->path == PATH_CONSTANT
                    ? 0
                    : saturate((unsigned __int128)spec->base_bytes + probe_cache_behind(spec) +
                               spec->sweep_bytes + spec->evict_bytes + PROBE_LINE_BYTES);
-    if (spec->kind == PROBE_FLIGHT)
+    if (spec->kind == PROBE_CONCURRENCY)
         return saturate((unsigned __int128)spec->base_bytes + spec->region_bytes);
     if (spec->kind == PROBE_SHARED || spec->kind == PROBE_PEER)
         return 0;

@@ -73,10 +73,9 @@
  *                                launched. Row 1 + SM: number of its cluster
  *                                from 1 (0: in none), its rank in it, cycles of
  *                                the loads from each rank, cycles of the ring
- *   FLIGHT  all SMs that are     as READ of 128 bytes over one region of           [point][repeat]
- *           not idle             `region_bytes`; every point says how many warps   [1 + sm]
- *                                of an SM read, and how many loads each has in     as of READ
- *                                flight (probe_flight)
+ *   CONCURRENCY  all SMs that are     as READ of 128 bytes over one region of [point][repeat] not
+ * idle             `region_bytes`; every point says how many warps   [1 + sm] of an SM read, and
+ * how many loads each has in     as of READ flight (probe_concurrency)
  *
  * flush_pages are there to push the slice out of the levels nearer to the SM than the one that
  * is probed: their hits would hide the eviction. They are walked before priming too: a page that
@@ -97,7 +96,7 @@
  *   atomic 32   each lane adds 0 to 8 bytes of a sector of its own and uses the result
  *   write  32   each lane stores 4 bytes of 0 into a sector of its own
  *
- *   SPREAD  all SMs, all warps   for every point W (bytes): random reads of      as READ
+ *   WORKING_SET_READ  all SMs, all warps   for every point W (bytes): random reads of      as READ
  *                                `transaction_bytes`, 128 or 512, of a set of
  *                                W bytes, which L1 may keep. By `spread`, an SM
  *                                reads all of the set (same); only a part of its
@@ -173,11 +172,11 @@ enum probe_kind {
     PROBE_MEANS,
     PROBE_MEAN_PAIRS,
     PROBE_SIDES,
-    PROBE_SPREAD,
+    PROBE_WORKING_SET_READ,
     PROBE_CACHE,
     PROBE_SHARED,
     PROBE_PEER,
-    PROBE_FLIGHT,
+    PROBE_CONCURRENCY,
     PROBE_KIND_COUNT
 };
 enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
@@ -199,22 +198,22 @@ enum probe_path {
 const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "constant", "none" */
 bool probe_path_from_name(const char *name, enum probe_path *out);
 
-/* SPREAD: what of the set an SM reads. */
-enum probe_spread { SPREAD_SAME = 0, SPREAD_OWN, SPREAD_NEAR, SPREAD_COUNT };
-const char *probe_spread_name(enum probe_spread spread); /* "same", "own", "near" */
+/* WORKING_SET_READ: what of the set an SM reads. */
+enum set_read { SET_READ_SAME = 0, SET_READ_OWN, SET_READ_NEAR, SET_READ_COUNT };
+const char *set_read_name(enum set_read part); /* "same", "own", "near" */
 
 /* One probe. Zero what a kind does not use; probe_check has what each kind needs. */
 struct probe_spec {
     enum probe_kind kind;
     uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 (CACHE: 4).
-                              SPREAD: the granule of a side, a power of two from 512 on */
+                              WORKING_SET_READ: the granule of a side, a power of two from 512 on */
     uint64_t base_bytes;   /* offset of page 0 (the latency probes) or of the region (READ) */
-    uint32_t point_count;  /* CHASE, READ, MEANS, CACHE, SHARED, FLIGHT, SPREAD:
+    uint32_t point_count;  /* CHASE, READ, MEANS, CACHE, SHARED, CONCURRENCY, WORKING_SET_READ:
                               1..PROBE_MAX_POINTS */
     uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region; CACHE:
-                                          elements; SHARED: bytes from lane to lane; FLIGHT:
-                                          probe_flight; SPREAD: bytes of the set */
-    uint64_t region_bytes;             /* FLIGHT */
+                                          elements; SHARED: bytes from lane to lane; CONCURRENCY:
+                                          probe_concurrency; WORKING_SET_READ: bytes of the set */
+    uint64_t region_bytes;             /* CONCURRENCY */
     uint32_t warps;                    /* SHARED: 1..PROBE_MAX_WARPS */
     uint32_t in_flight;                /* SHARED: loads of a warp: 1, 2, 4 or 8 */
     uint32_t cluster_sms;              /* PEER: 2..PROBE_MAX_CLUSTER */
@@ -224,12 +223,12 @@ struct probe_spec {
     uint32_t slice_pages; /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
     uint32_t flush_pages; /* ROUND, PAIRS: 0..2^20 */
     uint32_t thrash_pages;      /* ROUND, PAIRS, MEAN_PAIRS: >= 1 */
-    uint32_t repeats;           /* ROUND, READ, SIDES, SPREAD: 1..PROBE_MAX_REPEATS */
-    uint32_t duration_us;       /* READ, SPREAD: 100..100000 */
-    uint32_t seed;              /* READ, SPREAD: of the random positions */
+    uint32_t repeats;           /* ROUND, READ, SIDES, WORKING_SET_READ: 1..PROBE_MAX_REPEATS */
+    uint32_t duration_us;       /* READ, WORKING_SET_READ: 100..100000 */
+    uint32_t seed;              /* READ, WORKING_SET_READ: of the random positions */
     enum access access;         /* READ: see the table above */
-    uint32_t transaction_bytes; /* READ, SPREAD: moved by one access; 0: 128 */
-    enum probe_spread spread;   /* SPREAD */
+    uint32_t transaction_bytes; /* READ, WORKING_SET_READ: moved by one access; 0: 128 */
+    enum set_read set_read;     /* WORKING_SET_READ */
     uint64_t run_bytes;         /* READ: 0: none; a power of two times the granule, at most
                                    probe_longest_run */
     uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 with it */
@@ -244,7 +243,7 @@ struct probe_spec {
     enum memory_kind memory; /* CHASE, READ: what is touched */
     uint32_t peer;           /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
     uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: who works,
-                          ascending; SPREAD: near: the SMs of one side, otherwise 0 */
+                          ascending; WORKING_SET_READ: near: the SMs of one side, otherwise 0 */
     uint16_t sms[REACH_MAX_SMS];          /* their ids */
     uint32_t window_count;                /* READ: 1..PROBE_MAX_WINDOWS */
     uint32_t window_sms;                  /* READ: length of window_of_sm; index is the SM's id */
@@ -350,7 +349,7 @@ bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b);
 /* Is this the answer that the probe's kind of memory cannot be had? It has no values then. */
 bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result);
 
-/* READ, SPREAD: bytes that one access moves: transaction_bytes, or 128 if that is 0. */
+/* READ, WORKING_SET_READ: bytes that one access moves: transaction_bytes, or 128 if that is 0. */
 uint32_t probe_access_bytes(const struct probe_spec *spec);
 /* READ: is it the curve's kind, reads of 128 bytes? */
 bool probe_is_line_read(const struct probe_spec *spec);
@@ -366,19 +365,19 @@ uint64_t probe_cache_behind(const struct probe_spec *spec);
 /* PEER: values of one row. */
 uint32_t probe_peer_columns(const struct probe_spec *spec);
 
-/* FLIGHT: the point for so many warps and loads, and the reverse. */
-uint64_t probe_flight(uint32_t warps, uint32_t loads);
-uint32_t probe_flight_warps(uint64_t point);
-uint32_t probe_flight_loads(uint64_t point);
+/* CONCURRENCY: the point for so many warps and loads, and the reverse. */
+uint64_t probe_concurrency(uint32_t warps, uint32_t loads);
+uint32_t probe_concurrency_warps(uint64_t point);
+uint32_t probe_concurrency_loads(uint64_t point);
 
-/* READ, FLIGHT: the window `w` of the region [0, region_bytes). Windows lie side by side, cover the
- * region, and are as long as their share of the SMs (those of `sm_ids` that are not idle); borders
- * are rounded down to whole lines. A window without SMs is empty. */
+/* READ, CONCURRENCY: the window `w` of the region [0, region_bytes). Windows lie side by side,
+ * cover the region, and are as long as their share of the SMs (those of `sm_ids` that are not
+ * idle); borders are rounded down to whole lines. A window without SMs is empty. */
 void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_t sm_count,
                   uint64_t region_bytes, uint32_t w, uint64_t *first_byte, uint64_t *length_bytes);
 
-/* READ, FLIGHT: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not name the
- * id. */
+/* READ, CONCURRENCY: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not
+ * name the id. */
 uint32_t probe_window_of(const struct probe_spec *spec, uint16_t sm_id);
 /* The position of an SM among `sm_count` ids; `sm_count` if it is none of them. */
 uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t sm_id);

@@ -153,8 +153,8 @@ static const uint32_t *read_row(const struct observation *o, uint32_t p, uint32_
 {
     const size_t columns = (size_t)o->result.sm_count + 1;
 
-    REACH_ASSERT(o->spec.kind == PROBE_READ || o->spec.kind == PROBE_FLIGHT ||
-                 o->spec.kind == PROBE_SPREAD);
+    REACH_ASSERT(o->spec.kind == PROBE_READ || o->spec.kind == PROBE_CONCURRENCY ||
+                 o->spec.kind == PROBE_WORKING_SET_READ);
     REACH_ASSERT(p < o->spec.point_count && repeat < o->spec.repeats);
     return o->result.values + ((size_t)p * o->spec.repeats + repeat) * columns;
 }

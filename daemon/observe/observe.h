@@ -114,8 +114,8 @@ const uint32_t *observation_sides(const struct observation *o, uint32_t repeat, 
 const uint32_t *observation_shared(const struct observation *o, uint32_t repeat, uint32_t sm);
 /* PEER: row 0 or that of SM position `row` - 1 in `repeat`: probe_peer_columns values. */
 const uint32_t *observation_peer(const struct observation *o, uint32_t repeat, uint32_t row);
-/* READ, FLIGHT: GB/s (10^9 bytes a second, accesses times the bytes of one) of all SMs together in
- * one repeat, and of one SM position. */
+/* READ, CONCURRENCY: GB/s (10^9 bytes a second, accesses times the bytes of one) of all SMs
+ * together in one repeat, and of one SM position. */
 double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat);
 /* From the start of the first SM to the end of the last one. */
 uint32_t observation_read_ns(const struct observation *o, uint32_t p, uint32_t repeat);

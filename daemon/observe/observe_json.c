@@ -32,8 +32,8 @@ enum {
     CACHE = 1 << PROBE_CACHE,
     SHARED = 1 << PROBE_SHARED,
     PEER = 1 << PROBE_PEER,
-    FLIGHT = 1 << PROBE_FLIGHT,
-    SPREAD = 1 << PROBE_SPREAD,
+    CONCURRENCY = 1 << PROBE_CONCURRENCY,
+    WORKING_SET_READ = 1 << PROBE_WORKING_SET_READ,
     WALKS = CHASE | ROUND | PAIRS | SIDES | CACHE
 };
 
@@ -54,18 +54,18 @@ _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_O
 static const struct json_names paths = {probe_path_name, PATH_COUNT};
 
 static const struct json_field spec_fields[] = {
-    SPEC_U64(stride_bytes, WALKS | MEANS | MEAN_PAIRS | SPREAD),
-    SPEC_U64(base_bytes, WALKS | READ | FLIGHT | SPREAD),
+    SPEC_U64(stride_bytes, WALKS | MEANS | MEAN_PAIRS | WORKING_SET_READ),
+    SPEC_U64(base_bytes, WALKS | READ | CONCURRENCY | WORKING_SET_READ),
     SPEC_U32(warm_laps, WALKS | SHARED),
     {"sms", JSON_FIELD_U16_LIST, AT(probe_spec, sms), .length = REACH_MAX_SMS,
      .max = REACH_MAX_SMS - 1, .count_offset = AT(probe_spec, sm_count),
-     .variants = WALKS | SHARED | SPREAD},
+     .variants = WALKS | SHARED | WORKING_SET_READ},
     SPEC_U32(slice_pages, ROUND | PAIRS),
     SPEC_U32(flush_pages, ROUND | PAIRS),
     SPEC_U32(thrash_pages, ROUND | PAIRS | MEAN_PAIRS),
     {"points", JSON_FIELD_U64_LIST, AT(probe_spec, points), .length = PROBE_MAX_POINTS,
      .count_offset = AT(probe_spec, point_count),
-     .variants = CHASE | READ | MEANS | CACHE | SHARED | FLIGHT | SPREAD},
+     .variants = CHASE | READ | MEANS | CACHE | SHARED | CONCURRENCY | WORKING_SET_READ},
     SPEC_U32(samples, CHASE | SIDES | CACHE | SHARED | PEER),
     {"path", JSON_FIELD_NAME, AT(probe_spec, path), .names = &paths, .variants = CACHE},
     {"warm_path", JSON_FIELD_NAME, AT(probe_spec, warm_path), .names = &paths, .variants = CACHE},
@@ -75,18 +75,18 @@ static const struct json_field spec_fields[] = {
     SPEC_U64(touch_bytes, CACHE),
     SPEC_U64(evict_bytes, CACHE),
     SPEC_U64(shared_bytes, CACHE),
-    SPEC_U32(repeats, ROUND | READ | SIDES | SHARED | PEER | FLIGHT | SPREAD),
-    SPEC_U64(region_bytes, FLIGHT),
-    SPEC_U32(transaction_bytes, SHARED | SPREAD),
+    SPEC_U32(repeats, ROUND | READ | SIDES | SHARED | PEER | CONCURRENCY | WORKING_SET_READ),
+    SPEC_U64(region_bytes, CONCURRENCY),
+    SPEC_U32(transaction_bytes, SHARED | WORKING_SET_READ),
     SPEC_U32(warps, SHARED),
     SPEC_U32(in_flight, SHARED),
     SPEC_U32(cluster_sms, PEER),
-    SPEC_U32(duration_us, READ | FLIGHT | SPREAD),
-    SPEC_U32(seed, READ | FLIGHT | SPREAD),
-    SPEC_U32(window_count, READ | FLIGHT),
+    SPEC_U32(duration_us, READ | CONCURRENCY | WORKING_SET_READ),
+    SPEC_U32(seed, READ | CONCURRENCY | WORKING_SET_READ),
+    SPEC_U32(window_count, READ | CONCURRENCY),
     {"window_of_sm", JSON_FIELD_U16_OR_NULL, AT(probe_spec, window_of_sm), .length = REACH_MAX_SMS,
      .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms),
-     .variants = READ | FLIGHT},
+     .variants = READ | CONCURRENCY},
 };
 
 /* Of a READ; both or none. */
@@ -94,7 +94,7 @@ static const struct json_field run_fields[] = {SPEC_U64(run_bytes, 0),
                                                SPEC_U64(scattered_bytes, 0)};
 
 static const struct json_names kinds = {probe_kind_name, PROBE_KIND_COUNT};
-static const struct json_names spreads = {probe_spread_name, SPREAD_COUNT};
+static const struct json_names spreads = {set_read_name, SET_READ_COUNT};
 static const struct json_names accesses = {access_name, ACCESS_COUNT};
 static const struct json_names memories = {memory_kind_name, MEMORY_KIND_COUNT};
 static const struct json_names arenas = {arena_kind_name, ARENA_SIMULATED + 1};
@@ -105,7 +105,7 @@ static bool counts_fit(const struct probe_spec *spec)
 {
     return spec->kind < PROBE_KIND_COUNT && spec->point_count <= PROBE_MAX_POINTS &&
            spec->sm_count <= REACH_MAX_SMS && spec->window_sms <= REACH_MAX_SMS &&
-           (unsigned)spec->access < ACCESS_COUNT && (unsigned)spec->spread < SPREAD_COUNT &&
+           (unsigned)spec->access < ACCESS_COUNT && (unsigned)spec->set_read < SET_READ_COUNT &&
            (unsigned)spec->path < PATH_COUNT && (unsigned)spec->warm_path < PATH_COUNT &&
            (unsigned)spec->memory < MEMORY_KIND_COUNT;
 }
@@ -119,8 +119,8 @@ json_t *probe_spec_to_json(const struct probe_spec *spec)
     json_builder_begin(&o);
     json_builder_text(&o, "kind", probe_kind_name(spec->kind));
     json_fields_build(&o, spec_fields, COUNT(spec_fields), 1U << spec->kind, spec);
-    if (spec->kind == PROBE_SPREAD)
-        json_builder_text(&o, "spread", probe_spread_name(spec->spread));
+    if (spec->kind == PROBE_WORKING_SET_READ)
+        json_builder_text(&o, "spread", set_read_name(spec->set_read));
     if (spec->kind == PROBE_READ && !probe_is_line_read(spec)) {
         json_builder_text(&o, "access", access_name(spec->access));
         json_builder_u64(&o, "transaction_bytes", probe_access_bytes(spec));
@@ -161,8 +161,8 @@ enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, str
     json_reader_begin(&in, json, "probe", JSON_READER_STRICT, STATUS_PROTOCOL, err);
     json_reader_name(&in, "kind", &kinds, &out->kind);
     json_fields_read(&in, spec_fields, COUNT(spec_fields), 1U << out->kind, out);
-    if (out->kind == PROBE_SPREAD)
-        json_reader_name(&in, "spread", &spreads, &out->spread);
+    if (out->kind == PROBE_WORKING_SET_READ)
+        json_reader_name(&in, "spread", &spreads, &out->set_read);
     if (out->kind == PROBE_READ)
         access_from_json(&in, out);
     if (out->kind == PROBE_READ &&
@@ -243,8 +243,8 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
         axes[3] = spec->slice_pages;
         return 4;
     case PROBE_READ:
-    case PROBE_SPREAD:
-    case PROBE_FLIGHT:
+    case PROBE_WORKING_SET_READ:
+    case PROBE_CONCURRENCY:
         axes[0] = spec->point_count;
         axes[1] = spec->repeats;
         axes[2] = 1 + sm_count;

@@ -10,15 +10,28 @@
 
 enum { LAUNCH_NS = 5000, WARP = 32 };
 
-static const char *const kernel_names[FAKE_KERNELS] = {
-    "reach_census",      "reach_chase",        "reach_round",        "reach_pairs",  "reach_sides",
-    "reach_read",        "reach_read_sectors", "reach_read_blocks",  "reach_atomic", "reach_write",
-    "reach_read_far",    "reach_read_flight",  "reach_shared",       "reach_peer",   "reach_cache",
-    "reach_spread_sort", "reach_spread_lines", "reach_spread_blocks"};
+static const char *const kernel_names[FAKE_KERNELS] = {"reach_census",
+                                                       "reach_chase",
+                                                       "reach_round",
+                                                       "reach_pairs",
+                                                       "reach_sides",
+                                                       "reach_read",
+                                                       "reach_read_sectors",
+                                                       "reach_read_blocks",
+                                                       "reach_atomic",
+                                                       "reach_write",
+                                                       "reach_read_far",
+                                                       "reach_read_concurrent",
+                                                       "reach_shared",
+                                                       "reach_peer",
+                                                       "reach_cache",
+                                                       "reach_working_set_sort",
+                                                       "reach_working_set_lines",
+                                                       "reach_working_set_blocks"};
 
 enum {
     FIRST_READ = 5,
-    READ_FLIGHT = 11,
+    READ_CONCURRENT = 11,
     SHARED = 12,
     PEER = 13,
     CACHE_KERNEL = 14,
@@ -260,12 +273,12 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
 }
 
 /* Every SM has a rank of its own on its side, below the SMs of that side. */
-static bool sides_are_whole(const struct launch *l, const struct reach_spread_sm *sms)
+static bool sides_are_whole(const struct launch *l, const struct reach_working_set_sm *sms)
 {
     bool taken[2][REACH_MAX_SMS] = {{false}};
 
     for (uint32_t i = 0; i < l->desc->sm_count; i++) {
-        const struct reach_spread_sm *const sm = &sms[l->desc->sm_ids[i]];
+        const struct reach_working_set_sm *const sm = &sms[l->desc->sm_ids[i]];
         if (sm->side > 1 || sm->rank >= sm->side_sms || taken[sm->side][sm->rank])
             return false;
         taken[sm->side][sm->rank] = true;
@@ -273,20 +286,21 @@ static bool sides_are_whole(const struct launch *l, const struct reach_spread_sm
     return true;
 }
 
-static cu_result run_spread(const struct launch *l, const char *name,
-                            const struct reach_spread_args *a)
+static cu_result run_working_set_read(const struct launch *l, const char *name,
+                                      const struct reach_working_set_args *a)
 {
     const uint32_t sms = l->desc->sm_count;
-    const bool sorts = strcmp(name, "reach_spread_sort") == 0;
+    const bool sorts = strcmp(name, "reach_working_set_sort") == 0;
     const uint64_t bytes = sorts ? (uint64_t)a->granules << a->granule_bits : a->set_bytes;
-    const struct reach_spread_sm *const table = fake_host(a->sms, a->grid.sm_slots * sizeof *table);
+    const struct reach_working_set_sm *const table =
+        fake_host(a->sms, a->grid.sm_slots * sizeof *table);
     struct probe_spec spec = {
-        .kind = PROBE_SPREAD,
-        .spread = a->own            ? SPREAD_OWN
-                  : a->granules > 0 ? SPREAD_NEAR
-                                    : SPREAD_SAME,
+        .kind = PROBE_WORKING_SET_READ,
+        .set_read = a->own            ? SET_READ_OWN
+                    : a->granules > 0 ? SET_READ_NEAR
+                                      : SET_READ_SAME,
         .transaction_bytes =
-            strcmp(name, "reach_spread_blocks") == 0 ? PROBE_BLOCK_BYTES : PROBE_LINE_BYTES,
+            strcmp(name, "reach_working_set_blocks") == 0 ? PROBE_BLOCK_BYTES : PROBE_LINE_BYTES,
         .point_count = 1,
         .points = {bytes},
         .repeats = 1,
@@ -468,7 +482,7 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
         kernel++;
     const bool cache = kernel == CACHE_KERNEL;
     const bool read = kernel >= FIRST_READ;
-    const bool varies = kernel == READ_FLIGHT || kernel == SHARED;
+    const bool varies = kernel == READ_CONCURRENT || kernel == SHARED;
     uint64_t use = fake_count_use(name);
     if (kernel == PEER || (!varies && threads != (read ? REACH_READ_THREADS : WARP)))
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s with %u threads", name, threads);
@@ -487,11 +501,11 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
     if (cache)
         return run_cache(&l, args);
     if (kernel >= FIRST_SPREAD)
-        return run_spread(&l, name, args);
+        return run_working_set_read(&l, name, args);
     if (kernel == SHARED)
         return run_shared(&l, threads, args);
     struct sim_access access = accesses[kernel - FIRST_READ];
-    if (kernel == READ_FLIGHT) {
+    if (kernel == READ_CONCURRENT) {
         const struct reach_read_args *const a = args;
         if (threads != a->warps * WARP)
             return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u threads, %u warps", threads, a->warps);

@@ -74,30 +74,31 @@ static bool set_sides(const struct fingerprint_l2 *l2, struct probe_spec *spec)
 
 /* One way to spread sets; false if there is none on this GPU. */
 static bool make_spec(const struct observation_set *set, const struct fingerprint_l2 *l2,
-                      uint32_t sms, enum probe_spread spread, uint32_t transaction_bytes,
+                      uint32_t sms, enum set_read part, uint32_t transaction_bytes,
                       struct probe_spec *out)
 {
-    *out = (struct probe_spec){.kind = PROBE_SPREAD,
+    *out = (struct probe_spec){.kind = PROBE_WORKING_SET_READ,
                                .stride_bytes = ANY_GRANULE_BYTES,
                                .repeats = READ_REPEATS,
                                .duration_us = READ_US,
                                .seed = READ_SEED,
                                .transaction_bytes = transaction_bytes,
-                               .spread = spread};
+                               .set_read = part};
     add_sets(set->gpu.l2_cache_bytes, set->limits.backing_bytes, out);
-    if (spread == SPREAD_OWN)
+    if (part == SET_READ_OWN)
         drop_below(out, (uint64_t)sms * LEAST_OF_SM_BYTES);
-    else if (spread == SPREAD_NEAR)
+    else if (part == SET_READ_NEAR)
         drop_below(out, set->gpu.l2_cache_bytes / NEAR_DIVISOR);
-    return (spread != SPREAD_NEAR || set_sides(l2, out)) &&
+    return (part != SET_READ_NEAR || set_sides(l2, out)) &&
            probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
 
 static const struct observation *find(const struct observation_set *set,
                                       const struct probe_spec *spec)
 {
-    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_SPREAD));)
-        if (o->spec.spread == spec->spread &&
+    for (const struct observation *o = NULL;
+         (o = observation_next(set, o, PROBE_WORKING_SET_READ));)
+        if (o->spec.set_read == spec->set_read &&
             probe_access_bytes(&o->spec) == spec->transaction_bytes &&
             o->spec.point_count == spec->point_count &&
             memcmp(o->spec.points, spec->points, sizeof spec->points) == 0)
@@ -117,10 +118,10 @@ uint32_t working_sets_missing(const struct observation_set *set, struct probe_sp
         return 0;
     sides_estimate(set, &sides);
     for (uint32_t t = 0; t < TRANSACTIONS; t++)
-        for (uint32_t k = 0; k < SPREAD_COUNT && count < most; k++)
-            count += make_spec(set, &sides.found, sms, (enum probe_spread)k, transactions[t],
-                               &out[count]) &&
-                     !find(set, &out[count]);
+        for (uint32_t k = 0; k < SET_READ_COUNT && count < most; k++)
+            count +=
+                make_spec(set, &sides.found, sms, (enum set_read)k, transactions[t], &out[count]) &&
+                !find(set, &out[count]);
     return count;
 }
 
@@ -158,21 +159,22 @@ static void derive_one(const struct observation *o, struct fingerprint *out)
         struct working_set *const w = set_for(out, probe_access_bytes(&o->spec), o->spec.points[p]);
         if (!w)
             continue;
-        struct maybe_f64 *const columns[SPREAD_COUNT] = {&w->same_gbps, &w->own_gbps,
-                                                         &w->near_gbps};
-        *columns[o->spec.spread] = KNOWN_F64(
-            throughput_median_gbps(o, p, EVIDENCE_WORKING_SETS, &w->evidence[o->spec.spread]));
+        struct maybe_f64 *const columns[SET_READ_COUNT] = {&w->same_gbps, &w->own_gbps,
+                                                           &w->near_gbps};
+        *columns[o->spec.set_read] = KNOWN_F64(
+            throughput_median_gbps(o, p, EVIDENCE_WORKING_SETS, &w->evidence[o->spec.set_read]));
     }
 }
 
 /* The ways to spread a set are also the places of their evidence. */
-_Static_assert((int)SPREAD_SAME == (int)WORKING_SET_EVIDENCE_SAME_GBPS &&
-                   (int)SPREAD_OWN == (int)WORKING_SET_EVIDENCE_OWN_GBPS &&
-                   (int)SPREAD_NEAR == (int)WORKING_SET_EVIDENCE_NEAR_GBPS,
+_Static_assert((int)SET_READ_SAME == (int)WORKING_SET_EVIDENCE_SAME_GBPS &&
+                   (int)SET_READ_OWN == (int)WORKING_SET_EVIDENCE_OWN_GBPS &&
+                   (int)SET_READ_NEAR == (int)WORKING_SET_EVIDENCE_NEAR_GBPS,
                "columns");
 
 void working_sets_derive(const struct observation_set *set, struct fingerprint *out)
 {
-    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_SPREAD));)
+    for (const struct observation *o = NULL;
+         (o = observation_next(set, o, PROBE_WORKING_SET_READ));)
         derive_one(o, out);
 }

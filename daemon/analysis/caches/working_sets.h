@@ -1,5 +1,5 @@
 /* working_sets.h: how fast are random reads of a set, by its length and by how it is spread over
- * the SMs? From SPREAD observations. Pure.
+ * the SMs? From WORKING_SET_READ observations. Pure.
  *
  * Throughput bends where a cache is full: first where the L1 of each SM is, then where the L2 is,
  * which keeps less of what SMs of both of its sides read. Lengths are doublings, closer to one

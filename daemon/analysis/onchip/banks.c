@@ -39,8 +39,8 @@ enum {
 /* Loads in flight, ascending: all warps of a block, and then more of each. */
 static const struct {
     uint32_t warps, in_flight;
-} flights[] = {{1, 1}, {2, 1}, {4, 1}, {8, 1}, {16, 1}, {32, 1}, {32, 2}, {32, 4}, {32, 8}};
-enum { FLIGHTS = sizeof flights / sizeof flights[0] };
+} concurrencies[] = {{1, 1}, {2, 1}, {4, 1}, {8, 1}, {16, 1}, {32, 1}, {32, 2}, {32, 4}, {32, 8}};
+enum { CONCURRENCIES = sizeof concurrencies / sizeof concurrencies[0] };
 
 /* ---- the model ---- */
 
@@ -115,13 +115,13 @@ static struct probe_spec stride_spec(const uint16_t *sm_ids, uint32_t sms, uint3
 }
 
 static struct probe_spec speed_spec(const uint16_t *sm_ids, uint32_t sms, uint32_t width,
-                                    uint32_t flight)
+                                    uint32_t k)
 {
     struct probe_spec spec = new_spec(sm_ids, sms, width);
 
     spec.samples = SPEED_LOADS;
-    spec.warps = flights[flight].warps;
-    spec.in_flight = flights[flight].in_flight;
+    spec.warps = concurrencies[k].warps;
+    spec.in_flight = concurrencies[k].in_flight;
     spec.point_count = 1;
     spec.points[0] = width;
     return spec;
@@ -155,7 +155,7 @@ uint32_t banks_missing(const struct observation_set *set, struct probe_spec *out
     for (uint32_t w = 0; sms > 0 && w < FINGERPRINT_SHARED_WIDTHS; w++) {
         struct probe_spec spec = stride_spec(sm_ids, sms, widths[w]);
         count = add_missing(set, &spec, out, count, max);
-        for (uint32_t f = 0; f < FLIGHTS; f++) {
+        for (uint32_t f = 0; f < CONCURRENCIES; f++) {
             spec = speed_spec(sm_ids, sms, widths[w], f);
             count = add_missing(set, &spec, out, count, max);
         }
@@ -379,12 +379,12 @@ static double bytes_per_cycle(const struct observation *o)
 static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids, uint32_t sms,
                        struct shared_width *out)
 {
-    const struct observation *o[FLIGHTS];
-    double speed[FLIGHTS];
+    const struct observation *o[CONCURRENCIES];
+    double speed[CONCURRENCIES];
     uint32_t best = 0;
-    uint32_t enough = FLIGHTS;
+    uint32_t enough = CONCURRENCIES;
 
-    for (uint32_t f = 0; f < FLIGHTS; f++) {
+    for (uint32_t f = 0; f < CONCURRENCIES; f++) {
         const struct probe_spec spec = speed_spec(sm_ids, sms, out->width_bytes, f);
         o[f] = find(set, &spec);
         if (!o[f])
@@ -394,14 +394,14 @@ static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids
     }
     while (enough > 0 && speed[enough - 1] >= ENOUGH_SHARE * speed[best])
         enough--;
-    if (enough + 1 >= FLIGHTS) { /* the most in flight alone reach it: it may still grow */
+    if (enough + 1 >= CONCURRENCIES) { /* the most in flight alone reach it: it may still grow */
         out->bytes_per_cycle = UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
         out->loads_enough = UNKNOWN_U32(REASON_TOO_LITTLE_DATA);
         return;
     }
     out->bytes_per_cycle = KNOWN_F64(speed[best]);
     out->evidence[SHARED_WIDTH_EVIDENCE_BYTES_PER_CYCLE] = evidence_of_point(o[best], 0);
-    out->loads_enough = KNOWN_U32(flights[enough].warps * flights[enough].in_flight);
+    out->loads_enough = KNOWN_U32(concurrencies[enough].warps * concurrencies[enough].in_flight);
     const double above = speed[enough] / speed[best] - ENOUGH_SHARE;
     const double below = enough > 0 ? ENOUGH_SHARE - speed[enough - 1] / speed[best] : 1;
     out->evidence[SHARED_WIDTH_EVIDENCE_LOADS_ENOUGH] = evidence_make(

@@ -28,7 +28,7 @@ enum {
     LOAD_COUNTS = sizeof load_counts / sizeof load_counts[0],
     POINTS = WARP_COUNTS * LOAD_COUNTS
 };
-_Static_assert((int)POINTS <= (int)FINGERPRINT_MAX_FLIGHT, "all points are listed");
+_Static_assert((int)POINTS <= (int)FINGERPRINT_MAX_CONCURRENCY, "all points are listed");
 
 /* ---- the probes ---- */
 
@@ -76,7 +76,7 @@ static struct probe_spec spec_of(const struct observation_set *set, const struct
 {
     uint16_t sms[REACH_MAX_SMS];
     const uint32_t all = spread_sms(set, s, sms);
-    struct probe_spec spec = {.kind = PROBE_FLIGHT,
+    struct probe_spec spec = {.kind = PROBE_CONCURRENCY,
                               .repeats = REPEATS,
                               .duration_us = DURATION_US,
                               .seed = SEED,
@@ -99,7 +99,7 @@ static struct probe_spec surface_spec(const struct observation_set *set, const s
 
     for (uint32_t i = 0; i < POINTS; i++)
         spec.points[spec.point_count++] =
-            probe_flight(warp_counts[i / LOAD_COUNTS], load_counts[i % LOAD_COUNTS]);
+            probe_concurrency(warp_counts[i / LOAD_COUNTS], load_counts[i % LOAD_COUNTS]);
     return spec;
 }
 
@@ -109,7 +109,7 @@ static struct probe_spec sms_spec(const struct observation_set *set, const struc
     struct probe_spec spec = spec_of(set, s, n);
 
     spec.points[spec.point_count++] =
-        probe_flight(warp_counts[WARP_COUNTS - 1], load_counts[LOAD_COUNTS - 1]);
+        probe_concurrency(warp_counts[WARP_COUNTS - 1], load_counts[LOAD_COUNTS - 1]);
     return spec;
 }
 
@@ -125,7 +125,7 @@ static uint32_t active_sms(const struct probe_spec *spec)
 static const struct observation *find(const struct observation_set *set, uint32_t sms,
                                       uint32_t points)
 {
-    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_FLIGHT));)
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CONCURRENCY));)
         if (o->spec.point_count == points && active_sms(&o->spec) == sms)
             return o;
     return NULL;
@@ -163,7 +163,7 @@ static uint32_t read_by_sms(const struct observation_set *set, struct sms_point 
 {
     uint32_t n = 0;
 
-    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_FLIGHT));)
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CONCURRENCY));)
         if (o->spec.point_count == 1 && n < FINGERPRINT_MAX_BY_SMS)
             out[n++] = (struct sms_point){active_sms(&o->spec), KNOWN_F64(median_gbps(o, 0))};
     qsort(out, n, sizeof out[0], by_sms);
@@ -236,7 +236,7 @@ static struct cut cut_at(const struct fingerprint_parallelism *p, uint32_t loads
     struct cut c = {.above = 1};
 
     for (uint32_t i = 0; i < p->surface_count; i++) {
-        const struct flight_point *const k = &p->surface[i];
+        const struct concurrency_point *const k = &p->surface[i];
         const double share = k->gbps.v / p->plateau_gbps.v;
         if (k->warps * k->loads >= loads) {
             c.above = fmin(c.above, share);
@@ -288,9 +288,9 @@ static void read_surface(const struct observation *o, struct fingerprint_paralle
     for (uint32_t i = 0; i < POINTS; i++) {
         const double gbps = median_gbps(o, i);
         p->surface[p->surface_count++] =
-            (struct flight_point){.warps = probe_flight_warps(o->spec.points[i]),
-                                  .loads = probe_flight_loads(o->spec.points[i]),
-                                  .gbps = KNOWN_F64(gbps)};
+            (struct concurrency_point){.warps = probe_concurrency_warps(o->spec.points[i]),
+                                       .loads = probe_concurrency_loads(o->spec.points[i]),
+                                       .gbps = KNOWN_F64(gbps)};
         best = gbps > p->surface[best].gbps.v ? i : best;
     }
     p->plateau_gbps = p->surface[best].gbps;

@@ -1,4 +1,4 @@
-/* parallel.h: how many loads in flight, and how many SMs, keep memory busy? From FLIGHT
+/* parallel.h: how many loads in flight, and how many SMs, keep memory busy? From CONCURRENCY
  * observations. Pure.
  *
  *   surface  all SMs read random lines, with few to many warps and loads of each in flight

@@ -282,8 +282,8 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
     s = use_memory(g, spec, out, err);
     out->time.memory_ns = clock_monotonic() - ended;
     if (s == STATUS_OK && !probe_is_absent(spec, out))
-        s = spec->kind == PROBE_SPREAD
-                ? cuda_spread_run(&g->probe, &g->arena, spec, out, err)
+        s = spec->kind == PROBE_WORKING_SET_READ
+                ? cuda_working_set_read(&g->probe, &g->arena, spec, out, err)
                 : cuda_probe_run(&g->probe, &g->arena, &g->memory, spec, out, err);
     if (s != STATUS_OK)
         return s;

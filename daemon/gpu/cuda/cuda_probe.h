@@ -26,8 +26,8 @@ void cuda_probe_close(struct cuda_probe *probe);
  * the loads. Returns the line whose 90th percentile is lowest; the first of equals. Pure. */
 uint32_t cuda_probe_choose_line(const uint32_t *cycles);
 
-/* Runs a checked spec, all but SPREAD, over the arena, or over `memory`, which has the range that
- * the spec needs; fills sm_ids and values. */
+/* Runs a checked spec, all but WORKING_SET_READ, over the arena, or over `memory`, which has the
+ * range that the spec needs; fills sm_ids and values. */
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
                            const struct cuda_memory *memory, const struct probe_spec *spec,
                            struct probe_result *out, struct err *err);
@@ -36,11 +36,11 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
 enum status cuda_probe_values(const struct cuda_probe *probe, const struct probe_spec *spec,
                               uint32_t **out, struct err *err);
 
-/* cuda_spread.c: as cuda_probe_run, for a SPREAD over the start of the arena's memory, which has no
- * copies there. */
-enum status cuda_spread_run(const struct cuda_probe *probe, const struct cuda_arena *arena,
-                            const struct probe_spec *spec, struct probe_result *out,
-                            struct err *err);
+/* cuda_working_set_read.c: as cuda_probe_run, for a WORKING_SET_READ over the start of the arena's
+ * memory, which has no copies there. */
+enum status cuda_working_set_read(const struct cuda_probe *probe, const struct cuda_arena *arena,
+                                  const struct probe_spec *spec, struct probe_result *out,
+                                  struct err *err);
 
 /* The SMs of a result. */
 void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *out);

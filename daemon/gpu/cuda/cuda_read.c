@@ -129,7 +129,7 @@ static enum status read_once(const struct cuda_probe *p, const struct cuda_read_
     };
     enum status s;
 
-    if (r->kernel == KERNEL_READ_FLIGHT)
+    if (r->kernel == KERNEL_READ_CONCURRENT)
         divide_windows(p, windows);
     s = cuda_launch_put(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
@@ -171,15 +171,15 @@ enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_ran
     return STATUS_OK;
 }
 
-enum status cuda_read_flight(const struct cuda_probe *p, const struct cuda_read_range *range,
-                             const struct probe_spec *spec, uint32_t *values, struct err *err)
+enum status cuda_read_concurrent(const struct cuda_probe *p, const struct cuda_read_range *range,
+                                 const struct probe_spec *spec, uint32_t *values, struct err *err)
 {
     enum status s = STATUS_OK;
 
     for (uint32_t k = 0; s == STATUS_OK && k < spec->point_count * spec->repeats; k++) {
         const uint64_t point = spec->points[k / spec->repeats];
-        const struct reading r = {KERNEL_READ_FLIGHT, spec->region_bytes, spec->seed + k,
-                                  probe_flight_warps(point), probe_flight_loads(point)};
+        const struct reading r = {KERNEL_READ_CONCURRENT, spec->region_bytes, spec->seed + k,
+                                  probe_concurrency_warps(point), probe_concurrency_loads(point)};
         s = read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
     }
     return s;

@@ -1,6 +1,6 @@
-/* cuda_read.h: READ and FLIGHT on the device: one launch for each region, or point, and repeat.
- * Internal to the cuda source. Each row of `values` has the elapsed nanoseconds, then the lines (or
- * accesses) of each SM. */
+/* cuda_read.h: READ and CONCURRENCY on the device: one launch for each region, or point, and
+ * repeat. Internal to the cuda source. Each row of `values` has the elapsed nanoseconds, then the
+ * lines (or accesses) of each SM. */
 #ifndef REACH_GPU_CUDA_CUDA_READ_H
 #define REACH_GPU_CUDA_CUDA_READ_H
 
@@ -15,8 +15,8 @@ struct cuda_read_range {
 
 enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_range *range,
                           const struct probe_spec *spec, uint32_t *values, struct err *err);
-enum status cuda_read_flight(const struct cuda_probe *p, const struct cuda_read_range *range,
-                             const struct probe_spec *spec, uint32_t *values, struct err *err);
+enum status cuda_read_concurrent(const struct cuda_probe *p, const struct cuda_read_range *range,
+                                 const struct probe_spec *spec, uint32_t *values, struct err *err);
 /* A READ with run_bytes: what is behind its range does not begin anew. */
 enum status cuda_read_scattered(const struct cuda_probe *p, struct cuda_arena *arena,
                                 const struct probe_spec *spec, uint32_t *values, struct err *err);

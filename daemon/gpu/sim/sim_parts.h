@@ -47,8 +47,9 @@ double sim_gauss(struct rng *rng);
 void sim_sides_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                    uint32_t *values);
 
-/* SPREAD: all points, all repeats. */
-void sim_spread_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
+/* WORKING_SET_READ: all points, all repeats. */
+void sim_working_set_read_run(struct sim_machine *m, const struct probe_spec *spec,
+                              uint32_t *values);
 /* CACHE: all points. False: no memory. */
 bool sim_cache_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                    uint32_t *values);
@@ -64,9 +65,9 @@ uint32_t sim_side_cycles(const struct sim_machine *m, uint32_t sm, uint64_t va);
 void sim_shared_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
 void sim_peer_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
 
-/* FLIGHT: all points, all repeats. */
-void sim_flight_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
-                    uint32_t *values);
+/* CONCURRENCY: all points, all repeats. */
+void sim_concurrency_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                         uint32_t *values);
 
 /* READ: all points, all repeats. */
 void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,

@@ -197,7 +197,7 @@ static void limit_by_plateau(struct reading *r)
         r->rate[sm] = r->rate[sm] < high ? r->rate[sm] : high;
 }
 
-static void limit_by_flight(struct reading *r)
+static void limit_by_concurrency(struct reading *r)
 {
     const double ns = r->desc->memory_ns;
     const double most = ns > 0 ? r->access.in_flight * 1e9 / ns : 0;
@@ -218,7 +218,7 @@ static void solve_rates(struct reading *r)
             limit_by_walkers(r, i);
     }
     limit_by_plateau(r);
-    limit_by_flight(r);
+    limit_by_concurrency(r);
 }
 
 /* One repeat's row: elapsed nanoseconds, then lines by SM. */
@@ -278,8 +278,8 @@ static void set_windows(const struct sim_desc *d, const struct probe_spec *spec,
 }
 
 /* How much is in flight changes nothing about misses: one sample serves all points. */
-void sim_flight_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
-                    uint32_t *values)
+void sim_concurrency_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                         uint32_t *values)
 {
     const struct sim_access access = {.access = ACCESS_READ, .bytes = PROBE_LINE_BYTES};
     struct sim_window windows[PROBE_MAX_WINDOWS] = {{0}};
@@ -294,7 +294,7 @@ void sim_flight_run(struct sim_machine *m, const struct probe_spec *spec, uint64
         const uint64_t turns = m->turns;
         if (k == 0 || m->desc.neighbor_loads > 0)
             sample(m, &r);
-        r.access.in_flight = probe_flight_warps(point) * probe_flight_loads(point);
+        r.access.in_flight = probe_concurrency_warps(point) * probe_concurrency_loads(point);
         solve_rates(&r);
         write_row(m, &r, spec->duration_us, m->turns - turns, values);
         values += 1 + m->desc.sm_count;

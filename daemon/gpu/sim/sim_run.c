@@ -205,7 +205,7 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
     m->interruptions = 0;
     sim_machine_overlap(m, 1);
     for (uint32_t i = 0;
-         i < spec->sm_count && spec->kind != PROBE_READ && spec->kind != PROBE_FLIGHT; i++) {
+         i < spec->sm_count && spec->kind != PROBE_READ && spec->kind != PROBE_CONCURRENCY; i++) {
         if (position_of(m, spec->sms[i]) == m->desc.sm_count)
             return err_set(err, STATUS_INVALID_ARGUMENT, "probe: this GPU has no SM with id %u",
                            spec->sms[i]);
@@ -218,8 +218,8 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
         run_pairs(m, spec, base, values);
     else if (spec->kind == PROBE_SIDES)
         sim_sides_run(m, spec, base, values);
-    else if (spec->kind == PROBE_SPREAD)
-        sim_spread_run(m, spec, values);
+    else if (spec->kind == PROBE_WORKING_SET_READ)
+        sim_working_set_read_run(m, spec, values);
     else if (spec->kind == PROBE_CACHE)
         return sim_cache_run(m, spec, base, values)
                    ? STATUS_OK
@@ -228,8 +228,8 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
         sim_shared_run(m, spec, values);
     else if (spec->kind == PROBE_PEER)
         sim_peer_run(m, spec, values);
-    else if (spec->kind == PROBE_FLIGHT)
-        sim_flight_run(m, spec, base, values);
+    else if (spec->kind == PROBE_CONCURRENCY)
+        sim_concurrency_run(m, spec, base, values);
     else
         sim_read_run(m, spec, base, values);
     return STATUS_OK;

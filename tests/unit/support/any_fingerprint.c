@@ -475,7 +475,7 @@ static void any_parallelism(struct rng *r, struct fingerprint_parallelism *p)
     for (uint32_t warps = 1; warps <= 4; warps++)
         for (uint32_t loads = 1; loads <= 4; loads++)
             p->surface[p->surface_count++] =
-                (struct flight_point){.warps = warps, .loads = loads, .gbps = some_f64(r)};
+                (struct concurrency_point){.warps = warps, .loads = loads, .gbps = some_f64(r)};
     for (uint32_t sms = 1; sms <= rng_below(r, FINGERPRINT_MAX_BY_SMS); sms++)
         p->by_sms[p->by_sms_count++] = (struct sms_point){.sms = sms, .gbps = some_f64(r)};
 }

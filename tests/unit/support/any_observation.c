@@ -79,12 +79,12 @@ static struct probe_spec any_chip_spec(struct rng *r, enum probe_kind kind)
 {
     struct probe_spec spec = {.kind = kind};
 
-    if (kind == PROBE_FLIGHT) {
+    if (kind == PROBE_CONCURRENCY) {
         any_read(r, &spec);
         spec.region_bytes = (1 + rng_below(r, 1 << 20)) << 20;
         for (uint32_t i = 0; i < spec.point_count; i++)
-            spec.points[i] =
-                probe_flight((uint32_t)(1 + rng_below(r, PROBE_MAX_WARPS)), 1u << rng_below(r, 6));
+            spec.points[i] = probe_concurrency((uint32_t)(1 + rng_below(r, PROBE_MAX_WARPS)),
+                                               1u << rng_below(r, 6));
         return spec;
     }
     spec.samples = (uint32_t)(8 * (1 + rng_below(r, 50)));
@@ -153,17 +153,17 @@ static struct probe_spec any_spec(struct rng *r)
             spec.thrash_pages = (uint32_t)(1 + rng_below(r, UINT32_MAX));
         return spec;
     }
-    if (spec.kind == PROBE_SPREAD) {
+    if (spec.kind == PROBE_WORKING_SET_READ) {
         spec.stride_bytes = (uint64_t)PROBE_BLOCK_BYTES << rng_below(r, 8);
         spec.transaction_bytes = rng_below(r, 2) ? 128 : 512;
-        spec.spread = (enum probe_spread)rng_below(r, SPREAD_COUNT);
+        spec.set_read = (enum set_read)rng_below(r, SET_READ_COUNT);
         any_points(r, 1 << 20, &spec);
         for (uint32_t i = 0; i < spec.point_count; i++)
             spec.points[i] = (1 << 20) + spec.points[i] % (1 << 24);
         spec.repeats = (uint32_t)(1 + rng_below(r, 4));
         spec.duration_us = (uint32_t)(100 + rng_below(r, 1000));
         spec.seed = (uint32_t)rng_next(r);
-        spec.sm_count = spec.spread == SPREAD_NEAR ? (uint32_t)(1 + rng_below(r, 5)) : 0;
+        spec.sm_count = spec.set_read == SET_READ_NEAR ? (uint32_t)(1 + rng_below(r, 5)) : 0;
         for (uint32_t i = 0; i < spec.sm_count; i++)
             spec.sms[i] = (uint16_t)(i * 100 + rng_below(r, 100));
         return spec;

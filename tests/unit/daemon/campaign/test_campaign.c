@@ -395,7 +395,7 @@ static void beside_others_there_are_no_fillers(void **state)
 static bool is_region_read(const struct probe_spec *spec)
 {
     bool idle = spec->kind != PROBE_READ || spec->memory != MEMORY_DEVICE || spec->run_bytes > 0 ||
-                spec->spread != 0 || spec->window_sms == 0 || spec->points[0] < GIB;
+                spec->set_read != SET_READ_SAME || spec->window_sms == 0 || spec->points[0] < GIB;
 
     for (uint32_t i = 0; i < spec->window_sms; i++)
         idle = idle || spec->window_of_sm[i] == PROBE_SM_IDLE;

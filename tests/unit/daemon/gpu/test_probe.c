@@ -89,10 +89,10 @@ static struct probe_spec peer(void)
 static struct probe_spec flight(void)
 {
     return (struct probe_spec){
-        .kind = PROBE_FLIGHT,
+        .kind = PROBE_CONCURRENCY,
         .region_bytes = GIB,
         .point_count = 2,
-        .points = {probe_flight(4, 1), probe_flight(32, 32)},
+        .points = {probe_concurrency(4, 1), probe_concurrency(32, 32)},
         .repeats = 2,
         .duration_us = 500,
         .window_count = 1,
@@ -321,7 +321,7 @@ static void each_field_is_checked(void **state)
         FIELD(samples, 0, "samples"),
         FIELD(repeats, 0, "repeats"),
     };
-    static const struct damage of_flight[] = {
+    static const struct damage of_concurrency[] = {
         FIELD(points[0], 64 * 33 + 1, "points"),
         FIELD(points[0], 64 * 4, "points"),
         FIELD(points[0], 64 * 4 + 3, "points"),
@@ -352,7 +352,7 @@ static void each_field_is_checked(void **state)
     expect_damage_found(sides(), of_sides, sizeof of_sides / sizeof of_sides[0]);
     expect_damage_found(shared(), of_shared, sizeof of_shared / sizeof of_shared[0]);
     expect_damage_found(peer(), of_peer, sizeof of_peer / sizeof of_peer[0]);
-    expect_damage_found(flight(), of_flight, sizeof of_flight / sizeof of_flight[0]);
+    expect_damage_found(flight(), of_concurrency, sizeof of_concurrency / sizeof of_concurrency[0]);
     expect_damage_found(reads(), of_read, sizeof of_read / sizeof of_read[0]);
 
     struct probe_spec idle = reads();
@@ -378,8 +378,8 @@ static void value_counts_follow_the_table(void **state)
     assert_int_equal(probe_value_count(&spec, 13), 2 * 14 * 7);
     spec = flight();
     assert_int_equal(probe_value_count(&spec, 13), 2 * 2 * 14);
-    assert_int_equal(probe_flight_warps(spec.points[1]), 32);
-    assert_int_equal(probe_flight_loads(spec.points[1]), 32);
+    assert_int_equal(probe_concurrency_warps(spec.points[1]), 32);
+    assert_int_equal(probe_concurrency_loads(spec.points[1]), 32);
 }
 
 /* Only a source that says so answers them. */

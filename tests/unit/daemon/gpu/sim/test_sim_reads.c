@@ -47,10 +47,10 @@ static void few_loads_in_flight_are_slow(void **state)
     struct bench b =
         sim_bench_open("sms=4 memory=4G l1=16@2M/2 plateau=100 sm_gbps=100 memory_ns=512");
     const struct probe_spec spec = {
-        .kind = PROBE_FLIGHT,
+        .kind = PROBE_CONCURRENCY,
         .region_bytes = 64 * MIB,
         .point_count = 3,
-        .points = {probe_flight(1, 1), probe_flight(8, 1), probe_flight(32, 32)},
+        .points = {probe_concurrency(1, 1), probe_concurrency(8, 1), probe_concurrency(32, 32)},
         .repeats = 1,
         .duration_us = 1000,
         .window_count = 1,

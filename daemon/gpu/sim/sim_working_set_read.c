@@ -1,5 +1,5 @@
-/* sim_spread.c: SPREAD on the model of a GPU: how much of a set stays in which cache, and what that
- * makes of the throughput.
+/* sim_working_set_read.c: WORKING_SET_READ on the model of a GPU: how much of a set stays in which
+ * cache, and what that makes of the throughput.
  *
  * Random accesses of a set of W bytes hit a cache that keeps C of them C / W of the time. Caches
  * and memory work at the same time, so the slowest of them determines the throughput:
@@ -22,12 +22,13 @@ static double missed(double kept_bytes, double set_bytes)
 /* GB/s of all SMs. */
 static double gbps_of(const struct sim_desc *d, const struct probe_spec *spec, uint64_t set_bytes)
 {
-    static const double copies[SPREAD_COUNT] = {
-        [SPREAD_SAME] = 2, [SPREAD_OWN] = 1.5, [SPREAD_NEAR] = 1};
+    static const double copies[SET_READ_COUNT] = {
+        [SET_READ_SAME] = 2, [SET_READ_OWN] = 1.5, [SET_READ_NEAR] = 1};
     const double set = (double)set_bytes;
-    const double of_sm = spec->spread == SPREAD_OWN ? set / d->sm_count : set;
-    const double kept = (double)d->data_l2_bytes /
-                        (d->side_granule_bytes > 0 ? copies[spec->spread] : copies[SPREAD_NEAR]);
+    const double of_sm = spec->set_read == SET_READ_OWN ? set / d->sm_count : set;
+    const double kept =
+        (double)d->data_l2_bytes /
+        (d->side_granule_bytes > 0 ? copies[spec->set_read] : copies[SET_READ_NEAR]);
     const double beyond_l1 = missed((double)d->data_l1_bytes, of_sm);
     const double beyond_l2 = beyond_l1 * missed(kept, set);
     double ns = beyond_l2 / d->plateau_gbps;
@@ -39,7 +40,8 @@ static double gbps_of(const struct sim_desc *d, const struct probe_spec *spec, u
     return ns > 0 ? 1 / ns : d->plateau_gbps;
 }
 
-void sim_spread_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values)
+void sim_working_set_read_run(struct sim_machine *m, const struct probe_spec *spec,
+                              uint32_t *values)
 {
     const struct sim_desc *d = &m->desc;
 

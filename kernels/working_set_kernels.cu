@@ -1,4 +1,4 @@
-/* spread_kernels.cu: the device side of PROBE_SPREAD.
+/* working_set_kernels.cu: the device side of PROBE_WORKING_SET_READ.
  *
  * Loads go through L1 (ld.global.ca), so that a set may stay in any cache. Where only near granules
  * are read, each SM keeps a bit for each granule in shared memory, and a lane draws until it has
@@ -10,8 +10,8 @@
 #include "reads.cuh"
 
 /* One thread of each of the first warps times granules of the share of its SM, least of some. */
-static __device__ void time_granules(const struct reach_spread_args &a,
-                                     const struct reach_spread_sm &me, u32 *sink)
+static __device__ void time_granules(const struct reach_working_set_args &a,
+                                     const struct reach_working_set_sm &me, u32 *sink)
 {
     enum { TIMERS = 4 };
     const u32 timer = threadIdx.x / 32;
@@ -21,7 +21,7 @@ static __device__ void time_granules(const struct reach_spread_args &a,
         return;
     for (u32 g = me.rank * TIMERS + timer; g < a.granules; g += me.side_sms * TIMERS) {
         u32 least = 0xffff;
-        for (u32 lap = 0; lap < REACH_SPREAD_LAPS; lap++) {
+        for (u32 lap = 0; lap < REACH_WORKING_SET_LAPS; lap++) {
             const u32 cycles = timed_atomic(a.base + ((u64)g << a.granule_bits), &v);
             least = lap > 0 ? min(least, cycles) : least;
         }
@@ -31,14 +31,14 @@ static __device__ void time_granules(const struct reach_spread_args &a,
 }
 
 extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_spread_sort(struct reach_spread_args a)
+    reach_working_set_sort(struct reach_working_set_args a)
 {
     extern __shared__ u32 taken[];
     __shared__ u32 go_on;
     const u32 smid = sm_id();
     const u32 me = ((const u32 *)a.grid.positions)[smid];
     u32 round = 0;
-    time_granules(a, ((const struct reach_spread_sm *)a.sms)[smid], taken);
+    time_granules(a, ((const struct reach_working_set_sm *)a.sms)[smid], taken);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
@@ -124,9 +124,10 @@ static __device__ u32 spread_until(struct spread_reader *r, u64 start, u64 end, 
 }
 
 /* The bits of near granules of this SM, in shared memory. */
-static __device__ const u32 *load_near(const struct reach_spread_args &a, u32 smid, u32 *shared)
+static __device__ const u32 *load_near(const struct reach_working_set_args &a, u32 smid,
+                                       u32 *shared)
 {
-    const u32 flip = ((const struct reach_spread_sm *)a.sms)[smid].side ? 0 : ~0u;
+    const u32 flip = ((const struct reach_working_set_sm *)a.sms)[smid].side ? 0 : ~0u;
     if (a.granules == 0)
         return nullptr;
     for (u32 word = threadIdx.x; word <= a.granules / 32; word += REACH_READ_THREADS)
@@ -134,7 +135,7 @@ static __device__ const u32 *load_near(const struct reach_spread_args &a, u32 sm
     return shared;
 }
 
-template <int UNITS> static __device__ void spread_all(const struct reach_spread_args &a)
+template <int UNITS> static __device__ void spread_all(const struct reach_working_set_args &a)
 {
     extern __shared__ u32 near[];
     __shared__ u32 total, go_on;
@@ -175,13 +176,13 @@ template <int UNITS> static __device__ void spread_all(const struct reach_spread
 }
 
 extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_spread_lines(struct reach_spread_args a)
+    reach_working_set_lines(struct reach_working_set_args a)
 {
     spread_all<4>(a);
 }
 
 extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_spread_blocks(struct reach_spread_args a)
+    reach_working_set_blocks(struct reach_working_set_args a)
 {
     spread_all<1>(a);
 }

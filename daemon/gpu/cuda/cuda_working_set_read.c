@@ -1,5 +1,5 @@
-/* cuda_spread.c: SPREAD on the device: once, where it matters, which granule is near to which side;
- * then a launch for each set and repeat.
+/* cuda_working_set_read.c: WORKING_SET_READ on the device: once, where it matters, which granule is
+ * near to which side; then a launch for each set and repeat.
  *
  * In the scratch memory the bits of the granules lie at CUDA_AT_VALUES, and behind them the cycles
  * that they were found by; the counts of each read go where those of READ do.
@@ -31,34 +31,34 @@ static uint64_t largest_set(const struct probe_spec *spec)
 static enum status put_sides(const struct cuda_probe *p, const struct probe_spec *spec,
                              struct err *err)
 {
-    struct reach_spread_sm sms[REACH_MAX_SMS] = {{0}};
+    struct reach_working_set_sm sms[REACH_MAX_SMS] = {{0}};
     uint32_t count[2] = {0, 0};
 
     for (uint32_t i = 0; i < p->sm_count; i++) {
         const uint16_t id = p->sm_ids[i];
         const bool first = probe_sm_position(spec->sms, spec->sm_count, id) < spec->sm_count;
-        sms[id].side = spec->spread == SPREAD_NEAR && !first;
+        sms[id].side = spec->set_read == SET_READ_NEAR && !first;
         sms[id].rank = count[sms[id].side]++;
     }
     for (uint32_t i = 0; i < p->sm_count; i++)
         sms[p->sm_ids[i]].side_sms = count[sms[p->sm_ids[i]].side];
-    if (spec->spread == SPREAD_NEAR && count[1] == 0)
+    if (spec->set_read == SET_READ_NEAR && count[1] == 0)
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "probe: sms has every SM of this GPU; it must be those of one side");
     return cuda_launch_put(p, sms, sizeof sms, err);
 }
 
-enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena *arena,
-                            const struct probe_spec *spec, struct probe_result *out,
-                            struct err *err)
+enum status cuda_working_set_read(const struct cuda_probe *p, const struct cuda_arena *arena,
+                                  const struct probe_spec *spec, struct probe_result *out,
+                                  struct err *err)
 {
-    const bool near = spec->spread == SPREAD_NEAR;
+    const bool near = spec->set_read == SET_READ_NEAR;
     const uint64_t granules = near ? largest_set(spec) / spec->stride_bytes : 0;
     const uint64_t run_ns = (uint64_t)spec->duration_us * NS_PER_US;
     const enum cuda_kernel kernel = probe_access_bytes(spec) == (uint32_t)PROBE_BLOCK_BYTES
-                                        ? KERNEL_SPREAD_BLOCKS
-                                        : KERNEL_SPREAD_LINES;
-    struct reach_spread_args args = {
+                                        ? KERNEL_WORKING_SET_BLOCKS
+                                        : KERNEL_WORKING_SET_LINES;
+    struct reach_working_set_args args = {
         .grid = cuda_launch_grid(p),
         .base = arena->bulk.base + spec->base_bytes,
         .sms = p->scratch + CUDA_AT_TABLE,
@@ -72,7 +72,7 @@ enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena 
         .run_ns = run_ns,
         .granules = (uint32_t)granules,
         .granule_bits = log2_of(spec->stride_bytes),
-        .own = spec->spread == SPREAD_OWN,
+        .own = spec->set_read == SET_READ_OWN,
     };
     uint32_t *values = NULL;
     enum status s = cuda_probe_values(p, spec, &values, err);
@@ -80,7 +80,7 @@ enum status cuda_spread_run(const struct cuda_probe *p, const struct cuda_arena 
     if (s == STATUS_OK)
         s = put_sides(p, spec, err);
     if (s == STATUS_OK && near)
-        s = cuda_launch(p, KERNEL_SPREAD_SORT, REACH_READ_THREADS, &args, err);
+        s = cuda_launch(p, KERNEL_WORKING_SET_SORT, REACH_READ_THREADS, &args, err);
     for (uint32_t k = 0; s == STATUS_OK && k < spec->point_count * spec->repeats; k++) {
         args.set_bytes = spec->points[k / spec->repeats];
         args.granules = near ? (uint32_t)(args.set_bytes / spec->stride_bytes) : 0;
