@@ -44,12 +44,12 @@ struct json_field {
     uint32_t length;
     uint32_t max;
     size_t count_offset; /* lists: of a uint32_t, how many elements there are */
-    unsigned variants;   /* bits of the variants of the struct that have the field; 0: all */
+    unsigned variants;   /* bits, one of which a struct must have to have the field; 0: always */
     const struct json_names *names; /* JSON_FIELD_NAME */
     bool optional; /* a missing field is not reported, or leaves a plain number as it is */
 };
 
-/* Adds the fields of `from` that `variant` (one bit, or 0 if there are none) has. */
+/* Adds the fields of `from` that a struct with these variants (bits, or 0) has. */
 void json_fields_build(struct json_builder *o, const struct json_field *fields, size_t count,
                        unsigned variant, const void *from);
 /* Reads the same fields into `to`. */

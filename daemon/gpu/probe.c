@@ -1,12 +1,7 @@
 /* probe.c: which specs are valid, and how long their answers are. Pure arithmetic: every source and
  * every reader of observations counts with these functions and with no others.
  *
- * A probe's reach in memory, in pages of `stride` bytes, of which each touches one line:
- *   CHASE  the longest cycle            ROUND  all slices and the thrashing walk behind them
- *   PAIRS  one slice and the walk       READ   the largest region, in bytes
- *   SIDES  the pages                    CONCURRENCY its region
- *   CACHE  footprint, and what is swept and evicted
- *   WORKING_SET_READ the largest set, in bytes
+ * One row of `kinds` describes each kind of probe, and one of `fields` each number of a spec.
  */
 #include "gpu/probe.h"
 
@@ -30,13 +25,6 @@ enum {
     MAX_GRANULES = 1 << 19 /* of a set whose granules have sides: a bit each in shared memory */
 };
 
-NAME_FUNCTIONS(
-    probe_kind,
-    enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round", [PROBE_PAIRS] = "pairs",
-    [PROBE_READ] = "read", [PROBE_MEANS] = "means", [PROBE_MEAN_PAIRS] = "mean-pairs",
-    [PROBE_SIDES] = "sides", [PROBE_CACHE] = "cache", [PROBE_SHARED] = "shared",
-    [PROBE_PEER] = "peer", [PROBE_CONCURRENCY] = "in-flight", [PROBE_WORKING_SET_READ] = "spread")
-
 NAME_FUNCTIONS(probe_path, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
                [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant", [PATH_NONE] = "none")
 
@@ -47,69 +35,73 @@ NAME_FUNCTION(
 NAME_FUNCTIONS(arena_kind, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAIN] = "plain",
                [ARENA_SIMULATED] = "simulated")
 
-/* ---- is a spec complete? ---- */
+/* ---- the numbers of a spec ---- */
 
-enum {
-    CHASE = 1 << PROBE_CHASE,
-    ROUND = 1 << PROBE_ROUND,
-    PAIRS = 1 << PROBE_PAIRS,
-    READ = 1 << PROBE_READ,
-    MEANS = 1 << PROBE_MEANS,
-    MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
-    SIDES = 1 << PROBE_SIDES,
-    WORKING_SET_READ = 1 << PROBE_WORKING_SET_READ,
-    CACHE = 1 << PROBE_CACHE,
-    SHARED = 1 << PROBE_SHARED,
-    PEER = 1 << PROBE_PEER,
-    CONCURRENCY = 1 << PROBE_CONCURRENCY,
-    PAGED = CHASE | ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES /* touch pages */
-};
+#define FIELD(member, part)                                                                        \
+#member, offsetof(struct probe_spec, member), sizeof(((struct probe_spec *)0)->member), part
 
-#define FIELD(member) #member, offsetof(struct probe_spec, member)
-
-/* The numbers of 32 bits, and their range in the kinds that use them. */
+/* Their range in the kinds that have the part. */
 static const struct {
     const char *name;
-    size_t offset;
-    unsigned kinds;
-    uint32_t low, high;
+    size_t offset, size;
+    unsigned part;
+    uint64_t low, high;
 } fields[] = {
-    {FIELD(point_count), CHASE | READ | MEANS | CACHE | SHARED | CONCURRENCY | WORKING_SET_READ, 1,
-     PROBE_MAX_POINTS},
-    {FIELD(samples), CHASE | SIDES | CACHE | SHARED | PEER, 1, PROBE_MAX_SAMPLES},
-    {FIELD(warm_laps), CHASE | SIDES | CACHE | SHARED, 0, MAX_WARM_LAPS},
-    {FIELD(path), CACHE, PATH_L2, PATH_COUNT - 1},
-    {FIELD(warm_path), CACHE, PATH_L2, PATH_COUNT - 1},
-    {FIELD(scattered), CACHE, 0, 1},
-    {FIELD(sweep_footprint), CACHE, 0, PROBE_SWEEP_ELEMENTS},
-    {FIELD(warm_laps), ROUND | PAIRS, 1, MAX_WARM_LAPS},
-    {FIELD(slice_pages), ROUND | PAIRS, 1, PROBE_MAX_SLICE},
-    {FIELD(flush_pages), ROUND | PAIRS, 0, 1 << 20},
-    {FIELD(thrash_pages), ROUND | PAIRS | MEAN_PAIRS, 1, UINT32_MAX},
-    {FIELD(repeats), ROUND | READ | SIDES | SHARED | PEER | CONCURRENCY | WORKING_SET_READ, 1,
-     PROBE_MAX_REPEATS},
-    {FIELD(duration_us), READ | CONCURRENCY | WORKING_SET_READ, MIN_DURATION_US, MAX_DURATION_US},
-    {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
-    {FIELD(memory), CHASE | READ, MEMORY_DEVICE, MEMORY_PEER},
-    {FIELD(memory),
-     ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES | CACHE | SHARED | PEER | CONCURRENCY |
-         WORKING_SET_READ,
-     MEMORY_DEVICE, MEMORY_DEVICE},
-    {FIELD(sm_count), CHASE | ROUND, 1, 1},
-    {FIELD(sm_count), PAIRS | SIDES | CACHE | SHARED, 1, REACH_MAX_SMS},
-    {FIELD(sm_count), WORKING_SET_READ, 0, REACH_MAX_SMS},
-    {FIELD(set_read), WORKING_SET_READ, SET_READ_SAME, SET_READ_COUNT - 1},
-    {FIELD(window_count), READ | CONCURRENCY, 1, PROBE_MAX_WINDOWS},
-    {FIELD(window_sms), READ | CONCURRENCY, 1, REACH_MAX_SMS},
-    {FIELD(warps), SHARED, 1, PROBE_MAX_WARPS},
-    {FIELD(in_flight), SHARED, 1, PROBE_MAX_SHARED_IN_FLIGHT},
-    {FIELD(cluster_sms), PEER, 2, PROBE_MAX_CLUSTER},
+    {FIELD(stride_bytes, SPEC_PAGES), PROBE_LINE_BYTES, UINT64_MAX},
+    {FIELD(stride_bytes, SPEC_STRIDE), 1, UINT64_MAX},
+    {FIELD(base_bytes, SPEC_BASE), 0, UINT64_MAX},
+    {FIELD(point_count, SPEC_POINTS), 1, PROBE_MAX_POINTS},
+    {FIELD(samples, SPEC_SAMPLES), 1, PROBE_MAX_SAMPLES},
+    {FIELD(warm_laps, SPEC_LAPS), 0, MAX_WARM_LAPS},
+    {FIELD(warm_laps, SPEC_SLICE), 1, MAX_WARM_LAPS},
+    {FIELD(slice_pages, SPEC_SLICE), 1, PROBE_MAX_SLICE},
+    {FIELD(flush_pages, SPEC_SLICE), 0, 1 << 20},
+    {FIELD(thrash_pages, SPEC_THRASH), 1, UINT32_MAX},
+    {FIELD(repeats, SPEC_REPEATS), 1, PROBE_MAX_REPEATS},
+    {FIELD(sm_count, SPEC_ONE_SM), 1, 1},
+    {FIELD(sm_count, SPEC_SMS), 1, REACH_MAX_SMS},
+    {FIELD(sm_count, SPEC_SET_READ), 0, REACH_MAX_SMS},
+    {FIELD(path, SPEC_CACHE), PATH_L2, PATH_COUNT - 1},
+    {FIELD(warm_path, SPEC_CACHE), PATH_L2, PATH_COUNT - 1},
+    {FIELD(scattered, SPEC_CACHE), 0, 1},
+    {FIELD(sweep_footprint, SPEC_CACHE), 0, PROBE_SWEEP_ELEMENTS},
+    {FIELD(sweep_bytes, SPEC_CACHE), 0, UINT64_MAX},
+    {FIELD(touch_bytes, SPEC_CACHE), 0, UINT64_MAX},
+    {FIELD(evict_bytes, SPEC_CACHE), 0, UINT64_MAX},
+    {FIELD(shared_bytes, SPEC_CACHE), 0, UINT32_MAX},
+    {FIELD(warps, SPEC_SHARED), 1, PROBE_MAX_WARPS},
+    {FIELD(in_flight, SPEC_SHARED), 1, PROBE_MAX_SHARED_IN_FLIGHT},
+    {FIELD(cluster_sms, SPEC_CLUSTER), 2, PROBE_MAX_CLUSTER},
+    {FIELD(duration_us, SPEC_DURATION), MIN_DURATION_US, MAX_DURATION_US},
+    {FIELD(seed, SPEC_DURATION), 0, UINT32_MAX},
+    {FIELD(access, SPEC_ACCESS), ACCESS_READ, ACCESS_COUNT - 1},
+    {FIELD(run_bytes, SPEC_ACCESS), 0, UINT64_MAX},
+    {FIELD(scattered_bytes, SPEC_ACCESS), 0, UINT64_MAX},
+    {FIELD(transaction_bytes, SPEC_TRANSACTION), 0, UINT32_MAX},
+    {FIELD(set_read, SPEC_SET_READ), SET_READ_SAME, SET_READ_COUNT - 1},
+    {FIELD(region_bytes, SPEC_REGION), MIN_REGION_BYTES, UINT64_MAX},
+    {FIELD(window_count, SPEC_WINDOWS), 1, PROBE_MAX_WINDOWS},
+    {FIELD(window_sms, SPEC_WINDOWS), 1, REACH_MAX_SMS},
+    {FIELD(memory, SPEC_MEMORY), MEMORY_DEVICE, MEMORY_PEER},
+    {FIELD(peer, SPEC_MEMORY), 0, UINT32_MAX},
 };
+enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-_Static_assert(sizeof(enum access) == sizeof(uint32_t) &&
-                   sizeof(enum probe_path) == sizeof(uint32_t) &&
-                   sizeof(enum memory_kind) == sizeof(uint32_t),
-               "fields like the others");
+/* Any of them. */
+static uint64_t field_value(const struct probe_spec *spec, size_t i)
+{
+    const char *const at = (const char *)spec + fields[i].offset;
+    uint64_t wide;
+    uint32_t narrow;
+
+    memcpy(&narrow, at, sizeof narrow);
+    if (fields[i].size == sizeof narrow)
+        return narrow;
+    memcpy(&wide, at, sizeof wide);
+    return wide;
+}
+
+/* ---- is a spec complete? ---- */
 
 static enum status check_range(const char *field, uint64_t v, uint64_t low, uint64_t high,
                                struct err *err)
@@ -126,42 +118,6 @@ static enum status check_lines(const char *field, uint64_t bytes, struct err *er
         return STATUS_OK;
     return err_set(err, STATUS_INVALID_ARGUMENT, "probe: %s is %llu, must be a multiple of %d",
                    field, (unsigned long long)bytes, PROBE_LINE_BYTES);
-}
-
-static enum status check_fields(const struct probe_spec *spec, struct err *err)
-{
-    enum status s = STATUS_OK;
-    for (size_t i = 0; s == STATUS_OK && i < sizeof(fields) / sizeof(fields)[0]; i++) {
-        uint32_t v;
-        memcpy(&v, (const char *)spec + fields[i].offset, sizeof v);
-        if (fields[i].kinds >> spec->kind & 1)
-            s = check_range(fields[i].name, v, fields[i].low, fields[i].high, err);
-    }
-    return s;
-}
-
-/* The elements of the lists, whose lengths have been checked. */
-static enum status check_lists(const struct probe_spec *spec, struct err *err)
-{
-    const unsigned kind = 1u << spec->kind;
-    const uint64_t least = kind & (READ | WORKING_SET_READ) ? MIN_REGION_BYTES : 1;
-    const uint64_t most = kind == MEANS ? INT64_MAX / spec->stride_bytes : UINT64_MAX;
-    const uint32_t points =
-        kind & (CHASE | READ | MEANS | CACHE | WORKING_SET_READ) ? spec->point_count : 0;
-    const uint32_t sms = kind & (CHASE | ROUND | PAIRS | SIDES | CACHE | SHARED | WORKING_SET_READ)
-                             ? spec->sm_count
-                             : 0;
-    enum status s = STATUS_OK;
-
-    for (uint32_t i = 0; s == STATUS_OK && i < points; i++)
-        s = check_range("points", spec->points[i], least, most, err);
-    for (uint32_t i = 0; s == STATUS_OK && i < sms; i++)
-        s = check_range("sms", spec->sms[i], 0, REACH_MAX_SMS - 1, err);
-    for (uint32_t i = 1; s == STATUS_OK && (kind & (SIDES | SHARED | WORKING_SET_READ)) && i < sms;
-         i++)
-        if (spec->sms[i] <= spec->sms[i - 1])
-            s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: sms must ascend");
-    return s;
 }
 
 static enum status fail(struct err *err, const char *what)
@@ -206,8 +162,6 @@ static enum status check_concurrency(const struct probe_spec *spec, struct err *
 {
     enum status s = check_windows(spec, err);
 
-    if (s == STATUS_OK)
-        s = check_range("region_bytes", spec->region_bytes, MIN_REGION_BYTES, UINT64_MAX, err);
     for (uint32_t i = 0; s == STATUS_OK && i < spec->point_count; i++) {
         const uint32_t loads = probe_concurrency_loads(spec->points[i]);
         if (spec->points[i] != probe_concurrency(probe_concurrency_warps(spec->points[i]), loads) ||
@@ -245,7 +199,9 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
     return STATUS_OK;
 }
 
-static uint64_t saturate(unsigned __int128 v)
+typedef unsigned __int128 extent; /* of memory; never overflows */
+
+static uint64_t saturate(extent v)
 {
     return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }
@@ -258,7 +214,7 @@ static uint64_t largest_point(const struct probe_spec *spec)
     return most;
 }
 
-static enum status check_spread(const struct probe_spec *spec, struct err *err)
+static enum status check_working_set(const struct probe_spec *spec, struct err *err)
 {
     const uint32_t bytes = probe_access_bytes(spec);
     const bool near = spec->set_read == SET_READ_NEAR;
@@ -309,11 +265,11 @@ uint64_t probe_scatter_step(uint64_t n)
 
 uint64_t probe_cache_behind(const struct probe_spec *spec)
 {
-    const uint64_t bytes = saturate((unsigned __int128)largest_point(spec) * spec->stride_bytes);
+    const uint64_t bytes = saturate((extent)largest_point(spec) * spec->stride_bytes);
 
     return spec->path == PATH_CONSTANT
                ? (bytes + PROBE_LINE_BYTES - 1) / PROBE_LINE_BYTES * PROBE_LINE_BYTES
-               : saturate(((unsigned __int128)bytes + CACHE_ALIGN_BYTES - 1) / CACHE_ALIGN_BYTES *
+               : saturate(((extent)bytes + CACHE_ALIGN_BYTES - 1) / CACHE_ALIGN_BYTES *
                           CACHE_ALIGN_BYTES);
 }
 
@@ -323,7 +279,7 @@ static enum status check_cache(const struct probe_spec *spec, struct err *err)
     const bool constant = spec->path == PATH_CONSTANT;
     const char *what = NULL;
 
-    if (spec->stride_bytes == 0 || spec->stride_bytes % PROBE_WORD_BYTES != 0)
+    if (spec->stride_bytes % PROBE_WORD_BYTES != 0)
         what = "stride_bytes must be a multiple of 4";
     else if (constant != (spec->warm_path == PATH_CONSTANT))
         what = "warm_path must be constant if path is, and only then";
@@ -334,13 +290,160 @@ static enum status check_cache(const struct probe_spec *spec, struct err *err)
         what = "constants are neither swept nor touched";
     else if (spec->touch_bytes % PROBE_LINE_BYTES != 0 || spec->evict_bytes % PROBE_LINE_BYTES != 0)
         what = "touch_bytes and evict_bytes must be multiples of 128";
-    else if (spec->shared_bytes > UINT32_MAX)
-        what = "shared_bytes is 4 GiB or more";
-    else if (constant && (unsigned __int128)largest_point(spec) * spec->stride_bytes +
-                                 spec->evict_bytes + PROBE_LINE_BYTES >
+    else if (constant && (extent)largest_point(spec) * spec->stride_bytes + spec->evict_bytes +
+                                 PROBE_LINE_BYTES >
                              PROBE_CONSTANT_BYTES)
         what = "the bank of constants has 65536 bytes";
-    return what ? err_set(err, STATUS_INVALID_ARGUMENT, "probe: %s", what) : STATUS_OK;
+    return what ? fail(err, what) : STATUS_OK;
+}
+
+/* ---- the kinds of probes ---- */
+
+/* The length of an axis of an answer. */
+enum axis {
+    NONE,
+    POINTS,
+    SAMPLES,
+    REPEATS,
+    NAMED, /* SMs that the spec names */
+    SMS,   /* of the GPU */
+    ROWS,  /* one more than these */
+    SLICE,
+    HALVES,
+    PEER_COLUMNS
+};
+
+enum {
+    WALK = SPEC_BASE | SPEC_LAPS,
+    THRASH = SPEC_PAGES | WALK | SPEC_SLICE | SPEC_THRASH,
+    TIMED = SPEC_BASE | SPEC_POINTS | SPEC_REPEATS | SPEC_DURATION
+};
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    unsigned parts;
+    enum axis axes[PROBE_MAX_AXES];
+    enum status (*check)(const struct probe_spec *spec, struct err *err); /* beside `fields` */
+} kinds[PROBE_KIND_COUNT] = {
+    [PROBE_CHASE] = {"chase",
+        SPEC_PAGES | WALK | SPEC_ONE_SM | SPEC_POINTS | SPEC_SAMPLES | SPEC_MEMORY,
+        {POINTS, SAMPLES}, NULL},
+    [PROBE_ROUND] = {"round",
+        THRASH | SPEC_ONE_SM | SPEC_REPEATS, {REPEATS, HALVES, SMS, SLICE}, NULL},
+    [PROBE_PAIRS] = {"pairs",
+        THRASH | SPEC_SMS, {NAMED, HALVES, SMS, SLICE}, NULL},
+    [PROBE_READ] = {"read",
+        TIMED | SPEC_WINDOWS | SPEC_ACCESS | SPEC_MEMORY, {POINTS, REPEATS, ROWS}, check_read},
+    [PROBE_MEANS] = {"means",
+        SPEC_PAGES | SPEC_POINTS | SPEC_IMPORTED, {POINTS}, NULL},
+    [PROBE_MEAN_PAIRS] = {"mean-pairs",
+        SPEC_PAGES | SPEC_THRASH | SPEC_IMPORTED, {SMS, SMS}, NULL},
+    [PROBE_SIDES] = {"sides",
+        SPEC_PAGES | WALK | SPEC_SMS | SPEC_ASCENDING | SPEC_SAMPLES | SPEC_REPEATS,
+        {REPEATS, NAMED, SAMPLES}, NULL},
+    [PROBE_CACHE] = {"cache",
+        SPEC_STRIDE | WALK | SPEC_SMS | SPEC_POINTS | SPEC_SAMPLES | SPEC_CACHE,
+        {POINTS, SAMPLES}, check_cache},
+    [PROBE_SHARED] = {"shared",
+        SPEC_LAPS | SPEC_SMS | SPEC_ASCENDING | SPEC_POINTS | SPEC_SAMPLES | SPEC_REPEATS |
+        SPEC_TRANSACTION | SPEC_SHARED,
+        {REPEATS, NAMED, POINTS}, check_shared},
+    [PROBE_PEER] = {"peer",
+        SPEC_SAMPLES | SPEC_REPEATS | SPEC_CLUSTER, {REPEATS, ROWS, PEER_COLUMNS}, NULL},
+    [PROBE_CONCURRENCY] = {"in-flight",
+        TIMED | SPEC_WINDOWS | SPEC_REGION, {POINTS, REPEATS, ROWS}, check_concurrency},
+    [PROBE_WORKING_SET_READ] = {"spread",
+        TIMED | SPEC_STRIDE | SPEC_ASCENDING | SPEC_TRANSACTION | SPEC_SET_READ,
+        {POINTS, REPEATS, ROWS}, check_working_set},
+};
+/* clang-format on */
+
+const char *probe_kind_name(enum probe_kind kind)
+{
+    return (unsigned)kind < PROBE_KIND_COUNT ? kinds[kind].name : "invalid";
+}
+
+bool probe_kind_from_name(const char *name, enum probe_kind *out)
+{
+    unsigned i = 0;
+
+    while (i < PROBE_KIND_COUNT && strcmp(name, kinds[i].name) != 0)
+        i++;
+    if (i < PROBE_KIND_COUNT)
+        *out = (enum probe_kind)i;
+    return i < PROBE_KIND_COUNT;
+}
+
+unsigned probe_parts(enum probe_kind kind)
+{
+    return kinds[kind].parts;
+}
+
+uint32_t probe_shape(const struct probe_spec *spec, uint32_t sm_count, uint32_t *axes)
+{
+    const uint32_t lengths[] = {[POINTS] = spec->point_count,
+                                [SAMPLES] = spec->samples,
+                                [REPEATS] = spec->repeats,
+                                [NAMED] = spec->sm_count,
+                                [SMS] = sm_count,
+                                [ROWS] = 1 + sm_count,
+                                [SLICE] = spec->slice_pages,
+                                [HALVES] = 2,
+                                [PEER_COLUMNS] = probe_peer_columns(spec)};
+    const enum axis *const own = kinds[spec->kind].axes;
+    uint32_t count = 0;
+
+    for (; count < PROBE_MAX_AXES && own[count] != NONE; count++)
+        axes[count] = lengths[own[count]];
+    return count;
+}
+
+size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
+{
+    uint32_t axes[PROBE_MAX_AXES];
+    size_t values = 1;
+
+    for (uint32_t i = probe_shape(spec, sm_count, axes); i > 0; i--)
+        values *= axes[i - 1];
+    return values;
+}
+
+static enum status check_fields(const struct probe_spec *spec, struct err *err)
+{
+    const unsigned parts = probe_parts(spec->kind);
+    enum status s = STATUS_OK;
+
+    for (size_t i = 0; s == STATUS_OK && i < FIELDS; i++) {
+        if (fields[i].part & parts)
+            s = check_range(fields[i].name, field_value(spec, i), fields[i].low, fields[i].high,
+                            err);
+    }
+    if (s == STATUS_OK && !(parts & SPEC_MEMORY))
+        s = check_range("memory", spec->memory, MEMORY_DEVICE, MEMORY_DEVICE, err);
+    if (s == STATUS_OK && parts & SPEC_PAGES)
+        s = check_lines("stride_bytes", spec->stride_bytes, err);
+    return s;
+}
+
+/* The elements of the lists, whose lengths have been checked. */
+static enum status check_lists(const struct probe_spec *spec, struct err *err)
+{
+    const unsigned parts = probe_parts(spec->kind);
+    const uint64_t least = parts & (SPEC_ACCESS | SPEC_SET_READ) ? MIN_REGION_BYTES : 1;
+    const uint64_t most = spec->kind == PROBE_MEANS ? INT64_MAX / spec->stride_bytes : UINT64_MAX;
+    const uint32_t points = parts & SPEC_POINTS ? spec->point_count : 0;
+    const uint32_t sms = parts & SPEC_ANY_SMS ? spec->sm_count : 0;
+    enum status s = STATUS_OK;
+
+    for (uint32_t i = 0; s == STATUS_OK && i < points; i++)
+        s = check_range("points", spec->points[i], least, most, err);
+    for (uint32_t i = 0; s == STATUS_OK && i < sms; i++)
+        s = check_range("sms", spec->sms[i], 0, REACH_MAX_SMS - 1, err);
+    for (uint32_t i = 1; s == STATUS_OK && parts & SPEC_ASCENDING && i < sms; i++)
+        if (spec->sms[i] <= spec->sms[i - 1])
+            s = fail(err, "sms must ascend");
+    return s;
 }
 
 static enum status check_complete(const struct probe_spec *spec, struct err *err)
@@ -349,25 +452,11 @@ static enum status check_complete(const struct probe_spec *spec, struct err *err
 
     if (s == STATUS_OK && (unsigned)spec->kind >= PROBE_KIND_COUNT)
         s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: unknown kind %d", (int)spec->kind);
-    if (s == STATUS_OK && (PAGED >> spec->kind & 1))
-        s = check_lines("stride_bytes", spec->stride_bytes, err);
-    if (s == STATUS_OK && (PAGED >> spec->kind & 1))
-        s = check_range("stride_bytes", spec->stride_bytes, PROBE_LINE_BYTES, UINT64_MAX, err);
     if (s == STATUS_OK)
         s = check_fields(spec, err);
     if (s == STATUS_OK)
         s = check_lists(spec, err);
-    if (s == STATUS_OK && spec->kind == PROBE_READ)
-        s = check_read(spec, err);
-    else if (s == STATUS_OK && spec->kind == PROBE_SHARED)
-        s = check_shared(spec, err);
-    else if (s == STATUS_OK && spec->kind == PROBE_CONCURRENCY)
-        s = check_concurrency(spec, err);
-    else if (s == STATUS_OK && spec->kind == PROBE_CACHE)
-        s = check_cache(spec, err);
-    else if (s == STATUS_OK && spec->kind == PROBE_WORKING_SET_READ)
-        s = check_spread(spec, err);
-    return s;
+    return s == STATUS_OK && kinds[spec->kind].check ? kinds[spec->kind].check(spec, err) : s;
 }
 
 uint64_t probe_longest_run(const struct gpu_limits *limits)
@@ -406,7 +495,7 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
     enum status s = check_complete(spec, err);
     if (s != STATUS_OK || !limits)
         return s;
-    if (spec->kind == PROBE_MEANS || spec->kind == PROBE_MEAN_PAIRS)
+    if (probe_parts(spec->kind) & SPEC_IMPORTED)
         return err_set(err, STATUS_NOT_SUPPORTED, "probe: %s is imported and never measured",
                        probe_kind_name(spec->kind));
     if (spec->kind == PROBE_READ && spec->run_bytes > 0) {
@@ -435,37 +524,6 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
                        probe_kind_name(spec->kind), (unsigned long long)need,
                        (unsigned long long)limits->range_bytes);
     return STATUS_OK;
-}
-
-size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
-{
-    size_t halves = 2 * (size_t)sm_count * spec->slice_pages;
-    switch (spec->kind) {
-    case PROBE_CHASE:
-    case PROBE_CACHE:
-        return (size_t)spec->point_count * spec->samples;
-    case PROBE_ROUND:
-        return spec->repeats * halves;
-    case PROBE_PAIRS:
-        return spec->sm_count * halves;
-    case PROBE_READ:
-    case PROBE_WORKING_SET_READ:
-    case PROBE_CONCURRENCY:
-        return (size_t)spec->point_count * spec->repeats * (1 + (size_t)sm_count);
-    case PROBE_MEANS:
-        return spec->point_count;
-    case PROBE_MEAN_PAIRS:
-        return (size_t)sm_count * sm_count;
-    case PROBE_SIDES:
-        return (size_t)spec->repeats * spec->sm_count * spec->samples;
-    case PROBE_SHARED:
-        return (size_t)spec->repeats * spec->sm_count * spec->point_count;
-    case PROBE_PEER:
-        return (size_t)spec->repeats * (1 + (size_t)sm_count) * probe_peer_columns(spec);
-    case PROBE_KIND_COUNT:
-        break;
-    }
-    return 0;
 }
 
 uint32_t probe_peer_columns(const struct probe_spec *spec)
@@ -497,31 +555,13 @@ static bool same_lists(const struct probe_spec *a, const struct probe_spec *b)
            memcmp(a->window_of_sm, b->window_of_sm, a->window_sms * sizeof a->window_of_sm[0]) == 0;
 }
 
-static bool same_cache(const struct probe_spec *a, const struct probe_spec *b)
-{
-    return a->path == b->path && a->warm_path == b->warm_path && a->scattered == b->scattered &&
-           a->sweep_footprint == b->sweep_footprint && a->sweep_bytes == b->sweep_bytes &&
-           a->touch_bytes == b->touch_bytes && a->evict_bytes == b->evict_bytes &&
-           a->shared_bytes == b->shared_bytes;
-}
-
-static bool same_read(const struct probe_spec *a, const struct probe_spec *b)
-{
-    return a->duration_us == b->duration_us && a->seed == b->seed && a->access == b->access &&
-           a->transaction_bytes == b->transaction_bytes && a->set_read == b->set_read &&
-           a->run_bytes == b->run_bytes && a->scattered_bytes == b->scattered_bytes &&
-           a->region_bytes == b->region_bytes && a->window_count == b->window_count;
-}
-
 bool probe_same(const struct probe_spec *a, const struct probe_spec *b)
 {
-    return a->kind == b->kind && a->memory == b->memory && a->peer == b->peer &&
-           a->stride_bytes == b->stride_bytes && a->base_bytes == b->base_bytes &&
-           a->warps == b->warps && a->in_flight == b->in_flight &&
-           a->cluster_sms == b->cluster_sms && a->samples == b->samples &&
-           a->warm_laps == b->warm_laps && a->slice_pages == b->slice_pages &&
-           a->flush_pages == b->flush_pages && a->thrash_pages == b->thrash_pages &&
-           a->repeats == b->repeats && same_cache(a, b) && same_read(a, b) && same_lists(a, b);
+    bool same = a->kind == b->kind && same_lists(a, b);
+
+    for (size_t i = 0; same && i < FIELDS; i++)
+        same = field_value(a, i) == field_value(b, i);
+    return same;
 }
 
 bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b)
@@ -545,33 +585,37 @@ bool probe_is_line_read(const struct probe_spec *spec)
            probe_access_bytes(spec) == (uint32_t)PROBE_LINE_BYTES;
 }
 
+/* The pages that a spec touches, or, if its kind has no pages, the bytes behind base_bytes. */
+static extent touched(const struct probe_spec *spec, uint32_t sm_count)
+{
+    const unsigned parts = probe_parts(spec->kind);
+
+    if (parts & SPEC_SLICE)
+        return (extent)spec->slice_pages * (spec->kind == PROBE_ROUND ? sm_count : 1) +
+               spec->flush_pages + spec->thrash_pages;
+    if (parts & SPEC_THRASH)
+        return (extent)spec->thrash_pages * 2;
+    if (parts & SPEC_REGION)
+        return spec->region_bytes;
+    if (parts & SPEC_CACHE)
+        return spec->path == PATH_CONSTANT ? 0
+                                           : (extent)probe_cache_behind(spec) + spec->sweep_bytes +
+                                                 spec->evict_bytes + PROBE_LINE_BYTES;
+    if (parts & (SPEC_SHARED | SPEC_CLUSTER))
+        return 0;
+    return parts & SPEC_POINTS ? largest_point(spec) : spec->samples;
+}
+
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
 {
-    const uint64_t slices =
-        (uint64_t)spec->slice_pages * (spec->kind == PROBE_ROUND ? sm_count : 1);
-    unsigned __int128 pages = largest_point(spec);
+    const extent n = touched(spec, sm_count);
 
-    if (spec->kind == PROBE_READ || spec->kind == PROBE_WORKING_SET_READ)
-        return saturate((unsigned __int128)spec->base_bytes + pages);
-    if (spec->kind == PROBE_CACHE)
-        return spec->path == PATH_CONSTANT
-                   ? 0
-                   : saturate((unsigned __int128)spec->base_bytes + probe_cache_behind(spec) +
-                              spec->sweep_bytes + spec->evict_bytes + PROBE_LINE_BYTES);
-    if (spec->kind == PROBE_CONCURRENCY)
-        return saturate((unsigned __int128)spec->base_bytes + spec->region_bytes);
-    if (spec->kind == PROBE_SHARED || spec->kind == PROBE_PEER)
+    if (n == 0)
         return 0;
-    if (spec->kind == PROBE_SIDES)
-        pages = spec->samples;
-    else if (spec->kind == PROBE_MEAN_PAIRS)
-        pages = (unsigned __int128)spec->thrash_pages * 2;
-    else if (spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS)
-        pages = (unsigned __int128)slices + spec->flush_pages + spec->thrash_pages;
-    if (pages == 0)
-        return 0;
-    /* pages and stride are both below 2^64, so only the line on top could overflow 128 bits. */
-    unsigned __int128 last = (pages - 1) * spec->stride_bytes;
+    if (!(probe_parts(spec->kind) & SPEC_PAGES))
+        return saturate(n + spec->base_bytes);
+    /* n and the stride are both below 2^64, so only the line on top could overflow 128 bits. */
+    const extent last = (n - 1) * spec->stride_bytes;
     return last > UINT64_MAX ? UINT64_MAX : saturate(last + spec->base_bytes + PROBE_LINE_BYTES);
 }
 
@@ -593,11 +637,10 @@ void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_
     *length_bytes = 0;
     if (all == 0)
         return;
-    *first_byte = (uint64_t)((unsigned __int128)region_bytes * before / all) / line * line;
+    *first_byte = (uint64_t)((extent)region_bytes * before / all) / line * line;
     if (within > 0)
         *length_bytes =
-            (uint64_t)((unsigned __int128)region_bytes * (before + within) / all) / line * line -
-            *first_byte;
+            (uint64_t)((extent)region_bytes * (before + within) / all) / line * line - *first_byte;
 }
 
 uint32_t probe_window_of(const struct probe_spec *spec, uint16_t sm_id)

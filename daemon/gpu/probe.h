@@ -3,92 +3,66 @@
  * A probe is a flat value (`struct probe_spec`). Every source, a real GPU or the MMU model, answers
  * the same probes. A probe decides nothing: it returns raw cycles and raw counts.
  *
- * Addresses. A probe speaks of *pages*: page i of a probe with stride S is the one 128-byte line at
- * virtual offset `base_bytes + i * S` of the arena. How the source backs the range with memory is
- * not specified, and is reported in the conditions (probe_conditions.arena).
+ * Page i of a probe with stride S is the 128-byte line at virtual offset `base_bytes + i * S` of
+ * the arena. The source chooses the memory behind the range and reports it
+ * (probe_conditions.arena).
  *
- *   kind    who works            what it does                                   values[..]
- *   CHASE   one SM, one thread   for every point n: walks pages 0..n-1 as a     [point][sample]
- *                                cycle, `warm_laps` times untimed, and then     cycles of one load
- *                                times the `samples` loads that follow, one
- *                                by one, each dependent on the one before
- *   ROUND   all SMs              for every repeat, twice: all SMs prime the     [repeat][0 or 1]
- *                                slices, pages 0..P-1 (P = number of SMs *      [sm][slice page]
- *                                slice_pages), each from its own slice on;      cycles of one load
- *                                when all are done, all walk the next
- *                                `flush_pages` pages; in the second half the
- *                                pivot then walks `thrash_pages` pages beyond
- *                                those, `warm_laps` times; then every SM times
- *                                a load of each page of its own slice
- *                                [i*s, i*s+s), i being its position. Half 0 is
- *                                the control without thrashing.
- *   PAIRS   two SMs at a time    for every pivot p, and every SM k: k primes    [pivot][0 or 1]
- *                                pages 0..s-1, walks the next `flush_pages`,    [sm][slice page]
- *                                and times pages 0..s-1 (control); primes and   cycles of one load
- *                                walks once more; p walks `thrash_pages` pages
- *                                beyond those, `warm_laps` times; k times pages
- *                                0..s-1 again. All other SMs are idle.
- *                                Karnagel 2017, section 4.2. For k == p one SM
- *                                does it all.
+ * CHASE: one thread of one SM. For every point n it walks pages 0..n-1 as a cycle, `warm_laps`
+ * times untimed. Then it times `samples` loads one by one, each dependent on the one before.
+ *     values[point][sample]: cycles of one load
  *
- *   SIDES   the SMs of `sms`,    go through the pages 0..samples-1 as a cycle,   [repeat]
- *           at the same time     each SM from a page of its own on: `warm_laps`  [sm of the spec]
- *                                times untimed, then `repeats` times. On each    [sample]
- *                                page an SM adds 0 atomically, and waits for     cycles of one
- *                                the result. An atomic is carried out where the  atomic
- *                                line lives in L2, so that a line of the far
- *                                side stays far.
+ * ROUND: all SMs. P is the number of SMs times slice_pages. Each repeat has two halves. In each,
+ * all SMs prime the slices, pages 0..P-1, each from its own slice on, and then walk the next
+ * `flush_pages` pages. In the second half, the pivot walks `thrash_pages` pages beyond those,
+ * `warm_laps` times. Then every SM times a load of each page of its own slice [i*s, i*s+s), where i
+ * is its position. The first half is the control.
+ *     values[repeat][half][sm][slice page]: cycles of one load
  *
- *   CACHE   the SM of each       the fine-grained pointer chase of Mei and Chu   [point]
- *           point, one thread;   2016: for every point n, the SM goes through    [sample]
- *           points of several    elements 0..n-1, `stride_bytes` apart, as a     cycles of one load
- *           SMs at the same      cycle (in order, or scattered): `warm_laps`     (at most 65535)
- *           time, unless there   times untimed by `warm_path`; then the sweeps
- *           are sweeps           below; then `samples` loads by `path`, timed
- *                                one by one. Point p is that of sms[p modulo
- *                                their number].
+ * PAIRS: two SMs at a time, for every pivot p and every SM k (Karnagel 2017, section 4.2). k primes
+ * pages 0..s-1, walks the next `flush_pages` and times pages 0..s-1 (the control). It primes and
+ * walks once more; p walks `thrash_pages` pages beyond those, `warm_laps` times; k times pages
+ * 0..s-1 again. All other SMs are idle. If k is p, one SM does it all.
+ *     values[pivot][half][sm][slice page]: cycles of one load
  *
- * What happens to the caches before the timed loads of a CACHE, in this order, each only if asked
- * for: all SMs load the footprint, or only its elements (sweep_footprint), or `sweep_bytes` behind
- * the longest one, past L1; the SM loads one line of every `touch_bytes` of the footprint past L1,
- * for the translations; the SM walks `evict_bytes` behind the longest footprint by `path`. The
- * private caches of an SM are empty at the start of a probe. shared_bytes is the shared memory that
- * the block of an SM takes, on the many chips where L1 is the rest of one array. PATH_CONSTANT
- * reads the bank of constants, of PROBE_CONSTANT_BYTES, and no memory of the range.
+ * SIDES: the SMs of `sms`, at the same time. They walk pages 0..samples-1 as a cycle, each from a
+ * page of its own: `warm_laps` times untimed, then `repeats` times. On each page an SM adds 0
+ * atomically and waits for the result. L2 executes an atomic where the line lives, so a line of the
+ * far side stays far.
+ *     values[repeat][sm of the spec][sample]: cycles of one atomic
  *
- * Three kinds ask for no page of the arena, or for more than a walk:
+ * CACHE: one thread of the SM of each point, the fine-grained pointer chase of Mei and Chu (2016).
+ * For every point n, the SM walks elements 0..n-1, `stride_bytes` apart, as a cycle, in order or
+ * scattered: `warm_laps` times untimed by `warm_path`. Then come the sweeps below, then `samples`
+ * loads by `path`, timed one by one. The SM of point p is sms[p modulo their number]. Points of
+ * several SMs run at the same time unless there are sweeps.
+ *     values[point][sample]: cycles of one load, at most 65535
  *
- *   SHARED  the SMs of `sms`,    for every point d: the lanes of `warps` warps     [repeat]
- *           at the same time     load `transaction_bytes` each from shared         [sm of the spec]
- *                                memory, d bytes apart; every warp makes           [point]
- *                                `samples` loads, `in_flight` of them at a time,   cycles until the
- *                                each the address of a next one; `warm_laps`       last load is
- *                                times untimed. Mei 2016, section 6.               there
- *   PEER    as many clusters of  every SM makes `samples` loads from shared        [repeat]
- *           `cluster_sms` SMs    memory of each SM of its cluster in turn, each    [1 + sm]
- *           as the GPU takes     dependent on the one before; then all read        [column of
- *                                PROBE_RING_BYTES from the next SM of their        cluster_sms + 3]
- *                                cluster. Row 0: clusters that the driver says
- *                                fit at once (0: it does not), clusters
- *                                launched. Row 1 + SM: number of its cluster
- *                                from 1 (0: in none), its rank in it, cycles of
- *                                the loads from each rank, cycles of the ring
- *   CONCURRENCY  all SMs that are     as READ of 128 bytes over one region of [point][repeat] not
- * idle             `region_bytes`; every point says how many warps   [1 + sm] of an SM read, and
- * how many loads each has in     as of READ flight (probe_concurrency)
+ * The sweeps of a CACHE, in this order, each only if the spec has it: all SMs load the footprint,
+ * or only its elements (sweep_footprint), or `sweep_bytes` behind the longest footprint, past L1;
+ * the SM loads one line of every `touch_bytes` of the footprint past L1, for the translations; the
+ * SM walks `evict_bytes` behind the longest footprint by `path`. The private caches of an SM are
+ * empty at the start of a probe. shared_bytes is the shared memory of the block of an SM; on many
+ * chips L1 is the rest of the same array. PATH_CONSTANT reads the bank of constants,
+ * PROBE_CONSTANT_BYTES long, and no memory of the range.
  *
- * flush_pages are there to push the slice out of the levels nearer to the SM than the one that
- * is probed: their hits would hide the eviction. They are walked before priming too: a page that
- * still hits in a nearer level is not filled into the farther one.
+ * SHARED: the SMs of `sms`, at the same time. For every point d, the lanes of `warps` warps load
+ * `transaction_bytes` each from shared memory, d bytes apart. Every warp makes `samples` loads,
+ * `in_flight` at a time, each the address of a next one; `warm_laps` times untimed (Mei 2016,
+ * section 6).
+ *     values[repeat][sm of the spec][point]: cycles until the last load is there
  *
- *   READ    all SMs, all warps   for every point R (bytes): every SM reads      [point][repeat]
- *                                random 128-byte lines for `duration_us`,       [1 + sm]
- *                                each SM inside its own window of the region    column 0: elapsed
- *                                [0, R) (see probe_window). Walker 2024.        ns; then the lines
- *                                                                               each SM has read
+ * PEER: clusters of `cluster_sms` SMs, as many as fit on the GPU. Every SM makes `samples` loads
+ * from shared memory of each SM of its cluster in turn, each dependent on the one before. Then all
+ * read PROBE_RING_BYTES from the next SM of their cluster. Row 0: the clusters that fit at once
+ * according to the driver (0: not reported), and the clusters launched. Row 1 + SM: the number of
+ * its cluster from 1 (0: in none), its rank in it, cycles of the loads from each rank, cycles of
+ * the ring. values[repeat][1 + sm][column of cluster_sms + 3]
  *
- * READ knows other kinds of access too, by `access` and `transaction_bytes`; each SM's number is
- * then that of its accesses:
+ * READ: all warps of all SMs. For every point R (bytes), every SM reads random 128-byte lines for
+ * `duration_us`, inside its own window of the region [0, R) (probe_window; Walker 2024).
+ *     values[point][repeat][1 + sm]: elapsed ns, then the lines that each SM has read
+ *
+ * `access` and `transaction_bytes` choose other kinds of access; the counts are then accesses:
  *
  *   read   32   each lane of a warp loads 4 bytes of a sector of its own
  *   read  128   each warp loads a line: the curve
@@ -96,42 +70,39 @@
  *   atomic 32   each lane adds 0 to 8 bytes of a sector of its own and uses the result
  *   write  32   each lane stores 4 bytes of 0 into a sector of its own
  *
- *   WORKING_SET_READ  all SMs, all warps   for every point W (bytes): random reads of      as READ
- *                                `transaction_bytes`, 128 or 512, of a set of
- *                                W bytes, which L1 may keep. By `spread`, an SM
- *                                reads all of the set (same); only a part of its
- *                                own, W / SMs (own); only the granules of
- *                                `stride_bytes` that live on its side of the L2
- *                                (near), which the SMs find out before by timing
- *                                atomics: `sms` has those of one side, ascending
+ * With `run_bytes`, the first `scattered_bytes` of the region are backed by runs of physical memory
+ * of that length, none of which continues the one before. All other memory is as contiguous as the
+ * source can make it.
  *
- * Memory is zero before and after.
+ * CONCURRENCY: like READ of 128 bytes over one region of `region_bytes`. Every point has the number
+ * of warps of an SM and of loads in flight in each (probe_concurrency).
  *
- * With `run_bytes`, READ also says what lies behind the addresses: the first `scattered_bytes` of
- * the region are backed by runs of physical memory of that length, none of which continues the one
- * before. The rest, and all without run_bytes, is as contiguous as the source can make it.
+ * WORKING_SET_READ: all warps of all SMs. For every point W (bytes): random reads of
+ * `transaction_bytes`, 128 or 512, of a set of W bytes, which L1 may cache. By `set_read`, an SM
+ * reads all of the set (same); a part of its own, W / SMs (own); or the granules of `stride_bytes`
+ * on its side of the L2 (near), which the SMs find before by timing atomics. `sms` has the SMs of
+ * one side, ascending. The answer is that of READ.
  *
- * CHASE and READ know other kinds of memory than the device's own, by `memory`
- * (types/memory_kind.h): the range then is one of that kind, as long as the probe needs, which the
- * source makes for it and keeps until a probe touches other memory. A kind that cannot be had is an
- * answer too: no values, and the reason in the conditions.
+ * CHASE and READ take other kinds of memory than the device's own, by `memory`
+ * (types/memory_kind.h). The source makes such a range, as long as the probe needs, and keeps it
+ * until a probe touches other memory. If the kind is not available, the answer has no values, and
+ * the conditions have the reason.
  *
- * Two more kinds never run on a GPU. They hold what others have measured and published
- * (daemon/import), in thousandths of a cycle:
+ * MEANS and MEAN_PAIRS never run on a GPU. They hold published measurements of others
+ * (daemon/import), in thousandths of a cycle. MEANS is a walk like CHASE of every point n by an
+ * unnamed SM; values[point] is the mean of all n loads. MEAN_PAIRS: for every SM i and every SM k,
+ * i walks pages 0..t-1 (t = thrash_pages), k walks the t pages beyond them, i walks its own again
+ * (Karnagel 2017, section 3.3); values[sm i][sm k] is the mean of one load.
  *
- *   MEANS       one unnamed SM   a walk like CHASE of every point n, of which    [point]
- *                                only the mean of all n loads is given           mean of one load
- *   MEAN_PAIRS  two SMs          for every SM i, and every SM k: i walks         [sm i][sm k]
- *                                pages 0..t-1 (t = thrash_pages), k walks        mean of one load
- *                                the t pages beyond them, i walks its own
- *                                again. Karnagel 2017, section 3.3.
+ * flush_pages push the slice out of the levels nearer to the SM than the probed one, whose hits
+ * would hide the eviction. They are also walked before priming: a page that hits in a nearer level
+ * is not filled into the farther one.
  *
- * Positions and ids: `%smid` values need not be dense (MIG). A result lists the ids it saw in
- * ascending order (probe_result.sm_ids); every [sm] axis is indexed by position in that list.
- * Specs name SMs by id.
+ * `%smid` values need not be dense (MIG). A result lists the ids that it saw in ascending order
+ * (probe_result.sm_ids). Every [sm] axis is indexed by position in that list; specs name SMs by id.
  *
- * A value is 0 where another process had the GPU each time that it was to be timed: a whole point
- * of CHASE, repeat of ROUND or pair of PAIRS.
+ * Memory is zero before and after. A value is 0 if another process had the GPU each time that it
+ * was to be timed: a whole point of CHASE, repeat of ROUND or pair of PAIRS.
  *
  * All functions here are pure and may be called from any thread.
  */
@@ -161,6 +132,7 @@ enum {
     PROBE_WORD_BYTES = 4,
     PROBE_CONSTANT_BYTES = 65536,
     PROBE_SWEEP_ELEMENTS = 2,
+    PROBE_MAX_AXES = 4,
     PROBE_SM_IDLE = 0xffff /* window_of_sm: this SM does not read */
 };
 
@@ -186,6 +158,35 @@ enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
 const char *probe_kind_name(enum probe_kind kind);
 bool probe_kind_from_name(const char *name, enum probe_kind *out);
 
+/* Parts of a spec. Each kind of probe has some of them (probe_parts). */
+enum {
+    SPEC_PAGES = 1 << 0,  /* stride_bytes from page to page */
+    SPEC_STRIDE = 1 << 1, /* stride_bytes with another meaning */
+    SPEC_BASE = 1 << 2,
+    SPEC_POINTS = 1 << 3,
+    SPEC_SAMPLES = 1 << 4,
+    SPEC_LAPS = 1 << 5,
+    SPEC_SLICE = 1 << 6, /* slice_pages, flush_pages */
+    SPEC_THRASH = 1 << 7,
+    SPEC_REPEATS = 1 << 8,
+    SPEC_ONE_SM = 1 << 9,
+    SPEC_SMS = 1 << 10,
+    SPEC_ASCENDING = 1 << 11, /* the SMs */
+    SPEC_CACHE = 1 << 12,     /* path to shared_bytes */
+    SPEC_SHARED = 1 << 13,    /* warps, in_flight */
+    SPEC_CLUSTER = 1 << 14,
+    SPEC_DURATION = 1 << 15, /* duration_us, seed */
+    SPEC_ACCESS = 1 << 16,   /* access, run_bytes, scattered_bytes */
+    SPEC_TRANSACTION = 1 << 17,
+    SPEC_SET_READ = 1 << 18, /* and the SMs of a side, or none */
+    SPEC_REGION = 1 << 19,
+    SPEC_WINDOWS = 1 << 20,
+    SPEC_MEMORY = 1 << 21,   /* memory, peer */
+    SPEC_IMPORTED = 1 << 22, /* never measured */
+    SPEC_ANY_SMS = SPEC_ONE_SM | SPEC_SMS | SPEC_SET_READ
+};
+unsigned probe_parts(enum probe_kind kind);
+
 /* How a load of CACHE reaches memory. */
 enum probe_path {
     PATH_L2 = 0,    /* past L1 (ld.cg) */
@@ -198,7 +199,7 @@ enum probe_path {
 const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "constant", "none" */
 bool probe_path_from_name(const char *name, enum probe_path *out);
 
-/* WORKING_SET_READ: what of the set an SM reads. */
+/* WORKING_SET_READ: the part of the set that an SM reads. */
 enum set_read { SET_READ_SAME = 0, SET_READ_OWN, SET_READ_NEAR, SET_READ_COUNT };
 const char *set_read_name(enum set_read part); /* "same", "own", "near" */
 
@@ -334,6 +335,10 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
 /* Number of values that the answer to `spec` has on a GPU with `sm_count` SMs; `spec` must have
  * passed probe_check. */
 size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count);
+
+/* The lengths of the axes of these values, last one fastest; returns the number of axes. Their
+ * product is probe_value_count. */
+uint32_t probe_shape(const struct probe_spec *spec, uint32_t sm_count, uint32_t *axes);
 
 /* Highest virtual offset (exclusive) that `spec` touches on a GPU with `sm_count` SMs. Saturates
  * at UINT64_MAX. */

@@ -20,29 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kinds of probes, as bits. */
-enum {
-    CHASE = 1 << PROBE_CHASE,
-    ROUND = 1 << PROBE_ROUND,
-    PAIRS = 1 << PROBE_PAIRS,
-    READ = 1 << PROBE_READ,
-    MEANS = 1 << PROBE_MEANS,
-    MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
-    SIDES = 1 << PROBE_SIDES,
-    CACHE = 1 << PROBE_CACHE,
-    SHARED = 1 << PROBE_SHARED,
-    PEER = 1 << PROBE_PEER,
-    CONCURRENCY = 1 << PROBE_CONCURRENCY,
-    WORKING_SET_READ = 1 << PROBE_WORKING_SET_READ,
-    WALKS = CHASE | ROUND | PAIRS | SIDES | CACHE
-};
-
 _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_OR_NULL calls null");
 
 /* clang-format off */
 #define AT(type, field)      offsetof(struct type, field)
-#define SPEC_U32(field, in)  {#field, JSON_FIELD_U32, AT(probe_spec, field), .variants = (in)}
-#define SPEC_U64(field, in)  {#field, JSON_FIELD_U64, AT(probe_spec, field), .variants = (in)}
+#define NUMBER(field, type, in)                                                                    \
+    {#field, JSON_FIELD_##type, AT(probe_spec, field), .variants = (in)}
 #define LIMIT(field)         {#field, JSON_FIELD_U64, .offset = AT(gpu_limits, field)}
 #define CONDITION(field, type)                                                                     \
     {#field, JSON_FIELD_##type, .offset = AT(probe_conditions, field)}
@@ -53,48 +36,48 @@ _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_O
 
 static const struct json_names paths = {probe_path_name, PATH_COUNT};
 
+/* Their variants are parts of a spec. */
 static const struct json_field spec_fields[] = {
-    SPEC_U64(stride_bytes, WALKS | MEANS | MEAN_PAIRS | WORKING_SET_READ),
-    SPEC_U64(base_bytes, WALKS | READ | CONCURRENCY | WORKING_SET_READ),
-    SPEC_U32(warm_laps, WALKS | SHARED),
+    NUMBER(stride_bytes, U64, SPEC_PAGES | SPEC_STRIDE),
+    NUMBER(base_bytes, U64, SPEC_BASE),
+    NUMBER(warm_laps, U32, SPEC_LAPS),
     {"sms", JSON_FIELD_U16_LIST, AT(probe_spec, sms), .length = REACH_MAX_SMS,
-     .max = REACH_MAX_SMS - 1, .count_offset = AT(probe_spec, sm_count),
-     .variants = WALKS | SHARED | WORKING_SET_READ},
-    SPEC_U32(slice_pages, ROUND | PAIRS),
-    SPEC_U32(flush_pages, ROUND | PAIRS),
-    SPEC_U32(thrash_pages, ROUND | PAIRS | MEAN_PAIRS),
+     .max = REACH_MAX_SMS - 1, .count_offset = AT(probe_spec, sm_count), .variants = SPEC_ANY_SMS},
+    NUMBER(slice_pages, U32, SPEC_SLICE),
+    NUMBER(flush_pages, U32, SPEC_SLICE),
+    NUMBER(thrash_pages, U32, SPEC_THRASH),
     {"points", JSON_FIELD_U64_LIST, AT(probe_spec, points), .length = PROBE_MAX_POINTS,
-     .count_offset = AT(probe_spec, point_count),
-     .variants = CHASE | READ | MEANS | CACHE | SHARED | CONCURRENCY | WORKING_SET_READ},
-    SPEC_U32(samples, CHASE | SIDES | CACHE | SHARED | PEER),
-    {"path", JSON_FIELD_NAME, AT(probe_spec, path), .names = &paths, .variants = CACHE},
-    {"warm_path", JSON_FIELD_NAME, AT(probe_spec, warm_path), .names = &paths, .variants = CACHE},
-    SPEC_U32(scattered, CACHE),
-    SPEC_U32(sweep_footprint, CACHE),
-    SPEC_U64(sweep_bytes, CACHE),
-    SPEC_U64(touch_bytes, CACHE),
-    SPEC_U64(evict_bytes, CACHE),
-    SPEC_U64(shared_bytes, CACHE),
-    SPEC_U32(repeats, ROUND | READ | SIDES | SHARED | PEER | CONCURRENCY | WORKING_SET_READ),
-    SPEC_U64(region_bytes, CONCURRENCY),
-    SPEC_U32(transaction_bytes, SHARED | WORKING_SET_READ),
-    SPEC_U32(warps, SHARED),
-    SPEC_U32(in_flight, SHARED),
-    SPEC_U32(cluster_sms, PEER),
-    SPEC_U32(duration_us, READ | CONCURRENCY | WORKING_SET_READ),
-    SPEC_U32(seed, READ | CONCURRENCY | WORKING_SET_READ),
-    SPEC_U32(window_count, READ | CONCURRENCY),
+     .count_offset = AT(probe_spec, point_count), .variants = SPEC_POINTS},
+    NUMBER(samples, U32, SPEC_SAMPLES),
+    {"path", JSON_FIELD_NAME, AT(probe_spec, path), .names = &paths, .variants = SPEC_CACHE},
+    {"warm_path", JSON_FIELD_NAME, AT(probe_spec, warm_path), .names = &paths,
+     .variants = SPEC_CACHE},
+    NUMBER(scattered, U32, SPEC_CACHE),
+    NUMBER(sweep_footprint, U32, SPEC_CACHE),
+    NUMBER(sweep_bytes, U64, SPEC_CACHE),
+    NUMBER(touch_bytes, U64, SPEC_CACHE),
+    NUMBER(evict_bytes, U64, SPEC_CACHE),
+    NUMBER(shared_bytes, U64, SPEC_CACHE),
+    NUMBER(repeats, U32, SPEC_REPEATS),
+    NUMBER(region_bytes, U64, SPEC_REGION),
+    NUMBER(transaction_bytes, U32, SPEC_TRANSACTION),
+    NUMBER(warps, U32, SPEC_SHARED),
+    NUMBER(in_flight, U32, SPEC_SHARED),
+    NUMBER(cluster_sms, U32, SPEC_CLUSTER),
+    NUMBER(duration_us, U32, SPEC_DURATION),
+    NUMBER(seed, U32, SPEC_DURATION),
+    NUMBER(window_count, U32, SPEC_WINDOWS),
     {"window_of_sm", JSON_FIELD_U16_OR_NULL, AT(probe_spec, window_of_sm), .length = REACH_MAX_SMS,
      .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms),
-     .variants = READ | CONCURRENCY},
+     .variants = SPEC_WINDOWS},
 };
 
 /* Of a READ; both or none. */
-static const struct json_field run_fields[] = {SPEC_U64(run_bytes, 0),
-                                               SPEC_U64(scattered_bytes, 0)};
+static const struct json_field run_fields[] = {NUMBER(run_bytes, U64, 0),
+                                               NUMBER(scattered_bytes, U64, 0)};
 
 static const struct json_names kinds = {probe_kind_name, PROBE_KIND_COUNT};
-static const struct json_names spreads = {set_read_name, SET_READ_COUNT};
+static const struct json_names set_reads = {set_read_name, SET_READ_COUNT};
 static const struct json_names accesses = {access_name, ACCESS_COUNT};
 static const struct json_names memories = {memory_kind_name, MEMORY_KIND_COUNT};
 static const struct json_names arenas = {arena_kind_name, ARENA_SIMULATED + 1};
@@ -118,7 +101,7 @@ json_t *probe_spec_to_json(const struct probe_spec *spec)
         return NULL;
     json_builder_begin(&o);
     json_builder_text(&o, "kind", probe_kind_name(spec->kind));
-    json_fields_build(&o, spec_fields, COUNT(spec_fields), 1U << spec->kind, spec);
+    json_fields_build(&o, spec_fields, COUNT(spec_fields), probe_parts(spec->kind), spec);
     if (spec->kind == PROBE_WORKING_SET_READ)
         json_builder_text(&o, "spread", set_read_name(spec->set_read));
     if (spec->kind == PROBE_READ && !probe_is_line_read(spec)) {
@@ -160,9 +143,9 @@ enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, str
     *out = (struct probe_spec){0};
     json_reader_begin(&in, json, "probe", JSON_READER_STRICT, STATUS_PROTOCOL, err);
     json_reader_name(&in, "kind", &kinds, &out->kind);
-    json_fields_read(&in, spec_fields, COUNT(spec_fields), 1U << out->kind, out);
+    json_fields_read(&in, spec_fields, COUNT(spec_fields), probe_parts(out->kind), out);
     if (out->kind == PROBE_WORKING_SET_READ)
-        json_reader_name(&in, "spread", &spreads, &out->set_read);
+        json_reader_name(&in, "spread", &set_reads, &out->set_read);
     if (out->kind == PROBE_READ)
         access_from_json(&in, out);
     if (out->kind == PROBE_READ &&
@@ -223,59 +206,6 @@ enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, str
 
 /* ---- observations -----------------------------------------------------------------------------
  */
-
-enum { MAX_AXES = 4, HALVES = 2 };
-
-/* Lengths of the axes; returns their number. Their product is probe_value_count. */
-static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint32_t *axes)
-{
-    switch (spec->kind) {
-    case PROBE_CHASE:
-    case PROBE_CACHE:
-        axes[0] = spec->point_count;
-        axes[1] = spec->samples;
-        return 2;
-    case PROBE_ROUND:
-    case PROBE_PAIRS:
-        axes[0] = spec->kind == PROBE_ROUND ? spec->repeats : spec->sm_count;
-        axes[1] = HALVES;
-        axes[2] = sm_count;
-        axes[3] = spec->slice_pages;
-        return 4;
-    case PROBE_READ:
-    case PROBE_WORKING_SET_READ:
-    case PROBE_CONCURRENCY:
-        axes[0] = spec->point_count;
-        axes[1] = spec->repeats;
-        axes[2] = 1 + sm_count;
-        return 3;
-    case PROBE_MEANS:
-        axes[0] = spec->point_count;
-        return 1;
-    case PROBE_MEAN_PAIRS:
-        axes[0] = sm_count;
-        axes[1] = sm_count;
-        return 2;
-    case PROBE_SIDES:
-        axes[0] = spec->repeats;
-        axes[1] = spec->sm_count;
-        axes[2] = spec->samples;
-        return 3;
-    case PROBE_SHARED:
-        axes[0] = spec->repeats;
-        axes[1] = spec->sm_count;
-        axes[2] = spec->point_count;
-        return 3;
-    case PROBE_PEER:
-        axes[0] = spec->repeats;
-        axes[1] = 1 + sm_count;
-        axes[2] = probe_peer_columns(spec);
-        return 3;
-    case PROBE_KIND_COUNT:
-        break;
-    }
-    return 0;
-}
 
 static json_t *list_to_json(const uint32_t *values, size_t count)
 {
@@ -342,7 +272,7 @@ static json_t *conditions_to_json(const struct probe_spec *spec, const struct pr
 static json_t *to_json(const struct observation *o, json_t *take_values)
 {
     struct json_builder out;
-    uint32_t axes[MAX_AXES];
+    uint32_t axes[PROBE_MAX_AXES];
 
     if (o->result.sm_count > REACH_MAX_SMS) {
         json_decref(take_values);
@@ -352,7 +282,7 @@ static json_t *to_json(const struct observation *o, json_t *take_values)
     json_builder_value(&out, "probe", probe_spec_to_json(&o->spec));
     json_fields_build(&out, &sm_ids, 1, 0, &o->result);
     json_builder_value(&out, "shape",
-                       list_to_json(axes, shape_of(&o->spec, o->result.sm_count, axes)));
+                       list_to_json(axes, probe_shape(&o->spec, o->result.sm_count, axes)));
     json_builder_value(&out, "values", take_values);
     json_builder_value(&out, "conditions", conditions_to_json(&o->spec, &o->result.conditions));
     json_builder_text(&out, "verdict", verdict_name(o->assessment.verdict));
@@ -399,9 +329,9 @@ static void sm_ids_from_json(struct json_reader *in, enum probe_kind kind, struc
 
 static void shape_from_json(struct json_reader *in, const struct observation *o)
 {
-    uint32_t axes[MAX_AXES];
-    const json_t *const array = json_reader_array(in, "shape", MAX_AXES);
-    const uint32_t count = shape_of(&o->spec, o->result.sm_count, axes);
+    uint32_t axes[PROBE_MAX_AXES];
+    const json_t *const array = json_reader_array(in, "shape", PROBE_MAX_AXES);
+    const uint32_t count = probe_shape(&o->spec, o->result.sm_count, axes);
 
     if (array && json_array_size(array) != count)
         json_reader_fail(in, "shape", "must have %u axes", count);
