@@ -104,6 +104,51 @@ def recipes_name_files_that_exist():
     equal(missing(["Makefile", "nowhere.c"]), ["nowhere.c"])
 
 
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.M)
+
+
+def prose(text):
+    """A page without its fences and without code in lines."""
+    return re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
+
+
+def anchors(text):
+    """The anchors of the headings, by the rule of GitHub: lower case, hyphens for blanks, no other punctuation."""
+    titles = HEADING.findall(FENCE.sub("", text))
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def dead_links(page, text):
+    """The links of a page to files that do not exist, and to headings that their page does not have."""
+    for link in LINK.findall(prose(text)):
+        target, _, anchor = link.partition("#")
+        if re.match(r"[a-z]+:", link):
+            continue
+        path = os.path.join(ROOT, os.path.dirname(page), target) if target else os.path.join(ROOT, page)
+        if not os.path.exists(path):
+            yield f"{page}: {link}: no such file"
+        elif anchor:
+            with open(path, encoding="utf-8") as file:
+                if anchor not in anchors(file.read()):
+                    yield f"{page}: {link}: no such heading"
+
+
+@case
+def links_lead_to_files_and_headings():
+    pages = [os.path.relpath(path, ROOT) for folder in ("", "docs", "systemd", "clients", "packaging", "reference", "tests")
+             for path in glob.glob(os.path.join(ROOT, folder, "**" if folder else "", "*.md"), recursive=True)]
+    dead = []
+    for page in pages:
+        with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+            dead += dead_links(page, file.read())
+    equal(dead, [])
+    text = "## A `b`: c_d\n[1](#a-b-c_d) [2](#a) [3](none.md) [4](http://x#y) `[5](none)`\n```text\n[6](none)\n```\n"
+    equal(list(dead_links("README.md", text)), ["README.md: #a-b-c_d: no such heading", "README.md: #a: no such heading",
+                                                "README.md: none.md: no such file"])
+    equal(anchors(text), {"a-b-c_d"})
+
+
 def environment(daemon):
     return {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}",
             "REACHD_URL": f"http://127.0.0.1:{daemon.port}", "HOME": common.folder, "NODE_NAME": "node-1",
