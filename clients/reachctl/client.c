@@ -340,21 +340,29 @@ static bool is_id(const char *text)
     return n == ID_DIGITS && text[2 + n] == '\0';
 }
 
+enum status client_parse_fingerprint(const json_t *json, struct fingerprint *out, char *out_id,
+                                     struct err *err)
+{
+    const char *id = json_string_value(json_object_get(json, "id"));
+    const enum status s = fingerprint_from_json(json, out, err);
+
+    if (s != STATUS_OK || !out_id)
+        return s;
+    if (!id || !is_id(id))
+        return fingerprint_id(out, out_id, err);
+    snprintf(out_id, FINGERPRINT_ID_BYTES, "%s", id);
+    return STATUS_OK;
+}
+
 enum exit_code client_read_fingerprint(const json_t *json, const char *name,
                                        struct fingerprint *out, char *out_id)
 {
-    const char *id = json_string_value(json_object_get(json, "id"));
     struct err err = {0};
 
-    if (fingerprint_from_json(json, out, &err) != STATUS_OK) {
-        fprintf(stderr, "reachctl: %s is no fingerprint: %s\n", name, err.text);
-        return EXIT_FAILED;
-    }
-    if (out_id && id && is_id(id))
-        snprintf(out_id, FINGERPRINT_ID_BYTES, "%s", id);
-    else if (out_id && fingerprint_id(out, out_id, &err) != STATUS_OK)
-        return fprintf(stderr, "reachctl: %s\n", err.text), EXIT_FAILED;
-    return EXIT_DONE;
+    if (client_parse_fingerprint(json, out, out_id, &err) == STATUS_OK)
+        return EXIT_DONE;
+    fprintf(stderr, "reachctl: %s is not a valid fingerprint: %s\n", name, err.text);
+    return EXIT_FAILED;
 }
 
 static enum exit_code read_fingerprint_file(const char *path, struct fingerprint *out, char *out_id)

@@ -61,8 +61,11 @@ enum exit_code client_print_error(const struct err *err);
  * one, that of the value. */
 enum exit_code client_get_fingerprint(struct client *client, const struct options *options,
                                       const char *which, struct fingerprint *out, char *out_id);
-/* The same of a document; `name` is for the error message. */
+/* Reads a fingerprint from a document. `name` is for the error message. */
 enum exit_code client_read_fingerprint(const json_t *json, const char *name,
                                        struct fingerprint *out, char *out_id);
+/* The same without a message. */
+enum status client_parse_fingerprint(const json_t *json, struct fingerprint *out, char *out_id,
+                                     struct err *err);
 
 #endif

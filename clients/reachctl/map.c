@@ -4,7 +4,7 @@
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/picture.h"
 
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "base/units.h"
 #include "planner/format_size.h"
 
@@ -19,6 +19,7 @@ enum {
     GROUPS_COLUMN = 40,   /* of the groups of a window */
     CANDIDATES_SHOWN = 8, /* the pattern represents all of them */
     LIST_BYTES = 3072,    /* 512 SM ids */
+    JSON_BYTES = 1 << 14, /* of one chip; the buffer grows */
 };
 
 /* Prints the parts of a text, `blank` apart, on lines of 80 columns. A part ends with `end`, which
@@ -210,73 +211,190 @@ static enum exit_code print_text(const struct chip *chip)
 
 /* ---- JSON ---- */
 
-static json_t *numbers_to_json(const uint16_t *values, uint32_t count)
+static void write_numbers(struct json_writer *t, const char *name, const uint16_t *values,
+                          uint32_t count)
 {
-    json_t *list = json_array();
-
+    json_writer_open(t, name, '[');
     for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_integer(values[i]));
-    return list;
+        json_writer_u64(t, NULL, values[i]);
+    json_writer_close(t, ']');
 }
 
-static json_t *groups_to_json(const struct chip *chip)
+static void write_text_or_null(struct json_writer *t, const char *name, const char *text)
 {
-    json_t *list = json_array();
+    if (text && *text)
+        json_writer_text(t, name, text);
+    else
+        json_writer_null(t, name);
+}
 
+static void write_groups(struct json_writer *t, const struct chip *chip)
+{
+    json_writer_open(t, "groups", '[');
     for (uint32_t g = 0; g < chip->group_count; g++) {
         const int window = chip->window_of_group[g];
         uint16_t sms[REACH_MAX_SMS];
-        const uint32_t count = chip_group_sms(chip, g, sms);
-        json_array_append_new(
-            list, json_pack("{s:i,s:o,s:o,s:i}", "id", (int)g, "sms", numbers_to_json(sms, count),
-                            "window", window == CHIP_NO_WINDOW ? json_null() : json_integer(window),
-                            "lacks", (int)chip_group_lacks(chip, g)));
+        json_writer_open(t, NULL, '{');
+        json_writer_u64(t, "id", g);
+        write_numbers(t, "sms", sms, chip_group_sms(chip, g, sms));
+        if (window == CHIP_NO_WINDOW)
+            json_writer_null(t, "window");
+        else
+            json_writer_u64(t, "window", (uint64_t)window);
+        json_writer_u64(t, "lacks", chip_group_lacks(chip, g));
+        json_writer_f64_maybe(t, "random_read_gbps", chip->fp.topology.groups[g].random_read_gbps);
+        json_writer_close(t, '}');
     }
-    return list;
+    json_writer_close(t, ']');
 }
 
-static json_t *windows_to_json(const struct chip *chip)
+static void write_windows(struct json_writer *t, const struct chip *chip)
 {
-    json_t *list = json_array();
-
+    json_writer_open(t, "windows", '[');
     for (uint32_t i = 0; chip->planned && i < chip->plan.window_count; i++) {
         const struct placement_window *w = &chip->plan.windows[i];
         uint16_t groups[REACH_MAX_GROUPS];
-        const uint32_t count = chip_window_groups(chip, (int)i, groups);
-        json_array_append_new(list,
-                              json_pack("{s:I,s:I,s:o}", "first_byte", (json_int_t)w->first_byte,
-                                        "length_bytes", (json_int_t)w->length_bytes, "groups",
-                                        numbers_to_json(groups, count)));
+        json_writer_open(t, NULL, '{');
+        json_writer_u64(t, "first_byte", w->first_byte);
+        json_writer_u64(t, "length_bytes", w->length_bytes);
+        write_numbers(t, "groups", groups, chip_window_groups(chip, (int)i, groups));
+        json_writer_close(t, '}');
     }
-    return list;
+    json_writer_close(t, ']');
 }
 
-/* Groups and windows by number, null for what is not known. */
-static enum exit_code print_json(const struct chip *chip)
+/* Groups and windows are given by number. An unknown value is null. */
+static void write_map(struct json_writer *t, const char *name, const struct chip *chip)
 {
     const struct gpu_identity *gpu = &chip->fp.gpu;
-    const char *signature = chip->fp.topology.disabled.signature;
-    json_t *json = json_pack(
-        "{s:s,s:s,s:s,s:s,s:s?,s:i,s:o,s:s?,s:s,s:o,s:s?}", "fingerprint_id", chip->id, "uuid",
-        gpu->uuid, "name", gpu->name, "origin", origin_name(gpu->origin), "map",
-        *chip->map ? chip->map : NULL, "sm_count", (int)gpu->sm_count, "groups",
-        groups_to_json(chip), "advice", chip->planned ? advice_name(chip->plan.advice) : NULL,
-        "reason", chip->planned ? chip->plan.reason : chip->why.text, "windows",
-        windows_to_json(chip), "signature", *signature ? signature : NULL);
-    const int result = json_print(json, 1, stdout);
 
-    json_decref(json);
-    if (result == 0)
-        return EXIT_DONE;
-    fputs("reachctl: cannot write the map, or out of memory\n", stderr);
-    return EXIT_FAILED;
+    json_writer_open(t, name, '{');
+    json_writer_text(t, "fingerprint_id", chip->id);
+    json_writer_text(t, "uuid", gpu->uuid);
+    json_writer_text(t, "name", gpu->name);
+    json_writer_text(t, "origin", origin_name(gpu->origin));
+    json_writer_text(t, "verdict", verdict_name(chip->fp.conditions.verdict));
+    write_text_or_null(t, "pci_bus_id", gpu->pci_bus_id);
+    write_text_or_null(t, "map", chip->map);
+    json_writer_u64(t, "sm_count", gpu->sm_count);
+    json_writer_u64_maybe(t, "reach_bytes", chip->fp.windows.reach_bytes);
+    write_groups(t, chip);
+    write_text_or_null(t, "advice", chip->planned ? advice_name(chip->plan.advice) : NULL);
+    json_writer_text(t, "reason", chip->planned ? chip->plan.reason : chip->why.text);
+    write_windows(t, chip);
+    write_text_or_null(t, "signature", chip->fp.topology.disabled.signature);
+    json_writer_close(t, '}');
+}
+
+static void begin_json(struct json_writer *t)
+{
+    json_writer_begin(t, JSON_BYTES);
+    t->indent = 1;
+}
+
+static enum exit_code print_json(struct json_writer *t)
+{
+    size_t bytes;
+    char *const text = json_writer_end(t, &bytes);
+
+    if (!text) {
+        fputs("reachctl: no memory for the map\n", stderr);
+        return EXIT_FAILED;
+    }
+    (void)fwrite(text, 1, bytes, stdout); /* main.c reports a failure */
+    free(text);
+    return EXIT_DONE;
+}
+
+/* ---- all GPUs of the daemon ---- */
+
+/* Prints one GPU of GET /v1/fingerprints as text, or as an element of the list in `t`. */
+static void print_listed(const struct options *options, const json_t *gpu, struct chip *chip,
+                         struct json_writer *t)
+{
+    const json_t *const document = json_object_get(gpu, "fingerprint");
+    const char *const uuid = json_string_value(json_object_get(gpu, "uuid"));
+    struct err err = {.text = "no fingerprint"};
+    bool found = json_is_object(document);
+
+    *chip = (struct chip){.job_bytes = chip->job_bytes};
+    found = found && client_parse_fingerprint(document, &chip->fp, chip->id, &err) == STATUS_OK;
+    if (found)
+        chip_derive(chip);
+    if (!options->json) {
+        if (found)
+            (void)print_text(chip);
+        else
+            printf("%s: %s\n", uuid ? uuid : "-", err.text);
+        return;
+    }
+    json_writer_open(t, NULL, '{');
+    json_writer_value(t, "gpu", gpu);
+    if (found)
+        write_map(t, "map", chip);
+    else
+        json_writer_null(t, "map");
+    write_text_or_null(t, "map_reason", found ? NULL : err.text);
+    json_writer_close(t, '}');
+}
+
+static enum exit_code map_all(struct client *client, const struct options *options,
+                              struct chip *chip)
+{
+    struct client_answer answer;
+    struct json_writer t;
+    const json_t *gpus;
+    const json_t *gpu;
+    size_t i;
+    enum exit_code exit_code = client_get(client, "/v1/fingerprints", NULL, &answer);
+
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    gpus = json_object_get(answer.json, "gpus");
+    if (!json_is_array(gpus) || json_array_size(gpus) > REACH_MAX_GPUS) {
+        fprintf(stderr, "reachctl: the response has no list of at most %d GPUs\n", REACH_MAX_GPUS);
+        client_answer_free(&answer);
+        return EXIT_FAILED;
+    }
+    begin_json(&t);
+    json_writer_open(&t, NULL, '{');
+    json_writer_open(&t, "gpus", '[');
+    json_array_foreach(gpus, i, gpu)
+    {
+        if (i > 0 && !options->json)
+            putchar('\n');
+        print_listed(options, gpu, chip, &t);
+    }
+    json_writer_close(&t, ']');
+    json_writer_close(&t, '}');
+    client_answer_free(&answer);
+    if (options->json)
+        return print_json(&t);
+    free(t.text);
+    return EXIT_DONE;
+}
+
+static enum exit_code map_one(struct client *client, const struct options *options,
+                              struct chip *chip)
+{
+    const char *which = options->operand ? options->operand : options->at ? options->at : "current";
+    struct json_writer t;
+    enum exit_code exit_code = client_get_fingerprint(client, options, which, &chip->fp, chip->id);
+
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    chip_derive(chip);
+    if (!options->json)
+        return options->svg ? (picture_map(chip), EXIT_DONE) : print_text(chip);
+    begin_json(&t);
+    write_map(&t, NULL, chip);
+    return print_json(&t);
 }
 
 /* ---- the command ---- */
 
 enum exit_code command_map(struct client *client, const struct options *options)
 {
-    const char *which = options->operand ? options->operand : options->at ? options->at : "current";
     struct chip *chip;
     uint64_t bytes = 0;
     struct err err;
@@ -284,6 +402,8 @@ enum exit_code command_map(struct client *client, const struct options *options)
 
     if (options->operand && options->at)
         return client_usage_error("map takes a file or --at, not both", NULL);
+    if (options->all && (options->operand || options->at || options->svg))
+        return client_usage_error("map --all takes no file, --at or --svg", NULL);
     if (options->bytes && units_parse_bytes(options->bytes, &bytes, &err) != STATUS_OK)
         return client_usage_error("--bytes:", err.text);
     chip = calloc(1, sizeof(*chip));
@@ -291,14 +411,8 @@ enum exit_code command_map(struct client *client, const struct options *options)
         fputs("reachctl: no memory\n", stderr);
         return EXIT_FAILED;
     }
-    exit_code = client_get_fingerprint(client, options, which, &chip->fp, chip->id);
-    if (exit_code == EXIT_DONE) {
-        chip->job_bytes = bytes;
-        chip_derive(chip);
-        exit_code = options->json  ? print_json(chip)
-                    : options->svg ? (picture_map(chip), EXIT_DONE)
-                                   : print_text(chip);
-    }
+    chip->job_bytes = bytes;
+    exit_code = options->all ? map_all(client, options, chip) : map_one(client, options, chip);
     free(chip);
     return exit_code;
 }

@@ -55,6 +55,7 @@ enum exit_code {
     X(LOST, lost, "lost", no_argument)                                                             \
     X(RUN, run, "run", required_argument)                                                          \
     X(CSV, csv, "csv", no_argument)                                                                \
+    X(ALL, all, "all", no_argument)                                                                \
     X(AT, at, "at", required_argument)                                                             \
     X(GPU_NAME, gpu_name, "gpu-name", required_argument)                                           \
     X(EXPORT, export_dir, "export", required_argument)                                             \

@@ -9,6 +9,7 @@ import re
 import xml.etree.ElementTree
 
 import common
+import lib_nfd
 from common import REACHCTL, ROOT, case, equal, load_json, run, save_json
 
 GOLDEN = os.path.join(ROOT, "tests", "e2e", "golden")
@@ -107,6 +108,42 @@ def the_same_for_programs():
 
 
 @case
+def all_gpus_of_a_daemon_come_one_after_the_other():
+    text = chip_map("--all")
+    equal(text, chip_map("--gpu", "0") + "\n" + chip_map("--gpu", "1"))
+    listed = daemon.json("/v1/fingerprints")["gpus"]
+    for bytes_of_job in ((), ("--bytes", "1GiB")):
+        found = json.loads(chip_map("--all", "--json", *bytes_of_job))["gpus"]
+        equal([entry["gpu"] for entry in found], listed)
+        equal([entry["map"] for entry in found],
+              [json.loads(chip_map("--gpu", str(i), "--json", *bytes_of_job)) for i in range(2)])
+        equal([entry["map_reason"] for entry in found], [None, None])
+    for wrong in (("--at", "current"), ("--svg",), (recorded("h100"),)):
+        chip_map("--all", *wrong, code=2)
+
+
+@case
+def a_gpu_without_a_fingerprint_has_a_reason_instead():
+    server = lib_nfd.Server(os.path.join(common.folder, "fake"))
+    chip = load_json(recorded("h100"))
+    wrong = {**chip, "gpu": {"sm_count": 1 << 20}}
+    server.body = json.dumps({"gpus": [{"uuid": "GPU-new", "fingerprint": None}, {"uuid": "GPU-1", "fingerprint": chip},
+                                       {"fingerprint": wrong}, 7]}).encode()
+    status, text, log = run(REACHCTL, "--socket", server.path, "map", "--all", "--json")
+    equal(status, 0, log)
+    found = json.loads(text)["gpus"]
+    equal([entry["map"] and entry["map"]["uuid"] for entry in found], [None, chip["gpu"]["uuid"], None, None])
+    equal([entry["map_reason"] for entry in found][:2], ["no fingerprint", None])
+    assert "sm_count" in found[2]["map_reason"], found[2]
+    status, text, log = run(REACHCTL, "--socket", server.path, "map", "--all")
+    equal(status, 0, log)
+    assert text.startswith("GPU-new: no fingerprint\n\nNVIDIA H100"), text
+    server.body = json.dumps({"gpus": [{}] * 33}).encode()
+    status, _, log = run(REACHCTL, "--socket", server.path, "map", "--all")
+    assert status == 1 and "at most 32 GPUs" in log, log
+
+
+@case
 def every_export_can_be_drawn():
     paths = glob.glob(os.path.join(MEASUREMENTS, "*", "fingerprint-*.json"))
     assert len(paths) > 10, paths
@@ -171,7 +208,7 @@ def a_chip_of_any_shape_is_drawn_whole():
 @case
 def what_is_no_fingerprint_is_refused():
     assert "cannot read" in chip_map("/nowhere", code=1)
-    assert "is no fingerprint" in chip_map(save_json("wrong.json", {"gpu": {"sm_count": 100000}}), code=1)
+    assert "is not a valid fingerprint" in chip_map(save_json("wrong.json", {"gpu": {"sm_count": 100000}}), code=1)
     assert "not both" in chip_map(recorded("h100"), "--at", "current", code=2)
     fp = daemon.json("/v1/gpus/0/fingerprint")
     fp["topology"] = {"groups": []}
