@@ -42,14 +42,11 @@ cc_tsan        = $(CC)
 # it is not there yet when this file is read.
 DAEMON_PKGS := libmicrohttpd jansson sqlite3
 CTL_PKGS    := libcurl jansson sqlite3
-# For reachctl hwloc alone.
-HWLOC_PKGS  := hwloc
 TEST_PKGS   := $(DAEMON_PKGS) libcurl cmocka
 once         = $(eval $(1) := $(2))$($(1))
 pkg_config   = $(shell pkg-config $(1) || echo missing-packages-please-run-make-deps)
-PKG_CFLAGS   = $(call once,PKG_CFLAGS,$(call pkg_config,--cflags $(DAEMON_PKGS) libcurl $(HWLOC_PKGS)))
+PKG_CFLAGS   = $(call once,PKG_CFLAGS,$(call pkg_config,--cflags $(DAEMON_PKGS) libcurl))
 DAEMON_LIBS  = $(call once,DAEMON_LIBS,$(call pkg_config,--libs $(DAEMON_PKGS)) -ldl -lm)
-HWLOC_LIBS   = $(call once,HWLOC_LIBS,$(call pkg_config,--libs $(HWLOC_PKGS)))
 CTL_LIBS     = $(call once,CTL_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) $(PQ_LIBS) -lm)
 TEST_LIBS    = $(call once,TEST_LIBS,$(call pkg_config,--libs $(TEST_PKGS)) $(PQ_LIBS) -ldl -lm)
 # PostgreSQL is there where libpq is, and otherwise reachctl says that it is not. NO_LIBPQ=1 leaves

@@ -64,7 +64,7 @@ build/$(1)/reachd: build/$(1)/obj/daemon/main.o $$(libs_$(1))
 
 build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) $$(libs_$(1))
 	$$(call say,LINK,$$@)
-	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS) $$(HWLOC_LIBS)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS)
 
 build/$(1)/reach-lab: $(LAB_SRC:%.c=build/$(1)/obj/%.o) $$(libs_$(1))
 	$$(call say,LINK,$$@)

@@ -61,12 +61,6 @@ enum exit_code {
     X(EXPORT, export_dir, "export", required_argument)                                             \
     X(EVIDENCE, evidence, "evidence", no_argument)                                                 \
     X(STATE, state, "state", required_argument)                                                    \
-    X(DIR, dir, "dir", required_argument)                                                          \
-    X(NAMESPACE, label_namespace, "namespace", required_argument)                                  \
-    X(NODE, node, "node", required_argument)                                                       \
-    X(INTERVAL, interval, "interval", required_argument)                                           \
-    X(TTL, ttl, "ttl", required_argument)                                                          \
-    X(MERGE, merge, "merge", required_argument)                                                    \
     X(HOSTS, hosts, "hosts", required_argument)                                                    \
     X(FILE_SD, file_sd, "file-sd", required_argument)                                              \
     X(SLURM, slurm, "slurm", required_argument)                                                    \
@@ -133,9 +127,6 @@ command_fn command_diff;
 command_fn command_map;
 command_fn command_compare;
 command_fn command_share;
-command_fn command_nfd;
-command_fn command_dra;
-command_fn command_hwloc;
 command_fn command_import;
 command_fn command_backup;
 command_fn command_export;

@@ -1,4 +1,4 @@
-# Completion of reachctl for bash. Commands and options are asked of the program itself.
+# Completion of reachctl and the scripts over it for bash. Commands and options come from --help.
 _reachctl()
 {
     local cur=$2 prev=$3 help
@@ -18,11 +18,11 @@ _reachctl()
     help=$("$1" --help 2>/dev/null)
     if [[ $cur == -* ]]; then
         help=$(grep -o -- '--[a-z][a-z-]*' <<<"$help" | sort -u)
-    elif ((COMP_CWORD == 1)); then
+    elif ((COMP_CWORD == 1)) && [[ ${1##*/} == reachctl ]]; then
         help=$(sed -n 's/^  reachctl \([a-z-]*\).*/\1/p' <<<"$help" | sort -u)
     else
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
     fi
     mapfile -t COMPREPLY < <(compgen -W "$help" -- "$cur")
-} && complete -o filenames -F _reachctl reachctl
+} && complete -o filenames -F _reachctl reachctl reach-nfd reach-dra reach-hwloc

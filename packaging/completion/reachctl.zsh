@@ -1,5 +1,5 @@
-#compdef reachctl
-# Completion of reachctl for zsh. Commands and options are asked of the program itself.
+#compdef reachctl reach-nfd reach-dra reach-hwloc
+# Completion of reachctl and the scripts over it for zsh. Commands and options come from --help.
 local help
 local -a found
 case $words[CURRENT-1] in
@@ -13,7 +13,7 @@ help=$($words[1] --help 2>/dev/null)
 if [[ $PREFIX == -* ]]; then
     found=(${(fu)"$(print -r -- $help | grep -o -- '--[a-z][a-z-]*')"})
     compadd -- $found
-elif (( CURRENT == 2 )); then
+elif [[ $CURRENT == 2 && ${words[1]:t} == reachctl ]]; then
     found=(${(fu)"$(print -r -- $help | sed -n 's/^  reachctl \([a-z-]*\).*/\1/p')"})
     compadd -- $found
 else

@@ -10,6 +10,7 @@ import sys
 import common
 from common import case, equal
 from lib_reach import Refused, Tool, reach
+from lib_scripts import DRA, HWLOC, NFD
 
 LIBRARY = os.path.join(common.BUILD, "tests", "fakecuda", "libcuda.so.1")
 SLOW_MS = 2500
@@ -32,8 +33,8 @@ def url(daemon):
     return f"http://127.0.0.1:{daemon.port}"
 
 
-def start(*arguments):
-    return subprocess.Popen([common.REACHCTL, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+def start(*arguments, program=common.REACHCTL):
+    return subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True)
 
 
@@ -74,9 +75,12 @@ def without_a_driver_it_is_done_with_an_error():
 @case
 def every_command_of_reachctl_waits():
     daemon = node(SLOW_MS)
-    commands = {"gpus --json": 0, "show": 1, "scope 1GiB": 1, "measure --depth quick": 0, "hwloc": 1,
-                "nfd --dir -": 0, "observations": 0}
+    commands = {"gpus --json": 0, "show": 1, "scope 1GiB": 1, "measure --depth quick": 0, "map --all": 0,
+                "observations": 0}
+    scripts = {f"{HWLOC}": 1, f"{NFD} --dir -": 0, f"{DRA} --node n1": 0}
     running = {line: start(*line.split(), "--url", url(daemon)) for line in commands}
+    running |= {line: start(*line.split()[1:], "--url", url(daemon), program=line.split()[0]) for line in scripts}
+    commands |= scripts
     for line, process in running.items():
         out, err = process.communicate(timeout=common.PATIENCE_S)
         equal(process.returncode, commands[line], f"{line}: {out}{err}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reachctl dra: the GPUs as a ResourceSlice: what it says of real chips, that it is one whatever the daemon answers.
-tests/fleet/test_kubernetes.py holds it against the published schemas."""
+"""reach-dra: the GPUs as a ResourceSlice. What it contains for real chips, and that any response of the daemon gives a
+valid one. tests/fleet/test_kubernetes.py checks it with the published schemas."""
 import copy
 import json
 import os
@@ -8,9 +8,10 @@ import random
 import socket
 
 import common
-from common import REACHCTL, ROOT, case, equal, run
+from common import ROOT, case, equal, run
 import lib_dra
 import lib_nfd
+from lib_scripts import DRA, NFD
 
 COUNT = int(os.environ.get("REACH_COUNT") or (10 if common.SANITIZED else 40))
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
@@ -34,7 +35,7 @@ def gpu(chip, state="ready", stale=False, **more):
 
 def dra(*gpus, options=("--node", "n1"), code=0, environment=None, path=server.path):
     server.body = json.dumps({"daemon_version": "0", "gpus": gpus, "source_error": None}).encode()
-    status, text, log = run(REACHCTL, "--socket", path, "dra", *options, environment=environment)
+    status, text, log = run(DRA, "--socket", path, *options, environment=environment)
     equal(status, code, (options, log))
     return json.loads(text) if code == 0 else log
 
@@ -61,7 +62,7 @@ def real_chips_are_devices_with_attributes():
     equal(one["capacity"], {"memory": {"value": "150109880320"}})
     equal(lib_dra.values(two)["reachd.internal/windows"], 2)
     # The words are those of the labels.
-    status, labels, _ = run(REACHCTL, "--socket", server.path, "nfd", "--dir", "-")
+    status, labels, _ = run(NFD, "--socket", server.path, "--dir", "-")
     equal(status, 0)
     for device in (one, two):
         said = lib_dra.values(device)
@@ -130,14 +131,14 @@ def it_is_one_whatever_the_daemon_answers():
         lib_dra.check(dra(*gpus))
     for body in (b"[]", b"{}", b'{"gpus": 1}', json.dumps({"gpus": [{}] * 33}).encode(), b'{"gpus": [{}]}'):
         server.body = body
-        equal(run(REACHCTL, "--socket", server.path, "dra", "--node", "n1")[0], 1, body)
+        equal(run(DRA, "--socket", server.path, "--node", "n1")[0], 1, body)
 
 
 @case
 def a_simulated_gpu_says_so():
     daemon = common.Daemon("--simulate", "k80")
     daemon.measured()
-    status, text, _ = run(REACHCTL, "--socket", daemon.socket, "dra", "--node", "n1")
+    status, text, _ = run(DRA, "--socket", daemon.socket, "--node", "n1")
     equal(status, 0)
     device, = lib_dra.check(json.loads(text)).values()
     equal(lib_dra.values(device)["reachd.internal/origin"], "simulated")

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""reachctl hwloc: the XML is well formed, says what the fingerprints say, and leaves what was in a
-topology where it was. tests/fleet/test_hwloc.py shows it to the tools of hwloc."""
+"""reach-hwloc: the XML is well formed, contains what the fingerprints contain, and keeps everything of the topology that
+it extends. tests/fleet/test_hwloc.py gives it to the tools of hwloc."""
 import json
 import os
 import xml.etree.ElementTree as ElementTree
 
 import common
 from common import REACHCTL, ROOT, case, equal, load_json, run
+from lib_scripts import HWLOC
 
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
 H200 = os.path.join(MEASUREMENTS, "nvidia-h200-13083bf7-2026-11-21", "fingerprint-full.json")
@@ -15,7 +16,7 @@ MACHINE = os.path.join(ROOT, "tests", "e2e", "golden", "machine.xml")
 
 
 def hwloc(*arguments, code=0):
-    status, text, log = run(REACHCTL, "hwloc", *arguments)
+    status, text, log = run(HWLOC, *arguments)
     equal(status, code, (arguments, log))
     return ElementTree.fromstring(text) if code == 0 else log
 
@@ -68,7 +69,7 @@ def gpus_alone_are_devices_of_a_machine_that_says_so():
     tree = hwloc(H200, H100)
     equal((tree.tag, tree.get("version")), ("topology", "2.0"))
     machine, = objects(tree, type="Machine")
-    assert "stand for none" in infos(machine)["ReachNote"], infos(machine)
+    assert "placeholders" in infos(machine)["ReachNote"], infos(machine)
     devices = objects(tree, type="OSDev")
     equal([(d.get("name"), d.get("osdev_type"), d.get("subtype")) for d in devices],
           [("reachd0", "5", "GPU"), ("reachd1", "5", "GPU")])
@@ -112,7 +113,7 @@ def a_topology_keeps_what_it_has_and_gets_each_gpu_at_its_place():
 
 @case
 def the_same_gpu_is_not_merged_twice():
-    status, once, log = run(REACHCTL, "hwloc", H200, "--merge", MACHINE)
+    status, once, log = run(HWLOC, H200, "--merge", MACHINE)
     equal(status, 0, log)
     assert "already" in hwloc(H200, "--merge", save("once.xml", once), code=1)
     equal(len(objects(hwloc(H100, "--merge", save("once.xml", once)), subtype="SMGroup")), 23 + 24)
@@ -128,25 +129,27 @@ def text_that_xml_must_escape_is_escaped():
 
 @case
 def what_cannot_be_read_is_refused():
-    for text in ("", "no XML", "<topology version=\"2.0\"/>", "<a/>"):
-        assert "no topology" in hwloc(H100, "--merge", save("bad.xml", text), code=1), text
+    for text in ("", "no XML", "<topology version=\"2.0\"/>", "<a/>", "<topology><object type=\"Machine\"/></topology>",
+                 "<topology version=\"2.0\"><object type=\"PU\"/></topology>"):
+        assert "not a topology of hwloc 2" in hwloc(H100, "--merge", save("bad.xml", text), code=1), text
     assert "/nowhere" in hwloc(H100, "--merge", "/nowhere", code=1)
     assert "cannot read" in hwloc("/nowhere.json", code=1)
     hwloc("--json", H100, code=2)
+    hwloc("--url", "http://127.0.0.1:1", code=3)
 
 
 @case
 def the_daemon_is_asked_for_all_its_gpus():
     daemon = common.Daemon("--simulate", "k80", "--simulate", "k80", "--no-measure-on-start")
     for gpu in range(2):
-        equal(run(REACHCTL, "--socket", daemon.socket, "hwloc")[0], 1 if gpu == 0 else 0)
+        equal(run(HWLOC, "--socket", daemon.socket)[0], 1 if gpu == 0 else 0)
         daemon.finished(daemon.submit(gpu, "quick"))
-    status, text, log = run(REACHCTL, "--socket", daemon.socket, "hwloc")
+    status, text, log = run(HWLOC, "--socket", daemon.socket)
     equal(status, 0, log)
     devices = objects(ElementTree.fromstring(text), type="OSDev")
     equal([infos(d)["ReachUUID"] for d in devices], [g["uuid"] for g in daemon.gpus()])
     equal([len(objects(d, subtype="SMGroup")) for d in devices], [5, 5])
-    status, text, log = run(REACHCTL, "--socket", daemon.socket, "hwloc", "current", H100)
+    status, text, log = run(HWLOC, "--socket", daemon.socket, "current", H100)
     equal(status, 0, log)
     devices = objects(ElementTree.fromstring(text), type="OSDev")
     equal(infos(devices[0])["ReachUUID"], daemon.gpus()[0]["uuid"], "an operand that is no file")

@@ -10,6 +10,7 @@ import shutil
 import sys
 
 import common
+import lib_scripts
 from common import BUILD, ROOT, Skip, case, equal, run
 
 if os.path.basename(BUILD) != "release":
@@ -115,6 +116,20 @@ def make_install_installs():
         assert os.path.isfile(os.path.join(prefix, path)), path
     for name, *_ in LIBRARIES:
         equal(os.readlink(os.path.join(prefix, "lib", name + ".so")), name + ".so.0")
+
+
+@case
+def the_installed_scripts_run():
+    path = {"PATH": os.path.join(prefix, "bin") + ":" + os.environ["PATH"]}
+    chip = os.path.join(ROOT, "docs", "measurements", "nvidia-h200-2ea0ea17-2026-11-22", "fingerprint-memory.json")
+    assert "<topology" in done(os.path.join(prefix, "bin", "reach-hwloc"), chip, environment=path)
+    for name, *options in (("reach-nfd", "--dir", "-"), ("reach-dra", "--node", "n1")):
+        script = os.path.join(prefix, "bin", name)
+        assert "origin" in done(script, *options, "--url", "file:" + chip, environment=path), name
+        status, _, log = run(script, *options, environment={"PATH": "/nowhere"})
+        assert status == 1 and "cannot run reachctl" in log, log
+    equal(sorted(os.listdir(os.path.join(prefix, "share", "reachd", "scripts"))),
+          ["reach-dra", "reach-hwloc", "reach-nfd", "reach_node.py"])
 
 
 @case
@@ -266,7 +281,7 @@ def entries(page):
 
 @case
 def the_man_pages_are_well_formed():
-    equal(len(PAGES), 9, PAGES)
+    equal(len(PAGES), 12, PAGES)
     for page in PAGES:
         if shutil.which("mandoc"):
             equal(done("mandoc", "-Tlint", "-Wwarning", page), "", page)
@@ -304,6 +319,14 @@ def every_command_of_reachctl_has_an_entry():
     text = read(os.path.join(ROOT, "docs", "man", "reachctl.1"))
     equal({"--" + name for name in re.findall(r"Fl -([\w-]+)", text)} ^ options, set(),
           "in one of page and --help alone")
+
+
+@case
+def every_option_of_a_script_has_an_entry():
+    for script in (lib_scripts.NFD, lib_scripts.DRA, lib_scripts.HWLOC):
+        told = set(re.findall(r"--[a-z]+", done(script, "--help")))
+        assert {"--help", "--socket", "--url"} < told, told
+        equal(entries(os.path.basename(script) + ".1")["options"] ^ told, set(), "in one of page and --help alone")
 
 
 @case

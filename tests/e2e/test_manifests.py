@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """packaging/kubernetes and packaging/container: what can be seen without a cluster. That the files hold
-together, that the daemon takes its configuration and reachctl its options, and that no container may
+together, that the daemon takes its configuration and reach-nfd its options, and that no container may
 more than it needs. tests/fleet/test_kubernetes.py holds them against the published schemas and runs
 what they say."""
 import json
@@ -9,7 +9,9 @@ import re
 import sys
 
 import common
-from common import REACHCTL, REACHD, ROOT, case, equal, run
+from common import REACHD, ROOT, case, equal, run
+
+import lib_scripts
 
 try:
     import lib_manifest
@@ -42,14 +44,14 @@ def the_daemon_takes_its_configuration():
 
 
 @case
-def reachctl_takes_the_options_of_the_writer():
+def the_writer_of_labels_takes_its_options():
     command = lib_manifest.containers()["labels"]["command"]
-    equal(command[0], "reachctl")
+    equal(command[0], os.path.basename(lib_scripts.NFD))
     arguments = [word for word in command[1:] if word not in ("--interval", "60")]
     assert len(arguments) + 2 == len(command) - 1, command
-    status, _, log = run(REACHCTL, "--socket", "/nowhere/s", *arguments)
+    status, _, log = run(lib_scripts.NFD, "--socket", "/nowhere/s", *arguments)
     equal(status, 3, log)  # nobody answers there, but the options are right
-    equal(run(REACHCTL, "--socket", "/nowhere/s", *arguments, "--ttl", "0")[0], 2)
+    equal(run(lib_scripts.NFD, "--socket", "/nowhere/s", *arguments, "--ttl", "0")[0], 2)
 
 
 @case

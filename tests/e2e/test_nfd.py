@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reachctl nfd: labels for Kubernetes' node feature discovery: what they say, that they are labels
-whatever the daemon answers, that nobody sees half a file, and that they end with the daemon."""
+"""reach-nfd: labels for Kubernetes' node feature discovery. What the labels contain, that any response of the daemon
+gives valid labels, that a reader never sees a partial file, and that labels expire when the daemon ends."""
 import contextlib
 import json
 import os
@@ -14,6 +14,7 @@ import time
 import common
 from common import REACHCTL, ROOT, case, equal, run, until
 import lib_nfd
+from lib_scripts import NFD
 
 COUNT = int(os.environ.get("REACH_COUNT") or (10 if common.SANITIZED else 30))
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
@@ -31,7 +32,7 @@ def features(name):
 
 
 def nfd(*arguments, socket=server.path, code=0):
-    status, text, log = run(REACHCTL, "--socket", socket, "nfd", *arguments)
+    status, text, log = run(NFD, "--socket", socket, *arguments)
     equal(status, code, (arguments, log))
     return text if code == 0 else log
 
@@ -59,8 +60,8 @@ def content(folder):
 @contextlib.contextmanager
 def watching(folder, socket, *arguments):
     with open(os.path.join(folder + ".log"), "w+b") as log, \
-            subprocess.Popen([REACHCTL, "--socket", socket, "nfd", "--dir", folder, *arguments],
-                             stdout=log, stderr=log) as process:
+            subprocess.Popen([NFD, "--socket", socket, "--dir", folder, *arguments], stdout=log,
+                             stderr=log) as process:
         try:
             yield process
         finally:
@@ -221,7 +222,7 @@ def two_writers_do_not_mix():
     folder = features("two")
     serve(gpu(recorded(H100)))
     wanted = set(lib_nfd.read(nfd("--dir", "-"))[0])
-    writers = [subprocess.Popen([REACHCTL, "--socket", server.path, "nfd", "--dir", folder])
+    writers = [subprocess.Popen([NFD, "--socket", server.path, "--dir", folder])
                for _ in range(8)]
     for writer in writers:
         equal(writer.wait(common.PATIENCE_S), 0)
@@ -259,18 +260,41 @@ def labels_end_with_the_daemon():
 def a_signal_leaves_nothing_behind():
     serve(gpu(recorded(H100)))
     folder = features("signal")
-    for i in range(5):
+    for i in range(10):
         with watching(folder, server.path, "--interval", "1") as writer:
-            time.sleep(i * 0.008)
+            time.sleep(i * 0.02)
             writer.terminate()
             equal(writer.wait(common.PATIENCE_S), -signal.SIGTERM)
         assert set(os.listdir(folder)) <= {"reachd"}, os.listdir(folder)
+    watch = lib_nfd.Watch(folder)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        watch.events()
+        with watching(folder, server.path, "--interval", "1") as writer:
+            until("it has begun a file", watch.events)
+            writer.send_signal(number)
+            equal(writer.wait(common.PATIENCE_S), -number)
+        equal(os.listdir(folder), ["reachd"])
+
+
+@case
+def the_first_process_of_a_container_ends_with_a_signal():
+    """The kernel delivers no signal to it whose action is the default."""
+    serve(gpu(recorded(H100)))
+    folder = features("container")
+    command = ["unshare", "--pid", "--fork", "--kill-child", NFD, "--socket", server.path, "--dir", folder, "--interval", "600"]
+    if run("unshare", "--pid", "--fork", "true")[0] != 0:
+        raise common.Skip("needs a PID namespace")
+    with subprocess.Popen(command) as process:
+        until("there are labels", lambda: os.path.exists(os.path.join(folder, "reachd")))
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGTERM)
+        equal(process.wait(common.PATIENCE_S), 128 + signal.SIGTERM)
 
 
 @case
 def wrong_use_is_refused():
     for arguments in (("--interval", "0"), ("--interval", "x"), ("--interval", ""), ("--interval", "90000"),
-                      ("--interval", "10", "--ttl", "10"), ("--ttl", "-1"), ("--json",),
+                      ("--interval", "10", "--ttl", "10"), ("--ttl", "-1"), ("--json",), ("--interval", "\u0661"),
                       ("--namespace", "Reachd"), ("--namespace", "a/b"), ("--namespace", ""),
                       ("--namespace", "-a"), ("--namespace", "a..b"), ("--namespace", "a-.b"),
                       ("--namespace", "a" * 254), ("file",)):

@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import common
+import lib_scripts
 from common import BUILD, REACHCTL, REACHD, ROOT, case, equal, run
 
 CHIP = os.path.join(ROOT, "docs", "measurements", "nvidia-h200-2ea0ea17-2026-11-22", "fingerprint-memory.json")
@@ -50,9 +51,11 @@ def a_file_that_cannot_be_written():
 @case
 def reachctl():
     daemon = common.measured_daemon("--simulate", "k80")
-    for command in (["gpus"], ["show", "--json"], ["observations", "--json"], ["hwloc"], ["export", "0", "-"],
-                    ["--help"], ["--version"], ["nfd", "--dir", "-"], ["plan", "1GiB"]):
+    for command in (["gpus"], ["show", "--json"], ["observations", "--json"], ["map"], ["map", "--json"],
+                    ["map", "--all", "--json"], ["export", "0", "-"], ["--help"], ["--version"], ["plan", "1GiB"]):
         refused(1, REACHCTL, "--socket", daemon.socket, *command)
+    for command in ([lib_scripts.HWLOC], [lib_scripts.NFD, "--dir", "-"], [lib_scripts.DRA, "--node", "n1"]):
+        refused(1, *command, "--socket", daemon.socket)
     daemon.stop()
     # 1 and 2 would say how the two differ.
     refused(3, REACHCTL, "diff", CHIP, CHIP)

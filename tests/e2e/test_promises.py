@@ -12,6 +12,7 @@ import sys
 
 import common
 import lib_promises as promises
+import lib_scripts
 from lib_reach import reach
 from common import ROOT, case, equal
 
@@ -94,7 +95,7 @@ def no_option_command_status_variable_or_metric_is_gone():
     daemon = common.measured_daemon("--simulate", "k80")
     now = list(promises.of_metrics(daemon.get("/metrics").body.decode()))
     daemon.stop()
-    for program in (common.REACHD, common.REACHCTL):
+    for program in (common.REACHD, common.REACHCTL, lib_scripts.NFD, lib_scripts.DRA, lib_scripts.HWLOC):
         status, text, _ = common.run(program, "--help")
         equal(status, 0)
         now += promises.of_help(os.path.basename(program), text)

@@ -10,6 +10,7 @@ import sys
 
 import common
 from common import BUILD, ROOT, case, equal, until
+from lib_scripts import HWLOC
 
 FOLDER = os.path.join(common.BUILD, "tests", "fakecuda")
 LIBRARY = os.path.join(FOLDER, "libcuda.so.1")
@@ -221,7 +222,7 @@ def a_gpu_that_is_gone_is_listed_until_it_is_forgotten():
     assert gpus[1]["fingerprint_id"] and "reachctl forget" in gpus[1]["last_error"]["next_step"], gpus[1]
     equal(daemon.json(f"/v1/gpus/{uuids[1]}/fingerprint")["id"], gpus[1]["fingerprint_id"])
     assert f"gpu {uuids[1]} is lost" in daemon.log(), daemon.log()
-    code, out, err = common.run(common.REACHCTL, "hwloc", "--socket", daemon.socket)
+    code, out, err = common.run(HWLOC, "--socket", daemon.socket)
     assert code != 0 or (uuids[0] in out and uuids[1] not in out), err
     assert f'gpu="{uuids[1]}",state="lost"' in metric(daemon, "reachd_gpu_state")
     refused = daemon.request("DELETE", f"/v1/gpus/{uuids[0]}")

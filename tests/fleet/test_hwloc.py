@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reachctl hwloc before the tools of hwloc itself: they load it, show what is in it, keep it when they
-write it again, and annotate it; and a merged topology has all that lstopo found on this machine."""
+"""reach-hwloc and the tools of hwloc itself. They load its output, show its objects, keep them when they write it again,
+and annotate it. A merged topology has everything that lstopo found on this machine."""
 import os
 import re
 import shutil
@@ -11,7 +11,8 @@ import xml.etree.ElementTree as ElementTree
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
 
 import common  # noqa: E402  (its folder has to be named first)
-from common import REACHCTL, ROOT, case, equal  # noqa: E402
+from common import ROOT, case, equal  # noqa: E402
+from lib_scripts import HWLOC  # noqa: E402
 
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
 H200 = os.path.join(MEASUREMENTS, "nvidia-h200-13083bf7-2026-11-21", "fingerprint-full.json")
@@ -40,7 +41,7 @@ def written(name, *arguments):
     return path
 
 
-alone = written("alone.xml", REACHCTL, "hwloc", H200, H100)
+alone = written("alone.xml", HWLOC, H200, H100)
 
 
 def shown(path):
@@ -100,7 +101,7 @@ def a_merged_topology_has_all_of_the_machine():
     done(LSTOPO, "--input", "node:2 core:4 pu:2", "--of", "xml", made)
     here = written("here.xml", LSTOPO, "--whole-io", "--filter", "all:all", "--of", "xml", "-")
     for machine in (made, here):
-        merged = written("merged.xml", REACHCTL, "hwloc", H200, H100, "--merge", machine)
+        merged = written("merged.xml", HWLOC, H200, H100, "--merge", machine)
         before, after = counts(machine), counts(merged)
         equal(after.pop("Misc") - before.pop("Misc", 0), 2 + 3 + 23 + 2 + 24)
         equal(after, before, machine)
@@ -110,8 +111,8 @@ def a_merged_topology_has_all_of_the_machine():
 @case
 def what_it_merges_can_be_merged_into_again():
     made = os.path.join(common.folder, "made.xml")
-    once = written("once.xml", REACHCTL, "hwloc", H200, "--merge", made)
-    twice = written("twice.xml", REACHCTL, "hwloc", H100, "--merge", once)
+    once = written("once.xml", HWLOC, H200, "--merge", made)
+    twice = written("twice.xml", HWLOC, H100, "--merge", once)
     equal(counts(twice)["Misc"], 2 + 3 + 23 + 2 + 24)
     equal(re.findall(r"Misc\(GPU\) L#\d+ (reachd\d)", shown(twice)), ["reachd0", "reachd1"])
 

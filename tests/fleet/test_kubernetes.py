@@ -30,6 +30,7 @@ import lib_dra  # noqa: E402
 import lib_manifest  # noqa: E402
 import lib_nfd  # noqa: E402
 import lib_schemas  # noqa: E402
+import lib_scripts  # noqa: E402
 
 ALIEN = ("PodMonitor",)  # of an operator, not of Kubernetes
 
@@ -73,7 +74,7 @@ def the_published_schemas_allow_it():
 
 @case
 def the_published_schemas_allow_the_devices():
-    """What reachctl dra prints for real chips, in each release that has resource.k8s.io/v1."""
+    """What reach-dra prints for real chips, in each release that has resource.k8s.io/v1."""
     server = lib_nfd.Server(os.path.join(common.folder, "devices"))
     gpus = []
     for path in sorted(glob.glob(os.path.join(ROOT, "docs", "measurements", "nvidia-*", "fingerprint-full.json"))):
@@ -82,7 +83,7 @@ def the_published_schemas_allow_the_devices():
         gpus.append({**chip["gpu"], "state": "ready", "fingerprint_stale": False, "fingerprint_id": chip["id"],
                      "fingerprint": chip})
     server.body = json.dumps({"gpus": gpus[:32]}).encode()
-    done = subprocess.run([common.REACHCTL, "--socket", server.path, "dra", "--node", "n1"], capture_output=True,
+    done = subprocess.run([lib_scripts.DRA, "--socket", server.path, "--node", "n1"], capture_output=True,
                           check=True)
     document = json.loads(done.stdout)
     assert len(lib_dra.check(document)) == len(gpus[:32]) > 5
@@ -180,8 +181,9 @@ class Node:
         with open(os.path.join(self.folder, "config", "reachd.conf"), "w", encoding="utf-8") as file:
             file.write(text + "simulate = k80\n")  # in place of a driver
         os.makedirs(self.path("programs"))  # in place of the image
-        for name in ("reachd", "reachctl"):
-            shutil.copy(os.path.join(BUILD, name), self.path("programs"))
+        for path in (os.path.join(BUILD, "reachd"), os.path.join(BUILD, "reachctl"), lib_scripts.NFD,
+                     os.path.join(os.path.dirname(lib_scripts.NFD), "reach_node.py")):
+            shutil.copy(path, self.path("programs"))
 
     def path(self, *parts):
         return os.path.join(self.folder, *parts)

@@ -71,7 +71,7 @@ OUTSIDE = {
     "slurm/spank.h": ["clients"],
     "libpq-fe.h": ["fleet"],
     "curl/curl.h": ["clients", "fleet", "libreach"],
-    "hwloc.h": ["clients"],
+    "hwloc.h": [],
     "cuda.h": ["clients", "kernels"],
     "cuda_runtime.h": ["clients", "kernels"],
     "nvml.h": [],

@@ -126,7 +126,7 @@ def its_command_serves():
     try:
         until("it is ready", lambda: process.poll() is not None or status("/readyz") == 200)
         equal(status("/readyz"), 200, "it serves")
-        labels = call(*inside("reachctl", "--socket", "/tmp/reachd.sock", "nfd", "--dir", "-"))
+        labels = call(*inside("reach-nfd", "--socket", "/tmp/reachd.sock", "--dir", "-"))
         assert "/origin=simulated\n" in labels, labels
         print(f"# note: the image would have {int(call('du', '-sm', root).split()[0])} MB, "
               "unpacked and with what mmdebstrap has more than the slim base")
