@@ -159,13 +159,10 @@ void handlers_environment(struct handlers_context *c, const struct request *requ
         refuse_stale(request, c->gpu, reply);
         return;
     }
-    text = malloc(JOB_ENV_BYTES);
-    if (text &&
-        job_env_variables(&c->gpu->fingerprint, c->gpu->fingerprint_id, text, &err) != STATUS_OK) {
-        free(text);
+    text = job_env_variables(&c->gpu->fingerprint, c->gpu->fingerprint_id, &err);
+    if (text)
+        reply_document(reply,
+                       document_new_typed("text/plain; charset=utf-8", text, strlen(text), NULL));
+    else
         refuse(request, &err, true, reply);
-        return;
-    }
-    reply_document(reply, document_new_typed("text/plain; charset=utf-8", text,
-                                             text ? strlen(text) : 0, NULL));
 }

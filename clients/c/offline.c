@@ -1,5 +1,5 @@
 /* offline.c: a file is a snapshot of one GPU. The environment is one of N + 1 GPUs, for the highest
- * REACH_JOB_N; those without a line have no fingerprint. */
+ * REACH_JOB_N; those without a text have no fingerprint. */
 #include "clients/c/offline.h"
 
 #include "api/handlers/handlers.h"
@@ -117,25 +117,25 @@ enum reach_status offline_open_file(const char *path, struct offline **out,
 
 static const char *variable(uint32_t number, char *name)
 {
-    const char *line;
+    const char *text;
 
     snprintf(name, NAME_BYTES, "REACH_JOB_%u", number);
-    line = getenv(name);
-    return line && *line ? line : NULL;
+    text = getenv(name);
+    return text && *text ? text : NULL;
 }
 
-/* One GPU from its line, if there is one. */
-static enum reach_status read_line(uint32_t number, enum offline_strictness strictness,
-                                   struct snapshot_gpu *out, struct reach_error *error)
+/* One GPU from its text, if there is one. */
+static enum reach_status read_variable(uint32_t number, enum offline_strictness strictness,
+                                       struct snapshot_gpu *out, struct reach_error *error)
 {
     char name[NAME_BYTES];
-    const char *line = variable(number, name);
+    const char *text = variable(number, name);
     struct err err;
 
     err_set(&out->last_error, STATUS_NOT_FOUND, "the environment has no valid %s", name);
-    if (!line)
+    if (!text)
         return REACH_OK;
-    if (job_env_read(line, &out->fingerprint, out->fingerprint_id, &err) == STATUS_OK) {
+    if (job_env_read(text, &out->fingerprint, out->fingerprint_id, &err) == STATUS_OK) {
         out->last_error = (struct err){.status = STATUS_OK};
         set_ready(out);
         return REACH_OK;
@@ -163,7 +163,7 @@ enum reach_status offline_open_environment(enum offline_strictness strictness, s
     if (!offline)
         return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
     for (uint32_t i = 0; i < count && status == REACH_OK; i++) {
-        status = read_line(i, strictness, &offline->snapshot->gpus[i], error);
+        status = read_variable(i, strictness, &offline->snapshot->gpus[i], error);
         valid += offline->snapshot->gpus[i].has_fingerprint;
     }
     if (status == REACH_OK && valid == 0 && strictness == OFFLINE_REFUSE)

@@ -1,4 +1,4 @@
-/* offline.h: answers from a fingerprint in a file, or from lines in the environment, by the
+/* offline.h: answers from a fingerprint in a file, or from variables of the environment, by the
  * handlers of the daemon (api/handlers) over a snapshot. Does not change once it is open; any
  * thread. */
 #ifndef REACH_CLIENTS_C_OFFLINE_H
@@ -28,7 +28,7 @@ enum offline_strictness {
 };
 
 /* What a scheduler put into the environment of this job: REACH_JOB_0, REACH_JOB_1 and so on, one
- * line per GPU (planner/job_env.h), by CUDA ordinal within the job. Also REACH_NO_MEMORY. */
+ * text per GPU (planner/job_env.h), by CUDA ordinal within the job. Also REACH_NO_MEMORY. */
 enum reach_status offline_open_environment(enum offline_strictness strictness, struct offline **out,
                                            struct reach_error *error);
 void offline_free(struct offline *take);

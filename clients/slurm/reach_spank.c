@@ -22,7 +22,7 @@
 SPANK_PLUGIN(reach, 1);
 
 enum {
-    BODY_BYTES = (64 << 10) + 1, /* of one GPU: JOB_ENV_BYTES, and an end */
+    BODY_BYTES = (120 << 10) + 1, /* of the variables of one GPU (job_env.h), and an end */
     VALUE_BYTES = 2048,
     PATH_BYTES = 108,
     MAX_DEADLINE_MS = 1000,

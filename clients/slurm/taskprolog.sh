@@ -58,7 +58,7 @@ esac
 
 case $url in
 unix:/*) ask() { curl -s -m 0.2 -w '\n=%{http_code}' --noproxy '*' --unix-socket "${url#unix:}" "http://localhost$1"; } ;;
-http://*) ask() { curl -s -m 0.2 -w '\n=%{http_code}' --noproxy '*' --max-filesize 65536 "${url%/}$1"; } ;;
+http://*) ask() { curl -s -m 0.2 -w '\n=%{http_code}' --noproxy '*' --max-filesize 122880 "${url%/}$1"; } ;;
 *) exit 0 ;;
 esac
 
@@ -70,9 +70,9 @@ for gpu in $(echo "$gpus" | tr ',' ' '); do
     *[!0-9]*) ;;
     *) gpu=$kind:$gpu ;;
     esac
-    answer=$(ask "/v1/gpus/$gpu/environment" | head -c 65536)
+    answer=$(ask "/v1/gpus/$gpu/environment" | head -c 122880)
     case $answer in
-    *=200) echo "$answer" | LC_ALL=C sed -n "s/^\(REACH_[A-Z_]*\)=\([ -~]*\)\$/export \1_$number=\2/p" ;;
+    *=200) printf '%s\n' "$answer" | LC_ALL=C sed -n "s/^\(REACH_[A-Z_]*\)=\([ -~]*\)\$/export \1_$number=\2/p" ;;
     *=404 | *=409) say "GPU $gpu: $(echo "$answer" | detail)" ;;
     *) exit 0 ;;
     esac

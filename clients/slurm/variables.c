@@ -39,7 +39,7 @@ bool variables_check(const char *text)
         end = strchr(text, '\n');
         if (!end || ++lines > VARIABLES_MAX_LINES || !check_line(text, (size_t)(end - text)))
             return false;
-        job = job || strncmp(text, "REACH_JOB=v", 11) == 0;
+        job = job || (strncmp(text, "REACH_JOB=", 10) == 0 && text + 10 < end);
     }
     return job;
 }

@@ -10,7 +10,7 @@
 enum { VARIABLES_NAME_BYTES = 64, VARIABLES_MAX_LINES = 16, VARIABLES_KINDS = 6 };
 
 /* Whether these are only lines REACH_NAME=value, printable, at most VARIABLES_MAX_LINES, one of
- * them REACH_JOB=v.. Nothing else may go into a job. */
+ * them REACH_JOB with any value but "". Nothing else may go into a job. */
 bool variables_check(const char *text);
 
 /* Removes the next line from `*rest`, which has passed the check and is modified. Writes the name

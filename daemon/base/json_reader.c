@@ -169,16 +169,16 @@ void json_reader_time(struct json_reader *in, const char *name, int64_t *out)
         *out = seconds;
 }
 
-/* Finds a number that may be absent. False: the field is missing, or is neither a number nor null
- * with or without a reason. `*out` is NULL if the number is absent; `*known` and `*reason` say why.
- */
+/* Finds a number that may be absent. False: field and reason are missing, or the field is neither a
+ * number nor null with or without a reason. `*out` is NULL if the number is absent; `*known` and
+ * `*reason` say why. */
 static bool find_maybe(struct json_reader *in, const char *name, const json_t **out,
                        enum known *known, enum reason *reason)
 {
     char field[REASON_FIELD_BYTES];
     const json_t *const value = find_field(in, name);
     const json_t *const why = json_object_get(in->object, reason_field(name, field));
-    const bool absent = json_is_null(value);
+    const bool absent = value ? json_is_null(value) : json_is_string(why);
 
     if (value && why) /* strict mode must not count it as unknown */
         in->reasons |= (uint64_t)1 << (in->known_count - 1);
@@ -189,7 +189,7 @@ static bool find_maybe(struct json_reader *in, const char *name, const json_t **
         reason_parse(json_string_value(why), known, reason);
     if (value && (absent ? why && !json_is_string(why) : why || !json_is_number(value)))
         json_reader_fail(in, name, "must be a number without a reason, or null and a reason");
-    return value && json_reader_ok(in);
+    return (value || absent) && json_reader_ok(in);
 }
 
 /* An integer up to `max`, which `wrong` is the message for. */

@@ -574,8 +574,9 @@ char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
 
 /* JSON as documented in schema/json/fingerprint.schema.json; new reference, NULL without memory. */
 json_t *fingerprint_to_json(const struct fingerprint *fp);
-/* Only the rows of members.c that are marked FOR_PLANNER, and of these no number that was not
- * measured. fingerprint_from_json reads it, and the planner then answers as from the whole. */
+/* Only the rows of members.c that are marked FOR_PLANNER, without numbers that were not measured
+ * and without the id. Lists are in columns (base/json_columns.h). fingerprint_from_json reads it,
+ * and the planner then answers as from the whole. */
 json_t *fingerprint_planner_to_json(const struct fingerprint *fp);
 /* Its "memory" alone; empty if none was measured. */
 json_t *fingerprint_memory_to_json(const struct fingerprint *fp);

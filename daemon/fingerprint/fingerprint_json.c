@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "types/identity_json.h"
 #include "base/json_builder.h"
+#include "base/json_columns.h"
 #include "base/json_writer.h"
 #include "fingerprint/evidence_json.h"
 #include "fingerprint/members.h"
@@ -20,7 +21,8 @@ struct place {
     const struct fingerprint *fp;
     const void *base;
     uint32_t index;
-    bool planner_only; /* no other rows, no evidence, and nothing that was not measured */
+    bool planner_only; /* only its rows, no evidence, nothing that was not measured; lists in
+                          columns */
 };
 
 static json_t *object_to_json(const struct object *o, const struct place *at, bool in_columns);
@@ -135,6 +137,8 @@ static void write_list(struct json_builder *o, const struct member *m, const str
 {
     const uint32_t count = member_count(m, at->base);
     const struct place first = inside(at, m);
+    json_t *array;
+    json_t *columns;
 
     if ((m->optional || at->planner_only) && count == 0)
         return;
@@ -142,7 +146,13 @@ static void write_list(struct json_builder *o, const struct member *m, const str
         o->failed = true;
         return;
     }
-    json_builder_value(o, m->name, objects_to_json(m->object, &first, count, m->columns != NULL));
+    array = objects_to_json(m->object, &first, count, m->columns != NULL);
+    if (at->planner_only) {
+        columns = json_columns_from_rows(array);
+        json_decref(array);
+        array = columns;
+    }
+    json_builder_value(o, m->name, array);
     if (m->columns && !at->planner_only)
         evidence_write(o, m->columns, m->object, first.base, count);
 }
@@ -335,8 +345,7 @@ static json_t *body_to_json(const struct fingerprint *fp, bool planner_only)
     json_builder_value(&o, "gpu", identity_json_new(&fp->gpu));
     json_builder_text(&o, "origin", origin_name(fp->gpu.origin));
     write_members(&o, &fingerprint_object, &at);
-    if (!planner_only)
-        write_kept(&o, fp);
+    write_kept(&o, fp);
     return json_builder_end(&o);
 }
 

@@ -7,6 +7,7 @@
 #include "fingerprint/fingerprint.h"
 
 #include "types/identity_json.h"
+#include "base/json_columns.h"
 #include "base/json_reader.h"
 #include "fingerprint/evidence_json.h"
 #include "fingerprint/members.h"
@@ -144,9 +145,23 @@ static void notes_from_json(struct json_reader *in, const struct member *m, cons
 
 /* ---- members ---- */
 
+/* A list, which may be written in columns; a new reference. */
+static json_t *rows_from_json(struct json_reader *in, const struct member *m)
+{
+    const json_t *const columns = json_object_get(in->object, m->name);
+    json_t *rows;
+
+    if (!json_is_object(columns))
+        return json_incref((json_t *)(uintptr_t)json_reader_array(in, m->name, m->max_count));
+    rows = json_columns_to_rows(columns);
+    if (!rows || json_array_size(rows) > m->max_count)
+        json_reader_fail(in, m->name, "must have columns of at most %u elements", m->max_count);
+    return rows;
+}
+
 static void read_list(struct json_reader *outer, const struct member *m, const struct place *at)
 {
-    const json_t *const array = json_reader_array(outer, m->name, m->max_count);
+    json_t *const array = rows_from_json(outer, m);
     char *const first = (char *)at->base + m->offset;
 
     for (uint32_t i = 0; json_reader_ok(outer) && i < json_array_size(array); i++) {
@@ -159,6 +174,7 @@ static void read_list(struct json_reader *outer, const struct member *m, const s
         json_reader_absorb(outer, json_reader_end(&in));
         *member_counter(m, at->base) = i + 1;
     }
+    json_decref(array);
     if (m->columns)
         evidence_read(outer, m->columns, m->object, first, member_count(m, at->base));
 }

@@ -117,7 +117,7 @@ def single_jobs(state, limit_ms):
 def array(state, equipped):
     out = os.path.join(cluster.folder, "out", f"job-{time.monotonic_ns()}-")
     script = cluster.write(f"out/array-{time.monotonic_ns()}", "#!/bin/sh\n"
-                           'case $REACH_JOB_0 in "v1 gpu="*) echo with ;; *) echo without ;; esac\n', 0o755)
+                           'case $REACH_JOB_0 in "{"*) echo with ;; *) echo without ;; esac\n', 0o755)
     start = time.monotonic()
     code, job, errors = cluster.command("sbatch", "--parsable", f"--array=1-{options.jobs}", "--gres=gpu:1", "-o",
                                         out + "%a", script)

@@ -35,6 +35,8 @@ class Requests:
             "explain": {"access": access, "element": one_of("4", "128"), "gbps": self.real,
                         "contiguous": one_of("0", "0.25", "-1")},
             "memory": {"access": access, "element": element, "location": one_of("any", "device", "host", "moon")},
+            "fit": {"shared_bytes": self.size, "blocks_per_sm": self.count, "reuse": one_of("same", "own", "none"),
+                    "element": one_of("4", "128", "512")},
             "fingerprint": {}, "environment": {}, "": {},
         }
 

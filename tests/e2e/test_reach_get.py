@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""One answer, wherever it comes from: random requests to reach_get, from a daemon and from the
-fingerprint that it exports, give the same bytes but for the request id. Right requests and wrong
-ones, in every route that a snapshot can answer. TEST_SEED repeats a run, REACH_COUNT says how many."""
+"""One answer, wherever it comes from: random requests to reach_get, from a daemon, from the
+fingerprint that it exports and, if the planner answers, from the environment of a job, give the
+same bytes but for the request id. Right requests and wrong ones, in every route that a snapshot can
+answer. TEST_SEED repeats a run, REACH_COUNT says how many."""
 import os
 import random
 import re
@@ -18,6 +19,8 @@ REQUEST_ID = re.compile(r'"request_id":"[0-9a-f]{16}",')
 # The library and the daemon may be of two builds.
 VERSION = re.compile(r'"daemon_version":"[^"]*"')
 REQUESTS = Requests(SEED)
+# The planner answers these. The other routes have numbers that the environment does not contain.
+PLANNED = re.compile(r"/(scope|placement|plan|split|explain|memory|fit)\?.*bytes=")
 
 
 def enough(statuses, number):
@@ -33,7 +36,9 @@ def requests_of(profile, number):
     path = os.path.join(common.folder, profile + ".json")
     with open(path, "wb") as out:
         out.write(daemon.get("/v1/gpus/0/fingerprint").body)
-    online, offline = Tool("unix:" + daemon.socket), Tool("file:" + path)
+    lines = daemon.get("/v1/gpus/0/environment").body.decode().splitlines()
+    os.environ["REACH_JOB_0"] = dict(line.split("=", 1) for line in lines)["REACH_JOB"]
+    online, offline, job = Tool("unix:" + daemon.socket), Tool("file:" + path), Tool("env:")
     statuses = {}
     while not enough(statuses, number):
         assert sum(statuses.values()) < 4 * number, (SEED, statuses)
@@ -45,9 +50,12 @@ def requests_of(profile, number):
         # A file knows whose fingerprint it is; the daemon knows that there is no other GPU.
         if (a["status"], b["status"]) != ("not-found", "wrong-gpu"):
             equal(b["status"], a["status"], what)
+        if PLANNED.search(target):
+            equal(job.ask("get", target)["body"], b["body"], what)
         statuses[a["http_status"]] = statuses.get(a["http_status"], 0) + 1
     online.close()
     offline.close()
+    job.close()
     daemon.stop()
     return statuses
 

@@ -69,7 +69,7 @@ def a_job_gets_what_reachd_knows():
         node.daemon_start()
     both = given(fine(cluster.srun("-w", "n1", "--gres=gpu:2", "env")))
     equal(both, wanted(first, (0, 1)))
-    assert both["REACH_JOB_0"].startswith("v1 gpu=" + first.uuids()[0]), both
+    assert json.loads(both["REACH_JOB_0"])["gpu"]["uuid"] == first.uuids()[0], both
     assert {"REACH_WINDOWS_0", "REACH_WINDOW_OF_SM_0"} < set(both), both
     one = given(fine(cluster.srun("-w", "n2", "--gres=gpu:1", "env")))
     equal(one, wanted(second, (0,)))
@@ -168,7 +168,7 @@ def another_server(connection):
 def two_gib(connection):
     connection.recv(4096)
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2147483648\r\n\r\n")
-    chunk = b"REACH_JOB=" + b"x" * 65000 + b"\n"
+    chunk = b"REACH_JOB=" + b"x" * 130000 + b"\n"
     for _ in range((2 << 30) // len(chunk)):
         connection.sendall(chunk)
 
@@ -181,7 +181,7 @@ def endless_head(connection):
 
 
 def wrong_variables(connection):
-    body = b"LD_PRELOAD=/tmp/x.so\nREACH_JOB=v1 gpu=x\n"
+    body = b"LD_PRELOAD=/tmp/x.so\nREACH_JOB={}\n"
     while connection.recv(4096):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" %
                            (len(body), body))

@@ -451,7 +451,7 @@ static void test_environment(void **state)
         assert_non_null(strstr(answer.head, "Content-Type: text/plain; charset=utf-8\r\n"));
         assert_non_null(strstr(answer.head, "ETag: "));
         assert_int_equal(strncmp(answer.body, begins, strlen(begins)), 0);
-        assert_non_null(strstr(answer.body, "\nREACH_JOB=v1 gpu="));
+        assert_non_null(strstr(answer.body, "\nREACH_JOB={\"version\":1,"));
         assert_int_equal(answer.body[answer.body_bytes - 1], '\n');
         free(answer.body);
     }

@@ -22,15 +22,17 @@ static struct reach_error why;
 
 static void put(const char *name, const char *uuid)
 {
-    static char line[JOB_ENV_LINE_BYTES];
     struct err err;
+    char *text;
 
     placement_make_large(&fp);
     (void)snprintf(fp.gpu.uuid, sizeof(fp.gpu.uuid), "%s", uuid);
     (void)snprintf(fp.gpu.name, sizeof(fp.gpu.name), "A chip");
     fp.gpu.memory_bytes = 137 * GIB;
-    assert_int_equal(job_env_line(&fp, ID, line, &err), STATUS_OK);
-    assert_int_equal(setenv(name, line, 1), 0);
+    text = job_env_text(&fp, ID, &err);
+    assert_non_null(text);
+    assert_int_equal(setenv(name, text, 1), 0);
+    free(text);
 }
 
 static int set_up(void **state)
@@ -203,11 +205,12 @@ static void test_alone_without_any(void **state)
     assert_null(reach);
     setenv("REACH_JOB_0", "", 1);
     assert_int_equal(reach_open("env:", &reach, &why), REACH_NOT_FOUND);
-    setenv("REACH_JOB_0", "v1 gpu=x", 1);
+    setenv("REACH_JOB_0", "{\"version\":1}", 1);
     assert_int_equal(reach_open("env:", &reach, &why), REACH_CORRUPT);
     assert_non_null(strstr(why.text, "REACH_JOB_0"));
-    setenv("REACH_JOB_0", "v2 gpu=x", 1);
+    setenv("REACH_JOB_0", "{\"version\":2}", 1);
     assert_int_equal(reach_open("env:", &reach, &why), REACH_CORRUPT);
+    assert_non_null(strstr(why.text, "version 2"));
     assert_int_equal(reach_open("env:x", &reach, &why), REACH_INVALID_ARGUMENT);
     assert_null(reach);
 }
@@ -273,12 +276,12 @@ static void test_revalidated_by_a_daemon(void **state)
     stub_stop(&stub);
 }
 
-static void test_damaged_line_is_ignored(void **state)
+static void test_damaged_text_is_ignored(void **state)
 {
-    char *line = getenv("REACH_JOB_0");
+    char *text = getenv("REACH_JOB_0");
 
     (void)state;
-    line[strlen(line) / 2] ^= 1;
+    text[strlen(text) / 2] ^= 1;
     open_as(NULL);
     refused(GPU_A, REACH_WRONG_GPU);
     refused("0", REACH_NOT_MEASURED);
@@ -297,7 +300,7 @@ int main(void)
         CASE(test_requests_for_a_daemon),
         CASE(test_comes_before_a_daemon),
         CASE(test_revalidated_by_a_daemon),
-        CASE(test_damaged_line_is_ignored),
+        CASE(test_damaged_text_is_ignored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,7 +256,7 @@ static void test_devices_many(void **state)
 
 static void test_lines(void **state)
 {
-    static const char *const fine[] = {"REACH_JOB=v1 x\n",
+    static const char *const fine[] = {"REACH_JOB={\"x\":1}\n",
                                        "REACH_A=\nREACH_JOB=v2\nREACH_B_C=a=b\n"};
     static const char *const wrong[] = {
         "",
@@ -295,14 +295,14 @@ static void test_lines(void **state)
 
 static void test_numbers(void **state)
 {
-    char text[] = "REACH_SCOPE_BYTES=5\nREACH_JOB=v1 a=b\n";
+    char text[] = "REACH_SCOPE_BYTES=5\nREACH_JOB={\"a\":\"=\"}\n";
     char name[VARIABLES_NAME_BYTES];
     char *rest = text;
 
     (void)state;
     assert_string_equal(variables_next(&rest, 7, name), "5");
     assert_string_equal(name, "REACH_SCOPE_BYTES_7");
-    assert_string_equal(variables_next(&rest, 31, name), "v1 a=b");
+    assert_string_equal(variables_next(&rest, 31, name), "{\"a\":\"=\"}");
     assert_string_equal(name, "REACH_JOB_31");
     assert_null(variables_next(&rest, 31, name));
 }

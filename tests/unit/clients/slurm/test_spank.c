@@ -156,7 +156,7 @@ static void run(const char *path, const char *more)
     assert_int_equal(slurm_spank_task_init(NULL, 0, NULL), 0);
 }
 
-#define LINES "REACH_SCOPE_BYTES=5\nREACH_JOB=v1 a=b\n"
+#define LINES "REACH_SCOPE_BYTES=5\nREACH_JOB={\"a\":1}\n"
 
 static void test_variables_arrive(void **state)
 {
@@ -168,9 +168,9 @@ static void test_variables_arrive(void **state)
     run(d.path, NULL);
     assert_non_null(strstr(d.last, "GET /v1/gpus/GPU-7/environment HTTP/1.1\r\n"));
     assert_int_equal(atomic_load(&d.requests), 2);
-    assert_string_equal(value_of("REACH_JOB_0"), "v1 a=b");
+    assert_string_equal(value_of("REACH_JOB_0"), "{\"a\":1}");
     assert_string_equal(value_of("REACH_SCOPE_BYTES_0"), "5");
-    assert_string_equal(value_of("REACH_JOB_1"), "v1 a=b");
+    assert_string_equal(value_of("REACH_JOB_1"), "{\"a\":1}");
     assert_string_equal(value_of("PATH"), "/bin");
     assert_int_equal(count, 2 + 4);
     assert_int_equal(debug_lines, 0);
@@ -274,7 +274,7 @@ static void test_room(void **state)
 
     (void)state;
     assert_non_null(lines);
-    strcpy(lines, "REACH_JOB=v1 ");
+    strcpy(lines, "REACH_JOB=");
     memset(lines + strlen(lines), 'x', 30 << 10);
     strcat(lines, "\n");
     d.answer = raw_http(200, lines);
