@@ -28,7 +28,6 @@ link_tsan     := -fsanitize=thread
 flags_fuzz    := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
                  -fno-sanitize-recover=all -w
 link_fuzz     := -fsanitize=address,undefined
-VARIANTS      := release asan tsan fuzz
 # What no threaded test links need not be compiled for them.
 without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% daemon/import/% build/gen/fleet_% \
                  daemon/config/% daemon/batch/% daemon/serve.c daemon/analysis/imported/%

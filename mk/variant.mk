@@ -1,0 +1,95 @@
+# mk/variant.mk: The rules of one variant, $(v): objects, archives, programs and tests. mk/variants.mk includes it once for
+# each. make expands a recipe after it has read all of them, so a recipe takes its variant from the target: $(variant).
+
+build/$(v)/flags: FORCE
+	$(call write_if_changed,'$(compile)')
+
+build/$(v)/obj/%.o: %.c build/$(v)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(compile) $(DEFINES) -MMD -MP -c $< -o $@
+
+build/$(v)/obj/fatbin.o: build/gen/fatbin.S build/kernels/reach_kernels.fatbin
+	$(call say,AS,$@)
+	@mkdir -p $(@D)
+	$(Q)$(cc_$(variant)) -c $< -o $@
+
+$(VERSION_SRC:%.c=build/$(v)/obj/%.o): private DEFINES := -DREACHD_VERSION='"$(FULL_VERSION)"'
+$(VERSION_SRC:%.c=build/$(v)/obj/%.o): build/gen/version
+$(PQ_SRC:%.c=build/$(v)/obj/%.o): private DEFINES = $(PQ_DEFINES)
+$(PQ_SRC:%.c=build/$(v)/obj/%.o): build/gen/libpq
+
+# What a test program does itself takes less time than its optimization.
+$(TEST_SRC:%.c=build/$(v)/obj/%.o): private CFLAGS += -O0 -U_FORTIFY_SOURCE
+
+# These include a header for kernels, which includes reach.h like a job.
+$(addprefix build/$(v)/obj/tests/unit/clients/cuda/test_,ranges.o keys.o): private DEFINES += -Iclients/c
+
+# The inner loops of the model are most of what a simulated measurement and what-if cost. Sanitizers, which make it four
+# times as slow, see it in check-long.
+$(MODEL_SRC:%.c=build/$(v)/obj/%.o): private CFLAGS += $(if $(REACH_LONG),,$(plain_$(variant)))
+$(MODEL_SRC:%.c=build/$(v)/obj/%.o): build/gen/long
+
+objects_$(v) := $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out $(without_$(v)),$(DAEMON_SRC))) build/$(v)/obj/fatbin.o
+answer_$(v)  := $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out $(without_$(v)),$(ANSWER_SRC)))
+libs_$(v)    := build/$(v)/libreachd.a build/$(v)/libanswer.a
+support_$(v) := $(SUPPORT_SRC:%.c=build/$(v)/obj/%.o) $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out %/main.c,$(LAB_SRC)))
+helpers_$(v) := build/$(v)/tests/libhelpers.a $(libs_$(v))
+fake_$(v)    := $(FAKE_SRC:%.c=build/$(v)/obj/%.o)
+tests_$(v)   := $(TEST_SRC:%.c=build/$(v)/%)
+fuzz_$(v)    := $(FUZZ_SRC:%.c=build/$(v)/%)
+fuzzer_$(v)  := $(if $(filter fuzz,$(v)),,build/$(v)/obj/tests/fuzz/replay.o)
+fakelib_$(v) := $(if $(FAKE_SRC),build/$(v)/tests/fakecuda/libcuda.so.1)
+
+$(patsubst %.c,build/$(v)/obj/%.o,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h build/gen/fleet_page.h
+
+# The list is a file of its own: a source that went away must leave the archive.
+build/$(v)/objects: FORCE
+	$(call write_if_changed,$(objects_$(variant)) $(answer_$(variant)))
+
+build/$(v)/libreachd.a: $(objects_$(v)) build/$(v)/objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $(objects_$(variant))
+
+build/$(v)/libanswer.a: $(answer_$(v)) build/$(v)/objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $(answer_$(variant))
+
+# An archive: a test program is linked with what it asks for, and with nothing else.
+build/$(v)/tests/libhelpers.a: $(support_$(v)) build/$(v)/objects
+	$(call say,AR,$@)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $(support_$(variant))
+
+build/$(v)/reachd: build/$(v)/obj/daemon/main.o $(libs_$(v))
+	$(call say,LINK,$@)
+	$(Q)$(call link) $(DAEMON_LIBS)
+
+build/$(v)/reachctl: $(CTL_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
+	$(call say,LINK,$@)
+	$(Q)$(call link) $(CTL_LIBS)
+
+build/$(v)/reach-lab: $(LAB_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
+	$(call say,LINK,$@)
+	$(Q)$(call link) $(DAEMON_LIBS)
+
+build/$(v)/tests/%: build/$(v)/obj/tests/%.o $(helpers_$(v))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(call link) $(TEST_LIBS)
+
+# With libFuzzer's main in the clang build, with ours in the others.
+build/$(v)/tests/fuzz/fuzz_%: build/$(v)/obj/tests/fuzz/fuzz_%.o $(fuzzer_$(v)) $(helpers_$(v))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(call link,$(if $(fuzzer_$(variant)),,-fsanitize=fuzzer)) $(TEST_LIBS)
+
+$(filter build/$(v)/tests/fakecuda/%,$(tests_$(v))): | $(fakelib_$(v))
+
+# The stand-in driver binds to its own copy of the model, whatever the program that opens it has.
+build/$(v)/tests/fakecuda/libcuda.so.1: $(fake_$(v)) $(libs_$(v))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(cc_$(variant)) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
+	    -Wl,--as-needed $(link_$(variant)) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
+	$(Q)ln -sfn $(@F) $(@D)/libnvidia-ml.so.1
