@@ -21,6 +21,8 @@ flags_tsan    := -O1 -fno-omit-frame-pointer -fsanitize=thread
 # For what is left to check-long.
 plain_asan    := -O2 -fno-sanitize=all
 plain_tsan    := -O2 -fno-sanitize=all
+# gold links a test program in two thirds of the time of ld, with AddressSanitizer in half. It is a part of binutils.
+TEST_LD       = $(call once,TEST_LD,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
 link_release  :=
 link_asan     := -fsanitize=address,undefined
 link_tsan     := -fsanitize=thread

@@ -76,13 +76,13 @@ build/$(v)/reach-lab: $(LAB_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
 build/$(v)/tests/%: build/$(v)/obj/tests/%.o $(helpers_$(v))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(call link) $(TEST_LIBS)
+	$(Q)$(call link,$(TEST_LD)) $(TEST_LIBS)
 
 # With libFuzzer's main in the clang build, with ours in the others.
 build/$(v)/tests/fuzz/fuzz_%: build/$(v)/obj/tests/fuzz/fuzz_%.o $(fuzzer_$(v)) $(helpers_$(v))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(call link,$(if $(fuzzer_$(variant)),,-fsanitize=fuzzer)) $(TEST_LIBS)
+	$(Q)$(call link,$(if $(fuzzer_$(variant)),$(TEST_LD),-fsanitize=fuzzer)) $(TEST_LIBS)
 
 $(filter build/$(v)/tests/fakecuda/%,$(tests_$(v))): | $(fakelib_$(v))
 
