@@ -9,7 +9,7 @@ COMMIT_TIME  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/
 portable: all $(TOOLS) build/release/portable/libreach.so.$(ABI)
 	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/portable build/portable $(PORTABLE) $(GLIBC_MAX) \
 	    $(PROGRAMS) build/release/portable/libreach.so.$(ABI) build/release/libreach-cuda.so.$(ABI) \
-	    $(SCRIPTS) $(SCRIPT_MODULE) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
+	    $(CLIENT_SCRIPTS) $(SCRIPT_MODULE) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
 
 BINDIR      := $(PREFIX)/bin
 LIBDIR      := $(PREFIX)/lib
@@ -52,13 +52,13 @@ install-built:
 	install -m 644 systemd/reachd.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/reachd.conf
 	install -m 644 packaging/completion/reachd.bash $(DESTDIR)$(BASHDIR)/reachd
 	install -m 644 packaging/completion/reachctl.bash $(DESTDIR)$(BASHDIR)/reachctl
-	for s in $(notdir $(SCRIPTS)); do ln -sfn reachctl $(DESTDIR)$(BASHDIR)/$$s; done
+	for s in $(notdir $(CLIENT_SCRIPTS)); do ln -sfn reachctl $(DESTDIR)$(BASHDIR)/$$s; done
 	install -m 644 packaging/completion/reachd.zsh $(DESTDIR)$(ZSHDIR)/_reachd
 	install -m 644 packaging/completion/reachctl.zsh $(DESTDIR)$(ZSHDIR)/_reachctl
 	install -d $(DESTDIR)$(SCRIPTDIR) $(DESTDIR)$(PREFIX)/share/reachd/slurm
-	install -m 755 $(SCRIPTS) $(DESTDIR)$(SCRIPTDIR)
+	install -m 755 $(CLIENT_SCRIPTS) $(DESTDIR)$(SCRIPTDIR)
 	install -m 644 $(SCRIPT_MODULE) $(DESTDIR)$(SCRIPTDIR)
-	ln -sfnr $(addprefix $(DESTDIR)$(SCRIPTDIR)/,$(notdir $(SCRIPTS))) $(DESTDIR)$(BINDIR)
+	ln -sfnr $(addprefix $(DESTDIR)$(SCRIPTDIR)/,$(notdir $(CLIENT_SCRIPTS))) $(DESTDIR)$(BINDIR)
 	install -m 755 clients/slurm/taskprolog.sh clients/slurm/prolog.sh $(DESTDIR)$(PREFIX)/share/reachd/slurm
 	sed 's|/usr/local/lib|$(LIBDIR)|' clients/slurm/plugstack.conf >$(DESTDIR)$(PREFIX)/share/reachd/slurm/plugstack.conf
 	$(if $(SPANK),install -d $(DESTDIR)$(LIBDIR)/reachd)

@@ -20,10 +20,10 @@ MODEL_SRC   := $(wildcard daemon/gpu/sim/sim_tlb.c daemon/gpu/sim/sim_mmu.c daem
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 LAB_SRC     := $(wildcard clients/lab/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
-# The Python package, and what marks it as typed.
 # Scripts over reachctl, which are installed in one folder with the module that two of them import.
-SCRIPTS     := clients/kubernetes/reach-nfd clients/kubernetes/reach-dra clients/hwloc/reach-hwloc
+CLIENT_SCRIPTS := clients/kubernetes/reach-nfd clients/kubernetes/reach-dra clients/hwloc/reach-hwloc
 SCRIPT_MODULE := clients/kubernetes/reach_node.py
+# The Python package, and what marks it as typed.
 PYTHON_SRC  := $(sort $(call find_files,clients/python/reach,*.py) $(call find_files,clients/python/reach,py.typed))
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
 # Host code that the examples share.
