@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCHEMA_VERSION = 4, OLDEST_VERSION = 2 }; /* of the upgrades */
+enum { SCHEMA_VERSION = 5, OLDEST_VERSION = 2 }; /* of the upgrades */
 
 NAME_FUNCTIONS(fleet_outcome,
                enum fleet_outcome, [FLEET_ANSWERED] = "answered", [FLEET_UNCHANGED] = "unchanged",
@@ -109,7 +109,8 @@ static enum status create_tables(struct fleet_db *db, struct err *err)
 
 static enum status upgrade_tables(struct fleet_db *db, int64_t version, struct err *err)
 {
-    const char *const upgrades[] = {[2] = fleet_sql_upgrade_2, [3] = fleet_sql_upgrade_3};
+    const char *const upgrades[] = {
+        [2] = fleet_sql_upgrade_2, [3] = fleet_sql_upgrade_3, [4] = fleet_sql_upgrade_4};
     enum status s = STATUS_OK;
 
     for (; s == STATUS_OK && version < SCHEMA_VERSION; version++)

@@ -283,9 +283,10 @@ const struct fleet_engine fleet_postgres = {
     .begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     /* Without it the first report after a first survey is planned for empty tables, and takes a
      * hundred times as long. */
-    .after_survey = "ANALYZE fleet_sighting, fleet_outcome, fleet_host, fleet_gpu, "
-                    "fleet_fingerprint, fleet_kind, fleet_map, fleet_signature, fleet_structure, "
-                    "fleet_structure_line, fleet_spread, fleet_outlier, fleet_change, fleet_drift",
+    .after_survey =
+        "ANALYZE fleet_sighting, fleet_outcome, fleet_host, fleet_gpu, "
+        "fleet_fingerprint, fleet_kind, fleet_map, fleet_signature, fleet_structure, "
+        "fleet_structure_line, fleet_quartiles, fleet_outlier, fleet_change, fleet_drift",
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* ingest.c: a survey from its temporary tables into the database. Statements over all rows do the
- * work (schema/fleet/ingest.sql), and compute what reports and dashboards read (spread.sql,
+ * work (schema/fleet/ingest.sql), and compute what reports and dashboards read (quartiles.sql,
  * quartiles_*.sql, outliers.sql).
  */
 #include "clients/fleet/db_engine.h"
@@ -94,7 +94,7 @@ static enum status compare_pairs(struct fleet_db *db, const char *survey, struct
 
 static enum status compute(struct fleet_db *db, const char *survey, struct err *err)
 {
-    const char *const scripts[] = {fleet_sql_spread, db->engine->quartiles, fleet_sql_outliers};
+    const char *const scripts[] = {fleet_sql_quartiles, db->engine->quartiles, fleet_sql_outliers};
     int64_t news = 0;
     enum status s = fleet_run_integer(db,
                                       "SELECT (SELECT COUNT(*) FROM fleet_new_fleet) + "

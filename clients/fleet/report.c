@@ -42,7 +42,7 @@ static const struct source sources[] = {
     {FLEET_REPORT_SIGNATURES, "signatures", "", fleet_sql_report_signatures, BRIEF},
     {FLEET_REPORT_MAPS, "maps", "counts", fleet_sql_report_maps_counts, BRIEF},
     {FLEET_REPORT_MAPS, "maps", "", fleet_sql_report_maps, OMITTED},
-    {FLEET_REPORT_SPREAD, "spread", "", fleet_sql_report_spread, OMITTED},
+    {FLEET_REPORT_QUARTILES, "quartiles", "", fleet_sql_report_quartiles, OMITTED},
     {FLEET_REPORT_OUTLIERS, "outliers", "", fleet_sql_report_outliers, BRIEF},
     {FLEET_REPORT_OUTLIERS, "outliers", "counts", fleet_sql_report_outliers_counts, BRIEF},
     {FLEET_REPORT_DRIFT, "drift", "", fleet_sql_report_drift, BRIEF},
@@ -180,9 +180,9 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
 static uint64_t most_rows(const struct source *source, unsigned bits, enum fleet_format format)
 {
     if (format == FLEET_FORMAT_HTML && bits & FLEET_REPORT_SUMMARY)
-        return source->bit == FLEET_REPORT_GPUS     ? UINT64_MAX
-               : source->bit == FLEET_REPORT_SPREAD ? 0
-                                                    : PAGE_ROWS;
+        return source->bit == FLEET_REPORT_GPUS        ? UINT64_MAX
+               : source->bit == FLEET_REPORT_QUARTILES ? 0
+                                                       : PAGE_ROWS;
     if (bits & source->bit)
         return UINT64_MAX;
     if (!(bits & FLEET_REPORT_SUMMARY) || source->in_summary == OMITTED)

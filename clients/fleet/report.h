@@ -15,7 +15,7 @@
 enum fleet_report_bit {
     FLEET_REPORT_SIGNATURES = 1 << 0,
     FLEET_REPORT_MAPS = 1 << 1,
-    FLEET_REPORT_SPREAD = 1 << 2,
+    FLEET_REPORT_QUARTILES = 1 << 2,
     FLEET_REPORT_OUTLIERS = 1 << 3,
     FLEET_REPORT_DRIFT = 1 << 4,
     FLEET_REPORT_HOSTS = 1 << 5,

@@ -97,7 +97,7 @@ static const struct command commands[] = {
      "collect the fingerprints of many daemons in a database"},
     {"survey report", "[REPORT...]", BIT(DB) | BIT(FORMAT) | BIT(SURVEY) | BIT(MODEL),
      command_survey_report, "survey report [REPORT...] [--format F]",
-     "results of surveys: signatures, maps, spread, outliers, drift"},
+     "results of surveys: signatures, maps, quartiles, outliers, drift"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES = 128 };
 
@@ -147,7 +147,7 @@ static void print_help(void)
         "('n[001-256]'), --port P (the default port), --ca FILE (trusted certificates),\n"
         "--concurrency N, --attempts N, --host-deadline S (per host), --deadline S (in all) and\n"
         "--db WHERE (where the fingerprints are stored: a file or postgresql://...).\n"
-        "survey report prints REPORTs (signatures, maps, spread, outliers, drift, hosts,\n"
+        "survey report prints REPORTs (signatures, maps, quartiles, outliers, drift, hosts,\n"
         "inventory, costs, gpus; without one a summary) of the latest survey or of --survey N,\n"
         "of all GPUs or those of --model NAME, as --format table|json|csv|markdown|svg|html (a\n"
         "page for a browser).\n"

@@ -200,11 +200,11 @@ WHERE s.survey = $1 AND s.counted = 1 AND fleet_gpu.id = s.gpu;
 -- ---- which quartiles hold: those of the survey before where the same fingerprints count ----
 
 UPDATE fleet_survey
-SET spread = COALESCE(
-    (SELECT p.spread FROM fleet_survey p
+SET quartiles = COALESCE(
+    (SELECT p.quartiles FROM fleet_survey p
      WHERE p.id = CAST($1 AS INTEGER) - 1
-       AND NOT EXISTS (SELECT 1 FROM fleet_spread
-                       WHERE survey = p.spread AND measured = 1 AND median IS NOT NULL AND inner_least IS NULL)
+       AND NOT EXISTS (SELECT 1 FROM fleet_quartiles
+                       WHERE survey = p.quartiles AND measured = 1 AND median IS NOT NULL AND inner_least IS NULL)
        AND NOT EXISTS (SELECT fingerprint FROM fleet_sighting
                        WHERE survey = p.id AND counted = 1 AND fingerprint IS NOT NULL
                        EXCEPT
@@ -218,7 +218,7 @@ SET spread = COALESCE(
 WHERE id = $1;
 
 INSERT INTO fleet_new_fleet (fingerprint)
-SELECT DISTINCT s.fingerprint FROM fleet_sighting s JOIN fleet_survey v ON v.id = s.survey AND v.spread = v.id
+SELECT DISTINCT s.fingerprint FROM fleet_sighting s JOIN fleet_survey v ON v.id = s.survey AND v.quartiles = v.id
 WHERE s.survey = $1 AND s.counted = 1 AND s.fingerprint IS NOT NULL;
 
 -- GPUs that were measured again since they were surveyed last. `many`: enough of the kind to know their

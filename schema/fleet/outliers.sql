@@ -7,13 +7,13 @@ INSERT INTO fleet_outlier (survey, fingerprint, series, value)
 WITH lent AS (
     SELECT k.origin, p.name, MAX((p.inner_most - p.inner_least) / ABS(p.median)) AS width,
            MAX(CASE WHEN p.deviation > 1e-100 THEN p.deviation / ABS(p.median) ELSE 0 END) AS deviation
-    FROM fleet_spread p JOIN fleet_kind k ON k.id = p.kind
+    FROM fleet_quartiles p JOIN fleet_kind k ON k.id = p.kind
     WHERE p.survey = $1 AND p.measured = 1 AND p.gpus >= 8 AND ABS(p.median) > 1e-100
     GROUP BY k.origin, p.name
 ), own AS (
     SELECT p.series, p.gpus, p.median, p.inner_least, p.inner_most, p.deviation,
            CASE WHEN ABS(p.median) > 1e-100 THEN ABS(p.median) ELSE 0 END AS size, l.width, l.deviation AS lent
-    FROM fleet_spread p
+    FROM fleet_quartiles p
     JOIN fleet_series s ON s.id = p.series AND s.judged = 1
     JOIN fleet_kind k ON k.id = p.kind
     LEFT JOIN lent l ON l.origin = k.origin AND l.name = p.name

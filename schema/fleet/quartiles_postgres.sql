@@ -3,7 +3,7 @@ ANALYZE fleet_new_fleet, fleet_new_pair, fleet_metric, fleet_series, fleet_finge
 
 -- Quartiles of the measured metrics for survey $1, and of their changes. 
 
-INSERT INTO fleet_spread (survey, kind, measured, place, series, name, gpus, unknown, not_observable, least,
+INSERT INTO fleet_quartiles (survey, kind, measured, place, series, name, gpus, unknown, not_observable, least,
                           lower_quartile, median, upper_quartile, most)
 SELECT CAST($1 AS INTEGER), s.kind, 1, s.place, s.id, s.name, q.gpus, q.rows - q.gpus - q.not_observable,
        q.not_observable, q.least, q.lower_quartile, q.median, q.upper_quartile, q.most
@@ -17,13 +17,13 @@ FROM (SELECT v.series, COUNT(*) AS rows, COUNT(v.value) AS gpus,
       GROUP BY v.series) q
 JOIN fleet_series s ON s.id = q.series;
 
-ANALYZE fleet_spread;
+ANALYZE fleet_quartiles;
 
 -- The ranks of outlier_rank (daemon/compare/outlier.h).
-UPDATE fleet_spread
+UPDATE fleet_quartiles
 SET deviation = d.deviation,
-    inner_least = CASE WHEN fleet_spread.gpus < 3 THEN fleet_spread.median ELSE d.inner_least END,
-    inner_most = CASE WHEN fleet_spread.gpus < 3 THEN fleet_spread.median ELSE d.inner_most END
+    inner_least = CASE WHEN fleet_quartiles.gpus < 3 THEN fleet_quartiles.median ELSE d.inner_least END,
+    inner_most = CASE WHEN fleet_quartiles.gpus < 3 THEN fleet_quartiles.median ELSE d.inner_most END
 FROM (SELECT p.kind, p.place, percentile_cont(0.5) WITHIN GROUP (ORDER BY ABS(v.value - p.median)) AS deviation,
              percentile_disc(CASE WHEN p.gpus < 3 THEN 0.5 WHEN p.gpus < 20 THEN 1.5 / p.gpus
                                   ELSE (p.gpus / 10 + 0.5) / p.gpus END)
@@ -31,11 +31,11 @@ FROM (SELECT p.kind, p.place, percentile_cont(0.5) WITHIN GROUP (ORDER BY ABS(v.
              percentile_disc(CASE WHEN p.gpus < 3 THEN 0.5 WHEN p.gpus < 20 THEN (p.gpus - 1.5) / p.gpus
                                   ELSE (p.gpus - p.gpus / 10 - 0.5) / p.gpus END)
                  WITHIN GROUP (ORDER BY v.value) AS inner_most
-      FROM fleet_spread p CROSS JOIN fleet_metric v CROSS JOIN fleet_new_fleet f
+      FROM fleet_quartiles p CROSS JOIN fleet_metric v CROSS JOIN fleet_new_fleet f
       WHERE p.survey = $1 AND p.measured = 1 AND v.series = p.series AND f.fingerprint = v.fingerprint
       GROUP BY p.kind, p.place, p.gpus) d
-WHERE fleet_spread.survey = $1 AND fleet_spread.measured = 1
-  AND fleet_spread.kind = d.kind AND fleet_spread.place = d.place;
+WHERE fleet_quartiles.survey = $1 AND fleet_quartiles.measured = 1
+  AND fleet_quartiles.kind = d.kind AND fleet_quartiles.place = d.place;
 
 INSERT INTO fleet_change (survey, series, gpus, lower_quartile, median, upper_quartile)
 SELECT CAST($1 AS INTEGER), series, COUNT(*), percentile_disc(0.25) WITHIN GROUP (ORDER BY change),

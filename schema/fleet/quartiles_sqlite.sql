@@ -3,7 +3,7 @@
 -- times as long. The joins are written in the order in which they are to be made: by series, so that groups need
 -- no sorting.
 
-INSERT INTO fleet_spread (survey, kind, measured, place, series, name, gpus, unknown, not_observable, least,
+INSERT INTO fleet_quartiles (survey, kind, measured, place, series, name, gpus, unknown, not_observable, least,
                           lower_quartile, median, upper_quartile, most, deviation, inner_least, inner_most)
 SELECT CAST($1 AS INTEGER), s.kind, 1, s.place, s.id, s.name, q.gpus, q.rows - q.gpus - q.not_observable,
        q.not_observable, q.least, q.lower_quartile, q.median, q.upper_quartile, q.most, q.deviation,

@@ -8,7 +8,7 @@ SELECT 'Every GPU',
 SELECT h.name, s.slot, k.model, CASE k.origin WHEN '' THEN 'unknown' ELSE k.origin END, s.state, f.verdict,
        NULLIF(SUBSTR(m.hash, 1, 15), ''), f.whole_memory_gbps, f.plateau_gbps, f.window_bytes, v.value,
        CASE WHEN s.fingerprint IS NOT NULL THEN
-           (SELECT COUNT(*) FROM fleet_survey y JOIN fleet_outlier o ON o.survey = y.spread
+           (SELECT COUNT(*) FROM fleet_survey y JOIN fleet_outlier o ON o.survey = y.quartiles
             WHERE y.id = s.survey AND o.fingerprint = s.fingerprint) END, g.uuid
 FROM fleet_sighting s
 JOIN fleet_host h ON h.id = s.host

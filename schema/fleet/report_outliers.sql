@@ -31,10 +31,10 @@ WITH used AS (
     UNION ALL
     SELECT s.kind, 1, s.host, s.slot, s.gpu, p.place, p.name, NULL, o.value, NULL, p.median,
            CASE WHEN p.deviation > 1e-100 THEN ABS(o.value - p.median) / (1.4826 * p.deviation) END
-    FROM fleet_survey v CROSS JOIN fleet_outlier o CROSS JOIN fleet_series r CROSS JOIN fleet_spread p
+    FROM fleet_survey v CROSS JOIN fleet_outlier o CROSS JOIN fleet_series r CROSS JOIN fleet_quartiles p
     CROSS JOIN fleet_sighting s
-    WHERE v.id = $1 AND o.survey = v.spread AND r.id = o.series
-      AND p.survey = v.spread AND p.kind = r.kind AND p.measured = 1 AND p.place = r.place
+    WHERE v.id = $1 AND o.survey = v.quartiles AND r.id = o.series
+      AND p.survey = v.quartiles AND p.kind = r.kind AND p.measured = 1 AND p.place = r.place
       AND s.survey = v.id AND s.counted = 1 AND s.fingerprint = o.fingerprint
 )
 SELECT k.model, k.origin, g.uuid, h.name, d.slot, d.name, d.text, d.value, d.usual_text, d.usual, d.deviations

@@ -21,7 +21,7 @@ WITH used AS (
 ), measured AS (
     SELECT s.kind, COUNT(DISTINCT s.fingerprint) AS gpus
     FROM fleet_survey v CROSS JOIN fleet_outlier o CROSS JOIN fleet_sighting s
-    WHERE v.id = $1 AND o.survey = v.spread
+    WHERE v.id = $1 AND o.survey = v.quartiles
       AND s.survey = v.id AND s.counted = 1 AND s.fingerprint = o.fingerprint
     GROUP BY s.kind
 )

@@ -8,9 +8,9 @@ CREATE TABLE fleet_survey (
     id         INTEGER PRIMARY KEY,          -- from 1
     at         TEXT    NOT NULL,             -- RFC 3339, UTC
     elapsed_ms BIGINT  NOT NULL DEFAULT 0,
-    -- The survey whose fleet_spread and fleet_outlier hold for this one too: an earlier one where
+    -- The survey whose fleet_quartiles and fleet_outlier hold for this one too: an earlier one where
     -- the same fingerprints count.
-    spread     INTEGER
+    quartiles  INTEGER
 );
 
 CREATE TABLE fleet_host (
@@ -156,11 +156,11 @@ CREATE INDEX fleet_sighting_by_kind
 CREATE INDEX fleet_sighting_by_gpu ON fleet_sighting (gpu, survey);
 CREATE INDEX fleet_sighting_by_fingerprint ON fleet_sighting (fingerprint, survey);
 
--- ---- what a survey adds up to, computed once at its end (spread.sql, drift.sql) ----
+-- ---- what a survey adds up to, computed once at its end (quartiles.sql, drift.sql) ----
 
 -- Quartiles of every metric. They are measured values (nearest rank); the median is the mean of the
 -- two middle ones, deviation the median distance from it.
-CREATE TABLE fleet_spread (
+CREATE TABLE fleet_quartiles (
     survey         INTEGER NOT NULL REFERENCES fleet_survey (id),
     kind           INTEGER NOT NULL REFERENCES fleet_kind (id),
     measured       INTEGER NOT NULL,         -- 0: a line of the structure

@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "fleet"))
 BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "release")
 TOOL = os.path.join(BUILD, "tests", "bench", "fleet_fill")
-REPORTS = ["summary", "signatures", "maps", "spread", "outliers", "drift", "hosts", "inventory"]
+REPORTS = ["summary", "signatures", "maps", "quartiles", "outliers", "drift", "hosts", "inventory"]
 REPEATS = 3
 # (engine, fingerprints, what): seconds at most
 GOALS = {("SQLite", 10000, "store"): 5, ("PostgreSQL", 10000, "store"): 10,

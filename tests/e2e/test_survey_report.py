@@ -17,7 +17,7 @@ import common
 import lib_hosts
 
 DB = os.path.join(common.folder, "fleet.db")
-REPORTS = ("signatures", "maps", "spread", "outliers", "drift", "hosts", "inventory")
+REPORTS = ("signatures", "maps", "quartiles", "outliers", "drift", "hosts", "inventory")
 
 
 def report(*words):
@@ -109,8 +109,8 @@ def json_has_every_report():
     common.equal((told["survey"], told["gpus"], told["simulated"]), (1, 1, "all"), "head")
     row = told["signatures"]["rows"][0]
     common.equal((row["origin"], row["gpus"], row["percent"]), ("simulated", 1, 100), "signature")
-    assert len(told["spread"]["rows"]) > 30, told["spread"]
-    assert all(row["origin"] == "simulated" for row in told["spread"]["rows"])
+    assert len(told["quartiles"]["rows"]) > 30, told["quartiles"]
+    assert all(row["origin"] == "simulated" for row in told["quartiles"]["rows"])
     for name in ("maps", "outliers", "drift", "hosts_counts", "hosts_names", "inventory"):
         assert isinstance(told[name]["rows"], list), name
 
@@ -125,8 +125,8 @@ def hosts_that_failed_come_first():
 
 @common.case
 def csv_has_as_many_fields_in_every_row():
-    wanted = json.loads(report("--format", "json", "spread"))["spread"]["rows"]
-    rows = list(csv.reader(io.StringIO(report("--format", "csv", "spread"))))
+    wanted = json.loads(report("--format", "json", "quartiles"))["quartiles"]["rows"]
+    rows = list(csv.reader(io.StringIO(report("--format", "csv", "quartiles"))))
     common.equal(rows[0][:5], ["report", "part", "model", "origin", "metric"], "head")
     common.equal(len(rows) - 1, len(wanted), "rows")
     for row, other in zip(rows[1:], wanted):

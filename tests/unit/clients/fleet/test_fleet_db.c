@@ -95,8 +95,8 @@ static void test_two_surveys(void **state)
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_document"), 2);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_structure"), 1);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_gpu"), 2);
-    assert_int_equal(number(db, "SELECT spread FROM fleet_survey WHERE id = 2"), 1);
-    assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_spread WHERE survey = 2"), 0);
+    assert_int_equal(number(db, "SELECT quartiles FROM fleet_survey WHERE id = 2"), 1);
+    assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_quartiles WHERE survey = 2"), 0);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_sighting WHERE survey = 2 AND "
                                 "counted = 1 AND was_survey = 1 AND was_slot = slot"),
                      2);
@@ -226,8 +226,10 @@ static void test_version_before(void **state)
         "ALTER TABLE fleet_series DROP COLUMN tracked",
         "INSERT INTO fleet_outlier (survey, fingerprint, series, value) SELECT 1, 1, id, 7 "
         "FROM fleet_series WHERE name LIKE 'tlb.levels[_].miss_penalty_cycles'",
-        "ALTER TABLE fleet_spread DROP COLUMN inner_least",
-        "ALTER TABLE fleet_spread DROP COLUMN inner_most",
+        "ALTER TABLE fleet_quartiles DROP COLUMN inner_least",
+        "ALTER TABLE fleet_quartiles DROP COLUMN inner_most",
+        "ALTER TABLE fleet_survey RENAME COLUMN quartiles TO spread",
+        "ALTER TABLE fleet_quartiles RENAME TO fleet_spread",
         "UPDATE fleet_schema SET version = 2"};
     struct fingerprint *const fp = calloc(1, sizeof(*fp));
     struct fleet_db *db = fleet_fixture_fresh();
@@ -250,7 +252,7 @@ static void test_version_before(void **state)
 
     for (int turn = 0; turn < 2; turn++) {
         db = fleet_fixture_again();
-        assert_int_equal(number(db, "SELECT version FROM fleet_schema"), 4);
+        assert_int_equal(number(db, "SELECT version FROM fleet_schema"), 5);
         assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_metric"), metrics);
         assert_int_equal(fleet_query(db, "SELECT name, judged, tracked FROM fleet_series", 0, NULL,
                                      check_judged, NULL, &err),
@@ -269,8 +271,8 @@ static void test_version_before(void **state)
         begin(db);
         must_add(db, 1, "a:1", fp, 1);
         (void)fleet_fixture_end(db);
-        assert_int_equal(number(db, "SELECT MAX(spread) FROM fleet_survey"), 2);
-        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_spread WHERE survey > 1 AND "
+        assert_int_equal(number(db, "SELECT MAX(quartiles) FROM fleet_survey"), 2);
+        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_quartiles WHERE survey > 1 AND "
                                     "measured = 1 AND median IS NOT NULL AND inner_least IS NULL"),
                          0);
         fleet_close(db);

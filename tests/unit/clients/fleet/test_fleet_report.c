@@ -313,7 +313,7 @@ static size_t values_of(const struct fleet *f, const json_t *row, double *out, s
 
 static void check_spread(const struct fleet *f, struct fleet_db *db)
 {
-    json_t *const rows = rows_of(db, FLEET_REPORT_SPREAD, "spread");
+    json_t *const rows = rows_of(db, FLEET_REPORT_QUARTILES, "quartiles");
     double v[MAX_GPUS];
     size_t checked = 0;
     size_t i;
@@ -634,7 +634,7 @@ static void test_options(void **state)
     options.format = FLEET_FORMAT_SVG;
     options.reports = FLEET_REPORT_HOSTS;
     assert_int_equal(fleet_report(db, &options, nowhere, &err), STATUS_INVALID_ARGUMENT);
-    text = print(db, FLEET_REPORT_SIGNATURES | FLEET_REPORT_SPREAD, FLEET_FORMAT_CSV, "Two");
+    text = print(db, FLEET_REPORT_SIGNATURES | FLEET_REPORT_QUARTILES, FLEET_FORMAT_CSV, "Two");
     assert_null(strstr(text, "\"One\""));
     assert_non_null(strstr(text, "\"Two\""));
     free(text);

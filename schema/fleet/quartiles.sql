@@ -1,7 +1,7 @@
 -- Quartiles of the numbers in the structure, for survey $1. A fleet has few structures, so its GPUs are
 -- counted by structure; a quartile is the value up to which there are so many GPUs.
 
-INSERT INTO fleet_spread (survey, kind, measured, place, name, gpus, unknown, not_observable, least,
+INSERT INTO fleet_quartiles (survey, kind, measured, place, name, gpus, unknown, not_observable, least,
                           lower_quartile, median, upper_quartile, most)
 WITH used AS (
     SELECT kind, structure, COUNT(*) AS gpus FROM fleet_sighting
@@ -36,7 +36,7 @@ SELECT CAST($1 AS INTEGER), n.kind, 0, ROW_NUMBER() OVER (PARTITION BY n.kind OR
        q.middle + (q.next_middle - q.middle) / 2, q.upper_quartile, q.most
 FROM name n LEFT JOIN quartile q ON q.kind = n.kind AND q.name = n.name;
 
-UPDATE fleet_spread SET deviation = d.deviation
+UPDATE fleet_quartiles SET deviation = d.deviation
 FROM (SELECT kind, name, MIN(CASE WHEN 2 * upto >= total THEN distance END) +
                          (MIN(CASE WHEN 2 * upto > total THEN distance END) -
                           MIN(CASE WHEN 2 * upto >= total THEN distance END)) / 2 AS deviation
@@ -47,8 +47,8 @@ FROM (SELECT kind, name, MIN(CASE WHEN 2 * upto >= total THEN distance END) +
                   WHERE survey = $1 AND counted = 1 AND structure IS NOT NULL
                   GROUP BY kind, structure) u
             JOIN fleet_structure_line l ON l.structure = u.structure AND l.number IS NOT NULL
-            JOIN fleet_spread p ON p.survey = $1 AND p.kind = u.kind AND p.measured = 0 AND p.name = l.name
+            JOIN fleet_quartiles p ON p.survey = $1 AND p.kind = u.kind AND p.measured = 0 AND p.name = l.name
             GROUP BY p.kind, p.name, ABS(l.number - p.median)) w
       GROUP BY kind, name) d
-WHERE fleet_spread.survey = $1 AND fleet_spread.measured = 0
-  AND fleet_spread.kind = d.kind AND fleet_spread.name = d.name;
+WHERE fleet_quartiles.survey = $1 AND fleet_quartiles.measured = 0
+  AND fleet_quartiles.kind = d.kind AND fleet_quartiles.name = d.name;
