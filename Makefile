@@ -5,6 +5,7 @@
 #   make check      install what is missing, build, run every test that needs no GPU
 #   make            build reachd, reachctl and, where nvcc is found, the examples
 #   make check-long the tests that have more to do than fits into check, up to an hour
+#   make papers     reach-lab-papers, the machines of published papers; check-long builds and tests it
 #   make check-fleet the tests of surveys and schedulers beside real servers; check-long has them too
 #   make fuzz       SECONDS=60 TARGET=name: looks for inputs that break something
 #   make check-gpu  the tests that need a GPU          make bench     timings, printed not judged

@@ -63,11 +63,18 @@ LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPT
 .PHONY: check-long
 check-long:
 	@.ci/deps long
-	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) REACH_LONG=1 check-programs
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) REACH_LONG=1 check-programs papers-programs
 	@failed=0; REACH_LONG=1 tests/run -j 2 -t 36000 make:lint-tidy $(tests_asan) $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
-	    asan:tests/e2e/test_schemathesis.py \
+	    asan:tests/e2e/test_schemathesis.py $(papers_release) $(papers_asan) $(PAPERS:%=release:%) $(PAPERS:%=asan:%) \
 	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py)) || failed=1; \
 	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; exit $$failed
+
+# The machines of published papers (clients/lab/papers), and what tests them.
+PAPERS      := $(call SCRIPTS,papers)
+.PHONY: papers papers-programs
+papers: build/release/reach-lab-papers
+
+papers-programs: $(foreach v,release asan,build/$(v)/reach-lab-papers $(papers_$(v)))
 
 # Surveys, schedulers and what else runs beside real servers (PostgreSQL, Prometheus, Slurm). One after
 # the other: each has the machine for itself. The programs that keep surveys are driven by a script.

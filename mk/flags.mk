@@ -61,4 +61,4 @@ EXAMPLE_LIBS = $(call once,EXAMPLE_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -l
 # The commit goes only into the objects whose source asks for it, so a commit rebuilds little.
 COMMIT      := $(shell GIT_OPTIONAL_LOCKS=0 git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null)
 FULL_VERSION := $(VERSION)$(if $(COMMIT),+g$(COMMIT))
-VERSION_SRC := $(shell grep -ls REACHD_VERSION daemon/main.c $(filter-out build/%,$(LIB_SRC)) $(CTL_SRC) $(LAB_SRC) /dev/null)
+VERSION_SRC := $(shell grep -ls REACHD_VERSION daemon/main.c $(filter-out build/%,$(LIB_SRC)) $(CTL_SRC) $(LAB_SRC) $(PAPERS_SRC) /dev/null)

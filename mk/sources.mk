@@ -16,9 +16,11 @@ DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon
                $(wildcard api/server/*.c clients/c/*.c clients/cuda/*/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
                $(filter-out $(ANSWER_SRC),$(GEN_SRC))
 LIB_SRC     := $(DAEMON_SRC) $(ANSWER_SRC)
-MODEL_SRC   := $(wildcard daemon/gpu/sim/sim_tlb.c daemon/gpu/sim/sim_mmu.c daemon/gpu/sim/sim_machine.c daemon/gpu/sim/sim_read.c clients/lab/flight.c)
+MODEL_SRC   := $(wildcard daemon/gpu/sim/sim_tlb.c daemon/gpu/sim/sim_mmu.c daemon/gpu/sim/sim_machine.c daemon/gpu/sim/sim_read.c clients/lab/whatif/miss_queue.c)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
-LAB_SRC     := $(wildcard clients/lab/*.c)
+# The machines of published papers are a program of their own, which `make papers` builds.
+PAPERS_SRC  := $(call find_files,clients/lab/papers,*.c)
+LAB_SRC     := $(filter-out $(PAPERS_SRC),$(call find_files,clients/lab,*.c))
 KERNELS     := $(wildcard kernels/*.cu)
 # Scripts over reachctl, which are installed in one folder with the module that two of them import.
 CLIENT_SCRIPTS := clients/kubernetes/reach-nfd clients/kubernetes/reach-dra clients/hwloc/reach-hwloc
@@ -29,7 +31,8 @@ EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
 # Host code that the examples share.
 EXAMPLE_OBJ := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/examples/*.c))
 TEST_DIRS   := unit sim replay fakecuda
-TEST_SRC    := $(foreach d,$(TEST_DIRS),$(call find_files,tests/$(d),test_*.c))
+PAPERS_TEST_SRC := $(call find_files,tests/unit/clients/lab/papers,test_*.c)
+TEST_SRC    := $(filter-out $(PAPERS_TEST_SRC),$(foreach d,$(TEST_DIRS),$(call find_files,tests/$(d),test_*.c)))
 # Fuzz targets, each a program of its own: with libFuzzer in the clang build, with a main that replays
 # the inputs of its corpus in the others.
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
@@ -49,4 +52,4 @@ TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(w
 SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
 SCRIPTS      = $(filter-out tests/$(1)/lib% tests/$(1)/common% tests/$(1)/survey%,$(call SCRIPT_FILES,$(1)))
 C_FILES     := $(call find_files,daemon api clients tests kernels,*.[ch])
-LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC) $(LAB_SRC)
+LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC) $(LAB_SRC) $(PAPERS_SRC)

@@ -20,7 +20,7 @@ $(PQ_SRC:%.c=build/$(v)/obj/%.o): private DEFINES = $(PQ_DEFINES)
 $(PQ_SRC:%.c=build/$(v)/obj/%.o): build/gen/libpq
 
 # What a test program does itself takes less time than its optimization.
-$(TEST_SRC:%.c=build/$(v)/obj/%.o): private CFLAGS += -O0 -U_FORTIFY_SOURCE
+$(TEST_SRC:%.c=build/$(v)/obj/%.o) $(PAPERS_TEST_SRC:%.c=build/$(v)/obj/%.o): private CFLAGS += -O0 -U_FORTIFY_SOURCE
 
 # These include a header for kernels, which includes reach.h like a job.
 $(addprefix build/$(v)/obj/tests/unit/clients/cuda/test_,ranges.o keys.o): private DEFINES += -Iclients/c
@@ -37,6 +37,7 @@ support_$(v) := $(SUPPORT_SRC:%.c=build/$(v)/obj/%.o) $(patsubst %.c,build/$(v)/
 helpers_$(v) := build/$(v)/tests/libhelpers.a $(libs_$(v))
 fake_$(v)    := $(FAKE_SRC:%.c=build/$(v)/obj/%.o)
 tests_$(v)   := $(TEST_SRC:%.c=build/$(v)/%)
+papers_$(v)  := $(PAPERS_TEST_SRC:%.c=build/$(v)/%)
 fuzz_$(v)    := $(FUZZ_SRC:%.c=build/$(v)/%)
 fuzzer_$(v)  := $(if $(filter fuzz,$(v)),,build/$(v)/obj/tests/fuzz/replay.o)
 fakelib_$(v) := $(if $(FAKE_SRC),build/$(v)/tests/fakecuda/libcuda.so.1)
@@ -72,6 +73,21 @@ build/$(v)/reachctl: $(CTL_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
 build/$(v)/reach-lab: $(LAB_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
 	$(call say,LINK,$@)
 	$(Q)$(call link) $(DAEMON_LIBS)
+
+build/$(v)/reach-lab-papers: $(PAPERS_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
+	$(call say,LINK,$@)
+	$(Q)$(call link) $(DAEMON_LIBS)
+
+# An archive of its own, because the papers are not part of the default build.
+build/$(v)/tests/libpapers.a: $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out %/main.c,$(PAPERS_SRC))) build/$(v)/objects
+	$(call say,AR,$@)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
+
+$(papers_$(v)): build/$(v)/%: build/$(v)/obj/%.o build/$(v)/tests/libpapers.a $(helpers_$(v))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(call link,$(TEST_LD)) $(TEST_LIBS)
 
 build/$(v)/tests/%: build/$(v)/obj/tests/%.o $(helpers_$(v))
 	$(call say,LINK,$@)

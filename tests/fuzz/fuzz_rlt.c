@@ -3,8 +3,8 @@
  * it says. */
 #include "fuzz.h"
 
-#include "clients/lab/rlt_format.h"
-#include "clients/lab/trace.h"
+#include "clients/lab/trace/rlt_format.h"
+#include "clients/lab/trace/trace_load.h"
 
 #include <stdio.h>
 #include <stdlib.h>

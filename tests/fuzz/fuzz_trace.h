@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 
-#include "clients/lab/import.h"
+#include "clients/lab/trace/import.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -54,9 +54,16 @@ MAY_INCLUDE = {
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
     "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],
-    # The lab compares the model with what was measured and stored: it opens no device and no daemon.
-    "lab": ["gpu/probe.h", "gpu/sim/sim_desc.h", "gpu/sim/sim_mmu.h", "gpu/sim/sim_profiles.h", "observe", "fingerprint",
-            "batch/export.h", "planner", "clients/examples/element.h"],
+    # The lab compares the model with stored measurements: it opens no device and connects to no daemon.
+    "lab": ["lab/trace", "lab/whatif", "lab/validate"],
+    "lab/trace": ["clients/lab/exit_status.h", "clients/examples/element.h"],
+    "lab/whatif": ["clients/lab/exit_status.h", "lab/trace", "gpu/probe.h", "gpu/sim/sim_desc.h", "gpu/sim/sim_mmu.h",
+                   "gpu/sim/sim_profiles.h", "fingerprint", "planner"],
+    "lab/validate": ["clients/lab/exit_status.h", "lab/trace", "lab/whatif", "gpu/sim/sim_desc.h", "gpu/sim/sim_mmu.h", "observe",
+                     "fingerprint", "batch/export.h"],
+    # Machines of published papers, in a program that is not installed. No other layer may include them.
+    "lab/papers": ["clients/lab/exit_status.h", "lab/papers/engine"],
+    "lab/papers/engine": [],
     "kernels": [],
 }
 
@@ -91,8 +98,12 @@ def layer_of(path):
     parts = path.split("/")
     if path.startswith("clients/c/"):
         return "libreach"
-    if path.startswith(("clients/fleet/", "clients/lab/")):
+    if path.startswith("clients/fleet/"):
         return parts[1]
+    if path.startswith("clients/lab/"):
+        folders = [part for part in parts[1:-1] if part not in ("pichai", "mosaic")]
+        layer = "/".join(folders)
+        return layer if layer in MAY_INCLUDE else None
     if path.startswith("api/server/"):
         return "server"
     if parts[0] in ("api", "clients", "kernels"):
@@ -195,8 +206,18 @@ PLANTED = [
     ("api/server/a.c", "#include <microhttpd.h>", True),
     ("api/server/a.c", '#include "api/handlers/routes.h"', True),
     ("clients/c/a.c", '#include "planner/placement.h"', False),
-    ("clients/lab/a.c", '#include "gpu/sim/sim_mmu.h"', True),
-    ("clients/lab/a.c", '#include "gpu/gpu.h"', False),
+    ("clients/lab/a.c", '#include "clients/lab/trace/rlt.h"', True),
+    ("clients/lab/a.c", '#include "clients/lab/papers/engine/engine.h"', False),
+    ("clients/lab/trace/a.c", '#include "clients/lab/whatif/whatif.h"', False),
+    ("clients/lab/trace/a.c", '#include "gpu/sim/sim_mmu.h"', False),
+    ("clients/lab/whatif/a.c", '#include "gpu/sim/sim_mmu.h"', True),
+    ("clients/lab/whatif/a.c", '#include "gpu/gpu.h"', False),
+    ("clients/lab/whatif/a.c", '#include "clients/lab/papers/engine/engine.h"', False),
+    ("clients/lab/validate/a.c", '#include "observe/observe.h"', True),
+    ("clients/lab/papers/pichai/a.c", '#include "clients/lab/papers/engine/engine.h"', True),
+    ("clients/lab/papers/pichai/a.c", '#include "clients/lab/trace/rlt.h"', False),
+    ("clients/lab/papers/engine/a.c", '#include "clients/lab/papers/pichai/pichai.h"', False),
+    ("clients/lab/elsewhere/a.c", '#include "base/status.h"', False),
     ("clients/c/a.c", '#include "snapshot/snapshot.h"', True),
     ("clients/c/a.c", '#include "api/handlers/routes.h"', True),
     ("clients/c/a.c", '#include "api/server/server.h"', False),
@@ -252,6 +273,8 @@ def self_test():
         write(root, "api/handlers/routes.h", "\n")
         write(root, "clients/c/wire.h", "\n")
         write(root, "clients/fleet/keep.h", "\n")
+        for header in ("trace/rlt.h", "whatif/whatif.h", "papers/engine/engine.h", "papers/pichai/pichai.h"):
+            write(root, "clients/lab/" + header, "\n")
         for path, line, allowed in PLANTED:
             if "/c/reach.h" not in path:
                 write(root, "clients/c/reach.h", "\n")

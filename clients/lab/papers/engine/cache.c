@@ -1,0 +1,91 @@
+/* cache.c: see cache.h. The order of use is a stamp per slot, so entries never move. */
+#include "clients/lab/papers/engine/cache.h"
+
+#include <stdlib.h>
+
+struct lab_cache *lab_cache_new(uint32_t sets, uint32_t ways)
+{
+    const size_t slots = (size_t)sets * ways * 2; /* half of them are stamps */
+    struct lab_cache *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    *c = (struct lab_cache){.sets = sets, .ways = ways};
+    c->tags = calloc(slots, sizeof *c->tags);
+    c->ready = calloc(slots, sizeof *c->ready);
+    c->history = calloc(slots, sizeof *c->history);
+    c->owner = calloc(slots, sizeof *c->owner);
+    if (c->tags && c->ready && c->history && c->owner)
+        return c;
+    lab_cache_free(c);
+    return NULL;
+}
+
+void lab_cache_free(struct lab_cache *take)
+{
+    if (!take)
+        return;
+    free(take->owner);
+    free(take->history);
+    free(take->ready);
+    free(take->tags);
+    free(take);
+}
+
+#ifdef __SSE2__
+static __m128i smaller(__m128i a, __m128i b)
+{
+    const __m128i less = _mm_cmplt_epi32(a, b);
+    return _mm_or_si128(_mm_and_si128(less, a), _mm_andnot_si128(less, b));
+}
+#endif
+
+uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot)
+{
+    const uint32_t first = slot - slot % (2 * c->ways);
+    const uint32_t *used = lab_cache_used(c, first);
+    uint32_t newer = 0;
+    for (uint32_t i = 0; i < c->ways; i++)
+        newer += used[i] > *lab_cache_used(c, slot);
+    return newer;
+}
+
+/* The index of the least stamp of a set; the first of equal ones. */
+static uint32_t oldest_way(const uint32_t *used, uint32_t ways)
+{
+    uint32_t oldest = 0;
+    uint32_t least = used[0];
+#ifdef __SSE2__
+    if (ways == 8) {
+        /* SSE2 compares signed integers only, so the sign bit is flipped. */
+        const __m128i sign = _mm_set1_epi32(INT32_MIN);
+        const __m128i low = _mm_xor_si128(_mm_loadu_si128((const void *)used), sign);
+        const __m128i high = _mm_xor_si128(_mm_loadu_si128((const void *)(used + 4)), sign);
+        __m128i min = smaller(low, high);
+        min = smaller(min, _mm_shuffle_epi32(min, _MM_SHUFFLE(1, 0, 3, 2)));
+        min = smaller(min, _mm_shuffle_epi32(min, _MM_SHUFFLE(2, 3, 0, 1)));
+        const __m128i equal =
+            _mm_packs_epi32(_mm_cmpeq_epi32(low, min), _mm_cmpeq_epi32(high, min));
+        return (uint32_t)__builtin_ctz((uint32_t)_mm_movemask_epi8(equal)) / 2;
+    }
+#endif
+    if (ways == 4) {
+        const uint32_t low = used[1] < used[0];
+        const uint32_t high = 2 + (used[3] < used[2]);
+        return used[high] < used[low] ? high : low;
+    }
+    for (uint32_t i = 1; i < ways; i++) {
+        oldest = used[i] < least ? i : oldest;
+        least = used[i] < least ? used[i] : least;
+    }
+    return oldest;
+}
+
+uint32_t lab_cache_fill(struct lab_cache *c, uint32_t tag, uint32_t *out_evicted)
+{
+    const uint32_t first = lab_cache_first(c, tag);
+    const uint32_t slot = first + oldest_way(lab_cache_used(c, first), c->ways);
+    *out_evicted = c->tags[slot];
+    c->tags[slot] = tag;
+    lab_cache_use(c, slot);
+    return slot;
+}

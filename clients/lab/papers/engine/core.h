@@ -1,0 +1,10 @@
+/* core.h: a core of the timed engine issues instructions. Private to the engine. */
+#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_H
+#define REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_H
+
+#include "clients/lab/papers/engine/core_state.h"
+
+/* Runs the core until its next step that other cores can observe is later than `limit`. */
+void lab_core_run(struct lab_core *c, uint64_t limit);
+
+#endif

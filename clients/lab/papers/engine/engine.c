@@ -1,0 +1,206 @@
+/* engine.c: runs the core whose next step is the earliest, until another core's step is earlier. */
+#include "clients/lab/papers/engine/engine.h"
+
+#include "clients/lab/papers/engine/block.h"
+#include "clients/lab/papers/engine/core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum status no_memory(struct err *err)
+{
+    return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated machine");
+}
+
+/* ---- start and end ---- */
+
+static bool set_core(struct lab_core *c, struct lab_engine *e, uint32_t id,
+                     const struct lab_work *work)
+{
+    const struct lab_machine *m = e->machine;
+    const struct lab_tlb_desc *t = &m->tlb;
+    c->engine = e;
+    c->machine = m;
+    c->work = work;
+    c->id = id;
+    c->last = m->warps - 1;
+    c->matrix.bits = m->compact.bits;
+    const uint32_t lookup = m->l1_busy + t->hit_cycles;
+    for (uint32_t page = 0; page < LAB_LANES && t->entries > 0; page++)
+        c->wait_of_page[page] = (uint16_t)(page / t->ports * lookup + t->hit_cycles);
+    for (uint32_t pages = 0; pages <= LAB_LANES && t->entries > 0; pages++)
+        c->lookup_cycles[pages] = (uint16_t)((pages + t->ports - 1) / t->ports * lookup);
+    c->l1 = lab_cache_new((m->l1_bytes >> LAB_LINE_SHIFT) / m->l1_ways, m->l1_ways);
+    if (t->entries > 0)
+        c->tlb = lab_cache_new(t->entries / t->ways, t->ways);
+    if (m->sched.locality != LAB_NO_LOCALITY)
+        c->locality = lab_locality_new(&m->sched, m->warps);
+    return c->l1 && (c->tlb || t->entries == 0) &&
+           (c->locality || m->sched.locality == LAB_NO_LOCALITY) &&
+           lab_events_reserve(&c->events, 3 * LAB_MAX_WARPS);
+}
+
+static void free_engine(struct lab_engine *e)
+{
+    for (uint32_t i = 0; e->cores && i < e->machine->cores; i++) {
+        lab_cache_free(e->cores[i].l1);
+        lab_cache_free(e->cores[i].tlb);
+        lab_locality_free(e->cores[i].locality);
+        lab_events_free(&e->cores[i].events);
+    }
+    free(e->cores);
+    lab_memory_free(e->memory);
+}
+
+static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_of_core)
+{
+    const uint32_t cores = e->machine->cores;
+    e->memory = lab_memory_new(&e->machine->memory);
+    e->cores =
+        cores > 0 ? aligned_alloc(_Alignof(struct lab_core), cores * sizeof *e->cores) : NULL;
+    if (e->cores)
+        memset(e->cores, 0, cores * sizeof *e->cores);
+    bool good = e->memory && e->cores;
+    for (uint32_t i = 0; good && i < cores; i++)
+        good = set_core(&e->cores[i], e, i, work_of_core[i]);
+    for (uint32_t i = 0; good && i < cores; i++) {
+        struct lab_core *c = &e->cores[i];
+        for (uint32_t block = 0; block < e->machine->warps / c->work->block_warps; block++)
+            lab_block_launch(c, block);
+    }
+    return good;
+}
+
+/* ---- run ---- */
+
+/* The time of a core's next step and its number in one integer, so the lower number wins ties. */
+enum { ID_BITS = 6 };
+_Static_assert(1 << ID_BITS >= LAB_MAX_CORES, "each core has a number");
+
+static uint64_t turn_of(const struct lab_core *c)
+{
+    return c->next == LAB_NEVER ? LAB_NEVER : c->next << ID_BITS | c->id;
+}
+
+/* The turns of all cores that are not running, and the earliest turn of each 4 and each 16 cores. A
+ * heap would branch on each comparison, and nearly every turn moves far. */
+enum { FOUR = 4 };
+_Static_assert(LAB_MAX_CORES == FOUR * FOUR * FOUR, "three rows");
+struct turns {
+    uint64_t at[FOUR][FOUR][FOUR];
+    uint64_t of_4[FOUR][FOUR];
+    uint64_t of_16[FOUR];
+};
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t earliest(const uint64_t at[FOUR])
+{
+    return earlier(earlier(at[0], at[1]), earlier(at[2], at[3]));
+}
+
+static void set_turn(struct turns *t, uint32_t core, uint64_t turn)
+{
+    const uint32_t row = core / (FOUR * FOUR);
+    const uint32_t four = core / FOUR % FOUR;
+    t->at[row][four][core % FOUR] = turn;
+    t->of_4[row][four] = earliest(t->at[row][four]);
+    t->of_16[row] = earliest(t->of_4[row]);
+}
+
+/* The last time at which a core may take a step if another core has the turn `other`. */
+static uint64_t limit_of(uint64_t other, uint32_t id)
+{
+    const uint64_t at = other >> ID_BITS;
+    if (other == LAB_NEVER)
+        return LAB_NEVER - 1;
+    return at > 0 && (other & ((1u << ID_BITS) - 1)) < id ? at - 1 : at;
+}
+
+/* Runs the core with the earliest turn until another core has an earlier one. */
+static void run_cores(struct lab_engine *e)
+{
+    const uint32_t cores = e->machine->cores;
+    struct turns t;
+    memset(&t, 0xff, sizeof t); /* LAB_NEVER */
+    for (uint32_t i = 0; i < cores; i++)
+        set_turn(&t, i, i);
+    for (uint64_t turn = earliest(t.of_16); turn != LAB_NEVER;) {
+        const uint32_t id = (uint32_t)turn & ((1u << ID_BITS) - 1);
+        struct lab_core *c = &e->cores[id];
+        set_turn(&t, id, LAB_NEVER);
+        const uint64_t other = earliest(t.of_16);
+        if (other != LAB_NEVER)
+            __builtin_prefetch(&e->cores[other & ((1u << ID_BITS) - 1)]);
+        lab_core_run(c, limit_of(other, id));
+        const uint64_t next = turn_of(c);
+        set_turn(&t, id, next);
+        turn = earlier(other, next);
+    }
+}
+
+static void add_counts(struct lab_counts *sum, const struct lab_counts *c)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)c;
+    const uint64_t most = sum->most_pages > c->most_pages ? sum->most_pages : c->most_pages;
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+    sum->most_pages = most;
+}
+
+static void collect_result(const struct lab_engine *e, struct lab_result *out)
+{
+    *out = (struct lab_result){0};
+    for (uint32_t i = 0; i < e->machine->cores; i++) {
+        struct lab_core *c = &e->cores[i];
+        c->counts.core_cycles = c->now;
+        out->core_done[i] = c->now;
+        out->core_instructions[i] = c->counts.instructions;
+        out->cycles = c->now > out->cycles ? c->now : out->cycles;
+        add_counts(&out->all, &c->counts);
+    }
+}
+
+static enum status check_machine(const struct lab_machine *m,
+                                 const struct lab_work *const *work_of_core, struct err *err)
+{
+    const uint32_t most = m->compact.aware ? LAB_MATRIX_WARPS : LAB_MAX_WARPS;
+    if (m->cores == 0 || m->cores > LAB_MAX_CORES || m->warps == 0 || m->warps > most)
+        return err_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "the simulated machine has %u cores of %u warps; at most %u of %u are supported",
+            m->cores, m->warps, LAB_MAX_CORES, most);
+    if (m->tlb.entries > 0 &&
+        (m->tlb.walkers == 0 || m->tlb.walkers > LAB_MAX_WALKERS || m->tlb.ports == 0))
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "a TLB has at least one port, and 1 to %u walkers", LAB_MAX_WALKERS);
+    for (uint32_t i = 0; i < m->cores; i++) {
+        const uint32_t of_block = work_of_core[i]->block_warps;
+        if (of_block == 0 || of_block > LAB_MAX_BLOCK_WARPS || m->warps % of_block != 0)
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "the %u warps of a core are not a multiple of the %u of a block",
+                           m->warps, of_block);
+    }
+    return STATUS_OK;
+}
+
+enum status lab_engine_run(const struct lab_machine *machine,
+                           const struct lab_work *const *work_of_core, uint32_t blocks,
+                           struct lab_result *out, struct err *err)
+{
+    struct lab_engine e = {.machine = machine, .blocks = blocks};
+    const enum status fit = check_machine(machine, work_of_core, err);
+    if (fit != STATUS_OK)
+        return fit;
+    enum status s = set_engine(&e, work_of_core) ? STATUS_OK : no_memory(err);
+    if (s == STATUS_OK) {
+        run_cores(&e);
+        collect_result(&e, out);
+    }
+    free_engine(&e);
+    return s;
+}

@@ -1,0 +1,73 @@
+/* events.h: a binary heap of events (time, code). Events of the same time leave in the order of
+ * their codes, so runs repeat. Times are cycles of the cores. One thread at a time. */
+#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_EVENTS_H
+#define REACH_CLIENTS_LAB_PAPERS_ENGINE_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct lab_event {
+    uint64_t at;
+    uint64_t code; /* defined by the owner */
+};
+
+/* Zero it before use; lab_events_free releases what it holds. */
+struct lab_events {
+    struct lab_event *heap; /* owned */
+    uint32_t count, capacity;
+};
+
+static inline bool lab_event_before(const struct lab_event *a, const struct lab_event *b)
+{
+    return a->at != b->at ? a->at < b->at : a->code < b->code;
+}
+
+static inline void lab_events_free(struct lab_events *e)
+{
+    free(e->heap);
+    *e = (struct lab_events){0};
+}
+
+/* Makes room for `capacity` events. False if out of memory. */
+static inline bool lab_events_reserve(struct lab_events *e, uint32_t capacity)
+{
+    struct lab_event *more = capacity > 0 ? realloc(e->heap, capacity * sizeof *more) : NULL;
+    if (!more)
+        return false;
+    e->heap = more;
+    e->capacity = capacity;
+    return true;
+}
+
+/* The heap must have room (lab_events_reserve). */
+static inline void lab_events_push(struct lab_events *e, uint64_t at, uint64_t code)
+{
+    const struct lab_event new = {at, code};
+    uint32_t i = e->count++;
+    while (i > 0 && lab_event_before(&new, &e->heap[(i - 1) / 2])) {
+        e->heap[i] = e->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    e->heap[i] = new;
+}
+
+/* The heap must not be empty. */
+static inline struct lab_event lab_events_pop(struct lab_events *e)
+{
+    const struct lab_event first = e->heap[0];
+    const struct lab_event last = e->heap[--e->count];
+    uint32_t i = 0;
+    for (uint32_t child = 1; child < e->count; child = 2 * i + 1) {
+        if (child + 1 < e->count && lab_event_before(&e->heap[child + 1], &e->heap[child]))
+            child++;
+        if (!lab_event_before(&e->heap[child], &last))
+            break;
+        e->heap[i] = e->heap[child];
+        i = child;
+    }
+    e->heap[i] = last;
+    return first;
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* l1_queue.h: the lines that wait for the data cache of a core. Private to the engine. */
+#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_L1_QUEUE_H
+#define REACH_CLIENTS_LAB_PAPERS_ENGINE_L1_QUEUE_H
+
+#include "clients/lab/papers/engine/core_state.h"
+
+/* Queues the lines of the warp's instruction whose page is in `pages` (one bit each). The warp is
+ * ready when the data of all lines is available and no page is being walked for it. */
+void lab_l1_queue_add(struct lab_core *c, uint32_t warp, uint32_t pages, bool missed, uint64_t now);
+
+/* Reads queued lines until one misses and no miss register is free. */
+void lab_l1_queue_drain(struct lab_core *c);
+
+#endif

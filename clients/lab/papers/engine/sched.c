@@ -1,0 +1,195 @@
+/* sched.c: a score for each warp. Who lost locality scores higher; sorted by score, the warps up to
+ * that whose sum reaches the cutoff may load. Without losses every score is the base, and the sum
+ * of all is the cutoff. Rules and constants are those of the simulator that the authors of CCWS
+ * released (tgrogers/ccws-2012, scheduling-point-system.cc, gpu-cache.cc and
+ * QuadroFX5800-CCWS/gpgpusim.config). There the score of a warp that ended is 0, and the next one
+ * in its place begins with that; a loss that is worth less than the base leaves less than the base;
+ * a victim tag that was missed stays.
+ */
+#include "clients/lab/papers/engine/sched.h"
+
+#include <stdlib.h>
+
+/* Nothing here was chosen by looking at a result. That simulator's cores have cycles of 325 MHz in
+ * which a warp issues an instruction; one of these is four of the engine's (pichai_machines.c).
+ */
+const struct lab_sched_constants lab_sched_constants = {
+    .base_score = 100,
+    .throttle = 8,
+    .line_entries = 16,
+    .line_ways = 8,
+    .page_entries = 8,
+    .decay_cycles = 4,
+    .find_cycles = 4,
+};
+
+struct lab_locality_state *lab_locality_new(const struct lab_sched_desc *desc, uint32_t warps)
+{
+    const struct lab_sched_constants *c = &lab_sched_constants;
+    const uint32_t usual = desc->locality == LAB_OF_PAGES ? c->page_entries : c->line_entries;
+    const uint32_t entries = desc->entries > 0 ? desc->entries : usual;
+    const uint32_t ways = entries < c->line_ways ? entries : c->line_ways;
+    struct lab_locality_state *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->desc = *desc;
+    s->warps = warps;
+    s->live = warps;
+    for (uint32_t w = 0; w < warps; w++) {
+        s->score[w] = c->base_score;
+        s->victims[w] = lab_cache_new(entries / ways, ways);
+        if (!s->victims[w]) {
+            lab_locality_free(s);
+            return NULL;
+        }
+    }
+    return s;
+}
+
+void lab_locality_free(struct lab_locality_state *take)
+{
+    if (!take)
+        return;
+    for (uint32_t w = 0; w < take->warps; w++)
+        lab_cache_free(take->victims[w]);
+    free(take);
+}
+
+/* A score above the base falls to it; one below stays. */
+static uint64_t score_at(const struct lab_locality_state *s, uint32_t warp, uint64_t now)
+{
+    const uint64_t base = lab_sched_constants.base_score;
+    const uint64_t lost = (now - s->at[warp]) / lab_sched_constants.decay_cycles;
+    if (s->score[warp] <= base)
+        return s->score[warp];
+    return s->score[warp] > base + lost ? s->score[warp] - lost : base;
+}
+
+void lab_locality_evicted(struct lab_locality_state *s, uint32_t warp, uint32_t tag)
+{
+    struct lab_cache *victims = s->victims[warp];
+    const uint32_t slot = lab_cache_find(victims, tag);
+    uint32_t evicted;
+    if (slot == LAB_NO_SLOT) /* first in, first out */
+        (void)lab_cache_fill(victims, tag, &evicted);
+}
+
+static uint64_t cutoff(const struct lab_locality_state *s)
+{
+    return (uint64_t)s->live * lab_sched_constants.base_score;
+}
+
+/* Adds points, up to `most`; what does not exceed the base then is the base. */
+static void add_points(struct lab_locality_state *s, uint32_t warp, uint64_t points, uint64_t most,
+                       uint64_t now)
+{
+    const uint64_t base = lab_sched_constants.base_score;
+    const uint64_t sum = score_at(s, warp, now) + points;
+    const uint64_t bit = (uint64_t)1 << warp;
+    s->score[warp] = sum <= base ? base : sum < most ? sum : most;
+    s->at[warp] = now;
+    s->raised = s->score[warp] > base ? s->raised | bit : s->raised & ~bit;
+    s->low = s->score[warp] < base ? s->low | bit : s->low & ~bit;
+}
+
+void lab_locality_ended(struct lab_locality_state *s, uint32_t warp)
+{
+    s->hits -= s->hits_of[warp];
+    s->instructions -= s->instructions_of[warp];
+    s->hits_of[warp] = 0;
+    s->instructions_of[warp] = 0;
+    s->score[warp] = 0;
+    s->raised &= ~((uint64_t)1 << warp);
+    s->low |= (uint64_t)1 << warp;
+}
+
+void lab_locality_missed(struct lab_locality_state *s, uint32_t warp, uint32_t tag, uint32_t weight,
+                         uint64_t now)
+{
+    if (lab_cache_find(s->victims[warp], tag) == LAB_NO_SLOT)
+        return;
+    s->hits++;
+    s->hits_of[warp]++;
+    const uint64_t issued = s->instructions > 0 ? s->instructions : 1;
+    const uint64_t points = weight * (s->hits * lab_sched_constants.throttle * cutoff(s) / issued);
+    add_points(s, warp, points, points, now);
+}
+
+void lab_locality_hit(struct lab_locality_state *s, uint32_t warp, uint32_t depth, uint64_t now)
+{
+    const uint32_t points = s->desc.depth_weights[depth < LAB_DEPTHS ? depth : LAB_DEPTHS - 1];
+    if (points > 0)
+        add_points(s, warp, points, UINT64_MAX, now);
+}
+
+/* Is what was found last still good? Not if all of those that might load have ended. */
+static bool is_recent(const struct lab_locality_state *s, uint64_t live, uint64_t now)
+{
+    return s->started && (s->may_load & live) != 0 &&
+           now - s->found_at < lab_sched_constants.find_cycles;
+}
+
+/* The scores of those in `warps` that are not the base. Returns the sum of all of them. */
+static uint64_t find_scores(struct lab_locality_state *s, uint64_t warps, uint64_t now,
+                            uint64_t scores[LAB_MAX_WARPS])
+{
+    const uint64_t base = lab_sched_constants.base_score;
+    const uint64_t others = warps & (s->raised | s->low);
+    uint64_t sum = base * (uint32_t)__builtin_popcountll(warps & ~others);
+    for (uint64_t left = others; left != 0; left &= left - 1) {
+        const uint32_t warp = (uint32_t)__builtin_ctzll(left);
+        scores[warp] = score_at(s, warp, now);
+        if (scores[warp] == base)
+            s->raised &= ~((uint64_t)1 << warp);
+        sum += scores[warp];
+    }
+    return sum;
+}
+
+/* Of those in `warps`, one after the other, the one that scores most, of two the lower, until *sum
+ * reaches the cutoff. */
+static uint64_t highest(const struct lab_locality_state *s, uint64_t warps,
+                        const uint64_t scores[LAB_MAX_WARPS], uint64_t *sum)
+{
+    uint64_t chosen = 0;
+    while (warps != 0 && *sum < cutoff(s)) {
+        uint32_t best = (uint32_t)__builtin_ctzll(warps);
+        for (uint64_t left = warps & (warps - 1); left != 0; left &= left - 1) {
+            const uint32_t warp = (uint32_t)__builtin_ctzll(left);
+            best = scores[warp] > scores[best] ? warp : best;
+        }
+        *sum += scores[best];
+        warps &= ~((uint64_t)1 << best);
+        chosen |= (uint64_t)1 << best;
+    }
+    return chosen;
+}
+
+/* The same of those at the base. */
+static uint64_t first_of(const struct lab_locality_state *s, uint64_t warps, uint64_t *sum)
+{
+    uint64_t chosen = 0;
+    for (; warps != 0 && *sum < cutoff(s); warps &= warps - 1) {
+        chosen |= (uint64_t)1 << __builtin_ctzll(warps);
+        *sum += lab_sched_constants.base_score;
+    }
+    return chosen;
+}
+
+uint64_t lab_locality_may_load(struct lab_locality_state *s, uint64_t live, uint64_t now)
+{
+    uint64_t scores[LAB_MAX_WARPS];
+    if (is_recent(s, live, now))
+        return s->may_load & live;
+    s->live = (uint32_t)__builtin_popcountll(live);
+    s->may_load = live;
+    if (find_scores(s, live, now, scores) > cutoff(s)) {
+        uint64_t sum = 0;
+        s->may_load = highest(s, live & s->raised, scores, &sum);
+        s->may_load |= first_of(s, live & ~s->raised & ~s->low, &sum);
+        s->may_load |= highest(s, live & s->low, scores, &sum);
+    }
+    s->started = true;
+    s->found_at = now;
+    return s->may_load;
+}

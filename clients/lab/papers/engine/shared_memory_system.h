@@ -1,0 +1,56 @@
+/* shared_memory_system.h: the second-level data cache and the memory channels, which all cores
+ * share. Each is a server with a time at which it is free next, and serves requests in the order of
+ * the calls. Times are cycles of the cores. One thread at a time. */
+#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_SHARED_MEMORY_SYSTEM_H
+#define REACH_CLIENTS_LAB_PAPERS_ENGINE_SHARED_MEMORY_SYSTEM_H
+
+#include "clients/lab/papers/engine/cache.h"
+
+enum { LAB_MAX_CHANNELS = 16, LAB_MAX_PORTS = 64, LAB_LINE_SHIFT = 7 };
+
+struct lab_memory_desc {
+    uint32_t cache_bytes, cache_ways; /* of all channels */
+    uint32_t cache_line_shift;        /* log2 of its line size over that of a core */
+    uint32_t cache_cycles;            /* of a hit, from a core and back */
+    uint32_t cache_busy;              /* of one channel, per line of a core */
+    uint32_t channels;                /* a power of two */
+    uint32_t dram_cycles;             /* added for a line that misses */
+    uint32_t dram_busy;               /* of one channel, per line of the cache */
+    uint32_t cores_per_port;          /* cores that share a port to the channels */
+    uint32_t port_busy;               /* per line of a core */
+    uint32_t entry_busy;              /* of a channel's cache and of a port, per table entry */
+};
+
+struct lab_memory {
+    struct lab_memory_desc desc;
+    struct lab_cache *cache; /* owned */
+    uint64_t channel_free[LAB_MAX_CHANNELS];
+    uint64_t dram_free[LAB_MAX_CHANNELS];
+    uint64_t port_free[LAB_MAX_PORTS];
+    uint64_t dram_lines;
+    uint8_t port_of_core[LAB_MAX_PORTS];
+};
+
+/* Occupies a server for `busy` cycles, from `now` or from *free if that is later. Returns the
+ * start. */
+static inline uint64_t lab_server_start(uint64_t *free, uint64_t now, uint32_t busy)
+{
+    const uint64_t start = *free > now ? *free : now;
+    *free = start + busy;
+    return start;
+}
+
+/* NULL if out of memory. */
+struct lab_memory *lab_memory_new(const struct lab_memory_desc *desc);
+void lab_memory_free(struct lab_memory *take);
+
+/* Reads a core's line (byte address >> LAB_LINE_SHIFT, 2^cache_line_shift to 2^32 - 1). Returns the
+ * cycle in which its data is available. `*out_hit` is true if the cache has the line or has already
+ * requested it. */
+uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t core_line, uint64_t now,
+                         bool *out_hit);
+/* The same for a walker, which reads one entry of the line and transfers less. */
+uint64_t lab_memory_read_entry(struct lab_memory *m, uint32_t core, uint32_t core_line,
+                               uint64_t now, bool *out_hit);
+
+#endif

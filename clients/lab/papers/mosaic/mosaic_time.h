@@ -1,0 +1,52 @@
+/* mosaic_time.h: applications on the cores of Mosaic's machine, for a stretch of simulated time.
+ * Each core belongs to one application. The result depends on the arguments alone; runs are
+ * independent of each other and may be in different threads.
+ */
+#ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TIME_H
+#define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TIME_H
+
+#include "clients/lab/papers/mosaic/gen_mosaic.h"
+#include "clients/lab/papers/mosaic/mosaic_mmu.h"
+
+#include "base/status.h"
+
+enum { MOSAIC_CORES = 30, MOSAIC_WARPS = 48, MOSAIC_MAX_APPS = 5 };
+
+struct mosaic_run {
+    struct mosaic_mmu_desc mmu;
+    uint32_t app_count;
+    uint8_t apps[MOSAIC_MAX_APPS];  /* of the generator */
+    uint8_t cores[MOSAIC_MAX_APPS]; /* of each, MOSAIC_CORES in all at most */
+    /* Counted are the cycles from `warm` on; with `quota` (memory instructions of a warp) a run
+     * ends when all warps have had theirs, with 0 at cycle `end`. */
+    uint64_t warm, end;
+    uint32_t quota;
+    uint32_t shrink;              /* of the applications' memory; 0 is 1 */
+    double fragmented, occupancy; /* frames_fragment */
+    bool compact;
+    uint64_t seed;
+};
+
+struct mosaic_result {
+    uint64_t instructions[MOSAIC_MAX_APPS]; /* of warps, counted */
+    uint64_t cycles[MOSAIC_MAX_APPS];       /* in which they were counted */
+    struct mosaic_mmu_counts mmu;
+    struct frames_counts frames;
+    double bloat;
+    bool full; /* memory did not hold all arrays */
+};
+
+/* STATUS_NO_MEMORY. */
+enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *out,
+                            struct err *err);
+
+static inline double mosaic_ipc(const struct mosaic_result *r, uint32_t app)
+{
+    return r->cycles[app] > 0 ? (double)r->instructions[app] / (double)r->cycles[app] : 0;
+}
+
+/* Only the memory of a run: allocates all arrays. NULL: no memory. */
+struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
+                                  bool *out_full);
+
+#endif

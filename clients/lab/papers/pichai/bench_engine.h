@@ -1,0 +1,8 @@
+/* bench_engine.h: prints how fast the timed engine is. */
+#ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_BENCH_ENGINE_H
+#define REACH_CLIENTS_LAB_PAPERS_PICHAI_BENCH_ENGINE_H
+
+/* Returns an exit status. */
+int bench_engine(void);
+
+#endif

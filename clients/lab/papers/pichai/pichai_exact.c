@@ -1,0 +1,105 @@
+/* pichai_exact.c: the three examples of Pichai 2014 whose results are exact: figure 8, figure 19
+ * and the size of the common page matrix (section 8.2). */
+#include "clients/lab/papers/engine/cache.h"
+#include "clients/lab/papers/engine/compact.h"
+#include "clients/lab/papers/pichai/pichai.h"
+#include "clients/lab/papers/engine/walk.h"
+
+enum { WARPS = 3, THREADS = 4, PAGE_SHIFT = 12 };
+
+/* ---- figure 8 ---- */
+
+static void walks_of_figure_8(struct pichai_exact *out)
+{
+    static const uint64_t upper = (uint64_t)0xb9 << LAB_LEVEL_BITS | 0x0c;
+    static const uint64_t lower[WARPS][2] = {{0xac, 0x03}, {0xac, 0x04}, {0xad, 0x05}};
+    struct lab_walk_load loads[WARPS * LAB_LEVELS];
+    uint64_t pages[WARPS];
+    for (uint32_t i = 0; i < WARPS; i++)
+        pages[i] = (upper << LAB_LEVEL_BITS | lower[i][0]) << LAB_LEVEL_BITS | lower[i][1];
+    out->serial_loads = lab_walk_serial(pages, WARPS, loads);
+    out->scheduled_loads = lab_walk_scheduled(pages, WARPS, loads);
+}
+
+/* ---- figure 19 ---- */
+
+/* Threads 1 to 12 in three warps. 2, 3, 5 and 12 go to block C, the others to B. The figure is a
+ * picture; these pages are such that all that the text says of it holds. */
+static const uint32_t to_c[WARPS] = {1 << 1 | 1 << 2, 1 << 0, 1 << 3};
+static const uint32_t page_of_thread[WARPS][THREADS] = {{6, 2, 3, 6}, {2, 1, 1, 1}, {4, 4, 5, 3}};
+
+static uint32_t to_b(uint32_t warp)
+{
+    return ~to_c[warp] & ((1u << THREADS) - 1);
+}
+
+static uint32_t misses_of(struct lab_cache *tlb, const uint32_t warp[LAB_LANES])
+{
+    uint64_t addresses[LAB_LANES] = {0};
+    struct lab_access access;
+    uint32_t lanes = 0;
+    uint32_t misses = 0;
+    for (uint32_t lane = 0; lane < THREADS; lane++) {
+        if (warp[lane] == LAB_NO_THREAD)
+            continue;
+        lanes |= 1u << lane;
+        addresses[lane] = (uint64_t)page_of_thread[warp[lane] / LAB_LANES][lane] << PAGE_SHIFT;
+    }
+    lab_coalesce(addresses, lanes, PAGE_SHIFT, &access);
+    for (uint32_t i = 0; i < access.page_count; i++) {
+        uint32_t evicted;
+        if (lab_cache_find(tlb, access.pages[i]) != LAB_NO_SLOT)
+            continue;
+        (void)lab_cache_fill(tlb, access.pages[i], &evicted);
+        misses++;
+    }
+    return misses;
+}
+
+/* As the matrix decides: the warps of this example share no page often enough. */
+static bool joins(const void *matrix, uint32_t home, uint32_t lane, uint32_t members)
+{
+    (void)lane;
+    for (uint32_t other = 0; other < WARPS; other++) {
+        if ((members >> other & 1) && !lab_matrix_agree(matrix, home, other))
+            return false;
+    }
+    return true;
+}
+
+/* All warps that result, B's before C's. */
+static uint32_t pack(lab_may_join *may_join, const void *matrix, uint32_t warps[][LAB_LANES])
+{
+    const uint32_t b[WARPS] = {to_b(0), to_b(1), to_b(2)};
+    const uint32_t count = lab_compact_block(b, WARPS, may_join, matrix, warps);
+    return count + lab_compact_block(to_c, WARPS, may_join, matrix, warps + count);
+}
+
+static bool warps_of_figure_19(struct pichai_exact *out)
+{
+    static const struct lab_matrix none_agree = {.bits = 3};
+    uint32_t warps[2 * WARPS][LAB_LANES];
+    struct lab_cache *tlb = lab_cache_new(1, 1);
+    struct lab_cache *again = lab_cache_new(1, 1);
+    const bool good = tlb && again;
+    if (good) {
+        out->stack_fetches = 0;
+        for (uint32_t w = 0; w < WARPS; w++)
+            out->stack_fetches += (to_b(w) != 0) + (to_c[w] != 0);
+        out->packed_fetches = pack(NULL, NULL, warps);
+        for (uint32_t w = 0; w < WARPS; w++)
+            out->packed_misses[w] = misses_of(tlb, warps[w]);
+        (void)pack(joins, &none_agree, warps);
+        out->aware_misses = misses_of(again, warps[0]) + misses_of(again, warps[1]);
+    }
+    lab_cache_free(again);
+    lab_cache_free(tlb);
+    return good;
+}
+
+bool pichai_exact(struct pichai_exact *out)
+{
+    walks_of_figure_8(out);
+    out->matrix_bits = lab_matrix_size_bits(LAB_MATRIX_WARPS, 3);
+    return warps_of_figure_19(out);
+}

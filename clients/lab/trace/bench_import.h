@@ -1,0 +1,8 @@
+/* bench_import.h: prints how fast the importers are. */
+#ifndef REACH_CLIENTS_LAB_TRACE_BENCH_IMPORT_H
+#define REACH_CLIENTS_LAB_TRACE_BENCH_IMPORT_H
+
+/* Returns an exit status. */
+int bench_import(void);
+
+#endif

@@ -1,0 +1,27 @@
+/* gen_jobs.h: writes traces of the example jobs (clients/examples) without a GPU, with the jobs'
+ * own hash. A trace has the random accesses; inputs that a job reads in order are left out. The
+ * same arguments give the same bytes.
+ *
+ *   random    each warp reads one random line at a time
+ *   sampling  each lane reads 4 bytes at a hashed position
+ *   gather    a warp reads rows of 128, 256 or 512 bytes, of several bags at a time
+ *   grouping  each lane inserts its value into a bucket, then counts it there
+ */
+#ifndef REACH_CLIENTS_LAB_TRACE_GEN_JOBS_H
+#define REACH_CLIENTS_LAB_TRACE_GEN_JOBS_H
+
+#include "clients/lab/trace/rlt.h"
+
+struct gen_job {
+    const char *name;
+    uint64_t bytes;     /* of the allocation, 1 MiB or more */
+    uint64_t count;     /* lines, samples, rows or values, 1 or more */
+    uint32_t row_bytes; /* of gather: 128, 256 or 512 */
+    uint32_t threads;   /* of a block, a multiple of 32 up to 1024; 0: 1024 */
+    uint32_t seed;
+};
+
+/* STATUS_INVALID_ARGUMENT. */
+enum status gen_job(const struct gen_job *job, struct rlt_writer *out, struct err *err);
+
+#endif

@@ -1,0 +1,18 @@
+/* number_set.h: a hash table that numbers its keys in the order in which they are added. */
+#ifndef REACH_CLIENTS_LAB_TRACE_NUMBER_SET_H
+#define REACH_CLIENTS_LAB_TRACE_NUMBER_SET_H
+
+#include <stdint.h>
+
+/* All zero is an empty set. */
+struct number_set {
+    uint32_t count, room; /* room is 0 or a power of two */
+    uint64_t *keys;       /* by index */
+    uint32_t *slots;      /* index + 1; 0 is a free slot */
+};
+
+/* Returns the index of `key`, and adds the key if it is new. UINT32_MAX if out of memory. */
+uint32_t number_set_add(struct number_set *s, uint64_t key);
+void number_set_free(struct number_set *take);
+
+#endif

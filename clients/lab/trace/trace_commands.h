@@ -1,0 +1,10 @@
+/* trace_commands.h: the commands of reach-lab that make, import and describe traces. `argv` begins
+ * behind the command. Each returns an exit status and reports errors on stderr. */
+#ifndef REACH_CLIENTS_LAB_TRACE_TRACE_COMMANDS_H
+#define REACH_CLIENTS_LAB_TRACE_TRACE_COMMANDS_H
+
+int trace_command_gen(int argc, char **argv);    /* JOB [OPTION..] */
+int trace_command_import(int argc, char **argv); /* nvbit|accelsim|csv [--granule SIZE] FILE|- */
+int trace_command_info(int argc, char **argv);   /* [--json] TRACE|- */
+
+#endif

@@ -1,0 +1,242 @@
+/* trace_load.c: reads a trace and sorts its records by block, then by warp; the records of a warp
+ * keep their order. The order between warps is discarded, because it depends on the GPU and on the
+ * blocks that an SM holds. What-if deals it again for each question.
+ */
+#include "clients/lab/trace/trace_load.h"
+
+#include "clients/lab/trace/number_set.h"
+#include "clients/lab/trace/trace_regions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct loader {
+    struct trace *t;
+    struct number_set warps, blocks, chunks;
+    uint32_t *block_of_warp; /* by warp, in the order of their first records */
+    uint32_t *warp_of_record;
+    uint64_t *lines; /* addresses */
+    uint64_t line_room;
+    uint32_t record_room, warp_room, block_room;
+    uint64_t last_key[3]; /* kernel, block and warp of the last record */
+    uint32_t last_warp;
+};
+
+static enum status no_memory(struct err *err)
+{
+    return err_set(err, STATUS_NO_MEMORY, "no memory for the trace: sample fewer warps");
+}
+
+/* Makes room for `needed` elements. False if out of memory. */
+static bool reserve(void **array, uint64_t *room, uint64_t needed, size_t size)
+{
+    void *more;
+    uint64_t wanted = *room > 0 ? *room : 1024;
+    if (needed <= *room)
+        return true;
+    while (wanted < needed)
+        wanted *= 2;
+    more = realloc(*array, wanted * size);
+    if (!more)
+        return false;
+    *array = more;
+    *room = wanted;
+    return true;
+}
+
+static bool reserve_u32(void **array, uint32_t *room, uint32_t needed, size_t size)
+{
+    uint64_t wide = *room;
+    const bool good = reserve(array, &wide, needed, size);
+    *room = (uint32_t)wide;
+    return good;
+}
+
+/* One hash of two numbers. */
+static uint64_t hash_pair(uint64_t a, uint64_t b)
+{
+    a = (a ^ a >> 31) * 0x9e3779b97f4a7c15u;
+    return (a ^ a >> 29 ^ b) * 0xbf58476d1ce4e5b9u;
+}
+
+/* The number of the record's warp. UINT32_MAX if out of memory. */
+static uint32_t add_warp(struct loader *l, const struct rlt_record *r)
+{
+    const uint64_t key[3] = {r->kernel, r->block, r->warp};
+    const uint64_t block_key = hash_pair(hash_pair(r->kernel + 1, r->block), 1);
+    const uint32_t warps = l->warps.count;
+    const uint32_t blocks = l->blocks.count;
+    uint32_t block;
+    uint32_t warp;
+    if (l->t->record_count > 0 && memcmp(key, l->last_key, sizeof key) == 0)
+        return l->last_warp;
+    block = number_set_add(&l->blocks, block_key);
+    warp = number_set_add(&l->warps, hash_pair(block_key, r->warp));
+    if (block == UINT32_MAX || warp == UINT32_MAX ||
+        !reserve_u32((void **)&l->t->blocks, &l->block_room, block + 1, sizeof *l->t->blocks) ||
+        !reserve_u32((void **)&l->block_of_warp, &l->warp_room, warp + 1, sizeof *l->block_of_warp))
+        return UINT32_MAX;
+    if (block == blocks)
+        l->t->blocks[block] = (struct trace_block){.kernel = r->kernel};
+    if (warp == warps)
+        l->block_of_warp[warp] = block;
+    memcpy(l->last_key, key, sizeof key);
+    l->last_warp = warp;
+    return warp;
+}
+
+/* The sectors that memory moves for each line, if the lanes are spread evenly over the lines. */
+static uint8_t sectors_of(const struct rlt_record *r, uint32_t granule_bytes)
+{
+    const uint32_t bytes = (uint32_t)__builtin_popcount(r->mask) << r->width_log2;
+    const uint32_t each = (bytes + r->line_count - 1) / r->line_count;
+    const uint32_t sectors = (each + TRACE_SECTOR_BYTES - 1) / TRACE_SECTOR_BYTES;
+    const uint32_t most = granule_bytes / TRACE_SECTOR_BYTES;
+    return (uint8_t)(sectors < most ? sectors : most);
+}
+
+static enum status add_record(struct loader *l, const struct rlt_record *r, struct err *err)
+{
+    struct trace *t = l->t;
+    const uint32_t warp = add_warp(l, r);
+    uint32_t room = l->record_room;
+    struct trace_record *to;
+    if (t->record_count == UINT32_MAX / 2 || t->line_count + r->line_count > UINT32_MAX)
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "the trace has more than 2^32 lines: sample fewer warps");
+    if (warp == UINT32_MAX ||
+        !reserve_u32((void **)&t->records, &room, t->record_count + 1, sizeof *t->records) ||
+        !reserve_u32((void **)&l->warp_of_record, &l->record_room, t->record_count + 1,
+                     sizeof *l->warp_of_record) ||
+        !reserve((void **)&l->lines, &l->line_room, t->line_count + r->line_count,
+                 sizeof *l->lines))
+        return no_memory(err);
+    l->warp_of_record[t->record_count] = warp;
+    to = &t->records[t->record_count++];
+    *to = (struct trace_record){(uint32_t)t->line_count, (uint8_t)r->line_count, (uint8_t)r->kind,
+                                sectors_of(r, t->granule_bytes)};
+    for (uint32_t i = 0; i < r->line_count; i++) {
+        const uint64_t address = r->lines[i] * t->granule_bytes;
+        if ((t->line_count == 0 ||
+             address / TRACE_CHUNK_BYTES != l->lines[t->line_count - 1] / TRACE_CHUNK_BYTES) &&
+            number_set_add(&l->chunks, address / TRACE_CHUNK_BYTES) == UINT32_MAX)
+            return no_memory(err);
+        l->lines[t->line_count++] = address;
+    }
+    if (l->chunks.count > TRACE_MAX_CHUNKS)
+        return err_set(err, STATUS_NOT_APPLICABLE, "the trace touches more than 16 TiB");
+    t->moved_bytes += (uint64_t)r->line_count * to->sectors * TRACE_SECTOR_BYTES;
+    t->kinds[r->kind]++;
+    t->gaps += r->gap;
+    return STATUS_OK;
+}
+
+/* ---- by block and warp ---- */
+
+/* Numbers the warps block by block and writes the new numbers to new_of[]. */
+static void number_warps(struct loader *l, uint32_t *new_of)
+{
+    struct trace *t = l->t;
+    uint32_t first = 0;
+    for (uint32_t w = 0; w < t->warp_count; w++)
+        t->blocks[l->block_of_warp[w]].warp_count++;
+    for (uint32_t b = 0; b < t->block_count; b++) {
+        t->blocks[b].first_warp = first;
+        first += t->blocks[b].warp_count;
+        t->blocks[b].warp_count = 0;
+    }
+    for (uint32_t w = 0; w < t->warp_count; w++) {
+        struct trace_block *b = &t->blocks[l->block_of_warp[w]];
+        new_of[w] = b->first_warp + b->warp_count++;
+    }
+}
+
+static enum status sort_records(struct loader *l, struct err *err)
+{
+    struct trace *t = l->t;
+    uint32_t *new_of;
+    struct trace_record *sorted;
+    uint32_t first = 0;
+    t->warp_count = l->warps.count;
+    t->block_count = l->blocks.count;
+    new_of = malloc((t->warp_count + (size_t)1) * sizeof *new_of);
+    sorted = malloc((t->record_count + (size_t)1) * sizeof *sorted);
+    t->warps = calloc(t->warp_count + (size_t)1, sizeof *t->warps);
+    if (!new_of || !sorted || !t->warps || !l->warp_of_record) {
+        free(new_of);
+        free(sorted);
+        return no_memory(err);
+    }
+    number_warps(l, new_of);
+    for (uint32_t i = 0; i < t->record_count; i++)
+        t->warps[new_of[l->warp_of_record[i]]].record_count++;
+    for (uint32_t w = 0; w < t->warp_count; w++) {
+        t->warps[w].first_record = first;
+        first += t->warps[w].record_count;
+        t->warps[w].record_count = 0;
+    }
+    for (uint32_t i = 0; i < t->record_count; i++) {
+        struct trace_warp *w = &t->warps[new_of[l->warp_of_record[i]]];
+        sorted[w->first_record + w->record_count++] = t->records[i];
+    }
+    free(t->records);
+    t->records = sorted;
+    free(new_of);
+    return STATUS_OK;
+}
+
+/* ---- all ---- */
+
+static enum status copy_kernels(struct trace *t, const struct rlt_reader *r, struct err *err)
+{
+    const struct rlt_kernel *kernels = rlt_kernels(r, &t->kernel_count);
+    t->kernels = malloc((t->kernel_count + (size_t)1) * sizeof *t->kernels);
+    if (!t->kernels)
+        return no_memory(err);
+    memcpy(t->kernels, kernels, t->kernel_count * sizeof *t->kernels);
+    return STATUS_OK;
+}
+
+static enum status load_all(struct loader *l, struct rlt_reader *r, struct err *err)
+{
+    struct rlt_record record;
+    const struct rlt_allocation *allocations;
+    uint32_t allocation_count;
+    enum status s = STATUS_OK;
+    struct err own = {0};
+    l->t->granule_bytes = rlt_granule_bytes(r);
+    l->t->unit_shift = 7;
+    while (s == STATUS_OK && rlt_read(r, &record, &own))
+        s = add_record(l, &record, &own);
+    if (own.status == STATUS_OK && l->t->record_count == 0)
+        return err_set(err, STATUS_NOT_APPLICABLE, "the trace has no access to memory");
+    if (own.status == STATUS_OK)
+        s = sort_records(l, &own);
+    if (own.status == STATUS_OK)
+        s = copy_kernels(l->t, r, &own);
+    l->t->left_out = rlt_left_out(r);
+    allocations = rlt_allocations(r, &allocation_count);
+    if (own.status == STATUS_OK)
+        s = trace_regions_set(l->t, &l->chunks, l->lines, allocations, allocation_count, &own);
+    return own.status == STATUS_OK ? s : err_set(err, own.status, "%s", own.text);
+}
+
+enum status trace_load(FILE *in, struct trace *out, struct err *err)
+{
+    struct loader l = {.t = out};
+    struct rlt_reader *r;
+    enum status s;
+    *out = (struct trace){0};
+    r = rlt_reader_new(in, err);
+    if (!r)
+        return err ? err->status : STATUS_CORRUPT;
+    s = load_all(&l, r, err);
+    rlt_reader_free(r);
+    number_set_free(&l.warps);
+    number_set_free(&l.blocks);
+    number_set_free(&l.chunks);
+    free(l.block_of_warp);
+    free(l.warp_of_record);
+    free(l.lines);
+    return s;
+}

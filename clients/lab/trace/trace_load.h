@@ -1,0 +1,11 @@
+/* trace_load.h: reads a whole .rlt file. */
+#ifndef REACH_CLIENTS_LAB_TRACE_TRACE_LOAD_H
+#define REACH_CLIENTS_LAB_TRACE_TRACE_LOAD_H
+
+#include "clients/lab/trace/trace.h"
+
+/* STATUS_CORRUPT; STATUS_NO_MEMORY; STATUS_NOT_APPLICABLE if the trace has no record, more than
+ * 2^32 lines, or touches more than 16 TiB. Free `out` with trace_free in every case. */
+enum status trace_load(FILE *in, struct trace *out, struct err *err);
+
+#endif

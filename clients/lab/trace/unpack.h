@@ -1,0 +1,22 @@
+/* unpack.h: opens a file that may be compressed (.xz, .zst or .gz). The program that unpacks it
+ * runs beside the reader. */
+#ifndef REACH_CLIENTS_LAB_TRACE_UNPACK_H
+#define REACH_CLIENTS_LAB_TRACE_UNPACK_H
+
+#include "base/status.h"
+
+#include <stdio.h>
+
+struct unpack {
+    FILE *in;
+    const struct unpacker *with; /* NULL if the file is not compressed */
+};
+
+/* STATUS_IO; STATUS_INVALID_ARGUMENT if the name has a quote. */
+enum status unpack_open(const char *path, struct unpack *out, struct err *err);
+
+/* Closes the file. `s` and `err` are the result of reading it. Returns STATUS_NOT_SUPPORTED if the
+ * program is not installed, STATUS_CORRUPT if the program failed, and `s` otherwise. */
+enum status unpack_close(struct unpack *u, enum status s, struct err *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* latency_replay.h: compares the model with the latency traces of a GPU, load by load. One thread.
+ *
+ * The model repeats the chases of a measurement in their order. Like the GPU, it keeps its state
+ * from one chase to the next. It is flushed after every other probe. A chase is judged if its
+ * stride is that of an entry and if it begins within the last level and ends beyond it.
+ *
+ * The kernel stores the times of a point before it reads the next point. The page that it stores to
+ * also needs a translation, so it occupies an entry of one set. Its address is not recorded. Each
+ * set in which loads are wrong without that page is tried, and the one with the fewest wrong loads
+ * is taken.
+ */
+#ifndef REACH_CLIENTS_LAB_VALIDATE_LATENCY_REPLAY_H
+#define REACH_CLIENTS_LAB_VALIDATE_LATENCY_REPLAY_H
+
+#include "fingerprint/fingerprint.h"
+#include "gpu/sim/sim_desc.h"
+#include "observe/observe.h"
+
+struct latency_score {
+    uint64_t walks, loads; /* judged */
+    uint64_t wrong;        /* loads that hit in the model and missed on the GPU, or the reverse */
+    uint64_t wrong_alone;  /* the same if the kernel's own page needs no translation */
+    uint64_t wrong_fewer, wrong_more; /* the same with one recent miss less and one more */
+};
+
+/* The last level of the machine must have equal sets and recent misses beside them.
+ * STATUS_NO_MEMORY. */
+enum status latency_replay(const struct observation_set *set, const struct fingerprint *fp,
+                           const struct sim_desc *machine, struct latency_score *out,
+                           struct err *err);
+
+#endif

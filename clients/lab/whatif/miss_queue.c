@@ -1,0 +1,389 @@
+/* miss_queue.c: see miss_queue.h. Each SM has its accesses in order and a time at which it issues
+ * the next; the SM with the earliest time issues first. The TLBs are those of the counting model,
+ * which hold an entry from its first miss on. The pending walks are kept beside them.
+ */
+#include "clients/lab/whatif/miss_queue.h"
+
+#include "clients/lab/whatif/random_reads.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { READ_SEED = 1, KHZ = 1000, KHZ_OF_GHZ = 1000000 };
+
+static const double PS_OF_NS = 1000;
+static const uint64_t PS_OF_S = 1000000000000u;
+
+/* ---- parameters ---- */
+
+uint64_t miss_queue_page_bytes(const struct fingerprint *fp, const struct sim_desc *machine)
+{
+    uint64_t least = machine->levels[0].entry_bytes;
+    for (uint32_t i = 0; i < machine->level_count; i++)
+        least = machine->levels[i].entry_bytes < least ? machine->levels[i].entry_bytes : least;
+    for (uint32_t i = 0; i < fp->level_count; i++) {
+        const struct maybe_u64 page = fp->levels[i].page_bytes;
+        if (IS_KNOWN(page) && page.v > 0 && page.v < least)
+            least = page.v;
+    }
+    return least;
+}
+
+/* A walk also pays the misses of the levels before the last. */
+static double latency_ns(const struct fingerprint *fp, const struct sim_desc *machine, uint32_t g)
+{
+    double cycles = fp->topology.groups[g].miss_penalty_cycles.v;
+    for (uint32_t i = 0; i + 1 < machine->level_count; i++)
+        cycles += machine->levels[i].miss_cycles;
+    return cycles * KHZ_OF_GHZ / fp->conditions.sm_clock_khz.v;
+}
+
+/* Misses of a group in flight: misses per ns, alone beyond its reach, times the ns of one. */
+static double misses_in_flight(const struct fingerprint *fp, const struct sim_desc *machine,
+                               uint32_t g, double share)
+{
+    const double reads = fp->topology.groups[g].beyond_gbps.v / FINGERPRINT_CURVE_BYTES;
+    return reads * share * latency_ns(fp, machine, g);
+}
+
+static bool has_group_speeds(const struct fingerprint *fp, const struct sim_desc *machine)
+{
+    const uint32_t count = fp->topology.partition.group_count;
+    if (!IS_KNOWN(fp->conditions.sm_clock_khz) || fp->conditions.sm_clock_khz.v == 0 ||
+        count != machine->levels[machine->level_count - 1].instance_count)
+        return false;
+    for (uint32_t g = 0; g < count; g++) {
+        const struct sm_group *group = &fp->topology.groups[g];
+        if (!IS_KNOWN(group->miss_penalty_cycles) || !(group->miss_penalty_cycles.v > 0) ||
+            !IS_KNOWN(group->beyond_gbps) || !(group->beyond_gbps.v > 0))
+            return false;
+    }
+    return count > 0;
+}
+
+bool miss_queue_from_fingerprint(const struct fingerprint *fp, const struct sim_desc *machine,
+                                 const struct miss_queue_job *job, struct miss_queue *out)
+{
+    const uint64_t page = miss_queue_page_bytes(fp, machine);
+    /* The region over which each group was read alone (docs/methods.md). */
+    const uint64_t twice = 2 * fp->windows.reach_bytes.v;
+    struct random_reads reads = {.seed = READ_SEED,
+                                 .region_bytes =
+                                     twice < fp->gpu.memory_bytes ? twice : fp->gpu.memory_bytes};
+    struct random_reads_misses m;
+    struct err err;
+    if (!has_group_speeds(fp, machine) ||
+        random_reads_count(machine, &reads, &m, &err) != STATUS_OK || !(m.walked > 0))
+        return false;
+    *out = (struct miss_queue){
+        .walk_ps = (uint64_t)llround(job->miss_ns * PS_OF_NS),
+        .access_ps = (uint64_t)llround(job->access_ns * machine->sm_count * PS_OF_NS)};
+    out->cycle_ps = PS_OF_S / KHZ / fp->conditions.sm_clock_khz.v;
+    out->ahead_ps = job->loads_in_flight * out->access_ps;
+    while (page >> (out->page_shift + 1) > 0)
+        out->page_shift++;
+    for (uint32_t g = 0; g < fp->topology.partition.group_count; g++) {
+        const double walks = misses_in_flight(fp, machine, g, m.walked);
+        out->latency_ps[g] = (uint64_t)llround(latency_ns(fp, machine, g) * PS_OF_NS);
+        out->walks[g] = walks < 1                      ? 1
+                        : walks > MISS_QUEUE_MAX_WALKS ? MISS_QUEUE_MAX_WALKS
+                                                       : (uint32_t)lround(walks);
+    }
+    return true;
+}
+
+/* ---- pending walks ---- */
+
+static const uint64_t NEVER = UINT64_MAX;
+
+/* Pending walks of a group, or its SMs that wait for a free slot, in order of arrival. */
+struct walk_list {
+    uint32_t count;
+    uint32_t entry[REACH_MAX_SMS], page[REACH_MAX_SMS];
+    uint64_t ready_ps[REACH_MAX_SMS]; /* of a pending walk */
+    uint16_t sm[REACH_MAX_SMS];       /* that waits for a slot */
+    bool filled[REACH_MAX_SMS];       /* an earlier walk of the entry is done */
+};
+
+struct group {
+    uint64_t at_ps;    /* when the first of its SMs issues */
+    uint64_t ready_ps; /* when the first of its walks ends */
+    uint32_t sm_count;
+    uint16_t sms[REACH_MAX_SMS];
+    struct walk_list walks, waiting;
+};
+
+struct sm {
+    uint64_t at_ps;     /* when it issues next; NEVER if it waits behind another SM or is done */
+    uint64_t memory_ps; /* when memory is done with its accesses */
+    size_t next, end;   /* in order[] */
+    bool is_stalled;    /* waits for a slot for the walk of its next access */
+};
+
+struct simulation {
+    const struct miss_queue *queue;
+    const struct stream *s;
+    struct sim_mmu *mmu;
+    uint32_t level_count, entry_shift;
+    uint64_t walked;
+    uint64_t server_ps; /* when the walker of the GPU is free */
+    uint32_t heap_count;
+    uint16_t heap[REACH_MAX_SMS]; /* groups by at_ps, the earliest at the root */
+    struct sm sms[REACH_MAX_SMS];
+    struct group groups[REACH_MAX_SMS];
+    uint32_t order[]; /* accesses of the stream, by SM */
+};
+
+static void add_walk(struct walk_list *w, uint32_t entry, uint32_t page)
+{
+    w->entry[w->count] = entry;
+    w->page[w->count] = page;
+    w->filled[w->count++] = false;
+}
+
+static void mark_filled(struct walk_list *w, uint32_t entry)
+{
+    for (uint32_t i = 0; i < w->count; i++)
+        w->filled[i] = w->filled[i] || w->entry[i] == entry;
+}
+
+/* True if a walk of the entry is pending; sets *same_page if one is of the same page. */
+static bool is_pending(const struct walk_list *w, uint32_t entry, uint32_t page, bool *same_page)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < w->count; i++) {
+        const bool same = w->entry[i] == entry && !w->filled[i];
+        found = found || same;
+        *same_page = *same_page || (same && w->page[i] == page);
+    }
+    return found;
+}
+
+static void set_first_ready(struct group *g)
+{
+    g->ready_ps = NEVER;
+    for (uint32_t i = 0; i < g->walks.count; i++)
+        g->ready_ps = g->walks.ready_ps[i] < g->ready_ps ? g->walks.ready_ps[i] : g->ready_ps;
+}
+
+/* Lets the first stalled SM issue as soon as a slot is free. */
+static void wake_first(struct simulation *x, const struct group *g, uint32_t id, uint64_t now_ps)
+{
+    if (g->waiting.count > 0)
+        x->sms[g->waiting.sm[0]].at_ps =
+            g->walks.count < x->queue->walks[id] ? now_ps : g->ready_ps;
+}
+
+/* Removes the walks that are done. Stalled SMs whose entry is filled then issue at once. */
+static void end_walks(struct simulation *x, struct group *g, uint32_t id, uint64_t now_ps)
+{
+    struct walk_list *w = &g->walks;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->ready_ps[i] <= now_ps) {
+            mark_filled(w, w->entry[i]);
+            mark_filled(&g->waiting, w->entry[i]);
+        }
+    }
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->ready_ps[i] <= now_ps)
+            continue;
+        w->entry[kept] = w->entry[i];
+        w->page[kept] = w->page[i];
+        w->filled[kept] = w->filled[i];
+        w->ready_ps[kept++] = w->ready_ps[i];
+    }
+    w->count = kept;
+    set_first_ready(g);
+    for (uint32_t i = 0; i < g->waiting.count; i++) {
+        if (g->waiting.filled[i])
+            x->sms[g->waiting.sm[i]].at_ps = now_ps;
+    }
+    wake_first(x, g, id, now_ps);
+}
+
+static void start_walk(struct simulation *x, struct group *g, uint32_t id, uint64_t va,
+                       uint64_t now_ps)
+{
+    struct walk_list *w = &g->walks;
+    x->server_ps = (x->server_ps > now_ps ? x->server_ps : now_ps) + x->queue->walk_ps;
+    w->ready_ps[w->count] = x->server_ps + x->queue->latency_ps[id];
+    g->ready_ps = w->ready_ps[w->count] < g->ready_ps ? w->ready_ps[w->count] : g->ready_ps;
+    add_walk(w, (uint32_t)(va >> x->entry_shift), (uint32_t)(va >> x->queue->page_shift));
+    x->walked++;
+}
+
+/* Removes the SM from the stalled ones. Returns true if it still needs its walk. */
+static bool end_stall(struct walk_list *w, uint32_t sm)
+{
+    uint32_t i = 0;
+    while (w->sm[i] != sm)
+        i++;
+    const bool needed = !w->filled[i];
+    for (w->count--; i < w->count; i++) {
+        w->entry[i] = w->entry[i + 1];
+        w->page[i] = w->page[i + 1];
+        w->sm[i] = w->sm[i + 1];
+        w->filled[i] = w->filled[i + 1];
+    }
+    return needed;
+}
+
+/* True if the access needs its own walk: the entry is absent or pending, and no walk of the same
+ * page is pending. */
+static bool needs_walk(struct simulation *x, const struct group *g, uint32_t sm, uint64_t va)
+{
+    const uint32_t entry = (uint32_t)(va >> x->entry_shift);
+    const uint32_t page = (uint32_t)(va >> x->queue->page_shift);
+    const bool missed = sim_mmu_access(x->mmu, sm, va) == x->level_count;
+    bool joins = false;
+    bool pending = is_pending(&g->walks, entry, page, &joins);
+    pending = is_pending(&g->waiting, entry, page, &joins) || pending;
+    return (missed || pending) && !joins;
+}
+
+/* Advances the SM by one access. It may be ahead of memory by at most ahead_ps. */
+static void advance(const struct simulation *x, struct sm *sm)
+{
+    const uint64_t ahead_ps = x->queue->ahead_ps;
+    sm->memory_ps = (sm->memory_ps > sm->at_ps ? sm->memory_ps : sm->at_ps) + x->queue->access_ps;
+    sm->at_ps += x->queue->cycle_ps;
+    if (sm->memory_ps > sm->at_ps + ahead_ps)
+        sm->at_ps = sm->memory_ps - ahead_ps;
+    if (++sm->next == sm->end)
+        sm->at_ps = NEVER;
+}
+
+/* Issues the next access of an SM or stalls it, and sets when the SM issues next. */
+static void issue_access(struct simulation *x, struct group *g, uint32_t id, uint32_t at)
+{
+    struct sm *sm = &x->sms[at];
+    const uint64_t now_ps = sm->at_ps;
+    const uint64_t va = stream_address(x->s, x->order[sm->next]);
+    const bool was_stalled = sm->is_stalled;
+    bool needs;
+    if (now_ps >= g->ready_ps)
+        end_walks(x, g, id, now_ps);
+    needs = was_stalled ? end_stall(&g->waiting, at) : needs_walk(x, g, at, va);
+    /* Only the first stalled SM is woken, so it does not compete with the others. */
+    sm->is_stalled =
+        needs && (g->walks.count >= x->queue->walks[id] || (!was_stalled && g->waiting.count > 0));
+    if (sm->is_stalled) {
+        g->waiting.sm[g->waiting.count] = (uint16_t)at;
+        add_walk(&g->waiting, (uint32_t)(va >> x->entry_shift),
+                 (uint32_t)(va >> x->queue->page_shift));
+        sm->at_ps = NEVER;
+        wake_first(x, g, id, now_ps);
+        return;
+    }
+    if (needs)
+        start_walk(x, g, id, va, now_ps);
+    advance(x, sm);
+    if (was_stalled)
+        wake_first(x, g, id, now_ps);
+}
+
+/* ---- turns ---- */
+
+/* The SM that issues next; of several at the same time, the one with the lowest position. */
+static uint32_t first_sm(const struct simulation *x, const struct group *g)
+{
+    uint32_t first = g->sms[0];
+    for (uint32_t i = 1; i < g->sm_count; i++)
+        first = x->sms[g->sms[i]].at_ps < x->sms[first].at_ps ? g->sms[i] : first;
+    return first;
+}
+
+static bool is_before(const struct simulation *x, uint16_t a, uint16_t b)
+{
+    const uint64_t first = x->groups[a].at_ps;
+    const uint64_t second = x->groups[b].at_ps;
+    return first < second || (first == second && a < b);
+}
+
+/* Restores the heap after its root has become later. */
+static void sift_down(struct simulation *x)
+{
+    const uint16_t moved = x->heap[0];
+    uint32_t at = 0;
+    for (uint32_t child = 1; child < x->heap_count; child = 2 * at + 1) {
+        if (child + 1 < x->heap_count && is_before(x, x->heap[child + 1], x->heap[child]))
+            child++;
+        if (is_before(x, moved, x->heap[child]))
+            break;
+        x->heap[at] = x->heap[child];
+        at = child;
+    }
+    x->heap[at] = moved;
+}
+
+static void run_simulation(struct simulation *x)
+{
+    while (x->heap_count > 0) {
+        const uint32_t id = x->heap[0];
+        struct group *g = &x->groups[id];
+        issue_access(x, g, id, first_sm(x, g));
+        g->at_ps = x->sms[first_sm(x, g)].at_ps;
+        if (g->at_ps == NEVER)
+            x->heap[0] = x->heap[--x->heap_count];
+        sift_down(x);
+    }
+}
+
+/* Sorts the accesses that need a translation by SM, in the order of the stream. */
+static void sort_by_sm(struct simulation *x, size_t from, size_t to, uint32_t sm_count)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < sm_count; i++)
+        x->sms[i] = (struct sm){0};
+    for (size_t i = from; i < to; i++)
+        x->sms[x->s->sms[i]].end += !(x->s->classes[i] & STREAM_SHARED);
+    for (uint32_t i = 0; i < sm_count; i++) {
+        x->sms[i].next = at;
+        at += x->sms[i].end;
+        x->sms[i].end = x->sms[i].next;
+    }
+    for (size_t i = from; i < to; i++) {
+        if (!(x->s->classes[i] & STREAM_SHARED))
+            x->order[x->sms[x->s->sms[i]].end++] = (uint32_t)i;
+    }
+}
+
+/* All groups start at time 0, so any order of them is a heap. */
+static void set_groups(struct simulation *x, const struct sim_desc *machine,
+                       const struct sim_level *last)
+{
+    for (uint32_t i = 0; i < machine->sm_count; i++) {
+        struct group *g = &x->groups[last->instance_of_sm[i]];
+        if (x->sms[i].next < x->sms[i].end)
+            g->sms[g->sm_count++] = (uint16_t)i;
+    }
+    for (uint32_t i = 0; i < last->instance_count; i++) {
+        x->groups[i].ready_ps = NEVER;
+        if (x->groups[i].sm_count > 0)
+            x->heap[x->heap_count++] = (uint16_t)i;
+    }
+}
+
+enum status miss_queue_count(const struct miss_queue *q, const struct sim_desc *machine,
+                             struct sim_mmu *mmu, const struct stream *s, size_t from, size_t to,
+                             uint64_t *walks, struct err *err)
+{
+    const struct sim_level *last = &machine->levels[machine->level_count - 1];
+    struct simulation *x = calloc(1, sizeof *x + s->count * sizeof x->order[0]);
+    if (!x)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for %zu accesses: sample fewer warps",
+                       s->count);
+    x->queue = q;
+    x->s = s;
+    x->mmu = mmu;
+    x->level_count = machine->level_count;
+    while (last->entry_bytes >> (x->entry_shift + 1) > 0)
+        x->entry_shift++;
+    sort_by_sm(x, from, to, machine->sm_count);
+    set_groups(x, machine, last);
+    run_simulation(x);
+    *walks = x->walked;
+    free(x);
+    return STATUS_OK;
+}

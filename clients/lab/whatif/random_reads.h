@@ -1,0 +1,29 @@
+/* random_reads.h: counts the misses of random reads of 128 bytes by all SMs of a simulated GPU. The
+ * TLBs are filled first, so the counts are those of a long job. The same arguments give the same
+ * counts. */
+#ifndef REACH_CLIENTS_LAB_WHATIF_RANDOM_READS_H
+#define REACH_CLIENTS_LAB_WHATIF_RANDOM_READS_H
+
+#include "base/status.h"
+#include "gpu/sim/sim_desc.h"
+
+#include <stdint.h>
+
+struct random_reads {
+    uint64_t region_bytes;
+    uint64_t frame_bytes;   /* of physical memory; used if scattered_share > 0 */
+    double scattered_share; /* of the frames, drawn at random, 0..1 */
+    uint64_t seed;
+};
+
+/* Shares of all reads, 0..1. */
+struct random_reads_misses {
+    double walked;    /* missed every level */
+    double scattered; /* missed every level, in a scattered frame */
+};
+
+/* STATUS_NO_MEMORY. */
+enum status random_reads_count(const struct sim_desc *machine, const struct random_reads *reads,
+                               struct random_reads_misses *out, struct err *err);
+
+#endif

@@ -1,0 +1,265 @@
+/* stream.c: deals blocks to SMs and sorts accesses in buffers. There is no clock: SMs take turns,
+ * one record each. A level depends on the order of its own accesses alone. So the order among SMs
+ * of different groups does not matter, and the order among SMs of a group matters little.
+ */
+#include "clients/lab/whatif/stream.h"
+
+#include "base/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARP_THREADS = 32, RADIX_BITS = 11, RADIX_PASSES = 2 };
+
+static enum status allocate_stream(struct stream *s, size_t room, struct err *err)
+{
+    s->units = malloc(room * sizeof *s->units);
+    s->sms = malloc(room * sizeof *s->sms);
+    s->classes = malloc(room);
+    return s->units && s->sms && s->classes
+               ? STATUS_OK
+               : err_set(err, STATUS_NO_MEMORY, "no memory for %zu accesses: sample fewer warps",
+                         room);
+}
+
+enum status stream_new(const struct stream *like, struct stream *out, struct err *err)
+{
+    *out = (struct stream){.unit_shift = like->unit_shift, .range_bytes = like->range_bytes};
+    return allocate_stream(out, like->count > 0 ? like->count : 1, err);
+}
+
+void stream_free(struct stream *take)
+{
+    free(take->units);
+    free(take->sms);
+    free(take->classes);
+    *take = (struct stream){0};
+}
+
+/* ---- dealing ---- */
+
+struct running_warp {
+    uint32_t warp;
+    uint32_t done; /* records issued */
+    uint32_t block;
+};
+
+struct dealer {
+    const struct trace *t;
+    struct stream *out;
+    uint32_t sm_blocks;
+    uint32_t page_shift; /* of units */
+    uint32_t next_block;
+    uint32_t *left; /* unfinished warps of each block */
+    struct sm {
+        uint32_t blocks; /* on the SM now */
+        uint32_t count, room, turn;
+        struct running_warp *warps;
+    } sms[REACH_MAX_SMS];
+};
+
+static uint64_t threads_of(const struct trace *t, const struct trace_block *b)
+{
+    const uint32_t *threads = t->kernels[b->kernel].block;
+    return (uint64_t)threads[0] * threads[1] * threads[2];
+}
+
+static uint32_t resident_blocks(const struct trace *t, uint32_t sm_blocks,
+                                const struct trace_block *b)
+{
+    const uint64_t all = threads_of(t, b);
+    uint64_t warps = (all + WARP_THREADS - 1) / WARP_THREADS;
+    uint64_t blocks;
+    if (sm_blocks > 0)
+        return sm_blocks;
+    if (all == 0)
+        return b->warp_count == 1 ? STREAM_SM_WARPS : STREAM_SM_BLOCKS;
+    warps = warps > 0 ? warps : 1;
+    blocks = STREAM_SM_WARPS / warps;
+    return blocks < 1 ? 1 : blocks > STREAM_SM_BLOCKS ? STREAM_SM_BLOCKS : (uint32_t)blocks;
+}
+
+uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks)
+{
+    const struct trace_block *b = &t->blocks[0];
+    const uint64_t threads = threads_of(t, b);
+    const uint64_t warps = threads > 0 ? (threads - 1) / WARP_THREADS + 1 : b->warp_count;
+    const uint64_t all = warps * resident_blocks(t, sm_blocks, b);
+    return all < STREAM_SM_WARPS ? (uint32_t)all : STREAM_SM_WARPS;
+}
+
+/* Starts the next block on an SM if there is one and the SM has room. False if out of memory. */
+static bool start_block(struct dealer *d, struct sm *sm, bool *started)
+{
+    const struct trace_block *b;
+    *started = false;
+    if (d->next_block == d->t->block_count)
+        return true;
+    b = &d->t->blocks[d->next_block];
+    if (sm->blocks >= resident_blocks(d->t, d->sm_blocks, b))
+        return true;
+    if (sm->count + b->warp_count > sm->room) {
+        const uint32_t room = 2 * (sm->count + b->warp_count);
+        struct running_warp *more = realloc(sm->warps, room * sizeof *more);
+        if (!more)
+            return false;
+        sm->warps = more;
+        sm->room = room;
+    }
+    for (uint32_t i = 0; i < b->warp_count; i++)
+        sm->warps[sm->count++] = (struct running_warp){b->first_warp + i, 0, d->next_block};
+    d->left[d->next_block++] = b->warp_count;
+    sm->blocks++;
+    *started = true;
+    return true;
+}
+
+static void append_record(struct dealer *d, const struct trace_record *r, uint32_t sm)
+{
+    const uint32_t *units = d->t->units + r->first_unit;
+    const uint32_t class = r->kind * STREAM_KIND_CLASSES + r->sectors - 1u;
+    for (uint32_t i = 0; i < r->line_count; i++) {
+        uint32_t shared = 0;
+        for (uint32_t j = i; j > 0 && !shared; j--)
+            shared = units[i] >> d->page_shift == units[j - 1] >> d->page_shift ? STREAM_SHARED : 0;
+        stream_append(d->out, units[i], sm, (uint8_t)(class | shared));
+    }
+}
+
+/* Issues one record of the SM's next warp. False if out of memory. */
+static bool issue_record(struct dealer *d, uint32_t at)
+{
+    struct sm *sm = &d->sms[at];
+    bool started = true;
+    if (sm->turn >= sm->count)
+        sm->turn = 0;
+    struct running_warp *w = &sm->warps[sm->turn];
+    append_record(d, &d->t->records[d->t->warps[w->warp].first_record + w->done++], at);
+    if (w->done < d->t->warps[w->warp].record_count) {
+        sm->turn++;
+        return true;
+    }
+    if (--d->left[w->block] == 0)
+        sm->blocks--;
+    *w = sm->warps[--sm->count];
+    while (started) {
+        if (!start_block(d, sm, &started))
+            return false;
+    }
+    return true;
+}
+
+static bool deal_blocks(struct dealer *d, uint32_t sm_count)
+{
+    bool any = true;
+    bool started;
+    while (any) { /* one block to each SM until none has room */
+        any = false;
+        for (uint32_t i = 0; i < sm_count; i++) {
+            if (!start_block(d, &d->sms[i], &started))
+                return false;
+            any = any || started;
+        }
+    }
+    do {
+        any = false;
+        for (uint32_t i = 0; i < sm_count; i++) {
+            if (d->sms[i].count == 0)
+                continue;
+            if (!issue_record(d, i))
+                return false;
+            any = true;
+        }
+    } while (any);
+    return true;
+}
+
+static uint32_t shift_of(uint64_t page_bytes, uint32_t unit_shift)
+{
+    uint32_t shift = 0;
+    while (page_bytes >> (shift + 1 + unit_shift) > 0)
+        shift++;
+    return shift;
+}
+
+enum status stream_deal(const struct trace *t, const struct sim_desc *machine, uint32_t sm_blocks,
+                        uint64_t page_bytes, struct stream *out, struct err *err)
+{
+    struct dealer *d = calloc(1, sizeof *d);
+    uint32_t *left = calloc(t->block_count, sizeof *left);
+    enum status s;
+    *out = (struct stream){.unit_shift = t->unit_shift, .range_bytes = t->range_bytes};
+    s = allocate_stream(out, t->line_count, err);
+    if (!d || !left)
+        s = err_set(err, STATUS_NO_MEMORY, "no memory to deal the blocks");
+    if (d && left && s == STATUS_OK) {
+        d->t = t;
+        d->out = out;
+        d->sm_blocks = sm_blocks;
+        d->page_shift = shift_of(page_bytes, t->unit_shift);
+        d->left = left;
+        if (!deal_blocks(d, machine->sm_count))
+            s = err_set(err, STATUS_NO_MEMORY, "no memory to deal the blocks");
+        for (uint32_t i = 0; i < machine->sm_count; i++)
+            free(d->sms[i].warps);
+    }
+    free(left);
+    free(d);
+    return s;
+}
+
+/* ---- sorting ---- */
+
+/* A stable radix sort by two digits of the page. `order` and `spare` have room for a buffer. */
+static void sort_buffer(const uint32_t *units, uint32_t count, uint32_t shift, uint32_t *order,
+                        uint32_t *spare)
+{
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    for (uint32_t pass = 0; pass < RADIX_PASSES; pass++) {
+        uint32_t starts[(1 << RADIX_BITS) + 1] = {0};
+        const uint32_t low = shift + pass * RADIX_BITS;
+        const uint32_t mask = (1 << RADIX_BITS) - 1;
+        if (low >= 32)
+            return;
+        for (uint32_t i = 0; i < count; i++)
+            starts[(units[order[i]] >> low & mask) + 1]++;
+        for (uint32_t i = 0; i < 1 << RADIX_BITS; i++)
+            starts[i + 1] += starts[i];
+        for (uint32_t i = 0; i < count; i++)
+            spare[starts[units[order[i]] >> low & mask]++] = order[i];
+        memcpy(order, spare, count * sizeof *order);
+    }
+}
+
+/* Pieces go to SMs in random order, as from a queue. In strict rotation a group would get the same
+ * pages every few buffers. */
+static uint32_t sm_of_piece(uint64_t piece, uint32_t sm_count)
+{
+    struct rng r = {piece};
+    return (uint32_t)rng_below(&r, sm_count);
+}
+
+enum status stream_sort(const struct stream *s, uint64_t page_bytes, uint32_t records,
+                        uint32_t sm_count, struct stream *out, struct err *err)
+{
+    uint32_t *order = malloc(2 * (size_t)records * sizeof *order);
+    uint32_t shift = shift_of(page_bytes, s->unit_shift);
+    enum status status = stream_new(s, out, err);
+    size_t dealt = 0;
+    /* The highest pages must fit the two digits, so the smallest pages may share one key. */
+    while (s->range_bytes >> (s->unit_shift + shift) > 1u << RADIX_BITS * RADIX_PASSES)
+        shift++;
+    if (!order)
+        status = err_set(err, STATUS_NO_MEMORY, "no memory to sort buffers of %u", records);
+    for (size_t at = 0; order && status == STATUS_OK && at < s->count; at += records) {
+        const size_t left = s->count - at;
+        const uint32_t count = left < records ? (uint32_t)left : records;
+        sort_buffer(s->units + at, count, shift, order, order + records);
+        for (uint32_t i = 0; i < count; i++, dealt++)
+            stream_append(out, s->units[at + order[i]], sm_of_piece(dealt / STREAM_PIECE, sm_count),
+                          s->classes[at + order[i]] & (uint8_t)~STREAM_SHARED);
+    }
+    free(order);
+    return status;
+}

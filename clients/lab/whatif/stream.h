@@ -1,0 +1,60 @@
+/* stream.h: the accesses of a trace in the order in which the SMs of a GPU issue them, each with
+ * its SM. A stream is dealt from the blocks of a trace. Other streams are derived from it: sorted
+ * in buffers, dealt to windows, or filtered by scope.
+ *
+ * Private to what-if. 7 bytes per access. One thread. */
+#ifndef REACH_CLIENTS_LAB_WHATIF_STREAM_H
+#define REACH_CLIENTS_LAB_WHATIF_STREAM_H
+
+#include "clients/lab/trace/trace.h"
+#include "gpu/sim/sim_desc.h"
+
+/* Warps and blocks that an SM holds at the same time; accesses that a sorted or windowed stream
+ * deals to an SM at a time. */
+enum { STREAM_SM_WARPS = 64, STREAM_SM_BLOCKS = 32, STREAM_PIECE = 32 };
+
+/* The class of an access is its kind and the sectors that memory moves for it. The first line of
+ * each page of a record needs a translation; further lines of that page share it and are marked
+ * STREAM_SHARED. */
+enum { STREAM_KIND_CLASSES = 32, STREAM_CLASSES = 96, STREAM_SHARED = 0x80 };
+
+struct stream {
+    size_t count;
+    uint32_t unit_shift;
+    uint64_t range_bytes;
+    uint32_t *units; /* moved addresses, shifted by unit_shift */
+    uint16_t *sms;   /* positions in the machine's list */
+    uint8_t *classes;
+};
+
+/* Deals blocks to the SMs in turn as SMs have room, at most `sm_blocks` at the same time on one SM.
+ * If sm_blocks is 0, the threads of a block limit it: 64 warps in all. An SM issues one record of
+ * each of its warps in turn. Lines of a record within one `page_bytes` share a translation. */
+enum status stream_deal(const struct trace *t, const struct sim_desc *machine, uint32_t sm_blocks,
+                        uint64_t page_bytes, struct stream *out, struct err *err);
+
+/* Warps that an SM holds at the same time if all blocks are like the first. */
+uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks);
+
+/* An empty stream with room for as many accesses as `like` has. Free it with stream_free. */
+enum status stream_new(const struct stream *like, struct stream *out, struct err *err);
+void stream_free(struct stream *take);
+
+/* Sorts the accesses by `page_bytes` within buffers of `records` accesses (a power of two), then
+ * deals each buffer to all SMs, STREAM_PIECE accesses at a time. The sort is stable. */
+enum status stream_sort(const struct stream *s, uint64_t page_bytes, uint32_t records,
+                        uint32_t sm_count, struct stream *out, struct err *err);
+
+static inline uint64_t stream_address(const struct stream *s, size_t i)
+{
+    return (uint64_t)s->units[i] << s->unit_shift;
+}
+
+static inline void stream_append(struct stream *s, uint32_t unit, uint32_t sm, uint8_t class)
+{
+    s->units[s->count] = unit;
+    s->sms[s->count] = (uint16_t)sm;
+    s->classes[s->count++] = class;
+}
+
+#endif

@@ -1,0 +1,237 @@
+/* whatif_command.c: reach-lab what-if, its table and its JSON. */
+#include "clients/lab/whatif/whatif_command.h"
+
+#include "base/json_builder.h"
+#include "base/units.h"
+#include "clients/lab/exit_status.h"
+#include "clients/lab/trace/left_out.h"
+#include "clients/lab/trace/options.h"
+#include "clients/lab/trace/trace_load.h"
+#include "clients/lab/whatif/whatif.h"
+#include "planner/access_cost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 64 };
+
+/* ---- text ---- */
+
+static void describe(const struct whatif_row *r, char out[TEXT_BYTES])
+{
+    char bytes[32];
+    switch (r->question) {
+    case WHATIF_AS_IT_IS:
+        (void)snprintf(out, TEXT_BYTES, "as it is");
+        break;
+    case WHATIF_CONTIGUITY:
+        (void)snprintf(out, TEXT_BYTES, "%.0f %% of the frames contiguous", 100 * r->value);
+        break;
+    case WHATIF_ENTRY:
+        (void)snprintf(out, TEXT_BYTES, "TLB entries of %s",
+                       units_format_bytes((uint64_t)r->value, bytes, sizeof bytes));
+        break;
+    case WHATIF_ORDER:
+        (void)snprintf(out, TEXT_BYTES, "sorted in buffers of %.0f", r->value);
+        break;
+    case WHATIF_BLOCKS:
+        (void)snprintf(out, TEXT_BYTES, "%.0f blocks on an SM", r->value);
+        break;
+    case WHATIF_SCOPES:
+        (void)snprintf(out, TEXT_BYTES, "%.0f passes over scopes", r->value);
+        break;
+    default:
+        (void)snprintf(out, TEXT_BYTES, "%.0f windows", r->value);
+        break;
+    }
+}
+
+static void print_row(const struct whatif_row *r, FILE *out)
+{
+    char what[TEXT_BYTES];
+    char range[32] = "";
+    if (!r->known) {
+        (void)fprintf(out, "%-34s %s\n", whatif_question_name(r->question), r->note);
+        return;
+    }
+    describe(r, what);
+    if (r->ns_at_worst > r->ns)
+        (void)snprintf(range, sizeof range, "- %.4f", r->ns_at_worst);
+    (void)fprintf(out, "%-34s %8.4f %-9s %8.1f GB/s %6.2f %% walk  %-12s%s%s\n", what, r->ns, range,
+                  r->gbps, 100 * r->walk_share, bound_name(r->bound), r->note[0] ? "; " : "",
+                  r->note);
+}
+
+static void print_costs(const struct whatif_answer *a, FILE *out)
+{
+    (void)fprintf(out, "memory %.4f ns per access; a walk %.4f ns in contiguous memory",
+                  a->memory_ns, a->miss_ns);
+    if (a->scattered_factor > 0)
+        (void)fprintf(out, ", %.2f times that in scattered memory", a->scattered_factor);
+    (void)fprintf(out,
+                  "\nns per access of the whole GPU, contiguous - scattered, fastest first:\n");
+}
+
+static bool print_text(const struct fingerprint *fp, const struct whatif_answer *a, FILE *out)
+{
+    char bytes[32];
+    (void)fprintf(
+        out, "%s (%s fingerprint), TLBs simulated on %llu accesses of %llu records over %s\n",
+        fp->gpu.name, origin_name(fp->gpu.origin), (unsigned long long)a->accesses,
+        (unsigned long long)a->records, units_format_bytes(a->bytes, bytes, sizeof bytes));
+    left_out_print(&a->left_out, a->records, out);
+    if (!a->refused)
+        print_costs(a, out);
+    for (uint32_t i = 0; i < a->row_count; i++)
+        print_row(&a->rows[i], out);
+    return ferror(out) == 0;
+}
+
+/* ---- JSON ---- */
+
+static json_t *row_json(const struct whatif_row *r)
+{
+    struct json_builder o;
+    json_builder_begin(&o);
+    json_builder_text(&o, "question", whatif_question_name(r->question));
+    if (r->known) {
+        json_builder_real(&o, "value", r->value);
+        json_builder_real(&o, "ns", r->ns);
+        json_builder_real(&o, "ns_at_worst", r->ns_at_worst);
+        json_builder_real(&o, "gbps", r->gbps);
+        json_builder_real(&o, "walk_share", r->walk_share);
+        json_builder_text(&o, "bound", bound_name(r->bound));
+    }
+    json_builder_bool(&o, "known", r->known);
+    json_builder_text(&o, "note", r->note);
+    return json_builder_end(&o);
+}
+
+static bool print_json(const struct fingerprint *fp, const struct whatif_answer *a, FILE *out)
+{
+    struct json_builder o;
+    json_t *rows = json_array();
+    json_t *json;
+    bool good;
+    for (uint32_t i = 0; i < a->row_count; i++)
+        (void)json_builder_append(&rows, row_json(&a->rows[i]));
+    json_builder_begin(&o);
+    json_builder_text(&o, "gpu", fp->gpu.name);
+    json_builder_text(&o, "origin", origin_name(fp->gpu.origin));
+    json_builder_text(&o, "walks", "simulated");
+    json_builder_u64(&o, "accesses", a->accesses);
+    json_builder_u64(&o, "records", a->records);
+    json_builder_u64(&o, "bytes", a->bytes);
+    json_builder_value(&o, "left_out", left_out_json(&a->left_out, a->records));
+    json_builder_bool(&o, "refused", a->refused);
+    if (!a->refused) {
+        json_builder_real(&o, "memory_ns", a->memory_ns);
+        json_builder_real(&o, "miss_ns", a->miss_ns);
+        json_builder_real(&o, "scattered_factor", a->scattered_factor);
+    }
+    json_builder_value(&o, "rows", rows);
+    json = json_builder_end(&o);
+    good = json && json_print(json, 2, out) == 0;
+    json_decref(json);
+    return good;
+}
+
+/* ---- the command ---- */
+
+static bool read_question(struct option_list *l, struct whatif_options *o)
+{
+    const char *name;
+    if (!option_text(l, "--only", &name))
+        return false;
+    for (uint32_t q = 0; q < WHATIF_QUESTION_COUNT; q++) {
+        if (strcmp(name, whatif_question_name((enum whatif_question)q)) == 0) {
+            o->questions |= 1u << q;
+            return true;
+        }
+    }
+    (void)fprintf(stderr, "reach-lab what-if: unknown question \"%s\"; see --help\n", name);
+    l->failed = true;
+    return false;
+}
+
+static bool read_options(struct option_list *l, struct whatif_options *o, bool *as_json)
+{
+    uint64_t blocks = 0;
+    *as_json = false;
+    for (int left = l->argc + 1; left != l->argc;) {
+        left = l->argc;
+        (void)option_real(l, "--contiguous", &o->contiguous);
+        (void)option_real(l, "--in-reach-gbps", &o->in_reach_gbps);
+        (void)option_bytes(l, "--reserve", &o->reserve_bytes);
+        (void)option_count(l, "--launch-accesses", &o->launch_accesses);
+        (void)option_real(l, "--input-bytes", &o->input_bytes);
+        (void)option_real(l, "--output-bytes", &o->output_bytes);
+        if (option_count(l, "--blocks", &blocks))
+            o->sm_blocks = blocks < UINT32_MAX ? (uint32_t)blocks : UINT32_MAX;
+        o->cold = option_flag(l, "--cold") || o->cold;
+        *as_json = option_flag(l, "--json") || *as_json;
+        (void)read_question(l, o);
+    }
+    return option_end(l, 2);
+}
+
+static enum status load_fingerprint(const char *path, struct fingerprint *out, struct err *err)
+{
+    json_error_t why;
+    json_t *json = json_load_file(path, 0, &why);
+    enum status s;
+    if (!json)
+        return err_set(err, STATUS_CORRUPT, "cannot read the fingerprint %s: %s", path, why.text);
+    s = fingerprint_from_json(json, out, err);
+    json_decref(json);
+    return s;
+}
+
+static enum status print_answer(const struct fingerprint *fp, const struct whatif_answer *a,
+                                bool as_json)
+{
+    if (!(as_json ? print_json : print_text)(fp, a, stdout))
+        return STATUS_IO;
+    if (!a->refused)
+        return STATUS_OK;
+    (void)fprintf(stderr,
+                  "reach-lab what-if: %s, more than %.0f %%: nothing is recommended; trace the job "
+                  "with plain loads and stores\n",
+                  a->rows[0].note, 100 * WHATIF_MOST_LEFT_OUT);
+    return STATUS_NOT_APPLICABLE;
+}
+
+int whatif_command(int argc, char **argv)
+{
+    struct option_list l = {argc, argv, "what-if", false};
+    struct whatif_options options = {.contiguous = -1};
+    struct fingerprint *fp = NULL;
+    struct whatif_answer *answer = NULL;
+    struct trace trace = {0};
+    struct err err = {0};
+    FILE *in = NULL;
+    bool as_json;
+    enum status s;
+    if (!read_options(&l, &options, &as_json) || !(in = option_open_file(&l, l.argv[1])))
+        return LAB_ERROR;
+    fp = calloc(1, sizeof *fp);
+    answer = calloc(1, sizeof *answer);
+    s = fp && answer ? load_fingerprint(l.argv[0], fp, &err)
+                     : err_set(&err, STATUS_NO_MEMORY, "no memory for the answer");
+    if (s == STATUS_OK)
+        s = trace_load(in, &trace, &err);
+    if (s == STATUS_OK)
+        s = whatif_ask(fp, &trace, &options, answer, &err);
+    if (s != STATUS_OK || !fp || !answer)
+        (void)fprintf(stderr, "reach-lab what-if: %s\n%s%s%s", err.text,
+                      err.hint ? "  next step: " : "", err.hint ? err.hint : "",
+                      err.hint ? "\n" : "");
+    else
+        s = print_answer(fp, answer, as_json);
+    trace_free(&trace);
+    free(answer);
+    free(fp);
+    if (in != stdin)
+        (void)fclose(in);
+    return s == STATUS_OK ? LAB_OK : LAB_ERROR;
+}

@@ -1,0 +1,36 @@
+/* whatif_context.h: the state of one what-if computation. Private to whatif.c, whatif_rows.c and
+ * whatif_place.c. */
+#ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_CONTEXT_H
+#define REACH_CLIENTS_LAB_WHATIF_WHATIF_CONTEXT_H
+
+#include "clients/lab/whatif/miss_queue.h"
+#include "clients/lab/whatif/stream.h"
+#include "clients/lab/whatif/whatif_answer.h"
+#include "fingerprint/fingerprint.h"
+
+struct whatif_context {
+    const struct fingerprint *fp;
+    const struct trace *trace;
+    const struct whatif_options *options;
+    struct whatif_answer *out;
+    struct sim_desc machine;
+    bool models_inflight; /* miss_queue is set: the fingerprint has the latency of misses */
+    bool atomic_bound;    /* the job gives its own speed and waits for the results of atomics */
+    struct miss_queue miss_queue;
+    struct stream stream;             /* of the job as it is */
+    double memory_ns[STREAM_CLASSES]; /* of a line; 0 if the trace has none of the class */
+    double all_memory_ns;             /* of all accesses */
+    double read_ns;                   /* to read the input of all accesses once */
+    double add_ns;                    /* to add to the output of all accesses once more */
+    uint64_t walks;                   /* of the job as it is */
+    struct strategy_answer *plan;     /* NULL if the planner has none; no_plan has the reason */
+    struct err no_plan;
+};
+
+/* The miss queue, or NULL if misses have no latency. */
+static inline const struct miss_queue *whatif_miss_queue(const struct whatif_context *c)
+{
+    return c->models_inflight ? &c->miss_queue : NULL;
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* whatif_place.h: what-if rows of the scopes and the windows that the planner chooses. Private to
+ * what-if. */
+#ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_PLACE_H
+#define REACH_CLIENTS_LAB_WHATIF_WHATIF_PLACE_H
+
+#include "clients/lab/whatif/whatif_context.h"
+
+/* Each adds one row. STATUS_NO_MEMORY. */
+enum status whatif_add_scopes(struct whatif_context *c, struct err *err);
+enum status whatif_add_windows(struct whatif_context *c, struct err *err);
+
+#endif

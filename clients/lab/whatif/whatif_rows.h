@@ -1,0 +1,32 @@
+/* whatif_rows.h: turns the walks of one way to run the job into a row of the answer. Private to
+ * what-if. */
+#ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_ROWS_H
+#define REACH_CLIENTS_LAB_WHATIF_WHATIF_ROWS_H
+
+#include "clients/lab/whatif/whatif_context.h"
+
+/* Adds a row from the memory time and the walks of all accesses. */
+struct whatif_row *whatif_add_row(struct whatif_context *c, enum whatif_question question,
+                                  double value, double memory_ns, double walks);
+/* Adds a row without a number; `why` is copied. */
+struct whatif_row *whatif_add_unknown_row(struct whatif_context *c, enum whatif_question question,
+                                          const char *why);
+
+/* The time of a part of the work in ns: that of the busier of memory and translation, if the share
+ * `scattered` of the frames is scattered. */
+double whatif_time_ns(const struct whatif_context *c, double memory_ns, double walks,
+                      double scattered);
+
+/* The share of scattered frames that the options give, 0 if they give none. */
+double whatif_scattered_share(const struct whatif_context *c);
+/* The same, but 1 if the options give none and the cost of a scattered miss is known. */
+double whatif_worst_scattered_share(const struct whatif_context *c);
+
+/* The memory time of all accesses and of one reading of the input, in ns. */
+double whatif_memory_ns(const struct whatif_context *c);
+
+/* Sets ns, ns_at_worst and gbps of a row from the times of all accesses, in ns. */
+void whatif_set_times(const struct whatif_context *c, struct whatif_row *r, double ns,
+                      double ns_at_worst);
+
+#endif

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""reach-lab-papers check pichai and paper pichai."""
+import json
+import os
+import sys
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
+
+import common  # noqa: E402  (its folder has to be named first)
+from common import ROOT, case, equal, run  # noqa: E402
+
+PROGRAM = os.path.join(common.BUILD, "reach-lab-papers")
+MEASURED = os.path.join(ROOT, "docs", "measurements")
+
+
+def part(text, target):
+    """The lines of a target in the output of a check: those up to its verdict."""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(target + " "))
+    last = next(i for i in range(first, len(lines)) if lines[i].endswith("reproduced"))
+    return lines[first:last + 1]
+
+
+@case
+def targets_of_pichai_are_as_stored():
+    with open(os.path.join(MEASURED, "lab-pichai.txt"), encoding="utf-8") as file:
+        stored = file.read()
+    if os.environ.get("REACH_LONG") and not common.SANITIZED:
+        status, text, log = run(PROGRAM, "check", "pichai")
+        equal((status, log, text), (1, "", stored))
+        return
+    # A check that takes minutes is left to check-long; these need one or two machines.
+    targets = ("P18",) if common.SANITIZED else ("P3", "P18")
+    status, text, log = run(PROGRAM, "check", "pichai", *targets)
+    equal((status, log), (0, ""), text)
+    for target in targets + ("U1", "U2", "U3"):
+        equal(part(text, target), part(stored, target))
+    if not common.SANITIZED:
+        equal(run(PROGRAM, "check", "pichai", "P18", "--threads", "1"), run(PROGRAM, "check", "pichai", "--threads", "3", "P18"))
+
+
+@case
+def fitted_jobs_have_the_inputs_of_the_text():
+    if common.SANITIZED:
+        return
+    with open(os.path.join(MEASURED, "lab-pichai-fitted.txt"), encoding="utf-8") as file:
+        stored = file.read()
+    inputs = ("P3", "P4", "P18")
+    status, text, log = run(PROGRAM, "check", "pichai", "--fitted", *inputs)
+    equal((status, log), (0, ""), text)
+    for target in inputs:
+        equal(part(text, target), part(stored, target))
+    status, text, log = run(PROGRAM, "paper", "pichai", "--json", "--fitted", "3")
+    equal((status, log), (0, ""), text)
+    assert all(row["most pages"] >= 16 for row in json.loads(text)["rows"]), text
+    status, text, log = run(PROGRAM, "paper", "pichai", "--json", "--fitted", "13")
+    equal((status, log), (0, ""), text)
+    gain = next(target for target in json.loads(text)["targets"] if target["id"] == "P11")["parts"][0]
+    equal((gain["what"], gain["within"]), ("no TLB", True), text)
+
+
+@case
+def a_figure_is_a_table_of_simulated_speeds():
+    if not common.SANITIZED:
+        status, text, log = run(PROGRAM, "paper", "pichai", "4")
+        equal((status, log), (0, ""), text)
+        assert text.startswith("Pichai 2014, figure 4: ") and "(simulated)" in text, text
+        status, text, log = run(PROGRAM, "paper", "pichai", "4", "--svg")
+        equal((status, log, xml.etree.ElementTree.fromstring(text).tag), (0, "", "{http://www.w3.org/2000/svg}svg"))
+    status, text, log = run(PROGRAM, "paper", "pichai", "--json", "4")
+    equal((status, log), (0, ""), text)
+    figure = json.loads(text)
+    equal((figure["figure"], figure["simulated"], len(figure["rows"])), (4, True, 6))
+    equal([target["id"] for target in figure["targets"]], ["P4"])
+    assert all(row["cost"] > 0 for row in figure["rows"]), figure
+    # "Typically twice": in four of six jobs. The mean of all is below the band.
+    equal(sum(1.4 < row["cost"] < 2.2 for row in figure["rows"]), 4, figure)
+    equal([(part["what"], part["within"]) for part in figure["targets"][0]["parts"]], [("cost", False)])
+
+
+@case
+def a_wrong_paper_or_target_is_refused():
+    for arguments, text in ((("paper", "pichai", "5"), "no figure 5"), (("paper", "pichai"), "see --help"), (("paper", "mosaik", "3"), "see --help"),
+                            (("check", "pichai", "P19"), "no target P19"), (("check", "pichai", "--warps", "33"), "--warps takes"),
+                            (("check", "pichai", "--gap"), "--gap"), (("check", "pichai", "--blocks", "3"), "--blocks"),
+                            (("check", "pichai", "--gap", "x"), "--gap")):
+        status, out, log = run(PROGRAM, *arguments)
+        equal((status, out), (2, ""), arguments)
+        assert text in log, log
+
+
+common.main()
