@@ -5,9 +5,14 @@
  * two, four, at last every minute, until there are some; then it starts their threads and ends.
  * When the driver is to be asked again (pipeline_rediscover) another one does it (hotplug.c).
  */
+#include "measure/discover.h"
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "measure/gpu_thread.h"
+#include "measure/hotplug.h"
+#include "measure/pipeline_state.h"
+#include "measure/start.h"
 
 #include <errno.h>
 #include <stdio.h>

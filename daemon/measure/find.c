@@ -1,5 +1,7 @@
-/* find.c: the thread of a GPU, and the GPU of a thread. See gpu_thread.h. */
-#include "measure/gpu_thread.h"
+/* find.c: see find.h. */
+#include "measure/find.h"
+
+#include "measure/pipeline_state.h"
 
 #include <strings.h>
 

@@ -5,7 +5,11 @@
 
 #include "base/log.h"
 #include "base/memory_trim.h"
+#include "measure/find.h"
+#include "measure/gpu_thread_publish.h"
+#include "measure/hotplug.h"
 #include "measure/measure.h"
+#include "measure/pipeline_state.h"
 #include "worker/reap.h"
 
 #include <errno.h>

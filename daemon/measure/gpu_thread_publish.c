@@ -2,8 +2,11 @@
  * pending: it is joined with what comes later, and published as soon as there is memory again. See
  * gpu_thread.h.
  */
+#include "measure/gpu_thread_publish.h"
+
 #include "base/log.h"
-#include "measure/gpu_thread.h"
+#include "measure/find.h"
+#include "measure/pipeline_state.h"
 
 #include <stdlib.h>
 #include <string.h>

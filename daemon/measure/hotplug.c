@@ -14,10 +14,15 @@
  * is queried at the start, on SIGHUP and while a GPU is lost, otherwise never. The list of the
  * start is merged whenever it grows, so a GPU that is slow to answer delays no other.
  */
-#include "measure/gpu_thread.h"
+#include "measure/hotplug.h"
 
 #include "analysis/check.h"
 #include "base/log.h"
+#include "measure/find.h"
+#include "measure/gpu_thread.h"
+#include "measure/order.h"
+#include "measure/pipeline_state.h"
+#include "measure/start.h"
 
 #include <stdio.h>
 #include <string.h>

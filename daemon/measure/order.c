@@ -2,9 +2,11 @@
  * PCI address. A lost GPU keeps its place, so the indices of the others stay. If another GPU has
  * its address, because it was replaced or the state file is another node's, it comes last.
  */
-#include "measure/gpu_thread.h"
+#include "measure/order.h"
 
 #include "base/log.h"
+#include "measure/find.h"
+#include "measure/pipeline_state.h"
 
 #include <string.h>
 

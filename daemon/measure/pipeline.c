@@ -2,7 +2,13 @@
 #include "measure/pipeline.h"
 
 #include "base/log.h"
+#include "measure/discover.h"
+#include "measure/find.h"
 #include "measure/gpu_thread.h"
+#include "measure/hotplug.h"
+#include "measure/order.h"
+#include "measure/pipeline_state.h"
+#include "measure/start.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,14 @@
 /* start.c: starts the threads of the discovered GPUs, publishes what the store knows of them, and
  * queues what is missing or was lost. */
-#include "measure/gpu_thread.h"
+#include "measure/start.h"
 
 #include "analysis/check.h"
 #include "base/log.h"
+#include "measure/find.h"
+#include "measure/gpu_thread.h"
+#include "measure/gpu_thread_publish.h"
+#include "measure/order.h"
+#include "measure/pipeline_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

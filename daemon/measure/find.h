@@ -1,0 +1,16 @@
+/* find.h: finds the thread of a GPU, and the GPU of a thread. */
+#ifndef REACH_MEASURE_FIND_H
+#define REACH_MEASURE_FIND_H
+
+#include "snapshot/snapshot.h"
+
+struct gpu_thread;
+struct pipeline;
+
+/* The thread of a GPU; NULL if it has none. The mutex is held. */
+struct gpu_thread *pipeline_thread_of(struct pipeline *p, const char *uuid);
+/* The GPU of a thread in a view; NULL if it is not there. */
+const struct snapshot_gpu *gpu_thread_find(const struct gpu_thread *thread,
+                                           const struct snapshot *s);
+
+#endif

@@ -1,0 +1,26 @@
+/* gpu_thread_publish.h: publishes what has changed of one GPU, as a new snapshot. The mutex of the
+ * pipeline is held. */
+#ifndef REACH_MEASURE_GPU_THREAD_PUBLISH_H
+#define REACH_MEASURE_GPU_THREAD_PUBLISH_H
+
+#include "fingerprint/fingerprint.h"
+#include "snapshot/snapshot.h"
+
+struct gpu_thread;
+
+/* A change of a published GPU; what is not set stays. */
+struct gpu_update {
+    enum gpu_state state;
+    bool has_error;                  /* `error` is set; STATUS_OK in it: no error any more */
+    bool stale;                      /* the fingerprint there is */
+    bool any;                        /* anything is set */
+    struct fingerprint *fingerprint; /* a new one, which is not stale */
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    struct err error;
+};
+
+/* Publishes `update`, whose fingerprint it takes, or what is pending. */
+void gpu_thread_publish(struct gpu_thread *thread, const struct gpu_update *update);
+void gpu_thread_publish_pending(struct gpu_thread *thread);
+
+#endif

@@ -1,0 +1,14 @@
+/* order.h: puts the GPUs of a snapshot into the order of their indices. */
+#ifndef REACH_MEASURE_ORDER_H
+#define REACH_MEASURE_ORDER_H
+
+#include "snapshot/snapshot.h"
+
+struct pipeline;
+
+/* Sorts the GPUs of a draft, and `which` as well; tells the threads their new indices. Returns the
+ * draft, or another one in its place. The mutex is held. */
+struct snapshot *pipeline_sort(struct pipeline *p, struct snapshot *take,
+                               bool which[REACH_MAX_GPUS]);
+
+#endif
