@@ -124,7 +124,7 @@ static enum status open_store(struct store *store, struct err *err)
     store->writing.db = files.writing;
     store->reading_apart.db = files.reading;
     if (s == STATUS_OK)
-        store_end_interrupted_runs(store);
+        store_end_interrupted_at_open(store);
     return s;
 }
 

@@ -74,7 +74,7 @@ static enum status open_again(struct store *store, const struct err *damage, str
     if (s != STATUS_OK)
         (void)store_open_to_read(store, NULL);
     else if (!damage)
-        store_end_interrupted_runs(store);
+        store_end_interrupted_at_open(store);
     else if (continue_numbers(store, err) != STATUS_OK)
         log_warning("state file: the numbers of runs start again: %s", err->text);
     pthread_mutex_unlock(&store->reading_apart.mutex);
@@ -106,6 +106,8 @@ static enum status try_write(struct store *store, bool with_room, struct err *er
     s = store_sql_run(store->writing.db,
                       "INSERT OR REPLACE INTO upkeep (id, written_at) VALUES (1, ?1)",
                       SQL_VALUES(SQL_INT(clock_wall_seconds())), NULL, err);
+    if (s == STATUS_OK && store->runs_interrupted)
+        s = store_end_interrupted_runs(store, err);
     return store_write_end(store, s, err);
 }
 

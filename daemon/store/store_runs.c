@@ -56,6 +56,8 @@ static enum status insert_run(struct store *store, const struct gpu_identity *gp
                                  SQL_TEXT(document->text)),
                       NULL, err);
     *out_run = store->last_run = sqlite3_last_insert_rowid(db);
+    if (store->first_run == 0)
+        store->first_run = *out_run;
     if (s == STATUS_OK)
         s = store_sql_run(db, "UPDATE run SET checksum = " RUN_CHECKSUM " WHERE id = ?1",
                           SQL_VALUES(SQL_INT(*out_run)), NULL, err);
@@ -334,18 +336,33 @@ enum status store_fail_run(struct store *store, int64_t run, const struct err *w
     return end_and_prune(store, s, err);
 }
 
-void store_end_interrupted_runs(struct store *store)
+enum status store_end_interrupted_runs(struct store *store, struct err *err)
 {
     static const char sql[] =
         "UPDATE run SET ended_at = ?1, state = 'failed', failure = ?2, failure_text = ?3, "
         "checksum = reach_checksum(id, row_hash, 'failed', ?1, ?2, ?3) "
-        "WHERE state = 'running' AND checksum = " RUN_CHECKSUM;
-    struct err err = {0};
+        "WHERE state = 'running' AND (?4 = 0 OR id < ?4) AND checksum = " RUN_CHECKSUM;
+    const enum status s = store_sql_run(
+        store->writing.db, sql,
+        SQL_VALUES(SQL_INT(clock_wall_seconds()), SQL_TEXT(status_info(STATUS_CANCELLED)->slug),
+                   SQL_TEXT("the daemon ended before the measurement did"),
+                   SQL_INT(store->first_run)),
+        NULL, err);
 
-    if (store_sql_run(store->writing.db, sql,
-                      SQL_VALUES(SQL_INT(clock_wall_seconds()),
-                                 SQL_TEXT(status_info(STATUS_CANCELLED)->slug),
-                                 SQL_TEXT("the daemon ended before the measurement did")),
-                      NULL, &err) != STATUS_OK)
-        log_warning("state file: an interrupted run stays open: %s", err.text);
+    store->runs_interrupted = s != STATUS_OK;
+    return s;
+}
+
+void store_end_interrupted_at_open(struct store *store)
+{
+    struct err err = {0};
+    const enum status s = store_end_interrupted_runs(store, &err);
+
+    if (s == STATUS_OK)
+        return;
+    log_warning("state file: cannot end an interrupted run yet: %s", err.text);
+    pthread_mutex_lock(&store->state_mutex);
+    if (store_is_write_error(s))
+        store_note_error(store, s, &err);
+    pthread_mutex_unlock(&store->state_mutex);
 }

@@ -70,8 +70,11 @@ struct store {
     nsec_t written_at;         /* monotonic: the last write that succeeded */
     uint64_t health_changes;   /* incremented when the health changes */
     uint64_t reported_changes; /* health_changes when store_wait last returned */
-    int64_t last_run;          /* the highest run number so far; guarded by the writing mutex */
-    atomic_bool stop_soon;     /* store_wake: maintenance should end soon */
+    /* The next three are guarded by the writing mutex. */
+    int64_t last_run;      /* the highest run number so far */
+    int64_t first_run;     /* the first run of this process; 0 if it has none yet */
+    bool runs_interrupted; /* runs of an earlier process may still be recorded as running */
+    atomic_bool stop_soon; /* store_wake: maintenance should end soon */
 };
 
 /* Locks the writing connection and begins a transaction. On failure neither is held. */
@@ -137,9 +140,12 @@ enum status store_open_to_read(struct store *store, struct err *err);
 enum status store_quarantine(struct store *store, const struct err *why, struct err *err);
 /* Counts one dropped row. */
 void store_count_damage(struct store *store);
-/* Ends as failed the runs that an earlier daemon did not finish. The writing mutex is held, or no
- * other thread uses the store yet. */
-void store_end_interrupted_runs(struct store *store);
+/* Ends as failed the runs that an earlier daemon did not finish: those below `first_run`. The
+ * writing mutex is held, or no other thread uses the store yet. After a failure
+ * `runs_interrupted` stays set, and store_maintain tries again when writing works. */
+enum status store_end_interrupted_runs(struct store *store, struct err *err);
+/* The same when the file has just been opened: logs a failure and records it in the health. */
+void store_end_interrupted_at_open(struct store *store);
 
 /* Checks every row through a connection of its own, deletes the corrupt ones and records them in
  * the table damage. STATUS_CORRUPT: the file itself is damaged. STATUS_CANCELLED: store_wake. */

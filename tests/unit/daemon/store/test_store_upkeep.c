@@ -418,6 +418,43 @@ static void test_cut_runs_end(void **state)
                      1);
 }
 
+/* The disk fails from the n-th call of opening on, for each n, and works again later. */
+static void test_cut_runs_end_when_the_disk_works_again(void **state)
+{
+    const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);
+    const struct gpu_limits limits = fixture_limits();
+    uint64_t failures = 1;
+    uint32_t seen = 0;
+
+    for (uint64_t n = 1; failures > 0; n++) {
+        const char *const path = fixture_path(*state, "it");
+        struct store *store = fixture_open(path);
+        int64_t run = 0;
+
+        assert_int_equal(store_begin_run(store, &gpu, &limits, DEPTH_FULL, 1, &run, NULL),
+                         STATUS_OK);
+        store_close(store);
+        store_fault = (struct store_fault){.armed = true,
+                                           .persistent = true,
+                                           .skip_syncs = true,
+                                           .error_number = EIO,
+                                           .kinds = FAULT_WRITES,
+                                           .fail_at = n};
+        const enum status s = store_open_degraded(path, &store, NULL);
+        failures = store_fault.failures;
+        store_fault = (struct store_fault){.skip_syncs = true};
+        assert_int_equal(s, STATUS_OK);
+        seen += health_of(store).last_error.status != STATUS_OK;
+        keep(store, STATUS_OK);
+        assert_int_equal(health_of(store).last_error.status, STATUS_OK);
+        assert_int_equal(store_begin_run(store, &gpu, &limits, DEPTH_FULL, 1, &run, NULL),
+                         STATUS_OK);
+        store_close(store);
+        assert_int_equal(number(path, "SELECT count(*) FROM run WHERE state = 'running'"), 1);
+    }
+    assert_true(seen > 1);
+}
+
 static void test_limits(void **state)
 {
     char path[512];
@@ -599,6 +636,7 @@ int main(void)
         WITH_DIRECTORY(test_read_only_at_the_start),
         WITH_DIRECTORY(test_read_only_after_a_kill),
         WITH_DIRECTORY(test_cut_runs_end),
+        WITH_DIRECTORY(test_cut_runs_end_when_the_disk_works_again),
         WITH_DIRECTORY(test_limits),
         WITH_DIRECTORY(test_backup),
         WITH_DIRECTORY(test_backup_of_damage),
