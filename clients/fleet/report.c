@@ -66,7 +66,7 @@ bool fleet_report_from_name(const char *name, unsigned *out)
 
 bool fleet_format_from_name(const char *name, enum fleet_format *out)
 {
-    static const char *const names[] = {"table", "json", "csv", "markdown", "svg", "html"};
+    static const char *const names[] = {"table", "json", "csv", "markdown", "html"};
 
     return FROM_NAME(names, name, out);
 }
@@ -202,9 +202,6 @@ static enum status print(struct fleet_db *db, const struct fleet_report_options 
     if (s != STATUS_OK)
         return s;
     fleet_integer_text(head.survey, survey);
-    if (options->format == FLEET_FORMAT_SVG)
-        return fleet_script(db, fleet_sql_report_chart, survey, model, report_chart_line, to->out,
-                            err);
     report_begin(to, &head);
     for (int i = 1; s == STATUS_OK && i < SOURCE_COUNT; i++) {
         const uint64_t most = most_rows(&sources[i], bits, options->format);
@@ -224,9 +221,6 @@ enum status fleet_report(struct fleet_db *db, const struct fleet_report_options 
 
     if (db->in_survey)
         return err_set(err, STATUS_CONFLICT, "a survey is in progress");
-    if (options->format == FLEET_FORMAT_SVG &&
-        options->reports & ~(unsigned)FLEET_REPORT_SIGNATURES)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "only signatures have a chart");
     s = fleet_exec(db, db->engine->begin_read, err);
     if (s == STATUS_OK) {
         s = report_end(&to, print(db, options, &to, err), err);

@@ -32,11 +32,10 @@ enum fleet_format {
     FLEET_FORMAT_JSON,
     FLEET_FORMAT_CSV,
     FLEET_FORMAT_MARKDOWN,
-    FLEET_FORMAT_SVG,  /* a chart: signatures alone have one */
     FLEET_FORMAT_HTML, /* a page of all reports, or of some, that needs nothing else */
     FLEET_FORMAT_COUNT
 };
-/* "table", "json", "csv", "markdown", "svg", "html". */
+/* "table", "json", "csv", "markdown", "html". */
 bool fleet_format_from_name(const char *name, enum fleet_format *out);
 
 struct fleet_report_options {

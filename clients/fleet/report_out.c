@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD_ROWS = 300, NUMBER_BYTES = 64, CHART_TEXTS = 3 /* {1} to {3} */ };
+enum { HELD_ROWS = 300, NUMBER_BYTES = 64 };
 
 /* ---- texts ---- */
 
@@ -392,27 +392,6 @@ void report_table_end(struct report_out *r, const char *note, const char *more)
         fputs("</section>\n", r->out);
     if (json)
         fputs("]}", r->out);
-}
-
-enum status report_chart_line(void *self, const char *const *values, struct err *err)
-{
-    FILE *const out = self;
-
-    (void)err;
-    for (const char *at = values[0]; *at; at++) {
-        const int value = at[0] == '{' ? at[1] - '0' : 0;
-        if (value > 0) {
-            if (value <= CHART_TEXTS)
-                put_xml(out, values[value]);
-            else
-                fprintf(out, "%.1f", strtod(values[value], NULL));
-            at += 2;
-        } else {
-            fputc(*at, out);
-        }
-    }
-    fputc('\n', out);
-    return STATUS_OK;
 }
 
 enum status report_end(struct report_out *r, enum status so_far, struct err *err)

@@ -53,8 +53,6 @@ void report_table_begin(struct report_out *r, const struct report_table *table);
 void report_row(struct report_out *r, const char *const *values, bool for_people);
 /* With sentences below the table; NULL: none. */
 void report_table_end(struct report_out *r, const char *note, const char *more);
-/* A fleet_row_fn: a line of report_chart.sql; `self` is a FILE. */
-enum status report_chart_line(void *self, const char *const *values, struct err *err);
 /* Ends what `so_far` has become of it, and frees. STATUS_IO, STATUS_NO_MEMORY: something of all
  * that could not be written. */
 enum status report_end(struct report_out *r, enum status so_far, struct err *err);

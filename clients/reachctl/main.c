@@ -149,7 +149,7 @@ static void print_help(void)
         "--db WHERE (where the fingerprints are stored: a file or postgresql://...).\n"
         "survey report prints REPORTs (signatures, maps, quartiles, outliers, drift, hosts,\n"
         "inventory, costs, gpus; without one a summary) of the latest survey or of --survey N,\n"
-        "of all GPUs or those of --model NAME, as --format table|json|csv|markdown|svg|html (a\n"
+        "of all GPUs or those of --model NAME, as --format table|json|csv|markdown|html (a\n"
         "page for a browser).\n"
         "\n"
         "Exit status: 0 success, 1 the request was refused or the measurement failed, 2 invalid\n"

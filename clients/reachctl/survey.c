@@ -363,7 +363,7 @@ static enum exit_code parse_report(const struct options *o, struct fleet_report_
     if (o->json)
         out->format = FLEET_FORMAT_JSON;
     if (o->format && !fleet_format_from_name(o->format, &out->format))
-        return usage_error("--format is table, json, csv, markdown, svg or html, not ", o->format);
+        return usage_error("--format is table, json, csv, markdown or html, not ", o->format);
     if (o->survey)
         out->survey = strtoll(o->survey, &end, 10);
     if (o->survey && (*end != '\0' || out->survey < 1))

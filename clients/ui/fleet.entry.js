@@ -68,7 +68,18 @@ function draw(gpus) {
             element("a", { href: "#gpus" }, "every GPU"), "."));
 }
 
+// A percentage also as a bar behind its number.
+function drawBars(table) {
+    const column = [...table.querySelectorAll("thead th")].findIndex((th) => th.dataset.kind === "p");
+    for (const row of table.tBodies[0].rows) {
+        row.cells[column].classList.add("share");
+        row.cells[column].style.setProperty("--share", row.cells[column].textContent.trim());
+    }
+}
+
 const started = performance.now();
+const signatures = document.querySelector("#signatures table");
+if (signatures) drawBars(signatures);
 const table = document.querySelector("#gpus table");
 const gpus = table ? rowsOf(table) : [];
 if (gpus.length > 0) {

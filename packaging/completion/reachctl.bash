@@ -12,7 +12,7 @@ _reachctl()
         return
         ;;
     --depth) mapfile -t COMPREPLY < <(compgen -W 'quick full memory matrix' -- "$cur") && return ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W 'table json csv markdown svg html' -- "$cur") && return ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W 'table json csv markdown html' -- "$cur") && return ;;
     --access) mapfile -t COMPREPLY < <(compgen -W 'read atomic write' -- "$cur") && return ;;
     esac
     help=$("$1" --help 2>/dev/null)

@@ -6,7 +6,7 @@ case $words[CURRENT-1] in
 --socket|--export|--hosts|--file-sd|--ca|--db|--state|--merge|--fingerprint) _files; return ;;
 --dir|--reference) _files -/; return ;;
 --depth) compadd quick full memory matrix; return ;;
---format) compadd table json csv markdown svg html; return ;;
+--format) compadd table json csv markdown html; return ;;
 --access) compadd read atomic write; return ;;
 esac
 help=$($words[1] --help 2>/dev/null)

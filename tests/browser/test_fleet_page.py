@@ -157,6 +157,17 @@ def the_tables_have_it_all_as_text():
 
 
 @case
+def percentages_are_bars_too():
+    drawn = browser.run("return [...document.querySelectorAll('#signatures td.share')].map((c) => [c.textContent.trim(), "
+                        "getComputedStyle(c).getPropertyValue('--share'), getComputedStyle(c).backgroundImage])")
+    equal(len(drawn), browser.run("return document.querySelectorAll('#signatures tbody tr').length"))
+    assert len(drawn) > 2, drawn
+    for text, share, image in drawn:
+        equal(share, text)
+        assert text.endswith("%") and image.startswith("linear-gradient") and text.removesuffix(".0%") in image, image
+
+
+@case
 def hostile_names_are_text():
     equal(browser.all("img"), [])
     equal(len(browser.all("script")), 1)

@@ -304,7 +304,7 @@ def reports_are_printed_from_what_is_kept():
         return out or err
     signature = daemon.json("/v1/gpus/0/fingerprint")["topology"]["disabled"]["signature"]
     for arguments in ((), ("signatures",), ("--survey", "1"), ("signatures", "--format", "markdown"),
-                      ("signatures", "--format", "svg"), ("--format", "csv"), ("--json",)):
+                      ("signatures", "--format", "html"), ("--format", "csv"), ("--json",)):
         assert signature in report(*arguments), arguments
     json.loads(report("--json"))
     assert gone in report("hosts") and gone not in report("hosts", "--survey", "1")
