@@ -3,52 +3,9 @@
 #ifndef REACH_CLIENTS_C_ANSWER_H
 #define REACH_CLIENTS_C_ANSWER_H
 
-#include "clients/c/error.h"
+#include "clients/c/answer_content.h"
 
-#include "api/decode/planner_call.h"
 #include "snapshot/snapshot.h"
-
-#include <jansson.h>
-#include <stdatomic.h>
-
-enum answer_kind {
-    ANSWER_RAW = 0, /* nothing is known of its fields */
-    ANSWER_GPUS,
-    ANSWER_GPU,
-    ANSWER_FINGERPRINT,
-    ANSWER_SCOPE,
-    ANSWER_PLACEMENT,
-    ANSWER_PLAN,
-    ANSWER_SPLIT,
-    ANSWER_EXPLANATION
-};
-
-struct answer_block; /* memory of an answer's arrays */
-
-/* The body and its fields. Shared by the answers that the daemon confirms by their tag; does not
- * change. */
-struct answer_content {
-    atomic_uint refs;
-    char *body; /* owned, terminated */
-    size_t bytes;
-    json_t *json;              /* owned: texts below are its own. NULL: not decoded, or not JSON */
-    struct planner_call *call; /* owned: likewise, if the planner answered in this process */
-    bool no_memory;            /* answer_alloc has failed */
-    bool rests_on_fingerprint;
-    struct reach_provenance provenance;
-    enum answer_kind kind;
-    uint32_t count; /* of gpus, options or shares */
-    struct reach_gpu *gpus;
-    struct reach_option *options;
-    struct reach_share *shares;
-    struct reach_fingerprint fingerprint;
-    struct reach_scope scope;
-    struct reach_placement placement;
-    struct reach_plan plan;
-    struct reach_split split;
-    struct reach_explanation explanation;
-    struct answer_block *blocks;
-};
 
 struct reach_answer {
     struct answer_content *content; /* held */
@@ -79,13 +36,6 @@ enum reach_status answer_new(const struct answer_origin *origin, char *take, siz
 /* The same from content that is held elsewhere too. */
 enum reach_status answer_share(const struct answer_origin *origin, struct answer_content *content,
                                struct reach_answer **out, struct reach_error *error);
-
-void answer_content_hold(struct answer_content *content);
-/* NULL is fine. */
-void answer_content_release(struct answer_content *take);
-
-/* Zeroed memory that lives as long as the content. NULL without memory: then `no_memory` is set. */
-void *answer_alloc(struct answer_content *content, size_t count, size_t size);
 
 /* What the body of a 200 to this target is. */
 enum answer_kind answer_kind_of(const char *target);

@@ -1,5 +1,5 @@
-/* answer_content.c: memory and references of the content of answers. See answer.h. */
-#include "clients/c/answer.h"
+/* answer_content.c: memory and references of the content of answers. */
+#include "clients/c/answer_content.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * after a deadline, a bad certificate or a bad response. A host whose GPU discovery is running is
  * asked again until its deadline.
  */
-#include "clients/fleet/survey.h"
+#include "clients/fleet/collect.h"
 
 #include "base/rng.h"
 #include "base/text.h"

@@ -8,9 +8,7 @@
 #ifndef REACH_CLIENTS_FLEET_REPORT_H
 #define REACH_CLIENTS_FLEET_REPORT_H
 
-#include "clients/fleet/db.h"
-
-#include <stdio.h>
+#include "clients/fleet/report_out.h"
 
 enum fleet_report_bit {
     FLEET_REPORT_SIGNATURES = 1 << 0,
@@ -27,14 +25,6 @@ enum fleet_report_bit {
 /* "signatures", "maps", ... False if there is no such report; `*out` is then unchanged. */
 bool fleet_report_from_name(const char *name, unsigned *out);
 
-enum fleet_format {
-    FLEET_FORMAT_TABLE = 0,
-    FLEET_FORMAT_JSON,
-    FLEET_FORMAT_CSV,
-    FLEET_FORMAT_MARKDOWN,
-    FLEET_FORMAT_HTML, /* a page of all reports, or of some, that needs nothing else */
-    FLEET_FORMAT_COUNT
-};
 /* "table", "json", "csv", "markdown", "html". */
 bool fleet_format_from_name(const char *name, enum fleet_format *out);
 

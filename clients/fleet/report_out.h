@@ -7,10 +7,20 @@
 #ifndef REACH_CLIENTS_FLEET_REPORT_OUT_H
 #define REACH_CLIENTS_FLEET_REPORT_OUT_H
 
-#include "clients/fleet/report.h"
+#include "clients/fleet/db.h"
+
+#include <stdio.h>
 
 enum { REPORT_MAX_COLUMNS = 16 };
 
+enum fleet_format {
+    FLEET_FORMAT_TABLE = 0,
+    FLEET_FORMAT_JSON,
+    FLEET_FORMAT_CSV,
+    FLEET_FORMAT_MARKDOWN,
+    FLEET_FORMAT_HTML, /* a page of all reports, or of some, that needs nothing else */
+    FLEET_FORMAT_COUNT
+};
 /* What is the same on every page. */
 struct report_head {
     int64_t survey;

@@ -3,7 +3,7 @@
 #define REACH_CAMPAIGN_PROBES_H
 
 #include "analysis/sharing/window_level.h"
-#include "campaign/campaign.h"
+#include "campaign/campaign_step.h"
 
 /* ---- READ: the throughput curve, and random accesses of other kinds (read_probes.c) ---- */
 

@@ -3,7 +3,8 @@
 #ifndef REACH_CAMPAIGN_VERIFY_PROBES_H
 #define REACH_CAMPAIGN_VERIFY_PROBES_H
 
-#include "campaign/campaign.h"
+#include "campaign/campaign_step.h"
+#include "fingerprint/fingerprint.h"
 
 /* Of the probes alone, by estimate; opening the GPU is not counted. */
 enum { CHECK_BUDGET_US = 35000 };

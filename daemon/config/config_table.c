@@ -23,7 +23,7 @@ static enum status check_listen(const char *value, struct err *err)
                                : config_wrong(err, "takes ADDRESS:PORT, such as 127.0.0.1:17322");
 }
 
-/* --worker: config.c recognizes it if it is the only argument. */
+/* --worker: config_parse.c recognizes it if it is the only argument. */
 static enum status check_worker(const char *value, struct err *err)
 {
     (void)value;

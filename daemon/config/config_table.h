@@ -1,5 +1,5 @@
-/* config_table.h: the table of options, which config.c parses and config_print.c prints. A new
- * option is a field in struct config and a row in config_table.c. */
+/* config_table.h: the table of options, which config_parse.c parses and config_print.c prints. A
+ * new option is a field in struct config and a row in config_table.c. */
 #ifndef REACH_CONFIG_CONFIG_TABLE_H
 #define REACH_CONFIG_CONFIG_TABLE_H
 

@@ -9,8 +9,8 @@
 #define REACH_PLANNER_ACCESS_COST_H
 
 #include "fingerprint/fingerprint.h"
+#include "planner/basis.h"
 #include "planner/reach_limit.h"
-#include "planner/strategy.h"
 
 enum { ACCESS_COST_MAX_POINTS = FINGERPRINT_MAX_CURVE + 1 };
 

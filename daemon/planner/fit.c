@@ -5,6 +5,7 @@
  */
 #include "planner/fit.h"
 
+#include "planner/fit_facts.h"
 #include "types/name_of.h"
 #include "planner/format_size.h"
 #include "planner/next_step.h"

@@ -1,5 +1,5 @@
 /* fit_facts.c: what a fingerprint knows of caches, shared memory and loads in flight (fit.h). */
-#include "planner/fit.h"
+#include "planner/fit_facts.h"
 
 /* The L1 of an SM beside `shared_bytes` of shared memory: of the least measured division that
  * leaves so much, which is written to `*out_carveout`. */

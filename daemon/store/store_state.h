@@ -1,6 +1,6 @@
 /* store_state.h: an open store: its connections, its health and what its maintenance has to do.
  *
- * store.c             opens and frees
+ * store_open.c        opens and frees
  * store_health.c      begins and ends write transactions; is writing possible, what was damaged
  * store_runs.c        writes
  * store_queue.c       keeps in memory what cannot be written

@@ -2,7 +2,7 @@
  * held, and that nothing is lost or leaked whichever driver call fails. */
 #include "base/units.h"
 #include "base/rng.h"
-#include "clients/cuda/alloc/alloc_pool.h"
+#include "clients/cuda/alloc/alloc_state.h"
 #include "tests/fakecuda/driver_library.h"
 #include "tests/share.h"
 

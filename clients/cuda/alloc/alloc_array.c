@@ -4,7 +4,7 @@
  * that is smaller than a frame goes into a frame with others, 40 arrays of 3 MiB into four frames
  * of 32 MiB and not 40.
  */
-#include "clients/cuda/alloc/alloc_pool.h"
+#include "clients/cuda/alloc/alloc_state.h"
 
 #include <stdlib.h>
 

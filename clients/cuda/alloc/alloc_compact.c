@@ -1,6 +1,6 @@
 /* alloc_compact.c: which frames are moved into whole ones, and what that costs. See reach_alloc.h.
  */
-#include "clients/cuda/alloc/alloc_pool.h"
+#include "clients/cuda/alloc/alloc_state.h"
 
 #include <string.h>
 #include <time.h>

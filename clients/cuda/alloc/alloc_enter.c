@@ -1,6 +1,6 @@
 /* alloc_enter.c: what each call does first and last: the lock of the pool, the context of its
  * device. */
-#include "clients/cuda/alloc/alloc_pool.h"
+#include "clients/cuda/alloc/alloc_state.h"
 
 #include <unistd.h>
 

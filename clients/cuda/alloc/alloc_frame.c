@@ -1,11 +1,11 @@
-/* alloc_frame.c: the memory behind one frame: made, mapped, moved, given back. See alloc_pool.h.
+/* alloc_frame.c: the memory behind one frame: made, mapped, moved, given back. See alloc_state.h.
  *
  * A handle is never longer than a frame. The driver of an H200 (580.159) looks for a physical run
  * of the handle's length and takes scattered pages if there is none: with 5 % of the memory held by
  * scattered pages, random reads over 97 GiB ran at 776 GB/s with handles of 1 GiB, 871 with 64 MiB,
  * and 1054 with 32 MiB, the frame. Handles of a frame cost 0.15 s more for 97 GiB.
  */
-#include "clients/cuda/alloc/alloc_pool.h"
+#include "clients/cuda/alloc/alloc_state.h"
 
 #include <stdlib.h>
 

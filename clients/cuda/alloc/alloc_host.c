@@ -1,5 +1,5 @@
 /* alloc_host.c: host memory for kernels, by kind. See reach_alloc.h. */
-#include "clients/cuda/alloc/alloc_pool.h"
+#include "clients/cuda/alloc/alloc_state.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* alloc_pool.c: opening, closing and counting of pools. */
-#include "clients/cuda/alloc/alloc_pool.h"
+#include "clients/cuda/alloc/alloc_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* alloc_torch.c: the two functions that torch.cuda.memory.CUDAPluggableAllocator calls. PyTorch
  * passes no context, so the pools are global here: one per device, for the life of the process. */
-#include "clients/cuda/alloc/alloc_pool.h"
+#include "clients/cuda/alloc/alloc_state.h"
 
 #include <stdatomic.h>
 #include <unistd.h>

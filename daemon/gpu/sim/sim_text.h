@@ -1,5 +1,5 @@
-/* sim_text.h: reads and writes the values in the text of a simulated GPU. Private to sim_desc.c and
- * sim_level.c, each of which holds one table of fields for both directions. */
+/* sim_text.h: reads and writes the values in the text of a simulated GPU. Private to
+ * sim_desc_text.c and sim_level.c, each of which holds one table of fields for both directions. */
 #ifndef REACH_GPU_SIM_SIM_TEXT_H
 #define REACH_GPU_SIM_SIM_TEXT_H
 

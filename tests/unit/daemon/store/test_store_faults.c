@@ -5,7 +5,7 @@
  *
  * - What a call acknowledged as stored is there after the next start, unchanged.
  * - What failed has changed nothing for this process; after the next start there is the old state,
- * or the new one whole (an fsync that failed may have worked: store.c), never a half.
+ * or the new one whole (an fsync that failed may have worked: store_open.c), never a half.
  * - No fingerprint is without its run, and integrity_check says ok.
  * - Once the fault is gone, the same file takes the next run.
  */

@@ -1,4 +1,4 @@
-/* alloc_pool.h: what a pool consists of; for the allocators only.
+/* alloc_state.h: the parts of a pool, for the allocators only.
  *
  * One reservation of addresses, cut into frames. A frame has memory behind it (one handle, or
  * pieces of the granularity) or not, and one of three uses. An array of a frame or more takes a run
@@ -7,8 +7,8 @@
  *
  * All functions are called with the pool locked and its context current (alloc_enter).
  */
-#ifndef REACH_CLIENTS_CUDA_ALLOC_POOL_H
-#define REACH_CLIENTS_CUDA_ALLOC_POOL_H
+#ifndef REACH_CLIENTS_CUDA_ALLOC_STATE_H
+#define REACH_CLIENTS_CUDA_ALLOC_STATE_H
 
 #include "clients/cuda/alloc/alloc_driver.h"
 

@@ -1,4 +1,4 @@
-/* config.c: reads the options, and decides which of them wins.
+/* config_parse.c: reads the options, and decides which of them wins.
  *
  * The three places are read one after the other over the defaults: file, environment, command
  * line. Each option stores its own value (config_table.c); errors have the name that the option has

@@ -1,5 +1,5 @@
-/* sim_desc.c: a description from text, and back. One table of fields serves both directions, so a
- * field cannot be read and not be written. A field with its default is left out, so a printed
+/* sim_desc_text.c: a description from text, and back. One table of fields serves both directions,
+ * so a field cannot be read and not be written. A field with its default is left out, so a printed
  * description is as short as a written one. */
 #include "gpu/sim/sim_desc.h"
 

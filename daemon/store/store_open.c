@@ -1,4 +1,4 @@
-/* store.c: opens the store.
+/* store_open.c: opens the store.
  *
  * A write that fails leaves the old state to this process. If the failure was an fsync and the
  * process dies before its next write, the next one may find the new state, whole: the log may have
