@@ -128,10 +128,10 @@ def confirmed(markdown, link):
         beyond = [float(m.group(2)) for m in walks if m]
         version = re.search(r"^reachd: (\S+)", read(folder, "conditions.txt"), re.M).group(1)
         rows.append([link(chip, folder, "hierarchy.txt"), model, version,
-                     f"{len(same)} of 4" + (f"; other answers of: {', '.join(differ)}" if differ else ""),
+                     f"{len(same)} of 4" + (f"; different results of: {', '.join(differ)}" if differ else ""),
                      f"{max(within):.1f} %", f"{min(beyond):.1f} % or more",
                      f"{onchip.count('ok')} of {len(onchip)}" if onchip else "-"])
-    return markdown(["chip", "model", "version", "caches of which all measurements said the same",
+    return markdown(["chip", "model", "version", "caches with the same results in all measurements",
                      "misses of another walk within what fits", "beyond", "test_onchip.py"], rows)
 
 
