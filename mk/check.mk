@@ -90,7 +90,7 @@ check-fleet-programs: all $(FLEET_TESTS) build/release/tests/e2e/reach_ask
 
 TOOLS       := $(TOOL_SRC:%.c=build/release/%) $(TOOLS_CU)
 GPU_TOOLS   := $(filter build/release/tests/gpu/%,$(TOOLS))
-BENCH_TOOLS := $(filter build/release/tests/bench/%,$(TOOLS))
+BENCH_TOOLS := $(filter build/release/tests/bench/% %/plain_curve,$(TOOLS))
 
 # It loads the plugin for Slurm, which finds its other side there.
 build/release/tests/bench/spank_cost: private LDFLAGS += -rdynamic

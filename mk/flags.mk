@@ -11,8 +11,8 @@ CPPFLAGS    := -I. -Idaemon -D_GNU_SOURCE
 COMMON       = -std=gnu11 $(WARNINGS) -g -fPIC -pthread
 HARDENED    := -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 # An old-style RPATH on purpose: unlike RUNPATH it also finds the libraries of the libraries, which
-# the portable folder needs. ../../lib is for the programs under tests/.
-RPATH       := -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib:$$ORIGIN/../../lib'
+# the portable folder needs. ../../lib and ../../../lib are for the programs under tests/.
+RPATH       := -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib:$$ORIGIN/../../lib:$$ORIGIN/../../../lib'
 LINK        := -pie -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(RPATH)
 
 flags_release := -O2 $(HARDENED)

@@ -46,7 +46,7 @@ TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
 CUCO_DIR    ?= build/cuco
 CCCL_DIR    ?= build/cccl
 CUCO_H      := $(and $(wildcard $(CUCO_DIR)/include/cuco/static_set_ref.cuh),$(or $(if $(CCCL_DIR),,y),$(wildcard $(CCCL_DIR)/thrust/thrust/version.h)))
-TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(wildcard tests/gpu/*.cu tests/bench/*.cu)))
+TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(wildcard tests/gpu/*.cu tests/gpu/experiments/*.cu tests/bench/*.cu)))
 # Scripts; those whose name starts with lib or common are read by the others, and a survey is run by
 # hand: it runs the others.
 SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)

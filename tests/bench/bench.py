@@ -25,7 +25,7 @@ import common  # noqa: E402  (its folder has to be named first)
 REACHCTL = common.BUILD + "/reachctl"
 RANDOM_READ = common.BUILD + "/examples/random_read"
 PLAN_COST = common.BUILD + "/tests/bench/plan_cost"
-PLAIN_CURVE = common.BUILD + "/tests/bench/plain_curve"
+PLAIN_CURVE = common.BUILD + "/tests/gpu/experiments/plain_curve"
 REPEATS = 5
 REST_SECONDS = 5
 PATIENCE_S = 120

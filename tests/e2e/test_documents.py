@@ -149,6 +149,24 @@ def links_lead_to_files_and_headings():
     equal(anchors(text), {"a-b-c_d"})
 
 
+def page_served(path):
+    """The page that the first line of an experiment names, or of a script the line behind #!."""
+    with open(path, encoding="utf-8") as file:
+        lines = [line for line in file.read().split("\n", 2)[:2] if not line.startswith("#!")]
+    found = re.fullmatch(r"(?:/\* |# )For (docs/[a-z-]+\.md)\.(?: \*/)?", lines[0])
+    return found and found.group(1)
+
+
+@case
+def experiments_name_the_page_they_served():
+    folder = os.path.join(ROOT, "tests", "gpu", "experiments")
+    names = sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
+    assert len(names) > 10, names
+    pages = {name: page_served(os.path.join(folder, name)) for name in names}
+    equal([name for name, page in pages.items() if not page or missing([page])], [])
+    equal(page_served(os.path.join(ROOT, "tests", "gpu", "onchip.cu")), None)
+
+
 def environment(daemon):
     return {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}",
             "REACHD_URL": f"http://127.0.0.1:{daemon.port}", "HOME": common.folder, "NODE_NAME": "node-1",

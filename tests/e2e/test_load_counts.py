@@ -10,7 +10,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, ROOT + "/tests/gpu")
+sys.path[:0] = [ROOT + "/tests/gpu", ROOT + "/tests/gpu/experiments"]
 import common  # noqa: E402  (the one of tests/gpu)
 import survey_busy  # noqa: E402
 import test_load  # noqa: E402

@@ -15,7 +15,7 @@ GAIN = 1.3          # times cudaMalloc, with HELD percent of the memory held by 
 HELD = 5
 AS_GOOD = 0.95      # of the rate where nothing is held: compacted after the pages were given back
 NEEDED_GIB = 130    # the array and what is held; the figures above are of such a GPU
-FRAGMENTED = common.BUILD + "/tests/gpu/fragmented"
+FRAGMENTED = common.BUILD + "/tests/gpu/experiments/fragmented"
 LIMIT_S = 600
 
 TORCH = """

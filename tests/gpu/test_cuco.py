@@ -19,7 +19,7 @@ BYTES_PER_KEY = 17     # two keys, and what was found
 FAR = 1.8              # times the reach, from where on nearly all accesses miss
 FLOORS = {("filter", "contains"): 4, ("filter", "add"): 2.3}  # windows over stock, FAR beyond the reach
 PROGRAMS = ("cuco", "cuco_set")
-UPDATES = common.BUILD + "/tests/gpu/sector_updates"
+UPDATES = common.BUILD + "/tests/gpu/experiments/sector_updates"
 
 
 def run(t, program, arguments):

@@ -13,7 +13,7 @@ import time
 
 import common
 
-PROGRAM = common.BUILD + "/tests/gpu/order"
+PROGRAM = common.BUILD + "/tests/gpu/experiments/order"
 BYTES = int(os.environ.get("REACH_ORDER_BYTES") or 96 * common.GIB)
 MEASURE_S = 120
 STEADY = 0.97  # of the same GPU's speed, seen in another order

@@ -11,7 +11,7 @@ import subprocess
 
 import common
 
-PROGRAM = common.BUILD + "/tests/gpu/recent_misses"
+PROGRAM = common.BUILD + "/tests/gpu/experiments/recent_misses"
 GROUPS = int(os.environ.get("REACH_RECENT_GROUPS") or 6)
 OUT = os.environ.get("REACH_OUT", "")
 PATIENCE_S = 120

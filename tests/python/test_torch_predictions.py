@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What reach.torch predicts, beside what was measured: each row of each stored run of tests/gpu/survey_torch_speed.py,
+"""What reach.torch predicts, beside what was measured: each row of each stored run of tests/gpu/experiments/survey_torch_speed.py,
 predicted again from the fingerprint that was taken in the same run. No GPU takes part: tables are of the device meta.
 
   test_torch_predictions.py          REACH_PREDICTIONS=1 prints every row

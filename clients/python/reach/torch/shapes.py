@@ -1,5 +1,5 @@
 """Shapes of launches by operation and bytes of a row: a table, because nothing may be tuned inside a captured
-graph. tests/gpu/survey_torch_sweep.py measures candidates and prints the lines of this table.
+graph. tests/gpu/experiments/survey_torch_sweep.py measures candidates and prints the lines of this table.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Shape(NamedTuple):
 # (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer
 # items (`_fit`). Of sweeps on two H200s (docs/measurements, visit-torch-*), where candidates were within 2 % the one
 # that was best on both; additions of more than 8 bytes are estimated from registers and bytes in flight. Copies of
-# short rows in windows and bags of several tables: tests/gpu/survey_torch_variants.py.
+# short rows in windows and bags of several tables: tests/gpu/experiments/survey_torch_variants.py.
 TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
     ("copy", "naive"): ((8, Shape(128, 4)), (32, Shape(128, 8)), (64, Shape(64, 4)), (128, Shape(64, 8)),
                         (256, Shape(128, 2))),

@@ -1,8 +1,10 @@
 #!/bin/bash
+# For docs/methods.md.
+#
 # One visit to a machine with GPUs, in a limited time: everything that is worth keeping, in at most
 # eight files.
 #
-#   tests/gpu/survey.sh FOLDER OUT [SECONDS]
+#   tests/gpu/experiments/survey.sh FOLDER OUT [SECONDS]
 #
 # FOLDER   what `make portable` has made (or build/release)
 # OUT      an empty folder for the results
@@ -125,7 +127,7 @@ example()
 bench()
 {
     say 'benchmarks'
-    within 150 python3 "$here/../bench/bench.py" >"$out/bench.txt" 2>&1
+    within 150 python3 "$tests/../bench/bench.py" >"$out/bench.txt" 2>&1
     echo "exit status $?" >>"$out/bench.txt"
 }
 
@@ -133,7 +135,7 @@ check_gpu()
 {
     say "the GPU tests, with $(left) s left"
     (
-        cd "$here/../.." || exit 1
+        cd "$tests/../.." || exit 1
         export REACH_KEEP=$out
         within 600 tests/run -j 1 -t "$(left)" tests/gpu/test_*.py
         echo "exit status $?"

@@ -1,8 +1,9 @@
+/* For docs/methods.md. */
 /* driver_costs.cu: what calls of the driver cost that a measurement makes often or with much
  * memory. One line per call: its name, how often it was made, microseconds per call (median and
  * most), so that the times of `reachd --log-level debug` can be attributed. Needs 2 GiB of device
  * memory and 4 GiB of host memory. */
-#include "common.cuh"
+#include "tests/gpu/common.cuh"
 #include <cuda.h>
 
 #include <sys/mman.h>

@@ -1,8 +1,10 @@
 #!/bin/bash
+# For docs/fleet.md.
+#
 # A survey of the GPUs of one machine as if each were a node: a daemon for each GPU, which knows of no
 # other, and reachctl that asks them over HTTP and concludes which SMs are missing where.
 #
-#   tests/gpu/survey_fleet.sh FOLDER OUT
+#   tests/gpu/experiments/survey_fleet.sh FOLDER OUT
 #
 # FOLDER   what `make portable` has made (or build/release)
 # OUT      an empty folder for the results: fleet.db (the survey), survey.txt (its reports and a map
@@ -66,7 +68,7 @@ status=0
 {
     echo "date: $(date -u +%FT%TZ)"
     "$folder/reachd" --version
-    echo "command: tests/gpu/survey_fleet.sh FOLDER OUT"
+    echo "command: tests/gpu/experiments/survey_fleet.sh FOLDER OUT"
     nvidia-smi --query-gpu=name,uuid,serial,driver_version --format=csv 2>/dev/null
     echo
     "$folder/reachctl" survey --db "$out/fleet.db" "${urls[@]}" || status=1

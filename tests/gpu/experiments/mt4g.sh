@@ -1,9 +1,11 @@
 #!/bin/bash
-# Builds MT4G (github.com/caps-tum/mt4g, commit below) for NVIDIA GPUs with nvcc alone, and runs it: the other tool of the tables in
-# docs/caches.md. None of its code is here. tests/gpu/mt4g_hip stands for the part of HIP that it uses.
+# For docs/caches.md.
 #
-#   tests/gpu/mt4g.sh build CLONE FOLDER   from a git folder that has the commit (git clone of the above), into FOLDER/mt4g
-#   tests/gpu/mt4g.sh run FOLDER [MOST]    each group of its benchmarks for at most MOST (60) seconds; results and times in FOLDER
+# Builds MT4G (github.com/caps-tum/mt4g, commit below) for NVIDIA GPUs with nvcc alone, and runs it: the other tool of the tables in
+# docs/caches.md. None of its code is here. tests/gpu/experiments/mt4g_hip stands for the part of HIP that it uses.
+#
+#   tests/gpu/experiments/mt4g.sh build CLONE FOLDER   from a git folder that has the commit (git clone of the above), into FOLDER/mt4g
+#   tests/gpu/experiments/mt4g.sh run FOLDER [MOST]    each group of its benchmarks for at most MOST (60) seconds; results and times in FOLDER
 #
 # Needs nvcc, the headers of nlohmann-json and of cxxopts (Debian: nlohmann-json3-dev, libcxxopts-dev); INCLUDE names another place of
 # theirs, ARCH another architecture than sm_90. 68 files, some 15 s each.

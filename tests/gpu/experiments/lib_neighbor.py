@@ -1,3 +1,4 @@
+# For docs/disturbance.md.
 """Another job on the same GPU, for survey_busy.py: it works until its standard input ends.
 
     lib_neighbor.py KIND      needs PyTorch; exit status 77 where that or a GPU is missing

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# For docs/torch.md.
 """The shapes of launches of reach.torch, by measurement: each operation and row size in every candidate, naive over
 32 GiB, in scopes and windows over the largest table. Prints the fastest ones as lines of TABLE
 (reach/torch/shapes.py), with their speeds in 10^9 per second; OUT/torch_sweep.json has every candidate.
@@ -19,7 +20,8 @@ import statistics
 import sys
 import time
 
-import common
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import common  # noqa: E402  (the one of tests/gpu)
 
 sys.path.insert(0, common.PYTHON)
 try:

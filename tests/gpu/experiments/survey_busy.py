@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
+# For docs/disturbance.md.
 """Quick measurements beside other jobs on one GPU, after a full one on the quiet chip.
 
-    tests/gpu/survey_busy.py --out FOLDER [--seconds 540] [--long 50] [--short 50] [--copy 50] [--training 50]
+    tests/gpu/experiments/survey_busy.py --out FOLDER [--seconds 540] [--long 50] [--short 50] [--copy 50] [--training 50]
                              [--matmul 0] [--gathers 0] [--tiny 0] [--memory 0] [--soak 0]
                              [--neighbor real|none] [--simulate h200]
 
@@ -52,8 +53,10 @@ import sys
 import tempfile
 import time
 
-import common
-import test_load
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import common  # noqa: E402  (the one of tests/gpu)
+import test_load  # noqa: E402
 
 KINDS = ("long", "short", "copy", "training", "gathers", "tiny", "memory", "matmul")
 LOADS = {"long": "10000", "short": "50", "copy": str(256 << 20)}  # of gpu_load, with their sizes
@@ -181,7 +184,7 @@ class Neighbor:
         if not kind:
             return
         command = ([common.GPU_LOAD, "--work", kind, LOADS[kind]] if kind in LOADS
-                   else [sys.executable, common.HERE + "/lib_neighbor.py", kind])
+                   else [sys.executable, HERE + "/lib_neighbor.py", kind])
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         universal_newlines=True)
         atexit.register(self.process.kill)

@@ -1,3 +1,4 @@
+/* For docs/jobs.md. */
 /* sector_updates.cu: how fast a GPU changes random sectors of 32 bytes, whatever the job: the bound
  * of a Bloom filter's additions, hash tables and histograms. For tests/gpu/test_cuco.py.
  *
@@ -12,7 +13,7 @@
  *         store-sector G  all of it is written
  *         load G          it is read
  */
-#include "common.cuh"
+#include "tests/gpu/common.cuh"
 
 #include <cuda_runtime.h>
 

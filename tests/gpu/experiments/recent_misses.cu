@@ -1,3 +1,4 @@
+/* For docs/lab.md. */
 /* recent_misses.cu: who shares the translations that missed last, which a TLB of sets keeps beside
  * them (docs/lab.md, V4). For tests/gpu/test_recent.py.
  *
@@ -16,7 +17,7 @@
  * Between these entries lie others, each of a set of its own, so that no nearer TLB keeps any.
  * Addresses are virtual and memory is plain, so it takes most of what is free. Loads go past L1.
  */
-#include "common.cuh"
+#include "tests/gpu/common.cuh"
 
 #include <cuda_runtime.h>
 

@@ -1,3 +1,4 @@
+# For docs/methods.md.
 """The table at the end of survey.sh, from what its steps have left behind.
 
     lib_survey.py TMP OUT     TMP: export/, random_read-N.json, machine.txt    OUT: the text files

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# For docs/torch.md.
 """Variants of two kernels in windows beside the present ones, in some 90 s: rows of 8, 16 and 32 bytes over 120 GiB,
 and sums of bags of three tables of 50, 40 and 30 GiB. What both make within the reach, in the same run, is what can be
 had at most.
@@ -25,7 +26,8 @@ import sys
 import time
 from typing import Any, Dict, NamedTuple
 
-import common
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import common  # noqa: E402  (the one of tests/gpu)
 
 sys.path.insert(0, common.PYTHON)
 try:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# For docs/torch.md.
 """Speed of reach.torch beside PyTorch's operators: each operation, row size and strategy over the largest table and
 over 32 GiB, and three tables of 50, 40 and 30 GiB that are read together, each with the plan's predictions. Prints the
 tables last; lines and OUT/torch_speed.json grow as it runs.
@@ -12,7 +13,8 @@ import os
 import statistics
 import sys
 
-import common
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import common  # noqa: E402  (the one of tests/gpu)
 
 sys.path.insert(0, common.PYTHON)
 try:

@@ -1,3 +1,4 @@
+/* For docs/memory-allocation.md. */
 /* fragmented.cu: what reach_device_alloc and reach_compact are worth in fragmented memory.
  *
  *     fragmented --frame-bytes=N [--gib=97] [--held=0,1,5,25] [--json=FILE]

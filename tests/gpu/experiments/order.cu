@@ -1,3 +1,4 @@
+/* For docs/kubernetes.md. */
 /* order.cu: does each GPU that this process sees, in the order in which it sees them, get its own
  * answer?
  *
@@ -11,7 +12,7 @@
  */
 #include "reach.cuh"
 
-#include "common.cuh"
+#include "tests/gpu/common.cuh"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+# For docs/torch.md.
 """The device code of survey_torch_variants.py: copies of rows of one word, and sums of bags of a list of tables, each
 with what a kernel in windows could do otherwise as a constant.
 

@@ -1,9 +1,11 @@
 #!/bin/bash
+# For docs/torch.md.
+#
 # What jobs gain, on one GPU in some five minutes: it measures the GPU, then runs the GPU tests of reach.torch (with
 # all in CUDA_VISIBLE_DEVICES) with its table of speeds, the sweep of its shapes and a model with tables beyond the
 # reach; partitioning, reach-gups, several allocations, and cuCollections if its test was built.
 #
-#   tests/gpu/survey_torch.sh FOLDER OUT [WHEEL [STEP...]]
+#   tests/gpu/experiments/survey_torch.sh FOLDER OUT [WHEEL [STEP...]]
 #
 # FOLDER   what `make portable` has made
 # OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
@@ -41,13 +43,13 @@ nvidia-smi >"$results/nvidia-smi.txt" 2>&1
 step measure 60 "$folder/reachd" --measure full --export "$results/export"
 fingerprint=$(echo "$results"/export/*/fingerprint-full.json)
 export REACHD_URL=file:$fingerprint
-step torch 240 env CUDA_VISIBLE_DEVICES="$all_gpus" "$here/test_torch.py"
+step torch 240 env CUDA_VISIBLE_DEVICES="$all_gpus" "$tests/test_torch.py"
 step torch_speed 540 "$here/survey_torch_speed.py" "$results"
 step torch_sweep 400 "$here/survey_torch_sweep.py" "$results" 330
 step torch_variants 110 "$here/survey_torch_variants.py" "$results" 80
-step dlrm 300 "$here/test_dlrm.py" "$results"
+step dlrm 300 "$tests/test_dlrm.py" "$results"
 for t in partition gups several cuco; do
-    step "$t" 150 "$here/test_$t.py"
+    step "$t" 150 "$tests/test_$t.py"
 done
 for t in torch dlrm partition gups several cuco; do
     f=$results/$t.txt

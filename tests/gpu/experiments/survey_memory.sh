@@ -1,9 +1,11 @@
 #!/bin/bash
+# For docs/memory-allocation.md.
+#
 # Everything about kinds of memory on two GPUs of one host, in four minutes: what reachd measures, and
 # the GPU tests of memory, advice, host_gather, diagnosis, contiguity and allocators, two GPUs side by
 # side.
 #
-#   tests/gpu/survey_memory.sh FOLDER OUT
+#   tests/gpu/experiments/survey_memory.sh FOLDER OUT
 #
 # FOLDER   what `make portable` has made
 # OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
@@ -20,7 +22,7 @@ lane() # GPUs, test...
     for t in "$@"; do
         CUDA_VISIBLE_DEVICES=$gpus REACH_GATHER_JSON=$results/host_gather.json \
             REACH_ALLOC_JSON=$results/fragmented.json timeout -k 5 150 \
-            "$here/test_$t.py" >"$results/$t.txt" 2>&1
+            "$tests/test_$t.py" >"$results/$t.txt" 2>&1
         echo "$t on GPU $gpus: exit status $?, after $SECONDS s" >>"$results/lanes.txt"
     done
 }

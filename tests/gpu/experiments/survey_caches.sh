@@ -1,8 +1,10 @@
 #!/bin/bash
+# For docs/caches.md.
+#
 # Everything about caches on one GPU, in three minutes: what reachd measures at depth full, and the GPU
 # tests that find the same in other ways.
 #
-#   tests/gpu/survey_caches.sh FOLDER OUT
+#   tests/gpu/experiments/survey_caches.sh FOLDER OUT
 #
 # FOLDER   what `make portable` has made
 # OUT      an empty folder; results.tar.gz has what a folder visit-caches-... of docs/measurements keeps:
@@ -27,7 +29,7 @@ lanes=
 test_of() # name, seconds, REACH_RUNS
 {
     mkdir -p "$kept/$1"
-    REACH_RUNS=$3 REACH_OUT=$kept/$1 timeout -k 5 "$2" "$here/test_$1.py" >"$results/$1.txt" 2>&1
+    REACH_RUNS=$3 REACH_OUT=$kept/$1 timeout -k 5 "$2" "$tests/test_$1.py" >"$results/$1.txt" 2>&1
     lanes+="$1: exit status $?, after $SECONDS s"$'\n'
 }
 
