@@ -4,7 +4,7 @@ keyboard alone, in light, dark and narrow; nothing is said to the console and no
 
     REACH_SCREENSHOTS=docs/ui tests/browser/test_ui.py      makes the pictures of docs/ui.md
 """
-import gzip
+import lzma
 import json
 import os
 import subprocess
@@ -19,7 +19,7 @@ from selenium.webdriver.support.ui import Select
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
 # A real chip with all kinds of memory, and one with the matrix of all pairs of SMs.
 H200 = os.path.join(MEASUREMENTS, "nvidia-h200-89d5a7b7-2026-11-22", "fingerprint-memory.json")
-H100 = os.path.join(MEASUREMENTS, "nvidia-h100-80gb-hbm3-dcda818d-2026-11-21", "observations-matrix.jsonl.gz")
+H100 = os.path.join(MEASUREMENTS, "nvidia-h100-80gb-hbm3-dcda818d-2026-11-21", "observations-matrix.jsonl.xz")
 VIEWS = ("chip", "curves", "job", "history")
 LIBRARY = os.path.join(ROOT, "build", "release", "libreach.so.0")
 TOKEN = "a-token-of-sixteen-letters-or-more"
@@ -29,7 +29,7 @@ GIB = 1 << 30
 def matrix():
     """The observations of the H100 in a file, and the fingerprint that follows from them in another."""
     lines, document = (os.path.join(common.folder, name) for name in ("matrix.jsonl", "matrix.json"))
-    with gzip.open(H100) as packed, open(lines, "wb") as plain:
+    with lzma.open(H100) as packed, open(lines, "wb") as plain:
         plain.write(packed.read())
     with open(document, "wb") as out:
         subprocess.run([REACHD, "--analyze", lines, "--depth", "matrix"], stdout=out, check=True)

@@ -167,6 +167,53 @@ def experiments_name_the_page_they_served():
     equal(page_served(os.path.join(ROOT, "tests", "gpu", "onchip.cu")), None)
 
 
+MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
+MOST_BYTES = 10 * 1000 * 1000
+# A path under docs/measurements, or the name of one of its folders alone; a pattern ends with - or *.
+CITED = re.compile(r"measurements/([A-Za-z0-9][\w./-]*\*?)|"
+                   r"\b((?:busy|guest|nvidia|plain|survey|triton|visit)-[a-z0-9-]*-2026-\d\d-\d\d(?:/[\w.-]+)?)\b")
+
+
+def cited(text):
+    """What of docs/measurements a text names."""
+    for path, folder in CITED.findall(text):
+        name = (path or folder).rstrip("./")
+        if name and not name.endswith(("-", "*")) and (folder or "." in name or "-2026-" in name):
+            yield name
+
+
+def citing_files():
+    """Texts of this repository that may name a measurement; what was recorded keeps the names of its time."""
+    names = common.run("git", "-C", ROOT, "ls-files")[1].splitlines()
+    return [name for name in names if re.search(r"\.(md|py|sh|c|h|cu|cuh|mk)$|^\.ci/|^Makefile$|^docs/man/", name) and
+            name != "CHANGELOG.md" and not name.startswith("tests/fuzz/corpus/")]
+
+
+@case
+def measurements_are_in_the_index_and_small():
+    with open(os.path.join(MEASUREMENTS, "README.md"), encoding="utf-8") as file:
+        index = file.read()
+    entries = sorted(set(os.listdir(MEASUREMENTS)) - {"README.md"})
+    assert len(entries) > 50, entries
+    equal([name for name in entries if f"`{name}`" not in index], [])
+    size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(MEASUREMENTS) for name in names)
+    assert size <= MOST_BYTES, f"docs/measurements has {size} bytes, more than {MOST_BYTES}"
+
+
+@case
+def every_measurement_that_a_text_names_exists():
+    if not os.path.isdir(os.path.join(ROOT, ".git")):
+        return  # a copy of the sources: the clone that it comes from was checked
+    wrong = []
+    for name in citing_files():
+        with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+            wrong += [f"{name}: {path}" for path in cited(file.read())
+                      if not os.path.exists(os.path.join(MEASUREMENTS, path))]
+    equal(wrong, [])
+    planted = '"docs/MS/nvidia-*/x", (MS/lost.txt), `visit-h200-1-DAY`'.replace("MS", "measurements").replace("DAY", "2026-11-22")
+    equal(list(cited(planted)), ["lost.txt", "visit-h200-1-" + "2026-11-22"])
+
+
 def environment(daemon):
     return {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}",
             "REACHD_URL": f"http://127.0.0.1:{daemon.port}", "HOME": common.folder, "NODE_NAME": "node-1",

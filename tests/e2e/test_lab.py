@@ -52,8 +52,8 @@ def what_cannot_be_read_is_an_error():
     folder = os.path.join(common.folder, "damaged", CHIPS[1])
     os.makedirs(folder)
     os.symlink(os.path.join(MEASURED, CHIPS[1], "fingerprint-memory.json"), os.path.join(folder, "fingerprint-memory.json"))
-    with open(os.path.join(folder, "observations-memory.jsonl.gz"), "wb") as out:
-        out.write(b"this is not gzip")
+    with open(os.path.join(folder, "observations-memory.jsonl.xz"), "wb") as out:
+        out.write(b"this is not xz")
     status, text, log = run(PROGRAM, "check", os.path.dirname(folder))
     equal(status, 2, text)
     assert CHIPS[1] in log, log

@@ -31,7 +31,7 @@ STRATEGIES = ("naive", "scopes", "windows")
 # rows whose windows did not wait for each other.
 REPLACED = {"gather_tables": ("2bdfc65c", "86f4223b"), "embedding_bags": ("2bdfc65c", "86f4223b", "65134da3", "aaa612b0"),
             "gather_rows 8": ("2bdfc65c", "86f4223b", "65134da3", "aaa612b0", "b314284d")}
-RUNS = sorted(glob.glob(os.path.join(common.ROOT, "docs", "measurements", "visit-torch-*", "torch_speed.json")))
+RUNS = sorted(glob.glob(os.path.join(common.ROOT, "docs", "measurements", "visit-torch-*", "torch_speed.json*")))
 
 
 def meta(dtype, *shape):
@@ -72,7 +72,9 @@ def replay(run):
         gpu = json.load(open(fingerprint.name, encoding="utf-8"))["gpu"]
         rt.use("file:" + fingerprint.name)
         launch.facts = lambda device: (gpu["uuid"], gpu["sm_count"])
-        for line in json.load(open(run, encoding="utf-8")):
+        with (gzip.open if run.endswith(".gz") else open)(run, "rt", encoding="utf-8") as file:
+            lines = json.load(file)
+        for line in lines:
             if "ratio" in line:
                 chosen, speeds = predicted(line)
                 work = line["work"].split(" ")[0]

@@ -1,7 +1,7 @@
 /* test_replay.c: recorded measurements, concluded again, against committed fingerprints.
  *
  * A recording is what `reachd --measure DEPTH --export DIR` wrote: a folder with
- * observations-DEPTH.jsonl, or that file as .jsonl.gz. Those under tests/replay/ and
+ * observations-DEPTH.jsonl, or that file as .jsonl.xz. Those under tests/replay/ and
  * docs/measurements/ are all replayed, each a case of its own. The conclusion must be
  * tests/replay/golden/FOLDER-DEPTH.json to the last digit; UPDATE_GOLDEN=1 writes that file anew,
  * and the change to it is then there to be read before it is committed. Observations whose name
@@ -53,7 +53,7 @@ static void add_recording(const char *root, const char *folder, const char *file
     static const char prefix[] = "observations-";
     struct recording *r = &recordings[recording_count];
     const bool is_one = strncmp(file, prefix, strlen(prefix)) == 0 &&
-                        (ends_with(file, ".jsonl") || ends_with(file, ".jsonl.gz"));
+                        (ends_with(file, ".jsonl") || ends_with(file, ".jsonl.xz"));
     if (!is_one || recording_count == MOST_RECORDINGS)
         return;
     const char *depth = file + strlen(prefix);
@@ -95,12 +95,12 @@ static void list_recordings(void)
 static FILE *open_recording(const char *path, bool *is_pipe)
 {
     char command[PATH_BYTES + 16];
-    *is_pipe = ends_with(path, ".gz");
+    *is_pipe = ends_with(path, ".xz");
     if (!*is_pipe)
         return fopen(path, "re");
     if (path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-")])
         return NULL;
-    (void)snprintf(command, sizeof command, "gzip -dc %s", path);
+    (void)snprintf(command, sizeof command, "xz -dc %s", path);
     return popen(command, "re");
 }
 

@@ -34,13 +34,13 @@ FILE *measured_observations(const char *folder, const char *name)
     for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
         char path[MEASURED_PATH_BYTES];
         char command[MEASURED_PATH_BYTES + 32];
-        (void)snprintf(path, sizeof path, "%s/%s/observations-%s.jsonl.gz", folder, name,
+        (void)snprintf(path, sizeof path, "%s/%s/observations-%s.jsonl.xz", folder, name,
                        depths[i]);
         FILE *file = strchr(path, '\'') ? NULL : fopen(path, "re");
         if (!file)
             continue;
         (void)fclose(file);
-        (void)snprintf(command, sizeof command, "gzip -dc '%s'", path);
+        (void)snprintf(command, sizeof command, "xz -dc '%s'", path);
         return popen(command, "re");
     }
     return NULL;

@@ -20,9 +20,9 @@ class Shape(NamedTuple):
 
 
 # (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer
-# items (`_fit`). Of sweeps on two H200s (docs/measurements, visit-torch-*), where candidates were within 2 % the one
-# that was best on both; additions of more than 8 bytes are estimated from registers and bytes in flight. Copies of
-# short rows in windows and bags of several tables: tests/gpu/experiments/survey_torch_variants.py.
+# items (`_fit`). Of sweeps on two H200s (docs/measurements/visit-torch-h200-2026-11-23), where candidates were within
+# 2 % the one that was best on both; additions of more than 8 bytes are estimated from registers and bytes in flight.
+# Copies of short rows in windows and bags of several tables: tests/gpu/experiments/survey_torch_variants.py.
 TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
     ("copy", "naive"): ((8, Shape(128, 4)), (32, Shape(128, 8)), (64, Shape(64, 4)), (128, Shape(64, 8)),
                         (256, Shape(128, 2))),
