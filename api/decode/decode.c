@@ -1,7 +1,10 @@
-/* decode.c: the query parameters. The whole text of a number must be a number: "1e3" is one, and
- * "1e3x", "nan" and "0x10" are not. */
+/* decode.c: the query parameters. Those of the planner are decoded by its table of parameters
+ * (planner/params.h). The whole text of a number must be a number: "1e3" is one, and "1e3x", "nan"
+ * and "0x10" are not.
+ */
 #include "api/decode/decode.h"
 
+#include "base/maybe.h"
 #include "base/units.h"
 
 #include <math.h>
@@ -9,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000, ITEM_BYTES = 64 };
+enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000, ITEM_BYTES = 64, MAX_ITEMS = 16, WORDS_BYTES = 160 };
+_Static_assert((int)MAX_ITEMS == (int)SPLIT_MAX_JOBS && (int)MAX_ITEMS == (int)LAYOUT_MAX,
+               "jobs of a split, allocations of a plan");
 
-/* Less of anything means nothing, and what is divided by it would not be finite. */
-#define LEAST_REAL      0.000001
-#define LEAST_REAL_TEXT "0.000001"
+#define LEAST_REAL_TEXT "0.000001" /* PARAM_LEAST_REAL */
 
 /* Blames a parameter, with whose name the sentence begins, and is false. */
 #define refuse(err, name, format, ...)                                                             \
@@ -21,16 +24,10 @@ enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000, ITEM_BYTES = 64 };
 
 /* ---- single values ---- */
 
-bool decode_bytes(const struct request *request, const char *name, enum decode_need need,
-                  uint64_t *out, struct err *err)
+static bool parse_size(const char *name, const char *text, uint64_t *out, struct err *err)
 {
-    const char *text = request_param(request, name);
     struct err why;
 
-    if (!text && need == DECODE_OPTIONAL)
-        return true;
-    if (!text)
-        return refuse(err, name, " is missing: say how many, as in %s=137GiB", name);
     if (units_parse_bytes(text, out, &why) != STATUS_OK)
         return refuse(err, name, ": %.300s", why.text);
     return *out > 0 || refuse(err, name, " is 0: it must be at least one byte");
@@ -52,19 +49,23 @@ static bool parse_digits(const char *text, uint64_t *out)
     return true;
 }
 
-bool decode_count(const struct request *request, const char *name, uint64_t least, uint64_t most,
-                  uint64_t *out, struct err *err)
+static bool parse_count(const char *name, const char *text, uint64_t most, uint64_t *out,
+                        struct err *err)
 {
-    const char *text = request_param(request, name);
     uint64_t v;
 
-    if (!text)
-        return true;
-    if (!parse_digits(text, &v) || v < least || v > most)
-        return refuse(err, name, " must be an integer from %llu to %llu", (unsigned long long)least,
-                      (unsigned long long)most);
+    if (!parse_digits(text, &v) || v < 1 || v > most)
+        return refuse(err, name, " must be an integer from 1 to %llu", (unsigned long long)most);
     *out = v;
     return true;
+}
+
+bool decode_count(const struct request *request, const char *name, uint64_t most, uint64_t *out,
+                  struct err *err)
+{
+    const char *text = request_param(request, name);
+
+    return !text || parse_count(name, text, most, out, err);
 }
 
 bool decode_number(const char *text, int64_t *out)
@@ -77,22 +78,17 @@ bool decode_number(const char *text, int64_t *out)
     return true;
 }
 
-static bool decode_access(const struct request *request, enum access *out, struct err *err)
+bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *out_cursor,
+                 struct err *err)
 {
-    const char *text = request_param(request, "access");
+    uint64_t limit = DEFAULT_LIMIT;
+    uint64_t cursor = 0;
+    const bool good = decode_count(request, "limit", MAX_LIMIT, &limit, err) &&
+                      decode_count(request, "cursor", INT64_MAX, &cursor, err);
 
-    return !text || access_from_name(text, out) ||
-           refuse(err, "access", " must be read, atomic or write");
-}
-
-static bool decode_flag(const struct request *request, const char *name, bool *out, struct err *err)
-{
-    const char *text = request_param(request, name);
-
-    if (!text)
-        return true;
-    *out = strcmp(text, "true") == 0;
-    return *out || strcmp(text, "false") == 0 || refuse(err, name, " must be true or false");
+    *out_limit = (uint32_t)limit;
+    *out_cursor = (int64_t)cursor;
+    return good;
 }
 
 static bool parse_decimal(const char *text, double *out)
@@ -104,108 +100,107 @@ static bool parse_decimal(const char *text, double *out)
     return end && *end == '\0' && isfinite(*out);
 }
 
-/* A decimal number from LEAST_REAL to `most`. */
-static bool parse_real(const char *name, const char *text, double most, double *out,
-                       struct err *err)
+/* ---- the value of a parameter of the table ---- */
+
+static bool parse_real(const struct param *p, const char *text, double *out, struct err *err)
 {
+    const bool may_be_0 = p->kind == PARAM_REAL_OR_0;
     double v = 0;
 
-    if (!parse_decimal(text, &v) || !(v >= LEAST_REAL) || v > most)
-        return refuse(err, name, " must be a number from " LEAST_REAL_TEXT " to %.0f", most);
+    if (!parse_decimal(text, &v) || !((may_be_0 && v == 0) || v >= PARAM_LEAST_REAL) || v > p->most)
+        return refuse(err, p->name, " must be %sa number from " LEAST_REAL_TEXT " to %.0f",
+                      may_be_0 ? "0 or " : "", p->most);
     *out = v;
     return true;
 }
 
-static bool decode_real(const struct request *request, const char *name, double most, double *out,
-                        struct err *err)
+static bool parse_complement(const struct param *p, const char *text, double *out, struct err *err)
 {
-    const char *text = request_param(request, name);
-
-    return !text || parse_real(name, text, most, out, err);
-}
-
-/* A number from 0 to 1, of which 1 less it is stored. */
-static bool decode_complement(const struct request *request, const char *name, double *out,
-                              struct err *err)
-{
-    const char *text = request_param(request, name);
     double v = 0;
 
-    if (!text)
-        return true;
     if (!parse_decimal(text, &v) || !(v >= 0 && v <= 1))
-        return refuse(err, name, " must be a number from 0 to 1");
+        return refuse(err, p->name, " must be a number from 0 to 1");
     *out = 1 - v;
     return true;
 }
 
-/* A number of which 0 is one. */
-static bool decode_touches(const struct request *request, const struct job_field *field,
-                           double *out, struct err *err)
+static bool parse_flag(const struct param *p, const char *text, bool *out, struct err *err)
 {
-    const char *text = request_param(request, field->name);
-    double v = 0;
-
-    if (!text)
-        return true;
-    if (!parse_decimal(text, &v) || !(v == 0 || v >= LEAST_REAL) || v > field->most)
-        return refuse(err, field->name, " must be 0 or a number from " LEAST_REAL_TEXT " to %.0f",
-                      field->most);
-    *out = v;
-    return true;
+    *out = strcmp(text, "true") == 0;
+    return *out || strcmp(text, "false") == 0 || refuse(err, p->name, " must be true or false");
 }
 
-/* A size of one access. */
-static bool decode_access_bytes(const struct request *request, const char *name, uint32_t *out,
-                                struct err *err)
+static bool parse_word(const struct param *p, const char *text, uint32_t *out, struct err *err)
+{
+    char words[WORDS_BYTES] = "";
+    size_t n = 0;
+    const char *word;
+
+    for (uint32_t i = 0; (word = p->word(i)) && n < sizeof(words); i++) {
+        if (strcmp(text, word) == 0) {
+            *out = i;
+            return true;
+        }
+        n += (size_t)snprintf(words + n, sizeof(words) - n, "%s%s",
+                              i == 0           ? ""
+                              : p->word(i + 1) ? ", "
+                                               : " or ",
+                              word);
+    }
+    return refuse(err, p->name, " must be %s", words);
+}
+
+static bool parse_access_size(const struct param *p, const char *text, uint32_t *out,
+                              struct err *err)
 {
     uint64_t v = 0;
 
-    if (!decode_bytes(request, name, DECODE_OPTIONAL, &v, err))
+    if (!parse_size(p->name, text, &v, err))
         return false;
-    if (v > STRATEGY_MAX_TRANSACTION)
-        return refuse(err, name, " is more than 1 MiB, the most that one access may have");
+    if ((double)v > p->most)
+        return refuse(err, p->name, " is more than 1 MiB, the most that one access may have");
     *out = (uint32_t)v;
     return true;
 }
 
-static bool decode_windows(const struct request *request, uint32_t *out, struct err *err)
+static bool parse_value(const struct param *p, const char *text, void *to, struct err *err)
 {
     uint64_t v = 0;
-    const bool good = decode_count(request, "windows", 1, PLACEMENT_MAX_WINDOWS, &v, err);
 
-    *out = (uint32_t)v;
-    return good;
-}
-
-bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *out_cursor,
-                 struct err *err)
-{
-    uint64_t limit = DEFAULT_LIMIT;
-    uint64_t cursor = 0;
-    const bool good = decode_count(request, "limit", 1, MAX_LIMIT, &limit, err) &&
-                      decode_count(request, "cursor", 1, INT64_MAX, &cursor, err);
-
-    *out_limit = (uint32_t)limit;
-    *out_cursor = (int64_t)cursor;
-    return good;
-}
-
-/* One item of a parameter that is a list, in place of the parameter. */
-static struct request item_request(const char *name, const char *item)
-{
-    return (struct request){.param_count = 1, .params = {{.name = name, .value = item}}};
+    switch (p->kind) {
+    case PARAM_SIZE:
+        return parse_size(p->name, text, to, err);
+    case PARAM_MAYBE_SIZE:
+        if (strcmp(text, "0") != 0 && !parse_size(p->name, text, &v, err))
+            return false;
+        *(struct maybe_u64 *)to = (struct maybe_u64)KNOWN(v);
+        return true;
+    case PARAM_ACCESS_SIZE:
+        return parse_access_size(p, text, to, err);
+    case PARAM_COUNT:
+        if (!parse_count(p->name, text, (uint64_t)p->most, &v, err))
+            return false;
+        *(uint32_t *)to = (uint32_t)v;
+        return true;
+    case PARAM_LONG_COUNT:
+        return parse_count(p->name, text, INT64_MAX, to, err);
+    case PARAM_FLAG:
+        return parse_flag(p, text, to, err);
+    case PARAM_COMPLEMENT:
+        return parse_complement(p, text, to, err);
+    case PARAM_WORD:
+        return parse_word(p, text, to, err);
+    default:
+        return parse_real(p, text, to, err);
+    }
 }
 
 /* ---- lists ---- */
 
-enum { LIST_MAX = SPLIT_MAX_JOBS };
-_Static_assert((int)LIST_MAX == (int)LAYOUT_MAX, "jobs of a split, allocations of a plan");
-
 /* The items of a list with commas between; 0: one is empty or too long, or there are too many. */
-static uint32_t items_of(const char *text, char items[LIST_MAX][ITEM_BYTES])
+static uint32_t items_of(const char *text, char items[MAX_ITEMS][ITEM_BYTES])
 {
-    for (uint32_t count = 0; count < LIST_MAX;) {
+    for (uint32_t count = 0; count < MAX_ITEMS;) {
         const size_t length = strcspn(text, ",");
         if (length == 0 || length >= ITEM_BYTES)
             return 0;
@@ -215,6 +210,50 @@ static uint32_t items_of(const char *text, char items[LIST_MAX][ITEM_BYTES])
         text += length + 1;
     }
     return 0;
+}
+
+/* The parameter that determines how many items there are. */
+static bool parse_items(const struct param *p, const char *text, const struct param_layout *of,
+                        uint32_t *count, char *to, struct err *err)
+{
+    char items[MAX_ITEMS][ITEM_BYTES];
+
+    *count = strchr(text, ',') ? items_of(text, items) : 1;
+    if (*count == 1)
+        return parse_value(p, text, to, err);
+    if (*count == 0)
+        return refuse(err, p->name, " must be 1 to %u sizes with commas between, as in 20G,40G",
+                      of->most_items);
+    for (uint32_t i = 0; i < *count; i++) {
+        if (strcmp(items[i], "000") == 0)
+            return refuse(
+                err, p->name,
+                " has a size of 0, since commas separate sizes: write 137000, not 137,000");
+        if (!parse_value(p, items[i], to + i * of->item_size, err))
+            return false;
+    }
+    return true;
+}
+
+static bool parse_each(const struct param *p, enum param_form form, const char *text,
+                       const struct param_layout *of, uint32_t count, char *to, struct err *err)
+{
+    char items[MAX_ITEMS][ITEM_BYTES];
+    const bool is_list = form == PARAM_EACH_ALWAYS || strchr(text, ',');
+
+    if (is_list && items_of(text, items) != count) {
+        if (form == PARAM_EACH)
+            return refuse(err, p->name,
+                          " must be one value, or one for each allocation in bytes with commas "
+                          "between");
+        return refuse(err, p->name,
+                      " must be numbers with commas between, one for each job in bytes, as in 1,2");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!parse_value(p, is_list ? items[i] : text, to + i * of->item_size, err))
+            return false;
+    }
+    return true;
 }
 
 /* ---- well-formed values ---- */
@@ -252,118 +291,25 @@ static bool is_number(const char *item)
     return *exponent != '\0' && exponent[strspn(exponent, digits)] == '\0';
 }
 
-bool decode_is_well_formed(const struct request *request, const char *name)
+bool decode_is_well_formed(const struct request *request, enum planner_function function,
+                           const char *name)
 {
-    static const char *const sizes[] = {"bytes",       "granularity", "element",
-                                        "transaction", "reserve",     "shared_bytes"};
-    static const char *const numbers[] = {"touches", "weight"};
     const char *text = name ? request_param(request, name) : NULL;
-    char items[LIST_MAX][ITEM_BYTES];
-    const uint32_t count = text ? items_of(text, items) : 0;
-    bool (*is_item)(const char *) = NULL;
+    const struct param *p = text ? param_find(function, name) : NULL;
+    const bool is_sized =
+        p && (p->kind == PARAM_SIZE || p->kind == PARAM_MAYBE_SIZE || p->kind == PARAM_ACCESS_SIZE);
+    char items[MAX_ITEMS][ITEM_BYTES];
+    const uint32_t count =
+        p && (is_sized || p->uses[function].form > PARAM_ONE) ? items_of(text, items) : 0;
 
-    for (size_t i = 0; count > 0 && i < sizeof(sizes) / sizeof(*sizes); i++)
-        is_item = strcmp(name, sizes[i]) == 0 ? is_size : is_item;
-    for (size_t i = 0; count > 0 && i < sizeof(numbers) / sizeof(*numbers); i++)
-        is_item = strcmp(name, numbers[i]) == 0 ? is_number : is_item;
-    for (uint32_t i = 0; is_item && i < count; i++) {
-        if (!is_item(items[i]))
+    for (uint32_t i = 0; i < count; i++) {
+        if (!(is_sized ? is_size(items[i]) : is_number(items[i])))
             return false;
     }
-    return is_item != NULL;
+    return count > 0;
 }
 
-/* ---- what the planner is asked ---- */
-
-const char *decode_job_param(uint32_t i)
-{
-    static const char *const others[] = {"bytes", "access", "windows"};
-    enum {
-        OTHERS = sizeof(others) / sizeof(*others),
-        FIRST_OF_JOB = OTHERS + ALLOCATION_FIELD_COUNT
-    };
-
-    if (i < OTHERS)
-        return others[i];
-    if (i < FIRST_OF_JOB)
-        return allocation_fields[i - OTHERS].name;
-    return i - FIRST_OF_JOB < JOB_FIELD_COUNT ? job_fields[i - FIRST_OF_JOB].name : NULL;
-}
-
-static bool decode_field(const struct request *request, const struct job_field *field, void *to,
-                         struct err *err)
-{
-    switch (field->kind) {
-    case JOB_FIELD_BYTES:
-        return decode_bytes(request, field->name, DECODE_OPTIONAL, to, err);
-    case JOB_FIELD_ACCESS_BYTES:
-        return decode_access_bytes(request, field->name, to, err);
-    case JOB_FIELD_COUNTER:
-        return decode_count(request, field->name, 1, INT64_MAX, to, err);
-    case JOB_FIELD_FLAG:
-        return decode_flag(request, field->name, to, err);
-    case JOB_FIELD_COMPLEMENT:
-        return decode_complement(request, field->name, to, err);
-    case JOB_FIELD_TOUCHES:
-        return decode_touches(request, field, to, err);
-    default:
-        return decode_real(request, field->name, field->most, to, err);
-    }
-}
-
-/* A size in a list. Who writes "137,000" means one size. */
-static bool decode_item(const char *text, uint64_t *out, struct err *err)
-{
-    const struct request item = item_request("bytes", text);
-
-    if (strcmp(text, "000") == 0)
-        return refuse(err, "bytes",
-                      " has a size of 0, since commas separate sizes: write 137000, not 137,000");
-    return decode_bytes(&item, "bytes", DECODE_REQUIRED, out, err);
-}
-
-/* The bytes of each allocation; 0: refused. `sizes` has room for LIST_MAX. */
-static uint32_t decode_sizes(const struct request *request, uint64_t *sizes, struct err *err)
-{
-    const char *text = request_param(request, "bytes");
-    char items[LIST_MAX][ITEM_BYTES];
-    uint32_t count;
-
-    if (!text || !strchr(text, ','))
-        return decode_bytes(request, "bytes", DECODE_REQUIRED, sizes, err) ? 1 : 0;
-    count = items_of(text, items);
-    if (count == 0)
-        return refuse(err, "bytes", " must be 1 to %d sizes with commas between, as in 20G,40G",
-                      LIST_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!decode_item(items[i], &sizes[i], err))
-            return 0;
-    }
-    return count;
-}
-
-/* A parameter of each allocation, or one for all: into `first`, and so every `stride` bytes. */
-static bool decode_for_each(const struct request *request, const struct job_field *field,
-                            uint32_t count, void *first, size_t stride, struct err *err)
-{
-    const char *text = request_param(request, field->name);
-    char items[LIST_MAX][ITEM_BYTES];
-    uint32_t given = 1;
-
-    if (text && strchr(text, ',')) {
-        given = items_of(text, items);
-        if (given != count)
-            return refuse(err, field->name,
-                          " must be one value, or one for each allocation in bytes with commas "
-                          "between");
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const struct request item = item_request(field->name, items[i]);
-        if (!decode_field(given > 1 ? &item : request, field, (char *)first + i * stride, err))
-            return false;
-    }
-    return true;
-}
+/* ---- requests to the planner ---- */
 
 /* One allocation that an item touches once is described by the job itself. */
 static void simplify(struct job_request *job)
@@ -379,154 +325,46 @@ static void simplify(struct job_request *job)
     job->granularity_bytes = a->granularity_bytes;
 }
 
-static bool decode_allocations(const struct request *request, struct job_request *out,
-                               struct err *err)
+static void set_touches(struct job_request *job)
 {
-    uint64_t sizes[LIST_MAX];
-    const uint32_t count = decode_sizes(request, sizes, err);
-
-    for (uint32_t i = 0; i < count; i++)
-        out->allocations[i] = (struct job_allocation){.bytes = sizes[i], .touches = 1};
-    for (size_t k = 0; count > 0 && k < ALLOCATION_FIELD_COUNT; k++) {
-        const struct job_field *field = &allocation_fields[k];
-        if (!decode_for_each(request, field, count, (char *)out->allocations + field->offset,
-                             sizeof(*out->allocations), err))
-            return false;
-    }
-    out->allocation_count = count;
-    simplify(out);
-    return count > 0;
+    for (uint32_t i = 0; i < LAYOUT_MAX; i++)
+        job->allocations[i].touches = 1;
 }
 
-static bool decode_job(const struct request *request, struct job_request *out, struct err *err)
+/* One row of the table, whose text may be NULL. */
+static bool decode_param(const struct param *p, const struct param_use *use, const char *text,
+                         const struct param_layout *of, char *out, struct err *err)
 {
-    if (!decode_allocations(request, out, err) || !decode_access(request, &out->access, err))
-        return false;
-    for (size_t i = 0; i < JOB_FIELD_COUNT; i++) {
-        if (!decode_field(request, &job_fields[i], (char *)out + job_fields[i].offset, err))
-            return false;
-    }
-    return decode_windows(request, &out->windows, err);
+    uint32_t *const count = (void *)(out + of->count_offset);
+    char *const items = out + of->items_offset;
+
+    if (!text)
+        return !use->needed || refuse(err, p->name, " is missing: %s", use->needed);
+    if (use->form == PARAM_ONE)
+        return parse_value(p, text, out + use->offset, err);
+    if (use->form == PARAM_ITEMS)
+        return parse_items(p, text, of, count, items + use->offset, err);
+    return parse_each(p, use->form, text, of, *count, items + use->offset, err);
 }
 
-static bool decode_scope(const struct request *request, struct scope_request *out, struct err *err)
+bool decode_planner_request(const struct request *request, enum planner_function function,
+                            void *out, struct err *err)
 {
-    static const struct job_field granularity = {.name = "granularity", .kind = JOB_FIELD_BYTES};
-    struct layout *l = &out->layout;
-    uint64_t sizes[LIST_MAX];
+    const struct param_layout *const of = param_layout(function);
+    const struct param *p;
 
-    l->count = decode_sizes(request, sizes, err);
-    for (uint32_t i = 0; i < l->count; i++)
-        l->of[i].bytes = sizes[i];
-    return l->count > 0 &&
-           decode_for_each(request, &granularity, l->count, &l->of[0].row_bytes, sizeof(l->of[0]),
-                           err) &&
-           decode_access(request, &out->access, err);
-}
-
-static bool decode_split(const struct request *request, struct split_request *out, struct err *err)
-{
-    const char *bytes = request_param(request, "bytes");
-    const char *weight = request_param(request, "weight");
-    char items[LIST_MAX][ITEM_BYTES];
-
-    if (!bytes)
-        return refuse(err, "bytes", " is missing: say the bytes of each job, as in 20G,40G");
-    out->job_count = items_of(bytes, items);
-    if (out->job_count == 0)
-        return refuse(err, "bytes", " must be 1 to %d sizes with commas between, as in 20G,40G",
-                      SPLIT_MAX_JOBS);
-    for (uint32_t j = 0; j < out->job_count; j++) {
-        if (!decode_item(items[j], &out->jobs[j].bytes, err))
-            return false;
+    memset(out, 0, of->size);
+    if (function == PLANNER_PLAN)
+        set_touches(out);
+    for (int pass = 0; pass < 2; pass++) { /* the items, and the rest */
+        for (uint32_t i = 0; (p = param_at(i)); i++) {
+            const struct param_use *const use = &p->uses[function];
+            const bool is_due = pass == 0 ? use->form > PARAM_ONE : use->form == PARAM_ONE;
+            if (is_due && !decode_param(p, use, request_param(request, p->name), of, out, err))
+                return false;
+        }
     }
-    if (!weight)
-        return true;
-    if (items_of(weight, items) != out->job_count)
-        return refuse(err, "weight",
-                      " must be numbers with commas between, one for each job in bytes, as in 1,2");
-    for (uint32_t j = 0; j < out->job_count; j++) {
-        if (!parse_real("weight", items[j], SPLIT_MAX_WEIGHT, &out->jobs[j].weight, err))
-            return false;
-    }
+    if (function == PLANNER_PLAN)
+        simplify(out);
     return true;
-}
-
-static bool decode_explain(const struct request *request, struct explain_request *out,
-                           struct err *err)
-{
-    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, err) ||
-        !decode_access(request, &out->access, err) ||
-        !decode_access_bytes(request, "element", &out->element_bytes, err) ||
-        !decode_access_bytes(request, "transaction", &out->transaction_bytes, err) ||
-        !decode_complement(request, "contiguous", &out->scattered, err) ||
-        !decode_real(request, "gbps", STRATEGY_MAX_RATE, &out->observed_gbps, err))
-        return false;
-    return out->observed_gbps > 0 ||
-           refuse(err, "gbps", " is missing: say what the job observes, as in gbps=412.5");
-}
-
-bool decode_memory_request(const struct request *request, struct memory_request *out,
-                           struct err *err)
-{
-    const char *location = request_param(request, "location");
-
-    *out = (struct memory_request){.access = ACCESS_READ};
-    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, err) ||
-        !decode_access(request, &out->access, err) ||
-        !decode_access_bytes(request, "element", &out->element_bytes, err))
-        return false;
-    return !location || memory_location_from_name(location, &out->location) ||
-           refuse(err, "location", " must be any, device or host");
-}
-
-/* None is a value too: then L1 has all. */
-static bool decode_shared(const struct request *request, struct fit_request *out, struct err *err)
-{
-    const char *text = request_param(request, "shared_bytes");
-
-    out->has_shared = text != NULL;
-    return (text && strcmp(text, "0") == 0) ||
-           decode_bytes(request, "shared_bytes", DECODE_OPTIONAL, &out->shared_bytes, err);
-}
-
-bool decode_fit_request(const struct request *request, struct fit_request *out, struct err *err)
-{
-    const char *reuse = request_param(request, "reuse");
-    uint64_t blocks = 0;
-
-    *out = (struct fit_request){.reuse = FIT_SAME};
-    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, err) ||
-        !decode_shared(request, out, err) ||
-        !decode_count(request, "blocks_per_sm", 1, FIT_MAX_BLOCKS, &blocks, err) ||
-        !decode_access_bytes(request, "element", &out->element_bytes, err))
-        return false;
-    out->blocks_per_sm = (uint32_t)blocks;
-    return !reuse || fit_reuse_from_name(reuse, &out->reuse) ||
-           refuse(err, "reuse", " must be same or own");
-}
-
-bool decode_planner_call(const struct request *request, struct planner_call *call, struct err *err)
-{
-    switch (call->function) {
-    case PLANNER_SCOPE:
-        call->scope.request = (struct scope_request){.access = ACCESS_READ};
-        return decode_scope(request, &call->scope.request, err);
-    case PLANNER_PLACEMENT: {
-        struct placement_request *p = &call->placement.request;
-        *p = (struct placement_request){.bytes = 0};
-        return decode_bytes(request, "bytes", DECODE_REQUIRED, &p->bytes, err) &&
-               decode_windows(request, &p->windows, err) &&
-               decode_bytes(request, "granularity", DECODE_OPTIONAL, &p->granularity_bytes, err);
-    }
-    case PLANNER_PLAN:
-        call->plan.request = (struct job_request){.access = ACCESS_READ};
-        return decode_job(request, &call->plan.request, err);
-    case PLANNER_SPLIT:
-        call->split.request = (struct split_request){.job_count = 0};
-        return decode_split(request, &call->split.request, err);
-    default:
-        call->explain.request = (struct explain_request){.access = ACCESS_READ};
-        return decode_explain(request, &call->explain.request, err);
-    }
 }

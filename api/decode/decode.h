@@ -10,31 +10,24 @@
 #include "api/decode/request.h"
 #include "fingerprint/fingerprint.h"
 
-enum decode_need { DECODE_OPTIONAL = 0, DECODE_REQUIRED };
-
 /* The most that a body may have of nesting and of values, far more than any request needs. */
 enum { DECODE_MAX_DEPTH = 16, DECODE_MAX_VALUES = 1024 };
 
-/* A size ("80G"), at least 1; `*out` is unchanged if an optional one is missing. */
-bool decode_bytes(const struct request *request, const char *name, enum decode_need need,
-                  uint64_t *out, struct err *err);
-/* Decimal digits, least..most; optional. */
-bool decode_count(const struct request *request, const char *name, uint64_t least, uint64_t most,
-                  uint64_t *out, struct err *err);
+/* Decimal digits, 1 .. most; optional. */
+bool decode_count(const struct request *request, const char *name, uint64_t most, uint64_t *out,
+                  struct err *err);
 /* A page of a list, newest first: its "limit" (1..1000, default 100), and the "cursor" at which
  * the page before ended (0: none). */
 bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *out_cursor,
                  struct err *err);
-/* The request of a call of the planner, whose function is set. */
-bool decode_planner_call(const struct request *request, struct planner_call *call, struct err *err);
-bool decode_memory_request(const struct request *request, struct memory_request *out,
-                           struct err *err);
-bool decode_fit_request(const struct request *request, struct fit_request *out, struct err *err);
+/* The request of a function of the planner: `out` is its struct, as param_layout describes it. What
+ * a request leaves out is 0. */
+bool decode_planner_request(const struct request *request, enum planner_function function,
+                            void *out, struct err *err);
 /* Is the value of this parameter well-formed although it was refused? It then fits its schema in
  * openapi.yaml, and means something that cannot be. False for NULL, and if it is missing. */
-bool decode_is_well_formed(const struct request *request, const char *name);
-/* The parameters of a plan, one after the other; NULL after the last. */
-const char *decode_job_param(uint32_t i);
+bool decode_is_well_formed(const struct request *request, enum planner_function function,
+                           const char *name);
 /* The number of an observation in a path: 1..2^63-1. False if it is not one. */
 bool decode_number(const char *text, int64_t *out);
 

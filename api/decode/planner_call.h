@@ -6,16 +6,8 @@
 #include "planner/explain.h"
 #include "planner/fit.h"
 #include "planner/memory_choices.h"
+#include "planner/params.h"
 #include "planner/split.h"
-
-enum planner_function {
-    PLANNER_NONE = 0,
-    PLANNER_SCOPE,
-    PLANNER_PLACEMENT,
-    PLANNER_PLAN,
-    PLANNER_SPLIT,
-    PLANNER_EXPLAIN
-};
 
 struct scope_call {
     struct scope_request request;
@@ -51,7 +43,7 @@ struct fit_call {
 
 struct planner_call {
     enum planner_function function; /* which of these */
-    union {
+    union {                         /* each begins with its request */
         struct scope_call scope;
         struct placement_call placement;
         struct plan_call plan;

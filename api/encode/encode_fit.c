@@ -25,8 +25,8 @@ static void write_request(struct json_writer *t, const struct fit_request *r,
 {
     json_writer_u64(t, "bytes", r->bytes);
     json_writer_text(t, "reuse", fit_reuse_name(r->reuse));
-    if (r->has_shared) {
-        json_writer_u64(t, "shared_bytes", r->shared_bytes);
+    if (IS_KNOWN(r->shared_bytes)) {
+        json_writer_u64(t, "shared_bytes", r->shared_bytes.v);
         json_writer_u64(t, "blocks_per_sm", r->blocks_per_sm > 0 ? r->blocks_per_sm : 1);
     }
     json_writer_u64(t, "transaction_bytes", a->transaction_bytes);

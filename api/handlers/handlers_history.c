@@ -30,7 +30,7 @@ static void reply_page(const struct handlers_context *c, const struct request *r
     uint32_t limit;
     struct err err;
 
-    if (!decode_count(request, "run", 1, INT64_MAX, &run, &err) ||
+    if (!decode_count(request, "run", INT64_MAX, &run, &err) ||
         !decode_page(request, &limit, &cursor, &err)) {
         reply_err(reply, request, &err);
         return;

@@ -11,14 +11,14 @@
 
 /* The memory is too small for the request, or the planner says what to do. A request in which each
  * parameter is well-formed means something that cannot be: 422 and not 400. */
-static void refuse(const struct request *request, struct err *err, bool well_formed,
-                   struct reply *reply)
+static void refuse(const struct handlers_context *c, const struct request *request, struct err *err,
+                   bool well_formed, struct reply *reply)
 {
     if (err->status == STATUS_TOO_MANY_BYTES)
         err->hint = "Ask for no more than that. GET /v1/gpus/{gpu}/memory, or reachctl memory, has "
                     "every kind of memory.";
     if (err->status == STATUS_INVALID_ARGUMENT &&
-        (well_formed || decode_is_well_formed(request, err->field)))
+        (well_formed || decode_is_well_formed(request, c->function, err->field)))
         reply_err_as(reply, request, err, HTTP_UNPROCESSABLE_CONTENT);
     else
         reply_err(reply, request, err);
@@ -62,12 +62,12 @@ void handlers_planner(struct handlers_context *c, const struct request *request,
     if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
         return;
     call->function = c->function;
-    decoded = decode_planner_call(request, call, &err);
+    decoded = decode_planner_request(request, c->function, &call->scope.request, &err);
     if (decoded && plan(c->gpu, call, &err) == STATUS_OK) {
         text = encode_planner_call(c->gpu, call, &bytes);
         reply_document(reply, document_new_text(text, bytes, NULL));
     } else {
-        refuse(request, &err, decoded, reply);
+        refuse(c, request, &err, decoded, reply);
     }
 }
 
@@ -85,9 +85,9 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
         reply_document(reply, document_new_text(text, bytes, NULL));
         return;
     }
-    if (!decode_memory_request(request, &call.request, &err)) {
+    if (!decode_planner_request(request, c->function, &call.request, &err)) {
         /* Another parameter needs bytes, which alone are not required. */
-        refuse(request, &err, !request_param(request, "bytes"), reply);
+        refuse(c, request, &err, !request_param(request, "bytes"), reply);
         return;
     }
     call.request.fingerprint_id = c->gpu->fingerprint_id;
@@ -95,7 +95,7 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
         text = encode_memory_choices(c->gpu, &call, &bytes);
         reply_document(reply, document_new_text(text, bytes, NULL));
     } else {
-        refuse(request, &err, true, reply);
+        refuse(c, request, &err, true, reply);
     }
 }
 
@@ -108,8 +108,8 @@ void handlers_fit(struct handlers_context *c, const struct request *request, str
 
     if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
         return;
-    if (!decode_fit_request(request, &call.request, &err)) {
-        refuse(request, &err, false, reply);
+    if (!decode_planner_request(request, c->function, &call.request, &err)) {
+        refuse(c, request, &err, false, reply);
         return;
     }
     call.request.fingerprint_id = c->gpu->fingerprint_id;
@@ -117,7 +117,7 @@ void handlers_fit(struct handlers_context *c, const struct request *request, str
         text = encode_fit(c->gpu, &call, &bytes);
         reply_document(reply, document_new_text(text, bytes, NULL));
     } else {
-        refuse(request, &err, true, reply);
+        refuse(c, request, &err, true, reply);
     }
 }
 
@@ -164,5 +164,5 @@ void handlers_environment(struct handlers_context *c, const struct request *requ
         reply_document(reply,
                        document_new_typed("text/plain; charset=utf-8", text, strlen(text), NULL));
     else
-        refuse(request, &err, true, reply);
+        refuse(c, request, &err, true, reply);
 }

@@ -23,12 +23,12 @@ enum { PARAMS_BYTES = 512 }; /* all of a plan's, listed */
 struct route {
     const char *method; /* "GET", "POST" or "DELETE" */
     const char *path;
-    const char *params; /* separated by ", "; NULL: those of a job (decode_job_param) */
+    const char *params; /* separated by ", "; NULL: those of `function` (planner/params.h) */
     const char *about;
     handlers_fn *handler;           /* or */
     handlers_render_fn *render;     /* a document, which is kept */
     uint32_t slot;                  /* in this slot of the cache */
-    enum planner_function function; /* of handlers_planner */
+    enum planner_function function; /* what the planner is asked; PLANNER_NONE: nothing */
     bool needs_daemon;              /* a snapshot is not enough */
 };
 
@@ -81,23 +81,22 @@ static const struct route routes[] = {
      .handler = handlers_observations, .needs_daemon = true},
     {"GET", "/v1/gpus/{gpu}/observations/{id}", "", "one observation, as JSON or text/csv",
      .handler = handlers_observation, .needs_daemon = true},
-    {"GET", "/v1/gpus/{gpu}/scope", "bytes, access, granularity",
-     "how many bytes may one pass touch at random?", .handler = handlers_planner,
-     .function = PLANNER_SCOPE},
-    {"GET", "/v1/gpus/{gpu}/placement", "bytes, windows, granularity",
-     "which SM should work in which window of memory?", .handler = handlers_planner,
-     .function = PLANNER_PLACEMENT},
+    {"GET", "/v1/gpus/{gpu}/scope", NULL, "how many bytes may one pass touch at random?",
+     .handler = handlers_planner, .function = PLANNER_SCOPE},
+    {"GET", "/v1/gpus/{gpu}/placement", NULL, "which SM should work in which window of memory?",
+     .handler = handlers_planner, .function = PLANNER_PLACEMENT},
     {"GET", "/v1/gpus/{gpu}/plan", NULL, "every strategy for a job, best first",
      .handler = handlers_planner, .function = PLANNER_PLAN},
-    {"GET", "/v1/gpus/{gpu}/split", "bytes, weight", "one GPU for several jobs, by whole groups",
+    {"GET", "/v1/gpus/{gpu}/split", NULL, "one GPU for several jobs, by whole groups",
      .handler = handlers_planner, .function = PLANNER_SPLIT},
-    {"GET", "/v1/gpus/{gpu}/explain", "bytes, access, element, transaction, gbps, contiguous",
-     "is it the TLB?", .handler = handlers_planner, .function = PLANNER_EXPLAIN},
-    {"GET", "/v1/gpus/{gpu}/memory", "bytes, access, location, element",
+    {"GET", "/v1/gpus/{gpu}/explain", NULL, "is it the TLB?", .handler = handlers_planner,
+     .function = PLANNER_EXPLAIN},
+    {"GET", "/v1/gpus/{gpu}/memory", NULL,
      "what is known of each kind of memory; bytes: the choices for them, best first",
-     .handler = handlers_memory},
-    {"GET", "/v1/gpus/{gpu}/fit", "bytes, reuse, shared_bytes, blocks_per_sm, element",
-     "where does a working set stay, and what does it cost outside?", .handler = handlers_fit},
+     .handler = handlers_memory, .function = PLANNER_MEMORY},
+    {"GET", "/v1/gpus/{gpu}/fit", NULL,
+     "where does a working set stay, and what does it cost outside?", .handler = handlers_fit,
+     .function = PLANNER_FIT},
     {"GET", "/v1/gpus/{gpu}/caches", "", "what is known of the caches: the sides of the L2",
      .handler = handlers_caches},
     {"GET", "/v1/gpus/{gpu}/compare", "",
@@ -260,27 +259,26 @@ static void no_such_method(const struct request *request, const char *allow, str
 /* The parameters of a route, separated by ", ": its own text, or `room`. */
 static const char *list_params(const struct route *route, char room[PARAMS_BYTES])
 {
-    const char *name;
+    const struct param *p;
     int n = 0;
 
     if (route->params)
         return route->params;
     room[0] = '\0';
-    for (uint32_t i = 0; (name = decode_job_param(i)) && n < PARAMS_BYTES; i++)
-        n += snprintf(room + n, PARAMS_BYTES - (size_t)n, "%s%s", i > 0 ? ", " : "", name);
+    for (uint32_t i = 0; (p = param_at(i)) && n < PARAMS_BYTES; i++) {
+        if (p->uses[route->function].form)
+            n += snprintf(room + n, PARAMS_BYTES - (size_t)n, "%s%s", n > 0 ? ", " : "", p->name);
+    }
     return room;
 }
 
 static bool has_param(const struct route *route, const char *name)
 {
     const size_t bytes = strlen(name);
-    const char *known;
 
-    for (uint32_t i = 0; !route->params && (known = decode_job_param(i)); i++) {
-        if (strcmp(known, name) == 0)
-            return true;
-    }
-    for (const char *at = route->params; at && *at; at += strspn(at, ", ")) {
+    if (!route->params)
+        return param_find(route->function, name) != NULL;
+    for (const char *at = route->params; *at; at += strspn(at, ", ")) {
         const size_t length = strcspn(at, ",");
         if (length == bytes && memcmp(at, name, bytes) == 0)
             return true;

@@ -1,33 +1,17 @@
-/* question.c: the typed functions of reach.h. Each request struct is a table of parameters; what is
- * 0 is left out, and then the daemon's default holds. */
+/* question.c: the typed functions of reach.h. The table of planner/params.h says what each sends;
+ * what is 0 is left out, and then the daemon's default holds.
+ */
 #include "clients/c/handle.h"
 #include "clients/c/http.h"
 
 #include "base/c_locale.h"
+#include "planner/params.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { VALUE_BYTES = 40 };
-
-enum kind {
-    KIND_BYTES,
-    KIND_U64,
-    KIND_U32,
-    KIND_FLAG,
-    KIND_REAL,
-    KIND_RATE,
-    KIND_COMPLEMENT, /* 1 less the number is sent */
-    KIND_ACCESS
-};
-
-struct param {
-    const char *name;
-    enum kind kind; /* KIND_BYTES and KIND_RATE are sent if they are 0, to be refused */
-    size_t offset;
-    bool is_single; /* a list of allocations has it instead */
-};
 
 /* The allocations of a request; none: it has one, in its own fields. */
 struct allocations {
@@ -58,54 +42,61 @@ static const char *real_text(double value, char *out)
     return out;
 }
 
-/* The value as text; NULL if it is left out, or is no kind of access. */
-static const char *value_text(const struct param *param, const void *from, char *out)
+/* The value as text; NULL if it is left out, or is no word. */
+static const char *value_text(const struct param *p, bool is_needed, const void *from, char *out)
 {
     uint64_t integer = 0;
     uint32_t small = 0;
     double real = 0;
     bool flag = false;
 
-    switch (param->kind) {
-    case KIND_BYTES:
-    case KIND_U64:
-        memcpy(&integer, from, sizeof(integer));
-        break;
-    case KIND_U32:
+    switch (p->kind) {
+    case PARAM_FLAG:
+        memcpy(&flag, from, sizeof(flag));
+        return flag ? "true" : NULL;
+    case PARAM_REAL:
+    case PARAM_REAL_OR_0:
+        memcpy(&real, from, sizeof(real));
+        return real != 0 || is_needed ? real_text(real, out) : NULL;
+    case PARAM_COMPLEMENT:
+        memcpy(&real, from, sizeof(real));
+        return real != 0 ? real_text(1 - real, out) : NULL;
+    case PARAM_WORD:
+        memcpy(&small, from, sizeof(small));
+        return p->word(small);
+    case PARAM_ACCESS_SIZE:
+    case PARAM_COUNT:
         memcpy(&small, from, sizeof(small));
         integer = small;
         break;
-    case KIND_FLAG:
-        memcpy(&flag, from, sizeof(flag));
-        return flag ? "true" : NULL;
-    case KIND_REAL:
-    case KIND_RATE:
-        memcpy(&real, from, sizeof(real));
-        return real != 0 || param->kind == KIND_RATE ? real_text(real, out) : NULL;
-    case KIND_COMPLEMENT:
-        memcpy(&real, from, sizeof(real));
-        return real != 0 ? real_text(1 - real, out) : NULL;
-    case KIND_ACCESS:
-        memcpy(&small, from, sizeof(small));
-        return reach_access_name((enum reach_access)small);
+    default:
+        memcpy(&integer, from, sizeof(integer));
     }
     snprintf(out, VALUE_BYTES, "%" PRIu64, integer);
-    return integer > 0 || param->kind == KIND_BYTES ? out : NULL;
+    return integer > 0 || is_needed ? out : NULL;
 }
 
-static enum reach_status add_params(const struct param *params, size_t count, bool has_list,
-                                    const void *request, char *target, struct reach_error *error)
+/* `offsets`: in the request, of each parameter that the function takes. */
+static enum reach_status add_params(enum planner_function function, const size_t *offsets,
+                                    bool has_list, const void *request, char *target,
+                                    struct reach_error *error)
 {
-    for (size_t i = 0; i < count; i++) {
+    const struct param *p;
+
+    for (uint32_t i = 0; (p = param_at(i)); i++) {
+        const struct param_use *use = &p->uses[function];
         char text[VALUE_BYTES];
-        const char *value = value_text(&params[i], (const char *)request + params[i].offset, text);
-        if (has_list && params[i].is_single)
+        const char *value;
+        if (!use->member)
+            continue;
+        value = value_text(p, use->needed, (const char *)request + *offsets++, text);
+        if (has_list && use->form != PARAM_ONE)
             continue;
         if (value)
-            add(target, params[i].name, value);
-        if (!value && params[i].kind == KIND_ACCESS) {
-            fail_text(error, REACH_INVALID_ARGUMENT, "there is no such kind of access");
-            fail_field(error, params[i].name);
+            add(target, p->name, value);
+        if (!value && p->kind == PARAM_WORD) {
+            fail_text(error, REACH_INVALID_ARGUMENT, "there is no such kind of %s", p->name);
+            fail_field(error, p->name);
             return REACH_INVALID_ARGUMENT;
         }
     }
@@ -193,12 +184,53 @@ static enum reach_status add_allocations(const struct allocations *list, char *t
 
 /* ---- asking ---- */
 
-/* A typed function: the last segment of its path, and its parameters. */
+/* Generated from planner/params.c by make generated. The offset of each parameter in its struct. */
+static const size_t scope_offsets[] = {
+    offsetof(struct reach_scope_request, bytes),
+    offsetof(struct reach_scope_request, access),
+    offsetof(struct reach_scope_request, granularity_bytes),
+};
+static const size_t placement_offsets[] = {
+    offsetof(struct reach_placement_request, bytes),
+    offsetof(struct reach_placement_request, windows),
+    offsetof(struct reach_placement_request, granularity_bytes),
+};
+static const size_t plan_offsets[] = {
+    offsetof(struct reach_job, bytes),
+    offsetof(struct reach_job, access),
+    offsetof(struct reach_job, element_bytes),
+    offsetof(struct reach_job, transaction_bytes),
+    offsetof(struct reach_job, reserve_bytes),
+    offsetof(struct reach_job, accesses),
+    offsetof(struct reach_job, launch_us),
+    offsetof(struct reach_job, no_sm_binding),
+    offsetof(struct reach_job, single_pass),
+    offsetof(struct reach_job, input_bytes),
+    offsetof(struct reach_job, input_gbps),
+    offsetof(struct reach_job, scan_gps),
+    offsetof(struct reach_job, in_reach_gbps),
+    offsetof(struct reach_job, output_bytes),
+    offsetof(struct reach_job, written_bytes),
+    offsetof(struct reach_job, partition_bytes),
+    offsetof(struct reach_job, scattered),
+    offsetof(struct reach_job, windows),
+    offsetof(struct reach_job, granularity_bytes),
+};
+static const size_t explain_offsets[] = {
+    offsetof(struct reach_explain_request, bytes),
+    offsetof(struct reach_explain_request, access),
+    offsetof(struct reach_explain_request, element_bytes),
+    offsetof(struct reach_explain_request, transaction_bytes),
+    offsetof(struct reach_explain_request, scattered),
+    offsetof(struct reach_explain_request, observed_gbps),
+};
+/* End of the generated part. */
+
+/* A typed function. The first of the offsets is that of the bytes. */
 struct question {
-    const char *name;
+    enum planner_function function;
     size_t size; /* of the request struct */
-    const struct param *params;
-    size_t count;
+    const size_t *offsets;
 };
 
 static enum reach_status check_size(const void *request, size_t size, struct reach_error *error)
@@ -216,9 +248,9 @@ static enum reach_status check_size(const void *request, size_t size, struct rea
     return REACH_INVALID_ARGUMENT;
 }
 
-static enum reach_status begin(const struct reach *reach, const char *gpu, const char *name,
-                               const void *request, size_t size, struct reach_answer **out,
-                               char *target, struct reach_error *error)
+static enum reach_status begin(const struct reach *reach, const char *gpu,
+                               enum planner_function function, const void *request, size_t size,
+                               struct reach_answer **out, char *target, struct reach_error *error)
 {
     enum reach_status status = handle_check(reach, gpu, out != NULL, error);
 
@@ -227,7 +259,8 @@ static enum reach_status begin(const struct reach *reach, const char *gpu, const
     if (status == REACH_OK)
         status = check_size(request, size, error);
     if (status == REACH_OK)
-        snprintf(target, HTTP_TARGET_BYTES, "/v1/gpus/%.63s/%s", gpu, name);
+        snprintf(target, HTTP_TARGET_BYTES, "/v1/gpus/%.63s/%s", gpu,
+                 planner_function_name(function));
     return status;
 }
 
@@ -255,7 +288,7 @@ static uint64_t asked_bytes(const struct question *question, const void *request
     uint64_t bytes = 0;
 
     if (list->count == 0)
-        memcpy(&bytes, (const char *)request + question->params[0].offset, sizeof(bytes));
+        memcpy(&bytes, (const char *)request + question->offsets[0], sizeof(bytes));
     for (uint32_t i = 0; i < list->count; i++)
         bytes += list->of[i].bytes;
     return bytes;
@@ -270,13 +303,13 @@ static enum reach_status ask_list(struct reach *reach, const char *gpu,
     char target[HTTP_TARGET_BYTES];
     uint64_t bytes;
     enum reach_status status =
-        begin(reach, gpu, question->name, request, question->size, out, target, error);
+        begin(reach, gpu, question->function, request, question->size, out, target, error);
 
     if (status == REACH_OK)
         status = add_allocations(list, target, error);
     if (status == REACH_OK)
-        status =
-            add_params(question->params, question->count, list->count > 0, request, target, error);
+        status = add_params(question->function, question->offsets, list->count > 0, request, target,
+                            error);
     if (status == REACH_OK)
         status = handle_get(reach, target, out, error);
     if (status != REACH_OK)
@@ -301,8 +334,6 @@ static enum reach_status ask(struct reach *reach, const char *gpu, const struct 
     return ask_list(reach, gpu, question, request, &none, out, error);
 }
 
-#define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
-
 enum reach_status reach_get_gpus(struct reach *reach, struct reach_answer **out,
                                  struct reach_error *error)
 {
@@ -315,11 +346,7 @@ enum reach_status reach_get_scope(struct reach *reach, const char *gpu,
                                   const struct reach_scope_request *request,
                                   struct reach_answer **out, struct reach_error *error)
 {
-    static const struct param params[] = {
-        {"bytes", KIND_BYTES, offsetof(struct reach_scope_request, bytes), true},
-        {"access", KIND_ACCESS, offsetof(struct reach_scope_request, access), false},
-        {"granularity", KIND_U64, offsetof(struct reach_scope_request, granularity_bytes), true}};
-    static const struct question question = {"scope", sizeof(*request), params, COUNT_OF(params)};
+    static const struct question question = {PLANNER_SCOPE, sizeof(*request), scope_offsets};
     struct allocations list = {.count = 0};
 
     if (check_size(request, sizeof(*request), NULL) == REACH_OK)
@@ -331,13 +358,8 @@ enum reach_status reach_get_placement(struct reach *reach, const char *gpu,
                                       const struct reach_placement_request *request,
                                       struct reach_answer **out, struct reach_error *error)
 {
-    static const struct param params[] = {
-        {"bytes", KIND_BYTES, offsetof(struct reach_placement_request, bytes), false},
-        {"windows", KIND_U32, offsetof(struct reach_placement_request, windows), false},
-        {"granularity", KIND_U64, offsetof(struct reach_placement_request, granularity_bytes),
-         false}};
-    static const struct question question = {"placement", sizeof(*request), params,
-                                             COUNT_OF(params)};
+    static const struct question question = {PLANNER_PLACEMENT, sizeof(*request),
+                                             placement_offsets};
 
     return ask(reach, gpu, &question, request, out, error);
 }
@@ -345,27 +367,7 @@ enum reach_status reach_get_placement(struct reach *reach, const char *gpu,
 enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
                                  struct reach_answer **out, struct reach_error *error)
 {
-    static const struct param params[] = {
-        {"bytes", KIND_BYTES, offsetof(struct reach_job, bytes), true},
-        {"access", KIND_ACCESS, offsetof(struct reach_job, access), false},
-        {"element", KIND_U32, offsetof(struct reach_job, element_bytes), true},
-        {"transaction", KIND_U32, offsetof(struct reach_job, transaction_bytes), true},
-        {"granularity", KIND_U64, offsetof(struct reach_job, granularity_bytes), true},
-        {"reserve", KIND_U64, offsetof(struct reach_job, reserve_bytes), false},
-        {"accesses", KIND_U64, offsetof(struct reach_job, accesses), false},
-        {"launch_us", KIND_REAL, offsetof(struct reach_job, launch_us), false},
-        {"no_sm_binding", KIND_FLAG, offsetof(struct reach_job, no_sm_binding), false},
-        {"single_pass", KIND_FLAG, offsetof(struct reach_job, single_pass), false},
-        {"input_bytes", KIND_REAL, offsetof(struct reach_job, input_bytes), false},
-        {"input_gbps", KIND_REAL, offsetof(struct reach_job, input_gbps), false},
-        {"output_bytes", KIND_REAL, offsetof(struct reach_job, output_bytes), false},
-        {"written_bytes", KIND_REAL, offsetof(struct reach_job, written_bytes), false},
-        {"partition_bytes", KIND_REAL, offsetof(struct reach_job, partition_bytes), false},
-        {"scan_gps", KIND_REAL, offsetof(struct reach_job, scan_gps), false},
-        {"in_reach_gbps", KIND_REAL, offsetof(struct reach_job, in_reach_gbps), false},
-        {"contiguous", KIND_COMPLEMENT, offsetof(struct reach_job, scattered), false},
-        {"windows", KIND_U32, offsetof(struct reach_job, windows), false}};
-    static const struct question question = {"plan", sizeof(*job), params, COUNT_OF(params)};
+    static const struct question question = {PLANNER_PLAN, sizeof(*job), plan_offsets};
     struct allocations list = {.count = 0};
 
     if (check_size(job, sizeof(*job), NULL) == REACH_OK)
@@ -384,7 +386,7 @@ enum reach_status reach_get_split(struct reach *reach, const char *gpu,
     char sizes[LIST_BYTES] = "";
     char weights[LIST_BYTES] = "";
     enum reach_status status =
-        begin(reach, gpu, "split", request, sizeof(*request), out, target, error);
+        begin(reach, gpu, PLANNER_SPLIT, request, sizeof(*request), out, target, error);
 
     if (status != REACH_OK)
         return status;
@@ -419,14 +421,7 @@ enum reach_status reach_get_explain(struct reach *reach, const char *gpu,
                                     const struct reach_explain_request *request,
                                     struct reach_answer **out, struct reach_error *error)
 {
-    static const struct param params[] = {
-        {"bytes", KIND_BYTES, offsetof(struct reach_explain_request, bytes), false},
-        {"access", KIND_ACCESS, offsetof(struct reach_explain_request, access), false},
-        {"element", KIND_U32, offsetof(struct reach_explain_request, element_bytes), false},
-        {"transaction", KIND_U32, offsetof(struct reach_explain_request, transaction_bytes), false},
-        {"contiguous", KIND_COMPLEMENT, offsetof(struct reach_explain_request, scattered), false},
-        {"gbps", KIND_RATE, offsetof(struct reach_explain_request, observed_gbps), false}};
-    static const struct question question = {"explain", sizeof(*request), params, COUNT_OF(params)};
+    static const struct question question = {PLANNER_EXPLAIN, sizeof(*request), explain_offsets};
 
     return ask(reach, gpu, &question, request, out, error);
 }

@@ -147,7 +147,7 @@ static enum fit_level level_of(const struct fitting *f)
     if (f->reach_known && f->limit.observed && bytes > f->limit.usable_bytes)
         return FIT_OUT_OF_REACH;
     if (fits(out->l1.keeps_bytes, bytes) &&
-        (!f->request->has_shared || !IS_KNOWN(out->l1.size_bytes) ||
+        (!IS_KNOWN(f->request->shared_bytes) || !IS_KNOWN(out->l1.size_bytes) ||
          part_of_sm(f, bytes) <= out->l1.size_bytes.v))
         return FIT_L1;
     if (fits(out->l2.keeps_bytes, bytes))
@@ -168,7 +168,7 @@ static bool is_as_measured(const struct fitting *f)
     const struct maybe_u64 then = f->facts.set_l1_bytes;
     const double part = (double)part_of_sm(f, f->request->bytes);
 
-    if (!f->request->has_shared)
+    if (!IS_KNOWN(f->request->shared_bytes))
         return true;
     if (!IS_KNOWN(own) || !IS_KNOWN(then))
         return false;
@@ -265,6 +265,7 @@ enum status fit_plan(const struct fingerprint *fp, const struct fit_request *req
 {
     struct fitting f = {.fp = fp, .request = request, .out = out};
     const uint32_t blocks = request->blocks_per_sm > 0 ? request->blocks_per_sm : 1;
+    struct maybe_u64 shared = request->shared_bytes;
     uint32_t element = 0;
     struct err no_limit;
     enum status s;
@@ -273,7 +274,7 @@ enum status fit_plan(const struct fingerprint *fp, const struct fit_request *req
     s = reach_limit_begin(fp, request->bytes, request->fingerprint_id, out->fingerprint_id, err);
     if (s == STATUS_OK)
         s = strategy_sizes(request->element_bytes, 0, &element, &out->transaction_bytes, err);
-    if (s == STATUS_OK && request->shared_bytes > PLACEMENT_MAX_BYTES)
+    if (s == STATUS_OK && shared.v > PLACEMENT_MAX_BYTES)
         s = err_set_field(err, STATUS_INVALID_ARGUMENT, "shared_bytes",
                           "shared_bytes is more than any SM has: check it");
     if (s != STATUS_OK)
@@ -282,7 +283,8 @@ enum status fit_plan(const struct fingerprint *fp, const struct fit_request *req
     /* More than there is, is an answer here; and so is a reach that is not known. */
     f.reach_known =
         reach_limit_read(fp, request->bytes, out->fingerprint_id, &f.limit, &no_limit) == STATUS_OK;
-    fit_facts_read(fp, request->has_shared, request->shared_bytes * blocks, &f.facts);
+    shared.v *= blocks;
+    fit_facts_read(fp, shared, &f.facts);
     out->sm_bytes = part_of_sm(&f, request->bytes);
     find_levels(&f);
     out->stays = level_of(&f);

@@ -33,11 +33,10 @@ const char *fit_level_name(enum fit_level level);
 struct fit_request {
     uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES, of all SMs together */
     enum fit_reuse reuse;
-    bool has_shared;            /* what follows was said; otherwise as the measurement had it */
-    uint64_t shared_bytes;      /* of shared memory that a block takes */
-    uint32_t blocks_per_sm;     /* 0: 1 */
-    uint32_t element_bytes;     /* of one read; 0: 128 */
-    const char *fingerprint_id; /* of the fingerprint, if the caller has it; NULL: computed */
+    struct maybe_u64 shared_bytes; /* that a block takes; unknown: as the measurement had it */
+    uint32_t blocks_per_sm;        /* 0: 1 */
+    uint32_t element_bytes;        /* of one read; 0: 128 */
+    const char *fingerprint_id;    /* of the fingerprint, if the caller has it; NULL: computed */
 };
 
 /* The last set that reads at 95 % of the speed of a cache. */

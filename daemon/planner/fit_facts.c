@@ -26,7 +26,7 @@ static struct maybe_u64 as_u64(struct maybe_u32 v)
     return (struct maybe_u64){v.known, v.reason, v.v};
 }
 
-void fit_facts_read(const struct fingerprint *fp, bool has_shared, uint64_t shared_bytes,
+void fit_facts_read(const struct fingerprint *fp, struct maybe_u64 shared_bytes,
                     struct fit_facts *out)
 {
     const struct maybe_u64 set_shared = working_set_shared_bytes(fp);
@@ -46,8 +46,8 @@ void fit_facts_read(const struct fingerprint *fp, bool has_shared, uint64_t shar
     out->l1_bytes = out->set_l1_bytes;
     out->carveout_bytes =
         UNKNOWN_U64(REASON_NOT_APPLICABLE); /* the job does not say what it takes */
-    if (has_shared)
-        out->l1_bytes = l1_beside(fp, shared_bytes, &out->carveout_bytes);
+    if (IS_KNOWN(shared_bytes))
+        out->l1_bytes = l1_beside(fp, shared_bytes.v, &out->carveout_bytes);
 }
 
 struct maybe_u32 fit_cluster_sms(const struct fingerprint *fp, uint64_t bytes,

@@ -20,7 +20,7 @@ struct fit_facts {
 };
 
 /* `shared_bytes`: of all blocks of an SM. */
-void fit_facts_read(const struct fingerprint *fp, bool has_shared, uint64_t shared_bytes,
+void fit_facts_read(const struct fingerprint *fp, struct maybe_u64 shared_bytes,
                     struct fit_facts *out);
 
 /* The fewest SMs of a cluster that this GPU was seen to run and whose shared memory, `block_bytes`

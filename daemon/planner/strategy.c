@@ -9,6 +9,7 @@
 
 #include "planner/format_size.h"
 #include "planner/next_step.h"
+#include "planner/params.h"
 #include "planner/reach_limit.h"
 #include "planner/strategy_cost.h"
 #include "planner/strategy_sides.h"
@@ -520,6 +521,16 @@ static void begin_answer(struct planner *p)
     }
 }
 
+static enum status check_numbers(const struct job_request *job, struct err *err)
+{
+    const enum status s = param_check(PLANNER_PLAN, job, err);
+
+    if (s == STATUS_OK && job->input_gbps > 0 && !(job->input_bytes > 0))
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "input_gbps",
+                             "input_gbps needs input_bytes: give the bytes of input per access");
+    return s;
+}
+
 /* The request is checked, the limit and the costs are read. */
 static enum status begin(struct planner *p, const struct fingerprint *fp, struct err *err)
 {
@@ -533,7 +544,7 @@ static enum status begin(struct planner *p, const struct fingerprint *fp, struct
     if (s == STATUS_OK)
         s = reach_limit_read(fp, bytes_of(job), job->fingerprint_id, &limit, err);
     if (s == STATUS_OK)
-        s = costing_check(job, err);
+        s = check_numbers(job, err);
     if (s == STATUS_OK)
         s = lay_out(job, out, err);
     if (s != STATUS_OK)

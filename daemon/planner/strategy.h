@@ -92,29 +92,6 @@ struct job_request {
     const char *fingerprint_id; /* of the fingerprint, if the caller has it; NULL: computed */
 };
 
-/* The parameters of a job request by the names that the API gives them, but for bytes, access and
- * windows: for code that walks over them. Those of an allocation are lists: one value for each, or
- * one for all. */
-enum job_field_kind {
-    JOB_FIELD_BYTES,        /* uint64_t, a size */
-    JOB_FIELD_ACCESS_BYTES, /* uint32_t, a size of one access */
-    JOB_FIELD_COUNTER,      /* uint64_t */
-    JOB_FIELD_FLAG,         /* bool */
-    JOB_FIELD_REAL,         /* double, from 0 to `most` */
-    JOB_FIELD_TOUCHES,      /* double, from 0 to `most`, and 0 is a value */
-    JOB_FIELD_COMPLEMENT    /* double, from 0 to `most`, 1; the API has 1 less it */
-};
-struct job_field {
-    const char *name;
-    enum job_field_kind kind;
-    size_t offset; /* in struct job_request, or in struct job_allocation */
-    double most;
-};
-enum { JOB_FIELD_COUNT = 13 };
-extern const struct job_field job_fields[JOB_FIELD_COUNT];
-enum { ALLOCATION_FIELD_COUNT = 4 };
-extern const struct job_field allocation_fields[ALLOCATION_FIELD_COUNT];
-
 enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
 
 /* The largest input_, output_ and partition_bytes, and the largest rates (10^6 GB/s). */

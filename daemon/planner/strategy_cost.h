@@ -56,9 +56,6 @@ struct scope_cost {
     uint64_t passes;
 };
 
-/* Are the numbers of the job in range? STATUS_INVALID_ARGUMENT names the one that is not. */
-enum status costing_check(const struct job_request *job, struct err *err);
-
 /* Computes the costs of a checked job. `limit`: from reach_limit_read, less reserve and margin.
  * `sizes`: layout, allocations and item_bytes are set; their basis is written. */
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,

@@ -29,13 +29,13 @@ static void target(const char *text)
 {
     struct request request = {.method = "GET"};
     struct err err = {0};
-    uint64_t bytes = 0;
+    struct placement_request placement;
 
     if (request_parse(&request, text, &err) == STATUS_OK) {
         REACH_ASSERT(request.segment_count <= REQUEST_MAX_SEGMENTS);
         for (uint32_t i = 0; i < request.param_count; i++)
             REACH_ASSERT(request_param(&request, request.params[i].name));
-        if (!decode_bytes(&request, "bytes", DECODE_OPTIONAL, &bytes, &err))
+        if (!decode_planner_request(&request, PLANNER_PLACEMENT, &placement, &err))
             REACH_ASSERT(err.text[0] != '\0');
     } else {
         REACH_ASSERT(err.text[0] != '\0');

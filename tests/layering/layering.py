@@ -53,7 +53,7 @@ MAY_INCLUDE = {
     "fleet": ["sqlite", "fingerprint", "compare", "planner", "build/gen/fleet_sql.h", "build/gen/fleet_page.h"],
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
-    "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],
+    "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h", "planner/params.h"],
     # The lab compares the model with stored measurements: it opens no device and connects to no daemon.
     "lab": ["lab/trace", "lab/whatif", "lab/validate"],
     "lab/trace": ["clients/lab/exit_status.h", "clients/examples/element.h"],

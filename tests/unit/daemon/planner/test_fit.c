@@ -135,8 +135,7 @@ static struct maybe_f64 gbps_beside(uint64_t bytes, uint64_t shared_bytes, uint3
 {
     const struct fit_request request = {.bytes = bytes,
                                         .element_bytes = 512,
-                                        .has_shared = true,
-                                        .shared_bytes = shared_bytes,
+                                        .shared_bytes = KNOWN(shared_bytes),
                                         .blocks_per_sm = blocks};
     struct err err = {0};
 

@@ -1,0 +1,242 @@
+/* params.c: the rows, and the checks that need no text. */
+#include "planner/params.h"
+
+#include "planner/explain.h"
+#include "planner/fit.h"
+#include "planner/memory_choices.h"
+#include "planner/split.h"
+#include "types/name_of.h"
+
+#include <string.h>
+
+/* The words of an enum. */
+#define WORDS(prefix, type, count)                                                                 \
+    static const char *prefix##_word(uint32_t i)                                                   \
+    {                                                                                              \
+        return i < (count) ? prefix##_name((type)i) : NULL;                                        \
+    }
+
+WORDS(access, enum access, ACCESS_COUNT)
+WORDS(memory_location, enum memory_location, LOCATION_COUNT)
+WORDS(fit_reuse, enum fit_reuse, FIT_REUSE_COUNT)
+
+/* How a function takes the parameter of a row: the struct, its member, and more members of struct
+ * param_use. */
+#define TAKES(form, type, member, ...)                                                             \
+    {                                                                                              \
+        form, offsetof(struct type, member), #member, __VA_ARGS__                                  \
+    }
+#define ONE(type, member, ...)   TAKES(PARAM_ONE, type, member, __VA_ARGS__)
+#define ITEMS(type, member, ...) TAKES(PARAM_ITEMS, type, member, __VA_ARGS__)
+#define EACH(type, member, ...)  TAKES(PARAM_EACH, type, member, __VA_ARGS__)
+
+#define A_SIZE "say how many, as in bytes=137GiB"
+#define SIZES                                                                                      \
+    "Bytes that the job accesses at random; at most 1 PiB. Several allocations that are accessed " \
+    "together: up to 16 sizes with commas between. Windows and scopes are then matched parts of "  \
+    "each, at the same fraction."
+
+static const struct param rows[] = {
+    {"bytes", PARAM_SIZE, "bytes", .about = "Bytes that the job accesses at random; at most 1 PiB.",
+     .uses = {[PLANNER_SCOPE] = ITEMS(layout_allocation, bytes, .needed = A_SIZE, .about = SIZES),
+              [PLANNER_PLACEMENT] = ONE(placement_request, bytes, .needed = A_SIZE),
+              [PLANNER_PLAN] = ITEMS(job_allocation, bytes, .needed = A_SIZE, .about = SIZES),
+              [PLANNER_SPLIT] =
+                  ITEMS(split_job, bytes, .needed = "say the bytes of each job, as in 20G,40G",
+                        .about = "Bytes that each job accesses at random, separated by commas; 1 "
+                                 "to 16 jobs."),
+              [PLANNER_EXPLAIN] = ONE(explain_request, bytes, .needed = A_SIZE),
+              [PLANNER_MEMORY] = ONE(memory_request, bytes, .needed = A_SIZE, .unless_alone = true,
+                                     .about = "Bytes that the job accesses at random; at most 1 "
+                                              "PiB. Required with any other parameter."),
+              [PLANNER_FIT] = ONE(fit_request, bytes, .needed = A_SIZE,
+                                  .about = "Bytes of the set, for all SMs together.")}},
+    {"access", PARAM_WORD, "kind", .word = access_word, .by_default = "read",
+     .about = "The kind of the random accesses.",
+     .uses = {[PLANNER_SCOPE] = ONE(scope_request, access,
+                                    .about = "The kind of the random accesses. Predictions are of "
+                                             "reads alone; for atomics and writes they are null."),
+              [PLANNER_PLAN] = ONE(job_request, access),
+              [PLANNER_EXPLAIN] = ONE(explain_request, access),
+              [PLANNER_MEMORY] = ONE(memory_request, access)}},
+    {"touches", PARAM_REAL_OR_0, "n", .most = STRATEGY_MAX_TOUCHES, .by_default = "1",
+     .about = "Accesses of each allocation per item; 0 for an allocation that is only laid out "
+              "with the others. An item is what the job does repeatedly; input_bytes, accesses and "
+              "all else count per item.",
+     .uses = {[PLANNER_PLAN] = {PARAM_EACH, offsetof(struct job_allocation, touches)}}},
+    {"element", PARAM_ACCESS_SIZE, "bytes", .most = STRATEGY_MAX_TRANSACTION,
+     .about = "Size of one access; at most 1 MiB. By default 128 bytes.",
+     .uses = {[PLANNER_PLAN] = EACH(job_allocation, element_bytes),
+              [PLANNER_EXPLAIN] = ONE(explain_request, element_bytes),
+              [PLANNER_MEMORY] = ONE(memory_request, element_bytes),
+              [PLANNER_FIT] = ONE(fit_request, element_bytes)}},
+    {"transaction", PARAM_ACCESS_SIZE, "bytes", .most = STRATEGY_MAX_TRANSACTION,
+     .about = "Bytes that memory moves for one access; at most 1 MiB. By default the element, "
+              "rounded up to 32 bytes. Throughputs count these bytes.",
+     .uses = {[PLANNER_PLAN] = EACH(job_allocation, transaction_bytes),
+              [PLANNER_EXPLAIN] = ONE(explain_request, transaction_bytes)}},
+    {"reserve", PARAM_SIZE, "bytes",
+     .about = "Further memory that all SMs access at random. It is subtracted from every window "
+              "and every scope.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, reserve_bytes)}},
+    {"accesses", PARAM_LONG_COUNT, "n", .most = (double)INT64_MAX,
+     .about = "The total number of items, which are accesses unless touches says otherwise; of "
+              "each batch, if a job does several batches one after the other. With it extra bytes "
+              "are also given in total, and launches take their time. By default launches do not "
+              "matter.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, accesses)}},
+    {"launch_us", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE, .by_default = "10",
+     .about = "Microseconds of one launch, of one reset of the queues of windows, and of the wait "
+              "for the slowest window. The default is an assumption. Counts only with accesses.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, launch_us)}},
+    {"no_sm_binding", PARAM_FLAG, .by_default = "false", .about = "Work cannot be bound to SMs.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, no_sm_binding)}},
+    {"single_pass", PARAM_FLAG, .by_default = "false", .about = "The input cannot be read again.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, single_pass)}},
+    {"input_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
+     .about = "Bytes of input per access. By default none; positions are computed, not read.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, input_bytes)}},
+    {"input_gbps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
+     .about = "GB/s at which the input arrives over a link, concurrently with the rest; input that "
+              "is needed again is kept in GPU memory, chunk by chunk. By default the input is in "
+              "GPU memory as a whole. Needs input_bytes.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, input_gbps)}},
+    {"scan_gps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
+     .about = "Positions that all SMs together can scan and skip, in 10^9 per second. By default "
+              "the scan is assumed to cost nothing.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, scan_gps)}},
+    {"in_reach_gbps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
+     .about = "GB/s that the job attains within the reach, including the scan and one reading of "
+              "its input. By default the number of the fingerprint for such accesses.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, in_reach_gbps)}},
+    {"output_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
+     .about = "Bytes of output per access to which several passes or windows may add: each but one "
+              "reads and writes them once more. By default none.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, output_bytes)}},
+    {"written_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
+     .about = "Bytes of output per access that are written exactly once, such as the rows of a "
+              "gather. By default none.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, written_bytes)}},
+    {"partition_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
+     .about = "Bytes that a partition writes per access. By default input_bytes, or 8 if positions "
+              "are computed.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, partition_bytes)}},
+    {"contiguous", PARAM_COMPLEMENT, "share", .most = 1, .by_default = "1",
+     .about = "The share of the memory that is physically contiguous in frames of "
+              "contiguity.frame_bytes, as one large allocation on an idle GPU is, and memory "
+              "mapped from small handles is not. Out of the reach a miss costs more elsewhere.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, scattered),
+              [PLANNER_EXPLAIN] = ONE(explain_request, scattered)}},
+    {"windows", PARAM_COUNT, "n", .most = PLACEMENT_MAX_WINDOWS,
+     .about = "The number of windows. By default the fewest that the reach allows.",
+     .uses = {[PLANNER_PLACEMENT] = ONE(placement_request, windows),
+              [PLANNER_PLAN] = ONE(job_request, windows)}},
+    {"granularity", PARAM_SIZE, "bytes",
+     .about = "Window bounds are multiples of this size, and also of the TLB entry if a common "
+              "multiple is fine enough. By default the TLB entry.",
+     .uses = {[PLANNER_SCOPE] = {PARAM_EACH, offsetof(struct layout_allocation, row_bytes),
+                                 "granularity_bytes",
+                                 .about = "Bounds of scopes are multiples of this size (a row). By "
+                                          "default any byte, or with several allocations 128."},
+              [PLANNER_PLACEMENT] = ONE(placement_request, granularity_bytes),
+              [PLANNER_PLAN] = EACH(
+                  job_allocation, granularity_bytes,
+                  .about = "Window bounds are multiples of this size, as in placement. With "
+                           "several allocations it is the row of each, by default its element: "
+                           "allocations with the same number of rows are cut at the same row.")}},
+    {"weight", PARAM_REAL, "n", .most = SPLIT_MAX_WEIGHT,
+     .about = "The share of the SMs of each job. By default equal shares.",
+     .uses = {[PLANNER_SPLIT] = TAKES(PARAM_EACH_ALWAYS, split_job, weight, )}},
+    {"gbps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
+     .about = "The throughput that the job observes, in 10^9 transaction bytes per second.",
+     .uses = {[PLANNER_EXPLAIN] = ONE(explain_request, observed_gbps,
+                                      .needed = "say what the job observes, as in gbps=412.5")}},
+    {"location", PARAM_WORD, "location", .word = memory_location_word, .by_default = "any",
+     .about = "Where the memory may be. Peer memory, that of another GPU, is in any.",
+     .uses = {[PLANNER_MEMORY] = ONE(memory_request, location)}},
+    {"reuse", PARAM_WORD, "kind", .word = fit_reuse_word, .by_default = "same",
+     .about = "Every SM reads all of the set (same), or each a part of its own (own).",
+     .uses = {[PLANNER_FIT] = ONE(fit_request, reuse)}},
+    {"shared_bytes", PARAM_MAYBE_SIZE, "bytes",
+     .about = "Shared memory that a block takes; 0 for none.",
+     .uses = {[PLANNER_FIT] = ONE(fit_request, shared_bytes)}},
+    {"blocks_per_sm", PARAM_COUNT, "n", .most = FIT_MAX_BLOCKS, .by_default = "1",
+     .about = "Blocks that work on one SM at the same time.",
+     .uses = {[PLANNER_FIT] = ONE(fit_request, blocks_per_sm)}},
+};
+enum { ROW_COUNT = sizeof(rows) / sizeof(*rows) };
+
+/* The bytes of a plan's and a scope's request are those of its first allocation until the decoder
+ * has them all. */
+static const struct param_layout layouts[PLANNER_COUNT] = {
+    [PLANNER_SCOPE] = {sizeof(struct scope_request), offsetof(struct scope_request, layout.count),
+                       offsetof(struct scope_request, layout.of), sizeof(struct layout_allocation),
+                       LAYOUT_MAX},
+    [PLANNER_PLACEMENT] = {.size = sizeof(struct placement_request)},
+    [PLANNER_PLAN] = {sizeof(struct job_request), offsetof(struct job_request, allocation_count),
+                      offsetof(struct job_request, allocations), sizeof(struct job_allocation),
+                      LAYOUT_MAX},
+    [PLANNER_SPLIT] = {sizeof(struct split_request), offsetof(struct split_request, job_count),
+                       offsetof(struct split_request, jobs), sizeof(struct split_job),
+                       SPLIT_MAX_JOBS},
+    [PLANNER_EXPLAIN] = {.size = sizeof(struct explain_request)},
+    [PLANNER_MEMORY] = {.size = sizeof(struct memory_request)},
+    [PLANNER_FIT] = {.size = sizeof(struct fit_request)},
+};
+
+NAME_FUNCTION(planner_function_name,
+              enum planner_function, [PLANNER_NONE] = "none", [PLANNER_SCOPE] = "scope",
+              [PLANNER_PLACEMENT] = "placement", [PLANNER_PLAN] = "plan", [PLANNER_SPLIT] = "split",
+              [PLANNER_EXPLAIN] = "explain", [PLANNER_MEMORY] = "memory", [PLANNER_FIT] = "fit")
+
+const struct param *param_at(uint32_t i)
+{
+    return i < ROW_COUNT ? &rows[i] : NULL;
+}
+
+const struct param *param_find(enum planner_function function, const char *name)
+{
+    for (uint32_t i = 0; i < ROW_COUNT; i++) {
+        if (rows[i].uses[function].form != PARAM_ABSENT && strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+const struct param_layout *param_layout(enum planner_function function)
+{
+    return &layouts[function];
+}
+
+static enum status check_real(const struct param *p, const char *from, struct err *err)
+{
+    double v;
+
+    memcpy(&v, from, sizeof(v));
+    if (v >= 0 && v <= p->most) /* not a number is neither */
+        return STATUS_OK;
+    return err_set_field(err, STATUS_INVALID_ARGUMENT, p->name,
+                         "%s must be a number from 0 to %.0f: check it", p->name, p->most);
+}
+
+enum status param_check(enum planner_function function, const void *request, struct err *err)
+{
+    const struct param_layout *const of = &layouts[function];
+    const char *const base = request;
+    enum status s = STATUS_OK;
+    uint32_t count = 0;
+
+    if (of->items_offset > 0)
+        memcpy(&count, base + of->count_offset, sizeof(count));
+    for (uint32_t i = 0; i < ROW_COUNT && s == STATUS_OK; i++) {
+        const struct param_use *const use = &rows[i].uses[function];
+        const bool is_real = rows[i].kind == PARAM_REAL || rows[i].kind == PARAM_REAL_OR_0 ||
+                             rows[i].kind == PARAM_COMPLEMENT;
+        if (is_real && use->form == PARAM_ONE)
+            s = check_real(&rows[i], base + use->offset, err);
+        for (uint32_t k = 0; is_real && use->form > PARAM_ONE && k < count && s == STATUS_OK; k++)
+            s = check_real(&rows[i], base + of->items_offset + k * of->item_size + use->offset,
+                           err);
+    }
+    return s;
+}
