@@ -263,8 +263,8 @@ enum exit_code command_break_even(struct client *client, const struct options *o
     t->input_bytes = DEFAULT_INPUT;
     if (options->operand)
         with_gpu.gpu = options->operand;
-    if (!parse_number(options->input_bytes, &t->input_bytes) ||
-        !parse_number(options->scan_rate, &t->scan_gps))
+    if (!parse_number(options_param(options, "input_bytes"), &t->input_bytes) ||
+        !parse_number(options_param(options, "scan_gps"), &t->scan_gps))
         exit_code = client_usage_error("--input-bytes and --scan-gps are numbers above 0", NULL);
     else if (options->format && strcmp(options->format, "markdown") != 0)
         exit_code = client_usage_error("--format is markdown, not", options->format);

@@ -4,6 +4,7 @@
 #include "clients/c/reach.h"
 
 #include "base/clock.h"
+#include "planner/params.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -311,17 +312,21 @@ void client_add_param(char *path, const char *name, const char *value)
 
 void client_add_options(char *path, const struct options *options)
 {
-#define PARAM_NAME(id, field, name, argument) name,
-    static const char *const names[] = {OPTIONS_PARAMS(PARAM_NAME)};
+    const struct param *p;
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        char param[32];
-        size_t n = 0;
-        for (; names[i][n] && n + 1 < sizeof(param); n++)
-            param[n] = (char)(names[i][n] == '-' ? '_' : names[i][n]);
-        param[n] = '\0';
-        client_add_param(path, param, options->value[i]);
+    for (uint32_t i = 0; (p = param_at(i)); i++)
+        client_add_param(path, p->name, options->params[i]);
+}
+
+const char *options_param(const struct options *options, const char *name)
+{
+    const struct param *p;
+
+    for (uint32_t i = 0; (p = param_at(i)); i++) {
+        if (strcmp(p->name, name) == 0)
+            return options->params[i];
     }
+    return NULL;
 }
 
 /* ---- fingerprints ---- */

@@ -46,7 +46,7 @@ void client_gpu_path(const struct options *options, const char *rest, char *out)
 /* Appends "?name=value" or "&name=value", the value escaped. NULL adds nothing. */
 void client_add_param(char *path, const char *name, const char *value);
 
-/* Appends every option that is a parameter of the request (OPTIONS_PARAMS). */
+/* Appends every option that is a parameter of requests to the planner. */
 void client_add_options(char *path, const struct options *options);
 
 /* Print a message to stderr and return the exit code. `which` is appended to `what`; NULL: nothing.

@@ -3,6 +3,7 @@
  */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/options.h"
+#include "clients/reachctl/params_help.h"
 
 #include "base/output.h"
 
@@ -45,37 +46,22 @@ static const struct command commands[] = {
      "is this GPU normal? each number among those of other chips of its kind"},
     {"share", "[FILE]", BIT(GPU) | BIT(EXPORT), command_share, "share [FILE] [--export DIR]",
      "write an anonymous file with which a chip joins the reference set"},
-    {"scope", "BYTES...", BIT(GPU) | BIT(ACCESS) | BIT(GRANULARITY), command_answer,
-     "scope BYTES... [--access read|atomic|write --granularity B]",
+    {"scope", "BYTES...", BIT(GPU), command_answer, "scope BYTES... [parameters]",
      "how many bytes may one pass access at random?"},
-    {"placement", "BYTES", BIT(GPU) | BIT(WINDOWS) | BIT(GRANULARITY), command_answer,
-     "placement BYTES [--windows N] [--granularity B]",
+    {"placement", "BYTES", BIT(GPU), command_answer, "placement BYTES [parameters]",
      "which SM should work in which window of memory?"},
-    {"plan", "BYTES...",
-     BIT(GPU) | BIT(TOUCHES) | BIT(WRITTEN_BYTES) | BIT(LAUNCH_US) | BIT(ACCESS) | BIT(ELEMENT) |
-         BIT(TRANSACTION) | BIT(RESERVE) | BIT(ACCESSES) | BIT(NO_SM_BINDING) | BIT(SINGLE_PASS) |
-         BIT(INPUT_BYTES) | BIT(INPUT_GBPS) | BIT(SCAN_GPS) | BIT(IN_REACH_GBPS) |
-         BIT(OUTPUT_BYTES) | BIT(PARTITION_BYTES) | BIT(WINDOWS) | BIT(GRANULARITY) |
-         BIT(CONTIGUOUS),
-     command_answer, "plan BYTES... [description of the job, see below]",
+    {"plan", "BYTES...", BIT(GPU), command_answer, "plan BYTES... [parameters]",
      "every strategy for a job, best first; several BYTES: allocations touched together"},
-    {"break-even", "[GPU]",
-     BIT(GPU) | BIT(FINGERPRINT) | BIT(INPUT_BYTES) | BIT(SCAN_GPS) | BIT(FORMAT),
-     command_break_even,
+    {"break-even", "[GPU]", BIT(GPU) | BIT(FINGERPRINT) | BIT(FORMAT), command_break_even,
      "break-even [GPU] [--fingerprint FILE] [--input-bytes N --scan-gps N --format markdown]",
      "what this chip gains by row size and by table size"},
-    {"split", "BYTES...", BIT(GPU) | BIT(WEIGHT), command_answer,
-     "split BYTES BYTES... [--weight W,W...]", "one GPU for several jobs, by whole groups"},
-    {"explain", "BYTES",
-     BIT(GPU) | BIT(ACCESS) | BIT(ELEMENT) | BIT(TRANSACTION) | BIT(GBPS) | BIT(CONTIGUOUS),
-     command_answer,
-     "explain BYTES --gbps N [--access A --element B --transaction B --contiguous C]",
+    {"split", "BYTES...", BIT(GPU), command_answer, "split BYTES BYTES... [parameters]",
+     "one GPU for several jobs, by whole groups"},
+    {"explain", "BYTES", BIT(GPU), command_answer, "explain BYTES --gbps N [parameters]",
      "is it the TLB? N is the throughput of the job"},
-    {"memory", "[BYTES]", BIT(GPU) | BIT(ACCESS) | BIT(LOCATION) | BIT(ELEMENT), command_answer,
-     "memory [BYTES] [--location any|device|host --access A --element B]",
+    {"memory", "[BYTES]", BIT(GPU), command_answer, "memory [BYTES] [parameters]",
      "every kind of memory that the GPU can access; how to allocate BYTES, best first"},
-    {"fit", "BYTES", BIT(GPU) | BIT(REUSE) | BIT(SHARED_BYTES) | BIT(BLOCKS_PER_SM) | BIT(ELEMENT),
-     command_answer, "fit BYTES [--reuse same|own --shared-bytes B --blocks-per-sm N --element B]",
+    {"fit", "BYTES", BIT(GPU), command_answer, "fit BYTES [parameters]",
      "where a set that is read again and again stays, and what it costs outside"},
     {"caches", NULL, BIT(GPU), command_answer, "caches",
      "data caches, latencies, the sides of the L2, shared memory, clusters, loads in flight"},
@@ -106,35 +92,22 @@ static void print_help(void)
     puts("reachctl queries reachd: how much memory each GPU of a node accesses at full speed.\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
         printf("  reachctl %-52s %s\n", commands[i].usage, commands[i].about);
+    puts("\n"
+         "  --gpu G        index or UUID of the GPU; default 0\n"
+         "  --json         print the daemon's response as it is\n"
+         "  --socket PATH  connect to this Unix socket\n"
+         "  --url URL      connect to this URL; default: the environment's REACHD_URL, else the\n"
+         "                 socket /run/reachd/reachd.sock if it exists, else\n"
+         "                 http://127.0.0.1:17322\n"
+         "  --help         print this text\n"
+         "  --version      print the version of reachctl\n"
+         "\n"
+         "BYTES and B are sizes: 137GiB, 80G, 1048576. GB is 10^9 bytes, GiB and G are 2^30. If "
+         "the\n"
+         "daemon requires a token to measure, the environment's REACHD_TOKEN_FILE names the file\n"
+         "that contains it.\n");
+    params_help_print();
     puts(
-        "\n"
-        "  --gpu G        index or UUID of the GPU; default 0\n"
-        "  --json         print the daemon's response as it is\n"
-        "  --socket PATH  connect to this Unix socket\n"
-        "  --url URL      connect to this URL; default: the environment's REACHD_URL, else the\n"
-        "                 socket /run/reachd/reachd.sock if it exists, else\n"
-        "                 http://127.0.0.1:17322\n"
-        "  --help         print this text\n"
-        "  --version      print the version of reachctl\n"
-        "\n"
-        "BYTES and B are sizes: 137GiB, 80G, 1048576. GB is 10^9 bytes, GiB and G are 2^30. If "
-        "the\n"
-        "daemon requires a token to measure, the environment's REACHD_TOKEN_FILE names the file\n"
-        "that contains it.\n"
-        "\n"
-        "plan takes --access read|atomic|write, --element B and --transaction B (of one access),\n"
-        "--reserve B (accessed at random besides), --accesses N (in all; then launches count,\n"
-        "--launch-us N each), --no-sm-binding (work cannot be bound to SMs), --single-pass (the\n"
-        "input cannot be read again), --input-bytes N (per access), --input-gbps N (of one "
-        "reading\n"
-        "of the input over a link), --scan-gps N (10^9 positions scanned per second),\n"
-        "--in-reach-gbps N (what the job itself attains within the reach), --output-bytes N (per\n"
-        "access, if several accesses add to it), --written-bytes N (per access, written once),\n"
-        "--partition-bytes N (written per access by a partition), --windows N, --granularity B,\n"
-        "--contiguous C (share of its memory, 0 to 1, that is physically contiguous in frames;\n"
-        "default 1). With several BYTES an item accesses each of them --touches N,N... times\n"
-        "(default 1), and element, transaction and granularity may be lists.\n"
-        "\n"
         "break-even takes --input-bytes N (of one index; default 8), --scan-gps N and --format\n"
         "markdown. With --fingerprint FILE (exported) it needs no daemon.\n"
         "\n"
@@ -179,17 +152,41 @@ static const struct command *find_command(char **words, int *out_words)
 
 /* ---- the command line ---- */
 
-enum { OPT_SOCKET = 0x100, OPT_URL, OPT_JSON, OPT_HELP, OPT_VERSION, OPT_LIMITED };
+enum {
+    OPT_SOCKET = 0x100,
+    OPT_URL,
+    OPT_JSON,
+    OPT_HELP,
+    OPT_VERSION,
+    OPT_LIMITED,
+    OPT_PARAM = OPT_LIMITED + OPTION_COUNT
+};
 #define LONG_OPTION(id, field, name, argument) {name, argument, NULL, OPT_LIMITED + OPTION_##id},
-static const struct option long_options[] = {
+static const struct option fixed_options[] = {
     OPTIONS_ALL(LONG_OPTION) /* first: element i is option i */
     {"socket", required_argument, NULL, OPT_SOCKET},
     {"url", required_argument, NULL, OPT_URL},
     {"json", no_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
 };
+enum { FIXED_COUNT = sizeof(fixed_options) / sizeof(*fixed_options) };
+
+/* With the parameters, and an end. */
+static const struct option *make_long_options(void)
+{
+    static struct option all[FIXED_COUNT + OPTIONS_MOST_PARAMS + 1];
+    static char names[OPTIONS_MOST_PARAMS][OPTION_NAME_BYTES];
+    const struct param *p;
+
+    memcpy(all, fixed_options, sizeof(fixed_options));
+    for (uint32_t i = 1; i < OPTIONS_MOST_PARAMS && (p = param_at(i)); i++) {
+        all[FIXED_COUNT + i - 1] =
+            (struct option){params_option_name(p, names[i]),
+                            p->operand ? required_argument : no_argument, NULL, OPT_PARAM + (int)i};
+    }
+    return all;
+}
 
 /* The last value of an option counts, except for sources, which all count. */
 static void set_option(struct options *o, enum option_id id, const char *value)
@@ -204,6 +201,7 @@ static void set_option(struct options *o, enum option_id id, const char *value)
 /* False if there is nothing to run: help or version are printed, or the command line is invalid. */
 static bool parse(int argc, char **argv, struct options *o, enum exit_code *out)
 {
+    const struct option *const long_options = make_long_options();
     int code;
 
     *out = EXIT_DONE;
@@ -229,10 +227,48 @@ static bool parse(int argc, char **argv, struct options *o, enum exit_code *out)
             *out = client_usage_error("invalid command line", NULL);
             return false;
         default:
-            set_option(o, (enum option_id)(code - OPT_LIMITED), optarg);
+            if (code >= OPT_PARAM)
+                o->params[code - OPT_PARAM] = optarg ? optarg : "true";
+            else
+                set_option(o, (enum option_id)(code - OPT_LIMITED), optarg);
         }
     }
     return true;
+}
+
+static enum exit_code refuse_option(const struct command *c, const char *name)
+{
+    fprintf(stderr, "reachctl: %s does not take --%s\n  next step: reachctl --help\n", c->name,
+            name);
+    return EXIT_USAGE;
+}
+
+/* A command with the name of a function of the planner takes its parameters. */
+static bool takes(const struct command *c, const struct param *p)
+{
+    for (enum planner_function f = PLANNER_SCOPE; f < PLANNER_COUNT; f++) {
+        if (strcmp(planner_function_name(f), c->name) == 0)
+            return p->uses[f].form != PARAM_ABSENT;
+    }
+    return c->run == command_break_even &&
+           (strcmp(p->name, "input_bytes") == 0 || strcmp(p->name, "scan_gps") == 0);
+}
+
+/* Does the command take every option that was given? */
+static enum exit_code check_options(const struct command *c, const struct options *o)
+{
+    const struct param *p;
+    char name[OPTION_NAME_BYTES];
+
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (o->value[i] && !(c->options >> i & 1))
+            return refuse_option(c, fixed_options[i].name);
+    }
+    for (uint32_t i = 0; (p = param_at(i)); i++) {
+        if (o->params[i] && !takes(c, p))
+            return refuse_option(c, params_option_name(p, name));
+    }
+    return EXIT_DONE;
 }
 
 /* All checks that need no daemon. */
@@ -242,13 +278,8 @@ static enum exit_code check(const struct command *c, const struct options *o, in
     const int most = !c->operand ? 0 : many ? INT_MAX : strchr(c->operand, ' ') ? 2 : 1;
     const int least = !c->operand || c->operand[0] == '[' ? 0 : many ? 1 : most;
 
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        if (o->value[i] && !(c->options >> i & 1)) {
-            fprintf(stderr, "reachctl: %s does not take --%s\n  next step: reachctl --help\n",
-                    c->name, long_options[i].name);
-            return EXIT_USAGE;
-        }
-    }
+    if (check_options(c, o) != EXIT_DONE)
+        return EXIT_USAGE;
     if (operands < least)
         return client_usage_error("this command needs", c->operand);
     if (operands > most)

@@ -20,35 +20,8 @@ enum exit_code {
 };
 
 /* Options that only some commands take: X(ID, field of struct options, name, argument of getopt).
- * Those of a request to the planner, whose name is that of the API's parameter, but for hyphens: */
-#define OPTIONS_PARAMS(X)                                                                          \
-    X(WINDOWS, windows, "windows", required_argument)                                              \
-    X(GRANULARITY, granularity, "granularity", required_argument)                                  \
-    X(ACCESS, access, "access", required_argument)                                                 \
-    X(ELEMENT, element, "element", required_argument)                                              \
-    X(TRANSACTION, transaction, "transaction", required_argument)                                  \
-    X(RESERVE, reserve, "reserve", required_argument)                                              \
-    X(ACCESSES, accesses, "accesses", required_argument)                                           \
-    X(TOUCHES, touches, "touches", required_argument)                                              \
-    X(LAUNCH_US, launch_us, "launch-us", required_argument)                                        \
-    X(WRITTEN_BYTES, written_bytes, "written-bytes", required_argument)                            \
-    X(NO_SM_BINDING, no_sm_binding, "no-sm-binding", no_argument)                                  \
-    X(SINGLE_PASS, single_pass, "single-pass", no_argument)                                        \
-    X(INPUT_BYTES, input_bytes, "input-bytes", required_argument)                                  \
-    X(INPUT_GBPS, input_gbps, "input-gbps", required_argument)                                     \
-    X(SCAN_GPS, scan_rate, "scan-gps", required_argument)                                          \
-    X(IN_REACH_GBPS, in_reach_gbps, "in-reach-gbps", required_argument)                            \
-    X(WEIGHT, weight, "weight", required_argument)                                                 \
-    X(GBPS, gbps, "gbps", required_argument)                                                       \
-    X(OUTPUT_BYTES, output_bytes, "output-bytes", required_argument)                               \
-    X(PARTITION_BYTES, partition_bytes, "partition-bytes", required_argument)                      \
-    X(CONTIGUOUS, contiguous, "contiguous", required_argument)                                     \
-    X(REUSE, reuse, "reuse", required_argument)                                                    \
-    X(SHARED_BYTES, shared_bytes, "shared-bytes", required_argument)                               \
-    X(BLOCKS_PER_SM, blocks_per_sm, "blocks-per-sm", required_argument)                            \
-    X(LOCATION, location, "location", required_argument)
-/* The others. */
-#define OPTIONS_OTHERS(X)                                                                          \
+ * Those of requests to the planner are in planner/params.h. */
+#define OPTIONS_ALL(X)                                                                             \
     X(GPU, gpu, "gpu", required_argument)                                                          \
     X(DEPTH, depth, "depth", required_argument)                                                    \
     X(WAIT, wait, "wait", no_argument)                                                             \
@@ -78,7 +51,6 @@ enum exit_code {
     X(REFERENCE, reference, "reference", required_argument)                                        \
     X(SVG, svg, "svg", no_argument)                                                                \
     X(BYTES, bytes, "bytes", required_argument)
-#define OPTIONS_ALL(X) OPTIONS_PARAMS(X) OPTIONS_OTHERS(X)
 
 #define OPTIONS_ID(id, field, name, argument)    OPTION_##id,
 #define OPTIONS_FIELD(id, field, name, argument) const char *field;
@@ -90,6 +62,8 @@ struct option_source {
     enum option_id id; /* OPTION_HOSTS, OPTION_FILE_SD, OPTION_SLURM */
     const char *value;
 };
+
+enum { OPTIONS_MOST_PARAMS = 48 };
 
 /* The command line, from which strings are borrowed. */
 struct options {
@@ -103,6 +77,7 @@ struct options {
         };
         const char *value[OPTION_COUNT];
     };
+    const char *params[OPTIONS_MOST_PARAMS]; /* by the row of planner/params.h */
     struct option_source sources[OPTIONS_MOST_SOURCES];
     int source_count;    /* may be more than there is room for */
     const char *operand; /* BYTES, an ID or the first file; NULL: none */
@@ -110,6 +85,9 @@ struct options {
     int operand_count;   /* of all */
     char **operands;
 };
+
+/* The value of the parameter with this name; NULL if it was not given. */
+const char *options_param(const struct options *options, const char *name);
 
 struct client;
 
