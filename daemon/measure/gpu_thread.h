@@ -2,38 +2,12 @@
 #ifndef REACH_MEASURE_GPU_THREAD_H
 #define REACH_MEASURE_GPU_THREAD_H
 
-#include "base/clock.h"
-#include "base/heartbeat.h"
-#include "measure/gpu_thread_publish.h"
-#include "measure/hotplug.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
+#include "measure/pipeline.h"
 
 #define MEASURE_AGAIN_HINT "Measure again: POST /v1/gpus/{gpu}/measurements, or reachctl measure."
 
-struct gpu_thread {
-    struct pipeline *pipeline;
-    _Atomic uint32_t index; /* in the newest snapshot */
-    struct gpu_identity identity;
-    pthread_t pthread;
-    bool started;
-    bool removed; /* from the snapshot: the thread ends */
-    bool ended;   /* it has, and its place may be used again */
-    pthread_cond_t wake;
-    struct heartbeat heartbeat;
-    struct worker *worker;     /* borrowed, while one is under way */
-    bool expected;             /* from the store; the driver has not yet said whether it is there */
-    bool lost;                 /* the driver did not show or not identify it the last time */
-    nsec_t rediscover_at;      /* when to poll for it; 0: not set */
-    nsec_t rediscover_pause;   /* before that, doubled each time */
-    int hung_pid;              /* of an abandoned worker; 0: none; the thread's own */
-    nsec_t retry_at;           /* when to measure again; 0: not set */
-    nsec_t retry_pause;        /* before that, doubled each time */
-    int slot;                  /* of the measurement under way, or QUEUE_NONE */
-    bool cancelled;            /* the measurement under way is to end */
-    struct gpu_update pending; /* not published for lack of memory; owns its fingerprint */
-};
+struct gpu_listing;
+struct gpu_thread;
 
 /* Main function of a GPU's thread; `self` is the struct gpu_thread. */
 void *gpu_thread_main(void *self);

@@ -3,6 +3,7 @@
 
 #include "clients/lab/exit_status.h"
 #include "clients/lab/papers/engine/compact.h"
+#include "clients/lab/papers/pichai/pichai_exact.h"
 #include "clients/lab/papers/pichai/pichai_picture.h"
 #include "clients/lab/papers/pichai/pichai_runs.h"
 

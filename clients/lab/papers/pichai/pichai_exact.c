@@ -1,8 +1,9 @@
 /* pichai_exact.c: the three examples of Pichai 2014 whose results are exact: figure 8, figure 19
  * and the size of the common page matrix (section 8.2). */
+#include "clients/lab/papers/pichai/pichai_exact.h"
+
 #include "clients/lab/papers/engine/cache.h"
 #include "clients/lab/papers/engine/compact.h"
-#include "clients/lab/papers/pichai/pichai.h"
 #include "clients/lab/papers/engine/walk.h"
 
 enum { WARPS = 3, THREADS = 4, PAGE_SHIFT = 12 };

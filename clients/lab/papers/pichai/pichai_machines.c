@@ -6,7 +6,7 @@
  * section 5.2 names as the origin of parameters: the same chip, with data caches. Both write 8
  * lanes at 1300 MHz as 32 lanes at 325 MHz, so a cycle of theirs is four here. Nothing is fitted.
  */
-#include "clients/lab/papers/pichai/pichai.h"
+#include "clients/lab/papers/pichai/pichai_machines.h"
 
 #include <stddef.h>
 

@@ -5,6 +5,7 @@
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/engine.h"
 #include "clients/lab/papers/pichai/gen.h"
+#include "clients/lab/papers/pichai/pichai_exact.h"
 #include "clients/lab/papers/pichai/pichai_runs.h"
 #include "clients/lab/papers/engine/walk.h"
 #include "gpu/sim/sim_tlb.h"

@@ -1,0 +1,43 @@
+/* measurement.h: the state of one measurement, for its caller. */
+#ifndef REACH_MEASURE_MEASUREMENT_H
+#define REACH_MEASURE_MEASUREMENT_H
+
+#include "fingerprint/fingerprint.h"
+
+enum measurement_state {
+    MEASUREMENT_QUEUED = 0,
+    MEASUREMENT_RUNNING,
+    MEASUREMENT_DONE,
+    MEASUREMENT_FAILED
+};
+const char *measurement_state_name(enum measurement_state s);
+
+/* A check verifies whether the stored fingerprint is still true (verify.c). */
+enum measurement_kind { MEASUREMENT_NEW = 0, MEASUREMENT_CHECK };
+const char *measurement_kind_name(enum measurement_kind k); /* "measure", "check" */
+
+struct measurement {
+    char id[24]; /* "m-17" */
+    char uuid[64];
+    enum measurement_kind kind;
+    enum depth depth; /* of a measurement */
+    enum measurement_state state;
+    double progress;   /* 0..1 */
+    char message[160]; /* what it does, or how it ended */
+    int64_t queued_at; /* wall clock, seconds; 0: not yet */
+    int64_t started_at;
+    int64_t ended_at;
+    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* once done: of what is served since */
+    char measured_id[FINGERPRINT_ID_BYTES];    /* once done: of the measurement as it was made */
+    struct err error;                          /* once failed */
+};
+
+/* The number of measurements by state; ended ones since the start. */
+struct measurement_counts {
+    uint64_t queued;
+    uint64_t running;
+    uint64_t done;
+    uint64_t failed;
+};
+
+#endif
