@@ -199,7 +199,7 @@ static void describe_sides(struct json_reader *in, const struct fingerprint *fp,
     out->side_granule_bytes = number_of(&l2, "granule_bytes");
     out->side_near_cycles = number_of(&l2, "atomic_near_cycles");
     out->side_far_cycles = number_of(&l2, "atomic_far_cycles");
-    out->side_slots = groups_of_sms(&fp->l2.sharing, side_of_sm);
+    out->side_slots = groups_of_sms(&fp->l2.side_of_sm, side_of_sm);
     out->side_of_sm = side_of_sm;
 }
 

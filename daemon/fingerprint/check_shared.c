@@ -41,8 +41,8 @@ static void check_clusters(struct check *c, const struct fingerprint_clusters *k
 
     c->where = "clusters";
     require(c, !IS_KNOWN(k->largest) || k->largest.v > 1, "largest", "is not a cluster");
-    require(c, known == (k->sharing.group_count > 0), "sms", "are not those of the GPCs");
-    require(c, !known || k->gpcs.v == k->sharing.group_count, "gpcs", "is not their number");
+    require(c, known == (k->gpc_of_sm.group_count > 0), "sms", "are not those of the GPCs");
+    require(c, !known || k->gpcs.v == k->gpc_of_sm.group_count, "gpcs", "is not their number");
     for (uint32_t i = 0; i < k->size_count; i++) {
         const struct cluster_size *const s = &k->sizes[i];
         require(c, s->sms > 1 && (i == 0 || s->sms > s[-1].sms), "sizes", "do not ascend");

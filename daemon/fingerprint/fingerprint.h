@@ -228,7 +228,7 @@ struct fingerprint_l2 {
     /* Of one atomic by one thread, as the SM sees it: median over all SMs. */
     struct maybe_f64 atomic_near_cycles;
     struct maybe_f64 atomic_far_cycles;
-    struct sm_partition sharing; /* SM id -> side; known with `sides` */
+    struct sm_partition side_of_sm; /* SM id -> side; known with `sides` */
     struct evidence evidence[L2_EVIDENCE_COUNT];
 };
 
@@ -350,11 +350,11 @@ struct cluster_size {
 /* Thread block clusters, whose SMs load from each other's shared memory. `largest` is not
  * applicable on a GPU without them, and nothing else is known then. */
 struct fingerprint_clusters {
-    struct maybe_u32 largest;    /* SMs of a cluster */
-    struct maybe_f64 own_cycles; /* a load from the SM's own shared memory in the same way */
-    struct maybe_u32 gpcs;       /* sets of SMs of which clusters are made */
-    struct sm_partition sharing; /* SM id -> GPC; known with `gpcs` */
-    uint32_t size_count;         /* by rising `sms` */
+    struct maybe_u32 largest;      /* SMs of a cluster */
+    struct maybe_f64 own_cycles;   /* a load from the SM's own shared memory in the same way */
+    struct maybe_u32 gpcs;         /* sets of SMs of which clusters are made */
+    struct sm_partition gpc_of_sm; /* SM id -> GPC; known with `gpcs` */
+    uint32_t size_count;           /* by rising `sms` */
     struct cluster_size sizes[FINGERPRINT_MAX_CLUSTER];
     struct evidence evidence[CLUSTERS_EVIDENCE_COUNT];
 };

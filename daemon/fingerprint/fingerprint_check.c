@@ -439,8 +439,9 @@ static void check_l2(struct check *c, const struct fingerprint_l2 *l2)
 
     at(c, "l2.");
     require(c, !known || l2->sides.v == 2, "sides", "is not 2");
-    require(c, known == (l2->sharing.group_count == 2) && (known || l2->sharing.group_count == 0),
-            "sms", "are not those of the sides");
+    require(
+        c, known == (l2->side_of_sm.group_count == 2) && (known || l2->side_of_sm.group_count == 0),
+        "sms", "are not those of the sides");
     require(c, !IS_KNOWN(l2->granule_bytes) || l2->granule_bytes.v > 0, "granule_bytes", "is 0");
     require(c, IS_KNOWN(l2->granule_bytes) == known, "granule_bytes", "is known without sides");
     require(c,

@@ -283,7 +283,7 @@ static const struct member l2_members[] = {
      EVIDENCE(L2, ATOMIC_NEAR_CYCLES), .label = "near atomic in cycles"},
     {NUMBER(fingerprint_l2, atomic_far_cycles), FOR_PLANNER, IN(L2_SIDES),
      EVIDENCE(L2, ATOMIC_FAR_CYCLES), .label = "far atomic in cycles"},
-    {SPECIAL(sms, fingerprint_l2, sharing, MEMBER_PARTITION), FOR_PLANNER, IN(L2_SIDES),
+    {SPECIAL(sms, fingerprint_l2, side_of_sm, MEMBER_PARTITION), FOR_PLANNER, IN(L2_SIDES),
      .label = "SMs of each L2 side"},
 };
 const struct object l2_object = DEFINE_WITH_EVIDENCE(fingerprint_l2, l2_members, evidence_l2_names);
@@ -408,7 +408,7 @@ static const struct member clusters_members[] = {
      .label = "SMs of the largest cluster"},
     {NUMBER(fingerprint_clusters, own_cycles), IN(CLUSTERS), EVIDENCE(CLUSTERS, OWN_CYCLES)},
     {NUMBER(fingerprint_clusters, gpcs), IN(CLUSTERS), EVIDENCE(CLUSTERS, GPCS), .label = "GPCs"},
-    {SPECIAL(sms, fingerprint_clusters, sharing, MEMBER_PARTITION), IN(CLUSTERS),
+    {SPECIAL(sms, fingerprint_clusters, gpc_of_sm, MEMBER_PARTITION), IN(CLUSTERS),
      .label = "SMs of each GPC"},
     {LIST(sizes, fingerprint_clusters, sizes, size_count, cluster_size_object), FOR_PLANNER,
      IN(CLUSTERS)},

@@ -24,13 +24,13 @@ static struct maybe_f64 gain_of(const struct costing *c, uint32_t transaction_by
 }
 
 /* All SMs over those of the smaller side: how much longer that one scans everything. */
-static double parts_of(const struct sm_partition *sharing)
+static double parts_of(const struct sm_partition *side_of_sm)
 {
     uint32_t count[2] = {0, 0};
 
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-        if (sharing->group_of_sm[sm] < 2)
-            count[sharing->group_of_sm[sm]]++;
+        if (side_of_sm->group_of_sm[sm] < 2)
+            count[side_of_sm->group_of_sm[sm]]++;
     const uint32_t least = count[0] < count[1] ? count[0] : count[1];
 
     return least > 0 ? (double)(count[0] + count[1]) / least : 2;
@@ -77,7 +77,7 @@ void sides_cost_read(const struct costing *c, bool in_reach, struct sides_cost *
     out->possible = true;
     out->gain = out->missing.v;
     out->cost = cost_by_part(c, (c->access.v - written) / out->gain + written,
-                             c->job->input_bytes > 0 ? parts_of(&c->fp->l2.sharing) : 1);
+                             c->job->input_bytes > 0 ? parts_of(&c->fp->l2.side_of_sm) : 1);
 }
 
 /* ---- words ---- */

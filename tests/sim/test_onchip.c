@@ -263,8 +263,8 @@ static void random_gpcs_are_found(void **state)
             continue;
         }
         for (uint32_t sm = 0; sm < sms; sm++)
-            if (c->sharing.group_of_sm[sm] != gpc_of[sm])
-                fail_msg("%s: SM %u in GPC %u", text, sm, c->sharing.group_of_sm[sm]);
+            if (c->gpc_of_sm.group_of_sm[sm] != gpc_of[sm])
+                fail_msg("%s: SM %u in GPC %u", text, sm, c->gpc_of_sm.group_of_sm[sm]);
         right++;
     }
     judge(cases);
@@ -361,7 +361,7 @@ static void pairs_do_not_tell_gpcs(void **state)
     assert_int_equal(fp.clusters.sizes[0].usable_sms.v, 8);
     assert_int_equal(fp.clusters.gpcs.known, MAYBE_UNKNOWN);
     assert_int_equal(fp.clusters.gpcs.reason, REASON_NO_CONTRAST);
-    assert_int_equal(fp.clusters.sharing.group_count, 0);
+    assert_int_equal(fp.clusters.gpc_of_sm.group_count, 0);
 }
 
 static void memory_that_never_saturates_is_not_sure(void **state)

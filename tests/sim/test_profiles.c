@@ -100,7 +100,7 @@ static void check_sides(const struct take *t)
     assert_int_equal(l2->sides.v, 2);
     assert_int_equal(l2->granule_bytes.v, t->desc.side_granule_bytes);
     for (uint32_t i = 0; i < t->desc.sm_count; i++)
-        assert_int_equal(l2->sharing.group_of_sm[t->desc.sm_ids[i]],
+        assert_int_equal(l2->side_of_sm.group_of_sm[t->desc.sm_ids[i]],
                          t->desc.side_of_sm[i] != t->desc.side_of_sm[0]);
 }
 

@@ -116,7 +116,7 @@ static bool is_true(const struct chip *chip, const struct fingerprint_l2 *l2)
     if (chip->granule_bytes == 0 || l2->granule_bytes.v != chip->granule_bytes)
         return false;
     for (uint32_t sm = 0; sm < chip->sms; sm++)
-        if (l2->sharing.group_of_sm[sm] != chip->side_of[sm])
+        if (l2->side_of_sm.group_of_sm[sm] != chip->side_of[sm])
             return false;
     /* Lines of one side are spread evenly, and the medians of some 32 of either side are compared:
      * its standard error is 0.125 of the spread, and this is five of them. */
@@ -185,7 +185,7 @@ static void one_mode_is_not_observable(void **state)
     assert_int_equal(l2.sides.known, MAYBE_NOT_OBSERVABLE);
     assert_int_equal(l2.sides.reason, REASON_NO_CONTRAST);
     assert_int_equal(l2.granule_bytes.known, MAYBE_NOT_OBSERVABLE);
-    assert_int_equal(l2.sharing.group_count, 0);
+    assert_int_equal(l2.side_of_sm.group_count, 0);
 }
 
 /* Near and far lines without any SM on the other side: it may be anything. */
@@ -207,7 +207,7 @@ static void the_first_sm_is_on_the_first_side(void **state)
     assert_int_equal(l2.sides.v, 2);
     assert_int_equal(l2.granule_bytes.v, 8 * KIB);
     for (uint32_t sm = 0; sm < 8; sm++)
-        assert_int_equal(l2.sharing.group_of_sm[sm], sm > 2 && sm < 7);
+        assert_int_equal(l2.side_of_sm.group_of_sm[sm], sm > 2 && sm < 7);
     for (uint32_t k = 0; k < L2_EVIDENCE_COUNT; k++)
         assert_null(evidence_fault(l2.evidence[k], true));
 }

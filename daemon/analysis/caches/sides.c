@@ -244,9 +244,9 @@ static struct view view_of(const double *cycles, const bool *far, uint32_t n)
 static void unknown(struct fingerprint_l2 *l2, enum reason reason)
 {
     memset(l2->evidence, 0, sizeof l2->evidence);
-    memset(&l2->sharing, 0, sizeof l2->sharing);
+    memset(&l2->side_of_sm, 0, sizeof l2->side_of_sm);
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-        l2->sharing.group_of_sm[sm] = FINGERPRINT_NO_GROUP;
+        l2->side_of_sm.group_of_sm[sm] = FINGERPRINT_NO_GROUP;
     l2->sides = UNKNOWN_U32(reason);
     l2->granule_bytes = UNKNOWN_U64(reason);
     l2->atomic_near_cycles = l2->atomic_far_cycles = UNKNOWN_F64(reason);
@@ -304,11 +304,11 @@ static bool place_sms(const struct observation *o, const bool *far, bool exchang
             unknown(l2, REASON_NO_CONTRAST);
             return false;
         }
-        l2->sharing.group_of_sm[o->spec.sms[i]] = (uint16_t)v.side;
+        l2->side_of_sm.group_of_sm[o->spec.sms[i]] = (uint16_t)v.side;
         on_side[v.side]++;
     }
-    const bool apart = l2->sharing.group_of_sm[o->spec.sms[0]] !=
-                       l2->sharing.group_of_sm[o->spec.sms[sms / FINE_SMS]];
+    const bool apart = l2->side_of_sm.group_of_sm[o->spec.sms[0]] !=
+                       l2->side_of_sm.group_of_sm[o->spec.sms[sms / FINE_SMS]];
     if (sms >= FINE_SMS && apart != exchanged) {
         unknown(l2, REASON_DISAGREEMENT);
         return false;
@@ -317,7 +317,7 @@ static bool place_sms(const struct observation *o, const bool *far, bool exchang
         unknown(l2, REASON_IRREGULAR);
         return false;
     }
-    l2->sharing.group_count = 2;
+    l2->side_of_sm.group_count = 2;
     return true;
 }
 

@@ -67,7 +67,7 @@ static bool set_sides(const struct fingerprint_l2 *l2, struct probe_spec *spec)
         return false;
     spec->stride_bytes = l2->granule_bytes.v;
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-        if (l2->sharing.group_of_sm[sm] == 0)
+        if (l2->side_of_sm.group_of_sm[sm] == 0)
             spec->sms[spec->sm_count++] = (uint16_t)sm;
     return true;
 }

@@ -259,9 +259,9 @@ static void find_gpcs(const struct observation_set *set, struct fingerprint_clus
         return;
     }
     out->gpcs = KNOWN_U32(count);
-    out->sharing.group_count = count;
+    out->gpc_of_sm.group_count = count;
     for (uint32_t i = 0; i < s.count; i++)
-        out->sharing.group_of_sm[last->result.sm_ids[i]] = number[i];
+        out->gpc_of_sm.group_of_sm[last->result.sm_ids[i]] = number[i];
     out->evidence[CLUSTERS_EVIDENCE_GPCS] =
         evidence_make(EVIDENCE_CLUSTERS, (uint64_t)REPEATS * out->size_count, 1);
 }

@@ -342,9 +342,9 @@ static void any_l2(struct rng *r, uint32_t sms, struct fingerprint_l2 *l2)
     l2->granule_bytes = KNOWN_U64(128 + rng_below(r, 8 * KIB));
     l2->atomic_near_cycles = KNOWN_F64(100 + rng_unit(r));
     l2->atomic_far_cycles = KNOWN_F64(200 + rng_unit(r));
-    l2->sharing.group_count = 2;
+    l2->side_of_sm.group_count = 2;
     for (uint32_t sm = 0; sm < sms; sm++)
-        l2->sharing.group_of_sm[sm] = sm == 0 ? 0 : sm == 1 ? 1 : (uint16_t)rng_below(r, 2);
+        l2->side_of_sm.group_of_sm[sm] = sm == 0 ? 0 : sm == 1 ? 1 : (uint16_t)rng_below(r, 2);
     for (uint32_t k = 0; k < L2_EVIDENCE_COUNT; k++)
         any_evidence(r, true, &l2->evidence[k]);
 }
@@ -448,9 +448,9 @@ static void any_clusters(struct rng *r, uint32_t sms, struct fingerprint_cluster
     c->largest = KNOWN_U32(2 + (uint32_t)rng_below(r, 15));
     any_evidence(r, true, &c->evidence[CLUSTERS_EVIDENCE_LARGEST]);
     c->own_cycles = some_f64(r);
-    any_partition(r, sms, &c->sharing);
-    if (c->sharing.group_count > 0)
-        c->gpcs = KNOWN_U32(c->sharing.group_count);
+    any_partition(r, sms, &c->gpc_of_sm);
+    if (c->gpc_of_sm.group_count > 0)
+        c->gpcs = KNOWN_U32(c->gpc_of_sm.group_count);
     for (uint32_t size = 2; size <= c->largest.v && size <= sms; size++) {
         struct cluster_size *const k = &c->sizes[c->size_count++];
         k->sms = size;

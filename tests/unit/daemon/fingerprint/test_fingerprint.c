@@ -401,8 +401,8 @@ static void test_check_l2(void **state)
     EXPECT_CORRUPT(fp.l2.atomic_far_cycles = KNOWN_F64(1), "l2.atomic");
     EXPECT_CORRUPT((fp.l2.sides = KNOWN_U32(2), fp.l2.granule_bytes = KNOWN_U64(4096),
                     fp.l2.atomic_near_cycles = KNOWN_F64(2), fp.l2.atomic_far_cycles = KNOWN_F64(1),
-                    fp.l2.sharing.group_count = 2, fp.l2.sharing.group_of_sm[0] = 0,
-                    fp.l2.sharing.group_of_sm[1] = 1),
+                    fp.l2.side_of_sm.group_count = 2, fp.l2.side_of_sm.group_of_sm[0] = 0,
+                    fp.l2.side_of_sm.group_of_sm[1] = 1),
                    "l2.atomic_far_cycles");
 }
 

@@ -284,9 +284,9 @@ static void fill_topology(void)
         t->partition.group_of_sm[sm] = g;
         t->groups[g].sm_count = REACH_MAX_SMS / REACH_MAX_GROUPS;
         t->groups[g].random_read_gbps = NOT_OBSERVABLE_F64(REASON_NO_DEVICE_MEMORY);
-        fp->l2.sharing.group_of_sm[sm] = (uint16_t)(sm % 2);
+        fp->l2.side_of_sm.group_of_sm[sm] = (uint16_t)(sm % 2);
     }
-    fp->l2.sharing.group_count = 2;
+    fp->l2.side_of_sm.group_count = 2;
     fp->l2.sides = KNOWN_U32(2);
     fp->l2.granule_bytes = KNOWN_U64(INT64_MAX);
     fp->l2.atomic_near_cycles = KNOWN_F64(1.23456e-300);

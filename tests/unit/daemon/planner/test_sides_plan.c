@@ -42,9 +42,9 @@ static void make_fingerprint(void)
     fp.l2.granule_bytes = KNOWN_U64(4096);
     fp.l2.atomic_near_cycles = KNOWN_F64(300);
     fp.l2.atomic_far_cycles = KNOWN_F64(498);
-    fp.l2.sharing.group_count = 2;
+    fp.l2.side_of_sm.group_count = 2;
     for (uint32_t sm = 0; sm < fp.gpu.sm_count; sm++)
-        fp.l2.sharing.group_of_sm[sm] = sm % 2;
+        fp.l2.side_of_sm.group_of_sm[sm] = sm % 2;
     for (uint32_t i = 0; i < SETS; i++)
         fp.working_sets[fp.working_set_count++] =
             (struct working_set){.transaction_bytes = 512,

@@ -82,9 +82,9 @@ static void random_sets(struct rng *rng)
     fp.l2.granule_bytes = KNOWN_U64(4096);
     fp.l2.atomic_near_cycles = KNOWN_F64(1);
     fp.l2.atomic_far_cycles = KNOWN_F64(2);
-    fp.l2.sharing.group_count = 2;
+    fp.l2.side_of_sm.group_count = 2;
     for (uint32_t sm = 0; sm < fp.gpu.sm_count; sm++)
-        fp.l2.sharing.group_of_sm[sm] = sm == 0 ? 0 : sm == 1 ? 1 : (uint16_t)rng_below(rng, 2);
+        fp.l2.side_of_sm.group_of_sm[sm] = sm == 0 ? 0 : sm == 1 ? 1 : (uint16_t)rng_below(rng, 2);
 }
 
 static void random_fingerprint(struct rng *rng)
