@@ -8,6 +8,7 @@
 #include "api/decode/planner_call.h"
 #include "api/decode/problem.h"
 #include "api/decode/request.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 /* The most that a body may have of nesting and of values, far more than any request needs. */

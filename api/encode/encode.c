@@ -3,6 +3,7 @@
 
 #include "types/identity_json.h"
 #include "base/json_builder.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <stdio.h>
 

@@ -2,21 +2,14 @@
 #include "api/encode/encode.h"
 
 #include "base/json_writer.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <stdlib.h>
 
 enum { CACHES_ROOM = 32 << 10 };
 
-/* The parts of the answer, each an object of the fingerprint's document. */
-static const struct {
-    const char *name;
-    json_t *(*to_json)(const struct fingerprint *fp);
-} parts[] = {{"l2", fingerprint_l2_to_json},
-             {"caches", fingerprint_caches_to_json},
-             {"latency", fingerprint_latency_to_json},
-             {"shared", fingerprint_shared_to_json},
-             {"clusters", fingerprint_clusters_to_json},
-             {"parallelism", fingerprint_parallelism_to_json}};
+/* The parts of the answer, each a member of the fingerprint's document. */
+static const char *const parts[] = {"l2", "caches", "latency", "shared", "clusters", "parallelism"};
 
 char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes)
 {
@@ -31,10 +24,10 @@ char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes)
     json_writer_u64_maybe(&t, "l2_cache_bytes",
                           bytes > 0 ? KNOWN_U64(bytes) : UNKNOWN_U64(REASON_NOT_REPORTED));
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && complete; i++) {
-        json_t *const part = parts[i].to_json(&gpu->fingerprint);
+        json_t *const part = fingerprint_member_to_json(&gpu->fingerprint, parts[i]);
         complete = part != NULL;
         if (complete)
-            json_writer_value(&t, parts[i].name, part);
+            json_writer_value(&t, parts[i], part);
         json_decref(part);
     }
     json_writer_close(&t, '}');

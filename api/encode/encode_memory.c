@@ -3,6 +3,7 @@
 #include "api/encode/encode.h"
 
 #include "base/json_writer.h"
+#include "fingerprint/fingerprint_json.h"
 
 enum { FACTS_ROOM = 32 << 10, CHOICES_ROOM = 8 << 10 };
 
@@ -43,7 +44,7 @@ static void write_device(struct json_writer *t, const struct fingerprint *fp)
 
 char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes)
 {
-    json_t *const memory = fingerprint_memory_to_json(&gpu->fingerprint);
+    json_t *const memory = fingerprint_member_to_json(&gpu->fingerprint, "memory");
     struct json_writer t;
 
     if (!memory)

@@ -11,6 +11,7 @@
 #define REACH_API_HANDLERS_BACKEND_H
 
 #include "base/json_writer.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 #include <jansson.h>

@@ -2,6 +2,7 @@
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 
 #include "api/decode/planner_call.h"
 #include "base/json_fields.h"
+#include "fingerprint/fingerprint_read.h"
 #include "snapshot/snapshot.h"
 
 #include <stdlib.h>

@@ -4,6 +4,8 @@
 
 #include "api/handlers/handlers.h"
 #include "base/clock.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 #include "planner/job_env.h"
 
 #include <errno.h>

@@ -4,6 +4,8 @@
 #include "base/json_reader.h"
 #include "base/text.h"
 #include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "clients/fleet/db_engine.h"
 
 #include "fingerprint/diff.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include <search.h>
 #include <stdio.h>

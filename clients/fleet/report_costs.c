@@ -6,6 +6,7 @@
 #include "clients/fleet/report_costs.h"
 
 #include "clients/fleet/db_engine.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include "planner/placement.h"
 

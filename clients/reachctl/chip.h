@@ -3,6 +3,7 @@
 #ifndef REACHCTL_CHIP_H
 #define REACHCTL_CHIP_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "planner/placement.h"
 

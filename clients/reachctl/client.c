@@ -4,6 +4,8 @@
 #include "clients/c/reach.h"
 
 #include "base/clock.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 #include "planner/params.h"
 
 #include <ctype.h>

@@ -4,6 +4,7 @@
 
 #include "clients/reachctl/options.h"
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 #include <jansson.h>

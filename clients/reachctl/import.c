@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "batch/export.h"
+#include "fingerprint/fingerprint_json.h"
 #include "import/import.h"
 
 #include <errno.h>

@@ -57,18 +57,18 @@ static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
 static void fill_evidence(const struct level_estimate *level,
                           const struct sharing_estimate *sharing, struct tlb_level *out)
 {
-    struct evidence *const e = out->evidence;
+    struct level_evidence *const e = &out->evidence;
 
     if (IS_KNOWN(out->entry_bytes))
-        e[LEVEL_EVIDENCE_ENTRY_BYTES] = level->entry_evidence;
+        e->entry_bytes = level->entry_evidence;
     if (IS_KNOWN(out->reach_bytes))
-        e[LEVEL_EVIDENCE_REACH_BYTES] = level->reach_evidence;
+        e->reach_bytes = level->reach_evidence;
     if (IS_KNOWN(out->saturation_bytes))
-        e[LEVEL_EVIDENCE_SATURATION_BYTES] = level->saturation_evidence;
+        e->saturation_bytes = level->saturation_evidence;
     if (IS_KNOWN(out->miss_penalty_cycles))
-        e[LEVEL_EVIDENCE_MISS_PENALTY_CYCLES] = levels_penalty_evidence(level);
+        e->miss_penalty_cycles = levels_penalty_evidence(level);
     if (out->shared_by != SHARED_UNKNOWN)
-        e[LEVEL_EVIDENCE_SHARED_BY] = sharing_evidence(sharing);
+        e->shared_by = sharing_evidence(sharing);
 }
 
 static void fill_levels(const struct observation_set *set, const struct structure *s,
@@ -222,16 +222,16 @@ static void read_beyond(const struct observation_set *set, struct fingerprint *o
 static void fill_sets_evidence(const struct sets_estimate *sets,
                                const struct sectored_estimate *fill, struct tlb_level *out)
 {
-    struct evidence *const e = out->evidence;
+    struct level_evidence *const e = &out->evidence;
 
     if (IS_KNOWN(out->sets))
-        e[LEVEL_EVIDENCE_SETS] = sets->evidence;
+        e->sets = sets->evidence;
     if (out->replacement != REPLACEMENT_UNKNOWN)
-        e[LEVEL_EVIDENCE_REPLACEMENT] = sets->replacement_evidence;
+        e->replacement = sets->replacement_evidence;
     if (out->fill != FILL_UNKNOWN)
-        e[LEVEL_EVIDENCE_FILL] = fill->fill_evidence;
+        e->fill = fill->fill_evidence;
     if (IS_KNOWN(out->entry_pages) || IS_KNOWN(out->tag_bytes))
-        e[LEVEL_EVIDENCE_ENTRY_PAGES] = fill->pages_evidence;
+        e->entry_pages = fill->pages_evidence;
 }
 
 /* Sets, ways, replacement, fill, and what lies beyond the last level. */
@@ -283,9 +283,8 @@ static void class_penalties(struct topology *t)
     const double error = stats_median_f64(errors, n);
     const double noise = error > LEAST_ERROR ? error : LEAST_ERROR;
     t->penalty_classes = KNOWN_U32(classes_split(penalties, n, noise, class));
-    t->evidence[TOPOLOGY_EVIDENCE_PENALTY_CLASSES] =
-        evidence_make(EVIDENCE_CLASSES, t->evidence[TOPOLOGY_EVIDENCE_GROUPS].repeats,
-                      classes_margin(penalties, n, noise, class));
+    t->evidence.penalty_classes = evidence_make(EVIDENCE_CLASSES, t->evidence.groups.repeats,
+                                                classes_margin(penalties, n, noise, class));
     for (uint32_t g = 0; g < n; g++)
         t->groups[g].penalty_class = KNOWN_U32(class[g]);
 }

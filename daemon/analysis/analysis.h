@@ -11,6 +11,7 @@
 #ifndef REACH_ANALYSIS_ANALYSIS_H
 #define REACH_ANALYSIS_ANALYSIS_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 

@@ -9,6 +9,7 @@
 #include "base/json_reader.h"
 #include "base/json_load.h"
 #include "base/json_builder.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <ctype.h>
 #include <errno.h>

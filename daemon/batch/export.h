@@ -3,6 +3,7 @@
 #ifndef REACH_BATCH_EXPORT_H
 #define REACH_BATCH_EXPORT_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 

@@ -5,6 +5,8 @@
 #include "analysis/analysis.h"
 #include "base/clock.h"
 #include "batch/export.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
 #include "measure/pipeline.h"
 #include "service/state_file.h"
 

@@ -3,6 +3,9 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/members.h"
+#include "fingerprint/fingerprint_json.h"
 
 enum { REPORT_CELL_BYTES = 40 };
 
@@ -106,17 +109,18 @@ static void report_levels(FILE *out, const struct fingerprint *fp)
 }
 
 /* "evidence L1: reach_bytes refine x15 0.90, ..": method, repeats and margin of what is known. */
-static void report_evidence(FILE *out, const char *of, const char *const *names,
-                            const struct evidence *e, uint32_t count)
+static void report_evidence(FILE *out, const char *of, const struct object *o, const void *base)
 {
     const char *comma = "";
 
     fprintf(out, "evidence %s:", of);
-    for (uint32_t i = 0; i < count; i++) {
-        if (e[i].method == EVIDENCE_NONE)
+    for (const struct member *m = NULL; (m = object_next_evidence(o, m));) {
+        const struct evidence *const e = member_evidence(m, base);
+
+        if (e->method == EVIDENCE_NONE)
             continue;
-        fprintf(out, "%s %s %s x%u %.2f", comma, names[i], evidence_method_name(e[i].method),
-                e[i].repeats, e[i].margin);
+        fprintf(out, "%s %s %s x%u %.2f", comma, m->of_evidence, evidence_method_name(e->method),
+                e->repeats, e->margin);
         comma = ",";
     }
     fprintf(out, "%s\n", comma[0] ? "" : " none");
@@ -124,20 +128,24 @@ static void report_evidence(FILE *out, const char *of, const char *const *names,
 
 static void report_all_evidence(FILE *out, const struct fingerprint *fp)
 {
+    static const struct {
+        const char *of, *member;
+    } objects[] = {{"SM groups", "topology"},
+                   {"throughput", "throughput"},
+                   {"l2", "l2"},
+                   {"contiguity", "contiguity"}};
+
     for (uint32_t i = 0; i < fp->level_count; i++) {
         char of[REPORT_CELL_BYTES];
 
         snprintf(of, sizeof of, "L%u", fp->levels[i].level);
-        report_evidence(out, of, evidence_level_names, fp->levels[i].evidence,
-                        LEVEL_EVIDENCE_COUNT);
+        report_evidence(out, of, &level_object, &fp->levels[i]);
     }
-    report_evidence(out, "SM groups", evidence_topology_names, fp->topology.evidence,
-                    TOPOLOGY_EVIDENCE_COUNT);
-    report_evidence(out, "throughput", evidence_throughput_names, fp->throughput.evidence,
-                    THROUGHPUT_EVIDENCE_COUNT);
-    report_evidence(out, "l2", evidence_l2_names, fp->l2.evidence, L2_EVIDENCE_COUNT);
-    report_evidence(out, "contiguity", evidence_contiguity_names, fp->contiguity.evidence,
-                    CONTIGUITY_EVIDENCE_COUNT);
+    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
+        const struct member *const m = object_member(&fingerprint_object, objects[i].member);
+
+        report_evidence(out, objects[i].of, m->object, member_at(m, fp));
+    }
 }
 
 /* "SM groups: 16 sharing L2, sizes 8 8 8 ..., nominal 9, confidence 1.00". */

@@ -6,6 +6,7 @@
 #define REACH_CAMPAIGN_CAMPAIGN_H
 
 #include "analysis/sharing/window_level.h"
+#include "base/status.h"
 #include "campaign/campaign_step.h"
 #include "fingerprint/fingerprint.h"
 

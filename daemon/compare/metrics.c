@@ -1,6 +1,6 @@
-/* metrics.c: takes a fingerprint apart into named values. The names are the paths of its JSON:
- * "tlb.levels[2].entries" (the level's number), "throughput.curve[64G].naive_gbps" (the region's
- * size). */
+/* metrics.c: takes a fingerprint apart into named values, by the tables of fingerprint/members.h.
+ * The names are the paths of its JSON: "tlb.levels[2].entries" (the level's number),
+ * "throughput.curve[64G].naive_gbps" (the region's size). */
 #include "compare/metrics.h"
 
 #include "base/assert.h"
@@ -9,398 +9,239 @@
 #include "fingerprint/members.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SIZE_BYTES = 24, PREFIX_BYTES = 64 };
+enum { SIZE_BYTES = 24 };
 
-/* What values go to. */
+/* What values go to, and the path of the object that is visited. */
 struct visit {
     metric_fn *visit;
     void *self;
-    bool with_text; /* of numbers */
-};
-
-static void emit(const struct visit *v, const char *prefix, const char *name, enum known known,
-                 double value, const char *text)
-{
+    bool design;     /* the structure; otherwise the metrics */
+    bool unmeasured; /* pairs of groups, if none was measured */
     char path[METRIC_NAME_BYTES];
-
-    REACH_ASSERT(strlen(prefix) + strlen(name) < sizeof(path)); /* all are of this file */
-    strcpy(stpcpy(path, prefix), name);
-    v->visit(v->self, path, known, known == MAYBE_KNOWN ? value : 0, text);
-}
-
-/* A number in a struct. */
-struct field {
-    const char *name;
-    enum {
-        U32, /* struct maybe_u32 and so on */
-        U64,
-        F64,
-        COUNT, /* uint32_t */
-        BYTES, /* uint64_t; 0: unknown */
-    } type;
-    size_t offset;
 };
 
-#define FIELD(type, of, name)                                                                      \
-    {                                                                                              \
-#name, type, offsetof(struct of, name)                                                     \
-    }
-#define EMIT(v, prefix, of, fields)                                                                \
-    emit_fields(v, prefix, of, fields, sizeof(fields) / sizeof(*(fields)))
-
-static void emit_field(const struct visit *v, const char *prefix, const struct field *f,
-                       const void *at)
+static void emit(struct visit *v, const char *name, enum known known, double value,
+                 const char *text)
 {
-    const enum known known = f->type == COUNT ? MAYBE_KNOWN
-                             : f->type == BYTES
-                                 ? *(const uint64_t *)at ? MAYBE_KNOWN : MAYBE_UNKNOWN
-                                 : *(const enum known *)at; /* the first member */
-    const uint64_t integer = f->type == U32     ? ((const struct maybe_u32 *)at)->v
-                             : f->type == U64   ? ((const struct maybe_u64 *)at)->v
-                             : f->type == COUNT ? *(const uint32_t *)at
-                             : f->type == BYTES ? *(const uint64_t *)at
-                                                : 0;
-    char text[SIZE_BYTES] = "";
+    const size_t n = strlen(v->path);
 
-    if (v->with_text)
-        (void)snprintf(text, sizeof(text), "%" PRIu64, integer);
-    emit(v, prefix, f->name, known,
-         f->type == F64 ? ((const struct maybe_f64 *)at)->v : (double)integer, text);
+    REACH_ASSERT(n + strlen(name) < sizeof(v->path)); /* all are of the tables */
+    strcpy(v->path + n, name);
+    v->visit(v->self, v->path, known, known == MAYBE_KNOWN ? value : 0, text);
+    v->path[n] = '\0';
 }
 
-static void emit_fields(const struct visit *v, const char *prefix, const void *of,
-                        const struct field *fields, size_t count)
+static void emit_integer(struct visit *v, const char *name, enum known known, uint64_t value)
 {
-    for (size_t i = 0; i < count; i++)
-        emit_field(v, prefix, &fields[i], (const char *)of + fields[i].offset);
+    char text[SIZE_BYTES];
+
+    (void)snprintf(text, sizeof(text), "%" PRIu64, value);
+    emit(v, name, known, (double)value, v->design ? text : NULL);
 }
 
-/* ---- the structure ---- */
+/* ---- members ---- */
 
-/* Enums have a value for what is not known. */
-static void emit_word(const struct visit *v, const char *prefix, const char *name, bool known,
-                      const char *word)
+static void visit_object(struct visit *v, const struct object *o, const void *base);
+
+/* Appends to the path; returns what to cut it to afterwards. */
+__attribute__((format(printf, 2, 3))) static size_t enter(struct visit *v, const char *format, ...)
 {
-    emit(v, prefix, name, known ? MAYBE_KNOWN : MAYBE_UNKNOWN, 0, word);
+    const size_t n = strlen(v->path);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(v->path + n, sizeof(v->path) - n, format, args);
+    va_end(args);
+    return n;
 }
 
-static void emit_level(const struct visit *v, const struct tlb_level *l)
+/* One class means that no second one was certain: one group further from the others of its class is
+ * enough for that. So it is no number of the chip. */
+static enum known known_of(const struct member *m, const void *base)
 {
-    static const struct field sizes[] = {
-        FIELD(U32, tlb_level, entries),    FIELD(U64, tlb_level, entry_bytes),
-        FIELD(U64, tlb_level, page_bytes), FIELD(U64, tlb_level, reach_bytes),
-        FIELD(U32, tlb_level, sets),       FIELD(U32, tlb_level, ways)};
-    static const struct field more[] = {FIELD(U32, tlb_level, victim_entries),
-                                        FIELD(U32, tlb_level, entry_pages),
-                                        FIELD(U64, tlb_level, tag_bytes)};
-    char prefix[PREFIX_BYTES];
-    char sets[METRIC_NAME_BYTES] = ""; /* "16x4,8x1": by their ways */
-    size_t n = 0;
-
-    for (uint32_t i = 0; i < l->run_count && n < sizeof(sets); i++)
-        n += (size_t)snprintf(sets + n, sizeof(sets) - n, "%s%ux%u", i ? "," : "", l->runs[i].sets,
-                              l->runs[i].ways);
-    (void)snprintf(prefix, sizeof(prefix), "tlb.levels[%u].", l->level);
-    EMIT(v, prefix, l, sizes);
-    emit_word(v, prefix, "set_sizes", l->run_count > 0, sets);
-    EMIT(v, prefix, l, more);
-    emit_word(v, prefix, "replacement", l->replacement != REPLACEMENT_UNKNOWN,
-              replacement_name(l->replacement));
-    emit_word(v, prefix, "fill", l->fill != FILL_UNKNOWN, fill_name(l->fill));
-    emit_word(v, prefix, "shared_by", l->shared_by != SHARED_UNKNOWN, shared_by_name(l->shared_by));
+    if (!member_is_maybe(m))
+        return MAYBE_KNOWN;
+    if (m->class == CLASS_SPLIT && member_state(m, base).known == MAYBE_KNOWN &&
+        member_value(m, base) <= 1)
+        return MAYBE_UNKNOWN;
+    return member_state(m, base).known;
 }
 
-void structure_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
+static void visit_number(struct visit *v, const struct member *m, const void *base)
 {
-    static const struct field level_count = FIELD(COUNT, fingerprint, level_count);
-    static const struct field beyond = FIELD(U64, fingerprint, beyond.reach_bytes);
-    static const struct field gpu[] = {FIELD(COUNT, fingerprint, gpu.sm_count),
-                                       FIELD(BYTES, fingerprint, gpu.memory_bytes),
-                                       FIELD(BYTES, fingerprint, gpu.l2_cache_bytes)};
-    static const struct field rest[] = {
-        FIELD(U32, fingerprint, topology.level),
-        FIELD(U32, fingerprint, topology.nominal_group_sms),
-        FIELD(U32, fingerprint, topology.full_sm_count),
-        FIELD(U32, fingerprint, topology.disabled.unit_sms),
-        FIELD(U64, fingerprint, windows.reach_bytes),
-        FIELD(U64, fingerprint, windows.entry_bytes),
-        FIELD(U64, fingerprint, windows.recommended_bytes),
-    };
-    const struct visit v = {visit, self, true};
-    char capability[SIZE_BYTES];
+    const enum known known = v->unmeasured ? MAYBE_UNKNOWN : known_of(m, base);
 
-    (void)snprintf(capability, sizeof(capability), "%u.%u", fp->gpu.compute_major,
-                   fp->gpu.compute_minor);
-    emit_word(&v, "gpu.", "compute_capability", true, capability);
-    EMIT(&v, "", fp, gpu);
-    emit_word(&v, "gpu.", "mig", true, fp->gpu.mig ? "on" : "off");
-    emit_field(&v, "tlb.", &level_count, &fp->level_count);
-    for (uint32_t i = 0; i < fp->level_count; i++)
-        emit_level(&v, &fp->levels[i]);
-    emit_field(&v, "tlb.", &beyond, &fp->beyond.reach_bytes);
-    for (uint32_t a = 0; a < ALLOCATION_COUNT; a++) {
-        const struct field pages = {allocation_name((enum allocation)a), U64, 0};
-        emit_field(&v, "tlb.page_bytes.", &pages, &fp->page_bytes[a]);
-    }
-    EMIT(&v, "", fp, rest);
-}
-
-/* ---- measured metrics ---- */
-
-static void emit_levels(const struct visit *v, const struct fingerprint *fp)
-{
-    static const struct field walk = FIELD(F64, fingerprint, beyond.walk_cycles);
-    static const struct field fields[] = {
-        FIELD(U64, tlb_level, onset_bytes), FIELD(U64, tlb_level, saturation_bytes),
-        FIELD(F64, tlb_level, miss_penalty_cycles), FIELD(F64, tlb_level, confidence)};
-    char prefix[PREFIX_BYTES];
-
-    for (uint32_t i = 0; i < fp->level_count; i++) {
-        (void)snprintf(prefix, sizeof(prefix), "tlb.levels[%u].", fp->levels[i].level);
-        EMIT(v, prefix, &fp->levels[i], fields);
-    }
-    emit_field(v, "tlb.", &walk, &fp->beyond.walk_cycles);
+    if (m->type == MEMBER_NAME)
+        emit(v, m->name, *(const unsigned *)member_at(m, base) ? MAYBE_KNOWN : MAYBE_UNKNOWN, 0,
+             m->names->name(*(const unsigned *)member_at(m, base)));
+    else if (m->type == MEMBER_F64_MAYBE)
+        emit(v, m->name, known, member_value(m, base), NULL);
+    else
+        emit_integer(v, m->name, known, (uint64_t)member_value(m, base));
 }
 
 /* Least, median and most of a number that each of `count` groups or SMs has, `step` bytes apart. */
-static void emit_many(const struct visit *v, const char *name, const void *first, size_t step,
+static void emit_many(struct visit *v, const char *name, const void *first, size_t step,
                       uint32_t count)
 {
+    const size_t n = enter(v, "%s", name);
     double values[REACH_MAX_SMS];
-    uint32_t n = 0;
+    uint32_t found = 0;
     enum known known = MAYBE_UNKNOWN;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct maybe_f64 *const m = (const void *)((const char *)first + i * step);
         if (IS_KNOWN(*m))
-            values[n++] = m->v;
+            values[found++] = m->v;
         else if (m->known == MAYBE_NOT_OBSERVABLE)
             known = MAYBE_NOT_OBSERVABLE;
     }
-    if (n > 0)
-        known = MAYBE_KNOWN;
-    emit(v, name, ".least", known, n > 0 ? stats_quantile_f64(values, n, 0) : 0, NULL);
-    emit(v, name, ".median", known, n > 0 ? stats_median_f64(values, n) : 0, NULL);
-    emit(v, name, ".most", known, n > 0 ? stats_quantile_f64(values, n, 1) : 0, NULL);
+    known = found > 0 ? MAYBE_KNOWN : known;
+    emit(v, ".least", known, found > 0 ? stats_quantile_f64(values, found, 0) : 0, NULL);
+    emit(v, ".median", known, found > 0 ? stats_median_f64(values, found) : 0, NULL);
+    emit(v, ".most", known, found > 0 ? stats_quantile_f64(values, found, 1) : 0, NULL);
+    v->path[n] = '\0';
 }
 
-/* One class means that no second one was certain: one group further from the others of its class is
- * enough for that. So it is no number of the chip. */
-static void emit_classes(const struct visit *v, const char *name, const struct maybe_u32 *classes)
+/* Groups differ from chip to chip in number and in order. */
+static void visit_groups(struct visit *v, const struct member *list, const void *base)
 {
-    const bool sure = classes->v > 1;
+    const uint32_t groups = member_count(list, base);
+    size_t n;
 
-    emit(v, "topology.", name,
-         classes->known == MAYBE_KNOWN && !sure ? MAYBE_UNKNOWN : classes->known, classes->v, NULL);
+    if (v->design)
+        return;
+    emit(v, "group_count", groups > 0 ? MAYBE_KNOWN : MAYBE_UNKNOWN, groups, NULL);
+    n = enter(v, "%s.", list->name);
+    for (const struct member *m = list->object->members;
+         m < list->object->members + list->object->count; m++)
+        if (m->class == CLASS_MEASURED)
+            emit_many(v, m->name, (const char *)member_at(list, base) + m->offset,
+                      list->object->size, groups);
+    v->path[n] = '\0';
 }
 
-static void emit_topology(const struct visit *v, const struct topology *t)
+/* "16x4,8x1": by their ways. */
+static void visit_sets(struct visit *v, const struct member *list, const struct tlb_level *l)
 {
-    static const struct field fields[] = {
-        FIELD(U32, topology, disabled.sm_count), FIELD(U32, topology, disabled.lost_groups),
-        FIELD(U32, topology, disabled.candidate_count), FIELD(F64, topology, confidence)};
-    static const struct field of_group[] = {
-        FIELD(F64, sm_group, miss_penalty_cycles), FIELD(F64, sm_group, random_read_gbps),
-        FIELD(F64, sm_group, alone_gbps), FIELD(F64, sm_group, beyond_gbps)};
-    const enum known pairs = t->pairs.measured > 0 ? MAYBE_KNOWN : MAYBE_UNKNOWN;
-    const uint32_t groups = t->partition.group_count;
-    char name[PREFIX_BYTES];
+    char sets[METRIC_NAME_BYTES] = "";
+    size_t n = 0;
 
-    emit(v, "topology.", "group_count", groups > 0 ? MAYBE_KNOWN : MAYBE_UNKNOWN, groups, NULL);
-    EMIT(v, "topology.", t, fields);
-    emit_classes(v, "penalty_classes", &t->penalty_classes);
-    emit_classes(v, "speed_classes", &t->speed_classes);
-    emit(v, "topology.pairs.", "worst_ratio",
-         pairs == MAYBE_KNOWN ? t->pairs.worst_ratio.known : pairs, t->pairs.worst_ratio.v, NULL);
-    emit(v, "topology.pairs.", "slow_count", pairs, t->pairs.slow_count, NULL);
-    for (size_t i = 0; i < sizeof(of_group) / sizeof(*of_group); i++) {
-        (void)snprintf(name, sizeof(name), "topology.groups.%s", of_group[i].name);
-        emit_many(v, name, (const char *)t->groups + of_group[i].offset, sizeof(t->groups[0]),
-                  groups);
+    for (uint32_t i = 0; i < l->run_count && n < sizeof(sets); i++)
+        n += (size_t)snprintf(sets + n, sizeof(sets) - n, "%s%ux%u", i ? "," : "", l->runs[i].sets,
+                              l->runs[i].ways);
+    if (v->design)
+        emit(v, list->name, l->run_count > 0 ? MAYBE_KNOWN : MAYBE_UNKNOWN, 0, sets);
+}
+
+/* Of several elements with the same key, which are peers, the first. A list within an element adds
+ * its key alone: "throughput.rates[read,32][64G].". */
+static void visit_list(struct visit *v, const struct member *list, const void *base)
+{
+    const size_t length = strlen(v->path);
+    const bool is_inner = length > 1 && v->path[length - 2] == ']';
+    char key[METRIC_NAME_BYTES / 2] = "", last[METRIC_NAME_BYTES / 2] = "";
+
+    for (uint32_t i = 0; i < member_count(list, base); i++) {
+        const char *const element = (const char *)member_at(list, base) + i * list->object->size;
+
+        if (strcmp(object_key(list->object, element, i, key, sizeof(key)), last) == 0)
+            continue;
+        strcpy(last, key);
+        v->path[length - is_inner] = '\0';
+        (void)enter(v, "%s[%s].", is_inner ? "" : list->name, key);
+        visit_object(v, list->object, element);
     }
-    emit_many(v, "topology.sm_miss_penalty_cycles", t->sm_miss_penalty_cycles,
-              sizeof(t->sm_miss_penalty_cycles[0]), REACH_MAX_SMS);
-}
-
-static void emit_throughput(const struct visit *v, const struct throughput *t)
-{
-    static const struct field whole[] = {FIELD(F64, throughput, plateau_gbps),
-                                         FIELD(F64, throughput, whole_memory_gbps)};
-    static const struct field of_curve[] = {FIELD(F64, curve_point, naive_gbps),
-                                            FIELD(F64, curve_point, by_group_gbps),
-                                            FIELD(F64, curve_point, by_sm_gbps)};
-    static const struct field of_rate[] = {FIELD(F64, curve_point, naive_gbps),
-                                           FIELD(F64, curve_point, by_group_gbps)};
-    char prefix[PREFIX_BYTES];
-    char size[SIZE_BYTES];
-
-    EMIT(v, "throughput.", t, whole);
-    for (uint32_t i = 0; i < t->curve_count; i++) {
-        units_print_bytes(t->curve[i].region_bytes, size, sizeof(size));
-        (void)snprintf(prefix, sizeof(prefix), "throughput.curve[%s].", size);
-        EMIT(v, prefix, &t->curve[i], of_curve);
-    }
-    for (uint32_t i = 0; i < t->rate_count; i++) {
-        const struct access_rate *const r = &t->rates[i];
-        const int n = snprintf(prefix, sizeof(prefix), "throughput.rates[%s,%u]",
-                               access_name(r->access), r->transaction_bytes);
-        emit(v, prefix, ".plateau_gbps", r->plateau_gbps.known, r->plateau_gbps.v, NULL);
-        for (uint32_t k = 0; k < r->point_count; k++) {
-            units_print_bytes(r->points[k].region_bytes, size, sizeof(size));
-            (void)snprintf(prefix + n, sizeof(prefix) - (size_t)n, "[%s].", size);
-            EMIT(v, prefix, &r->points[k], of_rate);
-        }
-    }
-}
-
-static void emit_contiguity(const struct visit *v, const struct fingerprint_contiguity *c)
-{
-    static const struct field fields[] = {FIELD(U64, fingerprint_contiguity, frame_bytes),
-                                          FIELD(F64, fingerprint_contiguity, contiguous_miss_ns),
-                                          FIELD(F64, fingerprint_contiguity, scattered_miss_ns)};
-
-    EMIT(v, "contiguity.", c, fields);
-}
-
-static void emit_l2(const struct visit *v, const struct fingerprint_l2 *l2)
-{
-    static const struct field fields[] = {FIELD(U32, fingerprint_l2, sides),
-                                          FIELD(U64, fingerprint_l2, granule_bytes),
-                                          FIELD(F64, fingerprint_l2, atomic_near_cycles),
-                                          FIELD(F64, fingerprint_l2, atomic_far_cycles)};
-
-    EMIT(v, "l2.", l2, fields);
-}
-
-/* A member of an object, if it is a number that may be absent. */
-static void emit_number(const struct visit *v, const char *prefix, const struct member *row,
-                        const void *base)
-{
-    const struct field f = {row->name,
-                            row->type == MEMBER_U32_MAYBE   ? U32
-                            : row->type == MEMBER_U64_MAYBE ? U64
-                                                            : F64,
-                            0};
-
-    if (row->type >= MEMBER_U32_MAYBE && row->type <= MEMBER_F64_MAYBE)
-        emit_field(v, prefix, &f, member_at(row, base));
-}
-
-static void emit_numbers(const struct visit *v, const char *prefix, const struct object *o,
-                         const void *base)
-{
-    for (const struct member *row = o->members; row < o->members + o->count; row++)
-        emit_number(v, prefix, row, base);
-}
-
-static void emit_caches(const struct visit *v, const struct fingerprint *fp)
-{
-    char prefix[PREFIX_BYTES];
-
-    for (uint32_t i = 0; i < fp->cache_count; i++) {
-        (void)snprintf(prefix, sizeof(prefix), "caches[%s].", cache_kind_name(fp->caches[i].kind));
-        emit_numbers(v, prefix, &cache_object, &fp->caches[i]);
-    }
-    emit_numbers(v, "latency.", &latency_object, &fp->latency);
-}
-
-static void emit_shared(const struct visit *v, const struct fingerprint_shared *s)
-{
-    static const struct field fields[] = {FIELD(U32, fingerprint_shared, banks),
-                                          FIELD(U32, fingerprint_shared, bank_bytes)};
-    static const struct field of_width[] = {
-        FIELD(F64, shared_width, latency_cycles), FIELD(F64, shared_width, conflict_cycles),
-        FIELD(F64, shared_width, bytes_per_cycle), FIELD(U32, shared_width, loads_enough)};
-    char prefix[PREFIX_BYTES];
-
-    EMIT(v, "shared.", s, fields);
-    for (uint32_t i = 0; i < s->width_count; i++) {
-        (void)snprintf(prefix, sizeof(prefix), "shared.widths[%u].", s->widths[i].width_bytes);
-        EMIT(v, prefix, &s->widths[i], of_width);
-    }
-}
-
-static void emit_clusters(const struct visit *v, const struct fingerprint_clusters *c)
-{
-    static const struct field fields[] = {FIELD(U32, fingerprint_clusters, largest),
-                                          FIELD(F64, fingerprint_clusters, own_cycles),
-                                          FIELD(U32, fingerprint_clusters, gpcs)};
-    static const struct field of_size[] = {
-        FIELD(U32, cluster_size, clusters), FIELD(U32, cluster_size, usable_sms),
-        FIELD(F64, cluster_size, latency_cycles), FIELD(F64, cluster_size, bytes_per_cycle)};
-    char prefix[PREFIX_BYTES];
-
-    EMIT(v, "clusters.", c, fields);
-    for (uint32_t i = 0; i < c->size_count; i++) {
-        (void)snprintf(prefix, sizeof(prefix), "clusters.sizes[%u].", c->sizes[i].sms);
-        EMIT(v, prefix, &c->sizes[i], of_size);
-    }
-}
-
-static void emit_parallelism(const struct visit *v, const struct fingerprint_parallelism *p)
-{
-    static const struct field fields[] = {FIELD(F64, fingerprint_parallelism, plateau_gbps),
-                                          FIELD(F64, fingerprint_parallelism, latency_ns),
-                                          FIELD(U32, fingerprint_parallelism, loads_enough),
-                                          FIELD(U32, fingerprint_parallelism, sms_enough)};
-
-    EMIT(v, "parallelism.", p, fields);
+    if (is_inner)
+        v->path[length - 1] = '.';
+    v->path[length] = '\0';
 }
 
 /* How fast a kind of memory is beyond its reach depends on how far beyond: depth full reads little
  * more than the reach, depth memory up to 16 GiB of the host's. So the name says how much. */
-static void print_memory_prefix(const struct memory_facts *m, const struct member *row, char *out,
-                                size_t out_size)
+static void visit_beyond(struct visit *v, const struct member *m, const struct memory_facts *facts)
 {
+    const size_t length = strlen(v->path);
     char size[SIZE_BYTES];
 
-    units_print_bytes(m->probed_bytes.v, size, sizeof(size));
-    if (row->offset == offsetof(struct memory_facts, beyond_gbps) && IS_KNOWN(m->probed_bytes))
-        (void)snprintf(out, out_size, "memory[%s][%s].", memory_kind_name(m->kind), size);
-    else
-        (void)snprintf(out, out_size, "memory[%s].", memory_kind_name(m->kind));
+    if (IS_KNOWN(facts->probed_bytes)) {
+        v->path[length - 1] = '\0';
+        (void)enter(v, "[%s].", units_print_bytes(facts->probed_bytes.v, size, sizeof(size)));
+    }
+    visit_number(v, m, facts);
+    v->path[length - 1] = '.';
+    v->path[length] = '\0';
 }
 
-/* Every number of each kind of memory, but for how much of it was probed. Of several peers the
- * first. */
-static void emit_memory(const struct visit *v, const struct fingerprint *fp)
+static void visit_member(struct visit *v, const struct member *m, const struct object *o,
+                         const void *base)
 {
-    char prefix[PREFIX_BYTES];
-    unsigned met = 0;
+    const bool wanted = m->class != CLASS_NONE && (m->class == CLASS_DESIGN) == v->design;
 
-    for (uint32_t i = 0; i < fp->memory_count; i++) {
-        const struct memory_facts *const m = &fp->memory[i];
-        for (const struct member *row = memory_object.members;
-             !(met >> m->kind & 1) && row < memory_object.members + memory_object.count; row++) {
-            if (row->offset == offsetof(struct memory_facts, probed_bytes))
-                continue;
-            print_memory_prefix(m, row, prefix, sizeof(prefix));
-            emit_number(v, prefix, row, m);
-        }
-        met |= 1U << m->kind;
+    if (m->type == MEMBER_OBJECT) {
+        const struct member *const measured = object_member(m->object, "measured");
+        const size_t n = enter(v, "%s.", m->name);
+
+        v->unmeasured = measured && member_value(measured, member_at(m, base)) <= 0;
+        visit_object(v, m->object, member_at(m, base));
+        v->unmeasured = false;
+        v->path[n] = '\0';
+    } else if (m->type == MEMBER_LIST) {
+        if (m->class == CLASS_DESIGN)
+            visit_sets(v, m, base);
+        else if (m->object->members[0].type == MEMBER_INDEX)
+            visit_groups(v, m, base);
+        else
+            visit_list(v, m, base);
+    } else if (wanted && m->type == MEMBER_SM_PENALTIES) {
+        emit_many(v, "sm_miss_penalty_cycles", member_at(m, base), sizeof(struct maybe_f64),
+                  REACH_MAX_SMS);
+    } else if (wanted && o == &memory_object &&
+               m->offset == offsetof(struct memory_facts, beyond_gbps)) {
+        visit_beyond(v, m, base);
+    } else if (wanted) {
+        visit_number(v, m, base);
     }
+}
+
+static void visit_object(struct visit *v, const struct object *o, const void *base)
+{
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        visit_member(v, m, o, base);
+}
+
+/* ---- the two kinds ---- */
+
+static void emit_bytes(struct visit *v, const char *name, uint64_t bytes)
+{
+    emit_integer(v, name, bytes ? MAYBE_KNOWN : MAYBE_UNKNOWN, bytes);
+}
+
+void structure_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
+{
+    struct visit v = {.visit = visit, .self = self, .design = true};
+    char capability[SIZE_BYTES];
+
+    (void)snprintf(capability, sizeof(capability), "%u.%u", fp->gpu.compute_major,
+                   fp->gpu.compute_minor);
+    emit(&v, "gpu.compute_capability", MAYBE_KNOWN, 0, capability);
+    emit_integer(&v, "gpu.sm_count", MAYBE_KNOWN, fp->gpu.sm_count);
+    emit_bytes(&v, "gpu.memory_bytes", fp->gpu.memory_bytes);
+    emit_bytes(&v, "gpu.l2_cache_bytes", fp->gpu.l2_cache_bytes);
+    emit(&v, "gpu.mig", MAYBE_KNOWN, 0, fp->gpu.mig ? "on" : "off");
+    emit_integer(&v, "tlb.level_count", MAYBE_KNOWN, fp->level_count);
+    visit_object(&v, &fingerprint_object, fp);
 }
 
 void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
 {
-    static const struct field fields[] = {FIELD(COUNT, fingerprint, duration_ms),
-                                          FIELD(COUNT, fingerprint, probe_ms)};
-    const struct visit v = {visit, self, false};
+    struct visit v = {.visit = visit, .self = self};
 
-    EMIT(&v, "", fp, fields);
-    emit_levels(&v, fp);
-    emit_topology(&v, &fp->topology);
-    emit_throughput(&v, &fp->throughput);
-    emit_contiguity(&v, &fp->contiguity);
-    emit_l2(&v, &fp->l2);
-    emit_caches(&v, fp);
-    emit_shared(&v, &fp->shared);
-    emit_clusters(&v, &fp->clusters);
-    emit_parallelism(&v, &fp->parallelism);
-    emit_memory(&v, fp);
+    visit_object(&v, &fingerprint_object, fp);
 }
 
 bool metrics_is_of_chip(const char *name)

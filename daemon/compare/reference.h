@@ -7,6 +7,7 @@
 #define REACH_COMPARE_REFERENCE_H
 
 #include "compare/outlier.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 struct reference_number {

@@ -13,6 +13,7 @@
 #ifndef REACH_COMPARE_SHARE_H
 #define REACH_COMPARE_SHARE_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 #include <jansson.h>

@@ -95,165 +95,122 @@ bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition
     return true;
 }
 
-static void compare_partition(const struct sm_partition *a, const struct sm_partition *b,
-                              const char *where, const char *label, struct fingerprint_diff *out)
+/* What a sentence is about: "level 2 reach". */
+struct subject {
+    const char *where;
+    char label[MEMBER_LABEL_BYTES];
+};
+
+static void compare_partition(const struct subject *s, const struct sm_partition *a,
+                              const struct sm_partition *b, struct fingerprint_diff *out)
 {
     uint32_t first = 0;
     uint32_t second = 0;
     if (!sm_partitions_agree(a, b, &first, &second))
         differ(out, FINGERPRINT_OTHER_HARDWARE,
-               "%s%s: SMs %u and %u are together in one and not in the other", where, label, first,
-               second);
+               "%s%s: SMs %u and %u are together in one and not in the other", s->where, s->label,
+               first, second);
 }
 
-static void compare_bytes(const char *where, const char *what, uint64_t a, uint64_t b,
+static void compare_bytes(const struct subject *s, uint64_t a, uint64_t b,
                           struct fingerprint_diff *out)
 {
     char text_a[24];
     char text_b[24];
     if (a != b)
-        differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", where, what,
+        differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", s->where, s->label,
                units_format_bytes(a, text_a, sizeof text_a),
                units_format_bytes(b, text_b, sizeof text_b));
 }
 
-static void compare_real(const char *where, const struct member *m, double a, double b,
+static void compare_real(const struct subject *s, const struct member *m, double a, double b,
                          struct fingerprint_diff *out)
 {
-    const bool cycles = strstr(m->name, "_cycles") != NULL;
+    const char *const unit = member_unit(m);
+    const bool cycles = strcmp(unit, "cycles") == 0;
     const double least = cycles ? PENALTY_CYCLES : 0;
     if (fabs(a - b) > fmax(least, (cycles ? PENALTY_SHARE : THROUGHPUT_SHARE) * fmax(a, b)))
         differ(out, FINGERPRINT_CHANGED,
-               fmax(a, b) < 10 ? "%s%s: %.3f and %.3f" : "%s%s: %.1f and %.1f", where, m->label, a,
-               b);
+               fmax(a, b) < 10 ? "%s%s in %s: %.3f and %.3f" : "%s%s in %s: %.1f and %.1f",
+               s->where, s->label, unit, a, b);
 }
 
-static void compare_name(const char *where, const struct member *m, unsigned a, unsigned b,
-                         struct fingerprint_diff *out)
+static void compare_name(const struct subject *s, const struct json_names *names, unsigned a,
+                         unsigned b, struct fingerprint_diff *out)
 {
     if (a != 0 && b != 0 && a != b) /* 0: unknown */
-        differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", where, m->label, m->names->name(a),
-               m->names->name(b));
+        differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", s->where, s->label, names->name(a),
+               names->name(b));
 }
 
 /* A number that both know. */
-static void compare_known(const char *where, const struct member *m, const void *a, const void *b,
-                          struct fingerprint_diff *out)
+static void compare_known(const struct subject *s, const struct member *m, const void *a,
+                          const void *b, struct fingerprint_diff *out)
 {
     if (m->type == MEMBER_U64_MAYBE)
-        compare_bytes(where, m->label, ((const struct maybe_u64 *)a)->v,
-                      ((const struct maybe_u64 *)b)->v, out);
+        compare_bytes(s, ((const struct maybe_u64 *)a)->v, ((const struct maybe_u64 *)b)->v, out);
     else if (m->type == MEMBER_F64_MAYBE)
-        compare_real(where, m, ((const struct maybe_f64 *)a)->v, ((const struct maybe_f64 *)b)->v,
-                     out);
+        compare_real(s, m, ((const struct maybe_f64 *)a)->v, ((const struct maybe_f64 *)b)->v, out);
     else if (((const struct maybe_u32 *)a)->v != ((const struct maybe_u32 *)b)->v)
-        differ(out, FINGERPRINT_CHANGED, "%s%s: %u and %u", where, m->label,
+        differ(out, FINGERPRINT_CHANGED, "%s%s: %u and %u", s->where, s->label,
                ((const struct maybe_u32 *)a)->v, ((const struct maybe_u32 *)b)->v);
 }
 
-/* The members of two structs that have a label, but for those of lists. */
-static void compare_members(const char *where, const struct object *o, const void *base_a,
-                            const void *base_b, struct fingerprint_diff *out)
+static void compare_members(const char *where, const struct object *o, const void *a, const void *b,
+                            struct fingerprint_diff *out);
+
+/* The elements of two lists that have the same keys. Levels of a TLB are not compared if one side
+ * has more: a level may then be another. */
+static void compare_lists(const char *where, const struct member *m, const void *base_a,
+                          const void *base_b, struct fingerprint_diff *out)
+{
+    const size_t size = m->object->size;
+    const uint32_t count_a = member_count(m, base_a), count_b = member_count(m, base_b);
+    const char *const first_a = member_at(m, base_a);
+    const char *const first_b = member_at(m, base_b);
+
+    if (!m->element || (m->object == &level_object && count_a != count_b))
+        return;
+    for (uint32_t i = 0; i < count_a; i++) {
+        char inner[96];
+        const int n = snprintf(inner, sizeof inner, "%s", where);
+
+        (void)member_element(m, first_a + i * size, i, inner + n, sizeof inner - (size_t)n);
+        for (uint32_t k = 0; k < count_b; k++)
+            if (object_compare_keys(m->object, first_a + i * size, first_b + k * size) == 0)
+                compare_members(inner, m->object, first_a + i * size, first_b + k * size, out);
+    }
+}
+
+static void compare_member(const char *where, const struct member *m, const void *base_a,
+                           const void *base_b, struct fingerprint_diff *out)
+{
+    const void *const a = member_at(m, base_a);
+    const void *const b = member_at(m, base_b);
+    struct subject s = {.where = where};
+
+    (void)member_label(m, s.label);
+    if (m->type == MEMBER_NAME)
+        compare_name(&s, m->names, *(const unsigned *)a, *(const unsigned *)b, out);
+    else if (m->type == MEMBER_TEXT)
+        compare_text(out, FINGERPRINT_CHANGED, s.label, a, b);
+    else if (m->type == MEMBER_PARTITION)
+        compare_partition(&s, a, b, out);
+    else if (member_state(m, base_a).known == MAYBE_KNOWN &&
+             member_state(m, base_b).known == MAYBE_KNOWN)
+        compare_known(&s, m, a, b, out);
+}
+
+static void compare_members(const char *where, const struct object *o, const void *a, const void *b,
+                            struct fingerprint_diff *out)
 {
     for (const struct member *m = o->members; m < o->members + o->count; m++) {
-        const void *const a = member_at(m, base_a);
-        const void *const b = member_at(m, base_b);
         if (m->type == MEMBER_OBJECT)
-            compare_members(where, m->object, a, b, out);
-        else if (!m->label)
-            continue;
-        else if (m->type == MEMBER_NAME)
-            compare_name(where, m, *(const unsigned *)a, *(const unsigned *)b, out);
-        else if (m->type == MEMBER_TEXT)
-            compare_text(out, FINGERPRINT_CHANGED, m->label, a, b);
-        else if (m->type == MEMBER_PARTITION)
-            compare_partition(a, b, where, m->label, out);
-        else if (member_state(m, base_a).known == MAYBE_KNOWN &&
-                 member_state(m, base_b).known == MAYBE_KNOWN)
-            compare_known(where, m, a, b, out);
-    }
-}
-
-/* The points of two lists over the same region, of which both structs begin with the size. `kind`:
- * what was measured, for the sentences; "" or with a comma behind it. */
-static void compare_points(const char *kind, const struct object *o, const void *a,
-                           uint32_t a_count, const void *b, uint32_t b_count,
-                           struct fingerprint_diff *out)
-{
-    for (uint32_t i = 0; i < a_count; i++) {
-        const uint64_t *const p = (const void *)((const char *)a + i * o->size);
-        char size[24];
-        char where[80];
-        snprintf(where, sizeof where, "%sregion of %s ", kind,
-                 units_format_bytes(*p, size, sizeof size));
-        for (uint32_t k = 0; k < b_count; k++) {
-            const uint64_t *const q = (const void *)((const char *)b + k * o->size);
-            if (*p == *q)
-                compare_members(where, o, p, q, out);
-        }
-    }
-}
-
-static const struct access_rate *find_rate(const struct throughput *t, const struct access_rate *as)
-{
-    for (uint32_t i = 0; i < t->rate_count; i++)
-        if (t->rates[i].access == as->access &&
-            t->rates[i].transaction_bytes == as->transaction_bytes)
-            return &t->rates[i];
-    return NULL;
-}
-
-static void compare_rate(const struct access_rate *a, const struct access_rate *b,
-                         struct fingerprint_diff *out)
-{
-    char where[48];
-
-    snprintf(where, sizeof where, "%s of %u bytes ", access_name(a->access), a->transaction_bytes);
-    compare_members(where, &rate_object, a, b, out);
-    snprintf(where, sizeof where, "%s of %u bytes, ", access_name(a->access), a->transaction_bytes);
-    compare_points(where, &rate_point_object, a->points, a->point_count, b->points, b->point_count,
-                   out);
-}
-
-static void compare_throughput(const struct throughput *a, const struct throughput *b,
-                               struct fingerprint_diff *out)
-{
-    compare_members("", &throughput_object, a, b, out);
-    compare_points("", &curve_point_object, a->curve, a->curve_count, b->curve, b->curve_count,
-                   out);
-    for (uint32_t i = 0; i < a->rate_count; i++) {
-        const struct access_rate *r = find_rate(b, &a->rates[i]);
-        if (r)
-            compare_rate(&a->rates[i], r, out);
-    }
-}
-
-static void compare_memory(const struct memory_facts *a, const struct memory_facts *b,
-                           struct fingerprint_diff *out)
-{
-    char where[64];
-
-    if (a->kind != b->kind || strcmp(a->peer_uuid, b->peer_uuid) != 0)
-        return;
-    snprintf(where, sizeof where, "%s memory, ", memory_kind_name(a->kind));
-    compare_members(where, &memory_object, a, b, out);
-    compare_points(where, &memory_point_object, a->curve, a->curve_count, b->curve, b->curve_count,
-                   out);
-}
-
-static void compare_working_sets(const struct fingerprint *a, const struct fingerprint *b,
-                                 struct fingerprint_diff *out)
-{
-    for (uint32_t i = 0; i < a->working_set_count; i++) {
-        const struct working_set *const w = &a->working_sets[i];
-        char size[24];
-        char where[80];
-        snprintf(where, sizeof where, "reads of %u bytes of %s, ", w->transaction_bytes,
-                 units_format_bytes(w->set_bytes, size, sizeof size));
-        for (uint32_t k = 0; k < b->working_set_count; k++)
-            if (b->working_sets[k].set_bytes == w->set_bytes &&
-                b->working_sets[k].transaction_bytes == w->transaction_bytes)
-                compare_members(where, &working_set_object, w, &b->working_sets[k], out);
+            compare_members(where, m->object, member_at(m, a), member_at(m, b), out);
+        else if (m->type == MEMBER_LIST)
+            compare_lists(where, m, a, b, out);
+        else if (m->diffed)
+            compare_member(where, m, a, b, out);
     }
 }
 
@@ -263,26 +220,5 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     memset(out, 0, sizeof *out);
     compare_identity(&a->gpu, &b->gpu, out);
     compare_count(out, FINGERPRINT_CHANGED, "TLB levels", a->level_count, b->level_count);
-    for (uint32_t k = 0; a->level_count == b->level_count && k < a->level_count; k++) {
-        char where[24];
-        snprintf(where, sizeof where, "level %u ", a->levels[k].level);
-        compare_members(where, &level_object, &a->levels[k], &b->levels[k], out);
-    }
-    compare_members("", &topology_object, &a->topology, &b->topology, out);
-    compare_members("", &windows_object, &a->windows, &b->windows, out);
-    compare_throughput(&a->throughput, &b->throughput, out);
-    compare_members("", &contiguity_object, &a->contiguity, &b->contiguity, out);
-    compare_members("", &l2_object, &a->l2, &b->l2, out);
-    compare_working_sets(a, b, out);
-    for (uint32_t i = 0; i < a->cache_count && i < b->cache_count; i++) {
-        char where[32];
-        snprintf(where, sizeof where, "%s cache, ", cache_kind_name(a->caches[i].kind));
-        compare_members(where, &cache_object, &a->caches[i], &b->caches[i], out);
-    }
-    compare_members("", &latency_object, &a->latency, &b->latency, out);
-    compare_members("", &shared_object, &a->shared, &b->shared, out);
-    compare_members("", &clusters_object, &a->clusters, &b->clusters, out);
-    compare_members("", &parallelism_object, &a->parallelism, &b->parallelism, out);
-    for (uint32_t i = 0; i < a->memory_count && i < b->memory_count; i++)
-        compare_memory(&a->memory[i], &b->memory[i], out);
+    compare_members("", &fingerprint_object, a, b, out);
 }

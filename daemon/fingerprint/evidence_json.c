@@ -12,14 +12,12 @@ struct column {
     uint32_t count;
 };
 
-/* That of number k of `count` objects, which lie side by side. */
+/* The evidence of number `m` of `count` objects, which lie side by side. */
 static struct column column_of(const struct object *o, const void *first, uint32_t count,
-                               uint32_t k)
+                               const struct member *m)
 {
-    const size_t offset = o->evidence_offset + k * sizeof(struct evidence);
-
     return (struct column){
-        .first = (char *)(uintptr_t)first + offset, .stride_bytes = o->size, .count = count};
+        .first = (char *)(uintptr_t)first + m->evidence, .stride_bytes = o->size, .count = count};
 }
 
 static struct evidence *element(const struct column *c, uint32_t i)
@@ -101,9 +99,9 @@ void evidence_write(struct json_builder *out, const char *name, const struct obj
     struct json_builder inner;
 
     json_builder_begin(&inner);
-    for (uint32_t k = 0; k < o->evidence_count; k++) {
-        const struct column c = column_of(o, first, count, k);
-        write_column(&inner, o->evidence_names[k], &c);
+    for (const struct member *m = NULL; (m = object_next_evidence(o, m));) {
+        const struct column c = column_of(o, first, count, m);
+        write_column(&inner, m->of_evidence, &c);
     }
     json_builder_value(out, name, json_builder_end(&inner));
 }
@@ -204,9 +202,9 @@ void evidence_read(struct json_reader *in, const char *name, const struct object
     if (!json)
         return;
     json_reader_begin_inside(&inner, in, json, name, -1);
-    for (uint32_t k = 0; k < o->evidence_count; k++) {
-        const struct column c = column_of(o, first, count, k);
-        column_from_json(&inner, o->evidence_names[k], &c);
+    for (const struct member *m = NULL; (m = object_next_evidence(o, m));) {
+        const struct column c = column_of(o, first, count, m);
+        column_from_json(&inner, m->of_evidence, &c);
     }
     json_reader_absorb(in, json_reader_end(&inner));
 }

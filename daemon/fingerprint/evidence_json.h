@@ -19,7 +19,7 @@
 
 #include "base/json_builder.h"
 #include "base/json_reader.h"
-#include "fingerprint/members.h"
+#include "fingerprint/member.h"
 
 /* The field `name` with the evidence of `count` objects from `first` on: "evidence" of one, or the
  * columns beside a list. What is missing stays as it is. A number that has a column must have no

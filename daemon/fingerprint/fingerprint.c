@@ -1,44 +1,78 @@
-/* fingerprint.c: the names of the enumerations of a fingerprint, and its hashes.
- *
- * The id (fingerprint_json.c) is the hash of the canonical JSON: sorted keys, no blanks, floats
- * with 17 digits (which give every double back exactly). So the id of a value does not depend on
- * padding, on bytes after the end of a text or on unused slots, and it is the same
- * after a round trip through the store. The text is hashed as it is written and never
- * held whole.
- */
+/* fingerprint.c: what every fingerprint begins as, its rounding, its depths, and the hash of its
+ * structure. */
 #include "fingerprint/fingerprint.h"
 
-#include "types/name_of.h"
+#include "base/format_number.h"
 #include "base/hash.h"
+#include "fingerprint/members.h"
 
-#include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-NAME_FUNCTION(shared_by_name, enum shared_by, [SHARED_UNKNOWN] = "unknown", [SHARED_SM] = "sm",
-              [SHARED_GROUP] = "group", [SHARED_GPU] = "gpu")
+/* Calls `visit` with each number, text and array of an object, used elements of lists or not. */
+static void visit_members(const struct object *o, char *base,
+                          void (*visit)(enum member_type type, void *at))
+{
+    for (const struct member *m = o->members; m < o->members + o->count; m++) {
+        char *const at = base + m->offset;
 
-NAME_FUNCTION(replacement_name, enum replacement, [REPLACEMENT_UNKNOWN] = "unknown",
-              [REPLACEMENT_LRU] = "lru", [REPLACEMENT_NOT_LRU] = "not-lru")
+        if (m->type == MEMBER_OBJECT)
+            visit_members(m->object, at, visit);
+        else if (m->type == MEMBER_LIST)
+            for (size_t i = 0; i < m->max_count; i++)
+                visit_members(m->object, at + i * m->object->size, visit);
+        else if (m->type == MEMBER_SM_PENALTIES)
+            for (size_t sm = 0; sm < REACH_MAX_SMS; sm++)
+                visit(MEMBER_F64_MAYBE, at + sm * sizeof(struct maybe_f64));
+        else
+            visit(m->type, at);
+    }
+}
 
-NAME_FUNCTION(fill_name,
-              enum fill, [FILL_UNKNOWN] = "unknown", [FILL_WHOLE] = "whole", [FILL_PARTS] = "parts")
+static void init_member(enum member_type type, void *at)
+{
+    const struct member_state unknown = {MAYBE_UNKNOWN, REASON_NOT_MEASURED};
+    struct sm_partition *const p = at;
 
-NAME_FUNCTION(
-    finding_name,
-    enum finding, [FINDING_UNKNOWN] = "unknown", [FINDING_YES] = "yes", [FINDING_NO] = "no")
+    if (type >= MEMBER_U32_MAYBE && type <= MEMBER_F64_MAYBE)
+        memcpy(at, &unknown, sizeof unknown);
+    for (uint32_t sm = 0; type == MEMBER_PARTITION && sm < REACH_MAX_SMS; sm++)
+        p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
+}
 
-NAME_FUNCTION(cache_kind_name, enum cache_kind, [CACHE_L1] = "l1", [CACHE_READ_ONLY] = "read-only",
-              [CACHE_CONSTANT] = "constant", [CACHE_L2] = "l2")
-NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLOW_BY_TLB] = "tlb",
-              [SLOW_BY_BANDWIDTH] = "bandwidth")
+/* What every fingerprint begins as. To visit all members takes ten times as long as to copy them.
+ */
+static struct fingerprint unmeasured;
 
-NAME_FUNCTION(allocation_name, enum allocation, [ALLOCATION_VIRTUAL] = "virtual",
-              [ALLOCATION_PLAIN] = "plain", [ALLOCATION_MANAGED] = "managed")
+static void init_unmeasured(void)
+{
+    visit_members(&fingerprint_object, (char *)&unmeasured, init_member);
+}
 
-NAME_FUNCTIONS(depth, enum depth, [DEPTH_QUICK] = "quick", [DEPTH_FULL] = "full",
-               [DEPTH_MEMORY] = "memory", [DEPTH_MATRIX] = "matrix")
+void fingerprint_init(struct fingerprint *out)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, init_unmeasured);
+    *out = unmeasured;
+}
+
+static void round_member(enum member_type type, void *at)
+{
+    struct maybe_f64 *const number = at;
+
+    if (type == MEMBER_F64)
+        *(double *)at = round_six_digits(*(double *)at);
+    else if (type == MEMBER_F64_MAYBE && IS_KNOWN(*number))
+        number->v = round_six_digits(number->v);
+}
+
+void fingerprint_round(struct fingerprint *fp)
+{
+    visit_members(&fingerprint_object, (char *)fp, round_member);
+}
 
 struct maybe_u64 working_set_shared_bytes(const struct fingerprint *fp)
 {
@@ -48,20 +82,6 @@ struct maybe_u64 working_set_shared_bytes(const struct fingerprint *fp)
     if (IS_KNOWN(bytes))
         bytes.v = bytes.v / SHARES + EXTRA_BYTES;
     return bytes;
-}
-
-const struct cache_carveout *cache_carveout_beside(const struct cache_facts *l1,
-                                                   uint64_t shared_bytes)
-{
-    for (uint32_t i = 0; i < l1->carveout_count; i++)
-        if (l1->carveouts[i].shared_bytes >= shared_bytes)
-            return &l1->carveouts[i];
-    return NULL;
-}
-
-struct maybe_u64 cache_kept_bytes(struct maybe_u64 fits, struct maybe_u64 size)
-{
-    return IS_KNOWN(fits) ? fits : size;
 }
 
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
@@ -161,34 +181,4 @@ uint64_t fingerprint_structure_hash(const struct fingerprint *fp)
     h = hash_string(h, fp->topology.disabled.signature);
     h = HASH_MAYBE(h, fp->topology.disabled.candidate_count);
     return hash_partition(h, &fp->topology.partition);
-}
-
-/* The SM and the lowest SM of its group, low byte first: what does not change with the numbers. */
-static uint64_t hash_pair(uint64_t h, uint32_t sm, uint32_t first)
-{
-    const unsigned char bytes[] = {(unsigned char)sm, (unsigned char)(sm >> 8),
-                                   (unsigned char)first, (unsigned char)(first >> 8)};
-
-    return hash_bytes(h, bytes, sizeof(bytes));
-}
-
-char *fingerprint_map_hash(const struct sm_partition *partition, char *out)
-{
-    uint16_t first_of[REACH_MAX_GROUPS];
-    uint64_t h = HASH_START;
-
-    for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++)
-        first_of[g] = FINGERPRINT_NO_GROUP;
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-        const uint16_t g = partition->group_of_sm[sm];
-        if (g >= REACH_MAX_GROUPS)
-            continue;
-        if (first_of[g] == FINGERPRINT_NO_GROUP)
-            first_of[g] = (uint16_t)sm;
-        h = hash_pair(h, sm, first_of[g]);
-    }
-    out[0] = '\0';
-    if (partition->group_count > 0)
-        (void)snprintf(out, FINGERPRINT_MAP_HASH_BYTES, "map%016" PRIx64, h);
-    return out;
 }

@@ -4,10 +4,9 @@
  * It runs in every build, after analysis, after load and in tests, and it is the reason why no
  * other code checks: the planner may index groups and windows without a second look.
  */
-#include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_check.h"
 
 #include "base/clock.h"
-#include "fingerprint/check_shared.h"
 #include "fingerprint/members.h"
 
 #include <math.h>
@@ -35,7 +34,7 @@ static void require(struct check *c, bool holds, const char *field, const char *
         fail(c, field, what);
 }
 
-__attribute__((format(printf, 2, 3))) static void at(struct check *c, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void set_path(struct check *c, const char *format, ...)
 {
     va_list args;
 
@@ -64,13 +63,12 @@ static void check_bytes(struct check *c, const char *field, uint64_t v)
     require(c, v <= INT64_MAX, field, "is 2^63 or more");
 }
 
-static void check_f64(struct check *c, const struct member *m, const void *base)
+static void check_f64(struct check *c, const char *field, const struct maybe_f64 *m)
 {
-    const double v = ((const struct maybe_f64 *)member_at(m, base))->v;
+    const struct member_state s = {m->known, m->reason};
 
-    require(c, isfinite(v) && v >= 0.0, m->name, "is negative or not finite");
-    require(c, m->max <= 0.0 || v <= m->max, m->name, "is above 1");
-    check_state(c, m->name, member_state(m, base), !(v > 0.0));
+    require(c, isfinite(m->v) && m->v >= 0.0, field, "is negative or not finite");
+    check_state(c, field, s, !(m->v > 0.0));
 }
 
 static void check_time(struct check *c, const char *field, int64_t v)
@@ -85,10 +83,43 @@ static void check_text(struct check *c, const char *field, const char *text, siz
 
 static void check_sm_penalties(struct check *c, const struct maybe_f64 *penalties)
 {
-    static const struct member m = {.name = "sm_miss_penalty_cycles"};
-
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-        check_f64(c, &m, &penalties[sm]);
+        check_f64(c, "sm_miss_penalty_cycles", &penalties[sm]);
+}
+
+/* The relation of a number to another one of its object. */
+static void check_relation(struct check *c, const struct object *o, const struct member *m,
+                           const void *base)
+{
+    static const char *const faults[] = {[RELATION_AT_LEAST] = "is below",
+                                         [RELATION_AT_MOST] = "is above",
+                                         [RELATION_ABOVE] = "is not above"};
+    const struct member *const other = object_member(o, m->other);
+    const int order = member_compare(m, base, other, base);
+    const bool holds = m->relation == RELATION_AT_LEAST  ? order >= 0
+                       : m->relation == RELATION_AT_MOST ? order <= 0
+                                                         : order > 0;
+    char fault[MEMBER_LABEL_BYTES];
+
+    if (holds || member_state(other, base).known != MAYBE_KNOWN)
+        return;
+    (void)snprintf(fault, sizeof fault, "%s %s", faults[m->relation], m->other);
+    fail(c, m->name, fault);
+}
+
+/* The range of a number, if it is there. */
+static void check_range(struct check *c, const struct object *o, const struct member *m,
+                        const void *base)
+{
+    const double v = member_value(m, base);
+
+    if (member_is_maybe(m) && member_state(m, base).known != MAYBE_KNOWN)
+        return;
+    require(c, !m->positive || v > 0, m->name, "is 0");
+    require(c, v >= m->min, m->name, "is below its least value");
+    require(c, m->max <= 0 || v <= m->max, m->name, "is above its largest value");
+    if (m->relation != RELATION_NONE)
+        check_relation(c, o, m, base);
 }
 
 /* Groups are numbered by their lowest SM: going up the ids, a new group is always the next number.
@@ -119,6 +150,16 @@ static void check_partition(struct check *c, const struct sm_partition *p)
 
 static void check_object(struct check *c, const struct object *o, const void *base);
 
+/* The key that tells most elements of a list apart: the last one. */
+static const char *last_key(const struct object *o)
+{
+    const char *name = "";
+
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        name = m->key ? m->name : name;
+    return name;
+}
+
 static void check_list(struct check *c, const struct member *m, const void *base)
 {
     const uint32_t count = member_count(m, base);
@@ -126,9 +167,15 @@ static void check_list(struct check *c, const struct member *m, const void *base
     const size_t outer = strlen(c->where);
 
     require(c, count <= m->max_count, m->name, "has too many elements");
+    require(c, count == 0 || count >= m->min_count, m->name, "has too few elements");
     for (uint32_t i = 0; c->status == STATUS_OK && i < count; i++) {
+        const char *const element = first + i * m->object->size;
+
         (void)snprintf(c->where + outer, sizeof(c->where) - outer, "%s[%u].", m->name, i);
-        check_object(c, m->object, first + i * m->object->size);
+        check_object(c, m->object, element);
+        if (m->ordered && i > 0)
+            require(c, object_compare_keys(m->object, element - m->object->size, element) < 0,
+                    last_key(m->object), "is out of order or a duplicate");
     }
     c->where[outer] = '\0';
 }
@@ -172,7 +219,7 @@ static void check_member(struct check *c, const struct member *m, const void *ba
         check_bytes(c, m->name, ((const struct maybe_u64 *)v)->v);
         break;
     case MEMBER_F64_MAYBE:
-        check_f64(c, m, base);
+        check_f64(c, m->name, v);
         break;
     case MEMBER_NAME:
         require(c, *(const unsigned *)v < m->names->count, m->name, "does not exist");
@@ -206,14 +253,12 @@ static void check_member(struct check *c, const struct member *m, const void *ba
 /* Evidence is of a number that is there. */
 static void check_evidence(struct check *c, const struct object *o, const void *base)
 {
-    const struct evidence *const e = object_evidence(o, base);
-    const uint32_t known = object_known_evidence(o, base);
-
-    for (uint32_t k = 0; k < o->evidence_count; k++) {
-        const char *const fault = evidence_fault(e[k], (known >> k & 1) != 0);
+    for (const struct member *m = NULL; (m = object_next_evidence(o, m));) {
+        const char *const fault =
+            evidence_fault(*member_evidence(m, base), object_evidence_is_known(o, m, base));
 
         if (fault)
-            fail(c, o->evidence_names[k], fault);
+            fail(c, m->of_evidence, fault);
     }
 }
 
@@ -222,8 +267,10 @@ static void check_object(struct check *c, const struct object *o, const void *ba
     for (const struct member *m = o->members; m < o->members + o->count; m++) {
         if (c->status == STATUS_OK) /* later members may be behind a count that is wrong */
             check_member(c, m, base);
+        if (member_is_scalar(m))
+            check_range(c, o, m, base);
     }
-    if (c->status == STATUS_OK && o->evidence_count > 0)
+    if (c->status == STATUS_OK)
         check_evidence(c, o, base);
 }
 
@@ -231,7 +278,7 @@ static void check_object(struct check *c, const struct object *o, const void *ba
 
 static void check_identity(struct check *c, const struct gpu_identity *id)
 {
-    at(c, "gpu.");
+    set_path(c, "gpu.");
     check_text(c, "uuid", id->uuid, sizeof(id->uuid));
     check_text(c, "name", id->name, sizeof(id->name));
     check_text(c, "serial", id->serial, sizeof(id->serial));
@@ -250,7 +297,6 @@ static void check_sets(struct check *c, const struct tlb_level *l)
     uint64_t sets = 0;
 
     for (uint32_t i = 0; i < l->run_count; i++) {
-        require(c, l->runs[i].ways > 0 && l->runs[i].sets > 0, "set_sizes", "have an empty one");
         require(c, i == 0 || l->runs[i].ways < l->runs[i - 1].ways, "set_sizes",
                 "are not in order");
         sets += l->runs[i].sets;
@@ -261,29 +307,15 @@ static void check_sets(struct check *c, const struct tlb_level *l)
     require(c, IS_KNOWN(l->ways) == (l->run_count == 1), "ways", "do not fit set_sizes");
 }
 
-static void check_level(struct check *c, const struct tlb_level *l)
-{
-    check_sets(c, l);
-    require(c, l->level > 0, "level", "is 0");
-    if (IS_KNOWN(l->reach_bytes) && IS_KNOWN(l->entry_bytes))
-        require(c, l->reach_bytes.v >= l->entry_bytes.v, "reach_bytes", "is below entry_bytes");
-    if (IS_KNOWN(l->saturation_bytes) && IS_KNOWN(l->onset_bytes))
-        require(c, l->saturation_bytes.v >= l->onset_bytes.v, "saturation_bytes",
-                "is below onset_bytes");
-}
-
 static void check_levels(struct check *c, const struct fingerprint *fp)
 {
-    uint32_t last_level = 0;
     uint64_t last_reach = 0;
 
     for (uint32_t i = 0; i < fp->level_count; i++) {
         const struct tlb_level *const l = &fp->levels[i];
 
-        at(c, "tlb.levels[%u].", i);
-        check_level(c, l);
-        require(c, l->level > last_level, "level", "is not above the one before");
-        last_level = l->level;
+        set_path(c, "tlb.levels[%u].", i);
+        check_sets(c, l);
         require(c, !IS_KNOWN(l->reach_bytes) || l->reach_bytes.v >= last_reach, "reach_bytes",
                 "is below that of a nearer level");
         last_reach = IS_KNOWN(l->reach_bytes) ? l->reach_bytes.v : last_reach;
@@ -318,7 +350,7 @@ static void check_disabled(struct check *c, const struct topology *t, uint32_t m
 {
     const struct disabled_sms *const d = &t->disabled;
 
-    at(c, "topology.disabled.");
+    set_path(c, "topology.disabled.");
     require(c,
             !IS_KNOWN(d->sm_count) ||
                 (IS_KNOWN(t->full_sm_count) && t->full_sm_count.v >= members &&
@@ -334,7 +366,7 @@ static bool are_groups(const uint16_t *pair, uint32_t groups)
 
 static void check_pairs(struct check *c, const struct group_pairs *p, uint32_t groups)
 {
-    at(c, "topology.pairs.");
+    set_path(c, "topology.pairs.");
     require(c, p->listed <= p->slow_count, "slow", "has more elements than slow_count");
     require(c, p->slow_count <= p->measured, "slow_count", "is above measured");
     require(c, !IS_KNOWN(p->worst_ratio) || are_groups(p->worst, groups), "worst",
@@ -355,81 +387,30 @@ static void check_topology(struct check *c, const struct topology *t)
         members++;
     }
     for (uint32_t g = 0; g < t->partition.group_count; g++) {
-        at(c, "topology.groups[%u].", g);
+        set_path(c, "topology.groups[%u].", g);
         require(c, t->groups[g].sm_count == sizes[g], "sm_count", "is not that of the partition");
     }
     check_disabled(c, t, members);
     check_pairs(c, &t->pairs, t->partition.group_count);
 }
 
-static void check_windows(struct check *c, const struct fingerprint_windows *w)
+/* The curve's kind of access is not a rate, and by_group_gbps is of the largest region alone. */
+static void check_rates(struct check *c, const struct throughput *t)
 {
-    at(c, "windows.");
-    if (IS_KNOWN(w->reach_bytes) && IS_KNOWN(w->entry_bytes))
-        require(c, w->reach_bytes.v >= w->entry_bytes.v, "reach_bytes", "is below entry_bytes");
-    if (IS_KNOWN(w->reach_bytes) && IS_KNOWN(w->recommended_bytes))
-        require(c, w->recommended_bytes.v <= w->reach_bytes.v, "recommended_bytes",
-                "is above reach_bytes");
-}
+    for (uint32_t i = 0; i < t->rate_count; i++) {
+        const struct access_rate *const r = &t->rates[i];
 
-/* The regions of a curve or of a rate ascend, from above 0. */
-static void check_region(struct check *c, uint64_t region_bytes, uint64_t *last)
-{
-    require(c, region_bytes > *last, "region_bytes", "is not above the one before");
-    *last = region_bytes;
-}
-
-/* `i` is the index of the rate. */
-static void check_rate_points(struct check *c, const struct access_rate *r, uint32_t i)
-{
-    uint64_t last = 0;
-
-    for (uint32_t k = 0; k < r->point_count; k++) {
-        at(c, "throughput.rates[%u].points[%u].", i, k);
-        check_region(c, r->points[k].region_bytes, &last);
-        require(c, k + 1 == r->point_count || !IS_KNOWN(r->points[k].by_group_gbps),
-                "by_group_gbps", "is known below the largest region");
+        set_path(c, "throughput.rates[%u].", i);
+        require(c,
+                r->access != ACCESS_READ ||
+                    r->transaction_bytes != (uint32_t)FINGERPRINT_CURVE_BYTES,
+                "transaction_bytes", "is that of the curve");
+        for (uint32_t k = 0; k + 1 < r->point_count; k++) {
+            set_path(c, "throughput.rates[%u].points[%u].", i, k);
+            require(c, !IS_KNOWN(r->points[k].by_group_gbps), "by_group_gbps",
+                    "is known below the largest region");
+        }
     }
-}
-
-/* Each kind once, in order, and the curve's not at all. */
-static void check_rate(struct check *c, const struct access_rate *r,
-                       const struct access_rate *before, uint32_t i)
-{
-    at(c, "throughput.rates[%u].", i);
-    require(c, r->transaction_bytes > 0, "transaction_bytes", "is 0");
-    require(c,
-            r->access != ACCESS_READ || r->transaction_bytes != (uint32_t)FINGERPRINT_CURVE_BYTES,
-            "transaction_bytes", "is that of the curve");
-    require(c,
-            !before || r->access > before->access ||
-                (r->access == before->access && r->transaction_bytes > before->transaction_bytes),
-            "transaction_bytes", "is out of order or a duplicate");
-    check_rate_points(c, r, i);
-}
-
-static void check_throughput(struct check *c, const struct throughput *t)
-{
-    uint64_t last = 0;
-
-    for (uint32_t i = 0; i < t->curve_count; i++) {
-        at(c, "throughput.curve[%u].", i);
-        check_region(c, t->curve[i].region_bytes, &last);
-    }
-    for (uint32_t i = 0; i < t->rate_count; i++)
-        check_rate(c, &t->rates[i], i > 0 ? &t->rates[i - 1] : NULL, i);
-}
-
-static void check_contiguity(struct check *c, const struct fingerprint_contiguity *k)
-{
-    const bool both = IS_KNOWN(k->contiguous_miss_ns) && IS_KNOWN(k->scattered_miss_ns);
-
-    at(c, "contiguity.");
-    require(c, !IS_KNOWN(k->frame_bytes) || k->frame_bytes.v > 0, "frame_bytes", "is 0");
-    require(c, !IS_KNOWN(k->contiguous_miss_ns) || k->contiguous_miss_ns.v > 0,
-            "contiguous_miss_ns", "is 0");
-    require(c, !both || k->scattered_miss_ns.v >= k->contiguous_miss_ns.v, "scattered_miss_ns",
-            "is below contiguous_miss_ns");
 }
 
 /* All of it is known, or nothing. */
@@ -437,119 +418,83 @@ static void check_l2(struct check *c, const struct fingerprint_l2 *l2)
 {
     const bool known = IS_KNOWN(l2->sides);
 
-    at(c, "l2.");
-    require(c, !known || l2->sides.v == 2, "sides", "is not 2");
-    require(
-        c, known == (l2->side_of_sm.group_count == 2) && (known || l2->side_of_sm.group_count == 0),
-        "sms", "are not those of the sides");
-    require(c, !IS_KNOWN(l2->granule_bytes) || l2->granule_bytes.v > 0, "granule_bytes", "is 0");
+    set_path(c, "l2.");
+    require(c, l2->sides.v == l2->side_of_sm.group_count, "sms", "are not those of the sides");
     require(c, IS_KNOWN(l2->granule_bytes) == known, "granule_bytes", "is known without sides");
     require(c,
             IS_KNOWN(l2->atomic_near_cycles) == known && IS_KNOWN(l2->atomic_far_cycles) == known,
             "atomic_near_cycles", "is known without sides");
-    require(c, !known || l2->atomic_far_cycles.v > l2->atomic_near_cycles.v, "atomic_far_cycles",
-            "is not above atomic_near_cycles");
 }
 
-/* By transaction_bytes, then by set_bytes. */
-static void check_working_sets(struct check *c, const struct fingerprint *fp)
-{
-    for (uint32_t i = 0; i < fp->working_set_count; i++) {
-        const struct working_set *const w = &fp->working_sets[i];
-        const struct working_set *const before = i > 0 ? w - 1 : NULL;
-        at(c, "working_sets[%u].", i);
-        require(c, w->transaction_bytes > 0, "transaction_bytes", "is 0");
-        require(c, w->set_bytes > 0, "set_bytes", "is 0");
-        require(c,
-                !before || w->transaction_bytes > before->transaction_bytes ||
-                    (w->transaction_bytes == before->transaction_bytes &&
-                     w->set_bytes > before->set_bytes),
-                "set_bytes", "is out of order or a duplicate");
-    }
-}
-
-/* Each kind once and in order; parts no larger than the whole. */
 static void check_caches(struct check *c, const struct fingerprint *fp)
 {
     for (uint32_t i = 0; i < fp->cache_count; i++) {
-        const struct cache_facts *const f = &fp->caches[i];
-        uint64_t last = 0;
-
-        at(c, "caches[%u].", i);
-        require(c, f->kind == (enum cache_kind)i, "kind", "is out of order or a duplicate");
-        require(c, !IS_KNOWN(f->line_bytes) || f->line_bytes.v > 0, "line_bytes", "is 0");
-        require(c,
-                !IS_KNOWN(f->sector_bytes) ||
-                    (f->sector_bytes.v > 0 &&
-                     (!IS_KNOWN(f->line_bytes) || f->sector_bytes.v <= f->line_bytes.v)),
-                "sector_bytes", "is 0 or above line_bytes");
-        require(c, !IS_KNOWN(f->ways) || IS_KNOWN(f->sets), "ways", "is known without sets");
-        require(c,
-                !IS_KNOWN(f->miss_latency_cycles) || !IS_KNOWN(f->latency_cycles) ||
-                    f->miss_latency_cycles.v >= f->latency_cycles.v,
-                "miss_latency_cycles", "is below latency_cycles");
-        for (uint32_t k = 0; k < f->carveout_count; k++) {
-            require(c, k == 0 || f->carveouts[k].shared_bytes > last, "carveouts",
-                    "are out of order");
-            last = f->carveouts[k].shared_bytes;
-        }
+        set_path(c, "caches[%u].", i);
+        require(c, !IS_KNOWN(fp->caches[i].ways) || IS_KNOWN(fp->caches[i].sets), "ways",
+                "is known without sets");
     }
-    c->where[0] = '\0';
-    require(c, fp->cache_count == 0 || fp->cache_count == CACHE_KIND_COUNT, "caches",
-            "lack a kind");
-    at(c, "latency.");
-    require(c,
-            !IS_KNOWN(fp->latency.far_cycles) ||
-                (IS_KNOWN(fp->latency.near_cycles) &&
-                 fp->latency.far_cycles.v > fp->latency.near_cycles.v),
-            "far_cycles", "is not above near_cycles");
+    set_path(c, "latency.");
+    require(c, !IS_KNOWN(fp->latency.far_cycles) || IS_KNOWN(fp->latency.near_cycles), "far_cycles",
+            "is known without near_cycles");
 }
 
-/* A number that is known only together with those that it depends on. */
-static void check_memory_facts(struct check *c, const struct memory_facts *m)
+static void check_banks(struct check *c, const struct fingerprint_shared *s)
 {
-    const struct {
-        const char *name;
-        struct maybe_u64 reach, onset;
-    } bounds[] = {{"onset_bytes", m->reach_bytes, m->onset_bytes},
-                  {"windows_onset_bytes", m->windows_reach_bytes, m->windows_onset_bytes},
-                  {"group_onset_bytes", m->group_reach_bytes, m->group_onset_bytes}};
-    uint64_t last = 0;
-
-    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds)[0]; i++)
-        require(c,
-                !IS_KNOWN(bounds[i].reach) || !IS_KNOWN(bounds[i].onset) ||
-                    bounds[i].reach.v < bounds[i].onset.v,
-                bounds[i].name, "is not above the reach");
-    require(c, IS_KNOWN(m->probed_bytes) || !IS_KNOWN(m->plateau_gbps), "plateau_gbps",
-            "is known of memory that could not be had");
-    require(c, IS_KNOWN(m->probed_bytes) || m->curve_count == 0, "curve",
-            "is of memory that could not be had");
-    require(c, (m->kind == MEMORY_PEER) == (m->peer_uuid[0] != '\0'), "peer_uuid",
-            "is missing, or is of no peer");
-    for (uint32_t k = 0; k < m->curve_count; k++)
-        check_region(c, m->curve[k].region_bytes, &last);
+    set_path(c, "shared.");
+    require(c, IS_KNOWN(s->bank_bytes) == IS_KNOWN(s->banks), "bank_bytes",
+            "is known without banks");
+    for (uint32_t i = 0; i < s->stride_count; i++)
+        require(c, IS_KNOWN(s->banks) || !IS_KNOWN(s->strides[i].passes), "strides",
+                "have passes without banks");
 }
 
-/* Each kind once and in order, then the peers. */
+static void check_clusters(struct check *c, const struct fingerprint_clusters *k, uint32_t sm_count)
+{
+    set_path(c, "clusters.");
+    require(c, k->gpcs.v == k->gpc_of_sm.group_count, "sms", "are not those of the GPCs");
+    for (uint32_t i = 0; i < k->size_count; i++) {
+        const struct cluster_size *const s = &k->sizes[i];
+
+        require(c, IS_KNOWN(s->clusters) == IS_KNOWN(s->usable_sms), "sizes",
+                "have usable_sms without clusters");
+        require(c, s->usable_sms.v == (uint64_t)s->clusters.v * s->sms, "sizes",
+                "have usable_sms that are not those of the clusters");
+        require(c, sm_count == 0 || s->usable_sms.v <= sm_count, "sizes",
+                "have more usable_sms than the GPU");
+    }
+}
+
+/* The next fewer is below what is enough. */
+static void check_enough(struct check *c, struct maybe_u32 enough, struct maybe_u32 fewer,
+                         const char *field)
+{
+    set_path(c, "parallelism.");
+    require(c, !IS_KNOWN(fewer) || (IS_KNOWN(enough) && fewer.v < enough.v), field,
+            "is not above what is too few");
+}
+
+/* Each kind once and in order, then the peers. Nothing is known of memory that could not be had. */
 static void check_memory(struct check *c, const struct fingerprint *fp)
 {
     for (uint32_t i = 0; i < fp->memory_count; i++) {
-        at(c, "memory[%u].", i);
-        require(c,
-                fp->memory[i].kind ==
-                    (i + 1 < MEMORY_PEER ? (enum memory_kind)(i + 1) : MEMORY_PEER),
+        const struct memory_facts *const m = &fp->memory[i];
+
+        set_path(c, "memory[%u].", i);
+        require(c, m->kind == (i + 1 < MEMORY_PEER ? (enum memory_kind)(i + 1) : MEMORY_PEER),
                 "kind", "is out of order or a duplicate");
-        check_memory_facts(c, &fp->memory[i]);
+        require(c, IS_KNOWN(m->probed_bytes) || !IS_KNOWN(m->plateau_gbps), "plateau_gbps",
+                "is known of memory that could not be had");
+        require(c, IS_KNOWN(m->probed_bytes) || m->curve_count == 0, "curve",
+                "is of memory that could not be had");
+        require(c, (m->kind == MEMORY_PEER) == (m->peer_uuid[0] != '\0'), "peer_uuid",
+                "is missing, or is of no peer");
     }
     c->where[0] = '\0';
-    require(c, fp->memory_count == 0 || fp->memory_count >= MEMORY_PEER - 1, "memory",
-            "lacks a kind");
 }
 
 static void check_source(struct check *c, const char *field, const struct fingerprint_source *s)
 {
-    at(c, "%s.", field);
+    set_path(c, "%s.", field);
     check_object(c, &source_object, s);
     c->where[0] = '\0';
 }
@@ -583,14 +528,13 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
         return c.status; /* indexes and counts below may be out of range */
     check_levels(&c, fp);
     check_topology(&c, &fp->topology);
-    check_windows(&c, &fp->windows);
-    check_throughput(&c, &fp->throughput);
-    check_contiguity(&c, &fp->contiguity);
+    check_rates(&c, &fp->throughput);
     check_l2(&c, &fp->l2);
-    check_working_sets(&c, fp);
     check_caches(&c, fp);
-    if (c.status == STATUS_OK)
-        c.status = check_shared(fp, err);
+    check_banks(&c, &fp->shared);
+    check_clusters(&c, &fp->clusters, fp->gpu.sm_count);
+    check_enough(&c, fp->parallelism.loads_enough, fp->parallelism.loads_short, "loads_enough");
+    check_enough(&c, fp->parallelism.sms_enough, fp->parallelism.sms_short, "sms_enough");
     check_memory(&c, fp);
     check_kept(&c, fp);
     return c.status;

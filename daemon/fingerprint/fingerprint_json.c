@@ -1,6 +1,11 @@
 /* fingerprint_json.c: writes a fingerprint as schema/json/fingerprint.schema.json defines it, by
- * the tables of members.h. The origin is at the top, because it has to reach the last client. */
-#include "fingerprint/fingerprint.h"
+ * the tables of members.h. The origin is at the top, because it has to reach the last client.
+ *
+ * The id is the hash of the canonical JSON: sorted keys, no blanks, floats with 17 digits (which
+ * give every double back exactly). So the id of a value does not depend on padding, on bytes after
+ * the end of a text or on unused slots, and it is the same after a round trip through the store.
+ */
+#include "fingerprint/fingerprint_json.h"
 
 #include "base/hash.h"
 #include "types/identity_json.h"
@@ -212,8 +217,7 @@ static bool is_omitted(const struct member *m, const struct place *at)
 {
     const struct member_state s = member_state(m, at->base);
 
-    return (m->optional || at->planner_only) && m->type >= MEMBER_U32_MAYBE &&
-           m->type <= MEMBER_F64_MAYBE && s.known == MAYBE_UNKNOWN &&
+    return (m->optional || at->planner_only) && member_is_maybe(m) && s.known == MAYBE_UNKNOWN &&
            (s.reason == REASON_NOT_MEASURED || s.reason == REASON_NONE);
 }
 
@@ -262,7 +266,7 @@ static json_t *object_to_json(const struct object *o, const struct place *at, bo
 
     json_builder_begin(&out);
     write_members(&out, o, at);
-    if (o->evidence_count > 0 && !in_columns && !at->planner_only)
+    if (object_next_evidence(o, NULL) && !in_columns && !at->planner_only)
         evidence_write(&out, "evidence", o, at->base, 1);
     return json_builder_end(&out);
 }
@@ -354,53 +358,14 @@ json_t *fingerprint_planner_to_json(const struct fingerprint *fp)
     return body_to_json(fp, true);
 }
 
-json_t *fingerprint_memory_to_json(const struct fingerprint *fp)
+json_t *fingerprint_member_to_json(const struct fingerprint *fp, const char *name)
 {
-    const struct place first = {.fp = fp, .base = fp->memory};
+    const struct member *const m = object_member(&fingerprint_object, name);
+    const struct place at = {.fp = fp, .base = member_at(m, fp)};
 
-    return objects_to_json(&memory_object, &first, fp->memory_count, false);
-}
-
-json_t *fingerprint_l2_to_json(const struct fingerprint *fp)
-{
-    const struct place at = {.fp = fp, .base = &fp->l2};
-
-    return object_to_json(&l2_object, &at, false);
-}
-
-json_t *fingerprint_caches_to_json(const struct fingerprint *fp)
-{
-    const struct place first = {.fp = fp, .base = fp->caches};
-
-    return objects_to_json(&cache_object, &first, fp->cache_count, false);
-}
-
-json_t *fingerprint_latency_to_json(const struct fingerprint *fp)
-{
-    const struct place at = {.fp = fp, .base = &fp->latency};
-
-    return object_to_json(&latency_object, &at, false);
-}
-
-json_t *fingerprint_shared_to_json(const struct fingerprint *fp)
-{
-    const struct place at = {.fp = fp, .base = &fp->shared};
-
-    return object_to_json(&shared_object, &at, false);
-}
-
-json_t *fingerprint_clusters_to_json(const struct fingerprint *fp)
-{
-    const struct place at = {.fp = fp, .base = &fp->clusters};
-
-    return object_to_json(&clusters_object, &at, false);
-}
-
-json_t *fingerprint_parallelism_to_json(const struct fingerprint *fp)
-{
-    const struct place at = {.fp = fp, .base = &fp->parallelism};
-
-    return object_to_json(&parallelism_object, &at, false);
+    if (m->type == MEMBER_LIST)
+        return objects_to_json(m->object, &at, member_count(m, fp), false);
+    return object_to_json(m->object, &at, false);
 }
 
 /* ---- the id ---- */

@@ -4,12 +4,13 @@
  *
  * The "id" is not compared: a newer release hashes fields that are dropped here.
  */
-#include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include "types/identity_json.h"
 #include "base/json_columns.h"
 #include "base/json_reader.h"
 #include "fingerprint/evidence_json.h"
+#include "fingerprint/fingerprint_check.h"
 #include "fingerprint/members.h"
 
 #include <stdio.h>
@@ -270,7 +271,7 @@ static void read_object(struct json_reader *in, const struct object *o, const st
     for (const struct member *m = o->members; m < o->members + o->count; m++)
         if (m->name)
             read_member(in, m, at);
-    if (o->evidence_count > 0)
+    if (object_next_evidence(o, NULL))
         evidence_read(in, "evidence", o, at->base, 1);
 }
 

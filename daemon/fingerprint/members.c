@@ -1,10 +1,6 @@
-/* members.c: the tables of members.h. The type and the size of most rows follow from the member's
+/* members.c: the tables of member.h. The type and the size of most rows follow from the member's
  * declaration, so a row cannot be of another type than the struct. */
 #include "fingerprint/members.h"
-
-#include "base/format_number.h"
-
-#include <pthread.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -22,35 +18,44 @@
 #define AT(s, field) .offset = offsetof(struct s, field), .size = sizeof FIELD_OF(s, field)
 
 /* Rows: a number or a text; an enumerator; a struct; an array of structs with its count. */
-#define NUMBER(s, field)     .name = #field, .type = TYPE_OF(s, field), AT(s, field)
-#define NAME(s, field, of)   .name = #field, .type = MEMBER_NAME, AT(s, field), .names = &(of)
-#define OBJECT(s, field, of) .name = #field, .type = MEMBER_OBJECT, AT(s, field), .object = &(of)
-#define LIST(key, s, field, counter, of)                                                           \
-    .name = #key, .type = MEMBER_LIST, AT(s, field), .object = &(of),                              \
+#define NUMBER(s, field, text)                                                                     \
+    .name = #field, .type = TYPE_OF(s, field), AT(s, field), .doc = (text)
+#define NAME(s, field, of, text)                                                                   \
+    .name = #field, .type = MEMBER_NAME, AT(s, field), .names = &(of), .doc = (text)
+#define OBJECT(s, field, of, text)                                                                 \
+    .name = #field, .type = MEMBER_OBJECT, AT(s, field), .object = &(of), .doc = (text)
+#define LIST(key, s, field, counter, of, text)                                                     \
+    .name = #key, .type = MEMBER_LIST, AT(s, field), .object = &(of), .doc = (text),               \
     .count_offset = offsetof(struct s, counter), .max_count = COUNT_OF(FIELD_OF(s, field))
 
 /* Rows of a type of their own: one member of the struct, without a name in the document, or without
  * a place in the struct. */
-#define SPECIAL(key, s, field, how) .name = #key, .type = (how), AT(s, field)
-#define HIDDEN(s, field, how)       .type = (how), AT(s, field)
-#define DERIVED(key, how)           .name = #key, .type = (how)
+#define SPECIAL(key, s, field, how, text) .name = #key, .type = (how), AT(s, field), .doc = (text)
+#define HIDDEN(s, field, how)             .type = (how), AT(s, field)
+#define DERIVED(key, how, text)           .name = #key, .type = (how), .doc = (text)
 
 /* Attributes of a row. */
-#define IN(p)                .part = (PART_##p + 1)
-#define IN_LEVEL(p)          .part = (LEVEL_PART_##p + 1)
-#define IN_MEMORY            .part = 1
-#define FOR_PLANNER          .for_planner = true
-#define EVIDENCE(of, number) .evidence = (of##_EVIDENCE_##number + 1)
+#define IN(p)             .part = (PART_##p + 1)
+#define IN_LEVEL(p)       .part = (LEVEL_PART_##p + 1)
+#define IN_MEMORY         .part = 1
+#define FOR_PLANNER       .for_planner = true
+#define EVIDENCE(s, of)   .evidence = offsetof(struct s, evidence.of), .of_evidence = #of
+#define DESIGN            .class = CLASS_DESIGN
+#define MEASURED          .class = CLASS_MEASURED
+#define DIFFED            .diffed = true
+#define OPTIONAL          .optional = true
+#define KEY               .key = true
+#define POSITIVE          .positive = true
+#define AT_LEAST(s, that) RELATED(s, that, RELATION_AT_LEAST)
+#define AT_MOST(s, that)  RELATED(s, that, RELATION_AT_MOST)
+#define ABOVE(s, that)    RELATED(s, that, RELATION_ABOVE)
+#define RELATED(s, that, how)                                                                      \
+    .relation = (how), .other_offset = offsetof(struct s, that), .other = #that
 
-#define DEFINE(s, rows)                                                                            \
+#define DEFINE(s, rows, component, text)                                                           \
     {                                                                                              \
-        .members = (rows), .count = COUNT_OF(rows), .size = sizeof(struct s)                       \
-    }
-#define DEFINE_WITH_EVIDENCE(s, rows, names_of_evidence)                                           \
-    {                                                                                              \
-        .members = (rows), .count = COUNT_OF(rows), .size = sizeof(struct s),                      \
-        .evidence_offset = offsetof(struct s, evidence),                                           \
-        .evidence_count = COUNT_OF(names_of_evidence), .evidence_names = (names_of_evidence)       \
+        .members = (rows), .count = COUNT_OF(rows), .size = sizeof(struct s), .name = (component), \
+        .doc = (text)                                                                              \
     }
 
 static const struct json_names shared_by_words = {shared_by_name, SHARED_GPU + 1};
@@ -67,592 +72,741 @@ static const struct json_names verdict_words = {verdict_name, VERDICT_UNUSABLE +
 /* ---- tlb ---- */
 
 static const struct member set_members[] = {
-    {NUMBER(set_run, ways)},
-    {NUMBER(set_run, sets), IN_LEVEL(SETS)},
+    {NUMBER(set_run, ways, "Ways of each of these sets."), POSITIVE},
+    {NUMBER(set_run, sets, "Number of sets with these ways."), IN_LEVEL(SETS), POSITIVE},
 };
-static const struct object set_object = DEFINE(set_run, set_members);
+static const struct object set_object =
+    DEFINE(set_run, set_members, "TlbLevelSetSize", "The sets of a level that have the same ways.");
 
 static const struct member level_members[] = {
-    {NUMBER(tlb_level, level), FOR_PLANNER},
-    {NUMBER(tlb_level, entries), IN_LEVEL(SIZE), .label = "entries"},
-    {NUMBER(tlb_level, entry_bytes), FOR_PLANNER, IN_LEVEL(SIZE), EVIDENCE(LEVEL, ENTRY_BYTES),
-     .label = "entry"},
-    {NUMBER(tlb_level, page_bytes), IN_LEVEL(SIZE), .label = "page"},
-    {NUMBER(tlb_level, reach_bytes), FOR_PLANNER, IN_LEVEL(SIZE), EVIDENCE(LEVEL, REACH_BYTES),
-     .label = "reach"},
-    {NUMBER(tlb_level, onset_bytes), IN_LEVEL(SIZE)},
-    {NUMBER(tlb_level, saturation_bytes), IN_LEVEL(SIZE), EVIDENCE(LEVEL, SATURATION_BYTES)},
-    {NUMBER(tlb_level, sets), IN_LEVEL(SETS), EVIDENCE(LEVEL, SETS), .label = "sets"},
-    {NUMBER(tlb_level, ways), IN_LEVEL(SETS), .label = "ways"},
-    {LIST(set_sizes, tlb_level, runs, run_count, set_object), IN_LEVEL(SETS), .optional = true},
-    {NUMBER(tlb_level, victim_entries), IN_LEVEL(SETS)},
-    {NAME(tlb_level, replacement, replacement_words), IN_LEVEL(SETS), EVIDENCE(LEVEL, REPLACEMENT),
-     .label = "replacement"},
-    {NAME(tlb_level, fill, fill_words), IN_LEVEL(FILL), EVIDENCE(LEVEL, FILL)},
-    {NUMBER(tlb_level, entry_pages), IN_LEVEL(FILL), EVIDENCE(LEVEL, ENTRY_PAGES)},
-    {NUMBER(tlb_level, tag_bytes), IN_LEVEL(FILL), EVIDENCE(LEVEL, ENTRY_PAGES)},
-    {NUMBER(tlb_level, miss_penalty_cycles), IN_LEVEL(PENALTY),
-     EVIDENCE(LEVEL, MISS_PENALTY_CYCLES), .label = "miss penalty in cycles"},
-    {NAME(tlb_level, shared_by, shared_by_words), FOR_PLANNER, IN_LEVEL(SHARING),
-     EVIDENCE(LEVEL, SHARED_BY), .label = "shared by"},
-    {SPECIAL(groups, tlb_level, sharing, MEMBER_PARTITION), IN_LEVEL(SHARING),
-     .label = "SM groups"},
-    {NUMBER(tlb_level, confidence), IN_LEVEL(SIZE), .max = 1},
+    {NUMBER(tlb_level, level, "Number of the level; 1 is nearest to the SM."), FOR_PLANNER, KEY,
+     POSITIVE},
+    {NUMBER(tlb_level, entries, "Entries: reach_bytes divided by entry_bytes."), IN_LEVEL(SIZE),
+     DESIGN, DIFFED},
+    {NUMBER(tlb_level, entry_bytes, "Virtual bytes that one entry translates."), FOR_PLANNER,
+     IN_LEVEL(SIZE), EVIDENCE(tlb_level, entry_bytes), DESIGN, DIFFED},
+    {NUMBER(tlb_level, page_bytes, "Page that the driver mapped the memory of the probe with."),
+     IN_LEVEL(SIZE), DESIGN, DIFFED},
+    {NUMBER(tlb_level, reach_bytes, "Largest cyclic footprint without a miss."), FOR_PLANNER,
+     IN_LEVEL(SIZE), EVIDENCE(tlb_level, reach_bytes), DESIGN, DIFFED,
+     AT_LEAST(tlb_level, entry_bytes)},
+    {NUMBER(tlb_level, onset_bytes, "Smallest probed footprint with misses."), IN_LEVEL(SIZE),
+     MEASURED},
+    {NUMBER(tlb_level, saturation_bytes, "Smallest probed footprint of which every load misses."),
+     IN_LEVEL(SIZE), EVIDENCE(tlb_level, saturation_bytes), MEASURED,
+     AT_LEAST(tlb_level, onset_bytes)},
+    {NUMBER(tlb_level, sets, "Number of all sets."), IN_LEVEL(SETS), EVIDENCE(tlb_level, sets),
+     DESIGN, DIFFED},
+    {NUMBER(tlb_level, ways, "Ways of every set; not applicable if they differ, see set_sizes."),
+     IN_LEVEL(SETS), DESIGN, DIFFED},
+    {LIST(set_sizes, tlb_level, runs, run_count, set_object,
+          "The sets by their ways, most ways first; omitted if they are not known."),
+     IN_LEVEL(SETS), OPTIONAL, DESIGN},
+    {NUMBER(tlb_level, victim_entries,
+            "Entries behind the sets, as a cyclic walk sees them: pages that fit beyond full "
+            "sets."),
+     IN_LEVEL(SETS), DESIGN,
+     .purpose = "docs/methods.md: without them the sets of an H100 do not add up to its entries."},
+    {NAME(tlb_level, replacement, replacement_words,
+          "Whether a cyclic walk always evicts the oldest entry (LRU and FIFO do)."),
+     IN_LEVEL(SETS), EVIDENCE(tlb_level, replacement), DESIGN, DIFFED},
+    {NAME(tlb_level, fill, fill_words, "Whether one miss fills a whole entry or a part of it."),
+     IN_LEVEL(FILL), EVIDENCE(tlb_level, fill), DESIGN},
+    {NUMBER(tlb_level, entry_pages, "Allocation pages that one entry covers."), IN_LEVEL(FILL),
+     EVIDENCE(tlb_level, entry_pages), DESIGN},
+    {NUMBER(tlb_level, tag_bytes,
+            "Virtual bytes of one entry that is filled in parts; entry_bytes is then one part."),
+     IN_LEVEL(FILL), EVIDENCE(tlb_level, entry_pages), DESIGN},
+    {NUMBER(tlb_level, miss_penalty_cycles, "Cycles that a miss adds to a hit in this level."),
+     IN_LEVEL(PENALTY), EVIDENCE(tlb_level, miss_penalty_cycles), MEASURED, DIFFED},
+    {NAME(tlb_level, shared_by, shared_by_words, "What shares one instance of the level."),
+     FOR_PLANNER, IN_LEVEL(SHARING), EVIDENCE(tlb_level, shared_by), DESIGN, DIFFED},
+    {SPECIAL(groups, tlb_level, sharing, MEMBER_PARTITION,
+             "SM ids of each group that shares the level; omitted if groups do not share it."),
+     IN_LEVEL(SHARING), DIFFED, .label = "SM groups"},
+    {NUMBER(tlb_level, confidence, "Confidence in the level."), IN_LEVEL(SIZE), MEASURED, .max = 1},
 };
 const struct object level_object =
-    DEFINE_WITH_EVIDENCE(tlb_level, level_members, evidence_level_names);
+    DEFINE(tlb_level, level_members, "TlbLevel", "One level of the TLB.");
 
 static const struct member beyond_members[] = {
-    {NUMBER(fingerprint_beyond, probed_bytes)},
-    {NUMBER(fingerprint_beyond, reach_bytes), IN(BEYOND)},
-    {NUMBER(fingerprint_beyond, walk_cycles), IN(BEYOND)},
+    {NUMBER(fingerprint_beyond, probed_bytes, "Largest footprint that was walked.")},
+    {NUMBER(fingerprint_beyond, reach_bytes, "Reach of one level more."), IN(BEYOND), DESIGN},
+    {NUMBER(fingerprint_beyond, walk_cycles, "Cycles of a page walk that misses in every level."),
+     IN(BEYOND), MEASURED},
 };
-static const struct object beyond_object = DEFINE(fingerprint_beyond, beyond_members);
+static const struct object beyond_object =
+    DEFINE(fingerprint_beyond, beyond_members, "FingerprintTlbBeyond",
+           "What lies beyond the last level that was found; probed at depth full.");
 
-#define PAGE_BYTES(key, a)                                                                         \
+#define PAGE_BYTES(key, a, text)                                                                   \
     .name = (key), .type = MEMBER_U64_MAYBE, .offset = (a) * sizeof(struct maybe_u64),             \
-    .size = sizeof(struct maybe_u64), IN(PAGE_BYTES)
+    .size = sizeof(struct maybe_u64), .doc = (text), IN(PAGE_BYTES), DESIGN
 
 static const struct member page_members[ALLOCATION_COUNT] = {
-    {PAGE_BYTES("virtual", ALLOCATION_VIRTUAL)},
-    {PAGE_BYTES("plain", ALLOCATION_PLAIN)},
-    {PAGE_BYTES("managed", ALLOCATION_MANAGED)},
+    {PAGE_BYTES("virtual", ALLOCATION_VIRTUAL,
+                "Page of the virtual memory API: the granularity that the driver reports.")},
+    {PAGE_BYTES("plain", ALLOCATION_PLAIN, "Page of a plain allocation.")},
+    {PAGE_BYTES("managed", ALLOCATION_MANAGED, "Page of managed memory.")},
 };
-static const struct object page_object = {.members = page_members, .count = ALLOCATION_COUNT};
+static const struct object page_object = {
+    .name = "FingerprintTlbPageBytes",
+    .doc = "Page that memory is mapped with, by how it was allocated.",
+    .members = page_members,
+    .count = ALLOCATION_COUNT};
 
 static const struct member tlb_members[] = {
-    {LIST(levels, fingerprint, levels, level_count, level_object), FOR_PLANNER},
-    {OBJECT(fingerprint, beyond, beyond_object), IN(BEYOND)},
-    {OBJECT(fingerprint, page_bytes, page_object), IN(PAGE_BYTES)},
+    {LIST(levels, fingerprint, levels, level_count, level_object, "Levels, nearest first."),
+     FOR_PLANNER, .ordered = true, .element = "level % "},
+    {OBJECT(fingerprint, beyond, beyond_object, "What lies beyond the last level."), IN(BEYOND),
+     .label = "beyond the last level"},
+    {OBJECT(fingerprint, page_bytes, page_object, "Page by kind of allocation."), IN(PAGE_BYTES),
+     .label = "pages of allocations"},
 };
-static const struct object tlb_object = DEFINE(fingerprint, tlb_members);
+static const struct object tlb_object =
+    DEFINE(fingerprint, tlb_members, "FingerprintTlb", "Translation of addresses.");
 
 /* ---- topology ---- */
 
 static const struct member group_members[] = {
-    {DERIVED(id, MEMBER_INDEX)},
-    {SPECIAL(sms, sm_group, sm_count, MEMBER_GROUP_SMS), FOR_PLANNER, IN(GROUPS),
-     .uncounted = true},
-    {NUMBER(sm_group, miss_penalty_cycles), IN(GROUP_PENALTIES),
-     EVIDENCE(GROUP, MISS_PENALTY_CYCLES)},
-    {NUMBER(sm_group, random_read_gbps), FOR_PLANNER, IN(GROUP_SPEEDS),
-     EVIDENCE(GROUP, RANDOM_READ_GBPS)},
-    {NUMBER(sm_group, alone_gbps), IN(GROUP_SPEEDS), EVIDENCE(GROUP, ALONE_GBPS)},
-    {NUMBER(sm_group, beyond_gbps), IN(GROUP_SPEEDS), EVIDENCE(GROUP, BEYOND_GBPS)},
-    {NUMBER(sm_group, penalty_class), IN(GROUP_PENALTIES)},
-    {NUMBER(sm_group, speed_class), IN(GROUP_SPEEDS)},
-    {DERIVED(sm_miss_penalty_cycles, MEMBER_GROUP_PENALTIES)},
+    {DERIVED(id, MEMBER_INDEX, "Number of the group: its index."), KEY, .label = "group"},
+    {SPECIAL(sms, sm_group, sm_count, MEMBER_GROUP_SMS, "SM ids, ascending."), FOR_PLANNER,
+     IN(GROUPS), .uncounted = true, .label = "SMs"},
+    {NUMBER(sm_group, miss_penalty_cycles, "Cycles that a miss adds, median of its SMs."),
+     IN(GROUP_PENALTIES), EVIDENCE(sm_group, miss_penalty_cycles), MEASURED},
+    {NUMBER(sm_group, random_read_gbps,
+            "What all its SMs read within the reach while the other groups work too."),
+     FOR_PLANNER, IN(GROUP_SPEEDS), EVIDENCE(sm_group, random_read_gbps), MEASURED,
+     .label = "all at work"},
+    {NUMBER(sm_group, alone_gbps, "The same while all other SMs are idle."), IN(GROUP_SPEEDS),
+     EVIDENCE(sm_group, alone_gbps), MEASURED},
+    {NUMBER(sm_group, beyond_gbps, "What the group reads alone over up to two reaches."),
+     IN(GROUP_SPEEDS), EVIDENCE(sm_group, beyond_gbps), MEASURED, .label = "beyond the reach"},
+    {NUMBER(sm_group, penalty_class,
+            "Class by what a miss costs: misses cost least in class 0; classes are split by "
+            "clear gaps only."),
+     IN(GROUP_PENALTIES)},
+    {NUMBER(sm_group, speed_class, "Class by what one SM reads alone: class 0 is slowest."),
+     IN(GROUP_SPEEDS)},
+    {DERIVED(sm_miss_penalty_cycles, MEMBER_GROUP_PENALTIES,
+             "Cycles that a miss adds at each SM, in the order of sms; omitted if none is "
+             "known.")},
 };
 static const struct object group_object =
-    DEFINE_WITH_EVIDENCE(sm_group, group_members, evidence_group_names);
+    DEFINE(sm_group, group_members, "TopologyGroup", "The SMs that share one translation level.");
 
 static const struct member disabled_members[] = {
-    {NUMBER(disabled_sms, sm_count), IN(GROUPS)},
-    {NUMBER(disabled_sms, unit_sms)},
-    {NUMBER(disabled_sms, lost_groups)},
-    {DERIVED(by_group, MEMBER_LOST)},
-    {NUMBER(disabled_sms, signature), .optional = true, .label = "pattern of disabled SMs"},
-    {NUMBER(disabled_sms, candidate_count)},
-    {DERIVED(candidates, MEMBER_CANDIDATES)},
+    {NUMBER(disabled_sms, sm_count, "SMs that are missing: full_sm_count less the SMs present."),
+     IN(GROUPS), MEASURED, .label = "SMs"},
+    {NUMBER(disabled_sms, unit_sms,
+            "SMs with adjacent ids that are always enabled together (a "
+            "TPC)."),
+     DESIGN, .label = "SMs of a unit"},
+    {NUMBER(disabled_sms, lost_groups, "Groups of the die without any working SM."), MEASURED},
+    {DERIVED(by_group, MEMBER_LOST, "The groups that are smaller than on the full die.")},
+    {NUMBER(disabled_sms, signature,
+            "Pattern, the same for all chips that lack the same: 5x3/10,11 (five groups of three, "
+            "the first candidate) or 24x6/4:2,13:2 (groups 4 and 13 lack two each)."),
+     OPTIONAL, DIFFED, .label = "pattern of disabled SMs"},
+    {NUMBER(disabled_sms, candidate_count,
+            "Sets of SMs of the full die that give the same pattern; not observable if SM ids "
+            "were assigned after disabling."),
+     MEASURED, .label = "candidates for which SMs"},
+    {DERIVED(candidates, MEMBER_CANDIDATES,
+             "The first of these sets, as SM ids of the full die, highest first.")},
 };
-static const struct object disabled_object = DEFINE(disabled_sms, disabled_members);
+static const struct object disabled_object =
+    DEFINE(disabled_sms, disabled_members, "Disabled",
+           "What this chip lacks of the smallest regular die that explains its groups. Units that "
+           "are lost without a trace are not included.");
 
 static const struct member slow_members[] = {
-    {SPECIAL(groups, slow_pair, groups, MEMBER_TWO_GROUPS)},
-    {NUMBER(slow_pair, ratio)},
-    {NAME(slow_pair, cause, cause_words)},
+    {SPECIAL(groups, slow_pair, groups, MEMBER_TWO_GROUPS, "The two groups, the lower first.")},
+    {NUMBER(slow_pair, ratio, "What the two read together as a share of what they read alone.")},
+    {NAME(slow_pair, cause, cause_words,
+          "Why: by bandwidth if the pair is as slow with both windows within one reach.")},
 };
-static const struct object slow_object = DEFINE(slow_pair, slow_members);
+static const struct object slow_object =
+    DEFINE(slow_pair, slow_members, "GroupPairsSlow", "Two groups that slow each other down.");
 
 static const struct member pairs_members[] = {
-    {NUMBER(group_pairs, measured)},
-    {NUMBER(group_pairs, worst_ratio)},
-    {SPECIAL(worst, group_pairs, worst, MEMBER_TWO_GROUPS), .optional = true},
-    {NAME(group_pairs, share_tlb, finding_words)},
-    {NUMBER(group_pairs, slow_count)},
-    {LIST(slow, group_pairs, slow, listed, slow_object)},
+    {NUMBER(group_pairs, measured, "Pairs that were measured.")},
+    {NUMBER(group_pairs, worst_ratio,
+            "Least share of what two groups read alone that they read together."),
+     MEASURED},
+    {SPECIAL(worst, group_pairs, worst, MEMBER_TWO_GROUPS, "The pair with the worst ratio."),
+     OPTIONAL},
+    {NAME(group_pairs, share_tlb, finding_words, "Whether any two groups share a TLB."),
+     .label = "share a TLB"},
+    {NUMBER(group_pairs, slow_count, "Pairs that slow each other down by more than the noise."),
+     MEASURED, .label = "slow pairs"},
+    {LIST(slow, group_pairs, slow, listed, slow_object, "The first of the slow pairs."),
+     .label = "slow pairs"},
 };
-static const struct object pairs_object = DEFINE(group_pairs, pairs_members);
+static const struct object pairs_object =
+    DEFINE(group_pairs, pairs_members, "GroupPairs",
+           "Pairs of groups that read at the same time, each in a window of its own; both windows "
+           "together exceed one reach.");
 
 static const struct member topology_members[] = {
-    {NUMBER(topology, level), IN(GROUPS), .label = "level of the groups"},
-    {LIST(groups, topology, groups, partition.group_count, group_object), FOR_PLANNER,
-     EVIDENCE(TOPOLOGY, GROUPS), .columns = "group_evidence"},
-    {NUMBER(topology, nominal_group_sms), IN(GROUPS), .uncounted = true,
-     .label = "SMs of a group of the full die"},
-    {NUMBER(topology, full_sm_count), IN(GROUPS), EVIDENCE(TOPOLOGY, DISABLED),
-     .label = "SMs of the full die"},
-    {OBJECT(topology, disabled, disabled_object), IN(GROUPS)},
-    {NUMBER(topology, confidence), IN(GROUPS), .uncounted = true, .max = 1},
-    {NUMBER(topology, penalty_classes), IN(GROUP_PENALTIES), EVIDENCE(TOPOLOGY, PENALTY_CLASSES)},
-    {NUMBER(topology, speed_classes), IN(GROUP_SPEEDS), EVIDENCE(TOPOLOGY, SPEED_CLASSES)},
-    {NAME(topology, speed_follows_sms, finding_words), IN(GROUP_SPEEDS),
-     EVIDENCE(TOPOLOGY, SPEED_FOLLOWS_SMS)},
-    {OBJECT(topology, pairs, pairs_object), IN(GROUP_PAIRS), EVIDENCE(TOPOLOGY, PAIRS)},
-    {HIDDEN(topology, partition, MEMBER_PARTITION), IN(GROUPS), EVIDENCE(TOPOLOGY, GROUPS),
+    {NUMBER(topology, level, "TLB level whose sharing makes the groups."), IN(GROUPS), DESIGN,
+     DIFFED, .label = "level of the groups"},
+    {LIST(groups, topology, groups, partition.group_count, group_object,
+          "Groups, numbered by their lowest SM. An SM in no group does not exist or could not be "
+          "assigned."),
+     FOR_PLANNER, EVIDENCE(topology, groups), .columns = "group_evidence", .element = "group %"},
+    {NUMBER(topology, nominal_group_sms, "SMs of a group of the full die: the largest group here."),
+     IN(GROUPS), DESIGN, DIFFED, .uncounted = true, .label = "SMs of a group of the full die"},
+    {NUMBER(topology, full_sm_count, "SMs of the smallest regular die that explains the groups."),
+     IN(GROUPS), EVIDENCE(topology, disabled), DESIGN, DIFFED, .label = "SMs of the full die"},
+    {OBJECT(topology, disabled, disabled_object, "What this chip lacks of the full die."),
+     IN(GROUPS), .label = "disabled SMs"},
+    {NUMBER(topology, confidence, "Least agreement of the votes on any SM."), IN(GROUPS), MEASURED,
+     .uncounted = true, .max = 1},
+    {NUMBER(topology, penalty_classes,
+            "Classes of groups by what a miss costs; 1 if there is no clear gap."),
+     IN(GROUP_PENALTIES), EVIDENCE(topology, penalty_classes), .class = CLASS_SPLIT,
+     .label = "classes by a miss"},
+    {NUMBER(topology, speed_classes, "Classes of groups by what one SM of them reads."),
+     IN(GROUP_SPEEDS), EVIDENCE(topology, speed_classes), .class = CLASS_SPLIT,
+     .label = "classes by speed"},
+    {NAME(topology, speed_follows_sms, finding_words,
+          "Whether a group alone reads in proportion to its SMs; unknown if all groups are of "
+          "one size."),
+     IN(GROUP_SPEEDS), EVIDENCE(topology, speed_follows_sms), .label = "speed follows SMs"},
+    {OBJECT(topology, pairs, pairs_object, "Pairs of groups that read at the same time."),
+     IN(GROUP_PAIRS), EVIDENCE(topology, pairs), .label = "pairs of groups"},
+    {HIDDEN(topology, partition, MEMBER_PARTITION), IN(GROUPS), EVIDENCE(topology, groups), DIFFED,
      .label = "SM groups"},
-    {HIDDEN(topology, sm_miss_penalty_cycles, MEMBER_SM_PENALTIES), IN(GROUP_PENALTIES)},
+    {HIDDEN(topology, sm_miss_penalty_cycles, MEMBER_SM_PENALTIES), IN(GROUP_PENALTIES), MEASURED},
 };
-const struct object topology_object =
-    DEFINE_WITH_EVIDENCE(topology, topology_members, evidence_topology_names);
+static const struct object topology_object =
+    DEFINE(topology, topology_members, "Topology", "Which SMs share translation structures.");
 
 /* ---- throughput ---- */
 
 static const struct member windows_members[] = {
-    {NUMBER(fingerprint_windows, reach_bytes), FOR_PLANNER, IN(GROUPS)},
-    {NUMBER(fingerprint_windows, entry_bytes), FOR_PLANNER, IN(GROUPS)},
-    {NUMBER(fingerprint_windows, recommended_bytes), FOR_PLANNER, IN(GROUPS),
+    {NUMBER(fingerprint_windows, reach_bytes, "Reach of one group."), FOR_PLANNER, IN(GROUPS),
+     DESIGN, AT_LEAST(fingerprint_windows, entry_bytes)},
+    {NUMBER(fingerprint_windows, entry_bytes, "Alignment of windows."), FOR_PLANNER, IN(GROUPS),
+     DESIGN},
+    {NUMBER(fingerprint_windows, recommended_bytes,
+            "Longest window for a base that is not aligned: the reach less one entry."),
+     FOR_PLANNER, IN(GROUPS), DESIGN, DIFFED, AT_MOST(fingerprint_windows, reach_bytes),
      .label = "recommended window"},
 };
-const struct object windows_object = DEFINE(fingerprint_windows, windows_members);
+static const struct object windows_object =
+    DEFINE(fingerprint_windows, windows_members, "FingerprintWindows",
+           "The numbers that windows rest on.");
 
 /* A point of the curve, and of that of another kind of memory. */
-#define CURVE_POINT_ROWS(in)                                                                       \
-    {NUMBER(curve_point, region_bytes), FOR_PLANNER},                                              \
-        {NUMBER(curve_point, naive_gbps), FOR_PLANNER, in, EVIDENCE(CURVE, NAIVE_GBPS),            \
-         .label = "naive in GB/s"},                                                                \
-        {NUMBER(curve_point, by_group_gbps), FOR_PLANNER, in, EVIDENCE(CURVE, BY_GROUP_GBPS),      \
-         .label = "by group in GB/s"},                                                             \
-        {NUMBER(curve_point, by_sm_gbps), in, EVIDENCE(CURVE, BY_SM_GBPS)},                        \
+#define CURVE_POINT_ROWS(in, how)                                                                  \
+    {NUMBER(curve_point, region_bytes, "Length of the region."), FOR_PLANNER, KEY, POSITIVE},      \
+        {NUMBER(curve_point, naive_gbps, "Every SM reads anywhere in the region."),                \
+         FOR_PLANNER,                                                                              \
+         in,                                                                                       \
+         DIFFED,                                                                                   \
+         EVIDENCE(curve_point, naive_gbps),                                                        \
+         how},                                                                                     \
+        {NUMBER(curve_point, by_group_gbps, "Each group reads in a window of its own."),           \
+         FOR_PLANNER,                                                                              \
+         in,                                                                                       \
+         DIFFED,                                                                                   \
+         EVIDENCE(curve_point, by_group_gbps),                                                     \
+         how},                                                                                     \
+        {NUMBER(curve_point, by_sm_gbps,                                                           \
+                "Control: the same windows, with SMs assigned regardless of their groups."),       \
+         in, EVIDENCE(curve_point, by_sm_gbps), how},                                              \
     {                                                                                              \
-        NUMBER(curve_point, windows), FOR_PLANNER                                                  \
+        NUMBER(curve_point, windows, "Windows of the two columns before."), FOR_PLANNER            \
     }
-static const struct member curve_point_members[] = {CURVE_POINT_ROWS(IN(CURVE))};
-const struct object curve_point_object =
-    DEFINE_WITH_EVIDENCE(curve_point, curve_point_members, evidence_curve_names);
+static const struct member curve_point_members[] = {CURVE_POINT_ROWS(IN(CURVE), MEASURED)};
+static const struct object curve_point_object =
+    DEFINE(curve_point, curve_point_members, "ThroughputCurve", "Random reads of one region.");
 
 static const struct member rate_point_members[] = {
-    {NUMBER(curve_point, region_bytes), FOR_PLANNER},
-    {NUMBER(curve_point, naive_gbps), FOR_PLANNER, IN(RATES), EVIDENCE(CURVE, NAIVE_GBPS),
-     .label = "naive in GB/s"},
-    {NUMBER(curve_point, by_group_gbps), FOR_PLANNER, IN(RATES), EVIDENCE(CURVE, BY_GROUP_GBPS),
-     .label = "by group in GB/s"},
+    {NUMBER(curve_point, region_bytes, "Length of the region."), FOR_PLANNER, KEY, POSITIVE},
+    {NUMBER(curve_point, naive_gbps, "Every SM reads anywhere in the region."), FOR_PLANNER,
+     IN(RATES), DIFFED, EVIDENCE(curve_point, naive_gbps), MEASURED},
+    {NUMBER(curve_point, by_group_gbps,
+            "Each group reads in a window of its own; only at the largest region."),
+     FOR_PLANNER, IN(RATES), DIFFED, EVIDENCE(curve_point, by_group_gbps), MEASURED},
 };
-const struct object rate_point_object = {.members = rate_point_members,
-                                         .count = COUNT_OF(rate_point_members),
-                                         .size = sizeof(struct curve_point),
-                                         .evidence_offset = offsetof(struct curve_point, evidence),
-                                         .evidence_count = RATE_POINT_EVIDENCE_COUNT,
-                                         .evidence_names = evidence_curve_names};
+static const struct object rate_point_object =
+    DEFINE(curve_point, rate_point_members, "AccessRatePoint", "Random accesses of one region.");
 
 static const struct member rate_members[] = {
-    {NAME(access_rate, access, access_words), FOR_PLANNER},
-    {NUMBER(access_rate, transaction_bytes), FOR_PLANNER},
-    {NUMBER(access_rate, plateau_gbps), FOR_PLANNER, IN(RATES), EVIDENCE(RATE, PLATEAU_GBPS),
-     .label = "plateau in GB/s"},
-    {LIST(points, access_rate, points, point_count, rate_point_object), FOR_PLANNER,
-     .columns = "point_evidence"},
+    {NAME(access_rate, access, access_words, "Kind of access."), FOR_PLANNER, KEY},
+    {NUMBER(access_rate, transaction_bytes,
+            "Bytes moved by one access; GB/s are accesses per second times this."),
+     FOR_PLANNER, KEY, POSITIVE},
+    {NUMBER(access_rate, plateau_gbps, "Throughput within the reach of a group."), FOR_PLANNER,
+     IN(RATES), EVIDENCE(access_rate, plateau_gbps), MEASURED, DIFFED},
+    {LIST(points, access_rate, points, point_count, rate_point_object,
+          "Regions out of reach, by ascending region_bytes."),
+     FOR_PLANNER, .ordered = true, .columns = "point_evidence", .element = "region of % "},
 };
-const struct object rate_object =
-    DEFINE_WITH_EVIDENCE(access_rate, rate_members, evidence_rate_names);
+static const struct object rate_object =
+    DEFINE(access_rate, rate_members, "AccessRate", "Random accesses of one kind by all SMs.");
 
 static const struct member throughput_members[] = {
-    {NUMBER(throughput, plateau_gbps), FOR_PLANNER, IN(CURVE), EVIDENCE(THROUGHPUT, PLATEAU_GBPS),
-     .label = "plateau in GB/s"},
-    {NUMBER(throughput, whole_memory_gbps), FOR_PLANNER, IN(CURVE),
-     EVIDENCE(THROUGHPUT, WHOLE_MEMORY_GBPS), .label = "whole memory in GB/s"},
-    {LIST(curve, throughput, curve, curve_count, curve_point_object), FOR_PLANNER, IN(CURVE),
-     .columns = "curve_evidence"},
-    {LIST(rates, throughput, rates, rate_count, rate_object), FOR_PLANNER, IN(RATES),
-     .optional = true},
+    {NUMBER(throughput, plateau_gbps, "Random reads of 128 bytes within the reach."), FOR_PLANNER,
+     IN(CURVE), EVIDENCE(throughput, plateau_gbps), MEASURED, DIFFED},
+    {NUMBER(throughput, whole_memory_gbps, "Naive access over the largest region that was probed."),
+     FOR_PLANNER, IN(CURVE), EVIDENCE(throughput, whole_memory_gbps), MEASURED, DIFFED},
+    {LIST(curve, throughput, curve, curve_count, curve_point_object,
+          "Random reads of 128 bytes by ascending region_bytes."),
+     FOR_PLANNER, IN(CURVE), .ordered = true, .columns = "curve_evidence",
+     .element = "region of % "},
+    {LIST(rates, throughput, rates, rate_count, rate_object,
+          "Random accesses of other kinds than the curve's, by access and transaction_bytes; "
+          "omitted if none was measured."),
+     FOR_PLANNER, IN(RATES), OPTIONAL, .ordered = true, .element = "% of % bytes, ",
+     .label = "random accesses of other kinds"},
 };
-const struct object throughput_object =
-    DEFINE_WITH_EVIDENCE(throughput, throughput_members, evidence_throughput_names);
+static const struct object throughput_object =
+    DEFINE(throughput, throughput_members, "Throughput",
+           "Random 128-byte reads by all SMs, and in rates random accesses of other kinds.");
 
 /* ---- contiguity ---- */
 
 static const struct member contiguity_members[] = {
-    {NUMBER(fingerprint_contiguity, frame_bytes), FOR_PLANNER, IN(CONTIGUITY),
-     EVIDENCE(CONTIGUITY, FRAME_BYTES), .label = "frame"},
-    {NUMBER(fingerprint_contiguity, contiguous_miss_ns), FOR_PLANNER, IN(CONTIGUITY),
-     EVIDENCE(CONTIGUITY, CONTIGUOUS_MISS_NS), .label = "miss of contiguous memory in ns"},
-    {NUMBER(fingerprint_contiguity, scattered_miss_ns), FOR_PLANNER, IN(CONTIGUITY),
-     EVIDENCE(CONTIGUITY, SCATTERED_MISS_NS), .label = "miss of scattered memory in ns"},
+    {NUMBER(fingerprint_contiguity, frame_bytes,
+            "Aligned length of memory that must be one physical run for the lower price."),
+     FOR_PLANNER, IN(CONTIGUITY), EVIDENCE(fingerprint_contiguity, frame_bytes), MEASURED, DIFFED,
+     POSITIVE},
+    {NUMBER(fingerprint_contiguity, contiguous_miss_ns,
+            "Time of the whole GPU for one miss in contiguous memory."),
+     FOR_PLANNER, IN(CONTIGUITY), EVIDENCE(fingerprint_contiguity, contiguous_miss_ns), MEASURED,
+     DIFFED, POSITIVE, .label = "miss of contiguous memory"},
+    {NUMBER(fingerprint_contiguity, scattered_miss_ns, "The same in scattered memory."),
+     FOR_PLANNER, IN(CONTIGUITY), EVIDENCE(fingerprint_contiguity, scattered_miss_ns), MEASURED,
+     DIFFED, POSITIVE, AT_LEAST(fingerprint_contiguity, contiguous_miss_ns),
+     .label = "miss of scattered memory"},
 };
-const struct object contiguity_object =
-    DEFINE_WITH_EVIDENCE(fingerprint_contiguity, contiguity_members, evidence_contiguity_names);
+static const struct object contiguity_object =
+    DEFINE(fingerprint_contiguity, contiguity_members, "Contiguity",
+           "What a miss out of reach costs, by whether the aligned frame around the address is one "
+           "run of physical memory.");
 
 /* ---- L2 ---- */
 
 static const struct member l2_members[] = {
-    {NUMBER(fingerprint_l2, sides), FOR_PLANNER, IN(L2_SIDES), EVIDENCE(L2, SIDES),
-     .label = "sides of the L2"},
-    {NUMBER(fingerprint_l2, granule_bytes), FOR_PLANNER, IN(L2_SIDES), EVIDENCE(L2, GRANULE_BYTES),
+    {NUMBER(fingerprint_l2, sides,
+            "Sides of the L2; not observable (no-contrast) if all lines are alike to an SM."),
+     FOR_PLANNER, IN(L2_SIDES), EVIDENCE(fingerprint_l2, sides), MEASURED, DIFFED, .min = 2,
+     .max = 2, .label = "sides of the L2"},
+    {NUMBER(fingerprint_l2, granule_bytes, "Aligned length of memory that is all on one side."),
+     FOR_PLANNER, IN(L2_SIDES), EVIDENCE(fingerprint_l2, granule_bytes), MEASURED, DIFFED, POSITIVE,
      .label = "granule of an L2 side"},
-    {NUMBER(fingerprint_l2, atomic_near_cycles), FOR_PLANNER, IN(L2_SIDES),
-     EVIDENCE(L2, ATOMIC_NEAR_CYCLES), .label = "near atomic in cycles"},
-    {NUMBER(fingerprint_l2, atomic_far_cycles), FOR_PLANNER, IN(L2_SIDES),
-     EVIDENCE(L2, ATOMIC_FAR_CYCLES), .label = "far atomic in cycles"},
-    {SPECIAL(sms, fingerprint_l2, side_of_sm, MEMBER_PARTITION), FOR_PLANNER, IN(L2_SIDES),
-     .label = "SMs of each L2 side"},
+    {NUMBER(fingerprint_l2, atomic_near_cycles,
+            "One atomic by one thread on the SM's own side, median of all SMs."),
+     FOR_PLANNER, IN(L2_SIDES), EVIDENCE(fingerprint_l2, atomic_near_cycles), MEASURED, DIFFED,
+     POSITIVE, .label = "near atomic"},
+    {NUMBER(fingerprint_l2, atomic_far_cycles, "The same on the other side."), FOR_PLANNER,
+     IN(L2_SIDES), EVIDENCE(fingerprint_l2, atomic_far_cycles), MEASURED, DIFFED, POSITIVE,
+     ABOVE(fingerprint_l2, atomic_near_cycles), .label = "far atomic"},
+    {SPECIAL(sms, fingerprint_l2, side_of_sm, MEMBER_PARTITION,
+             "SM ids of each side, the side of the lowest id first; omitted if sides is null."),
+     FOR_PLANNER, IN(L2_SIDES), DIFFED, .label = "SMs of each L2 side"},
 };
-const struct object l2_object = DEFINE_WITH_EVIDENCE(fingerprint_l2, l2_members, evidence_l2_names);
+static const struct object l2_object =
+    DEFINE(fingerprint_l2, l2_members, "L2",
+           "The two sides of the L2: a line lives on one of them, by a hash of its physical "
+           "address, and an SM of the other side waits longer for it.");
 
 /* ---- working sets ---- */
 
 static const struct member working_set_members[] = {
-    {NUMBER(working_set, transaction_bytes), FOR_PLANNER},
-    {NUMBER(working_set, set_bytes), FOR_PLANNER},
-    {NUMBER(working_set, same_gbps), FOR_PLANNER, IN(WORKING_SETS),
-     EVIDENCE(WORKING_SET, SAME_GBPS), .label = "same set in GB/s"},
-    {NUMBER(working_set, own_gbps), FOR_PLANNER, IN(WORKING_SETS), EVIDENCE(WORKING_SET, OWN_GBPS),
-     .label = "own parts in GB/s"},
-    {NUMBER(working_set, near_gbps), FOR_PLANNER, IN(WORKING_SETS),
-     EVIDENCE(WORKING_SET, NEAR_GBPS), .label = "near granules in GB/s"},
+    {NUMBER(working_set, transaction_bytes,
+            "Bytes of one read: 128 (a line) or 512 (four side by side)."),
+     FOR_PLANNER, KEY, POSITIVE},
+    {NUMBER(working_set, set_bytes, "Length of the set, all SMs together."), FOR_PLANNER, KEY,
+     POSITIVE},
+    {NUMBER(working_set, same_gbps, "Every SM reads all of the set."), FOR_PLANNER,
+     IN(WORKING_SETS), EVIDENCE(working_set, same_gbps), DIFFED, .label = "same set"},
+    {NUMBER(working_set, own_gbps, "Each SM reads a part of its own, set_bytes divided by SMs."),
+     FOR_PLANNER, IN(WORKING_SETS), EVIDENCE(working_set, own_gbps), DIFFED, .label = "own parts"},
+    {NUMBER(working_set, near_gbps, "Each SM reads the lines of the set on its side of the L2."),
+     FOR_PLANNER, IN(WORKING_SETS), EVIDENCE(working_set, near_gbps), DIFFED,
+     .label = "near granules"},
 };
-const struct object working_set_object =
-    DEFINE_WITH_EVIDENCE(working_set, working_set_members, evidence_working_set_names);
+static const struct object working_set_object =
+    DEFINE(working_set, working_set_members, "WorkingSet",
+           "Random reads of one set by all SMs, through all caches.");
 
 /* ---- caches ---- */
 
 static const struct member carveout_members[] = {
-    {NUMBER(cache_carveout, shared_bytes), FOR_PLANNER},
-    {NUMBER(cache_carveout, size_bytes), FOR_PLANNER, IN(CACHES)},
-    {NUMBER(cache_carveout, fits_bytes), FOR_PLANNER, IN(CACHES)},
+    {NUMBER(cache_carveout, shared_bytes, "Shared memory that the whole SM asks for."), FOR_PLANNER,
+     KEY},
+    {NUMBER(cache_carveout, size_bytes, "Size beside it."), FOR_PLANNER, IN(CACHES)},
+    {NUMBER(cache_carveout, fits_bytes, "Longest cycle without a miss beside it."), FOR_PLANNER,
+     IN(CACHES)},
 };
-static const struct object carveout_object = DEFINE(cache_carveout, carveout_members);
+static const struct object carveout_object =
+    DEFINE(cache_carveout, carveout_members, "CacheCarveout",
+           "L1 at one division of the array that it shares with shared memory.");
 
 static const struct member cache_members[] = {
-    {NAME(cache_facts, kind, cache_words), FOR_PLANNER},
-    {NUMBER(cache_facts, size_bytes), FOR_PLANNER, IN(CACHES), EVIDENCE(CACHE, SIZE_BYTES),
-     .label = "size"},
-    {NUMBER(cache_facts, fits_bytes), FOR_PLANNER, IN(CACHES), EVIDENCE(CACHE, FITS_BYTES),
-     .label = "fits"},
-    {NUMBER(cache_facts, line_bytes), IN(CACHES), EVIDENCE(CACHE, LINE_BYTES), .label = "line"},
-    {NUMBER(cache_facts, sector_bytes), IN(CACHES), EVIDENCE(CACHE, SECTOR_BYTES),
-     .label = "sector"},
-    {NUMBER(cache_facts, fill_bytes), IN(CACHES), EVIDENCE(CACHE, FILL_BYTES), .label = "fill"},
-    {NUMBER(cache_facts, sets), IN(CACHES), EVIDENCE(CACHE, SETS), .label = "sets"},
-    {NUMBER(cache_facts, ways), IN(CACHES), .label = "ways"},
-    {NAME(cache_facts, replacement, replacement_words), IN(CACHES), EVIDENCE(CACHE, REPLACEMENT),
-     .label = "replacement"},
-    {NUMBER(cache_facts, trace), .optional = true},
-    {NUMBER(cache_facts, latency_cycles), FOR_PLANNER, IN(CACHES), EVIDENCE(CACHE, LATENCY_CYCLES),
-     .label = "latency in cycles"},
-    {NUMBER(cache_facts, miss_latency_cycles), IN(CACHES)},
-    {NAME(cache_facts, same_as_l1, finding_words), IN(CACHES), EVIDENCE(CACHE, SAME_AS_L1)},
-    {LIST(carveouts, cache_facts, carveouts, carveout_count, carveout_object), FOR_PLANNER,
-     .optional = true},
+    {NAME(cache_facts, kind, cache_words, "Which cache."), FOR_PLANNER, KEY},
+    {NUMBER(cache_facts, size_bytes,
+            "All sets, L1 beside 32 KiB of shared memory; unknown if they are not equal or follow "
+            "no rule that was found."),
+     FOR_PLANNER, IN(CACHES), EVIDENCE(cache_facts, size_bytes), MEASURED, DIFFED},
+    {NUMBER(cache_facts, fits_bytes, "Longest cycle from an aligned start without a miss."),
+     FOR_PLANNER, IN(CACHES), EVIDENCE(cache_facts, fits_bytes), MEASURED, DIFFED},
+    {NUMBER(cache_facts, line_bytes, "Length of a line: of one tag."), IN(CACHES),
+     EVIDENCE(cache_facts, line_bytes), MEASURED, DIFFED, POSITIVE},
+    {NUMBER(cache_facts, sector_bytes, "Least part of a line that is present or not by itself."),
+     IN(CACHES), EVIDENCE(cache_facts, sector_bytes), MEASURED, DIFFED, POSITIVE,
+     AT_MOST(cache_facts, line_bytes)},
+    {NUMBER(cache_facts, fill_bytes, "Bytes that one miss brings."), IN(CACHES),
+     EVIDENCE(cache_facts, fill_bytes), MEASURED, DIFFED},
+    {NUMBER(cache_facts, sets, "Number of all sets."), IN(CACHES), EVIDENCE(cache_facts, sets),
+     MEASURED, DIFFED},
+    {NUMBER(cache_facts, ways, "Ways of every set, if all have the same number."), IN(CACHES),
+     MEASURED, DIFFED},
+    {NAME(cache_facts, replacement, replacement_words,
+          "Whether a cyclic walk always evicts the oldest line."),
+     IN(CACHES), EVIDENCE(cache_facts, replacement), DIFFED},
+    {NUMBER(cache_facts, trace,
+            "Loads of the lines of one set, in order, lap after lap: H is a hit, M a miss."),
+     OPTIONAL},
+    {NUMBER(cache_facts, latency_cycles, "Cycles of a hit, median."), FOR_PLANNER, IN(CACHES),
+     EVIDENCE(cache_facts, latency_cycles), MEASURED, DIFFED},
+    {NUMBER(cache_facts, miss_latency_cycles, "Cycles of a load that the next level answers."),
+     IN(CACHES), MEASURED, AT_LEAST(cache_facts, latency_cycles)},
+    {NAME(cache_facts, same_as_l1, finding_words,
+          "Whether its loads hit lines that loads of L1 brought."),
+     IN(CACHES), EVIDENCE(cache_facts, same_as_l1), .label = "same as L1"},
+    {LIST(carveouts, cache_facts, carveouts, carveout_count, carveout_object,
+          "Size by the shared memory that is asked for, ascending; omitted if not measured."),
+     FOR_PLANNER, OPTIONAL, .ordered = true, .element = "beside % "},
 };
-const struct object cache_object =
-    DEFINE_WITH_EVIDENCE(cache_facts, cache_members, evidence_cache_names);
+static const struct object cache_object =
+    DEFINE(cache_facts, cache_members, "Cache",
+           "One data cache, as dependent loads of one thread show it.");
 
 static const struct member latency_members[] = {
-    {NUMBER(fingerprint_latency, p1_cycles), IN(LATENCY), EVIDENCE(LATENCY, P1),
-     .label = "P1 in cycles"},
-    {NUMBER(fingerprint_latency, p2_cycles), IN(LATENCY), EVIDENCE(LATENCY, P2),
-     .label = "P2 in cycles"},
-    {NUMBER(fingerprint_latency, p3_cycles), IN(LATENCY), EVIDENCE(LATENCY, P3),
-     .label = "P3 in cycles"},
-    {NUMBER(fingerprint_latency, p4_cycles), FOR_PLANNER, IN(LATENCY), EVIDENCE(LATENCY, P4),
-     .label = "P4 in cycles"},
-    {NUMBER(fingerprint_latency, p5_cycles), IN(LATENCY), EVIDENCE(LATENCY, P5),
-     .label = "P5 in cycles"},
-    {NUMBER(fingerprint_latency, p6_cycles), IN(LATENCY), EVIDENCE(LATENCY, P6),
-     .label = "P6 in cycles"},
-    {NUMBER(fingerprint_latency, near_cycles), IN(LATENCY), EVIDENCE(LATENCY, NEAR),
-     .label = "near memory in cycles"},
-    {NUMBER(fingerprint_latency, far_cycles), IN(LATENCY), .label = "far memory in cycles"},
-    {NUMBER(fingerprint_latency, tail_cycles), IN(LATENCY), EVIDENCE(LATENCY, TAIL)},
-    {NUMBER(fingerprint_latency, tail_share), IN(LATENCY), .max = 1},
+    {NUMBER(fingerprint_latency, p1_cycles, "Data in L1."), IN(LATENCY),
+     EVIDENCE(fingerprint_latency, p1_cycles), MEASURED, DIFFED, .label = "P1"},
+    {NUMBER(fingerprint_latency, p2_cycles, "Data in L2, the first TLB level misses."), IN(LATENCY),
+     EVIDENCE(fingerprint_latency, p2_cycles), MEASURED, DIFFED, .label = "P2"},
+    {NUMBER(fingerprint_latency, p3_cycles, "Data in L2, two TLB levels miss."), IN(LATENCY),
+     EVIDENCE(fingerprint_latency, p3_cycles), MEASURED, DIFFED, .label = "P3"},
+    {NUMBER(fingerprint_latency, p4_cycles, "Data in memory, the translation at hand."),
+     FOR_PLANNER, IN(LATENCY), EVIDENCE(fingerprint_latency, p4_cycles), MEASURED, DIFFED,
+     .label = "P4"},
+    {NUMBER(fingerprint_latency, p5_cycles, "Data in memory, two TLB levels miss."), IN(LATENCY),
+     EVIDENCE(fingerprint_latency, p5_cycles), MEASURED, DIFFED, .label = "P5"},
+    {NUMBER(fingerprint_latency, p6_cycles,
+            "P5 if the page belongs to another page table than the page before."),
+     IN(LATENCY), EVIDENCE(fingerprint_latency, p6_cycles), MEASURED, DIFFED, .label = "P6"},
+    {NUMBER(fingerprint_latency, near_cycles,
+            "The lesser of two modes of P4; all of P4 if there is one mode."),
+     IN(LATENCY), EVIDENCE(fingerprint_latency, near_cycles), MEASURED, DIFFED,
+     .label = "near memory"},
+    {NUMBER(fingerprint_latency, far_cycles, "The greater of two modes of P4."), IN(LATENCY),
+     MEASURED, DIFFED, ABOVE(fingerprint_latency, near_cycles), .label = "far memory"},
+    {NUMBER(fingerprint_latency, tail_cycles, "Median of the few loads beyond the modes."),
+     IN(LATENCY), EVIDENCE(fingerprint_latency, tail_cycles), MEASURED, .label = "tail"},
+    {NUMBER(fingerprint_latency, tail_share, "These as a share of all loads of P4."), IN(LATENCY),
+     MEASURED, .max = 1},
 };
-const struct object latency_object =
-    DEFINE_WITH_EVIDENCE(fingerprint_latency, latency_members, evidence_latency_names);
+static const struct object latency_object =
+    DEFINE(fingerprint_latency, latency_members, "Latency",
+           "What one load of one thread takes, by where its data and its translation are.");
 
 /* ---- shared memory, clusters, parallelism ---- */
 
 static const struct member shared_width_members[] = {
-    {NUMBER(shared_width, width_bytes)},
-    {NUMBER(shared_width, latency_cycles), IN(SHARED), EVIDENCE(SHARED_WIDTH, LATENCY_CYCLES)},
-    {NUMBER(shared_width, conflict_cycles), IN(SHARED), EVIDENCE(SHARED_WIDTH, CONFLICT_CYCLES)},
-    {NUMBER(shared_width, bytes_per_cycle), IN(SHARED), EVIDENCE(SHARED_WIDTH, BYTES_PER_CYCLE)},
-    {NUMBER(shared_width, loads_enough), IN(SHARED), EVIDENCE(SHARED_WIDTH, LOADS_ENOUGH)},
-    {NUMBER(shared_width, loads_needed), IN(SHARED)},
+    {NUMBER(shared_width, width_bytes, "Bytes that one lane loads."), KEY, POSITIVE},
+    {NUMBER(shared_width, latency_cycles,
+            "Cycles of a load, lanes side by side, each load after "
+            "the one before."),
+     IN(SHARED), EVIDENCE(shared_width, latency_cycles), MEASURED},
+    {NUMBER(shared_width, conflict_cycles, "Cycles that each pass after the first adds."),
+     IN(SHARED), EVIDENCE(shared_width, conflict_cycles), MEASURED},
+    {NUMBER(shared_width, bytes_per_cycle, "What one SM loads with enough loads in flight."),
+     IN(SHARED), EVIDENCE(shared_width, bytes_per_cycle), MEASURED},
+    {NUMBER(shared_width, loads_enough,
+            "Fewest loads of warps in flight that reach 95 % of bytes_per_cycle."),
+     IN(SHARED), EVIDENCE(shared_width, loads_enough), MEASURED},
+    {NUMBER(
+         shared_width, loads_needed,
+         "Loads of warps in flight that keep all banks busy, by Little's law; known with banks."),
+     IN(SHARED)},
 };
 static const struct object shared_width_object =
-    DEFINE_WITH_EVIDENCE(shared_width, shared_width_members, evidence_shared_width_names);
+    DEFINE(shared_width, shared_width_members, "SharedMemoryWidth",
+           "Loads of all lanes of a warp from shared memory.");
 
 static const struct member shared_stride_members[] = {
-    {NUMBER(shared_stride, width_bytes)},
-    {NUMBER(shared_stride, stride_bytes)},
-    {NUMBER(shared_stride, cycles), IN(SHARED)},
-    {NUMBER(shared_stride, passes), IN(SHARED)},
+    {NUMBER(shared_stride, width_bytes, "Bytes that one lane loads."), KEY, POSITIVE},
+    {NUMBER(shared_stride, stride_bytes, "Distance between the lanes."), KEY, POSITIVE},
+    {NUMBER(shared_stride, cycles, "Cycles of one load, each after the one before."), IN(SHARED)},
+    {NUMBER(shared_stride, passes, "Passes that the banks found explain; known with them."),
+     IN(SHARED)},
 };
-static const struct object shared_stride_object = DEFINE(shared_stride, shared_stride_members);
+static const struct object shared_stride_object =
+    DEFINE(shared_stride, shared_stride_members, "SharedMemoryStride",
+           "Loads of one warp whose lanes load stride_bytes apart.");
 
 static const struct member shared_members[] = {
-    {NUMBER(fingerprint_shared, sm_bytes), FOR_PLANNER, IN(SHARED)},
-    {NUMBER(fingerprint_shared, block_bytes), FOR_PLANNER, IN(SHARED)},
-    {NUMBER(fingerprint_shared, banks), FOR_PLANNER, IN(SHARED), EVIDENCE(SHARED, BANKS),
+    {NUMBER(fingerprint_shared, sm_bytes, "Shared memory of an SM, as the driver reports it."),
+     FOR_PLANNER, IN(SHARED), .label = "shared memory of an SM"},
+    {NUMBER(fingerprint_shared, block_bytes,
+            "Most that one block may take, as the driver reports "
+            "it."),
+     FOR_PLANNER, IN(SHARED), .label = "most for a block"},
+    {NUMBER(fingerprint_shared, banks, "Number of banks."), FOR_PLANNER, IN(SHARED),
+     EVIDENCE(fingerprint_shared, banks), MEASURED, DIFFED, POSITIVE,
      .label = "banks of shared memory"},
-    {NUMBER(fingerprint_shared, bank_bytes), FOR_PLANNER, IN(SHARED), EVIDENCE(SHARED, BANKS),
+    {NUMBER(fingerprint_shared, bank_bytes, "Length of a word that one bank gives at a time."),
+     FOR_PLANNER, IN(SHARED), EVIDENCE(fingerprint_shared, banks), MEASURED, DIFFED, POSITIVE,
      .label = "bytes of a bank"},
-    {LIST(widths, fingerprint_shared, widths, width_count, shared_width_object), IN(SHARED)},
-    {LIST(strides, fingerprint_shared, strides, stride_count, shared_stride_object), IN(SHARED)},
+    {LIST(widths, fingerprint_shared, widths, width_count, shared_width_object,
+          "Loads of 4, 8 and 16 bytes by each lane."),
+     IN(SHARED), .ordered = true, .element = "loads of % "},
+    {LIST(strides, fingerprint_shared, strides, stride_count, shared_stride_object,
+          "One warp by width_bytes, then by stride_bytes."),
+     IN(SHARED), .ordered = true},
 };
-const struct object shared_object =
-    DEFINE_WITH_EVIDENCE(fingerprint_shared, shared_members, evidence_shared_names);
+static const struct object shared_object =
+    DEFINE(fingerprint_shared, shared_members, "SharedMemory",
+           "The shared memory of an SM. Words of bank_bytes lie in the banks in turn; lanes of a "
+           "warp that load different words of one bank take passes, one after the other.");
 
 static const struct member cluster_size_members[] = {
-    {NUMBER(cluster_size, sms), FOR_PLANNER},
-    {NUMBER(cluster_size, clusters), FOR_PLANNER, IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
-    {NUMBER(cluster_size, usable_sms), FOR_PLANNER, IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, CLUSTERS)},
-    {NUMBER(cluster_size, latency_cycles), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, LATENCY_CYCLES)},
-    {NUMBER(cluster_size, bytes_per_cycle), IN(CLUSTERS), EVIDENCE(CLUSTER_SIZE, BYTES_PER_CYCLE)},
+    {NUMBER(cluster_size, sms, "Blocks of a cluster, one per SM."), FOR_PLANNER, KEY, .min = 2,
+     .label = "SMs"},
+    {NUMBER(cluster_size, clusters, "Clusters that run at the same time."), FOR_PLANNER,
+     IN(CLUSTERS), EVIDENCE(cluster_size, clusters), MEASURED},
+    {NUMBER(cluster_size, usable_sms, "SMs that these occupy."), FOR_PLANNER, IN(CLUSTERS),
+     EVIDENCE(cluster_size, clusters), MEASURED, .label = "SMs used"},
+    {NUMBER(cluster_size, latency_cycles,
+            "Cycles of a load from shared memory of another SM of the cluster, median of pairs."),
+     IN(CLUSTERS), EVIDENCE(cluster_size, latency_cycles), MEASURED},
+    {NUMBER(cluster_size, bytes_per_cycle,
+            "What one SM loads while each SM reads from the next of its cluster."),
+     IN(CLUSTERS), EVIDENCE(cluster_size, bytes_per_cycle), MEASURED},
 };
 static const struct object cluster_size_object =
-    DEFINE_WITH_EVIDENCE(cluster_size, cluster_size_members, evidence_cluster_size_names);
+    DEFINE(cluster_size, cluster_size_members, "ClustersSize", "Clusters of one size.");
 
 static const struct member clusters_members[] = {
-    {NUMBER(fingerprint_clusters, largest), FOR_PLANNER, IN(CLUSTERS), EVIDENCE(CLUSTERS, LARGEST),
+    {NUMBER(fingerprint_clusters, largest,
+            "SMs of the largest cluster that can be launched; not supported on a GPU without "
+            "clusters."),
+     FOR_PLANNER, IN(CLUSTERS), EVIDENCE(fingerprint_clusters, largest), MEASURED, DIFFED, .min = 2,
      .label = "SMs of the largest cluster"},
-    {NUMBER(fingerprint_clusters, own_cycles), IN(CLUSTERS), EVIDENCE(CLUSTERS, OWN_CYCLES)},
-    {NUMBER(fingerprint_clusters, gpcs), IN(CLUSTERS), EVIDENCE(CLUSTERS, GPCS), .label = "GPCs"},
-    {SPECIAL(sms, fingerprint_clusters, gpc_of_sm, MEMBER_PARTITION), IN(CLUSTERS),
-     .label = "SMs of each GPC"},
-    {LIST(sizes, fingerprint_clusters, sizes, size_count, cluster_size_object), FOR_PLANNER,
-     IN(CLUSTERS)},
+    {NUMBER(fingerprint_clusters, own_cycles,
+            "Cycles of a load from the SM's own shared memory in the same way."),
+     IN(CLUSTERS), EVIDENCE(fingerprint_clusters, own_cycles), MEASURED,
+     .label = "own shared memory"},
+    {NUMBER(fingerprint_clusters, gpcs, "Sets of SMs that clusters are made of."), IN(CLUSTERS),
+     EVIDENCE(fingerprint_clusters, gpcs), MEASURED, DIFFED, .label = "GPCs"},
+    {SPECIAL(sms, fingerprint_clusters, gpc_of_sm, MEMBER_PARTITION,
+             "SM ids of each GPC; omitted if gpcs is null."),
+     IN(CLUSTERS), DIFFED, .label = "SMs of each GPC"},
+    {LIST(sizes, fingerprint_clusters, sizes, size_count, cluster_size_object,
+          "Clusters by rising sms."),
+     FOR_PLANNER, IN(CLUSTERS), .ordered = true, .element = "clusters of % "},
 };
-const struct object clusters_object =
-    DEFINE_WITH_EVIDENCE(fingerprint_clusters, clusters_members, evidence_clusters_names);
+static const struct object clusters_object =
+    DEFINE(fingerprint_clusters, clusters_members, "Clusters",
+           "Thread block clusters, whose SMs load from each other's shared memory.");
 
 static const struct member concurrency_members[] = {
-    {NUMBER(concurrency_point, warps)},
-    {NUMBER(concurrency_point, loads)},
-    {NUMBER(concurrency_point, gbps), IN(PARALLELISM)},
+    {NUMBER(concurrency_point, warps, "Warps on each SM."), KEY, POSITIVE},
+    {NUMBER(concurrency_point, loads, "Loads in flight in each warp."), KEY, POSITIVE},
+    {NUMBER(concurrency_point, gbps, "What all SMs read."), IN(PARALLELISM)},
 };
-static const struct object concurrency_object = DEFINE(concurrency_point, concurrency_members);
+static const struct object concurrency_object =
+    DEFINE(concurrency_point, concurrency_members, "ParallelismSurface",
+           "Random reads of 128 bytes by all SMs with so much in flight.");
 
 static const struct member sms_point_members[] = {
-    {NUMBER(sms_point, sms)},
-    {NUMBER(sms_point, gbps), IN(PARALLELISM)},
+    {NUMBER(sms_point, sms, "SMs that read, spread over the groups."), KEY, POSITIVE,
+     .label = "SMs"},
+    {NUMBER(sms_point, gbps, "What these SMs read."), IN(PARALLELISM)},
 };
-static const struct object sms_point_object = DEFINE(sms_point, sms_point_members);
+static const struct object sms_point_object =
+    DEFINE(sms_point, sms_point_members, "ParallelismBySm",
+           "Random reads by some SMs with the most loads in flight.");
 
 static const struct member parallelism_members[] = {
-    {NUMBER(fingerprint_parallelism, plateau_gbps), IN(PARALLELISM),
-     EVIDENCE(PARALLELISM, PLATEAU_GBPS)},
-    {NUMBER(fingerprint_parallelism, latency_ns), IN(PARALLELISM),
-     EVIDENCE(PARALLELISM, LATENCY_NS)},
-    {NUMBER(fingerprint_parallelism, loads_enough), FOR_PLANNER, IN(PARALLELISM),
-     EVIDENCE(PARALLELISM, LOADS_ENOUGH)},
-    {NUMBER(fingerprint_parallelism, loads_short), FOR_PLANNER, IN(PARALLELISM),
-     EVIDENCE(PARALLELISM, LOADS_ENOUGH)},
-    {NUMBER(fingerprint_parallelism, sms_enough), FOR_PLANNER, IN(PARALLELISM),
-     EVIDENCE(PARALLELISM, SMS_ENOUGH)},
-    {NUMBER(fingerprint_parallelism, sms_short), FOR_PLANNER, IN(PARALLELISM),
-     EVIDENCE(PARALLELISM, SMS_ENOUGH)},
-    {LIST(surface, fingerprint_parallelism, surface, surface_count, concurrency_object),
-     IN(PARALLELISM)},
-    {LIST(by_sms, fingerprint_parallelism, by_sms, by_sms_count, sms_point_object),
-     IN(PARALLELISM)},
+    {NUMBER(fingerprint_parallelism, plateau_gbps, "Best of the surface."), IN(PARALLELISM),
+     EVIDENCE(fingerprint_parallelism, plateau_gbps), MEASURED},
+    {NUMBER(fingerprint_parallelism, latency_ns,
+            "Time of one load: the fewest in flight over their throughput."),
+     IN(PARALLELISM), EVIDENCE(fingerprint_parallelism, latency_ns), MEASURED},
+    {NUMBER(fingerprint_parallelism, loads_enough,
+            "Loads in flight in an SM from which on all points of the surface reach 95 %."),
+     FOR_PLANNER, IN(PARALLELISM), EVIDENCE(fingerprint_parallelism, loads_enough), MEASURED,
+     POSITIVE},
+    {NUMBER(fingerprint_parallelism, loads_short, "The next fewer loads that were probed."),
+     FOR_PLANNER, IN(PARALLELISM), EVIDENCE(fingerprint_parallelism, loads_enough)},
+    {NUMBER(fingerprint_parallelism, sms_enough, "Fewest SMs that reach 95 %."), FOR_PLANNER,
+     IN(PARALLELISM), EVIDENCE(fingerprint_parallelism, sms_enough), MEASURED, POSITIVE,
+     .label = "SMs enough"},
+    {NUMBER(fingerprint_parallelism, sms_short, "The next fewer SMs that were probed."),
+     FOR_PLANNER, IN(PARALLELISM), EVIDENCE(fingerprint_parallelism, sms_enough),
+     .label = "SMs short"},
+    {LIST(surface, fingerprint_parallelism, surface, surface_count, concurrency_object,
+          "Throughput by warps, then by loads."),
+     IN(PARALLELISM), .ordered = true},
+    {LIST(by_sms, fingerprint_parallelism, by_sms, by_sms_count, sms_point_object,
+          "Throughput by rising sms."),
+     IN(PARALLELISM), .ordered = true, .label = "by SMs"},
 };
-const struct object parallelism_object =
-    DEFINE_WITH_EVIDENCE(fingerprint_parallelism, parallelism_members, evidence_parallelism_names);
+static const struct object parallelism_object =
+    DEFINE(fingerprint_parallelism, parallelism_members, "Parallelism",
+           "How much must be under way for memory to be busy: random reads of 128 bytes, each SM "
+           "within the reach of its own TLB. Enough is what reaches 95 % of the plateau.");
 
 /* ---- memory ---- */
 
-static const struct member memory_point_members[] = {CURVE_POINT_ROWS(IN_MEMORY)};
-const struct object memory_point_object =
-    DEFINE_WITH_EVIDENCE(curve_point, memory_point_members, evidence_curve_names);
+static const struct member memory_point_members[] = {
+    CURVE_POINT_ROWS(IN_MEMORY, .class = CLASS_NONE)};
+static const struct object memory_point_object =
+    DEFINE(curve_point, memory_point_members, "KindOfMemoryCurve", "Random reads of one region.");
 
 static const struct member memory_members[] = {
-    {NAME(memory_facts, kind, memory_words), FOR_PLANNER},
-    {NUMBER(memory_facts, peer_uuid), FOR_PLANNER, .optional = true},
-    {NUMBER(memory_facts, peer_memory_bytes), FOR_PLANNER, .optional = true},
-    {NUMBER(memory_facts, probed_bytes), FOR_PLANNER, IN_MEMORY},
-    {NUMBER(memory_facts, plateau_gbps), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, PLATEAU_GBPS),
-     .label = "plateau in GB/s"},
-    {NUMBER(memory_facts, reach_bytes), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, REACH_BYTES)},
-    {NUMBER(memory_facts, onset_bytes), IN_MEMORY},
-    {NUMBER(memory_facts, windows_reach_bytes), FOR_PLANNER, IN_MEMORY,
-     EVIDENCE(MEMORY, WINDOWS_REACH_BYTES)},
-    {NUMBER(memory_facts, windows_onset_bytes), IN_MEMORY},
-    {NUMBER(memory_facts, group_reach_bytes), IN_MEMORY, EVIDENCE(MEMORY, GROUP_REACH_BYTES)},
-    {NUMBER(memory_facts, group_onset_bytes), IN_MEMORY},
-    {NUMBER(memory_facts, entry_bytes), IN_MEMORY, EVIDENCE(MEMORY, ENTRY_BYTES), .label = "entry"},
-    {NUMBER(memory_facts, beyond_gbps), IN_MEMORY, EVIDENCE(MEMORY, BEYOND_GBPS)},
-    {NUMBER(memory_facts, latency_cycles), IN_MEMORY, EVIDENCE(MEMORY, LATENCY_CYCLES),
-     .label = "latency in cycles"},
-    {NUMBER(memory_facts, beyond_latency_cycles), IN_MEMORY,
-     EVIDENCE(MEMORY, BEYOND_LATENCY_CYCLES)},
-    {NUMBER(memory_facts, sms_to_fill), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, SMS_TO_FILL)},
-    {NUMBER(memory_facts, write_gbps), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, WRITE_GBPS),
-     .label = "writes in GB/s"},
-    {NUMBER(memory_facts, atomic_gbps), FOR_PLANNER, IN_MEMORY, EVIDENCE(MEMORY, ATOMIC_GBPS),
-     .label = "atomics in GB/s"},
-    {LIST(curve, memory_facts, curve, curve_count, memory_point_object), FOR_PLANNER,
-     .columns = "curve_evidence"},
+    {NAME(memory_facts, kind, memory_words, "How the memory is allocated."), FOR_PLANNER, KEY},
+    {NUMBER(memory_facts, peer_uuid, "The GPU whose memory it is; null if kind is not peer."),
+     FOR_PLANNER, OPTIONAL, KEY},
+    {NUMBER(memory_facts, peer_memory_bytes,
+            "All memory of that GPU; omitted if kind is not peer."),
+     FOR_PLANNER, OPTIONAL, MEASURED},
+    {NUMBER(memory_facts, probed_bytes,
+            "Largest region that was read; null if the kind cannot be had, and then every other "
+            "number is null too."),
+     FOR_PLANNER, IN_MEMORY},
+    {NUMBER(memory_facts, plateau_gbps, "What all SMs read within the reach."), FOR_PLANNER,
+     IN_MEMORY, EVIDENCE(memory_facts, plateau_gbps), MEASURED, DIFFED},
+    {NUMBER(memory_facts, reach_bytes,
+            "Largest probed region that all SMs read at 90 % of the plateau or more; not "
+            "observable if that is all that was probed."),
+     FOR_PLANNER, IN_MEMORY, EVIDENCE(memory_facts, reach_bytes), MEASURED},
+    {NUMBER(memory_facts, onset_bytes, "Smallest probed region that they do not."), IN_MEMORY,
+     MEASURED, ABOVE(memory_facts, reach_bytes)},
+    {NUMBER(memory_facts, windows_reach_bytes,
+            "Largest probed region that groups, each in its own window, read at 90 % of the "
+            "plateau or more."),
+     FOR_PLANNER, IN_MEMORY, EVIDENCE(memory_facts, windows_reach_bytes), MEASURED},
+    {NUMBER(memory_facts, windows_onset_bytes, "Smallest probed region that they do not."),
+     IN_MEMORY, MEASURED, ABOVE(memory_facts, windows_reach_bytes)},
+    {NUMBER(memory_facts, group_reach_bytes,
+            "Largest probed region that one group alone reads at 90 % of its own plateau or more."),
+     IN_MEMORY, EVIDENCE(memory_facts, group_reach_bytes), MEASURED},
+    {NUMBER(memory_facts, group_onset_bytes, "Smallest probed region that it does not."), IN_MEMORY,
+     MEASURED, ABOVE(memory_facts, group_reach_bytes)},
+    {NUMBER(memory_facts, entry_bytes, "Bytes that one entry translates."), IN_MEMORY,
+     EVIDENCE(memory_facts, entry_bytes), MEASURED, DIFFED},
+    {NUMBER(memory_facts, beyond_gbps,
+            "Naive access over the largest probed region, if that is beyond the reach."),
+     IN_MEMORY, EVIDENCE(memory_facts, beyond_gbps), MEASURED},
+    {NUMBER(memory_facts, latency_cycles, "Cycles of one load within the reach."), IN_MEMORY,
+     EVIDENCE(memory_facts, latency_cycles), MEASURED, DIFFED},
+    {NUMBER(memory_facts, beyond_latency_cycles, "Cycles of one load beyond the reach."), IN_MEMORY,
+     EVIDENCE(memory_facts, beyond_latency_cycles), MEASURED},
+    {NUMBER(memory_facts, sms_to_fill, "Fewest SMs that read 95 % of the plateau."), FOR_PLANNER,
+     IN_MEMORY, EVIDENCE(memory_facts, sms_to_fill), MEASURED, .label = "SMs to fill"},
+    {NUMBER(memory_facts, write_gbps, "Writes of 32 bytes within the reach."), FOR_PLANNER,
+     IN_MEMORY, EVIDENCE(memory_facts, write_gbps), MEASURED, DIFFED, .label = "writes"},
+    {NUMBER(memory_facts, atomic_gbps, "Atomics of 32 bytes within the reach."), FOR_PLANNER,
+     IN_MEMORY, EVIDENCE(memory_facts, atomic_gbps), MEASURED, DIFFED, .label = "atomics"},
+    {LIST(curve, memory_facts, curve, curve_count, memory_point_object,
+          "Random reads of 128 bytes by ascending region_bytes."),
+     FOR_PLANNER, .ordered = true, .columns = "curve_evidence", .element = "region of % "},
 };
 const struct object memory_object =
-    DEFINE_WITH_EVIDENCE(memory_facts, memory_members, evidence_memory_names);
+    DEFINE(memory_facts, memory_members, "KindOfMemory",
+           "One kind of memory beside plain device memory, in random reads of 128 bytes if not "
+           "said otherwise.");
 
 /* ---- the whole ---- */
 
 static const struct member conditions_members[] = {
-    {NAME(fingerprint_conditions, verdict, verdict_words), FOR_PLANNER},
-    {NUMBER(fingerprint_conditions, arena), .optional = true},
-    {NUMBER(fingerprint_conditions, range_bytes), FOR_PLANNER},
-    {NUMBER(fingerprint_conditions, backing_bytes)},
-    {NUMBER(fingerprint_conditions, sm_clock_khz)},
-    {NUMBER(fingerprint_conditions, other_processes)},
-    {NUMBER(fingerprint_conditions, host_memory_bytes), FOR_PLANNER, .optional = true},
-    {SPECIAL(notes, fingerprint_conditions, notes, MEMBER_NOTES),
+    {NAME(fingerprint_conditions, verdict, verdict_words, "Whether other work disturbed it."),
+     FOR_PLANNER},
+    {NUMBER(fingerprint_conditions, arena, "Memory of the probes: alias, plain or simulated."),
+     OPTIONAL},
+    {NUMBER(fingerprint_conditions, range_bytes, "Virtual range that the probes could use."),
+     FOR_PLANNER},
+    {NUMBER(fingerprint_conditions, backing_bytes, "Device memory behind that range.")},
+    {NUMBER(fingerprint_conditions, sm_clock_khz, "Clock of the SMs.")},
+    {NUMBER(fingerprint_conditions, other_processes, "Other processes on the GPU.")},
+    {NUMBER(fingerprint_conditions, host_memory_bytes, "Memory of the node, used or not."),
+     FOR_PLANNER, OPTIONAL},
+    {SPECIAL(notes, fingerprint_conditions, notes, MEMBER_NOTES,
+             "What could not be recorded, and why: one sentence each."),
      .count_offset = offsetof(struct fingerprint_conditions, note_count),
      .max_count = FINGERPRINT_MAX_NOTES},
 };
-static const struct object conditions_object = DEFINE(fingerprint_conditions, conditions_members);
+static const struct object conditions_object =
+    DEFINE(fingerprint_conditions, conditions_members, "FingerprintConditions",
+           "The conditions of the measurement.");
 
 static const struct member source_members[] = {
-    {NUMBER(fingerprint_source, id)},
-    {NAME(fingerprint_source, depth, depth_words)},
-    {NUMBER(fingerprint_source, taken_at)},
+    {NUMBER(fingerprint_source, id, "Id of the measurement as it was made.")},
+    {NAME(fingerprint_source, depth, depth_words, "Depth of that measurement.")},
+    {NUMBER(fingerprint_source, taken_at, "Its date.")},
 };
-const struct object source_object = DEFINE(fingerprint_source, source_members);
+const struct object source_object =
+    DEFINE(fingerprint_source, source_members, "KeptSource", "An earlier measurement.");
 
 static const struct member fingerprint_members[] = {
-    {NAME(fingerprint, depth, depth_words), FOR_PLANNER},
-    {NUMBER(fingerprint, taken_at), FOR_PLANNER},
-    {NUMBER(fingerprint, duration_ms)},
-    {NUMBER(fingerprint, probe_ms)},
-    {NUMBER(fingerprint, device_memory_bytes)},
-    {DERIVED(tlb, MEMBER_OBJECT), FOR_PLANNER, .object = &tlb_object},
-    {OBJECT(fingerprint, topology, topology_object), FOR_PLANNER},
-    {OBJECT(fingerprint, windows, windows_object), FOR_PLANNER, IN(GROUPS)},
-    {OBJECT(fingerprint, throughput, throughput_object), FOR_PLANNER},
-    {OBJECT(fingerprint, contiguity, contiguity_object), FOR_PLANNER, IN(CONTIGUITY),
-     .optional = true},
-    {OBJECT(fingerprint, l2, l2_object), FOR_PLANNER, IN(L2_SIDES), .optional = true},
-    {LIST(working_sets, fingerprint, working_sets, working_set_count, working_set_object),
-     FOR_PLANNER, IN(WORKING_SETS), .columns = "working_set_evidence", .optional = true},
-    {LIST(caches, fingerprint, caches, cache_count, cache_object), FOR_PLANNER, IN(CACHES),
-     .optional = true},
-    {OBJECT(fingerprint, latency, latency_object), FOR_PLANNER, IN(LATENCY), .optional = true},
-    {OBJECT(fingerprint, shared, shared_object), FOR_PLANNER, IN(SHARED), .optional = true},
-    {OBJECT(fingerprint, clusters, clusters_object), FOR_PLANNER, IN(CLUSTERS), .optional = true},
-    {OBJECT(fingerprint, parallelism, parallelism_object), FOR_PLANNER, IN(PARALLELISM),
-     .optional = true},
-    {LIST(memory, fingerprint, memory, memory_count, memory_object), FOR_PLANNER, .optional = true},
-    {OBJECT(fingerprint, conditions, conditions_object), FOR_PLANNER},
+    {NAME(fingerprint, depth, depth_words,
+          "The deepest of the newest measurement and of those that parts are kept from."),
+     FOR_PLANNER},
+    {NUMBER(fingerprint, taken_at, "Date of the measurement."), FOR_PLANNER},
+    {NUMBER(fingerprint, duration_ms, "Time of the whole measurement, with the context."),
+     MEASURED},
+    {NUMBER(fingerprint, probe_ms, "Time of the probes alone."), MEASURED},
+    {NUMBER(fingerprint, device_memory_bytes, "Most device memory that the probes held.")},
+    {DERIVED(tlb, MEMBER_OBJECT, "Translation of addresses."), FOR_PLANNER, .object = &tlb_object,
+     .label = "TLB"},
+    {OBJECT(fingerprint, topology, topology_object, "Which SMs share translation structures."),
+     FOR_PLANNER, .label = "SM groups"},
+    {OBJECT(fingerprint, windows, windows_object, "The numbers that windows rest on."), FOR_PLANNER,
+     IN(GROUPS)},
+    {OBJECT(fingerprint, throughput, throughput_object, "Random accesses by all SMs."), FOR_PLANNER,
+     .label = "random reads of 128 bytes"},
+    {OBJECT(fingerprint, contiguity, contiguity_object,
+            "Price of a miss by physical contiguity; omitted if not measured."),
+     FOR_PLANNER, IN(CONTIGUITY), OPTIONAL, .label = "physical contiguity"},
+    {OBJECT(fingerprint, l2, l2_object, "Sides of the L2; omitted if not measured."), FOR_PLANNER,
+     IN(L2_SIDES), OPTIONAL, .label = "L2"},
+    {LIST(working_sets, fingerprint, working_sets, working_set_count, working_set_object,
+          "Random reads of sets that caches may keep, by transaction_bytes, then by set_bytes; "
+          "omitted if not measured."),
+     FOR_PLANNER, IN(WORKING_SETS), OPTIONAL, .ordered = true, .columns = "working_set_evidence",
+     .element = "reads of % bytes of %, "},
+    {LIST(caches, fingerprint, caches, cache_count, cache_object,
+          "L1, the read-only path, the constant cache and L2, in this order; omitted if not "
+          "measured."),
+     FOR_PLANNER, IN(CACHES), OPTIONAL, .ordered = true, .min_count = CACHE_KIND_COUNT,
+     .element = "% cache, "},
+    {OBJECT(fingerprint, latency, latency_object, "Latency of a load; omitted if not measured."),
+     FOR_PLANNER, IN(LATENCY), OPTIONAL},
+    {OBJECT(fingerprint, shared, shared_object, "Shared memory; omitted if not measured."),
+     FOR_PLANNER, IN(SHARED), OPTIONAL, .label = "shared memory"},
+    {OBJECT(fingerprint, clusters, clusters_object,
+            "Thread block clusters; omitted if not measured."),
+     FOR_PLANNER, IN(CLUSTERS), OPTIONAL},
+    {OBJECT(fingerprint, parallelism, parallelism_object,
+            "What keeps memory busy; omitted if not measured."),
+     FOR_PLANNER, IN(PARALLELISM), OPTIONAL},
+    {LIST(memory, fingerprint, memory, memory_count, memory_object,
+          "Kinds of memory beside plain device memory, in the order of their names in kind, then "
+          "the peers; omitted if none was measured."),
+     FOR_PLANNER, OPTIONAL, .min_count = MEMORY_PEER - 1, .element = "% memory, ",
+     .label = "other memory"},
+    {OBJECT(fingerprint, conditions, conditions_object, "Conditions of the measurement."),
+     FOR_PLANNER},
 };
-const struct object fingerprint_object = DEFINE(fingerprint, fingerprint_members);
-
-/* ---- walks ---- */
-
-/* Calls `visit` with each number, text and array of an object, used elements of lists or not. */
-static void visit_members(const struct object *o, char *base,
-                          void (*visit)(enum member_type type, void *at))
-{
-    for (const struct member *m = o->members; m < o->members + o->count; m++) {
-        char *const at = base + m->offset;
-
-        if (m->type == MEMBER_OBJECT)
-            visit_members(m->object, at, visit);
-        else if (m->type == MEMBER_LIST)
-            for (size_t i = 0; i < m->max_count; i++)
-                visit_members(m->object, at + i * m->object->size, visit);
-        else if (m->type == MEMBER_SM_PENALTIES)
-            for (size_t sm = 0; sm < REACH_MAX_SMS; sm++)
-                visit(MEMBER_F64_MAYBE, at + sm * sizeof(struct maybe_f64));
-        else
-            visit(m->type, at);
-    }
-}
-
-static void init_member(enum member_type type, void *at)
-{
-    const struct member_state unknown = {MAYBE_UNKNOWN, REASON_NOT_MEASURED};
-    struct sm_partition *const p = at;
-
-    if (type >= MEMBER_U32_MAYBE && type <= MEMBER_F64_MAYBE)
-        memcpy(at, &unknown, sizeof unknown);
-    for (uint32_t sm = 0; type == MEMBER_PARTITION && sm < REACH_MAX_SMS; sm++)
-        p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
-}
-
-/* What every fingerprint begins as. To visit all members takes ten times as long as to copy them.
- */
-static struct fingerprint unmeasured;
-
-static void init_unmeasured(void)
-{
-    visit_members(&fingerprint_object, (char *)&unmeasured, init_member);
-}
-
-void fingerprint_init(struct fingerprint *out)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    (void)pthread_once(&once, init_unmeasured);
-    *out = unmeasured;
-}
-
-static void round_member(enum member_type type, void *at)
-{
-    struct maybe_f64 *const number = at;
-
-    if (type == MEMBER_F64)
-        *(double *)at = round_six_digits(*(double *)at);
-    else if (type == MEMBER_F64_MAYBE && IS_KNOWN(*number))
-        number->v = round_six_digits(number->v);
-}
-
-void fingerprint_round(struct fingerprint *fp)
-{
-    visit_members(&fingerprint_object, (char *)fp, round_member);
-}
-
-static bool is_maybe(const struct member *m)
-{
-    return m->type >= MEMBER_U32_MAYBE && m->type <= MEMBER_F64_MAYBE;
-}
-
-static bool is_known_number(const struct member *m, const void *base)
-{
-    return is_maybe(m) && member_state(m, base).known == MAYBE_KNOWN;
-}
-
-/* An object is known if any number of it is. */
-static bool is_known(const struct member *m, const void *base)
-{
-    const void *const v = member_at(m, base);
-    bool any = false;
-
-    switch (m->type) {
-    case MEMBER_NAME:
-        return *(const unsigned *)v != 0;
-    case MEMBER_PARTITION:
-        return ((const struct sm_partition *)v)->group_count > 0;
-    case MEMBER_OBJECT:
-        for (uint32_t i = 0; i < m->object->count; i++)
-            any |= is_known_number(&m->object->members[i], v);
-        return any;
-    default:
-        return is_known_number(m, base);
-    }
-}
-
-bool member_is_unmeasured(const struct member *m, const void *base)
-{
-    bool touched = false;
-
-    for (uint32_t i = 0; i < m->object->count; i++) {
-        const struct member *const inner = &m->object->members[i];
-        if (!is_maybe(inner))
-            continue;
-        const struct member_state s = member_state(inner, member_at(m, base));
-        touched |= s.known != MAYBE_UNKNOWN ||
-                   (s.reason != REASON_NOT_MEASURED && s.reason != REASON_NONE);
-    }
-    return !touched;
-}
-
-uint32_t object_known_evidence(const struct object *o, const void *base)
-{
-    uint32_t bits = 0;
-
-    for (const struct member *m = o->members; m < o->members + o->count; m++)
-        if (m->evidence > 0 && is_known(m, base))
-            bits |= 1U << (m->evidence - 1);
-    return bits;
-}
+const struct object fingerprint_object =
+    DEFINE(fingerprint, fingerprint_members, "Fingerprint", "What is known of one GPU.");

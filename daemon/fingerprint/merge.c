@@ -3,6 +3,8 @@
 
 #include "base/units.h"
 #include "fingerprint/diff.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

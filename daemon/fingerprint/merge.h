@@ -12,6 +12,7 @@
 #ifndef REACH_FINGERPRINT_MERGE_H
 #define REACH_FINGERPRINT_MERGE_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 enum { MERGE_REASON_BYTES = 160 };
@@ -36,11 +37,5 @@ enum status fingerprint_drop(const struct fingerprint *earlier, const char *reas
 /* Does it answer the basic question: the reach of at least one level, or that no level ends within
  * the range that was walked? `reason` (MERGE_REASON_BYTES) says what is missing, else "". */
 bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason);
-
-/* Numbers and findings of a part that are known (parts.c). */
-uint32_t part_known(const struct fingerprint *fp, enum fingerprint_part part);
-
-/* Copies the part from `from` to `to`. A level that `to` lacks must have been added before. */
-void part_copy(const struct fingerprint *from, enum fingerprint_part part, struct fingerprint *to);
 
 #endif

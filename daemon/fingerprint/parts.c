@@ -1,6 +1,6 @@
-/* parts.c: the parts of a fingerprint that merge.c merges, by the tables of members.h. Evidence
+/* parts.c: the parts of a fingerprint, by the tables of members.h. Evidence
  * belongs to the numbers it is of and is copied with them. */
-#include "fingerprint/merge.h"
+#include "fingerprint/parts.h"
 
 #include "fingerprint/members.h"
 
@@ -135,22 +135,20 @@ static void copy_list(const struct member *m, const void *from, void *to, unsign
 }
 
 /* A whole member, and its evidence. */
-static void copy_member(const struct object *o, const struct member *m, const void *from, void *to)
+static void copy_member(const struct member *m, const void *from, void *to)
 {
     memcpy((char *)to + m->offset, member_at(m, from), m->size);
     if (m->type == MEMBER_LIST)
         *member_counter(m, to) = member_count(m, from);
-    if (m->evidence > 0) {
-        const size_t at = o->evidence_offset + (m->evidence - 1U) * sizeof(struct evidence);
-        memcpy((char *)to + at, (const char *)from + at, sizeof(struct evidence));
-    }
+    if (m->evidence > 0)
+        *member_evidence(m, to) = *member_evidence(m, from);
 }
 
 static void copy_members(const struct object *o, const void *from, void *to, unsigned in)
 {
     for (const struct member *m = o->members; m < o->members + o->count; m++) {
         if (m->part == in)
-            copy_member(o, m, from, to);
+            copy_member(m, from, to);
         else if (m->type == MEMBER_OBJECT)
             copy_members(m->object, member_at(m, from), (char *)to + m->offset, in);
         else if (m->type == MEMBER_LIST)

@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "base/hash.h"
+#include "fingerprint/fingerprint_check.h"
 #include "import/formats.h"
 
 #include <stdio.h>

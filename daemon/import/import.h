@@ -20,6 +20,7 @@
 #ifndef REACH_IMPORT_IMPORT_H
 #define REACH_IMPORT_IMPORT_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 

@@ -3,6 +3,7 @@
 #ifndef REACH_MEASURE_GPU_THREAD_PUBLISH_H
 #define REACH_MEASURE_GPU_THREAD_PUBLISH_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "snapshot/snapshot.h"
 

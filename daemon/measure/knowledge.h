@@ -12,6 +12,7 @@
 #ifndef REACH_MEASURE_KNOWLEDGE_H
 #define REACH_MEASURE_KNOWLEDGE_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 struct knowledge {

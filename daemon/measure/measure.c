@@ -23,6 +23,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "campaign/campaign.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
 #include "measure/knowledge.h"
 #include "measure/times.h"
 #include "store/store_queue.h"

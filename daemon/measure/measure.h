@@ -4,6 +4,7 @@
 
 #include "analysis/check.h"
 #include "base/clock.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "store/store.h"
 #include "worker/worker.h"

@@ -2,6 +2,7 @@
 #ifndef REACH_MEASURE_MEASUREMENT_H
 #define REACH_MEASURE_MEASUREMENT_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 enum measurement_state {

@@ -13,6 +13,8 @@
 #ifndef REACH_MEASURE_PIPELINE_H
 #define REACH_MEASURE_PIPELINE_H
 
+#include "base/status.h"
+#include "fingerprint/fingerprint.h"
 #include "measure/measurement.h"
 #include "snapshot/snapshot.h"
 #include "store/store.h"

@@ -3,6 +3,7 @@
 #ifndef REACH_PLANNER_ACTIVE_GROUPS_H
 #define REACH_PLANNER_ACTIVE_GROUPS_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "planner/placement.h"
 

@@ -9,6 +9,7 @@
 #ifndef REACH_PLANNER_FIT_H
 #define REACH_PLANNER_FIT_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "planner/set_cost.h"
 

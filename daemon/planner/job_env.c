@@ -5,6 +5,8 @@
 
 #include "base/hash.h"
 #include "base/json_builder.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 #include "planner/placement.h"
 
 #include <inttypes.h>

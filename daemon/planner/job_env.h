@@ -17,6 +17,7 @@
 #ifndef REACH_PLANNER_JOB_ENV_H
 #define REACH_PLANNER_JOB_ENV_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 #include <stddef.h>

@@ -16,6 +16,7 @@
 #define REACH_PLANNER_PLACEMENT_H
 
 #include "types/access.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "planner/layout.h"
 

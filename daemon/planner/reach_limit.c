@@ -9,6 +9,7 @@
  */
 #include "planner/reach_limit.h"
 
+#include "fingerprint/fingerprint_json.h"
 #include "planner/placement.h"
 #include "planner/strategy.h"
 #include "planner/format_size.h"

@@ -3,6 +3,7 @@
 #ifndef REACH_PLANNER_REACH_LIMIT_H
 #define REACH_PLANNER_REACH_LIMIT_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 struct reach_limit {

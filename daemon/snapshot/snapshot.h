@@ -7,6 +7,7 @@
 #ifndef REACH_SNAPSHOT_SNAPSHOT_H
 #define REACH_SNAPSHOT_SNAPSHOT_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 enum gpu_state {

@@ -20,6 +20,7 @@
 #define REACH_STORE_STORE_H
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 

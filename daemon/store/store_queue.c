@@ -8,6 +8,7 @@
 #include "store/store_queue.h"
 
 #include "base/log.h"
+#include "fingerprint/fingerprint_json.h"
 #include "store/store_state.h"
 
 #include <inttypes.h>

@@ -10,6 +10,8 @@
 #include "base/json_load.h"
 #include "base/json_reader.h"
 #include "base/log.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 #include "store/store_rows.h"
 #include "store/store_sql.h"
 

@@ -4,6 +4,8 @@
 #include "base/hash.h"
 #include "base/json_builder.h"
 #include "base/log.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
 #include "store/store_rows.h"
 #include "store/store_sql.h"
 

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "clients/fleet/report.h"
 #include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include "store/store.h"
 
 #include "base/json_load.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

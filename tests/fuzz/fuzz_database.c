@@ -13,6 +13,7 @@
  */
 #include "fuzz.h"
 
+#include "fingerprint/fingerprint_check.h"
 #include "tests/unit/support/store_fault.h"
 #include "tests/unit/support/store_fixture.h"
 

@@ -5,6 +5,7 @@
 #include "fuzz.h"
 
 #include "base/hash.h"
+#include "fingerprint/fingerprint_check.h"
 #include "planner/job_env.h"
 #include "planner/placement.h"
 

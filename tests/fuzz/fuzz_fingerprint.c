@@ -3,6 +3,9 @@
 #include "fuzz.h"
 
 #include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 
 #include "clients/fleet/host_answer.h"
 #include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <string.h>
 #include <strings.h>

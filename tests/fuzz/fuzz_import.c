@@ -3,6 +3,7 @@
  * invariants. */
 #include "fuzz.h"
 
+#include "fingerprint/fingerprint_check.h"
 #include "import/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "api/server/server.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <stddef.h>
 #include <stdio.h>

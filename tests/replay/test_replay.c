@@ -9,6 +9,8 @@
  */
 #include "analysis/analysis.h"
 #include "batch/export.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

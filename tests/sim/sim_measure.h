@@ -4,6 +4,7 @@
 #define REACH_TESTS_SIM_SIM_MEASURE_H
 
 #include "base/rng.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_desc.h"

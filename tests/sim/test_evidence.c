@@ -1,6 +1,7 @@
 /* test_evidence.c: every number that a measurement of a simulated GPU makes known says how it was
  * found, and none that is not known does. */
 #include "tests/share.h"
+#include "fingerprint/fingerprint_check.h"
 #include "tests/sim/random_gpu.h"
 #include "tests/sim/sim_measure.h"
 
@@ -28,29 +29,28 @@ static uint32_t expect_one(const char *where, const char *name, bool known, stru
 
 static uint32_t expect_level(const struct tlb_level *l)
 {
-    const struct evidence *const e = l->evidence;
+    const struct level_evidence *const e = &l->evidence;
     char at[16];
     uint32_t n = 0;
 
     snprintf(at, sizeof at, "level %u", l->level);
-    n += expect_one(at, "entry_bytes", IS_KNOWN(l->entry_bytes), e[LEVEL_EVIDENCE_ENTRY_BYTES],
+    n += expect_one(at, "entry_bytes", IS_KNOWN(l->entry_bytes), e->entry_bytes,
                     EVIDENCE_ENTRY_SEARCH, EVIDENCE_ENTRY_SEARCH);
-    n += expect_one(at, "reach_bytes", IS_KNOWN(l->reach_bytes), e[LEVEL_EVIDENCE_REACH_BYTES],
-                    EVIDENCE_REFINE, EVIDENCE_REFINE);
+    n += expect_one(at, "reach_bytes", IS_KNOWN(l->reach_bytes), e->reach_bytes, EVIDENCE_REFINE,
+                    EVIDENCE_REFINE);
     assert_true(IS_KNOWN(l->reach_bytes) == IS_KNOWN(l->entries));
     assert_true(IS_KNOWN(l->reach_bytes) == IS_KNOWN(l->onset_bytes));
-    n += expect_one(at, "saturation_bytes", IS_KNOWN(l->saturation_bytes),
-                    e[LEVEL_EVIDENCE_SATURATION_BYTES], EVIDENCE_REFINE, EVIDENCE_REFINE);
+    n += expect_one(at, "saturation_bytes", IS_KNOWN(l->saturation_bytes), e->saturation_bytes,
+                    EVIDENCE_REFINE, EVIDENCE_REFINE);
     n += expect_one(at, "miss_penalty_cycles", IS_KNOWN(l->miss_penalty_cycles),
-                    e[LEVEL_EVIDENCE_MISS_PENALTY_CYCLES], EVIDENCE_REFINE, EVIDENCE_ENTRY_TEST);
-    n += expect_one(at, "sets", IS_KNOWN(l->sets), e[LEVEL_EVIDENCE_SETS], EVIDENCE_TRACES,
-                    EVIDENCE_TRACES);
-    n += expect_one(at, "replacement", l->replacement != REPLACEMENT_UNKNOWN,
-                    e[LEVEL_EVIDENCE_REPLACEMENT], EVIDENCE_TRACES, EVIDENCE_TRACES);
-    n += expect_one(at, "fill", l->fill != FILL_UNKNOWN, e[LEVEL_EVIDENCE_FILL], EVIDENCE_STRIDES,
+                    e->miss_penalty_cycles, EVIDENCE_REFINE, EVIDENCE_ENTRY_TEST);
+    n += expect_one(at, "sets", IS_KNOWN(l->sets), e->sets, EVIDENCE_TRACES, EVIDENCE_TRACES);
+    n += expect_one(at, "replacement", l->replacement != REPLACEMENT_UNKNOWN, e->replacement,
+                    EVIDENCE_TRACES, EVIDENCE_TRACES);
+    n += expect_one(at, "fill", l->fill != FILL_UNKNOWN, e->fill, EVIDENCE_STRIDES,
                     EVIDENCE_STRIDES);
     n += expect_one(at, "entry_pages", IS_KNOWN(l->entry_pages) || IS_KNOWN(l->tag_bytes),
-                    e[LEVEL_EVIDENCE_ENTRY_PAGES], EVIDENCE_STRIDES, EVIDENCE_STRIDES);
+                    e->entry_pages, EVIDENCE_STRIDES, EVIDENCE_STRIDES);
     return n;
 }
 
@@ -67,31 +67,27 @@ static uint32_t expect_topology(const struct topology *t, enum depth depth)
     const enum evidence_method plan = EVIDENCE_FLOOR_PLAN;
     uint32_t n = 0;
 
-    n += expect_sharing("topology", t->partition.group_count > 0,
-                        t->evidence[TOPOLOGY_EVIDENCE_GROUPS], depth);
-    n += expect_one("topology", "disabled", IS_KNOWN(t->full_sm_count),
-                    t->evidence[TOPOLOGY_EVIDENCE_DISABLED], plan, plan);
+    n += expect_sharing("topology", t->partition.group_count > 0, t->evidence.groups, depth);
+    n += expect_one("topology", "disabled", IS_KNOWN(t->full_sm_count), t->evidence.disabled, plan,
+                    plan);
     n += expect_one("topology", "penalty_classes", IS_KNOWN(t->penalty_classes),
-                    t->evidence[TOPOLOGY_EVIDENCE_PENALTY_CLASSES], EVIDENCE_CLASSES,
-                    EVIDENCE_CLASSES);
+                    t->evidence.penalty_classes, EVIDENCE_CLASSES, EVIDENCE_CLASSES);
     n += expect_one("topology", "speed_classes", IS_KNOWN(t->speed_classes),
-                    t->evidence[TOPOLOGY_EVIDENCE_SPEED_CLASSES], EVIDENCE_CLASSES,
-                    EVIDENCE_CLASSES);
+                    t->evidence.speed_classes, EVIDENCE_CLASSES, EVIDENCE_CLASSES);
     n += expect_one("topology", "speed_follows_sms", t->speed_follows_sms != FINDING_UNKNOWN,
-                    t->evidence[TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS], reads, reads);
-    n += expect_one("topology", "pairs", IS_KNOWN(t->pairs.worst_ratio),
-                    t->evidence[TOPOLOGY_EVIDENCE_PAIRS], EVIDENCE_GROUP_PAIRS,
-                    EVIDENCE_GROUP_PAIRS);
+                    t->evidence.speed_follows_sms, reads, reads);
+    n += expect_one("topology", "pairs", IS_KNOWN(t->pairs.worst_ratio), t->evidence.pairs,
+                    EVIDENCE_GROUP_PAIRS, EVIDENCE_GROUP_PAIRS);
     for (uint32_t g = 0; g < t->partition.group_count; g++) {
         const struct sm_group *const group = &t->groups[g];
         n += expect_sharing("group", IS_KNOWN(group->miss_penalty_cycles),
-                            group->evidence[GROUP_EVIDENCE_MISS_PENALTY_CYCLES], depth);
+                            group->evidence.miss_penalty_cycles, depth);
         n += expect_one("group", "random_read_gbps", IS_KNOWN(group->random_read_gbps),
-                        group->evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS], reads, reads);
+                        group->evidence.random_read_gbps, reads, reads);
         n += expect_one("group", "alone_gbps", IS_KNOWN(group->alone_gbps),
-                        group->evidence[GROUP_EVIDENCE_ALONE_GBPS], reads, reads);
+                        group->evidence.alone_gbps, reads, reads);
         n += expect_one("group", "beyond_gbps", IS_KNOWN(group->beyond_gbps),
-                        group->evidence[GROUP_EVIDENCE_BEYOND_GBPS], reads, reads);
+                        group->evidence.beyond_gbps, reads, reads);
     }
     return n;
 }
@@ -101,18 +97,18 @@ static uint32_t expect_throughput(const struct throughput *t)
     const enum evidence_method reads = EVIDENCE_RANDOM_READS;
     uint32_t n = 0;
 
-    n += expect_one("throughput", "plateau", IS_KNOWN(t->plateau_gbps),
-                    t->evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS], reads, reads);
+    n += expect_one("throughput", "plateau", IS_KNOWN(t->plateau_gbps), t->evidence.plateau_gbps,
+                    reads, reads);
     n += expect_one("throughput", "whole memory", IS_KNOWN(t->whole_memory_gbps),
-                    t->evidence[THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS], reads, reads);
+                    t->evidence.whole_memory_gbps, reads, reads);
     for (uint32_t i = 0; i < t->curve_count; i++) {
         const struct curve_point *const p = &t->curve[i];
-        n += expect_one("curve", "naive", IS_KNOWN(p->naive_gbps),
-                        p->evidence[CURVE_EVIDENCE_NAIVE_GBPS], reads, reads);
-        n += expect_one("curve", "by group", IS_KNOWN(p->by_group_gbps),
-                        p->evidence[CURVE_EVIDENCE_BY_GROUP_GBPS], reads, reads);
-        n += expect_one("curve", "by SM", IS_KNOWN(p->by_sm_gbps),
-                        p->evidence[CURVE_EVIDENCE_BY_SM_GBPS], reads, reads);
+        n += expect_one("curve", "naive", IS_KNOWN(p->naive_gbps), p->evidence.naive_gbps, reads,
+                        reads);
+        n += expect_one("curve", "by group", IS_KNOWN(p->by_group_gbps), p->evidence.by_group_gbps,
+                        reads, reads);
+        n += expect_one("curve", "by SM", IS_KNOWN(p->by_sm_gbps), p->evidence.by_sm_gbps, reads,
+                        reads);
     }
     return n;
 }
@@ -127,8 +123,7 @@ static uint32_t expect_fingerprint(const char *text, enum depth depth, struct si
     for (uint32_t k = 0; k < m->fp.level_count; k++) {
         const struct tlb_level *const l = &m->fp.levels[k];
         n += expect_level(l);
-        n += expect_sharing("level", l->shared_by != SHARED_UNKNOWN,
-                            l->evidence[LEVEL_EVIDENCE_SHARED_BY], depth);
+        n += expect_sharing("level", l->shared_by != SHARED_UNKNOWN, l->evidence.shared_by, depth);
     }
     n += expect_topology(&m->fp.topology, depth);
     n += expect_throughput(&m->fp.throughput);
@@ -155,7 +150,7 @@ static void full_has_evidence_for_all(void **state)
             assert_true(IS_KNOWN(m.fp.levels[k].reach_bytes));
             assert_true(IS_KNOWN(m.fp.levels[k].sets));
             /* without noise nothing comes near a threshold */
-            assert_true(m.fp.levels[k].evidence[LEVEL_EVIDENCE_REACH_BYTES].margin > 0.1);
+            assert_true(m.fp.levels[k].evidence.reach_bytes.margin > 0.1);
         }
         sim_measure_free(&m);
     }
@@ -169,7 +164,7 @@ static void quick_has_none_for_what_it_does_not_ask(void **state)
     (void)state;
     assert_true(expect_all("k80", DEPTH_QUICK, &m) > 20);
     for (uint32_t k = 0; k < m.fp.level_count; k++)
-        assert_int_equal(m.fp.levels[k].evidence[LEVEL_EVIDENCE_SETS].method, EVIDENCE_NONE);
+        assert_int_equal(m.fp.levels[k].evidence.sets.method, EVIDENCE_NONE);
     sim_measure_free(&m);
 }
 
@@ -181,7 +176,7 @@ static void matrix_rests_on_both_methods(void **state)
 
     (void)state;
     expect_all("k80", DEPTH_MATRIX, &m);
-    e = m.fp.topology.evidence[TOPOLOGY_EVIDENCE_GROUPS];
+    e = m.fp.topology.evidence.groups;
     assert_int_equal(e.method, EVIDENCE_ROUNDS_AND_PAIRS);
     sim_measure_free(&m);
 }
@@ -200,7 +195,7 @@ static void what_is_not_known_has_none(void **state)
     assert_int_equal(m.fp.level_count, 2);
     assert_false(IS_KNOWN(m.fp.levels[1].entries));
     assert_int_equal(m.fp.levels[1].replacement, REPLACEMENT_NOT_LRU);
-    assert_int_equal(m.fp.levels[1].evidence[LEVEL_EVIDENCE_REACH_BYTES].method, EVIDENCE_NONE);
+    assert_int_equal(m.fp.levels[1].evidence.reach_bytes.method, EVIDENCE_NONE);
     sim_measure_free(&m);
     expect_all(noisy, DEPTH_FULL, &m);
     assert_int_equal(m.fp.level_count, 2);

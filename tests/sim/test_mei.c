@@ -139,7 +139,7 @@ static void figure_11_is_not_lru(void **state)
             fail_msg("%s: %s", text, m.err.text);
         assert_int_equal(m.fp.level_count, 1);
         printf("# %s: %s, margin %.2f\n", text, replacement_name(m.fp.levels[0].replacement),
-               m.fp.levels[0].evidence[LEVEL_EVIDENCE_REPLACEMENT].margin);
+               m.fp.levels[0].evidence.replacement.margin);
         assert_int_equal(m.fp.levels[0].replacement, cases[i].replacement);
         sim_measure_free(&m);
     }

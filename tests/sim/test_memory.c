@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "campaign/probes.h"
+#include "fingerprint/fingerprint_check.h"
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_profiles.h"
 #include "planner/memory_choices.h"

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "campaign/campaign.h"
+#include "fingerprint/fingerprint_check.h"
 #include "gpu/gpu.h"
 #include "tests/share.h"
 #include "tests/sim/sim_measure.h"

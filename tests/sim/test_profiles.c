@@ -1,5 +1,6 @@
 /* test_profiles.c: the named GPUs, measured at every depth, against what their own models say. */
 #include "gpu/sim/sim_profiles.h"
+#include "fingerprint/fingerprint_check.h"
 #include "tests/share.h"
 #include "tests/sim/sim_measure.h"
 #include "tests/sim/truth.h"

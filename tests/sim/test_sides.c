@@ -208,8 +208,10 @@ static void the_first_sm_is_on_the_first_side(void **state)
     assert_int_equal(l2.granule_bytes.v, 8 * KIB);
     for (uint32_t sm = 0; sm < 8; sm++)
         assert_int_equal(l2.side_of_sm.group_of_sm[sm], sm > 2 && sm < 7);
-    for (uint32_t k = 0; k < L2_EVIDENCE_COUNT; k++)
-        assert_null(evidence_fault(l2.evidence[k], true));
+    assert_null(evidence_fault(l2.evidence.sides, true));
+    assert_null(evidence_fault(l2.evidence.granule_bytes, true));
+    assert_null(evidence_fault(l2.evidence.atomic_near_cycles, true));
+    assert_null(evidence_fault(l2.evidence.atomic_far_cycles, true));
 }
 
 int main(void)

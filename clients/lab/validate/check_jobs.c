@@ -15,6 +15,7 @@
 #include "clients/lab/validate/measured.h"
 #include "clients/lab/whatif/whatif.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 #ifndef REACH_CLIENTS_LAB_VALIDATE_LATENCY_REPLAY_H
 #define REACH_CLIENTS_LAB_VALIDATE_LATENCY_REPLAY_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "gpu/sim/sim_desc.h"
 #include "observe/observe.h"

@@ -2,6 +2,7 @@
 #include "clients/lab/validate/measured.h"
 
 #include "clients/lab/exit_status.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #ifndef REACH_CLIENTS_LAB_VALIDATE_MEASURED_H
 #define REACH_CLIENTS_LAB_VALIDATE_MEASURED_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 #include <dirent.h>

@@ -2,6 +2,7 @@
 #ifndef REACH_CLIENTS_LAB_WHATIF_MACHINE_H
 #define REACH_CLIENTS_LAB_WHATIF_MACHINE_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "gpu/sim/sim_desc.h"
 

@@ -15,6 +15,7 @@
 #define REACH_CLIENTS_LAB_WHATIF_MISS_QUEUE_H
 
 #include "clients/lab/whatif/stream.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "gpu/sim/sim_mmu.h"
 

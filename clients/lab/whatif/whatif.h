@@ -9,6 +9,7 @@
 
 #include "clients/lab/trace/trace.h"
 #include "clients/lab/whatif/whatif_answer.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 /* STATUS_INCONCLUSIVE if the fingerprint lacks groups, entries or speeds (measure again with depth

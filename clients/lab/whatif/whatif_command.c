@@ -8,6 +8,7 @@
 #include "clients/lab/trace/options.h"
 #include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/whatif.h"
+#include "fingerprint/fingerprint_read.h"
 #include "planner/access_cost.h"
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "clients/lab/whatif/miss_queue.h"
 #include "clients/lab/whatif/stream.h"
 #include "clients/lab/whatif/whatif_answer.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 struct whatif_context {

@@ -113,7 +113,7 @@ static void read_policy(const struct chase *c, struct set_walks *s)
         c->out->replacement = REPLACEMENT_NOT_LRU;
     else
         return;
-    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] =
+    c->out->evidence.replacement =
         evidence_make(EVIDENCE_TRACES, votes,
                       c->out->replacement == REPLACEMENT_LRU ? (share - LRU_SHARE) / (1 - LRU_SHARE)
                                                              : 1 - share / OTHER_SHARE);
@@ -147,7 +147,7 @@ static void set_policy(struct chase *c, enum replacement policy, uint32_t missin
                        const struct set_walks *s, const struct walk_votes *shown)
 {
     c->out->replacement = policy;
-    c->out->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(EVIDENCE_TRACES, missing, margin);
+    c->out->evidence.replacement = evidence_make(EVIDENCE_TRACES, missing, margin);
     add_trace(c, s->o, shown);
     if (s->later)
         add_trace(c, s->later, shown);

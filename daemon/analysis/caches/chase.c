@@ -39,6 +39,5 @@ double chase_slow_share(const struct observation *o, uint32_t p, double threshol
 void chase_set_line(struct chase *c)
 {
     c->out->line_bytes = KNOWN_U64(c->line_bytes);
-    c->out->evidence[CACHE_EVIDENCE_LINE_BYTES] =
-        evidence_make(EVIDENCE_TRACES, CHASE_VOTES, c->how.margin);
+    c->out->evidence.line_bytes = evidence_make(EVIDENCE_TRACES, CHASE_VOTES, c->how.margin);
 }

@@ -26,8 +26,7 @@ void hierarchy_estimate(const struct observation_set *set, struct hierarchy_esti
     l2_and_memory(w, &out->caches[CACHE_L2], &out->latency);
     if (IS_KNOWN(out->caches[CACHE_L1].latency_cycles)) {
         out->latency.p1_cycles = out->caches[CACHE_L1].latency_cycles;
-        out->latency.evidence[LATENCY_EVIDENCE_P1] =
-            out->caches[CACHE_L1].evidence[CACHE_EVIDENCE_LATENCY_CYCLES];
+        out->latency.evidence.p1_cycles = out->caches[CACHE_L1].evidence.latency_cycles;
     } else {
         out->latency.p1_cycles = UNKNOWN_F64(out->caches[CACHE_L1].latency_cycles.reason);
     }
@@ -61,7 +60,7 @@ static void judge_size(const struct observation_set *set, struct cache_facts *l2
     if (!IS_KNOWN(l2->size_bytes) || !IS_KNOWN(sides.found.sides) || sides.found.sides.v < 2)
         return;
     l2->size_bytes = UNKNOWN_U64(REASON_IRREGULAR);
-    l2->evidence[CACHE_EVIDENCE_SIZE_BYTES] = (struct evidence){0};
+    l2->evidence.size_bytes = (struct evidence){0};
 }
 
 void hierarchy_derive(const struct observation_set *set, struct fingerprint *out)

@@ -166,13 +166,13 @@ static void read_modes(const uint32_t *loads, uint32_t count, struct fingerprint
     const double tail = median_between(loads, count, end, INFINITY, &share);
     out->tail_share = KNOWN_F64(share);
     out->tail_cycles = share > 0 ? KNOWN_F64(tail) : NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
-    out->evidence[LATENCY_EVIDENCE_NEAR] =
+    out->evidence.near_cycles =
         evidence_make(EVIDENCE_WALKS, count,
                       p.two ? 1 - smooth(bins, p.valley) /
                                       fmax(1, fmin(smooth(bins, p.first), smooth(bins, p.second)))
                             : 0);
     if (share > 0)
-        out->evidence[LATENCY_EVIDENCE_TAIL] = evidence_make(EVIDENCE_WALKS, count, 0);
+        out->evidence.tail_cycles = evidence_make(EVIDENCE_WALKS, count, 0);
 }
 
 /* ---- what a miss brings ---- */
@@ -200,7 +200,7 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
         if (found < FILL_RIGHT || others > FILL_WRONG)
             continue;
         l2->fill_bytes = KNOWN_U64((uint64_t)words * FILL_STRIDE);
-        l2->evidence[CACHE_EVIDENCE_FILL_BYTES] =
+        l2->evidence.fill_bytes =
             evidence_make(EVIDENCE_TRACES, FILL_WORDS / words, found - others);
         return REASON_NONE;
     }
@@ -222,7 +222,7 @@ static void read_p6(const uint32_t *loads, uint32_t count, uint64_t stride_bytes
     if (t.finding != PAGE_TABLES_FOUND)
         return;
     out->p6_cycles = KNOWN_F64(out->p5_cycles.v + t.cycles);
-    out->evidence[LATENCY_EVIDENCE_P6] = evidence_make(EVIDENCE_WALKS, t.loads, t.margin);
+    out->evidence.p6_cycles = evidence_make(EVIDENCE_WALKS, t.loads, t.margin);
 }
 
 /* A cycle of so many pages that each is gone from every level when it comes again, and its data
@@ -260,7 +260,7 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     latency_unknown(&modes, REASON_NOT_MEASURED);
     read_modes(kept, kept_count, &modes);
     out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
-    out->evidence[LATENCY_EVIDENCE_P5] = evidence_make(EVIDENCE_WALKS, count, 0);
+    out->evidence.p5_cycles = evidence_make(EVIDENCE_WALKS, count, 0);
     if (w->ask_count == 0) /* otherwise it is not the last time, and this takes a millisecond */
         read_p6(loads, (uint32_t)o->spec.points[0], o->spec.stride_bytes, threshold, out);
     return REASON_NONE;
@@ -294,14 +294,13 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
     const uint32_t *const miss_loads = all_loads(cold, &misses);
     cache_unknown(l2, CACHE_L2, REASON_NO_CONTRAST);
     l2->latency_cycles = KNOWN_F64(fmax(0, stats_median_u32(hit_loads, hits) - w->clock_cycles));
-    l2->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
-        evidence_make(EVIDENCE_WALKS, hits, agreement(warm));
+    l2->evidence.latency_cycles = evidence_make(EVIDENCE_WALKS, hits, agreement(warm));
     if (!walks_contrast(hit_loads, hits, miss_loads, misses, &how)) {
         latency_unknown(out, REASON_NO_CONTRAST);
         return;
     }
     l2->miss_latency_cycles = KNOWN_F64(how.miss - w->clock_cycles);
-    out->evidence[LATENCY_EVIDENCE_P4] = evidence_make(EVIDENCE_WALKS, misses, agreement(cold));
+    out->evidence.p4_cycles = evidence_make(EVIDENCE_WALKS, misses, agreement(cold));
     read_modes(miss_loads, misses, out);
     out->p4_cycles = KNOWN_F64(fmax(0, out->near_cycles.v - w->clock_cycles));
     out->near_cycles.v -= IS_KNOWN(out->near_cycles) ? w->clock_cycles : 0;

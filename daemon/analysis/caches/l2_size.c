@@ -176,7 +176,7 @@ static void find_policy(const struct observation *o, double hit, double threshol
     } else {
         return;
     }
-    l2->evidence[CACHE_EVIDENCE_REPLACEMENT] = evidence_make(EVIDENCE_WALKS, fewest, margin);
+    l2->evidence.replacement = evidence_make(EVIDENCE_WALKS, fewest, margin);
 }
 
 static struct probe_spec size_spec(void)
@@ -221,7 +221,7 @@ static enum reason find_line(struct cache_walks *w, double threshold, uint64_t f
         if (shares[i] > LINE_NONE * shares[0])
             return REASON_IRREGULAR;
     l2->line_bytes = KNOWN_U64((uint64_t)LINE_FIRST << k);
-    l2->evidence[CACHE_EVIDENCE_LINE_BYTES] =
+    l2->evidence.line_bytes =
         evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - shares[k + 1] / (LINE_NONE * shares[0]));
     return REASON_NONE;
 }
@@ -333,7 +333,7 @@ enum reason l2_size_find(struct cache_walks *w, double threshold, double noise,
     const struct evidence e =
         evidence_make(EVIDENCE_WALKS, SIZE_SAMPLES, 1 - (double)step / (double)lines);
     l2->fits_bytes = KNOWN_U64(lines * PROBE_LINE_BYTES);
-    l2->evidence[CACHE_EVIDENCE_FITS_BYTES] = e;
+    l2->evidence.fits_bytes = e;
     const enum reason line = find_line(w, threshold, lines, l2);
     if (line != REASON_NONE)
         l2->line_bytes = UNKNOWN_U64(line);
@@ -342,6 +342,6 @@ enum reason l2_size_find(struct cache_walks *w, double threshold, double noise,
     if (!is_sharp(all, threshold, lines))
         return REASON_IRREGULAR;
     l2->size_bytes = l2->fits_bytes;
-    l2->evidence[CACHE_EVIDENCE_SIZE_BYTES] = e;
+    l2->evidence.size_bytes = e;
     return REASON_NONE;
 }

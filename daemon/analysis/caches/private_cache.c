@@ -98,7 +98,7 @@ static void set_latency(struct chase *c, const struct hit_or_miss *how, bool mis
     c->out->latency_cycles = KNOWN_F64(fmax(0, how->hit - c->w->clock_cycles));
     if (miss_too)
         c->out->miss_latency_cycles = KNOWN_F64(fmax(0, how->miss - c->w->clock_cycles));
-    c->out->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] =
+    c->out->evidence.latency_cycles =
         evidence_make(EVIDENCE_WALKS, CHASE_SWEEP_SAMPLES, how->margin);
 }
 
@@ -167,9 +167,8 @@ static enum reason find_sector(struct chase *c)
             continue;
         c->sector_bytes = (uint64_t)words * PROBE_WORD_BYTES;
         c->out->sector_bytes = c->out->fill_bytes = KNOWN_U64(c->sector_bytes);
-        c->out->evidence[CACHE_EVIDENCE_SECTOR_BYTES] =
-            c->out->evidence[CACHE_EVIDENCE_FILL_BYTES] =
-                evidence_make(EVIDENCE_TRACES, SECTOR_WORDS / words, margin);
+        c->out->evidence.sector_bytes = c->out->evidence.fill_bytes =
+            evidence_make(EVIDENCE_TRACES, SECTOR_WORDS / words, margin);
         return REASON_NONE;
     }
     return REASON_IRREGULAR;
@@ -241,7 +240,7 @@ static enum reason find_size(struct chase *c)
     }
     c->sectors = low;
     c->out->fits_bytes = KNOWN_U64(low * c->sector_bytes);
-    c->out->evidence[CACHE_EVIDENCE_FITS_BYTES] =
+    c->out->evidence.fits_bytes =
         evidence_make(EVIDENCE_TRACES, CHASE_REPEATS, (double)low / (double)high);
     return reason;
 }
@@ -266,7 +265,7 @@ static enum reason find_same(struct chase *c)
         c->out->same_as_l1 = FINDING_NO;
     else
         return REASON_NONE;
-    c->out->evidence[CACHE_EVIDENCE_SAME_AS_L1] =
+    c->out->evidence.same_as_l1 =
         evidence_make(EVIDENCE_WALKS, 64,
                       slow < SAME_ARRAY ? 1 - slow / SAME_ARRAY : 1 - (1 - slow) / SAME_ARRAY);
     return REASON_NONE;
@@ -282,8 +281,8 @@ static void copy_l1(const struct cache_facts *l1, struct cache_facts *out)
     out->latency_cycles = own.latency_cycles;
     out->miss_latency_cycles = own.miss_latency_cycles;
     out->same_as_l1 = own.same_as_l1;
-    out->evidence[CACHE_EVIDENCE_SAME_AS_L1] = own.evidence[CACHE_EVIDENCE_SAME_AS_L1];
-    out->evidence[CACHE_EVIDENCE_LATENCY_CYCLES] = own.evidence[CACHE_EVIDENCE_LATENCY_CYCLES];
+    out->evidence.same_as_l1 = own.evidence.same_as_l1;
+    out->evidence.latency_cycles = own.evidence.latency_cycles;
 }
 
 static void unknown_rest(struct cache_facts *c, enum reason reason)
@@ -314,7 +313,7 @@ static void accept(struct chase *c)
     f->size_bytes = KNOWN_U64(c->lines * c->line_bytes);
     f->sets = KNOWN_U32(c->sets);
     f->ways = KNOWN_U32(c->ways);
-    f->evidence[CACHE_EVIDENCE_SIZE_BYTES] = f->evidence[CACHE_EVIDENCE_SETS] = e;
+    f->evidence.size_bytes = f->evidence.sets = e;
 }
 
 /* Sector, size, line and sets. Where it is not clear at which sector the cache ends (a hash may

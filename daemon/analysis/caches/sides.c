@@ -243,7 +243,7 @@ static struct view view_of(const double *cycles, const bool *far, uint32_t n)
 
 static void unknown(struct fingerprint_l2 *l2, enum reason reason)
 {
-    memset(l2->evidence, 0, sizeof l2->evidence);
+    l2->evidence = (struct l2_evidence){0};
     memset(&l2->side_of_sm, 0, sizeof l2->side_of_sm);
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
         l2->side_of_sm.group_of_sm[sm] = FINGERPRINT_NO_GROUP;
@@ -283,9 +283,9 @@ static void read_cycles(const struct observation *o, const bool *far, struct fin
     }
     l2->atomic_near_cycles = KNOWN_F64(stats_median_f64(near_of_repeat, o->spec.repeats));
     l2->atomic_far_cycles = KNOWN_F64(stats_median_f64(far_of_repeat, o->spec.repeats));
-    l2->evidence[L2_EVIDENCE_ATOMIC_NEAR_CYCLES] =
+    l2->evidence.atomic_near_cycles =
         evidence_of_repeats(EVIDENCE_SIDES, near_of_repeat, o->spec.repeats);
-    l2->evidence[L2_EVIDENCE_ATOMIC_FAR_CYCLES] =
+    l2->evidence.atomic_far_cycles =
         evidence_of_repeats(EVIDENCE_SIDES, far_of_repeat, o->spec.repeats);
 }
 
@@ -335,10 +335,9 @@ static void read_map(const struct observation *o, const struct fine *fine,
         return;
     l2->sides = KNOWN_U32(2);
     l2->granule_bytes = KNOWN_U64(fine->granule_bytes);
-    l2->evidence[L2_EVIDENCE_SIDES] =
+    l2->evidence.sides =
         evidence_make(EVIDENCE_SIDES, o->spec.repeats, fmin(s.margin, fine->margin));
-    l2->evidence[L2_EVIDENCE_GRANULE_BYTES] =
-        evidence_make(EVIDENCE_SIDES, o->spec.repeats, fine->margin);
+    l2->evidence.granule_bytes = evidence_make(EVIDENCE_SIDES, o->spec.repeats, fine->margin);
     read_cycles(o, far, l2);
 }
 

@@ -159,18 +159,16 @@ static void derive_one(const struct observation *o, struct fingerprint *out)
         struct working_set *const w = set_for(out, probe_access_bytes(&o->spec), o->spec.points[p]);
         if (!w)
             continue;
-        struct maybe_f64 *const columns[SET_READ_COUNT] = {&w->same_gbps, &w->own_gbps,
-                                                           &w->near_gbps};
-        *columns[o->spec.set_read] = KNOWN_F64(
-            throughput_median_gbps(o, p, EVIDENCE_WORKING_SETS, &w->evidence[o->spec.set_read]));
+        const struct {
+            struct maybe_f64 *gbps;
+            struct evidence *evidence;
+        } columns[SET_READ_COUNT] = {[SET_READ_SAME] = {&w->same_gbps, &w->evidence.same_gbps},
+                                     [SET_READ_OWN] = {&w->own_gbps, &w->evidence.own_gbps},
+                                     [SET_READ_NEAR] = {&w->near_gbps, &w->evidence.near_gbps}};
+        *columns[o->spec.set_read].gbps = KNOWN_F64(throughput_median_gbps(
+            o, p, EVIDENCE_WORKING_SETS, columns[o->spec.set_read].evidence));
     }
 }
-
-/* The ways to spread a set are also the places of their evidence. */
-_Static_assert((int)SET_READ_SAME == (int)WORKING_SET_EVIDENCE_SAME_GBPS &&
-                   (int)SET_READ_OWN == (int)WORKING_SET_EVIDENCE_OWN_GBPS &&
-                   (int)SET_READ_NEAR == (int)WORKING_SET_EVIDENCE_NEAR_GBPS,
-               "columns");
 
 void working_sets_derive(const struct observation_set *set, struct fingerprint *out)
 {

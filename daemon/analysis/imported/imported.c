@@ -55,18 +55,17 @@ static void fill_evidence(const struct curve_level *level, const struct mean_sha
 {
     const double margin = 1 - level->tolerance_cycles / level->penalty_cycles;
     const struct evidence one = evidence_make(EVIDENCE_MEAN_CURVES, 1, margin);
-    struct evidence *const e = out->evidence;
+    struct level_evidence *const e = &out->evidence;
 
-    e[LEVEL_EVIDENCE_ENTRY_BYTES] = evidence_make(EVIDENCE_MEAN_CURVES, STRIDES_OF_A_LEVEL, margin);
+    e->entry_bytes = evidence_make(EVIDENCE_MEAN_CURVES, STRIDES_OF_A_LEVEL, margin);
     if (IS_KNOWN(out->reach_bytes))
-        e[LEVEL_EVIDENCE_REACH_BYTES] =
-            evidence_make(EVIDENCE_MEAN_CURVES, STRIDES_OF_AN_ONSET, margin);
+        e->reach_bytes = evidence_make(EVIDENCE_MEAN_CURVES, STRIDES_OF_AN_ONSET, margin);
     if (IS_KNOWN(out->saturation_bytes))
-        e[LEVEL_EVIDENCE_SATURATION_BYTES] = one;
+        e->saturation_bytes = one;
     if (IS_KNOWN(out->miss_penalty_cycles))
-        e[LEVEL_EVIDENCE_MISS_PENALTY_CYCLES] = one;
+        e->miss_penalty_cycles = one;
     if (out->shared_by != SHARED_UNKNOWN)
-        e[LEVEL_EVIDENCE_SHARED_BY] = sharing_evidence_of(sharing);
+        e->shared_by = sharing_evidence_of(sharing);
 }
 
 static void fill_levels(const struct curve_levels *levels, const struct mean_sharing *sharing,

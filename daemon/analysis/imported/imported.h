@@ -6,6 +6,7 @@
 #ifndef REACH_ANALYSIS_IMPORTED_IMPORTED_H
 #define REACH_ANALYSIS_IMPORTED_IMPORTED_H
 
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 

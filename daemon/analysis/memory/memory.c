@@ -270,43 +270,39 @@ static struct curve_point *point_at(struct memory_facts *out, uint64_t bytes)
 /* Windows are compared with what the same region does without: others are left out. */
 static void fill_curve(const struct memory_estimate *e, struct memory_facts *out)
 {
-    const struct {
-        const struct memory_points *points;
-        int column;
-    } windows[] = {{&e->by_group, CURVE_EVIDENCE_BY_GROUP_GBPS},
-                   {&e->by_sm, CURVE_EVIDENCE_BY_SM_GBPS}};
+    const struct memory_points *const windows[] = {&e->by_group, &e->by_sm};
 
     for (uint32_t i = 0; i < e->naive.count && out->curve_count < FINGERPRINT_MAX_MEMORY_CURVE;
          i++) {
         struct curve_point *const p = &out->curve[out->curve_count++];
         p->region_bytes = e->naive.points[i].at;
         p->naive_gbps = KNOWN_F64(e->naive.points[i].value);
-        p->evidence[CURVE_EVIDENCE_NAIVE_GBPS] = e->naive.points[i].evidence;
+        p->evidence.naive_gbps = e->naive.points[i].evidence;
         p->windows = 1;
     }
     for (size_t w = 0; w < sizeof windows / sizeof windows[0]; w++)
-        for (uint32_t i = 0; i < windows[w].points->count; i++) {
-            const struct memory_point *const x = &windows[w].points->points[i];
+        for (uint32_t i = 0; i < windows[w]->count; i++) {
+            const struct memory_point *const x = &windows[w]->points[i];
             struct curve_point *const p = point_at(out, x->at);
             if (!p)
                 continue;
             *(w == 0 ? &p->by_group_gbps : &p->by_sm_gbps) = KNOWN_F64(x->value);
-            p->evidence[windows[w].column] = x->evidence;
+            *(w == 0 ? &p->evidence.by_group_gbps : &p->evidence.by_sm_gbps) = x->evidence;
             p->windows = e->windows;
         }
 }
 
 static void fill_walks(const struct memory_estimate *e, struct memory_facts *out)
 {
-    struct evidence *const evidence = out->evidence;
-    const uint64_t entry = memory_entry_bytes(e, &evidence[MEMORY_EVIDENCE_ENTRY_BYTES]);
+    struct memory_evidence *const evidence = &out->evidence;
+    const uint64_t entry = memory_entry_bytes(e, &evidence->entry_bytes);
 
     for (uint32_t i = 0; i < e->walks.count; i++) {
         if (entry > 0 && e->walks.points[i].at == entry)
             set_number(&e->walks.points[i], &out->beyond_latency_cycles,
-                       &evidence[MEMORY_EVIDENCE_BEYOND_LATENCY_CYCLES]);
+                       &evidence->beyond_latency_cycles);
     }
-    set_number(&e->near, &out->latency_cycles, &evidence[MEMORY_EVIDENCE_LATENCY_CYCLES]);
+    set_number(&e->near, &out->latency_cycles, &evidence->latency_cycles);
     if (e->strides.count > 0)
         set_bytes(&out->entry_bytes, entry, REASON_NO_CONTRAST);
 }
@@ -328,14 +324,14 @@ static void fill_fewest_sms(const struct memory_estimate *e, uint32_t sm_count,
     if (e->counts.count == 0)
         return;
     out->sms_to_fill = KNOWN_U32(i < e->counts.count ? (uint32_t)e->counts.points[i].at : sm_count);
-    out->evidence[MEMORY_EVIDENCE_SMS_TO_FILL] =
+    out->evidence.sms_to_fill =
         e->counts.points[i < e->counts.count ? i : e->counts.count - 1].evidence;
 }
 
 static void fill_facts(const struct observation_set *set, const struct memory_estimate *e,
                        struct memory_facts *out)
 {
-    struct evidence *const evidence = out->evidence;
+    struct memory_evidence *const evidence = &out->evidence;
 
     if (e->naive.count == 0) {
         out->probed_bytes = !IS_KNOWN(e->bytes)                ? e->bytes
@@ -351,26 +347,25 @@ static void fill_facts(const struct observation_set *set, const struct memory_es
     out->plateau_gbps = UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
     if (e->reach.plateau > 0) {
         out->plateau_gbps = KNOWN_F64(e->reach.plateau);
-        evidence[MEMORY_EVIDENCE_PLATEAU_GBPS] = e->reach.plateau_evidence;
+        evidence->plateau_gbps = e->reach.plateau_evidence;
     }
-    set_bounds(&e->reach, &out->reach_bytes, &out->onset_bytes,
-               &evidence[MEMORY_EVIDENCE_REACH_BYTES]);
+    set_bounds(&e->reach, &out->reach_bytes, &out->onset_bytes, &evidence->reach_bytes);
     if (e->by_group.count > 0)
         set_bounds(&e->windows_reach, &out->windows_reach_bytes, &out->windows_onset_bytes,
-                   &evidence[MEMORY_EVIDENCE_WINDOWS_REACH_BYTES]);
+                   &evidence->windows_reach_bytes);
     else if (e->reach.plateau > 0 && e->reach.onset == 0)
         out->windows_reach_bytes = out->windows_onset_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE);
     if (e->alone.count > 0)
         set_bounds(&e->group_reach, &out->group_reach_bytes, &out->group_onset_bytes,
-                   &evidence[MEMORY_EVIDENCE_GROUP_REACH_BYTES]);
+                   &evidence->group_reach_bytes);
     if (e->reach.onset > 0 || e->reach.plateau <= 0)
-        set_number(last, &out->beyond_gbps, &evidence[MEMORY_EVIDENCE_BEYOND_GBPS]);
+        set_number(last, &out->beyond_gbps, &evidence->beyond_gbps);
     else
         out->beyond_gbps = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
     fill_walks(e, out);
     fill_fewest_sms(e, set->limits.sm_count, out);
-    set_number(&e->rates[ACCESS_WRITE], &out->write_gbps, &evidence[MEMORY_EVIDENCE_WRITE_GBPS]);
-    set_number(&e->rates[ACCESS_ATOMIC], &out->atomic_gbps, &evidence[MEMORY_EVIDENCE_ATOMIC_GBPS]);
+    set_number(&e->rates[ACCESS_WRITE], &out->write_gbps, &evidence->write_gbps);
+    set_number(&e->rates[ACCESS_ATOMIC], &out->atomic_gbps, &evidence->atomic_gbps);
     fill_curve(e, out);
 }
 

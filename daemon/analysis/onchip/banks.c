@@ -327,7 +327,7 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
     }
     out->banks = KNOWN_U32(banks);
     out->bank_bytes = KNOWN_U32(bank_bytes);
-    out->evidence[SHARED_EVIDENCE_BANKS] = evidence_make(
+    out->evidence.banks = evidence_make(
         EVIDENCE_BANKS, s->o->spec.repeats,
         fmin(1 - best.error / (FIT_SHARE * s->range), 1 - CLEAR_TIMES * best.error / next));
 }
@@ -338,7 +338,7 @@ static void fill_latency(const struct series *s, const struct fingerprint_shared
     if (!s->o)
         return;
     out->latency_cycles = KNOWN_F64(s->cycles[0]); /* lanes side by side */
-    out->evidence[SHARED_WIDTH_EVIDENCE_LATENCY_CYCLES] = evidence_of_point(s->o, 0);
+    out->evidence.latency_cycles = evidence_of_point(s->o, 0);
     if (!IS_KNOWN(banks->banks)) {
         out->conflict_cycles = (struct maybe_f64){banks->banks.known, banks->banks.reason, 0};
         return;
@@ -349,7 +349,7 @@ static void fill_latency(const struct series *s, const struct fingerprint_shared
         return;
     }
     out->conflict_cycles = KNOWN_F64(l.slope);
-    out->evidence[SHARED_WIDTH_EVIDENCE_CONFLICT_CYCLES] =
+    out->evidence.conflict_cycles =
         evidence_make(EVIDENCE_BANKS, s->o->spec.repeats, 1 - l.error / (FIT_SHARE * s->range));
 }
 
@@ -400,12 +400,12 @@ static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids
         return;
     }
     out->bytes_per_cycle = KNOWN_F64(speed[best]);
-    out->evidence[SHARED_WIDTH_EVIDENCE_BYTES_PER_CYCLE] = evidence_of_point(o[best], 0);
+    out->evidence.bytes_per_cycle = evidence_of_point(o[best], 0);
     out->loads_enough = KNOWN_U32(concurrencies[enough].warps * concurrencies[enough].in_flight);
     const double above = speed[enough] / speed[best] - ENOUGH_SHARE;
     const double below = enough > 0 ? ENOUGH_SHARE - speed[enough - 1] / speed[best] : 1;
-    out->evidence[SHARED_WIDTH_EVIDENCE_LOADS_ENOUGH] = evidence_make(
-        EVIDENCE_BANKS, o[enough]->spec.repeats, fmin(above, below) / (1 - ENOUGH_SHARE));
+    out->evidence.loads_enough = evidence_make(EVIDENCE_BANKS, o[enough]->spec.repeats,
+                                               fmin(above, below) / (1 - ENOUGH_SHARE));
 }
 
 /* What all banks give at once, by Little's law. */

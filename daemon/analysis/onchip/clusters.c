@@ -125,16 +125,13 @@ static void fill_size(const struct observation *o, struct cluster_size *out)
     }
     out->clusters = KNOWN_U32(clusters);
     out->usable_sms = KNOWN_U32(clusters * out->sms);
-    out->evidence[CLUSTER_SIZE_EVIDENCE_CLUSTERS] =
-        evidence_make(EVIDENCE_CLUSTERS, o->spec.repeats, 1);
+    out->evidence.clusters = evidence_make(EVIDENCE_CLUSTERS, o->spec.repeats, 1);
     for (uint32_t r = 0; r < o->spec.repeats; r++) {
         cycles[r] = latency(o, r, false);
         speeds[r] = ring_speed(o, r);
     }
-    out->latency_cycles =
-        of_repeats(o, cycles, &out->evidence[CLUSTER_SIZE_EVIDENCE_LATENCY_CYCLES]);
-    out->bytes_per_cycle =
-        of_repeats(o, speeds, &out->evidence[CLUSTER_SIZE_EVIDENCE_BYTES_PER_CYCLE]);
+    out->latency_cycles = of_repeats(o, cycles, &out->evidence.latency_cycles);
+    out->bytes_per_cycle = of_repeats(o, speeds, &out->evidence.bytes_per_cycle);
 }
 
 /* ---- GPCs ---- */
@@ -262,8 +259,7 @@ static void find_gpcs(const struct observation_set *set, struct fingerprint_clus
     out->gpc_of_sm.group_count = count;
     for (uint32_t i = 0; i < s.count; i++)
         out->gpc_of_sm.group_of_sm[last->result.sm_ids[i]] = number[i];
-    out->evidence[CLUSTERS_EVIDENCE_GPCS] =
-        evidence_make(EVIDENCE_CLUSTERS, (uint64_t)REPEATS * out->size_count, 1);
+    out->evidence.gpcs = evidence_make(EVIDENCE_CLUSTERS, (uint64_t)REPEATS * out->size_count, 1);
 }
 
 /* ---- the whole ---- */
@@ -290,10 +286,10 @@ void clusters_derive(const struct observation_set *set, struct fingerprint *out)
         fill_size(o, &c->sizes[c->size_count++]);
     }
     c->largest = KNOWN_U32(set->limits.cluster_sms);
-    c->evidence[CLUSTERS_EVIDENCE_LARGEST] = evidence_make(EVIDENCE_CLUSTERS, REPEATS, 1);
+    c->evidence.largest = evidence_make(EVIDENCE_CLUSTERS, REPEATS, 1);
     const struct observation *const smallest = find(set, 2);
     for (uint32_t r = 0; r < smallest->spec.repeats; r++)
         own[r] = latency(smallest, r, true);
-    c->own_cycles = of_repeats(smallest, own, &c->evidence[CLUSTERS_EVIDENCE_OWN_CYCLES]);
+    c->own_cycles = of_repeats(smallest, own, &c->evidence.own_cycles);
     find_gpcs(set, c);
 }

@@ -374,8 +374,7 @@ static void set_die(struct topology *t, const struct chip *c, uint32_t groups, d
     d->sm_count = KNOWN_U32(groups * c->largest - c->sms);
     d->lost_groups = KNOWN_U32(groups - c->groups);
     write_signature(t, groups, d);
-    t->evidence[TOPOLOGY_EVIDENCE_DISABLED] =
-        evidence_make(EVIDENCE_FLOOR_PLAN, 1, room < margin ? room : margin);
+    t->evidence.disabled = evidence_make(EVIDENCE_FLOOR_PLAN, 1, room < margin ? room : margin);
 }
 
 static void set_absent(struct topology *t, struct maybe_u32 why)
@@ -385,7 +384,7 @@ static void set_absent(struct topology *t, struct maybe_u32 why)
     memset(d, 0, sizeof(*d));
     t->nominal_group_sms = t->full_sm_count = why;
     d->sm_count = d->unit_sms = d->lost_groups = d->candidate_count = why;
-    t->evidence[TOPOLOGY_EVIDENCE_DISABLED] = (struct evidence){.method = EVIDENCE_NONE};
+    t->evidence.disabled = (struct evidence){.method = EVIDENCE_NONE};
 }
 
 void floorplan_derive(uint32_t sm_count, struct topology *topology)

@@ -384,7 +384,7 @@ struct evidence sharing_evidence(const struct sharing_estimate *s)
 void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, struct topology *out)
 {
     if (out->partition.group_count > 0)
-        out->evidence[TOPOLOGY_EVIDENCE_GROUPS] = evidence;
+        out->evidence.groups = evidence;
     for (uint32_t g = 0; g < out->partition.group_count; g++) {
         struct sm_group *const group = &out->groups[g];
         double losses[REACH_MAX_SMS];
@@ -399,7 +399,7 @@ void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, str
         group->miss_penalty_cycles =
             n > 0 ? KNOWN_F64(stats_median_f64(losses, n)) : UNKNOWN_F64(REASON_NOT_MEASURED);
         if (n > 0)
-            group->evidence[GROUP_EVIDENCE_MISS_PENALTY_CYCLES] = evidence;
+            group->evidence.miss_penalty_cycles = evidence;
     }
 }
 

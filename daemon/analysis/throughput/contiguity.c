@@ -187,7 +187,7 @@ static void set_contiguous(const struct search *c, struct evidence evidence)
     const double missed = 1 - (double)c->reach_bytes / (double)c->region_bytes;
 
     f->contiguous_miss_ns = KNOWN_F64(PROBE_LINE_BYTES / c->base_gbps / missed);
-    f->evidence[CONTIGUITY_EVIDENCE_CONTIGUOUS_MISS_NS] = evidence;
+    f->evidence.contiguous_miss_ns = evidence;
 }
 
 static void set_scattered(const struct search *c, double factor, struct evidence evidence)
@@ -195,7 +195,7 @@ static void set_scattered(const struct search *c, double factor, struct evidence
     struct fingerprint_contiguity *const f = &c->out->found;
 
     f->scattered_miss_ns = KNOWN_F64(f->contiguous_miss_ns.v * fmax(factor, 1));
-    f->evidence[CONTIGUITY_EVIDENCE_SCATTERED_MISS_NS] = evidence;
+    f->evidence.scattered_miss_ns = evidence;
 }
 
 /* Are the longest runs contiguous? If a frame is longer than these, the whole region in them is
@@ -244,8 +244,7 @@ static void set_frame(const struct search *c, uint64_t run_bytes, double margin,
         return;
     }
     f->frame_bytes = KNOWN_U64(2 * run_bytes);
-    f->evidence[CONTIGUITY_EVIDENCE_FRAME_BYTES] =
-        evidence_make(EVIDENCE_RUN_LENGTHS, READ_REPEATS, margin);
+    f->evidence.frame_bytes = evidence_make(EVIDENCE_RUN_LENGTHS, READ_REPEATS, margin);
     if (fabs(half.factor - fine->factor) > AGREE * fine->factor)
         f->scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
     else

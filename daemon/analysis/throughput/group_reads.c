@@ -332,13 +332,13 @@ static void derive_speed(const struct group_set *c, const struct readings *r, st
     }
     const double noise = high * fmax(r->noise, SLOW_LOSS / 4);
     out->speed_classes = KNOWN_U32(classes_split(per_sm, n, noise, class));
-    out->evidence[TOPOLOGY_EVIDENCE_SPEED_CLASSES] =
+    out->evidence.speed_classes =
         evidence_make(EVIDENCE_CLASSES, r->alone_repeats, classes_margin(per_sm, n, noise, class));
     for (uint32_t g = 0; g < n; g++)
         out->groups[g].speed_class = KNOWN_U32(class[g]);
     if (smallest == largest)
         return;
-    out->evidence[TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS] =
+    out->evidence.speed_follows_sms =
         evidence_make(EVIDENCE_RANDOM_READS, r->alone_repeats, margin_of(r, low / high));
     out->speed_follows_sms = low >= high * slow_below(r) ? FINDING_YES : FINDING_NO;
 }
@@ -383,7 +383,7 @@ static void derive_pairs(const struct readings *r, struct topology *out)
     }
     if (pairs->share_tlb == FINDING_UNKNOWN && !unsure && r->pair_count == r->pairs_wanted)
         pairs->share_tlb = FINDING_NO;
-    out->evidence[TOPOLOGY_EVIDENCE_PAIRS] = evidence_make(EVIDENCE_GROUP_PAIRS, repeats, margin);
+    out->evidence.pairs = evidence_make(EVIDENCE_GROUP_PAIRS, repeats, margin);
 }
 
 void group_reads_derive(const struct observation_set *set, const struct structure *s,
@@ -398,8 +398,8 @@ void group_reads_derive(const struct observation_set *set, const struct structur
     for (uint32_t g = 0; g < c.partition->group_count; g++) {
         struct sm_group *group = &out->groups[g];
         /* what is not known has none */
-        group->evidence[GROUP_EVIDENCE_ALONE_GBPS] = r.alone_evidence[g];
-        group->evidence[GROUP_EVIDENCE_BEYOND_GBPS] = r.beyond_evidence[g];
+        group->evidence.alone_gbps = r.alone_evidence[g];
+        group->evidence.beyond_gbps = r.beyond_evidence[g];
         if (!IS_KNOWN(r.alone[g]))
             continue;
         group->alone_gbps = r.alone[g];

@@ -277,7 +277,7 @@ static void find_loads(struct fingerprint_parallelism *p)
     }
     p->loads_enough = KNOWN_U32(loads);
     p->loads_short = KNOWN_U32(c.fewer);
-    p->evidence[PARALLELISM_EVIDENCE_LOADS_ENOUGH] =
+    p->evidence.loads_enough =
         evidence_of_cut(EVIDENCE_IN_FLIGHT, c.above, fmin(c.below, ENOUGH_SHARE));
 }
 
@@ -294,7 +294,7 @@ static void read_surface(const struct observation *o, struct fingerprint_paralle
         best = gbps > p->surface[best].gbps.v ? i : best;
     }
     p->plateau_gbps = p->surface[best].gbps;
-    p->evidence[PARALLELISM_EVIDENCE_PLATEAU_GBPS] = evidence_of(o, best);
+    p->evidence.plateau_gbps = evidence_of(o, best);
     find_loads(p);
     if (p->latency_ns.known == MAYBE_NOT_OBSERVABLE)
         return;
@@ -305,7 +305,7 @@ static void read_surface(const struct observation *o, struct fingerprint_paralle
     p->latency_ns = KNOWN_F64(
         little_latency_ns((double)p->surface[0].warps * p->surface[0].loads * active_sms(&o->spec),
                           PROBE_LINE_BYTES, p->surface[0].gbps.v));
-    p->evidence[PARALLELISM_EVIDENCE_LATENCY_NS] = evidence_of(o, 0);
+    p->evidence.latency_ns = evidence_of(o, 0);
 }
 
 static void find_sms(const struct observation_set *set, struct fingerprint_parallelism *p)
@@ -324,9 +324,8 @@ static void find_sms(const struct observation_set *set, struct fingerprint_paral
         plateau = fmax(plateau, p->by_sms[i].gbps.v);
     p->sms_enough = KNOWN_U32(p->by_sms[first].sms);
     p->sms_short = KNOWN_U32(p->by_sms[first - 1].sms);
-    p->evidence[PARALLELISM_EVIDENCE_SMS_ENOUGH] =
-        evidence_of_cut(EVIDENCE_SM_COUNTS, p->by_sms[first].gbps.v / plateau,
-                        p->by_sms[first - 1].gbps.v / plateau);
+    p->evidence.sms_enough = evidence_of_cut(EVIDENCE_SM_COUNTS, p->by_sms[first].gbps.v / plateau,
+                                             p->by_sms[first - 1].gbps.v / plateau);
 }
 
 void parallel_derive(const struct observation_set *set, const struct structure *s,

@@ -14,12 +14,6 @@ enum { L2_TIMES = 4 };
 /* How the SMs of a READ were assigned to windows. */
 enum throughput_column { THROUGHPUT_NAIVE = 0, THROUGHPUT_BY_GROUP, THROUGHPUT_BY_SM };
 
-/* The columns are also the places of their evidence. */
-_Static_assert((int)THROUGHPUT_NAIVE == (int)CURVE_EVIDENCE_NAIVE_GBPS &&
-                   (int)THROUGHPUT_BY_GROUP == (int)CURVE_EVIDENCE_BY_GROUP_GBPS &&
-                   (int)THROUGHPUT_BY_SM == (int)CURVE_EVIDENCE_BY_SM_GBPS,
-               "columns");
-
 /* A region that fits the cache tells of the cache. */
 bool throughput_region_counts(const struct observation_set *set, uint64_t bytes)
 {
@@ -117,10 +111,17 @@ static struct curve_point *point_for(struct curve_point *points, uint32_t *count
 static void set_column(struct curve_point *out, enum throughput_column column,
                        struct maybe_f64 gbps, struct evidence evidence)
 {
-    struct maybe_f64 *const columns[] = {&out->naive_gbps, &out->by_group_gbps, &out->by_sm_gbps};
+    const struct {
+        struct maybe_f64 *gbps;
+        struct evidence *evidence;
+    } columns[] = {
+        [THROUGHPUT_NAIVE] = {&out->naive_gbps, &out->evidence.naive_gbps},
+        [THROUGHPUT_BY_GROUP] = {&out->by_group_gbps, &out->evidence.by_group_gbps},
+        [THROUGHPUT_BY_SM] = {&out->by_sm_gbps, &out->evidence.by_sm_gbps},
+    };
 
-    *columns[column] = gbps;
-    out->evidence[column] = evidence;
+    *columns[column].gbps = gbps;
+    *columns[column].evidence = evidence;
 }
 
 /* What each group read in a naive measurement within the reach, all groups at work. */
@@ -135,7 +136,7 @@ static void read_groups(const struct observation *o, uint32_t point, struct topo
         }
     for (uint32_t g = 0; g < topology->partition.group_count; g++) {
         struct sm_group *group = &topology->groups[g];
-        group->evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS] =
+        group->evidence.random_read_gbps =
             evidence_of_repeats(EVIDENCE_RANDOM_READS, gbps[g], o->spec.repeats);
         group->random_read_gbps = KNOWN_F64(stats_median_f64(gbps[g], o->spec.repeats));
     }
@@ -157,13 +158,13 @@ static void read_naive(const struct observation *o, uint32_t p, struct maybe_f64
     if (bytes >= largest->plateau_bytes && (!IS_KNOWN(reach) || bytes <= reach.v)) {
         largest->plateau_bytes = bytes;
         out->throughput.plateau_gbps = gbps;
-        out->throughput.evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS] = evidence;
+        out->throughput.evidence.plateau_gbps = evidence;
         read_groups(o, p, &out->topology);
     }
     if (bytes >= largest->memory_bytes) {
         largest->memory_bytes = bytes;
         out->throughput.whole_memory_gbps = gbps;
-        out->throughput.evidence[THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS] = evidence;
+        out->throughput.evidence.whole_memory_gbps = evidence;
     }
 }
 
@@ -238,8 +239,8 @@ static void read_within(const struct observation *o, uint32_t p, uint64_t *plate
     if (o->spec.window_count != 1 || o->spec.points[p] < *plateau_bytes)
         return;
     *plateau_bytes = o->spec.points[p];
-    rate->plateau_gbps = KNOWN_F64(throughput_median_gbps(
-        o, p, EVIDENCE_RANDOM_ACCESSES, &rate->evidence[RATE_EVIDENCE_PLATEAU_GBPS]));
+    rate->plateau_gbps = KNOWN_F64(
+        throughput_median_gbps(o, p, EVIDENCE_RANDOM_ACCESSES, &rate->evidence.plateau_gbps));
 }
 
 /* By group is reported at the largest region alone: everywhere else the plateau shows it. */
@@ -247,7 +248,7 @@ static void keep_last_by_group(struct access_rate *rate)
 {
     for (uint32_t k = 0; k + 1 < rate->point_count; k++) {
         rate->points[k].by_group_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
-        rate->points[k].evidence[CURVE_EVIDENCE_BY_GROUP_GBPS] = (struct evidence){0};
+        rate->points[k].evidence.by_group_gbps = (struct evidence){0};
     }
 }
 

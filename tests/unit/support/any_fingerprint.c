@@ -160,11 +160,11 @@ static void any_level(struct rng *r, uint32_t sms, uint32_t i, struct tlb_level 
     if (l->shared_by == SHARED_GROUP)
         any_partition(r, sms, &l->sharing);
     l->confidence = any_confidence(r);
-    any_evidence(r, IS_KNOWN(l->entry_bytes), &l->evidence[LEVEL_EVIDENCE_ENTRY_BYTES]);
-    any_evidence(r, IS_KNOWN(l->reach_bytes), &l->evidence[LEVEL_EVIDENCE_REACH_BYTES]);
-    any_evidence(r, true, &l->evidence[LEVEL_EVIDENCE_SATURATION_BYTES]);
-    any_evidence(r, IS_KNOWN(l->sets), &l->evidence[LEVEL_EVIDENCE_SETS]);
-    any_evidence(r, l->fill != FILL_UNKNOWN, &l->evidence[LEVEL_EVIDENCE_FILL]);
+    any_evidence(r, IS_KNOWN(l->entry_bytes), &l->evidence.entry_bytes);
+    any_evidence(r, IS_KNOWN(l->reach_bytes), &l->evidence.reach_bytes);
+    any_evidence(r, true, &l->evidence.saturation_bytes);
+    any_evidence(r, IS_KNOWN(l->sets), &l->evidence.sets);
+    any_evidence(r, l->fill != FILL_UNKNOWN, &l->evidence.fill);
 }
 
 /* Up to 200 SMs of a die that has room for them, and sets of them, the latest first. */
@@ -218,12 +218,11 @@ static void any_groups(struct rng *r, struct topology *t)
 
     for (uint32_t g = 0; g < t->partition.group_count; g++) {
         struct sm_group *const group = &t->groups[g];
-        struct evidence *const e = group->evidence;
-        any_number(r, &penalty, &group->miss_penalty_cycles,
-                   &e[GROUP_EVIDENCE_MISS_PENALTY_CYCLES]);
-        any_number(r, &reads, &group->random_read_gbps, &e[GROUP_EVIDENCE_RANDOM_READ_GBPS]);
-        any_number(r, &alone, &group->alone_gbps, &e[GROUP_EVIDENCE_ALONE_GBPS]);
-        any_number(r, &beyond, &group->beyond_gbps, &e[GROUP_EVIDENCE_BEYOND_GBPS]);
+        struct group_evidence *const e = &group->evidence;
+        any_number(r, &penalty, &group->miss_penalty_cycles, &e->miss_penalty_cycles);
+        any_number(r, &reads, &group->random_read_gbps, &e->random_read_gbps);
+        any_number(r, &alone, &group->alone_gbps, &e->alone_gbps);
+        any_number(r, &beyond, &group->beyond_gbps, &e->beyond_gbps);
         group->penalty_class = any_u32(r);
         group->speed_class = any_u32(r);
     }
@@ -250,8 +249,8 @@ static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
     if (rng_below(r, 2))
         any_disabled(r, t);
     t->confidence = any_confidence(r);
-    any_evidence(r, t->partition.group_count > 0, &t->evidence[TOPOLOGY_EVIDENCE_GROUPS]);
-    any_evidence(r, IS_KNOWN(t->full_sm_count), &t->evidence[TOPOLOGY_EVIDENCE_DISABLED]);
+    any_evidence(r, t->partition.group_count > 0, &t->evidence.groups);
+    any_evidence(r, IS_KNOWN(t->full_sm_count), &t->evidence.disabled);
 }
 
 static void any_curve(struct rng *r, struct throughput *t)
@@ -264,9 +263,9 @@ static void any_curve(struct rng *r, struct throughput *t)
     for (uint32_t i = 0; i < t->curve_count; i++) {
         struct curve_point *const p = &t->curve[i];
         p->region_bytes = (i + 1) * GIB;
-        any_number(r, &naive, &p->naive_gbps, &p->evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
-        any_number(r, &by_group, &p->by_group_gbps, &p->evidence[CURVE_EVIDENCE_BY_GROUP_GBPS]);
-        any_number(r, &by_sm, &p->by_sm_gbps, &p->evidence[CURVE_EVIDENCE_BY_SM_GBPS]);
+        any_number(r, &naive, &p->naive_gbps, &p->evidence.naive_gbps);
+        any_number(r, &by_group, &p->by_group_gbps, &p->evidence.by_group_gbps);
+        any_number(r, &by_sm, &p->by_sm_gbps, &p->evidence.by_sm_gbps);
         p->windows = (uint32_t)rng_below(r, 9);
     }
 }
@@ -281,9 +280,9 @@ static void any_rate_points(struct rng *r, struct access_rate *rate)
     for (uint32_t k = 0; k < rate->point_count; k++) {
         struct curve_point *const p = &rate->points[k];
         p->region_bytes = (k + 65) * GIB;
-        any_number(r, &naive, &p->naive_gbps, &p->evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
+        any_number(r, &naive, &p->naive_gbps, &p->evidence.naive_gbps);
         if (k + 1 == rate->point_count)
-            any_number(r, &by_group, &p->by_group_gbps, &p->evidence[CURVE_EVIDENCE_BY_GROUP_GBPS]);
+            any_number(r, &by_group, &p->by_group_gbps, &p->evidence.by_group_gbps);
     }
 }
 
@@ -300,8 +299,7 @@ static void any_rates(struct rng *r, struct throughput *t)
             rate->access = (enum access)access;
             rate->transaction_bytes = bytes[i];
             rate->plateau_gbps = any_f64(r);
-            any_evidence(r, IS_KNOWN(rate->plateau_gbps),
-                         &rate->evidence[RATE_EVIDENCE_PLATEAU_GBPS]);
+            any_evidence(r, IS_KNOWN(rate->plateau_gbps), &rate->evidence.plateau_gbps);
             any_rate_points(r, rate);
             t->rate_count++;
         }
@@ -322,10 +320,12 @@ static void any_working_sets(struct rng *r, struct fingerprint *fp)
         bytes += 1 + rng_below(r, GIB);
         w->transaction_bytes = i < 10 ? 128 : 512;
         w->set_bytes = bytes;
-        for (uint32_t k = 0; k < WORKING_SET_EVIDENCE_COUNT; k++) {
+        struct evidence *const evidence[] = {&w->evidence.same_gbps, &w->evidence.own_gbps,
+                                             &w->evidence.near_gbps};
+        for (uint32_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
             const bool known = rng_below(r, 4) > 0;
             *numbers[k] = known ? KNOWN_F64(1 + rng_unit(r)) : UNKNOWN_F64(REASON_NOT_MEASURED);
-            any_evidence(r, known, &w->evidence[k]);
+            any_evidence(r, known, evidence[k]);
         }
     }
 }
@@ -345,8 +345,10 @@ static void any_l2(struct rng *r, uint32_t sms, struct fingerprint_l2 *l2)
     l2->side_of_sm.group_count = 2;
     for (uint32_t sm = 0; sm < sms; sm++)
         l2->side_of_sm.group_of_sm[sm] = sm == 0 ? 0 : sm == 1 ? 1 : (uint16_t)rng_below(r, 2);
-    for (uint32_t k = 0; k < L2_EVIDENCE_COUNT; k++)
-        any_evidence(r, true, &l2->evidence[k]);
+    any_evidence(r, true, &l2->evidence.sides);
+    any_evidence(r, true, &l2->evidence.granule_bytes);
+    any_evidence(r, true, &l2->evidence.atomic_near_cycles);
+    any_evidence(r, true, &l2->evidence.atomic_far_cycles);
 }
 
 static void any_cache(struct rng *r, struct cache_facts *c)
@@ -372,9 +374,9 @@ static void any_cache(struct rng *r, struct cache_facts *c)
     c->carveout_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_CARVEOUTS + 1);
     for (uint32_t k = 0; k < c->carveout_count; k++)
         c->carveouts[k] = (struct cache_carveout){k * 32 * KIB, any_u64(r, 1), any_u64(r, 1)};
-    any_evidence(r, IS_KNOWN(c->size_bytes), &c->evidence[CACHE_EVIDENCE_SIZE_BYTES]);
-    any_evidence(r, IS_KNOWN(c->sets), &c->evidence[CACHE_EVIDENCE_SETS]);
-    any_evidence(r, IS_KNOWN(c->latency_cycles), &c->evidence[CACHE_EVIDENCE_LATENCY_CYCLES]);
+    any_evidence(r, IS_KNOWN(c->size_bytes), &c->evidence.size_bytes);
+    any_evidence(r, IS_KNOWN(c->sets), &c->evidence.sets);
+    any_evidence(r, IS_KNOWN(c->latency_cycles), &c->evidence.latency_cycles);
 }
 
 /* Not measured as often as any. */
@@ -395,8 +397,8 @@ static void any_caches(struct rng *r, struct fingerprint *fp)
     l->far_cycles =
         rng_below(r, 2) ? KNOWN_F64(700 + rng_unit(r)) : NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
     l->tail_share = KNOWN_F64(rng_unit(r));
-    any_evidence(r, true, &l->evidence[LATENCY_EVIDENCE_P4]);
-    any_evidence(r, true, &l->evidence[LATENCY_EVIDENCE_NEAR]);
+    any_evidence(r, true, &l->evidence.p4_cycles);
+    any_evidence(r, true, &l->evidence.near_cycles);
 }
 
 static struct maybe_f64 some_f64(struct rng *r)
@@ -421,7 +423,7 @@ static void any_shared(struct rng *r, struct fingerprint_shared *s)
     if (banks) {
         s->banks = KNOWN_U32(1 + (uint32_t)rng_below(r, 64));
         s->bank_bytes = KNOWN_U32(4);
-        any_evidence(r, true, &s->evidence[SHARED_EVIDENCE_BANKS]);
+        any_evidence(r, true, &s->evidence.banks);
     }
     for (uint32_t i = 0; i < FINGERPRINT_SHARED_WIDTHS; i++) {
         struct shared_width *const w = &s->widths[s->width_count++];
@@ -430,8 +432,7 @@ static void any_shared(struct rng *r, struct fingerprint_shared *s)
         w->conflict_cycles = some_f64(r);
         w->bytes_per_cycle = some_f64(r);
         w->loads_enough = some_u32(r);
-        any_evidence(r, IS_KNOWN(w->loads_enough),
-                     &w->evidence[SHARED_WIDTH_EVIDENCE_LOADS_ENOUGH]);
+        any_evidence(r, IS_KNOWN(w->loads_enough), &w->evidence.loads_enough);
         for (uint32_t k = 1; k <= rng_below(r, 40); k++)
             s->strides[s->stride_count++] =
                 (struct shared_stride){.width_bytes = w->width_bytes,
@@ -446,7 +447,7 @@ static void any_clusters(struct rng *r, uint32_t sms, struct fingerprint_cluster
     if (rng_below(r, 2))
         return;
     c->largest = KNOWN_U32(2 + (uint32_t)rng_below(r, 15));
-    any_evidence(r, true, &c->evidence[CLUSTERS_EVIDENCE_LARGEST]);
+    any_evidence(r, true, &c->evidence.largest);
     c->own_cycles = some_f64(r);
     any_partition(r, sms, &c->gpc_of_sm);
     if (c->gpc_of_sm.group_count > 0)
@@ -458,7 +459,7 @@ static void any_clusters(struct rng *r, uint32_t sms, struct fingerprint_cluster
         k->bytes_per_cycle = some_f64(r);
         k->clusters = KNOWN_U32((uint32_t)rng_below(r, sms / size + 1));
         k->usable_sms = KNOWN_U32(k->clusters.v * size);
-        any_evidence(r, true, &k->evidence[CLUSTER_SIZE_EVIDENCE_CLUSTERS]);
+        any_evidence(r, true, &k->evidence.clusters);
     }
 }
 
@@ -467,7 +468,7 @@ static void any_parallelism(struct rng *r, struct fingerprint_parallelism *p)
     if (rng_below(r, 2))
         return;
     p->plateau_gbps = KNOWN_F64(1 + rng_unit(r));
-    any_evidence(r, true, &p->evidence[PARALLELISM_EVIDENCE_PLATEAU_GBPS]);
+    any_evidence(r, true, &p->evidence.plateau_gbps);
     p->latency_ns = some_f64(r);
     p->loads_enough = KNOWN_U32(2 + (uint32_t)rng_below(r, 500));
     p->loads_short = KNOWN_U32(p->loads_enough.v - 1);
@@ -490,9 +491,8 @@ static void any_contiguity(struct rng *r, struct fingerprint_contiguity *c)
         rng_below(r, 3) ? KNOWN_F64(0.1 + rng_unit(r)) : NOT_OBSERVABLE_F64(any_reason(r));
     c->scattered_miss_ns = rng_below(r, 3) ? KNOWN_F64(c->contiguous_miss_ns.v + rng_unit(r))
                                            : UNKNOWN_F64(any_reason(r));
-    any_evidence(r, IS_KNOWN(c->frame_bytes), &c->evidence[CONTIGUITY_EVIDENCE_FRAME_BYTES]);
-    any_evidence(r, IS_KNOWN(c->scattered_miss_ns),
-                 &c->evidence[CONTIGUITY_EVIDENCE_SCATTERED_MISS_NS]);
+    any_evidence(r, IS_KNOWN(c->frame_bytes), &c->evidence.frame_bytes);
+    any_evidence(r, IS_KNOWN(c->scattered_miss_ns), &c->evidence.scattered_miss_ns);
 }
 
 static void any_memory_curve(struct rng *r, struct memory_facts *m)
@@ -504,8 +504,8 @@ static void any_memory_curve(struct rng *r, struct memory_facts *m)
     for (uint32_t k = 0; k < m->curve_count; k++) {
         struct curve_point *const p = &m->curve[k];
         p->region_bytes = (k + 1) * 64 * MIB;
-        any_number(r, &naive, &p->naive_gbps, &p->evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
-        any_number(r, &by_group, &p->by_group_gbps, &p->evidence[CURVE_EVIDENCE_BY_GROUP_GBPS]);
+        any_number(r, &naive, &p->naive_gbps, &p->evidence.naive_gbps);
+        any_number(r, &by_group, &p->by_group_gbps, &p->evidence.by_group_gbps);
         p->windows = (uint32_t)rng_below(r, 9);
     }
 }
@@ -529,11 +529,11 @@ static void any_memory(struct rng *r, struct fingerprint *fp)
         }
         m->probed_bytes = KNOWN_U64(1 + rng_below(r, 1 << 20) * GIB);
         m->plateau_gbps = any_f64(r);
-        any_evidence(r, IS_KNOWN(m->plateau_gbps), &m->evidence[MEMORY_EVIDENCE_PLATEAU_GBPS]);
+        any_evidence(r, IS_KNOWN(m->plateau_gbps), &m->evidence.plateau_gbps);
         m->reach_bytes = any_u64(r, 1);
         m->onset_bytes =
             IS_KNOWN(m->reach_bytes) ? KNOWN_U64(m->reach_bytes.v + 64) : any_u64(r, 1);
-        any_evidence(r, IS_KNOWN(m->reach_bytes), &m->evidence[MEMORY_EVIDENCE_REACH_BYTES]);
+        any_evidence(r, IS_KNOWN(m->reach_bytes), &m->evidence.reach_bytes);
         m->entry_bytes = any_u64(r, 1);
         m->latency_cycles = any_f64(r);
         m->sms_to_fill = any_u32(r);
@@ -616,8 +616,7 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
     fp->throughput.plateau_gbps = any_f64(r);
     fp->throughput.whole_memory_gbps = any_f64(r);
     any_curve(r, &fp->throughput);
-    any_evidence(r, IS_KNOWN(fp->throughput.plateau_gbps),
-                 &fp->throughput.evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]);
+    any_evidence(r, IS_KNOWN(fp->throughput.plateau_gbps), &fp->throughput.evidence.plateau_gbps);
     if (rng_below(r, 2))
         any_rates(r, &fp->throughput);
     any_contiguity(r, &fp->contiguity);

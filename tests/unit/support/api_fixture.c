@@ -2,6 +2,7 @@
 #include "tests/unit/support/api_fixture.h"
 
 #include "base/units.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <errno.h>
 #include <poll.h>

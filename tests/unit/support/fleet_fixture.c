@@ -2,6 +2,7 @@
 #include "tests/unit/support/fleet_fixture.h"
 
 #include "base/units.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "clients/fleet/db.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 /* Aborts the program with the sentence where something fails. */

@@ -7,6 +7,7 @@
 #define REACH_TESTS_PAPER_GPU_H
 
 #include "base/rng.h"
+#include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 #include "campaign/campaign.h"

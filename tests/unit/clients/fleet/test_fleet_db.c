@@ -4,6 +4,7 @@
 #include "tests/unit/support/fleet_fixture.h"
 
 #include "compare/metrics.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <math.h>
 #include <setjmp.h>

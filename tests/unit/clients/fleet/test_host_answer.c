@@ -6,6 +6,7 @@
 
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/json_builder.h"
+#include "fingerprint/fingerprint_json.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

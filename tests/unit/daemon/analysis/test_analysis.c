@@ -1,6 +1,8 @@
 /* test_analysis.c: from observations to a fingerprint, over a GPU on paper. */
 #include "analysis/analysis.h"
 #include "base/units.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/paper_gpu.h"
 
 #include <stdarg.h>

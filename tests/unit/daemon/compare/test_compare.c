@@ -7,6 +7,7 @@
 #include "compare/compare.h"
 #include "compare/outlier.h"
 #include "compare/share.h"
+#include "fingerprint/fingerprint_read.h"
 #include "fingerprint/members.h"
 
 #include <stdarg.h>

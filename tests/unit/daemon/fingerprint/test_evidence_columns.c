@@ -5,6 +5,9 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +39,7 @@ static void three_groups(const struct evidence *e, struct fingerprint *fp)
         group->sm_count = 1;
         group->miss_penalty_cycles = KNOWN_F64(80);
         if (e)
-            group->evidence[GROUP_EVIDENCE_MISS_PENALTY_CYCLES] = e[g];
+            group->evidence.miss_penalty_cycles = e[g];
     }
 }
 
@@ -130,6 +133,11 @@ static uint64_t seed_of_this_run(void)
     return seed;
 }
 
+/* Of two structs of evidence. */
+#define SAME_EVIDENCE(a, b)                                                                        \
+    same_evidence((const struct evidence *)&(a), (const struct evidence *)&(b),                    \
+                  sizeof(a) / sizeof(struct evidence))
+
 static void same_evidence(const struct evidence *a, const struct evidence *b, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -145,14 +153,12 @@ static void same_lists(const struct fingerprint *a, const struct fingerprint *b)
     const struct throughput *const u = &b->throughput;
 
     for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++)
-        same_evidence(a->topology.groups[g].evidence, b->topology.groups[g].evidence,
-                      GROUP_EVIDENCE_COUNT);
+        SAME_EVIDENCE(a->topology.groups[g].evidence, b->topology.groups[g].evidence);
     for (uint32_t i = 0; i < FINGERPRINT_MAX_CURVE; i++)
-        same_evidence(t->curve[i].evidence, u->curve[i].evidence, CURVE_EVIDENCE_COUNT);
+        SAME_EVIDENCE(t->curve[i].evidence, u->curve[i].evidence);
     for (uint32_t i = 0; i < FINGERPRINT_MAX_RATES; i++)
         for (uint32_t k = 0; k < FINGERPRINT_MAX_RATE_POINTS; k++)
-            same_evidence(t->rates[i].points[k].evidence, u->rates[i].points[k].evidence,
-                          RATE_POINT_EVIDENCE_COUNT);
+            SAME_EVIDENCE(t->rates[i].points[k].evidence, u->rates[i].points[k].evidence);
 }
 
 /* Which forms have occurred, of a column whose list has more than one element. */
@@ -180,12 +186,12 @@ struct shape {
     const char *const *names;
     uint32_t number_count;
 };
-static const struct shape groups_shape = {"group_evidence", evidence_group_names,
-                                          GROUP_EVIDENCE_COUNT};
-static const struct shape curve_shape = {"curve_evidence", evidence_curve_names,
-                                         CURVE_EVIDENCE_COUNT};
-static const struct shape points_shape = {"point_evidence", evidence_curve_names,
-                                          RATE_POINT_EVIDENCE_COUNT};
+static const char *const group_names[] = {"miss_penalty_cycles", "random_read_gbps", "alone_gbps",
+                                          "beyond_gbps"};
+static const char *const curve_names[] = {"naive_gbps", "by_group_gbps", "by_sm_gbps"};
+static const struct shape groups_shape = {"group_evidence", group_names, 4};
+static const struct shape curve_shape = {"curve_evidence", curve_names, 3};
+static const struct shape points_shape = {"point_evidence", curve_names, 2};
 
 static void scan_field(const json_t *columns, const struct shape *shape, size_t elements,
                        struct seen *seen)
@@ -373,8 +379,9 @@ static void whole_columns_are_taken(void **state)
         struct err err = {0};
         if (read_penalty(whole[i], &fp, &err) != STATUS_OK)
             fail_msg("%s: %s", whole[i], err.text);
-        assert_int_equal(fp.topology.groups[2].evidence[0].method, EVIDENCE_ROUNDS);
-        assert_true(fp.topology.groups[2].evidence[0].repeats >= 3);
+        assert_int_equal(fp.topology.groups[2].evidence.miss_penalty_cycles.method,
+                         EVIDENCE_ROUNDS);
+        assert_true(fp.topology.groups[2].evidence.miss_penalty_cycles.repeats >= 3);
     }
 }
 
@@ -501,10 +508,8 @@ static void what_is_told_twice_is_refused(void **state)
     assert_int_equal(read_with_old("miss_penalty_cycles", &fp, &err), STATUS_CORRUPT);
     assert_non_null(strstr(err.text, AT ".method: is in element 1 of the list too"));
     assert_int_equal(read_with_old("alone_gbps", &fp, &err), STATUS_OK);
-    assert_int_equal(fp.topology.groups[1].evidence[GROUP_EVIDENCE_ALONE_GBPS].method,
-                     EVIDENCE_PAIRS);
-    assert_int_equal(fp.topology.groups[2].evidence[GROUP_EVIDENCE_MISS_PENALTY_CYCLES].method,
-                     EVIDENCE_ROUNDS);
+    assert_int_equal(fp.topology.groups[1].evidence.alone_gbps.method, EVIDENCE_PAIRS);
+    assert_int_equal(fp.topology.groups[2].evidence.miss_penalty_cycles.method, EVIDENCE_ROUNDS);
 }
 
 int main(void)

@@ -4,6 +4,9 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 #include "tests/share.h"
 
 #include <math.h>
@@ -18,6 +21,11 @@
 enum { ROUND_TRIPS = 400, SANITIZED_ROUND_TRIPS = 100 };
 enum { SPOILINGS = 3000, SANITIZED_SPOILINGS = 800 };
 
+/* Of two structs of evidence. */
+#define SAME_EVIDENCE(a, b)                                                                        \
+    same_evidence((const struct evidence *)&(a), (const struct evidence *)&(b),                    \
+                  sizeof(a) / sizeof(struct evidence))
+
 static void same_evidence(const struct evidence *a, const struct evidence *b, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -30,21 +38,19 @@ static void same_evidence(const struct evidence *a, const struct evidence *b, ui
 static void same_evidence_everywhere(const struct fingerprint *a, const struct fingerprint *b)
 {
     for (uint32_t i = 0; i < a->level_count; i++)
-        same_evidence(a->levels[i].evidence, b->levels[i].evidence, LEVEL_EVIDENCE_COUNT);
-    same_evidence(a->topology.evidence, b->topology.evidence, TOPOLOGY_EVIDENCE_COUNT);
+        SAME_EVIDENCE(a->levels[i].evidence, b->levels[i].evidence);
+    SAME_EVIDENCE(a->topology.evidence, b->topology.evidence);
     for (uint32_t g = 0; g < a->topology.partition.group_count; g++)
-        same_evidence(a->topology.groups[g].evidence, b->topology.groups[g].evidence,
-                      GROUP_EVIDENCE_COUNT);
-    same_evidence(a->throughput.evidence, b->throughput.evidence, THROUGHPUT_EVIDENCE_COUNT);
+        SAME_EVIDENCE(a->topology.groups[g].evidence, b->topology.groups[g].evidence);
+    SAME_EVIDENCE(a->throughput.evidence, b->throughput.evidence);
     for (uint32_t i = 0; i < a->throughput.curve_count; i++)
-        same_evidence(a->throughput.curve[i].evidence, b->throughput.curve[i].evidence,
-                      CURVE_EVIDENCE_COUNT);
+        SAME_EVIDENCE(a->throughput.curve[i].evidence, b->throughput.curve[i].evidence);
     for (uint32_t i = 0; i < a->throughput.rate_count; i++) {
         const struct access_rate *const r = &a->throughput.rates[i];
         const struct access_rate *const q = &b->throughput.rates[i];
-        same_evidence(r->evidence, q->evidence, RATE_EVIDENCE_COUNT);
+        SAME_EVIDENCE(r->evidence, q->evidence);
         for (uint32_t k = 0; k < r->point_count; k++)
-            same_evidence(r->points[k].evidence, q->points[k].evidence, RATE_POINT_EVIDENCE_COUNT);
+            SAME_EVIDENCE(r->points[k].evidence, q->points[k].evidence);
     }
 }
 
@@ -283,16 +289,13 @@ static void test_check(void **state)
     EXPECT_CORRUPT(
         (fp.level_count = 2, fp.levels[1].level = 2, fp.levels[1].reach_bytes = KNOWN_U64(MIB)),
         "levels[1].reach_bytes");
-    EXPECT_CORRUPT(fp.levels[0].evidence[LEVEL_EVIDENCE_SETS] =
-                       evidence_make(EVIDENCE_TRACES, 3, 0.5),
+    EXPECT_CORRUPT(fp.levels[0].evidence.sets = evidence_make(EVIDENCE_TRACES, 3, 0.5),
                    "levels[0].sets");
-    EXPECT_CORRUPT(fp.levels[0].evidence[LEVEL_EVIDENCE_REACH_BYTES].repeats = 1,
-                   "levels[0].reach_bytes");
-    EXPECT_CORRUPT(fp.topology.groups[1].evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS] =
+    EXPECT_CORRUPT(fp.levels[0].evidence.reach_bytes.repeats = 1, "levels[0].reach_bytes");
+    EXPECT_CORRUPT(fp.topology.groups[1].evidence.random_read_gbps =
                        evidence_make(EVIDENCE_RANDOM_READS, 3, 1),
                    "groups[1].random_read_gbps");
-    EXPECT_CORRUPT(fp.throughput.curve[1].evidence[CURVE_EVIDENCE_BY_SM_GBPS].margin = 2,
-                   "curve[1].by_sm_gbps");
+    EXPECT_CORRUPT(fp.throughput.curve[1].evidence.by_sm_gbps.margin = 2, "curve[1].by_sm_gbps");
     EXPECT_CORRUPT(fp.topology.partition.group_of_sm[0] = 1, "lowest SM");
     EXPECT_CORRUPT(fp.topology.partition.group_of_sm[5] = 2, "lowest SM");
     EXPECT_CORRUPT(fp.topology.partition.group_of_sm[5] = 1, "more SMs than");
@@ -345,7 +348,7 @@ static void test_check_rates(void **state)
                     fp.throughput.rates[0].transaction_bytes = 64),
                    "rates[1].transaction_bytes");
     EXPECT_CORRUPT(fp.throughput.rates[1].plateau_gbps.v = -1, "rates[1].plateau_gbps");
-    EXPECT_CORRUPT(fp.throughput.rates[0].evidence[RATE_EVIDENCE_PLATEAU_GBPS] =
+    EXPECT_CORRUPT(fp.throughput.rates[0].evidence.plateau_gbps =
                        evidence_make(EVIDENCE_RANDOM_READS, 3, 1),
                    "rates[0].plateau_gbps");
 }
@@ -361,7 +364,7 @@ static void test_check_rate_points(void **state)
                    "rates[0].points[0].naive_gbps");
     EXPECT_CORRUPT(fp.throughput.rates[0].points[0].by_group_gbps = KNOWN_F64(1),
                    "rates[0].points[0].by_group_gbps");
-    EXPECT_CORRUPT(fp.throughput.rates[0].points[1].evidence[CURVE_EVIDENCE_NAIVE_GBPS] =
+    EXPECT_CORRUPT(fp.throughput.rates[0].points[1].evidence.naive_gbps =
                        evidence_make(EVIDENCE_RANDOM_READS, 3, 1),
                    "rates[0].points[1].naive_gbps");
 }
@@ -378,6 +381,13 @@ static void test_check_contiguity(void **state)
                    "contiguity.scattered_miss_ns");
 }
 
+static void all_caches(struct fingerprint *fp)
+{
+    fp->cache_count = CACHE_KIND_COUNT;
+    for (uint32_t k = 0; k < CACHE_KIND_COUNT; k++)
+        fp->caches[k].kind = (enum cache_kind)k;
+}
+
 static void test_check_caches(void **state)
 {
     (void)state;
@@ -387,8 +397,7 @@ static void test_check_caches(void **state)
     EXPECT_CORRUPT((fp.cache_count = CACHE_KIND_COUNT, fp.caches[0].line_bytes = KNOWN_U64(32),
                     fp.caches[0].sector_bytes = KNOWN_U64(64)),
                    "caches[0].sector_bytes");
-    EXPECT_CORRUPT((fp.cache_count = CACHE_KIND_COUNT, fp.caches[0].ways = KNOWN_U32(4)),
-                   "caches[0].ways");
+    EXPECT_CORRUPT((all_caches(&fp), fp.caches[0].ways = KNOWN_U32(4)), "caches[0].ways");
     EXPECT_CORRUPT(fp.latency.far_cycles = KNOWN_F64(800), "latency.far_cycles");
 }
 

@@ -3,6 +3,9 @@
  * did, says of each kept part where it is from, and survives JSON. TEST_SEED repeats a run. */
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/units.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 #include "fingerprint/merge.h"
 
 #include <stdarg.h>
@@ -356,7 +359,7 @@ static void make_related(const struct fingerprint *a, struct fingerprint *b, str
         b->levels[k] = a->levels[k];
         if (rng_below(r, 2) == 0)
             b->levels[k].miss_penalty_cycles = UNKNOWN_F64(REASON_NO_CONTRAST),
-            b->levels[k].evidence[LEVEL_EVIDENCE_MISS_PENALTY_CYCLES] = (struct evidence){0};
+            b->levels[k].evidence.miss_penalty_cycles = (struct evidence){0};
     }
     b->level_count = a->level_count;
     if (rng_below(r, 2))

@@ -16,6 +16,7 @@
 
 #include "analysis/analysis.h"
 #include "base/units.h"
+#include "fingerprint/fingerprint_check.h"
 
 static const struct import_options options = {.imported_at = 1700000000};
 
@@ -75,10 +76,10 @@ static void assert_level(const struct tlb_level *l, uint64_t entry, uint32_t ent
     assert_int_equal(l->reach_bytes.v, entries * entry);
     assert_int_equal(l->onset_bytes.v, (entries + 1) * entry);
     assert_int_equal(l->saturation_bytes.v, saturation);
-    assert_int_equal(l->evidence[LEVEL_EVIDENCE_ENTRY_BYTES].method, EVIDENCE_MEAN_CURVES);
-    assert_int_equal(l->evidence[LEVEL_EVIDENCE_ENTRY_BYTES].repeats, 3); /* strides */
-    assert_int_equal(l->evidence[LEVEL_EVIDENCE_SHARED_BY].method, EVIDENCE_MEAN_PAIRS);
-    assert_true(l->evidence[LEVEL_EVIDENCE_REACH_BYTES].margin > 0.7);
+    assert_int_equal(l->evidence.entry_bytes.method, EVIDENCE_MEAN_CURVES);
+    assert_int_equal(l->evidence.entry_bytes.repeats, 3); /* strides */
+    assert_int_equal(l->evidence.shared_by.method, EVIDENCE_MEAN_PAIRS);
+    assert_true(l->evidence.reach_bytes.margin > 0.7);
 }
 
 /* Karnagel 2017, table 2 and figure 5, but for the second capacity: see docs/import.md. */

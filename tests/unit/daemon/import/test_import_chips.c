@@ -200,17 +200,13 @@ static void check_evidence(const struct fingerprint *fp)
 {
     for (uint32_t k = 0; k < fp->level_count; k++) {
         const struct tlb_level *const l = &fp->levels[k];
-        const struct evidence *const e = l->evidence;
-        expect_method(IS_KNOWN(l->entry_bytes), e[LEVEL_EVIDENCE_ENTRY_BYTES],
+        const struct level_evidence *const e = &l->evidence;
+        expect_method(IS_KNOWN(l->entry_bytes), e->entry_bytes, EVIDENCE_MEAN_CURVES);
+        expect_method(IS_KNOWN(l->reach_bytes), e->reach_bytes, EVIDENCE_MEAN_CURVES);
+        expect_method(IS_KNOWN(l->saturation_bytes), e->saturation_bytes, EVIDENCE_MEAN_CURVES);
+        expect_method(IS_KNOWN(l->miss_penalty_cycles), e->miss_penalty_cycles,
                       EVIDENCE_MEAN_CURVES);
-        expect_method(IS_KNOWN(l->reach_bytes), e[LEVEL_EVIDENCE_REACH_BYTES],
-                      EVIDENCE_MEAN_CURVES);
-        expect_method(IS_KNOWN(l->saturation_bytes), e[LEVEL_EVIDENCE_SATURATION_BYTES],
-                      EVIDENCE_MEAN_CURVES);
-        expect_method(IS_KNOWN(l->miss_penalty_cycles), e[LEVEL_EVIDENCE_MISS_PENALTY_CYCLES],
-                      EVIDENCE_MEAN_CURVES);
-        expect_method(l->shared_by != SHARED_UNKNOWN, e[LEVEL_EVIDENCE_SHARED_BY],
-                      EVIDENCE_MEAN_PAIRS);
+        expect_method(l->shared_by != SHARED_UNKNOWN, e->shared_by, EVIDENCE_MEAN_PAIRS);
     }
 }
 

@@ -1,5 +1,6 @@
 /* test_pipeline.c: measurements, their threads and what is published. */
 #include "tests/unit/support/pipeline.h"
+#include "fingerprint/fingerprint_json.h"
 
 static void test_first_snapshot(void **state)
 {

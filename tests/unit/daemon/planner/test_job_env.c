@@ -8,6 +8,8 @@
 #include "api/handlers/handlers.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "fingerprint/fingerprint_check.h"
+#include "fingerprint/fingerprint_read.h"
 #include "planner/job_env.h"
 
 #include <glob.h>

@@ -6,6 +6,7 @@
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/units.h"
+#include "fingerprint/fingerprint_read.h"
 #include "planner/memory_choices.h"
 
 #include <jansson.h>

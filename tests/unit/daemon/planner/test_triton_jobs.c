@@ -5,6 +5,7 @@
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/units.h"
+#include "fingerprint/fingerprint_read.h"
 #include "planner/strategy.h"
 
 #include <jansson.h>

@@ -1,6 +1,7 @@
 /* test_store.c: what was stored comes back, what has rotted does not, and nobody else's file loses
  * a byte. Faults in the middle of a write are in test_store_faults.c. */
 #include "tests/unit/support/store_cases.h"
+#include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/store_fixture.h"
 
 #include <pthread.h>

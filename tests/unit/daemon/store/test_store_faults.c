@@ -11,6 +11,7 @@
  */
 #include "base/assert.h"
 #include "base/rng.h"
+#include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/store_fault.h"
 #include "tests/unit/support/store_fixture.h"
 #include "tests/share.h"

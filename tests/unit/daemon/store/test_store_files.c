@@ -1,6 +1,7 @@
 /* test_store_files.c: whose file it is, and what happens where there is no room, no permission or
  * damage. Nobody else's file loses a byte, and what is served is what was written. */
 #include "base/rng.h"
+#include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/store_cases.h"
 #include "store/store_file.h"
 #include "tests/unit/support/store_fixture.h"

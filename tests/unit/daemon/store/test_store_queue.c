@@ -4,6 +4,7 @@
  */
 #include "store/store_queue.h"
 
+#include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/store_cases.h"
 #include "tests/unit/support/store_fault.h"
 #include "tests/unit/support/store_fixture.h"

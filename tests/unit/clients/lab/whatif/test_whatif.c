@@ -5,6 +5,7 @@
 #include "clients/lab/whatif/whatif.h"
 
 #include "base/units.h"
+#include "fingerprint/fingerprint_read.h"
 #include "planner/strategy.h"
 #include "tests/share.h"
 

@@ -4,6 +4,7 @@
 #include "analysis/memory/memory.h"
 #include "base/units.h"
 #include "campaign/probes.h"
+#include "fingerprint/fingerprint_check.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

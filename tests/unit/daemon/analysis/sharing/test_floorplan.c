@@ -2,6 +2,7 @@
  * concluded held against what was drawn. REACH_SEED repeats a run of the random cases. */
 #include "analysis/sharing/floorplan.h"
 #include "base/rng.h"
+#include "fingerprint/fingerprint_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

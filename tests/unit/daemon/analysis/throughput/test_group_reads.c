@@ -209,7 +209,7 @@ static void pairs_are_read_once(void **state)
     assert_int_equal(c.asked[2][2], 0);
     assert_int_equal(c.asked[1][THROUGHPUT_REPEATS], GROUPS);
     assert_int_equal(c.asked[1][THROUGHPUT_MORE_REPEATS], 0);
-    assert_int_equal(t.evidence[TOPOLOGY_EVIDENCE_PAIRS].repeats, 1);
+    assert_int_equal(t.evidence.pairs.repeats, 1);
 }
 
 /* One that was slow by chance is read again, and no longer slow. */
@@ -242,8 +242,7 @@ static void a_group_is_read_again_if_it_disagrees(void **state)
     assert_int_equal(c.asked[1][THROUGHPUT_MORE_REPEATS], 2);
     for (uint32_t g = 0; g < GROUPS; g++)
         assert_float_equal(t.groups[g].alone_gbps.v, 40.0 * c.sizes[g], 0.1);
-    assert_int_equal(t.groups[0].evidence[GROUP_EVIDENCE_ALONE_GBPS].repeats,
-                     THROUGHPUT_MORE_REPEATS);
+    assert_int_equal(t.groups[0].evidence.alone_gbps.repeats, THROUGHPUT_MORE_REPEATS);
 }
 
 /* A pair reads shorter than a group alone, and is no slower for it. */

@@ -3,6 +3,7 @@
  * What a miss costs is that of the largest region of the curve, which is not judged. */
 #include "types/access.h"
 #include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

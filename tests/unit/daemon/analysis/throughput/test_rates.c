@@ -1,6 +1,7 @@
 /* test_rates.c: throughput of other kinds of access, from observations made by hand. */
 #include "analysis/throughput/throughput.h"
 #include "base/units.h"
+#include "fingerprint/fingerprint_check.h"
 #include "tests/unit/support/paper_gpu.h"
 
 #include <stdarg.h>
@@ -91,12 +92,12 @@ static void each_kind_has_its_rate_in_order(void **state)
         assert_int_equal(r->access, rate_kinds[i].access);
         assert_int_equal(r->transaction_bytes, rate_kinds[i].transaction_bytes);
         assert_float_equal(r->plateau_gbps.v, 1000.0 * r->transaction_bytes / 128, 1);
-        assert_int_equal(r->evidence[RATE_EVIDENCE_PLATEAU_GBPS].method, EVIDENCE_RANDOM_ACCESSES);
-        assert_int_equal(r->evidence[RATE_EVIDENCE_PLATEAU_GBPS].repeats, 3);
+        assert_int_equal(r->evidence.plateau_gbps.method, EVIDENCE_RANDOM_ACCESSES);
+        assert_int_equal(r->evidence.plateau_gbps.repeats, 3);
         assert_int_equal(r->point_count, 2);
         assert_true(r->points[0].region_bytes == 36 * GIB);
         assert_float_equal(r->points[0].naive_gbps.v, 250.0 * r->transaction_bytes / 128, 1);
-        assert_int_equal(r->points[1].evidence[CURVE_EVIDENCE_NAIVE_GBPS].repeats, 3);
+        assert_int_equal(r->points[1].evidence.naive_gbps.repeats, 3);
         assert_false(IS_KNOWN(r->points[1].by_group_gbps));
     }
 }
@@ -149,7 +150,7 @@ static void by_group_is_kept_at_the_largest_region(void **state)
     assert_int_equal(b.fp.throughput.rate_count, 1);
     assert_int_equal(r->point_count, 2);
     assert_false(IS_KNOWN(r->points[0].by_group_gbps));
-    assert_int_equal(r->points[0].evidence[CURVE_EVIDENCE_BY_GROUP_GBPS].method, EVIDENCE_NONE);
+    assert_int_equal(r->points[0].evidence.by_group_gbps.method, EVIDENCE_NONE);
     assert_float_equal(r->points[1].by_group_gbps.v, 250, 1);
     assert_float_equal(r->points[1].naive_gbps.v, 62.5, 1);
 }

@@ -1,0 +1,104 @@
+/* caches.h: the data caches, the sides of the L2, and the latency of memory. members.c describes
+ * each member.
+ */
+#ifndef REACH_FINGERPRINT_CACHES_H
+#define REACH_FINGERPRINT_CACHES_H
+
+#include "fingerprint/tlb.h"
+
+enum {
+    FINGERPRINT_MAX_WORKING_SETS = 64,
+    FINGERPRINT_MAX_CARVEOUTS = 6,
+    FINGERPRINT_TRACE_BYTES = 64
+};
+
+/* The two sides of the L2, if it has them: a line lives on one side, by a hash of its physical
+ * address, and SMs of the other side wait longer for it. Near and far are relative to an SM. If all
+ * lines are alike to an SM, nothing of this is observable (no-contrast). */
+struct fingerprint_l2 {
+    struct maybe_u32 sides;
+    struct maybe_u64 granule_bytes;
+    struct maybe_f64 atomic_near_cycles;
+    struct maybe_f64 atomic_far_cycles;
+    struct sm_partition side_of_sm; /* SM id -> side; known with `sides` */
+    struct l2_evidence {
+        struct evidence sides, granule_bytes, atomic_near_cycles, atomic_far_cycles;
+    } evidence;
+};
+
+/* Random reads of a set by all SMs, through all caches, of `transaction_bytes` each: 128 (a line)
+ * or 512 (four side by side). */
+struct working_set {
+    uint32_t transaction_bytes;
+    uint64_t set_bytes;
+    struct maybe_f64 same_gbps;
+    struct maybe_f64 own_gbps;
+    struct maybe_f64 near_gbps;
+    struct working_set_evidence {
+        struct evidence same_gbps, own_gbps, near_gbps;
+    } evidence;
+};
+
+/* The data caches that the pointer chase looks for, nearest first. */
+enum cache_kind { CACHE_L1 = 0, CACHE_READ_ONLY, CACHE_CONSTANT, CACHE_L2, CACHE_KIND_COUNT };
+const char *cache_kind_name(enum cache_kind k); /* "l1", "read-only", "constant", "l2" */
+
+/* An SM divides one array between L1 and shared memory: what L1 has at one division. */
+struct cache_carveout {
+    uint64_t shared_bytes;
+    struct maybe_u64 size_bytes;
+    struct maybe_u64 fits_bytes;
+};
+
+/* One data cache, as dependent loads of one thread show it (Mei and Chu 2016, section 4). Latencies
+ * are without the time to read the clock. */
+struct cache_facts {
+    enum cache_kind kind;
+    struct maybe_u64 size_bytes;
+    struct maybe_u64 fits_bytes;
+    struct maybe_u64 line_bytes;
+    struct maybe_u64 sector_bytes;
+    struct maybe_u64 fill_bytes;
+    struct maybe_u32 sets;
+    struct maybe_u32 ways;
+    enum replacement replacement;
+    char trace[FINGERPRINT_TRACE_BYTES]; /* "": none */
+    struct maybe_f64 latency_cycles;
+    struct maybe_f64 miss_latency_cycles;
+    enum finding same_as_l1;
+    uint32_t carveout_count;
+    struct cache_carveout carveouts[FINGERPRINT_MAX_CARVEOUTS];
+    struct cache_evidence {
+        struct evidence size_bytes, fits_bytes, line_bytes, sector_bytes, fill_bytes, sets,
+            replacement, latency_cycles, same_as_l1;
+    } evidence;
+};
+
+/* The least measured division of L1 that leaves `shared_bytes` of shared memory; NULL if there is
+ * none. */
+const struct cache_carveout *cache_carveout_beside(const struct cache_facts *l1,
+                                                   uint64_t shared_bytes);
+/* What a cache keeps of a working set: what surely fits, or else all of its sets. */
+struct maybe_u64 cache_kept_bytes(struct maybe_u64 fits, struct maybe_u64 size);
+
+/* What one load of one thread takes, by where its data and its translation are: P1 to P6 of Mei and
+ * Chu 2016, section 5.2, and the modes of memory. Cycles as the SM sees them, medians, without
+ * the time to read the clock. P4 and P5 are those of the near mode if there are two. */
+struct fingerprint_latency {
+    struct maybe_f64 p1_cycles;
+    struct maybe_f64 p2_cycles;
+    struct maybe_f64 p3_cycles;
+    struct maybe_f64 p4_cycles;
+    struct maybe_f64 p5_cycles;
+    struct maybe_f64 p6_cycles;
+    struct maybe_f64 near_cycles;
+    struct maybe_f64 far_cycles;
+    struct maybe_f64 tail_cycles;
+    struct maybe_f64 tail_share;
+    struct latency_evidence {
+        struct evidence p1_cycles, p2_cycles, p3_cycles, p4_cycles, p5_cycles, p6_cycles,
+            near_cycles, tail_cycles;
+    } evidence;
+};
+
+#endif

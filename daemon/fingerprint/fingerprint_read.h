@@ -1,0 +1,14 @@
+/* fingerprint_read.h: reads a fingerprint from a JSON document. Any thread. */
+#ifndef REACH_FINGERPRINT_FINGERPRINT_READ_H
+#define REACH_FINGERPRINT_FINGERPRINT_READ_H
+
+#include "base/status.h"
+#include "fingerprint/fingerprint.h"
+
+#include <jansson.h>
+
+/* Reads and checks what fingerprint_to_json wrote. Unknown fields are ignored (a newer daemon may
+ * add some); missing ones stay unknown. STATUS_CORRUPT names the field. */
+enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, struct err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* memory_facts.h: the kinds of memory beside plain device memory. members.c describes each member.
+ */
+#ifndef REACH_FINGERPRINT_MEMORY_FACTS_H
+#define REACH_FINGERPRINT_MEMORY_FACTS_H
+
+#include "fingerprint/throughput.h"
+#include "types/memory_kind.h"
+
+enum {
+    FINGERPRINT_MAX_PEERS = 16, /* GPUs whose memory this one can access */
+    FINGERPRINT_MAX_MEMORY = MEMORY_PEER - 1 + FINGERPRINT_MAX_PEERS,
+    FINGERPRINT_MAX_MEMORY_CURVE = 24
+};
+
+/* One kind of memory beside plain device memory, which tlb, topology and throughput describe. All
+ * numbers are of random reads of 128 bytes, if not said otherwise. `probed_bytes` is absent if the
+ * kind cannot be had, with the reason; everything else then is too.
+ *
+ * Reached is what is read at 90 % of the plateau or more. If all that was probed is reached,
+ * reach_bytes is not observable (beyond-memory): the reach is at least probed_bytes. */
+struct memory_facts {
+    enum memory_kind kind;
+    char peer_uuid[64]; /* "" if not MEMORY_PEER */
+    struct maybe_u64 peer_memory_bytes;
+    struct maybe_u64 probed_bytes;
+    struct maybe_f64 plateau_gbps;
+    struct maybe_u64 reach_bytes;
+    struct maybe_u64 onset_bytes;
+    struct maybe_u64 windows_reach_bytes;
+    struct maybe_u64 windows_onset_bytes;
+    struct maybe_u64 group_reach_bytes;
+    struct maybe_u64 group_onset_bytes;
+    struct maybe_u64 entry_bytes;
+    struct maybe_f64 beyond_gbps;
+    struct maybe_f64 latency_cycles;
+    struct maybe_f64 beyond_latency_cycles;
+    struct maybe_u32 sms_to_fill;
+    struct maybe_f64 write_gbps;
+    struct maybe_f64 atomic_gbps;
+    uint32_t curve_count;
+    struct curve_point curve[FINGERPRINT_MAX_MEMORY_CURVE];
+    struct memory_evidence {
+        struct evidence plateau_gbps, reach_bytes, windows_reach_bytes, group_reach_bytes,
+            entry_bytes, beyond_gbps, latency_cycles, beyond_latency_cycles, sms_to_fill,
+            write_gbps, atomic_gbps;
+    } evidence;
+};
+
+#endif

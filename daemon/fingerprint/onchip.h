@@ -1,0 +1,106 @@
+/* onchip.h: shared memory, thread block clusters, and what keeps memory busy. members.c describes
+ * each member.
+ */
+#ifndef REACH_FINGERPRINT_ONCHIP_H
+#define REACH_FINGERPRINT_ONCHIP_H
+
+#include "fingerprint/topology.h"
+
+enum {
+    FINGERPRINT_SHARED_WIDTHS = 3, /* bytes that one lane loads: 4, 8, 16 */
+    FINGERPRINT_MAX_STRIDES = 128,
+    FINGERPRINT_MAX_CLUSTER = 16, /* SMs of one cluster */
+    FINGERPRINT_MAX_CONCURRENCY = 32,
+    FINGERPRINT_MAX_BY_SMS = 24
+};
+
+/* Loads of all lanes of a warp from shared memory, `width_bytes` each. */
+struct shared_width {
+    uint32_t width_bytes;
+    struct maybe_f64 latency_cycles;
+    struct maybe_f64 conflict_cycles;
+    struct maybe_f64 bytes_per_cycle;
+    struct maybe_u32 loads_enough;
+    struct maybe_u32 loads_needed;
+    struct shared_width_evidence {
+        struct evidence latency_cycles, conflict_cycles, bytes_per_cycle, loads_enough;
+    } evidence;
+};
+/* One warp whose lanes load `stride_bytes` apart. */
+struct shared_stride {
+    uint32_t width_bytes;
+    uint32_t stride_bytes;
+    struct maybe_f64 cycles;
+    struct maybe_u32 passes;
+};
+/* The shared memory of an SM. Words of bank_bytes lie in the banks in turn. Lanes that load
+ * different words of one bank take passes, one after the other. Mei 2016, section 6. */
+struct fingerprint_shared {
+    struct maybe_u64 sm_bytes;
+    struct maybe_u64 block_bytes;
+    struct maybe_u32 banks;
+    struct maybe_u32 bank_bytes;
+    uint32_t width_count;
+    struct shared_width widths[FINGERPRINT_SHARED_WIDTHS];
+    uint32_t stride_count;
+    struct shared_stride strides[FINGERPRINT_MAX_STRIDES];
+    struct shared_evidence {
+        struct evidence banks;
+    } evidence;
+};
+
+/* Clusters of `sms` blocks, one block per SM. */
+struct cluster_size {
+    uint32_t sms;
+    struct maybe_u32 clusters;
+    struct maybe_u32 usable_sms;
+    struct maybe_f64 latency_cycles;
+    struct maybe_f64 bytes_per_cycle;
+    struct cluster_size_evidence {
+        struct evidence clusters, latency_cycles, bytes_per_cycle;
+    } evidence;
+};
+/* Thread block clusters, whose SMs load from each other's shared memory. `largest` is not
+ * applicable on a GPU without them, and nothing else is known then. */
+struct fingerprint_clusters {
+    struct maybe_u32 largest;
+    struct maybe_f64 own_cycles;
+    struct maybe_u32 gpcs;
+    struct sm_partition gpc_of_sm; /* SM id -> GPC; known with `gpcs` */
+    uint32_t size_count;
+    struct cluster_size sizes[FINGERPRINT_MAX_CLUSTER];
+    struct clusters_evidence {
+        struct evidence largest, own_cycles, gpcs;
+    } evidence;
+};
+
+/* Random reads of 128 bytes by all SMs, `warps` warps on each, `loads` in flight in each warp. */
+struct concurrency_point {
+    uint32_t warps;
+    uint32_t loads;
+    struct maybe_f64 gbps;
+};
+/* The same by some SMs, spread over the groups, with the most loads in flight. */
+struct sms_point {
+    uint32_t sms;
+    struct maybe_f64 gbps;
+};
+/* How much must be under way for memory to be busy. Every SM reads within what its own TLB reaches.
+ * Enough is what reaches 95 % of the plateau. */
+struct fingerprint_parallelism {
+    struct maybe_f64 plateau_gbps;
+    struct maybe_f64 latency_ns;
+    struct maybe_u32 loads_enough;
+    struct maybe_u32 loads_short;
+    struct maybe_u32 sms_enough;
+    struct maybe_u32 sms_short;
+    uint32_t surface_count;
+    struct concurrency_point surface[FINGERPRINT_MAX_CONCURRENCY];
+    uint32_t by_sms_count;
+    struct sms_point by_sms[FINGERPRINT_MAX_BY_SMS];
+    struct parallelism_evidence {
+        struct evidence plateau_gbps, latency_ns, loads_enough, sms_enough;
+    } evidence;
+};
+
+#endif

@@ -1,0 +1,78 @@
+/* throughput.h: what all SMs read at random, and what a miss costs. members.c describes each
+ * member.
+ */
+#ifndef REACH_FINGERPRINT_THROUGHPUT_H
+#define REACH_FINGERPRINT_THROUGHPUT_H
+
+#include "base/maybe.h"
+#include "fingerprint/evidence.h"
+#include "types/access.h"
+
+enum {
+    FINGERPRINT_MAX_CURVE = 32,
+    FINGERPRINT_MAX_RATES = 8, /* kinds of access beside the curve's */
+    FINGERPRINT_MAX_RATE_POINTS = 12,
+    FINGERPRINT_CURVE_BYTES = 128 /* moved by one read of the curve */
+};
+
+/* Of the curve, or of another kind of access, which has no control and has by_group_gbps at the
+ * largest region alone. */
+struct curve_point {
+    uint64_t region_bytes;
+    struct maybe_f64 naive_gbps;
+    struct maybe_f64 by_group_gbps;
+    struct maybe_f64 by_sm_gbps;
+    uint32_t windows;
+    struct curve_evidence {
+        struct evidence naive_gbps, by_group_gbps, by_sm_gbps;
+    } evidence;
+};
+
+/* Random accesses of one kind by all SMs. GB/s are accesses per second x transaction_bytes / 10^9.
+ */
+struct access_rate {
+    enum access access;
+    uint32_t transaction_bytes;
+    struct maybe_f64 plateau_gbps;
+    uint32_t point_count;
+    struct curve_point points[FINGERPRINT_MAX_RATE_POINTS];
+    struct rate_evidence {
+        struct evidence plateau_gbps;
+    } evidence;
+};
+
+struct throughput {
+    struct maybe_f64 plateau_gbps;
+    struct maybe_f64 whole_memory_gbps;
+    uint32_t curve_count;
+    struct curve_point curve[FINGERPRINT_MAX_CURVE];
+    /* none if not measured. Reads of 128 bytes are the curve and are not repeated here. */
+    uint32_t rate_count;
+    struct access_rate rates[FINGERPRINT_MAX_RATES];
+    struct throughput_evidence {
+        struct evidence plateau_gbps, whole_memory_gbps;
+    } evidence;
+};
+
+/* What a miss costs, by whether the memory around the address is physically contiguous. Prices are
+ * nanoseconds of the whole GPU per miss, beyond windows.reach_bytes. A frame that is not one run of
+ * physical memory has the scattered price. If runs make no difference, frame_bytes is not
+ * observable and the prices are equal. */
+struct fingerprint_contiguity {
+    struct maybe_u64 frame_bytes;
+    struct maybe_f64 contiguous_miss_ns;
+    struct maybe_f64 scattered_miss_ns;
+    struct contiguity_evidence {
+        struct evidence frame_bytes, contiguous_miss_ns, scattered_miss_ns;
+    } evidence;
+};
+
+/* The price of scattered memory as a multiple of that of contiguous memory; 0 if not known. */
+static inline double contiguity_factor(const struct fingerprint_contiguity *c)
+{
+    return IS_KNOWN(c->contiguous_miss_ns) && IS_KNOWN(c->scattered_miss_ns)
+               ? c->scattered_miss_ns.v / c->contiguous_miss_ns.v
+               : 0;
+}
+
+#endif

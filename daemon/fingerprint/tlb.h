@@ -1,0 +1,60 @@
+/* tlb.h: the levels of the TLB. members.c describes each member. */
+#ifndef REACH_FINGERPRINT_TLB_H
+#define REACH_FINGERPRINT_TLB_H
+
+#include "fingerprint/topology.h"
+
+enum {
+    FINGERPRINT_MAX_LEVELS = 6,
+    FINGERPRINT_MAX_SET_RUNS = 8 /* different set sizes of one level */
+};
+
+enum shared_by { SHARED_UNKNOWN = 0, SHARED_SM, SHARED_GROUP, SHARED_GPU };
+const char *shared_by_name(enum shared_by s); /* "unknown", "sm", "group", "gpu" */
+
+/* A cyclic walk of an LRU level evicts the oldest entry; so does one of a FIFO level. */
+enum replacement { REPLACEMENT_UNKNOWN = 0, REPLACEMENT_LRU, REPLACEMENT_NOT_LRU };
+const char *replacement_name(enum replacement r); /* "unknown", "lru", "not-lru" */
+
+/* Does one miss fill a whole entry or a part of it? */
+enum fill { FILL_UNKNOWN = 0, FILL_WHOLE, FILL_PARTS };
+const char *fill_name(enum fill f); /* "unknown", "whole", "parts" */
+
+/* How a process allocates memory: the virtual memory API, a plain allocation, managed memory. */
+enum allocation { ALLOCATION_VIRTUAL = 0, ALLOCATION_PLAIN, ALLOCATION_MANAGED, ALLOCATION_COUNT };
+const char *allocation_name(enum allocation a); /* "virtual", "plain", "managed" */
+
+/* Sets of one level that have as many ways. */
+struct set_run {
+    uint32_t ways;
+    uint32_t sets;
+};
+
+struct tlb_level {
+    uint32_t level;
+    struct maybe_u32 entries;
+    struct maybe_u64 entry_bytes;
+    struct maybe_u64 page_bytes;
+    struct maybe_u64 reach_bytes;
+    struct maybe_u64 onset_bytes;
+    struct maybe_u64 saturation_bytes;
+    struct maybe_u32 sets;
+    struct maybe_u32 ways;
+    uint32_t run_count; /* 0: not known */
+    struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
+    struct maybe_u32 victim_entries;
+    enum replacement replacement;
+    enum fill fill;
+    struct maybe_u32 entry_pages;
+    struct maybe_u64 tag_bytes;
+    struct maybe_f64 miss_penalty_cycles;
+    enum shared_by shared_by;
+    struct sm_partition sharing; /* if shared_by is SHARED_GROUP */
+    struct maybe_f64 confidence;
+    struct level_evidence {
+        struct evidence entry_bytes, reach_bytes, saturation_bytes, miss_penalty_cycles, shared_by,
+            sets, replacement, fill, entry_pages;
+    } evidence;
+};
+
+#endif

@@ -1,0 +1,105 @@
+/* topology.h: which SMs share what, and what each group of SMs reads. members.c describes each
+ * member; a comment here is about what has no row.
+ */
+#ifndef REACH_FINGERPRINT_TOPOLOGY_H
+#define REACH_FINGERPRINT_TOPOLOGY_H
+
+#include "base/maybe.h"
+#include "fingerprint/evidence.h"
+#include "types/identity.h"
+
+enum {
+    FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
+    FINGERPRINT_MAX_CANDIDATES = 32, /* listed; there may be more */
+    FINGERPRINT_MAX_SLOW_PAIRS = 32,
+    FINGERPRINT_SIGNATURE_BYTES = 512,
+    FINGERPRINT_NO_GROUP = 0xffff
+};
+
+/* The answer to a question, if it was examined. */
+enum finding { FINDING_UNKNOWN = 0, FINDING_YES, FINDING_NO };
+const char *finding_name(enum finding f); /* "unknown", "yes", "no" */
+
+/* Why two groups slow each other down. */
+enum slow_cause { SLOW_UNKNOWN = 0, SLOW_BY_TLB, SLOW_BY_BANDWIDTH };
+const char *slow_cause_name(enum slow_cause c); /* "unknown", "tlb", "bandwidth" */
+
+/* Which SMs share one thing. Groups are numbered by their lowest SM id. */
+struct sm_partition {
+    uint32_t group_count; /* 0: nothing known */
+    /* by SM id; FINGERPRINT_NO_GROUP: no such SM, or not sure */
+    uint16_t group_of_sm[REACH_MAX_SMS];
+};
+
+struct sm_group {
+    uint32_t sm_count;
+    struct maybe_f64 miss_penalty_cycles;
+    struct maybe_f64 random_read_gbps;
+    struct maybe_f64 alone_gbps;
+    struct maybe_f64 beyond_gbps;
+    struct maybe_u32 penalty_class;
+    struct maybe_u32 speed_class;
+    struct group_evidence {
+        struct evidence miss_penalty_cycles, random_read_gbps, alone_gbps, beyond_gbps;
+    } evidence;
+};
+
+/* Two groups that read less side by side than alone, beyond noise. */
+struct slow_pair {
+    uint16_t groups[2];
+    double ratio;
+    enum slow_cause cause;
+};
+
+/* Pairs of groups, each in a window of its own, both windows together beyond one reach. */
+struct group_pairs {
+    uint32_t measured; /* 0: no other member has a meaning */
+    struct maybe_f64 worst_ratio;
+    uint16_t worst[2];
+    enum finding share_tlb;
+    uint32_t slow_count;
+    uint32_t listed; /* of the slow ones */
+    struct slow_pair slow[FINGERPRINT_MAX_SLOW_PAIRS];
+};
+
+/* The SMs of the full die that this chip lacks, as far as the groups show it. Each number is
+ * that of the smallest regular die that explains the groups: a regular loss (one group of every
+ * cluster, say) is not visible in it. */
+struct disabled_sms {
+    struct maybe_u32 sm_count;
+    struct maybe_u32 unit_sms;
+    struct maybe_u32 lost_groups;
+    char signature[FINGERPRINT_SIGNATURE_BYTES]; /* "": not known */
+    struct maybe_u32 candidate_count;
+    uint32_t listed; /* the latest ids first */
+    /* each has sm_count ids, rising; the rest of a slot is 0 */
+    uint16_t candidates[FINGERPRINT_MAX_CANDIDATES][FINGERPRINT_MAX_DISABLED];
+};
+
+struct topology {
+    struct maybe_u32 level;
+    struct sm_partition partition; /* SM id -> group */
+    struct sm_group groups[REACH_MAX_GROUPS];
+    struct maybe_u32 nominal_group_sms;
+    struct maybe_u32 full_sm_count;
+    struct disabled_sms disabled;
+    struct maybe_f64 confidence;
+    struct maybe_f64 sm_miss_penalty_cycles[REACH_MAX_SMS]; /* by SM id */
+    struct maybe_u32 penalty_classes;
+    struct maybe_u32 speed_classes;
+    enum finding speed_follows_sms;
+    struct group_pairs pairs;
+    struct topology_evidence {
+        struct evidence groups, disabled, penalty_classes, speed_classes, speed_follows_sms, pairs;
+    } evidence;
+};
+
+enum { FINGERPRINT_MAP_HASH_BYTES = 20 }; /* "map" and 16 hex digits, and the end */
+
+/* A short name for a group map, so that a fleet can be counted by it. Two maps have the same name
+ * if the same SM ids share a group, whatever numbers the groups have (any below REACH_MAX_GROUPS);
+ * an SM of FINGERPRINT_NO_GROUP counts as one that is not there. Sizes and levels may differ. "" if
+ * no groups are known. Returns `out`, of at least FINGERPRINT_MAP_HASH_BYTES. */
+char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
+
+#endif
