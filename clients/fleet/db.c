@@ -121,9 +121,10 @@ static enum status upgrade_tables(struct fleet_db *db, int64_t version, struct e
 static enum status other_version(int64_t version, struct err *err)
 {
     const char *const hint =
-        version > SCHEMA_VERSION   ? "Use the release that has written it, or a newer one."
-        : version < OLDEST_VERSION ? "Begin a new database: name another one with --db."
-                                   : "The next reachctl survey upgrades it; a report only reads.";
+        version > SCHEMA_VERSION ? "Use the release that has written it, or a newer one."
+        : version < OLDEST_VERSION
+            ? "The next reachctl survey upgrades it if it is a file; begin a new one in PostgreSQL."
+            : "The next reachctl survey upgrades it; a report only reads.";
 
     return err_set_hint(err, STATUS_CONFLICT, hint,
                         "the database of surveys has version %" PRId64
@@ -133,13 +134,17 @@ static enum status other_version(int64_t version, struct err *err)
 
 static const char version_of[] = "SELECT version FROM fleet_schema";
 
-static enum status check_tables(struct fleet_db *db, struct err *err)
+/* `*out_oldest`: it has version 1, and nothing was changed. */
+static enum status check_tables(struct fleet_db *db, bool *out_oldest, struct err *err)
 {
     int64_t version = 0;
     enum status s = fleet_run_integer(db, version_of, 0, NULL, &version, NULL);
 
+    *out_oldest = s == STATUS_OK && version == 1;
     if (s == STATUS_OK && version == SCHEMA_VERSION)
         return STATUS_OK;
+    if (*out_oldest)
+        return other_version(version, err);
     s = fleet_exec(db, db->engine->begin_write, err);
     if (s != STATUS_OK)
         return s;
@@ -167,13 +172,14 @@ static enum status check_version(struct fleet_db *db, struct err *err)
     return version == SCHEMA_VERSION ? STATUS_OK : other_version(version, err);
 }
 
-static enum status connect_db(const char *where, bool read_only, struct fleet_db **out,
-                              struct err *err)
+enum status fleet_connect(const char *where, bool read_only, struct fleet_db **out,
+                          bool *out_oldest, struct err *err)
 {
     struct fleet_db *db = calloc(1, sizeof(*db));
     enum status s;
 
     *out = NULL;
+    *out_oldest = false;
     if (!db)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
     db->engine = strncmp(where, "postgresql://", 13) == 0 || strncmp(where, "postgres://", 11) == 0
@@ -181,23 +187,14 @@ static enum status connect_db(const char *where, bool read_only, struct fleet_db
                      : &fleet_sqlite;
     s = db->engine->open(where, read_only, &db->connection, err);
     if (s == STATUS_OK)
-        s = read_only ? check_version(db, err) : check_tables(db, err);
+        s = read_only ? check_version(db, err) : check_tables(db, out_oldest, err);
     if (s == STATUS_OK) {
         *out = db;
         return s;
     }
+    *out_oldest = *out_oldest && db->engine == &fleet_sqlite;
     fleet_close(db);
     return s;
-}
-
-enum status fleet_open(const char *where, struct fleet_db **out, struct err *err)
-{
-    return connect_db(where, false, out, err);
-}
-
-enum status fleet_open_to_read(const char *where, struct fleet_db **out, struct err *err)
-{
-    return connect_db(where, true, out, err);
 }
 
 void fleet_close(struct fleet_db *take)

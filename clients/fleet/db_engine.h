@@ -56,6 +56,15 @@ struct fleet_engine {
 extern const struct fleet_engine fleet_sqlite;
 extern const struct fleet_engine fleet_postgres; /* open: STATUS_NOT_SUPPORTED without libpq */
 
+/* Stores the surveys of a SQLite file of version 1 in a new file of this version, which takes its
+ * place; the old one is kept as PATH.version-1. (upgrade_1.c) */
+enum status fleet_upgrade_version_1(const char *path, struct err *err);
+
+/* Connects to the database, and unless `read_only` creates its tables or upgrades those of versions
+ * 2 and 3. `*out_oldest`: it is a file of version 1; nothing was changed, and the call fails. */
+enum status fleet_connect(const char *where, bool read_only, struct fleet_db **out,
+                          bool *out_oldest, struct err *err);
+
 /* Texts of one survey, each with a number from 1 on. */
 struct fleet_numbering {
     void *tree; /* owned */

@@ -154,18 +154,14 @@ def surveys_of_an_older_database_stay():
         print(f"# {name}")
         path = unpack(name)
         before = surveys(path)
-        if version == 1:
-            status, out, err = run(common.REACHCTL, "survey", "--db", path, f"127.0.0.1:{daemon.port}")
-            equal((status, out), (1, ""), err)
-            assert "has version 1" in err and "Begin a new database" in err, err
-            equal(surveys(path), before)
-            continue
         report = [common.REACHCTL, "survey", "report", "--db", path, "--json"]
         status, _, err = run(*report)
         equal((status, "reachctl survey upgrades it" in err), (0, False) if version == FLEET_VERSIONS else (1, True), err)
         status, out, err = run(common.REACHCTL, "survey", "--db", path, f"127.0.0.1:{daemon.port}")
         equal(status, 0, out + err)
         after = surveys(path)
+        if version == 1:
+            assert surveys(path + ".version-1") == before, "the old file is kept"
         for old, new in zip(before, after):
             assert [row for row in new if row in old] == old, (name, old[0][:3])
         equal(len(after[0]), len(before[0]) + 1, name)
