@@ -1,6 +1,6 @@
-/* test_import.c: the files of the public TLB benchmark, good and bad. The K80 set is read in place:
- * in the folder that REACH_K80_DATA names, or ../shared/data/k80 beside the project. Mutations are
- * random; REACH_SEED repeats them. */
+/* test_import.c: the files of the public TLB benchmark, good and bad. The folder k80 beside this
+ * file has the published set of one K80, with its license. Mutations are random; REACH_SEED repeats
+ * them. */
 #include "tests/unit/support/bench_files.h"
 #include "tests/unit/support/paper_gpu.h"
 
@@ -28,25 +28,18 @@ static const char *const k80_names[] = {
 };
 enum { K80_FILES = sizeof k80_names / sizeof k80_names[0] };
 
-static bool read_k80(const char *name, struct import_file *out)
+static void read_k80(const char *name, struct import_file *out)
 {
-    const char *const given = getenv("REACH_K80_DATA");
     char path[512];
-    static char names[K80_FILES][64];
-    static size_t used;
 
-    snprintf(path, sizeof path, "%s/%s", given && *given ? given : "../shared/data/k80", name);
+    snprintf(path, sizeof path, "tests/unit/daemon/import/k80/%s", name);
     FILE *const file = fopen(path, "rb");
     if (!file)
-        return false;
+        fail_msg("cannot open %s", path);
     char *const text = malloc(1 << 20);
     assert_non_null(text);
-    out->bytes = fread(text, 1, 1 << 20, file);
-    out->text = text;
+    *out = (struct import_file){.name = name, .text = text, .bytes = fread(text, 1, 1 << 20, file)};
     (void)fclose(file);
-    snprintf(names[used % K80_FILES], sizeof names[0], "%s", name);
-    out->name = names[used++ % K80_FILES];
-    return true;
 }
 
 static void free_text(struct import_file *take)
@@ -56,16 +49,10 @@ static void free_text(struct import_file *take)
     free(text);
 }
 
-/* Skips where the data is not there. */
 static void with_k80(struct import_file *files)
 {
-    for (int i = 0; i < K80_FILES; i++) {
-        if (!read_k80(k80_names[i], &files[i])) {
-            print_message(
-                "# skipped: the K80 set is not in $REACH_K80_DATA or ../shared/data/k80\n");
-            skip();
-        }
-    }
+    for (int i = 0; i < K80_FILES; i++)
+        read_k80(k80_names[i], &files[i]);
 }
 
 static void assert_level(const struct tlb_level *l, uint64_t entry, uint32_t entries,
