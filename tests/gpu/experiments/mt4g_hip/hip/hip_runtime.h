@@ -1,7 +1,7 @@
 /*
  * The part of HIP that MT4G uses, over the CUDA runtime: what hipcc does on an NVIDIA platform,
- * where only nvcc is there. Test of this project only (tests/gpu/experiments/mt4g.sh); the reachd programs do
- * not use it.
+ * where only nvcc is there. Test of this project only (tests/gpu/experiments/mt4g.sh); the reachd
+ * programs do not use it.
  */
 #ifndef REACH_TEST_HIP_RUNTIME_H
 #define REACH_TEST_HIP_RUNTIME_H
