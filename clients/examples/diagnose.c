@@ -67,12 +67,18 @@ void diagnose_print_plan(FILE *out, struct reach *reach, const char *gpu,
         return;
     }
     for (uint32_t i = 0; (best = reach_answer_option(answer, i)); i++) {
-        if (best->strategy == REACH_NAIVE)
+        if (best->strategy == REACH_NAIVE && best->gbps.known)
             fprintf(out, "planner: naive %.0f GB/s", best->gbps.value);
+        else if (best->strategy == REACH_NAIVE)
+            fprintf(out, "planner: naive unknown");
     }
     best = reach_answer_option(answer, 0);
-    fprintf(out, "; best %s, %.0f GB/s (%.2f times naive)\n", reach_strategy_name(best->strategy),
-            best->gbps.value, best->times_naive.value);
+    fprintf(out, "; best %s", reach_strategy_name(best->strategy));
+    if (best->gbps.known)
+        fprintf(out, ", %.0f GB/s", best->gbps.value);
+    if (best->times_naive.known)
+        fprintf(out, " (%.2f times naive)", best->times_naive.value);
+    fputc('\n', out);
     reach_answer_free(answer);
 }
 

@@ -100,6 +100,16 @@ static void groups_share_the_plateau(void **state)
     observation_set_free(&b.set);
 }
 
+/* The SMs of one point and all its repeats read a quarter, as if they missed. */
+static void quarter_reads(struct observation *o)
+{
+    const size_t columns = (size_t)o->result.sm_count + 1;
+
+    for (uint32_t r = 0; r < o->spec.repeats; r++)
+        for (uint32_t i = 0; i < o->result.sm_count; i++)
+            o->result.values[r * columns + 1 + i] /= 4;
+}
+
 static void windows_by_group_and_by_sm_are_told_apart(void **state)
 {
     struct bench b;
@@ -114,16 +124,20 @@ static void windows_by_group_and_by_sm_are_told_apart(void **state)
     assert_non_null(c);
     assert_int_equal(c->windows, 3);
     assert_true(IS_KNOWN(c->by_group_gbps));
+    assert_float_equal(c->by_group_gbps.v, 1000, 1);
     assert_false(IS_KNOWN(c->by_sm_gbps));
     assert_false(IS_KNOWN(c->naive_gbps));
 
     paper_gpu_ask(&b.gpu, &by_sm, &b.set);
+    quarter_reads(&b.set.items[1]);
     fingerprint_init(&b.fp);
     paper_gpu_partition(&b.gpu, 1, &b.fp.topology.partition);
     throughput_derive(&b.set, &b.fp);
     c = point_at(&b.fp, 36 * GIB);
     assert_true(IS_KNOWN(c->by_group_gbps));
     assert_true(IS_KNOWN(c->by_sm_gbps));
+    assert_float_equal(c->by_group_gbps.v, 1000, 1);
+    assert_float_equal(c->by_sm_gbps.v, 250, 1);
     observation_set_free(&b.set);
 }
 
