@@ -5,7 +5,8 @@
  */
 #include "clients/fleet/db_engine.h"
 
-#include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
