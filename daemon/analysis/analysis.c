@@ -257,7 +257,7 @@ static void fill_detail(const struct observation_set *set, const struct structur
     read_beyond(set, out);
 }
 
-/* Near and far: groups whose misses cost clearly less than those of others. */
+/* Near and far: do the misses of some groups cost clearly less than the misses of others? */
 static void class_penalties(struct topology *t)
 {
     double penalties[REACH_MAX_GROUPS];

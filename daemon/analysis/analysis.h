@@ -1,11 +1,11 @@
 /* analysis.h: from observations to a fingerprint. Pure: no I/O, no clock, no globals; the same
- * observations give the same fingerprint on any machine. Nothing here knows the name of a GPU.
+ * observations give the same fingerprint on any machine. No decision depends on the name of a GPU.
  *
  *   levels.c    TLB levels from footprint sweeps (Karnagel 2017, Mei 2016)
  *   sharing.c   SM groups from rounds, and from the pair matrix (Karnagel 2017)
  *   floorplan.c the full die and what this chip lacks of it (Karnagel 2017)
- *   throughput.c     plateau, curve and windows from random reads (Walker 2024)
- *   imported.c     all of it from imported means, by curve_levels.c and mean_sharing.c
+ *   throughput.c  plateau, curve and windows from random reads (Walker 2024)
+ *   imported.c  all of it from imported means, by curve_levels.c and mean_sharing.c
  *   analysis.c  puts them together
  */
 #ifndef REACH_ANALYSIS_ANALYSIS_H

@@ -30,12 +30,11 @@ enum {
     POINT_JUST, /* beyond: some sets overflow, and a farther level is least likely to */
     POINT_BEYOND,
     LEVEL_POINTS,
-    /* The penalty of a smaller level is the median of a few loads, one outlier of which moves it.
-     */
+    /* The penalty of a smaller level is the median of a few loads; one outlier moves it. */
     SURE_ENTRIES = 16
 };
 
-/* Fewer slow loads at a point say nothing of what a miss costs. */
+/* Fewer slow loads at a point do not determine what a miss costs. */
 #define FEWEST_SLOW 0.1
 /* Share of loads that miss: at most this is a hit, at least that a miss. */
 #define HIT_SHARE  0.1
@@ -146,8 +145,8 @@ static int shared_level(const struct fingerprint *fp)
     return fp->levels[k].shared_by == SHARED_GROUP && is_complete(&fp->levels[k]) ? (int)k : -1;
 }
 
-/* The levels that the fingerprint determines, as the analysis of a measurement knows them. False if
- * one nearer than level `k` is not among them. */
+/* The levels that the fingerprint determines, as the analysis of a measurement has them. False if
+ * one nearer than level `k` is missing. */
 static bool estimates_of(const struct fingerprint *fp, uint32_t k, struct level_estimate *out)
 {
     bool all_nearer = true;
@@ -207,7 +206,7 @@ static bool same_clock(const struct fingerprint *fp, const struct observation *o
     return fabs((double)then.v - (double)now.v) <= SAME_CLOCK * (double)then.v;
 }
 
-/* Do the levels farther out hold so many bytes? Else misses cost more. */
+/* Do the levels farther out hold this many bytes? If not, misses cost more. */
 static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64_t bytes)
 {
     for (uint32_t j = k + 1; j < fp->level_count; j++) {

@@ -1,16 +1,14 @@
-/* check.h: does a stored fingerprint still describe this chip? Pure: the fingerprint, who the GPU
- * says it is now, and a handful of observations in; still true, changed or cannot say out.
+/* check.h: does a stored fingerprint still describe this chip? Pure. In: the fingerprint, the
+ * identity of the GPU now, and a handful of observations. Out: still true, changed or cannot say.
  *
- * What the observations ask is defined here, so that the campaign (campaign/verify_probes.h) and
- * the verdict agree:
+ * The campaign (campaign/verify_probes.h) and the verdict share these definitions:
  *
  *   level     a CHASE at a stride of one entry, of three points: well within, the most pages that
  *             fit, and a quarter beyond saturation. The first two must hit, the last must miss by
- *             about the stored penalty. Asked where entries, saturation and penalty are known.
+ *             about the stored penalty. Probed if entries, saturation and penalty are known.
  *   sharing   a ROUND of the window level or, where its slices do not fit, rows of PAIRS: the
  *             pivot's group must be evicted and no other SM. Judged by the votes and odds of
- *             analysis/sharing/sharing.h; asked where the sizes of all nearer levels are known,
- * too.
+ *             analysis/sharing/sharing.h; probed if the sizes of all nearer levels are known, too.
  */
 #ifndef REACH_ANALYSIS_CHECK_H
 #define REACH_ANALYSIS_CHECK_H
@@ -38,10 +36,12 @@ struct check {
 void check_identity(const struct gpu_identity *then, const struct gpu_identity *now,
                     struct check *out);
 
-/* The question about level `k` (an index) of the fingerprint; false if it knows too little. */
+/* The question about level `k` (an index) of the fingerprint. False if the fingerprint does not
+ * determine enough. */
 bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu_limits *limits,
                       uint16_t sm, struct probe_spec *out);
-/* The question about the group of SM `pivot`; false if there is none, or it does not fit. */
+/* The question about the group of SM `pivot`. False if there is no such group, or if it does not
+ * fit. */
 bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *limits,
                         uint16_t pivot, struct probe_spec *out);
 

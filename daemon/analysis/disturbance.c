@@ -28,20 +28,20 @@ enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 
  * cycles would otherwise move by more than the smallest penalty. */
 #define CLOCK_TOLERANCE 0.1
 
-/* Repeats of a throughput may differ by this share: those of a quiet GPU differ by 1%. */
+/* Repeats of a throughput may differ by this share. On a quiet GPU they differ by 1 %. */
 #define READ_TOLERANCE 0.1
 /* And a run may end so much later than asked for. */
 #define READ_OVERTIME 1.25
 /* Accesses of memory behind a slow link, all SMs at once, take longer than that to come back. */
 #define FAR_OVERTIME 3.0
-/* Smaller regions tell of caches, and the first of them of a clock that is still rising. */
+/* Smaller regions measure caches, and the first of them a clock that is still rising. */
 #define READ_SMALLEST_BYTES (32 * MIB)
 
 /* A curve may fall by this much, or by the spread of the point that is lower. */
 #define CURVE_TOLERANCE_CYCLES 8.0
 #define SPREAD_QUANTILE        0.95
 
-/* The loads of a point of shared memory, all together, take less than so many single loads. */
+/* The loads of a point of shared memory together take less than this many single loads. */
 enum { FEWEST_BYSTANDERS = 3, LOADS_TOGETHER = 10 };
 
 /* No cache that a probe's loads reach answers as soon. If most do, the kernel does not wait for
@@ -83,8 +83,8 @@ static void classify_clock(const struct probe_conditions *c, struct assessment *
               after / 1000);
 }
 
-/* Under MPS others share the TLBs at all times: what is measured is what they leave, and nothing in
- * a probe tells that from a smaller TLB. */
+/* Under MPS other processes share the TLBs at all times. The measurement shows what they leave, and
+ * no probe can distinguish that from a smaller TLB. */
 static void classify_concurrency(const struct probe_conditions *c, struct assessment *out)
 {
     if (IS_KNOWN(c->concurrent_processes) && c->concurrent_processes.v > 0)
@@ -146,8 +146,8 @@ static void classify_onchip(const struct observation *o, struct assessment *out)
               away, o->result.value_count, most);
 }
 
-/* More pages cannot miss less: whichever way a level chooses its sets, a footprint that grows only
- * adds to each. Points must ascend for that; those of every plan do. */
+/* More pages cannot miss less: whichever way a level chooses its sets, a longer footprint only adds
+ * to each. This needs points that ascend, which they do in every plan. */
 static void classify_curve(const struct observation *o, struct assessment *out)
 {
     double highest = 0;

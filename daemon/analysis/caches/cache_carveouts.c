@@ -28,7 +28,7 @@ static struct maybe_u64 carved_fits(const struct chase *c, const struct observat
     return KNOWN_U64(fits);
 }
 
-/* The most ways of which every set is still whole. */
+/* The most ways with which every set is still whole. */
 static struct maybe_u64 carved_size(const struct chase *c, const struct observation *o)
 {
     struct walk_votes *const v = malloc(2 * sizeof *v);
@@ -123,8 +123,9 @@ bool cache_carveouts_find(struct chase *c)
 /* As much of the speed of the shortest set, and longer sets have it still. */
 static const double FAST = 0.9;
 
-/* The longest set whose lines are read about as fast as those of the shortest, all shorter ones
- * too; 0: none was measured. `own`: each SM has a part of its own. Sets are by rising length. */
+/* The longest set whose lines are read about as fast as the lines of the shortest, and so are all
+ * sets between them. 0 if none was measured. `own`: each SM has a part of its own. Sets are sorted
+ * by length. */
 static uint64_t longest_fast(const struct fingerprint *fp, bool own)
 {
     double shortest = 0;

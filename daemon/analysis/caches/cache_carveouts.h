@@ -7,9 +7,9 @@
 /* Fills in the carveouts of c->out. False: probes are among the asks. */
 bool cache_carveouts_find(struct chase *c);
 
-/* What the carveouts of out->caches[CACHE_L1] say beside as much shared memory as the working sets
- * were read with must not be less than half of what those reads kept in L1: else the driver gave
- * the walks another division than they asked for, and none of the carveouts is known
+/* Compares the carveouts of out->caches[CACHE_L1] with the working sets. Beside the shared memory
+ * of those reads, a carveout must keep at least half of what the reads kept in L1. Otherwise the
+ * driver gave the walks another division than requested, and all carveouts become unknown
  * (REASON_DISAGREEMENT). Needs out->working_sets and out->shared. */
 void cache_carveouts_check(struct fingerprint *out);
 

@@ -72,10 +72,10 @@ static enum reason line_of_spacing(struct chase *c, struct spacing by, uint64_t 
     return reason;
 }
 
-/* Such distances are no multiple of two lines, so that the words lie in all sets evenly, and sets
- * that are chosen for blocks of lines are no longer than others. But where the number of sets has a
- * divisor in common with the eighths, some sets have more words than others and overflow: with 9 of
- * them a third of 30 sets, with 11 half of 22. So both must say the same. `*out`: as of one. */
+/* Such distances are no multiple of two lines, so the words lie in all sets evenly, and sets that
+ * are chosen for blocks of lines are no longer than others. If the number of sets has a divisor in
+ * common with the eighths, some sets have more words than others and overflow: with 9 of them a
+ * third of 30 sets, with 11 half of 22. So both must give the same result. `*out`: as of one. */
 static enum reason line_by_spacing(struct chase *c, uint64_t *out)
 {
     uint64_t again = 0;
@@ -139,8 +139,8 @@ static uint32_t usual_run(const struct walk_votes *v)
     return weights[best] > 0 ? best : 0;
 }
 
-/* A footprint that overflows when all of its sectors are walked: does it with one of every `bytes`
- * too? Where it does not, as many lines as sectors fit. */
+/* A footprint overflows when all of its sectors are walked. Does it also overflow with one sector
+ * of every `bytes`? If not, as many lines fit as sectors. */
 static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
 {
     const uint64_t n = c->misses_bytes / bytes;
@@ -165,8 +165,8 @@ static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
     return reason;
 }
 
-/* A footprint in which scattered loads miss may stay when it is walked in order. Then it says
- * nothing that a part of its words stays too. */
+/* A footprint in which scattered loads miss may stay when it is walked in order. Then it is no
+ * evidence that a part of its words stays too. */
 static enum reason all_overflow(struct chase *c)
 {
     bool over = false;
@@ -229,10 +229,10 @@ static enum reason line_by_neighbors(struct chase *c, bool *bounded, uint64_t *m
     return reason;
 }
 
-/* Neighbors that miss tell most: of them the sets follow too. If they tell nothing certain, because
- * sets follow no rule or other lines miss in each run, the spacing does, or the two together: a
- * line is no shorter than the one says and no longer than the other. If the two contradict each
- * other, only the sets can tell. */
+/* Neighbors that miss are the best evidence, because they also give the sets. If they are ambiguous
+ * (sets without a rule, or other lines miss in each run), the spacing decides, or both together: a
+ * line is no shorter than the one and no longer than the other. If the two contradict each other,
+ * only the sets can decide. */
 enum reason cache_line_find(struct chase *c)
 {
     bool bounded = false;

@@ -153,10 +153,10 @@ static void set_policy(struct chase *c, enum replacement policy, uint32_t missin
         add_trace(c, s->later, shown);
 }
 
-/* Walks cycles of `count` lengths in lines so that each line that is timed at all is timed in two
- * laps of the same run: one lap does not tell whether a line misses in every lap, and nor do other
- * runs, which may evict the same lines if they start alike. The first timed lap does not count, so
- * if a run has less than three, half of the runs begin to time one lap later. */
+/* Walks cycles of `count` lengths in lines so that each timed line is timed in two laps of the same
+ * run. One lap does not show whether a line misses in every lap. Other runs do not either: they may
+ * evict the same lines if they start alike. The first timed lap does not count, so if a run has
+ * fewer than three, half of the runs begin to time one lap later. */
 static bool walk_two_laps(struct chase *c, struct set_walks *s, const uint64_t *lengths,
                           uint32_t count)
 {
@@ -188,10 +188,11 @@ static uint32_t look_at_length(struct chase *c, struct set_walks *s, uint64_t le
     return count_flipping(&s->at, out_missing, &s->before);
 }
 
-/* Where sets follow no rule: in cycles somewhat longer than what fits, LRU misses the same lines in
- * every lap and in every run, whatever set they are in. What now hits and now misses is not LRU.
- * At many lengths other policies look the same (half of those of an H200), so there are many, up to
- * 3/8 longer. The first one fits: what flips there are loads that took long by chance. */
+/* If sets follow no rule: in cycles somewhat longer than what fits, LRU misses the same lines in
+ * every lap and in every run, whatever their set. If a line hits once and misses once, the policy
+ * is not LRU. At many lengths other policies look the same (half of the lengths on an H200), so
+ * there are many cycles, up to 3/8 longer. The first one fits; there, lines change only because
+ * loads took long by chance. */
 static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
 {
     enum { LENGTHS = 13, PARTS = 32 };
@@ -280,8 +281,8 @@ static struct probe_spec steps_spec(const struct chase *c, uint32_t steps, uint3
     return spec;
 }
 
-/* The probe of all steps has up to a million loads. Where it is long, a few of its first steps tell
- * whether sets that follow a rule are likely. */
+/* The probe of all steps has up to a million loads. If it is long, its first steps show whether
+ * sets that follow a rule are likely. */
 static enum reason look_at_steps(struct chase *c, struct set_walks *s)
 {
     enum { FEW_STEPS = 3, FEW_REPEATS = 3, LONG_LOADS = 1 << 18 };

@@ -11,7 +11,7 @@
 enum {
     CHASE_SHARED_BYTES = 32 << 10, /* of shared memory that a probe asks for */
     CHASE_SWEEP_SAMPLES = 512,
-    CHASE_REPEATS = 3, /* of a cycle of which only an overflow is to be known */
+    CHASE_REPEATS = 3, /* of a cycle that only needs to show whether it overflows */
     CHASE_MOST_REPEATS = 8,
     CHASE_VOTES = 24 /* of every line, to know a set by */
 };

@@ -1,23 +1,23 @@
 /* hierarchy.h: the data caches and the latency of memory, from CACHE observations. Pure.
  *
- * One thread goes through a cycle of elements again and again and times every load (Mei and Chu
- * 2016, section 4.2). A private cache is found step by step; each step asks for the probes that it
- * needs, and ends with "unknown" and a reason where they do not say anything clear:
+ * One thread walks a cycle of elements again and again and times every load (Mei and Chu 2016,
+ * section 4.2). A private cache is found step by step. Each step requests the probes that it needs,
+ * and ends with "unknown" and a reason if the result is ambiguous:
  *
  *   sweep     footprints of 512 bytes to 512 KiB: is there a cache, what do hits and misses take
  *   sector    words in order, nothing cached: the distance of the misses is what one miss brings
  *   size      the longest cycle of sectors, from an aligned start, in which none misses again and
  *             again; bisected
- *   line      one sector more: those that miss now share a set. Where neighbors do, either they
- *             are one line, or a block of lines chooses the same set: only in the first case does
- *             a cycle with one sector of each overflow at the same footprint. And words spaced
- *             wider and wider: beyond a line, so few lines are walked that they fit
- *   sets      cycles of lines, longer by one each. Of a set of w ways w + 1 lines miss; the last
- *             set must overflow where all others say that it does, or nothing is said
- *   policy    in a set with one line too many, LRU misses always. What hits now and then is not LRU
+ *   line      one sector more: the sectors that miss now share a set. If they are neighbors, either
+ *             they are one line, or a block of lines chooses the same set. Only in the first case
+ *             does a cycle with one sector of each overflow at the same footprint. Words spaced
+ *             wider and wider confirm it: beyond a line, the few lines that are walked fit
+ *   sets      cycles of lines, longer by one each. In a set of w ways w + 1 lines miss; the last
+ *             set must overflow where all others predict it, otherwise the sets are unknown
+ *   policy    in a set with one line too many, LRU always misses; other policies sometimes hit
  *
- * The L2 is too large for that: sizes by footprints that all SMs have loaded, and latencies after a
- * sweep of other memory that leaves nothing of the footprint in it.
+ * The L2 is too large for that. Its sizes come from footprints that all SMs have loaded, and its
+ * latencies are measured after a sweep of other memory that leaves nothing of the footprint in it.
  */
 #ifndef REACH_ANALYSIS_CACHES_HIERARCHY_H
 #define REACH_ANALYSIS_CACHES_HIERARCHY_H

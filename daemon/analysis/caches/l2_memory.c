@@ -39,7 +39,7 @@ enum {
 };
 
 #define COLD_BYTES  (256 * MIB) /* other memory that all SMs load */
-#define SWEEP_TIMES 2           /* what is loaded to empty an L2 is so many times as long */
+#define SWEEP_TIMES 2           /* the sweep that empties an L2 is this many times as long */
 
 void latency_unknown(struct fingerprint_latency *l, enum reason reason)
 {
@@ -225,8 +225,8 @@ static void read_p6(const uint32_t *loads, uint32_t count, uint64_t stride_bytes
     out->evidence.p6_cycles = evidence_make(EVIDENCE_WALKS, t.loads, t.margin);
 }
 
-/* A cycle of so many pages that each is gone from every level when it comes again, and its data
- * from the L2. */
+/* A cycle of so many pages that each page has left every level, and its data the L2, when it comes
+ * again. */
 static enum reason find_p5(struct cache_walks *w, double threshold, struct fingerprint_latency *out)
 {
     const uint64_t granule = w->set->limits.granule_bytes ? w->set->limits.granule_bytes : 2 * MIB;
@@ -248,7 +248,8 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     if (!o)
         return REASON_NOT_MEASURED;
     const uint32_t *const loads = all_loads(o, &count);
-    /* The pages are mapped to less memory than they are, some of which the sweep has loaded. */
+    /* The pages are mapped to less memory than their number needs, and the sweep has loaded some of
+     * it. */
     uint32_t kept[PAGE_COUNT];
     uint32_t kept_count = 0;
     for (uint32_t i = 0; i < count; i++)

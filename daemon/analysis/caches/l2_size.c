@@ -1,5 +1,5 @@
-/* l2_size.c: see l2_size.h. Footprints that all SMs have loaded, and one of which an SM walks: what
- * stays of each. */
+/* l2_size.c: see l2_size.h. All SMs load a footprint, one SM walks it, and the misses show how much
+ * of it stays. */
 #include "analysis/caches/l2_size.h"
 
 #include "base/stats.h"
@@ -8,14 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the loads of a footprint that fits, for a size: at most so many are delayed. */
+/* The largest share of delayed loads in a footprint that fits. */
 #define CLEAN_SHARE 0.001
-/* At most so many miss, beside those that are delayed. */
+/* The largest share of misses in it, beside the delayed loads. */
 #define FITS_SHARE  0.004
 #define SHARP       0.1 /* a size is one if all longer footprints miss as much as it lets them */
 #define YOUNG       0.5 /* of what stays: a line loaded that long ago is young */
 #define OLD         2.0
-#define LONG        3    /* footprints of so many times what stays have old lines */
+#define LONG        3    /* footprints of this many times what stays have old lines */
 #define LONGEST     8    /* and in longer ones the translations may be missing too */
 #define LRU_YOUNG   0.97 /* of the young lines are there at least, if the oldest go first */
 #define LRU_OLD     0.03 /* of the old ones at most */
@@ -70,8 +70,9 @@ static uint32_t hits_of(const struct observation *o, uint32_t p, double threshol
     return o->spec.samples - slow_of(o, p, threshold);
 }
 
-/* Of a footprint of F bytes C stay in a cache of C bytes, and the others miss. With copies of lines
- * in it, or of which a part is kept for others, what stays is another part in every footprint. */
+/* Of a footprint of F bytes, C stay in a cache of C bytes, and the others miss. If the cache also
+ * has copies of lines, or reserves a part for others, the share that stays differs with the
+ * footprint. */
 static bool is_sharp(const struct observation *o, double threshold, uint64_t lines)
 {
     bool sharp = true;
@@ -91,7 +92,8 @@ static bool is_sharp(const struct observation *o, double threshold, uint64_t lin
         errors += error / (double)lines * (error / (double)lines);
         count++;
     }
-    return sharp && fabs(off) <= SHARP / 2 * count + sqrt(errors); /* all of them tell more */
+    return sharp &&
+           fabs(off) <= SHARP / 2 * count + sqrt(errors); /* more of them add no information */
 }
 
 /* Lines whose age is between two: how many are there, of how many? */
@@ -120,7 +122,7 @@ static struct survivors survivors(const struct observation *o, double threshold,
     return s;
 }
 
-/* Lines that stay of the shortest footprint that is LONG times as long; 0: there is none. */
+/* Lines that stay of the shortest footprint that is LONG times as long. 0 if there is none. */
 static double what_stays(const struct observation *o, double threshold)
 {
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
@@ -250,8 +252,8 @@ static const struct observation *search_stretch(struct cache_walks *w,
     return o;
 }
 
-/* Does the footprint of place `p` of the sweep fit, by its loads there and in the stretch above it,
- * whose first it is? Two walks that each may say so by chance must not count as two chances. */
+/* Does the footprint at place `p` of the sweep fit, by its loads there and in the stretch above, of
+ * which it is the first? Two walks that may each agree by chance must not count as two chances. */
 static bool border_fits(const struct observation *all, uint32_t p, const struct observation *above,
                         double threshold, double noise)
 {

@@ -60,7 +60,7 @@ static bool is_first(const struct kept *k, uint32_t i, uint64_t bytes, uint64_t 
     return (k[i].at + phase) / bytes != (k[i - 1].at + phase) / bytes;
 }
 
-/* Standard errors that the ranks of the first loads are above those of the others. */
+/* How many standard errors the ranks of the first loads are above the ranks of the others. */
 static double z_of(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t phase,
                    uint32_t *out_firsts)
 {
@@ -101,8 +101,8 @@ static double longer_by(const struct kept *k, uint32_t n, uint64_t bytes, uint64
     return sum / QUANTILES;
 }
 
-/* Are the first loads of every second stretch as slow as those of the others, or is a stretch twice
- * as long, which has too few first loads to be seen by itself? */
+/* Are the first loads of every second stretch as slow as the first loads of the others? If so, a
+ * stretch is twice as long, but has too few first loads to be found by itself. */
 static bool is_whole_stretch(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t phase)
 {
     const double even = longer_by(k, n, 2 * bytes, phase);

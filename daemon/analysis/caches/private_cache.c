@@ -60,7 +60,7 @@ static struct probe_spec sweep_spec(const struct chase *c)
     return spec;
 }
 
-/* The first footprint of which clearly more loads are slow than of the smallest. */
+/* The first footprint with clearly more slow loads than the smallest. */
 static bool read_sweep(struct chase *c, const struct observation *o)
 {
     uint32_t hit_count = 0;
@@ -192,7 +192,7 @@ static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64
     return spec;
 }
 
-/* Narrows [low, high) by what the round says; false: it says nothing clear. */
+/* Narrows [low, high) by the result of the round. False if the result is ambiguous. */
 static bool narrow(const struct chase *c, const struct observation *o, uint64_t *low,
                    uint64_t *high)
 {
@@ -303,7 +303,7 @@ static void unknown_rest(struct cache_facts *c, enum reason reason)
         c->miss_latency_cycles = UNKNOWN_F64(reason);
 }
 
-/* A size alone says little: it counts once the sets confirm it. */
+/* A size alone is weak evidence: it counts once the sets confirm it. */
 static void accept(struct chase *c)
 {
     struct cache_facts *const f = c->out;

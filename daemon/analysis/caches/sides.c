@@ -173,8 +173,8 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-/* Lines between which all changes from near to far and back are whole multiples; 0 if too few are
- * at odd ones: then twice as many lines might be the granule. */
+/* The distance in lines such that all changes from near to far and back are whole multiples of it.
+ * 0 if too few changes are at odd multiples: the granule might then be twice as long. */
 static uint32_t find_granule(const bool *far, uint32_t n)
 {
     uint32_t granule = 0;

@@ -19,9 +19,9 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* What is absent says why: one mode at every distance of lines (not observable, no-contrast); modes
- * that are not far enough apart, or SMs that do not tell the sets apart (no-contrast); two modes
- * that all SMs see alike, which are not sides (irregular); steps that contradict each other
+/* The reasons of absent numbers: one mode at every distance of lines (not observable, no-contrast);
+ * modes that are not far enough apart, or SMs that do not distinguish the sets (no-contrast); two
+ * modes that all SMs see alike, which are not sides (irregular); steps that contradict each other
  * (disagreement). */
 struct sides_estimate {
     bool asks; /* a probe is missing; what is found is then not final */

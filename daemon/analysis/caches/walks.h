@@ -49,11 +49,11 @@ struct hit_or_miss {
     double hit;       /* median of the loads that hit */
     double miss;      /* median of those that miss */
     double threshold; /* more is a miss */
-    double cut;       /* more says nothing: the load was delayed */
+    double cut;       /* a longer load was delayed and is no evidence */
     double margin;    /* 0..1, as in struct evidence */
 };
 
-/* From loads that hit, and loads most of which miss. False: they cannot be told apart. */
+/* From loads that hit, and loads most of which miss. False if the two cannot be distinguished. */
 bool walks_contrast(const uint32_t *hits, uint32_t hit_count, const uint32_t *misses,
                     uint32_t miss_count, struct hit_or_miss *out);
 
@@ -67,7 +67,7 @@ struct walk_votes {
 };
 void walks_votes(const struct observation *o, uint64_t n, const struct hit_or_miss *how,
                  struct walk_votes *out);
-/* Adds those of another observation. */
+/* Adds the walks of another observation. */
 void walks_add_votes(const struct observation *o, uint64_t n, const struct hit_or_miss *how,
                      struct walk_votes *out);
 

@@ -14,7 +14,7 @@ enum {
     READ_SEED = 31250,
     QUARTERS = 4,
     ANY_GRANULE_BYTES = 4096, /* where granules do not matter */
-    LEAST_OF_SM_BYTES = 4096, /* of a set of which each SM has a part of its own */
+    LEAST_OF_SM_BYTES = 4096, /* of a set that is divided among the SMs */
     NEAR_DIVISOR = 8          /* smaller sets fit any side of the L2 */
 };
 #define SMALLEST_SET (64 * KIB)
@@ -48,7 +48,7 @@ static void add_sets(uint64_t l2_bytes, uint64_t memory_bytes, struct probe_spec
     }
 }
 
-/* Leaves out the sets that are too small for this way to spread them. */
+/* Leaves out the sets that are too small for this part. */
 static void drop_below(struct probe_spec *spec, uint64_t least_bytes)
 {
     uint32_t kept = 0;
@@ -72,7 +72,7 @@ static bool set_sides(const struct fingerprint_l2 *l2, struct probe_spec *spec)
     return true;
 }
 
-/* One way to spread sets; false if there is none on this GPU. */
+/* The spec of one part of sets. False if this GPU has no such part. */
 static bool make_spec(const struct observation_set *set, const struct fingerprint_l2 *l2,
                       uint32_t sms, enum set_read part, uint32_t transaction_bytes,
                       struct probe_spec *out)

@@ -43,8 +43,8 @@ static bool same_base(const struct mean_step *s, bool shorter, const struct mean
     return above <= tolerance_cycles && (shorter || above >= -tolerance_cycles);
 }
 
-/* The step of curve `c` (may be NULL) whose rise is `share` of that of `full` (a step at
- * `stride_bytes`), and whose onset and base fit it; NULL: none. */
+/* The step of curve `c` (may be NULL) whose rise is `share` of the rise of `full` (a step at
+ * `stride_bytes`), and whose onset and base fit it. NULL if there is none. */
 static struct mean_step *find_partner(struct mean_curve *c, const struct mean_step *full,
                                       uint64_t stride_bytes, double tolerance_cycles)
 {

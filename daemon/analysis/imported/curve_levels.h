@@ -1,10 +1,10 @@
 /* curve_levels.h: TLB levels from mean curves at several strides. Pure.
  *
  * The rule is Karnagel's (2017, section 3.1, figure 2). At a stride of one entry, X, every load of
- * a walk that is too long misses. At X/2 every second one does: the same onset in bytes, half the
- * rise. At 2X every load misses again, with as many pages as at X or, where plain address bits
- * choose one of an even number of sets, with half as many. Only where all three curves say so, X is
- * the entry.
+ * a walk that is too long misses. At X/2 every second load misses: the same onset in bytes, half
+ * the rise. At 2X every load misses again, with the same number of pages as at X, or with half of
+ * it if plain address bits choose one of an even number of sets. X is the entry only if all three
+ * curves agree.
  *
  *   stride   onset            rise
  *   X/2      a bytes          penalty / 2

@@ -1,7 +1,8 @@
 /* imported.h: a fingerprint from means that others have published. Pure.
  *
- * mean_curve.c reads the curves, curve_levels.c makes levels of them, mean_sharing.c says who
- * shares them; here they become a fingerprint. Its numbers mean the same as those of a measurement.
+ * mean_curve.c reads the curves, curve_levels.c makes levels of them, and mean_sharing.c finds
+ * which SMs share a level. This module makes a fingerprint of them. Its numbers mean the same as in
+ * a measurement.
  */
 #ifndef REACH_ANALYSIS_IMPORTED_IMPORTED_H
 #define REACH_ANALYSIS_IMPORTED_IMPORTED_H

@@ -1,10 +1,10 @@
 /* mean_curve.c: see mean_curve.h.
  *
- * Plateaus are grown greedily, and must not drift. One that lies inside a curve must span half as
- * many pages more at its end than at its beginning: levels lie further apart than that, and the
- * slow ramp of a level with many sets does not stay within the tolerance for so long. One at an end
- * of the curve may be shorter, because the curve stops there; at the upper end, if it is long
- * enough that the ramp before it would have shown.
+ * Plateaus are grown greedily, and must not drift. A plateau inside a curve must have half again as
+ * many pages at its end as at its beginning. Levels lie further apart than that, and the slow ramp
+ * of a level with many sets leaves the tolerance earlier. A plateau at an end of the curve may be
+ * shorter, because the curve stops there; at the upper end it must be long enough that the ramp
+ * before it would have shown.
  */
 #include "analysis/imported/mean_curve.h"
 
@@ -228,7 +228,7 @@ static void find_steps(struct mean_curve *c)
         struct run r = grow(c, i);
         cut_drift(c, &r);
         if (!is_plateau(c, &r)) {
-            /* A long run that is none is skipped by halves, so that time stays linear. */
+            /* A long run that is no plateau is skipped by halves, so that the time stays linear. */
             i += 1 + (r.last - r.first) / 2;
             continue;
         }

@@ -33,8 +33,8 @@ struct mean_step {
     uint64_t full_pages;       /* first point on the upper plateau */
     double from_cycles;        /* the lower plateau */
     double to_cycles;          /* the upper one */
-    bool sharp;      /* the first dirty point rises so far that no smaller rise hides before it */
-    bool gapped;     /* so many footprints of the step were not probed that a plateau could hide */
+    bool sharp;  /* the first dirty point rises so far that no smaller rise hides before it */
+    bool gapped; /* this many footprints of the step were not probed; a plateau could hide there */
     bool explained;  /* a level explains it (curve_levels.h) */
     bool falls_back; /* a point after the first dirty one is as low as the lower plateau */
 };

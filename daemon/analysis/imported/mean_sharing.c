@@ -42,8 +42,8 @@ static double entries_touched(const struct probe_spec *spec, const struct curve_
     return pages * (double)spec->stride_bytes / (double)level->stride_bytes;
 }
 
-/* Which level a matrix asks about: the only one that the pages of one SM fit and those of two
- * overflow, while every other level either holds both or not even one. -1: none. */
+/* Which level a matrix asks about: the only one that holds the pages of one SM but not of two,
+ * while every other level holds both or not even one. -1 if there is none. */
 static int level_of(const struct probe_spec *spec, const struct curve_levels *levels)
 {
     int found = -1;
@@ -104,7 +104,7 @@ static double margin_of(const struct matrix *m)
     return margin;
 }
 
-/* What both SMs say: a clear no of either counts, a yes needs both. */
+/* The result of both SMs: one clear no is enough for a no, a yes needs both. */
 static enum cell pair_of(const struct matrix *m, uint32_t i, uint32_t k)
 {
     const enum cell a = cell_of(m, i, k);
@@ -198,7 +198,7 @@ static void derive_contrast(const struct matrix *m, struct mean_sharing *out)
         out->loss_cycles[m->o->result.sm_ids[i]] = value_of(m, i, i) - m->low[i];
 }
 
-/* How much slower SM i reads in this test than the curve says, for rows with contrast. */
+/* How much slower SM i reads in this test than on the curve, for rows with contrast. */
 static void find_offsets(const struct matrix *m, double *offset, bool *known)
 {
     for (uint32_t i = 0; i < m->sms; i++) {
@@ -237,7 +237,7 @@ static bool is_flat(const struct matrix *m)
     return true;
 }
 
-/* Joins what one matrix says about a level to what others have said. */
+/* Joins the result of one matrix for a level with earlier results. */
 static void join(const struct mean_sharing *one, bool first, struct mean_sharing *all)
 {
     if (first || all->reason == REASON_NO_CONTRAST) {
@@ -253,7 +253,8 @@ static void join(const struct mean_sharing *one, bool first, struct mean_sharing
         all->matrices += one->matrices;
 }
 
-/* The two passes: rows with contrast tell the offsets, by which those without are judged. */
+/* The two passes: rows with contrast give the offsets, and the offsets then judge the rows without
+ * contrast. */
 static void classify(const struct matrix *m, bool flat_ones, double *offset, bool *known,
                      struct mean_sharing *out)
 {

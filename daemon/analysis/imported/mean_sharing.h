@@ -3,16 +3,17 @@
  * The matrix is Karnagel's sharing test (2017, sections 3.3 and 4.2): SM i walks t pages, SM k
  * walks t others, i walks its own again. Row i, column k is the mean of that last walk.
  *
- *   high, where k evicted what i had loaded: they share the level, or something else went slow
+ *   high, where k evicted what i had loaded: they share the level, or something else was slow
  *   low, where nothing was evicted: they share nothing, for certain
  *
- * So two SMs share when both say so, and do not when either clearly says no. On the diagonal an SM
- * evicts itself: what it loses there is what a lost walk costs, and it must be the level's penalty.
- * Each row is judged by itself, because SMs lie at different distances from memory.
+ * So two SMs share a level if both rows are high, and do not share it if either row is clearly low.
+ * On the diagonal an SM evicts itself: the loss there is the cost of a lost walk, and it must be
+ * the level's penalty. Each row is judged by itself, because SMs lie at different distances from
+ * memory.
  *
- * If all SMs share one level no row has a low value. Then only the absolute latency shows
- * whether all was lost or nothing: against a matrix that has contrast and the curve's hit and miss
- * latency, which say how much slower the sharing test reads than the curve's.
+ * If all SMs share one level, no row has a low value. Then only the absolute latency shows whether
+ * all was lost or nothing. It is compared with a matrix that has contrast and with the curve's hit
+ * and miss latency, which give the ratio of latencies in the sharing test and on the curve.
  */
 #ifndef REACH_ANALYSIS_IMPORTED_MEAN_SHARING_H
 #define REACH_ANALYSIS_IMPORTED_MEAN_SHARING_H
@@ -26,7 +27,7 @@ struct mean_sharing {
     struct maybe_f64 confidence;       /* 0..1: how far the worst value was from the threshold */
     struct sm_partition found;         /* where shared_by is SHARED_GROUP or SHARED_SM */
     double loss_cycles[REACH_MAX_SMS]; /* by SM id: what its own walk cost it; 0: not seen */
-    uint32_t matrices;                 /* that say so */
+    uint32_t matrices;                 /* SMs that gave this result */
     enum reason reason;                /* why shared_by is SHARED_UNKNOWN */
 };
 

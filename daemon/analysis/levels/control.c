@@ -13,18 +13,19 @@ static const uint64_t control_points[] = {4, 16, 64, 192};
 enum {
     CONTROL_POINTS = sizeof control_points / sizeof control_points[0],
     CONTROL_SAMPLES = PROBE_MAX_SAMPLES,
-    FEWEST_LAPS = 3, /* to tell what is usual */
+    FEWEST_LAPS = 3, /* to find what is usual */
     SHORTEST_RUN = 4
 };
 
-/* A load is slow if it takes so much longer than its page does otherwise, or so many deviations. */
+/* A load is slow if it takes this many cycles, or this many deviations, longer than usual for its
+ * page. */
 #define SLOW_CYCLES     6.0
 #define SLOW_DEVIATIONS 5.0
 #define DEVIATION       1.4826 /* of a normal distribution, per median of its residuals */
 
-/* With more of them slow, a level replaces at random there: nothing can be told. */
+/* If more of them are slow, the level replaces at random, and there is no result. */
 #define MOST_SLOW 0.3
-/* Of a footprint that was taken away so many pages in a row are slow. */
+/* If the footprint lost its entries, this many pages in a row are slow. */
 #define RUN_SHARE 0.75
 
 bool control_test(const struct gpu_limits *limits, uint16_t sm, struct probe_spec *out)
@@ -120,16 +121,17 @@ static bool climbs(const struct observation *o, uint32_t point)
     return rise > fmax(SLOW_CYCLES, sweep_spread(o, point - 1, 0.25, 0.75));
 }
 
-/* Of a footprint between a smaller and a larger one: do its loads lie apart from those of both? A
- * level that overflows in part makes some of them as fast as before and some as slow as after. */
+/* Do the loads of a footprint between a smaller and a larger one lie apart from the loads of both?
+ * A level that overflows in part leaves some of them as fast as before and makes others as slow as
+ * after. */
 static bool is_plateau(const struct observation *o, uint32_t point)
 {
     return sweep_quantile(o, point, 0.25) > sweep_quantile(o, point - 1, 0.75) &&
            sweep_quantile(o, point, 0.75) < sweep_quantile(o, point + 1, 0.25);
 }
 
-/* The first level from `from` on that overflows between so many pages and so many, as a sweep saw
- * it; `count` if none does. */
+/* The first level from `from` on that overflows between these numbers of pages, as a sweep saw it.
+ * `count` if none does. */
 static uint32_t find_overflow(const struct level_estimate *levels, uint32_t from, uint32_t count,
                               uint64_t few, uint64_t many)
 {

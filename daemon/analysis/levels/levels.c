@@ -2,19 +2,19 @@
  *
  * Worked example, an H200 (docs/measurements): the sweeps at a stride of 64 MiB step by 10 cycles
  * between 15 and 19 pages and by 90 between 2047 and 2435. Entry tests of the second step: at 64
- * and at 32 MiB all loads miss with 3044 pages; at 16 MiB the same number of pages hits, and twice
- * as many miss every other load: an entry covers 32 MiB. Refining there: 2049 pages fit, 2050 do
- * not, and from about 2304 on every load misses.
+ * and at 32 MiB all loads miss with 3044 pages. At 16 MiB the same number of pages hits, and with
+ * twice the number every other load misses: an entry covers 32 MiB. Refining there: 2049 pages fit,
+ * 2050 do not, and from about 2304 on every load misses.
  *
- * Two kinds of level have to be told apart on the way down from a long stride S to an entry E. One
- * that picks its sets by a hash holds as many *pages* at any stride S >= E. One that picks them by
- * the low bits of the page number holds as many *bytes*: each doubling of the stride halves the
- * sets in use. So at half the stride the test is made with as many pages and, if those fit, with
- * as many bytes; E is reached when neither makes every load miss.
+ * There are two kinds of level on the way down from a long stride S to an entry E. A level that
+ * chooses its sets by a hash holds the same number of *pages* at any stride S >= E. A level that
+ * chooses them by the low bits of the page number holds the same number of *bytes*: each doubling
+ * of the stride halves the sets in use. So the test at half the stride has the same number of pages
+ * and, if those fit, the same number of bytes. E is reached when neither makes every load miss.
  *
- * Limits: entries are taken to cover a power of two of bytes. A level that the one before it
- * outreaches leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not seen, nor one
- * that fewer than one load in 20 takes (an entry longer than 16 strides of the sweep).
+ * Limits: the length of an entry is assumed to be a power of two. A level with a shorter reach than
+ * the level before it leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not seen,
+ * nor a step of fewer than one load in 20 (an entry longer than 16 strides of the sweep).
  */
 #include "analysis/levels/levels.h"
 
@@ -41,14 +41,14 @@ enum {
 
 #define MORE_OF_A_STEP 1.1
 
-/* Of hits that look like misses and the reverse: with more nothing can be told of shares. */
+/* Most hits that look like misses and the reverse. With more of them, shares are not known. */
 #define MOST_OVERLAP 0.6
 
 /* Loads of the test's reference that look like misses, above those that look as far below:
  * outliers, or pages that had not come back yet. */
 #define MOST_UNCLEAN 0.04
 
-/* Of the entry test's loads, for its median to be that of misses. */
+/* Share of the entry test's loads that must miss, so that the median is a miss. */
 #define TEST_ALL_MISS 0.96
 
 /* Two sweeps may differ by this at a footprint, beyond the spread of its loads and the distance of
@@ -109,10 +109,10 @@ static double apart(const struct observation *o, uint32_t point, double cycles)
     return above > 0 ? above : below > 0 ? -below : 0;
 }
 
-/* Of two sweeps: do they agree wherever they have a footprint in common? The one line of the first
- * may be nearer to the SM, or farther, than all those of the second, by no more than these differ
- * among themselves. How much, the smallest of the footprints tells: it is walked several times, so
- * that pages that were lost once do not matter. */
+/* Do two sweeps agree about every common footprint? The one line of the first may be nearer to the
+ * SM than all lines of the second, or farther, by no more than these differ among themselves. The
+ * smallest common footprint gives the difference: it is walked several times, so pages that were
+ * lost once do not matter. */
 static bool sweeps_agree(const struct observation *a, const struct observation *b,
                          uint32_t *out_common)
 {
@@ -186,7 +186,7 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
            out->points[1] > out->points[0] && probe_check(out, limits, NULL) == STATUS_OK;
 }
 
-/* The same footprint seen at half the stride: as many pages, or as many bytes. */
+/* The same footprint seen at half the stride: with the same number of pages, or of bytes. */
 static struct level_bracket halve(const struct level_bracket *b, bool same_bytes)
 {
     const uint64_t times = same_bytes ? 2 : 1;
@@ -282,8 +282,8 @@ static bool is_merged(const struct level_estimate *level, const struct observati
                        some);
 }
 
-/* The first stride at which every load should miss: the sweep's, or as many times longer as the
- * sweep's share of misses says. */
+/* The first stride at which every load should miss: the stride of the sweep, lengthened by the
+ * inverse of the sweep's share of misses. */
 static struct level_bracket first_bracket(const struct level_estimate *level)
 {
     uint64_t ratio = 1;
@@ -306,8 +306,8 @@ static struct evidence score_entry(const struct level_estimate *level,
                          fmin((full - ALL_SHARE) / (1 - ALL_SHARE), 1 - off / (MOST_HALF - 0.5)));
 }
 
-/* From the first stride at which all miss, down to the last. The search ends where half the stride
- * over as many bytes makes half of the loads miss, which is what half an entry does. */
+/* From the first stride at which all miss, down to the last. The search ends where the same number
+ * of bytes at half the stride makes half of the loads miss, because half an entry does that. */
 static void derive_entry(const struct observation_set *set, struct level_estimate *level)
 {
     struct level_bracket at = first_bracket(level);

@@ -1,25 +1,25 @@
-/* refine.c: see levels.h.
+/* refine.c: see refine.h.
  *
- * Does a footprint fit? Not by counting slow loads: nine pages of 2049 that miss are fewer than the
- * outliers of a noisy chip. But LRU is strict. The pages of a set that overflows miss in every lap,
- * and outliers strike another page each time:
+ * Does a footprint fit? Counting slow loads is not enough: nine missing pages of 2049 are fewer
+ * than the outliers of a noisy chip. But LRU is strict. The pages of a set that overflows miss in
+ * every lap, while outliers strike another page each time:
  *
  *              lap 1   lap 2   lap 3
  *     page 0    miss    miss    miss     evicted: its set is one page too full
  *     page 1     hit    slow     hit     an outlier
  *     page 2     hit     hit     hit
  *
- * So each page is weighed by itself. The reference point, a footprint that fits, says how often a
- * hit looks slow (q) and a miss would look fast (r); k slow loads of c weigh
- * k log((1-r)/q) - (c-k) log((1-q)/r). Two pages that are beyond doubt are a footprint that does
- * not fit, for one page alone cannot overflow a set. None that is even likely is one that fits.
- * What lies between is asked again with more laps, and if that does not help, it is not known.
+ * So each page is weighed by itself. The reference point, a footprint that fits, gives how often a
+ * hit looks slow (q) and a miss would look fast (r). k slow loads of c weigh k log((1-r)/q) - (c-k)
+ * log((1-q)/r). If two pages miss beyond doubt, the footprint does not fit; one page alone cannot
+ * overflow a set. If no page is even likely to miss, it fits. All else is walked again with more
+ * laps, and is unknown if that does not help.
  *
- * Where the victim is drawn at random, no page misses in every lap, and a footprint that would fit
- * takes many laps to settle. That shows in how often a page's fate changes from one lap to the
- * next: hardly ever under LRU, with probability 2 m (1-m) where m of the loads miss by chance. Such
- * a level is not LRU, and its entries cannot be counted this way (Mei 2016, section 4.5, meets the
- * same in the L1 of Fermi).
+ * If the victim is random, no page misses in every lap, and a footprint that would fit takes many
+ * laps to settle. The sign is how often a page changes between hit and miss from one lap to the
+ * next: hardly ever under LRU, but with probability 2 m (1-m) if m of the loads miss by chance.
+ * Such a level is not LRU, and its entries cannot be counted this way (Mei 2016, section 4.5,
+ * reports the same of the L1 of Fermi).
  */
 #include "analysis/levels/refine.h"
 
@@ -34,7 +34,7 @@
 #include <string.h>
 
 enum {
-    FEWEST_CHANGES = 32, /* pairs of laps, to tell LRU from chance */
+    FEWEST_CHANGES = 32, /* pairs of laps, to distinguish LRU from chance */
     FEWEST_SHIFTED = 16,
     FEWEST_QUICK_PART = 4, /* of the loads that pass for hits */
     FEWEST_DIFFERENCES = 4
@@ -55,7 +55,7 @@ enum {
 #define PENALTY_PART           0.05
 #define MOST_SHIFT             4.0 /* cycles; a level that costs less cannot be detected (sweep.c) */
 
-/* What the reference point says of single loads. */
+/* The rates of single loads at the reference point. */
 struct noise {
     double hit;         /* cycles, median */
     double threshold;   /* cycles, half way between hit and miss */
@@ -229,9 +229,9 @@ static double share_of_misses(const struct observation *o, uint32_t p, const str
     return fmax(slow - expected, 0) / n;
 }
 
-/* How far a point is from another fit. One that misses: the page that makes it certain outweighs
- * the doubt so many times. One that fits: the page that is most like a miss has so many laps to go
- * until it is as like a miss as a hit; and of pages that miss, more than enough would be seen. */
+/* How far a point is from another fit. If the point misses: how far the page that makes it certain
+ * outweighs the doubt. If it fits: how many more laps it takes until the page most like a miss is
+ * as like a miss as a hit, and how many of the missing pages would be seen. */
 static double score_fit(const struct observation *o, uint32_t p, const struct noise *noise,
                         const struct scales *s, enum fit fit)
 {
@@ -334,8 +334,8 @@ static void read_changes(const struct point *point, const struct noise *noise, s
     tally->if_chance += 2 * m * (1 - m) * point->pairs;
 }
 
-/* Is this the share of a footprint of which every load misses? Noise makes some of those look like
- * hits; what is left is a share of so many loads, with the error of a count. 0: unknown. */
+/* Is this the share of a footprint of which every load misses? Noise makes some misses look like
+ * hits. The rest is a share of the counted loads, with the error of a count. 0: unknown. */
 static int fullness(const struct point *point, const struct noise *noise, uint32_t samples)
 {
     const double apart = 1 - noise->slow_share - noise->fast_share;
@@ -473,7 +473,7 @@ static void settle(const struct tally *tally, struct level_estimate *level)
         level->sat_lo_pages = level->sat_hi_pages - 1;
 }
 
-/* What all that was asked about one number of pages says: laps add up, the best margin counts. */
+/* The result of all walks of one number of pages: laps add up, and the best margin counts. */
 static void add_to(struct evidence *e, uint64_t laps, double margin)
 {
     *e =

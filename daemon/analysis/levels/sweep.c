@@ -21,8 +21,8 @@
 #define SHARE_NONE 0.04
 /* Of the upper plateau's share, to count as saturated. */
 #define SHARE_FULL 0.9
-/* Of that share, as many loads of the pages that fitted before must have grown slower themselves.
- */
+/* Of that share, this part of the loads of pages that fitted before must have grown slower
+ * themselves. */
 #define SHARE_OWN 0.25
 
 struct plateau {
@@ -106,8 +106,8 @@ static double median_share(const struct observation *o, const struct plateau *p,
     return stats_median_f64(shares, p->last - first + 1);
 }
 
-/* The middle between hits and misses. Where most loads miss, medians tell the two apart better
- * than percentiles, which sit at the upper edge of the noise. */
+/* The middle between hits and misses. If most loads miss, medians distinguish the two better than
+ * percentiles, which lie at the upper edge of the noise. */
 static double middle_of(const struct observation *o, const struct plateau *from,
                         const struct plateau *to, double *penalty_cycles)
 {
@@ -192,10 +192,10 @@ static bool read_step(const struct observation *o, bool own_lines, const struct 
     return true;
 }
 
-/* Where few loads miss, the percentile is one of the lowest misses, and climbs by the noise while
- * they become more. That nothing else happened is told by the medians, which rise by the whole
- * penalty when half of the loads miss while the percentiles rise by next to nothing, and by the
- * spread, which is that of hits and misses together. Such plateaus are one. */
+/* If few loads miss, the percentile is one of the lowest misses, and climbs by the noise as misses
+ * become more frequent. Two signs show that nothing else happened. The medians rise by the whole
+ * penalty when half of the loads miss, while the percentiles hardly rise. And the spread is the
+ * spread of hits and misses together. Such plateaus are one. */
 static uint32_t join_climbing(const struct observation *o, struct plateau *plateaus, uint32_t count)
 {
     uint32_t kept = count > 0;

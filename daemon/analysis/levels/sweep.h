@@ -24,7 +24,7 @@ enum { SWEEP_MAX_STEPS = 8 };
 struct sweep_step {
     uint64_t last_fit_pages;   /* last point before, as good as no load above the middle */
     uint64_t first_miss_pages; /* the point after it */
-    uint64_t full_pages;       /* first point with as many slow loads as it gets */
+    uint64_t full_pages;       /* first point with the highest share of slow loads */
     double penalty_cycles;     /* from the one plateau to the other */
     double share;              /* of loads that miss on the upper plateau, 0..1 */
 };

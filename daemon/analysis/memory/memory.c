@@ -85,7 +85,7 @@ static struct memory_points *list_of(const struct observation *o,
     return memory_is_group_alone(o, partition) ? &e->alone : NULL;
 }
 
-/* Regions of fewer than `least` bytes tell of the cache. */
+/* Regions of fewer than `least` bytes measure the cache. */
 static void read_reads(const struct observation *o, const struct sm_partition *partition,
                        uint64_t least, struct memory_estimate *e)
 {
@@ -108,8 +108,8 @@ static void read_reads(const struct observation *o, const struct sm_partition *p
     }
 }
 
-/* A walk beyond the reach belongs to the search for the entry. Where every other load hits, the
- * median lies anywhere between; the lowest decile is still that of the hits. */
+/* A walk beyond the reach belongs to the search for the entry. If every other load hits, the median
+ * lies anywhere between; the lowest decile is still a hit. */
 static void read_walk(const struct observation *o, struct memory_estimate *e)
 {
     const struct probe_spec *const s = &o->spec;

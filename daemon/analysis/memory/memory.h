@@ -1,13 +1,13 @@
-/* memory.h: what the observations of one kind of memory tell (types/memory_kind.h). Pure.
+/* memory.h: the speed and the reach of one kind of memory (types/memory_kind.h). Pure.
  *
  * Random reads by all SMs over growing regions are fast up to the reach and slow beyond it: a
  * region is reached if it is read at 90 % of the plateau. Beyond it each group in a window of its
- * own may be fast again (Walker 2024), up to a region that is found the same way; and one group
- * alone has a reach of its own. What an entry translates follows from walks over one footprint
- * beyond the reach with strides that are halved: as long as the pages are fewer than the entries
- * all loads hit, and from the stride of an entry on all miss (Karnagel 2017, section 3.2).
+ * own may be fast again (Walker 2024), up to a region that is found the same way. One group alone
+ * has a reach of its own. The length of an entry follows from walks over one footprint beyond the
+ * reach with strides that are halved. All loads hit while there are fewer pages than entries, and
+ * all miss from the stride of an entry on (Karnagel 2017, section 3.2).
  *
- * The estimate is shared by the campaign, which asks for what is missing, and by the analysis.
+ * The campaign, which requests missing probes, and the analysis share the estimate.
  */
 #ifndef REACH_ANALYSIS_MEMORY_MEMORY_H
 #define REACH_ANALYSIS_MEMORY_MEMORY_H
@@ -30,7 +30,7 @@ struct memory_points {
     struct memory_point points[MEMORY_MAX_POINTS];
 };
 
-/* The largest point that is reached, and the smallest that is not; 0: there is none. */
+/* The largest point that is reached, and the smallest that is not. 0 if there is none. */
 struct memory_bounds {
     double plateau;
     struct evidence plateau_evidence;
@@ -63,11 +63,11 @@ void memory_estimate(const struct observation_set *set, const struct sm_partitio
 /* Bytes of an entry: the longest stride at which all loads miss; 0: none stands out. */
 uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *out);
 
-/* Of `counts`, the first with which the reads are as fast as those of all SMs, but for 5 %;
- * counts.count: none. */
+/* The first of `counts` whose reads are within 5 % of the speed of all SMs. counts.count if there
+ * is none. */
 uint32_t memory_filling_count(const struct memory_estimate *e);
 
-/* Does this READ of other memory tell of one whole group, all other SMs idle? */
+/* Does this READ of other memory keep one whole group busy and all other SMs idle? */
 bool memory_is_group_alone(const struct observation *o, const struct sm_partition *partition);
 
 /* The L2 cache holds memory of the device, so only regions from here on count: 32 times the cache,

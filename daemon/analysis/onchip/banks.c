@@ -225,7 +225,7 @@ struct series {
     const struct observation *o; /* NULL: not measured */
     double cycles[STRIDES];
     double low, range;
-    double extra; /* cycles beside those of the loads, in the time of each distance */
+    double extra; /* cycles beside the cycles of the loads, in the time of each distance */
 };
 
 /* One warp that makes more loads of the same kind takes that many times the latency longer: what is

@@ -1,10 +1,10 @@
 /* banks.h: shared memory: its banks, what a conflict costs, how much it moves. From SHARED
  * observations. Pure.
  *
- * One warp loads with its lanes at 33 distances. Some number of banks of some length explains how
- * its cycles go up and down: for each of them it is known how many passes a distance takes, and the
- * cycles must be a straight line over these. Loads of 8 and 16 bytes then check the model, and many
- * loads in flight say how many bytes a cycle there are.
+ * One warp loads with its lanes at 33 distances. The number and length of the banks must explain
+ * how its cycles rise and fall: they determine how many passes a distance takes, and the cycles
+ * must be a straight line over the passes. Loads of 8 and 16 bytes then check the model, and many
+ * loads in flight give the bytes per cycle.
  */
 #ifndef REACH_ANALYSIS_ONCHIP_BANKS_H
 #define REACH_ANALYSIS_ONCHIP_BANKS_H
@@ -12,9 +12,9 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* Passes that a load of `width_bytes` by each of 32 lanes takes, `stride_bytes` from lane to lane:
- * lanes that together ask for more than all banks give at once go in parts, and a part takes as
- * many passes as the most words that it wants of one bank. */
+/* Passes that a load of `width_bytes` by each of 32 lanes takes, `stride_bytes` from lane to lane.
+ * Lanes that together need more than all banks give at once are served in parts. A part takes as
+ * many passes as the most words that it needs from one bank. */
 uint32_t banks_passes(uint32_t banks, uint32_t bank_bytes, uint32_t width_bytes,
                       uint64_t stride_bytes);
 
@@ -22,7 +22,7 @@ uint32_t banks_passes(uint32_t banks, uint32_t bank_bytes, uint32_t width_bytes,
  * not answer them. */
 uint32_t banks_missing(const struct observation_set *set, struct probe_spec *out, uint32_t max);
 
-/* Fills in out->shared as far as the observations go. What is absent says why: cycles that do not
+/* Fills in out->shared from the observations. The reasons of absent numbers: cycles that do not
  * depend on the distance (not observable, no-contrast); cycles that no banks explain, or that two
  * explain alike (irregular); speed that still grows with the most loads in flight
  * (too-little-data). */

@@ -34,7 +34,7 @@ uint32_t clusters_missing(const struct observation_set *set, struct probe_spec *
 
 /* ---- one size ---- */
 
-/* Did each cluster run once, on as many SMs as it has blocks? */
+/* Did each cluster run once, with one SM for each of its blocks? */
 static bool is_whole(const struct observation *o, uint32_t repeat)
 {
     const uint32_t size = o->spec.cluster_sms;
@@ -269,7 +269,7 @@ void clusters_derive(const struct observation_set *set, struct fingerprint *out)
     struct fingerprint_clusters *const c = &out->clusters;
     double own[PROBE_MAX_REPEATS];
 
-    if (set->limits.shared_block_bytes == 0) /* a source that says nothing of either */
+    if (set->limits.shared_block_bytes == 0) /* the source reports neither */
         return;
     if (set->limits.cluster_sms == 0) {
         c->largest = UNKNOWN_U32(REASON_NOT_SUPPORTED);

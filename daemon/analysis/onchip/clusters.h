@@ -16,10 +16,10 @@
  * clusters. */
 uint32_t clusters_missing(const struct observation_set *set, struct probe_spec *out, uint32_t max);
 
-/* Fills in out->clusters. `largest` is not-supported on a GPU without clusters, and unknown, not
- * measured, if the source does not say so. Absent sizes: clusters that did not run at the same time
- * (disagreement). Absent GPCs: sets that do not explain the counts (irregular), or that are not the
- * only ones that do (no-contrast). */
+/* Fills in out->clusters. `largest` is not-supported on a GPU without clusters; it is unknown, not
+ * measured, if the source does not report it. The reasons of absent sizes: clusters that did not
+ * run at the same time (disagreement). The reasons of absent GPCs: sets that do not explain the
+ * counts (irregular), or that are not the only ones that do (no-contrast). */
 void clusters_derive(const struct observation_set *set, struct fingerprint *out);
 
 #endif

@@ -28,8 +28,8 @@ enum confirmation {
     CONFIRMATION_REFUTED   /* probed often enough, and it does not hold */
 };
 
-/* The confirmation of one level, on SM `sm`; false if there is none (an entry without a
- * bracket, or out of range). */
+/* The confirmation of one level, on SM `sm`. False if there is none: an entry without a bracket, or
+ * out of range. */
 bool confirm_test(const struct observation_set *set, const struct level_estimate *level,
                   uint16_t sm, struct probe_spec *out);
 /* What the answers so far amount to. */

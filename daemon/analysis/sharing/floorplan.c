@@ -2,12 +2,12 @@
  *
  * SMs with neighboring ids that always go together are one unit (a TPC). A regular die of G groups
  * has its units in rows: the k-th unit of each group, in one order of the groups that is the same
- * in every row. Two ways of numbering the SMs that are left are looked for.
+ * in every row. The search covers two ways of numbering the SMs that are left.
  *
  *   in order   ids follow the rows, and a lost unit leaves a gap. Then cutting the ids into rows
- *              and finding the order of the groups says where the gaps are. All cuts are tried.
- *   assigned   ids are assigned to what is left, so gaps have closed: how many each group has lost
- *              is known, where in the group is not.
+ *              and finding the order of the groups gives the places of the gaps. All cuts are
+ * tried. assigned   ids are assigned to what is left, so gaps have closed: the number of units that
+ * each group has lost is known, but not their places in the group.
  */
 #include "analysis/sharing/floorplan.h"
 
@@ -273,7 +273,7 @@ static bool find_in_order(const struct chip *c, struct disabled_sms *out)
 }
 
 /* How far from the start the units go round `columns` columns, the groups of a column taking turns.
- * `out_die` gets the groups of a die whose columns have all as many as the one with most. */
+ * `out_die` gets the groups of a die in which every column has the groups of the longest one. */
 static uint32_t dealt_head(const struct chip *c, uint32_t columns, uint32_t *out_die)
 {
     uint16_t column_of[REACH_MAX_GROUPS];

@@ -9,7 +9,7 @@
 /* A pivot that lost less than this share of the level's penalty was not evicted by itself. */
 #define PIVOT_MIN_SHARE 0.3
 
-/* Votes of one round that are counted: 16 repeats of as many SMs as there can be. */
+/* Votes of one round that are counted: 16 repeats with the most SMs that a GPU can have. */
 enum { ROUND_MAX_VOTES = 16 * REACH_MAX_SMS };
 
 enum {
@@ -189,7 +189,8 @@ static void renumber(struct sm_partition *p)
     }
 }
 
-/* Walks the votes of one pivot: those of its first observation and of all like it that follow. */
+/* Walks the votes of one pivot: the votes of its first observation and of all later ones like it.
+ */
 struct vote {
     const struct observation_set *set;
     const struct level_estimate *levels;
@@ -254,8 +255,8 @@ static void cast_votes(struct vote v, struct votes *out)
     }
 }
 
-/* What one page says: it lost about as much as the pivot, or nothing, and may be a stray: a page
- * that the control had lost too, or an outlier. Natural logarithm of odds. */
+/* The log odds of one page: it lost about as much as the pivot, or nothing. It may also be a stray:
+ * a page that the control had lost too, or an outlier. */
 static double odds_of(double lost, const struct scatter *scatter)
 {
     const double far = (lost - scatter->loss) / scatter->sigma;

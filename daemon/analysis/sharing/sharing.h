@@ -1,19 +1,19 @@
 /* sharing.h: which SMs share one TLB level. Pure.
  *
- * A pivot evicts; an SM whose own pages were evicted by that shares the level with it. What an SM
- * loses is compared with itself: the same pages, timed without thrashing just before (the control).
- * So neither the distance to a page's slice of L2 nor that to the next level matters.
+ * A pivot evicts; an SM whose own pages were evicted by that shares the level with it. Each SM is
+ * compared with itself: the same pages, timed without thrashing just before (the control). So
+ * neither the distance to a page's slice of L2 nor the distance to the next level matters.
  *
- *   ROUND  finds the whole group of one pivot: as many rounds as there are groups
+ *   ROUND  finds the whole group of one pivot: one round for each group
  *   PAIRS  one row finds it too, SM by SM, with all other SMs idle (Karnagel 2017, section 4.2):
  *          the second method that the rounds are checked against
  *
  * Each repeat of a round, and each row of pairs, is a vote: the median over the slice of (after -
- * control). The median of an SM's votes is held against half of what the pivot itself lost, which
- * was evicted for certain. Medians, because a mean over a dozen loads puts one to three of 132 SMs
- * into a wrong group. If any SM is near the threshold, or its single pages leave a doubt, the
- * pivot is not settled and needs more votes. After fifteen it is settled by the pages alone or, if
- * those leave a doubt too, not at all: who shares the level is then not known.
+ * control). The median of an SM's votes is compared with half of the loss of the pivot itself,
+ * whose pages were evicted for certain. Medians are used because a mean over a dozen loads puts one
+ * to three of 132 SMs into a wrong group. If any SM is near the threshold, or its single pages
+ * leave a doubt, the pivot needs more votes. After fifteen the pages alone decide. If they leave a
+ * doubt too, the SMs that share the level are unknown.
  */
 #ifndef REACH_ANALYSIS_SHARING_SHARING_H
 #define REACH_ANALYSIS_SHARING_SHARING_H
@@ -24,7 +24,7 @@
 
 enum { SHARING_MAX_UNSETTLED = 8 };
 
-/* What the rounds and pairs of one level say. */
+/* The result of the rounds and pairs of one level. */
 struct sharing_estimate {
     uint32_t rounds;           /* pivots classified, by either method */
     uint32_t lone_pivots;      /* of these: no other SM was evicted */

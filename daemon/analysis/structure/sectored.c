@@ -151,8 +151,8 @@ static bool blocks_are_uniform(const struct trace *t, uint64_t pages, uint32_t b
     return true;
 }
 
-/* In the first cycle that misses, do pages 2 i and 2 i + 1 always do the same? `out_block`: pages
- * that leave together; 0 where all do, which tells nothing of how many belong together. */
+/* In the first cycle that misses, do pages 2 i and 2 i + 1 always behave alike? `out_block` is the
+ * number of pages that leave together; 0 if all do, because their number is then not known. */
 static enum neighbors ask_neighbors(const struct observation_set *set,
                                     const struct level_estimate *level, uint32_t *out_block,
                                     struct evidence *out_evidence)

@@ -5,9 +5,9 @@
  *   at      E, the shortest stride at which every load of an overflowing walk misses
  *   below   one allocation page, E / r: if a miss fills the whole entry, one of r pages misses and
  *           the others hit
- *   above   2 E: of an entry that is filled in parts of E, half as many parts fit; and the parts of
- *           one entry leave together. Sets that are chosen by the low bits of the page number also
- *           hold half as many, but there neighbors are in different sets
+ *   above   2 E: if an entry is filled in parts of E, half of the parts fit, and the parts of one
+ * entry leave together. Sets that are chosen by the low bits of the page number also hold half as
+ * many, but there neighbors are in different sets
  */
 #ifndef REACH_ANALYSIS_STRUCTURE_SECTORED_H
 #define REACH_ANALYSIS_STRUCTURE_SECTORED_H

@@ -1,10 +1,10 @@
 /* sets.c: see sets.h.
  *
- * Order: a few pages past the onset, and a quarter past it for the replacement. Then, where all
- * cycles up to the saturation are cheap enough, each of them: every set is seen (complete). Where
- * they are not, the first steps say how many sets there should be; then the miss counts at a
- * quarter, a half and three quarters of the way, and the last three cycles, must be just those that
- * follow (sampled). Anything else is left unknown.
+ * Order: a few pages past the onset, and a quarter past it for the replacement. If all cycles up to
+ * the saturation are cheap enough, each of them is walked, and every set is seen (complete). If
+ * not, the first steps give the number of sets. The miss counts at a quarter, a half and three
+ * quarters of the way, and of the last three cycles, must then be exactly as predicted (sampled).
+ * Anything else is left unknown.
  */
 #include "analysis/structure/sets.h"
 
@@ -49,7 +49,7 @@ uint64_t sets_control_pages(const struct level_estimate *level)
     return level->lo_pages * 3 / 4;
 }
 
-/* From the start of the range. The points' contents need no start: `count` says what is there. */
+/* From the start of the range. `count` is the number of points, so unused ones need no value. */
 static void begin(struct work *w, const struct observation_set *set,
                   const struct level_estimate *level, struct sets_estimate *out)
 {
@@ -210,8 +210,8 @@ static double flips_of(double rate)
     return 2 * rate * (1 - rate);
 }
 
-/* Do pages do the same in every lap? The control's noise may explain it where they do not, and so
- * may that of misses, which does not make them as quick as hits. */
+/* Do pages behave alike in every lap? If they do not, the noise of the control may explain it, or
+ * the noise of misses, which does not make misses as quick as hits. */
 static enum replacement classify_replacement(const struct trace *t, double *margin)
 {
     const double a = flips_of(t->false_miss_rate);
@@ -234,10 +234,10 @@ static enum replacement classify_replacement(const struct trace *t, double *marg
 
 enum shift_answer { SHIFT_PENDING, SHIFT_UNSURE, SHIFT_SETS, SHIFT_VICTIM };
 
-/* Pages of the first step from another start; 0 where that does not show it. -1: asked.
- * Where pages go by a hash, a start that is `shift` pages later leaves out as many that went to
- * sets of their own, and takes in as many that do not fit: the step comes up to so many pages
- * sooner. */
+/* Pages of the first step from another start; 0 if the walk does not show it, -1 if it is
+ * requested. If pages are placed by a hash, a start `shift` pages later leaves out that many pages
+ * with sets of their own and takes in the same number that do not fit. So the step comes up to
+ * `shift` pages sooner. */
 static int first_step_from(struct work *other, uint64_t first_at, uint32_t shift)
 {
     struct steps steps;
@@ -434,8 +434,8 @@ static bool is_as_predicted(const struct work *w, const struct steps *steps)
     return true;
 }
 
-/* The number of steps until every page misses: so many pages n beyond the last that fits that
- * fits + n = first + (n - 1) * step. 0 where no whole number will do. */
+/* The number of steps until every page misses: the number n of pages beyond the last that fits such
+ * that fits + n = first + (n - 1) * step. 0 if no whole number satisfies it. */
 static uint64_t predicted_steps(const struct steps *steps)
 {
     const uint64_t ways = steps->size[1] - 1;

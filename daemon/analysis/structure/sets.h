@@ -1,9 +1,8 @@
 /* sets.h: sets, ways and replacement of a TLB level, from traces (traces.h). Pure.
  *
- * A cyclic walk of n pages over a level that always evicts the oldest entry: where a set has more
- * pages than ways, every one of its pages misses in every lap; every other page always hits. So
- * with n growing page by page, what happens to the set of misses at page n - 1 tells which set it
- * belongs to:
+ * Consider a cyclic walk of n pages over a level that always evicts the oldest entry. If a set has
+ * more pages than ways, all of its pages miss in every lap; every other page always hits. So while
+ * n grows page by page, the change in the misses at page n - 1 shows which set the page belongs to:
  *
  *   nothing                its set still has room
  *   page n - 1 joins       its set overflowed before
@@ -13,12 +12,12 @@
  *   join  |  -    -   18    9    9  ..   9       and six of 8
  *
  * Nothing is assumed about which page belongs to which set. A level with an arbitrary victim shows
- * other misses in every lap. What a cyclic walk cannot tell apart: LRU and FIFO.
+ * other misses in every lap. A cyclic walk cannot distinguish LRU from FIFO.
  *
  * A victim buffer of v entries behind sets of w ways takes the first v overflows, so that v + 1
  * sets begin to miss together: (v + 1) * (w + 1) pages join at first. One wider set looks the same
- * from one start; from another start it is not the first to overflow. So three more starts are
- * asked where the first step is unlike the others.
+ * from one start; from another start it is not the first to overflow. So if the first step is
+ * unlike the others, three more starts are walked.
  */
 #ifndef REACH_ANALYSIS_STRUCTURE_SETS_H
 #define REACH_ANALYSIS_STRUCTURE_SETS_H

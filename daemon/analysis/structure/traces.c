@@ -2,8 +2,8 @@
  *
  * Votes of a page: m misses and h hits. With a false miss rate p and a false hit rate q, each miss
  * speaks for "misses" with log((1 - q) / p), each hit against it with log((1 - p) / q). A page is
- * sure once the sum is CERTAIN or more either way: three votes of three, five of six, or as many
- * more as the noise wants.
+ * sure once the sum is CERTAIN or more either way: three votes of three, five of six, or more if
+ * there is noise.
  */
 #include "analysis/structure/traces.h"
 
@@ -30,7 +30,7 @@ enum {
  * threshold for all, every page gets its own. */
 #define SCATTER_RATE 0.03
 
-/* How one observation tells a hit from a miss. */
+/* How one observation distinguishes a hit from a miss. */
 struct gauge {
     double penalty;
     double base; /* of a hit */

@@ -28,7 +28,7 @@ struct trace_ask {
     uint32_t warm_laps;     /* until the levels on the way do the same in every lap */
 };
 
-/* What all observations of one cycle say together. Bit i stands for page i. */
+/* The result of all observations of one cycle. Bit i stands for page i. */
 struct trace {
     uint32_t attempts; /* observations; 0: there are none */
     uint32_t laps;     /* timed, of all of them */
@@ -58,7 +58,7 @@ bool trace_is(const struct probe_spec *spec);
 void trace_read(const struct observation_set *set, const struct trace_ask *which,
                 double penalty_cycles, struct trace *out);
 
-/* A trace of this cycle, and its point; NULL if there is none. */
+/* A trace of this cycle, and its point. NULL if there is none. */
 const struct observation *trace_find(const struct observation_set *set,
                                      const struct trace_ask *which, uint32_t *out_point);
 
@@ -106,7 +106,7 @@ void steps_find(const struct cycle *cycles, uint32_t count, struct steps *out);
 
 /* Is the first step unlike all others? */
 bool steps_first_is_special(const struct steps *steps);
-/* Do all steps but the first join as many pages? */
+/* Do all steps but the first add the same number of pages? */
 bool steps_others_are_equal(const struct steps *steps);
 
 #endif

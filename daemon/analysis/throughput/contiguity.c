@@ -1,9 +1,10 @@
 /* contiguity.c: see contiguity.h.
  *
- * A region has R bytes, of which the first S are runs. If a miss costs k times as much there, and
+ * A region has R bytes, of which the first S are runs. If a miss costs k times its price there, and
  * translation limits the reads, their time grows by the factor 1 + (k - 1) S / R. So the search
- * needs a part of the region only: mapping every granule of it would take seconds on a real GPU.
- * The factor is exact only if all of the region is alike (docs/contiguity.md), as for the price. */
+ * needs only a part of the region: mapping every granule of it would take seconds on a real GPU.
+ * The factor is exact only if all of the region is alike (docs/contiguity.md), as it is for the
+ * price. */
 #include "analysis/throughput/contiguity.h"
 
 #include "analysis/throughput/throughput.h"
@@ -15,7 +16,7 @@ enum {
     READ_US = 1000,
     READ_REPEATS = 9,
     READ_SEED = 20260,
-    LEAST_REGIONS = 2 /* a region holds at least so many parts in runs */
+    LEAST_REGIONS = 2 /* a region holds at least this many parts in runs */
 };
 
 /* How much of the region is in runs: a part of it, and few of them: a map and an unmap take 40 us.
@@ -52,7 +53,7 @@ struct search {
     double base_noise;
 };
 
-/* A price of a miss over that of contiguous memory. */
+/* The price of a miss relative to contiguous memory. */
 struct price {
     double factor;
     double noise;
@@ -100,7 +101,8 @@ static uint64_t extent_bytes(const struct search *c, uint64_t run_bytes, struct 
 
 /* ---- probes ---- */
 
-/* With so many bytes in runs, or, in recordings of campaigns that mapped more, the next more. */
+/* With this many bytes in runs, or, in recordings of campaigns that mapped more, with the next
+ * larger number. */
 static const struct observation *find(const struct search *c, uint64_t run_bytes,
                                       uint64_t scattered_bytes)
 {
@@ -229,8 +231,8 @@ static void disagree(const struct search *c)
     c->out->found.scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
 }
 
-/* The frame has twice this length. Runs of it, the longest that do not fill a frame, all over the
- * region have the price; if it is none, the one of short runs was noise. */
+/* The frame is twice this long. Runs of it, the longest that do not fill a frame, have the price
+ * all over the region. If they have none, the price of short runs was noise. */
 static void set_frame(const struct search *c, uint64_t run_bytes, double margin,
                       const struct price *fine)
 {
@@ -296,7 +298,8 @@ static void find_frame(const struct search *c, const struct price *fine)
 }
 
 /* The smallest region beyond the reach in which translation limits reads, with a part of it in the
- * longest runs. False if there is none, or the probe of the next one is missing and asked for. */
+ * longest runs. False if there is none, or if the probe of the next region is missing and
+ * requested. */
 static bool find_region(struct search *c, double plateau, struct evidence *evidence)
 {
     static const uint32_t quarters[] = {5, 6, 8, 12};

@@ -13,9 +13,9 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* Prices are nanoseconds of the whole GPU per miss. What is not known says why: nothing to lay
- * memory out with (no-device-memory, or not-reported by a plain allocation), no region in which
- * translation limits reads (no-contrast), repeats or methods that disagree. */
+/* Prices are nanoseconds of the whole GPU per miss. The reasons of absent ones: no memory to lay
+ * out (no-device-memory, or not-reported by a plain allocation), no region in which translation
+ * limits reads (no-contrast), repeats or methods that disagree. */
 struct contiguity_estimate {
     bool asks; /* a probe is missing; what is known is then not final */
     struct probe_spec ask;

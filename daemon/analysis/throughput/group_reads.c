@@ -62,7 +62,7 @@ static bool collect_groups(const struct observation_set *set, const struct struc
 
 /* ---- the probes ---- */
 
-/* Region of whole 2 MiB; false where it is too short to tell of memory, or too long. */
+/* A region of whole 2 MiB. False if it is too short to measure memory, or too long. */
 static bool set_region(const struct group_set *c, struct probe_spec *spec, double bytes)
 {
     const uint64_t region = (uint64_t)bytes / (2 * MIB) * (2 * MIB);
@@ -126,8 +126,8 @@ static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, uint32_
     return set_region(c, out, c->reach_bytes * (tight ? TIGHT_PART : parts));
 }
 
-/* Pairs of recordings were read longer; what one group reads is of one duration. Of several with at
- * least as many repeats, that with the most. */
+/* Pairs of recordings were read longer; the reads of one group all have one duration. Of several
+ * with enough repeats, the one with the most counts. */
 static const struct observation *find(const struct group_set *c, const struct probe_spec *spec)
 {
     const struct observation *found = NULL;
@@ -149,7 +149,7 @@ static double gbps_of(const struct observation *o, uint32_t point, struct eviden
     return throughput_median_gbps(o, point, EVIDENCE_RANDOM_READS, out);
 }
 
-/* ---- what they say ---- */
+/* ---- the results ---- */
 
 struct pair {
     uint16_t a, b;
@@ -172,8 +172,8 @@ struct readings {
     struct pair pairs[GROUP_READS_MAX_PAIRS];
 };
 
-/* The answer to this spec, counted; NULL: there is none, and it is among the asks. `asks` may be
- * NULL. */
+/* The answer to this spec, counted. NULL if there is none; the spec is then among the asks. `asks`
+ * may be NULL. */
 static const struct observation *answer_to(const struct group_set *c, const struct probe_spec *spec,
                                            bool closer, struct group_asks *asks)
 {
@@ -310,7 +310,7 @@ static double margin_of(const struct readings *r, double ratio)
     return fabs(ratio - slow_below(r)) / (1 - slow_below(r));
 }
 
-/* Does a group read as many times more as it has more SMs? Asked of groups of unequal size. */
+/* Do reads of a group scale with its number of SMs? For groups of unequal size. */
 static void derive_speed(const struct group_set *c, const struct readings *r, struct topology *out)
 {
     const uint32_t n = c->partition->group_count;

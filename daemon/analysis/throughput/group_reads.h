@@ -1,13 +1,12 @@
-/* group_reads.h: each group of the window level for itself, and every pair of groups. Pure.
+/* group_reads.h: reads of each group of the window level alone, and of every pair of groups. Pure.
  *
  * Walker 2024, sections 2.3 and figures 4 and 5. A group alone, its other SMs idle, reads at random
  * within its reach and beyond it. Two groups read side by side, each in a window of its own that it
  * reaches, while both windows together are more than one reach: two groups that shared a TLB would
- * slow each other down. A pair that is slow is measured again with both windows inside one reach:
- * what it loses there too is not a TLB's doing, but that of bandwidth the two share.
+ * slow each other down. A slow pair is measured again with both windows inside one reach. If it is
+ * slow there too, the two share bandwidth and not a TLB.
  *
- * The probes are defined here, so that the campaign that schedules them and the analysis that reads
- * them agree.
+ * The campaign that schedules the probes and the analysis that reads them share these definitions.
  */
 #ifndef REACH_ANALYSIS_THROUGHPUT_GROUP_READS_H
 #define REACH_ANALYSIS_THROUGHPUT_GROUP_READS_H

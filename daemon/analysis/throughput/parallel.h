@@ -20,9 +20,9 @@
 bool parallel_missing(const struct observation_set *set, const struct structure *s,
                       struct probe_spec *out);
 
-/* Fills in out->parallelism. What is absent says why: the fewest loads in flight, or SMs, that were
- * probed are enough (not observable, no-contrast); the most loads in flight are still faster than
- * the next fewer (too-little-data). */
+/* Fills in out->parallelism. The reasons of absent numbers: the fewest loads in flight, or SMs,
+ * that were probed are enough (not observable, no-contrast); the most loads in flight are still
+ * faster than the next fewer (too-little-data). */
 void parallel_derive(const struct observation_set *set, const struct structure *s,
                      struct fingerprint *out);
 

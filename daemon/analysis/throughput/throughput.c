@@ -14,7 +14,7 @@ enum { L2_TIMES = 4 };
 /* How the SMs of a READ were assigned to windows. */
 enum throughput_column { THROUGHPUT_NAIVE = 0, THROUGHPUT_BY_GROUP, THROUGHPUT_BY_SM };
 
-/* A region that fits the cache tells of the cache. */
+/* A region that fits the cache measures the cache. */
 bool throughput_region_counts(const struct observation_set *set, uint64_t bytes)
 {
     return bytes >= L2_TIMES * set->gpu.l2_cache_bytes && bytes >= SMALLEST_REGION_BYTES;
@@ -231,8 +231,8 @@ static void read_beyond(const struct observation *o, uint32_t p,
         set_column(point, column, gbps, evidence);
 }
 
-/* The largest naive region within the reach (or at all, if no reach limits) makes the plateau.
- * `*plateau_bytes` is that of the rate so far. */
+/* The largest naive region within the reach makes the plateau, or the largest of all if no reach
+ * limits. `*plateau_bytes` is the plateau of the rate until now. */
 static void read_within(const struct observation *o, uint32_t p, uint64_t *plateau_bytes,
                         struct access_rate *rate)
 {
