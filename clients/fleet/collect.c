@@ -1,5 +1,5 @@
-/* collect.c: keeps as many transfers running as allowed, resumes paused ones, ends expired ones,
- * and decides what each response means.
+/* collect.c: runs as many transfers as allowed, resumes paused ones, ends expired ones, and decides
+ * what each response means.
  *
  * Retried is what may be temporary: connection refused (a daemon that restarts), a connection that
  * ends before the response does, and the statuses 429, 502, 503 and 504. A retry does not help
@@ -21,10 +21,10 @@ enum {
     MOST_HEAD_BYTES = 64 << 10,
     FIRST_PAUSE_MS = 100,
     DISCOVERY_PAUSE_MS = 500,
-    SLACK_MS = 10, /* so that the deadline for all comes before that of a transfer */
+    SLACK_MS = 10, /* the deadline of the survey then precedes that of a transfer */
     HTTP_OK = 200,
     HTTP_NOT_MODIFIED = 304,
-    HTTP_REFUSED = 400 /* from here on */
+    HTTP_REFUSED = 400 /* statuses from here on are errors */
 };
 
 /* A transfer, reused for one host after another. */
@@ -34,31 +34,31 @@ struct transfer {
     const struct collect_settings *settings;
     struct curl_slist *fields;
     uint32_t host;
-    char url[HOSTS_NAME_BYTES + 8]; /* of the daemon */
+    char url[HOSTS_NAME_BYTES + 8]; /* address of the daemon */
     nsec_t began;
     nsec_t deadline;
-    nsec_t again_at;  /* when to send the next request */
-    uint32_t tries;   /* since the host last answered */
-    bool discovering; /* at the last answer the host's GPU discovery was running */
-    FILE *body;       /* to `text` */
+    nsec_t again_at;  /* time of the next request */
+    uint32_t tries;   /* requests since the last response of the host */
+    bool discovering; /* the last response reported that GPU discovery was running */
+    FILE *body;       /* stream that writes to `text` */
     char *text;
     size_t text_bytes;
     size_t head_bytes;
     bool too_large;
     char error[CURL_ERROR_SIZE];
-    struct collect_result result; /* its etag is the one to send, until there is an answer */
+    struct collect_result result; /* until a response arrives, its etag is the tag to send */
 };
 
 struct collection {
     const struct hosts *hosts;
     struct fleet_db *db;
     collect_fn *done;
-    void *self; /* of `done` */
+    void *self; /* argument of `done` */
     CURLM *multi;
     struct transfer *transfers;
-    uint32_t count;     /* of `transfers` */
-    uint32_t next_host; /* the first that is not begun */
-    uint32_t open;      /* hosts that are begun and have not ended */
+    uint32_t count;     /* number of transfers */
+    uint32_t next_host; /* the first host that was not started */
+    uint32_t open;      /* hosts in progress */
     nsec_t deadline;
     struct rng rng;
 };
@@ -70,7 +70,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *self)
     struct transfer *const t = self;
 
     t->too_large = size * count > t->settings->most_bytes - (size_t)ftello(t->body);
-    return t->too_large ? 0 : fwrite(data, 1, size * count, t->body); /* less ends the transfer */
+    return t->too_large ? 0 : fwrite(data, 1, size * count, t->body); /* a slower transfer ends */
 }
 
 static size_t on_field(char *data, size_t size, size_t count, void *self)
@@ -99,7 +99,8 @@ static bool open_transfer(struct transfer *out, const struct collect_settings *s
     curl_easy_setopt(curl, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
-    curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* a DNS query that hangs delays no end */
+    curl_easy_setopt(curl, CURLOPT_QUICK_EXIT,
+                     1L); /* a DNS query that hangs does not delay the end */
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "reachctl");
@@ -117,7 +118,7 @@ static bool open_transfer(struct transfer *out, const struct collect_settings *s
     return true;
 }
 
-/* Frees what belongs to the last request, or to the last host. */
+/* Frees the data of the last request or host. */
 static void reset_transfer(struct transfer *t)
 {
     if (t->body)
@@ -158,8 +159,8 @@ static enum status start_transfer(struct transfer *t, nsec_t now, struct err *er
 
 /* ---- what a response means ---- */
 
-/* Ends the host without an answer. Returns true: below, the functions return true when the host has
- * ended. */
+/* Ends the host without an answer. Returns true, like every function below if the host has ended.
+ */
 static __attribute__((format(printf, 3, 4))) bool
 end_with(struct transfer *t, enum fleet_outcome outcome, const char *format, ...)
 {
@@ -176,7 +177,7 @@ end_with(struct transfer *t, enum fleet_outcome outcome, const char *format, ...
     return true;
 }
 
-/* Its deadline has passed. */
+/* Ends a host whose deadline has passed. */
 static bool expire(struct transfer *t, nsec_t now)
 {
     t->result.host.elapsed_ms = (uint32_t)((now - t->began) / NSEC_PER_MSEC);
@@ -208,9 +209,9 @@ static enum fleet_outcome outcome_of(const struct transfer *t, CURLcode code)
     }
 }
 
-/* A pause that doubles, and lies anywhere between half and one and a half of that, so that hosts
- * that failed together are not retried together. `at_least_ms` is Retry-After. False: no time or no
- * attempt is left. */
+/* Sets the time of the next attempt. The pause doubles each time, and is a random value from half
+ * to one and a half of that, so that hosts that failed together are not retried together.
+ * `at_least_ms` is Retry-After. Returns false if no time or no attempt is left. */
 static bool may_pause(struct transfer *t, uint64_t at_least_ms, struct rng *rng, nsec_t now)
 {
     const uint64_t middle = (uint64_t)FIRST_PAUSE_MS << (t->tries < 8 ? t->tries - 1 : 7);
@@ -236,7 +237,7 @@ static bool on_failure(struct transfer *t, CURLcode code, struct rng *rng, nsec_
     return end_with(t, outcome, "%s", t->error[0] ? t->error : curl_easy_strerror(code));
 }
 
-/* A status that reports an error. */
+/* Handles a status that reports an error. */
 static bool on_refusal(struct transfer *t, long status, struct rng *rng, nsec_t now)
 {
     const bool may_pass = status == 429 || status == 502 || status == 503 || status == 504;
@@ -255,18 +256,18 @@ static bool on_refusal(struct transfer *t, long status, struct rng *rng, nsec_t 
     return true;
 }
 
-/* The driver of the host has not answered yet, so its list is not complete. */
+/* The driver of the host has not responded yet, so the list of GPUs is incomplete. */
 static bool on_discovery(struct transfer *t, struct rng *rng, nsec_t now)
 {
     const uint64_t ms = DISCOVERY_PAUSE_MS / 2 + rng_below(rng, DISCOVERY_PAUSE_MS);
 
     t->discovering = true;
-    t->tries = 0; /* it answered */
+    t->tries = 0; /* the host responds */
     t->again_at = now + ms * NSEC_PER_MSEC;
     return t->again_at < t->deadline ? false : expire(t, now);
 }
 
-/* A strong tag, as RFC 9110 section 8.8.3 writes it, is stored; others are of no use here. */
+/* Stores the tag if it is a strong one (RFC 9110, section 8.8.3); weak tags are not used. */
 static void store_etag(struct transfer *t)
 {
     struct curl_header *header = NULL;
@@ -318,9 +319,9 @@ static bool on_answer(struct transfer *t, struct rng *rng, nsec_t now)
     return true;
 }
 
-/* The transfer has ended. `*out_ended`: so has the host, and the result is whole; otherwise the
- * next request is due at `again_at`. Fails only if every host would (no memory, no usable
- * certificates). */
+/* Handles the end of a transfer. If `*out_ended` is true, the host has ended and its result is
+ * complete; otherwise the next request is due at `again_at`. Returns an error only for causes that
+ * affect every host: no memory, no usable certificates. */
 static enum status end_transfer(struct transfer *t, CURLcode code, struct rng *rng, bool *out_ended,
                                 struct err *err)
 {
@@ -331,8 +332,7 @@ static enum status end_transfer(struct transfer *t, CURLcode code, struct rng *r
     if (code == CURLE_OUT_OF_MEMORY || fflush(t->body) != 0)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a request");
     if (code == CURLE_SSL_CACERT_BADFILE)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "the certificates cannot be used: %s",
-                       t->error);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "cannot use the certificates: %s", t->error);
     curl_easy_getinfo(t->curl, CURLINFO_SIZE_DOWNLOAD_T, &body);
     curl_easy_getinfo(t->curl, CURLINFO_HEADER_SIZE, &head);
     t->result.host.received_bytes += (uint64_t)body + (uint64_t)head;
@@ -372,8 +372,8 @@ static enum status end_host(struct collection *c, struct transfer *t, struct err
     return s;
 }
 
-/* Gives free transfers new hosts, and starts those whose pause is over. `*out_wait_ms` is how long
- * there is nothing to do here. */
+/* Gives free transfers new hosts, and starts those whose pause is over. `*out_wait_ms` is the time
+ * until the next one is due. */
 static enum status start_all(struct collection *c, nsec_t now, int *out_wait_ms, struct err *err)
 {
     enum status s = STATUS_OK;
@@ -395,7 +395,7 @@ static enum status start_all(struct collection *c, nsec_t now, int *out_wait_ms,
     return s;
 }
 
-/* `*out_any`: a transfer has ended, so there may be something to start. */
+/* Sets `*out_any` if a transfer has ended, so that another one may start. */
 static enum status read_messages(struct collection *c, bool *out_any, struct err *err)
 {
     const CURLMsg *message;
@@ -411,7 +411,7 @@ static enum status read_messages(struct collection *c, bool *out_any, struct err
             continue;
         *out_any = true;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
-        curl_multi_remove_handle(c->multi, t->curl); /* frees the message too */
+        curl_multi_remove_handle(c->multi, t->curl); /* this also frees the message */
         t->state = PAUSED;
         s = end_transfer(t, code, &c->rng, &ended, err);
         if (s == STATUS_OK && ended)
@@ -420,7 +420,8 @@ static enum status read_messages(struct collection *c, bool *out_any, struct err
     return s;
 }
 
-/* The deadline of all has passed: for those in progress, then for those that were never begun. */
+/* The deadline of the survey has passed. Ends the hosts in progress, then those that were never
+ * started. */
 static enum status expire_all(struct collection *c, nsec_t now, struct err *err)
 {
     struct collect_result late = {

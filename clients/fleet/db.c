@@ -1,4 +1,4 @@
-/* db.c: connects to the database, creates its tables, runs queries and scripts: what is the same
+/* db.c: connects to the database, creates its tables, and runs queries and scripts, in the same way
  * for both engines. */
 #include "clients/fleet/db_engine.h"
 
@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCHEMA_VERSION = 5, OLDEST_VERSION = 2 }; /* of the upgrades */
+enum {
+    SCHEMA_VERSION = 5,
+    OLDEST_VERSION = 2
+}; /* OLDEST_VERSION is the oldest one with an upgrade */
 
 NAME_FUNCTIONS(fleet_outcome,
                enum fleet_outcome, [FLEET_ANSWERED] = "answered", [FLEET_UNCHANGED] = "unchanged",
@@ -50,7 +53,7 @@ enum status fleet_run_integer(struct fleet_db *db, const char *sql, int paramete
     return fleet_query(db, sql, parameter_count, parameters, read_integer, out, err);
 }
 
-/* Skips blank lines and lines of comment, which may mention parameters. */
+/* Skips blank lines and comments, because a comment can contain a parameter. */
 static const char *skip_comments(const char *sql)
 {
     while (*sql == '\n' || strncmp(sql, "--", 2) == 0)
@@ -134,7 +137,7 @@ static enum status other_version(int64_t version, struct err *err)
 
 static const char version_of[] = "SELECT version FROM fleet_schema";
 
-/* `*out_oldest`: it has version 1, and nothing was changed. */
+/* Sets `*out_oldest` if the database has version 1; nothing is changed then. */
 static enum status check_tables(struct fleet_db *db, bool *out_oldest, struct err *err)
 {
     int64_t version = 0;
@@ -201,7 +204,7 @@ void fleet_close(struct fleet_db *take)
 {
     if (!take)
         return;
-    tdestroy(take->series.tree, free); /* of a survey in progress, which leaves nothing */
+    tdestroy(take->series.tree, free); /* a survey in progress stores nothing */
     tdestroy(take->structures.tree, free);
     if (take->connection)
         take->engine->close(take->connection);

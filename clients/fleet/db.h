@@ -1,13 +1,12 @@
-/* db.h: what surveys of a fleet found, in SQLite or PostgreSQL. The tables and all queries are in
+/* db.h: the results of surveys, in SQLite or PostgreSQL. The tables and all queries are in
  * schema/fleet.
  *
- * A survey requests many hosts; each answers with its GPUs and their fingerprints, or does not. The
- * answers wait in temporary tables until all hosts have answered or failed, because a GPU that two
- * of them report counts for neither. Then all of them are stored in one transaction, by statements
- * over all rows at a time. An aborted survey leaves nothing.
+ * A survey queries many hosts; each responds with its GPUs and their fingerprints, or fails. The
+ * answers wait in temporary tables until all hosts have responded or failed, because a GPU that two
+ * hosts report counts for neither. Then one transaction stores all of them, with statements over
+ * all rows at a time. An aborted survey stores nothing.
  *
- * One thread at a time.
- */
+ * One thread at a time. */
 #ifndef REACH_CLIENTS_FLEET_DB_H
 #define REACH_CLIENTS_FLEET_DB_H
 
@@ -17,73 +16,78 @@
 
 struct fleet_db;
 
-/* A path, or postgresql://... (postgres:// too). Creates the tables where there are none.
- * Those of the version before are upgraded, which needs the right to alter them.
- * STATUS_CONFLICT: created by another version. STATUS_NOT_SUPPORTED: built without libpq. */
+/* Opens a path, or postgresql://... (or postgres://...). Creates the tables if there are none.
+ * Tables of an earlier version are upgraded, which needs the right to alter them. STATUS_CONFLICT:
+ * another version created the tables. STATUS_NOT_SUPPORTED: this build has no libpq. */
 enum status fleet_open(const char *where, struct fleet_db **out, struct err *err);
-/* For reports: creates and changes nothing, also beside a file. STATUS_NOT_FOUND: there is no such
- * file, or no survey was ever stored in it. STATUS_CONFLICT: of another version. Errors of a file
- * as sqlite_read_open. */
+/* Opens a database for reports. This creates and changes nothing, not even beside a file.
+ * STATUS_NOT_FOUND: the file does not exist, or contains no survey. STATUS_CONFLICT: another
+ * version created the tables. The errors of a file are those of sqlite_read_open. */
 enum status fleet_open_to_read(const char *where, struct fleet_db **out, struct err *err);
 void fleet_close(struct fleet_db *take);
 
-/* How a host ended. Stable words in the database and in reports: fleet_outcome_name. */
+/* The outcome of a host. fleet_outcome_name returns its word, which is stable in the database and
+ * in reports. */
 enum fleet_outcome {
-    FLEET_ANSWERED = 0, /* complete and consistent */
-    FLEET_UNCHANGED,    /* answered that nothing has changed since its last answer */
-    FLEET_NO_NAME,      /* its name cannot be resolved */
+    FLEET_ANSWERED = 0, /* the answer is complete and consistent */
+    FLEET_UNCHANGED,    /* the host reports no change since its last answer */
+    FLEET_NO_NAME,      /* the name cannot be resolved */
     FLEET_REFUSED,      /* connection refused, or no route */
     FLEET_TIMEOUT,
-    FLEET_TLS_ERROR,    /* its certificate, or the name in it, is not valid */
+    FLEET_TLS_ERROR,    /* the certificate, or the name in it, is not valid */
     FLEET_TOO_LARGE,    /* the answer exceeds the limit */
-    FLEET_BAD_RESPONSE, /* not an answer of a daemon */
+    FLEET_BAD_RESPONSE, /* the response is not one of reachd */
     FLEET_ERROR,        /* an HTTP error: 401, 500, ... */
-    FLEET_INCONSISTENT, /* contradicts itself or another host, e.g. reports a UUID of another one */
+    FLEET_INCONSISTENT, /* the answer contradicts itself or another host, for example with a UUID of
+                           that host */
     FLEET_OUTCOME_COUNT
 };
-const char *fleet_outcome_name(enum fleet_outcome outcome); /* static: "answered", "no-name", ... */
-/* False if no outcome has that name; `*out` is then unchanged. */
+const char *
+fleet_outcome_name(enum fleet_outcome outcome); /* Returns "answered", "no-name", ...; static. */
+/* Returns false if no outcome has that name; `*out` is then unchanged. */
 bool fleet_outcome_from_name(const char *name, enum fleet_outcome *out);
 
 enum { FLEET_ETAG_BYTES = 128 };
 
 struct fleet_host {
-    const char *name; /* as it was requested: host:port, or a URL */
+    const char *name; /* host:port, or a URL */
     enum fleet_outcome outcome;
-    const char *detail; /* one sentence; "" */
-    const char *etag;   /* to send next time; "" */
+    const char *detail; /* one sentence, or "" */
+    const char *etag;   /* tag to send next time, or "" */
     uint32_t attempts;
     uint64_t received_bytes;
     uint32_t elapsed_ms;
 };
 
-/* What became of a survey. */
+/* The result of a survey. */
 struct fleet_survey {
     int64_t number; /* from 1 */
     uint32_t elapsed_ms;
-    uint32_t gpu_count;        /* that count, those of unchanged hosts too */
-    uint32_t conflict_count;   /* UUIDs that more than one host reports */
-    uint32_t new_fingerprints; /* that were not stored yet */
+    uint32_t gpu_count;        /* GPUs that count, including those of unchanged hosts */
+    uint32_t conflict_count;   /* UUIDs that several hosts report */
+    uint32_t new_fingerprints; /* fingerprints that were not stored before */
 };
 
 enum status fleet_survey_begin(struct fleet_db *db, struct err *err);
-/* Adds one host; each once. `place` is its own, from 1: the order of hosts and of what they report.
- * `answer` has its GPUs if it answered, and is NULL otherwise: the GPUs of an unchanged host are
- * those of its last answer. */
+/* Adds a host, once per survey. `place` is its position in the list of hosts, from 1, and orders
+ * the reports. `answer` has its GPUs if the host answered, and is otherwise NULL; an unchanged host
+ * has the GPUs of its last answer. */
 enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
                              struct host_answer *answer, struct err *err);
-/* Stores it. `at` is RFC 3339, UTC; `began` is when it did, on the monotonic clock. */
+/* Stores the survey. `at` is its date in RFC 3339, UTC; `began` is its start on the monotonic
+ * clock. */
 enum status fleet_survey_end(struct fleet_db *db, const char *at, nsec_t began,
                              struct fleet_survey *out, struct err *err);
 void fleet_survey_abort(struct fleet_db *db);
 
-/* The ETag that `host` sent when it last answered; "" if there is none. `out_etag` has room for
- * FLEET_ETAG_BYTES. */
+/* Reads the ETag of the last answer of `host` to out_etag[FLEET_ETAG_BYTES]; "" if there is none.
+ */
 enum status fleet_last_etag(struct fleet_db *db, const char *host, char *out_etag, struct err *err);
 
-/* One query for both engines: placeholders are $1, $2, ...; parameters are texts, NULL is null.
- * Rows come one by one, so memory does not grow with their number; a column is text, NULL if it
- * is null. A callback that returns other than STATUS_OK ends the query with that. */
+/* Runs a query, which is the same for both engines. Placeholders are $1, $2, ...; parameters are
+ * texts, and NULL means null. Rows arrive one by one, so memory does not grow with their number. A
+ * column is a text, or NULL if it is null. If the callback does not return STATUS_OK, the query
+ * ends with its status. */
 typedef enum status fleet_row_fn(void *self, const char *const *values, struct err *err);
 enum status fleet_query(struct fleet_db *db, const char *sql, int parameter_count,
                         const char *const *parameters, fleet_row_fn *row, void *self,

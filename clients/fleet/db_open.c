@@ -1,5 +1,4 @@
-/* db_open.c: opens the database of surveys, after an upgrade if a release of version 1 has written
- * it. */
+/* db_open.c: opens the database of surveys, and first converts it if it has version 1. */
 #include "clients/fleet/db_engine.h"
 
 enum status fleet_open(const char *where, struct fleet_db **out, struct err *err)

@@ -1,8 +1,7 @@
 /* db_postgres.c: surveys in PostgreSQL, through libpq. Rows are read one by one (single-row mode),
- * so that a report over any number of GPUs has one of them in memory, and written by COPY.
+ * so that a report over any number of GPUs has one row in memory. Rows are written with COPY.
  *
- * A build without libpq has everything else; see `libpq` in the Makefile.
- */
+ * A build without libpq lacks only this engine; see PQ_FOUND in mk/flags.mk. */
 #include "clients/fleet/db_engine.h"
 
 #ifndef REACH_HAVE_LIBPQ
@@ -13,7 +12,7 @@ static enum status open_engine(const char *where, bool read_only, void **out, st
     (void)read_only;
     *out = NULL;
     return err_set(err, STATUS_NOT_SUPPORTED,
-                   "this build has no PostgreSQL: libpq was not there when it was made");
+                   "this build does not support PostgreSQL (it was made without libpq)");
 }
 
 const struct fleet_engine fleet_postgres = {.open = open_engine};
@@ -30,13 +29,14 @@ const struct fleet_engine fleet_postgres = {.open = open_engine};
 
 enum {
     MAX_TABLES = 8,
-    COPY_BYTES = 1 << 17 /* of a table, before they are sent: a socket holds that much */
+    COPY_BYTES =
+        1 << 17 /* size of the rows of a table that are sent at once; a socket buffers that much */
 };
 
-/* Rows of a table that wait to be sent, in COPY's text format. */
+/* Rows of a table in the text format of COPY, which wait to be sent. */
 struct waiting {
     const struct fleet_table *table;
-    FILE *out; /* to `text`, owned; NULL: no rows */
+    FILE *out; /* stream that writes to `text`, owned; NULL if there are no rows */
     char *text;
     size_t bytes;
 };
@@ -46,7 +46,7 @@ struct postgres_engine {
     struct waiting waiting[MAX_TABLES];
 };
 
-/* What a failure means, by the beginning of its SQLSTATE (PostgreSQL's appendix A). */
+/* Returns the status for the beginning of a SQLSTATE (PostgreSQL's appendix A). */
 static enum status status_of(const char *state)
 {
     static const struct {
@@ -66,7 +66,7 @@ static enum status status_of(const char *state)
     return STATUS_IO;
 }
 
-/* libpq's messages have several lines; an err has one. They hold no password. */
+/* Messages of libpq have several lines, and an err has one. They contain no password. */
 static enum status fail(const struct postgres_engine *e, const PGresult *result, struct err *err)
 {
     const char *const state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
@@ -99,10 +99,11 @@ static void close_engine(void *take)
 
 static enum status open_engine(const char *where, bool read_only, void **out, struct err *err)
 {
-    /* Compiling a plan takes longer than most queries; memory is for the sorts of medians. */
+    /* Compilation of a plan takes longer than most queries. The memory is for the sorts of medians.
+     */
     static const char settings[] =
         "SET standard_conforming_strings = on; SET jit = off; SET work_mem = '64MB'; "
-        "SET client_min_messages = error" /* not "relation already exists, skipping" */;
+        "SET client_min_messages = error" /* this suppresses "relation already exists, skipping" */;
     struct postgres_engine *e = calloc(1, sizeof(*e));
     enum status s = STATUS_OK;
 
@@ -120,7 +121,7 @@ static enum status open_engine(const char *where, bool read_only, void **out, st
     if (s == STATUS_OK && PQresultStatus(set) != PGRES_COMMAND_OK)
         s = fail(e, set, err);
     PQclear(set);
-    if (s == STATUS_OK) /* stores documents in half the time; a server before 14 does not know it */
+    if (s == STATUS_OK) /* stores documents in half the time; servers before 14 do not support it */
         PQclear(PQexec(e->connection, "SET default_toast_compression = lz4"));
     if (s != STATUS_OK) {
         close_engine(e);
@@ -143,8 +144,8 @@ static enum status emit_row(const PGresult *result, fleet_row_fn *row, void *sel
     return row ? row(self, values, err) : STATUS_OK;
 }
 
-/* Reads all that the server has to answer, to the end in any case: the connection can do nothing
- * else before. */
+/* Reads all results of the server, also after an error, because the connection accepts nothing else
+ * before. */
 static enum status finish(const struct postgres_engine *e, fleet_row_fn *row, void *self,
                           struct err *err)
 {
@@ -167,7 +168,7 @@ static enum status query(void *engine, const char *sql, int parameter_count,
                          struct err *err)
 {
     struct postgres_engine *const e = engine;
-    enum status s = finish(e, NULL, NULL, err); /* rows that were sent before */
+    enum status s = finish(e, NULL, NULL, err); /* rows that are sent first */
 
     if (s == STATUS_OK && PQsendQueryParams(e->connection, sql, parameter_count, NULL, parameters,
                                             NULL, NULL, 0) != 1)
@@ -180,7 +181,8 @@ static enum status query(void *engine, const char *sql, int parameter_count,
 
 /* ---- rows ---- */
 
-/* The server reads them while the caller goes on: the next call has its answer. */
+/* Sends rows. The server reads them while the caller continues, and the next call gets the result.
+ */
 static enum status send(struct postgres_engine *e, struct waiting *w, struct err *err)
 {
     char sql[512];
@@ -214,7 +216,7 @@ static enum status flush(void *engine, struct err *err)
     return s == STATUS_OK ? finish(e, NULL, NULL, err) : s;
 }
 
-/* COPY reads a backslash before what ends a value, a row or the data. */
+/* COPY needs a backslash before a character that ends a value, a row or the data. */
 static void put_text(FILE *out, const char *text)
 {
     static const char special[] = "\\\t\n\r";
@@ -267,8 +269,8 @@ static enum status append(void *engine, const struct fleet_table *table, int row
     return ftello(w->out) >= COPY_BYTES ? send(e, w, err) : STATUS_OK;
 }
 
-/* An advisory lock of this program's own: surveys that are being stored, and what creates the
- * tables, wait for each other. */
+/* An advisory lock of this program. Surveys that are being stored, and the creation of the tables,
+ * wait for each other. */
 #define WRITERS "7453010397413921"
 
 const struct fleet_engine fleet_postgres = {
@@ -281,8 +283,8 @@ const struct fleet_engine fleet_postgres = {
     .quartiles = fleet_sql_quartiles_postgres,
     .begin_write = "BEGIN;\nSELECT pg_advisory_xact_lock(" WRITERS ")",
     .begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-    /* Without it the first report after a first survey is planned for empty tables, and takes a
-     * hundred times as long. */
+    /* Without this, PostgreSQL plans the first report after a first survey for empty tables, which
+     * takes a hundred times as long. */
     .after_survey =
         "ANALYZE fleet_sighting, fleet_outcome, fleet_host, fleet_gpu, "
         "fleet_fingerprint, fleet_kind, fleet_map, fleet_signature, fleet_structure, "

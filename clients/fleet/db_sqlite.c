@@ -1,9 +1,8 @@
-/* db_sqlite.c: surveys in a SQLite file. Write-ahead log, so that a report can be made while a
- * survey is stored.
+/* db_sqlite.c: surveys in a SQLite file. It uses a write-ahead log, so that a report can be made
+ * while a survey is stored.
  *
- * The application id of the file says that it is a database of surveys. Another file that is not
- * empty, the daemon's own state file for example, is left as it is.
- */
+ * The application id marks the file as a database of surveys. Any other file that is not empty,
+ * such as the state file of the daemon, is not changed. */
 #include "clients/fleet/db_engine.h"
 
 #include "base/assert.h"
@@ -17,25 +16,25 @@
 #include <string.h>
 
 enum {
-    BUSY_TIMEOUT_MS = 10000, /* for another survey that is being stored */
-    MAX_APPENDS = 9,         /* to different tables; to one, with two numbers of rows */
+    BUSY_TIMEOUT_MS = 10000, /* wait for another survey that is being stored */
+    MAX_APPENDS = 9,         /* pairs of a table and a number of rows */
     MAX_SQL_BYTES = 600,
     NUMBER_BYTES = 32
 };
 
 #define APPLICATION_ID "1382435924" /* "RfLT" */
 #define STATE_FILE_ID                                                                              \
-    "1382376296" /* "Rech", of a daemon's state file (daemon/store/store_file.h) */
+    "1382376296" /* "Rech", the id of a state file of the daemon (daemon/store/store_file.h) */
 
-/* Bounds on what SQLite keeps in memory, whatever the size of the file; large pages, because
- * reports read whole tables. */
+/* These limit the memory of SQLite for any size of the file. Pages are large because reports read
+ * whole tables. */
 static const char settings[] = "PRAGMA cache_size = -8192;"
                                "PRAGMA mmap_size = 0;"
                                "PRAGMA temp_store = 1;"
                                "PRAGMA foreign_keys = ON;"
                                "PRAGMA trusted_schema = OFF;";
 
-/* These write to a new file. */
+/* These settings write to a new file. */
 static const char write_settings[] = "PRAGMA synchronous = FULL;"
                                      "PRAGMA page_size = 16384;"
                                      "PRAGMA journal_mode = WAL;"
@@ -44,7 +43,7 @@ static const char write_settings[] = "PRAGMA synchronous = FULL;"
 struct sqlite_engine {
     sqlite3 *db;
     char *path;
-    struct sqlite_read read; /* if it was opened to read; its connection is `db` */
+    struct sqlite_read read; /* used if the file was opened to read; its connection is `db` */
     struct appending {
         const struct fleet_table *table;
         int rows;
@@ -52,7 +51,7 @@ struct sqlite_engine {
     } append[MAX_APPENDS];
 };
 
-/* A statement that fails is the caller's, see fleet_query. */
+/* A statement that fails comes from the caller, see fleet_query. */
 static const struct sqlite_use surveys = {.name = "database of surveys",
                                           .bad_statement = STATUS_INVALID_ARGUMENT};
 
@@ -99,7 +98,7 @@ static void add_value(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 static struct aggregate {
     const char *name;
-    double (*of)(const double *values, size_t count); /* NULL: the quantile */
+    double (*of)(const double *values, size_t count); /* NULL for the quantile */
     double quantile;
 } aggregates[] = {
     {"median", .of = stats_median_f64},       {"lower_quartile", .quantile = 0.25},
@@ -136,7 +135,7 @@ static int add_functions(sqlite3 *db)
 
 /* ---- statements ---- */
 
-/* "$2" is a name to SQLite; its number is that of its first use. */
+/* For SQLite "$2" is a name, whose number is given by its first use. */
 static int bind(sqlite3_stmt *stmt, int count, const char *const *parameters)
 {
     int rc = SQLITE_OK;
@@ -146,12 +145,13 @@ static int bind(sqlite3_stmt *stmt, int count, const char *const *parameters)
         (void)snprintf(name, sizeof(name), "$%d", i + 1);
         const int at = sqlite3_bind_parameter_index(stmt, name);
         if (at > 0)
-            rc = sqlite3_bind_text(stmt, at, parameters[i], -1, SQLITE_STATIC); /* NULL is null */
+            rc =
+                sqlite3_bind_text(stmt, at, parameters[i], -1, SQLITE_STATIC); /* NULL means null */
     }
     return rc;
 }
 
-/* The value as text. Of a number SQLite itself would give 15 digits alone. */
+/* Returns the value as text. SQLite itself would write only 15 digits of a number. */
 static const char *column_text(sqlite3_stmt *stmt, int i, char *room)
 {
     if (sqlite3_column_type(stmt, i) != SQLITE_FLOAT)
@@ -214,7 +214,7 @@ static enum status check_owner(void *self, const char *const *values, struct err
             "%.200s is the state file of a daemon, not a database of surveys", e->path);
     return err_set_hint(err, STATUS_INVALID_ARGUMENT,
                         "Name the database that reachctl survey has written with --db.",
-                        "%.200s is a database, but not one of surveys", e->path);
+                        "%.200s is not a database of surveys", e->path);
 }
 
 static int open_to_write(struct sqlite_engine *e)
@@ -297,7 +297,7 @@ static enum status check_read(void *engine, struct err *err)
 
 /* ---- rows ---- */
 
-/* The statement that appends `rows` rows to a table. */
+/* Returns the statement that appends `rows` rows to a table. */
 static int prepare_append(struct sqlite_engine *e, const struct fleet_table *table, int rows,
                           sqlite3_stmt **out)
 {
@@ -363,7 +363,7 @@ const struct fleet_engine fleet_sqlite = {
     .check_read = check_read,
     .tables = fleet_sql_metric_sqlite,
     .quartiles = fleet_sql_quartiles_sqlite,
-    .begin_staging = "BEGIN", /* a commit per row takes longer than the row; locks nothing */
+    .begin_staging = "BEGIN", /* a commit per row takes longer than the row; this locks nothing */
     .begin_write = "BEGIN IMMEDIATE",
     .begin_read = "BEGIN",
 };

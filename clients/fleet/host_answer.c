@@ -13,7 +13,7 @@
 
 enum { ID_LETTERS = 2, ID_DIGITS = 16 };
 
-/* The characters of a UUID or a state; a UUID of MIG may contain a slash. */
+/* The characters of a UUID or a state. A UUID of MIG can contain a slash. */
 static bool is_word(const char *text)
 {
     const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -29,7 +29,7 @@ static bool is_fingerprint_id(const char *text)
            text[ID_LETTERS + ID_DIGITS] == '\0';
 }
 
-/* The id is the hash of everything else, so this also holds for what a newer daemon has added. */
+/* The id is the hash of all other members, including those that a newer daemon has added. */
 static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, struct err *err)
 {
     const char *const listed = json_string_value(json_object_get(fingerprint, "id"));
@@ -38,7 +38,7 @@ static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, st
 
     if (!listed || strcmp(listed, gpu->fingerprint_id) != 0)
         return err_set(err, STATUS_CONFLICT,
-                       "the fingerprint of %s has another id than it is listed with", gpu->uuid);
+                       "the id of the fingerprint of %s differs from the listed one", gpu->uuid);
     body = json_copy(fingerprint); /* shallow */
     json_object_del(body, "id");
     gpu->text = body ? fingerprint_json_text(body, id) : NULL;
@@ -54,7 +54,7 @@ static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, st
     return STATUS_OK;
 }
 
-/* Reads the fingerprint, which must be of this GPU. */
+/* Reads the fingerprint, which must belong to this GPU. */
 static enum status check_content(struct host_answer_gpu *gpu, const json_t *fingerprint,
                                  struct err *err)
 {
@@ -63,8 +63,8 @@ static enum status check_content(struct host_answer_gpu *gpu, const json_t *fing
     enum status s;
 
     if (!uuid || strcasecmp(uuid, gpu->uuid) != 0)
-        return err_set(err, STATUS_CONFLICT, "the fingerprint listed with %s is of another GPU",
-                       gpu->uuid);
+        return err_set(err, STATUS_CONFLICT,
+                       "the fingerprint listed with %s belongs to another GPU", gpu->uuid);
     gpu->fingerprint = malloc(sizeof(*gpu->fingerprint));
     if (!gpu->fingerprint)
         return err_set(err, STATUS_NO_MEMORY, "no memory to check a fingerprint");

@@ -1,10 +1,8 @@
-/* host_answer.h: what a host reports about its GPUs, read from its answer and checked.
+/* host_answer.h: reads and checks the answer of a host about its GPUs.
  *
- * An answer comes from a machine that may be broken, old, new, or not a daemon at all. It is
- * checked against itself: every GPU once, every fingerprint of the GPU that it is listed with, and
- * with the id that is the hash of its content. Whether two hosts report the same GPU, the survey
- * checks (ingest.sql).
- */
+ * The machine may be broken, may run an old or a new daemon, or another program. Every GPU must be
+ * listed once. Every fingerprint must belong to the GPU that it is listed with, and its id must be
+ * the hash of its content. The survey checks whether two hosts report the same GPU (ingest.sql). */
 #ifndef REACH_CLIENTS_FLEET_HOST_ANSWER_H
 #define REACH_CLIENTS_FLEET_HOST_ANSWER_H
 
@@ -17,18 +15,18 @@
 enum {
     HOST_ANSWER_STATE_BYTES = 32,
     HOST_ANSWER_VERSION_BYTES = 64,
-    HOST_ANSWER_MAX_FINGERPRINT_BYTES = 1 << 20 /* a daemon makes at most a tenth of it */
+    HOST_ANSWER_MAX_FINGERPRINT_BYTES = 1 << 20 /* a daemon writes at most a tenth of this */
 };
 
 struct host_answer_gpu {
-    uint32_t slot; /* the daemon's index */
+    uint32_t slot; /* index of the daemon */
     char uuid[64];
-    char serial[32]; /* "": not reported */
+    char serial[32]; /* "" if it is not reported */
     char model[96];
     char state[HOST_ANSWER_STATE_BYTES];
-    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "": it has none */
-    struct fingerprint *fingerprint;           /* owned; NULL: it has none */
-    char *text; /* owned: its JSON without the id, which is the hash of this; NULL: it has none */
+    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "" if there is none */
+    struct fingerprint *fingerprint;           /* owned; NULL if there is none */
+    char *text; /* owned: the JSON without the id, which is its hash; NULL if there is none */
 };
 
 struct host_answer {
@@ -37,10 +35,9 @@ struct host_answer {
     struct host_answer_gpu gpus[REACH_MAX_GPUS];
 };
 
-/* Reads an answer to GET /v1/fingerprints. All texts are printable lines. Free `out` in any case.
- *
- * STATUS_PROTOCOL: it is no such answer. STATUS_CONFLICT: it contradicts itself. Both with a
- * sentence that names the place. */
+/* Reads a response to GET /v1/fingerprints. All texts are printable lines. The caller frees `out`
+ * in any case. STATUS_PROTOCOL: the response has another form. STATUS_CONFLICT: it contradicts
+ * itself. The message names the place. */
 enum status host_answer_read(const json_t *document, struct host_answer *out, struct err *err);
 void host_answer_free(struct host_answer *take);
 

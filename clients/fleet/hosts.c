@@ -1,10 +1,8 @@
-/* hosts.c: every spelling of a host becomes one name, and a tree tells which are there.
+/* hosts.c: maps every spelling of a host to one name, and finds names in a tree.
  *
- * Names come from people and from other programs, so what a name may have is listed, not what it
- * may not have: letters, digits, '.', '-', '_', colons in brackets, and in a path what needs no
- * escape. A name cannot be taken for an option, cannot carry a user or a password, and cannot break
- * a line of a report.
- */
+ * Names come from users and from other programs, so only listed characters are allowed: letters,
+ * digits, '.', '-', '_', colons in brackets, and in a path those that need no escape. A name cannot
+ * be mistaken for an option, contain a user or a password, or break a line of a report. */
 #include "clients/fleet/hosts.h"
 
 #include "base/text.h"
@@ -22,9 +20,9 @@
 #include <sys/un.h>
 
 enum {
-    MOST_NAME = 253, /* of a DNS name */
+    MOST_NAME = 253, /* length of a DNS name */
     MOST_PORT = 65535,
-    ROOM = 1024, /* of names, at a time */
+    ROOM = 1024, /* names that are allocated at a time */
     SHOWN_BYTES = 80,
     MOST_BRACKETS = 8,
     MOST_DIGITS = 12
@@ -32,16 +30,16 @@ enum {
 
 static const char HTTP[] = "http://";
 static const char HTTPS[] = "https://";
-static const char UNIX[] = "unix:"; /* and a path: a host may be called unix */
+static const char UNIX[] = "unix:"; /* the path distinguishes it from a host called unix */
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 #define PATH_CHARACTERS NAME_CHARACTERS "~/"
 
-/* A host taken apart. */
+/* The parts of a host. */
 struct place {
     bool tls;
-    char host[MOST_NAME + 8]; /* with brackets if it is an IPv6 address */
+    char host[MOST_NAME + 8]; /* in brackets if it is an IPv6 address */
     uint16_t port;
-    const char *path; /* "" or from a slash on, without one at its end */
+    const char *path; /* "", or a path that begins with a slash and does not end with one */
     size_t path_bytes;
 };
 
@@ -52,14 +50,14 @@ void hosts_begin(struct hosts *out, uint16_t port)
 
 void hosts_free(struct hosts *take)
 {
-    tdestroy(take->tree, free); /* the names */
+    tdestroy(take->tree, free); /* the names of the list */
     free(take->names);
     *take = (struct hosts){.port = take->port};
 }
 
 /* ---- one host ---- */
 
-/* "[fe80::17]"; false if the text is not an IPv6 address. */
+/* Writes "[fe80::17]"; returns false if the text is not an IPv6 address. */
 static bool parse_v6(const char *text, struct place *out)
 {
     struct in6_addr v6;
@@ -71,7 +69,7 @@ static bool parse_v6(const char *text, struct place *out)
     return true;
 }
 
-/* Moves `*at` past the host. Returns NULL, or what is wrong; so do the following functions. */
+/* Moves `*at` past the host. Returns NULL or an error message, like the following functions. */
 static const char *parse_host(const char **at, struct place *out)
 {
     const bool brackets = **at == '[';
@@ -109,7 +107,7 @@ static const char *parse_port(const char **at, struct place *out)
     return NULL;
 }
 
-/* Up to the end; slashes at the end do not count. */
+/* Reads the path, without slashes at its end. */
 static const char *parse_path(const char *at, struct place *out)
 {
     size_t n = 0;
@@ -168,8 +166,8 @@ static const char *check_socket_path(const char *path)
     return NULL;
 }
 
-/* Writes the one spelling of a host to `out`, of HOSTS_NAME_BYTES. `tls`: by https if the text is
- * not a URL. */
+/* Writes the name of a host to out[HOSTS_NAME_BYTES]. With `tls` a text that is not a URL means
+ * https. */
 static const char *parse_name(const char *text, uint16_t port, bool tls, char *out)
 {
     struct place p;
@@ -255,16 +253,16 @@ enum status hosts_add(struct hosts *h, const char *text, struct err *err)
     return add_host(h, text, false, err);
 }
 
-/* ---- Slurm's host lists: from left to right, each value of a bracket is followed by all that the
- * rest of the item stands for. Padding is %0*d of as many digits as the lower bound has. ---- */
+/* ---- Slurm's host lists: from left to right, each value of a bracket is followed by every value
+ * of the rest of the item. Numbers are padded to the digits of the lower bound. ---- */
 
 struct expansion {
-    hosts_fn *each; /* NULL: only checks and counts */
+    hosts_fn *each; /* NULL if the call only checks and counts */
     void *self;
     uint64_t count;
     uint64_t most;
     char host[HOSTS_NAME_BYTES];
-    const char *end; /* of the item */
+    const char *end; /* part of the item */
     struct err *err;
 };
 
@@ -283,7 +281,7 @@ static enum status refuse_list(const struct expansion *x, const char *at, const 
     return err_set(x->err, STATUS_INVALID_ARGUMENT, "not a host list: %s at \"%s\"", why, shown);
 }
 
-/* Moves `*at` past a number; returns its digits, 0 if there is none. */
+/* Moves `*at` past a number; returns the number of its digits, 0 if there is no number. */
 static int parse_number(const char **at, uint64_t *out)
 {
     const size_t digits = strspn(*at, "0123456789");
@@ -295,7 +293,7 @@ static int parse_number(const char **at, uint64_t *out)
     return (int)digits;
 }
 
-/* Moves `*at` past "001-256" or "7". Returns NULL, or what is wrong. */
+/* Moves `*at` past "001-256" or "7". Returns NULL or an error message. */
 static const char *parse_range(const char **at, struct range *out)
 {
     static const char missing[] = "a number of at most 12 digits is missing";
@@ -319,7 +317,7 @@ static const char *parse_range(const char **at, struct range *out)
 
 static enum status expand(struct expansion *x, const char *at, size_t n, int brackets);
 
-/* Expands what begins with the bracket at `at`. */
+/* Expands the item from the bracket at `at` on. */
 static enum status expand_bracket(struct expansion *x, const char *at, size_t n, int brackets)
 {
     const char *rest = at;
@@ -346,7 +344,7 @@ static enum status expand_bracket(struct expansion *x, const char *at, size_t n,
     return s;
 }
 
-/* Expands an item from `at` on, after the `n` bytes that the host has already and as many brackets.
+/* Expands an item from `at` on; the host already has `n` bytes and `brackets` expanded brackets.
  */
 static enum status expand(struct expansion *x, const char *at, size_t n, int brackets)
 {
@@ -360,7 +358,7 @@ static enum status expand(struct expansion *x, const char *at, size_t n, int bra
     if (*at == '[')
         return expand_bracket(x, at, n, brackets);
     if (*at == ']')
-        return refuse_list(x, at, "a bracket is closed that was not opened");
+        return refuse_list(x, at, "a bracket was not opened");
     if (n == 0)
         return refuse_list(x, at, "a name is missing");
     if (x->count++ == x->most)
@@ -403,7 +401,7 @@ enum status hosts_add_slurm(struct hosts *h, const char *expression, struct err 
     return hosts_expand(expression, h->most, add_one, h, err);
 }
 
-/* Without the comment, and blanks at both ends. */
+/* Removes the comment, and blanks at both ends. */
 static char *trim(char *line)
 {
     char *const begin = line + strspn(line, " \t\r");

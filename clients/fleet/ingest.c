@@ -1,7 +1,6 @@
-/* ingest.c: a survey from its temporary tables into the database. Statements over all rows do the
- * work (schema/fleet/ingest.sql), and compute what reports and dashboards read (quartiles.sql,
- * quartiles_*.sql, outliers.sql).
- */
+/* ingest.c: moves a survey from its temporary tables into the database. Statements over all rows do
+ * the work (schema/fleet/ingest.sql), and compute the tables for reports and dashboards
+ * (quartiles.sql, quartiles_*.sql, outliers.sql). */
 #include "clients/fleet/db_engine.h"
 
 #include "fingerprint/diff.h"
@@ -14,10 +13,10 @@
 
 /* ---- GPUs that were measured again, too few of a kind to know their noise ---- */
 
-/* Two fingerprints of one GPU. No statement may run while rows are read, so their differences wait
+/* Two fingerprints of one GPU. No statement can run while rows are read, so their differences wait
  * here. */
 struct pair {
-    char id[FLEET_INTEGER_BYTES]; /* of the later one */
+    char id[FLEET_INTEGER_BYTES]; /* id of the later one */
     struct fingerprint before;
     struct fingerprint after;
 };
@@ -35,7 +34,7 @@ static enum status read_document(const char *text, struct fingerprint *out, stru
     return s;
 }
 
-/* id, document before, document */
+/* The columns are the id, the earlier document and the document. */
 static enum status read_pair(void *self, const char *const *values, struct err *err)
 {
     struct pair *const pair = self;
@@ -103,7 +102,7 @@ static enum status compute(struct fleet_db *db, const char *survey, struct err *
                                       0, NULL, &news, err);
 
     if (s != STATUS_OK || news == 0)
-        return s; /* the quartiles of an earlier survey hold */
+        return s; /* the quartiles of an earlier survey remain valid */
     for (size_t i = 0; s == STATUS_OK && i < sizeof(scripts) / sizeof(*scripts); i++)
         s = fleet_script(db, scripts[i], survey, NULL, NULL, NULL, err);
     return s == STATUS_OK ? compare_pairs(db, survey, err) : s;
@@ -120,7 +119,7 @@ static enum status read_counts(void *self, const char *const *values, struct err
     return STATUS_OK;
 }
 
-/* All that happens in the transaction. */
+/* Makes all changes of the transaction. */
 static enum status store(struct fleet_db *db, const char *at, nsec_t began,
                          struct fleet_survey *out, struct err *err)
 {
@@ -158,7 +157,7 @@ enum status fleet_survey_begin(struct fleet_db *db, struct err *err)
     return s;
 }
 
-/* All rows are then in the temporary tables, and none waits for the next survey. */
+/* Writes all waiting rows to the temporary tables, so that none remains for the next survey. */
 static enum status end_staging(struct fleet_db *db, struct err *err)
 {
     enum status s = db->engine->flush ? db->engine->flush(db->connection, err) : STATUS_OK;

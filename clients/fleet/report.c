@@ -1,5 +1,5 @@
-/* report.c: which reports, about which survey, in which format. A report is one table or two; the
- * rows of each come from statements of schema/fleet, and are printed as they come. */
+/* report.c: selects the reports, the survey and the format. A report is one table or two.
+ * Statements of schema/fleet return the rows, which are printed as they arrive. */
 #include "clients/fleet/report.h"
 
 #include "clients/fleet/db_engine.h"
@@ -13,18 +13,19 @@
 #include <string.h>
 
 enum {
-    BRIEF_ROWS = 10, /* of a table of the summary */
-    PAGE_ROWS = 200, /* of a table of the page, but for that of all GPUs, which it is drawn from */
+    BRIEF_ROWS = 10, /* rows of a table of the summary */
+    PAGE_ROWS = 200, /* rows of a table of the page, except the table of all GPUs, from which the
+                        page is drawn */
     TEXT_BYTES = 512
 };
 
-/* A table. Its first statement gives its title for people, its columns, and a note or null; the
- * others its rows. A column is a name and what its values are:
+/* A table. Its first statement returns its title, its columns, and a note or null; the others
+ * return its rows. A column is a name and the type of its values:
  *
  *     name          text
- *     name:count    an integer; name:real, name:percent: numbers
- *     name:any      two columns of the row: a text, or else a real number
- *     :people       not printed: 1 marks a row for people alone
+ *     name:count    an integer; name:real and name:percent are numbers
+ *     name:any      two columns of the row: a text, or a real number if the text is null
+ *     :people       not printed; 1 marks a row for people only
  */
 struct source {
     unsigned bit;
@@ -35,8 +36,9 @@ struct source {
 };
 
 static const struct source sources[] = {
-    {FLEET_REPORT_SUMMARY, "summary", "", NULL, OMITTED}, /* tables of the others */
-    /* What failed comes first. */
+    /* It consists of tables of the other reports. */
+    {FLEET_REPORT_SUMMARY, "summary", "", NULL, OMITTED},
+    /* Failures come first. */
     {FLEET_REPORT_HOSTS, "hosts", "names", fleet_sql_report_hosts, BRIEF},
     {FLEET_REPORT_HOSTS, "hosts", "counts", fleet_sql_report_hosts_counts, WHOLE},
     {FLEET_REPORT_SIGNATURES, "signatures", "", fleet_sql_report_signatures, BRIEF},
@@ -87,7 +89,7 @@ static enum status read_head(void *self, const char *const *values, struct err *
     return STATUS_OK;
 }
 
-/* Fills the head; `number` 0 is the latest. */
+/* Fills the head. The number 0 means the latest survey. */
 static enum status find_survey(struct fleet_db *db, int64_t number, const char *model,
                                struct report_head *head, struct err *err)
 {
@@ -114,10 +116,10 @@ struct printing {
     struct report_out *to;
     uint64_t most; /* rows */
     struct report_table table;
-    char head[3][TEXT_BYTES]; /* its first row: title, columns, note */
-    int people;               /* the value that marks a row for people alone; 0: there is none */
-    uint64_t rows;            /* so far, with the first one */
-    uint64_t more;            /* rows that a summary leaves out */
+    char head[3][TEXT_BYTES]; /* the first row: title, columns, note */
+    int people;               /* the column that marks a row for people only; 0 if there is none */
+    uint64_t rows;            /* rows so far, including the first one */
+    uint64_t more;            /* rows that the summary omits */
 };
 
 static void begin_table(struct printing *p, const char *const *values)
@@ -176,7 +178,7 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
 
 /* ---- all of it ---- */
 
-/* How many rows of a table are printed: 0: it is not. */
+/* Returns the number of rows of a table to print; 0 if the table is not printed. */
 static uint64_t most_rows(const struct source *source, unsigned bits, enum fleet_format format)
 {
     if (format == FLEET_FORMAT_HTML && bits & FLEET_REPORT_SUMMARY)

@@ -1,10 +1,9 @@
-/* report.h: what surveys say about a fleet.
+/* report.h: prints reports about surveys of a fleet.
  *
- * Every report is a query of schema/fleet, printed row by row: memory does not grow with the fleet.
- * Chips are counted by model and origin, so a simulated one is never in one row with a measured
- * one. A GPU is compared with the others of its model, and with itself in the survey before.
- * docs/fleet.md has the rules.
- */
+ * Every report is a query of schema/fleet, printed row by row, so memory does not grow with the
+ * fleet. Chips are counted by model and origin, so a simulated chip is never in one row with a
+ * measured one. A GPU is compared with the others of its model, and with itself in the previous
+ * survey. docs/fleet.md has the rules. */
 #ifndef REACH_CLIENTS_FLEET_REPORT_H
 #define REACH_CLIENTS_FLEET_REPORT_H
 
@@ -22,22 +21,23 @@ enum fleet_report_bit {
     FLEET_REPORT_COSTS = 1 << 8,
     FLEET_REPORT_SUMMARY = 1 << 9
 };
-/* "signatures", "maps", ... False if there is no such report; `*out` is then unchanged. */
+/* Names are "signatures", "maps", ... Returns false if there is no such report; `*out` is then
+ * unchanged. */
 bool fleet_report_from_name(const char *name, unsigned *out);
 
-/* "table", "json", "csv", "markdown", "html". */
+/* Names are "table", "json", "csv", "markdown" and "html". */
 bool fleet_format_from_name(const char *name, enum fleet_format *out);
 
 struct fleet_report_options {
-    int64_t survey;    /* 0: the latest */
-    const char *model; /* the driver's name of it; NULL: all */
+    int64_t survey;    /* 0 for the latest */
+    const char *model; /* name that the driver reports; NULL for all models */
     enum fleet_format format;
-    unsigned reports; /* fleet_report_bit; 0: the summary */
+    unsigned reports; /* of fleet_report_bit; 0 for the summary */
 };
 
 /* Prints the reports in the order of their bits, all from one state of the database.
- * STATUS_NOT_FOUND: no such survey, or none yet. STATUS_INVALID_ARGUMENT: a format that a report
- * does not have. STATUS_IO: `out` cannot be written. Not while a survey is in progress in `db`. */
+ * STATUS_NOT_FOUND: the survey does not exist, or there is none yet. STATUS_IO: `out` cannot be
+ * written. STATUS_CONFLICT: a survey is in progress in `db`. */
 enum status fleet_report(struct fleet_db *db, const struct fleet_report_options *options, FILE *out,
                          struct err *err);
 

@@ -1,8 +1,8 @@
-/* report_costs.c: windows over all of the memory are planned on one chip and used on another. A
- * group of that one whose SMs are then in more than one window exceeds its TLB. Such SMs count at
- * the naive speed over the whole memory, and all others at that within the reach: an estimate,
- * which the control of a fingerprint (windows by SM id) has measured for the case that all groups
- * are split. */
+/* report_costs.c: estimates the cost of windows over all memory that were planned on one chip and
+ * are used on another. A group of the other chip exceeds its TLB if its SMs are in several windows.
+ * Such SMs count at the naive speed over the whole memory, all others at the speed within the
+ * reach. If all groups are split, the control of a fingerprint (windows by SM id) has measured this
+ * case. */
 #include "clients/fleet/report_costs.h"
 
 #include "clients/fleet/db_engine.h"
@@ -23,7 +23,7 @@ struct mapped {
     bool planned;
     int16_t window_of_sm[REACH_MAX_SMS];
     struct sm_partition partition;
-    double naive_share; /* of the speed within the reach; negative: not known */
+    double naive_share; /* share of the speed within the reach; negative if it is unknown */
 };
 
 struct costs {
@@ -36,7 +36,7 @@ struct costs {
     struct placement_answer plan;
 };
 
-/* The SMs of `on` that are in a group with SMs in more than one window of `by`, and all of them. */
+/* Counts the SMs of `on` whose group has SMs in several windows of `by`, and all SMs. */
 static uint32_t count_split(const struct mapped *by, const struct mapped *on, uint32_t *out_all)
 {
     int window[REACH_MAX_GROUPS];

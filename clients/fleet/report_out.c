@@ -1,7 +1,6 @@
-/* report_out.c: see report_out.h. A table for people needs to know how wide its columns are: its
- * first rows are held back for that, and a cell that is wider later on shifts the rest of its line.
- * A page is the same tables, to which its script adds pictures: without a script it is complete.
- */
+/* report_out.c: see report_out.h. The first rows of a table for a terminal are held back to compute
+ * the widths of its columns. A wider cell in a later row shifts the rest of its line. A page
+ * contains the same tables, and its script adds pictures; without the script it is complete. */
 #include "clients/fleet/report_out.h"
 
 #include "build/gen/fleet_page.h"
@@ -16,9 +15,9 @@ enum { HELD_ROWS = 300, NUMBER_BYTES = 64 };
 
 /* ---- texts ---- */
 
-/* Bytes of a UTF-8 character that changes the direction of what follows or cannot be seen:
- * controls, U+0080 to U+009F, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF; 0 for
- * any other. Texts of the database are valid UTF-8. */
+/* Returns the number of bytes of a UTF-8 character that is invisible or changes the direction of
+ * the text, and 0 for any other character. These are controls, U+0080 to U+009F, U+200B to U+200F,
+ * U+2028 to U+202E, U+2060 to U+206F, and U+FEFF. Texts of the database are valid UTF-8. */
 static size_t invisible_bytes(const unsigned char *s)
 {
     if (*s < ' ' || *s == 0x7f)
@@ -33,8 +32,8 @@ static size_t invisible_bytes(const unsigned char *s)
     return s[0] == 0xef && s[1] == 0xbb && s[2] == 0xbf ? 3 : 0;
 }
 
-/* Invisible characters as \x1b, after `slash`, or if that is NULL as a question mark; a character
- * of `special` by `put_special`. */
+/* Writes an invisible character as \x1b, with `slash` as the backslash, or as a question mark if
+ * `slash` is NULL. `put_special` writes the characters of `special`. */
 static void put_visible(FILE *out, const char *text, const char *slash, const char *special,
                         void (*put_special)(FILE *out, char c))
 {
@@ -70,19 +69,20 @@ static void put_markup(FILE *out, char c)
         fprintf(out, "\\%c", c);
 }
 
-/* Markup that Markdown would act on, and HTML in it. */
+/* Escapes the markup of Markdown, and the HTML in it. */
 static void put_markdown(FILE *out, const char *text)
 {
     put_visible(out, text, "\\\\", "<&|`*_[]\\~", put_markup);
 }
 
-/* As text or attribute value; what XML cannot have is a question mark. */
+/* Writes a text or an attribute value. A character that XML forbids becomes a question mark. */
 static void put_xml(FILE *out, const char *text)
 {
     put_visible(out, text, NULL, "<>&\"", put_entity);
 }
 
-/* RFC 4180. A text that a spreadsheet would take for a formula gets a quote before it. */
+/* Writes a field by RFC 4180. A text that a spreadsheet would interpret as a formula gets a quote
+ * before it. */
 static void put_csv(FILE *out, const char *text)
 {
     fputs(text[0] && strchr("=+-@\t\r", text[0]) ? "\"'" : "\"", out);
@@ -107,20 +107,20 @@ static void put_json(FILE *out, const char *text)
 static const struct style {
     void (*put_text)(FILE *out, const char *text);
     bool for_people;
-    const char *none;    /* a cell without a value */
-    const char *first;   /* before the first cell */
-    const char *between; /* before the others */
+    const char *none;    /* text of a cell without a value */
+    const char *first;   /* text before the first cell */
+    const char *between; /* text before the other cells */
     const char *end;     /* of a row */
 } styles[FLEET_FORMAT_COUNT] = {
     [FLEET_FORMAT_TABLE] = {put_terminal, true, "-", "", "\n", "\n"},
     [FLEET_FORMAT_JSON] = {put_json, false, "null", "", ",", "}"},
     [FLEET_FORMAT_CSV] = {put_csv, false, "", ",", ",", "\n"},
     [FLEET_FORMAT_MARKDOWN] = {put_markdown, true, "-", "| ", " | ", " |\n"},
-    /* HTML needs no end of a cell or a row. */
+    /* HTML needs no end tag of a cell or a row. */
     [FLEET_FORMAT_HTML] = {put_xml, true, "", "<tr><td>", "<td>", "\n"},
 };
 
-/* As few digits as give the number back exactly. */
+/* Writes the fewest digits that are read as the same number. */
 static void put_exact(FILE *out, double v)
 {
     char text[NUMBER_BYTES];
@@ -145,7 +145,7 @@ static void put_number(FILE *out, const struct style *style, char kind, double v
         fprintf(out, "%.6g", v);
 }
 
-/* The cells of a row. */
+/* Writes the cells of a row. */
 static void put_row(struct report_out *r, FILE *out, const char *const *values)
 {
     const struct style *const style = &styles[r->format];
@@ -172,7 +172,7 @@ static void put_row(struct report_out *r, FILE *out, const char *const *values)
 
 /* ---- a table for a terminal ---- */
 
-/* Characters, not bytes. */
+/* Returns the number of characters, not of bytes. */
 static int width_of(const char *text)
 {
     int n = 0;
@@ -211,7 +211,7 @@ static void visit_names(struct report_out *r,
         cell(r, c, r->table->columns[c]);
 }
 
-/* Calls `cell` with each text that is held. */
+/* Calls `cell` with each text that is held back. */
 static void visit_held(struct report_out *r,
                        void (*cell)(struct report_out *r, int column, const char *text))
 {
@@ -226,7 +226,7 @@ static void visit_held(struct report_out *r,
     }
 }
 
-/* Prints the rows that are held, and above the first ones the names of the columns. */
+/* Prints the rows that were held back, and above the first ones the names of the columns. */
 static void print_held(struct report_out *r)
 {
     if (!r->held || fclose(r->held) != 0) {
@@ -245,7 +245,7 @@ static void print_held(struct report_out *r)
 
 /* ---- a page ---- */
 
-/* The style and the script are in the page, and its policy allows these and nothing else. */
+/* The style and the script are inside the page, and its policy allows nothing else. */
 static void begin_page(FILE *out, const struct report_head *head)
 {
     fprintf(out,
@@ -298,7 +298,7 @@ void report_begin(struct report_out *r, const struct report_head *head)
     }
 }
 
-/* A line with the name of each column, or with `instead`. */
+/* Writes a line with the name of each column, or with `instead`. */
 static void put_columns(const struct report_out *r, const char *instead, const char *quote)
 {
     const struct style *const style = &styles[r->format];
@@ -396,7 +396,7 @@ void report_table_end(struct report_out *r, const char *note, const char *more)
 
 enum status report_end(struct report_out *r, enum status so_far, struct err *err)
 {
-    if (r->held) /* of a table that could not be read to its end */
+    if (r->held) /* the table could not be read to its end */
         (void)fclose(r->held);
     free(r->held_text);
     if (so_far != STATUS_OK)

@@ -1,9 +1,8 @@
-/* report_out.h: prints tables row by row, and the lines of a chart.
+/* report_out.h: prints tables row by row.
  *
- * Texts come from hosts that may be hostile, so each format escapes what it gives a meaning to:
- * control and direction characters for terminals, pipes and markup for Markdown, quotes and what
- * begins a formula for CSV, markup for SVG.
- */
+ * Texts come from hosts that may be hostile, so each format escapes the characters that have a
+ * meaning in it. These are control and direction characters for terminals, pipes and markup for
+ * Markdown, quotes and the beginning of a formula for CSV, and markup for HTML. */
 #ifndef REACH_CLIENTS_FLEET_REPORT_OUT_H
 #define REACH_CLIENTS_FLEET_REPORT_OUT_H
 
@@ -18,53 +17,54 @@ enum fleet_format {
     FLEET_FORMAT_JSON,
     FLEET_FORMAT_CSV,
     FLEET_FORMAT_MARKDOWN,
-    FLEET_FORMAT_HTML, /* a page of all reports, or of some, that needs nothing else */
+    FLEET_FORMAT_HTML, /* a self-contained page of all or some reports */
     FLEET_FORMAT_COUNT
 };
-/* What is the same on every page. */
+/* The head of a report. */
 struct report_head {
     int64_t survey;
     char at[40];
-    int64_t gpus; /* that count */
+    int64_t gpus; /* GPUs that count */
     int64_t hosts;
-    bool simulated; /* are some? */
-    bool measured;  /* are some that are not? */
+    bool simulated; /* some are simulated */
+    bool measured;  /* some are not simulated */
 };
 
 struct report_table {
-    const char *name;                        /* of the report: "signatures" */
-    const char *part;                        /* of its parts, if there are several: "counts"; "" */
-    const char *title;                       /* for people */
-    const char *columns[REPORT_MAX_COLUMNS]; /* NULL after the last */
-    /* What the values of a column are: 't' text, 'c' an integer, 'r' a number (all its digits in
-     * JSON and CSV, six elsewhere), 'p' a number of 100 (one digit for people), 'a' two of a row:
-     * a text, or else a number. */
+    const char *name;  /* name of the report: "signatures" */
+    const char *part;  /* name of the part, "counts", or "" if there is one part */
+    const char *title; /* for people */
+    const char *columns[REPORT_MAX_COLUMNS]; /* ends with NULL */
+    /* The kind of each column: 't' a text, 'c' an integer, 'r' a number (all digits in JSON and
+     * CSV, six elsewhere), 'p' a percentage (one digit for people), 'a' two values of a row, of
+     * which a text has precedence over a number. */
     char kinds[REPORT_MAX_COLUMNS];
 };
 
-/* Begin with the first two; the rest is zero and belongs to report_out.c. */
+/* The caller sets the first two members; the others are zero and belong to report_out.c. */
 struct report_out {
     FILE *out; /* borrowed */
     enum fleet_format format;
-    const struct report_table *table; /* the current one, borrowed */
-    uint64_t rows;                    /* of this table */
+    const struct report_table *table; /* the current table, borrowed */
+    uint64_t rows;                    /* rows of this table */
     uint32_t tables;                  /* so far */
     bool no_memory;
-    FILE *held; /* rows held back for a terminal, a line for each of their cells */
+    FILE *held; /* rows held back for a terminal, one line per cell */
     char *held_text;
     size_t held_bytes;
-    bool numeric[REPORT_MAX_COLUMNS]; /* aligned to the right */
+    bool numeric[REPORT_MAX_COLUMNS]; /* columns that are aligned to the right */
     int widths[REPORT_MAX_COLUMNS];
 };
 
 void report_begin(struct report_out *r, const struct report_head *head);
 void report_table_begin(struct report_out *r, const struct report_table *table);
-/* Texts and NULLs, as a query gives them. `for_people`: a total, say; JSON and CSV leave it out. */
+/* Prints a row of texts and NULLs, as a query returns them. JSON and CSV omit a row `for_people`,
+ * such as a total. */
 void report_row(struct report_out *r, const char *const *values, bool for_people);
-/* With sentences below the table; NULL: none. */
+/* Ends a table, with up to two sentences below it. NULL prints nothing. */
 void report_table_end(struct report_out *r, const char *note, const char *more);
-/* Ends what `so_far` has become of it, and frees. STATUS_IO, STATUS_NO_MEMORY: something of all
- * that could not be written. */
+/* Ends the output and frees its memory. Returns `so_far` if that is an error, and otherwise
+ * STATUS_IO or STATUS_NO_MEMORY if any part could not be written. */
 enum status report_end(struct report_out *r, enum status so_far, struct err *err);
 
 #endif

@@ -1,9 +1,8 @@
 /* staging.c: adds the answer of a host to the temporary tables of a survey
  * (schema/fleet/staging.sql).
  *
- * What many fingerprints share is sent once: a structure and the name of a metric get a number when
- * they first occur, and rows refer to it.
- */
+ * Data that many fingerprints share are sent once. A structure and the name of a metric get a
+ * number when they first occur, and rows refer to that number. */
 #include "clients/fleet/db_engine.h"
 #include "compare/metrics.h"
 
@@ -21,12 +20,13 @@
 enum {
     TEXT_BYTES = 256,
     METRIC_COLUMNS = 4,
-    CANDIDATES_BYTES = 1024, /* an index of PostgreSQL takes 2.7 kB with the signature */
+    CANDIDATES_BYTES =
+        1024, /* an index entry of PostgreSQL is limited to 2.7 kB with the signature */
     CANDIDATE_BYTES = FINGERPRINT_MAX_DISABLED * 6 + 4,
-    KEY_BYTES = 256 /* model, origin and name of a metric: 96, 16 and 96 at most */
+    KEY_BYTES = 256 /* model, origin and name of a metric have at most 96, 16 and 96 */
 };
 
-/* Beyond these a difference or a ratio may have no value, which PostgreSQL takes for an error. */
+/* Beyond these limits a difference or a ratio can overflow, which is an error in PostgreSQL. */
 #define LARGEST  1e100
 #define SMALLEST 1e-100
 
@@ -72,12 +72,12 @@ static struct fleet_value absent(enum known known)
                                                 : "unknown");
 }
 
-/* A value for each column. */
+/* One value for each column. */
 #define APPEND(db, table, ...)                                                                     \
     (db)->engine->append((db)->connection, &(table), 1, (const struct fleet_value[]){__VA_ARGS__}, \
                          err)
 
-/* One printable line that fits. */
+/* Writes one printable line, truncated if it does not fit. */
 static const char *clean(const char *text, char *out, size_t out_size)
 {
     (void)snprintf(out, out_size, "%s", text);
@@ -89,7 +89,7 @@ static const char *clean(const char *text, char *out, size_t out_size)
 
 struct numbered {
     int64_t number;
-    const char *text; /* stored after it */
+    const char *text; /* the text follows */
 };
 
 static int by_text(const void *a, const void *b)
@@ -97,7 +97,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(((const struct numbered *)a)->text, ((const struct numbered *)b)->text);
 }
 
-/* The number of a text; a new one is the next, and `*out_new` is then true. 0 without memory. */
+/* Returns the number of a text, or 0 if out of memory. A new text gets the next number, and
+ * `*out_new` is then true. */
 static int64_t number_of(struct fleet_numbering *in, const char *text, bool *out_new)
 {
     const struct numbered key = {.text = text};
@@ -122,23 +123,23 @@ static int64_t number_of(struct fleet_numbering *in, const char *text, bool *out
 
 /* ---- one fingerprint ---- */
 
-/* What the callbacks of metrics.h share. */
+/* The state that the callbacks of metrics.h share. */
 struct staging {
     struct fleet_db *db;
     const struct fingerprint *fp;
     int64_t seq;
     char key[KEY_BYTES]; /* "model\norigin\n", followed by a name */
     size_t key_bytes;
-    FILE *text; /* of the structure */
+    FILE *text; /* number of the structure */
     int64_t structure;
     int64_t place;
-    struct fleet_value rows[FLEET_ROWS][METRIC_COLUMNS]; /* metrics that wait */
+    struct fleet_value rows[FLEET_ROWS][METRIC_COLUMNS]; /* metrics that wait to be sent */
     int row_count;
     enum status status;
     struct err *err;
 };
 
-/* Those that wait, in steps of `rows`. */
+/* Sends the metrics that wait, `rows` at a time. */
 static enum status append_metrics(struct staging *in, int rows)
 {
     enum status s = STATUS_OK;
@@ -164,7 +165,7 @@ static void add_metric(void *self, const char *name, enum known known, double v,
         known = MAYBE_UNKNOWN;
     if (fabs(v) < SMALLEST)
         v = 0;
-    strcpy(in->key + in->key_bytes, name); /* a model has 96 bytes at most, as a name */
+    strcpy(in->key + in->key_bytes, name); /* a model and a name have at most 96 bytes */
     series = number_of(&in->db->series, in->key, &is_new);
     if (series == 0)
         in->status = err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
@@ -203,7 +204,7 @@ static void add_line(void *self, const char *name, enum known known, double v, c
                    number(is_known && end != value && *end == '\0', parsed), absent(known));
 }
 
-/* Adds the structure if it is new to this survey; `in->structure` is then its number. */
+/* Adds the structure if it is new in this survey, and sets `in->structure` to its number. */
 static enum status add_structure(struct staging *in, struct err *err)
 {
     char hash[FLEET_INTEGER_BYTES];
@@ -228,8 +229,8 @@ static enum status add_structure(struct staging *in, struct err *err)
     return in->status;
 }
 
-/* "10,11 | 10,12": the sets of SMs that leave the same pattern, up to
- * CANDIDATES_BYTES. `out` has room for one set more. */
+/* Writes the sets of SMs that leave the same pattern, "10,11 | 10,12", up to CANDIDATES_BYTES.
+ * `out` has room for one more set. */
 static void print_candidates(const struct disabled_sms *d, char *out)
 {
     int at = 0;
@@ -313,7 +314,8 @@ static enum status add_host(struct fleet_db *db, uint32_t place, const struct fl
     char detail[TEXT_BYTES];
     char etag[FLEET_ETAG_BYTES];
 
-    /* A tag that does not fit, or is not text of one line, would be sent back as another one. */
+    /* Drops a tag that does not fit or is not one line of text, because it would be sent back
+     * changed. */
     clean(host->etag, etag, sizeof(etag));
     if (strcmp(etag, host->etag) != 0)
         etag[0] = '\0';
@@ -333,7 +335,7 @@ enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct f
         return err_set(err, STATUS_CONFLICT, "no survey is in progress");
     if (host->name[0] == '\0' || strlen(host->name) >= TEXT_BYTES ||
         (answer != NULL) != (host->outcome == FLEET_ANSWERED))
-        return err_set(err, STATUS_INVALID_ARGUMENT, "this is not the outcome of a host");
+        return err_set(err, STATUS_INVALID_ARGUMENT, "invalid outcome of a host");
     s = add_host(db, place, host, answer, err);
     for (uint32_t i = 0; s == STATUS_OK && answer && i < answer->gpu_count; i++)
         s = add_gpu(db, place, &answer->gpus[i], err);

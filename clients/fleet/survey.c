@@ -1,5 +1,5 @@
-/* survey.c: see survey.h. Hosts answer in any order; each is added with its place in the list,
- * which is the order of reports. */
+/* survey.c: see survey.h. Hosts respond in any order. Each is added with its place in the list,
+ * which orders the reports. */
 #include "clients/fleet/survey.h"
 
 #include "clients/fleet/host_answer.h"
@@ -10,13 +10,13 @@
 
 enum { TIME_BYTES = 24 };
 
-/* What the steps share. */
+/* The state that the steps share. */
 struct work {
     struct fleet_db *db;
     const struct hosts *hosts;
     const struct survey_settings *settings;
     struct survey *survey;
-    struct host_answer *answer; /* one at a time */
+    struct host_answer *answer; /* the answer of one host at a time */
     uint32_t done;
     uint32_t failed;
 };
@@ -36,8 +36,8 @@ void survey_free(struct survey *take)
 
 /* ---- one host ---- */
 
-/* Adds what a host answered, or why it did not. An answer that cannot be used ends the host, not
- * the survey. */
+/* Adds the answer of a host, or the reason of its failure. An invalid answer is a failure of the
+ * host, not of the survey. */
 static enum status add_host(struct work *w, uint32_t index, struct fleet_host *host,
                             const json_t *document, struct err *err)
 {
@@ -65,7 +65,7 @@ static enum status on_done(void *self, uint32_t index, const struct collect_resu
     const enum status s = add_host(w, index, &host, result->document, err);
 
     w->survey->hosts[index].host = host;
-    w->survey->hosts[index].host.etag = ""; /* gone with the transfer */
+    w->survey->hosts[index].host.etag = ""; /* the tag was freed with the transfer */
     w->survey->received_bytes += host.received_bytes;
     w->done++;
     w->failed += !survey_is_fine(host.outcome);
@@ -76,7 +76,8 @@ static enum status on_done(void *self, uint32_t index, const struct collect_resu
 
 /* ---- all of them ---- */
 
-/* place, outcome, detail, GPUs: what storing has made of each host */
+/* Reads the outcome of each host after the survey was stored: place, outcome, detail, number of
+ * GPUs. */
 static enum status read_host(void *self, const char *const *values, struct err *err)
 {
     struct survey *const survey = self;

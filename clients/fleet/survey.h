@@ -1,8 +1,7 @@
-/* survey.h: one survey: requests from all hosts, checks what they answer, stores it.
+/* survey.h: makes one survey: queries all hosts, checks their answers, and stores them.
  *
- * Memory grows with the number of hosts and not with what is known of their GPUs: answers wait in
- * the database's temporary tables (db.h).
- */
+ * Memory grows with the number of hosts and not with their answers, which wait in temporary tables
+ * of the database (db.h). */
 #ifndef REACH_CLIENTS_FLEET_SURVEY_H
 #define REACH_CLIENTS_FLEET_SURVEY_H
 
@@ -18,8 +17,8 @@ struct survey_settings {
 };
 
 struct survey_host {
-    struct fleet_host host; /* its name is the list's */
-    char *detail;           /* owned; never NULL once the survey has ended */
+    struct fleet_host host; /* its name is borrowed from the list */
+    char *detail;           /* owned; not NULL after the survey has ended */
     uint32_t gpu_count;
 };
 
@@ -31,12 +30,13 @@ struct survey {
     struct survey_host *hosts; /* in the order of the list */
 };
 
-/* Call curl_global_init before. On failure nothing is stored, and `*out` is empty. */
+/* Makes a survey; curl_global_init must have been called. On failure nothing is stored, and `*out`
+ * is empty. */
 enum status survey_run(struct fleet_db *db, const struct hosts *hosts,
                        const struct survey_settings *settings, struct survey *out, struct err *err);
 void survey_free(struct survey *take);
 
-/* The host answered, with news or without. */
+/* Returns whether the host answered, with or without changes. */
 bool survey_is_fine(enum fleet_outcome outcome);
 
 #endif

@@ -1,8 +1,7 @@
-/* upgrade_1.c: a database of version 1 had its metrics in another form. Its fingerprints are
- * complete, so its surveys are stored again, in order, in a new file, which then takes the place of
- * the old one; that is kept as PATH.version-1. The ETags of hosts are not taken over: the next
- * survey reads all answers anew.
- */
+/* upgrade_1.c: converts a database of version 1, which has its metrics in another form. Its
+ * fingerprints are complete, so its surveys are stored again, in order, in a new file. That file
+ * replaces the old one, which is kept as PATH.version-1. The ETags of hosts are not copied, so the
+ * next survey reads all answers again. */
 #include "clients/fleet/db_engine.h"
 
 #include "fingerprint/fingerprint_json.h"
@@ -17,16 +16,16 @@
 
 enum { TEXT_BYTES = 256 };
 
-/* One host of a survey of the old database, and its GPUs. */
+/* One host of a survey of the old database. */
 struct old_host {
     char id[FLEET_INTEGER_BYTES];
     char name[TEXT_BYTES];
     char detail[TEXT_BYTES * 2];
     char version[HOST_ANSWER_VERSION_BYTES];
-    struct fleet_host host; /* its texts are those above */
+    struct fleet_host host; /* its texts are the members above */
 };
 
-/* Words that have changed since. */
+/* Reads an outcome, including the words that version 2 has renamed. */
 static enum fleet_outcome outcome_of(const char *word)
 {
     enum fleet_outcome outcome = FLEET_ERROR;
@@ -60,8 +59,8 @@ static enum status read_host(void *self, const char *const *values, struct err *
     return STATUS_OK;
 }
 
-/* Its document as it is stored today. The id stays, although earlier releases wrote numbers, and so
- * hashed them, in another way. */
+/* Reads a document and writes it in the current form. Its id stays, although version 1 wrote
+ * numbers in another form and hashed that form. */
 static enum status read_document(const char *document, struct host_answer_gpu *out, struct err *err)
 {
     json_t *const json = json_loads(document, 0, NULL);
@@ -81,7 +80,7 @@ static enum status read_document(const char *document, struct host_answer_gpu *o
                : err_set(err, STATUS_NO_MEMORY, "no memory for a stored fingerprint");
 }
 
-/* slot, uuid, serial, model, state, fingerprint_id, document */
+/* The columns are slot, uuid, serial, model, state, fingerprint_id and document. */
 static enum status read_gpu(void *self, const char *const *values, struct err *err)
 {
     struct host_answer *const answer = self;
@@ -100,7 +99,7 @@ static enum status read_gpu(void *self, const char *const *values, struct err *e
     return values[6] ? read_document(values[6], gpu, err) : STATUS_OK;
 }
 
-/* The answer that the host gave, from what is stored of it. */
+/* Reads the stored answer of a host. */
 static enum status read_answer(struct fleet_db *old, const char *survey, struct old_host *h,
                                struct host_answer *out, struct err *err)
 {
@@ -121,7 +120,7 @@ static enum status copy_host(struct fleet_db *old, const char *survey, uint32_t 
     struct host_answer answer = {.gpu_count = 0};
     enum status s = STATUS_OK;
 
-    /* Hosts that report the same GPU are found again. */
+    /* The new survey detects again that hosts report the same GPU. */
     if (h->host.outcome == FLEET_INCONSISTENT || h->host.outcome == FLEET_ANSWERED)
         s = read_answer(old, survey, h, &answer, err);
     if (answer.gpu_count > 0)

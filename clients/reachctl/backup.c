@@ -1,9 +1,8 @@
-/* backup.c: reachctl backup: a copy of the state file, with or without a running daemon.
+/* backup.c: reachctl backup copies the state file, with or without a running daemon.
  *
- * The daemon takes no part. The file is read concurrently, as SQLite allows, so no request waits
- * for megabytes, no route can make the daemon write to a path, and the permission to read the state
- * file is the permission to copy it.
- */
+ * The daemon takes no part. SQLite allows the file to be read concurrently, so no request waits for
+ * the copy. No route can make the daemon write to a path, and the permission to read the state file
+ * is the permission to copy it. */
 #include "clients/reachctl/client.h"
 
 #include "store/store.h"
@@ -21,7 +20,7 @@ enum exit_code command_backup(struct client *client, const struct options *optio
     uint64_t rows = 0;
     enum status s;
 
-    (void)client; /* needs no daemon */
+    (void)client; /* this command needs no daemon */
     store_default_path(path, sizeof path);
     s = store_backup(state, options->operand, &rows, &err);
     if (s != STATUS_OK) {

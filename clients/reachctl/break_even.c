@@ -1,6 +1,6 @@
-/* break_even.c: reachctl break-even: what a chip gains by the best strategy over naive, by the size
- * of rows and of the table, read in place and copied out. From the fingerprint, by the planner.
- */
+/* break_even.c: reachctl break-even prints what a chip gains by the best strategy over naive, for
+ * sizes of rows and of the table. One table is for rows that are read in place, one for rows that
+ * are copied out. The planner computes the numbers from the fingerprint. */
 #include "clients/reachctl/client.h"
 
 #include "planner/format_size.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_ROWS = 10, FINEST_STEP = 16, CELL_BYTES = 16, DEFAULT_INPUT = 8 };
 
-/* What an item is: one access of so many bytes. */
+/* An item is one access of this many bytes. */
 struct column {
     enum access access;
     uint32_t element_bytes;
@@ -24,7 +24,7 @@ static const struct column columns[] = {
 };
 enum { COLUMN_COUNT = sizeof(columns) / sizeof(*columns) };
 
-/* What happens to what is read. */
+/* What the job does with a row. */
 static const char *const works[] = {"in-place", "copied"};
 enum { IN_PLACE, COPIED, WORK_COUNT };
 
@@ -32,15 +32,15 @@ struct table {
     struct fingerprint fp;
     char id[FINGERPRINT_ID_BYTES];
     double input_bytes;
-    double scan_gps; /* 0: not given */
+    double scan_gps; /* 0 if it is not given */
 };
 
 /* ---- the numbers ---- */
 
-/* {"gain", "strategy"}; null: not known, or there is no such work. */
+/* Returns {"gain", "strategy"}, or null if the gain is unknown or the work does not exist. */
 static json_t *cell_of(const struct table *t, uint64_t bytes, const struct column *c, int work)
 {
-    static struct strategy_answer answer; /* one thread */
+    static struct strategy_answer answer; /* this program has one thread */
     const struct job_request job = {.bytes = bytes,
                                     .access = c->access,
                                     .element_bytes = c->element_bytes,
@@ -59,8 +59,8 @@ static json_t *cell_of(const struct table *t, uint64_t bytes, const struct colum
                      strategy_name(answer.options[0].strategy));
 }
 
-/* The power of two near a 16th of the reach, or the next that makes at most MOST_ROWS of what is
- * beyond it. */
+/* Returns the step between rows: the power of two near a 16th of the reach, or the next one with
+ * which the memory out of reach has at most MOST_ROWS rows. */
 static uint64_t step_of(uint64_t reach, uint64_t memory)
 {
     uint64_t step = 1;
@@ -81,7 +81,7 @@ static json_t *row_of(const struct table *t, uint64_t bytes, int work)
     return json_pack("{s:I,s:o}", "bytes", (json_int_t)bytes, "cells", cells);
 }
 
-/* From the reach to the whole memory. */
+/* The rows go from the reach to the whole memory. */
 static json_t *rows_of(const struct table *t, int work)
 {
     const uint64_t reach = t->fp.windows.reach_bytes.v;
@@ -124,7 +124,7 @@ static json_t *document_of(const struct table *t)
 
 /* ---- as text ---- */
 
-/* "4.2 f": the gain, and the first letter of the strategy. */
+/* Writes the gain and the first letter of the strategy: "4.2 f". */
 static const char *cell_text(const json_t *cell, char *out)
 {
     const double gain = json_real_value(json_object_get(cell, "gain"));
@@ -139,7 +139,7 @@ static const char *cell_text(const json_t *cell, char *out)
     return out;
 }
 
-/* `mark`: "|" for markdown, "" for a table. */
+/* `mark` is "|" for markdown and "" for plain text. */
 static void print_table(const json_t *table, const char *mark)
 {
     const bool copied =
@@ -199,7 +199,7 @@ static void print_document(const struct table *t, const json_t *document, bool m
 
 /* ---- the command ---- */
 
-/* A number above 0; false if it is not one. NULL leaves `*out`. */
+/* Reads a number above 0; returns false if the text is not one. NULL leaves `*out` as it is. */
 static bool parse_number(const char *text, double *out)
 {
     char *end = NULL;
@@ -238,10 +238,8 @@ static enum exit_code print_all(const struct table *t, const struct options *opt
 {
     json_t *document = document_of(t);
 
-    if (!document) {
-        fputs("reachctl: no memory for the table\n", stderr);
-        return EXIT_FAILED;
-    }
+    if (!document)
+        return client_no_memory();
     if (options->json) {
         json_dumpf(document, stdout, JSON_REAL_PRECISION(6) | JSON_INDENT(1));
         puts("");
@@ -259,15 +257,16 @@ enum exit_code command_break_even(struct client *client, const struct options *o
     enum exit_code exit_code;
 
     if (!t)
-        return EXIT_FAILED;
+        return client_no_memory();
     t->input_bytes = DEFAULT_INPUT;
     if (options->operand)
         with_gpu.gpu = options->operand;
     if (!parse_number(options_param(options, "input_bytes"), &t->input_bytes) ||
         !parse_number(options_param(options, "scan_gps"), &t->scan_gps))
-        exit_code = client_usage_error("--input-bytes and --scan-gps are numbers above 0", NULL);
+        exit_code =
+            client_usage_error("--input-bytes and --scan-gps must be numbers above 0", NULL);
     else if (options->format && strcmp(options->format, "markdown") != 0)
-        exit_code = client_usage_error("--format is markdown, not", options->format);
+        exit_code = client_usage_error("--format must be markdown, not", options->format);
     else
         exit_code = client_get_fingerprint(client, &with_gpu,
                                            options->fingerprint ? options->fingerprint : "current",

@@ -3,13 +3,13 @@
 
 #include <stdio.h>
 
-/* All SMs of a group work in one window, so the first one is enough. */
+/* All SMs of a group work in one window, so the window of the first SM is that of the group. */
 static void derive_windows(struct chip *chip)
 {
     const struct placement_request request = {.bytes = chip->bytes, .fingerprint_id = chip->id};
 
     if (request.bytes == 0)
-        err_set(&chip->why, STATUS_NOT_APPLICABLE, "how much memory it has is not known");
+        err_set(&chip->why, STATUS_NOT_APPLICABLE, "the size of its memory is not known");
     else
         chip->planned = placement_plan(&chip->fp, &request, &chip->plan, &chip->why) == STATUS_OK;
     for (uint32_t g = 0; g < chip->group_count; g++) {

@@ -14,16 +14,16 @@ enum { CHIP_NO_WINDOW = -1 };
 struct chip {
     struct fingerprint fp;
     char id[FINGERPRINT_ID_BYTES]; /* of fp */
-    uint64_t job_bytes;            /* that the windows are for; 0: all of the GPU's memory */
-    /* The rest is derived from them: */
-    char map[FINGERPRINT_MAP_HASH_BYTES]; /* "": no groups are known */
+    uint64_t job_bytes;            /* memory that the windows cover; 0 for all memory of the GPU */
+    /* chip_derive computes the rest: */
+    char map[FINGERPRINT_MAP_HASH_BYTES]; /* "" if no groups are known */
     uint32_t group_count;
-    uint64_t bytes; /* job_bytes, or all */
-    /* The windows over them. If they cannot be planned, `why` has the reason. */
+    uint64_t bytes; /* job_bytes, or all memory */
+    /* The windows over `bytes`. If they cannot be planned, `why` has the reason. */
     bool planned;
     struct placement_answer plan;
     struct err why;
-    int window_of_group[REACH_MAX_GROUPS]; /* CHIP_NO_WINDOW: none */
+    int window_of_group[REACH_MAX_GROUPS]; /* CHIP_NO_WINDOW if a group has no window */
 };
 
 /* Fills in everything except fp, id and job_bytes. */
@@ -31,14 +31,15 @@ void chip_derive(struct chip *chip);
 
 /* Writes the SMs of one group in ascending order to out[REACH_MAX_SMS]; returns their number. */
 uint32_t chip_group_sms(const struct chip *chip, uint32_t group, uint16_t *out);
-/* Likewise the groups of one window, or those without one (CHIP_NO_WINDOW), to
- * out[REACH_MAX_GROUPS]. */
+/* Writes the groups of one window, or the groups without a window (CHIP_NO_WINDOW), to
+ * out[REACH_MAX_GROUPS]; returns their number. */
 uint32_t chip_window_groups(const struct chip *chip, int window, uint16_t *out);
-/* The number of SMs of a full group that this one lacks; 0 if the size of a full group is not
- * known. */
+/* Returns the number of SMs that this group lacks compared with a full one; 0 if the size of a full
+ * group is not known. */
 uint32_t chip_group_lacks(const struct chip *chip, uint32_t group);
 
-/* "0-1,48-49,128": numbers in ascending order as ranges, cut if they do not fit. Returns `out`. */
+/* Writes numbers in ascending order as ranges, "0-1,48-49,128", truncated if they do not fit.
+ * Returns `out`. */
 char *chip_format_list(const uint16_t *numbers, uint32_t count, char *out, size_t out_size);
 
 #endif

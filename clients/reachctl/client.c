@@ -1,4 +1,4 @@
-/* client.c: requests by way of libreach, and what is printed when one fails. */
+/* client.c: requests through libreach, and the messages when a request fails. */
 #include "clients/reachctl/client.h"
 
 #include "clients/c/reach.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An answer takes microseconds; an observation of megabytes a little more. */
+/* A response takes microseconds; one of several megabytes takes milliseconds. */
 enum { TIMEOUT_MS = 60000, TOKEN_BYTES = 260, HTTP_UNAVAILABLE = 503 };
 
 #define DISCOVERY_PAUSE (NSEC_PER_SEC / 10)
@@ -24,7 +24,7 @@ struct client {
     struct reach *reach;
 };
 
-/* The source as libreach names it; the caller frees it. NULL without memory. */
+/* Returns the source as libreach names it, which the caller frees; NULL if out of memory. */
 static char *uri_of(const struct options *options)
 {
     char *uri = NULL;
@@ -52,7 +52,7 @@ struct client *client_new(const struct options *options)
         client = NULL;
     } else {
         reach_set_timeout_ms(client->reach, TIMEOUT_MS, NULL);
-        /* A stale answer is printed as such, and waiting for GPUs is reported (below). */
+        /* This program marks a stale response as stale, and reports that it waits for GPUs. */
         reach_allow(client->reach, REACH_ALLOW_STALE | REACH_ALLOW_DISCOVERY, NULL);
     }
     free(uri);
@@ -80,21 +80,27 @@ enum exit_code client_print_error(const struct err *err)
     return EXIT_FAILED;
 }
 
+enum exit_code client_no_memory(void)
+{
+    fputs("reachctl: no memory\n", stderr);
+    return EXIT_FAILED;
+}
+
 static void print_problem(const json_t *problem)
 {
     const char *title = json_string_value(json_object_get(problem, "title"));
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     const char *next_step = json_string_value(json_object_get(problem, "next_step"));
 
-    fprintf(stderr, "reachctl: %s\n", title ? title : "The daemon refused.");
+    fprintf(stderr, "reachctl: %s\n", title ? title : "the daemon refused the request");
     if (detail)
         fprintf(stderr, "  %s\n", detail);
     if (next_step)
         fprintf(stderr, "  next step: %s\n", next_step);
 }
 
-/* The token in the file that REACHD_TOKEN_FILE names, for requests that change something. False,
- * with a line on stderr, if the file cannot be read; "" without one. */
+/* Reads the token for requests that change something from the file that REACHD_TOKEN_FILE names; ""
+ * if the variable is not set. Returns false, with a message, if the file cannot be read. */
 static bool read_token(char *out, size_t out_size)
 {
     const char *path = getenv("REACHD_TOKEN_FILE");
@@ -105,7 +111,7 @@ static bool read_token(char *out, size_t out_size)
         return true;
     file = fopen(path, "re");
     if (!file || !fgets(out, (int)out_size, file)) {
-        fprintf(stderr, "reachctl: cannot read the token in %s\n", path);
+        fprintf(stderr, "reachctl: cannot read the token in %s; check REACHD_TOKEN_FILE\n", path);
         out[0] = '\0';
     }
     out[strcspn(out, "\r\n")] = '\0';
@@ -125,14 +131,14 @@ static enum exit_code failed(enum reach_status status, const struct reach_error 
     else
         fprintf(stderr, "reachctl: %s\n", error->text);
     if (unreachable)
-        fputs("  next step: --socket or --url name another source\n", stderr);
+        fputs("  next step: name another source with --socket or --url\n", stderr);
     return unreachable ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
 
 /* ---- GPU discovery ---- */
 
-/* The daemon serves before the driver has listed the GPUs. Its own list has a field for that, and a
- * request for one GPU fails with "not-ready". */
+/* The daemon serves before the driver has listed the GPUs. Until then its list of GPUs has a field
+ * that says so, and a request for one GPU fails with "not-ready". */
 static bool is_discovering(const struct reach_answer *answer, const json_t *json)
 {
     const char *discovery = json_string_value(json_object_get(json, "discovery"));
@@ -154,8 +160,8 @@ static enum exit_code still_discovering(void)
     return EXIT_FAILED;
 }
 
-/* One request, repeated while GPU discovery runs, for TIMEOUT_MS at most. The JSON of the answer,
- * NULL if it is none, is the caller's. */
+/* Sends a request, and repeats it while GPU discovery runs, for TIMEOUT_MS at most. The caller owns
+ * the JSON of the response, which is NULL if the response is not JSON. */
 static enum reach_status send_discovered(struct client *client, const struct reach_request *request,
                                          struct reach_answer **out, json_t **out_json,
                                          struct reach_error *error)
@@ -201,12 +207,12 @@ static enum exit_code perform(struct client *client, const struct reach_request 
     return exit_code;
 }
 
-/* An answer that should be JSON and is not came from another server. */
+/* A response that is not JSON came from another server. */
 static enum exit_code need_json(enum exit_code exit_code, struct client_answer *out)
 {
     if (exit_code != EXIT_DONE || json_is_object(out->json))
         return exit_code;
-    fputs("reachctl: the response is not one of reachd\n  next step: check --url\n", stderr);
+    fputs("reachctl: the response did not come from reachd\n  next step: check --url\n", stderr);
     client_answer_free(out);
     return EXIT_FAILED;
 }
@@ -221,7 +227,7 @@ enum exit_code client_get(struct client *client, const char *path, const char *a
     return accept ? exit_code : need_json(exit_code, out);
 }
 
-/* A request that may need the token. */
+/* Sends a request that may need the token. */
 static enum exit_code change(struct client *client, const struct reach_request *request,
                              struct client_answer *out)
 {
@@ -277,7 +283,8 @@ enum exit_code client_print(struct client *client, const struct options *options
 
 /* ---- paths ---- */
 
-/* All but unreserved characters as %XX (RFC 3986); cut if there is no room. */
+/* Appends `text` with all but unreserved characters as %XX (RFC 3986), truncated if it does not
+ * fit. */
 static void append_escaped(char *path, const char *text)
 {
     size_t at = strlen(path);
@@ -335,7 +342,7 @@ const char *options_param(const struct options *options, const char *name)
 
 enum { ID_DIGITS = 16 };
 
-/* "fp" and sixteen hexadecimal digits. */
+/* An id is "fp" and sixteen hexadecimal digits. */
 static bool is_id(const char *text)
 {
     size_t n = 0;
@@ -409,4 +416,16 @@ enum exit_code client_get_fingerprint(struct client *client, const struct option
     if (is_id(which) || strcmp(which, "current") == 0)
         return get_fingerprint(client, options, which, out, out_id);
     return read_fingerprint_file(which, out, out_id);
+}
+
+struct fingerprint *client_load_fingerprint(struct client *client, const struct options *options,
+                                            const char *which, char *out_id, enum exit_code *out)
+{
+    struct fingerprint *fp = malloc(sizeof(*fp)); /* too large for a stack */
+
+    *out = fp ? client_get_fingerprint(client, options, which, fp, out_id) : client_no_memory();
+    if (*out == EXIT_DONE)
+        return fp;
+    free(fp);
+    return NULL;
 }

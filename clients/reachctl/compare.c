@@ -1,6 +1,6 @@
-/* compare.c: reachctl compare: is this chip normal? Of the daemon's GPU, as the daemon answers, or
- * of an exported fingerprint or against another reference set, without a daemon. reachctl share
- * writes the anonymous file with which a chip joins the reference set. */
+/* compare.c: reachctl compare reports whether a chip is normal. The daemon compares its own GPUs.
+ * This program compares an exported fingerprint, or uses another reference set, without a daemon.
+ * reachctl share writes the anonymous file with which a chip joins the reference set. */
 #include "clients/reachctl/client.h"
 
 #include "batch/export.h"
@@ -33,7 +33,7 @@ static bool is_verdict(const json_t *row, const char *verdict)
     return strcmp(text_of(row, "verdict"), verdict) == 0;
 }
 
-/* Six digits, or a size. */
+/* Writes six digits, or a size if the name of the row ends in _bytes. */
 static const char *format_number(const json_t *row, const char *member, char *out)
 {
     const char *const name = text_of(row, "name");
@@ -66,7 +66,7 @@ static void print_property(const json_t *row)
            number_of(row, "chips"), text_of(row, "verdict"));
 }
 
-/* The odd rows, or with `all` the others. */
+/* Prints the odd rows, or all others if `odd` is false. */
 static void print_rows(const json_t *rows, bool odd, const char *head,
                        void (*print)(const json_t *))
 {
@@ -95,7 +95,7 @@ static void print_tables(const json_t *answer, bool odd)
     print_rows(json_object_get(answer, "properties"), odd, "  property", print_property);
 }
 
-/* A chip helps a set that lacks its kind; without a set, one is to be named first. */
+/* Prints the next step if the set has no chip of this kind, or if there is no set. */
 static void print_unknown(const struct options *options, const json_t *answer)
 {
     const bool is_here = options->operand || options->reference;
@@ -155,10 +155,8 @@ static enum exit_code print_text(const struct options *options, const char *text
 {
     json_t *const answer = text ? json_loads(text, 0, NULL) : NULL;
 
-    if (!answer) {
-        fputs("reachctl: no memory\n", stderr);
-        return EXIT_FAILED;
-    }
+    if (!answer)
+        return client_no_memory();
     if (options->json)
         fputs(text, stdout);
     else
@@ -199,6 +197,7 @@ static enum exit_code compare_here(const struct options *options, const struct f
 
 enum exit_code command_compare(struct client *client, const struct options *options)
 {
+    const char *const which = options->operand ? options->operand : "current";
     char id[FINGERPRINT_ID_BYTES];
     char path[CLIENT_PATH_BYTES];
     struct fingerprint *fp;
@@ -208,14 +207,8 @@ enum exit_code command_compare(struct client *client, const struct options *opti
         client_gpu_path(options, "/compare", path);
         return client_print(client, options, path, print_comparison);
     }
-    fp = malloc(sizeof(*fp));
-    if (!fp) {
-        fputs("reachctl: no memory\n", stderr);
-        return EXIT_FAILED;
-    }
-    exit_code = client_get_fingerprint(client, options,
-                                       options->operand ? options->operand : "current", fp, id);
-    if (exit_code == EXIT_DONE)
+    fp = client_load_fingerprint(client, options, which, id, &exit_code);
+    if (fp)
         exit_code = compare_here(options, fp, id);
     free(fp);
     return exit_code;
@@ -251,16 +244,12 @@ static enum exit_code share(const struct options *options, const struct fingerpr
 
 enum exit_code command_share(struct client *client, const struct options *options)
 {
-    struct fingerprint *const fp = malloc(sizeof(*fp));
+    const char *const which = options->operand ? options->operand : "current";
     enum exit_code exit_code;
+    struct fingerprint *const fp =
+        client_load_fingerprint(client, options, which, NULL, &exit_code);
 
-    if (!fp) {
-        fputs("reachctl: no memory\n", stderr);
-        return EXIT_FAILED;
-    }
-    exit_code = client_get_fingerprint(client, options,
-                                       options->operand ? options->operand : "current", fp, NULL);
-    if (exit_code == EXIT_DONE)
+    if (fp)
         exit_code = share(options, fp);
     free(fp);
     return exit_code;

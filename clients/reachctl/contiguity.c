@@ -1,10 +1,10 @@
-/* contiguity.c: reachctl contiguity: how scattered the free memory of a GPU is now.
+/* contiguity.c: reachctl contiguity reports how scattered the free memory of a GPU is now.
  *
- * The driver does not tell, and counting handles says nothing: without a physical run it scatters a
- * handle and reports no error. So the free memory is taken and read at random, by libreach-cuda in
- * this process, and the prices of a miss in the fingerprint turn the time into a share. That
- * library is loaded when the command runs: reachctl itself has no device code.
- */
+ * The driver does not report it, and counting handles does not show it: if the driver finds no
+ * contiguous run, it scatters a handle without an error. So libreach-cuda allocates the free memory
+ * in this process and reads it at random. The prices of a miss in the fingerprint turn the time
+ * into a share. The library is loaded when the command runs, because reachctl itself has no device
+ * code. */
 #include "clients/reachctl/client.h"
 
 #include "clients/cuda/reach_diagnose.h"
@@ -28,8 +28,9 @@ static const char *const way_names[] = {
     [REACH_FREE_PLAIN] = "plain", [REACH_FREE_FRAMES] = "frames"};
 enum { WAYS = sizeof(way_names) / sizeof(*way_names) };
 
-/* REACH_CUDA_LIBRARY, beside this program, as installed, as the loader finds it. NULL: nowhere, and
- * the reason is printed. It stays loaded. */
+/* Loads the library that REACH_CUDA_LIBRARY names, or else the one beside this program, the
+ * installed one, or the one that the loader finds. Returns NULL, with a message, if there is none.
+ * The library stays loaded. */
 static diagnose_free_fn *load(void)
 {
     static const char name[] = "libreach-cuda.so.0";
@@ -59,7 +60,8 @@ static diagnose_free_fn *load(void)
     return function;
 }
 
-/* False if the fingerprint lacks a number; it is printed which measurement has them. */
+/* Returns false if the fingerprint lacks a number; the message names the measurement that
+ * determines it. */
 static bool read_numbers(const struct fingerprint *fp, struct reach_diagnose_options *out)
 {
     const struct fingerprint_contiguity *const c = &fp->contiguity;
@@ -68,10 +70,11 @@ static bool read_numbers(const struct fingerprint *fp, struct reach_diagnose_opt
         !IS_KNOWN(c->contiguous_miss_ns) ? c->contiguous_miss_ns : c->scattered_miss_ns;
 
     if (!IS_KNOWN(fp->windows.reach_bytes) || !IS_KNOWN(c->frame_bytes) || !IS_KNOWN(missing)) {
-        fprintf(stderr,
-                "reachctl: the fingerprint has no reach, no frame or no prices of a miss, which "
-                "turn a time into a share\n  next step: %s\n",
-                next_step_full(fp, IS_KNOWN(missing) ? REASON_TOO_LITTLE_DATA : missing.reason));
+        fprintf(
+            stderr,
+            "reachctl: the fingerprint lacks the reach, the frame or the prices of a miss, which "
+            "turn a time into a share\n  next step: %s\n",
+            next_step_full(fp, IS_KNOWN(missing) ? REASON_TOO_LITTLE_DATA : missing.reason));
         return false;
     }
     *out = (struct reach_diagnose_options){.size = sizeof(*out),
@@ -144,23 +147,18 @@ static enum exit_code print_all(const struct fingerprint *fp, const struct optio
 
 enum exit_code command_contiguity(struct client *client, const struct options *options)
 {
-    struct fingerprint *fp = calloc(1, sizeof(*fp));
     struct reach_diagnosis found[WAYS] = {{.size = 0}};
     struct reach_diagnose_options numbers;
     struct reach_alloc_error error = {.text = ""};
     diagnose_free_fn *diagnose_free;
-    enum exit_code exit_code = EXIT_FAILED;
+    enum exit_code exit_code;
+    struct fingerprint *fp = client_load_fingerprint(client, options, "current", NULL, &exit_code);
 
-    if (!fp) {
-        fputs("reachctl: no memory\n", stderr);
-        return EXIT_FAILED;
-    }
-    exit_code = client_get_fingerprint(client, options, "current", fp, NULL);
-    if (exit_code != EXIT_DONE)
-        goto out;
+    if (!fp)
+        return exit_code;
     exit_code = EXIT_FAILED;
     diagnose_free = read_numbers(fp, &numbers) ? load() : NULL;
-    /* So that ordinal 0 is that GPU. */
+    /* This GPU is then ordinal 0. */
     if (!diagnose_free || setenv("CUDA_VISIBLE_DEVICES", fp->gpu.uuid, 1) != 0)
         goto out;
     for (int i = 0; i < WAYS; i++) {

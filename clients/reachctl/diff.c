@@ -1,5 +1,5 @@
-/* diff.c: reachctl diff A B: two fingerprints side by side. Each is the id of one in
- * the daemon's history, "current", or a file that the daemon has exported; files need no daemon. */
+/* diff.c: reachctl diff compares two fingerprints. Each is an id of the daemon's history,
+ * "current", or an exported file, which needs no daemon. */
 #include "clients/reachctl/client.h"
 
 #include "base/json_builder.h"
@@ -18,7 +18,7 @@ static void print_json(const struct fingerprint_diff *diff)
     json = json_pack("{s:s, s:o}", "result", fingerprint_class_name(diff->result), "differences",
                      list);
     if (json_print(json, 1, stdout) != 0)
-        fputs("reachctl: no memory, or it cannot write\n", stderr);
+        fputs("reachctl: cannot write the differences\n", stderr);
     json_decref(json);
 }
 
@@ -42,14 +42,16 @@ enum exit_code command_diff(struct client *client, const struct options *options
         [FINGERPRINT_CHANGED] = EXIT_DIFF_CHANGED,
         [FINGERPRINT_OTHER_HARDWARE] = EXIT_DIFF_OTHER,
     };
-    struct fingerprint *two = calloc(2, sizeof(*two));
     struct fingerprint_diff *diff = calloc(1, sizeof(*diff));
-    enum exit_code exit_code = EXIT_DIFF_TROUBLE;
+    enum exit_code exit_code;
+    struct fingerprint *a =
+        client_load_fingerprint(client, options, options->operand, NULL, &exit_code);
+    struct fingerprint *b =
+        a ? client_load_fingerprint(client, options, options->second, NULL, &exit_code) : NULL;
 
-    if (two && diff &&
-        client_get_fingerprint(client, options, options->operand, &two[0], NULL) == EXIT_DONE &&
-        client_get_fingerprint(client, options, options->second, &two[1], NULL) == EXIT_DONE) {
-        fingerprint_compare(&two[0], &two[1], diff);
+    exit_code = EXIT_DIFF_TROUBLE;
+    if (diff && b) {
+        fingerprint_compare(a, b, diff);
         if (options->json)
             print_json(diff);
         else
@@ -57,6 +59,7 @@ enum exit_code command_diff(struct client *client, const struct options *options
         exit_code = codes[diff->result];
     }
     free(diff);
-    free(two);
+    free(b);
+    free(a);
     return exit_code;
 }

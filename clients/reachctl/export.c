@@ -1,4 +1,4 @@
-/* export.c: reachctl export: the current fingerprint of a GPU as a file, from which every client
+/* export.c: reachctl export writes the fingerprint of a GPU to a file, from which every client
  * plans without a daemon (file:FILE). */
 #include "clients/reachctl/client.h"
 
@@ -39,10 +39,8 @@ enum exit_code command_export(struct client *client, const struct options *optio
     char path[CLIENT_PATH_BYTES];
     enum exit_code exit_code;
 
-    if (!fp) {
-        fputs("reachctl: no memory for a fingerprint\n", stderr);
-        return EXIT_FAILED;
-    }
+    if (!fp)
+        return client_no_memory();
     if (options->operand)
         with_gpu.gpu = options->operand;
     client_gpu_path(&with_gpu, "/fingerprint", path);

@@ -1,4 +1,4 @@
-/* gpus.c: reachctl gpus. */
+/* gpus.c: reachctl gpus lists GPUs, reachctl forget deletes lost ones. */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
@@ -30,7 +30,7 @@ static void print_gpus(const struct options *options, const json_t *answer)
         text_print(answer, "why: {source_error.text}\n  next step: {source_error.next_step}\n");
 }
 
-/* Forgets one GPU; prints what the daemon has said. */
+/* Forgets one GPU and prints the response. */
 static enum exit_code forget(struct client *client, const struct options *options, const char *gpu)
 {
     const struct options one = {.gpu = gpu};
@@ -77,7 +77,7 @@ enum exit_code command_forget(struct client *client, const struct options *optio
     const char *const gpu = options->operand_count ? options->operands[0] : NULL;
 
     if (!options->lost == !gpu)
-        return client_usage_error("forget takes a UUID, or --lost", NULL);
+        return client_usage_error("forget needs a UUID or --lost", NULL);
     return gpu ? forget(client, options, gpu) : forget_lost(client, options);
 }
 

@@ -1,6 +1,5 @@
-/* import.c: reachctl import: a fingerprint from files of other people's measurements. Needs no
- * daemon. The fingerprint has origin imported and a UUID that no attached GPU has.
- */
+/* import.c: reachctl import derives a fingerprint from files of a public benchmark, without a
+ * daemon. The fingerprint has the origin imported and a UUID that no attached GPU has. */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/show.h"
 
@@ -14,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a file into `*out_text`, which the caller frees. One byte more than may be read shows that
- * the file is too large; import_read reports it. */
+/* Reads a file into `*out_text`, which the caller frees. It reads one byte more than the limit, so
+ * that import_read can report a file that is too large. */
 static enum status read_whole(struct import_file *out, char **out_text, struct err *err)
 {
     FILE *const file = fopen(out->name, "re");
-    char *const text = malloc(IMPORT_MAX_FILE_BYTES + 1); /* untouched pages cost nothing */
+    char *const text =
+        malloc(IMPORT_MAX_FILE_BYTES + 1); /* pages that are not touched take no memory */
     enum status s = STATUS_OK;
 
     if (!file)
@@ -42,7 +42,7 @@ static enum status read_files(const struct options *options, struct import_file 
     enum status s = STATUS_OK;
 
     if (options->operand_count > IMPORT_MAX_FILES)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "%d files are given, at most %d are read",
+        return err_set(err, STATUS_INVALID_ARGUMENT, "too many files: %d, at most %d",
                        options->operand_count, IMPORT_MAX_FILES);
     for (int i = 0; i < options->operand_count && s == STATUS_OK; i++) {
         files[i].name = options->operands[i];
@@ -51,7 +51,7 @@ static enum status read_files(const struct options *options, struct import_file 
     return s;
 }
 
-/* The folder that `reachd --export` would make. */
+/* Writes the same directory as `reachd --export`. */
 static enum status export_all(const char *dir, const struct observation_set *set,
                               const struct fingerprint *fp, struct err *err)
 {
@@ -118,7 +118,7 @@ enum exit_code command_import(struct client *client, const struct options *optio
     struct err err = {0};
     enum status s;
 
-    (void)client; /* needs no daemon */
+    (void)client; /* this command needs no daemon */
     s = fp ? import_all(options, fp, &err) : err_set(&err, STATUS_NO_MEMORY, "no memory to import");
     free(fp);
     return s == STATUS_OK ? EXIT_DONE : client_print_error(&err);

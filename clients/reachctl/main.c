@@ -16,8 +16,9 @@
 
 struct command {
     const char *name;
-    const char *operand; /* NULL: none; "[ID]": optional; "A B": two; "FILE...": one or more */
-    uint64_t options;    /* BIT()s of those it takes besides --json, --socket, --url */
+    const char *operand; /* NULL for none, "[ID]" for an optional one, "A B" for two, "FILE..." for
+                            one or more */
+    uint64_t options;    /* BIT()s of the options it takes besides --json, --socket and --url */
     command_fn *run;
     const char *usage;
     const char *about;
@@ -130,8 +131,8 @@ static void print_help(void)
         "failure. Of survey: 4 if some hosts did not answer, 3 if none did.");
 }
 
-/* Finds the command at the beginning of `words`, which NULL ends, and the number of words of its
- * name. A name of two words is preferred. */
+/* Finds the command at the beginning of `words`, which ends with NULL, and the number of words of
+ * its name. A name of two words is preferred. */
 static const struct command *find_command(char **words, int *out_words)
 {
     const struct command *found = NULL;
@@ -163,7 +164,7 @@ enum {
 };
 #define LONG_OPTION(id, field, name, argument) {name, argument, NULL, OPT_LIMITED + OPTION_##id},
 static const struct option fixed_options[] = {
-    OPTIONS_ALL(LONG_OPTION) /* first: element i is option i */
+    OPTIONS_ALL(LONG_OPTION) /* these come first, so that element i is option i */
     {"socket", required_argument, NULL, OPT_SOCKET},
     {"url", required_argument, NULL, OPT_URL},
     {"json", no_argument, NULL, OPT_JSON},
@@ -172,7 +173,7 @@ static const struct option fixed_options[] = {
 };
 enum { FIXED_COUNT = sizeof(fixed_options) / sizeof(*fixed_options) };
 
-/* With the parameters, and an end. */
+/* Returns the fixed options and those of the parameters, terminated. */
 static const struct option *make_long_options(void)
 {
     static struct option all[FIXED_COUNT + OPTIONS_MOST_PARAMS + 1];
@@ -188,7 +189,7 @@ static const struct option *make_long_options(void)
     return all;
 }
 
-/* The last value of an option counts, except for sources, which all count. */
+/* The last value of an option counts; of options for sources, every value counts. */
 static void set_option(struct options *o, enum option_id id, const char *value)
 {
     const bool source = id == OPTION_HOSTS || id == OPTION_FILE_SD || id == OPTION_SLURM;
@@ -198,7 +199,8 @@ static void set_option(struct options *o, enum option_id id, const char *value)
         o->sources[o->source_count - 1] = (struct option_source){id, value};
 }
 
-/* False if there is nothing to run: help or version are printed, or the command line is invalid. */
+/* Returns false if there is nothing to run: help or version were printed, or the command line is
+ * invalid. */
 static bool parse(int argc, char **argv, struct options *o, enum exit_code *out)
 {
     const struct option *const long_options = make_long_options();
@@ -254,7 +256,7 @@ static bool takes(const struct command *c, const struct param *p)
            (strcmp(p->name, "input_bytes") == 0 || strcmp(p->name, "scan_gps") == 0);
 }
 
-/* Does the command take every option that was given? */
+/* Checks that the command takes every option that was given. */
 static enum exit_code check_options(const struct command *c, const struct options *o)
 {
     const struct param *p;
@@ -271,7 +273,7 @@ static enum exit_code check_options(const struct command *c, const struct option
     return EXIT_DONE;
 }
 
-/* All checks that need no daemon. */
+/* Makes all checks that need no daemon. */
 static enum exit_code check(const struct command *c, const struct options *o, int operands)
 {
     const bool many = c->operand && strstr(c->operand, "...");
@@ -313,7 +315,7 @@ static enum exit_code run(const struct command *c, const struct options *o)
     return exit_code;
 }
 
-/* An output that is incomplete is a failure, whatever else the command found out. */
+/* An incomplete output is a failure, whatever the result of the command. */
 static enum exit_code check_output(const struct command *command, enum exit_code exit_code)
 {
     const bool diff = command && command->run == command_diff;

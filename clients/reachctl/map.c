@@ -1,5 +1,6 @@
-/* map.c: reachctl map: a chip as text of 80 columns, or as JSON: a line for each SM group, with a
- * place for each SM of a full group, the windows of the groups, and what the die lacks. */
+/* map.c: reachctl map prints a chip as text of 80 columns, or as JSON. There is a line for each SM
+ * group with a place for each SM of a full group, followed by the windows and the disabled SMs of
+ * the die. */
 #include "clients/reachctl/chip.h"
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/picture.h"
@@ -14,17 +15,17 @@
 
 enum {
     COLUMNS = 80,
-    PLACE_COLUMNS = 4,    /* of an SM id and the blanks before it */
-    SMS_COLUMN = 20,      /* of the SM ids of a group */
-    GROUPS_COLUMN = 40,   /* of the groups of a window */
-    CANDIDATES_SHOWN = 8, /* the pattern represents all of them */
-    LIST_BYTES = 3072,    /* 512 SM ids */
-    JSON_BYTES = 1 << 14, /* of one chip; the buffer grows */
+    PLACE_COLUMNS = 4,    /* width of an SM id with the blanks before it */
+    SMS_COLUMN = 20,      /* column of the SM ids of a group */
+    GROUPS_COLUMN = 40,   /* column of the groups of a window */
+    CANDIDATES_SHOWN = 8, /* the pattern stands for the others */
+    LIST_BYTES = 3072,    /* room for 512 SM ids */
+    JSON_BYTES = 1 << 14, /* size for one chip; the buffer grows */
 };
 
-/* Prints the parts of a text, `blank` apart, on lines of 80 columns. A part ends with `end`, which
- * is printed only if it is a comma. Ends the line. The first line is at column
- * `indent` already; the others begin there. A part longer than a line gets a line of its own. */
+/* Prints the parts of a text on lines of 80 columns, with `blank` between them, and ends the line.
+ * A part ends with `end`, which is printed only if it is a comma. The cursor is at column `indent`,
+ * where the other lines also begin. A part longer than a line gets a line of its own. */
 static void print_parts(int indent, const char *text, char end, const char *blank)
 {
     const int apart = (int)strlen(blank);
@@ -50,7 +51,7 @@ static void print_numbers(int indent, const uint16_t *numbers, uint32_t count)
     print_parts(indent, chip_format_list(numbers, count, text, sizeof(text)), ',', " ");
 }
 
-/* "not observable (no-trace)", or "not known (not-measured)". */
+/* Prints "not observable (no-trace)" or "not known (not-measured)". */
 static void print_absent(enum known known, enum reason reason)
 {
     printf("%s (%s)", known == MAYBE_NOT_OBSERVABLE ? "not observable" : "not known",
@@ -78,7 +79,7 @@ static void print_head(const struct chip *chip)
     printf("; %s\n", chip->map);
 }
 
-/* A number for each SM, and a dash for each place of a full group that is not there. */
+/* Prints a number for each SM, and a dash for each missing SM of a full group. */
 static void print_group(const struct chip *chip, uint32_t group)
 {
     const int window = chip->window_of_group[group];
@@ -297,10 +298,8 @@ static enum exit_code print_json(struct json_writer *t)
     size_t bytes;
     char *const text = json_writer_end(t, &bytes);
 
-    if (!text) {
-        fputs("reachctl: no memory for the map\n", stderr);
-        return EXIT_FAILED;
-    }
+    if (!text)
+        return client_no_memory();
     (void)fwrite(text, 1, bytes, stdout); /* main.c reports a failure */
     free(text);
     return EXIT_DONE;
@@ -401,16 +400,14 @@ enum exit_code command_map(struct client *client, const struct options *options)
     enum exit_code exit_code;
 
     if (options->operand && options->at)
-        return client_usage_error("map takes a file or --at, not both", NULL);
+        return client_usage_error("a file and --at exclude each other", NULL);
     if (options->all && (options->operand || options->at || options->svg))
-        return client_usage_error("map --all takes no file, --at or --svg", NULL);
+        return client_usage_error("--all excludes a file, --at and --svg", NULL);
     if (options->bytes && units_parse_bytes(options->bytes, &bytes, &err) != STATUS_OK)
         return client_usage_error("--bytes:", err.text);
     chip = calloc(1, sizeof(*chip));
-    if (!chip) {
-        fputs("reachctl: no memory\n", stderr);
-        return EXIT_FAILED;
-    }
+    if (!chip)
+        return client_no_memory();
     chip->job_bytes = bytes;
     exit_code = options->all ? map_all(client, options, chip) : map_one(client, options, chip);
     free(chip);

@@ -1,8 +1,7 @@
-/* measure.c: reachctl measure: starts a measurement, and waits for its end with --wait.
+/* measure.c: reachctl measure starts a measurement, and with --wait waits for its end.
  *
- * On a terminal progress is one line that is written over and over; elsewhere a line is printed
- * whenever the message of the daemon changes, so that a log stays readable.
- */
+ * On a terminal, progress is one line that is overwritten. Otherwise a line is printed whenever the
+ * message of the daemon changes, so that a log stays readable. */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
@@ -29,7 +28,7 @@ static void print_bar(double progress, const char *message)
     memset(bar + full, '.', (size_t)(BAR_CELLS - full));
     bar[BAR_CELLS] = '\0';
     printf("\r[%s] %3.0f%%  %s\033[K", bar, progress * 100,
-           message); /* and clear the rest of the line */
+           message); /* the sequence clears the rest of the line */
     fflush(stdout);
 }
 

@@ -1,4 +1,4 @@
-/* observations.c: reachctl observations: a list of all, or one whole. */
+/* observations.c: reachctl observations lists all observations, or prints one completely. */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
@@ -10,7 +10,8 @@
 
 enum { FIELD_CHARACTERS = 72 };
 
-/* One line per field, long arrays cut. The reason of an absent number is printed in its place. */
+/* Prints one line per field; long arrays are truncated. The reason of an absent number is printed
+ * in its place. */
 static void print_fields(const char *title, json_t *object)
 {
     const char *name;
@@ -19,7 +20,7 @@ static void print_fields(const char *title, json_t *object)
     puts(title);
     json_object_foreach(object, name, value)
     {
-        size_t bytes; /* with a line feed */
+        size_t bytes; /* the text ends with a line feed */
         char *text = json_render(value, &bytes);
         char template[64];
         const int length = text ? (int)bytes - 1 : 0;
@@ -59,7 +60,7 @@ static enum exit_code one(struct client *client, const struct options *options)
     return EXIT_DONE;
 }
 
-/* All pages as one array; NULL if one failed. */
+/* Returns all pages as one array; NULL if a request failed. */
 static json_t *all_pages(struct client *client, const struct options *options,
                          enum exit_code *out_exit)
 {
@@ -116,7 +117,7 @@ enum exit_code command_observations(struct client *client, const struct options 
         return one(client, options);
     if (options->csv) {
         fputs("reachctl: --csv needs the ID of one observation\n"
-              "  next step: reachctl observations lists them\n",
+              "  next step: list the IDs with reachctl observations\n",
               stderr);
         return EXIT_USAGE;
     }
@@ -126,7 +127,7 @@ enum exit_code command_observations(struct client *client, const struct options 
     if (options->json) {
         json_t *document = json_pack("{s:O,s:n}", "observations", all, "next");
         if (json_print(document, 0, stdout) != 0) {
-            fputs("reachctl: cannot write the list, or out of memory\n", stderr);
+            fputs("reachctl: cannot write the list\n", stderr);
             exit_code = EXIT_FAILED;
         }
         json_decref(document);

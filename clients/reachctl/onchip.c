@@ -1,12 +1,11 @@
-/* onchip.c: shared memory, clusters and what keeps memory busy, as `reachctl caches` prints them.
- */
+/* onchip.c: the part of `reachctl caches` about shared memory, clusters and parallelism. */
 #include "clients/reachctl/onchip.h"
 
 #include "clients/reachctl/text.h"
 
 #include <stdbool.h>
 
-/* Is a part of the answer more than "not measured" and other reasons? */
+/* Returns whether a part of the response has a known value and not only reasons. */
 static bool has_rows(const json_t *part, const char *list)
 {
     return json_array_size(json_object_get(part, list)) > 0;

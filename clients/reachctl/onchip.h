@@ -1,4 +1,4 @@
-/* onchip.h: shared memory, clusters and what keeps memory busy, for a person. */
+/* onchip.h: the part of `reachctl caches` about shared memory, clusters and parallelism. */
 #ifndef REACH_CLIENTS_REACHCTL_ONCHIP_H
 #define REACH_CLIENTS_REACHCTL_ONCHIP_H
 

@@ -5,18 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the shell gets. In --help, and scripts rely on it. */
+/* Exit statuses. --help lists them, and scripts rely on them. */
 enum exit_code {
     EXIT_DONE = 0,
-    EXIT_FAILED = 1,      /* the daemon refused, or a measurement failed */
+    EXIT_FAILED = 1,      /* the daemon refused the request, or a measurement failed */
     EXIT_USAGE = 2,       /* invalid command line */
-    EXIT_UNREACHABLE = 3, /* no daemon answers */
-    EXIT_PARTLY = 4,      /* of survey: some hosts failed */
+    EXIT_UNREACHABLE = 3, /* no daemon responds */
+    EXIT_PARTLY = 4,      /* survey: some hosts failed */
 
-    /* Of diff, as of diff(1): 0 the same. */
+    /* diff has the statuses of diff(1); 0 means the same. */
     EXIT_DIFF_CHANGED = 1,
     EXIT_DIFF_OTHER = 2,
-    EXIT_DIFF_TROUBLE = 3, /* they could not be compared, or invalid usage */
+    EXIT_DIFF_TROUBLE = 3, /* the fingerprints could not be compared, or the usage is invalid */
 };
 
 /* Options that only some commands take: X(ID, field of struct options, name, argument of getopt).
@@ -65,10 +65,10 @@ struct option_source {
 
 enum { OPTIONS_MOST_PARAMS = 48 };
 
-/* The command line, from which strings are borrowed. */
+/* The command line. Strings are borrowed from it. */
 struct options {
     const char *command;     /* its name */
-    const char *socket_path; /* NULL: not given, as for all others */
+    const char *socket_path; /* NULL if it is not given, like all others */
     const char *url;
     bool json;
     union { /* one option is a field and an element; the value of a switch is "true" */
@@ -79,19 +79,19 @@ struct options {
     };
     const char *params[OPTIONS_MOST_PARAMS]; /* by the row of planner/params.h */
     struct option_source sources[OPTIONS_MOST_SOURCES];
-    int source_count;    /* may be more than there is room for */
-    const char *operand; /* BYTES, an ID or the first file; NULL: none */
-    const char *second;  /* operand; NULL: none */
+    int source_count;    /* can exceed the size of `sources` */
+    const char *operand; /* BYTES, an ID or the first file; NULL if there is none */
+    const char *second;  /* the second operand; NULL if there is none */
     int operand_count;   /* of all */
     char **operands;
 };
 
-/* The value of the parameter with this name; NULL if it was not given. */
+/* Returns the value of the parameter with this name; NULL if it was not given. */
 const char *options_param(const struct options *options, const char *name);
 
 struct client;
 
-/* One command: runs, prints, returns an exit code. */
+/* A command runs, prints and returns an exit code. */
 typedef enum exit_code command_fn(struct client *client, const struct options *options);
 
 command_fn command_forget;

@@ -481,17 +481,12 @@ static void print_show(const struct options *options, const json_t *fp)
 
 static enum exit_code show_curve(struct client *client, const struct options *options)
 {
-    struct fingerprint *const fp = malloc(sizeof(*fp));
     char id[FINGERPRINT_ID_BYTES];
     enum exit_code exit_code;
+    struct fingerprint *const fp = client_load_fingerprint(
+        client, options, options->at ? options->at : "current", id, &exit_code);
 
-    if (!fp) {
-        fputs("reachctl: no memory\n", stderr);
-        return EXIT_FAILED;
-    }
-    exit_code =
-        client_get_fingerprint(client, options, options->at ? options->at : "current", fp, id);
-    if (exit_code == EXIT_DONE && !picture_curve(fp, id)) {
+    if (fp && !picture_curve(fp, id)) {
         fprintf(stderr, "reachctl: fingerprint %s has no curve\n  next step: %s\n", id,
                 next_step_full(fp, REASON_NOT_MEASURED));
         exit_code = EXIT_FAILED;

@@ -1,5 +1,5 @@
-/* survey.c: reachctl survey requests from the daemons of many nodes what they know, and stores it;
- * reachctl survey report prints what is stored. */
+/* survey.c: reachctl survey collects the fingerprints of many daemons in a database; reachctl
+ * survey report prints reports about them. */
 #include "clients/reachctl/client.h"
 
 #include "clients/fleet/report.h"
@@ -18,18 +18,6 @@
 
 enum { MOST_FILE_BYTES = 16 << 20, MOST_SECONDS = 86400, MS = 1000 };
 
-static enum exit_code fail(const struct err *err)
-{
-    fprintf(stderr, "reachctl: %s\n  next step: %s\n", err->text, err_next_step(err));
-    return EXIT_FAILED;
-}
-
-static enum exit_code usage_error(const char *text, const char *what)
-{
-    fprintf(stderr, "reachctl: %s%s\n  next step: reachctl --help\n", text, what);
-    return EXIT_USAGE;
-}
-
 /* ---- the database ---- */
 
 /* Creates each directory on the way to a file. */
@@ -44,9 +32,9 @@ static enum status make_directories(char *path, struct err *err)
     return STATUS_OK;
 }
 
-/* The database of --db, or of the environment's REACHD_FLEET_DB, or fleet.db in the user's
- * directory for data (XDG_DATA_HOME, else ~/.local/share), in `room` of PATH_MAX bytes; then
- * `*out_own` is true. */
+/* The database is that of --db, or of REACHD_FLEET_DB in the environment, or fleet.db in the user's
+ * data directory (XDG_DATA_HOME, else ~/.local/share). In the last case the path is in
+ * room[PATH_MAX] and `*out_own` is true. */
 static enum status name_db(const char *where, char *room, const char **out, bool *out_own,
                            struct err *err)
 {
@@ -61,7 +49,7 @@ static enum status name_db(const char *where, char *room, const char **out, bool
         return STATUS_OK;
     if (!has_data && !(home && *home == '/'))
         return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "there is no home directory: name a database with --db");
+                       "no home directory is set; name a database with --db");
     n = snprintf(room, PATH_MAX, "%s%s/reachd/fleet.db", has_data ? data : home,
                  has_data ? "" : "/.local/share");
     *out = room;
@@ -70,7 +58,7 @@ static enum status name_db(const char *where, char *room, const char **out, bool
                                   "the path of the home directory is too long");
 }
 
-/* To store a survey, or to report on those that are stored, for which nothing is created. */
+/* Opens the database to store a survey, or to read reports; reading creates nothing. */
 static enum status open_db(const char *where, bool to_read, struct fleet_db **out, struct err *err)
 {
     char room[PATH_MAX];
@@ -91,7 +79,7 @@ static enum status open_db(const char *where, bool to_read, struct fleet_db **ou
 static enum status read_whole(const char *path, char **out, size_t *out_bytes, struct err *err)
 {
     FILE *const file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-    char *text = malloc(MOST_FILE_BYTES + 1); /* untouched pages cost nothing */
+    char *text = malloc(MOST_FILE_BYTES + 1); /* pages that are not touched take no memory */
     enum status s = STATUS_OK;
 
     if (!file)
@@ -146,13 +134,13 @@ static enum status add_hosts(struct hosts *hosts, const struct options *o, struc
     for (int i = 0; i < o->source_count && s == STATUS_OK; i++)
         s = add_source(hosts, &o->sources[i], err);
     if (s == STATUS_OK && hosts->count == 0)
-        s = err_set(err, STATUS_INVALID_ARGUMENT, "no host is given");
+        s = err_set(err, STATUS_INVALID_ARGUMENT, "no host given");
     return s;
 }
 
 /* ---- limits ---- */
 
-/* A number of which there are `scale` to one; an option that is not there leaves `*out` as it is.
+/* An option with a number, which is multiplied by `scale`. A missing option leaves `*out` as it is.
  */
 struct limit {
     const char *text;
@@ -160,7 +148,7 @@ struct limit {
     double most;
     double scale;
     uint32_t *out;
-    const char *what; /* what is expected, in a message that ends with `text` */
+    const char *what; /* the beginning of a message that ends with `text` */
 };
 
 static bool parse_limit(const struct limit *limit)
@@ -182,14 +170,14 @@ static enum exit_code parse_settings(const struct options *o, struct collect_set
 {
     uint32_t port = HOSTS_DEFAULT_PORT;
     const struct limit limits[] = {
-        {o->port, 1, 65535, 1, &port, "--port is a number from 1 to 65535, not "},
+        {o->port, 1, 65535, 1, &port, "--port must be a number from 1 to 65535, not"},
         {o->at_once, 1, COLLECT_MOST_AT_ONCE, 1, &out->at_once,
-         "--concurrency is a number from 1 to 1024, not "},
-        {o->attempts, 1, 100, 1, &out->attempts, "--attempts is a number from 1 to 100, not "},
+         "--concurrency must be a number from 1 to 1024, not"},
+        {o->attempts, 1, 100, 1, &out->attempts, "--attempts must be a number from 1 to 100, not"},
         {o->deadline, 0, MOST_SECONDS, MS, &out->all_ms,
-         "--deadline is in seconds, up to a day, not "},
+         "--deadline must be a number of seconds, at most a day, not"},
         {o->host_limit, 0, MOST_SECONDS, MS, &out->host_ms,
-         "--host-deadline is in seconds, up to a day, not "},
+         "--host-deadline must be a number of seconds, at most a day, not"},
     };
 
     *out = (struct collect_settings){.at_once = COLLECT_AT_ONCE,
@@ -201,17 +189,17 @@ static enum exit_code parse_settings(const struct options *o, struct collect_set
                                      .seed = clock_monotonic() ^ (uint64_t)getpid()};
     for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
         if (!parse_limit(&limits[i]))
-            return usage_error(limits[i].what, limits[i].text);
+            return client_usage_error(limits[i].what, limits[i].text);
     }
     if (o->ca && access(o->ca, R_OK) != 0)
-        return usage_error("--ca: this file cannot be read: ", o->ca);
+        return client_usage_error("--ca: cannot read", o->ca);
     *out_port = (uint16_t)port;
     return EXIT_DONE;
 }
 
 /* ---- output ---- */
 
-/* One line on a terminal, which is overwritten. */
+/* Writes one line on a terminal, which the next call overwrites. */
 static void show_progress(void *self, uint32_t done, uint32_t failed, uint32_t of)
 {
     nsec_t *const last = self;
@@ -309,7 +297,7 @@ static enum exit_code run_survey(const struct options *o, const struct hosts *ho
     else if (s == STATUS_OK)
         print_text(&survey, hosts);
     if (s != STATUS_OK)
-        exit_code = fail(&err);
+        exit_code = client_print_error(&err);
     else if (succeeded(&survey) == 0)
         exit_code = EXIT_UNREACHABLE;
     else if (succeeded(&survey) < survey.host_count)
@@ -331,7 +319,7 @@ enum exit_code command_survey(struct client *client, const struct options *optio
 
     (void)client;
     if (options->url || options->socket_path)
-        return usage_error("survey takes hosts, not --url or --socket", "");
+        return client_usage_error("survey takes hosts, not --url or --socket", NULL);
     if (exit_code != EXIT_DONE)
         return exit_code;
     hosts_begin(&hosts, port);
@@ -339,8 +327,8 @@ enum exit_code command_survey(struct client *client, const struct options *optio
         exit_code = run_survey(options, &hosts, &settings);
     else
         exit_code = err.status == STATUS_INVALID_ARGUMENT || err.status == STATUS_FULL
-                        ? usage_error(err.text, "")
-                        : fail(&err);
+                        ? client_usage_error(err.text, NULL)
+                        : client_print_error(&err);
     hosts_free(&hosts);
     return exit_code;
 }
@@ -355,19 +343,21 @@ static enum exit_code parse_report(const struct options *o, struct fleet_report_
     *out = (struct fleet_report_options){.model = o->model};
     for (int i = 0; i < o->operand_count; i++) {
         if (!fleet_report_from_name(o->operands[i], &bit))
-            return usage_error("there is no report ", o->operands[i]);
+            return client_usage_error("unknown report", o->operands[i]);
         out->reports |= bit;
     }
     if (o->json && o->format)
-        return usage_error("--json and --format exclude each other", "");
+        return client_usage_error("--json and --format exclude each other", NULL);
     if (o->json)
         out->format = FLEET_FORMAT_JSON;
     if (o->format && !fleet_format_from_name(o->format, &out->format))
-        return usage_error("--format is table, json, csv, markdown or html, not ", o->format);
+        return client_usage_error("--format must be table, json, csv, markdown or html, not",
+                                  o->format);
     if (o->survey)
         out->survey = strtoll(o->survey, &end, 10);
     if (o->survey && (*end != '\0' || out->survey < 1))
-        return usage_error("--survey is the number of a survey, from 1, not ", o->survey);
+        return client_usage_error("--survey must be the number of a survey, 1 or higher, not",
+                                  o->survey);
     return EXIT_DONE;
 }
 
@@ -381,8 +371,8 @@ enum exit_code command_survey_report(struct client *client, const struct options
 
     (void)client;
     if (options->url || options->socket_path)
-        return usage_error("survey report reads a database: it does not take --url or --socket",
-                           "");
+        return client_usage_error(
+            "survey report reads a database and does not take --url or --socket", NULL);
     if (exit_code != EXIT_DONE)
         return exit_code;
     s = open_db(options->db, true, &db, &err);
@@ -391,6 +381,6 @@ enum exit_code command_survey_report(struct client *client, const struct options
     fleet_close(db);
     if (s == STATUS_OK)
         return EXIT_DONE;
-    (void)fail(&err);
+    (void)client_print_error(&err);
     return s == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
 }

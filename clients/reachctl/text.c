@@ -12,7 +12,7 @@ enum { FIELD_BYTES = 1024, SPEC_BYTES = 64 };
 
 static const char NOT_OBSERVABLE_PREFIX[] = "not-observable: ";
 
-/* Why a number is null, from its field NAME_reason. */
+/* Writes why a number is null: the field NAME_reason. */
 static void put_absent(const json_t *object, const char *name, char *out)
 {
     const size_t prefix = sizeof(NOT_OBSERVABLE_PREFIX) - 1;
@@ -24,7 +24,7 @@ static void put_absent(const json_t *object, const char *name, char *out)
     if (!why)
         why = "not-reported";
     if (strcmp(why, "not-applicable") == 0)
-        snprintf(out, FIELD_BYTES, "-"); /* not unknown: it has no meaning here */
+        snprintf(out, FIELD_BYTES, "-"); /* the number is not unknown, it has no meaning here */
     else if (strncmp(why, NOT_OBSERVABLE_PREFIX, prefix) == 0)
         snprintf(out, FIELD_BYTES, "not observable (%.60s)", why + prefix);
     else
@@ -33,7 +33,7 @@ static void put_absent(const json_t *object, const char *name, char *out)
 
 static void put_ranges(const json_t *array, char *out)
 {
-    enum { ROOM = 28 }; /* for one range and the dots */
+    enum { ROOM = 28 }; /* room for one range and the dots */
     size_t at = 0;
     size_t n = json_array_size(array);
 
@@ -53,7 +53,7 @@ static void put_ranges(const json_t *array, char *out)
     }
 }
 
-/* One value, the member `name` of `object`. */
+/* Writes one value, the member `name` of `object`. */
 static void put_value(const json_t *object, const char *name, const json_t *value,
                       const char *format, char *out)
 {
@@ -89,7 +89,7 @@ static const json_t *member(const json_t *object, const char *name)
                                  : json_object_get(object, name);
 }
 
-/* The field with these `length` characters between its braces. */
+/* Writes the field that has these `length` characters between its braces. */
 static void put_field(const json_t *object, size_t row, const char *spec, int length, char *out)
 {
     char path[SPEC_BYTES];
@@ -183,7 +183,7 @@ static int parse_columns(const char *text, struct column *out)
 
 static void print_cell(const struct column *c, const char *text, bool last)
 {
-    /* Left-aligned, the last column needs no blanks after it. */
+    /* The last column has no blanks behind it if it is left-aligned. */
     printf("%*s%s", c->right ? c->width : last ? 0 : -c->width, text, last ? "\n" : "  ");
 }
 

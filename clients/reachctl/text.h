@@ -6,7 +6,7 @@
  *     {name}             a string; "-" if it is null or empty
  *     {count:d}          an integer
  *     {bytes:B}          a size: "64 GiB"
- *     {gbps:1 GB/s}      a real number with so many digits (0 .. 9) after the point, and a unit
+ *     {gbps:1 GB/s}      a real number with 0 to 9 digits after the point, and a unit
  *     {fits:y}           "yes" if it is true, else "no"
  *     {sms:n}            the number of elements of an array
  *     {sms:r}            integers in ascending order as ranges: "0-3,8,10-11", cut with "..."
@@ -24,9 +24,10 @@
 
 enum { TEXT_CELL_BYTES = 96, TEXT_MAX_COLUMNS = 12, TEXT_LINE_BYTES = 4096 };
 
-/* Writes the template with the fields of `object` to `out`, cut if it does not fit; returns it. */
+/* Writes the template with the fields of `object` to `out`, truncated if it does not fit; returns
+ * `out`. */
 char *text_expand(const json_t *object, const char *template, char *out, size_t out_size);
-/* The same to stdout, at most TEXT_LINE_BYTES. */
+/* Prints the same to stdout, at most TEXT_LINE_BYTES. */
 void text_print(const json_t *object, const char *template);
 
 /* Prints a table with a row for each object of the array. `columns` has, for each column, its title

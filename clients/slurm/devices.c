@@ -17,7 +17,7 @@ static bool is_index(const char *text)
     return text[0] != '\0' && strlen(text) <= 4 && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* "a,b,c"; false if an entry is not a valid name. */
+/* Splits "a,b,c"; returns false if an entry is not a valid name. */
 static bool split(const char *text, struct devices *out)
 {
     out->count = 0;
@@ -45,9 +45,10 @@ static bool has(const struct devices *list, const char *name)
     return false;
 }
 
-/* Replaces the task's index `name` by the node's. With the same number of entries on both sides, by
- * its place. With fewer in the task (it is bound to some GPUs of the step) it is an index of the
- * node, or of the step's list; false if both are possible and differ. */
+/* Replaces the index `name` of the task with the index of the node. If both lists have the same
+ * length, the place in the list decides. If the task has fewer GPUs (it is bound to some of the
+ * step), `name` is an index of the node or of the step. Returns false if both are possible and
+ * differ. */
 static bool on_node(const struct devices *node, bool same_count, uint32_t place, char *name)
 {
     const unsigned long index = strtoul(name, NULL, 10);
@@ -67,7 +68,7 @@ static bool on_node(const struct devices *node, bool same_count, uint32_t place,
     return as_node || in_list;
 }
 
-/* Replaces indices of the task by those of the node. False if it is ambiguous which. */
+/* Replaces indices of the task with those of the node. Returns false if they are ambiguous. */
 static bool translate(const char *node, struct devices *io)
 {
     struct devices on;
@@ -76,7 +77,7 @@ static bool translate(const char *node, struct devices *io)
         return *node == '\0';
     for (uint32_t i = 0; i < on.count; i++) {
         if (!is_index(on.names[i]))
-            return true; /* not a list of indices: nothing to translate by */
+            return true; /* without a list of indices there is no translation */
     }
     for (uint32_t i = 0; i < io->count; i++) {
         if (is_index(io->names[i]) && !on_node(&on, on.count == io->count, i, io->names[i]))

@@ -1,13 +1,12 @@
-/* devices.h: the GPUs of a task, by their names in reachd. Pure; needs only libc.
+/* devices.h: the names in reachd of the GPUs of a task. Pure; needs only libc.
  *
- * Slurm passes them in CUDA_VISIBLE_DEVICES: UUIDs, or indices. If cgroups constrain the devices,
- * the indices count from 0 within the job, and SLURM_STEP_GPUS or SLURM_JOB_GPUS has those of the
+ * Slurm passes UUIDs or indices in CUDA_VISIBLE_DEVICES. If cgroups constrain the devices, the
+ * indices count from 0 within the job, and SLURM_STEP_GPUS or SLURM_JOB_GPUS has the indices of the
  * node.
  *
  * Slurm counts by PCI address ("pci:1" in reachd). CUDA does so only if CUDA_DEVICE_ORDER is
- * PCI_BUS_ID, else from the fastest GPU ("cuda:1"), which reachd knows only if all are alike. With
- * one GPU in a constrained job there is nothing to order.
- */
+ * PCI_BUS_ID. Otherwise it counts from the fastest GPU ("cuda:1"), which reachd can resolve only if
+ * all GPUs are alike. A constrained job with one GPU has no order. */
 #ifndef REACH_CLIENTS_SLURM_DEVICES_H
 #define REACH_CLIENTS_SLURM_DEVICES_H
 
@@ -21,9 +20,10 @@ struct devices {
     char names[DEVICES_MAX][DEVICE_NAME_BYTES]; /* in the order in which CUDA numbers them */
 };
 
-/* `visible` is the value of CUDA_VISIBLE_DEVICES, `node` that of SLURM_STEP_GPUS or SLURM_JOB_GPUS,
- * and `order` that of CUDA_DEVICE_ORDER ("": not set). As for CUDA, the list ends at an entry "-1".
- * False if they name no GPU, or if it is ambiguous which. */
+/* `visible` is the value of CUDA_VISIBLE_DEVICES, `node` the value of SLURM_STEP_GPUS or
+ * SLURM_JOB_GPUS, and `order` the value of CUDA_DEVICE_ORDER, each "" if it is not set. Like in
+ * CUDA, the list ends at an entry "-1". Returns false if the values name no GPU or are ambiguous.
+ */
 bool devices_read(const char *visible, const char *node, const char *order, struct devices *out);
 
 #endif

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Between two attempts while the daemon's queue of connections is full. */
+/* pause between two attempts while the daemon's queue of connections is full */
 enum { RETRY_NS = 2000000 };
-/* Reserved for waking up and for the rest of the hook, so that all of it meets the deadline. */
+/* time that is reserved for the rest of the hook, so that the whole hook meets the deadline */
 enum { KEPT_PERCENT = 5 };
 
 static uint64_t now_ns(void)
@@ -26,7 +26,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Closes, and sets f->why. */
+/* Closes the connection and sets f->why; returns false. */
 static bool fail(struct fetch *f, const char *what, int number)
 {
     snprintf(f->why, sizeof(f->why), "%s%s%s", what, number ? ": " : "",
@@ -35,7 +35,7 @@ static bool fail(struct fetch *f, const char *what, int number)
     return false;
 }
 
-/* What is left of the deadline during a call; 0: nothing. */
+/* Returns the time that remains of the deadline; 0 if it has passed. */
 static uint64_t left(const struct fetch *f)
 {
     const uint64_t now = now_ns();
@@ -48,7 +48,8 @@ static struct timespec span_of(uint64_t ns)
     return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
-/* Waits until the socket is ready; false and closed after the deadline. */
+/* Waits until the socket is ready. After the deadline it closes the connection and returns false.
+ */
 static bool await(struct fetch *f, short events)
 {
     struct pollfd p = {.fd = f->fd, .events = events};
@@ -60,9 +61,9 @@ static bool await(struct fetch *f, short events)
         if (n > 0)
             return true;
         if (n == 0)
-            return fail(f, "no answer within the deadline", 0);
+            return fail(f, "no response within the deadline", 0);
         if (errno != EINTR)
-            return fail(f, "cannot wait for the daemon", errno);
+            return fail(f, "cannot wait for reachd", errno);
     }
 }
 
@@ -75,7 +76,7 @@ void fetch_close(struct fetch *f)
     f->fd = -1;
 }
 
-/* A Unix socket connects at once or, if the queue is full, not at all. */
+/* A Unix socket connects at once, or not at all if the queue is full. */
 static bool try_connect(struct fetch *f, const struct sockaddr_un *to)
 {
     const struct timespec pause = span_of(RETRY_NS);
@@ -84,7 +85,7 @@ static bool try_connect(struct fetch *f, const struct sockaddr_un *to)
         if (errno != EAGAIN && errno != EINTR)
             return fail(f, "no daemon", errno);
         if (left(f) <= RETRY_NS)
-            return fail(f, "the daemon accepts no connection within the deadline", 0);
+            return fail(f, "reachd accepts no connection within the deadline", 0);
         nanosleep(&pause, NULL);
     }
     return true;
@@ -121,13 +122,13 @@ static bool send_all(struct fetch *f, const char *text, size_t bytes)
             if (!await(f, POLLOUT))
                 return false;
         } else if (errno != EINTR) {
-            return fail(f, "the daemon went away", errno);
+            return fail(f, "reachd closed the connection", errno);
         }
     }
     return true;
 }
 
-/* Some bytes, at least one; 0: failed. */
+/* Receives at least one byte; returns 0 on failure. */
 static size_t receive(struct fetch *f, char *to, size_t room)
 {
     for (;;) {
@@ -135,25 +136,25 @@ static size_t receive(struct fetch *f, char *to, size_t room)
         if (n > 0 && left(f) > 0)
             return (size_t)n;
         if (n > 0)
-            fail(f, "no whole answer within the deadline", 0);
+            fail(f, "no complete response within the deadline", 0);
         else if (n == 0)
-            fail(f, "the daemon went away", 0);
+            fail(f, "reachd closed the connection", 0);
         else if (errno == EINTR)
             continue;
         else if (errno == EAGAIN && await(f, POLLIN))
             continue;
         else if (f->fd >= 0)
-            fail(f, "the daemon went away", errno);
+            fail(f, "reachd closed the connection", errno);
         return 0;
     }
 }
 
-/* The relevant parts of the head of an answer. */
+/* The relevant parts of the head of a response. */
 struct head {
     int status;
     bool has_length;
     bool plain;
-    bool odd; /* has something that this client does not support */
+    bool odd; /* the head contains a feature that this client does not support */
     uint64_t length;
 };
 
@@ -195,7 +196,9 @@ static void read_field(char *line, struct head *h)
         h->plain = strncasecmp(value, "text/plain", 10) == 0;
 }
 
-/* The lines of a terminated head, each with its "\r\n". */
+/* Reads the lines of a terminated head, each of which ends with "\r
+ *
+ * ". */
 static bool read_head(char *text, struct head *h)
 {
     char *line = text;
@@ -211,7 +214,7 @@ static bool read_head(char *text, struct head *h)
     return h->status != 0 && !h->odd && h->has_length && (h->status != 200 || h->plain);
 }
 
-/* Reads up to the empty line; the bytes received after it are at `*out_rest`. */
+/* Reads up to the empty line; `*out_rest` points to the bytes behind it. */
 static bool receive_head(struct fetch *f, char *text, size_t room, struct head *h, char **out_rest,
                          size_t *out_bytes)
 {
@@ -221,10 +224,11 @@ static bool receive_head(struct fetch *f, char *text, size_t room, struct head *
     while (!end) {
         size_t n = bytes + 1 < room ? receive(f, text + bytes, room - 1 - bytes) : 0;
         if (n == 0)
-            return f->fd >= 0 ? fail(f, "what answers is not reachd: a head without end", 0)
-                              : false;
+            return f->fd >= 0
+                       ? fail(f, "the response is not one of reachd: its head is too long", 0)
+                       : false;
         if (memchr(text + bytes, '\0', n))
-            return fail(f, "what answers is not reachd: no text", 0);
+            return fail(f, "the response is not one of reachd: it is not text", 0);
         bytes += n;
         text[bytes] = '\0';
         end = strstr(text, "\r\n\r\n");
@@ -232,7 +236,7 @@ static bool receive_head(struct fetch *f, char *text, size_t room, struct head *
     *out_rest = end + 4;
     *out_bytes = bytes - (size_t)(end + 4 - text);
     end[2] = '\0';
-    return read_head(text, h) ? true : fail(f, "what answers is not reachd", 0);
+    return read_head(text, h) ? true : fail(f, "the response is not one of reachd", 0);
 }
 
 bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int *out_status)
@@ -253,7 +257,7 @@ bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int
     if (!send_all(f, text, (size_t)n) || !receive_head(f, text, sizeof(text), &head, &rest, &bytes))
         return false;
     if (head.length >= room || bytes > head.length)
-        return fail(f, "what answers is not reachd: too much of it", 0);
+        return fail(f, "the response is not one of reachd: it is too long", 0);
     memcpy(body, rest, bytes);
     while (bytes < head.length) {
         const size_t more = receive(f, body + bytes, (size_t)head.length - bytes);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# An example of a Prolog, which slurmd runs as root before a job: has reachd measure those GPUs of the job
-# that have no fingerprint or a stale one. It only queues the measurements, in the background, and always
-# exits 0, because a Prolog that fails drains the node. What it cannot do it writes to the system log.
+# An example of a Prolog, which slurmd runs as root before a job. It queues measurements of those GPUs of
+# the job that have no fingerprint or a stale one. It works in the background and always exits with 0,
+# because a Prolog that fails drains the node. Failures go to the system log.
 #
 # Slurm counts the GPUs that the driver shows by PCI address: pci:N in reachd.
 
@@ -40,8 +40,8 @@ case $gpus in
 '') say "no list of GPUs: SLURM_JOB_GPUS, CUDA_VISIBLE_DEVICES and GPU_DEVICE_ORDINAL are empty" ;;
 *[!A-Za-z0-9,._-]*) say "a list of GPUs that cannot be read: $gpus" ;;
 *)
-    # slurmd kills the process group of a Prolog that has ended. So this waits until the other process has
-    # left the group and closed its output.
+    # slurmd kills the process group of a Prolog that has ended. This waits until the other process has left
+    # the group and closed its output.
     : "$(setsid "$0" --queue </dev/null 2>/dev/null &)"
     ;;
 esac

@@ -1,14 +1,13 @@
-/* reach_spank.c: the SPANK plugin. Before a task starts, it gets from reachd what the planner needs
- * to know about the GPUs of the task, and puts it into the environment, where libreach finds it.
+/* reach_spank.c: the SPANK plugin. Before a task starts, it gets the data of the planner about the
+ * GPUs of the task from reachd, and puts them into the environment, where libreach finds them.
  *
- * Nothing that reachd does or fails to do may fail a job. Every failure is one line of slurmd's
- * debug log, and the task starts as without the plugin; each hook returns 0. The only error is an
- * invalid value of --reach, and it is reported before anything is submitted.
+ * No failure of reachd may fail a job. Every failure is one line of slurmd's debug log, the task
+ * starts as without the plugin, and each hook returns 0. The only error is an invalid value of
+ * --reach, which is reported before the job is submitted.
  *
- * There are two hooks per task, in the process that becomes the task: with privileges it connects
- * (the socket may be closed to users), without them it sends the requests. Both together take at
- * most the deadline.
- */
+ * Two hooks run per task, in the process that becomes the task. The first one connects with
+ * privileges, because the socket can be closed to users. The second one sends the requests without
+ * privileges. Both together take at most the deadline. */
 #include "clients/slurm/devices.h"
 #include "clients/slurm/fetch.h"
 #include "clients/slurm/variables.h"
@@ -22,18 +21,18 @@
 SPANK_PLUGIN(reach, 1);
 
 enum {
-    BODY_BYTES = (120 << 10) + 1, /* of the variables of one GPU (job_env.h), and an end */
+    BODY_BYTES = (120 << 10) + 1, /* size of the variables of one GPU (job_env.h), terminated */
     VALUE_BYTES = 2048,
     PATH_BYTES = 108,
     MAX_DEADLINE_MS = 1000,
     MAX_KIB = 1024
 };
 
-/* Arguments in plugstack.conf; --reach overrides. */
+/* Arguments in plugstack.conf, which --reach overrides. */
 static struct {
     char socket[PATH_BYTES];
     uint32_t deadline_ms;
-    uint32_t max_kib; /* of all variables of a task */
+    uint32_t max_kib; /* limit for all variables of a task */
     bool on;
 } settings = {"/run/reachd/reachd.sock", 200, 128, true};
 
@@ -62,7 +61,8 @@ static bool read_number(const char *text, uint32_t most, uint32_t *out)
     return true;
 }
 
-/* An invalid argument is reported and skipped: it must not fail every job of the cluster. */
+/* An invalid argument is reported and skipped, because it must not fail every job of the cluster.
+ */
 static void read_argument(const char *a)
 {
     bool fine = false;
@@ -86,7 +86,7 @@ static int on_option(int val, const char *word, int remote)
     (void)val;
     if (read_switch(word, &settings.on))
         return 0;
-    if (remote) /* accepted at submission: too late to reject */
+    if (remote) /* the value was accepted at submission, so it is too late to reject it */
         return 0;
     slurm_error("--reach must be auto or off, not \"%.40s\"", word ? word : "");
     return -1;
@@ -96,7 +96,7 @@ int slurm_spank_init(spank_t spank, int ac, char *av[])
 {
     static char name[] = "reach";
     static char values[] = "auto|off";
-    static char usage[] = "what reachd knows about the GPUs, in the job's environment";
+    static char usage[] = "data of reachd about the GPUs in the environment of the job";
     static struct spank_option option = {name, values, usage, 1, 0, on_option};
 
     for (int i = 0; i < ac; i++)
@@ -107,7 +107,7 @@ int slurm_spank_init(spank_t spank, int ac, char *av[])
 
 /* ---- a task ---- */
 
-/* "" if it is not set or too long. */
+/* Reads a variable of the task; "" if it is not set or too long. */
 static void get(spank_t spank, const char *name, char *out)
 {
     if (spank_getenv(spank, name, out, VALUE_BYTES) != ESPANK_SUCCESS)
@@ -121,7 +121,8 @@ static char *const *environment_of(spank_t spank)
     return spank_get_item(spank, S_JOB_ENV, &env) == ESPANK_SUCCESS ? env : NULL;
 }
 
-/* Removes variables of an enclosing step: they may be about GPUs that this task does not have. */
+/* Removes the variables of an enclosing step, because they can describe GPUs that this task does
+ * not have. */
 static void forget(spank_t spank)
 {
     char name[VARIABLES_NAME_BYTES];
@@ -150,23 +151,23 @@ static bool devices_of(spank_t spank, struct devices *out)
     if (!visible[0] || devices_read(visible, node, order, out))
         return visible[0] != '\0';
     slurm_debug(
-        "reach: CUDA_VISIBLE_DEVICES=%.200s with GPUs %.200s of the node does not say which "
-        "GPUs the task has: it starts without",
+        "reach: CUDA_VISIBLE_DEVICES=%.200s with GPUs %.200s of the node is ambiguous; the task "
+        "starts without its variables",
         visible, node);
     return false;
 }
 
-/* The lines of all GPUs, concatenated in `text`, and the start of those of each GPU. */
+/* The lines of all GPUs in `text`, and the first line of each GPU. */
 struct answers {
     char *text;
     size_t room;
     size_t bytes;
-    const char *starts[DEVICES_MAX]; /* NULL: nothing is known of this GPU */
+    const char *starts[DEVICES_MAX]; /* NULL if reachd has no data of this GPU */
     unsigned known;
 };
 
-/* Gets the lines of one GPU. False: further requests are useless. A GPU that was not measured, or
- * that reachd does not know, gets none. */
+/* Gets the lines of one GPU. Returns false if further requests are useless. A GPU that was not
+ * measured or is unknown to reachd gets no lines. */
 static bool ask(const char *gpu, unsigned number, struct answers *a)
 {
     char target[DEVICE_NAME_BYTES + 32];
@@ -175,16 +176,17 @@ static bool ask(const char *gpu, unsigned number, struct answers *a)
 
     snprintf(target, sizeof(target), "/v1/gpus/%s/environment", gpu);
     if (!fetch_get(&connection, target, body, BODY_BYTES, &status)) {
-        slurm_debug("reach: %s: the job starts without", connection.why);
+        slurm_debug("reach: %s; the job starts without its variables", connection.why);
         return false;
     }
     if (status != 200) {
-        slurm_debug("reach: reachd has nothing for GPU %s (HTTP %d); GET %s says why", gpu, status,
-                    target);
+        slurm_debug("reach: reachd has no data of GPU %s (HTTP %d); GET %s has the reason", gpu,
+                    status, target);
         return status == 404 || status == 409;
     }
     if (!variables_check(body)) {
-        slurm_debug("reach: what answers is not reachd: the job starts without");
+        slurm_debug(
+            "reach: the response is not one of reachd; the job starts without its variables");
         return false;
     }
     if (a->bytes + strlen(body) + 1 > a->room) {
@@ -218,13 +220,13 @@ static void ask_all(spank_t spank, const struct devices *devices)
 
     a.text = malloc(a.room + BODY_BYTES);
     if (!a.text) {
-        slurm_debug("reach: no memory: the job starts without");
+        slurm_debug("reach: no memory; the job starts without its variables");
         return;
     }
     for (unsigned i = 0; i < devices->count && fine; i++)
         fine = ask(devices->names[i], i, &a);
     if (fine && a.known > 0 && !variables_fit(environment_of(spank), a.bytes))
-        slurm_debug("reach: the environment is full: the job starts without");
+        slurm_debug("reach: the environment is full; the job starts without its variables");
     else if (fine && a.known > 0)
         set(spank, &a, devices->count);
     free(a.text);
@@ -236,13 +238,14 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char *av[])
     (void)ac;
     (void)av;
     if (settings.on && !fetch_open(&connection, settings.socket, settings.deadline_ms))
-        slurm_debug("reach: %s at %s: the job starts without", connection.why, settings.socket);
+        slurm_debug("reach: %s at %s; the job starts without its variables", connection.why,
+                    settings.socket);
     return 0;
 }
 
 int slurm_spank_task_init(spank_t spank, int ac, char *av[])
 {
-    static struct devices devices; /* of the process that becomes the task */
+    static struct devices devices; /* environment of the process that becomes the task */
 
     (void)ac;
     (void)av;

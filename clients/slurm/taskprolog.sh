@@ -1,10 +1,10 @@
 #!/bin/sh
-# An example of a TaskProlog, for sites without the SPANK plugin: passes what reachd knows about the task's
-# GPUs to Slurm for the environment of the task, as the plugin does, some 20 ms slower.
+# An example of a TaskProlog, for sites without the SPANK plugin. Like the plugin it passes the data of
+# reachd about the GPUs of the task to Slurm for the environment of the task, about 20 ms slower.
 #
-# Runs as the user. Connects to $REACHD_URL (http://... or unix:/path), else to the loopback port, which is
-# open to every user. Stops at the first answer that takes more than 0.2 s, and never fails a task. Why a GPU
-# gets nothing it writes to standard error.
+# It runs as the user and connects to $REACHD_URL (http://... or unix:/path), or to the loopback port, which
+# is open to every user. It stops at the first response that takes more than 0.2 s, and never fails a task.
+# If a GPU gets no variables, the reason goes to standard error.
 
 url=${REACHD_URL:-http://127.0.0.1:17322}
 visible=${CUDA_VISIBLE_DEVICES:-$GPU_DEVICE_ORDINAL}
@@ -26,7 +26,7 @@ count()
     echo "$1" | tr ',' '\n' | grep -c .
 }
 
-# CUDA reads a list up to an entry that names no device.
+# CUDA reads the list up to the first entry that names no device.
 case ,$visible in
 *,-*)
     say "CUDA shows no GPU from the entry below 0 on: $visible"
@@ -34,9 +34,10 @@ case ,$visible in
     ;;
 esac
 
-# Slurm counts the GPUs that the driver shows by PCI address (pci:N in reachd), CUDA only with
-# CUDA_DEVICE_ORDER=PCI_BUS_ID, else from the fastest one (cuda:N), which is certain only if they are alike.
-# Within a job indices may count from 0: then those of the node are in the same order. One GPU has no order.
+# Slurm counts the GPUs that the driver shows by PCI address (pci:N in reachd). CUDA does so only with
+# CUDA_DEVICE_ORDER=PCI_BUS_ID. Otherwise it counts from the fastest one (cuda:N), which is certain only if
+# all are alike. Within a job indices can count from 0; those of the node are then in the same order. One GPU
+# has no order.
 kind=cuda
 [ "$CUDA_DEVICE_ORDER" != PCI_BUS_ID ] || kind=pci
 case $visible in
@@ -62,8 +63,8 @@ http://*) ask() { curl -s -m 0.2 -w '\n=%{http_code}' --noproxy '*' --max-filesi
 *) exit 0 ;;
 esac
 
-# Only printable lines that begin with REACH_ become "export NAME_NUMBER=value". The answer is followed by
-# its HTTP status: 404 or 409 is a GPU that was not measured, or that is not known.
+# Only printable lines that begin with REACH_ become "export NAME_NUMBER=value". The response is followed by
+# its HTTP status: 404 or 409 means that the GPU was not measured or is unknown.
 number=0
 for gpu in $(echo "$gpus" | tr ',' ' '); do
     case $gpu in

@@ -14,7 +14,7 @@ const char *variables_name(unsigned kind)
     return kind < VARIABLES_KINDS ? names[kind] : NULL;
 }
 
-/* One line without its end. */
+/* Checks one line without its end. */
 static bool check_line(const char *line, size_t bytes)
 {
     static const char NAME[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -73,7 +73,7 @@ bool variables_any(char *const *env)
 
 bool variables_fit(char *const *env, size_t more)
 {
-    /* execve(2): a quarter of the stack limit, 128 KiB at least, 6 MiB at most. */
+    /* The limit of execve(2): a quarter of the stack limit, at least 128 KiB and at most 6 MiB. */
     const size_t least = 128 << 10;
     const size_t most = 6 << 20;
     size_t room = most;

@@ -9,23 +9,23 @@
 
 enum { VARIABLES_NAME_BYTES = 64, VARIABLES_MAX_LINES = 16, VARIABLES_KINDS = 6 };
 
-/* Whether these are only lines REACH_NAME=value, printable, at most VARIABLES_MAX_LINES, one of
- * them REACH_JOB with any value but "". Nothing else may go into a job. */
+/* Returns whether the text consists of at most VARIABLES_MAX_LINES printable lines
+ * REACH_NAME=value, one of which is REACH_JOB with a value. No other text may enter a job. */
 bool variables_check(const char *text);
 
 /* Removes the next line from `*rest`, which has passed the check and is modified. Writes the name
- * with the number of the GPU, "REACH_JOB_0", to name[VARIABLES_NAME_BYTES] and returns the value;
+ * with the number of the GPU, "REACH_JOB_0", to name[VARIABLES_NAME_BYTES]. Returns the value, or
  * NULL at the end. */
 const char *variables_next(char **rest, unsigned gpu, char *name);
 
-/* The names of all variables, without a number: 0 .. VARIABLES_KINDS - 1. */
+/* Returns the name of variable 0 to VARIABLES_KINDS - 1, without a number. */
 const char *variables_name(unsigned kind);
 
-/* Whether any of `env`, which NULL ends, is one of these. */
+/* Returns whether `env`, which ends with NULL, contains one of these variables. */
 bool variables_any(char *const *env);
 
-/* Whether `more` bytes fit. An environment that is too large fails execve and so the job: only half
- * of what the kernel allows is used. */
+/* Returns whether `more` bytes fit. An environment that is too large fails execve and so the job,
+ * so only half of the limit of the kernel is used. */
 bool variables_fit(char *const *env, size_t more);
 
 #endif

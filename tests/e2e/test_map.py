@@ -209,7 +209,7 @@ def a_chip_of_any_shape_is_drawn_whole():
 def what_is_no_fingerprint_is_refused():
     assert "cannot read" in chip_map("/nowhere", code=1)
     assert "is not a valid fingerprint" in chip_map(save_json("wrong.json", {"gpu": {"sm_count": 100000}}), code=1)
-    assert "not both" in chip_map(recorded("h100"), "--at", "current", code=2)
+    assert "exclude each other" in chip_map(recorded("h100"), "--at", "current", code=2)
     fp = daemon.json("/v1/gpus/0/fingerprint")
     fp["topology"] = {"groups": []}
     assert "which of them share a TLB is not known" in chip_map(save_json("no-groups.json", fp))

@@ -120,7 +120,7 @@ def wrong_use_is_refused_before_anybody_is_asked():
     refused("--concurrency", "2000", "n1", why="--concurrency")
     refused("--attempts", "nan", "n1", why="--attempts")
     refused("--port", "70000", "n1", why="--port")
-    refused("--ca", "/nowhere", "n1", why="cannot be read")
+    refused("--ca", "/nowhere", "n1", why="cannot read /nowhere")
     refused("--url", "http://n1", "n1", why="--url")
     refused("--depth", "quick", "n1", why="--depth")
     equal(common.run(common.REACHCTL, "survey", "--hosts", "/nowhere")[0], 1)
@@ -264,7 +264,7 @@ def a_lie_is_told_from_an_answer():
     def faster(gpu):
         gpu["fingerprint"]["duration_ms"] += 1
     one(change(faster), "inconsistent", detail="hash of its content")
-    one(change(lambda gpu: gpu.update(uuid="SIM-else")), "inconsistent", detail="of another GPU")
+    one(change(lambda gpu: gpu.update(uuid="SIM-else")), "inconsistent", detail="belongs to another GPU")
     one(change(lambda gpu: gpu.update(fingerprint=None)), "inconsistent", detail="without a fingerprint")
     one(change(lambda gpu: gpu.update(fingerprint_id="fp0")), "bad-response")
 
@@ -309,7 +309,7 @@ def reports_are_printed_from_what_is_kept():
     json.loads(report("--json"))
     assert gone in report("hosts") and gone not in report("hosts", "--survey", "1")
     assert signature not in report("signatures", "--model", "none such")
-    assert "no report nonsense" in report("nonsense", code=2)
+    assert "unknown report nonsense" in report("nonsense", code=2)
     assert "--format" in report("--format", "yaml", code=2)
     assert "--survey" in report("--survey", "0", code=2)
     assert "exclude" in report("--json", "--format", "csv", code=2)

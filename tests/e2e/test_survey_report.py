@@ -64,7 +64,7 @@ def what_is_no_database_of_surveys_is_called_what_it_is():
     refused(os.path.dirname(DB), "is not a regular file")
     other = os.path.join(common.folder, "other.db")
     sqlite3.connect(other).execute("CREATE TABLE t (x)").connection.close()
-    refused(other, "not one of surveys", "reachctl survey")
+    refused(other, "is not a database of surveys", "reachctl survey")
     text = common.save_json("no.db", {"text": "x" * 600})
     refused(text, "not a database", "Check the name")
 

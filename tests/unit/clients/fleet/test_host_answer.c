@@ -138,9 +138,9 @@ static void lies(void **state)
     for (int lie = 0; lie < 8; lie++) {
         static const char *const why[] = {"listed twice",
                                           "two GPUs are in slot 0",
-                                          "another id",
+                                          "differs from the listed one",
                                           "hash of its content",
-                                          "another GPU",
+                                          "belongs to another GPU",
                                           "without an id",
                                           "without a fingerprint",
                                           "listed twice"};
