@@ -178,7 +178,7 @@ end_with(struct transfer *t, enum fleet_outcome outcome, const char *format, ...
 }
 
 /* Ends a host whose deadline has passed. */
-static bool expire(struct transfer *t, nsec_t now)
+static bool expire_host(struct transfer *t, nsec_t now)
 {
     t->result.host.elapsed_ms = (uint32_t)((now - t->began) / NSEC_PER_MSEC);
     return end_with(t, FLEET_TIMEOUT,
@@ -187,7 +187,7 @@ static bool expire(struct transfer *t, nsec_t now)
                     t->result.host.elapsed_ms);
 }
 
-static enum fleet_outcome outcome_of(const struct transfer *t, CURLcode code)
+static enum fleet_outcome transfer_outcome(const struct transfer *t, CURLcode code)
 {
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -224,7 +224,7 @@ static bool may_pause(struct transfer *t, uint64_t at_least_ms, struct rng *rng,
 
 static bool on_failure(struct transfer *t, CURLcode code, struct rng *rng, nsec_t now)
 {
-    const enum fleet_outcome outcome = outcome_of(t, code);
+    const enum fleet_outcome outcome = transfer_outcome(t, code);
     const bool cut = code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
                      code == CURLE_SEND_ERROR || code == CURLE_PARTIAL_FILE;
 
@@ -264,7 +264,7 @@ static bool on_discovery(struct transfer *t, struct rng *rng, nsec_t now)
     t->discovering = true;
     t->tries = 0; /* the host responds */
     t->again_at = now + ms * NSEC_PER_MSEC;
-    return t->again_at < t->deadline ? false : expire(t, now);
+    return t->again_at < t->deadline ? false : expire_host(t, now);
 }
 
 /* Stores the tag if it is a strong one (RFC 9110, section 8.8.3); weak tags are not used. */
@@ -434,7 +434,7 @@ static enum status expire_all(struct collection *c, nsec_t now, struct err *err)
             curl_multi_remove_handle(c->multi, t->curl);
         if (t->state == FREE)
             continue;
-        expire(t, now);
+        expire_host(t, now);
         s = end_host(c, t, err);
     }
     for (; s == STATUS_OK && c->next_host < c->hosts->count; c->next_host++) {
@@ -444,7 +444,7 @@ static enum status expire_all(struct collection *c, nsec_t now, struct err *err)
     return s;
 }
 
-static enum status run(struct collection *c, struct err *err)
+static enum status run_transfers(struct collection *c, struct err *err)
 {
     enum status s = STATUS_OK;
     int running;
@@ -486,7 +486,7 @@ enum status collect(const struct hosts *hosts, const struct collect_settings *se
         s = err_set(err, STATUS_NO_MEMORY, "no memory for requests");
     } else {
         curl_multi_setopt(c.multi, CURLMOPT_MAXCONNECTS, (long)c.count);
-        s = run(&c, err);
+        s = run_transfers(&c, err);
     }
     for (struct transfer *t = c.transfers; t < c.transfers + c.count; t++) {
         if (t->state == BUSY)

@@ -47,7 +47,7 @@ struct postgres_engine {
 };
 
 /* Returns the status for the beginning of a SQLSTATE (PostgreSQL's appendix A). */
-static enum status status_of(const char *state)
+static enum status status_from_state(const char *state)
 {
     static const struct {
         const char *begins;
@@ -67,7 +67,8 @@ static enum status status_of(const char *state)
 }
 
 /* Messages of libpq have several lines, and an err has one. They contain no password. */
-static enum status fail(const struct postgres_engine *e, const PGresult *result, struct err *err)
+static enum status set_error(const struct postgres_engine *e, const PGresult *result,
+                             struct err *err)
 {
     const char *const state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
     const char *const primary = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
@@ -78,8 +79,8 @@ static enum status fail(const struct postgres_engine *e, const PGresult *result,
     if (words[0] && words[strlen(words) - 1] == '\n')
         words[strlen(words) - 1] = '\0';
     text_sanitize(words);
-    return err_set_hint(err, status_of(state), state ? NULL : hint, "PostgreSQL: %s%s%s%s", words,
-                        state ? " (SQLSTATE " : "", state ? state : "", state ? ")" : "");
+    return err_set_hint(err, status_from_state(state), state ? NULL : hint, "PostgreSQL: %s%s%s%s",
+                        words, state ? " (SQLSTATE " : "", state ? state : "", state ? ")" : "");
 }
 
 static void close_engine(void *take)
@@ -116,10 +117,10 @@ static enum status open_engine(const char *where, bool read_only, void **out, st
         return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
     }
     if (PQstatus(e->connection) != CONNECTION_OK || PQsetClientEncoding(e->connection, "UTF8") != 0)
-        s = fail(e, NULL, err);
+        s = set_error(e, NULL, err);
     PGresult *const set = s == STATUS_OK ? PQexec(e->connection, settings) : NULL;
     if (s == STATUS_OK && PQresultStatus(set) != PGRES_COMMAND_OK)
-        s = fail(e, set, err);
+        s = set_error(e, set, err);
     PQclear(set);
     if (s == STATUS_OK) /* stores documents in half the time; servers before 14 do not support it */
         PQclear(PQexec(e->connection, "SET default_toast_compression = lz4"));
@@ -146,8 +147,8 @@ static enum status emit_row(const PGresult *result, fleet_row_fn *row, void *sel
 
 /* Reads all results of the server, also after an error, because the connection accepts nothing else
  * before. */
-static enum status finish(const struct postgres_engine *e, fleet_row_fn *row, void *self,
-                          struct err *err)
+static enum status read_results(const struct postgres_engine *e, fleet_row_fn *row, void *self,
+                                struct err *err)
 {
     enum status s = STATUS_OK;
     PGresult *result;
@@ -157,38 +158,38 @@ static enum status finish(const struct postgres_engine *e, fleet_row_fn *row, vo
         if (s == STATUS_OK && type == PGRES_SINGLE_TUPLE)
             s = emit_row(result, row, self, err);
         else if (s == STATUS_OK && type != PGRES_TUPLES_OK && type != PGRES_COMMAND_OK)
-            s = fail(e, result, err);
+            s = set_error(e, result, err);
         PQclear(result);
     }
     return s;
 }
 
-static enum status query(void *engine, const char *sql, int parameter_count,
-                         const char *const *parameters, fleet_row_fn *row, void *self,
-                         struct err *err)
+static enum status run_query(void *engine, const char *sql, int parameter_count,
+                             const char *const *parameters, fleet_row_fn *row, void *self,
+                             struct err *err)
 {
     struct postgres_engine *const e = engine;
-    enum status s = finish(e, NULL, NULL, err); /* rows that are sent first */
+    enum status s = read_results(e, NULL, NULL, err); /* rows that are sent first */
 
     if (s == STATUS_OK && PQsendQueryParams(e->connection, sql, parameter_count, NULL, parameters,
                                             NULL, NULL, 0) != 1)
-        s = fail(e, NULL, err);
+        s = set_error(e, NULL, err);
     if (s != STATUS_OK)
         return s;
     (void)PQsetSingleRowMode(e->connection);
-    return finish(e, row, self, err);
+    return read_results(e, row, self, err);
 }
 
 /* ---- rows ---- */
 
 /* Sends rows. The server reads them while the caller continues, and the next call gets the result.
  */
-static enum status send(struct postgres_engine *e, struct waiting *w, struct err *err)
+static enum status send_rows(struct postgres_engine *e, struct waiting *w, struct err *err)
 {
     char sql[512];
     PGresult *result = NULL;
     const bool complete = fclose(w->out) == 0;
-    enum status s = finish(e, NULL, NULL, err);
+    enum status s = read_results(e, NULL, NULL, err);
 
     w->out = NULL;
     (void)snprintf(sql, sizeof(sql), "COPY %s (%s) FROM STDIN", w->table->name, w->table->columns);
@@ -199,21 +200,21 @@ static enum status send(struct postgres_engine *e, struct waiting *w, struct err
     if (s == STATUS_OK && (PQresultStatus(result) != PGRES_COPY_IN ||
                            PQputCopyData(e->connection, w->text, (int)w->bytes) != 1 ||
                            PQputCopyEnd(e->connection, NULL) != 1))
-        s = fail(e, result, err);
+        s = set_error(e, result, err);
     PQclear(result);
     free(w->text);
     w->text = NULL;
     return s;
 }
 
-static enum status flush(void *engine, struct err *err)
+static enum status flush_rows(void *engine, struct err *err)
 {
     struct postgres_engine *const e = engine;
     enum status s = STATUS_OK;
 
     for (int i = 0; s == STATUS_OK && i < MAX_TABLES; i++)
-        s = e->waiting[i].out ? send(e, &e->waiting[i], err) : STATUS_OK;
-    return s == STATUS_OK ? finish(e, NULL, NULL, err) : s;
+        s = e->waiting[i].out ? send_rows(e, &e->waiting[i], err) : STATUS_OK;
+    return s == STATUS_OK ? read_results(e, NULL, NULL, err) : s;
 }
 
 /* COPY needs a backslash before a character that ends a value, a row or the data. */
@@ -249,8 +250,8 @@ static void put_value(FILE *out, const struct fleet_value *v)
     }
 }
 
-static enum status append(void *engine, const struct fleet_table *table, int rows,
-                          const struct fleet_value *values, struct err *err)
+static enum status append_rows(void *engine, const struct fleet_table *table, int rows,
+                               const struct fleet_value *values, struct err *err)
 {
     struct postgres_engine *const e = engine;
     struct waiting *w = e->waiting;
@@ -266,7 +267,7 @@ static enum status append(void *engine, const struct fleet_table *table, int row
         put_value(w->out, &values[i]);
         fputc((i + 1) % table->count > 0 ? '\t' : '\n', w->out);
     }
-    return ftello(w->out) >= COPY_BYTES ? send(e, w, err) : STATUS_OK;
+    return ftello(w->out) >= COPY_BYTES ? send_rows(e, w, err) : STATUS_OK;
 }
 
 /* An advisory lock of this program. Surveys that are being stored, and the creation of the tables,
@@ -276,9 +277,9 @@ static enum status append(void *engine, const struct fleet_table *table, int row
 const struct fleet_engine fleet_postgres = {
     .open = open_engine,
     .close = close_engine,
-    .query = query,
-    .append = append,
-    .flush = flush,
+    .query = run_query,
+    .append = append_rows,
+    .flush = flush_rows,
     .tables = fleet_sql_metric_postgres,
     .quartiles = fleet_sql_quartiles_postgres,
     .begin_write = "BEGIN;\nSELECT pg_advisory_xact_lock(" WRITERS ")",

@@ -55,7 +55,8 @@ struct sqlite_engine {
 static const struct sqlite_use surveys = {.name = "database of surveys",
                                           .bad_statement = STATUS_INVALID_ARGUMENT};
 
-static enum status fail(const struct sqlite_engine *e, int rc, const char *what, struct err *err)
+static enum status set_error(const struct sqlite_engine *e, int rc, const char *what,
+                             struct err *err)
 {
     return sqlite_fail(&surveys, e->db, rc, e->path, what, err);
 }
@@ -136,7 +137,7 @@ static int add_functions(sqlite3 *db)
 /* ---- statements ---- */
 
 /* For SQLite "$2" is a name, whose number is given by its first use. */
-static int bind(sqlite3_stmt *stmt, int count, const char *const *parameters)
+static int bind_parameters(sqlite3_stmt *stmt, int count, const char *const *parameters)
 {
     int rc = SQLITE_OK;
 
@@ -178,12 +179,12 @@ static enum status emit_rows(const struct sqlite_engine *e, sqlite3_stmt *stmt, 
         if (s != STATUS_OK)
             return s;
     }
-    return rc == SQLITE_DONE ? STATUS_OK : fail(e, rc, sqlite3_sql(stmt), err);
+    return rc == SQLITE_DONE ? STATUS_OK : set_error(e, rc, sqlite3_sql(stmt), err);
 }
 
-static enum status query(void *engine, const char *sql, int parameter_count,
-                         const char *const *parameters, fleet_row_fn *row, void *self,
-                         struct err *err)
+static enum status run_query(void *engine, const char *sql, int parameter_count,
+                             const char *const *parameters, fleet_row_fn *row, void *self,
+                             struct err *err)
 {
     struct sqlite_engine *const e = engine;
     sqlite3_stmt *stmt = NULL;
@@ -191,8 +192,8 @@ static enum status query(void *engine, const char *sql, int parameter_count,
     enum status s;
 
     if (rc == SQLITE_OK)
-        rc = bind(stmt, parameter_count, parameters);
-    s = rc == SQLITE_OK ? emit_rows(e, stmt, row, self, err) : fail(e, rc, sql, err);
+        rc = bind_parameters(stmt, parameter_count, parameters);
+    s = rc == SQLITE_OK ? emit_rows(e, stmt, row, self, err) : set_error(e, rc, sql, err);
     sqlite3_finalize(stmt);
     return s;
 }
@@ -233,7 +234,7 @@ static enum status open_file(struct sqlite_engine *e, bool read_only, struct err
 
     if (!read_only) {
         rc = open_to_write(e);
-        return rc == SQLITE_OK ? STATUS_OK : fail(e, rc, "opening", err);
+        return rc == SQLITE_OK ? STATUS_OK : set_error(e, rc, "opening", err);
     }
     s = sqlite_read_open(&surveys, e->path, SQLITE_OPEN_NOMUTEX, &e->read, err);
     e->db = e->read.db;
@@ -254,7 +255,7 @@ static enum status set_up(struct sqlite_engine *e, bool read_only, struct err *e
     int rc;
 
     sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
-    s = query(e, owner, 0, NULL, check_owner, e, err);
+    s = run_query(e, owner, 0, NULL, check_owner, e, err);
     if (s != STATUS_OK)
         return s;
     rc = add_functions(e->db);
@@ -262,7 +263,7 @@ static enum status set_up(struct sqlite_engine *e, bool read_only, struct err *e
         rc = sqlite3_exec(e->db, settings, NULL, NULL, NULL);
     if (rc == SQLITE_OK && !read_only)
         rc = sqlite3_exec(e->db, write_settings, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? STATUS_OK : fail(e, rc, "opening", err);
+    return rc == SQLITE_OK ? STATUS_OK : set_error(e, rc, "opening", err);
 }
 
 static enum status open_engine(const char *where, bool read_only, void **out, struct err *err)
@@ -338,8 +339,8 @@ static int bind_value(sqlite3_stmt *stmt, int at, const struct fleet_value *v)
     return sqlite3_bind_null(stmt, at);
 }
 
-static enum status append(void *engine, const struct fleet_table *table, int rows,
-                          const struct fleet_value *values, struct err *err)
+static enum status append_rows(void *engine, const struct fleet_table *table, int rows,
+                               const struct fleet_value *values, struct err *err)
 {
     struct sqlite_engine *const e = engine;
     sqlite3_stmt *stmt = NULL;
@@ -350,7 +351,7 @@ static enum status append(void *engine, const struct fleet_table *table, int row
         rc = bind_value(stmt, i + 1, &values[i]);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(stmt);
-    s = rc == SQLITE_DONE ? STATUS_OK : fail(e, rc, "INSERT", err);
+    s = rc == SQLITE_DONE ? STATUS_OK : set_error(e, rc, "INSERT", err);
     sqlite3_reset(stmt);
     return s;
 }
@@ -358,8 +359,8 @@ static enum status append(void *engine, const struct fleet_table *table, int row
 const struct fleet_engine fleet_sqlite = {
     .open = open_engine,
     .close = close_engine,
-    .query = query,
-    .append = append,
+    .query = run_query,
+    .append = append_rows,
     .check_read = check_read,
     .tables = fleet_sql_metric_sqlite,
     .quartiles = fleet_sql_quartiles_sqlite,

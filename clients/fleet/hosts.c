@@ -315,7 +315,7 @@ static const char *parse_range(const char **at, struct range *out)
     return out->high < out->low ? "the range runs backwards" : NULL;
 }
 
-static enum status expand(struct expansion *x, const char *at, size_t n, int brackets);
+static enum status expand_item(struct expansion *x, const char *at, size_t n, int brackets);
 
 /* Expands the item from the bracket at `at` on. */
 static enum status expand_bracket(struct expansion *x, const char *at, size_t n, int brackets)
@@ -338,15 +338,15 @@ static enum status expand_bracket(struct expansion *x, const char *at, size_t n,
         at++;
         (void)parse_range(&at, &r);
         for (uint64_t v = r.low; s == STATUS_OK && v <= r.high; v++)
-            s = expand(x, rest, n + (size_t)sprintf(x->host + n, "%0*" PRIu64, r.digits, v),
-                       brackets + 1);
+            s = expand_item(x, rest, n + (size_t)sprintf(x->host + n, "%0*" PRIu64, r.digits, v),
+                            brackets + 1);
     } while (s == STATUS_OK && *at == ',');
     return s;
 }
 
 /* Expands an item from `at` on; the host already has `n` bytes and `brackets` expanded brackets.
  */
-static enum status expand(struct expansion *x, const char *at, size_t n, int brackets)
+static enum status expand_item(struct expansion *x, const char *at, size_t n, int brackets)
 {
     const size_t plain = strcspn(at, "[],");
 
@@ -371,10 +371,10 @@ static enum status expand(struct expansion *x, const char *at, size_t n, int bra
 
 static enum status expand_items(struct expansion *x, const char *expression)
 {
-    enum status s = expand(x, expression, 0, 0);
+    enum status s = expand_item(x, expression, 0, 0);
 
     while (s == STATUS_OK && *x->end == ',')
-        s = expand(x, x->end + 1, 0, 0);
+        s = expand_item(x, x->end + 1, 0, 0);
     return s;
 }
 
@@ -402,7 +402,7 @@ enum status hosts_add_slurm(struct hosts *h, const char *expression, struct err 
 }
 
 /* Removes the comment, and blanks at both ends. */
-static char *trim(char *line)
+static char *trim_line(char *line)
 {
     char *const begin = line + strspn(line, " \t\r");
     size_t n = strcspn(begin, "#\n");
@@ -424,7 +424,7 @@ enum status hosts_add_lines(struct hosts *h, const char *text, size_t bytes, str
         char *const line = strndup(text, n);
         if (!line)
             return err_set(err, STATUS_NO_MEMORY, "no memory for the list of hosts");
-        const char *const host = trim(line);
+        const char *const host = trim_line(line);
         if (memchr(text, '\0', n))
             s = err_set(err, STATUS_INVALID_ARGUMENT, "line %u is not a host", number);
         else if (*host && hosts_add(h, host, err) != STATUS_OK)

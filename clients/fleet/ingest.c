@@ -92,7 +92,7 @@ static enum status compare_pairs(struct fleet_db *db, const char *survey, struct
 
 /* ---- the survey ---- */
 
-static enum status compute(struct fleet_db *db, const char *survey, struct err *err)
+static enum status compute_tables(struct fleet_db *db, const char *survey, struct err *err)
 {
     const char *const scripts[] = {fleet_sql_quartiles, db->engine->quartiles, fleet_sql_outliers};
     int64_t news = 0;
@@ -120,8 +120,8 @@ static enum status read_counts(void *self, const char *const *values, struct err
 }
 
 /* Makes all changes of the transaction. */
-static enum status store(struct fleet_db *db, const char *at, nsec_t began,
-                         struct fleet_survey *out, struct err *err)
+static enum status store_survey(struct fleet_db *db, const char *at, nsec_t began,
+                                struct fleet_survey *out, struct err *err)
 {
     char survey[FLEET_INTEGER_BYTES];
     char elapsed[FLEET_INTEGER_BYTES];
@@ -135,7 +135,7 @@ static enum status store(struct fleet_db *db, const char *at, nsec_t began,
     if (s == STATUS_OK)
         s = fleet_script(db, fleet_sql_ingest, survey, NULL, NULL, NULL, err);
     if (s == STATUS_OK)
-        s = compute(db, survey, err);
+        s = compute_tables(db, survey, err);
     out->elapsed_ms = (uint32_t)((clock_monotonic() - began) / NSEC_PER_MSEC);
     if (s == STATUS_OK)
         s = fleet_script(db, fleet_sql_finish, survey, fleet_integer_text(out->elapsed_ms, elapsed),
@@ -184,7 +184,7 @@ enum status fleet_survey_end(struct fleet_db *db, const char *at, nsec_t began,
     if (s == STATUS_OK)
         s = fleet_exec(db, db->engine->begin_write, err);
     if (s == STATUS_OK)
-        s = fleet_end_write(db, store(db, at, began, out, err), err);
+        s = fleet_end_write(db, store_survey(db, at, began, out, err), err);
     if (s == STATUS_OK && db->engine->after_survey) /* the survey is stored even if this fails */
         (void)fleet_exec(db, db->engine->after_survey, NULL);
     return s;

@@ -192,8 +192,8 @@ static uint64_t most_rows(const struct source *source, unsigned bits, enum fleet
     return source->in_summary == WHOLE ? UINT64_MAX : BRIEF_ROWS;
 }
 
-static enum status print(struct fleet_db *db, const struct fleet_report_options *options,
-                         struct report_out *to, struct err *err)
+static enum status print_reports(struct fleet_db *db, const struct fleet_report_options *options,
+                                 struct report_out *to, struct err *err)
 {
     const unsigned bits = options->reports ? options->reports : FLEET_REPORT_SUMMARY;
     const char *const model = options->model ? options->model : "";
@@ -225,7 +225,7 @@ enum status fleet_report(struct fleet_db *db, const struct fleet_report_options 
         return err_set(err, STATUS_CONFLICT, "a survey is in progress");
     s = fleet_exec(db, db->engine->begin_read, err);
     if (s == STATUS_OK) {
-        s = report_end(&to, print(db, options, &to, err), err);
+        s = report_end(&to, print_reports(db, options, &to, err), err);
         (void)fleet_exec(db, "ROLLBACK", NULL);
     }
     return s == STATUS_OK && db->engine->check_read ? db->engine->check_read(db->connection, err)

@@ -86,7 +86,7 @@ static void print_kind(struct costs *c)
     c->count = 0;
 }
 
-static void plan(struct costs *c, struct mapped *out)
+static void plan_windows(struct costs *c, struct mapped *out)
 {
     const struct placement_request request = {.bytes = c->fp.gpu.memory_bytes,
                                               .fingerprint_id = "fp"};
@@ -123,7 +123,7 @@ static enum status add_map(void *self, const char *const *values, struct err *er
         struct mapped *const next = &c->maps[c->count++];
         (void)snprintf(next->map, sizeof(next->map), "%s", values[2]);
         (void)snprintf(next->gpus, sizeof(next->gpus), "%s", values[3]);
-        plan(c, next);
+        plan_windows(c, next);
     }
     json_decref(json);
     return STATUS_OK;

@@ -173,7 +173,7 @@ static void put_row(struct report_out *r, FILE *out, const char *const *values)
 /* ---- a table for a terminal ---- */
 
 /* Returns the number of characters, not of bytes. */
-static int width_of(const char *text)
+static int text_width(const char *text)
 {
     int n = 0;
 
@@ -185,7 +185,7 @@ static int width_of(const char *text)
 static void put_aligned(struct report_out *r, int column, const char *text)
 {
     const bool last = !r->table->columns[column + 1];
-    const int missing = r->widths[column] - width_of(text);
+    const int missing = r->widths[column] - text_width(text);
     const int pad = missing > 0 ? missing : 0;
 
     if (r->numeric[column])
@@ -195,9 +195,9 @@ static void put_aligned(struct report_out *r, int column, const char *text)
     fputs(last ? "\n" : "  ", r->out);
 }
 
-static void widen(struct report_out *r, int column, const char *text)
+static void widen_column(struct report_out *r, int column, const char *text)
 {
-    const int width = width_of(text);
+    const int width = text_width(text);
 
     if (width > r->widths[column])
         r->widths[column] = width;
@@ -233,7 +233,7 @@ static void print_held(struct report_out *r)
         r->no_memory = true;
     } else {
         if (r->rows <= HELD_ROWS) {
-            visit_held(r, widen);
+            visit_held(r, widen_column);
             visit_names(r, put_aligned);
         }
         visit_held(r, put_aligned);
@@ -315,7 +315,7 @@ void report_table_begin(struct report_out *r, const struct report_table *table)
     r->rows = 0;
     memset(r->numeric, 0, sizeof(r->numeric));
     memset(r->widths, 0, sizeof(r->widths));
-    visit_names(r, widen);
+    visit_names(r, widen_column);
     if (r->format == FLEET_FORMAT_TABLE) {
         fprintf(r->out, "\n%s\n", table->title);
     } else if (r->format == FLEET_FORMAT_HTML) {

@@ -50,26 +50,26 @@ static const struct fleet_table new_metric = {"fleet_new_metric",
 
 /* ---- values ---- */
 
-static struct fleet_value text(const char *text)
+static struct fleet_value text_value(const char *text)
 {
     return (struct fleet_value){.type = text ? FLEET_TEXT : FLEET_NULL, .text = text};
 }
 
-static struct fleet_value integer(int64_t v)
+static struct fleet_value integer_value(int64_t v)
 {
     return (struct fleet_value){.type = FLEET_INTEGER, .integer = v};
 }
 
-static struct fleet_value number(bool known, double v)
+static struct fleet_value number_value(bool known, double v)
 {
     return (struct fleet_value){.type = known ? FLEET_NUMBER : FLEET_NULL, .number = v};
 }
 
-static struct fleet_value absent(enum known known)
+static struct fleet_value reason_value(enum known known)
 {
-    return text(known == MAYBE_KNOWN            ? NULL
-                : known == MAYBE_NOT_OBSERVABLE ? "not_observable"
-                                                : "unknown");
+    return text_value(known == MAYBE_KNOWN            ? NULL
+                      : known == MAYBE_NOT_OBSERVABLE ? "not_observable"
+                                                      : "unknown");
 }
 
 /* One value for each column. */
@@ -78,7 +78,7 @@ static struct fleet_value absent(enum known known)
                          err)
 
 /* Writes one printable line, truncated if it does not fit. */
-static const char *clean(const char *text, char *out, size_t out_size)
+static const char *clean_line(const char *text, char *out, size_t out_size)
 {
     (void)snprintf(out, out_size, "%s", text);
     text_sanitize(out);
@@ -99,7 +99,7 @@ static int by_text(const void *a, const void *b)
 
 /* Returns the number of a text, or 0 if out of memory. A new text gets the next number, and
  * `*out_new` is then true. */
-static int64_t number_of(struct fleet_numbering *in, const char *text, bool *out_new)
+static int64_t find_number(struct fleet_numbering *in, const char *text, bool *out_new)
 {
     const struct numbered key = {.text = text};
     struct numbered *const *const found = tfind(&key, &in->tree, by_text);
@@ -166,15 +166,15 @@ static void add_metric(void *self, const char *name, enum known known, double v,
     if (fabs(v) < SMALLEST)
         v = 0;
     strcpy(in->key + in->key_bytes, name); /* a model and a name have at most 96 bytes */
-    series = number_of(&in->db->series, in->key, &is_new);
+    series = find_number(&in->db->series, in->key, &is_new);
     if (series == 0)
         in->status = err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
     if (is_new)
-        in->status = APPEND(in->db, new_series, integer(series), text(in->fp->gpu.name),
-                            text(origin_name(in->fp->gpu.origin)), text(name));
+        in->status = APPEND(in->db, new_series, integer_value(series), text_value(in->fp->gpu.name),
+                            text_value(origin_name(in->fp->gpu.origin)), text_value(name));
     memcpy(in->rows[in->row_count++],
-           (const struct fleet_value[]){integer(series), integer(in->seq),
-                                        number(known == MAYBE_KNOWN, v), absent(known)},
+           (const struct fleet_value[]){integer_value(series), integer_value(in->seq),
+                                        number_value(known == MAYBE_KNOWN, v), reason_value(known)},
            sizeof(in->rows[0]));
     if (in->status == STATUS_OK && in->row_count == FLEET_ROWS)
         in->status = append_metrics(in, FLEET_ROWS);
@@ -198,10 +198,10 @@ static void add_line(void *self, const char *name, enum known known, double v, c
 
     (void)v;
     if (in->status == STATUS_OK)
-        in->status =
-            APPEND(in->db, new_line, integer(in->structure), integer(in->place++), text(name),
-                   text(is_known ? value : NULL),
-                   number(is_known && end != value && *end == '\0', parsed), absent(known));
+        in->status = APPEND(
+            in->db, new_line, integer_value(in->structure), integer_value(in->place++),
+            text_value(name), text_value(is_known ? value : NULL),
+            number_value(is_known && end != value && *end == '\0', parsed), reason_value(known));
 }
 
 /* Adds the structure if it is new in this survey, and sets `in->structure` to its number. */
@@ -216,13 +216,14 @@ static enum status add_structure(struct staging *in, struct err *err)
     if (in->text) {
         structure_visit(in->fp, print_line, in);
         if (fclose(in->text) == 0)
-            in->structure = number_of(&in->db->structures, lines, &is_new);
+            in->structure = find_number(&in->db->structures, lines, &is_new);
     }
     if (in->structure == 0)
         in->status = err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
     if (is_new) {
         (void)snprintf(hash, sizeof(hash), "%016" PRIx64, hash_bytes(HASH_START, lines, bytes));
-        in->status = APPEND(in->db, new_structure, integer(in->structure), text(hash), text(lines));
+        in->status = APPEND(in->db, new_structure, integer_value(in->structure), text_value(hash),
+                            text_value(lines));
         structure_visit(in->fp, add_line, in);
     }
     free(lines);
@@ -262,17 +263,19 @@ static enum status add_fingerprint_row(const struct staging *in, const struct ho
     if (asprintf(&document, "{\"id\":\"%s\",%s", gpu->fingerprint_id, gpu->text + 1) < 0)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
     print_candidates(d, candidates);
-    s = APPEND(in->db, new_fingerprint, integer(in->seq), text(gpu->uuid),
-               text(gpu->fingerprint_id), text(fp->gpu.name), text(origin_name(fp->gpu.origin)),
-               text(d->signature),
-               IS_KNOWN(d->candidate_count) ? integer(d->candidate_count.v) : text(NULL),
-               text(candidates), text(fingerprint_map_hash(&fp->topology.partition, map)),
-               integer(fp->topology.partition.group_count), integer(in->structure),
-               text(depth_name(fp->depth)), text(verdict_name(fp->conditions.verdict)),
-               text(fp->gpu.driver_version), integer(fp->taken_at),
-               number(IS_KNOWN(t->plateau_gbps), t->plateau_gbps.v),
-               number(IS_KNOWN(t->whole_memory_gbps), t->whole_memory_gbps.v),
-               IS_KNOWN(window) ? integer((int64_t)window.v) : text(NULL), text(document));
+    s = APPEND(
+        in->db, new_fingerprint, integer_value(in->seq), text_value(gpu->uuid),
+        text_value(gpu->fingerprint_id), text_value(fp->gpu.name),
+        text_value(origin_name(fp->gpu.origin)), text_value(d->signature),
+        IS_KNOWN(d->candidate_count) ? integer_value(d->candidate_count.v) : text_value(NULL),
+        text_value(candidates), text_value(fingerprint_map_hash(&fp->topology.partition, map)),
+        integer_value(fp->topology.partition.group_count), integer_value(in->structure),
+        text_value(depth_name(fp->depth)), text_value(verdict_name(fp->conditions.verdict)),
+        text_value(fp->gpu.driver_version), integer_value(fp->taken_at),
+        number_value(IS_KNOWN(t->plateau_gbps), t->plateau_gbps.v),
+        number_value(IS_KNOWN(t->whole_memory_gbps), t->whole_memory_gbps.v),
+        IS_KNOWN(window) ? integer_value((int64_t)window.v) : text_value(NULL),
+        text_value(document));
     free(document);
     return s;
 }
@@ -301,8 +304,9 @@ static enum status add_gpu(struct fleet_db *db, uint32_t place, const struct hos
                            struct err *err)
 {
     const enum status s =
-        APPEND(db, new_gpu, integer(place), integer(gpu->slot), text(gpu->uuid), text(gpu->serial),
-               text(gpu->model), text(gpu->state), text(gpu->fingerprint_id));
+        APPEND(db, new_gpu, integer_value(place), integer_value(gpu->slot), text_value(gpu->uuid),
+               text_value(gpu->serial), text_value(gpu->model), text_value(gpu->state),
+               text_value(gpu->fingerprint_id));
 
     return s == STATUS_OK && gpu->fingerprint ? add_fingerprint(db, gpu, err) : s;
 }
@@ -316,14 +320,16 @@ static enum status add_host(struct fleet_db *db, uint32_t place, const struct fl
 
     /* Drops a tag that does not fit or is not one line of text, because it would be sent back
      * changed. */
-    clean(host->etag, etag, sizeof(etag));
+    clean_line(host->etag, etag, sizeof(etag));
     if (strcmp(etag, host->etag) != 0)
         etag[0] = '\0';
-    return APPEND(db, new_host, integer(place), text(clean(host->name, name, sizeof(name))),
-                  text(fleet_outcome_name(host->outcome)),
-                  text(clean(host->detail, detail, sizeof(detail))), text(etag),
-                  text(answer ? answer->daemon_version : ""), integer(host->attempts),
-                  integer((int64_t)(host->received_bytes & INT64_MAX)), integer(host->elapsed_ms));
+    return APPEND(db, new_host, integer_value(place),
+                  text_value(clean_line(host->name, name, sizeof(name))),
+                  text_value(fleet_outcome_name(host->outcome)),
+                  text_value(clean_line(host->detail, detail, sizeof(detail))), text_value(etag),
+                  text_value(answer ? answer->daemon_version : ""), integer_value(host->attempts),
+                  integer_value((int64_t)(host->received_bytes & INT64_MAX)),
+                  integer_value(host->elapsed_ms));
 }
 
 enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,

@@ -90,7 +90,7 @@ static enum status read_host(void *self, const char *const *values, struct err *
     return h->detail ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
 }
 
-static enum status run(struct work *w, struct err *err)
+static enum status run_survey(struct work *w, struct err *err)
 {
     const nsec_t began = clock_monotonic();
     char at[TIME_BYTES];
@@ -132,7 +132,7 @@ enum status survey_run(struct fleet_db *db, const struct hosts *hosts,
         return err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
     }
     out->host_count = hosts->count;
-    s = run(&w, err ? err : &scratch);
+    s = run_survey(&w, err ? err : &scratch);
     free(w.answer);
     if (s != STATUS_OK)
         survey_free(out);

@@ -26,7 +26,7 @@ struct old_host {
 };
 
 /* Reads an outcome, including the words that version 2 has renamed. */
-static enum fleet_outcome outcome_of(const char *word)
+static enum fleet_outcome read_outcome(const char *word)
 {
     enum fleet_outcome outcome = FLEET_ERROR;
 
@@ -50,7 +50,7 @@ static enum status read_host(void *self, const char *const *values, struct err *
     (void)snprintf(h->detail, sizeof(h->detail), "%s", values[3]);
     (void)snprintf(h->version, sizeof(h->version), "%s", values[4]);
     h->host = (struct fleet_host){.name = h->name,
-                                  .outcome = outcome_of(values[2]),
+                                  .outcome = read_outcome(values[2]),
                                   .detail = h->detail,
                                   .etag = "",
                                   .attempts = (uint32_t)strtoul(values[5], NULL, 10),
@@ -232,7 +232,7 @@ static enum status copy_file(const char *path, const char *part, struct err *err
     return s;
 }
 
-static enum status move(const char *from, const char *to, struct err *err)
+static enum status move_file(const char *from, const char *to, struct err *err)
 {
     return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0
                ? STATUS_OK
@@ -251,9 +251,9 @@ enum status fleet_upgrade_version_1(const char *path, struct err *err)
     if (s == STATUS_OK) {
         s = copy_file(path, part, err);
         if (s == STATUS_OK)
-            s = move(path, kept, err);
+            s = move_file(path, kept, err);
         if (s == STATUS_OK)
-            s = move(part, path, err);
+            s = move_file(part, path, err);
         if (s != STATUS_OK)
             (void)unlink(part);
     }

@@ -38,7 +38,7 @@ struct table {
 /* ---- the numbers ---- */
 
 /* Returns {"gain", "strategy"}, or null if the gain is unknown or the work does not exist. */
-static json_t *cell_of(const struct table *t, uint64_t bytes, const struct column *c, int work)
+static json_t *make_cell(const struct table *t, uint64_t bytes, const struct column *c, int work)
 {
     static struct strategy_answer answer; /* this program has one thread */
     const struct job_request job = {.bytes = bytes,
@@ -61,7 +61,7 @@ static json_t *cell_of(const struct table *t, uint64_t bytes, const struct colum
 
 /* Returns the step between rows: the power of two near a 16th of the reach, or the next one with
  * which the memory out of reach has at most MOST_ROWS rows. */
-static uint64_t step_of(uint64_t reach, uint64_t memory)
+static uint64_t row_step(uint64_t reach, uint64_t memory)
 {
     uint64_t step = 1;
 
@@ -72,31 +72,31 @@ static uint64_t step_of(uint64_t reach, uint64_t memory)
     return step;
 }
 
-static json_t *row_of(const struct table *t, uint64_t bytes, int work)
+static json_t *make_row(const struct table *t, uint64_t bytes, int work)
 {
     json_t *cells = json_array();
 
     for (int c = 0; c < COLUMN_COUNT; c++)
-        json_array_append_new(cells, cell_of(t, bytes, &columns[c], work));
+        json_array_append_new(cells, make_cell(t, bytes, &columns[c], work));
     return json_pack("{s:I,s:o}", "bytes", (json_int_t)bytes, "cells", cells);
 }
 
 /* The rows go from the reach to the whole memory. */
-static json_t *rows_of(const struct table *t, int work)
+static json_t *make_rows(const struct table *t, int work)
 {
     const uint64_t reach = t->fp.windows.reach_bytes.v;
     const uint64_t memory = t->fp.gpu.memory_bytes;
-    const uint64_t step = step_of(reach, memory);
+    const uint64_t step = row_step(reach, memory);
     json_t *rows = json_array();
 
-    json_array_append_new(rows, row_of(t, reach, work));
+    json_array_append_new(rows, make_row(t, reach, work));
     for (uint64_t bytes = (reach / step + 1) * step; bytes < memory; bytes += step)
-        json_array_append_new(rows, row_of(t, bytes, work));
-    json_array_append_new(rows, row_of(t, memory, work));
+        json_array_append_new(rows, make_row(t, bytes, work));
+    json_array_append_new(rows, make_row(t, memory, work));
     return rows;
 }
 
-static json_t *columns_of(void)
+static json_t *make_columns(void)
 {
     json_t *list = json_array();
 
@@ -106,20 +106,20 @@ static json_t *columns_of(void)
     return list;
 }
 
-static json_t *document_of(const struct table *t)
+static json_t *make_document(const struct table *t)
 {
     json_t *tables = json_array();
 
     for (int work = 0; work < WORK_COUNT; work++)
         json_array_append_new(
-            tables, json_pack("{s:s,s:o}", "work", works[work], "rows", rows_of(t, work)));
+            tables, json_pack("{s:s,s:o}", "work", works[work], "rows", make_rows(t, work)));
     return json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:f,s:o,s:o,s:o}", "gpu", t->fp.gpu.uuid, "name",
                      t->fp.gpu.name, "fingerprint_id", t->id, "origin",
                      origin_name(t->fp.gpu.origin), "reach_bytes",
                      (json_int_t)t->fp.windows.reach_bytes.v, "memory_bytes",
                      (json_int_t)t->fp.gpu.memory_bytes, "input_bytes", t->input_bytes, "scan_gps",
                      t->scan_gps > 0 ? json_real(t->scan_gps) : json_null(), "columns",
-                     columns_of(), "tables", tables);
+                     make_columns(), "tables", tables);
 }
 
 /* ---- as text ---- */
@@ -210,7 +210,7 @@ static bool parse_number(const char *text, double *out)
     return end != text && *end == '\0' && *out > 0 && *out <= STRATEGY_MAX_RATE;
 }
 
-static enum exit_code refuse(const struct table *t, const char *what, enum reason why)
+static enum exit_code refuse_missing(const struct table *t, const char *what, enum reason why)
 {
     fprintf(stderr, "reachctl: fingerprint %s has no %s (%s)\n  next step: %s\n", t->id, what,
             reason_slug(why), next_step_full(&t->fp, why));
@@ -225,9 +225,9 @@ static enum exit_code check_reach(const struct table *t)
 
     if (IS_KNOWN(reach) && reach.v < t->fp.gpu.memory_bytes)
         return IS_KNOWN(plateau) ? EXIT_DONE
-                                 : refuse(t, "throughput within the reach", plateau.reason);
+                                 : refuse_missing(t, "throughput within the reach", plateau.reason);
     if (!IS_KNOWN(reach) && reach.known != MAYBE_NOT_OBSERVABLE) {
-        return refuse(t, "reach of an SM group", reach.reason);
+        return refuse_missing(t, "reach of an SM group", reach.reason);
     }
     printf("%s, fingerprint %s: every SM reaches all of its %s, so nothing gains.\n",
            t->fp.gpu.name, t->id, format_size(t->fp.gpu.memory_bytes, memory));
@@ -236,7 +236,7 @@ static enum exit_code check_reach(const struct table *t)
 
 static enum exit_code print_all(const struct table *t, const struct options *options)
 {
-    json_t *document = document_of(t);
+    json_t *document = make_document(t);
 
     if (!document)
         return client_no_memory();

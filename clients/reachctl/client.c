@@ -25,7 +25,7 @@ struct client {
 };
 
 /* Returns the source as libreach names it, which the caller frees; NULL if out of memory. */
-static char *uri_of(const struct options *options)
+static char *source_uri(const struct options *options)
 {
     char *uri = NULL;
     char *folder;
@@ -43,7 +43,7 @@ static char *uri_of(const struct options *options)
 struct client *client_new(const struct options *options)
 {
     struct client *client = calloc(1, sizeof(*client));
-    char *uri = uri_of(options);
+    char *uri = source_uri(options);
     struct reach_error error = {.text = "no memory"};
 
     if (!client || !uri || reach_open(uri, &client->reach, &error) != REACH_OK) {
@@ -121,8 +121,8 @@ static bool read_token(char *out, size_t out_size)
 }
 
 /* Reports a failed request: the problem document if there is one, else the error of libreach. */
-static enum exit_code failed(enum reach_status status, const struct reach_error *error,
-                             const json_t *problem)
+static enum exit_code report_failure(enum reach_status status, const struct reach_error *error,
+                                     const json_t *problem)
 {
     const bool unreachable = status == REACH_UNREACHABLE || status == REACH_TIMEOUT;
 
@@ -188,8 +188,8 @@ static enum reach_status send_discovered(struct client *client, const struct rea
     }
 }
 
-static enum exit_code perform(struct client *client, const struct reach_request *request,
-                              struct client_answer *out)
+static enum exit_code send_request(struct client *client, const struct reach_request *request,
+                                   struct client_answer *out)
 {
     struct reach_error error = {.status = REACH_OK};
     enum exit_code exit_code = EXIT_DONE;
@@ -201,7 +201,7 @@ static enum exit_code perform(struct client *client, const struct reach_request 
     if (is_discovering(out->answer, out->json))
         exit_code = still_discovering();
     else if (status != REACH_OK)
-        exit_code = failed(status, &error, out->json);
+        exit_code = report_failure(status, &error, out->json);
     if (exit_code != EXIT_DONE)
         client_answer_free(out);
     return exit_code;
@@ -222,14 +222,14 @@ enum exit_code client_get(struct client *client, const char *path, const char *a
 {
     const struct reach_request request = {
         .size = sizeof(request), .target = path, .accept = accept};
-    const enum exit_code exit_code = perform(client, &request, out);
+    const enum exit_code exit_code = send_request(client, &request, out);
 
     return accept ? exit_code : need_json(exit_code, out);
 }
 
 /* Sends a request that may need the token. */
-static enum exit_code change(struct client *client, const struct reach_request *request,
-                             struct client_answer *out)
+static enum exit_code send_with_token(struct client *client, const struct reach_request *request,
+                                      struct client_answer *out)
 {
     struct reach_request with_token = *request;
     char token[TOKEN_BYTES];
@@ -238,7 +238,7 @@ static enum exit_code change(struct client *client, const struct reach_request *
     if (!read_token(token, sizeof(token)))
         return EXIT_FAILED;
     with_token.token = token[0] ? token : NULL;
-    return need_json(perform(client, &with_token, out), out);
+    return need_json(send_request(client, &with_token, out), out);
 }
 
 enum exit_code client_post(struct client *client, const char *path, const char *json_body,
@@ -247,7 +247,7 @@ enum exit_code client_post(struct client *client, const char *path, const char *
     const struct reach_request request = {
         .size = sizeof(request), .method = "POST", .target = path, .body = json_body};
 
-    return change(client, &request, out);
+    return send_with_token(client, &request, out);
 }
 
 enum exit_code client_delete(struct client *client, const char *path, struct client_answer *out)
@@ -255,7 +255,7 @@ enum exit_code client_delete(struct client *client, const char *path, struct cli
     const struct reach_request request = {
         .size = sizeof(request), .method = "DELETE", .target = path};
 
-    return change(client, &request, out);
+    return send_with_token(client, &request, out);
 }
 
 void client_answer_free(struct client_answer *take)

@@ -16,29 +16,29 @@
 
 /* ---- text ---- */
 
-static const char *text_of(const json_t *row, const char *name)
+static const char *get_text(const json_t *row, const char *name)
 {
     const char *const text = json_string_value(json_object_get(row, name));
 
     return text ? text : "-";
 }
 
-static double number_of(const json_t *row, const char *name)
+static double get_number(const json_t *row, const char *name)
 {
     return json_number_value(json_object_get(row, name));
 }
 
 static bool is_verdict(const json_t *row, const char *verdict)
 {
-    return strcmp(text_of(row, "verdict"), verdict) == 0;
+    return strcmp(get_text(row, "verdict"), verdict) == 0;
 }
 
 /* Writes six digits, or a size if the name of the row ends in _bytes. */
 static const char *format_number(const json_t *row, const char *member, char *out)
 {
-    const char *const name = text_of(row, "name");
+    const char *const name = get_text(row, "name");
     const size_t n = strlen(name);
-    const double v = number_of(row, member);
+    const double v = get_number(row, member);
 
     if (n > strlen("_bytes") && strcmp(name + n - strlen("_bytes"), "_bytes") == 0 && v >= 0)
         return format_size((uint64_t)v, out);
@@ -52,18 +52,18 @@ static void print_number(const json_t *row)
     char deviations[32] = "-";
 
     if (json_is_number(json_object_get(row, "deviations")))
-        (void)snprintf(deviations, sizeof(deviations), "%.1f", number_of(row, "deviations"));
-    printf("  %-44s %12s %12s %12s %12s %6.0f %6s  %s\n", text_of(row, "name"),
+        (void)snprintf(deviations, sizeof(deviations), "%.1f", get_number(row, "deviations"));
+    printf("  %-44s %12s %12s %12s %12s %6.0f %6s  %s\n", get_text(row, "name"),
            format_number(row, "value", text[0]), format_number(row, "least", text[1]),
            format_number(row, "median", text[2]), format_number(row, "most", text[3]),
-           number_of(row, "chips"), deviations, text_of(row, "verdict"));
+           get_number(row, "chips"), deviations, get_text(row, "verdict"));
 }
 
 static void print_property(const json_t *row)
 {
-    printf("  %-44s %12s, usual is %s (%.0f of %.0f)  %s\n", text_of(row, "name"),
-           text_of(row, "value"), text_of(row, "usual"), number_of(row, "have"),
-           number_of(row, "chips"), text_of(row, "verdict"));
+    printf("  %-44s %12s, usual is %s (%.0f of %.0f)  %s\n", get_text(row, "name"),
+           get_text(row, "value"), get_text(row, "usual"), get_number(row, "have"),
+           get_number(row, "chips"), get_text(row, "verdict"));
 }
 
 /* Prints the odd rows, or all others if `odd` is false. */
@@ -100,11 +100,11 @@ static void print_unknown(const struct options *options, const json_t *answer)
 {
     const bool is_here = options->operand || options->reference;
 
-    if (strstr(text_of(answer, "sentence"), COMPARE_NO_REFERENCE))
+    if (strstr(get_text(answer, "sentence"), COMPARE_NO_REFERENCE))
         puts(is_here ? "Name a reference set: --reference FOLDER (reference/ of the source)"
                      : "Name a reference set: --reference FOLDER here, or in the options of reachd "
                        "(reference/ of the source)");
-    else if (strcmp(text_of(answer, "origin"), "measured") == 0)
+    else if (strcmp(get_text(answer, "origin"), "measured") == 0)
         puts("Send it in: reachctl share");
 }
 
@@ -113,19 +113,19 @@ static void print_comparison(const struct options *options, const json_t *answer
     const json_t *const map = json_object_get(answer, "map");
     const json_t *const kind = json_object_get(answer, "kind");
 
-    puts(text_of(answer, "sentence"));
-    if (strcmp(text_of(answer, "origin"), "measured") != 0)
-        printf("This fingerprint is %s, not measured on hardware.\n", text_of(answer, "origin"));
+    puts(get_text(answer, "sentence"));
+    if (strcmp(get_text(answer, "origin"), "measured") != 0)
+        printf("This fingerprint is %s, not measured on hardware.\n", get_text(answer, "origin"));
     if (!json_is_object(kind)) {
         print_unknown(options, answer);
         return;
     }
-    printf("kind: %s, %.0f SMs, %.1f GiB, %.0f chips in the reference set\n", text_of(kind, "name"),
-           number_of(kind, "sm_count"), ldexp(number_of(kind, "memory_bytes"), -30),
-           number_of(kind, "chips"));
+    printf("kind: %s, %.0f SMs, %.1f GiB, %.0f chips in the reference set\n",
+           get_text(kind, "name"), get_number(kind, "sm_count"),
+           ldexp(get_number(kind, "memory_bytes"), -30), get_number(kind, "chips"));
     if (json_is_object(map))
-        printf("group map %.12s: %.0f of them have it\n", text_of(map, "name"),
-               number_of(map, "chips"));
+        printf("group map %.12s: %.0f of them have it\n", get_text(map, "name"),
+               get_number(map, "chips"));
     if (json_array_size(json_object_get(answer, "odd")) > 0) {
         puts("\nodd");
         print_tables(answer, true);
@@ -216,7 +216,7 @@ enum exit_code command_compare(struct client *client, const struct options *opti
 
 /* ---- share ---- */
 
-static enum exit_code share(const struct options *options, const struct fingerprint *fp)
+static enum exit_code write_share_file(const struct options *options, const struct fingerprint *fp)
 {
     char file[SHARE_FILE_BYTES];
     char path[PATH_MAX];
@@ -250,7 +250,7 @@ enum exit_code command_share(struct client *client, const struct options *option
         client_load_fingerprint(client, options, which, NULL, &exit_code);
 
     if (fp)
-        exit_code = share(options, fp);
+        exit_code = write_share_file(options, fp);
     free(fp);
     return exit_code;
 }

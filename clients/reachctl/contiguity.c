@@ -31,7 +31,7 @@ enum { WAYS = sizeof(way_names) / sizeof(*way_names) };
 /* Loads the library that REACH_CUDA_LIBRARY names, or else the one beside this program, the
  * installed one, or the one that the loader finds. Returns NULL, with a message, if there is none.
  * The library stays loaded. */
-static diagnose_free_fn *load(void)
+static diagnose_free_fn *load_library(void)
 {
     static const char name[] = "libreach-cuda.so.0";
     const char *const given = getenv("REACH_CUDA_LIBRARY");
@@ -157,7 +157,7 @@ enum exit_code command_contiguity(struct client *client, const struct options *o
     if (!fp)
         return exit_code;
     exit_code = EXIT_FAILED;
-    diagnose_free = read_numbers(fp, &numbers) ? load() : NULL;
+    diagnose_free = read_numbers(fp, &numbers) ? load_library() : NULL;
     /* This GPU is then ordinal 0. */
     if (!diagnose_free || setenv("CUDA_VISIBLE_DEVICES", fp->gpu.uuid, 1) != 0)
         goto out;

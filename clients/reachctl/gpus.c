@@ -31,7 +31,8 @@ static void print_gpus(const struct options *options, const json_t *answer)
 }
 
 /* Forgets one GPU and prints the response. */
-static enum exit_code forget(struct client *client, const struct options *options, const char *gpu)
+static enum exit_code forget_gpu(struct client *client, const struct options *options,
+                                 const char *gpu)
 {
     const struct options one = {.gpu = gpu};
     char path[CLIENT_PATH_BYTES];
@@ -63,7 +64,7 @@ static enum exit_code forget_lost(struct client *client, const struct options *o
         const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
         if (exit_code != EXIT_DONE || !state || !uuid || strcmp(state, "lost") != 0)
             continue;
-        exit_code = forget(client, options, uuid);
+        exit_code = forget_gpu(client, options, uuid);
         count++;
     }
     if (count == 0 && !options->json)
@@ -78,7 +79,7 @@ enum exit_code command_forget(struct client *client, const struct options *optio
 
     if (!options->lost == !gpu)
         return client_usage_error("forget needs a UUID or --lost", NULL);
-    return gpu ? forget(client, options, gpu) : forget_lost(client, options);
+    return gpu ? forget_gpu(client, options, gpu) : forget_lost(client, options);
 }
 
 enum exit_code command_gpus(struct client *client, const struct options *options)

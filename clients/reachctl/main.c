@@ -201,7 +201,7 @@ static void set_option(struct options *o, enum option_id id, const char *value)
 
 /* Returns false if there is nothing to run: help or version were printed, or the command line is
  * invalid. */
-static bool parse(int argc, char **argv, struct options *o, enum exit_code *out)
+static bool parse_options(int argc, char **argv, struct options *o, enum exit_code *out)
 {
     const struct option *const long_options = make_long_options();
     int code;
@@ -246,7 +246,7 @@ static enum exit_code refuse_option(const struct command *c, const char *name)
 }
 
 /* A command with the name of a function of the planner takes its parameters. */
-static bool takes(const struct command *c, const struct param *p)
+static bool takes_param(const struct command *c, const struct param *p)
 {
     for (enum planner_function f = PLANNER_SCOPE; f < PLANNER_COUNT; f++) {
         if (strcmp(planner_function_name(f), c->name) == 0)
@@ -267,14 +267,14 @@ static enum exit_code check_options(const struct command *c, const struct option
             return refuse_option(c, fixed_options[i].name);
     }
     for (uint32_t i = 0; (p = param_at(i)); i++) {
-        if (o->params[i] && !takes(c, p))
+        if (o->params[i] && !takes_param(c, p))
             return refuse_option(c, params_option_name(p, name));
     }
     return EXIT_DONE;
 }
 
 /* Makes all checks that need no daemon. */
-static enum exit_code check(const struct command *c, const struct options *o, int operands)
+static enum exit_code check_usage(const struct command *c, const struct options *o, int operands)
 {
     const bool many = c->operand && strstr(c->operand, "...");
     const int most = !c->operand ? 0 : many ? INT_MAX : strchr(c->operand, ' ') ? 2 : 1;
@@ -296,7 +296,7 @@ static enum exit_code check(const struct command *c, const struct options *o, in
     return EXIT_DONE;
 }
 
-static enum exit_code run(const struct command *c, const struct options *o)
+static enum exit_code run_command(const struct command *c, const struct options *o)
 {
     struct client *client;
     enum exit_code exit_code;
@@ -334,7 +334,7 @@ int main(int argc, char **argv)
     enum exit_code exit_code;
     int words = 1;
 
-    if (!parse(argc, argv, &options, &exit_code))
+    if (!parse_options(argc, argv, &options, &exit_code))
         return check_output(NULL, exit_code);
     if (optind == argc)
         return client_usage_error("command missing", NULL);
@@ -342,7 +342,7 @@ int main(int argc, char **argv)
     if (!command)
         return client_usage_error("unknown command", argv[optind]);
     optind += words;
-    exit_code = check(command, &options, argc - optind);
+    exit_code = check_usage(command, &options, argc - optind);
     if (exit_code != EXIT_DONE)
         return command->run == command_diff ? EXIT_DIFF_TROUBLE : exit_code;
     if (options.gpu && !*options.gpu)
@@ -356,5 +356,5 @@ int main(int argc, char **argv)
     options.command = command->name;
     options.operand_count = argc - optind;
     options.operands = argv + optind;
-    return check_output(command, run(command, &options));
+    return check_output(command, run_command(command, &options));
 }

@@ -35,7 +35,7 @@ static void print_fields(const char *title, json_t *object)
     }
 }
 
-static enum exit_code one(struct client *client, const struct options *options)
+static enum exit_code print_one(struct client *client, const struct options *options)
 {
     const char *accept = options->csv ? "text/csv" : NULL;
     struct client_answer answer;
@@ -114,7 +114,7 @@ enum exit_code command_observations(struct client *client, const struct options 
     json_t *all;
 
     if (options->operand)
-        return one(client, options);
+        return print_one(client, options);
     if (options->csv) {
         fputs("reachctl: --csv needs the ID of one observation\n"
               "  next step: list the IDs with reachctl observations\n",

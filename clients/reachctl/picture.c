@@ -31,7 +31,7 @@ enum { TEXT_BYTES = 512, ATTRIBUTES_BYTES = 256, MARGIN = 24 };
 /* ---- elements ---- */
 
 /* Dark enough for lines on white; repeats after seven. */
-static const char *color_of(unsigned i)
+static const char *palette_color(unsigned i)
 {
     static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#a6548a",
                                          "#b87d00", "#3a8fc0", "#5b5b5b"};
@@ -99,8 +99,8 @@ static void put_line(double x1, double y1, double x2, double y2, const char *att
 
 /* The head of a picture. `description` is for readers that do not show it; `more` precedes the
  * origin and the id of the fingerprint. */
-static void begin(double width, double height, const char *title, const char *description,
-                  const char *more, const struct fingerprint *fp, const char *id)
+static void begin_picture(double width, double height, const char *title, const char *description,
+                          const char *more, const struct fingerprint *fp, const char *id)
 {
     printf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
            "height=\"%.0f\" role=\"img\" aria-labelledby=\"title desc\" font-family=\"system-ui, "
@@ -173,7 +173,7 @@ static double grid_width(const struct grid *g)
     return g->columns * (g->width + g->gap) - g->gap;
 }
 
-static uint32_t class_of(const struct chip *chip, const struct map_layout *l, uint32_t group)
+static uint32_t group_class(const struct chip *chip, const struct map_layout *l, uint32_t group)
 {
     const struct maybe_u32 class = chip->fp.topology.groups[group].penalty_class;
 
@@ -197,7 +197,7 @@ static struct map_layout lay_out(const struct chip *chip)
     for (uint32_t g = 0; g < chip->group_count; g++) {
         const uint32_t lacks = chip_group_lacks(chip, g);
         const uint32_t full = chip->fp.topology.groups[g].sm_count + lacks;
-        const uint32_t count = ++l.in_class[class_of(chip, &l, g)];
+        const uint32_t count = ++l.in_class[group_class(chip, &l, g)];
         places = full > places ? full : places;
         most = count > most ? count : most;
         l.lacks_any |= lacks > 0;
@@ -241,7 +241,8 @@ static void draw_group(const struct chip *chip, const struct map_layout *l, uint
                        double x, double y)
 {
     const int window = chip->window_of_group[group];
-    const char *const color = window == CHIP_NO_WINDOW ? "#6e7781" : color_of((unsigned)window);
+    const char *const color =
+        window == CHIP_NO_WINDOW ? "#6e7781" : palette_color((unsigned)window);
     const uint32_t lacks = chip_group_lacks(chip, group);
     uint16_t sms[REACH_MAX_SMS];
     const uint32_t count = chip_group_sms(chip, group, sms);
@@ -276,7 +277,7 @@ static void draw_class(const struct chip *chip, const struct map_layout *l, uint
 
     for (uint32_t g = 0; g < chip->group_count; g++) {
         const struct maybe_f64 cost = chip->fp.topology.groups[g].miss_penalty_cycles;
-        if (class_of(chip, l, g) == class && IS_KNOWN(cost)) {
+        if (group_class(chip, l, g) == class && IS_KNOWN(cost)) {
             least = fmin(least, cost.v);
             most = fmax(most, cost.v);
         }
@@ -286,7 +287,7 @@ static void draw_class(const struct chip *chip, const struct map_layout *l, uint
     put_rect(x, y, l->class_boxes.width, l->class_boxes.height, 8, "fill=\"#f6f8fa\" " LINE);
     put_label(x + CLASS_PAD, y + 18, 12, QUIET, "%u groups%s", l->in_class[class], costs);
     for (uint32_t g = 0; g < chip->group_count; g++) {
-        if (class_of(chip, l, g) != class)
+        if (group_class(chip, l, g) != class)
             continue;
         draw_group(chip, l, g, x + CLASS_PAD + grid_x(&l->groups, place),
                    y + CLASS_HEAD + grid_y(&l->groups, place));
@@ -302,8 +303,8 @@ static void draw_legend(const struct chip *chip, const struct map_layout *l, dou
         char last[FORMAT_SIZE_BYTES];
         char length[FORMAT_SIZE_BYTES];
         put_rect(MARGIN, y, 26, 16, 3,
-                 "fill=\"%s\" fill-opacity=\".25\" stroke=\"%s\" stroke-width=\"1.4\"", color_of(i),
-                 color_of(i));
+                 "fill=\"%s\" fill-opacity=\".25\" stroke=\"%s\" stroke-width=\"1.4\"",
+                 palette_color(i), palette_color(i));
         put_label(MARGIN + 13, y + 12, 10.5, INK MIDDLE BOLD, "w%u", i);
         put_label(MARGIN + 38, y + 12.5, 12.5, INK,
                   "window %u: %s, from %s to %s; %u SMs in %u groups", i,
@@ -337,12 +338,13 @@ void picture_map(const struct chip *chip)
         (void)snprintf(windows, sizeof(windows), "%u windows over %s; ", chip->plan.window_count,
                        format_size(chip->bytes, size));
     (void)snprintf(title, sizeof(title), "%s: %u SMs%s", gpu->name, gpu->sm_count, groups);
-    begin(fmax(2 * MARGIN + grid_width(&l.class_boxes), MIN_WIDTH),
-          legend_top + l.legend_rows * LEGEND_ROW + MARGIN + 8, title,
-          "Each box is a group of SMs with their ids; its color and the label w0, w1, ... are the "
-          "window of memory in which the group works. A dashed place is an SM of a full group "
-          "that is not there.",
-          windows, &chip->fp, chip->id);
+    begin_picture(
+        fmax(2 * MARGIN + grid_width(&l.class_boxes), MIN_WIDTH),
+        legend_top + l.legend_rows * LEGEND_ROW + MARGIN + 8, title,
+        "Each box is a group of SMs with their ids; its color and the label w0, w1, ... are the "
+        "window of memory in which the group works. A dashed place is an SM of a full group "
+        "that is not there.",
+        windows, &chip->fp, chip->id);
     for (uint32_t c = 0; chip->group_count > 0 && c < l.classes; c++)
         draw_class(chip, &l, c);
     draw_legend(chip, &l, legend_top);
@@ -383,7 +385,7 @@ static const struct {
      offsetof(struct curve_point, naive_gbps)},
 };
 
-static struct maybe_f64 value_of(const struct curve_point *p, int line)
+static struct maybe_f64 point_value(const struct curve_point *p, int line)
 {
     struct maybe_f64 v;
 
@@ -391,18 +393,18 @@ static struct maybe_f64 value_of(const struct curve_point *p, int line)
     return v;
 }
 
-static double x_of(const struct plot *p, double bytes)
+static double plot_x(const struct plot *p, double bytes)
 {
     return LEFT + (RIGHT - LEFT) * bytes / p->max_bytes;
 }
 
-static double y_of(const struct plot *p, double gbps)
+static double plot_y(const struct plot *p, double gbps)
 {
     return BOTTOM - (BOTTOM - TOP) * gbps / p->max_gbps;
 }
 
 /* A round step that divides `most` into at most six parts. */
-static double step_of(double most)
+static double axis_step(double most)
 {
     const double power = pow(10, floor(log10(most / 6)));
     const double n = most / 6 / power;
@@ -412,23 +414,23 @@ static double step_of(double most)
 
 static void draw_axes(const struct plot *p, struct maybe_u64 reach)
 {
-    const double step = step_of(p->max_gbps);
+    const double step = axis_step(p->max_gbps);
     const double bytes_step = exp2(ceil(log2(p->max_bytes / 9)));
     char text[FORMAT_SIZE_BYTES];
 
     for (double v = 0; v <= p->max_gbps * 1.0001; v += step) {
-        put_line(LEFT, y_of(p, v), RIGHT, y_of(p, v), LINE);
-        put_label(LEFT - 8, y_of(p, v) + 4, 12, QUIET END, "%.0f", v);
+        put_line(LEFT, plot_y(p, v), RIGHT, plot_y(p, v), LINE);
+        put_label(LEFT - 8, plot_y(p, v) + 4, 12, QUIET END, "%.0f", v);
     }
     for (double b = 0; b <= p->max_bytes * 1.0001; b += bytes_step) {
-        put_line(x_of(p, b), BOTTOM, x_of(p, b), BOTTOM + 5, "stroke=\"#59636e\"");
-        put_label(x_of(p, b), BOTTOM + 20, 12, QUIET MIDDLE, "%s",
+        put_line(plot_x(p, b), BOTTOM, plot_x(p, b), BOTTOM + 5, "stroke=\"#59636e\"");
+        put_label(plot_x(p, b), BOTTOM + 20, 12, QUIET MIDDLE, "%s",
                   b > 0 ? format_size((uint64_t)b, text) : "0");
     }
     put_label(LEFT, TOP - 14, 12, QUIET, "GB/s");
     put_label((LEFT + RIGHT) / 2.0, HEIGHT - 16, 12, QUIET MIDDLE, "memory that is read at random");
     if (IS_KNOWN(reach) && (double)reach.v <= p->max_bytes) {
-        const double x = x_of(p, (double)reach.v);
+        const double x = plot_x(p, (double)reach.v);
         put_line(x, TOP - 6, x, BOTTOM,
                  "stroke=\"#1a1f24\" stroke-width=\"1.2\" stroke-dasharray=\"1 3\"");
         put_label(x - 7, TOP - 10, 12, INK END, "reach of a TLB: %s", format_size(reach.v, text));
@@ -438,7 +440,7 @@ static void draw_axes(const struct plot *p, struct maybe_u64 reach)
 /* Returns the last known value of the line, which is where its name belongs. */
 static struct maybe_f64 draw_line(const struct plot *p, int line)
 {
-    const char *const color = color_of(lines[line].color);
+    const char *const color = palette_color(lines[line].color);
     struct maybe_f64 last = UNKNOWN_F64(REASON_NOT_MEASURED);
 
     fputs("<g>", stdout);
@@ -447,20 +449,20 @@ static struct maybe_f64 draw_line(const struct plot *p, int line)
         "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2.4\" stroke-linejoin=\"round\"%s d=\"",
         color, lines[line].dashes);
     for (uint32_t i = 0; i < p->t->curve_count; i++) {
-        const struct maybe_f64 v = value_of(&p->t->curve[i], line);
+        const struct maybe_f64 v = point_value(&p->t->curve[i], line);
         if (!IS_KNOWN(v))
             continue;
         printf("%s%.1f %.1f", IS_KNOWN(last) ? " L" : "M",
-               x_of(p, (double)p->t->curve[i].region_bytes), y_of(p, v.v));
+               plot_x(p, (double)p->t->curve[i].region_bytes), plot_y(p, v.v));
         last = v;
     }
     puts("\"/>");
     for (uint32_t i = 0; i < p->t->curve_count; i++) {
-        const struct maybe_f64 v = value_of(&p->t->curve[i], line);
+        const struct maybe_f64 v = point_value(&p->t->curve[i], line);
         if (IS_KNOWN(v))
             printf("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"#fff\" stroke=\"%s\" "
                    "stroke-width=\"1.6\"/>\n",
-                   x_of(p, (double)p->t->curve[i].region_bytes), y_of(p, v.v), color);
+                   plot_x(p, (double)p->t->curve[i].region_bytes), plot_y(p, v.v), color);
     }
     puts("</g>");
     return last;
@@ -480,9 +482,9 @@ static void draw_names(const struct plot *p, struct maybe_f64 last[LINES])
         }
         if (!IS_KNOWN(last[next]))
             return;
-        y = fmax(y_of(p, last[next].v), y + NAME_HEIGHT);
+        y = fmax(plot_y(p, last[next].v), y + NAME_HEIGHT);
         (void)snprintf(attributes, sizeof(attributes), "fill=\"%s\"" BOLD,
-                       color_of(lines[next].color));
+                       palette_color(lines[next].color));
         put_label(RIGHT + 12, y + 2, 12.5, attributes, "%s: %.0f", lines[next].name, last[next].v);
         put_label(RIGHT + 12, y + 15, 11, QUIET, "%s", lines[next].more);
         last[next] = UNKNOWN_F64(REASON_NOT_MEASURED);
@@ -490,7 +492,7 @@ static void draw_names(const struct plot *p, struct maybe_f64 last[LINES])
 }
 
 /* "Random reads over 139.8 GiB: windows by group 4213 GB/s; ...", for readers of the text. */
-static void describe(const struct plot *p, char out[TEXT_BYTES])
+static void write_description(const struct plot *p, char out[TEXT_BYTES])
 {
     const struct curve_point *const last = &p->t->curve[p->t->curve_count - 1];
     char bytes[FORMAT_SIZE_BYTES];
@@ -498,7 +500,7 @@ static void describe(const struct plot *p, char out[TEXT_BYTES])
         snprintf(out, TEXT_BYTES, "Random reads over %s:", format_size(last->region_bytes, bytes));
 
     for (int i = 0; i < LINES; i++) {
-        const struct maybe_f64 v = value_of(last, i);
+        const struct maybe_f64 v = point_value(last, i);
         if (IS_KNOWN(v) && n < TEXT_BYTES)
             n += snprintf(out + n, TEXT_BYTES - (size_t)n, " %s %.0f GB/s;", lines[i].name, v.v);
     }
@@ -517,14 +519,14 @@ bool picture_curve(const struct fingerprint *fp, const char *id)
     for (uint32_t i = 0; i < p.t->curve_count; i++) {
         p.max_bytes = fmax(p.max_bytes, (double)p.t->curve[i].region_bytes);
         for (int line = 0; line < LINES; line++)
-            p.max_gbps = fmax(p.max_gbps, value_of(&p.t->curve[i], line).v);
+            p.max_gbps = fmax(p.max_gbps, point_value(&p.t->curve[i], line).v);
     }
     if (p.max_bytes <= 0 || p.max_gbps <= 0)
         return false;
-    p.max_gbps = step_of(p.max_gbps) * ceil(p.max_gbps / step_of(p.max_gbps));
+    p.max_gbps = axis_step(p.max_gbps) * ceil(p.max_gbps / axis_step(p.max_gbps));
     (void)snprintf(title, sizeof(title), "%s: random 128-byte reads", fp->gpu.name);
-    describe(&p, description);
-    begin(WIDTH, HEIGHT, title, description, "", fp, id);
+    write_description(&p, description);
+    begin_picture(WIDTH, HEIGHT, title, description, "", fp, id);
     draw_axes(&p, fp->windows.reach_bytes);
     for (int line = LINES - 1; line >= 0; line--)
         last[line] = draw_line(&p, line);

@@ -214,7 +214,7 @@ static void show_progress(void *self, uint32_t done, uint32_t failed, uint32_t o
     (void)fflush(stderr);
 }
 
-static uint32_t succeeded(const struct survey *s)
+static uint32_t count_succeeded(const struct survey *s)
 {
     return s->counts[FLEET_ANSWERED] + s->counts[FLEET_UNCHANGED];
 }
@@ -225,7 +225,7 @@ static void print_text(const struct survey *s, const struct hosts *hosts)
 
     printf(
         "survey %lld: %u hosts, %u succeeded, %u GPUs, %u new fingerprints, %.2f s, %llu bytes\n",
-        (long long)s->stored.number, s->host_count, succeeded(s), s->stored.gpu_count,
+        (long long)s->stored.number, s->host_count, count_succeeded(s), s->stored.gpu_count,
         s->stored.new_fingerprints, s->stored.elapsed_ms / 1000.0,
         (unsigned long long)s->received_bytes);
     if (hosts->again > 0)
@@ -298,9 +298,9 @@ static enum exit_code run_survey(const struct options *o, const struct hosts *ho
         print_text(&survey, hosts);
     if (s != STATUS_OK)
         exit_code = client_print_error(&err);
-    else if (succeeded(&survey) == 0)
+    else if (count_succeeded(&survey) == 0)
         exit_code = EXIT_UNREACHABLE;
-    else if (succeeded(&survey) < survey.host_count)
+    else if (count_succeeded(&survey) < survey.host_count)
         exit_code = EXIT_PARTLY;
     survey_free(&survey);
     fleet_close(db);

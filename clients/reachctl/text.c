@@ -83,7 +83,7 @@ static void put_value(const json_t *object, const char *name, const json_t *valu
         put_absent(object, name, out);
 }
 
-static const json_t *member(const json_t *object, const char *name)
+static const json_t *get_member(const json_t *object, const char *name)
 {
     return json_is_array(object) ? json_array_get(object, strtoul(name, NULL, 10))
                                  : json_object_get(object, name);
@@ -110,16 +110,16 @@ static void put_field(const json_t *object, size_t row, const char *spec, int le
         path[strlen(path) - 1] = '\0';
     for (char *dot; (dot = strchr(name, '.')); name = dot + 1) {
         *dot = '\0';
-        object = member(object, name);
+        object = get_member(object, name);
     }
-    if (optional && !member(object, name))
+    if (optional && !get_member(object, name))
         out[0] = '\0';
     else
-        put_value(object, name, member(object, name), format, out);
+        put_value(object, name, get_member(object, name), format, out);
 }
 
-static char *expand(const json_t *object, size_t row, const char *template, char *out,
-                    size_t out_size)
+static char *expand_template(const json_t *object, size_t row, const char *template, char *out,
+                             size_t out_size)
 {
     size_t at = 0;
 
@@ -142,7 +142,7 @@ static char *expand(const json_t *object, size_t row, const char *template, char
 
 char *text_expand(const json_t *object, const char *template, char *out, size_t out_size)
 {
-    return expand(object, 0, template, out, out_size);
+    return expand_template(object, 0, template, out, out_size);
 }
 
 void text_print(const json_t *object, const char *template)
@@ -198,7 +198,7 @@ void text_table(const json_t *rows, const char *columns)
     json_array_foreach(rows, i, row)
     {
         for (int c = 0; c < count; c++) {
-            const int width = (int)strlen(expand(row, i, all[c].cell, text, sizeof(text)));
+            const int width = (int)strlen(expand_template(row, i, all[c].cell, text, sizeof(text)));
             all[c].width = width > all[c].width ? width : all[c].width;
         }
     }
@@ -207,6 +207,7 @@ void text_table(const json_t *rows, const char *columns)
     json_array_foreach(rows, i, row)
     {
         for (int c = 0; c < count; c++)
-            print_cell(&all[c], expand(row, i, all[c].cell, text, sizeof(text)), c + 1 == count);
+            print_cell(&all[c], expand_template(row, i, all[c].cell, text, sizeof(text)),
+                       c + 1 == count);
     }
 }

@@ -18,7 +18,7 @@ static bool is_index(const char *text)
 }
 
 /* Splits "a,b,c"; returns false if an entry is not a valid name. */
-static bool split(const char *text, struct devices *out)
+static bool split_list(const char *text, struct devices *out)
 {
     out->count = 0;
     while (*text) {
@@ -36,7 +36,7 @@ static bool split(const char *text, struct devices *out)
     return out->count > 0;
 }
 
-static bool has(const struct devices *list, const char *name)
+static bool has_device(const struct devices *list, const char *name)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         if (strcmp(list->names[i], name) == 0)
@@ -52,7 +52,7 @@ static bool has(const struct devices *list, const char *name)
 static bool on_node(const struct devices *node, bool same_count, uint32_t place, char *name)
 {
     const unsigned long index = strtoul(name, NULL, 10);
-    const bool as_node = has(node, name);
+    const bool as_node = has_device(node, name);
     const char *in_list = same_count            ? node->names[place]
                           : index < node->count ? node->names[index]
                                                 : NULL;
@@ -69,11 +69,11 @@ static bool on_node(const struct devices *node, bool same_count, uint32_t place,
 }
 
 /* Replaces indices of the task with those of the node. Returns false if they are ambiguous. */
-static bool translate(const char *node, struct devices *io)
+static bool translate_indices(const char *node, struct devices *io)
 {
     struct devices on;
 
-    if (!split(node, &on))
+    if (!split_list(node, &on))
         return *node == '\0';
     for (uint32_t i = 0; i < on.count; i++) {
         if (!is_index(on.names[i]))
@@ -98,14 +98,14 @@ bool devices_read(const char *visible, const char *node, const char *order, stru
 {
     struct devices before;
 
-    if (!split(visible, out))
+    if (!split_list(visible, out))
         return false;
     for (uint32_t i = 0; i < out->count; i++) {
         if (strcmp(out->names[i], "-1") == 0)
             out->count = i;
     }
     before = *out;
-    if (out->count == 0 || !translate(node, out))
+    if (out->count == 0 || !translate_indices(node, out))
         return false;
     const bool only = out->count == 1 && strcmp(out->names[0], before.names[0]) != 0;
     const bool by_address = only || strcmp(order, "PCI_BUS_ID") == 0;

@@ -27,7 +27,7 @@ static uint64_t now_ns(void)
 }
 
 /* Closes the connection and sets f->why; returns false. */
-static bool fail(struct fetch *f, const char *what, int number)
+static bool close_with_reason(struct fetch *f, const char *what, int number)
 {
     snprintf(f->why, sizeof(f->why), "%s%s%s", what, number ? ": " : "",
              number ? strerror(number) : "");
@@ -36,34 +36,34 @@ static bool fail(struct fetch *f, const char *what, int number)
 }
 
 /* Returns the time that remains of the deadline; 0 if it has passed. */
-static uint64_t left(const struct fetch *f)
+static uint64_t time_left_ns(const struct fetch *f)
 {
     const uint64_t now = now_ns();
 
     return now < f->end_ns ? f->end_ns - now : 0;
 }
 
-static struct timespec span_of(uint64_t ns)
+static struct timespec to_timespec(uint64_t ns)
 {
     return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
 /* Waits until the socket is ready. After the deadline it closes the connection and returns false.
  */
-static bool await(struct fetch *f, short events)
+static bool wait_for_socket(struct fetch *f, short events)
 {
     struct pollfd p = {.fd = f->fd, .events = events};
 
     for (;;) {
-        const uint64_t ns = left(f);
-        const struct timespec t = span_of(ns);
+        const uint64_t ns = time_left_ns(f);
+        const struct timespec t = to_timespec(ns);
         const int n = ns > 0 ? ppoll(&p, 1, &t, NULL) : 0;
         if (n > 0)
             return true;
         if (n == 0)
-            return fail(f, "no response within the deadline", 0);
+            return close_with_reason(f, "no response within the deadline", 0);
         if (errno != EINTR)
-            return fail(f, "cannot wait for reachd", errno);
+            return close_with_reason(f, "cannot wait for reachd", errno);
     }
 }
 
@@ -79,13 +79,13 @@ void fetch_close(struct fetch *f)
 /* A Unix socket connects at once, or not at all if the queue is full. */
 static bool try_connect(struct fetch *f, const struct sockaddr_un *to)
 {
-    const struct timespec pause = span_of(RETRY_NS);
+    const struct timespec pause = to_timespec(RETRY_NS);
 
     while (connect(f->fd, (const struct sockaddr *)to, sizeof(*to)) != 0) {
         if (errno != EAGAIN && errno != EINTR)
-            return fail(f, "no daemon", errno);
-        if (left(f) <= RETRY_NS)
-            return fail(f, "reachd accepts no connection within the deadline", 0);
+            return close_with_reason(f, "no daemon", errno);
+        if (time_left_ns(f) <= RETRY_NS)
+            return close_with_reason(f, "reachd accepts no connection within the deadline", 0);
         nanosleep(&pause, NULL);
     }
     return true;
@@ -98,14 +98,14 @@ bool fetch_open(struct fetch *f, const char *path, uint32_t deadline_ms)
 
     *f = (struct fetch){.fd = -1, .end_ns = now_ns() + ns};
     if (strlen(path) >= sizeof(to.sun_path))
-        return fail(f, "the path of the socket is too long", 0);
+        return close_with_reason(f, "the path of the socket is too long", 0);
     strcpy(to.sun_path, path);
     f->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (f->fd < 0)
-        return fail(f, "cannot create a socket", errno);
+        return close_with_reason(f, "cannot create a socket", errno);
     if (!try_connect(f, &to))
         return false;
-    f->left_ns = left(f);
+    f->left_ns = time_left_ns(f);
     return true;
 }
 
@@ -119,32 +119,32 @@ static bool send_all(struct fetch *f, const char *text, size_t bytes)
             text += n;
             bytes -= (size_t)n;
         } else if (errno == EAGAIN) {
-            if (!await(f, POLLOUT))
+            if (!wait_for_socket(f, POLLOUT))
                 return false;
         } else if (errno != EINTR) {
-            return fail(f, "reachd closed the connection", errno);
+            return close_with_reason(f, "reachd closed the connection", errno);
         }
     }
     return true;
 }
 
 /* Receives at least one byte; returns 0 on failure. */
-static size_t receive(struct fetch *f, char *to, size_t room)
+static size_t receive_bytes(struct fetch *f, char *to, size_t room)
 {
     for (;;) {
         const ssize_t n = recv(f->fd, to, room, 0);
-        if (n > 0 && left(f) > 0)
+        if (n > 0 && time_left_ns(f) > 0)
             return (size_t)n;
         if (n > 0)
-            fail(f, "no complete response within the deadline", 0);
+            close_with_reason(f, "no complete response within the deadline", 0);
         else if (n == 0)
-            fail(f, "reachd closed the connection", 0);
+            close_with_reason(f, "reachd closed the connection", 0);
         else if (errno == EINTR)
             continue;
-        else if (errno == EAGAIN && await(f, POLLIN))
+        else if (errno == EAGAIN && wait_for_socket(f, POLLIN))
             continue;
         else if (f->fd >= 0)
-            fail(f, "reachd closed the connection", errno);
+            close_with_reason(f, "reachd closed the connection", errno);
         return 0;
     }
 }
@@ -222,13 +222,13 @@ static bool receive_head(struct fetch *f, char *text, size_t room, struct head *
     char *end = NULL;
 
     while (!end) {
-        size_t n = bytes + 1 < room ? receive(f, text + bytes, room - 1 - bytes) : 0;
+        size_t n = bytes + 1 < room ? receive_bytes(f, text + bytes, room - 1 - bytes) : 0;
         if (n == 0)
-            return f->fd >= 0
-                       ? fail(f, "the response is not one of reachd: its head is too long", 0)
-                       : false;
+            return f->fd >= 0 ? close_with_reason(
+                                    f, "the response is not one of reachd: its head is too long", 0)
+                              : false;
         if (memchr(text + bytes, '\0', n))
-            return fail(f, "the response is not one of reachd: it is not text", 0);
+            return close_with_reason(f, "the response is not one of reachd: it is not text", 0);
         bytes += n;
         text[bytes] = '\0';
         end = strstr(text, "\r\n\r\n");
@@ -236,7 +236,7 @@ static bool receive_head(struct fetch *f, char *text, size_t room, struct head *
     *out_rest = end + 4;
     *out_bytes = bytes - (size_t)(end + 4 - text);
     end[2] = '\0';
-    return read_head(text, h) ? true : fail(f, "the response is not one of reachd", 0);
+    return read_head(text, h) ? true : close_with_reason(f, "the response is not one of reachd", 0);
 }
 
 bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int *out_status)
@@ -253,20 +253,20 @@ bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int
     n = snprintf(text, sizeof(text),
                  "GET %s HTTP/1.1\r\nHost: reachd\r\nAccept: text/plain\r\n\r\n", target);
     if (n < 0 || (size_t)n >= sizeof(text))
-        return fail(f, "the request is too long", 0);
+        return close_with_reason(f, "the request is too long", 0);
     if (!send_all(f, text, (size_t)n) || !receive_head(f, text, sizeof(text), &head, &rest, &bytes))
         return false;
     if (head.length >= room || bytes > head.length)
-        return fail(f, "the response is not one of reachd: it is too long", 0);
+        return close_with_reason(f, "the response is not one of reachd: it is too long", 0);
     memcpy(body, rest, bytes);
     while (bytes < head.length) {
-        const size_t more = receive(f, body + bytes, (size_t)head.length - bytes);
+        const size_t more = receive_bytes(f, body + bytes, (size_t)head.length - bytes);
         if (more == 0)
             return false;
         bytes += more;
     }
     body[bytes] = '\0';
     *out_status = head.status;
-    f->left_ns = left(f);
+    f->left_ns = time_left_ns(f);
     return true;
 }

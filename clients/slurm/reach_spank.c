@@ -108,13 +108,13 @@ int slurm_spank_init(spank_t spank, int ac, char *av[])
 /* ---- a task ---- */
 
 /* Reads a variable of the task; "" if it is not set or too long. */
-static void get(spank_t spank, const char *name, char *out)
+static void get_variable(spank_t spank, const char *name, char *out)
 {
     if (spank_getenv(spank, name, out, VALUE_BYTES) != ESPANK_SUCCESS)
         out[0] = '\0';
 }
 
-static char *const *environment_of(spank_t spank)
+static char *const *get_environment(spank_t spank)
 {
     char **env = NULL;
 
@@ -123,11 +123,11 @@ static char *const *environment_of(spank_t spank)
 
 /* Removes the variables of an enclosing step, because they can describe GPUs that this task does
  * not have. */
-static void forget(spank_t spank)
+static void remove_variables(spank_t spank)
 {
     char name[VARIABLES_NAME_BYTES];
 
-    if (!variables_any(environment_of(spank)))
+    if (!variables_any(get_environment(spank)))
         return;
     for (unsigned kind = 0; kind < VARIABLES_KINDS; kind++) {
         for (unsigned gpu = 0; gpu < DEVICES_MAX; gpu++) {
@@ -137,17 +137,17 @@ static void forget(spank_t spank)
     }
 }
 
-static bool devices_of(spank_t spank, struct devices *out)
+static bool read_devices(spank_t spank, struct devices *out)
 {
     char visible[VALUE_BYTES];
     char node[VALUE_BYTES];
     char order[VALUE_BYTES];
 
-    get(spank, "CUDA_VISIBLE_DEVICES", visible);
-    get(spank, "SLURM_STEP_GPUS", node);
+    get_variable(spank, "CUDA_VISIBLE_DEVICES", visible);
+    get_variable(spank, "SLURM_STEP_GPUS", node);
     if (!node[0])
-        get(spank, "SLURM_JOB_GPUS", node);
-    get(spank, "CUDA_DEVICE_ORDER", order);
+        get_variable(spank, "SLURM_JOB_GPUS", node);
+    get_variable(spank, "CUDA_DEVICE_ORDER", order);
     if (!visible[0] || devices_read(visible, node, order, out))
         return visible[0] != '\0';
     slurm_debug(
@@ -168,7 +168,7 @@ struct answers {
 
 /* Gets the lines of one GPU. Returns false if further requests are useless. A GPU that was not
  * measured or is unknown to reachd gets no lines. */
-static bool ask(const char *gpu, unsigned number, struct answers *a)
+static bool fetch_lines(const char *gpu, unsigned number, struct answers *a)
 {
     char target[DEVICE_NAME_BYTES + 32];
     char *body = a->text + a->bytes;
@@ -199,7 +199,7 @@ static bool ask(const char *gpu, unsigned number, struct answers *a)
     return true;
 }
 
-static void set(spank_t spank, struct answers *a, unsigned count)
+static void set_variables(spank_t spank, struct answers *a, unsigned count)
 {
     char name[VARIABLES_NAME_BYTES];
 
@@ -224,11 +224,11 @@ static void ask_all(spank_t spank, const struct devices *devices)
         return;
     }
     for (unsigned i = 0; i < devices->count && fine; i++)
-        fine = ask(devices->names[i], i, &a);
-    if (fine && a.known > 0 && !variables_fit(environment_of(spank), a.bytes))
+        fine = fetch_lines(devices->names[i], i, &a);
+    if (fine && a.known > 0 && !variables_fit(get_environment(spank), a.bytes))
         slurm_debug("reach: the environment is full; the job starts without its variables");
     else if (fine && a.known > 0)
-        set(spank, &a, devices->count);
+        set_variables(spank, &a, devices->count);
     free(a.text);
 }
 
@@ -251,8 +251,8 @@ int slurm_spank_task_init(spank_t spank, int ac, char *av[])
     (void)av;
     if (!settings.on)
         return 0;
-    forget(spank);
-    if (connection.fd >= 0 && devices_of(spank, &devices))
+    remove_variables(spank);
+    if (connection.fd >= 0 && read_devices(spank, &devices))
         ask_all(spank, &devices);
     fetch_close(&connection);
     return 0;
