@@ -184,7 +184,8 @@ static enum reach_status add_allocations(const struct allocations *list, char *t
 
 /* ---- asking ---- */
 
-/* Generated from planner/params.c by make generated. The offset of each parameter in its struct. */
+/* The offset of each parameter in its struct. */
+/* Generated from daemon/planner/params.c by make generated: offsets. */
 static const size_t scope_offsets[] = {
     offsetof(struct reach_scope_request, bytes),
     offsetof(struct reach_scope_request, access),

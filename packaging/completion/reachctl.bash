@@ -13,7 +13,11 @@ _reachctl()
         ;;
     --depth) mapfile -t COMPREPLY < <(compgen -W 'quick full memory matrix' -- "$cur") && return ;;
     --format) mapfile -t COMPREPLY < <(compgen -W 'table json csv markdown html' -- "$cur") && return ;;
+    # Generated from daemon/planner/params.c by make generated: words.
     --access) mapfile -t COMPREPLY < <(compgen -W 'read atomic write' -- "$cur") && return ;;
+    --location) mapfile -t COMPREPLY < <(compgen -W 'any device host' -- "$cur") && return ;;
+    --reuse) mapfile -t COMPREPLY < <(compgen -W 'same own' -- "$cur") && return ;;
+    # End of the generated part.
     esac
     help=$("$1" --help 2>/dev/null)
     if [[ $cur == -* ]]; then

@@ -7,7 +7,11 @@ case $words[CURRENT-1] in
 --dir|--reference) _files -/; return ;;
 --depth) compadd quick full memory matrix; return ;;
 --format) compadd table json csv markdown html; return ;;
+# Generated from daemon/planner/params.c by make generated: words.
 --access) compadd read atomic write; return ;;
+--location) compadd any device host; return ;;
+--reuse) compadd same own; return ;;
+# End of the generated part.
 esac
 help=$($words[1] --help 2>/dev/null)
 if [[ $PREFIX == -* ]]; then

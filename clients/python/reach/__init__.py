@@ -191,16 +191,6 @@ class Reach:
         return self._call("reach_get_fingerprint", _calls.encoded(_calls.parameter("gpu", gpu), "gpu"), answers.Fingerprint)
 
     # pylint: disable=redefined-builtin  # `bytes` is the name of the parameter
-    def scope(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None,
-              granularity: Optional[Sizes] = None) -> answers.Scope:
-        """How many bytes may one pass access at random before translation limits its speed?
-
-        >>> scope = Reach("file:fingerprint.json").scope(0, bytes="137GiB")
-        >>> scope.scope_bytes >> 30, scope.passes
-        (64, 3)
-        """
-        return self._of_gpu(answers.Scope, "scope", gpu, bytes=bytes, access=access, granularity=granularity)
-
     def scopes(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None,
                granularity: Optional[Sizes] = None) -> List[Any]:
         """The ranges of passes as (first, end) in bytes, side by side, one for each pass, of which there
@@ -219,43 +209,114 @@ class Reach:
             return ranges
         return [one[0] for one in ranges]
 
+    # Generated from daemon/planner/params.c by make generated: methods.
+    def scope(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None,
+              granularity: Optional[Sizes] = None) -> answers.Scope:
+        """How many bytes may one pass access at random before translation limits its speed?
+
+        bytes: Bytes that the job accesses at random; at most 1 PiB. Several allocations that are accessed
+            together: up to 16 sizes with commas between. Windows and scopes are then matched parts of each,
+            at the same fraction.
+        access: The kind of the random accesses. Predictions are of reads alone; for atomics and writes they
+            are null.
+        granularity: Bounds of scopes are multiples of this size (a row). By default any byte, or with several
+            allocations 128. One for all allocations, or one for each, separated by commas.
+
+        >>> scope = Reach("file:fingerprint.json").scope(0, bytes="137GiB")
+        >>> scope.scope_bytes >> 30, scope.passes
+        (64, 3)
+        """
+        return self._of_gpu(answers.Scope, "scope", gpu, bytes=bytes, access=access, granularity=granularity)
+
     def placement(self, gpu: GpuName, bytes: Size, *, windows: Optional[SupportsIndex] = None,
                   granularity: Optional[Size] = None) -> answers.Placement:
         """Which SM should work in which window of memory?
+
+        bytes: Bytes that the job accesses at random; at most 1 PiB.
+        windows: The number of windows. By default the fewest that the reach allows.
+        granularity: Window bounds are multiples of this size, and also of the TLB entry if a common multiple
+            is fine enough. By default the TLB entry.
 
         >>> placement = Reach("file:fingerprint.json").placement(0, bytes="137GiB")
         >>> [window.sm_count for window in placement.windows], placement.table()[:6]
         ([44, 44, 44], [0, 0, 1, 1, 2, 2])
         """
-        return self._of_gpu(answers.Placement, "placement", gpu, bytes=bytes, windows=windows, granularity=granularity)
+        return self._of_gpu(answers.Placement, "placement", gpu, bytes=bytes, windows=windows,
+                            granularity=granularity)
 
-    def plan(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None, element: Optional[Sizes] = None,
-             transaction: Optional[Sizes] = None, touches: Optional[Numbers] = None, reserve: Optional[Size] = None,
+    def plan(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None, touches: Optional[Numbers] = None,
+             element: Optional[Sizes] = None, transaction: Optional[Sizes] = None, reserve: Optional[Size] = None,
              accesses: Optional[SupportsIndex] = None, launch_us: Optional[Number] = None,
              no_sm_binding: Optional[bool] = None, single_pass: Optional[bool] = None,
              input_bytes: Optional[Number] = None, input_gbps: Optional[Number] = None,
              scan_gps: Optional[Number] = None, in_reach_gbps: Optional[Number] = None,
              output_bytes: Optional[Number] = None, written_bytes: Optional[Number] = None,
-             partition_bytes: Optional[Number] = None, granularity: Optional[Sizes] = None,
-             contiguous: Optional[Number] = None, windows: Optional[SupportsIndex] = None) -> answers.Plan:
+             partition_bytes: Optional[Number] = None, contiguous: Optional[Number] = None,
+             windows: Optional[SupportsIndex] = None, granularity: Optional[Sizes] = None) -> answers.Plan:
         """Every strategy for the job, best first. A list of bytes: allocations that are touched together, and
         touches, element, transaction and granularity may be lists too.
+
+        bytes: Bytes that the job accesses at random; at most 1 PiB. Several allocations that are accessed
+            together: up to 16 sizes with commas between. Windows and scopes are then matched parts of each,
+            at the same fraction.
+        access: The kind of the random accesses.
+        touches: Accesses of each allocation per item; 0 for an allocation that is only laid out with the
+            others. An item is what the job does repeatedly; input_bytes, accesses and all else count per
+            item. From 0.000001 to 1000000. One for all allocations, or one for each, separated by commas.
+        element: Size of one access; at most 1 MiB. By default 128 bytes. One for all allocations, or one for
+            each, separated by commas.
+        transaction: Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
+            to 32 bytes. Throughputs count these bytes. One for all allocations, or one for each, separated by
+            commas.
+        reserve: Further memory that all SMs access at random. It is subtracted from every window and every
+            scope.
+        accesses: The total number of items, which are accesses unless touches says otherwise; of each batch,
+            if a job does several batches one after the other. With it extra bytes are also given in total,
+            and launches take their time. By default launches do not matter.
+        launch_us: Microseconds of one launch, of one reset of the queues of windows, and of the wait for the
+            slowest window. The default is an assumption. Counts only with accesses.
+        no_sm_binding: Work cannot be bound to SMs.
+        single_pass: The input cannot be read again.
+        input_bytes: Bytes of input per access. By default none; positions are computed, not read.
+        input_gbps: GB/s at which the input arrives over a link, concurrently with the rest; input that is
+            needed again is kept in GPU memory, chunk by chunk. By default the input is in GPU memory as a
+            whole. Needs input_bytes.
+        scan_gps: Positions that all SMs together can scan and skip, in 10^9 per second. By default the scan
+            is assumed to cost nothing.
+        in_reach_gbps: GB/s that the job attains within the reach, including the scan and one reading of its
+            input. By default the number of the fingerprint for such accesses.
+        output_bytes: Bytes of output per access to which several passes or windows may add: each but one
+            reads and writes them once more. By default none.
+        written_bytes: Bytes of output per access that are written exactly once, such as the rows of a gather.
+            By default none.
+        partition_bytes: Bytes that a partition writes per access. By default input_bytes, or 8 if positions
+            are computed.
+        contiguous: The share of the memory that is physically contiguous in frames of contiguity.frame_bytes,
+            as one large allocation on an idle GPU is, and memory mapped from small handles is not. Out of the
+            reach a miss costs more elsewhere.
+        windows: The number of windows. By default the fewest that the reach allows.
+        granularity: Window bounds are multiples of this size, as in placement. With several allocations it is
+            the row of each, by default its element: allocations with the same number of rows are cut at the
+            same row. One for all allocations, or one for each, separated by commas.
 
         >>> plan = Reach("file:fingerprint.json").plan(0, bytes="137GiB", element=32)
         >>> plan.recommended, [option.strategy for option in plan.options][-2]
         ('windows', 'naive')
         """
-        return self._of_gpu(answers.Plan, "plan", gpu, bytes=bytes, access=access, element=element,
-                            transaction=transaction, touches=touches, reserve=reserve, accesses=accesses,
-                            launch_us=launch_us, no_sm_binding=no_sm_binding, single_pass=single_pass,
-                            input_bytes=input_bytes, input_gbps=input_gbps, scan_gps=scan_gps,
-                            in_reach_gbps=in_reach_gbps, output_bytes=output_bytes, written_bytes=written_bytes,
-                            partition_bytes=partition_bytes, granularity=granularity, contiguous=contiguous,
-                            windows=windows)
+        return self._of_gpu(answers.Plan, "plan", gpu, bytes=bytes, access=access, touches=touches, element=element,
+                            transaction=transaction, reserve=reserve, accesses=accesses, launch_us=launch_us,
+                            no_sm_binding=no_sm_binding, single_pass=single_pass, input_bytes=input_bytes,
+                            input_gbps=input_gbps, scan_gps=scan_gps, in_reach_gbps=in_reach_gbps,
+                            output_bytes=output_bytes, written_bytes=written_bytes, partition_bytes=partition_bytes,
+                            contiguous=contiguous, windows=windows, granularity=granularity)
 
     def split(self, gpu: GpuName, bytes: Union[str, Sequence[Size]], *,
               weight: Optional[Numbers] = None) -> answers.Split:
         """One GPU for several jobs: a list of the bytes of each; weight=[..]: the share of each.
+
+        bytes: Bytes that each job accesses at random, separated by commas; 1 to 16 jobs.
+        weight: The share of the SMs of each job. By default equal shares. From 0.000001 to 1000000. One for
+            each job, separated by commas.
 
         >>> split = Reach("file:fingerprint.json").split(0, bytes=["20GiB", "100GiB"])
         >>> [(job.sm_count, job.window_count) for job in split.jobs]
@@ -264,33 +325,56 @@ class Reach:
         return self._of_gpu(answers.Split, "split", gpu, bytes=bytes, weight=weight)
 
     def memory(self, gpu: GpuName, bytes: Optional[Size] = None, *, access: Optional[str] = None,
-               location: Optional[str] = None, element: Optional[Size] = None) -> answers.Memory:
-        """Every kind of memory that the GPU can access. With bytes: the choices for them, best
-        first; location="host" or "device": only there.
+               element: Optional[Size] = None, location: Optional[str] = None) -> answers.Memory:
+        """Every kind of memory that the GPU can access. With bytes: the choices for them, best first; location="host"
+        or "device": only there.
+
+        bytes: Bytes that the job accesses at random; at most 1 PiB. Required with any other parameter.
+        access: The kind of the random accesses.
+        element: Size of one access; at most 1 MiB. By default 128 bytes.
+        location: Where the memory may be. Peer memory, that of another GPU, is in any.
 
         >>> Reach("file:fingerprint.json").memory(0).device_memory_bytes >> 30
         139
         """
-        return self._of_gpu(answers.Memory, "memory", gpu, bytes=bytes, access=access, location=location, element=element)
+        return self._of_gpu(answers.Memory, "memory", gpu, bytes=bytes, access=access, element=element,
+                            location=location)
 
-    def fit(self, gpu: GpuName, bytes: Size, *, reuse: Optional[str] = None, shared_bytes: Optional[Size] = None,
-            blocks_per_sm: Optional[SupportsIndex] = None, element: Optional[Size] = None) -> answers.Fit:
-        """Where a set that is read again and again stays, how fast reads of it are, and what to ask for.
-        reuse="own": each SM has a part of its own; shared_bytes=, blocks_per_sm=: of the kernel.
+    def fit(self, gpu: GpuName, bytes: Size, *, element: Optional[Size] = None, reuse: Optional[str] = None,
+            shared_bytes: Optional[Size] = None, blocks_per_sm: Optional[SupportsIndex] = None) -> answers.Fit:
+        """Where a set that is read again and again stays, how fast reads of it are, and what to ask for. reuse="own":
+        each SM has a part of its own; shared_bytes=, blocks_per_sm=: of the kernel.
+
+        bytes: Bytes of the set, for all SMs together.
+        element: Size of one access; at most 1 MiB. By default 128 bytes.
+        reuse: Every SM reads all of the set (same), or each a part of its own (own).
+        shared_bytes: Shared memory that a block takes; 0 for none.
+        blocks_per_sm: Blocks that work on one SM at the same time.
 
         >>> Reach("file:fingerprint.json").fit(0, bytes="4MiB").stays
         'unknown'
         """
-        return self._of_gpu(answers.Fit, "fit", gpu, bytes=bytes, reuse=reuse, shared_bytes=shared_bytes,
-                            blocks_per_sm=blocks_per_sm, element=element)
+        return self._of_gpu(answers.Fit, "fit", gpu, bytes=bytes, element=element, reuse=reuse,
+                            shared_bytes=shared_bytes, blocks_per_sm=blocks_per_sm)
 
     def explain(self, gpu: GpuName, bytes: Size, gbps: Number, *, access: Optional[str] = None,
                 element: Optional[Size] = None, transaction: Optional[Size] = None,
                 contiguous: Optional[Number] = None) -> answers.Explain:
         """Is it the TLB? `gbps` is what the job observes: transaction bytes per second, 10^9.
 
+        bytes: Bytes that the job accesses at random; at most 1 PiB.
+        access: The kind of the random accesses.
+        element: Size of one access; at most 1 MiB. By default 128 bytes.
+        transaction: Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
+            to 32 bytes. Throughputs count these bytes.
+        contiguous: The share of the memory that is physically contiguous in frames of contiguity.frame_bytes,
+            as one large allocation on an idle GPU is, and memory mapped from small handles is not. Out of the
+            reach a miss costs more elsewhere.
+        gbps: The throughput that the job observes, in 10^9 transaction bytes per second.
+
         >>> Reach("file:fingerprint.json").explain(0, bytes="137GiB", gbps=740).verdict
         'translation'
         """
-        return self._of_gpu(answers.Explain, "explain", gpu, bytes=bytes, gbps=gbps, access=access, element=element,
-                            transaction=transaction, contiguous=contiguous)
+        return self._of_gpu(answers.Explain, "explain", gpu, bytes=bytes, access=access, element=element,
+                            transaction=transaction, contiguous=contiguous, gbps=gbps)
+    # End of the generated part.
