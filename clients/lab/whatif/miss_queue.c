@@ -95,19 +95,21 @@ bool miss_queue_from_fingerprint(const struct fingerprint *fp, const struct sim_
 /* ---- pending walks ---- */
 
 static const uint64_t NEVER = UINT64_MAX;
+static const uint32_t FILLED = UINT32_MAX; /* no entry has this number */
 
 /* Pending walks of a group, or its SMs that wait for a free slot, in order of arrival. */
 struct walk_list {
     uint32_t count;
-    uint32_t entry[REACH_MAX_SMS], page[REACH_MAX_SMS];
+    uint32_t entry[REACH_MAX_SMS]; /* FILLED once an earlier walk of the entry is done */
+    uint32_t page[REACH_MAX_SMS];
     uint64_t ready_ps[REACH_MAX_SMS]; /* of a pending walk */
     uint16_t sm[REACH_MAX_SMS];       /* that waits for a slot */
-    bool filled[REACH_MAX_SMS];       /* an earlier walk of the entry is done */
 };
 
 struct group {
-    uint64_t at_ps;    /* when the first of its SMs issues */
+    uint64_t at_ps;    /* when `first` issues */
     uint64_t ready_ps; /* when the first of its walks ends */
+    uint32_t first;    /* the SM that issues next */
     uint32_t sm_count;
     uint16_t sms[REACH_MAX_SMS];
     struct walk_list walks, waiting;
@@ -116,7 +118,7 @@ struct group {
 struct sm {
     uint64_t at_ps;     /* when it issues next; NEVER if it waits behind another SM or is done */
     uint64_t memory_ps; /* when memory is done with its accesses */
-    size_t next, end;   /* in order[] */
+    size_t next, end;   /* in units[] */
     bool is_stalled;    /* waits for a slot for the walk of its next access */
 };
 
@@ -131,20 +133,19 @@ struct simulation {
     uint16_t heap[REACH_MAX_SMS]; /* groups by at_ps, the earliest at the root */
     struct sm sms[REACH_MAX_SMS];
     struct group groups[REACH_MAX_SMS];
-    uint32_t order[]; /* accesses of the stream, by SM */
+    uint32_t units[]; /* of the accesses of the stream, by SM */
 };
 
 static void add_walk(struct walk_list *w, uint32_t entry, uint32_t page)
 {
     w->entry[w->count] = entry;
-    w->page[w->count] = page;
-    w->filled[w->count++] = false;
+    w->page[w->count++] = page;
 }
 
 static void mark_filled(struct walk_list *w, uint32_t entry)
 {
     for (uint32_t i = 0; i < w->count; i++)
-        w->filled[i] = w->filled[i] || w->entry[i] == entry;
+        w->entry[i] = w->entry[i] == entry ? FILLED : w->entry[i];
 }
 
 /* True if a walk of the entry is pending; sets *same_page if one is of the same page. */
@@ -152,9 +153,10 @@ static bool is_pending(const struct walk_list *w, uint32_t entry, uint32_t page,
 {
     bool found = false;
     for (uint32_t i = 0; i < w->count; i++) {
-        const bool same = w->entry[i] == entry && !w->filled[i];
-        found = found || same;
-        *same_page = *same_page || (same && w->page[i] == page);
+        if (w->entry[i] != entry)
+            continue;
+        found = true;
+        *same_page = *same_page || w->page[i] == page;
     }
     return found;
 }
@@ -180,9 +182,10 @@ static void end_walks(struct simulation *x, struct group *g, uint32_t id, uint64
     struct walk_list *w = &g->walks;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < w->count; i++) {
-        if (w->ready_ps[i] <= now_ps) {
-            mark_filled(w, w->entry[i]);
-            mark_filled(&g->waiting, w->entry[i]);
+        const uint32_t entry = w->entry[i];
+        if (w->ready_ps[i] <= now_ps && entry != FILLED) {
+            mark_filled(w, entry);
+            mark_filled(&g->waiting, entry);
         }
     }
     for (uint32_t i = 0; i < w->count; i++) {
@@ -190,13 +193,12 @@ static void end_walks(struct simulation *x, struct group *g, uint32_t id, uint64
             continue;
         w->entry[kept] = w->entry[i];
         w->page[kept] = w->page[i];
-        w->filled[kept] = w->filled[i];
         w->ready_ps[kept++] = w->ready_ps[i];
     }
     w->count = kept;
     set_first_ready(g);
     for (uint32_t i = 0; i < g->waiting.count; i++) {
-        if (g->waiting.filled[i])
+        if (g->waiting.entry[i] == FILLED)
             x->sms[g->waiting.sm[i]].at_ps = now_ps;
     }
     wake_first(x, g, id, now_ps);
@@ -219,12 +221,11 @@ static bool end_stall(struct walk_list *w, uint32_t sm)
     uint32_t i = 0;
     while (w->sm[i] != sm)
         i++;
-    const bool needed = !w->filled[i];
+    const bool needed = w->entry[i] != FILLED;
     for (w->count--; i < w->count; i++) {
         w->entry[i] = w->entry[i + 1];
         w->page[i] = w->page[i + 1];
         w->sm[i] = w->sm[i + 1];
-        w->filled[i] = w->filled[i + 1];
     }
     return needed;
 }
@@ -259,7 +260,7 @@ static void issue_access(struct simulation *x, struct group *g, uint32_t id, uin
 {
     struct sm *sm = &x->sms[at];
     const uint64_t now_ps = sm->at_ps;
-    const uint64_t va = stream_address(x->s, x->order[sm->next]);
+    const uint64_t va = (uint64_t)x->units[sm->next] << x->s->unit_shift;
     const bool was_stalled = sm->is_stalled;
     bool needs;
     if (now_ps >= g->ready_ps)
@@ -322,8 +323,9 @@ static void run_simulation(struct simulation *x)
     while (x->heap_count > 0) {
         const uint32_t id = x->heap[0];
         struct group *g = &x->groups[id];
-        issue_access(x, g, id, first_sm(x, g));
-        g->at_ps = x->sms[first_sm(x, g)].at_ps;
+        issue_access(x, g, id, g->first);
+        g->first = first_sm(x, g);
+        g->at_ps = x->sms[g->first].at_ps;
         if (g->at_ps == NEVER)
             x->heap[0] = x->heap[--x->heap_count];
         sift_down(x);
@@ -345,7 +347,7 @@ static void sort_by_sm(struct simulation *x, size_t from, size_t to, uint32_t sm
     }
     for (size_t i = from; i < to; i++) {
         if (!(x->s->classes[i] & STREAM_SHARED))
-            x->order[x->sms[x->s->sms[i]].end++] = (uint32_t)i;
+            x->units[x->sms[x->s->sms[i]].end++] = x->s->units[i];
     }
 }
 
@@ -360,6 +362,7 @@ static void set_groups(struct simulation *x, const struct sim_desc *machine,
     }
     for (uint32_t i = 0; i < last->instance_count; i++) {
         x->groups[i].ready_ps = NEVER;
+        x->groups[i].first = x->groups[i].sms[0];
         if (x->groups[i].sm_count > 0)
             x->heap[x->heap_count++] = (uint16_t)i;
     }
@@ -370,7 +373,7 @@ enum status miss_queue_count(const struct miss_queue *q, const struct sim_desc *
                              uint64_t *walks, struct err *err)
 {
     const struct sim_level *last = &machine->levels[machine->level_count - 1];
-    struct simulation *x = calloc(1, sizeof *x + s->count * sizeof x->order[0]);
+    struct simulation *x = calloc(1, sizeof *x + s->count * sizeof x->units[0]);
     if (!x)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu accesses: sample fewer warps",
                        s->count);
