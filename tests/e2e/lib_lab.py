@@ -1,8 +1,8 @@
 """What reach-lab should print, computed a second time from the measured files: misses by a formula or by a second model of
 the TLBs, and traces by a second reader. The rules are those of docs/lab.md; nothing here is taken from the program."""
 import collections
-import gzip
 import json
+import lzma
 import os
 import statistics
 
@@ -114,9 +114,9 @@ class Tlbs:
 
 
 def observations(name):
-    path = next(p for p in (os.path.join(MEASURED, name, f"observations-{d}.jsonl.gz") for d in ("full", "memory", "matrix"))
+    path = next(p for p in (os.path.join(MEASURED, name, f"observations-{d}.jsonl.xz") for d in ("full", "memory", "matrix"))
                 if os.path.exists(p))
-    with gzip.open(path, "rt", encoding="utf-8") as file:
+    with lzma.open(path, "rt", encoding="utf-8") as file:
         next(file)
         for line in file:
             yield json.loads(line)

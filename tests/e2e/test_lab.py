@@ -217,6 +217,22 @@ def predicted_jobs_are_near_the_measured_ones():
     equal(run(PROGRAM, "check", "jobs", os.path.join(common.folder, "nowhere"))[0], 2)
 
 
+@case
+def the_page_has_the_numbers_of_its_files():
+    with open(os.path.join(MEASURED, "lab-traces.txt"), encoding="utf-8") as file:
+        text = file.read()
+    with open(os.path.join(ROOT, "docs", "lab.md"), encoding="utf-8") as file:
+        page = file.read()
+    cases = re.findall(r"^\w+, .*: ([\d.]+) GB/s, measured ([\d.]+) \(([+-][\d.]+) %\)$", text, re.M)
+    equal(len(cases), 23)
+    for predicted, measured, off in cases:
+        assert f" {float(predicted):.0f} / {float(measured):.0f}, {float(off):+.0f} % " in page, (predicted, measured, off)
+    with open(os.path.join(MEASURED, "lab-jobs.txt"), encoding="utf-8") as file:
+        jobs = file.read()
+    equal((jobs.count("reproduced\n"), jobs.splitlines()[-1]), (121, "120 reproduced, 0 not reproduced"))
+    assert "all 120 cases are within the band" in page
+
+
 def traced_lines(name):
     """What mem_trace printed: kind, bytes of a lane, mask of the lanes with an address, and their lines."""
     kinds = {"LDG": "load", "STG": "store", "RED": "atomic", "ATOMG": "atomic"}
