@@ -13,10 +13,12 @@
 
 #include "base/status.h"
 
-#include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { PROBLEM_POINTER_BYTES = 96 };
+
+struct snapshot;
 
 struct problem {
     unsigned http_status; /* 0: that of the status (http_status_of) */
@@ -27,7 +29,8 @@ struct problem {
     const char *parameter;               /* query parameter to blame; NULL: none */
     bool has_pointer;                    /* the body is to blame, at `pointer`; "" is all of it */
     char pointer[PROBLEM_POINTER_BYTES]; /* RFC 6901 */
-    json_t *gpus;                        /* added to the document; borrowed. NULL: none */
+    const struct snapshot *gpus; /* the states of its GPUs are added; borrowed. NULL: none */
+    int64_t now;                 /* of `gpus`: wall clock, seconds */
     char detail[sizeof(((struct err *)0)->text)];
 };
 

@@ -1,5 +1,5 @@
-/* encode.h: JSON documents from values. Pure; any thread. New references, which are the caller's;
- * NULL without memory. */
+/* encode.h: JSON documents from values. Each writes one value (base/json_writer.h) or returns a
+ * text. Pure; any thread. */
 #ifndef REACH_API_ENCODE_ENCODE_H
 #define REACH_API_ENCODE_ENCODE_H
 
@@ -12,12 +12,13 @@ struct json_writer;
 
 /* {"discovery", "gpus": [..], "source_error"}, each GPU as encode_gpu. With a `daemon_version`,
  * which comes first, each GPU has its "fingerprint" (null: none) instead of links. */
-json_t *encode_gpus(const struct snapshot *s, const char *daemon_version);
-json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index);
-json_t *encode_node(const struct snapshot *s, const char *hostname, const char *daemon_version);
+void encode_gpus(struct json_writer *t, const struct snapshot *s, const char *daemon_version);
+void encode_gpu(struct json_writer *t, const struct snapshot_gpu *gpu, uint32_t index);
+void encode_node(struct json_writer *t, const struct snapshot *s, const char *hostname,
+                 const char *daemon_version);
 /* The list of GPUs of /readyz; `now` (wall clock, seconds) adds the age of each fingerprint, 0 does
  * not. */
-json_t *encode_states(const struct snapshot *s, int64_t now);
+void encode_states(struct json_writer *t, const char *name, const struct snapshot *s, int64_t now);
 
 /* The answer of the planner as a text from malloc, the caller's. (encode_planner.c) */
 char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_call *call,
@@ -45,10 +46,10 @@ struct maybe_u64 encode_headroom(const struct placement_answer *answer);
 void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out);
 
 /* An observation as a table for spreadsheets, from malloc, the caller's. NULL without memory, or if
- * the document is not one that observation_to_json wrote. (encode_csv.c) */
+ * the document is not one that observation_write wrote. (encode_csv.c) */
 char *encode_csv(const json_t *observation, size_t *out_bytes);
 
 /* {"slug", "text", "next_step"}; null for STATUS_OK. */
-json_t *encode_err(const struct err *err);
+void encode_err(struct json_writer *t, const char *name, const struct err *err);
 
 #endif

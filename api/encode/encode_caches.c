@@ -4,8 +4,6 @@
 #include "base/json_writer.h"
 #include "fingerprint/fingerprint_json.h"
 
-#include <stdlib.h>
-
 enum { CACHES_ROOM = 32 << 10 };
 
 /* The parts of the answer, each a member of the fingerprint's document. */
@@ -14,26 +12,15 @@ static const char *const parts[] = {"l2", "caches", "latency", "shared", "cluste
 char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes)
 {
     const uint64_t bytes = gpu->fingerprint.gpu.l2_cache_bytes;
-    bool complete = true;
     struct json_writer t;
-    char *text;
 
     json_writer_begin(&t, CACHES_ROOM);
     json_writer_open(&t, NULL, '{');
     encode_basis(&t, gpu);
     json_writer_u64_maybe(&t, "l2_cache_bytes",
                           bytes > 0 ? KNOWN_U64(bytes) : UNKNOWN_U64(REASON_NOT_REPORTED));
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && complete; i++) {
-        json_t *const part = fingerprint_member_to_json(&gpu->fingerprint, parts[i]);
-        complete = part != NULL;
-        if (complete)
-            json_writer_value(&t, parts[i], part);
-        json_decref(part);
-    }
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        fingerprint_write_member(&t, &gpu->fingerprint, parts[i]);
     json_writer_close(&t, '}');
-    text = json_writer_end(&t, out_bytes);
-    if (complete)
-        return text;
-    free(text);
-    return NULL;
+    return json_writer_end(&t, out_bytes);
 }

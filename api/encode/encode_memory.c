@@ -44,19 +44,15 @@ static void write_device(struct json_writer *t, const struct fingerprint *fp)
 
 char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes)
 {
-    json_t *const memory = fingerprint_member_to_json(&gpu->fingerprint, "memory");
     struct json_writer t;
 
-    if (!memory)
-        return NULL;
     json_writer_begin(&t, FACTS_ROOM);
     json_writer_open(&t, NULL, '{');
     encode_basis(&t, gpu);
     write_bytes(&t, &gpu->fingerprint);
     write_device(&t, &gpu->fingerprint);
-    json_writer_value(&t, "memory", memory);
+    fingerprint_write_member(&t, &gpu->fingerprint, "memory");
     json_writer_close(&t, '}');
-    json_decref(memory);
     return json_writer_end(&t, out_bytes);
 }
 

@@ -5,7 +5,7 @@
  * Every function is required and may be called from several threads at once; none may wait for a
  * measurement. Those that use the database (history, fingerprint_at, observations, observation,
  * forget) are called only from a db_thread (db_thread.h); the others must not wait for the disk.
- * The caller owns the JSON values.
+ * Those that write into `out` write one value; after a failure it may be a part of one.
  */
 #ifndef REACH_API_HANDLERS_BACKEND_H
 #define REACH_API_HANDLERS_BACKEND_H
@@ -37,20 +37,27 @@ struct api_health {
     uint64_t quarantined;         /* files that could not be used */
 };
 
+/* Of a measurement that was queued or cancelled. */
+struct api_measurement {
+    char id[24];
+    bool is_running;
+};
+
 struct api_backend {
     void *self; /* the first argument of every function */
 
-    /* Queues a measurement: {"id":"m-1", ...} as in measurement(). STATUS_FULL, STATUS_NOT_FOUND.
+    /* Queues a measurement, which it writes as measurement() does. STATUS_FULL, STATUS_NOT_FOUND.
      */
-    enum status (*submit)(void *self, const char *uuid, enum depth depth, json_t **out_measurement,
-                          struct err *err);
+    enum status (*submit)(void *self, const char *uuid, enum depth depth, struct json_writer *out,
+                          struct api_measurement *out_measurement, struct err *err);
     /* {"id","gpu","kind","depth","state","progress","message","queued_at","started_at","ended_at",
      *  "fingerprint_id","measured_id","error"}; STATUS_NOT_FOUND. */
-    enum status (*measurement)(void *self, const char *id, json_t **out_measurement,
+    enum status (*measurement)(void *self, const char *id, struct json_writer *out,
                                struct err *err);
-    /* Ends a measurement early; returns its state then. STATUS_NOT_FOUND, STATUS_CONFLICT: it has
-     * ended. */
-    enum status (*cancel)(void *self, const char *id, json_t **out_measurement, struct err *err);
+    /* Ends a measurement early, and writes it as it is then. STATUS_NOT_FOUND, STATUS_CONFLICT: it
+     * has ended. */
+    enum status (*cancel)(void *self, const char *id, struct json_writer *out,
+                          struct api_measurement *out_measurement, struct err *err);
     /* Deletes all that is stored about a GPU that the driver does not show, and no longer lists it.
      * STATUS_NOT_FOUND, STATUS_CONFLICT: it is not lost. */
     enum status (*forget)(void *self, const char *uuid, struct err *err);
@@ -58,7 +65,7 @@ struct api_backend {
      *  "next":N|null}; `before` is the "next" of the previous page, 0 at first. limit is 1..1000.
      */
     enum status (*history)(void *self, const char *uuid, int64_t before, uint32_t limit,
-                           json_t **out_page, struct err *err);
+                           struct json_writer *out, struct err *err);
     /* An older fingerprint; its id is the one that was asked for, whatever the hash of the fields
      * known here. STATUS_NOT_FOUND. */
     enum status (*fingerprint_at)(void *self, const char *uuid, const char *id,
@@ -66,8 +73,9 @@ struct api_backend {
     /* {"observations":[{"id","run","kind","started_at","duration_ns","value_count","verdict"}..],"next":..};
      * run 0: of all runs. */
     enum status (*observations)(void *self, const char *uuid, int64_t run, int64_t before,
-                                uint32_t limit, json_t **out_page, struct err *err);
-    /* One observation, whole, as observation_to_json writes it plus "id" and "run". */
+                                uint32_t limit, struct json_writer *out, struct err *err);
+    /* One observation, whole, as observation_write writes it plus "id" and "run". The caller owns
+     * it. */
     enum status (*observation)(void *self, const char *uuid, int64_t id, json_t **out,
                                struct err *err);
     /* Is the chip of this fingerprint normal? Writes the members of the answer

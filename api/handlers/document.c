@@ -2,7 +2,6 @@
 #include "api/handlers/document.h"
 
 #include "base/hash.h"
-#include "base/json_builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,13 +56,13 @@ struct document *document_new_text(char *take, size_t bytes, const char *tag)
     return document_new_typed(JSON_TYPE, take, bytes, tag);
 }
 
-struct document *document_new(json_t *take, const char *tag)
+struct document *document_new(struct json_writer *t, const char *tag)
 {
     size_t bytes = 0;
-    char *text = json_render(take, &bytes);
+    char *const text = json_writer_end(t, &bytes);
+    char *const fitting = text ? realloc(text, bytes + 1) : NULL; /* some are kept for long */
 
-    json_decref(take);
-    return document_new_text(text, bytes, tag);
+    return document_new_text(fitting ? fitting : text, bytes, tag);
 }
 
 struct document *document_new_static(const char *content_type, const char *text, size_t bytes)

@@ -8,7 +8,8 @@
 #ifndef REACH_API_HANDLERS_DOCUMENT_H
 #define REACH_API_HANDLERS_DOCUMENT_H
 
-#include <jansson.h>
+#include "base/json_writer.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,9 +26,9 @@ struct document {
     void (*release)(void *responses); /* NULL without responses */
 };
 
-/* Renders a document. `tag` is its ETag without quotes; NULL: a hash of its bytes; "": none. Takes
- * the value. NULL without memory or value. */
-struct document *document_new(json_t *take, const char *tag);
+/* Ends a text and makes it a document. `tag` is its ETag without quotes; NULL: a hash of its bytes;
+ * "": none. NULL without memory, or if the writer has failed. */
+struct document *document_new(struct json_writer *t, const char *tag);
 /* The same from a text that is never freed. */
 struct document *document_new_static(const char *content_type, const char *text, size_t bytes);
 /* The same from a finished text from malloc: JSON, or of another type. */

@@ -94,43 +94,57 @@ void handlers_reply_cached(struct handlers_context *c, uint32_t slot, handlers_r
 /* Deletes rows, so it waits for the disk. */
 void handlers_forget(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
+    struct json_writer t;
     struct err err;
 
-    if (!c->may_read)
+    if (!c->may_read) {
         reply->is_deferred = true;
-    else if (c->backend->forget(c->backend->self, c->gpu->identity.uuid, &err) != STATUS_OK)
+    } else if (c->backend->forget(c->backend->self, c->gpu->identity.uuid, &err) != STATUS_OK) {
         reply_err(reply, request, &err);
-    else
-        reply_json(reply, HTTP_OK, encode_gpu(c->gpu, index_of(c))); /* as it was */
+    } else {
+        json_writer_begin(&t, 0);
+        encode_gpu(&t, c->gpu, index_of(c)); /* as it was */
+        reply_json(reply, HTTP_OK, &t);
+    }
 }
 
 struct document *handlers_gpus(const struct handlers_context *c)
 {
-    return document_new(encode_gpus(c->snapshot, NULL), NULL);
+    struct json_writer t;
+
+    json_writer_begin(&t, 0);
+    encode_gpus(&t, c->snapshot, NULL);
+    return document_new(&t, NULL);
 }
 
 /* For a survey of many nodes: one request to each. */
 struct document *handlers_all_fingerprints(const struct handlers_context *c)
 {
-    return document_new(encode_gpus(c->snapshot, c->daemon_version), NULL);
+    struct json_writer t;
+
+    json_writer_begin(&t, 0);
+    encode_gpus(&t, c->snapshot, c->daemon_version);
+    return document_new(&t, NULL);
 }
 
 struct document *handlers_gpu(const struct handlers_context *c)
 {
-    return document_new(encode_gpu(c->gpu, index_of(c)), NULL);
+    struct json_writer t;
+
+    json_writer_begin(&t, 0);
+    encode_gpu(&t, c->gpu, index_of(c));
+    return document_new(&t, NULL);
 }
 
 /* With the id under which it was stored: that of a document of another release differs from the
  * hash of the fields known here. */
 static struct document *document_of(const struct fingerprint *fp, const char *id)
 {
-    json_t *json = fingerprint_to_json(fp);
+    struct json_writer t;
 
-    if (json && json_object_set_new(json, "id", json_string(id)) != 0) {
-        json_decref(json);
-        json = NULL;
-    }
-    return document_new(json, id);
+    json_writer_begin(&t, 0);
+    fingerprint_write(&t, NULL, fp, id);
+    return document_new(&t, id);
 }
 
 static struct document *render_fingerprint(const struct handlers_context *c)

@@ -23,7 +23,7 @@ static void reply_page(const struct handlers_context *c, const struct request *r
 {
     const struct api_backend *backend = c->backend;
     const char *uuid = c->gpu->identity.uuid;
-    json_t *page = NULL;
+    struct json_writer t;
     enum status status;
     uint64_t run = 0;
     int64_t cursor;
@@ -39,16 +39,18 @@ static void reply_page(const struct handlers_context *c, const struct request *r
         reply->is_deferred = true;
         return;
     }
+    json_writer_begin(&t, 0);
     if (history)
-        status = backend->history(backend->self, uuid, cursor, limit, &page, &err);
+        status = backend->history(backend->self, uuid, cursor, limit, &t, &err);
     else
-        status =
-            backend->observations(backend->self, uuid, (int64_t)run, cursor, limit, &page, &err);
-    if (status == STATUS_OK)
-        reply_json(reply, HTTP_OK, page);
-    else
-        handlers_read_failed(request, &err,
-                             history ? "List them: GET /v1/gpus/{gpu}/history." : LIST, reply);
+        status = backend->observations(backend->self, uuid, (int64_t)run, cursor, limit, &t, &err);
+    if (status == STATUS_OK) {
+        reply_json(reply, HTTP_OK, &t);
+        return;
+    }
+    json_writer_discard(&t);
+    handlers_read_failed(request, &err, history ? "List them: GET /v1/gpus/{gpu}/history." : LIST,
+                         reply);
 }
 
 void handlers_history(struct handlers_context *c, const struct request *request,
@@ -63,13 +65,12 @@ void handlers_observations(struct handlers_context *c, const struct request *req
     reply_page(c, request, false, reply);
 }
 
-static void reply_csv(const struct request *request, json_t *take, struct reply *reply)
+static void reply_csv(const struct request *request, const json_t *observation, struct reply *reply)
 {
     static const struct problem no_table = {.status = STATUS_INTERNAL};
     size_t bytes = 0;
-    char *text = encode_csv(take, &bytes);
+    char *text = encode_csv(observation, &bytes);
 
-    json_decref(take);
     if (text)
         reply_once(
             reply, HTTP_OK,
@@ -91,6 +92,7 @@ void handlers_observation(struct handlers_context *c, const struct request *requ
     int csv = accept_weight(request->accept, "text/csv");
     int plain = accept_weight(request->accept, "application/json");
     json_t *observation = NULL;
+    struct json_writer t;
     struct err err;
     int64_t id;
 
@@ -113,9 +115,13 @@ void handlers_observation(struct handlers_context *c, const struct request *requ
         handlers_read_failed(request, &err, LIST, reply);
         return;
     }
-    if (csv > plain)
+    if (csv > plain) {
         reply_csv(request, observation, reply);
-    else
-        reply_json(reply, HTTP_OK, observation);
+    } else {
+        json_writer_begin(&t, 0);
+        json_writer_value(&t, NULL, observation);
+        reply_json(reply, HTTP_OK, &t);
+    }
+    json_decref(observation);
     reply->vary = "Accept";
 }

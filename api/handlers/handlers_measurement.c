@@ -4,33 +4,32 @@
 #include "api/decode/decode.h"
 
 #include <stdio.h>
-#include <string.h>
 
 void handlers_measure(struct handlers_context *c, const struct request *request,
                       struct reply *reply)
 {
     enum depth depth = DEPTH_FULL;
     struct problem problem;
-    json_t *measurement = NULL;
+    struct api_measurement measurement;
+    struct json_writer t;
     struct err err;
-    char location[REPLY_LOCATION_BYTES];
 
     if (!decode_depth_body(request, &depth, &problem)) {
         reply_problem(reply, request, &problem);
         return;
     }
-    if (c->backend->submit(c->backend->self, c->gpu->identity.uuid, depth, &measurement, &err) !=
-        STATUS_OK) {
+    json_writer_begin(&t, 0);
+    if (c->backend->submit(c->backend->self, c->gpu->identity.uuid, depth, &t, &measurement,
+                           &err) != STATUS_OK) {
+        json_writer_discard(&t);
         if (err.status == STATUS_FULL)
             err.hint = "Wait until one of them has ended, and try again.";
         reply_err(reply, request, &err);
         return;
     }
-    snprintf(location, sizeof(location), "/v1/measurements/%.40s",
-             json_string_value(json_object_get(measurement, "id")));
-    reply_json(reply, HTTP_ACCEPTED, measurement);
+    reply_json(reply, HTTP_ACCEPTED, &t);
     if (reply->http_status == HTTP_ACCEPTED)
-        memcpy(reply->location, location, sizeof(location));
+        snprintf(reply->location, sizeof(reply->location), "/v1/measurements/%s", measurement.id);
 }
 
 /* A measurement that the path names could not be read or ended. */
@@ -47,28 +46,30 @@ static void measurement_failed(const struct request *request, struct err *err, s
 void handlers_measurement(struct handlers_context *c, const struct request *request,
                           struct reply *reply)
 {
-    json_t *measurement = NULL;
+    struct json_writer t;
     struct err err;
 
-    if (c->backend->measurement(c->backend->self, request->id, &measurement, &err) != STATUS_OK)
+    json_writer_begin(&t, 0);
+    if (c->backend->measurement(c->backend->self, request->id, &t, &err) == STATUS_OK) {
+        reply_json(reply, HTTP_OK, &t);
+    } else {
+        json_writer_discard(&t);
         measurement_failed(request, &err, reply);
-    else
-        reply_json(reply, HTTP_OK, measurement);
+    }
 }
 
 /* 200: it has ended; 202: it will. */
 void handlers_cancel(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
-    json_t *measurement = NULL;
-    unsigned http_status;
-    const char *state;
+    struct api_measurement measurement;
+    struct json_writer t;
     struct err err;
 
-    if (c->backend->cancel(c->backend->self, request->id, &measurement, &err) != STATUS_OK) {
+    json_writer_begin(&t, 0);
+    if (c->backend->cancel(c->backend->self, request->id, &t, &measurement, &err) == STATUS_OK) {
+        reply_once(reply, measurement.is_running ? HTTP_ACCEPTED : HTTP_OK, document_new(&t, ""));
+    } else {
+        json_writer_discard(&t);
         measurement_failed(request, &err, reply);
-        return;
     }
-    state = json_string_value(json_object_get(measurement, "state"));
-    http_status = state && strcmp(state, "running") == 0 ? HTTP_ACCEPTED : HTTP_OK;
-    reply_once(reply, http_status, document_new(measurement, ""));
 }

@@ -10,7 +10,7 @@
 
 #include "api/encode/encode.h"
 #include "base/clock.h"
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -22,8 +22,10 @@ enum { HOSTNAME_BYTES = 256 };
 
 struct document *handlers_healthz(const struct handlers_context *c)
 {
+    static const char alive[] = "{\"status\":\"alive\"}\n";
+
     (void)c;
-    return document_new(json_pack("{s:s}", "status", "alive"), NULL);
+    return document_new_static("application/json", alive, sizeof alive - 1);
 }
 
 static bool any_fingerprint(const struct snapshot *s)
@@ -46,7 +48,8 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
                         .slug = "not-ready",
                         .title = "No GPU of this node has a fingerprint yet.",
                         .next_step = error->hint,
-                        .gpus = now > 0 ? encode_states(s, now) : NULL};
+                        .gpus = now > 0 ? s : NULL,
+                        .now = now};
 
     if (error->status == STATUS_OK)
         p.next_step = "Wait for the measurement, or start one: POST /v1/gpus/0/measurements.";
@@ -59,61 +62,57 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
         reply_refusal(reply, request, &p, "GPU %s is %s%s%.250s", first->identity.uuid,
                       gpu_state_name(first->state), failed ? ": " : "",
                       failed ? first->last_error.text : "");
-    json_decref(p.gpus);
 }
 
 /* Added for operators: ?verbose. */
-static void add_measurements(const struct api_health *now, struct json_builder *o)
+static void write_measurements(struct json_writer *t, const struct api_health *now)
 {
-    struct json_builder measurements;
-
-    json_builder_begin(&measurements);
-    json_builder_u64(&measurements, "queued", now->measurements_queued);
-    json_builder_u64(&measurements, "running", now->measurements_running);
-    json_builder_value(o, "measurements", json_builder_end(&measurements));
+    json_writer_open(t, "measurements", '{');
+    json_writer_u64(t, "queued", now->measurements_queued);
+    json_writer_u64(t, "running", now->measurements_running);
+    json_writer_close(t, '}');
 }
 
-static json_t *results_to_json(const struct api_results *results)
+static void write_results(struct json_writer *t, const char *name,
+                          const struct api_results *results)
 {
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    json_builder_u64(&o, "fingerprints", results->fingerprints);
-    json_builder_u64(&o, "observations", results->observations);
-    return json_builder_end(&o);
+    json_writer_open(t, name, '{');
+    json_writer_u64(t, "fingerprints", results->fingerprints);
+    json_writer_u64(t, "observations", results->observations);
+    json_writer_close(t, '}');
 }
 
-static json_t *database_to_json(const struct api_health *now)
+static void write_database(struct json_writer *t, const struct api_health *now)
 {
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    json_builder_value(&o, "ok", json_boolean(now->database.status == STATUS_OK));
-    json_builder_value(&o, "error", encode_err(&now->database));
+    json_writer_open(t, "database", '{');
+    json_writer_bool(t, "ok", now->database.status == STATUS_OK);
+    encode_err(t, "error", &now->database);
     if (now->database_error_since > 0)
-        json_builder_time(&o, "error_since", now->database_error_since);
+        json_writer_time(t, "error_since", now->database_error_since);
     else
-        json_builder_value(&o, "error_since", json_null());
-    json_builder_value(&o, "unwritten", results_to_json(&now->unwritten));
-    json_builder_value(&o, "dropped", results_to_json(&now->dropped));
-    json_builder_u64(&o, "failed_writes", now->failed_writes);
-    json_builder_u64(&o, "damaged_rows", now->damaged_rows);
-    json_builder_u64(&o, "files_quarantined", now->quarantined);
-    return json_builder_end(&o);
+        json_writer_null(t, "error_since");
+    write_results(t, "unwritten", &now->unwritten);
+    write_results(t, "dropped", &now->dropped);
+    json_writer_u64(t, "failed_writes", now->failed_writes);
+    json_writer_u64(t, "damaged_rows", now->damaged_rows);
+    json_writer_u64(t, "files_quarantined", now->quarantined);
+    json_writer_close(t, '}');
 }
 
 void handlers_health(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     struct api_health now = {.measurements_queued = 0};
-    struct json_builder o;
+    struct json_writer t;
 
     (void)request;
     c->backend->health(c->backend->self, &now);
-    json_builder_begin(&o);
-    json_builder_text(&o, "status", now.database.status == STATUS_OK ? "ok" : "degraded");
-    json_builder_value(&o, "database", database_to_json(&now));
-    add_measurements(&now, &o);
-    reply_json(reply, HTTP_OK, json_builder_end(&o));
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "status", now.database.status == STATUS_OK ? "ok" : "degraded");
+    write_database(&t, &now);
+    write_measurements(&t, &now);
+    json_writer_close(&t, '}');
+    reply_json(reply, HTTP_OK, &t);
 }
 
 void handlers_readyz(struct handlers_context *c, const struct request *request, struct reply *reply)
@@ -121,7 +120,7 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
     const char *verbose = request_param(request, "verbose");
     int64_t now = verbose ? clock_wall_seconds() : 0;
     struct api_health health = {.measurements_queued = 0};
-    struct json_builder o;
+    struct json_writer t;
     struct err err;
 
     if (verbose && *verbose) {
@@ -133,17 +132,19 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
         not_ready(c->snapshot, request, now, reply);
         return;
     }
-    json_builder_begin(&o);
-    json_builder_text(&o, "status", "ready");
-    json_builder_value(&o, "gpus", encode_states(c->snapshot, now));
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "status", "ready");
+    encode_states(&t, "gpus", c->snapshot, now);
     c->backend->health(c->backend->self, &health);
     if (verbose)
-        add_measurements(&health, &o);
-    if (verbose || health.database.status != STATUS_OK)
-        json_builder_value(&o, "database_error", encode_err(&health.database));
-    if (verbose || health.database.status != STATUS_OK)
-        json_builder_value(&o, "unwritten", results_to_json(&health.unwritten));
-    reply_json(reply, HTTP_OK, json_builder_end(&o));
+        write_measurements(&t, &health);
+    if (verbose || health.database.status != STATUS_OK) {
+        encode_err(&t, "database_error", &health.database);
+        write_results(&t, "unwritten", &health.unwritten);
+    }
+    json_writer_close(&t, '}');
+    reply_json(reply, HTTP_OK, &t);
 }
 
 struct document *handlers_openapi(const struct handlers_context *c)
@@ -155,8 +156,11 @@ struct document *handlers_openapi(const struct handlers_context *c)
 struct document *handlers_node(const struct handlers_context *c)
 {
     char hostname[HOSTNAME_BYTES] = "";
+    struct json_writer t;
 
     if (gethostname(hostname, sizeof(hostname) - 1) != 0)
         snprintf(hostname, sizeof(hostname), "unknown");
-    return document_new(encode_node(c->snapshot, hostname, c->daemon_version), NULL);
+    json_writer_begin(&t, 0);
+    encode_node(&t, c->snapshot, hostname, c->daemon_version);
+    return document_new(&t, NULL);
 }

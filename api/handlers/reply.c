@@ -6,7 +6,8 @@
  */
 #include "api/handlers/reply.h"
 
-#include "base/json_builder.h"
+#include "api/encode/encode.h"
+#include "base/json_writer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,9 +25,9 @@ void reply_document(struct reply *reply, struct document *take)
     reply->is_shared = take != NULL;
 }
 
-void reply_json(struct reply *reply, unsigned http_status, json_t *take)
+void reply_json(struct reply *reply, unsigned http_status, struct json_writer *t)
 {
-    reply_once(reply, http_status, document_new(take, NULL));
+    reply_once(reply, http_status, document_new(t, NULL));
 }
 
 void reply_empty(struct reply *reply, unsigned http_status)
@@ -96,46 +97,43 @@ static unsigned http_status_of(enum status status)
     }
 }
 
-static json_t *errors_to_json(const struct problem *p)
+static void write_errors(struct json_writer *t, const struct problem *p)
 {
-    struct json_builder o;
-    json_t *array = json_array();
-
-    json_builder_begin(&o);
+    json_writer_open(t, "errors", '[');
+    json_writer_open(t, NULL, '{');
     if (p->parameter)
-        json_builder_text(&o, "parameter", p->parameter);
+        json_writer_text(t, "parameter", p->parameter);
     if (p->has_pointer)
-        json_builder_text(&o, "pointer", p->pointer);
-    json_builder_text(&o, "detail", p->detail);
-    json_builder_append(&array, json_builder_end(&o));
-    return array;
+        json_writer_text(t, "pointer", p->pointer);
+    json_writer_text(t, "detail", p->detail);
+    json_writer_close(t, '}');
+    json_writer_close(t, ']');
 }
 
-static json_t *problem_to_json(const struct problem *p, const struct request *request,
-                               unsigned http_status)
+static void write_problem(struct json_writer *t, const struct problem *p,
+                          const struct request *request, unsigned http_status)
 {
     const struct status_info *info = status_info(p->status);
     const char *slug = p->slug ? p->slug : info->slug;
     char type[TYPE_BYTES];
-    struct json_builder o;
 
     snprintf(type, sizeof(type), "%s%s", TYPE_PREFIX, slug);
-    json_builder_begin(&o);
-    json_builder_text(&o, "type", type);
-    json_builder_text(&o, "slug", slug);
-    json_builder_text(&o, "title", p->title ? p->title : info->message);
-    json_builder_u64(&o, "status", http_status);
-    json_builder_text(&o, "detail", p->detail);
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "type", type);
+    json_writer_text(t, "slug", slug);
+    json_writer_text(t, "title", p->title ? p->title : info->message);
+    json_writer_u64(t, "status", http_status);
+    json_writer_text(t, "detail", p->detail);
     if (request->instance[0])
-        json_builder_text(&o, "instance", request->instance);
+        json_writer_text(t, "instance", request->instance);
     if (request->trace[0])
-        json_builder_text(&o, "request_id", request->trace);
-    json_builder_text(&o, "next_step", p->next_step ? p->next_step : info->next_step);
+        json_writer_text(t, "request_id", request->trace);
+    json_writer_text(t, "next_step", p->next_step ? p->next_step : info->next_step);
     if (p->parameter || p->has_pointer)
-        json_builder_value(&o, "errors", errors_to_json(p));
+        write_errors(t, p);
     if (p->gpus)
-        json_builder_value(&o, "gpus", json_incref(p->gpus));
-    return json_builder_end(&o);
+        encode_states(t, "gpus", p->gpus, p->now);
+    json_writer_close(t, '}');
 }
 
 void reply_problem(struct reply *reply, const struct request *request,
@@ -143,11 +141,13 @@ void reply_problem(struct reply *reply, const struct request *request,
 {
     unsigned http_status =
         problem->http_status ? problem->http_status : http_status_of(problem->status);
+    struct json_writer t;
     size_t bytes = 0;
-    json_t *json = problem_to_json(problem, request, http_status);
-    char *text = json_render(json, &bytes);
+    char *text;
 
-    json_decref(json);
+    json_writer_begin(&t, 0);
+    write_problem(&t, problem, request, http_status);
+    text = json_writer_end(&t, &bytes);
     reply_once(reply, http_status, document_new_typed(PROBLEM_TYPE, text, bytes, ""));
     if (http_status == HTTP_SERVICE_UNAVAILABLE)
         reply->retry_after_seconds = RETRY_AFTER_SECONDS;

@@ -35,8 +35,8 @@ struct reply {
 void reply_document(struct reply *reply, struct document *take);
 /* A body of this reply alone. */
 void reply_once(struct reply *reply, unsigned http_status, struct document *take);
-/* The same from a JSON value; NULL likewise. */
-void reply_json(struct reply *reply, unsigned http_status, json_t *take);
+/* The same from a text, which it ends. */
+void reply_json(struct reply *reply, unsigned http_status, struct json_writer *t);
 void reply_empty(struct reply *reply, unsigned http_status);
 void reply_clear(struct reply *take);
 

@@ -11,7 +11,7 @@
 
 #include "api/decode/decode.h"
 #include "api/handlers/auth.h"
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -362,23 +362,23 @@ bool routes_takes_body(const struct request *request)
 
 static struct document *render_index(const struct handlers_context *c)
 {
-    json_t *list = json_array();
-    struct json_builder o;
+    struct json_writer t;
 
     (void)c;
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "service", "reachd");
+    json_writer_open(&t, "routes", '[');
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        struct json_builder row;
-        json_builder_begin(&row);
-        json_builder_text(&row, "method", routes[i].method);
-        json_builder_text(&row, "path", routes[i].path);
-        json_builder_text(&row, "about", routes[i].about);
-        if (!json_builder_append(&list, json_builder_end(&row)))
-            break;
+        json_writer_open(&t, NULL, '{');
+        json_writer_text(&t, "method", routes[i].method);
+        json_writer_text(&t, "path", routes[i].path);
+        json_writer_text(&t, "about", routes[i].about);
+        json_writer_close(&t, '}');
     }
-    json_builder_begin(&o);
-    json_builder_text(&o, "service", "reachd");
-    json_builder_value(&o, "routes", list);
-    return document_new(json_builder_end(&o), NULL);
+    json_writer_close(&t, ']');
+    json_writer_close(&t, '}');
+    return document_new(&t, NULL);
 }
 
 /* A browser names text/html first, curl accepts anything. */

@@ -7,6 +7,7 @@
  * code. */
 #include "clients/reachctl/client.h"
 
+#include "base/json_writer.h"
 #include "clients/cuda/reach_diagnose.h"
 #include "planner/format_size.h"
 #include "planner/next_step.h"
@@ -99,18 +100,52 @@ static void print_way(enum reach_free_way way, const struct reach_diagnosis *fou
         printf("contiguity not observable: %s\n", found->contiguous.reason);
 }
 
-static json_t *finding_to_json(struct reach_finding f)
+static void write_finding(struct json_writer *t, const char *name, struct reach_finding f)
 {
-    return f.known ? json_real(f.value) : json_null();
+    if (f.known)
+        json_writer_real(t, name, f.value);
+    else
+        json_writer_null(t, name);
 }
 
-static json_t *way_to_json(enum reach_free_way way, const struct reach_diagnosis *found)
+static void write_way(struct json_writer *t, const char *name, const struct reach_diagnosis *found)
 {
-    return json_pack("{s:s,s:I,s:o,s:o,s:f,s:s,s:I,s:s}", "way", way_names[way], "bytes",
-                     (json_int_t)found->bytes, "read_gbps", finding_to_json(found->read_gbps),
-                     "contiguous", finding_to_json(found->contiguous), "contiguous_error",
-                     found->contiguous.error, "contiguous_reason", found->contiguous.reason,
-                     "duration_ms", (json_int_t)(found->ns / 1000000), "text", found->text);
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "way", name);
+    json_writer_u64(t, "bytes", found->bytes);
+    write_finding(t, "read_gbps", found->read_gbps);
+    write_finding(t, "contiguous", found->contiguous);
+    json_writer_real(t, "contiguous_error", found->contiguous.error);
+    json_writer_text(t, "contiguous_reason", found->contiguous.reason);
+    json_writer_u64(t, "duration_ms", found->ns / 1000000);
+    json_writer_text(t, "text", found->text);
+    json_writer_close(t, '}');
+}
+
+static enum exit_code print_json(const struct fingerprint *fp,
+                                 const struct reach_diagnose_options *numbers,
+                                 const struct reach_diagnosis *found)
+{
+    struct json_writer t;
+    struct err err;
+
+    json_writer_begin(&t, 0);
+    t.indent = 2;
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "gpu", fp->gpu.uuid);
+    json_writer_text(&t, "origin", origin_name(fp->gpu.origin));
+    json_writer_u64(&t, "free_bytes", found[0].free_bytes);
+    json_writer_u64(&t, "frame_bytes", numbers->frame_bytes);
+    json_writer_u64(&t, "reach_bytes", numbers->reach_bytes[REACH_MEMORY_DEVICE]);
+    json_writer_open(&t, "ways", '[');
+    for (int i = 0; i < WAYS; i++)
+        write_way(&t, way_names[i], &found[i]);
+    json_writer_close(&t, ']');
+    json_writer_close(&t, '}');
+    if (json_writer_print(&t, stdout, &err) == STATUS_OK)
+        return EXIT_DONE;
+    fprintf(stderr, "reachctl: %s\n", err.text);
+    return EXIT_FAILED;
 }
 
 static enum exit_code print_all(const struct fingerprint *fp, const struct options *options,
@@ -120,21 +155,9 @@ static enum exit_code print_all(const struct fingerprint *fp, const struct optio
     char free_text[FORMAT_SIZE_BYTES];
     char frame[FORMAT_SIZE_BYTES];
     char reach[FORMAT_SIZE_BYTES];
-    json_t *ways;
 
-    if (options->json) {
-        ways = json_array();
-        for (int i = 0; i < WAYS; i++)
-            json_array_append_new(ways, way_to_json((enum reach_free_way)i, &found[i]));
-        ways = json_pack("{s:s,s:s,s:I,s:I,s:I,s:o}", "gpu", fp->gpu.uuid, "origin",
-                         origin_name(fp->gpu.origin), "free_bytes", (json_int_t)found[0].free_bytes,
-                         "frame_bytes", (json_int_t)numbers->frame_bytes, "reach_bytes",
-                         (json_int_t)numbers->reach_bytes[REACH_MEMORY_DEVICE], "ways", ways);
-        (void)json_dumpf(ways, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(ways);
-        return EXIT_DONE;
-    }
+    if (options->json)
+        return print_json(fp, numbers, found);
     printf("%s %s: %s free, reach %s, frames of %s%s\n", fp->gpu.name, fp->gpu.uuid,
            format_size(found[0].free_bytes, free_text),
            format_size(numbers->reach_bytes[REACH_MEMORY_DEVICE], reach),

@@ -2,7 +2,7 @@
  * "current", or an exported file, which needs no daemon. */
 #include "clients/reachctl/client.h"
 
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "fingerprint/diff.h"
 
 #include <stdio.h>
@@ -10,16 +10,20 @@
 
 static void print_json(const struct fingerprint_diff *diff)
 {
-    json_t *list = json_array();
-    json_t *json;
+    struct json_writer t;
+    struct err err;
 
+    json_writer_begin(&t, 0);
+    t.indent = 1;
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "result", fingerprint_class_name(diff->result));
+    json_writer_open(&t, "differences", '[');
     for (uint32_t i = 0; i < diff->count; i++)
-        json_array_append_new(list, json_string(diff->sentences[i]));
-    json = json_pack("{s:s, s:o}", "result", fingerprint_class_name(diff->result), "differences",
-                     list);
-    if (json_print(json, 1, stdout) != 0)
-        fputs("reachctl: cannot write the differences\n", stderr);
-    json_decref(json);
+        json_writer_text(&t, NULL, diff->sentences[i]);
+    json_writer_close(&t, ']');
+    json_writer_close(&t, '}');
+    if (json_writer_print(&t, stdout, &err) != STATUS_OK)
+        fprintf(stderr, "reachctl: %s\n", err.text);
 }
 
 static void print_text(const struct fingerprint_diff *diff)

@@ -75,19 +75,25 @@ static enum status export_all(const char *dir, const struct observation_set *set
 static enum status print_result(const struct options *options, const struct fingerprint *fp,
                                 struct err *err)
 {
-    json_t *const json = fingerprint_to_json(fp);
-    enum status s = STATUS_OK;
+    struct json_writer t;
+    size_t bytes = 0;
+    char *text;
+    json_t *json;
 
+    if (options->json)
+        return export_print(stdout, fp, err);
+    json_writer_begin(&t, 0);
+    fingerprint_write(&t, NULL, fp, NULL);
+    text = json_writer_end(&t, &bytes);
+    json = text ? json_loadb(text, bytes, 0, NULL) : NULL;
+    free(text);
     if (!json)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
-    if (options->json)
-        s = export_json(stdout, json, err);
-    else
-        show_fingerprint(json);
-    if (!options->json && options->evidence)
+    show_fingerprint(json);
+    if (options->evidence)
         show_evidence(json);
     json_decref(json);
-    return s;
+    return STATUS_OK;
 }
 
 static enum status import_all(const struct options *options, struct fingerprint *fp,

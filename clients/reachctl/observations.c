@@ -2,7 +2,7 @@
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void print_fields(const char *title, json_t *object)
     json_object_foreach(object, name, value)
     {
         size_t bytes; /* the text ends with a line feed */
-        char *text = json_render(value, &bytes);
+        char *text = json_writer_render(value, &bytes);
         char template[64];
         const int length = text ? (int)bytes - 1 : 0;
         if (json_is_null(value)) {
@@ -111,6 +111,8 @@ static void print_list(const json_t *all)
 enum exit_code command_observations(struct client *client, const struct options *options)
 {
     enum exit_code exit_code;
+    struct json_writer t;
+    struct err err;
     json_t *all;
 
     if (options->operand)
@@ -125,12 +127,15 @@ enum exit_code command_observations(struct client *client, const struct options 
     if (!all)
         return exit_code;
     if (options->json) {
-        json_t *document = json_pack("{s:O,s:n}", "observations", all, "next");
-        if (json_print(document, 0, stdout) != 0) {
-            fputs("reachctl: cannot write the list\n", stderr);
+        json_writer_begin(&t, 0);
+        json_writer_open(&t, NULL, '{');
+        json_writer_value(&t, "observations", all);
+        json_writer_null(&t, "next");
+        json_writer_close(&t, '}');
+        if (json_writer_print(&t, stdout, &err) != STATUS_OK) {
+            fprintf(stderr, "reachctl: %s\n", err.text);
             exit_code = EXIT_FAILED;
         }
-        json_decref(document);
     } else {
         print_list(all);
     }

@@ -6,7 +6,7 @@
 #include "clients/fleet/survey.h"
 
 #include "base/clock.h"
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -251,34 +251,42 @@ static void print_text(const struct survey *s, const struct hosts *hosts)
     }
 }
 
+static void write_host(struct json_writer *t, const struct fleet_host *h, uint32_t gpus)
+{
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "host", h->name);
+    json_writer_text(t, "outcome", fleet_outcome_name(h->outcome));
+    json_writer_text(t, "detail", h->detail);
+    json_writer_u64(t, "gpus", gpus);
+    json_writer_u64(t, "attempts", h->attempts);
+    json_writer_u64(t, "elapsed_ms", h->elapsed_ms);
+    json_writer_u64(t, "received_bytes", h->received_bytes);
+    json_writer_close(t, '}');
+}
+
 static enum status print_json(const struct survey *s, const struct hosts *hosts, struct err *err)
 {
-    json_t *const counts = json_object();
-    json_t *const list = json_array();
-    json_t *json;
+    struct json_writer t;
 
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_i64(&t, "survey", s->stored.number);
+    json_writer_u64(&t, "elapsed_ms", s->stored.elapsed_ms);
+    json_writer_u64(&t, "received_bytes", s->received_bytes);
+    json_writer_u64(&t, "named_again", hosts->again);
+    json_writer_u64(&t, "gpus", s->stored.gpu_count);
+    json_writer_u64(&t, "uuid_conflicts", s->stored.conflict_count);
+    json_writer_u64(&t, "new_fingerprints", s->stored.new_fingerprints);
+    json_writer_open(&t, "outcomes", '{');
     for (int i = 0; i < FLEET_OUTCOME_COUNT; i++)
-        json_object_set_new(counts, fleet_outcome_name((enum fleet_outcome)i),
-                            json_integer(s->counts[i]));
-    for (uint32_t i = 0; i < s->host_count; i++) {
-        const struct fleet_host *const h = &s->hosts[i].host;
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:I}", "host", h->name, "outcome",
-                            fleet_outcome_name(h->outcome), "detail", h->detail, "gpus",
-                            (int)s->hosts[i].gpu_count, "attempts", (int)h->attempts, "elapsed_ms",
-                            (int)h->elapsed_ms, "received_bytes", (json_int_t)h->received_bytes));
-    }
-    json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "survey",
-                     (json_int_t)s->stored.number, "elapsed_ms", (json_int_t)s->stored.elapsed_ms,
-                     "received_bytes", (json_int_t)s->received_bytes, "named_again",
-                     (json_int_t)hosts->again, "gpus", (json_int_t)s->stored.gpu_count,
-                     "uuid_conflicts", (json_int_t)s->stored.conflict_count, "new_fingerprints",
-                     (json_int_t)s->stored.new_fingerprints, "outcomes", counts, "hosts", list);
-    if (!json)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
-    const int failed = json_print(json, 0, stdout);
-    json_decref(json);
-    return failed ? err_set(err, STATUS_IO, "cannot write the answer") : STATUS_OK;
+        json_writer_u64(&t, fleet_outcome_name((enum fleet_outcome)i), s->counts[i]);
+    json_writer_close(&t, '}');
+    json_writer_open(&t, "hosts", '[');
+    for (uint32_t i = 0; i < s->host_count; i++)
+        write_host(&t, &s->hosts[i].host, s->hosts[i].gpu_count);
+    json_writer_close(&t, ']');
+    json_writer_close(&t, '}');
+    return json_writer_print(&t, stdout, err);
 }
 
 static enum exit_code run_survey(const struct options *o, const struct hosts *hosts,

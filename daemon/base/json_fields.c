@@ -9,91 +9,90 @@ static bool has_field(const struct json_field *f, unsigned variant)
     return f->variants == 0 || (f->variants & variant) != 0;
 }
 
-static json_t *build_list(const struct json_field *f, const void *from)
+static void write_list(struct json_writer *t, const struct json_field *f, const void *from)
 {
     const void *const items = (const char *)from + f->offset;
     const uint32_t count = *(const uint32_t *)((const char *)from + f->count_offset);
-    json_t *array = json_array();
 
-    for (uint32_t i = 0; i < count && array; i++) {
+    json_writer_open(t, f->name, '[');
+    for (uint32_t i = 0; i < count; i++) {
         const uint64_t v = f->type == JSON_FIELD_U64_LIST ? ((const uint64_t *)items)[i]
                                                           : ((const uint16_t *)items)[i];
-        const bool null = f->type == JSON_FIELD_U16_OR_NULL && v == UINT16_MAX;
-
-        json_builder_append(&array, null            ? json_null()
-                                    : v > INT64_MAX ? NULL
-                                                    : json_integer((json_int_t)v));
+        if (f->type == JSON_FIELD_U16_OR_NULL && v == UINT16_MAX)
+            json_writer_null(t, NULL);
+        else
+            json_writer_u64(t, NULL, v);
     }
-    return array;
+    json_writer_close(t, ']');
 }
 
-static void build_name(struct json_builder *o, const struct json_field *f, unsigned value)
+static void write_name(struct json_writer *t, const struct json_field *f, unsigned value)
 {
     if (value < f->names->count)
-        json_builder_text(o, f->name, f->names->name(value));
+        json_writer_text(t, f->name, f->names->name(value));
     else
-        o->failed = true;
+        t->failed = true;
 }
 
-static void build_field(struct json_builder *o, const struct json_field *f, const void *from)
+static void write_field(struct json_writer *t, const struct json_field *f, const void *from)
 {
     const void *const at = (const char *)from + f->offset;
 
     switch (f->type) {
     case JSON_FIELD_U64:
-        json_builder_u64(o, f->name, *(const uint64_t *)at);
+        json_writer_u64(t, f->name, *(const uint64_t *)at);
         break;
     case JSON_FIELD_U32:
-        json_builder_u64(o, f->name, *(const uint32_t *)at);
+        json_writer_u64(t, f->name, *(const uint32_t *)at);
         break;
     case JSON_FIELD_F64:
-        json_builder_real(o, f->name, *(const double *)at);
+        json_writer_real(t, f->name, *(const double *)at);
         break;
     case JSON_FIELD_BOOL:
-        json_builder_bool(o, f->name, *(const bool *)at);
+        json_writer_bool(t, f->name, *(const bool *)at);
         break;
     case JSON_FIELD_TIME:
-        json_builder_time(o, f->name, *(const int64_t *)at);
+        json_writer_time(t, f->name, *(const int64_t *)at);
         break;
     case JSON_FIELD_TEXT:
-        json_builder_text(o, f->name, at);
+        json_writer_text(t, f->name, at);
         break;
     case JSON_FIELD_TEXT_OR_NULL:
-        json_builder_text_or_null(o, f->name, at);
+        json_writer_text_or_null(t, f->name, at);
         break;
     case JSON_FIELD_U32_MAYBE:
-        json_builder_u32_maybe(o, f->name, *(const struct maybe_u32 *)at);
+        json_writer_u32_maybe(t, f->name, *(const struct maybe_u32 *)at);
         break;
     case JSON_FIELD_U64_MAYBE:
-        json_builder_u64_maybe(o, f->name, *(const struct maybe_u64 *)at);
+        json_writer_u64_maybe(t, f->name, *(const struct maybe_u64 *)at);
         break;
     case JSON_FIELD_F64_MAYBE:
-        json_builder_f64_maybe(o, f->name, *(const struct maybe_f64 *)at);
+        json_writer_f64_maybe(t, f->name, *(const struct maybe_f64 *)at);
         break;
     case JSON_FIELD_U64_REPORTED:
-        json_builder_u64_maybe(o, f->name,
-                               *(const uint64_t *)at ? KNOWN_U64(*(const uint64_t *)at)
-                                                     : UNKNOWN_U64(REASON_NOT_REPORTED));
+        json_writer_u64_maybe(t, f->name,
+                              *(const uint64_t *)at ? KNOWN_U64(*(const uint64_t *)at)
+                                                    : UNKNOWN_U64(REASON_NOT_REPORTED));
         break;
     case JSON_FIELD_U64_LIST:
     case JSON_FIELD_U16_LIST:
     case JSON_FIELD_U16_OR_NULL:
-        json_builder_value(o, f->name, build_list(f, from));
+        write_list(t, f, from);
         break;
     case JSON_FIELD_NAME:
-        build_name(o, f, *(const unsigned *)at);
+        write_name(t, f, *(const unsigned *)at);
         break;
     case JSON_FIELD_TYPE_COUNT:
         break;
     }
 }
 
-void json_fields_build(struct json_builder *o, const struct json_field *fields, size_t count,
+void json_fields_write(struct json_writer *t, const struct json_field *fields, size_t count,
                        unsigned variant, const void *from)
 {
     for (size_t i = 0; i < count; i++) {
         if (has_field(&fields[i], variant))
-            build_field(o, &fields[i], from);
+            write_field(t, &fields[i], from);
     }
 }
 

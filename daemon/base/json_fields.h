@@ -9,8 +9,8 @@
 #ifndef REACH_BASE_JSON_FIELDS_H
 #define REACH_BASE_JSON_FIELDS_H
 
-#include "base/json_builder.h"
 #include "base/json_reader.h"
+#include "base/json_writer.h"
 
 enum json_field_type {
     JSON_FIELD_U32 = 0,      /* uint32_t, at most `max` (0: any) */
@@ -49,8 +49,8 @@ struct json_field {
     bool optional; /* a missing field is not reported, or leaves a plain number as it is */
 };
 
-/* Adds the fields of `from` that a struct with these variants (bits, or 0) has. */
-void json_fields_build(struct json_builder *o, const struct json_field *fields, size_t count,
+/* Writes the fields of `from` that a struct with these variants (bits, or 0) has. */
+void json_fields_write(struct json_writer *t, const struct json_field *fields, size_t count,
                        unsigned variant, const void *from);
 /* Reads the same fields into `to`. */
 void json_fields_read(struct json_reader *in, const struct json_field *fields, size_t count,

@@ -2,14 +2,18 @@
  * opening a bracket clears that flag, closing one sets it. */
 #include "base/json_writer.h"
 
+#include "base/clock.h"
 #include "base/format_number.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_BYTES = 32, ESCAPE_BYTES = 6, LEAST_ROOM = 256, ITEM_BYTES = 6 };
+enum { NUMBER_BYTES = 32, ESCAPE_BYTES = 6, LEAST_ROOM = 256, ITEM_BYTES = 6, RFC3339_BYTES = 21 };
+enum { MOST_SORTED = 63 };
+#define OBJECT_BEGINS SIZE_MAX
 
 static bool make_room(struct json_writer *t, size_t bytes)
 {
@@ -47,6 +51,23 @@ static char *write_line(const struct json_writer *t, char *at)
     return at + (size_t)t->indent * t->depth;
 }
 
+/* Remembers where a member begins, or that an object does. */
+static void push_member(struct json_writer *t, size_t at)
+{
+    if (t->member_count == t->member_room) {
+        const size_t room = (t->member_room + LEAST_ROOM) * 2;
+        size_t *const grown = realloc(t->members, room * sizeof *grown);
+
+        if (!grown) {
+            t->failed = true;
+            return;
+        }
+        t->members = grown;
+        t->member_room = room;
+    }
+    t->members[t->member_count++] = at;
+}
+
 /* Writes the comma and the name, if any, and reserves `more` bytes after them. Returns their place,
  * or NULL without memory. */
 static char *write_name(struct json_writer *t, const char *name, size_t more)
@@ -64,6 +85,8 @@ static char *write_name(struct json_writer *t, const char *name, size_t more)
     if (t->follows)
         *at++ = ',';
     t->follows = true;
+    if (t->sorted && (t->objects >> t->depth & 1))
+        push_member(t, (size_t)(at - t->text));
     at = write_line(t, at);
     if (name) {
         *at++ = '"';
@@ -96,11 +119,69 @@ void json_writer_open(struct json_writer *t, const char *name, char bracket)
     append(t, &bracket, 1);
     t->follows = false;
     t->depth++;
+    if (!t->sorted)
+        return;
+    t->failed |= t->depth > MOST_SORTED;
+    t->objects &= ~((uint64_t)1 << (t->depth & MOST_SORTED));
+    t->objects |= (uint64_t)(bracket == '{') << (t->depth & MOST_SORTED);
+    if (bracket == '{')
+        push_member(t, OBJECT_BEGINS);
+}
+
+/* A member in the text, with its name. */
+struct member {
+    const char *at;
+    size_t bytes;
+};
+
+/* The quote that ends a name is lower than any character of a name. */
+static int by_name(const void *a, const void *b)
+{
+    const struct member *const x = a;
+    const struct member *const y = b;
+
+    return memcmp(x->at, y->at, x->bytes < y->bytes ? x->bytes : y->bytes);
+}
+
+/* Sorts the members of the innermost object, which ends here. */
+static void sort_members(struct json_writer *t)
+{
+    const size_t end = t->member_count;
+    size_t first = end;
+    size_t begin;
+    struct member *members;
+    char *sorted;
+
+    while (t->members[first - 1] != OBJECT_BEGINS)
+        first--;
+    t->member_count = first - 1;
+    if (end - first < 2)
+        return;
+    begin = t->members[first];
+    members = malloc((end - first) * sizeof *members + t->bytes - begin + 1);
+    if (!members) {
+        t->failed = true;
+        return;
+    }
+    for (size_t i = first; i < end; i++)
+        members[i - first] =
+            (struct member){t->text + t->members[i],
+                            (i + 1 < end ? t->members[i + 1] - 1 : t->bytes) - t->members[i]};
+    qsort(members, end - first, sizeof *members, by_name);
+    sorted = (char *)(members + (end - first));
+    for (size_t i = 0; i < end - first; i++) {
+        sorted = mempcpy(sorted, members[i].at, members[i].bytes);
+        *sorted++ = ','; /* the last one is not copied */
+    }
+    memcpy(t->text + begin, members + (end - first), t->bytes - begin);
+    free(members);
 }
 
 void json_writer_close(struct json_writer *t, char bracket)
 {
     t->depth--;
+    if (t->sorted && bracket == '}' && !t->failed)
+        sort_members(t);
     if (t->indent && t->follows && make_room(t, 1 + (size_t)t->indent * t->depth)) {
         t->text[t->bytes++] = '\n';
         memset(t->text + t->bytes, ' ', (size_t)t->indent * t->depth);
@@ -142,6 +223,14 @@ void json_writer_u64(struct json_writer *t, const char *name, uint64_t v)
     } else if (at) {
         append_u64(t, v);
     }
+}
+
+void json_writer_i64(struct json_writer *t, const char *name, int64_t v)
+{
+    append_name(t, name);
+    if (v < 0)
+        append(t, "-", 1);
+    append_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 /* Most answers have one such list, with an element per SM, so it is written without other calls. */
@@ -288,6 +377,24 @@ void json_writer_text(struct json_writer *t, const char *name, const char *v)
     append_text(t, v);
 }
 
+void json_writer_text_or_null(struct json_writer *t, const char *name, const char *v)
+{
+    if (v[0])
+        json_writer_text(t, name, v);
+    else
+        json_writer_null(t, name);
+}
+
+void json_writer_time(struct json_writer *t, const char *name, int64_t wall_seconds)
+{
+    char text[RFC3339_BYTES];
+
+    if (wall_seconds < 0 || wall_seconds > CLOCK_LAST_SECOND)
+        t->failed = true;
+    else
+        json_writer_text(t, name, clock_rfc3339(wall_seconds, text, sizeof(text)));
+}
+
 static void append_reason(struct json_writer *t, const char *name, enum known known,
                           enum reason reason)
 {
@@ -296,6 +403,11 @@ static void append_reason(struct json_writer *t, const char *name, enum known kn
 
     json_writer_null(t, name);
     json_writer_text(t, reason_field(name, field), reason_text(known, reason, text));
+}
+
+void json_writer_u32_maybe(struct json_writer *t, const char *name, struct maybe_u32 v)
+{
+    json_writer_u64_maybe(t, name, (struct maybe_u64){v.known, v.reason, v.v});
 }
 
 void json_writer_u64_maybe(struct json_writer *t, const char *name, struct maybe_u64 v)
@@ -329,33 +441,6 @@ static void append_member(struct json_writer *t, const char *key, const json_t *
     json_writer_value(t, NULL, v);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void append_sorted(struct json_writer *t, json_t *object)
-{
-    const size_t count = json_object_size(object);
-    const char **const keys = malloc((count + 1) * sizeof(*keys));
-    size_t n = 0;
-    const char *key;
-    json_t *v;
-
-    if (!keys) {
-        t->failed = true;
-        return;
-    }
-    json_object_foreach(object, key, v)
-    {
-        keys[n++] = key;
-    }
-    qsort(keys, count, sizeof(*keys), by_key);
-    for (size_t i = 0; i < count; i++)
-        append_member(t, keys[i], json_object_iter_value(json_object_key_to_iter(keys[i])));
-    free(keys);
-}
-
 static void append_members(struct json_writer *t, const char *name, const json_t *object)
 {
     json_t *const list = (json_t *)(uintptr_t)object; /* jansson has no way to walk through const */
@@ -363,13 +448,9 @@ static void append_members(struct json_writer *t, const char *name, const json_t
     json_t *v;
 
     json_writer_open(t, name, '{');
-    if (t->sorted) {
-        append_sorted(t, list);
-    } else {
-        json_object_foreach(list, key, v)
-        {
-            append_member(t, key, v);
-        }
+    json_object_foreach(list, key, v)
+    {
+        append_member(t, key, v);
     }
     json_writer_close(t, '}');
 }
@@ -387,14 +468,6 @@ static void append_elements(struct json_writer *t, const char *name, const json_
     json_writer_close(t, ']');
 }
 
-static void append_integer(struct json_writer *t, const char *name, json_int_t v)
-{
-    append_name(t, name);
-    if (v < 0)
-        append(t, "-", 1);
-    append_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
-}
-
 void json_writer_value(struct json_writer *t, const char *name, const json_t *v)
 {
     if (t->failed)
@@ -410,7 +483,7 @@ void json_writer_value(struct json_writer *t, const char *name, const json_t *v)
         json_writer_text(t, name, json_string_value(v));
         break;
     case JSON_INTEGER:
-        append_integer(t, name, json_integer_value(v));
+        json_writer_i64(t, name, json_integer_value(v));
         break;
     case JSON_REAL:
         json_writer_real(t, name, json_real_value(v));
@@ -433,10 +506,56 @@ char *json_writer_end(struct json_writer *t, size_t *out_bytes)
     append(t, "\n", 2); /* with the terminator */
     text = t->text;
     t->text = NULL;
+    free(t->members);
+    t->members = NULL;
     if (t->failed) {
         free(text);
         return NULL;
     }
     *out_bytes = t->bytes - 1;
     return text;
+}
+
+enum status json_writer_print(struct json_writer *t, FILE *out, struct err *err)
+{
+    size_t bytes;
+    char *const text = json_writer_end(t, &bytes);
+    enum status s = STATUS_OK;
+
+    if (!text)
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for a document");
+    else if (fwrite(text, 1, bytes, out) != bytes)
+        s = err_set(err, STATUS_IO, "cannot write a document: %s", strerror(errno));
+    free(text);
+    return s;
+}
+
+void json_writer_discard(struct json_writer *t)
+{
+    t->failed = true;
+    (void)json_writer_end(t, NULL);
+}
+
+char *json_writer_render(const json_t *v, size_t *out_bytes)
+{
+    struct json_writer t;
+
+    if (!v)
+        return NULL;
+    json_writer_begin(&t, 0);
+    json_writer_value(&t, NULL, v);
+    return json_writer_end(&t, out_bytes);
+}
+
+enum status json_writer_print_value(const json_t *v, uint32_t indent, FILE *out, struct err *err)
+{
+    struct json_writer t;
+
+    json_writer_begin(&t, 0);
+    t.indent = indent;
+    if (v)
+        json_writer_value(&t, NULL, v);
+    else
+        t.failed = true;
+    return json_writer_print(&t, out, err);
 }

@@ -20,11 +20,13 @@
 #define REACH_BASE_JSON_WRITER_H
 
 #include "base/maybe.h"
+#include "base/status.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct json_writer {
     char *text; /* owned until json_writer_end */
@@ -32,7 +34,11 @@ struct json_writer {
     size_t room;
     uint32_t indent; /* blanks per level, one value per line; 0: all on one line */
     uint32_t depth;
-    bool sorted;  /* json_writer_value writes the members of each object by name */
+    bool sorted;      /* the members of each object come by name; all on one line, depth below 64 */
+    uint64_t objects; /* sorted: bit k says that level k is an object */
+    size_t *members;  /* sorted: where the members of the open objects begin; owned likewise */
+    size_t member_count;
+    size_t member_room;
     bool follows; /* a value was written before in this object or list */
     bool named;   /* the name of the next value was written */
     bool failed;
@@ -45,14 +51,20 @@ void json_writer_close(struct json_writer *t, char bracket);
 void json_writer_null(struct json_writer *t, const char *name);
 void json_writer_bool(struct json_writer *t, const char *name, bool v);
 void json_writer_u64(struct json_writer *t, const char *name, uint64_t v); /* 2^63 and above fail */
-void json_writer_real(struct json_writer *t, const char *name, double v);  /* infinities fail */
-/* Bytes that are not UTF-8 become '?'. */
+void json_writer_i64(struct json_writer *t, const char *name, int64_t v);
+void json_writer_real(struct json_writer *t, const char *name, double v); /* infinities fail */
+/* Bytes that are not UTF-8 become '?': one bad text of a driver must not lose the document. */
 void json_writer_text(struct json_writer *t, const char *name, const char *v);
+/* The text, or null if it is "". */
+void json_writer_text_or_null(struct json_writer *t, const char *name, const char *v);
+/* Seconds since 1970 as RFC 3339; years beyond 9999 fail. */
+void json_writer_time(struct json_writer *t, const char *name, int64_t wall_seconds);
 /* A list of numbers; a negative one is null. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count);
 void json_writer_u32s(struct json_writer *t, const char *name, const uint32_t *values,
                       size_t count);
 /* As maybe.h has it. */
+void json_writer_u32_maybe(struct json_writer *t, const char *name, struct maybe_u32 v);
 void json_writer_u64_maybe(struct json_writer *t, const char *name, struct maybe_u64 v);
 void json_writer_f64_maybe(struct json_writer *t, const char *name, struct maybe_f64 v);
 /* The same of a prediction, to six significant digits. */
@@ -61,5 +73,16 @@ void json_writer_figure_maybe(struct json_writer *t, const char *name, struct ma
 void json_writer_value(struct json_writer *t, const char *name, const json_t *v);
 /* The text with a line feed at its end, terminated. The caller frees it. */
 char *json_writer_end(struct json_writer *t, size_t *out_bytes);
+/* Ends the text and prints it. STATUS_NO_MEMORY if anything failed before, STATUS_IO. */
+enum status json_writer_print(struct json_writer *t, FILE *out, struct err *err);
+/* Ends the text and throws it away. */
+void json_writer_discard(struct json_writer *t);
+
+/* The text of one value, as json_writer_end returns it. NULL without memory or value. Not
+ * json_dumps: if memory ends in the middle of a name, jansson 2.14 omits the name and reports no
+ * error. */
+char *json_writer_render(const json_t *v, size_t *out_bytes);
+/* Prints it, one value per line if `indent` is above 0. STATUS_NO_MEMORY, STATUS_IO. */
+enum status json_writer_print_value(const json_t *v, uint32_t indent, FILE *out, struct err *err);
 
 #endif

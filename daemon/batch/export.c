@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/json_reader.h"
 #include "base/json_load.h"
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "fingerprint/fingerprint_json.h"
 
 #include <ctype.h>
@@ -92,35 +92,29 @@ static enum status export_end(FILE *take, enum status status, const char *tempor
     return status;
 }
 
-/* One document on one line; takes it. */
-static enum status export_line(FILE *out, json_t *take, struct err *err)
+static enum status export_header(FILE *out, const struct observation_set *set, enum depth depth,
+                                 struct err *err)
 {
-    if (!take)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
-    const int failed = json_print(take, 0, out);
+    struct json_writer t;
 
-    json_decref(take);
-    return failed ? err_set(err, STATUS_IO, "cannot write: %s", strerror(errno)) : STATUS_OK;
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "format", "reachd-observations-1");
+    json_writer_text(&t, "depth", depth_name(depth));
+    identity_json_write(&t, "gpu", &set->gpu);
+    gpu_limits_write(&t, "limits", &set->limits);
+    json_writer_close(&t, '}');
+    return json_writer_print(&t, out, err);
 }
 
-enum status export_json(FILE *out, const json_t *json, struct err *err)
+/* On one line. */
+static enum status export_observation(FILE *out, const struct observation *o, struct err *err)
 {
-    enum { INDENT = 1 };
+    struct json_writer t;
 
-    return json_print(json, INDENT, out) != 0 ? err_set(err, STATUS_IO, "cannot write a document")
-                                              : STATUS_OK;
-}
-
-static json_t *export_header(const struct observation_set *set, enum depth depth)
-{
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    json_builder_text(&o, "format", "reachd-observations-1");
-    json_builder_text(&o, "depth", depth_name(depth));
-    json_builder_value(&o, "gpu", identity_json_new(&set->gpu));
-    json_builder_value(&o, "limits", gpu_limits_to_json(&set->limits));
-    return json_builder_end(&o);
+    json_writer_begin(&t, 0);
+    observation_write(&t, NULL, o);
+    return json_writer_print(&t, out, err);
 }
 
 enum status export_observations(const char *path, const struct observation_set *set,
@@ -131,12 +125,12 @@ enum status export_observations(const char *path, const struct observation_set *
 
     if (!file)
         return STATUS_IO;
-    enum status status = export_line(file, export_header(set, depth), err);
+    enum status status = export_header(file, set, depth, err);
 
     for (size_t i = 0; i < set->count && !status; i++)
-        status = export_line(file, observation_to_json(&set->items[i]), err);
+        status = export_observation(file, &set->items[i], err);
     for (size_t i = 0; i < set->excluded.count && !status; i++)
-        status = export_line(file, observation_to_json(&set->excluded.items[i]), err);
+        status = export_observation(file, &set->excluded.items[i], err);
     return export_end(file, status, temporary, path, err);
 }
 
@@ -151,6 +145,16 @@ enum status export_text(const char *path, const char *text, size_t bytes, struct
     return export_end(file, STATUS_OK, temporary, path, err);
 }
 
+enum status export_print(FILE *out, const struct fingerprint *fp, struct err *err)
+{
+    struct json_writer t;
+
+    json_writer_begin(&t, 0);
+    t.indent = 1;
+    fingerprint_write(&t, NULL, fp, NULL);
+    return json_writer_print(&t, out, err);
+}
+
 enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err)
 {
     char temporary[PATH_MAX];
@@ -158,11 +162,7 @@ enum status export_fingerprint(const char *path, const struct fingerprint *fp, s
 
     if (!file)
         return STATUS_IO;
-    json_t *json = fingerprint_to_json(fp);
-    enum status status = export_json(file, json, err);
-
-    json_decref(json);
-    return export_end(file, status, temporary, path, err);
+    return export_end(file, export_print(file, fp, err), temporary, path, err);
 }
 
 static enum status export_read_header(const json_t *json, struct observation_set *out,

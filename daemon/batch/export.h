@@ -29,7 +29,7 @@ enum status export_fingerprint(const char *path, const struct fingerprint *fp, s
 /* A fingerprint as a short table for a person. (report.c) */
 void report_print(FILE *out, const struct fingerprint *fp);
 
-/* One document, indented, and a newline. */
-enum status export_json(FILE *out, const json_t *json, struct err *err);
+/* The document of a fingerprint, one value per line. STATUS_NO_MEMORY, STATUS_IO. */
+enum status export_print(FILE *out, const struct fingerprint *fp, struct err *err);
 
 #endif

@@ -339,12 +339,7 @@ enum status measure_once_analyze(const struct config *config, struct err *err)
         measure_once_complete(&set, fp);
         status = fingerprint_check(fp, err);
     }
-    if (!status) {
-        json_t *json = fingerprint_to_json(fp);
-
-        status = export_json(stdout, json, err);
-        json_decref(json);
-    }
+    status = status ? status : export_print(stdout, fp, err);
     observation_set_free(&set);
     free(fp);
     if (in && !from_stdin)

@@ -4,7 +4,7 @@
 #include "compare/metrics.h"
 
 #include "base/hash.h"
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@ static void add_property(void *self, const char *name, enum known known, double 
 {
     (void)v;
     if (known == MAYBE_KNOWN && !share_is_key(name))
-        json_builder_text(self, name, text);
+        json_writer_text(self, name, text);
 }
 
 static void add_number(void *self, const char *name, enum known known, double v, const char *text)
@@ -33,49 +33,37 @@ static void add_number(void *self, const char *name, enum known known, double v,
     if (known != MAYBE_KNOWN || !metrics_is_of_chip(name))
         return;
     if (v >= 0 && v < (double)((uint64_t)1 << 53) && (double)(uint64_t)v == v)
-        json_builder_u64(self, name, (uint64_t)v);
+        json_writer_u64(self, name, (uint64_t)v);
     else
-        json_builder_real(self, name, v);
+        json_writer_real(self, name, v);
 }
 
-static json_t *gpu_to_json(const struct gpu_identity *gpu)
+static void write_gpu(struct json_writer *t, const struct gpu_identity *gpu)
 {
-    struct json_builder o;
     char name[sizeof(gpu->name)];
     char capability[24];
 
     memcpy(name, gpu->name, sizeof(name));
     text_sanitize(name);
     (void)snprintf(capability, sizeof(capability), "%u.%u", gpu->compute_major, gpu->compute_minor);
-    json_builder_begin(&o);
-    json_builder_text(&o, "name", name);
-    json_builder_text(&o, "compute_capability", capability);
-    json_builder_u64(&o, "sm_count", gpu->sm_count);
-    json_builder_u64(&o, "memory_bytes", gpu->memory_bytes);
-    return json_builder_end(&o);
-}
-
-static json_t *values_to_json(const struct fingerprint *fp,
-                              void (*walk)(const struct fingerprint *, metric_fn *, void *),
-                              metric_fn *add)
-{
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    walk(fp, add, &o);
-    return json_builder_end(&o);
+    json_writer_open(t, "gpu", '{');
+    json_writer_text(t, "name", name);
+    json_writer_text(t, "compute_capability", capability);
+    json_writer_u64(t, "sm_count", gpu->sm_count);
+    json_writer_u64(t, "memory_bytes", gpu->memory_bytes);
+    json_writer_close(t, '}');
 }
 
 /* Times are rounded to the day. */
-static void add_day(struct json_builder *o, int64_t seconds)
+static void write_day(struct json_writer *t, int64_t seconds)
 {
     const time_t at = (time_t)seconds;
     struct tm day;
     char text[32] = "";
 
     if (!gmtime_r(&at, &day) || strftime(text, sizeof(text), "%Y-%m-%d", &day) == 0)
-        o->failed = true;
-    json_builder_text(o, "measured_on", text);
+        t->failed = true;
+    json_writer_text(t, "measured_on", text);
 }
 
 /* "nvidia-h200-0f3a9c1d5e7b2468.json" */
@@ -100,10 +88,7 @@ enum status share_make(const struct fingerprint *fp, char **out_text, size_t *ou
                        char *out_file, struct err *err)
 {
     char map[FINGERPRINT_MAP_HASH_BYTES];
-    struct json_builder o;
-    FILE *file;
-    json_t *json;
-    int failed = -1;
+    struct json_writer t;
 
     *out_text = NULL;
     if (fp->gpu.origin != ORIGIN_MEASURED)
@@ -111,26 +96,24 @@ enum status share_make(const struct fingerprint *fp, char **out_text, size_t *ou
                             "Share a fingerprint that was measured on the chip itself.",
                             "this fingerprint is %s: the reference set has measured ones only",
                             origin_name(fp->gpu.origin));
-    json_builder_begin(&o);
-    json_builder_text(&o, "format", SHARE_FORMAT);
-    json_builder_value(&o, "gpu", gpu_to_json(&fp->gpu));
-    json_builder_text(&o, "depth", depth_name(fp->depth));
-    add_day(&o, fp->taken_at);
-    json_builder_text_or_null(&o, "map", fingerprint_map_hash(&fp->topology.partition, map));
-    json_builder_value(&o, "properties", values_to_json(fp, structure_visit, add_property));
-    json_builder_value(&o, "numbers", values_to_json(fp, metrics_visit, add_number));
-    json = json_builder_end(&o);
-    file = json ? open_memstream(out_text, out_bytes) : NULL;
-    if (file) {
-        failed = json_print(json, 1, file);
-        failed |= fclose(file);
-    }
-    json_decref(json);
-    if (failed) {
-        free(*out_text);
-        *out_text = NULL;
+    json_writer_begin(&t, 0);
+    t.indent = 1;
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "format", SHARE_FORMAT);
+    write_gpu(&t, &fp->gpu);
+    json_writer_text(&t, "depth", depth_name(fp->depth));
+    write_day(&t, fp->taken_at);
+    json_writer_text_or_null(&t, "map", fingerprint_map_hash(&fp->topology.partition, map));
+    json_writer_open(&t, "properties", '{');
+    structure_visit(fp, add_property, &t);
+    json_writer_close(&t, '}');
+    json_writer_open(&t, "numbers", '{');
+    metrics_visit(fp, add_number, &t);
+    json_writer_close(&t, '}');
+    json_writer_close(&t, '}');
+    *out_text = json_writer_end(&t, out_bytes);
+    if (!*out_text)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the file of a chip");
-    }
     name_file(&fp->gpu, *out_text, *out_bytes, out_file);
     return STATUS_OK;
 }

@@ -55,55 +55,55 @@ static bool is_common(const struct column *c, const struct evidence *e, enum evi
     return true;
 }
 
-static json_t *value_to_json(const struct evidence *e, enum evidence_field field)
+static void write_value(struct json_writer *t, const char *name, const struct evidence *e,
+                        enum evidence_field field)
 {
     if (e->method == EVIDENCE_NONE)
-        return json_null();
-    if (field == METHOD)
-        return json_string(evidence_method_name(e->method));
-    return field == REPEATS ? json_integer(e->repeats) : json_real(e->margin);
+        json_writer_null(t, name);
+    else if (field == METHOD)
+        json_writer_text(t, name, evidence_method_name(e->method));
+    else if (field == REPEATS)
+        json_writer_u64(t, name, e->repeats);
+    else
+        json_writer_real(t, name, e->margin);
 }
 
 /* `e`: the first element that has any. */
-static json_t *field_to_json(const struct column *c, const struct evidence *e,
-                             enum evidence_field field)
+static void write_field(struct json_writer *t, const struct column *c, const struct evidence *e,
+                        enum evidence_field field)
 {
-    json_t *array;
-
-    if (is_common(c, e, field))
-        return value_to_json(e, field);
-    array = json_array();
+    if (is_common(c, e, field)) {
+        write_value(t, field_names[field], e, field);
+        return;
+    }
+    json_writer_open(t, field_names[field], '[');
     for (uint32_t i = 0; i < c->count; i++)
-        if (!json_builder_append(&array, value_to_json(element(c, i), field)))
-            break;
-    return array;
+        write_value(t, NULL, element(c, i), field);
+    json_writer_close(t, ']');
 }
 
 /* Evidence `name`, if any element has it. */
-static void write_column(struct json_builder *out, const char *name, const struct column *c)
+static void write_column(struct json_writer *t, const char *name, const struct column *c)
 {
     const struct evidence *const e = first_of(c);
-    struct json_builder o;
 
     if (!e)
         return;
-    json_builder_begin(&o);
+    json_writer_open(t, name, '{');
     for (enum evidence_field field = METHOD; field < FIELD_COUNT; field++)
-        json_builder_value(&o, field_names[field], field_to_json(c, e, field));
-    json_builder_value(out, name, json_builder_end(&o));
+        write_field(t, c, e, field);
+    json_writer_close(t, '}');
 }
 
-void evidence_write(struct json_builder *out, const char *name, const struct object *o,
+void evidence_write(struct json_writer *t, const char *name, const struct object *o,
                     const void *first, uint32_t count)
 {
-    struct json_builder inner;
-
-    json_builder_begin(&inner);
+    json_writer_open(t, name, '{');
     for (const struct member *m = NULL; (m = object_next_evidence(o, m));) {
         const struct column c = column_of(o, first, count, m);
-        write_column(&inner, m->of_evidence, &c);
+        write_column(t, m->of_evidence, &c);
     }
-    json_builder_value(out, name, json_builder_end(&inner));
+    json_writer_close(t, '}');
 }
 
 /* ---- reading ---- */

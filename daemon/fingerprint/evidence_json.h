@@ -17,14 +17,14 @@
 #ifndef REACH_FINGERPRINT_EVIDENCE_JSON_H
 #define REACH_FINGERPRINT_EVIDENCE_JSON_H
 
-#include "base/json_builder.h"
 #include "base/json_reader.h"
+#include "base/json_writer.h"
 #include "fingerprint/member.h"
 
 /* The field `name` with the evidence of `count` objects from `first` on: "evidence" of one, or the
  * columns beside a list. What is missing stays as it is. A number that has a column must have no
  * evidence yet: a document that has it within the elements too is corrupt. */
-void evidence_write(struct json_builder *out, const char *name, const struct object *o,
+void evidence_write(struct json_writer *t, const char *name, const struct object *o,
                     const void *first, uint32_t count);
 void evidence_read(struct json_reader *in, const char *name, const struct object *o, void *first,
                    uint32_t count);

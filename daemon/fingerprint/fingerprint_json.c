@@ -9,8 +9,6 @@
 
 #include "base/hash.h"
 #include "types/identity_json.h"
-#include "base/json_builder.h"
-#include "base/json_columns.h"
 #include "base/json_writer.h"
 #include "fingerprint/evidence_json.h"
 #include "fingerprint/members.h"
@@ -30,107 +28,101 @@ struct place {
                           columns */
 };
 
-static json_t *object_to_json(const struct object *o, const struct place *at, bool in_columns);
+static void write_object(struct json_writer *t, const char *name, const struct object *o,
+                         const struct place *at, bool in_columns);
+static void write_member(struct json_writer *t, const char *name, const struct member *m,
+                         const struct place *at);
 
 /* ---- arrays ---- */
 
 /* SM ids of one group, ascending. */
-static json_t *group_sms_to_json(const struct sm_partition *p, uint32_t group)
+static void write_group_sms(struct json_writer *t, const char *name, const struct sm_partition *p,
+                            uint32_t group)
 {
-    json_t *array = json_array();
+    json_writer_open(t, name, '[');
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        if (p->group_of_sm[sm] == group)
+            json_writer_u64(t, NULL, sm);
+    json_writer_close(t, ']');
+}
 
+static void write_partition(struct json_writer *t, const char *name, const struct sm_partition *p)
+{
+    if (p->group_count == 0)
+        return;
+    json_writer_open(t, name, '[');
+    for (uint32_t g = 0; g < p->group_count; g++)
+        write_group_sms(t, NULL, p, g);
+    json_writer_close(t, ']');
+}
+
+/* Is the SM in the group, and is its penalty known? */
+static bool has_penalty(const struct topology *t, uint32_t sm, uint32_t g)
+{
+    return t->partition.group_of_sm[sm] == g && IS_KNOWN(t->sm_miss_penalty_cycles[sm]);
+}
+
+/* In the order of "sms", null for unknown; nothing if none is known. */
+static void write_group_penalties(struct json_writer *out, const char *name,
+                                  const struct topology *t, uint32_t g)
+{
+    bool any = false;
+
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        any |= has_penalty(t, sm, g);
+    if (!any)
+        return;
+    json_writer_open(out, name, '[');
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-        if (p->group_of_sm[sm] == group && !json_builder_append(&array, json_integer(sm)))
-            break;
+        if (has_penalty(t, sm, g))
+            json_writer_real(out, NULL, t->sm_miss_penalty_cycles[sm].v);
+        else if (t->partition.group_of_sm[sm] == g)
+            json_writer_null(out, NULL);
     }
-    return array;
+    json_writer_close(out, ']');
 }
 
-static json_t *partition_to_json(const struct sm_partition *p)
+static void write_candidates(struct json_writer *t, const char *name, const struct disabled_sms *d)
 {
-    json_t *array = json_array();
-
-    for (uint32_t g = 0; g < p->group_count; g++) {
-        if (!json_builder_append(&array, group_sms_to_json(p, g)))
-            break;
-    }
-    return array;
-}
-
-/* In the order of "sms", null for unknown; `*out_any`: is any known? */
-static json_t *group_penalties_to_json(const struct topology *t, uint32_t g, bool *out_any)
-{
-    json_t *array = json_array();
-
-    *out_any = false;
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-        const struct maybe_f64 *const m = &t->sm_miss_penalty_cycles[sm];
-
-        if (t->partition.group_of_sm[sm] != g)
-            continue;
-        *out_any |= IS_KNOWN(*m);
-        if (!json_builder_append(&array, IS_KNOWN(*m) ? json_real(m->v) : json_null()))
-            break;
-    }
-    return array;
-}
-
-static json_t *candidates_to_json(const struct disabled_sms *d)
-{
-    json_t *array = json_array();
-
     if (d->listed > FINGERPRINT_MAX_CANDIDATES ||
         (d->listed > 0 && d->sm_count.v > FINGERPRINT_MAX_DISABLED)) {
-        json_decref(array);
-        return NULL;
+        t->failed = true;
+        return;
     }
+    json_writer_open(t, name, '[');
     for (uint32_t k = 0; k < d->listed; k++) {
-        json_t *sms = json_array();
-
+        json_writer_open(t, NULL, '[');
         for (uint32_t i = 0; i < d->sm_count.v; i++)
-            if (!json_builder_append(&sms, json_integer(d->candidates[k][i])))
-                break;
-        if (!json_builder_append(&array, sms))
-            break;
+            json_writer_u64(t, NULL, d->candidates[k][i]);
+        json_writer_close(t, ']');
     }
-    return array;
+    json_writer_close(t, ']');
 }
 
 /* What each group lacks follows from its size; readers use it, and it is never read back. */
-static json_t *lost_to_json(const struct topology *t)
+static void write_lost(struct json_writer *out, const char *name, const struct topology *t)
 {
-    json_t *array = json_array();
-
+    json_writer_open(out, name, '[');
     for (uint32_t g = 0; IS_KNOWN(t->disabled.sm_count) && g < t->partition.group_count; g++) {
-        const uint32_t sms = t->groups[g].sm_count;
-
-        if (sms < t->nominal_group_sms.v &&
-            !json_builder_append(&array, json_pack("{s:I,s:I}", "group", (json_int_t)g, "sms",
-                                                   (json_int_t)t->nominal_group_sms.v - sms)))
-            break;
+        if (t->groups[g].sm_count >= t->nominal_group_sms.v)
+            continue;
+        json_writer_open(out, NULL, '{');
+        json_writer_u64(out, "group", g);
+        json_writer_u64(out, "sms", t->nominal_group_sms.v - t->groups[g].sm_count);
+        json_writer_close(out, '}');
     }
-    return array;
+    json_writer_close(out, ']');
 }
 
-/* ---- members ---- */
-
-/* `first` is the place of the first one. `in_columns`: as of object_to_json. */
-static json_t *objects_to_json(const struct object *o, const struct place *first, uint32_t count,
-                               bool in_columns)
+static void write_two_groups(struct json_writer *t, const char *name, const uint16_t *groups)
 {
-    json_t *array = json_array();
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct place element = *first;
-
-        element.base = (const char *)first->base + i * o->size;
-        element.index = i;
-
-        if (!json_builder_append(&array, object_to_json(o, &element, in_columns)))
-            break;
-    }
-    return array;
+    json_writer_open(t, name, '[');
+    json_writer_u64(t, NULL, groups[0]);
+    json_writer_u64(t, NULL, groups[1]);
+    json_writer_close(t, ']');
 }
+
+/* ---- columns ---- */
 
 static struct place inside(const struct place *at, const struct member *m)
 {
@@ -138,137 +130,204 @@ static struct place inside(const struct place *at, const struct member *m)
         .fp = at->fp, .base = member_at(m, at->base), .planner_only = at->planner_only};
 }
 
-static void write_list(struct json_builder *o, const struct member *m, const struct place *at)
+/* `first` is the place of the first one. */
+static struct place element(const struct object *o, const struct place *first, uint32_t i)
+{
+    struct place at = *first;
+
+    at.base = (const char *)first->base + i * o->size;
+    at.index = i;
+    return at;
+}
+
+static bool was_not_measured(const struct member *m, const void *base)
+{
+    const struct member_state s = member_state(m, base);
+
+    return s.known == MAYBE_UNKNOWN && (s.reason == REASON_NOT_MEASURED || s.reason == REASON_NONE);
+}
+
+/* Does the column of a member have a value here? */
+static bool has_value(const struct member *m, const struct place *at)
+{
+    if (member_is_maybe(m))
+        return member_state(m, at->base).known == MAYBE_KNOWN;
+    if (m->type == MEMBER_LIST)
+        return member_count(m, at->base) > 0;
+    return m->type != MEMBER_TEXT || *(const char *)member_at(m, at->base) != '\0';
+}
+
+static bool has_reason(const struct member *m, const struct place *at)
+{
+    return member_is_maybe(m) && !has_value(m, at) && !was_not_measured(m, at->base);
+}
+
+static void write_reason(struct json_writer *t, const char *name, const struct member *m,
+                         const struct place *at)
+{
+    const struct member_state s = member_state(m, at->base);
+    char text[REASON_TEXT_BYTES];
+
+    json_writer_text(t, name, reason_text(s.known, s.reason, text));
+}
+
+/* What `write` writes of each of `count` elements that `has` it, up to the last of these. */
+static void write_column(struct json_writer *t, const char *name, const struct member *m,
+                         bool (*has)(const struct member *m, const struct place *at),
+                         void (*write)(struct json_writer *t, const char *name,
+                                       const struct member *m, const struct place *at),
+                         const struct object *o, const struct place *first, uint32_t count)
+{
+    struct place at = element(o, first, count - 1);
+
+    while (count > 0 && !has(m, &at))
+        at = element(o, first, --count - 1);
+    if (count == 0)
+        return;
+    json_writer_open(t, name, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        at = element(o, first, i);
+        if (has(m, &at))
+            write(t, NULL, m, &at);
+        else
+            json_writer_null(t, NULL);
+    }
+    json_writer_close(t, ']');
+}
+
+/* A shorter form of a list, which has each name once: {"x": [1, 3], "y": [2]}. Null in a column is
+ * a missing value, and so is every value after the end of the column. */
+static void write_columns(struct json_writer *t, const char *name, const struct object *o,
+                          const struct place *first, uint32_t count)
+{
+    char reason[REASON_FIELD_BYTES];
+
+    json_writer_open(t, name, '{');
+    for (const struct member *m = o->members; m < o->members + o->count; m++) {
+        if (!m->name || !m->for_planner)
+            continue;
+        write_column(t, m->name, m, has_value, write_member, o, first, count);
+        write_column(t, reason_field(m->name, reason), m, has_reason, write_reason, o, first,
+                     count);
+    }
+    json_writer_close(t, '}');
+}
+
+/* ---- members ---- */
+
+/* `in_columns`: as of write_object. */
+static void write_objects(struct json_writer *t, const char *name, const struct object *o,
+                          const struct place *first, uint32_t count, bool in_columns)
+{
+    json_writer_open(t, name, '[');
+    for (uint32_t i = 0; i < count && !t->failed; i++) {
+        const struct place at = element(o, first, i);
+        write_object(t, NULL, o, &at, in_columns);
+    }
+    json_writer_close(t, ']');
+}
+
+static void write_list(struct json_writer *t, const char *name, const struct member *m,
+                       const struct place *at)
 {
     const uint32_t count = member_count(m, at->base);
     const struct place first = inside(at, m);
-    json_t *array;
-    json_t *columns;
 
     if ((m->optional || at->planner_only) && count == 0)
         return;
     if (count > m->max_count) { /* it may not have been checked yet */
-        o->failed = true;
+        t->failed = true;
         return;
     }
-    array = objects_to_json(m->object, &first, count, m->columns != NULL);
     if (at->planner_only) {
-        columns = json_columns_from_rows(array);
-        json_decref(array);
-        array = columns;
+        write_columns(t, name, m->object, &first, count);
+        return;
     }
-    json_builder_value(o, m->name, array);
-    if (m->columns && !at->planner_only)
-        evidence_write(o, m->columns, m->object, first.base, count);
+    write_objects(t, name, m->object, &first, count, m->columns != NULL);
+    if (m->columns)
+        evidence_write(t, m->columns, m->object, first.base, count);
 }
 
-static void write_notes(struct json_builder *o, const struct member *m, const struct place *at)
+static void write_notes(struct json_writer *t, const char *name, const struct member *m,
+                        const struct place *at)
 {
     const uint32_t count = member_count(m, at->base);
     const char *const notes = member_at(m, at->base);
-    json_t *array = count <= m->max_count ? json_array() : NULL;
 
-    for (uint32_t i = 0; i < count; i++)
-        if (!json_builder_append(&array, json_new_text(notes + i * (m->size / m->max_count))))
-            break;
-    json_builder_value(o, m->name, array);
+    t->failed |= count > m->max_count;
+    json_writer_open(t, name, '[');
+    for (uint32_t i = 0; i < count && !t->failed; i++)
+        json_writer_text(t, NULL, notes + i * (m->size / m->max_count));
+    json_writer_close(t, ']');
 }
 
-/* What is not a number or a text. */
-static void write_array(struct json_builder *o, const struct member *m, const struct place *at)
+static void write_member(struct json_writer *t, const char *name, const struct member *m,
+                         const struct place *at)
 {
-    const struct topology *const t = &at->fp->topology;
-    const void *const v = member_at(m, at->base);
-    const uint16_t *const two = v;
-    json_t *array = NULL;
-    bool omitted = false;
-
-    switch (m->type) {
-    case MEMBER_PARTITION:
-        omitted = ((const struct sm_partition *)v)->group_count == 0;
-        array = omitted ? NULL : partition_to_json(v);
-        break;
-    case MEMBER_TWO_GROUPS:
-        omitted = m->optional && member_state(m - 1, at->base).known != MAYBE_KNOWN;
-        array = omitted ? NULL : json_pack("[i,i]", (int)two[0], (int)two[1]);
-        break;
-    case MEMBER_CANDIDATES:
-        array = candidates_to_json(&t->disabled);
-        break;
-    case MEMBER_LOST:
-        array = lost_to_json(t);
-        break;
-    case MEMBER_GROUP_SMS:
-        array = group_sms_to_json(&t->partition, at->index);
-        break;
-    default: /* MEMBER_GROUP_PENALTIES */
-        array = group_penalties_to_json(t, at->index, &omitted);
-        omitted = !omitted;
-        break;
-    }
-    if (omitted)
-        json_decref(array);
-    else
-        json_builder_value(o, m->name, array);
-}
-
-/* A number that was not measured, and is optional or would be unknown without being written. */
-static bool is_omitted(const struct member *m, const struct place *at)
-{
-    const struct member_state s = member_state(m, at->base);
-
-    return (m->optional || at->planner_only) && member_is_maybe(m) && s.known == MAYBE_UNKNOWN &&
-           (s.reason == REASON_NOT_MEASURED || s.reason == REASON_NONE);
-}
-
-static void write_member(struct json_builder *o, const struct member *m, const struct place *at)
-{
+    const struct topology *const topology = &at->fp->topology;
     const struct place inner = inside(at, m);
-    const struct json_field field = member_field(m);
+    struct json_field field = member_field(m);
 
     if (member_is_scalar(m)) {
-        if (!is_omitted(m, at))
-            json_fields_build(o, &field, 1, 0, at->base);
+        field.name = name;
+        json_fields_write(t, &field, 1, 0, at->base);
         return;
     }
     switch (m->type) {
     case MEMBER_INDEX:
-        json_builder_u64(o, m->name, at->index);
+        json_writer_u64(t, name, at->index);
         break;
     case MEMBER_OBJECT:
-        if (m->optional && member_is_unmeasured(m, at->base))
-            break;
-        json_builder_value(o, m->name, object_to_json(m->object, &inner, false));
+        if (!m->optional || !member_is_unmeasured(m, at->base))
+            write_object(t, name, m->object, &inner, false);
         break;
     case MEMBER_LIST:
-        write_list(o, m, at);
+        write_list(t, name, m, at);
         break;
     case MEMBER_NOTES:
-        write_notes(o, m, at);
+        write_notes(t, name, m, at);
         break;
-    default:
-        write_array(o, m, at);
+    case MEMBER_PARTITION:
+        write_partition(t, name, inner.base);
+        break;
+    case MEMBER_TWO_GROUPS:
+        if (!m->optional || member_state(m - 1, at->base).known == MAYBE_KNOWN)
+            write_two_groups(t, name, inner.base);
+        break;
+    case MEMBER_CANDIDATES:
+        write_candidates(t, name, &topology->disabled);
+        break;
+    case MEMBER_LOST:
+        write_lost(t, name, topology);
+        break;
+    case MEMBER_GROUP_SMS:
+        write_group_sms(t, name, &topology->partition, at->index);
+        break;
+    default: /* MEMBER_GROUP_PENALTIES */
+        write_group_penalties(t, name, topology, at->index);
         break;
     }
 }
 
-static void write_members(struct json_builder *out, const struct object *o, const struct place *at)
+static void write_members(struct json_writer *t, const struct object *o, const struct place *at)
 {
-    for (const struct member *m = o->members; m < o->members + o->count && !out->failed; m++)
-        if (m->name && (m->for_planner || !at->planner_only))
-            write_member(out, m, at);
+    for (const struct member *m = o->members; m < o->members + o->count && !t->failed; m++) {
+        const bool omitted = (m->optional || at->planner_only) && member_is_maybe(m) &&
+                             was_not_measured(m, at->base);
+        if (m->name && !omitted && (m->for_planner || !at->planner_only))
+            write_member(t, m->name, m, at);
+    }
 }
 
 /* `in_columns`: its evidence is beside its list. */
-static json_t *object_to_json(const struct object *o, const struct place *at, bool in_columns)
+static void write_object(struct json_writer *t, const char *name, const struct object *o,
+                         const struct place *at, bool in_columns)
 {
-    struct json_builder out;
-
-    json_builder_begin(&out);
-    write_members(&out, o, at);
+    json_writer_open(t, name, '{');
+    write_members(t, o, at);
     if (object_next_evidence(o, NULL) && !in_columns && !at->planner_only)
-        evidence_write(&out, "evidence", o, at->base, 1);
-    return json_builder_end(&out);
+        evidence_write(t, "evidence", o, at->base, 1);
+    json_writer_close(t, '}');
 }
 
 /* ---- what is kept ---- */
@@ -276,21 +335,6 @@ static json_t *object_to_json(const struct object *o, const struct place *at, bo
 static bool same_source(const struct fingerprint_source *a, const struct fingerprint_source *b)
 {
     return strcmp(a->id, b->id) == 0 && a->depth == b->depth && a->taken_at == b->taken_at;
-}
-
-/* The parts from the same measurement as part `first`. */
-static json_t *parts_to_json(const struct fingerprint *fp, uint32_t first)
-{
-    json_t *array = json_array();
-    char name[PART_NAME_BYTES];
-
-    for (uint32_t part = first; part < PART_COUNT; part++) {
-        if (fp->kept[part].id[0] && same_source(&fp->kept[part], &fp->kept[first]) &&
-            !json_builder_append(
-                &array, json_new_text(fingerprint_part_name((enum fingerprint_part)part, name))))
-            break;
-    }
-    return array;
 }
 
 /* Is part `part` the first one of its measurement? */
@@ -302,84 +346,108 @@ static bool is_first(const struct fingerprint *fp, uint32_t part)
     return fp->kept[part].id[0] != '\0';
 }
 
-/* A measurement, and the field `name` with what is said of it. */
-static json_t *source_to_json(const struct fingerprint_source *source, const char *name,
-                              json_t *take)
+/* Begins the object of a measurement. */
+static void begin_source(struct json_writer *t, const char *name,
+                         const struct fingerprint_source *source)
 {
-    const struct place at = {.base = source};
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    write_members(&o, &source_object, &at);
-    json_builder_value(&o, name, take);
-    return json_builder_end(&o);
+    json_writer_open(t, name, '{');
+    write_members(t, &source_object, &(struct place){.base = source});
 }
 
-static void write_kept(struct json_builder *o, const struct fingerprint *fp)
+/* The parts from the same measurement as part `first`, with that. */
+static void write_parts(struct json_writer *t, const struct fingerprint *fp, uint32_t first)
 {
-    json_t *array = fp->measurement_id[0] ? json_array() : NULL;
+    char name[PART_NAME_BYTES];
 
-    for (uint32_t part = 0; array && part < PART_COUNT; part++)
-        if (is_first(fp, part))
-            (void)json_builder_append(
-                &array, source_to_json(&fp->kept[part], "parts", parts_to_json(fp, part)));
+    begin_source(t, NULL, &fp->kept[first]);
+    json_writer_open(t, "parts", '[');
+    for (uint32_t part = first; part < PART_COUNT; part++)
+        if (fp->kept[part].id[0] && same_source(&fp->kept[part], &fp->kept[first]))
+            json_writer_text(t, NULL, fingerprint_part_name((enum fingerprint_part)part, name));
+    json_writer_close(t, ']');
+    json_writer_close(t, '}');
+}
+
+static void write_kept(struct json_writer *t, const struct fingerprint *fp)
+{
+    bool any = false;
+
+    for (uint32_t part = 0; part < PART_COUNT; part++)
+        any |= fp->kept[part].id[0] != '\0';
     if (fp->measurement_id[0]) {
-        json_builder_text(o, "measurement_id", fp->measurement_id);
-        json_builder_text(o, "measurement_depth", depth_name(fp->measurement_depth));
-        if (array && json_array_size(array) == 0)
-            json_decref(array);
-        else
-            json_builder_value(o, "kept", array);
+        json_writer_text(t, "measurement_id", fp->measurement_id);
+        json_writer_text(t, "measurement_depth", depth_name(fp->measurement_depth));
     }
-    if (fp->dropped.id[0])
-        json_builder_value(
-            o, "dropped",
-            source_to_json(&fp->dropped, "reason", json_new_text(fp->dropped_reason)));
+    if (fp->measurement_id[0] && any) {
+        json_writer_open(t, "kept", '[');
+        for (uint32_t part = 0; part < PART_COUNT; part++)
+            if (is_first(fp, part))
+                write_parts(t, fp, part);
+        json_writer_close(t, ']');
+    }
+    if (fp->dropped.id[0]) {
+        begin_source(t, "dropped", &fp->dropped);
+        json_writer_text(t, "reason", fp->dropped_reason);
+        json_writer_close(t, '}');
+    }
 }
+
+/* ---- the document ---- */
 
 /* Everything but the id. */
-static json_t *body_to_json(const struct fingerprint *fp, bool planner_only)
+static void write_body(struct json_writer *t, const struct fingerprint *fp, bool planner_only)
 {
     const struct place at = {.fp = fp, .base = fp, .planner_only = planner_only};
-    struct json_builder o;
 
-    if (fp->topology.partition.group_count > REACH_MAX_GROUPS)
-        return NULL; /* it may not have been checked yet */
-    json_builder_begin(&o);
-    json_builder_value(&o, "gpu", identity_json_new(&fp->gpu));
-    json_builder_text(&o, "origin", origin_name(fp->gpu.origin));
-    write_members(&o, &fingerprint_object, &at);
-    write_kept(&o, fp);
-    return json_builder_end(&o);
+    if (fp->topology.partition.group_count > REACH_MAX_GROUPS) {
+        t->failed = true; /* it may not have been checked yet */
+        return;
+    }
+    identity_json_write(t, "gpu", &fp->gpu);
+    json_writer_text(t, "origin", origin_name(fp->gpu.origin));
+    write_members(t, &fingerprint_object, &at);
+    write_kept(t, fp);
 }
 
-json_t *fingerprint_planner_to_json(const struct fingerprint *fp)
+void fingerprint_write_for_planner(struct json_writer *t, const struct fingerprint *fp)
 {
-    return body_to_json(fp, true);
+    write_body(t, fp, true);
 }
 
-json_t *fingerprint_member_to_json(const struct fingerprint *fp, const char *name)
+void fingerprint_write(struct json_writer *t, const char *name, const struct fingerprint *fp,
+                       const char *id)
+{
+    char own[FINGERPRINT_ID_BYTES];
+
+    if (!id && fingerprint_id(fp, own, NULL) != STATUS_OK) {
+        t->failed = true;
+        return;
+    }
+    json_writer_open(t, name, '{');
+    json_writer_text(t, "id", id ? id : own); /* first: readers look for it */
+    write_body(t, fp, false);
+    json_writer_close(t, '}');
+}
+
+void fingerprint_write_member(struct json_writer *t, const struct fingerprint *fp, const char *name)
 {
     const struct member *const m = object_member(&fingerprint_object, name);
     const struct place at = {.fp = fp, .base = member_at(m, fp)};
 
     if (m->type == MEMBER_LIST)
-        return objects_to_json(m->object, &at, member_count(m, fp), false);
-    return object_to_json(m->object, &at, false);
+        write_objects(t, name, m->object, &at, member_count(m, fp), false);
+    else
+        write_object(t, name, m->object, &at, false);
 }
 
 /* ---- the id ---- */
 
-char *fingerprint_json_text(const json_t *body, char *out_id)
+/* Ends the text of a document without its id, and names the document after it. */
+static char *end_with_id(struct json_writer *t, char *out_id)
 {
-    struct json_writer text;
     size_t bytes = 0;
-    char *out;
+    char *const out = json_writer_end(t, &bytes);
 
-    json_writer_begin(&text, TEXT_ROOM);
-    text.sorted = true;
-    json_writer_value(&text, NULL, body);
-    out = json_writer_end(&text, &bytes);
     if (!out)
         return NULL;
     out[--bytes] = '\0'; /* the line feed */
@@ -388,38 +456,30 @@ char *fingerprint_json_text(const json_t *body, char *out_id)
     return out;
 }
 
+char *fingerprint_json_text(const json_t *body, char *out_id)
+{
+    struct json_writer t;
+
+    json_writer_begin(&t, TEXT_ROOM);
+    t.sorted = true;
+    json_writer_value(&t, NULL, body);
+    return end_with_id(&t, out_id);
+}
+
 enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err)
 {
-    json_t *const body = body_to_json(fp, false);
-    char *const text = body ? fingerprint_json_text(body, out) : NULL;
+    struct json_writer t;
+    char *text;
 
-    json_decref(body);
+    json_writer_begin(&t, TEXT_ROOM);
+    t.sorted = true;
+    json_writer_open(&t, NULL, '{');
+    write_body(&t, fp, false);
+    json_writer_close(&t, '}');
+    text = end_with_id(&t, out);
     free(text);
     if (text)
         return STATUS_OK;
     out[0] = '\0';
     return err_set(err, STATUS_NO_MEMORY, "no memory for the id of a fingerprint");
-}
-
-/* ---- the document ---- */
-
-/* The id comes first: readers look for it. */
-json_t *fingerprint_to_json(const struct fingerprint *fp)
-{
-    char id[FINGERPRINT_ID_BYTES];
-    json_t *const body = body_to_json(fp, false);
-    char *const text = body ? fingerprint_json_text(body, id) : NULL;
-    struct json_builder o;
-
-    free(text);
-    if (!text) {
-        json_decref(body);
-        return NULL;
-    }
-    json_builder_begin(&o);
-    json_builder_text(&o, "id", id);
-    if (!o.failed && json_object_update(o.object, body) != 0)
-        o.failed = true;
-    json_decref(body);
-    return json_builder_end(&o);
 }

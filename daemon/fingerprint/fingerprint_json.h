@@ -2,22 +2,26 @@
 #ifndef REACH_FINGERPRINT_FINGERPRINT_JSON_H
 #define REACH_FINGERPRINT_FINGERPRINT_JSON_H
 
+#include "base/json_writer.h"
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 #include <jansson.h>
 
-/* JSON as documented in schema/json/fingerprint.schema.json; new reference, NULL without memory. */
-json_t *fingerprint_to_json(const struct fingerprint *fp);
+/* Writes the document that schema/json/fingerprint.schema.json describes. `id` NULL: it is
+ * computed. */
+void fingerprint_write(struct json_writer *t, const char *name, const struct fingerprint *fp,
+                       const char *id);
 
-/* Only the rows of members.c that are marked FOR_PLANNER, without numbers that were not measured
- * and without the id. Lists are in columns (base/json_columns.h). fingerprint_from_json reads it,
- * and the planner then answers as from the whole. */
-json_t *fingerprint_planner_to_json(const struct fingerprint *fp);
+/* Writes the members of an open object: only the rows of members.c that are marked FOR_PLANNER,
+ * without numbers that were not measured and without the id. Lists are in columns. The reader
+ * (fingerprint_read.h) accepts them, and the planner then answers as from the whole. */
+void fingerprint_write_for_planner(struct json_writer *t, const struct fingerprint *fp);
 
-/* The member of that document called `name` ("l2", "caches") by itself. A list is empty and a
- * number is null if it was not measured. New reference, NULL without memory. */
-json_t *fingerprint_member_to_json(const struct fingerprint *fp, const char *name);
+/* Writes the member of that document called `name` ("l2", "caches") by itself. A list is empty and
+ * a number is null if it was not measured. */
+void fingerprint_write_member(struct json_writer *t, const struct fingerprint *fp,
+                              const char *name);
 
 /* The id of this value: a hash of everything in it. `out` needs FINGERPRINT_ID_BYTES.
  * STATUS_NO_MEMORY: `out` is "". */

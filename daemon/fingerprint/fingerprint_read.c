@@ -7,7 +7,6 @@
 #include "fingerprint/fingerprint_read.h"
 
 #include "types/identity_json.h"
-#include "base/json_columns.h"
 #include "base/json_reader.h"
 #include "fingerprint/evidence_json.h"
 #include "fingerprint/fingerprint_check.h"
@@ -146,7 +145,44 @@ static void notes_from_json(struct json_reader *in, const struct member *m, cons
 
 /* ---- members ---- */
 
-/* A list, which may be written in columns; a new reference. */
+/* Gives each row its value of this column, and adds the rows that are missing. */
+static bool put_column(json_t *rows, const char *name, const json_t *column)
+{
+    bool fine = json_is_array(column);
+    json_t *value;
+    size_t i;
+
+    json_array_foreach(column, i, value)
+    {
+        if (fine && i == json_array_size(rows))
+            fine = json_array_append_new(rows, json_object()) == 0;
+        if (fine && !json_is_null(value))
+            fine = json_object_set(json_array_get(rows, i), name, value) == 0;
+    }
+    return fine;
+}
+
+/* The list of objects that columns are of, a new reference. NULL if a column is not an array, and
+ * without memory. */
+static json_t *rows_of_columns(const json_t *columns)
+{
+    json_t *const rows = json_array();
+    bool fine = rows != NULL;
+    const char *name;
+    json_t *column;
+
+    json_object_foreach((json_t *)(uintptr_t)columns, name, column)
+    {
+        fine = fine && put_column(rows, name, column);
+    }
+    if (fine)
+        return rows;
+    json_decref(rows);
+    return NULL;
+}
+
+/* A list, which may be written in columns (write_columns in fingerprint_json.c); a new reference.
+ */
 static json_t *rows_from_json(struct json_reader *in, const struct member *m)
 {
     const json_t *const columns = json_object_get(in->object, m->name);
@@ -154,7 +190,7 @@ static json_t *rows_from_json(struct json_reader *in, const struct member *m)
 
     if (!json_is_object(columns))
         return json_incref((json_t *)(uintptr_t)json_reader_array(in, m->name, m->max_count));
-    rows = json_columns_to_rows(columns);
+    rows = rows_of_columns(columns);
     if (!rows || json_array_size(rows) > m->max_count)
         json_reader_fail(in, m->name, "must have columns of at most %u elements", m->max_count);
     return rows;

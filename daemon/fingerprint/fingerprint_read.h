@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* Reads and checks what fingerprint_to_json wrote. Unknown fields are ignored (a newer daemon may
+/* Reads and checks what fingerprint_write wrote. Unknown fields are ignored (a newer daemon may
  * add some); missing ones stay unknown. STATUS_CORRUPT names the field. */
 enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, struct err *err);
 

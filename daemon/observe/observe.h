@@ -2,7 +2,7 @@
  * the conditions it ran under. Observations are stored before they are analyzed, so every result
  * can be derived again on a machine without a GPU.
  *
- * One form for everything: the JSON text that observation_to_json writes travels from the worker
+ * One form for everything: the JSON text that observation_write writes travels from the worker
  * to the daemon, lies in the store, is served by the API and is what tests/replay replays. Its
  * schema is schema/json/observation.schema.json.
  */
@@ -26,17 +26,13 @@ struct observation {
 /* A zeroed observation may be freed. */
 void observation_free(struct observation *take);
 
-/* New reference with every field; NULL without memory. */
-json_t *observation_to_json(const struct observation *o);
+/* Writes every field. */
+void observation_write(struct json_writer *t, const char *name, const struct observation *o);
+/* Writes it as a text of its own. The caller frees it. NULL without memory. */
+char *observation_to_text(const struct observation *o, size_t *out_bytes);
 /* Strict: unknown fields, wrong types, out-of-range numbers and a value count that does not fit the
  * spec are STATUS_PROTOCOL, with the field's name. On success the caller owns `*out`. */
 enum status observation_from_json(const json_t *json, struct observation *out, struct err *err);
-
-/* The same as text, byte for byte what json_render makes of it, without a JSON value for each of up
- * to half a million numbers. The caller frees it. NULL without memory. */
-char *observation_to_text(const struct observation *o, size_t *out_bytes);
-/* The same as a member of a larger text, or, without a name, as the text's value. */
-void observation_write(struct json_writer *t, const char *name, const struct observation *o);
 
 /* The numbers of the first list "values" in a line of JSON, taken out of it before it is parsed. */
 struct observation_values {
@@ -53,10 +49,10 @@ enum status observation_from_parts(const json_t *json, struct observation_values
                                    struct observation *out, struct err *err);
 
 /* Specs travel alone too, from the daemon to the worker. The same strictness. */
-json_t *probe_spec_to_json(const struct probe_spec *spec);
+void probe_spec_write(struct json_writer *t, const char *name, const struct probe_spec *spec);
 enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, struct err *err);
 enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out, struct err *err);
-json_t *gpu_limits_to_json(const struct gpu_limits *limits);
+void gpu_limits_write(struct json_writer *t, const char *name, const struct gpu_limits *limits);
 enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, struct err *err);
 
 /* Observations in order, and their memory. Zero it to start. */

@@ -93,28 +93,28 @@ static bool counts_fit(const struct probe_spec *spec)
            (unsigned)spec->memory < MEMORY_KIND_COUNT;
 }
 
-json_t *probe_spec_to_json(const struct probe_spec *spec)
+void probe_spec_write(struct json_writer *t, const char *name, const struct probe_spec *spec)
 {
-    struct json_builder o;
-
-    if (!counts_fit(spec))
-        return NULL;
-    json_builder_begin(&o);
-    json_builder_text(&o, "kind", probe_kind_name(spec->kind));
-    json_fields_build(&o, spec_fields, COUNT(spec_fields), probe_parts(spec->kind), spec);
+    if (!counts_fit(spec)) {
+        t->failed = true;
+        return;
+    }
+    json_writer_open(t, name, '{');
+    json_writer_text(t, "kind", probe_kind_name(spec->kind));
+    json_fields_write(t, spec_fields, COUNT(spec_fields), probe_parts(spec->kind), spec);
     if (spec->kind == PROBE_WORKING_SET_READ)
-        json_builder_text(&o, "spread", set_read_name(spec->set_read));
+        json_writer_text(t, "spread", set_read_name(spec->set_read));
     if (spec->kind == PROBE_READ && !probe_is_line_read(spec)) {
-        json_builder_text(&o, "access", access_name(spec->access));
-        json_builder_u64(&o, "transaction_bytes", probe_access_bytes(spec));
+        json_writer_text(t, "access", access_name(spec->access));
+        json_writer_u64(t, "transaction_bytes", probe_access_bytes(spec));
     }
     if (spec->kind == PROBE_READ && spec->run_bytes > 0)
-        json_fields_build(&o, run_fields, COUNT(run_fields), 0, spec);
+        json_fields_write(t, run_fields, COUNT(run_fields), 0, spec);
     if (spec->memory != MEMORY_DEVICE)
-        json_builder_text(&o, "memory", memory_kind_name(spec->memory));
+        json_writer_text(t, "memory", memory_kind_name(spec->memory));
     if (spec->memory == MEMORY_PEER)
-        json_builder_u64(&o, "peer", spec->peer);
-    return json_builder_end(&o);
+        json_writer_u64(t, "peer", spec->peer);
+    json_writer_close(t, '}');
 }
 
 /* Both or none. */
@@ -185,13 +185,11 @@ static const struct json_field limit_fields[] = {
      .optional = true},
 };
 
-json_t *gpu_limits_to_json(const struct gpu_limits *limits)
+void gpu_limits_write(struct json_writer *t, const char *name, const struct gpu_limits *limits)
 {
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    json_fields_build(&o, limit_fields, COUNT(limit_fields), 0, limits);
-    return json_builder_end(&o);
+    json_writer_open(t, name, '{');
+    json_fields_write(t, limit_fields, COUNT(limit_fields), 0, limits);
+    json_writer_close(t, '}');
 }
 
 enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, struct err *err)
@@ -206,17 +204,6 @@ enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, str
 
 /* ---- observations -----------------------------------------------------------------------------
  */
-
-static json_t *list_to_json(const uint32_t *values, size_t count)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < count; i++) {
-        if (!json_builder_append(&array, json_integer(values[i])))
-            break;
-    }
-    return array;
-}
 
 static const struct json_field sm_ids = {"sm_ids",
                                          JSON_FIELD_U16_LIST,
@@ -260,59 +247,26 @@ static unsigned conditions_of(const struct probe_spec *spec)
     return spec->memory == MEMORY_DEVICE ? DEVICE_MEMORY : OTHER_MEMORY;
 }
 
-static json_t *conditions_to_json(const struct probe_spec *spec, const struct probe_conditions *c)
+void observation_write(struct json_writer *t, const char *name, const struct observation *o)
 {
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    json_fields_build(&o, condition_fields, COUNT(condition_fields), conditions_of(spec), c);
-    return json_builder_end(&o);
-}
-
-static json_t *to_json(const struct observation *o, json_t *take_values)
-{
-    struct json_builder out;
     uint32_t axes[PROBE_MAX_AXES];
 
     if (o->result.sm_count > REACH_MAX_SMS) {
-        json_decref(take_values);
-        return NULL;
+        t->failed = true;
+        return;
     }
-    json_builder_begin(&out);
-    json_builder_value(&out, "probe", probe_spec_to_json(&o->spec));
-    json_fields_build(&out, &sm_ids, 1, 0, &o->result);
-    json_builder_value(&out, "shape",
-                       list_to_json(axes, probe_shape(&o->spec, o->result.sm_count, axes)));
-    json_builder_value(&out, "values", take_values);
-    json_builder_value(&out, "conditions", conditions_to_json(&o->spec, &o->result.conditions));
-    json_builder_text(&out, "verdict", verdict_name(o->assessment.verdict));
-    json_builder_text_or_null(&out, "verdict_reason", o->assessment.message);
-    return json_builder_end(&out);
-}
-
-json_t *observation_to_json(const struct observation *o)
-{
-    return to_json(o, list_to_json(o->result.values, o->result.value_count));
-}
-
-/* Every member but the values is small, so these are written as any document is. */
-void observation_write(struct json_writer *t, const char *name, const struct observation *o)
-{
-    json_t *const json = to_json(o, json_array());
-    const char *key;
-    json_t *member;
-
-    t->failed = t->failed || !json;
     json_writer_open(t, name, '{');
-    json_object_foreach(json, key, member)
-    {
-        if (strcmp(key, "values") == 0)
-            json_writer_u32s(t, key, o->result.values, o->result.value_count);
-        else
-            json_writer_value(t, key, member);
-    }
+    probe_spec_write(t, "probe", &o->spec);
+    json_fields_write(t, &sm_ids, 1, 0, &o->result);
+    json_writer_u32s(t, "shape", axes, probe_shape(&o->spec, o->result.sm_count, axes));
+    json_writer_u32s(t, "values", o->result.values, o->result.value_count);
+    json_writer_open(t, "conditions", '{');
+    json_fields_write(t, condition_fields, COUNT(condition_fields), conditions_of(&o->spec),
+                      &o->result.conditions);
     json_writer_close(t, '}');
-    json_decref(json);
+    json_writer_text(t, "verdict", verdict_name(o->assessment.verdict));
+    json_writer_text_or_null(t, "verdict_reason", o->assessment.message);
+    json_writer_close(t, '}');
 }
 
 /* A publication of means need not say which SM walked. */

@@ -4,7 +4,8 @@
 #include "planner/job_env.h"
 
 #include "base/hash.h"
-#include "base/json_builder.h"
+#include "base/json_writer.h"
+#include "fingerprint/fingerprint_json.h"
 #include "fingerprint/fingerprint_json.h"
 #include "fingerprint/fingerprint_read.h"
 #include "planner/placement.h"
@@ -17,6 +18,7 @@
 #define BEGIN  "{\"version\":"
 #define DIGITS "0123456789"
 
+enum { FIRST_BYTES = 16 << 10 }; /* most texts take less */
 enum { CHECK_BYTES = sizeof ",\"check\":\"0123456789abcdef\"}" };
 
 /* The end of a text whose other bytes are these. `out` needs CHECK_BYTES; returns it. */
@@ -29,28 +31,21 @@ static const char *format_check(const char *text, size_t bytes, char *out)
 
 /* ---- the text ---- */
 
-/* Everything but the check. */
-static json_t *new_document(const struct fingerprint *fp, const char *id)
-{
-    json_t *const subset = fingerprint_planner_to_json(fp);
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    json_builder_u64(&o, "version", 1);
-    json_builder_text(&o, "id", id);
-    o.failed = o.failed || json_object_update(o.object, subset) != 0;
-    json_decref(subset);
-    return json_builder_end(&o);
-}
-
 char *job_env_text(const struct fingerprint *fp, const char *id, struct err *err)
 {
-    json_t *const document = new_document(fp, id);
-    size_t bytes;
-    char *const text = json_render(document, &bytes);
-    char *const out = text ? realloc(text, bytes + CHECK_BYTES) : NULL;
+    struct json_writer t;
+    size_t bytes = 0;
+    char *text;
+    char *out;
 
-    json_decref(document);
+    json_writer_begin(&t, FIRST_BYTES);
+    json_writer_open(&t, NULL, '{');
+    json_writer_u64(&t, "version", 1);
+    json_writer_text(&t, "id", id);
+    fingerprint_write_for_planner(&t, fp);
+    json_writer_close(&t, '}');
+    text = json_writer_end(&t, &bytes);
+    out = text ? realloc(text, bytes + CHECK_BYTES) : NULL;
     if (!out) {
         free(text);
         err_set(err, STATUS_NO_MEMORY, "no memory for the environment of GPU %s", fp->gpu.uuid);

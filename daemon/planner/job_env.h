@@ -10,7 +10,7 @@
  * The text is one JSON object of printable ASCII characters without blanks between them. Its
  * members are those of the fingerprint document, restricted to the rows that
  * daemon/fingerprint/members.c marks FOR_PLANNER, and its lists are in columns
- * (base/json_columns.h). A reader skips members that it does not have. `check` is the FNV-1a hash
+ * (docs/formats.md). A reader skips members that it does not have. `check` is the FNV-1a hash
  * of everything before
  * `,"check"`: it detects a truncated or edited text, and is no protection from forgery.
  */

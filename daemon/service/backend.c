@@ -4,7 +4,7 @@
 
 #include "api/encode/encode.h"
 #include "base/json_load.h"
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "compare/compare.h"
 
 #include <stdlib.h>
@@ -12,79 +12,80 @@
 
 enum { BACKEND_MAX_PAGE = 1000, BACKEND_MAX_SERVED = 64 }; /* of a measurement */
 
-static void backend_time_or_null(struct json_builder *o, const char *name, int64_t wall_seconds)
+static void write_time_or_null(struct json_writer *t, const char *name, int64_t wall_seconds)
 {
-    if (wall_seconds) {
-        json_builder_time(o, name, wall_seconds);
-    } else {
-        json_builder_value(o, name, json_null());
+    if (wall_seconds)
+        json_writer_time(t, name, wall_seconds);
+    else
+        json_writer_null(t, name);
+}
+
+static void write_measurement(struct json_writer *t, const struct measurement *measurement)
+{
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "id", measurement->id);
+    json_writer_text(t, "gpu", measurement->uuid);
+    json_writer_text(t, "kind", measurement_kind_name(measurement->kind));
+    json_writer_text(t, "depth",
+                     measurement->kind == MEASUREMENT_CHECK ? "check"
+                                                            : depth_name(measurement->depth));
+    json_writer_text(t, "state", measurement_state_name(measurement->state));
+    json_writer_real(t, "progress", measurement->progress);
+    json_writer_text(t, "message", measurement->message);
+    write_time_or_null(t, "queued_at", measurement->queued_at);
+    write_time_or_null(t, "started_at", measurement->started_at);
+    write_time_or_null(t, "ended_at", measurement->ended_at);
+    json_writer_text_or_null(t, "fingerprint_id", measurement->fingerprint_id);
+    json_writer_text_or_null(t, "measured_id", measurement->measured_id);
+    encode_err(t, "error", &measurement->error);
+    json_writer_close(t, '}');
+}
+
+/* Answers with a measurement, unless `status` says that there is none. `out_measurement` may be
+ * NULL. */
+static enum status answer_measurement(enum status status, const struct measurement *m,
+                                      struct json_writer *out,
+                                      struct api_measurement *out_measurement)
+{
+    if (status)
+        return status;
+    write_measurement(out, m);
+    if (out_measurement) {
+        memcpy(out_measurement->id, m->id, sizeof out_measurement->id);
+        out_measurement->is_running = m->state == MEASUREMENT_RUNNING;
     }
-}
-
-static json_t *measurement_json(const struct measurement *measurement)
-{
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    json_builder_text(&o, "id", measurement->id);
-    json_builder_text(&o, "gpu", measurement->uuid);
-    json_builder_text(&o, "kind", measurement_kind_name(measurement->kind));
-    json_builder_text(&o, "depth",
-                      measurement->kind == MEASUREMENT_CHECK ? "check"
-                                                             : depth_name(measurement->depth));
-    json_builder_text(&o, "state", measurement_state_name(measurement->state));
-    json_builder_real(&o, "progress", measurement->progress);
-    json_builder_text(&o, "message", measurement->message);
-    backend_time_or_null(&o, "queued_at", measurement->queued_at);
-    backend_time_or_null(&o, "started_at", measurement->started_at);
-    backend_time_or_null(&o, "ended_at", measurement->ended_at);
-    json_builder_text_or_null(&o, "fingerprint_id", measurement->fingerprint_id);
-    json_builder_text_or_null(&o, "measured_id", measurement->measured_id);
-    json_builder_value(&o, "error", encode_err(&measurement->error));
-    return json_builder_end(&o);
-}
-
-static enum status backend_emit(json_t *take, json_t **out, struct err *err)
-{
-    *out = take;
-    return take ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for the answer");
-}
-
-/* Answers with a measurement, unless `status` says that there is none. */
-static enum status backend_emit_measurement(enum status status, const struct measurement *m,
-                                            json_t **out, struct err *err)
-{
-    return status ? status : backend_emit(measurement_json(m), out, err);
+    return STATUS_OK;
 }
 
 static enum status backend_submit(void *self, const char *uuid, enum depth depth,
-                                  json_t **out_measurement, struct err *err)
+                                  struct json_writer *out, struct api_measurement *out_measurement,
+                                  struct err *err)
 {
     const struct backend *b = self;
     struct measurement m;
     enum status status = pipeline_submit(b->pipeline, uuid, depth, &m, err);
 
-    return backend_emit_measurement(status, &m, out_measurement, err);
+    return answer_measurement(status, &m, out, out_measurement);
 }
 
-static enum status backend_measurement(void *self, const char *id, json_t **out_measurement,
+static enum status backend_measurement(void *self, const char *id, struct json_writer *out,
                                        struct err *err)
 {
     const struct backend *b = self;
     struct measurement m;
     enum status status = pipeline_measurement(b->pipeline, id, &m, err);
 
-    return backend_emit_measurement(status, &m, out_measurement, err);
+    return answer_measurement(status, &m, out, NULL);
 }
 
-static enum status backend_cancel(void *self, const char *id, json_t **out_measurement,
-                                  struct err *err)
+static enum status backend_cancel(void *self, const char *id, struct json_writer *out,
+                                  struct api_measurement *out_measurement, struct err *err)
 {
     const struct backend *b = self;
     struct measurement m;
     enum status status = pipeline_cancel(b->pipeline, id, &m, err);
 
-    return backend_emit_measurement(status, &m, out_measurement, err);
+    return answer_measurement(status, &m, out, out_measurement);
 }
 
 static enum status backend_forget(void *self, const char *uuid, struct err *err)
@@ -97,75 +98,65 @@ static enum status backend_forget(void *self, const char *uuid, struct err *err)
 /* ---- pages ------------------------------------------------------------------------------------
  */
 
-/* {NAME: list, "next": number or null}, unless `status` says otherwise; `next` 0 is the last page.
- */
-static enum status backend_emit_page(enum status status, const char *name, json_t *take_list,
-                                     int64_t next, json_t **out, struct err *err)
+/* Begins {NAME: list, "next": number or null}. */
+static void begin_page(struct json_writer *t, const char *name)
 {
-    struct json_builder o;
-
-    if (status) {
-        json_decref(take_list);
-        return status;
-    }
-    json_builder_begin(&o);
-    json_builder_value(&o, name, take_list);
-    json_builder_value(&o, "next", next ? json_integer(next) : json_null());
-    return backend_emit(json_builder_end(&o), out, err);
+    json_writer_open(t, NULL, '{');
+    json_writer_open(t, name, '[');
 }
 
-/* One row of the history; `served` is what was served since. */
-static json_t *backend_fingerprint_row(const struct store_fingerprint_row *row,
-                                       char (*served)[FINGERPRINT_ID_BYTES], uint32_t count)
+/* `next` 0 is the last page. */
+static void end_page(struct json_writer *t, int64_t next)
 {
-    json_t *ids = json_array();
-    struct json_builder o;
-
-    for (uint32_t i = 0; i < count; i++)
-        json_builder_append(&ids, json_new_text(served[i]));
-    json_builder_begin(&o);
-    json_builder_text(&o, "id", row->id);
-    json_builder_value(&o, "served", ids);
-    json_builder_u64(&o, "run", (uint64_t)row->run);
-    json_builder_text(&o, "depth", depth_name(row->depth));
-    json_builder_text(&o, "origin", origin_name(row->origin));
-    json_builder_time(&o, "taken_at", row->taken_at);
-    json_builder_u64(&o, "duration_ms", row->duration_ms);
-    return json_builder_end(&o);
+    json_writer_close(t, ']');
+    if (next)
+        json_writer_i64(t, "next", next);
+    else
+        json_writer_null(t, "next");
+    json_writer_close(t, '}');
 }
 
-/* Adds one row to the history. */
-static enum status backend_add_row(const struct backend *b, const char *uuid,
-                                   const struct store_fingerprint_row *row, json_t **list,
-                                   struct err *err)
+/* One row of the history, with what was served since. */
+static enum status write_fingerprint_row(struct json_writer *t, const struct backend *b,
+                                         const char *uuid, const struct store_fingerprint_row *row,
+                                         struct err *err)
 {
     char served[BACKEND_MAX_SERVED][FINGERPRINT_ID_BYTES];
     uint32_t count = 0;
     const enum status status =
         store_list_served(b->store, uuid, row->run, served, BACKEND_MAX_SERVED, &count, err);
 
-    if (!status)
-        json_builder_append(list, backend_fingerprint_row(row, served, count));
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "id", row->id);
+    json_writer_open(t, "served", '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_writer_text(t, NULL, served[i]);
+    json_writer_close(t, ']');
+    json_writer_i64(t, "run", row->run);
+    json_writer_text(t, "depth", depth_name(row->depth));
+    json_writer_text(t, "origin", origin_name(row->origin));
+    json_writer_time(t, "taken_at", row->taken_at);
+    json_writer_u64(t, "duration_ms", row->duration_ms);
+    json_writer_close(t, '}');
     return status;
 }
 
 static enum status backend_history(void *self, const char *uuid, int64_t before, uint32_t limit,
-                                   json_t **out_page, struct err *err)
+                                   struct json_writer *out, struct err *err)
 {
     const struct backend *b = self;
     const uint32_t max = limit < BACKEND_MAX_PAGE ? limit : BACKEND_MAX_PAGE;
     struct store_fingerprint_row *rows = calloc(max + 1, sizeof *rows);
-    json_t *list = json_array();
     uint32_t count = 0;
     /* One more than asked for tells whether there is a next page. */
     enum status status =
         rows ? store_list_fingerprints(b->store, uuid, before, rows, max + 1, &count, err)
              : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
 
+    begin_page(out, "fingerprints");
     for (uint32_t i = 0; i < count && i < max && !status; i++)
-        status = backend_add_row(b, uuid, &rows[i], &list, err);
-    status = backend_emit_page(status, "fingerprints", list,
-                               count > max && max ? rows[max - 1].run : 0, out_page, err);
+        status = write_fingerprint_row(out, b, uuid, &rows[i], err);
+    end_page(out, count > max && max ? rows[max - 1].run : 0);
     free(rows);
     return status;
 }
@@ -178,37 +169,34 @@ static enum status backend_fingerprint_at(void *self, const char *uuid, const ch
     return store_fingerprint(b->store, uuid, id, out, err);
 }
 
-static json_t *backend_observation_row(const struct store_observation_row *row)
+static void write_observation_row(struct json_writer *t, const struct store_observation_row *row)
 {
-    struct json_builder o;
-
-    json_builder_begin(&o);
-    json_builder_u64(&o, "id", (uint64_t)row->id);
-    json_builder_u64(&o, "run", (uint64_t)row->run);
-    json_builder_text(&o, "kind", probe_kind_name(row->kind));
-    json_builder_time(&o, "started_at", row->started_at);
-    json_builder_u64(&o, "duration_ns", row->duration_ns);
-    json_builder_u64(&o, "value_count", row->value_count);
-    json_builder_text(&o, "verdict", verdict_name(row->verdict));
-    return json_builder_end(&o);
+    json_writer_open(t, NULL, '{');
+    json_writer_i64(t, "id", row->id);
+    json_writer_i64(t, "run", row->run);
+    json_writer_text(t, "kind", probe_kind_name(row->kind));
+    json_writer_time(t, "started_at", row->started_at);
+    json_writer_u64(t, "duration_ns", row->duration_ns);
+    json_writer_u64(t, "value_count", row->value_count);
+    json_writer_text(t, "verdict", verdict_name(row->verdict));
+    json_writer_close(t, '}');
 }
 
 static enum status backend_observations(void *self, const char *uuid, int64_t run, int64_t before,
-                                        uint32_t limit, json_t **out_page, struct err *err)
+                                        uint32_t limit, struct json_writer *out, struct err *err)
 {
     const struct backend *b = self;
     const uint32_t max = limit < BACKEND_MAX_PAGE ? limit : BACKEND_MAX_PAGE;
     struct store_observation_row *rows = calloc(max + 1, sizeof *rows);
-    json_t *list = json_array();
     uint32_t count = 0;
     enum status status =
         rows ? store_list_observations(b->store, uuid, run, before, rows, max + 1, &count, err)
              : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
 
+    begin_page(out, "observations");
     for (uint32_t i = 0; i < count && i < max; i++)
-        json_builder_append(&list, backend_observation_row(&rows[i]));
-    status = backend_emit_page(status, "observations", list,
-                               count > max && max ? rows[max - 1].id : 0, out_page, err);
+        write_observation_row(out, &rows[i]);
+    end_page(out, count > max && max ? rows[max - 1].id : 0);
     free(rows);
     return status;
 }

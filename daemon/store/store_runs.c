@@ -2,7 +2,7 @@
 #include "store/store_state.h"
 
 #include "base/hash.h"
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "base/log.h"
 #include "fingerprint/fingerprint_check.h"
 #include "fingerprint/fingerprint_json.h"
@@ -32,13 +32,13 @@ static enum status complete(char *take, size_t bytes, const char *what, struct d
     return STATUS_OK;
 }
 
-/* Takes `json`; the caller frees `out->text`. */
-static enum status render(json_t *take, const char *what, struct document *out, struct err *err)
+/* Ends `t`; the caller frees `out->text`. */
+static enum status render(struct json_writer *t, const char *what, struct document *out,
+                          struct err *err)
 {
     size_t bytes = 0;
-    char *const text = json_render(take, &bytes);
+    char *const text = json_writer_end(t, &bytes);
 
-    json_decref(take);
     return complete(text, bytes, what, out, err);
 }
 
@@ -71,14 +71,16 @@ enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
                             int64_t *out_run, struct err *err)
 {
     struct document document;
-    struct json_builder o;
+    struct json_writer t;
     int64_t run = 0;
     enum status s;
 
-    json_builder_begin(&o);
-    json_builder_value(&o, "gpu", identity_json_new(gpu));
-    json_builder_value(&o, "limits", gpu_limits_to_json(limits));
-    s = render(json_builder_end(&o), "the GPU", &document, err);
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    identity_json_write(&t, "gpu", gpu);
+    gpu_limits_write(&t, "limits", limits);
+    json_writer_close(&t, '}');
+    s = render(&t, "the GPU", &document, err);
     if (s == STATUS_OK)
         s = store_write_begin(store, err);
     if (s == STATUS_OK) {
@@ -195,15 +197,16 @@ static enum status render_fingerprint(const struct fingerprint *fp, struct rende
                                       struct err *err)
 {
     enum status s = fingerprint_check(fp, err);
-    json_t *json;
+    struct json_writer t;
 
+    if (s == STATUS_OK)
+        s = fingerprint_id(fp, out->id, err);
     if (s != STATUS_OK)
         return s;
-    json = fingerprint_to_json(fp);
     out->fp = fp;
-    (void)snprintf(out->id, sizeof(out->id), "%s",
-                   json ? json_string_value(json_object_get(json, "id")) : "");
-    return render(json, "the fingerprint", &out->document, err);
+    json_writer_begin(&t, 0);
+    fingerprint_write(&t, NULL, fp, out->id);
+    return render(&t, "the fingerprint", &out->document, err);
 }
 
 #define ROW_HASH "reach_row_hash(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"

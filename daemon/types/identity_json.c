@@ -34,20 +34,24 @@ enum {
     AFTER_CAPABILITY = sizeof(fields) / sizeof(fields[0]) - BEFORE_CAPABILITY
 };
 
-json_t *identity_json_new(const struct gpu_identity *id)
+void identity_json_write_members(struct json_writer *t, const struct gpu_identity *id)
 {
-    struct json_builder o;
     char capability[CAPABILITY_BYTES];
 
     (void)snprintf(capability, sizeof(capability), "%u.%u", id->compute_major, id->compute_minor);
-    json_builder_begin(&o);
-    json_fields_build(&o, fields, BEFORE_CAPABILITY, 0, id);
-    json_builder_text(&o, "compute_capability", capability);
-    json_fields_build(&o, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, id);
-    return json_builder_end(&o);
+    json_fields_write(t, fields, BEFORE_CAPABILITY, 0, id);
+    json_writer_text(t, "compute_capability", capability);
+    json_fields_write(t, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, id);
 }
 
-/* At most three digits on each side, written as identity_json_new writes them. */
+void identity_json_write(struct json_writer *t, const char *name, const struct gpu_identity *id)
+{
+    json_writer_open(t, name, '{');
+    identity_json_write_members(t, id);
+    json_writer_close(t, '}');
+}
+
+/* At most three digits on each side, written as identity_json_write_members writes them. */
 static void read_capability(struct json_reader *in, struct gpu_identity *out)
 {
     const char *const text = json_reader_word(in, "compute_capability");

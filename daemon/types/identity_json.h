@@ -5,12 +5,14 @@
 
 #include "types/identity.h"
 #include "base/json_reader.h"
+#include "base/json_writer.h"
 #include "base/status.h"
 
 #include <jansson.h>
 
-/* New reference; NULL without memory. */
-json_t *identity_json_new(const struct gpu_identity *id);
+void identity_json_write(struct json_writer *t, const char *name, const struct gpu_identity *id);
+/* Only the members, into an open object. */
+void identity_json_write_members(struct json_writer *t, const struct gpu_identity *id);
 
 /* Reads what an `in` that is just begun stands on, and ends it. On failure `*out` is unspecified.
  */

@@ -2,7 +2,6 @@
 #include "worker/jsonl.h"
 
 #include "base/json_load.h"
-#include "base/json_builder.h"
 #include "base/heartbeat.h"
 
 #include <errno.h>
@@ -162,22 +161,9 @@ static enum jsonl_event jsonl_write_all(int fd, const char *data, size_t n,
     return JSONL_DONE;
 }
 
-enum jsonl_event jsonl_write_line(int fd, const char *line, size_t length,
-                                  const struct jsonl_wait *wait)
+enum jsonl_event jsonl_write(int fd, const char *line, size_t length, const struct jsonl_wait *wait)
 {
     return length - 1 > JSONL_MAX_BYTES ? JSONL_TOO_LONG : jsonl_write_all(fd, line, length, wait);
-}
-
-enum jsonl_event jsonl_write(int fd, const json_t *message, const struct jsonl_wait *wait)
-{
-    size_t length = 0;
-    char *text = json_render(message, &length); /* with a line feed */
-    enum jsonl_event event = text ? jsonl_write_line(fd, text, length, wait) : JSONL_FAILED;
-
-    if (!text)
-        errno = ENOMEM;
-    free(text);
-    return event;
 }
 
 json_t *jsonl_parse(const char *line, size_t length, char *why, size_t why_size)

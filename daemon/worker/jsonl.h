@@ -51,11 +51,9 @@ enum jsonl_event jsonl_read(struct jsonl_reader *r, const struct jsonl_wait *wai
 /* Frees the buffer; the descriptor stays open. */
 void jsonl_reader_free(struct jsonl_reader *take);
 
-/* Writes one line, `length` bytes with their line feed, as jsonl_write does. */
-enum jsonl_event jsonl_write_line(int fd, const char *line, size_t length,
-                                  const struct jsonl_wait *wait);
-/* Writes one document and a newline. Never raises SIGPIPE on a socket. */
-enum jsonl_event jsonl_write(int fd, const json_t *message, const struct jsonl_wait *wait);
+/* Writes one line, `length` bytes with their line feed. Never raises SIGPIPE on a socket. */
+enum jsonl_event jsonl_write(int fd, const char *line, size_t length,
+                             const struct jsonl_wait *wait);
 
 /* One line as an object: no duplicate names, nothing after it. NULL with a message in `why`;
  * json_load_was_short() says whether memory was short. */

@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "base/json_load.h"
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "base/log.h"
 #include "worker/jsonl.h"
 #include "worker/reap.h"
@@ -106,24 +106,37 @@ static enum status worker_event(struct worker *w, enum jsonl_event event, struct
                       strerror(errno));
 }
 
-/* Sends one message; takes it. */
-static enum status worker_send(struct worker *w, json_t *take, nsec_t deadline_ns, struct err *err)
+/* Begins a message, to which members can be added. */
+static void worker_begin(struct json_writer *message, const char *verb)
+{
+    json_writer_begin(message, 0);
+    json_writer_open(message, NULL, '{');
+    json_writer_text(message, "do", verb);
+}
+
+/* Ends and sends a message. */
+static enum status worker_send(struct worker *w, struct json_writer *message, nsec_t deadline_ns,
+                               struct err *err)
 {
     const struct jsonl_wait wait = {.until = clock_monotonic() + deadline_ns,
                                     .wake_fd = w->wake_fd};
     enum status status = STATUS_OK;
+    size_t length = 0;
+    char *line;
 
-    if (!take)
+    json_writer_close(message, '}');
+    line = json_writer_end(message, &length);
+    if (!line)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a message to the worker");
     if (w->ended.status) {
         status = worker_has_ended(w, err);
     } else {
-        enum jsonl_event event = jsonl_write(w->fd, take, &wait);
+        enum jsonl_event event = jsonl_write(w->fd, line, length, &wait);
 
         /* A worker that has exited may have sent the reason, which worker_receive finds. */
         status = event == JSONL_END ? STATUS_OK : worker_event(w, event, err);
     }
-    json_decref(take);
+    free(line);
     return status;
 }
 
@@ -177,20 +190,26 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
     return status;
 }
 
-static json_t *worker_options_json(const struct gpu_options *options)
+static enum status worker_send_options(struct worker *w, const struct gpu_options *options,
+                                       struct err *err)
 {
-    json_t *simulated = json_array();
+    struct json_writer t;
 
-    /* All of them or none: a worker without simulated GPUs uses the driver. */
+    worker_begin(&t, "options");
+    json_writer_open(&t, "simulated", '[');
     for (const char *const *s = options->simulated; s && *s; s++)
-        json_builder_append(&simulated, json_string(*s));
-    return json_pack(
-        "{s:s,s:o,s:s*,s:I,s:I,s:I,s:I,s:I,s:b,s:b}", "do", "options", "simulated", simulated,
-        "libcuda", options->libcuda, "memory_limit_bytes", (json_int_t)options->memory_limit_bytes,
-        "host_memory_bytes", (json_int_t)options->host_memory_bytes, "memory_ms",
-        (json_int_t)options->memory_ms, "deadline_ms", (json_int_t)options->deadline_ms,
-        "identify_ms", (json_int_t)options->identify_ms, "no_vmm", options->no_vmm, "alone",
-        options->alone);
+        json_writer_text(&t, NULL, *s);
+    json_writer_close(&t, ']');
+    if (options->libcuda)
+        json_writer_text(&t, "libcuda", options->libcuda);
+    json_writer_u64(&t, "memory_limit_bytes", options->memory_limit_bytes);
+    json_writer_u64(&t, "host_memory_bytes", options->host_memory_bytes);
+    json_writer_u64(&t, "memory_ms", options->memory_ms);
+    json_writer_u64(&t, "deadline_ms", options->deadline_ms);
+    json_writer_u64(&t, "identify_ms", options->identify_ms);
+    json_writer_bool(&t, "no_vmm", options->no_vmm);
+    json_writer_bool(&t, "alone", options->alone);
+    return worker_send(w, &t, WORKER_SEND_DEADLINE, err);
 }
 
 /* Starts the process with `child_fd` as its descriptor 3 and nothing else of ours but the standard
@@ -255,7 +274,7 @@ enum status worker_start(const char *executable, const struct gpu_options *optio
     status = worker_spawn(executable, pair[1], &w->pid, err);
     if (status)
         goto out;
-    status = worker_send(w, worker_options_json(options), WORKER_SEND_DEADLINE, err);
+    status = worker_send_options(w, options, err);
     if (!status) {
         *out = w;
         w = NULL;
@@ -283,9 +302,11 @@ enum status worker_list(struct worker *w, nsec_t deadline_ns, gpu_found_fn *foun
                         struct err *err)
 {
     const nsec_t end = clock_monotonic() + deadline_ns;
-    enum status status =
-        worker_send(w, json_pack("{s:s}", "do", "list"), WORKER_SEND_DEADLINE, err);
+    struct json_writer t;
+    enum status status;
 
+    worker_begin(&t, "list");
+    status = worker_send(w, &t, WORKER_SEND_DEADLINE, err);
     for (bool more = true; more && !status;) {
         const nsec_t now = clock_monotonic();
         struct gpu_listed gpu;
@@ -306,9 +327,12 @@ enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
                         struct gpu_identity *identity, struct gpu_limits *limits, struct err *err)
 {
     json_t *answer = NULL;
-    enum status status = worker_send(w, json_pack("{s:s,s:s}", "do", "open", "uuid", uuid),
-                                     WORKER_SEND_DEADLINE, err);
+    struct json_writer t;
+    enum status status;
 
+    worker_begin(&t, "open");
+    json_writer_text(&t, "uuid", uuid);
+    status = worker_send(w, &t, WORKER_SEND_DEADLINE, err);
     status = status ? status : worker_receive(w, "open", deadline_ns, NULL, &answer, err);
     status =
         status ? status : gpu_identity_from_json(json_object_get(answer, "gpu"), identity, err);
@@ -320,11 +344,13 @@ enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
 enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
                           struct err *err)
 {
-    REACH_ASSERT(w->asked < WORKER_MAX_PENDING);
-    enum status status =
-        worker_send(w, json_pack("{s:s,s:o}", "do", "run", "probe", probe_spec_to_json(spec)),
-                    deadline_ns, err);
+    struct json_writer t;
+    enum status status;
 
+    REACH_ASSERT(w->asked < WORKER_MAX_PENDING);
+    worker_begin(&t, "run");
+    probe_spec_write(&t, "probe", spec);
+    status = worker_send(w, &t, deadline_ns, err);
     if (!status)
         w->asked++;
     return status;

@@ -26,7 +26,6 @@
  */
 #include "worker/worker.h"
 
-#include "base/json_builder.h"
 #include "base/json_reader.h"
 #include "base/json_writer.h"
 #include "base/log.h"
@@ -77,36 +76,56 @@ static void session_end(struct session *s, int exit_code)
 static void session_send(struct session *s, char *take, size_t length)
 {
     const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1};
-    enum jsonl_event event = take ? jsonl_write_line(s->out_fd, take, length, &wait) : JSONL_FAILED;
+    enum jsonl_event event = take ? jsonl_write(s->out_fd, take, length, &wait) : JSONL_FAILED;
 
     if (!take)
         errno = ENOMEM;
     if (event == JSONL_TOO_LONG) {
-        json_t *error = json_pack("{s:s,s:s}", "error", status_info(STATUS_FULL)->slug, "text",
-                                  "the answer is longer than a line may be; ask for fewer samples");
-        event = error ? jsonl_write(s->out_fd, error, &wait) : JSONL_FAILED;
-        json_decref(error);
+        static const char too_long[] =
+            "{\"error\":\"full\",\"text\":\"the answer is longer than a line may be; ask for "
+            "fewer samples\"}\n";
+        event = jsonl_write(s->out_fd, too_long, sizeof too_long - 1, &wait);
     }
     if (event != JSONL_DONE)
         session_end(s, event == JSONL_END ? WORKER_EXIT_OK : WORKER_EXIT_IO);
     free(take);
 }
 
-/* Sends a reply, which it takes. */
-static void session_reply(struct session *s, json_t *take)
+/* Begins a reply with its first member. */
+static void session_begin(struct json_writer *reply, const char *name, const char *word)
+{
+    json_writer_begin(reply, 0);
+    json_writer_open(reply, NULL, '{');
+    json_writer_text(reply, name, word);
+}
+
+/* Ends and sends a reply. */
+static void session_reply(struct session *s, struct json_writer *reply)
 {
     size_t length = 0;
-    char *const line = json_render(take, &length);
 
-    json_decref(take);
+    json_writer_close(reply, '}');
+    char *const line = json_writer_end(reply, &length);
+
     session_send(s, line, length);
+}
+
+/* A reply that has nothing else. */
+static void session_done(struct session *s, const char *verb)
+{
+    struct json_writer t;
+
+    session_begin(&t, "ok", verb);
+    session_reply(s, &t);
 }
 
 static void session_error(struct session *s, const struct err *err)
 {
-    /* A driver's words need not be UTF-8. */
-    session_reply(s, json_pack("{s:s,s:o}", "error", status_info(err->status)->slug, "text",
-                               json_new_text(err->text)));
+    struct json_writer t;
+
+    session_begin(&t, "error", status_info(err->status)->slug);
+    json_writer_text(&t, "text", err->text);
+    session_reply(s, &t);
 }
 
 /* Ends the conversation with a peer that is out of step. */
@@ -163,15 +182,16 @@ static enum status session_do_options(struct session *s, struct json_reader *in)
 /* Sends one GPU of the list. */
 static void session_found(void *self, const struct gpu_listed *gpu)
 {
-    json_t *const identity = identity_json_new(&gpu->identity);
     const struct err *const why = &gpu->error;
+    struct json_writer t;
 
-    if (why->status == STATUS_OK)
-        session_reply(self, json_pack("{s:s,s:o}", "ok", "list", "gpu", identity));
-    else
-        session_reply(self,
-                      json_pack("{s:s,s:o,s:s,s:o}", "ok", "list", "gpu", identity, "failure",
-                                status_info(why->status)->slug, "text", json_new_text(why->text)));
+    session_begin(&t, "ok", "list");
+    identity_json_write(&t, "gpu", &gpu->identity);
+    if (why->status != STATUS_OK) {
+        json_writer_text(&t, "failure", status_info(why->status)->slug);
+        json_writer_text(&t, "text", why->text);
+    }
+    session_reply(self, &t);
 }
 
 static enum status session_do_list(struct session *s, struct json_reader *in)
@@ -180,7 +200,7 @@ static enum status session_do_list(struct session *s, struct json_reader *in)
 
     status = status ? status : gpu_find(&s->options, session_found, s, in->err);
     if (!status)
-        session_reply(s, json_pack("{s:s}", "ok", "list"));
+        session_done(s, "list");
     return status;
 }
 
@@ -190,6 +210,7 @@ static enum status session_do_open(struct session *s, struct json_reader *in)
     const char *uuid = json_reader_word(in, "uuid");
     struct gpu_identity identity = {0};
     struct gpu_limits limits = {0};
+    struct json_writer t;
     uint32_t count = 0;
     enum status status = json_reader_end(in);
 
@@ -216,9 +237,11 @@ static enum status session_do_open(struct session *s, struct json_reader *in)
     s->waiting_ns = 0;
 
     gpu_describe(s->gpu, &identity, &limits);
-    session_reply(s,
-                  json_pack("{s:s,s:o,s:o,s:I}", "ok", "open", "gpu", identity_json_new(&identity),
-                            "limits", gpu_limits_to_json(&limits), "open_ns", (json_int_t)open_ns));
+    session_begin(&t, "ok", "open");
+    identity_json_write(&t, "gpu", &identity);
+    gpu_limits_write(&t, "limits", &limits);
+    json_writer_i64(&t, "open_ns", open_ns);
+    session_reply(s, &t);
     return STATUS_OK;
 }
 
@@ -226,11 +249,8 @@ static void session_answer(struct session *s, const struct observation *o)
 {
     const struct probe_time *const time = &o->result.time;
     struct json_writer t;
-    size_t length = 0;
 
-    json_writer_begin(&t, 0);
-    json_writer_open(&t, NULL, '{');
-    json_writer_text(&t, "ok", "run");
+    session_begin(&t, "ok", "run");
     json_writer_open(&t, "time", '{');
     json_writer_u64(&t, "memory_ns", time->memory_ns);
     json_writer_u64(&t, "query_ns", time->query_ns);
@@ -238,10 +258,7 @@ static void session_answer(struct session *s, const struct observation *o)
     json_writer_u64(&t, "idle_ns", time->idle_ns);
     json_writer_close(&t, '}');
     observation_write(&t, "observation", o);
-    json_writer_close(&t, '}');
-    char *const line = json_writer_end(&t, &length);
-
-    session_send(s, line, length);
+    session_reply(s, &t);
 }
 
 static enum status session_do_run(struct session *s, struct json_reader *in)
@@ -281,7 +298,7 @@ static enum status session_do_close(struct session *s, struct json_reader *in)
     if (!status) {
         gpu_close(s->gpu);
         s->gpu = NULL;
-        session_reply(s, json_pack("{s:s}", "ok", "close"));
+        session_done(s, "close");
     }
     return status;
 }

@@ -8,6 +8,8 @@
  * output. Everything is synthetic: the model says so and the origin is simulated. Numbers have the
  * spread of repeated measurements, around values of no real GPU.
  */
+#include "tests/unit/support/as_json.h"
+
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -155,7 +157,7 @@ static json_t *answer_of(struct rng *r, int64_t taken_at, uint64_t first, uint64
 
     for (uint64_t i = 0; i < count; i++) {
         synthetic(r, first + i, taken_at, &fp);
-        json_t *const json = fingerprint_to_json(&fp);
+        json_t *const json = AS_JSON(fingerprint_write, &fp, NULL);
         json_array_append_new(gpus, json_pack("{s:i, s:s, s:s, s:s, s:O, s:o}", "index", (int)i,
                                               "uuid", fp.gpu.uuid, "name", fp.gpu.name, "state",
                                               "ready", "fingerprint_id",

@@ -1,5 +1,7 @@
 /* fuzz_fingerprint.c: a fingerprint as JSON, from a file or from another daemon. What is taken
  * holds its invariants and has the same name when it is read again. */
+#include "tests/unit/support/as_json.h"
+
 #include "fuzz.h"
 
 #include "fingerprint/fingerprint.h"
@@ -16,7 +18,7 @@ static struct fingerprint back;
 
 static void same_name(void)
 {
-    json_t *const json = fingerprint_to_json(&fp);
+    json_t *const json = AS_JSON(fingerprint_write, &fp, NULL);
     char first[FINGERPRINT_ID_BYTES];
     char second[FINGERPRINT_ID_BYTES];
 

@@ -1,5 +1,7 @@
 /* fuzz_observation.c: what a worker may say: lines, and in each an observation, a GPU, its limits
  * or a probe. What is taken must be said again in the same words. */
+#include "tests/unit/support/as_json.h"
+
 #include "fuzz.h"
 
 #include "observe/observe.h"
@@ -13,13 +15,13 @@
 /* An observation that was taken: its text, read again, gives the same text. */
 static void again(const struct observation *o)
 {
-    json_t *const first = observation_to_json(o);
+    json_t *const first = AS_JSON(observation_write, o);
     struct observation back = {0};
     json_t *second;
 
     REACH_ASSERT(first);
     REACH_ASSERT(observation_from_json(first, &back, NULL) == STATUS_OK);
-    second = observation_to_json(&back);
+    second = AS_JSON(observation_write, &back);
     REACH_ASSERT(json_equal(first, second));
     json_decref(first);
     json_decref(second);

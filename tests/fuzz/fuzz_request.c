@@ -21,30 +21,47 @@ static socklen_t address_bytes;
 
 /* ---- a daemon that knows two GPUs, one of them measured, and no measurement ---- */
 
-static enum status no_job(void *self, const char *id, json_t **out, struct err *err)
+static enum status no_job(void *self, const char *id, struct json_writer *out, struct err *err)
 {
     (void)self;
     (void)out;
     return err_set(err, STATUS_NOT_FOUND, "there is no measurement %.40s", id);
 }
 
-static enum status no_room(void *self, const char *uuid, enum depth depth, json_t **out,
-                           struct err *err)
+static enum status no_cancel(void *self, const char *id, struct json_writer *out,
+                             struct api_measurement *out_measurement, struct err *err)
+{
+    (void)out_measurement;
+    return no_job(self, id, out, err);
+}
+
+static enum status no_room(void *self, const char *uuid, enum depth depth, struct json_writer *out,
+                           struct api_measurement *out_measurement, struct err *err)
 {
     (void)self;
     (void)out;
+    (void)out_measurement;
     REACH_ASSERT((unsigned)depth < DEPTH_COUNT);
     return err_set(err, STATUS_FULL, "8 measurements wait for GPU %s", uuid);
 }
 
+static void write_empty(struct json_writer *out, const char *name)
+{
+    json_writer_open(out, NULL, '{');
+    json_writer_open(out, name, '[');
+    json_writer_close(out, ']');
+    json_writer_null(out, "next");
+    json_writer_close(out, '}');
+}
+
 static enum status no_history(void *self, const char *uuid, int64_t before, uint32_t limit,
-                              json_t **out, struct err *err)
+                              struct json_writer *out, struct err *err)
 {
     (void)self;
     (void)uuid;
     (void)err;
     REACH_ASSERT(before >= 0 && limit >= 1 && limit <= 1000);
-    *out = json_pack("{s:[],s:n}", "fingerprints", "next");
+    write_empty(out, "fingerprints");
     return STATUS_OK;
 }
 
@@ -57,13 +74,13 @@ static enum status no_fingerprint(void *self, const char *uuid, const char *id,
 }
 
 static enum status no_observations(void *self, const char *uuid, int64_t run, int64_t before,
-                                   uint32_t limit, json_t **out, struct err *err)
+                                   uint32_t limit, struct json_writer *out, struct err *err)
 {
     (void)self;
     (void)uuid;
     (void)err;
     REACH_ASSERT(run >= 0 && before >= 0 && limit >= 1 && limit <= 1000);
-    *out = json_pack("{s:[],s:n}", "observations", "next");
+    write_empty(out, "observations");
     return STATUS_OK;
 }
 
@@ -100,7 +117,7 @@ static enum status no_comparison(void *self, const struct fingerprint *fp, struc
 
 static const struct api_backend backend = {.submit = no_room,
                                            .measurement = no_job,
-                                           .cancel = no_job,
+                                           .cancel = no_cancel,
                                            .forget = not_lost,
                                            .history = no_history,
                                            .fingerprint_at = no_fingerprint,

@@ -1,8 +1,6 @@
 /* left_out.c: see left_out.h. */
 #include "clients/lab/trace/left_out.h"
 
-#include "base/json_builder.h"
-
 void left_out_print(const struct rlt_left_out *l, uint64_t records, FILE *out)
 {
     const double share = rlt_left_out_share(l, records);
@@ -17,14 +15,13 @@ void left_out_print(const struct rlt_left_out *l, uint64_t records, FILE *out)
                       (unsigned long long)l->lost);
 }
 
-json_t *left_out_json(const struct rlt_left_out *l, uint64_t records)
+void left_out_write(struct json_writer *t, const struct rlt_left_out *l, uint64_t records)
 {
-    struct json_builder o;
-    json_builder_begin(&o);
-    json_builder_real(&o, "share", rlt_left_out_share(l, records));
-    json_builder_u64(&o, "copies", l->copies);
-    json_builder_u64(&o, "textures", l->textures);
-    json_builder_u64(&o, "unknown", l->unknown);
-    json_builder_u64(&o, "lost", l->lost);
-    return json_builder_end(&o);
+    json_writer_open(t, "left_out", '{');
+    json_writer_real(t, "share", rlt_left_out_share(l, records));
+    json_writer_u64(t, "copies", l->copies);
+    json_writer_u64(t, "textures", l->textures);
+    json_writer_u64(t, "unknown", l->unknown);
+    json_writer_u64(t, "lost", l->lost);
+    json_writer_close(t, '}');
 }

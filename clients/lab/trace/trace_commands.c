@@ -1,7 +1,7 @@
 /* trace_commands.c: see trace_commands.h. */
 #include "clients/lab/trace/trace_commands.h"
 
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "base/units.h"
 #include "clients/lab/exit_status.h"
 #include "clients/lab/trace/gen_jobs.h"
@@ -136,28 +136,31 @@ int trace_command_import(int argc, char **argv)
 
 /* ---- info ---- */
 
-static json_t *info_json(const struct trace *t)
+static enum status print_json(const struct trace *trace, struct err *err)
 {
-    struct json_builder o;
-    json_t *kernels = json_array();
-    for (uint32_t i = 0; i < t->kernel_count; i++)
-        (void)json_builder_append(&kernels, json_new_text(t->kernels[i].name));
-    json_builder_begin(&o);
-    json_builder_u64(&o, "records", t->record_count);
-    json_builder_u64(&o, "loads", t->kinds[RLT_LOAD]);
-    json_builder_u64(&o, "stores", t->kinds[RLT_STORE]);
-    json_builder_u64(&o, "atomics", t->kinds[RLT_ATOMIC]);
-    json_builder_u64(&o, "lines", t->line_count);
-    json_builder_u64(&o, "moved_bytes", t->moved_bytes);
-    json_builder_u64(&o, "granule_bytes", t->granule_bytes);
-    json_builder_u64(&o, "blocks", t->block_count);
-    json_builder_u64(&o, "warps", t->warp_count);
-    json_builder_u64(&o, "regions", t->region_count);
-    json_builder_u64(&o, "bytes", t->bytes);
-    json_builder_u64(&o, "instructions_between", t->gaps);
-    json_builder_value(&o, "left_out", left_out_json(&t->left_out, t->record_count));
-    json_builder_value(&o, "kernels", kernels);
-    return json_builder_end(&o);
+    struct json_writer t;
+    json_writer_begin(&t, 0);
+    t.indent = 2;
+    json_writer_open(&t, NULL, '{');
+    json_writer_u64(&t, "records", trace->record_count);
+    json_writer_u64(&t, "loads", trace->kinds[RLT_LOAD]);
+    json_writer_u64(&t, "stores", trace->kinds[RLT_STORE]);
+    json_writer_u64(&t, "atomics", trace->kinds[RLT_ATOMIC]);
+    json_writer_u64(&t, "lines", trace->line_count);
+    json_writer_u64(&t, "moved_bytes", trace->moved_bytes);
+    json_writer_u64(&t, "granule_bytes", trace->granule_bytes);
+    json_writer_u64(&t, "blocks", trace->block_count);
+    json_writer_u64(&t, "warps", trace->warp_count);
+    json_writer_u64(&t, "regions", trace->region_count);
+    json_writer_u64(&t, "bytes", trace->bytes);
+    json_writer_u64(&t, "instructions_between", trace->gaps);
+    left_out_write(&t, &trace->left_out, trace->record_count);
+    json_writer_open(&t, "kernels", '[');
+    for (uint32_t i = 0; i < trace->kernel_count; i++)
+        json_writer_text(&t, NULL, trace->kernels[i].name);
+    json_writer_close(&t, ']');
+    json_writer_close(&t, '}');
+    return json_writer_print(&t, stdout, err);
 }
 
 static void print_info(const struct trace *t)
@@ -189,7 +192,6 @@ int trace_command_info(int argc, char **argv)
     const bool as_json = option_flag(&l, "--json");
     struct trace t = {0};
     struct err err = {0};
-    json_t *json;
     FILE *in;
     enum status s;
     int result = LAB_OK;
@@ -199,9 +201,7 @@ int trace_command_info(int argc, char **argv)
     if (s != STATUS_OK) {
         result = report("info", &err);
     } else if (as_json) {
-        json = info_json(&t);
-        result = json && json_print(json, 2, stdout) == 0 ? LAB_OK : LAB_ERROR;
-        json_decref(json);
+        result = print_json(&t, &err) == STATUS_OK ? LAB_OK : LAB_ERROR;
     } else {
         print_info(&t);
     }

@@ -1,7 +1,7 @@
 /* whatif_command.c: reach-lab what-if, its table and its JSON. */
 #include "clients/lab/whatif/whatif_command.h"
 
-#include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "base/units.h"
 #include "clients/lab/exit_status.h"
 #include "clients/lab/trace/left_out.h"
@@ -90,51 +90,48 @@ static bool print_text(const struct fingerprint *fp, const struct whatif_answer 
 
 /* ---- JSON ---- */
 
-static json_t *row_json(const struct whatif_row *r)
+static void write_row(struct json_writer *t, const struct whatif_row *r)
 {
-    struct json_builder o;
-    json_builder_begin(&o);
-    json_builder_text(&o, "question", whatif_question_name(r->question));
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "question", whatif_question_name(r->question));
     if (r->known) {
-        json_builder_real(&o, "value", r->value);
-        json_builder_real(&o, "ns", r->ns);
-        json_builder_real(&o, "ns_at_worst", r->ns_at_worst);
-        json_builder_real(&o, "gbps", r->gbps);
-        json_builder_real(&o, "walk_share", r->walk_share);
-        json_builder_text(&o, "bound", bound_name(r->bound));
+        json_writer_real(t, "value", r->value);
+        json_writer_real(t, "ns", r->ns);
+        json_writer_real(t, "ns_at_worst", r->ns_at_worst);
+        json_writer_real(t, "gbps", r->gbps);
+        json_writer_real(t, "walk_share", r->walk_share);
+        json_writer_text(t, "bound", bound_name(r->bound));
     }
-    json_builder_bool(&o, "known", r->known);
-    json_builder_text(&o, "note", r->note);
-    return json_builder_end(&o);
+    json_writer_bool(t, "known", r->known);
+    json_writer_text(t, "note", r->note);
+    json_writer_close(t, '}');
 }
 
 static bool print_json(const struct fingerprint *fp, const struct whatif_answer *a, FILE *out)
 {
-    struct json_builder o;
-    json_t *rows = json_array();
-    json_t *json;
-    bool good;
-    for (uint32_t i = 0; i < a->row_count; i++)
-        (void)json_builder_append(&rows, row_json(&a->rows[i]));
-    json_builder_begin(&o);
-    json_builder_text(&o, "gpu", fp->gpu.name);
-    json_builder_text(&o, "origin", origin_name(fp->gpu.origin));
-    json_builder_text(&o, "walks", "simulated");
-    json_builder_u64(&o, "accesses", a->accesses);
-    json_builder_u64(&o, "records", a->records);
-    json_builder_u64(&o, "bytes", a->bytes);
-    json_builder_value(&o, "left_out", left_out_json(&a->left_out, a->records));
-    json_builder_bool(&o, "refused", a->refused);
+    struct json_writer t;
+    json_writer_begin(&t, 0);
+    t.indent = 2;
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "gpu", fp->gpu.name);
+    json_writer_text(&t, "origin", origin_name(fp->gpu.origin));
+    json_writer_text(&t, "walks", "simulated");
+    json_writer_u64(&t, "accesses", a->accesses);
+    json_writer_u64(&t, "records", a->records);
+    json_writer_u64(&t, "bytes", a->bytes);
+    left_out_write(&t, &a->left_out, a->records);
+    json_writer_bool(&t, "refused", a->refused);
     if (!a->refused) {
-        json_builder_real(&o, "memory_ns", a->memory_ns);
-        json_builder_real(&o, "miss_ns", a->miss_ns);
-        json_builder_real(&o, "scattered_factor", a->scattered_factor);
+        json_writer_real(&t, "memory_ns", a->memory_ns);
+        json_writer_real(&t, "miss_ns", a->miss_ns);
+        json_writer_real(&t, "scattered_factor", a->scattered_factor);
     }
-    json_builder_value(&o, "rows", rows);
-    json = json_builder_end(&o);
-    good = json && json_print(json, 2, out) == 0;
-    json_decref(json);
-    return good;
+    json_writer_open(&t, "rows", '[');
+    for (uint32_t i = 0; i < a->row_count; i++)
+        write_row(&t, &a->rows[i]);
+    json_writer_close(&t, ']');
+    json_writer_close(&t, '}');
+    return json_writer_print(&t, out, NULL) == STATUS_OK;
 }
 
 /* ---- the command ---- */

@@ -18,8 +18,16 @@ const char API_UNMEASURED[] = "SIM-00000000-0000-4000-8000-000000000002";
 
 /* ---- a backend that remembers what it was asked ---- */
 
+static enum status write_value(struct json_writer *out, json_t *take)
+{
+    json_writer_value(out, NULL, take);
+    json_decref(take);
+    return STATUS_OK;
+}
+
 static enum status fake_submit(void *self, const char *uuid, enum depth depth,
-                               json_t **out_measurement, struct err *err)
+                               struct json_writer *out, struct api_measurement *out_measurement,
+                               struct err *err)
 {
     struct fake_backend *f = self;
 
@@ -27,18 +35,18 @@ static enum status fake_submit(void *self, const char *uuid, enum depth depth,
         return err_set(err, f->submit_status, "8 measurements wait for GPU %s", uuid);
     f->submitted++;
     f->depth = depth;
-    *out_measurement = json_pack("{s:s,s:s,s:s,s:s}", "id", "m-7", "gpu", uuid, "depth",
-                                 depth_name(depth), "state", "queued");
-    return STATUS_OK;
+    *out_measurement = (struct api_measurement){.id = "m-7"};
+    return write_value(out, json_pack("{s:s,s:s,s:s,s:s}", "id", "m-7", "gpu", uuid, "depth",
+                                      depth_name(depth), "state", "queued"));
 }
 
-static enum status fake_job(void *self, const char *id, json_t **out_measurement, struct err *err)
+static enum status fake_job(void *self, const char *id, struct json_writer *out, struct err *err)
 {
     (void)self;
     if (strcmp(id, "m-7") != 0)
         return err_set(err, STATUS_NOT_FOUND, "there is no measurement %s", id);
-    *out_measurement = json_pack("{s:s,s:s,s:f}", "id", id, "state", "running", "progress", 0.5);
-    return STATUS_OK;
+    return write_value(out,
+                       json_pack("{s:s,s:s,s:f}", "id", id, "state", "running", "progress", 0.5));
 }
 
 static enum status fake_forget(void *self, const char *uuid, struct err *err)
@@ -47,21 +55,21 @@ static enum status fake_forget(void *self, const char *uuid, struct err *err)
     return err_set(err, STATUS_CONFLICT, "GPU %s is ready", uuid);
 }
 
-static enum status fake_cancel(void *self, const char *id, json_t **out_measurement,
-                               struct err *err)
+static enum status fake_cancel(void *self, const char *id, struct json_writer *out,
+                               struct api_measurement *out_measurement, struct err *err)
 {
     struct fake_backend *f = self;
 
     if (f->cancel_status != STATUS_OK)
         return err_set(err, f->cancel_status, "%s has ended already", id);
     f->cancelled++;
-    *out_measurement = json_pack("{s:s,s:s,s:s,s:s}", "id", id, "gpu", API_UUID, "depth", "full",
-                                 "state", f->ended ? "failed" : "running");
-    return STATUS_OK;
+    *out_measurement = (struct api_measurement){.id = "m-7", .is_running = !f->ended};
+    return write_value(out, json_pack("{s:s,s:s,s:s,s:s}", "id", id, "gpu", API_UUID, "depth",
+                                      "full", "state", f->ended ? "failed" : "running"));
 }
 
 static enum status fake_history(void *self, const char *uuid, int64_t before, uint32_t limit,
-                                json_t **out_page, struct err *err)
+                                struct json_writer *out, struct err *err)
 {
     struct fake_backend *f = self;
 
@@ -69,8 +77,7 @@ static enum status fake_history(void *self, const char *uuid, int64_t before, ui
     (void)err;
     f->before = before;
     f->limit = limit;
-    *out_page = json_pack("{s:[],s:n}", "fingerprints", "next");
-    return STATUS_OK;
+    return write_value(out, json_pack("{s:[],s:n}", "fingerprints", "next"));
 }
 
 static enum status fake_fingerprint_at(void *self, const char *uuid, const char *id,
@@ -85,7 +92,7 @@ static enum status fake_fingerprint_at(void *self, const char *uuid, const char 
 }
 
 static enum status fake_observations(void *self, const char *uuid, int64_t run, int64_t before,
-                                     uint32_t limit, json_t **out_page, struct err *err)
+                                     uint32_t limit, struct json_writer *out, struct err *err)
 {
     struct fake_backend *f = self;
 
@@ -94,8 +101,7 @@ static enum status fake_observations(void *self, const char *uuid, int64_t run, 
     f->run = run;
     f->before = before;
     f->limit = limit;
-    *out_page = json_pack("{s:[],s:n}", "observations", "next");
-    return STATUS_OK;
+    return write_value(out, json_pack("{s:[],s:n}", "observations", "next"));
 }
 
 static enum status fake_observation(void *self, const char *uuid, int64_t id, json_t **out,

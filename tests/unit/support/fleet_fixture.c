@@ -1,4 +1,5 @@
 /* fleet_fixture.c: see fleet_fixture.h. */
+#include "tests/unit/support/as_json.h"
 #include "tests/unit/support/fleet_fixture.h"
 
 #include "base/units.h"
@@ -156,7 +157,7 @@ void fleet_fixture_chip(struct fingerprint *out, const char *uuid, const char *m
 
 char *fleet_fixture_json(const struct fingerprint *fp, char *out_id)
 {
-    json_t *const json = fingerprint_to_json(fp);
+    json_t *const json = AS_JSON(fingerprint_write, fp, NULL);
     char *text;
 
     if (fingerprint_id(fp, out_id, NULL) != STATUS_OK)
@@ -180,7 +181,7 @@ json_t *fleet_fixture_gpu(uint32_t slot, const struct fingerprint *fp)
 {
     json_t *const gpu =
         fleet_fixture_gpu_without(slot, fp->gpu.uuid, fp->gpu.serial, fp->gpu.name, "ready");
-    json_t *const fingerprint = fingerprint_to_json(fp);
+    json_t *const fingerprint = AS_JSON(fingerprint_write, fp, NULL);
 
     if (!gpu || !fingerprint)
         abort();

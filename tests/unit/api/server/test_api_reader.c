@@ -18,7 +18,7 @@ static struct {
 } gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static enum status slow_history(void *self, const char *uuid, int64_t before, uint32_t limit,
-                                json_t **out_page, struct err *err)
+                                struct json_writer *out, struct err *err)
 {
     uint32_t mine;
 
@@ -33,7 +33,11 @@ static enum status slow_history(void *self, const char *uuid, int64_t before, ui
     while (gate.allowed < mine)
         pthread_cond_wait(&gate.changed, &gate.mutex);
     pthread_mutex_unlock(&gate.mutex);
-    *out_page = json_pack("{s:[],s:n}", "fingerprints", "next");
+    json_writer_open(out, NULL, '{');
+    json_writer_open(out, "fingerprints", '[');
+    json_writer_close(out, ']');
+    json_writer_null(out, "next");
+    json_writer_close(out, '}');
     return STATUS_OK;
 }
 

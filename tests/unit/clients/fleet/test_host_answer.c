@@ -4,8 +4,8 @@
 
 #include "base/json_writer.h"
 
+#include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
-#include "base/json_builder.h"
 #include "fingerprint/fingerprint_json.h"
 
 #include <stdarg.h>
@@ -40,7 +40,8 @@ static json_t *make_gpu(uint32_t index, bool measured)
     gpu = json_pack("{s:i, s:s, s:s, s:n, s:s, s:s?, s:o, s:i}", "index", (int)index, "uuid", uuid,
                     "name", "Chip of a test", "serial", "state", "ready", "fingerprint_id",
                     measured ? id : NULL, "fingerprint",
-                    measured ? fingerprint_to_json(fp) : json_null(), "of a later release", 1);
+                    measured ? AS_JSON(fingerprint_write, fp, NULL) : json_null(),
+                    "of a later release", 1);
     assert_non_null(gpu);
     free(fp);
     return gpu;

@@ -1,5 +1,7 @@
 /* test_disturbance.c: each rule finds what it is for, and a quiet observation is clean; over
  * random cases nothing that is quiet is ever blamed. TEST_SEED chooses the random cases. */
+#include "tests/unit/support/as_json.h"
+
 #include "analysis/disturbance.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -265,7 +267,7 @@ static void sets_put_the_disturbed_aside(void **state)
             o.assessment.verdict = i % 2 ? VERDICT_DISTURBED : VERDICT_UNUSABLE;
             snprintf(o.assessment.message, sizeof o.assessment.message, "reason %d", i);
         }
-        json_t *json = observation_to_json(&o);
+        json_t *json = AS_JSON(observation_write, &o);
         assert_int_equal(observation_from_json(json, &again, NULL), STATUS_OK);
         json_decref(json);
         assert_int_equal(again.assessment.verdict, o.assessment.verdict);

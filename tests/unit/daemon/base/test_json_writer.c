@@ -2,7 +2,6 @@
  * numbers with the fewest digits that are read as the same. */
 #include "base/json_writer.h"
 
-#include "base/json_builder.h"
 #include "base/rng.h"
 
 #include <stdarg.h>
@@ -233,6 +232,59 @@ static void test_sorted(void **state)
     same_as(&t, value, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
+/* Names of every length in any order, with lists and objects between them. */
+static void write_any(struct json_writer *t, struct rng *r, const char *name, int depth)
+{
+    const bool is_object = depth == 0 || rng_below(r, 2);
+
+    json_writer_open(t, name, is_object ? '{' : '[');
+    for (uint64_t i = 0, first = rng_below(r, 90); i < rng_below(r, 9); i++) {
+        char member[16];
+        (void)snprintf(member, sizeof member, "%s%u", rng_below(r, 2) ? "a" : "a_b",
+                       (unsigned)((first + i * 7) % 90));
+        if (depth < 3 && rng_below(r, 3) == 0)
+            write_any(t, r, is_object ? member : NULL, depth + 1);
+        else
+            json_writer_text(t, is_object ? member : NULL, "x, {\"y\": 1}");
+    }
+    json_writer_close(t, is_object ? '}' : ']');
+}
+
+static void test_sorted_as_written(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct rng r = {.state = seed};
+        struct json_writer t;
+        size_t bytes;
+        json_writer_begin(&t, 0);
+        write_any(&t, &r, NULL, 0);
+        char *const text = json_writer_end(&t, &bytes);
+        json_t *const value = json_loadb(text, bytes, 0, NULL);
+        assert_non_null(value);
+        free(text);
+        r.state = seed;
+        json_writer_begin(&t, 0);
+        t.sorted = true;
+        write_any(&t, &r, NULL, 0);
+        same_as(&t, value, JSON_COMPACT | JSON_SORT_KEYS);
+    }
+}
+
+/* With bytes that are not UTF-8 as '?'. */
+static json_t *text_value(const char *text)
+{
+    char ascii[64];
+    size_t n = 0;
+
+    for (; text[n]; n++)
+        ascii[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
+    ascii[n] = '\0';
+    json_t *const utf8 = json_string(text);
+
+    return utf8 ? utf8 : json_string(ascii);
+}
+
 static void test_texts(void **state)
 {
     static const char *const some[] = {"plain",
@@ -253,35 +305,44 @@ static void test_texts(void **state)
         json_writer_open(&t, NULL, '[');
         json_writer_text(&t, NULL, some[i]);
         json_writer_close(&t, ']');
-        json_array_append_new(wanted, json_new_text(some[i]));
+        json_array_append_new(wanted, text_value(some[i]));
         same(&t, wanted);
     }
+}
+
+static void want_absent(json_t *wanted, const char *name, enum known known, enum reason reason)
+{
+    char field[REASON_FIELD_BYTES];
+    char text[REASON_TEXT_BYTES];
+
+    json_object_set_new(wanted, name, json_null());
+    json_object_set_new(wanted, reason_field(name, field),
+                        json_string(reason_text(known, reason, text)));
 }
 
 static void test_absent(void **state)
 {
     struct json_writer t;
-    struct json_builder o;
+    json_t *wanted = json_object();
 
     (void)state;
     json_writer_begin(&t, 0);
-    json_builder_begin(&o);
     json_writer_open(&t, NULL, '{');
     for (int r = REASON_NOT_MEASURED; r < REASON_COUNT; r++) {
         char name[16];
         snprintf(name, sizeof(name), "r%d", r);
         json_writer_u64_maybe(&t, name, UNKNOWN_U64((enum reason)r));
-        json_builder_u64_maybe(&o, name, UNKNOWN_U64((enum reason)r));
+        want_absent(wanted, name, MAYBE_UNKNOWN, (enum reason)r);
         name[0] = 'f';
         json_writer_f64_maybe(&t, name, NOT_OBSERVABLE_F64((enum reason)r));
-        json_builder_f64_maybe(&o, name, NOT_OBSERVABLE_F64((enum reason)r));
+        want_absent(wanted, name, MAYBE_NOT_OBSERVABLE, (enum reason)r);
     }
     json_writer_u64_maybe(&t, "u", KNOWN_U64(7));
-    json_builder_u64_maybe(&o, "u", KNOWN_U64(7));
+    json_object_set_new(wanted, "u", json_integer(7));
     json_writer_f64_maybe(&t, "d", KNOWN_F64(0.25));
-    json_builder_f64_maybe(&o, "d", KNOWN_F64(0.25));
+    json_object_set_new(wanted, "d", json_real(0.25));
     json_writer_close(&t, '}');
-    same(&t, json_builder_end(&o));
+    same(&t, wanted);
 }
 
 static void test_failures(void **state)
@@ -305,11 +366,17 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),   cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_reals),    cmocka_unit_test(test_decimals),
-        cmocka_unit_test(test_figures),  cmocka_unit_test(test_values),
-        cmocka_unit_test(test_texts),    cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_sorted),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_decimals),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_sorted),
+        cmocka_unit_test(test_sorted_as_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* test_evidence_columns.c: the evidence of a list's elements, in columns beside the list: what is
  * written for which evidence, that all of it comes back, that documents of before there were
  * columns read the same, and that no half-said column passes. */
+#include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -63,7 +64,7 @@ static void expect_written(struct evidence a, struct evidence b, struct evidence
 
     three_groups(e, &fp);
     assert_int_equal(fingerprint_check(&fp, NULL), STATUS_OK);
-    document = fingerprint_to_json(&fp);
+    document = AS_JSON(fingerprint_write, &fp, NULL);
     columns = json_object_get(json_object_get(document, "topology"), "group_evidence");
     if (!json_equal(columns, json))
         fail_msg("not %s but %s", wanted, json_dumps(columns, JSON_COMPACT));
@@ -114,7 +115,7 @@ static void elements_have_none(void **state)
 
     (void)state;
     three_groups(e, &fp);
-    document = fingerprint_to_json(&fp);
+    document = AS_JSON(fingerprint_write, &fp, NULL);
     groups = json_object_get(json_object_get(document, "topology"), "groups");
     assert_int_equal(json_array_size(groups), GROUPS);
     for (size_t g = 0; g < GROUPS; g++)
@@ -247,7 +248,7 @@ static void all_comes_back(void **state)
         uint32_t n;
 
         any_fingerprint(&r, &a);
-        json = fingerprint_to_json(&a);
+        json = AS_JSON(fingerprint_write, &a, NULL);
         n = lists_of(json, lists);
         for (uint32_t k = 0; k < n; k++)
             scan_field(json_object_get(lists[k].owner, lists[k].shape->field), lists[k].shape,
@@ -311,7 +312,7 @@ static void old_documents_read_the_same(void **state)
         uint32_t n;
 
         any_fingerprint(&r, &a);
-        json = fingerprint_to_json(&a);
+        json = AS_JSON(fingerprint_write, &a, NULL);
         n = lists_of(json, lists);
         for (uint32_t k = 0; k < n; k++)
             put_inside(&lists[k]);
@@ -336,7 +337,7 @@ static enum status read_penalty(const char *column, struct fingerprint *out, str
     enum status s;
 
     three_groups(NULL, &fp);
-    document = fingerprint_to_json(&fp);
+    document = AS_JSON(fingerprint_write, &fp, NULL);
     columns = json_object_get(json_object_get(document, "topology"), "group_evidence");
     json_object_set_new(columns, "miss_penalty_cycles", parse(column));
     s = fingerprint_from_json(document, out, err);
@@ -452,7 +453,7 @@ static void expect_list_refused(uint32_t list, const char *field, const char *va
     fp.throughput.rate_count = 1;
     fp.throughput.rates[0].access = ACCESS_WRITE;
     fp.throughput.rates[0].transaction_bytes = 32;
-    document = fingerprint_to_json(&fp);
+    document = AS_JSON(fingerprint_write, &fp, NULL);
     assert_int_equal(fingerprint_from_json(document, &fp, NULL), STATUS_OK);
     assert_int_equal(lists_of(document, lists), 3);
     json_object_set_new(lists[list].owner, field, parse(value));
@@ -490,7 +491,7 @@ static enum status read_with_old(const char *number, struct fingerprint *out, st
 
     three_groups(e, &fp);
     fp.topology.groups[1].alone_gbps = KNOWN_F64(5);
-    document = fingerprint_to_json(&fp);
+    document = AS_JSON(fingerprint_write, &fp, NULL);
     group = json_array_get(json_object_get(json_object_get(document, "topology"), "groups"), 1);
     json_object_set_new(group, "evidence",
                         json_pack("{s:o}", number, parse(COLUMN("\"pairs\"", "1", "0.25"))));

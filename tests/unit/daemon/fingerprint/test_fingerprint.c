@@ -1,5 +1,6 @@
 /* test_fingerprint.c: a fingerprint survives its JSON with its id, and nothing that breaks an
  * invariant passes the check. */
+#include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -110,7 +111,7 @@ static void test_round_trip(void **state)
         any_fingerprint(&r, &a);
         if (fingerprint_check(&a, &err) != STATUS_OK)
             fail_msg("%s", err.text);
-        json = through_text(fingerprint_to_json(&a));
+        json = through_text(AS_JSON(fingerprint_write, &a, NULL));
         memset(&b, 0xa5, sizeof(b));
         if (fingerprint_from_json(json, &b, &err) != STATUS_OK)
             fail_msg("%s", err.text);
@@ -184,7 +185,7 @@ static void test_spoilt(void **state)
         enum status s;
 
         any_fingerprint(&r, &a);
-        json = fingerprint_to_json(&a);
+        json = AS_JSON(fingerprint_write, &a, NULL);
         change_leaf(&r, json);
         s = fingerprint_from_json(json, &b, &err);
         if (s == STATUS_OK) {
@@ -442,11 +443,11 @@ static void test_no_contiguity(void **state)
 
     (void)state;
     small(&fp);
-    json = fingerprint_to_json(&fp);
+    json = AS_JSON(fingerprint_write, &fp, NULL);
     assert_null(json_object_get(json, "contiguity"));
     json_decref(json);
     fp.contiguity.frame_bytes = UNKNOWN_U64(REASON_NO_CONTRAST);
-    json = fingerprint_to_json(&fp);
+    json = AS_JSON(fingerprint_write, &fp, NULL);
     assert_non_null(json_object_get(json, "contiguity"));
     json_decref(json);
 }
@@ -459,16 +460,16 @@ static void test_no_rates(void **state)
     (void)state;
     small(&fp);
     fp.throughput.rate_count = 0;
-    json = fingerprint_to_json(&fp);
+    json = AS_JSON(fingerprint_write, &fp, NULL);
     assert_non_null(json);
     assert_null(json_object_get(json_object_get(json, "throughput"), "rates"));
     assert_null(json_object_get(json_object_get(json, "conditions"), "host_memory_bytes"));
     json_decref(json);
     fp.throughput.rate_count = FINGERPRINT_MAX_RATES + 1;
-    assert_null(fingerprint_to_json(&fp));
+    assert_null(AS_JSON(fingerprint_write, &fp, NULL));
     fp.throughput.rate_count = 1;
     fp.throughput.rates[0].access = ACCESS_COUNT;
-    assert_null(fingerprint_to_json(&fp));
+    assert_null(AS_JSON(fingerprint_write, &fp, NULL));
 }
 
 static void test_knows_nothing(void **state)
@@ -505,7 +506,7 @@ static void test_newer_release(void **state)
 
     (void)state;
     small(&fp);
-    json = fingerprint_to_json(&fp);
+    json = AS_JSON(fingerprint_write, &fp, NULL);
     json_object_set_new(json, "forecast", json_string("sunny"));
     json_object_set_new(json_object_get(json, "windows"), "shape", json_array());
     json_object_set_new(json_object_get(json, "windows"), "reach_bytes_reason",
@@ -526,7 +527,7 @@ static void test_origin_agrees(void **state)
 
     (void)state;
     small(&fp);
-    json = fingerprint_to_json(&fp);
+    json = AS_JSON(fingerprint_write, &fp, NULL);
     assert_string_equal(json_string_value(json_object_get(json, "origin")), "simulated");
     json_object_set_new(json, "origin", json_string("measured"));
     assert_int_equal(fingerprint_from_json(json, &again, &err), STATUS_CORRUPT);
@@ -548,7 +549,7 @@ static void test_layout(void **state)
     fp.levels[0].shared_by = SHARED_GROUP;
     fp.levels[0].sharing = fp.topology.partition;
     fp.levels[0].entries = NOT_OBSERVABLE_U32(REASON_BEYOND_MEMORY);
-    json = fingerprint_to_json(&fp);
+    json = AS_JSON(fingerprint_write, &fp, NULL);
     topology = json_object_get(json, "topology");
     level = json_array_get(json_object_get(json_object_get(json, "tlb"), "levels"), 0);
     assert_string_equal(json_object_iter_key(json_object_iter(json)), "id");

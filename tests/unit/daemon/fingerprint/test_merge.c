@@ -1,6 +1,7 @@
 /* test_merge.c: what a node knows never gets less. Exact cases, and properties over random pairs of
  * fingerprints: a merged one is valid, knows at least as much of each part as either of the two
  * did, says of each kept part where it is from, and survives JSON. TEST_SEED repeats a run. */
+#include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint_check.h"
@@ -138,7 +139,7 @@ static void an_older_document_gets_its_depth(void **state)
 
     (void)state;
     assert_int_equal(fingerprint_merge(&full, &quick, NULL), STATUS_OK);
-    json = fingerprint_to_json(&quick);
+    json = AS_JSON(fingerprint_write, &quick, NULL);
     assert_string_equal(json_string_value(json_object_get(json, "measurement_depth")), "quick");
     assert_int_equal(json_object_del(json, "measurement_depth"), 0);
     assert_int_equal(json_object_set_new(json, "depth", json_string("quick")), 0);
@@ -339,7 +340,7 @@ static void assert_survives_json(const struct fingerprint *fp)
     char a[FINGERPRINT_ID_BYTES], b[FINGERPRINT_ID_BYTES];
     struct fingerprint again;
     struct err err = {0};
-    json_t *const json = fingerprint_to_json(fp);
+    json_t *const json = AS_JSON(fingerprint_write, fp, NULL);
 
     assert_non_null(json);
     if (fingerprint_from_json(json, &again, &err) != STATUS_OK)

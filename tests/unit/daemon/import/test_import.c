@@ -1,6 +1,7 @@
 /* test_import.c: the files of the public TLB benchmark, good and bad. The folder k80 beside this
  * file has the published set of one K80, with its license. Mutations are random; REACH_SEED repeats
  * them. */
+#include "tests/unit/support/as_json.h"
 #include "tests/unit/support/bench_files.h"
 #include "tests/unit/support/paper_gpu.h"
 
@@ -198,7 +199,7 @@ static void it_travels(void **state)
 
     (void)state;
     assert_int_equal(read_one("a.csv", text, sizeof text - 1, &set, NULL), STATUS_OK);
-    json_t *const json = observation_to_json(&set.items[0]);
+    json_t *const json = AS_JSON(observation_write, &set.items[0]);
     assert_non_null(json);
     assert_int_equal(observation_from_json(json, &again, NULL), STATUS_OK);
     assert_memory_equal(&again.spec, &set.items[0].spec, sizeof again.spec);

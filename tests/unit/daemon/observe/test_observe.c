@@ -1,6 +1,6 @@
 /* test_observe.c: every observation survives its JSON, and no other JSON passes for one. */
+#include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_observation.h"
-#include "base/json_builder.h"
 #include "base/rng.h"
 #include "observe/observe.h"
 
@@ -57,7 +57,7 @@ static void assert_same_text(const struct observation *a, const json_t *json)
     static const char before[] = "{\"ok\":\"run\",\"observation\":";
     size_t bytes = 0;
     size_t length = 0;
-    char *const rendered = json_render(json, &bytes);
+    char *const rendered = json_writer_render(json, &bytes);
     char *const text = observation_to_text(a, &length);
     char *const line = calloc(1, sizeof before + length + 1);
     struct observation_values values;
@@ -155,7 +155,7 @@ static void test_round_trip(void **state)
         struct observation a = any_observation(&r);
         struct observation b = {0};
         struct err err = {0};
-        json_t *const json = through_text(observation_to_json(&a));
+        json_t *const json = through_text(AS_JSON(observation_write, &a));
 
         assert_int_equal(observation_from_json(json, &b, &err), STATUS_OK);
         assert_same_observation(&a, &b);
@@ -213,13 +213,13 @@ static void test_spoilt(void **state)
         struct observation a = any_observation(&r);
         struct observation b = {0};
         struct err err = {0};
-        json_t *const json = observation_to_json(&a);
+        json_t *const json = AS_JSON(observation_write, &a);
         enum status s;
 
         spoil(&r, json);
         s = observation_from_json(json, &b, &err);
         if (s == STATUS_OK) {
-            json_t *const again = observation_to_json(&b);
+            json_t *const again = AS_JSON(observation_write, &b);
             assert_non_null(again);
             json_decref(again);
         } else {
@@ -262,7 +262,7 @@ static void expect_refusal(const char *part, const char *field, json_t *value, c
     struct observation o = small_chase();
     struct observation out;
     struct err err = {0};
-    json_t *const json = observation_to_json(&o);
+    json_t *const json = AS_JSON(observation_write, &o);
     json_t *const object = part[0] ? json_object_get(json, part) : json;
 
     assert_non_null(object);
@@ -331,7 +331,7 @@ static void test_absent_numbers(void **state)
     o.result.conditions.sm_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED);
     o.result.conditions.other_processes = NOT_OBSERVABLE_U32(REASON_NOT_APPLICABLE);
     o.result.conditions.temperature_celsius = KNOWN_U32(41);
-    json = observation_to_json(&o);
+    json = AS_JSON(observation_write, &o);
     c = json_object_get(json, "conditions");
     assert_true(json_is_null(json_object_get(c, "sm_clock_khz")));
     assert_string_equal(json_string_value(json_object_get(c, "sm_clock_khz_reason")),
@@ -370,11 +370,11 @@ static void test_identity(void **state)
     struct gpu_identity id = a_gpu();
     struct gpu_identity out;
     struct err err = {0};
-    json_t *json = identity_json_new(&id);
+    json_t *json = AS_JSON(identity_json_write, &id);
 
     (void)state;
     assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_OK);
-    assert_same_json(identity_json_new(&id), identity_json_new(&out));
+    assert_same_json(AS_JSON(identity_json_write, &id), AS_JSON(identity_json_write, &out));
     json_object_set_new(json, "compute_capability", json_string("9"));
     assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_PROTOCOL);
     assert_non_null(strstr(err.text, "compute_capability"));
@@ -382,18 +382,18 @@ static void test_identity(void **state)
 
     memset(id.serial, 0, sizeof(id.serial));
     id.l2_cache_bytes = 0;
-    json = identity_json_new(&id);
+    json = AS_JSON(identity_json_write, &id);
     assert_true(json_is_null(json_object_get(json, "serial")));
     assert_string_equal(json_string_value(json_object_get(json, "l2_cache_bytes_reason")),
                         "not-reported");
     assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_OK);
-    assert_same_json(identity_json_new(&id), identity_json_new(&out));
+    assert_same_json(AS_JSON(identity_json_write, &id), AS_JSON(identity_json_write, &out));
     json_object_set_new(json, "origin", json_string("guessed"));
     assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_PROTOCOL);
     json_decref(json);
 
     (void)snprintf(id.name, sizeof(id.name), "cut \xc3"); /* half a character */
-    json = identity_json_new(&id);
+    json = AS_JSON(identity_json_write, &id);
     assert_string_equal(json_string_value(json_object_get(json, "name")), "cut ?");
     json_decref(json);
 }
@@ -410,13 +410,13 @@ static void test_limits(void **state)
                                       .sm_count = REACH_MAX_SMS};
     struct gpu_limits out;
     struct err err = {0};
-    json_t *const json = gpu_limits_to_json(&limits);
+    json_t *const json = AS_JSON(gpu_limits_write, &limits);
 
     (void)state;
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_OK);
     assert_int_equal(out.sm_count, REACH_MAX_SMS);
     assert_int_equal(out.host_total_bytes, 5);
-    assert_same_json(gpu_limits_to_json(&limits), gpu_limits_to_json(&out));
+    assert_same_json(AS_JSON(gpu_limits_write, &limits), AS_JSON(gpu_limits_write, &out));
     json_object_set_new(json, "sm_count", json_integer(REACH_MAX_SMS + 1));
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_PROTOCOL);
     assert_non_null(strstr(err.text, "limits.sm_count"));
@@ -429,9 +429,9 @@ static void test_absurd_spec(void **state)
     struct probe_spec spec = {.kind = PROBE_CHASE, .point_count = PROBE_MAX_POINTS + 1};
 
     (void)state;
-    assert_null(probe_spec_to_json(&spec));
+    assert_null(AS_JSON(probe_spec_write, &spec));
     spec = (struct probe_spec){.kind = PROBE_CHASE, .point_count = 1, .points = {UINT64_MAX}};
-    assert_null(probe_spec_to_json(&spec));
+    assert_null(AS_JSON(probe_spec_write, &spec));
 }
 
 static void test_accessors(void **state)
@@ -477,7 +477,7 @@ static void test_access(void **state)
                               .window_sms = 1};
     struct probe_spec again;
     struct err err = {0};
-    json_t *json = probe_spec_to_json(&spec);
+    json_t *json = AS_JSON(probe_spec_write, &spec);
 
     (void)state;
     assert_non_null(json);
@@ -497,7 +497,7 @@ static void test_access(void **state)
     assert_int_equal(probe_spec_from_json(json, &again, &err), STATUS_PROTOCOL);
     json_decref(json);
     spec.access = ACCESS_COUNT;
-    assert_null(probe_spec_to_json(&spec));
+    assert_null(AS_JSON(probe_spec_write, &spec));
 }
 
 static void test_set(void **state)

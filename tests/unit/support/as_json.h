@@ -1,0 +1,31 @@
+/* as_json.h: documents as values of jansson's, for tests that look into them or change them. New
+ * references; NULL if the document cannot be written. */
+#ifndef REACH_TESTS_UNIT_AS_JSON_H
+#define REACH_TESTS_UNIT_AS_JSON_H
+
+#include "base/json_writer.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+/* Ends the text. */
+static inline json_t *as_json(struct json_writer *t)
+{
+    size_t bytes = 0;
+    char *const text = json_writer_end(t, &bytes);
+    json_t *const json = text ? json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL) : NULL;
+
+    free(text);
+    return json;
+}
+
+/* What `write` writes of the rest, as in AS_JSON(observation_write, &o). */
+#define AS_JSON(write, ...)                                                                        \
+    __extension__({                                                                                \
+        struct json_writer as_json_text;                                                           \
+        json_writer_begin(&as_json_text, 0);                                                       \
+        write(&as_json_text, NULL, __VA_ARGS__);                                                   \
+        as_json(&as_json_text);                                                                    \
+    })
+
+#endif
