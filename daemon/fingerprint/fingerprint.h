@@ -12,7 +12,7 @@
 #include "fingerprint/depth.h"
 #include "fingerprint/memory_facts.h"
 #include "fingerprint/onchip.h"
-#include "fingerprint/parts.h"
+#include "fingerprint/part.h"
 #include "fingerprint/throughput.h"
 #include "fingerprint/tlb.h"
 #include "fingerprint/topology.h"

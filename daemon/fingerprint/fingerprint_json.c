@@ -7,6 +7,7 @@
  */
 #include "fingerprint/fingerprint_json.h"
 
+#include "fingerprint/parts.h"
 #include "base/hash.h"
 #include "types/identity_json.h"
 #include "base/json_writer.h"

@@ -6,6 +6,7 @@
  */
 #include "fingerprint/fingerprint_read.h"
 
+#include "fingerprint/parts.h"
 #include "types/identity_json.h"
 #include "base/json_reader.h"
 #include "fingerprint/evidence_json.h"

@@ -1,6 +1,7 @@
 /* merge.c: see merge.h. */
 #include "fingerprint/merge.h"
 
+#include "fingerprint/parts.h"
 #include "base/units.h"
 #include "fingerprint/diff.h"
 #include "fingerprint/fingerprint_check.h"

@@ -4,39 +4,8 @@
 #ifndef REACH_FINGERPRINT_PARTS_H
 #define REACH_FINGERPRINT_PARTS_H
 
-#include "fingerprint/memory_facts.h"
-#include "fingerprint/tlb.h"
+#include "fingerprint/part.h"
 
-/* Every level has these parts. */
-enum level_part {
-    LEVEL_PART_SIZE = 0, /* entries, entry, page, reach, onset, saturation, confidence */
-    LEVEL_PART_PENALTY,  /* miss_penalty_cycles */
-    LEVEL_PART_SHARING,  /* shared_by, groups */
-    LEVEL_PART_SETS,     /* sets, ways, victim entries, replacement */
-    LEVEL_PART_FILL,     /* fill, entry_pages, tag_bytes */
-    LEVEL_PART_COUNT
-};
-enum fingerprint_part {
-    PART_LEVELS = 0, /* level k (an index), part p: k * LEVEL_PART_COUNT + p */
-    PART_BEYOND = FINGERPRINT_MAX_LEVELS * LEVEL_PART_COUNT,
-    PART_PAGE_BYTES,
-    PART_GROUPS,          /* which SMs make a group, disabled SMs, windows */
-    PART_GROUP_PENALTIES, /* of groups and of SMs, and their classes */
-    PART_GROUP_SPEEDS,    /* random reads of each group, and their classes */
-    PART_GROUP_PAIRS,
-    PART_CURVE, /* plateau, whole memory, curve */
-    PART_RATES,
-    PART_CONTIGUITY,
-    PART_L2_SIDES,
-    PART_WORKING_SETS,
-    PART_CACHES,
-    PART_LATENCY,
-    PART_SHARED,
-    PART_CLUSTERS,
-    PART_PARALLELISM,
-    PART_MEMORY, /* each element of memory is a part: PART_MEMORY + its index */
-    PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
-};
 enum { PART_NAME_BYTES = 40 };
 
 /* "tlb.levels[0].size", "throughput.curve": the place of the part in the JSON document. `out` needs

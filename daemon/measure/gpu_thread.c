@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/memory_trim.h"
+#include "fingerprint/parts.h"
 #include "measure/find.h"
 #include "measure/gpu_thread_publish.h"
 #include "measure/hotplug.h"

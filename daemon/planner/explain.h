@@ -14,16 +14,6 @@ enum bottleneck {
 /* "cannot-say", "translation", "partly", "not-translation" */
 const char *bottleneck_name(enum bottleneck c);
 
-struct explain_request {
-    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: touched at random */
-    enum access access;
-    uint32_t element_bytes;     /* as in job_request */
-    uint32_t transaction_bytes; /* as in job_request */
-    double observed_gbps;       /* 10^9 transaction bytes per second; above 0 */
-    double scattered;           /* as in job_request */
-    const char *fingerprint_id; /* as in job_request */
-};
-
 enum { EXPLAIN_CHECKS = 4, EXPLAIN_CHECK_BYTES = 240 };
 
 struct explain_answer {

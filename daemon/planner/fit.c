@@ -24,8 +24,6 @@ static const double KEPT = 0.95;
  * so small a part of what an SM reads. */
 static const double L1_PART = 1.0 / 64;
 
-NAME_FUNCTIONS(fit_reuse, enum fit_reuse, [FIT_SAME] = "same", [FIT_OWN] = "own")
-
 NAME_FUNCTION(fit_level_name, enum fit_level, [FIT_UNKNOWN] = "unknown", [FIT_L1] = "l1",
               [FIT_L2] = "l2", [FIT_L2_NEAR] = "l2-near", [FIT_MEMORY] = "memory",
               [FIT_OUT_OF_REACH] = "out-of-reach", [FIT_BEYOND_MEMORY] = "beyond-memory")

@@ -11,11 +11,8 @@
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
+#include "planner/requests.h"
 #include "planner/set_cost.h"
-
-enum fit_reuse { FIT_SAME = 0, FIT_OWN, FIT_REUSE_COUNT };
-const char *fit_reuse_name(enum fit_reuse reuse); /* "same", "own" */
-bool fit_reuse_from_name(const char *name, enum fit_reuse *out);
 
 /* Where a set stays, nearest first. */
 enum fit_level {
@@ -30,15 +27,6 @@ enum fit_level {
 };
 /* "unknown", "l1", "l2", "l2-near", "memory", "out-of-reach", "beyond-memory" */
 const char *fit_level_name(enum fit_level level);
-
-struct fit_request {
-    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES, of all SMs together */
-    enum fit_reuse reuse;
-    struct maybe_u64 shared_bytes; /* that a block takes; unknown: as the measurement had it */
-    uint32_t blocks_per_sm;        /* 0: 1 */
-    uint32_t element_bytes;        /* of one read; 0: 128 */
-    const char *fingerprint_id;    /* of the fingerprint, if the caller has it; NULL: computed */
-};
 
 /* The last set that reads at 95 % of the speed of a cache. */
 struct fit_cache {

@@ -21,9 +21,6 @@ static const double UNMEASURED_SHARE = 0.5;
 /* Of the plateau, in the facts. */
 static const double REACHED = 0.9;
 
-NAME_FUNCTIONS(memory_location, enum memory_location, [LOCATION_ANY] = "any",
-               [LOCATION_DEVICE] = "device", [LOCATION_HOST] = "host")
-
 NAME_FUNCTION(
     choice_basis_name, enum choice_basis, [CHOICE_NOT_MEASURED] = "not-measured",
     [CHOICE_MEASURED] = "measured", [CHOICE_BETWEEN] = "between", [CHOICE_SCALED] = "scaled",

@@ -11,19 +11,6 @@
 
 #include "planner/strategy.h"
 
-/* Where the memory may be. Peers and all else are in `any`. */
-enum memory_location { LOCATION_ANY = 0, LOCATION_DEVICE, LOCATION_HOST, LOCATION_COUNT };
-const char *memory_location_name(enum memory_location location); /* "any", "device", "host" */
-bool memory_location_from_name(const char *name, enum memory_location *out);
-
-struct memory_request {
-    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: accessed at random */
-    enum access access;
-    enum memory_location location;
-    uint32_t element_bytes;     /* as in job_request */
-    const char *fingerprint_id; /* as in job_request */
-};
-
 /* What `gbps` rests on. */
 enum choice_basis {
     CHOICE_NOT_MEASURED = 0, /* no number: beyond what was probed, or not measured at all */

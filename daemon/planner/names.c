@@ -2,6 +2,7 @@
 #include "types/name_of.h"
 #include "planner/explain.h"
 #include "planner/placement.h"
+#include "planner/requests.h"
 #include "planner/strategy.h"
 
 NAME_FUNCTION(advice_name,
@@ -31,3 +32,8 @@ enum basis basis_of_origin(const struct fingerprint *fp, enum basis b)
 NAME_FUNCTION(bottleneck_name, enum bottleneck, [BOTTLENECK_CANNOT_SAY] = "cannot-say",
               [BOTTLENECK_TRANSLATION] = "translation", [BOTTLENECK_PARTLY] = "partly",
               [BOTTLENECK_NOT] = "not-translation")
+
+NAME_FUNCTIONS(fit_reuse, enum fit_reuse, [FIT_SAME] = "same", [FIT_OWN] = "own")
+
+NAME_FUNCTIONS(memory_location, enum memory_location, [LOCATION_ANY] = "any",
+               [LOCATION_DEVICE] = "device", [LOCATION_HOST] = "host")

@@ -18,6 +18,7 @@
 #include "planner/basis.h"
 #include "planner/layout.h"
 #include "planner/placement.h"
+#include "planner/requests.h"
 
 enum strategy {
     STRATEGY_NAIVE = 0,
@@ -41,56 +42,6 @@ enum bound {
     BOUND_LAUNCH /* launches, and what comes with them, take longer than the work */
 };
 const char *bound_name(enum bound b); /* "unknown", "memory", "translation", ... */
-
-/* One of several allocations that an item of a job touches. */
-struct job_allocation {
-    uint64_t bytes;         /* 1..PLACEMENT_MAX_BYTES, all together too */
-    double touches;         /* accesses of it per item; 0: it is only laid out with the others */
-    uint32_t element_bytes; /* as in job_request */
-    uint32_t transaction_bytes; /* likewise */
-    uint64_t granularity_bytes; /* bounds are multiples: a row; 0: the element */
-};
-
-/* The description of a job. An item is what it does again and again: one access, unless
- * `allocations` say otherwise. All 0 but `bytes`: reads of 128 bytes at positions that it computes,
- * at no cost, any number of times, with work that can be bound to SMs. */
-struct job_request {
-    uint64_t bytes;            /* 1..PLACEMENT_MAX_BYTES: touched at random */
-    uint32_t allocation_count; /* 1..LAYOUT_MAX: what `allocations` says counts instead of bytes,
-                                  element_, transaction_ and granularity_bytes; 0: those */
-    struct job_allocation allocations[LAYOUT_MAX];
-    enum access access;
-    uint32_t element_bytes;     /* of one access; 0: 128. At most STRATEGY_MAX_TRANSACTION */
-    uint32_t transaction_bytes; /* what memory moves for it; 0: the element, rounded up to 32 */
-    uint64_t reserve_bytes;     /* touched at random besides, by all SMs: comes off every window and
-                                   every scope, in whole TLB entries and one for its alignment */
-    uint64_t accesses;          /* items in all, of each batch if a job does several one after the
-                                   other; 0: unknown, so many that launches cost nothing; extra bytes are
-                                   then reported per item only */
-    double launch_us;     /* of a launch, of a reset of queues, of the wait for the slowest window;
-                             0: STRATEGY_LAUNCH_US. Counts if `accesses` is given */
-    bool no_sm_binding;   /* work cannot be bound to SMs */
-    bool single_pass;     /* the input cannot be read again */
-    double input_bytes;   /* of input for one item; 0: positions are computed, not read */
-    double input_gbps;    /* of one reading of it over a link, beside all else; what is needed
-                             again is kept in this GPU's memory, chunk by chunk. 0: it lies
-                             there as a whole */
-    double output_bytes;  /* of output for one item that several may add to: each pass or
-                             window but one reads and writes it once more; 0: none */
-    double written_bytes; /* of output for one item that is written exactly once: every strategy
-                             writes it, to memory and without a miss of the TLB */
-    double partition_bytes; /* that a partition writes for one item; 0: input_bytes, or 8 if
-                          positions are computed */
-    double scan_gps; /* 10^9 positions per second that all SMs together scan and skip; 0: unknown,
-                        assumed to cost nothing */
-    double in_reach_gbps; /* measured by this job within the reach, the scan and one reading of its
-                           input included; 0: what the fingerprint says of such accesses */
-    double scattered;     /* share of the memory that is not in physically contiguous frames
-                             (fingerprint_contiguity), 0..1; the API has 1 less it */
-    uint32_t windows;     /* 0: as few as the reach allows */
-    uint64_t granularity_bytes; /* bounds of windows are multiples; 0: the TLB entry */
-    const char *fingerprint_id; /* of the fingerprint, if the caller has it; NULL: computed */
-};
 
 enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
 

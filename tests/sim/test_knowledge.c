@@ -12,6 +12,7 @@
  */
 #include "base/log.h"
 #include "fingerprint/merge.h"
+#include "fingerprint/parts.h"
 #include "gpu/sim/sim_profiles.h"
 #include "measure/knowledge.h"
 #include "tests/share.h"

@@ -8,6 +8,7 @@
 #include "fingerprint/fingerprint_json.h"
 #include "fingerprint/fingerprint_read.h"
 #include "fingerprint/merge.h"
+#include "fingerprint/parts.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* strategy.c: requests windows and scopes, prices every way to do the job, ranks them, and says
+/* strategy_plan.c: requests windows and scopes, prices every way to do the job, ranks them, and says
  * why.
  *
  * Ranking picks again and again, among those not picked yet, the simplest of all that are within
