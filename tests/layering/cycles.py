@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Files of one layer do not call each other in a circle. Prints TAP.
+"""Modules of one layer do not use each other in a circle. Prints TAP.
 
-A source uses another one of its layer where it names a function that the other one defines and that
-a header declares. Types alone are no dependency: a header may hold the types that all files of a
-layer share. A second test plants circles in a scratch tree.
+A module is a source and the header of the same name, or a header alone. It uses another one of its layer if it names a
+function that the source of the other one defines and a header declares, an inline function of its header, or a struct,
+union, enum or typedef that its header defines. The types of a header without a source belong to the whole layer. A
+second test plants circles in a scratch tree.
 
-    daemon/store: store.c -> store_runs.c (store_end_interrupted_runs) -> store.c (store_write_begin)
+    daemon/store: store -> store_runs (store_end_interrupted_runs) -> store (store_write_begin)
 """
 import os
 import re
@@ -17,6 +18,11 @@ TOPS = ("daemon", "api", "clients")
 SILENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|^[ \t]*#.*?(?<!\\)$', re.S | re.M)
 DECLARED = re.compile(r"^(?!static|typedef|return|[\s#}])[\w \*]*?\b(\w+)\((?!\*)", re.M)
 DEFINED = re.compile(r"^(?!static|typedef|return|[\s#}])[\w \*]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
+INLINE = re.compile(r"^static inline [\w \*]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
+TYPE = re.compile(r"^(?:typedef )?((?:struct|union|enum) \w+)\s*\{", re.M)
+TYPEDEF = re.compile(r"^typedef [^;{}]*?\(?\*?\b(\w+)\)?(?:\([^;]*\))?;", re.M)
+PROTOTYPE = re.compile(r"^(?!static inline|typedef|struct \w+ \{|[\s#}])[\w \*]*?\b\w+\([^;{}]*\);", re.M)
+NAME = re.compile(r"\b(?:struct|union|enum) \w+|\w+")
 
 
 def layer_of(path):
@@ -25,8 +31,8 @@ def layer_of(path):
 
 
 def read(root):
-    """(text of each source, without comments and strings; names that headers declare)."""
-    texts, declared = {}, set()
+    """{path without suffix: {".c" or ".h": text without comments and strings}}."""
+    modules = {}
     for top in TOPS:
         for folder, folders, names in os.walk(os.path.join(root, top)):
             folders.sort()
@@ -34,21 +40,33 @@ def read(root):
                 if name.endswith((".c", ".h")):
                     with open(os.path.join(folder, name), encoding="utf-8") as file:
                         text = SILENT.sub(" ", file.read())
-                    if name.endswith(".h"):
-                        declared.update(DECLARED.findall(text))
-                    else:
-                        texts[os.path.relpath(os.path.join(folder, name), root)] = text
-    return texts, declared
+                    path, suffix = os.path.splitext(os.path.relpath(os.path.join(folder, name), root))
+                    modules.setdefault(path, {})[suffix] = text
+    return modules
 
 
-def uses(root):
-    """{source: {source of the same layer that it uses: name of one function}}."""
-    texts, declared = read(root)
-    home = {(layer_of(path), name): path for path, text in texts.items()
-            for name in DEFINED.findall(text) if name in declared}
+def offers(modules):
+    """{(layer, name): module that defines it for others}."""
+    declared = {name for texts in modules.values() for name in DECLARED.findall(texts.get(".h", ""))}
+    home = {}
+    for path, texts in modules.items():
+        names = [name for name in DEFINED.findall(texts.get(".c", "")) if name in declared]
+        for kind in (INLINE, TYPE, TYPEDEF) if ".c" in texts else (INLINE,):
+            names += kind.findall(texts.get(".h", ""))
+        home.update({(layer_of(path), name): path for name in names})
+    return home
+
+
+def uses(modules):
+    """{module: {module of the same layer that it uses: one name}}."""
+    home = offers(modules)
     graph = {}
-    for path, text in texts.items():
-        for name in sorted(set(re.findall(r"\w+", text))):
+    for path, texts in modules.items():
+        names = set()
+        for text in (texts.get(".c", ""), PROTOTYPE.sub(" ", texts.get(".h", ""))):
+            for name in NAME.findall(text):
+                names.update((name, name.split()[-1]))
+        for name in sorted(names):
             other = home.get((layer_of(path), name))
             if other and other != path:
                 graph.setdefault(path, {}).setdefault(other, name)
@@ -70,25 +88,45 @@ def circle_from(graph, start):
 
 
 def circles(root):
-    graph, found, told = uses(root), [], set()
+    modules = read(root)
+    graph, found, listed = uses(modules), [], set()
     for path in sorted(graph):
         circle = circle_from(graph, path)
-        if circle and not told & set(circle):
-            told.update(circle)
+        if circle and not listed & set(circle):
+            listed.update(circle)
             steps = [os.path.basename(circle[0])]
             steps += [f"{os.path.basename(b)} ({graph[a][b]})" for a, b in zip(circle, circle[1:])]
             found.append(f"{layer_of(path)}: {' -> '.join(steps)}")
-    return found, len(read(root)[0])
+    return found, len(modules)
 
 
 PLANTED = {
-    "daemon/a/one.h": "struct shared { int x; };\nvoid one_do(void);\n",
+    "daemon/a/one.h": "struct shared {\n    int x;\n};\nvoid one_do(void);\n",
     "daemon/a/two.h": "void two_do(struct shared *s);\n",
     "daemon/a/three.h": "void three_do(void);\n",
+    "daemon/a/types.h": "struct common {\n    int x;\n};\n",
     "daemon/a/one.c": "void one_do(void)\n{\n    two_do(0);\n}\n",
-    "daemon/a/two.c": "/* one_do() is called by nobody here */\nvoid two_do(struct shared *s)\n{\n}\n",
-    "daemon/a/three.c": "static void one(void)\n{\n}\nvoid three_do(void)\n{\n    one_do();\n}\n",
+    "daemon/a/two.c": "/* nothing here calls one_do() */\nvoid two_do(void *s)\n{\n    struct common c;\n}\n",
+    "daemon/a/three.c": "static void one(void)\n{\n    struct common c;\n}\nvoid three_do(void)\n{\n    one_do();\n}\n",
 }
+# What is planted, and the circle that it makes; None: it makes none.
+CASES = [
+    ({}, None),
+    ({"daemon/a/two.c": "void two_do(void *s)\n{\n    three_do();\n}\n"},
+     "one -> two (two_do) -> three (three_do) -> one (one_do)"),
+    ({"daemon/a/one.h": "void one_do(void);\nstatic inline int one_half(int x)\n{\n    return x / 2;\n}\n",
+      "daemon/a/two.c": "void two_do(void *s)\n{\n    one_half(2);\n}\n"},
+     "one -> two (two_do) -> one (one_half)"),
+    ({"daemon/a/two.h": "void two_do(void);\nstatic inline void two_twice(void)\n{\n    one_do();\n}\n"},
+     "one -> two (two_do) -> one (one_do)"),
+    ({"daemon/a/two.c": "void two_do(void *s)\n{\n    ((struct shared *)s)->x++;\n}\n"},
+     "one -> two (two_do) -> one (struct shared)"),
+    ({"daemon/a/one.h": "typedef void one_fn(void *self, int x);\nvoid one_do(void);\n",
+      "daemon/a/two.c": "void two_do(void *s)\n{\n    one_fn *f = s;\n}\n"},
+     "one -> two (two_do) -> one (one_fn)"),
+    # A header without a source may have the types of all, and a prototype calls nothing.
+    ({"daemon/a/types.h": "struct common {\n    int x;\n};\nvoid one_do(void);\n"}, None),
+]
 
 
 def planted(change):
@@ -101,12 +139,11 @@ def planted(change):
 
 
 def self_test():
-    back = {"daemon/a/two.c": "void two_do(struct shared *s)\n{\n    three_do();\n}\n"}
     wrong = []
-    if planted({}):
-        wrong.append("a circle was found where there is none")
-    if planted(back) != ["daemon/a: one.c -> two.c (two_do) -> three.c (three_do) -> one.c (one_do)"]:
-        wrong.append(f"a planted circle gave {planted(back)}")
+    for change, circle in CASES:
+        found = planted(change)
+        if found != ([f"daemon/a: {circle}"] if circle else []):
+            wrong.append(f"{sorted(change)} gave {found}")
     return wrong
 
 
@@ -120,8 +157,8 @@ def report(number, name, problems):
 def main():
     found, count = circles(ROOT)
     print("1..2")
-    good = report(1, f"no circle among {count} sources", found or ([] if count else ["found no sources"]))
-    good = report(2, "a planted circle is found", self_test()) and good
+    good = report(1, f"no circle among {count} modules", found or ([] if count else ["found no sources"]))
+    good = report(2, f"planted circles are found ({len(CASES)})", self_test()) and good
     return 0 if good else 1
 
 
