@@ -49,6 +49,11 @@ def random_gbps(chip, region_bytes, in_reach_gbps):
     return min(in_reach_gbps, LINE_BYTES / (share * miss_ns(chip))) if share > 0 else in_reach_gbps
 
 
+def in_reach_gbps(size):
+    """What a job measured of itself within the reach. Results of 2026-11-21 have an older name."""
+    return size.get("in_reach_gbps", size.get("inside_gbps"))
+
+
 def scattered_gbps(chip, whole_gbps, held_percent):
     """If a share of memory is held in random pages, and every read that misses costs contiguous or scattered."""
     memory = chip["contiguity"]

@@ -212,8 +212,7 @@ def predicted_jobs_are_near_the_measured_ones():
     for m, (_, label, gbps, size) in zip(matches, measured):
         assert abs(int(m[5]) / gbps - 1) < 0.055 and abs(100 * (int(m[5]) / gbps - 1) - float(m[4])) < 0.1, m[0]
         if label == "naive":
-            in_reach = size.get("in_reach_gbps", size.get("inside_gbps"))
-            near(int(m[5]), lib_lab.random_gbps(lib_lab.fingerprint(chip), size["bytes"], in_reach), 0.02, m[0])
+            near(int(m[5]), lib_lab.random_gbps(lib_lab.fingerprint(chip), size["bytes"], lib_lab.in_reach_gbps(size)), 0.02, m[0])
     equal(run(PROGRAM, "check", "jobs", os.path.join(common.folder, "nowhere"))[0], 2)
 
 
