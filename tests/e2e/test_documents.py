@@ -31,7 +31,7 @@ if os.path.basename(common.BUILD) != "release":
 PAGES = [os.path.relpath(page, ROOT) for page in
          [os.path.join(ROOT, name) for name in ("README.md", "CONTRIBUTING.md", "systemd/README.md",
                                                 "clients/python/README.md")] +
-         sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))]
+         sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")) + glob.glob(os.path.join(ROOT, "docs", "papers", "*.md")))]
 NEVER = {"needs-gpu", "needs-root", "needs-network", "needs-cluster", "needs-minutes"}
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
 LANGUAGES = {"text", "c", "cpp", "python", "json", "sql", "yaml", "diff", "promql", "js", "files"}
