@@ -8,7 +8,7 @@ A generated part lies between two lines of a file, whatever stands in front of t
     for path, text in written(tables): ...      each file as it should be
 
 A table has a module of its own with PARTS: {path of a file: {NAME: function of the table and of the lines that are there
-now, which returns the lines}}.
+now, which returns the lines}}, and FILES if whole files are generated from it: {path: function of the table}.
 """
 import json
 import os
@@ -16,9 +16,11 @@ import re
 import subprocess
 
 from common import BUILD, ROOT
+import lib_generated_members
 import lib_generated_params
 
-TABLES = {"daemon/planner/params.c": ("params", lib_generated_params.PARTS)}
+TABLES = {"daemon/planner/params.c": ("params", lib_generated_params.PARTS),
+          "daemon/fingerprint/members.c": ("fingerprint", lib_generated_members.PARTS)}
 BEGIN = re.compile(r"^.*Generated from (\S+) by make generated: ([\w-]+)\.")
 END = re.compile(r"^.*End of the generated part\.")
 
@@ -55,3 +57,6 @@ def written(described):
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             text = file.read()
         yield path, text, "\n".join(replaced(path, text.splitlines(), described)) + "\n"
+    for path, lines in lib_generated_members.FILES.items():
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            yield path, file.read(), "\n".join(lines(described["fingerprint"])) + "\n"

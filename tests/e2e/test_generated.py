@@ -31,4 +31,12 @@ def a_planted_change_is_found():
     equal(len(stale) > 0, True)
 
 
+@case
+def a_changed_row_of_a_fingerprint_is_found():
+    tables = lib_generated.tables()
+    tables["fingerprint"]["objects"]["Contiguity"]["members"][0]["doc"] = "Another sentence."
+    stale = {path for path, text, wanted in lib_generated.written(tables) if text != wanted}
+    equal(stale, {"api/openapi.yaml", "docs/fingerprint.md", "schema/json/fingerprint.schema.json"})
+
+
 common.main()

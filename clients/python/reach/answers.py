@@ -253,6 +253,69 @@ class MemoryDevice(Document):
     scattered_miss_ns_reason: str
 
 
+class KindOfMemoryCurve(Document):
+    region_bytes: int
+    naive_gbps: Optional[float]
+    naive_gbps_reason: str
+    by_group_gbps: Optional[float]
+    by_group_gbps_reason: str
+    by_sm_gbps: Optional[float]
+    by_sm_gbps_reason: str
+    windows: int
+
+
+class EvidenceColumns(Document):
+    method: Any
+    repeats: Any
+    margin: Any
+
+
+class Evidence(Document):
+    method: str
+    repeats: int
+    margin: float
+
+
+class KindOfMemory(Document):
+    kind: str
+    peer_uuid: Optional[str]
+    peer_memory_bytes: Optional[int]
+    peer_memory_bytes_reason: str
+    probed_bytes: Optional[int]
+    probed_bytes_reason: str
+    plateau_gbps: Optional[float]
+    plateau_gbps_reason: str
+    reach_bytes: Optional[int]
+    reach_bytes_reason: str
+    onset_bytes: Optional[int]
+    onset_bytes_reason: str
+    windows_reach_bytes: Optional[int]
+    windows_reach_bytes_reason: str
+    windows_onset_bytes: Optional[int]
+    windows_onset_bytes_reason: str
+    group_reach_bytes: Optional[int]
+    group_reach_bytes_reason: str
+    group_onset_bytes: Optional[int]
+    group_onset_bytes_reason: str
+    entry_bytes: Optional[int]
+    entry_bytes_reason: str
+    beyond_gbps: Optional[float]
+    beyond_gbps_reason: str
+    latency_cycles: Optional[float]
+    latency_cycles_reason: str
+    beyond_latency_cycles: Optional[float]
+    beyond_latency_cycles_reason: str
+    sms_to_fill: Optional[int]
+    sms_to_fill_reason: str
+    write_gbps: Optional[float]
+    write_gbps_reason: str
+    atomic_gbps: Optional[float]
+    atomic_gbps_reason: str
+    curve: List[KindOfMemoryCurve]
+    curve_evidence: Dict[str, EvidenceColumns]
+    evidence: Dict[str, Evidence]
+
+
 class Memory(Answer):
     gpu: str
     fingerprint_id: str
@@ -272,7 +335,7 @@ class Memory(Answer):
     choices: List[MemoryChoice]
     left_out: List[MemoryLeftOut]
     device: MemoryDevice
-    memory: List[Any]
+    memory: List[KindOfMemory]
 
 
 class FitCache(Document):
@@ -381,12 +444,6 @@ class TlbLevelSetSize(Document):
     sets: int
 
 
-class Evidence(Document):
-    method: str
-    repeats: int
-    margin: float
-
-
 class TlbLevel(Document):
     level: int
     entries: Optional[int]
@@ -464,12 +521,6 @@ class TopologyGroup(Document):
     sm_miss_penalty_cycles: List[Optional[float]]
 
 
-class EvidenceColumns(Document):
-    method: Any
-    repeats: Any
-    margin: Any
-
-
 class DisabledByGroup(Document):
     group: int
     sms: int
@@ -517,13 +568,13 @@ class Topology(Document):
     disabled: Disabled
     confidence: Optional[float]
     confidence_reason: str
-    evidence: Dict[str, Evidence]
     penalty_classes: Optional[int]
     penalty_classes_reason: str
     speed_classes: Optional[int]
     speed_classes_reason: str
     speed_follows_sms: str
     pairs: GroupPairs
+    evidence: Dict[str, Evidence]
 
 
 class FingerprintWindows(Document):
@@ -559,9 +610,9 @@ class AccessRate(Document):
     transaction_bytes: int
     plateau_gbps: Optional[float]
     plateau_gbps_reason: str
-    evidence: Dict[str, Evidence]
     points: List[AccessRatePoint]
     point_evidence: Dict[str, EvidenceColumns]
+    evidence: Dict[str, Evidence]
 
 
 class Throughput(Document):
@@ -569,10 +620,10 @@ class Throughput(Document):
     plateau_gbps_reason: str
     whole_memory_gbps: Optional[float]
     whole_memory_gbps_reason: str
-    evidence: Dict[str, Evidence]
     curve: List[ThroughputCurve]
     curve_evidence: Dict[str, EvidenceColumns]
     rates: List[AccessRate]
+    evidence: Dict[str, Evidence]
 
 
 class Contiguity(Document):
@@ -633,12 +684,12 @@ class Cache(Document):
     sets_reason: str
     ways: Optional[int]
     ways_reason: str
+    replacement: str
+    trace: Optional[str]
     latency_cycles: Optional[float]
     latency_cycles_reason: str
     miss_latency_cycles: Optional[float]
     miss_latency_cycles_reason: str
-    replacement: str
-    trace: Optional[str]
     same_as_l1: str
     carveouts: List[CacheCarveout]
     evidence: Dict[str, Evidence]
@@ -789,7 +840,6 @@ class Fingerprint(Answer):
     topology: Topology
     windows: FingerprintWindows
     throughput: Throughput
-    memory: List[Any]
     contiguity: Contiguity
     l2: L2
     working_sets: List[WorkingSet]
@@ -799,6 +849,7 @@ class Fingerprint(Answer):
     shared: SharedMemory
     clusters: Clusters
     parallelism: Parallelism
+    memory: List[KindOfMemory]
     conditions: FingerprintConditions
     measurement_id: str
     measurement_depth: str
