@@ -3,6 +3,8 @@
  * are copied out. The planner computes the numbers from the fingerprint. */
 #include "clients/reachctl/client.h"
 
+#include "base/format_number.h"
+#include "base/json_writer.h"
 #include "planner/format_size.h"
 #include "planner/next_step.h"
 #include "planner/strategy.h"
@@ -37,10 +39,18 @@ struct table {
 
 /* ---- the numbers ---- */
 
-/* Returns {"gain", "strategy"}, or null if the gain is unknown or the work does not exist. */
-static json_t *make_cell(const struct table *t, uint64_t bytes, const struct column *c, int work)
+/* The gain of the best strategy; not known if the planner cannot tell, or if there is no such work.
+ */
+struct cell {
+    bool known;
+    double gain;
+    enum strategy strategy;
+};
+
+static struct cell make_cell(const struct table *t, uint64_t bytes, const struct column *c,
+                             int work)
 {
-    static struct strategy_answer answer; /* this program has one thread */
+    static struct strategy_answer answer; /* one thread */
     const struct job_request job = {.bytes = bytes,
                                     .access = c->access,
                                     .element_bytes = c->element_bytes,
@@ -51,12 +61,11 @@ static json_t *make_cell(const struct table *t, uint64_t bytes, const struct col
     struct err err;
 
     if (work == COPIED && c->access != ACCESS_READ)
-        return json_null();
+        return (struct cell){.known = false};
     if (strategy_plan(&t->fp, &job, &answer, &err) != STATUS_OK ||
         !IS_KNOWN(answer.options[0].times_naive))
-        return json_null();
-    return json_pack("{s:f,s:s}", "gain", answer.options[0].times_naive.v, "strategy",
-                     strategy_name(answer.options[0].strategy));
+        return (struct cell){.known = false};
+    return (struct cell){true, answer.options[0].times_naive.v, answer.options[0].strategy};
 }
 
 /* Returns the step between rows: the power of two near a 16th of the reach, or the next one with
@@ -72,86 +81,114 @@ static uint64_t row_step(uint64_t reach, uint64_t memory)
     return step;
 }
 
-static json_t *make_row(const struct table *t, uint64_t bytes, int work)
-{
-    json_t *cells = json_array();
-
-    for (int c = 0; c < COLUMN_COUNT; c++)
-        json_array_append_new(cells, make_cell(t, bytes, &columns[c], work));
-    return json_pack("{s:I,s:o}", "bytes", (json_int_t)bytes, "cells", cells);
-}
-
-/* The rows go from the reach to the whole memory. */
-static json_t *make_rows(const struct table *t, int work)
+/* The size of the row after that of `bytes`, from the reach (after 0) to the whole memory; 0 after
+ * the last one. */
+static uint64_t next_row(const struct table *t, uint64_t bytes)
 {
     const uint64_t reach = t->fp.windows.reach_bytes.v;
     const uint64_t memory = t->fp.gpu.memory_bytes;
     const uint64_t step = row_step(reach, memory);
-    json_t *rows = json_array();
+    const uint64_t next = (bytes / step + 1) * step;
 
-    json_array_append_new(rows, make_row(t, reach, work));
-    for (uint64_t bytes = (reach / step + 1) * step; bytes < memory; bytes += step)
-        json_array_append_new(rows, make_row(t, bytes, work));
-    json_array_append_new(rows, make_row(t, memory, work));
-    return rows;
+    if (bytes == 0)
+        return reach;
+    if (bytes == memory)
+        return 0;
+    return next < memory ? next : memory;
 }
 
-static json_t *make_columns(void)
-{
-    json_t *list = json_array();
+/* ---- as JSON ---- */
 
-    for (int c = 0; c < COLUMN_COUNT; c++)
-        json_array_append_new(list, json_pack("{s:s,s:i}", "access", access_name(columns[c].access),
-                                              "element_bytes", (int)columns[c].element_bytes));
-    return list;
+static void write_row(struct json_writer *out, const struct table *t, uint64_t bytes, int work)
+{
+    json_writer_open(out, NULL, '{');
+    json_writer_u64(out, "bytes", bytes);
+    json_writer_open(out, "cells", '[');
+    for (int c = 0; c < COLUMN_COUNT; c++) {
+        const struct cell cell = make_cell(t, bytes, &columns[c], work);
+        if (!cell.known) {
+            json_writer_null(out, NULL);
+            continue;
+        }
+        json_writer_open(out, NULL, '{');
+        json_writer_real(out, "gain", round_six_digits(cell.gain));
+        json_writer_text(out, "strategy", strategy_name(cell.strategy));
+        json_writer_close(out, '}');
+    }
+    json_writer_close(out, ']');
+    json_writer_close(out, '}');
 }
 
-static json_t *make_document(const struct table *t)
+static void write_tables(struct json_writer *out, const struct table *t)
 {
-    json_t *tables = json_array();
+    json_writer_open(out, "columns", '[');
+    for (int c = 0; c < COLUMN_COUNT; c++) {
+        json_writer_open(out, NULL, '{');
+        json_writer_text(out, "access", access_name(columns[c].access));
+        json_writer_u64(out, "element_bytes", columns[c].element_bytes);
+        json_writer_close(out, '}');
+    }
+    json_writer_close(out, ']');
+    json_writer_open(out, "tables", '[');
+    for (int work = 0; work < WORK_COUNT; work++) {
+        json_writer_open(out, NULL, '{');
+        json_writer_text(out, "work", works[work]);
+        json_writer_open(out, "rows", '[');
+        for (uint64_t bytes = 0; (bytes = next_row(t, bytes)) > 0;)
+            write_row(out, t, bytes, work);
+        json_writer_close(out, ']');
+        json_writer_close(out, '}');
+    }
+    json_writer_close(out, ']');
+}
 
-    for (int work = 0; work < WORK_COUNT; work++)
-        json_array_append_new(
-            tables, json_pack("{s:s,s:o}", "work", works[work], "rows", make_rows(t, work)));
-    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:f,s:o,s:o,s:o}", "gpu", t->fp.gpu.uuid, "name",
-                     t->fp.gpu.name, "fingerprint_id", t->id, "origin",
-                     origin_name(t->fp.gpu.origin), "reach_bytes",
-                     (json_int_t)t->fp.windows.reach_bytes.v, "memory_bytes",
-                     (json_int_t)t->fp.gpu.memory_bytes, "input_bytes", t->input_bytes, "scan_gps",
-                     t->scan_gps > 0 ? json_real(t->scan_gps) : json_null(), "columns",
-                     make_columns(), "tables", tables);
+static enum status print_json(const struct table *t, struct err *err)
+{
+    struct json_writer out;
+
+    json_writer_begin(&out, 0);
+    out.indent = 1;
+    json_writer_open(&out, NULL, '{');
+    json_writer_text(&out, "gpu", t->fp.gpu.uuid);
+    json_writer_text(&out, "name", t->fp.gpu.name);
+    json_writer_text(&out, "fingerprint_id", t->id);
+    json_writer_text(&out, "origin", origin_name(t->fp.gpu.origin));
+    json_writer_u64(&out, "reach_bytes", t->fp.windows.reach_bytes.v);
+    json_writer_u64(&out, "memory_bytes", t->fp.gpu.memory_bytes);
+    json_writer_real(&out, "input_bytes", t->input_bytes);
+    if (t->scan_gps > 0)
+        json_writer_real(&out, "scan_gps", t->scan_gps);
+    else
+        json_writer_null(&out, "scan_gps");
+    write_tables(&out, t);
+    json_writer_close(&out, '}');
+    return json_writer_print(&out, stdout, err);
 }
 
 /* ---- as text ---- */
 
-/* Writes the gain and the first letter of the strategy: "4.2 f". */
-static const char *cell_text(const json_t *cell, char *out)
+/* "4.2 f": the gain, and the first letter of the strategy. */
+static const char *format_cell(struct cell cell, char *out)
 {
-    const double gain = json_real_value(json_object_get(cell, "gain"));
-    const char *strategy = json_string_value(json_object_get(cell, "strategy"));
-
-    if (!strategy)
+    if (!cell.known)
         snprintf(out, CELL_BYTES, "-");
-    else if (strcmp(strategy, strategy_name(STRATEGY_NAIVE)) == 0)
+    else if (cell.strategy == STRATEGY_NAIVE)
         snprintf(out, CELL_BYTES, "1.0");
     else
-        snprintf(out, CELL_BYTES, "%.*f %c", gain < 2 ? 2 : 1, gain, strategy[0]);
+        snprintf(out, CELL_BYTES, "%.*f %c", cell.gain < 2 ? 2 : 1, cell.gain,
+                 strategy_name(cell.strategy)[0]);
     return out;
 }
 
 /* `mark` is "|" for markdown and "" for plain text. */
-static void print_table(const json_t *table, const char *mark)
+static void print_table(const struct table *t, int work, const char *mark)
 {
-    const bool copied =
-        strcmp(json_string_value(json_object_get(table, "work")), works[COPIED]) == 0;
-    const int shown = copied ? COLUMN_COUNT - 1 : COLUMN_COUNT;
+    const int shown = work == COPIED ? COLUMN_COUNT - 1 : COLUMN_COUNT;
     char text[FORMAT_SIZE_BYTES];
     char cell[CELL_BYTES];
-    size_t i;
-    json_t *row;
 
     printf("%s\n%s%s%12s ",
-           copied ? "Rows copied out (read and written once):" : "Rows read in place:",
+           work == COPIED ? "Rows copied out (read and written once):" : "Rows read in place:",
            *mark ? "\n" : "", mark, "table");
     for (int c = 0; c < shown; c++) {
         snprintf(cell, sizeof(cell), "%s%u B", columns[c].access == ACCESS_READ ? "" : "atomic ",
@@ -161,24 +198,19 @@ static void print_table(const json_t *table, const char *mark)
     printf("%s\n", mark);
     for (int c = 0; *mark && c <= shown; c++)
         printf("%s---:%s", mark, c == shown ? "|\n" : "");
-    json_array_foreach(json_object_get(table, "rows"), i, row)
-    {
-        const json_t *cells = json_object_get(row, "cells");
-        const uint64_t bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes"));
+    for (uint64_t bytes = 0; (bytes = next_row(t, bytes)) > 0;) {
         printf("%s%12s ", mark, format_size(bytes, text));
         for (int c = 0; c < shown; c++)
-            printf("%s %10s ", mark, cell_text(json_array_get(cells, (size_t)c), cell));
+            printf("%s %10s ", mark, format_cell(make_cell(t, bytes, &columns[c], work), cell));
         printf("%s\n", mark);
     }
 }
 
-static void print_document(const struct table *t, const json_t *document, bool markdown)
+static void print_text(const struct table *t, bool markdown)
 {
     char reach[FORMAT_SIZE_BYTES];
     char memory[FORMAT_SIZE_BYTES];
     char scan[64] = "assuming that the scan costs nothing";
-    size_t i;
-    json_t *table;
 
     if (t->scan_gps > 0)
         snprintf(scan, sizeof(scan), "scanned at %.6g G/s", t->scan_gps);
@@ -190,10 +222,9 @@ static void print_document(const struct table *t, const json_t *document, bool m
     puts("w windows, f filtered windows, s scopes, p partitioned windows; 1.0: nothing gains; -: "
          "not "
          "measured.");
-    json_array_foreach(json_object_get(document, "tables"), i, table)
-    {
+    for (int work = 0; work < WORK_COUNT; work++) {
         puts("");
-        print_table(table, markdown ? "|" : "");
+        print_table(t, work, markdown ? "|" : "");
     }
 }
 
@@ -236,17 +267,14 @@ static enum exit_code check_reach(const struct table *t)
 
 static enum exit_code print_all(const struct table *t, const struct options *options)
 {
-    json_t *document = make_document(t);
+    struct err err;
 
-    if (!document)
-        return client_no_memory();
-    if (options->json) {
-        json_dumpf(document, stdout, JSON_REAL_PRECISION(6) | JSON_INDENT(1));
-        puts("");
-    } else {
-        print_document(t, document, options->format != NULL);
+    if (!options->json) {
+        print_text(t, options->format != NULL);
+    } else if (print_json(t, &err) != STATUS_OK) {
+        fprintf(stderr, "reachctl: %s\n", err.text);
+        return EXIT_FAILED;
     }
-    json_decref(document);
     return EXIT_DONE;
 }
 
