@@ -1,7 +1,8 @@
 /* diagnose.c: see diagnose.h. */
 #include "diagnose.h"
 
-#include <jansson.h>
+#include "base/json_writer.h"
+
 #include <string.h>
 
 enum { TARGET_BYTES = 160 };
@@ -82,26 +83,42 @@ void diagnose_print_plan(FILE *out, struct reach *reach, const char *gpu,
     reach_answer_free(answer);
 }
 
-static json_t *to_json(struct reach_finding f)
+static void write_finding(struct json_writer *t, const char *name, struct reach_finding f)
 {
-    return f.known ? json_pack("{s:f,s:f}", "value", f.value, "error", f.error)
-                   : json_pack("{s:n,s:s}", "value", "reason", f.reason);
+    json_writer_open(t, name, '{');
+    if (f.known) {
+        json_writer_real(t, "value", f.value);
+        json_writer_real(t, "error", f.error);
+    } else {
+        json_writer_null(t, "value");
+        json_writer_text(t, "reason", f.reason);
+    }
+    json_writer_close(t, '}');
 }
 
 void diagnose_print_json(FILE *out, const char *name, const struct reach_diagnosis *f,
                          uint64_t changed)
 {
-    json_t *const json = json_pack(
-        "{s:s,s:s,s:I,s:I,s:f,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:s}", "case", name, "memory",
-        reach_memory_name(f->memory), "bytes", (json_int_t)f->bytes, "mapping_bytes",
-        (json_int_t)f->mapping_bytes, "ms", (double)f->ns / 1e6, "changed_words",
-        (json_int_t)changed, "compressible", to_json(f->compressible), "out_of_reach",
-        to_json(f->out_of_reach), "read_gbps", to_json(f->read_gbps), "part_gbps",
-        to_json(f->part_gbps), "reach_bytes", to_json(f->reach_bytes), "entry_bytes",
-        to_json(f->entry_bytes), "contiguous", to_json(f->contiguous), "contiguous_gbps",
-        to_json(f->contiguous_gbps), "gain", to_json(f->gain), "text", f->text);
+    struct json_writer t;
 
-    json_dumpf(json, out, JSON_COMPACT);
-    fputc('\n', out);
-    json_decref(json);
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "case", name);
+    json_writer_text(&t, "memory", reach_memory_name(f->memory));
+    json_writer_u64(&t, "bytes", f->bytes);
+    json_writer_u64(&t, "mapping_bytes", f->mapping_bytes);
+    json_writer_real(&t, "ms", (double)f->ns / 1e6);
+    json_writer_u64(&t, "changed_words", changed);
+    write_finding(&t, "compressible", f->compressible);
+    write_finding(&t, "out_of_reach", f->out_of_reach);
+    write_finding(&t, "read_gbps", f->read_gbps);
+    write_finding(&t, "part_gbps", f->part_gbps);
+    write_finding(&t, "reach_bytes", f->reach_bytes);
+    write_finding(&t, "entry_bytes", f->entry_bytes);
+    write_finding(&t, "contiguous", f->contiguous);
+    write_finding(&t, "contiguous_gbps", f->contiguous_gbps);
+    write_finding(&t, "gain", f->gain);
+    json_writer_text(&t, "text", f->text);
+    json_writer_close(&t, '}');
+    (void)json_writer_print(&t, out, NULL); /* the caller checks the stream */
 }

@@ -3,6 +3,7 @@
 
 #include "element.h"
 
+#include "base/json_writer.h"
 #include "base/stats.h"
 
 #include <inttypes.h>
@@ -227,43 +228,59 @@ void gather_report_counts(FILE *out, const struct gather_counts *counts)
     fprintf(out, "\n");
 }
 
-static json_t *choice_to_json(const struct gather_choice *w, uint32_t repeats)
+static void write_choice(struct json_writer *t, const struct gather_choice *w, uint32_t repeats)
 {
     const bool measured = w->gbps > 0;
 
-    return json_pack("{s:s,s:s,s:o,s:I,s:o,s:o,s:I,s:s}", "kind", memory_kind_name(w->kind),
-                     "strategy", reach_strategy_name(w->strategy), "predicted_gbps",
-                     job_json_number(w->predicted, w->predicted_gbps), "lines",
-                     (json_int_t)w->lines, "gbps", job_json_number(measured, w->gbps),
-                     "milliseconds", job_json_numbers(w->milliseconds, measured ? repeats : 0),
-                     "mismatches", (json_int_t)w->mismatches, "why", w->why);
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "kind", memory_kind_name(w->kind));
+    json_writer_text(t, "strategy", reach_strategy_name(w->strategy));
+    job_write_number(t, "predicted_gbps", w->predicted, w->predicted_gbps);
+    json_writer_u64(t, "lines", w->lines);
+    job_write_number(t, "gbps", measured, w->gbps);
+    job_write_numbers(t, "milliseconds", w->milliseconds, measured ? repeats : 0);
+    json_writer_u64(t, "mismatches", w->mismatches);
+    json_writer_text(t, "why", w->why);
+    json_writer_close(t, '}');
 }
 
-static json_t *size_to_json(const struct gather_size *size, uint32_t repeats)
+static void write_size(struct json_writer *t, const struct gather_size *size, uint32_t repeats)
 {
-    json_t *choices = json_array();
-
+    json_writer_open(t, NULL, '{');
+    json_writer_u64(t, "bytes", size->bytes);
+    json_writer_text(t, "fingerprint_id", size->fingerprint_id);
+    json_writer_text(t, "origin", size->origin);
+    json_writer_bool(t, "first_choice_is_fastest", gather_first_is_fastest(size));
+    json_writer_open(t, "choices", '[');
     for (uint32_t i = 0; i < size->choice_count; i++)
-        json_array_append_new(choices, choice_to_json(&size->choices[i], repeats));
-    return json_pack("{s:I,s:s,s:s,s:b,s:o}", "bytes", (json_int_t)size->bytes, "fingerprint_id",
-                     size->fingerprint_id, "origin", size->origin, "first_choice_is_fastest",
-                     gather_first_is_fastest(size), "choices", choices);
+        write_choice(t, &size->choices[i], repeats);
+    json_writer_close(t, ']');
+    json_writer_close(t, '}');
 }
 
 bool gather_write_json(const char *path, const char *gpu, const struct job_options *options,
                        const struct gather_size *sizes, uint32_t count,
                        const struct gather_counts *counts, char *why)
 {
-    json_t *list = json_array(), *by_sms = json_array();
+    struct json_writer t;
 
+    job_begin_document(&t);
+    json_writer_text(&t, "job", "host_gather");
+    json_writer_text(&t, "gpu_uuid", gpu);
+    json_writer_u64(&t, "milliseconds", options->count);
+    json_writer_u64(&t, "repeats", options->repeats);
+    json_writer_u64(&t, "seed", options->seed);
+    json_writer_open(&t, "sizes", '[');
     for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, size_to_json(&sizes[i], options->repeats));
-    for (uint32_t i = 0; i < counts->count; i++)
-        json_array_append_new(
-            by_sms, json_pack("{s:i,s:f}", "sms", (int)counts->sms[i], "gbps", counts->gbps[i]));
-    return job_json_write(json_pack("{s:s,s:s,s:I,s:i,s:i,s:o,s:o}", "job", "host_gather",
-                                    "gpu_uuid", gpu, "milliseconds", (json_int_t)options->count,
-                                    "repeats", (int)options->repeats, "seed", (int)options->seed,
-                                    "sizes", list, "by_sms", by_sms),
-                          path, why);
+        write_size(&t, &sizes[i], options->repeats);
+    json_writer_close(&t, ']');
+    json_writer_open(&t, "by_sms", '[');
+    for (uint32_t i = 0; i < counts->count; i++) {
+        json_writer_open(&t, NULL, '{');
+        json_writer_u64(&t, "sms", counts->sms[i]);
+        job_write_number(&t, "gbps", true, counts->gbps[i]);
+        json_writer_close(&t, '}');
+    }
+    json_writer_close(&t, ']');
+    return job_end_document(&t, path, why);
 }

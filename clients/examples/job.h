@@ -21,6 +21,8 @@
 extern "C" {
 #endif
 
+struct json_writer;
+
 enum {
     JOB_TEXT_BYTES = 768,
     JOB_MAX_SIZES = 16,
@@ -177,11 +179,13 @@ bool job_write_json(const char *path, const struct job *job, const struct job_op
                     const struct job_run *runs, uint32_t count, char *why);
 /* A blank and the number, right-aligned; "-" if it is not known. */
 void job_print_number(FILE *out, int width, int digits, bool known, double value);
-/* null if it is not known. */
-struct json_t *job_json_number(bool known, double value);
-struct json_t *job_json_numbers(const double *values, uint32_t count);
-/* Writes the document to `path` and releases it; NULL is a failure. */
-bool job_json_write(struct json_t *take, const char *path, char *why);
+/* A number of a document, with eight significant digits; null if it is not known. */
+void job_write_number(struct json_writer *t, const char *name, bool known, double value);
+void job_write_numbers(struct json_writer *t, const char *name, const double *values,
+                       uint32_t count);
+/* Begins a document, to which members can be added, and writes it to `path`. */
+void job_begin_document(struct json_writer *t);
+bool job_end_document(struct json_writer *t, const char *path, char *why);
 
 /* ---- job_main.c ---- */
 /* The main of every job. 0: all results are the same; 1: not, or it failed; 2: wrong options. */

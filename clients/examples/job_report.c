@@ -1,8 +1,10 @@
 /* job_report.c: predictions and measurements, as a table and as JSON (job.h). */
 #include "job.h"
 
+#include "base/json_writer.h"
+
 #include <errno.h>
-#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double bytes_per_gib = 1024.0 * 1024.0 * 1024.0;
@@ -89,91 +91,126 @@ void job_report(FILE *out, const struct job *job, const struct job_options *opti
 
 /* ---- JSON ---- */
 
-json_t *job_json_number(bool known, double value)
+void job_write_number(struct json_writer *t, const char *name, bool known, double value)
 {
-    return known ? json_real(value) : json_null();
+    enum { NUMBER_BYTES = 32 };
+    char text[NUMBER_BYTES];
+
+    if (known && snprintf(text, sizeof text, "%.8g", value) > 0)
+        json_writer_real(t, name, strtod(text, NULL));
+    else
+        json_writer_null(t, name);
 }
 
-json_t *job_json_numbers(const double *values, uint32_t count)
+void job_write_numbers(struct json_writer *t, const char *name, const double *values,
+                       uint32_t count)
 {
-    json_t *array = json_array();
-
+    json_writer_open(t, name, '[');
     for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(array, json_real(values[i]));
-    return array;
+        job_write_number(t, NULL, true, values[i]);
+    json_writer_close(t, ']');
 }
 
-bool job_json_write(json_t *take, const char *path, char *why)
+void job_begin_document(struct json_writer *t)
 {
-    enum { DIGITS = 8 };
-    const bool written =
-        take && json_dump_file(take, path, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) == 0;
+    json_writer_begin(t, 0);
+    t->indent = 1;
+    json_writer_open(t, NULL, '{');
+}
 
+bool job_end_document(struct json_writer *t, const char *path, char *why)
+{
+    FILE *const out = fopen(path, "we");
+    struct err err;
+    bool written;
+
+    json_writer_close(t, '}');
+    if (!out) {
+        json_writer_discard(t);
+        job_fail(why, "cannot write %.300s: %s", path, strerror(errno));
+        return false;
+    }
+    written = json_writer_print(t, out, &err) == STATUS_OK;
     if (!written)
-        job_fail(why, "cannot write %.300s: %s", path, take ? strerror(errno) : "out of memory");
-    json_decref(take);
+        job_fail(why, "%.300s: %.200s", path, err.text);
+    if (fclose(out) != 0 && written) {
+        job_fail(why, "cannot write %.300s: %s", path, strerror(errno));
+        written = false;
+    }
     return written;
 }
 
-static json_t *result_to_json(const struct job *job, const struct job_result *result)
+static void write_result(struct json_writer *t, const struct job *job,
+                         const struct job_result *result)
 {
-    json_t *object = json_object();
-
+    json_writer_open(t, "result", '{');
     for (uint32_t i = 0; i < JOB_RESULTS && job->result_names[i]; i++) {
         char text[32]; /* 64 bits without a sign do not fit a JSON integer everywhere */
 
         snprintf(text, sizeof text, "%llu", (unsigned long long)result->number[i]);
-        json_object_set_new(object, job->result_names[i], json_string(text));
+        json_writer_text(t, job->result_names[i], text);
     }
-    return object;
+    json_writer_close(t, '}');
 }
 
-static json_t *choice_to_json(const struct job *job, const struct job_run *run,
-                              const struct job_choice *choice)
+static void write_choice(struct json_writer *t, const struct job *job, const struct job_run *run,
+                         const struct job_choice *choice)
 {
     const struct reach_number *predicted = &choice->predicted_gbps;
-    json_t *object =
-        json_pack("{s:s,s:s,s:i,s:i,s:I,s:o}", "strategy", reach_strategy_name(choice->strategy),
-                  "label", choice->label, "passes", (int)choice->pass_count, "windows",
-                  (int)choice->windows, "scope_bytes", (json_int_t)choice->scope_bytes,
-                  "predicted_gbps", job_json_number(predicted->known, predicted->value));
 
-    if (!object || run->repeats == 0)
-        return object;
-    json_object_set_new(object, "milliseconds",
-                        job_json_numbers(choice->milliseconds, run->repeats));
-    json_object_set_new(object, "gbps", json_real(choice->gbps));
-    json_object_set_new(object, "result", result_to_json(job, &choice->result));
-    json_object_set_new(object, "right", json_boolean(choice->right));
-    return object;
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "strategy", reach_strategy_name(choice->strategy));
+    json_writer_text(t, "label", choice->label);
+    json_writer_u64(t, "passes", choice->pass_count);
+    json_writer_u64(t, "windows", choice->windows);
+    json_writer_u64(t, "scope_bytes", choice->scope_bytes);
+    job_write_number(t, "predicted_gbps", predicted->known, predicted->value);
+    if (run->repeats > 0) {
+        job_write_numbers(t, "milliseconds", choice->milliseconds, run->repeats);
+        job_write_number(t, "gbps", true, choice->gbps);
+        write_result(t, job, &choice->result);
+        json_writer_bool(t, "right", choice->right);
+    }
+    json_writer_close(t, '}');
 }
 
-static json_t *run_to_json(const struct job *job, const struct job_run *run)
+static void write_run(struct json_writer *t, const struct job *job, const struct job_run *run)
 {
     const struct reach_provenance *from = reach_answer_provenance(run->plan);
-    json_t *choices = json_array();
 
+    json_writer_open(t, NULL, '{');
+    json_writer_u64(t, "bytes", run->bytes);
+    json_writer_text(t, "gpu_uuid", from->gpu_uuid);
+    json_writer_text(t, "fingerprint_id", from->fingerprint_id);
+    json_writer_text(t, "origin", reach_origin_name(from->origin));
+    json_writer_bool(t, "stale", from->stale);
+    json_writer_text(t, "reason", reach_answer_plan(run->plan)->reason);
+    json_writer_u64(t, "repeats", run->repeats);
+    job_write_number(t, "useful_bytes", true, run->useful_bytes);
+    job_write_number(t, "in_reach_gbps", run->in_reach_gbps > 0, run->in_reach_gbps);
+    job_write_number(t, "scan_rate", run->scan_rate > 0, run->scan_rate);
+    json_writer_open(t, "choices", '[');
     for (uint32_t i = 0; i < run->choice_count; i++)
-        json_array_append_new(choices, choice_to_json(job, run, &run->choices[i]));
-    return json_pack("{s:I,s:s,s:s,s:s,s:b,s:s,s:i,s:f,s:o,s:o,s:o}", "bytes",
-                     (json_int_t)run->bytes, "gpu_uuid", from->gpu_uuid, "fingerprint_id",
-                     from->fingerprint_id, "origin", reach_origin_name(from->origin), "stale",
-                     (int)from->stale, "reason", reach_answer_plan(run->plan)->reason, "repeats",
-                     (int)run->repeats, "useful_bytes", run->useful_bytes, "in_reach_gbps",
-                     job_json_number(run->in_reach_gbps > 0, run->in_reach_gbps), "scan_rate",
-                     job_json_number(run->scan_rate > 0, run->scan_rate), "choices", choices);
+        write_choice(t, job, run, &run->choices[i]);
+    json_writer_close(t, ']');
+    json_writer_close(t, '}');
 }
 
 bool job_write_json(const char *path, const struct job *job, const struct job_options *options,
                     const struct job_run *runs, uint32_t count, char *why)
 {
-    json_t *sizes = json_array();
+    struct json_writer t;
 
+    job_begin_document(&t);
+    json_writer_text(&t, "job", job->name);
+    json_writer_text(&t, "unit", job->unit);
+    json_writer_u64(&t, "count", options->count);
+    json_writer_u64(&t, "row_bytes", options->row_bytes);
+    json_writer_text(&t, "input", options->host_input ? "host" : "device");
+    json_writer_u64(&t, "seed", options->seed);
+    json_writer_open(&t, "sizes", '[');
     for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(sizes, run_to_json(job, &runs[i]));
-    json_t *document = json_pack(
-        "{s:s,s:s,s:I,s:i,s:s,s:i,s:o}", "job", job->name, "unit", job->unit, "count",
-        (json_int_t)options->count, "row_bytes", (int)options->row_bytes, "input",
-        options->host_input ? "host" : "device", "seed", (int)options->seed, "sizes", sizes);
-    return job_json_write(document, path, why);
+        write_run(&t, job, &runs[i]);
+    json_writer_close(&t, ']');
+    return job_end_document(&t, path, why);
 }

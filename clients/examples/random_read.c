@@ -1,9 +1,9 @@
 /* random_read.c: the host side of random_read: strategies and report (random_read.h). */
 #include "random_read.h"
 
+#include "base/json_writer.h"
 #include "base/stats.h"
 
-#include <jansson.h>
 #include <string.h>
 
 /* Half of a window that is within the reach is within it by a wide margin. */
@@ -207,49 +207,47 @@ void report_print(FILE *out, const struct report *report)
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
 
-static json_t *windows_to_json(const struct reach_windows *in)
+static void write_windows(struct json_writer *t, const struct reach_windows *in)
 {
-    json_t *windows = json_array();
-
-    for (uint32_t w = 0; w < in->window_count; w++)
-        json_array_append_new(
-            windows, json_pack("{s:I,s:I}", "first_byte", (json_int_t)in->window[w].first_byte,
-                               "length_bytes", (json_int_t)in->window[w].length_bytes));
-    return windows;
-}
-
-static json_t *window_of_sm_to_json(const struct reach_windows *in)
-{
-    json_t *array = json_array();
-
-    for (uint32_t sm = 0; sm < in->sm_slots; sm++) {
-        const int16_t w = in->window_of_sm[sm];
-
-        json_array_append_new(array, w == REACH_IDLE ? json_null() : json_integer(w));
+    json_writer_open(t, "windows", '[');
+    for (uint32_t w = 0; w < in->window_count; w++) {
+        json_writer_open(t, NULL, '{');
+        json_writer_u64(t, "first_byte", in->window[w].first_byte);
+        json_writer_u64(t, "length_bytes", in->window[w].length_bytes);
+        json_writer_close(t, '}');
     }
-    return array;
+    json_writer_close(t, ']');
+    json_writer_i16s(t, "window_of_sm", in->window_of_sm, in->sm_slots); /* null: REACH_IDLE */
 }
 
-static json_t *strategy_to_json(const struct report *report, int i)
+static void write_strategy(struct json_writer *t, const struct report *report, int i)
 {
     const struct strategy *s = &report->strategies[i];
-    json_t *object = json_pack(
-        "{s:s,s:I,s:o,s:o,s:o}", "strategy", s->name, "region_bytes", (json_int_t)s->region_bytes,
-        "predicted_gbps", job_json_number(s->predicted_gbps.known, s->predicted_gbps.value),
-        "windows", windows_to_json(&s->windows), "window_of_sm", window_of_sm_to_json(&s->windows));
 
-    if (!report->timings)
-        return object;
-    const struct timing *t = &report->timings[i];
-    json_t *measured =
-        json_pack("{s:I,s:o,s:f,s:f,s:f,s:I}", "lines", (json_int_t)t->lines, "milliseconds",
-                  job_json_numbers(t->milliseconds, report->options->repeats), "gbps", t->gbps,
-                  "times_naive", times(report, i, STRATEGY_NAIVE), "of_plateau",
-                  times(report, i, STRATEGY_IN_REACH), "mismatches", (json_int_t)t->mismatches);
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "strategy", s->name);
+    json_writer_u64(t, "region_bytes", s->region_bytes);
+    job_write_number(t, "predicted_gbps", s->predicted_gbps.known, s->predicted_gbps.value);
+    write_windows(t, &s->windows);
+    if (report->timings) {
+        const struct timing *m = &report->timings[i];
 
-    json_object_update(object, measured);
-    json_decref(measured);
-    return object;
+        json_writer_u64(t, "lines", m->lines);
+        job_write_numbers(t, "milliseconds", m->milliseconds, report->options->repeats);
+        job_write_number(t, "gbps", true, m->gbps);
+        job_write_number(t, "times_naive", true, times(report, i, STRATEGY_NAIVE));
+        job_write_number(t, "of_plateau", true, times(report, i, STRATEGY_IN_REACH));
+        json_writer_u64(t, "mismatches", m->mismatches);
+    }
+    json_writer_close(t, '}');
+}
+
+static void write_gpu(struct json_writer *t, const char *name, const char *uuid)
+{
+    json_writer_open(t, "gpu", '{');
+    json_writer_text(t, "name", name);
+    json_writer_text(t, "uuid", uuid);
+    json_writer_close(t, '}');
 }
 
 bool report_write_json(const char *path, const struct report *report, char *why)
@@ -258,19 +256,25 @@ bool report_write_json(const char *path, const struct report *report, char *why)
     const struct reach_provenance *from = reach_answer_provenance(a->placement);
     const struct reach_placement *placement = reach_answer_placement(a->placement);
     const struct reach_scope *scope = reach_answer_scope(a->scope);
-    json_t *strategies = json_array();
+    struct json_writer t;
 
+    job_begin_document(&t);
+    write_gpu(&t, reach_answer_fingerprint(a->fingerprint)->name, from->gpu_uuid);
+    json_writer_text(&t, "fingerprint_id", from->fingerprint_id);
+    json_writer_text(&t, "origin", word(reach_origin_name(from->origin)));
+    json_writer_text(&t, "advice", word(reach_advice_name(placement->advice)));
+    json_writer_text(&t, "reason", placement->reason);
+    json_writer_open(&t, "scope", '{');
+    json_writer_u64(&t, "scope_bytes", scope->scope_bytes);
+    json_writer_u64(&t, "passes", scope->passes);
+    json_writer_close(&t, '}');
+    json_writer_u64(&t, "bytes", report->bytes);
+    json_writer_u64(&t, "repeats", report->options->repeats);
+    json_writer_u64(&t, "seed", report->options->seed);
+    json_writer_bool(&t, "measured", report->timings != NULL);
+    json_writer_open(&t, "strategies", '[');
     for (int i = 0; i < STRATEGY_COUNT; i++)
-        json_array_append_new(strategies, strategy_to_json(report, i));
-    return job_json_write(
-        json_pack("{s:{s:s,s:s}, s:s,s:s,s:s,s:s, s:{s:I,s:I}, s:I,s:i,s:I,s:b,s:o}", "gpu", "name",
-                  reach_answer_fingerprint(a->fingerprint)->name, "uuid", from->gpu_uuid,
-                  "fingerprint_id", from->fingerprint_id, "origin",
-                  word(reach_origin_name(from->origin)), "advice",
-                  word(reach_advice_name(placement->advice)), "reason", placement->reason, "scope",
-                  "scope_bytes", (json_int_t)scope->scope_bytes, "passes",
-                  (json_int_t)scope->passes, "bytes", (json_int_t)report->bytes, "repeats",
-                  (int)report->options->repeats, "seed", (json_int_t)report->options->seed,
-                  "measured", report->timings != NULL, "strategies", strategies),
-        path, why);
+        write_strategy(&t, report, i);
+    json_writer_close(&t, ']');
+    return job_end_document(&t, path, why);
 }
