@@ -171,7 +171,7 @@ class Reach:
 
     # ---- the questions; parameters are those of the API, and its description has what they mean ----
 
-    def _of_gpu(self, kind: Type[_A], name: str, gpu: GpuName, **parameters: Any) -> _A:
+    def _of_gpu(self, kind: Type[_A], name: str, gpu: GpuName, /, **parameters: Any) -> _A:
         return self._get(f"/v1/gpus/{urllib.parse.quote(_calls.parameter('gpu', gpu), safe='')}/{name}", parameters, kind)
 
     def gpus(self) -> List[answers.Gpu]:
