@@ -123,6 +123,13 @@ static bool is_at_location(enum memory_kind kind, enum memory_location location)
            (location == LOCATION_DEVICE ? is_device : memory_kind_is_host(kind));
 }
 
+/* Is memory of this kind among what the request is about? */
+static bool is_requested(const struct memory_request *request, enum memory_kind kind)
+{
+    return is_at_location(kind, request->location) &&
+           (request->kind == 0 || request->kind == (uint32_t)kind + 1);
+}
+
 __attribute__((format(printf, 4, 5))) static void
 leave_out(struct advising *a, enum memory_kind kind, const char *peer_uuid, const char *format, ...)
 {
@@ -625,7 +632,7 @@ static const char *nothing_left_step(const struct advising *a)
 
     for (uint32_t i = 0; i < a->fp->memory_count; i++) {
         const struct memory_facts *const m = &a->fp->memory[i];
-        if (!is_at_location(m->kind, a->request->location))
+        if (!is_requested(a->request, m->kind))
             continue;
         if (has_curve(m))
             return "Ask for no more than the detail says there is.";
@@ -687,16 +694,18 @@ enum status memory_choices_rank(const struct fingerprint *fp, const struct memor
     if (s != STATUS_OK)
         return s;
     if (is_at_location(MEMORY_DEVICE, request->location))
-        add_device(&a);
+        add_device(&a); /* its speed also limits that of managed memory at the device */
+    if (!is_requested(request, MEMORY_DEVICE))
+        out->choice_count = out->left_out_count = 0;
     for (uint32_t i = 0; i < fp->memory_count; i++)
-        if (is_at_location(fp->memory[i].kind, request->location))
+        if (is_requested(request, fp->memory[i].kind))
             add_kind(&a, &fp->memory[i]);
     if (out->choice_count == 0)
         return err_set_hint(
             err, STATUS_NOT_APPLICABLE, nothing_left_step(&a),
-            "fingerprint %s has no memory at this location that was read and has room%s"
-            "%s",
-            out->fingerprint_id, out->left_out_count > 0 ? ": " : "",
+            "fingerprint %s has no memory %sat this location that was read and has room%s%s",
+            out->fingerprint_id, request->kind > 0 ? "of this kind " : "",
+            out->left_out_count > 0 ? ": " : "",
             out->left_out_count > 0 ? out->left_out[0].why : "");
     rank(out);
     write_reason(&a);

@@ -20,6 +20,13 @@ WORDS(access, enum access, ACCESS_COUNT)
 WORDS(memory_location, enum memory_location, LOCATION_COUNT)
 WORDS(fit_reuse, enum fit_reuse, FIT_REUSE_COUNT)
 
+static const char *memory_kind_word(uint32_t i)
+{
+    if (i == 0)
+        return "any";
+    return i <= MEMORY_KIND_COUNT ? memory_kind_name((enum memory_kind)(i - 1)) : NULL;
+}
+
 /* How a function takes the parameter of a row: the struct, its member, and more members of struct
  * param_use. */
 #define TAKES(form, type, member, ...)                                                             \
@@ -154,6 +161,10 @@ static const struct param rows[] = {
     {"location", PARAM_WORD, "location", .word = memory_location_word, .by_default = "any",
      .about = "Where the memory may be. Peer memory, that of another GPU, is in any.",
      .uses = {[PLANNER_MEMORY] = ONE(memory_request, location)}},
+    {"kind", PARAM_WORD, "kind", .word = memory_kind_word, .by_default = "any",
+     .about = "Choices in memory of this kind alone, for a table that exists already and cannot be "
+              "allocated otherwise.",
+     .uses = {[PLANNER_MEMORY] = ONE(memory_request, kind)}},
     {"reuse", PARAM_WORD, "kind", .word = fit_reuse_word, .by_default = "same",
      .about = "Every SM reads all of the set (same), or each a part of its own (own).",
      .uses = {[PLANNER_FIT] = ONE(fit_request, reuse)}},

@@ -76,6 +76,7 @@ struct memory_request {
     uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: accessed at random */
     enum access access;
     enum memory_location location;
+    uint32_t kind;              /* 0: any; otherwise of this enum memory_kind, plus 1 */
     uint32_t element_bytes;     /* as in job_request */
     const char *fingerprint_id; /* as in job_request */
 };

@@ -325,7 +325,8 @@ class Reach:
         return self._of_gpu(answers.Split, "split", gpu, bytes=bytes, weight=weight)
 
     def memory(self, gpu: GpuName, bytes: Optional[Size] = None, *, access: Optional[str] = None,
-               element: Optional[Size] = None, location: Optional[str] = None) -> answers.Memory:
+               element: Optional[Size] = None, location: Optional[str] = None,
+               kind: Optional[str] = None) -> answers.Memory:
         """Every kind of memory that the GPU can access. With bytes: the choices for them, best first; location="host"
         or "device": only there.
 
@@ -333,12 +334,14 @@ class Reach:
         access: The kind of the random accesses.
         element: Size of one access; at most 1 MiB. By default 128 bytes.
         location: Where the memory may be. Peer memory, that of another GPU, is in any.
+        kind: Choices in memory of this kind alone, for a table that exists already and cannot be allocated
+            otherwise.
 
         >>> Reach("file:fingerprint.json").memory(0).device_memory_bytes >> 30
         139
         """
         return self._of_gpu(answers.Memory, "memory", gpu, bytes=bytes, access=access, element=element,
-                            location=location)
+                            location=location, kind=kind)
 
     def fit(self, gpu: GpuName, bytes: Size, *, element: Optional[Size] = None, reuse: Optional[str] = None,
             shared_bytes: Optional[Size] = None, blocks_per_sm: Optional[SupportsIndex] = None) -> answers.Fit:

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "fingerprint/fingerprint_read.h"
 #include "planner/memory_choices.h"
+#include "planner/params.h"
 
 #include <jansson.h>
 
@@ -267,6 +268,56 @@ static void test_too_many(void **state)
     fp.memory_count = 0;
     assert_refused(GIB, LOCATION_HOST, STATUS_NOT_APPLICABLE,
                    "has no memory at this location that was read");
+}
+
+/* The choices in one kind of memory are those that it has among all, in their order. */
+static void assert_one_kind(uint64_t bytes, enum memory_kind kind)
+{
+    struct memory_request r = {.bytes = bytes, .fingerprint_id = "fp0123456789abcdef"};
+    struct memory_answer one;
+    struct err err;
+    uint32_t n = 0;
+
+    ask(bytes, LOCATION_ANY, ACCESS_READ, 0);
+    r.kind = (uint32_t)kind + 1;
+    if (memory_choices_rank(&fp, &r, &one, &err) != STATUS_OK) {
+        assert_null(find(kind, STRATEGY_NAIVE));
+        assert_non_null(strstr(err.text, "no memory of this kind"));
+        return;
+    }
+    for (uint32_t i = 0; i < answer.choice_count; i++) {
+        if (answer.choices[i].kind != kind)
+            continue;
+        assert_int_equal(one.choices[n].kind, kind);
+        assert_int_equal(one.choices[n].strategy, answer.choices[i].strategy);
+        assert_true(one.choices[n].gbps.v == answer.choices[i].gbps.v);
+        assert_string_equal(one.choices[n].why, answer.choices[i].why);
+        n++;
+    }
+    assert_int_equal(one.choice_count, n);
+    assert_int_equal(one.left_out_count, 0);
+}
+
+/* A table of 2 GiB that is pinned already: windows, not the kind that would be faster. */
+static void test_one_kind(void **state)
+{
+    static const uint64_t sizes[] = {256 * MIB, 2 * GIB, 16 * GIB, 100 * GIB};
+    struct memory_request r = {
+        .bytes = 2 * GIB, .kind = MEMORY_HOST_PINNED + 1, .fingerprint_id = "fp0123456789abcdef"};
+    struct err err;
+
+    (void)state;
+    load();
+    assert_string_equal(param_find(PLANNER_MEMORY, "kind")->word(r.kind), "host-pinned");
+    assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
+    assert_int_equal(answer.choices[0].strategy, STRATEGY_WINDOWS);
+    assert_gbps(&answer.choices[0], 50.48, CHOICE_MEASURED);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        for (enum memory_kind kind = MEMORY_DEVICE; kind < MEMORY_KIND_COUNT; kind++)
+            assert_one_kind(sizes[i], kind);
+    }
+    r.location = LOCATION_DEVICE; /* pinned memory is not there */
+    assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_NOT_APPLICABLE);
 }
 
 /* ---- what holds for all ---- */
@@ -548,6 +599,7 @@ static void test_any_fingerprint(void **state)
                 .bytes = rng_next(&r) >> (13 + rng_below(&r, 40)),
                 .access = (enum access)rng_below(&r, ACCESS_COUNT),
                 .location = (enum memory_location)rng_below(&r, LOCATION_COUNT),
+                .kind = (uint32_t)rng_below(&r, 2) * (uint32_t)rng_below(&r, MEMORY_KIND_COUNT + 1),
                 .element_bytes = (uint32_t)rng_below(&r, 1 << rng_below(&r, 20)),
                 .fingerprint_id = "fp"};
             struct err err = {.text = ""};
@@ -561,10 +613,12 @@ static void test_any_fingerprint(void **state)
             assert_in_range(answer.left_out_count, 0, MEMORY_MAX_LEFT_OUT);
             check_order();
             check_capacities(request.bytes);
-            for (uint32_t k = 0; k < answer.choice_count; k++)
+            for (uint32_t k = 0; k < answer.choice_count; k++) {
+                assert_true(request.kind == 0 || request.kind == answer.choices[k].kind + 1);
                 assert_true(request.location == LOCATION_ANY ||
                             (request.location == LOCATION_HOST) ==
                                 memory_kind_is_host(answer.choices[k].kind));
+            }
         }
     }
     printf("# %u answers\n", answers);
@@ -574,17 +628,12 @@ static void test_any_fingerprint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_between),
-        cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_other_accesses),
-        cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_device_is_the_plan),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_peer),
-        cmocka_unit_test(test_without_a_reach),
-        cmocka_unit_test(test_random_kinds),
-        cmocka_unit_test(test_any_fingerprint),
+        cmocka_unit_test(test_host),         cmocka_unit_test(test_between),
+        cmocka_unit_test(test_beyond),       cmocka_unit_test(test_other_accesses),
+        cmocka_unit_test(test_left_out),     cmocka_unit_test(test_device_is_the_plan),
+        cmocka_unit_test(test_too_many),     cmocka_unit_test(test_one_kind),
+        cmocka_unit_test(test_peer),         cmocka_unit_test(test_without_a_reach),
+        cmocka_unit_test(test_random_kinds), cmocka_unit_test(test_any_fingerprint),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
