@@ -86,20 +86,21 @@ struct reach_window {
 /* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. The other
  * kinds of access have kernels with the same arguments; `lines` then counts accesses:
  *
- *   reach_read_concurrent    a warp loads a line, `in_flight` in flight a warp, `warps` warps; not
- * at random, but in a scattered order that does not soon come back reach_read_far       a warp
- * loads a line, REACH_FAR_UNROLL in flight a warp reach_read_sectors   each lane loads 4 bytes of a
- * sector of its own, a random one of 32 bytes reach_read_blocks    a warp loads REACH_BLOCK_LINES
- * lines side by side reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses
- * the result reach_write          each lane stores 4 bytes of 0 into such a sector
+ *   reach_read_concurrent  a warp loads a line, `in_flight` in flight a warp, `warps` warps; not at
+ *                        random, but in a scattered order that does not soon repeat a line
+ *   reach_read_far       a warp loads a line, REACH_FAR_UNROLL in flight a warp
+ *   reach_read_sectors   each lane loads 4 bytes of a sector of its own, a random one of 32 bytes
+ *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
+ *   reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses the result
+ *   reach_write          each lane stores 4 bytes of 0 into such a sector
  *
- * They go on for a REACH_COOL_DIVISOR-th of run_ns after the count has ended, so that no SM counts
- * while others have stopped already.
+ * They continue for a REACH_COOL_DIVISOR-th of run_ns after the count has ended, so that no SM
+ * counts after others have stopped.
  *
- * Where the same memory is mapped again and again (period_lines > 0), a line would be found in L2
- * more often than in a region of that many different lines. So a warp draws only some of its lines
- * (random_share of 2^32) from the whole window. For the others it goes through a part of the period
- * that is its own, in scattered order, and draws which of the copies it reads. */
+ * If the same memory is mapped again and again (period_lines > 0), a line would be found in L2 more
+ * often than in a region with that number of different lines. So a warp draws only some of its
+ * lines (random_share of 2^32) from the whole window. For the others it goes through a part of the
+ * period that is its own, in scattered order, and draws which of the copies it reads. */
 struct reach_read_args {
     struct reach_grid grid;
     uint64_t base;
@@ -163,7 +164,7 @@ struct reach_peer_args {
 #define REACH_BLOCK_LINES  4
 #define REACH_COOL_DIVISOR 8
 
-/* What reach_working_set and reach_working_set_sort know of each SM. */
+/* An SM, for reach_working_set and reach_working_set_sort. */
 struct reach_working_set_sm {
     uint32_t side;     /* 0 or 1 */
     uint32_t rank;     /* among the SMs of its side */
@@ -219,7 +220,7 @@ struct reach_cache_args {
     uint64_t sink;        /* uint32_t[1], never written */
     uint64_t sweep_base;  /* with sweep_bytes: what all SMs load before each point */
     uint64_t sweep_bytes; /* 0: nothing */
-    uint64_t touch_bytes; /* the SM first loads a line of each so many bytes of the footprint */
+    uint64_t touch_bytes; /* the SM first loads one line of each of these blocks of the footprint */
     uint64_t evict_from;  /* offset of what the SM walks before it times */
     uint64_t evict_bytes;
     uint32_t count;

@@ -158,7 +158,7 @@ static __device__ u32 walk_concurrent(const struct reach_read_args *a, u64 windo
     }
 }
 
-/* `IN_FLIGHT`: as the arguments say; otherwise at random. */
+/* With `IN_FLIGHT` by the arguments, otherwise at random. */
 template <bool IN_FLIGHT> static __device__ void read_lines(const struct reach_read_args &a)
 {
     __shared__ u32 total, go_on;
@@ -209,8 +209,8 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
 
 /* ---- other kinds of access ---- */
 
-/* A kind says how many lines one draw names, how many accesses a warp makes between two looks at
- * the time, and makes them. `base` is that of the window. */
+/* A kind has the number of lines of one draw and of accesses that a warp makes between two looks at
+ * the time, and makes them. `base` is the start of the window. */
 
 /* A sector that this lane draws. The line comes from the high bits of what was mixed; the state
  * before mixing is an even sequence, so its highest bits choose among the four evenly. */

@@ -232,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(REACH_PEER_THREADS, 1)
     __syncthreads();
     if (threadIdx.x == 0)
         row[2 + size] = clock_cycles() - begin;
-    cluster_barrier(); /* nobody leaves while others read from it */
+    cluster_barrier(); /* no block leaves while others read from it */
     if (sum == 1)      /* never: the words are 0, or addresses */
         words[0] = sum;
 #endif

@@ -1,6 +1,6 @@
-/* format_number.c: fifteen digits tell any two decimal numbers of fifteen digits apart, seventeen
- * any two doubles. What was rounded on purpose has few, and "%.17g" would show what binary
- * fractions make of it: 0.91100000000000003 for 0.911.
+/* format_number.c: fifteen digits distinguish any two decimal numbers of fifteen digits, seventeen
+ * any two doubles. A rounded number has few digits, and "%.17g" would show the error of its binary
+ * fraction: 0.91100000000000003 for 0.911.
  */
 #include "base/format_number.h"
 

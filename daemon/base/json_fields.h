@@ -56,7 +56,7 @@ void json_fields_write(struct json_writer *t, const struct json_field *fields, s
 void json_fields_read(struct json_reader *in, const struct json_field *fields, size_t count,
                       unsigned variant, void *to);
 
-/* The enumerator called `name`; names->count if there is none. */
+/* The enumerator called `name`. names->count if there is no such enumerator. */
 unsigned json_names_find(const struct json_names *names, const char *name);
 /* Reads an enumerator. */
 void json_reader_name(struct json_reader *in, const char *field, const struct json_names *names,

@@ -169,9 +169,9 @@ void json_reader_time(struct json_reader *in, const char *name, int64_t *out)
         *out = seconds;
 }
 
-/* Finds a number that may be absent. False: field and reason are missing, or the field is neither a
- * number nor null with or without a reason. `*out` is NULL if the number is absent; `*known` and
- * `*reason` say why. */
+/* Finds a number that may be absent. False if field and reason are missing, or if the field is
+ * neither a number nor null with or without a reason. `*out` is NULL if the number is absent;
+ * `*known` and `*reason` then have the reason. */
 static bool find_maybe(struct json_reader *in, const char *name, const json_t **out,
                        enum known *known, enum reason *reason)
 {

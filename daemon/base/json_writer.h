@@ -35,7 +35,7 @@ struct json_writer {
     uint32_t indent; /* blanks per level, one value per line; 0: all on one line */
     uint32_t depth;
     bool sorted;      /* the members of each object come by name; all on one line, depth below 64 */
-    uint64_t objects; /* sorted: bit k says that level k is an object */
+    uint64_t objects; /* sorted: bit k is set if level k is an object */
     size_t *members;  /* sorted: where the members of the open objects begin; owned likewise */
     size_t member_count;
     size_t member_room;

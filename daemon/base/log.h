@@ -3,8 +3,8 @@
  * it reads instead, "<4>message".
  *
  * Never blocks, never allocates, and never floods: a line that cannot be written at once is lost,
- * lines above the rate are dropped, and the next line that is written is preceded by one that says
- * how many. Any thread may call any function.
+ * lines above the rate are dropped, and the next line that is written is preceded by one with their
+ * number. Any thread may call any function.
  */
 #ifndef REACH_BASE_LOG_H
 #define REACH_BASE_LOG_H
@@ -32,7 +32,7 @@ void log_set_format(enum log_format format);
 /* At most this many lines per second, of which ten seconds' worth may come at once; errors and
  * warnings are counted apart from the rest. 0, the default: no limit. */
 void log_set_rate(uint32_t lines_per_second);
-/* Another socket than that of systemd's journal. Borrowed. For tests. */
+/* A socket in place of systemd's journal. Borrowed. For tests. */
 void log_set_journal(const char *path);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum known {
-    MAYBE_UNKNOWN = 0, /* so that a zeroed struct knows nothing */
+    MAYBE_UNKNOWN = 0, /* a zeroed struct is unknown */
     MAYBE_KNOWN,
     MAYBE_NOT_OBSERVABLE,
 };

@@ -1,5 +1,5 @@
 /* output.c: see output.h. A long output may have failed before its end. Then fflush has nothing
- * left to report, and only the mark of the stream tells. */
+ * left to report, and only the error mark of the stream shows it. */
 #include "base/output.h"
 
 #include <errno.h>

@@ -17,7 +17,8 @@
 
 enum {
     STACK_VALUES = 512, /* copies up to this size need no allocation */
-    SORTED_VALUES = 16, /* up to so many are sorted as they are copied: faster than selecting */
+    SORTED_VALUES =
+        16, /* up to this many are sorted as they are copied, which is faster than selecting */
 };
 
 /* The product of q and n may come out a little too large where it is whole: 0.7 * 10 is

@@ -55,7 +55,7 @@ enum status {
 struct err {
     enum status status;
     const char *field; /* static: the parameter of the request that is to blame; NULL: none */
-    const char *hint;  /* static: what to do next; NULL: what the status says */
+    const char *hint;  /* static: what to do next; NULL: the hint of the status */
     char text[400];    /* one sentence, no newline, always terminated */
 };
 
@@ -80,11 +80,11 @@ enum status err_set(struct err *err, enum status s, const char *format, ...)
 enum status err_set_field(struct err *err, enum status s, const char *field, const char *format,
                           ...) __attribute__((format(printf, 4, 5)));
 
-/* The same with a hint, which must be a static string: a sentence that says what to do next. */
+/* The same with a hint, which must be a static string: a sentence with the next step. */
 enum status err_set_hint(struct err *err, enum status s, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* What to do about it: its own hint, or that of its status. Never NULL. */
+/* The next step: the error's own hint, or the hint of its status. Never NULL. */
 const char *err_next_step(const struct err *err);
 
 /* Puts "context: " before the text that is there already; returns the status that is in it. */

@@ -32,7 +32,7 @@ enum {
 
 static const char unit_letters[UNIT_COUNT + 1] = "BKMGT";
 
-/* The bytes of "", "B", "K", "KB" or "KiB" and so on up to T; 0 if it is none of these. */
+/* The bytes of "", "B", "K", "KB" or "KiB" and so on up to T. 0 if it is another text. */
 static uint64_t parse_unit(const char *s)
 {
     uint64_t decimal = 1;

@@ -1,4 +1,5 @@
-/* report.c: a fingerprint as a short table for a person. What is not known says why. */
+/* report.c: a fingerprint as a short table for a person. An unknown number is printed with its
+ * reason. */
 #include "batch/export.h"
 
 #include "base/clock.h"
@@ -287,7 +288,7 @@ static void report_onchip(FILE *out, const struct fingerprint *fp)
     fprintf(out, " are not\n");
 }
 
-/* "640 MiB", "at least 16 GiB", or why there is none. */
+/* "640 MiB", "at least 16 GiB", or why there is no number. */
 static struct cell cell_reach(const struct memory_facts *m, struct maybe_u64 reach)
 {
     struct cell c;
@@ -300,7 +301,7 @@ static struct cell cell_reach(const struct memory_facts *m, struct maybe_u64 rea
     return c;
 }
 
-/* The columns of `reachctl show`; a kind that cannot be had says why. */
+/* The columns of `reachctl show`; a kind that is not available has its reason. */
 static void report_memory(FILE *out, const struct fingerprint *fp)
 {
     static const char row[] = "%-20s %-14s %-16s %-16s %-14s %-14s %-14s %-12s %-12s %s\n";

@@ -1,6 +1,6 @@
 /* campaign.c: the order of a measurement, coarse to fine.
  *
- *   warm-up   idle chips clock down; also tells which SM ids there are
+ *   warm-up   idle chips clock down; also lists the SM ids
  *   control   beside other processes: do they take entries away? (analysis/levels/control.h)
  *   sweeps    two at one large stride: up to 256 pages behind one line, and beyond (levels.h)
  *   entries   bytes an entry translates, for each step the sweeps showed
@@ -11,8 +11,8 @@
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
  *   caches    depth full: the data caches and memory's latency (analysis/caches/hierarchy.h)
  *   on chip   depth full: shared memory (analysis/onchip/banks.h) and clusters (clusters.h)
- *   spread    depth full: throughput of sets that caches may keep (analysis/caches/working_sets.h)
- *   flight    depth full: loads in flight and SMs that are enough (analysis/throughput/parallel.h)
+ *   sets read depth full: throughput of working sets (analysis/caches/working_sets.h)
+ *   in flight depth full: loads in flight and SMs that are enough (analysis/throughput/parallel.h)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
  *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)
@@ -21,10 +21,11 @@
  *   matrix    depth matrix: every SM against every SM at the window level
  *
  * The steps of the caches depend on one another, and each takes a millisecond. So the GPU gets
- * fillers beside them: spread, flight and groups depend on the phases before the caches only.
+ * fillers beside them: sets read, in flight and groups depend only on the phases before the caches.
  *
- * Each call schedules what is missing first. What is there is scanned again only if the memo of the
- * last call does not hold any more, and either way the same observations lead to the same probes.
+ * Each call schedules the first missing probes. Observations are scanned again only if the memo of
+ * the last call is out of date. With or without a memo, the same observations lead to the same
+ * probes.
  */
 #include "campaign/campaign.h"
 
@@ -63,8 +64,8 @@ enum {
 /* Of the groups' reads: each group alone and each pair once. */
 #define GROUPS_FIRST_PART 0.9
 
-/* Share of the measurement that is done at the end of the phases of depth quick, and of full; those
- * of a deeper one take about as long again. */
+/* The progress at the end of the phases of depth quick, and of full. The phases of a deeper depth
+ * take about as long again. */
 static const struct {
     double quick, full;
 } done_at[DEPTH_COUNT] = {[DEPTH_QUICK] = {1.0, 1.0},
@@ -264,9 +265,9 @@ static void add_traces(const struct observation_set *set, struct trace_ask *asks
     }
 }
 
-/* A phase ends when nothing of it is missing, and observations are only added. So one of a later
- * phase, behind all of this one, says that this one is over: to find out again would mean to read
- * every load again, hundreds of times in a measurement. */
+/* A phase ends when none of its probes is missing, and observations are only added. So an
+ * observation of a later phase, after all of this one, shows that this phase is over. Finding that
+ * out again would mean to read every load again, hundreds of times in a measurement. */
 static bool is_over(const struct observation_set *set, enum probe_kind kind, enum probe_kind later)
 {
     bool any = false;

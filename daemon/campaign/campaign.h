@@ -25,7 +25,7 @@ struct campaign_memo {
 };
 
 /* What to run next for a fingerprint at `depth`. `memo` may be NULL. STATUS_DISTURBED if the
- * observations contradict each other so that the campaign cannot go on (a group map that never
+ * observations contradict each other so that the campaign cannot continue (a group map that never
  * closes, for example). */
 enum status campaign_next(const struct observation_set *set, enum depth depth,
                           struct campaign_memo *memo, struct campaign_step *out, struct err *err);

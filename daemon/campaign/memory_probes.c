@@ -16,9 +16,9 @@
 
 /* Of one region: long enough for several of the slowest accesses. */
 enum { MEMORY_READ_US = 1500, MEMORY_RATE_US = 3000, MEMORY_REPEATS = 2, MEMORY_SEED = 20241 };
-/* Of windows, and of large regions: half of it, before the count, fills the tables of all groups.
- * After 0.75 ms they still lack a part: H200s read 2 GiB of pinned memory at 7.1 GB/s instead of
- * the 7.8 of a job that goes on. */
+/* Of windows, and of large regions. Half of it, before the count, fills the tables of all groups.
+ * After 0.75 ms a part is still missing: H200s read 2 GiB of pinned memory at 7.1 GB/s instead of
+ * the 7.8 of a job that runs longer. */
 enum { MEMORY_STEADY_US = 4000 };
 /* Walks have from 2^8 pages on, and the seventh 2^14. */
 enum { FIRST_WALK_PAGES = 256, WALKS = 7, MOST_WALKS = 9, WALK_SAMPLES = 1024, NEAR_PAGES = 1024 };
@@ -38,8 +38,8 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset
 /* Of the curve and the search for the cliff; of one step in detail. */
 enum { CURVE_MS = 80, DETAIL_MS = 60 };
 
-/* Of a depth, unless the limits say otherwise. A range of depth full is as short as shows a cliff
- * at half of it; one of depth memory as long as its share of the time allows. */
+/* Defaults by depth, if the limits have no other. At depth full a range is the shortest that shows
+ * a cliff at half of it; at depth memory it is as long as its share of the time allows. */
 static const struct {
     uint32_t ms;
     uint64_t most_bytes, alias_bytes;
@@ -321,8 +321,8 @@ static bool add_walks(struct memory_plan *p)
 
 /* ---- which kind ---- */
 
-/* Managed memory on the device is cached, so only a large part of the device tells of it: at depth
- * memory three quarters of what is free. 0: that is too little. */
+/* Managed memory on the device is cached, so a measurement needs a large part of the device: three
+ * quarters of the free memory at depth memory. 0 if that is too little. */
 static uint64_t managed_bytes(const struct observation_set *set, enum depth depth)
 {
     const uint64_t held = set->limits.device_memory_bytes;

@@ -27,16 +27,16 @@ void read_probes_by_sm(const struct sm_partition *partition, uint32_t windows, u
 
 /* ---- kinds of memory (memory_probes.c) ---- */
 
-/* The next probes of the first kind of memory of which something is missing; false: none is, the
- * time for them is spent, or the source has no host memory to spare. */
+/* The next probes of the first kind of memory that lacks some. False if no probe is missing, if the
+ * time for them is spent, or if the source has no host memory to spare. */
 bool memory_probes_next(const struct observation_set *set, const struct structure *s,
                         enum depth depth, struct campaign_step *out);
 
 /* ---- which SMs share a level (sharing_probes.c) ---- */
 
-/* The next round or pair rows of the first level whose sharing is not known; none if all are known,
+/* The next round or pair rows of the first level whose sharing is not known. None if all are known,
  * or if neither probe fits a level. STATUS_DISTURBED if a level contradicts itself, or if its
- * groups do not close after as many rounds as there are SMs. */
+ * groups do not close after one round for each SM. */
 enum status sharing_probes_next(const struct observation_set *set, const struct structure *s,
                                 double share, struct campaign_step *out, struct err *err);
 

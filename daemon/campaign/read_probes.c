@@ -1,10 +1,10 @@
 /* read_probes.c: see probes.h.
  *
  * Regions: doublings up to the whole memory, and around each level's reach, where the curve bends.
- * Windows: as few as the reach allows, whole groups assigned to each so that each has about as many
- * SMs. The control assigns the same number of windows along the SMs in order of their groups, so
- * that every group meets as many windows as it has SMs for: what a job would do that knows windows
- * but not groups. It must gain nothing (Walker 2024, figure 1).
+ * Windows: as few as the reach allows, with whole groups in each, so that each has about the same
+ * number of SMs. The control assigns the same number of windows along the SMs in order of their
+ * groups, so that every group is spread over several windows. A job would do that if it knew
+ * windows but not groups. The control must gain nothing (Walker 2024, figure 1).
  */
 #include "campaign/probes.h"
 
@@ -96,7 +96,7 @@ void read_probes_by_sm(const struct sm_partition *partition, uint32_t windows, u
                 out[id] = (uint16_t)(n++ % windows);
 }
 
-/* The answer to `spec`, with as many repeats or more: that with the most. NULL: there is none. */
+/* The answer to `spec` with at least its repeats: the one with the most. NULL if there is none. */
 static const struct observation *find_read(const struct observation_set *set,
                                            const struct probe_spec *spec)
 {
@@ -196,9 +196,9 @@ void read_probes_next(const struct observation_set *set, const struct structure 
 
 /* ---- other kinds of access ---- */
 
-/* The regions are some of the curve's, so that each number has a 128-byte read beside it: the
- * largest within the reach, and of those beyond it every so many. They lie closest around each
- * level's reach, where the curve bends, and so do these. */
+/* The regions are a part of the curve's, so that each number has a 128-byte read beside it: the
+ * largest within the reach, and a regular selection of those beyond it. Like those of the curve
+ * they are closest around each level's reach, where the curve bends. */
 static void choose_points(const struct read_regions *regions, struct maybe_u64 reach,
                           struct probe_spec *spec)
 {

@@ -6,7 +6,8 @@
 
 enum { ROUND_REPEATS = 3, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
 
-/* Votes end after fifteen; a probe that was made more often than this says nothing of its level. */
+/* Votes end after fifteen. A probe that was made more often than this is no evidence about its
+ * level. */
 enum { MOST_ASKED = 20 };
 
 /* A round for level k with this pivot; false if rounds do not fit the level. */

@@ -1,6 +1,5 @@
-/* compare.c: one walk over the values of a fingerprint, each looked up among those of its kind.
- * Both are in the order of metrics.h, so the next one is nearly always where the last one was left.
- */
+/* compare.c: one walk over the values of a fingerprint, each looked up in its kind. Both are in the
+ * order of metrics.h, so the next value is nearly always next to the last one. */
 #include "compare/compare.h"
 
 #include "compare/outlier.h"

@@ -1,5 +1,5 @@
-/* compare.h: is this chip normal? Places each number of a fingerprint among those of the chips of
- * its kind (reference.h), by the rule of outlier.h. Pure; any thread. */
+/* compare.h: is this chip normal? Places each number of a fingerprint among the numbers of its kind
+ * of chips (reference.h), by the rule of outlier.h. Pure; any thread. */
 #ifndef REACH_COMPARE_COMPARE_H
 #define REACH_COMPARE_COMPARE_H
 
@@ -12,7 +12,7 @@ enum compare_verdict {
     COMPARE_NORMAL = 0,
     COMPARE_ODD,
     COMPARE_TOO_FEW,      /* chips that have this number, or of this kind */
-    COMPARE_NOT_JUDGED,   /* of a number: metrics_is_judged says why */
+    COMPARE_NOT_JUDGED,   /* of a number: metrics_is_judged has the rule */
     COMPARE_UNKNOWN_KIND, /* of a chip: the reference has none like it */
 };
 /* "normal", "odd", "too-few", "not-judged", "unknown-kind". */

@@ -162,7 +162,7 @@ static void visit_list(struct visit *v, const struct member *list, const void *b
 }
 
 /* How fast a kind of memory is beyond its reach depends on how far beyond: depth full reads little
- * more than the reach, depth memory up to 16 GiB of the host's. So the name says how much. */
+ * more than the reach, depth memory up to 16 GiB of the host's. So the name contains the size. */
 static void visit_beyond(struct visit *v, const struct member *m, const struct memory_facts *facts)
 {
     const size_t length = strlen(v->path);

@@ -29,8 +29,8 @@ bool metrics_is_of_chip(const char *name);
  * other. */
 bool metrics_is_tracked(const char *name);
 /* Can it differ from other chips by it, too? Not by the miss penalty of a level beyond the first:
- * it is that of one group, and which one is chance ("topology.groups.miss_penalty_cycles" has the
- * least and the most of all). */
+ * it is measured for one group, and which one is chance ("topology.groups.miss_penalty_cycles" has
+ * the least and the most of all). */
 bool metrics_is_judged(const char *name);
 
 #endif

@@ -12,7 +12,7 @@
  * the range. The share keeps out the steps of the measurement: a penalty of ten cycles is known to
  * half a cycle, and if most chips have the same step there is no deviation at all.
  *
- * Fewer than eight chips do not tell how far they spread. Three to seven borrow that of the same
+ * Fewer than eight chips do not show how far they spread. Three to seven borrow that of the same
  * number, relative to the median, from the kinds that have eight; without one they are not judged.
  * Which variant their median is of is not known, so the width of a borrowed inner range counts on
  * both sides of it.
@@ -44,8 +44,8 @@ struct outlier_spread {
     double inner_most;
 };
 
-/* A spread relative to the median, to be lent to kinds with few chips: the widest of those with
- * OUTLIER_LEAST_CHIPS. `kinds` 0: there is none. */
+/* A spread relative to the median, to be lent to kinds with few chips: the widest of the kinds with
+ * OUTLIER_LEAST_CHIPS. `kinds` is 0 if there is no such kind. */
 struct outlier_lent {
     uint32_t kinds;
     double width; /* of the inner range */
@@ -69,7 +69,7 @@ struct outlier_spread outlier_spread_of(const double *v, size_t n);
  * whose median is nothing. */
 void outlier_lend(struct outlier_lent *lent, const struct outlier_spread *of);
 
-/* The range outside of which a number is odd; false: it cannot be judged. */
+/* The range outside of which a number is odd. False if it cannot be judged. */
 bool outlier_bounds(const struct outlier_spread *of, const struct outlier_lent *lent,
                     double *out_low, double *out_high);
 

@@ -28,7 +28,7 @@ enum { SHARE_FILE_BYTES = 80 };
 enum status share_make(const struct fingerprint *fp, char **out_text, size_t *out_bytes,
                        char *out_file, struct err *err);
 
-/* Is this property of metrics.h one of those that say which kind of chip it is? */
+/* Does this property of metrics.h determine the kind of a chip? */
 bool share_is_key(const char *property);
 
 #endif

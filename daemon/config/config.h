@@ -1,9 +1,9 @@
 /* config.h: the options of reachd.
  *
  * An option has one name and three places, of which the later wins: the configuration file
- * ("log-level = debug"), the environment (REACHD_LOG_LEVEL=debug) and the command line
- * (--log-level debug). config_table.c has the table of them all. What only makes sense once
- * (--measure, --help) is on the command line alone.
+ * ("log-level = debug"), the environment (REACHD_LOG_LEVEL=debug) and the command line (--log-level
+ * debug). config_table.c has the table of them all. Options that apply once (--measure, --help) are
+ * on the command line alone.
  */
 #ifndef REACH_CONFIG_CONFIG_H
 #define REACH_CONFIG_CONFIG_H
@@ -69,7 +69,7 @@ struct config {
     bool demo;
     enum log_level log_level;
     enum log_format log_format;
-    uint32_t log_rate;    /* lines a second of each kind; 0: as many as come */
+    uint32_t log_rate;    /* lines a second of each kind; 0: no limit */
     uint32_t depth_count; /* CONFIG_MEASURE */
     enum depth depths[CONFIG_MAX_DEPTHS];
     uint32_t repeats;
@@ -83,10 +83,9 @@ struct config {
     struct config_text *texts;      /* owned */
 };
 
-/* Reads file, environment and command line. What is in `*out` is to be given to config_free,
- * whatever is returned. STATUS_INVALID_ARGUMENT names the option and its place, and is also
- * what a file that cannot be read gives; `out->blame` says which of the three places is at fault.
- */
+/* Reads file, environment and command line. Give `*out` to config_free in any case.
+ * STATUS_INVALID_ARGUMENT names the option and its place; it is also returned if the file cannot be
+ * read. `out->blame` is the place at fault. */
 enum status config_parse(int argc, char **argv, struct config *out, struct err *err);
 void config_free(struct config *config);
 

@@ -208,7 +208,7 @@ static enum status config_load(const char *path, char *out, size_t *out_size, st
     return status;
 }
 
-/* The path that --config names; else that of the environment; else NULL. */
+/* The path that --config names, else the path of the environment, else NULL. */
 static const char *config_named_file(int argc, char **argv)
 {
     const char *named = getenv(CONFIG_PREFIX "CONFIG");

@@ -33,7 +33,7 @@ struct config_option {
     bool on;               /* CONFIG_SWITCH: the default */
     enum config_mode mode; /* set by it; 0: none */
     size_t offset;         /* in struct config */
-    size_t given_offset;   /* of a bool that says that it was given; 0: there is none */
+    size_t given_offset;   /* of a bool that is set if the option was given; 0: none */
     const char *argument;  /* "ADDRESS:PORT" */
     const char *help;      /* lines, each at most 58 characters */
     uint32_t least, most;  /* CONFIG_NUMBER */
@@ -50,7 +50,7 @@ extern const size_t config_option_count;
 enum status config_store(struct config *c, const struct config_option *o, const char *value,
                          enum config_source source, struct err *err);
 
-/* The value as text in `out`; NULL if there is none to show. `index` is the item of a list. */
+/* The value as text in `out`. NULL if there is no value to show. `index` is the item of a list. */
 const char *config_show(const struct config *c, const struct config_option *o, size_t index,
                         char *out, size_t out_size);
 

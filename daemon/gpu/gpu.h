@@ -27,7 +27,7 @@ struct gpu_options {
     /* Most host memory that probes may hold at a time; 0: a quarter of what is available, which is
      * the most in any case. */
     uint64_t host_memory_bytes;
-    uint32_t memory_ms; /* most time for other kinds of memory; 0: that of the depth */
+    uint32_t memory_ms; /* most time for other kinds of memory; 0: the default of the depth */
     bool no_vmm;        /* do not use the virtual memory API, as if it were missing */
     bool alone; /* the driver is to show no GPU but the one that is opened: another one hangs */
     uint32_t identify_ms; /* most time for the driver to identify one GPU; 0: 20 000 */

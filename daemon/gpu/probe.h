@@ -270,7 +270,7 @@ struct gpu_limits {
     uint32_t sm_count;
     uint64_t host_memory_bytes; /* most that probes of host memory may take; 0: none of these */
     uint64_t host_total_bytes;  /* memory of the host, used or not; 0: not reported */
-    uint32_t memory_ms;         /* most time for all kinds of memory; 0: that of the depth */
+    uint32_t memory_ms;         /* most time for all kinds of memory; 0: the default of the depth */
     uint32_t peer_count;        /* other GPUs */
     /* Shared memory of an SM, and most of one block; 0: SHARED is not answered. */
     uint64_t shared_sm_bytes;
@@ -370,7 +370,7 @@ uint64_t probe_cache_behind(const struct probe_spec *spec);
 /* PEER: values of one row. */
 uint32_t probe_peer_columns(const struct probe_spec *spec);
 
-/* CONCURRENCY: the point for so many warps and loads, and the reverse. */
+/* CONCURRENCY: a point for these warps and loads, and the reverse. */
 uint64_t probe_concurrency(uint32_t warps, uint32_t loads);
 uint32_t probe_concurrency_warps(uint64_t point);
 uint32_t probe_concurrency_loads(uint64_t point);
@@ -384,7 +384,7 @@ void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_
 /* READ, CONCURRENCY: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not
  * name the id. */
 uint32_t probe_window_of(const struct probe_spec *spec, uint16_t sm_id);
-/* The position of an SM among `sm_count` ids; `sm_count` if it is none of them. */
+/* The position of an SM among `sm_count` ids. `sm_count` if it is not among them. */
 uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t sm_id);
 
 /* The conditions of a probe on a GPU with these limits, before anything is known of the run: the

@@ -55,7 +55,7 @@ const char *field_text(struct field f, char *out);
 
 /* ---- the two kinds of text ---- */
 
-/* What the first line says: "#NAME: cuda MAJOR.MINOR[, reduction mode: avg|min]". */
+/* The contents of the first line: "#NAME: cuda MAJOR.MINOR[, reduction mode: avg|min]". */
 struct import_head {
     char name[96];
     uint32_t compute_major;

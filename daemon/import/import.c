@@ -1,4 +1,4 @@
-/* import.c: see import.h. Distinguishes the two kinds of text and combines what they say about the
+/* import.c: see import.h. Distinguishes the two kinds of text and combines their facts about the
  * GPU: all files must be about the same one. */
 #include "import/import.h"
 
@@ -64,7 +64,7 @@ static enum status read_head(struct lines *l, struct import_head *out, struct er
     return rest.at ? read_mode(l, rest, out, err) : STATUS_OK;
 }
 
-/* The rest of a text: its first line that is not empty says which kind it is. */
+/* The rest of a text: its first line that is not empty determines its kind. */
 static enum status read_body(struct lines *l, struct import_head *head, struct observation_set *set,
                              struct err *err)
 {

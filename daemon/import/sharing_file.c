@@ -1,8 +1,8 @@
 /* sharing_file.c: the sharing text: a matrix of mean latencies, one row and column an SM.
  *
  * Its name must contain the stride and the pages. Only means are read: with reduction mode min the
- * benchmark reports the smallest of all loads of a walk, and one load that still hits says nothing
- * about the others.
+ * benchmark reports the smallest of all loads of a walk, and one load that still hits is no
+ * evidence about the others.
  */
 #include "import/formats.h"
 

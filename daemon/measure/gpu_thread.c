@@ -225,7 +225,7 @@ static void gpu_thread_failed(struct gpu_thread *thread, const struct err *why)
     thread->lost = is_gone(why->status);
     gpu_thread_plan_retry(thread, why->status);
     snprintf(measurement->message, sizeof measurement->message, "failed: %.140s", why->text);
-    /* A check that was disturbed says nothing against the fingerprint. */
+    /* A disturbed check is no evidence against the fingerprint. */
     update.state = thread->lost ? GPU_STATE_LOST
                    : measurement->kind == MEASUREMENT_CHECK && why->status == STATUS_DISTURBED
                        ? GPU_STATE_READY

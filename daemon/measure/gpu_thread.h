@@ -22,8 +22,8 @@ enum status gpu_thread_queue(struct gpu_thread *thread, enum measurement_kind ki
 enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *err);
 
 /* Lists the GPUs through a worker. Each is published as soon as the driver has identified it.
- * `*slot` is the worker meanwhile, for pipeline_stop to cancel; `*hung_pid` is that of a worker
- * that hangs and is abandoned. The mutex is not held. */
+ * `*slot` is the worker meanwhile, for pipeline_stop to cancel. `*hung_pid` is the process of a
+ * worker that hangs and is abandoned. The mutex is not held. */
 void gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
                           struct gpu_listing *out);
 

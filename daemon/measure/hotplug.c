@@ -75,7 +75,7 @@ static bool is_arrival(struct pipeline *p, const struct snapshot *s, const struc
            ((thread && thread->expected) || is_whole_again(&s->gpus[at].identity, &gpu->identity));
 }
 
-/* The arrivals of the list, as the store knows them. The mutex is not held. */
+/* The arrivals of the list, with what the store has of them. The mutex is not held. */
 static enum status find_arrivals(struct pipeline *p, const struct gpu_listing *listing,
                                  struct snapshot **out, struct err *err)
 {
@@ -145,7 +145,7 @@ static bool merge_listed(struct gpu_thread *thread, const struct gpu_identity *n
     return true;
 }
 
-/* The GPU that is at the address of a lost one; NULL if there is none. */
+/* The GPU at the address of a lost one. NULL if there is none. */
 static const struct gpu_identity *find_at(const struct gpu_listing *listing,
                                           const struct gpu_identity *lost)
 {
@@ -198,8 +198,8 @@ static bool merge_unanswered(const struct gpu_thread *thread, const struct err *
     return true;
 }
 
-/* Known GPUs: `changed` says which of them are to be queued. Were any published otherwise? The
- * mutex is held. */
+/* Known GPUs: `changed` marks the ones to queue. Returns true if any is to be published otherwise.
+ * The mutex is held. */
 static bool merge_known(struct pipeline *p, const struct gpu_listing *listing,
                         struct snapshot *draft, bool changed[REACH_MAX_GPUS])
 {
@@ -248,7 +248,7 @@ static bool make_room(struct pipeline *p, struct snapshot *draft, bool changed[R
     return true;
 }
 
-/* A GPU that is published, and of which the store had to be read: as it was, or whole again. */
+/* A published GPU for which the store had to be read: as it was, or whole again. */
 static bool merge_recalled(struct gpu_thread *thread, const struct snapshot_gpu *now,
                            struct snapshot_gpu *gpu)
 {
@@ -307,8 +307,8 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
     return any;
 }
 
-/* What the list says of itself: is discovery done, and why are there no GPUs, or are some missing?
- * Has it changed? */
+/* The state of the list itself: is discovery done, are there no GPUs, or are some missing, and why?
+ * Returns true if it has changed. */
 static bool merge_source(struct pipeline *p, const struct gpu_listing *listing,
                          struct snapshot *draft)
 {
@@ -321,7 +321,7 @@ static bool merge_source(struct pipeline *p, const struct gpu_listing *listing,
         err_set(&why, listing->why_unnamed.status, "%u GPU%s cannot be identified: %.300s",
                 listing->unnamed, listing->unnamed == 1 ? "" : "s", listing->why_unnamed.text);
     if (p->discovery.found &&
-        listing->why.status) /* the GPUs that it had shown say what is wrong */
+        listing->why.status) /* the GPUs that were shown before have the error */
         return false;
     draft->discovering = false;
     if (!was_discovering && strcmp(draft->source_error.text, why.text) == 0)

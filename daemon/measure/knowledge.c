@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "fingerprint/merge.h"
 
-/* Does it leave a level open that was known, or that was not there? Beside a load such a level may
- * be none, and two measurements that know nothing of it do not confirm each other. */
+/* Does it leave a level open that was known, or that did not exist? Beside a load such a level may
+ * be an artifact, and two measurements that both leave it open do not confirm each other. */
 static bool leaves_open(const struct fingerprint *known, const struct fingerprint *measured)
 {
     for (uint32_t i = 0; i < measured->level_count; i++) {
@@ -17,7 +17,7 @@ static bool leaves_open(const struct fingerprint *known, const struct fingerprin
     return false;
 }
 
-/* Does the measurement before this one, which contradicted what is known, say the same? */
+/* Does the previous measurement, which contradicted the known fingerprint, agree? */
 static bool is_confirmed(const struct knowledge *k, const struct fingerprint *measured)
 {
     char reason[MERGE_REASON_BYTES];

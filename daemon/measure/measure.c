@@ -41,7 +41,7 @@ enum {
     MEASURE_MAX_EXCLUDED = 48,   /* disturbed observations in one measurement */
     MEASURE_MAX_QUEUE = CAMPAIGN_MAX_SPECS * MEASURE_TRIES,
     MEASURE_MAX_STEPS = 4096,    /* no campaign is this long */
-    MEASURE_DEADLINE_MS = 30000, /* of one probe, unless the options say (gpu.h) */
+    MEASURE_DEADLINE_MS = 30000, /* of one probe, unless the options have another (gpu.h) */
 };
 
 /* In addition to a probe's time on the device: messages, a loaded machine. */
@@ -150,7 +150,7 @@ static enum status measure_submit(struct attempt *a, const struct probe_spec *sp
     return worker_submit(a->worker, spec, a->probe_deadline_ns, err);
 }
 
-/* The pending probe that is this one; NULL: there is none. */
+/* The pending probe that is this one. NULL if there is none. */
 static struct pending *measure_find_pending(struct attempt *a, const struct probe_spec *spec)
 {
     for (uint32_t i = 0; i < a->pending_count; i++)

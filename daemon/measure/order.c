@@ -1,7 +1,7 @@
-/* order.c: the order of the GPUs in a snapshot, which is that of their indices (docs/http.md): by
- * PCI address. A lost GPU keeps its place, so the indices of the others stay. If another GPU has
- * its address, because it was replaced or the state file is another node's, it comes last.
- */
+/* order.c: the order of the GPUs in a snapshot, which is the order of their indices (docs/http.md):
+ * by PCI address. A lost GPU keeps its place, so the indices of the others stay. It comes last if
+ * another GPU has its address, because it was replaced or because the state file is from another
+ * node. */
 #include "measure/order.h"
 
 #include "base/log.h"

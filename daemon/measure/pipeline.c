@@ -114,7 +114,7 @@ void pipeline_stop(struct pipeline *take)
     free(take);
 }
 
-/* Is the GPU divided by MIG? `err` says into what. The mutex is held. */
+/* Is the GPU divided by MIG? `err` lists its instances. The mutex is held. */
 static bool pipeline_is_divided(struct pipeline *p, const struct gpu_thread *thread,
                                 struct err *err)
 {

@@ -5,10 +5,10 @@
  *
  * A thread sleeps until a measurement is queued for its GPU; an idle daemon uses no CPU time and
  * holds no GPU. The last good fingerprint stays published if a measurement fails; one that a check
- * found out of date is marked stale. Two threads wake by themselves: that of a GPU that the driver
- * has lost or hangs with polls for it; that of a GPU whose measurement failed tries again after a
- * minute, two, four ... an hour, and if it has a fingerprint, checks it. Any thread may call any
- * function.
+ * found out of date is marked stale. Two kinds of threads wake by themselves. The thread of a GPU
+ * that the driver has lost or hangs with polls for it. The thread of a GPU whose measurement failed
+ * tries again after a minute, two, four ... an hour, and checks the fingerprint if there is one.
+ * Any thread may call any function.
  */
 #ifndef REACH_MEASURE_PIPELINE_H
 #define REACH_MEASURE_PIPELINE_H
@@ -27,8 +27,8 @@ struct pipeline_options {
     struct gpu_options gpu; /* its strings are borrowed, too */
     bool measure_unknown;   /* queue a full fingerprint for each GPU that has none that is true */
     bool check_known;       /* on start and when it comes back, check each GPU that has one */
-    bool stored_only;       /* publish the GPUs that the store knows; no worker, no thread */
-    bool list_lost;         /* list real GPUs that the store knows and the driver does not show */
+    bool stored_only;       /* publish the GPUs of the store; no worker, no thread */
+    bool list_lost;         /* list real GPUs of the store that the driver does not show */
     bool discover_later;    /* return at once, and look for GPUs in a thread until there are some */
     uint32_t rediscover_ms; /* for a GPU that the driver no longer shows; 0: 30 s */
     uint32_t retry_ms;      /* after a measurement that failed, doubled each time; 0: 60 s */
@@ -36,9 +36,9 @@ struct pipeline_options {
     uint32_t grace_ms;      /* for a worker to end; 0: 60 s */
 };
 
-/* Lists the GPUs (through a worker), loads what the store knows about them, publishes the first
- * snapshot and starts the threads. A node without a driver is no error: the snapshot says why it is
- * empty (STATUS_NOT_READY while they are being looked for). Borrows `store` and `cell` until
+/* Lists the GPUs through a worker, loads their fingerprints from the store, publishes the first
+ * snapshot and starts the threads. A node without a driver is no error: the snapshot has the reason
+ * why it is empty (STATUS_NOT_READY during discovery). Borrows `store` and `cell` until
  * pipeline_stop. */
 enum status pipeline_start(const struct pipeline_options *options, struct store *store,
                            struct snapshot_cell *cell, struct pipeline **out, struct err *err);

@@ -20,8 +20,8 @@
 struct gpu_listing {
     uint32_t count;
     struct gpu_listed gpus[REACH_MAX_GPUS];
-    uint32_t merged;  /* the first so many are published already */
-    uint32_t unnamed; /* devices of which not even the UUID is known, */
+    uint32_t merged;  /* how many of them are published already */
+    uint32_t unnamed; /* devices whose UUID is not known either, */
     struct err why_unnamed;
     bool complete;  /* there are no others */
     struct err why; /* why there is no list; STATUS_OK: there is one */

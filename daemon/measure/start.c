@@ -1,5 +1,5 @@
-/* start.c: starts the threads of the discovered GPUs, publishes what the store knows of them, and
- * queues what is missing or was lost. */
+/* start.c: starts the threads of the discovered GPUs, publishes their fingerprints from the store,
+ * and queues what is missing or was lost. */
 #include "measure/start.h"
 
 #include "analysis/check.h"
@@ -77,7 +77,8 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
     return STATUS_OK;
 }
 
-/* A place for a thread: a new one, or that of a thread that has ended. NULL if there is none. */
+/* A place for a thread: a new one, or the place of a thread that has ended. NULL if there is none.
+ */
 static struct gpu_thread *free_place(struct pipeline *p)
 {
     for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
@@ -154,7 +155,7 @@ static bool pipeline_will_queue(const struct pipeline *p, const struct snapshot_
     return pipeline_can_check(gpu) ? p->options.check_known : p->options.measure_unknown;
 }
 
-/* A GPU that is divided by MIG says so, and names its instances. */
+/* The error of a GPU that is divided by MIG: it names its instances. */
 static void pipeline_explain_divided(const struct snapshot *s, struct snapshot_gpu *gpu)
 {
     char names[300] = "";
@@ -253,7 +254,7 @@ void pipeline_requeue(struct pipeline *p)
     snapshot_release(s);
 }
 
-/* The real GPUs that the store knows; none if GPUs are simulated. */
+/* The real GPUs in the store. None if GPUs are simulated. */
 static enum status list_expected(struct pipeline *p, struct gpu_identity out[REACH_MAX_GPUS],
                                  uint32_t *out_count, struct err *err)
 {

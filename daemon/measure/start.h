@@ -4,7 +4,7 @@
 
 #include "measure/pipeline.h"
 
-/* What the store knows of these GPUs, to be published. The mutex is not held. STATUS_NO_MEMORY. */
+/* What the store has of these GPUs, to be published. The mutex is not held. STATUS_NO_MEMORY. */
 enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
                            struct snapshot **out, struct err *err);
 
@@ -13,8 +13,8 @@ enum gpu_state pipeline_idle_state(const struct snapshot_gpu *gpu);
 /* Makes the thread of a GPU. The mutex is held. STATUS_NO_MEMORY. */
 enum status pipeline_start_thread(struct pipeline *p, const struct gpu_identity *identity,
                                   bool expected, struct err *err);
-/* Publishes `take`, and queues what the options want for those of its GPUs that `which` marks. The
- * mutex is held. */
+/* Publishes `take`, and queues what the options require for the GPUs that `which` marks. The mutex
+ * is held. */
 void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
                                 const bool which[REACH_MAX_GPUS]);
 /* Removes a GPU from a draft and ends its thread. The mutex is held. */

@@ -1,6 +1,6 @@
 /* observation.c: memory of observations, and the place of a value in the flat array.
  *
- * The axes are those of the table in gpu/probe.h, last one fastest. So value
+ * gpu/probe.h lists the axes of each kind; the last one is fastest. So value
  * [repeat][half][sm][page] of a ROUND of 132 SMs with slices of 8 pages lies at ((repeat * 2 +
  * half) * 132 + sm) * 8 + page.
  */

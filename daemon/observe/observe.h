@@ -39,9 +39,9 @@ struct observation_values {
     uint32_t *numbers; /* owned; NULL: nothing was taken */
     size_t count;
 };
-/* Takes them: the line, whose end is a NUL, becomes shorter by its list, which is empty then. A
- * line without such a list, or in which it is none of integers from 0 to 2^32 - 1 without a blank,
- * stays as it is: the parser finds what is wrong with it. STATUS_NO_MEMORY. */
+/* Takes the numbers out of the line, whose end is a NUL: the line becomes shorter, and its list
+ * empty. A line without such a list stays as it is, as does a list of anything but integers from 0
+ * to 2^32 - 1 without blanks; the parser reports the error. STATUS_NO_MEMORY. */
 enum status observation_take_values(char *line, size_t *io_length, struct observation_values *out,
                                     struct err *err);
 /* As observation_from_json, with the values of such a line; takes them in any case. */
@@ -73,7 +73,8 @@ struct observation_set {
     struct observation_list excluded; /* disturbed and unusable ones */
     uint32_t others;                  /* most other processes that were reported during any */
     size_t interrupted;               /* stretches within probes (probe_conditions.interruptions) */
-    size_t disturbed; /* of these, those of the device's own memory: others say nothing of levels */
+    size_t disturbed; /* of these, the ones of the device's own memory; others show nothing about
+                         levels */
 };
 
 /* Did other processes have the GPU open, or work on it as far as probes show it? */
@@ -85,12 +86,13 @@ enum status observation_set_add(struct observation_set *set, struct observation 
                                 struct err *err);
 void observation_set_free(struct observation_set *take);
 
-/* The first observation of this kind behind `o` (NULL: of all) whose memory is the device's own;
- * NULL: there is none. */
+/* The first observation of this kind behind `o` (NULL: of all) in the device's own memory. NULL if
+ * there is none. */
 const struct observation *observation_next(const struct observation_set *set,
                                            const struct observation *o, enum probe_kind kind);
 
-/* The first observation behind `o` that touches the same memory as `spec`; NULL: there is none. */
+/* The first observation behind `o` that touches the same memory as `spec`. NULL if there is none.
+ */
 const struct observation *observation_next_of(const struct observation_set *set,
                                               const struct observation *o,
                                               const struct probe_spec *spec);
@@ -108,7 +110,7 @@ const uint32_t *observation_pair(const struct observation *o, uint32_t pivot, ui
 const uint32_t *observation_sides(const struct observation *o, uint32_t repeat, uint32_t sm);
 /* SHARED: the row of the SM at place `sm` of the spec in `repeat`: spec.point_count values. */
 const uint32_t *observation_shared(const struct observation *o, uint32_t repeat, uint32_t sm);
-/* PEER: row 0 or that of SM position `row` - 1 in `repeat`: probe_peer_columns values. */
+/* PEER: row 0, or the row of SM position `row` - 1, in `repeat`: probe_peer_columns values. */
 const uint32_t *observation_peer(const struct observation *o, uint32_t repeat, uint32_t row);
 /* READ, CONCURRENCY: GB/s (10^9 bytes a second, accesses times the bytes of one) of all SMs
  * together in one repeat, and of one SM position. */

@@ -269,7 +269,7 @@ void observation_write(struct json_writer *t, const char *name, const struct obs
     json_writer_close(t, '}');
 }
 
-/* A publication of means need not say which SM walked. */
+/* A publication of means need not report which SM walked. */
 static void sm_ids_from_json(struct json_reader *in, enum probe_kind kind, struct probe_result *out)
 {
     json_fields_read(in, &sm_ids, 1, 0, out);

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One number without sign, zeros before it, fraction or exponent; NULL: it is none. */
+/* One number without sign, zeros before it, fraction or exponent. NULL if it is not such a number.
+ */
 static const char *read_number(const char *at, uint32_t *out)
 {
     enum { MOST_DIGITS = 10 };

@@ -1,5 +1,5 @@
-/* strategy_plan.c: requests windows and scopes, prices every way to do the job, ranks them, and says
- * why.
+/* strategy_plan.c: requests windows and scopes, prices every way to do the job, ranks them, and
+ * says why.
  *
  * Ranking picks again and again, among those not picked yet, the simplest of all that are within
  * three percent of the fastest. Predictions are no better than that, and a job should not be

@@ -41,8 +41,7 @@ static void write_measurement(struct json_writer *t, const struct measurement *m
     json_writer_close(t, '}');
 }
 
-/* Answers with a measurement, unless `status` says that there is none. `out_measurement` may be
- * NULL. */
+/* Answers with a measurement, unless `status` is an error. `out_measurement` may be NULL. */
 static enum status answer_measurement(enum status status, const struct measurement *m,
                                       struct json_writer *out,
                                       struct api_measurement *out_measurement)
@@ -148,7 +147,7 @@ static enum status backend_history(void *self, const char *uuid, int64_t before,
     const uint32_t max = limit < BACKEND_MAX_PAGE ? limit : BACKEND_MAX_PAGE;
     struct store_fingerprint_row *rows = calloc(max + 1, sizeof *rows);
     uint32_t count = 0;
-    /* One more than asked for tells whether there is a next page. */
+    /* One row more than requested shows whether there is a next page. */
     enum status status =
         rows ? store_list_fingerprints(b->store, uuid, before, rows, max + 1, &count, err)
              : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);

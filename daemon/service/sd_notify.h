@@ -30,9 +30,9 @@ void sd_notify_state(struct sd_notify *n, const struct snapshot *s, bool ready);
 /* RELOADING=1; READY=1 follows. */
 void sd_notify_reloading(struct sd_notify *n);
 
-/* Notifies the watchdog if that is due and every thread of `p`, of `http_threads` and that of `k`
- * is alive. Returns the milliseconds until it is to be called again, -1: never. The caller's own
- * loop is alive, since it calls. */
+/* Notifies the watchdog if that is due and all threads of `p` and `http_threads` and the thread of
+ * `k` are alive. Returns the milliseconds until the next call is due, or -1 for never. The caller's
+ * own loop is alive, since it calls. */
 int sd_notify_due(struct sd_notify *n, struct pipeline *p, struct store_maintenance *k,
                   struct http_threads *http_threads);
 

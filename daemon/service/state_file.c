@@ -24,7 +24,7 @@ static bool state_file_in_memory(const struct config *config)
     return strcmp(config->state, ":memory:") == 0;
 }
 
-/* The directories of a path that was not asked for are made, and those of a demo. */
+/* Makes the directories of the default path, and of a demo. */
 static bool state_file_makes_directory(const struct config *config)
 {
     return config->demo || !config->state_given;

@@ -1,4 +1,4 @@
-/* state_file.h: opens the state file as the configuration says. */
+/* state_file.h: opens the state file of the configuration. */
 #ifndef REACH_SERVICE_STATE_FILE_H
 #define REACH_SERVICE_STATE_FILE_H
 

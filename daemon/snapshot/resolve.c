@@ -62,8 +62,8 @@ static const struct snapshot_gpu *find_by_speed(const struct snapshot *s, const 
     return find_counted(s, name, err);
 }
 
-/* The beginning of one UUID, as CUDA_VISIBLE_DEVICES allows. NULL without an error if it is none.
- */
+/* The beginning of one UUID, as CUDA_VISIBLE_DEVICES allows. NULL without an error if it is not
+ * one. */
 static const struct snapshot_gpu *find_prefix(const struct snapshot *s, const char *name,
                                               struct err *err)
 {

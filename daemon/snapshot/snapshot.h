@@ -27,9 +27,9 @@ struct snapshot_gpu {
     enum gpu_state state;
     struct err last_error; /* status STATUS_OK: none */
     bool has_fingerprint;
-    bool
-        unidentified; /* the driver fails or hangs when it is asked about it; last_error says how */
-    bool fingerprint_stale; /* known to be of before a change; last_error says which */
+    bool unidentified; /* the driver fails or hangs when it identifies the GPU; last_error has the
+                          reason */
+    bool fingerprint_stale; /* known to be from before a change; last_error has the change */
     struct fingerprint fingerprint;
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "" without one */
 };
@@ -68,10 +68,10 @@ void snapshot_discard(struct snapshot *take);
 
 /* By UUID (exact, case ignored) or by decimal index ("0"). NULL if there is no such GPU. */
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index);
-/* What a request may name a GPU by: as above; by the beginning of its UUID; by "pci:N", which
- * counts the GPUs that the driver shows, by PCI address, as nvidia-smi and Slurm do; or by
- * "cuda:N", which counts as CUDA does without CUDA_DEVICE_ORDER. NULL: `*err` says why, but not of
- * a node without GPUs (STATUS_OK). */
+/* Finds a GPU by its name in a request: as above; by the beginning of its UUID; by "pci:N", which
+ * counts the GPUs that the driver shows, by PCI address, like nvidia-smi and Slurm; or by "cuda:N",
+ * which counts like CUDA without CUDA_DEVICE_ORDER. If NULL, `*err` has the reason, but not for a
+ * node without GPUs (STATUS_OK). */
 const struct snapshot_gpu *snapshot_resolve(const struct snapshot *s, const char *name,
                                             struct err *err);
 

@@ -1,5 +1,6 @@
-/* sqlite_error.c: see sqlite_error.h. SQLite says "disk I/O error" of a full disk and "unable to
- * open database file" of a missing permission; the error number of the system call says more. */
+/* sqlite_error.c: see sqlite_error.h. For a full disk SQLite reports "disk I/O error", and for a
+ * missing permission "unable to open database file". The error number of the system call is more
+ * exact. */
 #include "sqlite/sqlite_error.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static enum status status_of(const struct sqlite_use *use, int rc, int error_num
     }
 }
 
-/* NULL: that of the status is right. */
+/* NULL if the hint of the status is right. */
 static const char *hint_of(int rc)
 {
     switch (rc & PRIMARY_CODE) {
@@ -82,8 +83,8 @@ static bool has_errno(int rc)
     return (rc & PRIMARY_CODE) == SQLITE_CANTOPEN || (rc & PRIMARY_CODE) == SQLITE_IOERR;
 }
 
-/* 0 if there is none. What SQLite does after a write has failed may have cleared it, and it is not
- * stored for a log; a full file system is then seen by its free blocks. */
+/* 0 if there is none. What SQLite does after a failed write may have cleared it, and SQLite does
+ * not store it for a log. A full file system then shows by its free blocks. */
 static int errno_of(sqlite3 *db, int rc, const char *path)
 {
     int number = sqlite3_system_errno(db);

@@ -1,5 +1,5 @@
 /* sqlite_error.h: the status and the sentence of a failed call of SQLite: what failed, of which
- * file, and why. Next steps are those of the status, or static hints. */
+ * file, and why. The next step is the hint of the status, or a static hint. */
 #ifndef REACH_SQLITE_SQLITE_ERROR_H
 #define REACH_SQLITE_SQLITE_ERROR_H
 
@@ -14,8 +14,8 @@ struct sqlite_use {
 };
 
 /* Fills `*err` for the result `rc` of a call for `db` (NULL without memory). `path` may be NULL:
- * that of the connection. `what` is a statement, of which the first word is named, or a word such
- * as "opening". To be called before another call changes the connection's error. */
+ * the path of the connection. `what` is a statement, whose first word is named, or a word such as
+ * "opening". Call it before another call changes the connection's error. */
 enum status sqlite_fail(const struct sqlite_use *use, sqlite3 *db, int rc, const char *path,
                         const char *what, struct err *err);
 

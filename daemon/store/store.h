@@ -131,7 +131,8 @@ enum status store_current_fingerprint(struct store *store, const char *uuid,
                                       struct fingerprint *out, struct err *err);
 /* The same as this release writes it, and its id. An earlier release may have written another
  * document under another id: the new one is stored too, so that its id is found later, and names
- * the old one as its measurement (measurement_id). If it cannot be stored, the log says so. */
+ * the old one as its measurement (measurement_id). If it cannot be stored, the log has the error.
+ */
 enum status store_recall(struct store *store, const char *uuid, struct fingerprint *out,
                          char out_id[FINGERPRINT_ID_BYTES], struct err *err);
 /* One by its id (fingerprint_id): a measurement as it was made, or a document that was served

@@ -4,7 +4,7 @@
  *
  * Up to the schema nothing is written, and until all is well the log is not checkpointed on close:
  * a file that is refused keeps every byte. The first commit of a new file is made with a rollback
- * journal, so that the header says from the start whose it is (store_file.c).
+ * journal, so that the header shows from the start that it is reachd's (store_file.c).
  *
  * Memory: SQLite's caches would grow to 2 MiB a connection. Documents are read once and then served
  * from snapshots, so a small cache serves as well; a quarter of a MiB each is what the daemon pays.
@@ -54,7 +54,8 @@ static enum status open_connection(const char *path, int flags, sqlite3 **out, s
                            : sqlite_fail(&store_sqlite, *out, rc, path, "opening", err);
 }
 
-/* Asks SQLite what the header was asked before: a log beside the file may say something newer. */
+/* Queries SQLite for what the header showed before: a log beside the file may have something newer.
+ */
 static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, struct err *err)
 {
     int64_t application = 0;

@@ -37,7 +37,7 @@ static enum status open_writer_again(struct store *store, struct err *err)
     return STATUS_OK;
 }
 
-/* The numbers of runs go on: a measurement under way must not add to a run of the new file. */
+/* The numbers of runs continue: a measurement under way must not add to a run of the new file. */
 static enum status continue_numbers(struct store *store, struct err *err)
 {
     sqlite3 *const db = store->writing.db;
@@ -51,8 +51,8 @@ static enum status continue_numbers(struct store *store, struct err *err)
 
 /* Opens the file afresh while readers and writers wait: it could not be written so far, or it is
  * damaged beyond its rows (`damage`, else NULL) and is quarantined. Both connections are closed
- * before: SQLite shares what it knows of a file among the connections of a process, and it may know
- * this one as read-only. */
+ * first, because SQLite shares its state of a file among the connections of a process, and that
+ * state may be read-only. */
 static enum status open_again(struct store *store, const struct err *damage, struct err *err)
 {
     struct store_files files = {.lock_fd = store->lock_fd};

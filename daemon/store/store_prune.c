@@ -1,8 +1,8 @@
 /* store_prune.c: deletes old rows, so that a state file does not grow indefinitely.
  *
  * Observations are most of the bytes and the least used: they go first, run by run. A run goes with
- * its fingerprint when its GPU has many newer ones. What a GPU's current fingerprint is derived
- * from stays, however old. Freed pages are used again; the file itself does not shrink.
+ * its fingerprint when its GPU has many newer ones. The observations of a GPU's current fingerprint
+ * stay, however old. Freed pages are used again; the file itself does not shrink.
  */
 #include "store/store_state.h"
 

@@ -171,8 +171,8 @@ static struct store_run *oldest_observed(const struct store *store)
     return r ? r->run : NULL;
 }
 
-/* Drops observations before fingerprints, and old ones before new ones. Observations that are
- * incomplete would mislead analysis, so those of a measurement are dropped together. */
+/* Drops observations before fingerprints, and old ones before new ones. Incomplete observations
+ * would mislead analysis, so all observations of a measurement are dropped together. */
 static void keep_to_limit(struct store *store)
 {
     struct store_queue *const q = &store->queue;

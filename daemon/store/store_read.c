@@ -74,7 +74,8 @@ static bool document_is_good(sqlite3_stmt *stmt)
            (uint64_t)sqlite3_column_int64(stmt, DOCUMENT_HASH);
 }
 
-/* The document of a row. NULL if it is corrupt; `*out_why` says so, or that there is no memory. */
+/* The document of a row. NULL if it is corrupt or if there is no memory; `*out_why` has the reason.
+ */
 static json_t *load_document(sqlite3_stmt *stmt, struct reading *r, struct err *out_why)
 {
     const char *const text = store_sql_text(stmt, DOCUMENT);

@@ -1,21 +1,21 @@
-/* store_state.h: an open store: its connections, its health and what its maintenance has to do.
+/* store_state.h: an open store: its connections, its health and the work of its maintenance.
  *
- * store_open.c        opens and frees
- * store_health.c      begins and ends write transactions; is writing possible, what was damaged
- * store_runs.c        writes
- * store_queue.c       keeps in memory what cannot be written
- * store_room.c        is there room for new pages
- * store_read.c        reads
- * store_maintain.c    recovers, checks every row, keeps to the limits; closes
- * store_scrub.c       checks every row and drops the corrupt ones
- * store_prune.c       deletes what is beyond the limits
- * store_backup.c      copies the file while it is in use
- * store_connect.c     opens connections, or refuses to
- * store_migrate.c     brings an older file to the newest schema
- * store_file.c        the lock; whose file it is
- * store_quarantine.c  moves a file that cannot be used out of the way
- * store_sql.c         SQLite's calls and codes in the project's terms
- * store_rows.h        what the checksums of a row cover
+ *   store_open.c        opens and frees
+ *   store_health.c      begins and ends write transactions; is writing possible, what was damaged
+ *   store_runs.c        writes
+ *   store_queue.c       keeps in memory what cannot be written
+ *   store_room.c        is there room for new pages
+ *   store_read.c        reads
+ *   store_maintain.c    recovers, checks every row, keeps to the limits; closes
+ *   store_scrub.c       checks every row and drops the corrupt ones
+ *   store_prune.c       deletes what is beyond the limits
+ *   store_backup.c      copies the file while it is in use
+ *   store_connect.c     opens connections, or refuses to
+ *   store_migrate.c     brings an older file to the newest schema
+ *   store_file.c        the lock; whose file it is
+ *   store_quarantine.c  moves a file that cannot be used out of the way
+ *   store_sql.c         SQLite's calls and codes in the project's terms
+ *   store_rows.h        what the checksums of a row cover
  */
 #ifndef REACH_STORE_STORE_STATE_H
 #define REACH_STORE_STORE_STATE_H

@@ -22,7 +22,7 @@ enum origin {
 };
 /* "measured", "simulated", "imported". */
 const char *origin_name(enum origin o);
-/* False if the name is none of these; `*out` is then unchanged. */
+/* False if no enumerator has the name; `*out` is then unchanged. */
 bool origin_from_name(const char *name, enum origin *out);
 
 struct gpu_identity {
@@ -30,7 +30,7 @@ struct gpu_identity {
                                "IMPORTED-..." if imported */
     char name[96];          /* from the driver; never used for a decision */
     char serial[32];        /* "" if the driver does not report it */
-    char pci_bus_id[32];    /* "0000:3b:00.0", "" if there is none */
+    char pci_bus_id[32];    /* "0000:3b:00.0"; "" if not reported */
     uint32_t compute_major; /* compute capability */
     uint32_t compute_minor;
     uint32_t sm_count;       /* 0: of a GPU that is divided */
@@ -63,7 +63,7 @@ static inline bool identity_is_prefix(const char *text, const char *uuid)
            strncasecmp(text, uuid, bytes) == 0;
 }
 
-/* The documented order of GPUs, which is that of their indices: by PCI address (domain, bus,
+/* The documented order of GPUs, which is the order of their indices: by PCI address (domain, bus,
  * device); at one address first the GPU, then its MIG instances by UUID. GPUs without an address
  * are behind the others and equal. Below, equal to or above 0, as for qsort. */
 int identity_compare(const struct gpu_identity *a, const struct gpu_identity *b);

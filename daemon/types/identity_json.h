@@ -1,5 +1,5 @@
-/* identity_json.h: a GPU's identity in JSON, as it stands in observations, fingerprints and
- * answers. What the driver does not tell is null: a text alone, a number with its reason. */
+/* identity_json.h: a GPU's identity in JSON, as in observations, fingerprints and answers. If the
+ * driver does not report a member, it is null: a text alone, a number with its reason. */
 #ifndef REACH_TYPES_IDENTITY_JSON_H
 #define REACH_TYPES_IDENTITY_JSON_H
 

@@ -12,7 +12,7 @@ enum verdict {
 };
 /* "clean", "disturbed", "unusable". */
 const char *verdict_name(enum verdict v);
-/* False if the name is none of these; `*out` is then unchanged. */
+/* False if no enumerator has the name; `*out` is then unchanged. */
 bool verdict_from_name(const char *name, enum verdict *out);
 
 enum { VERDICT_MESSAGE_BYTES = 160 };

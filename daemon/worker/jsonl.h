@@ -45,7 +45,7 @@ struct jsonl_reader {
 };
 
 /* The next line, without its line feed, terminated by NUL. It stays valid until the next call.
- * `*out_length` tells a NUL within it from its end. */
+ * `*out_length` distinguishes a NUL within it from its end. */
 enum jsonl_event jsonl_read(struct jsonl_reader *r, const struct jsonl_wait *wait, char **out,
                             size_t *out_length);
 /* Frees the buffer; the descriptor stays open. */
@@ -56,7 +56,7 @@ enum jsonl_event jsonl_write(int fd, const char *line, size_t length,
                              const struct jsonl_wait *wait);
 
 /* One line as an object: no duplicate names, nothing after it. NULL with a message in `why`;
- * json_load_was_short() says whether memory was short. */
+ * json_load_was_short() returns whether memory was short. */
 json_t *jsonl_parse(const char *line, size_t length, char *why, size_t why_size);
 
 #endif

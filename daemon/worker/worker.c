@@ -469,7 +469,7 @@ int worker_stop(struct worker *take, const struct worker_timeouts *timeouts)
     if (!take)
         return 0;
     if (take->fd >= 0) {
-        close(take->fd); /* tells the worker to close its GPU and exit */
+        close(take->fd); /* sends the worker the request to close its GPU and exit */
     }
     if (take->pid > 0 && !take->reaped && !worker_end_process(take, timeouts))
         left = (int)take->pid;

@@ -61,7 +61,7 @@ void worker_cancel(struct worker *w);
 /* How long to wait for a worker that may hang in the driver. */
 struct worker_timeouts {
     nsec_t grace_ns;
-    nsec_t stopping_ns; /* instead, as soon as `stopping` says that the daemon is stopping */
+    nsec_t stopping_ns;           /* instead, once `stopping` is true because the daemon stops */
     bool (*stopping)(void *self); /* NULL: never */
     void *self;
     bool may_kill; /* false: SIGKILL only if the daemon is stopping, for a process that is killed in

@@ -405,7 +405,7 @@ int worker_main(int in_fd, int out_fd)
     session_signals(&s, in_fd == out_fd);
     session_serve(&s, &reader);
     if (s.gpu_lost) {
-        /* Every driver call may hang now, those of exit handlers as well. */
+        /* Every driver call may hang now, including those of exit handlers. */
         log_warning("worker: the GPU does not answer; leaving without closing it");
         _exit(s.exit_code);
     }

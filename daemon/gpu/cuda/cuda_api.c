@@ -30,7 +30,7 @@ static enum status resolve(struct cuda_api *api, struct err *err)
                            symbols[i].name, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10);
         if (!pointer && symbols[i].need == CUDA_VMM)
             api->has_vmm = 0;
-        /* An object pointer; POSIX says that it fits a function pointer. */
+        /* An object pointer. POSIX guarantees that it can hold a function pointer. */
         memcpy((char *)api + symbols[i].slot, &pointer, sizeof pointer);
     }
     return STATUS_OK;

@@ -64,7 +64,7 @@ static enum status find_device(struct cuda_gpu *g, const char *uuid, struct err 
     return s != STATUS_OK ? s : err_set(err, STATUS_NOT_FOUND, "the driver shows no GPU %s", uuid);
 }
 
-/* Where the memory does not even suffice for a context, the driver may just say "unknown error". */
+/* If the memory is too small even for a context, the driver may report "unknown error". */
 static enum status explain_no_context(const struct cuda_gpu *g, enum status failure,
                                       struct err *err)
 {
@@ -141,7 +141,7 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
 }
 
 /* Other processes whose kernels may run at the same time as ours: under MPS only. Drivers before
- * CUDA 12.4 do not say whether this process is a client. */
+ * CUDA 12.4 do not report whether this process is a client. */
 static struct maybe_u32 count_concurrent(const struct cuda_gpu *g)
 {
     int is_client = 0;
@@ -243,7 +243,7 @@ static enum status note_peer(struct cuda_gpu *g, cu_device device, struct probe_
     return s;
 }
 
-/* Makes the range of a probe of other memory, and notes it, or why there is none. */
+/* Makes the range of a probe of other memory, and records it or the reason of its absence. */
 static enum status use_memory(struct cuda_gpu *g, const struct probe_spec *spec,
                               struct probe_result *out, struct err *err)
 {

@@ -99,8 +99,8 @@ enum status cuda_launch_shape(const struct cuda_probe *p, enum cuda_kernel kerne
 enum status cuda_launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
                         void *args, struct err *err);
 
-/* How many clusters of so many blocks the GPU takes at a time. A size that it does not take is no
- * error: 0. */
+/* The number of clusters of this size that the GPU runs at a time. 0, without an error, if it does
+ * not run that size. */
 unsigned cuda_launch_clusters(const struct cuda_probe *p, unsigned cluster_sms);
 
 #endif

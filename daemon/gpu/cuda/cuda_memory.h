@@ -1,13 +1,12 @@
 /* cuda_memory.h: ranges of other kinds of memory than the device's own, for probes that name one
- * (types/memory_kind.h). One at a time is in use: it is made when a probe needs it, and made anew
- * when one needs more. When a probe touches other memory, it is released; but host memory is left
- * as it is until the end, as far as that much may be taken, because the GPU waits while it is
- * released.
+ * (types/memory_kind.h). One range at a time is in use. It is made when a probe needs it, and again
+ * when a probe needs more. It is released when a probe touches other memory. Host memory is kept
+ * until the end, within its limit, because the GPU waits while it is released.
  *
- * Memory of a peer, and that of the host by the virtual memory API if its range is longer than the
- * host memory that may be taken, is one small handle mapped again and again, as in cuda_arena.h:
- * the reach is probed far beyond the memory it takes. All else is as large as the range. All memory
- * is zero. One thread.
+ * A range of a peer's memory is one small handle mapped again and again, as in cuda_arena.h, so
+ * that the reach is probed far beyond the memory it takes. A range of host memory by the virtual
+ * memory API is made the same way if it is longer than the host memory that may be taken. All other
+ * memory is as large as the range. All memory is zero. One thread.
  */
 #ifndef REACH_GPU_CUDA_CUDA_MEMORY_H
 #define REACH_GPU_CUDA_CUDA_MEMORY_H

@@ -8,8 +8,8 @@
 /* `count` values. */
 enum status cuda_onchip_shared(const struct cuda_probe *p, const struct probe_spec *spec,
                                uint32_t *values, size_t count, struct err *err);
-/* All clusters that fit at a time, once for each repeat. A size of which none fits has rows of
- * 0. */
+/* All clusters that fit at a time, once for each repeat. If none of that size fits, the rows are 0.
+ */
 enum status cuda_onchip_peer(const struct cuda_probe *p, const struct probe_spec *spec,
                              uint32_t *values, struct err *err);
 

@@ -1,8 +1,8 @@
-/* cuda_working_set_read.c: WORKING_SET_READ on the device: once, where it matters, which granule is
- * near to which side; then a launch for each set and repeat.
+/* cuda_working_set_read.c: WORKING_SET_READ on the device. If granules have sides, one launch first
+ * finds the side of each; then there is a launch for each set and repeat.
  *
  * In the scratch memory the bits of the granules lie at CUDA_AT_VALUES, and behind them the cycles
- * that they were found by; the counts of each read go where those of READ do.
+ * that determined them. The counts of each read are at the same place as the counts of READ.
  */
 #include "gpu/cuda/cuda_probe.h"
 #include "gpu/cuda/cuda_read.h"

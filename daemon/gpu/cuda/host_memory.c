@@ -44,7 +44,7 @@ static uint64_t cgroup_left(const char *folder)
     uint64_t most = 0, used = 0;
 
     (void)snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", folder);
-    if (!read_number(path, "", &most)) /* "max", or there is none */
+    if (!read_number(path, "", &most)) /* "max", or no limit */
         return UINT64_MAX;
     (void)snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.current", folder);
     return read_number(path, "", &used) && used < most ? most - used : 0;

@@ -184,7 +184,7 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io)
         (out)[sizeof(out) - 1] = '\0';                                                             \
     } while (0)
 
-/* What NVML reports of a GPU. If it is divided, its SMs are those of its instances. */
+/* NVML's report about a GPU. If the GPU is divided, its SMs are the SMs of its instances. */
 static void describe_whole(const struct nvml *n, nvml_device device, struct gpu_identity *out)
 {
     struct nvml_memory memory = {0};

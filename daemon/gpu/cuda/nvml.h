@@ -20,17 +20,17 @@ void nvml_close(struct nvml *take);
 /* Finds the GPU by its UUID; fills in driver version, serial number ("" if not reported) and MIG.
  */
 void nvml_identify(struct nvml *n, struct gpu_identity *io);
-/* The GPUs by PCI address, without what CUDA reports. One in MIG mode (identity_is_divided) is
- * followed by its instances, of which UUID ("MIG-..") and PCI address are filled in. Returns their
- * number, at most `max`. */
+/* The GPUs by PCI address, without what CUDA reports. A GPU in MIG mode (identity_is_divided) is
+ * followed by its instances, which have UUID ("MIG-..") and PCI address. Returns their number, at
+ * most `max`. */
 uint32_t nvml_list(struct nvml *n, struct gpu_identity *out, uint32_t max);
 struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n);
-/* Share of the last sample period (a sixth of a second to a second) with any kernel on the GPU. It
- * does not tell whose: call it before the first kernel of this process. */
+/* Share of the last sample period (a sixth of a second to a second) in which any process had a
+ * kernel on the GPU. Call it before the first kernel of this process. */
 struct maybe_u32 nvml_busy_percent(const struct nvml *n);
 /* Compute processes besides this one (which must hold a context by now). */
 struct maybe_u32 nvml_other_processes(const struct nvml *n);
-/* The same of the clients of MPS, of which this process must be one. */
+/* The same for the clients of MPS. This process must be one of them. */
 struct maybe_u32 nvml_other_mps_clients(const struct nvml *n);
 /* Free device memory: known without a context, which needs some itself. */
 struct maybe_u64 nvml_free_bytes(const struct nvml *n);

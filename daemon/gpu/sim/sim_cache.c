@@ -1,9 +1,9 @@
-/* sim_cache.c: CACHE on the model of a GPU. The private caches of an SM are levels of the model as
- * those of a TLB are (sim_tlb.h): an entry is a line. They are empty at the start of a probe.
+/* sim_cache.c: CACHE on the model of a GPU. The private caches of an SM are levels of the model
+ * like the levels of a TLB (sim_tlb.h): an entry is a line. They are empty at the start of a probe.
  *
- * The L2 is too large to be walked line by line. What all SMs have loaded is in it where it fits;
- * where it does not, as much of it as fits, which lines is fixed by their addresses. What was not
- * swept counts as resident, as after a lap that nobody times.
+ * The L2 is too large to be walked line by line. If the lines that all SMs have loaded fit, all of
+ * them are in it. If not, a part that fits is in it, chosen by the addresses. Lines that were not
+ * swept count as resident, as after an untimed lap.
  */
 #include "gpu/sim/sim_parts.h"
 

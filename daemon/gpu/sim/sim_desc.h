@@ -24,8 +24,8 @@
  *   sides=4K@195       the L2 has two sides: granules of 4K live on either, and an atomic on the
  *                      other side takes 195 cycles more; default: one side
  *   far_side=66-131    the SMs of the second side, by id; default: none
- *   data_l1=124K@33000   what the L1 of an SM keeps, and random reads from all of them, GB/s
- *   data_l2=60M@9300   what the L2 keeps, both sides together, and random reads from it, GB/s;
+ *   data_l1=124K@33000   bytes that fit the L1 of an SM, and random reads from all L1s, GB/s
+ *   data_l2=60M@9300   bytes that fit the L2, both sides together, and random reads from it, GB/s;
  *                      default of these two: none, and memory answers everything
  *   l1d=192@128;sets=4x48;miss=200   the data cache of every SM, as a level below without its
  *                      sharing: lines @ bytes of a line. A load that hits takes `miss` cycles less
@@ -38,31 +38,36 @@
  *   l2fill=64          what a miss of the L2 (of l2cache= bytes) brings; default 32
  *   l2line=128         bytes of the L2 that one word takes; default: as l2fill
  *   l2keeps=1          which lines of a long footprint are left in the L2: 0 those at some
- * addresses (the default), 1 the last, 2 each the less likely the older it is memory_miss=440
- * cycles that a miss of the L2 takes on top of a hit; default 0: no contrast tail=0.09@400 this
- * share of the loads from memory takes up to 400 cycles more page_tables=512M@300 a translation
- * that all levels miss takes 300 cycles more in another stretch of 512M than the one before it;
- * default: no matter where shared=29,32x4+2,128,228K/227K shared memory: cycles of a load, banks x
- * bytes of a bank + cycles that each pass after the first adds, bytes a cycle of one SM, bytes of
- * an SM / of one block at most; default: probes of it are not answered clusters=16,200/33,22 blocks
- * of the largest cluster, cycles of a load from shared memory of another SM / of the same one,
- * bytes a cycle that an SM reads from the next; default: none gpc=0-15:16-31     the SMs of each
- * GPC, within which a cluster lies, as a level's sharing; default: gpu memory_ns=450      of one
- * load from memory, which bounds reads with few loads in flight; default 0: never plateau=2800
- * random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000 sm_gbps=25 most that
- * one SM can read, GB/s; default: its share of the plateau, doubled read_noise=0.003   relative
- * standard deviation of a throughput seed=7             of everything random here; default 1
+ *                      addresses (the default), 1 the last, 2 each the less likely the older it is
+ *   memory_miss=440    cycles that a miss of the L2 takes on top of a hit; default 0: no contrast
+ *   tail=0.09@400      this share of the loads from memory takes up to 400 cycles more
+ *   page_tables=512M@300   a translation that all levels miss takes 300 cycles more in another
+ *                      stretch of 512M than the one before it; default: no matter where
+ *   shared=29,32x4+2,128,228K/227K   shared memory: cycles of a load, banks x bytes of a bank +
+ *                      cycles that each pass after the first adds, bytes a cycle of one SM, bytes
+ *                      of an SM / of one block at most; default: no answer to probes of it
+ *   clusters=16,200/33,22   blocks of the largest cluster, cycles of a load from shared memory of
+ *                      another SM / of the same one, bytes a cycle that an SM reads from the next;
+ *                      default: none
+ *   gpc=0-15:16-31     the SMs of each GPC, within which a cluster lies, as a level's sharing;
+ *                      default: gpu
+ *   memory_ns=450      of one load from memory, which bounds reads with few loads in flight;
+ *                      default 0: never
+ *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
+ *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
+ *   read_noise=0.003   relative standard deviation of a throughput
+ *   seed=7             of everything random here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
  *   neighbor=30000@500000  another process on the GPU: after some 30000 loads one after the other
- *                      (twice as many at most; those of all SMs and lanes at once count as one) it
+ *                      (at most twice that; loads of all SMs and lanes at once count as one) it
  *                      gets the GPU for 500000 cycles, in which it fills all TLBs with pages of its
  *                      own. The load in progress takes that much longer.
  *   neighbor_pages=200 then it fills none of them whole: each SM touches 200 pages of the neighbor;
  *                      default: enough for all TLBs
  *   neighbor_level=2   and these only in level 2; default 0: in all levels
- *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after as
- *                      many back again: memory then takes 0.8 times as many cycles
+ *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after
+ *                      50000 more back again: memory then takes 0.8 times its cycles
  *
  *   l1=.. l2=.. up to l6   translation levels, l1 nearest to the SM. At least one.
  *     <entries>@<entry bytes>/<sharing>{;<option>}
@@ -96,11 +101,11 @@
  *                      GB/s of the link / SMs that fill it @ cycles of a load that hits, bytes of
  *                      an entry, entries of each group of the last level + cycles of a miss there,
  *                      entries of the GPU + cycles of a miss, ns that a miss occupies the only
- *                      walker. 0+0: no such table. Or the reason why there is none: not-permitted.
+ *                      walker. 0+0: no such table. Or the reason of its absence: not-permitted.
  *                      Default: not-supported
  *
  * `hash=mod` with unequal sets assigns pages to the sets in turn, skipping full sets, and
- * starts again after as many pages as there are entries: so the 66th page overflows the set of 17
+ * starts again after one page for each entry: so the 66th page overflows the set of 17
  * and each of the six after it one set of 8 (Mei 2016, section 4.4).
  *
  * parse(print(x)) == x, byte for byte of the struct.
@@ -154,7 +159,7 @@ struct sim_level {
     uint16_t instance_of_sm[REACH_MAX_SMS]; /* by position; numbered by the first SM of each */
 };
 
-/* Another kind of memory; gbps 0: there is none, for this reason. */
+/* Another kind of memory. If gbps is 0 there is none, and `refused` has the reason. */
 struct sim_kind {
     double gbps;
     double miss_ns;
@@ -236,7 +241,7 @@ struct sim_desc {
     struct sim_shared shared;
     struct sim_clusters clusters;
     struct sim_level levels[SIM_MAX_LEVELS];
-    struct sim_level l1d, read_only, constant; /* of each SM; no entries: there is none */
+    struct sim_level l1d, read_only, constant; /* of each SM; absent without entries */
     uint32_t constant_cycles;                  /* 0: latency_cycles less its miss_cycles */
     uint32_t clock_cycles; /* what reading the clock adds to each timed load of a CACHE */
     uint32_t memory_cycles;

@@ -33,11 +33,11 @@ enum kind {
     LEVEL, /* `number.max` is its index */
     KIND,  /* `number.max` is the enum memory_kind */
     FAR_SMS,
-    CACHE, /* `number.offset` is that of the struct sim_level */
+    CACHE, /* `number.offset` is an offset in struct sim_level */
     SHARED,
     CLUSTERS,
     GPCS,
-    NUMBER, /* and those of the SECOND row behind it, if there is one */
+    NUMBER, /* and in the SECOND row behind it, if there is one */
     PERIOD, /* likewise; the first number is at least 1 */
     SECOND  /* the key is what separates the two numbers */
 };

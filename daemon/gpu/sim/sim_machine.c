@@ -77,7 +77,7 @@ void sim_machine_overlap(struct sim_machine *m, uint32_t loads)
     m->sides = 0;
 }
 
-/* The neighbor's turn: all translations are gone, or as many as its own take the places of. */
+/* The neighbor's turn: its pages take the place of all translations, or of some. */
 static void evict(struct sim_machine *m)
 {
     if (m->desc.neighbor_pages == 0)

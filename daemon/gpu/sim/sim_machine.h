@@ -16,7 +16,7 @@ void sim_machine_free(struct sim_machine *take);
 uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 void sim_machine_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 
-/* The SM clock as a part of what the description says: 1, but for `reclock`. */
+/* The SM clock relative to the description: 1, except after `reclock`. */
 double sim_machine_clock_factor(const struct sim_machine *m);
 
 /* Where an SM reads: whole lines from `va` on. */
@@ -29,7 +29,7 @@ struct sim_window {
 struct sim_access {
     enum access access;
     uint32_t bytes;
-    uint32_t in_flight; /* accesses of one SM at a time; 0: as many as it takes */
+    uint32_t in_flight; /* accesses of one SM at a time; 0: no limit */
     /* Frames from scattered_va on that are not one run of physical memory each; 0: none. */
     uint64_t scattered_va;
     uint64_t scattered_bytes;

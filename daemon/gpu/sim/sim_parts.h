@@ -37,7 +37,8 @@ uint32_t sim_machine_access(struct sim_machine *m, uint32_t sm, uint64_t va, uin
 void sim_machine_count(struct sim_machine *m, const struct sim_load *loads, uint32_t count,
                        uint8_t *out_missed);
 
-/* From now on so many loads take the time of one: of several SMs, and of the lanes of a warp. */
+/* From now on this number of loads takes the time of one: loads of several SMs, and of the lanes of
+ * a warp. */
 void sim_machine_overlap(struct sim_machine *m, uint32_t loads);
 
 /* A draw from the normal distribution with deviation 1. */

@@ -1,6 +1,6 @@
 /* sim_profiles.c: the named GPUs. A number is published, was measured by this project, or is a
- * guess that the model needs; `sources` says which. To correct a profile, edit its description and
- * change the field's row from guess to measured, with the directory in docs/measurements/ that
+ * guess that the model needs; `sources` has its origin. To correct a profile, edit its description
+ * and change the field's row from guess to measured, with the directory in docs/measurements/ that
  * shows it.
  *
  * Published: Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, table 2 and figures
@@ -15,8 +15,8 @@
 
 #define COUNT(a) (uint32_t)(sizeof(a) / sizeof(a)[0])
 
-/* K80: one of the two GPUs of the board. The sharing of L2 is that of the published raw data: 13 of
- * 15 SMs, two groups of two. */
+/* K80: one of the two GPUs of the board. The sharing of L2 follows the published raw data: 13 of 15
+ * SMs, two groups of two. */
 static const char k80_description[] =
     "name=K80 cc=3.7 sms=13 memory=12G l2cache=1536K granule=128K latency=241 spread=12 "
     "noise=gauss:1 outliers=0.001@1500 "
@@ -206,8 +206,8 @@ static const struct sim_source gtx980_sources[] = {
     {"l1d.miss", SIM_GUESS, ""},
 };
 
-/* H100 and H200: nothing about their translation is published. What the H200 has is that of
- * GPU-32d7f372, what the H100 has that of GPU-dcda818d: levels and groups came out the same. */
+/* H100 and H200: nothing about their translation is published. The H200 profile is GPU-32d7f372,
+ * the H100 profile GPU-dcda818d; their levels and groups came out the same. */
 #define HOPPER_GROUPS                                                                              \
     "0,1,48,49,128,129:"                                                                           \
     "2,3,50,51,92,93:"                                                                             \

@@ -6,7 +6,7 @@
 #include "gpu/sim/sim_desc.h"
 
 enum sim_evidence {
-    SIM_PUBLISHED = 0, /* a paper or a data sheet says so */
+    SIM_PUBLISHED = 0, /* published in a paper or a data sheet */
     SIM_MEASURED,      /* measured on hardware by this project */
     SIM_GUESS          /* made up to complete the model; do not quote */
 };

@@ -46,7 +46,7 @@ struct reading {
     const uint16_t *window_of; /* by position; PROBE_SM_IDLE */
     struct sim_access access;
     double cost_bytes;                            /* what one access costs memory */
-    double misses[SIM_MAX_LEVELS][REACH_MAX_SMS]; /* in those of contiguous memory */
+    double misses[SIM_MAX_LEVELS][REACH_MAX_SMS]; /* in units of contiguous memory */
     uint32_t loads;                               /* of each SM, in the sample */
     double rate[REACH_MAX_SMS];                   /* loads a second */
 };
@@ -264,7 +264,7 @@ void sim_machine_read(struct sim_machine *m, struct sim_access access,
     }
 }
 
-/* The windows of a region, and that of each SM. */
+/* The windows of a region, and the window of each SM. */
 static void set_windows(const struct sim_desc *d, const struct probe_spec *spec, uint64_t va,
                         uint64_t region_bytes, struct sim_window *windows, uint16_t *window_of)
 {

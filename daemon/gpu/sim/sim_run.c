@@ -127,8 +127,8 @@ static void run_repeat(struct sim_machine *m, const struct probe_spec *spec, uin
     }
 }
 
-/* Was the attempt interrupted that began when the neighbor had had so many turns? Then its values
- * are gone. Counts. */
+/* Was the attempt interrupted that began at turn `away` of the neighbor? Then its values are lost.
+ * Counts interruptions. */
 static bool was_interrupted(struct sim_machine *m, uint64_t away)
 {
     m->interruptions += m->away != away;

@@ -1,13 +1,13 @@
 /* sim_shared.c: SHARED and PEER on the model of a GPU: shared memory and clusters.
  *
  * Shared memory. Words of bank_bytes lie in the banks in turn, and one pass serves one word of each
- * bank. Lanes that together ask for more than all banks give at once go in parts (two halves of a
- * warp for 8 bytes each from 32 banks of 4). A part takes as many passes as the most words that it
- * wants of one bank. A load alone takes latency_cycles, and conflict_cycles more for each pass
- * after the first; loads in flight together take turns at bytes_per_cycle.
+ * bank. Lanes that together need more than all banks give at once are served in parts (two halves
+ * of a warp for 8 bytes each from 32 banks of 4). A part takes as many passes as the most words
+ * that it needs from one bank. A load alone takes latency_cycles, and conflict_cycles more for each
+ * pass after the first; loads in flight together take turns at bytes_per_cycle.
  *
- * Clusters. In each launch every GPC hands out its SMs in another order, two by two as they have
- * neighboring ids; what is left of a GPC stays idle.
+ * Clusters. In each launch every GPC hands out its SMs in another order, two by two with
+ * neighboring ids. The rest of a GPC stays idle.
  */
 #include "gpu/sim/sim_parts.h"
 #include "gpu/sim/sim_text.h"

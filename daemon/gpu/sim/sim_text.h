@@ -1,5 +1,5 @@
 /* sim_text.h: reads and writes the values in the text of a simulated GPU. Private to
- * sim_desc_text.c and sim_level.c, each of which holds one table of fields for both directions. */
+ * sim_desc_text.c and sim_level.c. Each has one table of fields for both directions. */
 #ifndef REACH_GPU_SIM_SIM_TEXT_H
 #define REACH_GPU_SIM_SIM_TEXT_H
 
@@ -54,7 +54,7 @@ bool sim_text_differs(const struct sim_number *n, const void *a, const void *b);
 enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index);
 void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l);
 
-/* A cache of every SM, which has no sharing; `put` writes nothing if there is none. */
+/* A cache of every SM, without sharing. `put` writes nothing if there is no such cache. */
 enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out);
 void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l);
 

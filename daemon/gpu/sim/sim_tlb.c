@@ -450,7 +450,7 @@ uint32_t sim_tlb_set(const struct sim_tlb *t, uint64_t va)
     return set_of(t, entry_of(t, sector_of(t, va)));
 }
 
-/* `ways` is a constant where this is inlined: that of the level's rows, 0 if it has none. */
+/* `ways` is a constant if this is inlined: the ways of the level's rows, or 0 if it has none. */
 static inline __attribute__((always_inline)) bool touch(struct sim_tlb *l, uint32_t ways,
                                                         uint32_t sm, uint64_t va)
 {

@@ -19,7 +19,7 @@ struct sim_load {
     uint32_t sm;
 };
 
-/* Cold; copies `desc`. `seed` is that of random victims. NULL: no memory. */
+/* A cold MMU. Copies `desc`. `seed` draws random victims. NULL if there is no memory. */
 struct sim_tlb *sim_tlb_new(const struct sim_level *desc, uint64_t seed);
 void sim_tlb_free(struct sim_tlb *take);
 
