@@ -21,7 +21,7 @@ enum { PROBLEM_POINTER_BYTES = 96 };
 struct snapshot;
 
 struct problem {
-    unsigned http_status; /* 0: that of the status (http_status_of) */
+    unsigned http_status; /* 0: from the status (http_status_of) */
     enum status status;
     const char *slug;                    /* NULL: of the status */
     const char *title;                   /* NULL: of the status */

@@ -136,7 +136,7 @@ struct document *handlers_gpu(const struct handlers_context *c)
     return document_new(&t, NULL);
 }
 
-/* With the id under which it was stored: that of a document of another release differs from the
+/* With the id under which it was stored: the id of another release's document differs from the
  * hash of the fields known here. */
 static struct document *document_of(const struct fingerprint *fp, const char *id)
 {

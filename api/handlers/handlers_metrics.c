@@ -55,7 +55,7 @@ static void process_metrics(const struct metrics_page *p, const struct handlers_
                    "When the server began, since 1970.", (double)c->stats->started_at);
     metrics_single(p, "process_resident_memory_bytes", METRICS_GAUGE, "Memory in use.",
                    resident_bytes());
-    metrics_single(p, "process_cpu_seconds", METRICS_COUNTER, "CPU time, without that of workers.",
+    metrics_single(p, "process_cpu_seconds", METRICS_COUNTER, "CPU time, without workers.",
                    cpu_seconds());
 }
 

@@ -46,9 +46,9 @@ void reply_problem(struct reply *reply, const struct request *request,
 /* of this kind with this detail, */
 void reply_refusal(struct reply *reply, const struct request *request, const struct problem *kind,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* or that of an error: its sentence, its hint, and the parameter that it names. */
+/* The same for an error: its sentence, its hint, and the parameter that it names. */
 void reply_err(struct reply *reply, const struct request *request, const struct err *err);
-/* The same with an HTTP status other than that of err->status. */
+/* The same with another HTTP status than err->status stands for. */
 void reply_err_as(struct reply *reply, const struct request *request, const struct err *err,
                   unsigned http_status);
 

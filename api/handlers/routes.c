@@ -107,7 +107,7 @@ static const struct route routes[] = {
 };
 enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
 
-/* Is the segment that of the route from `at` to the next slash? (A decoded segment may contain a
+/* Is this the route's segment from `at` to the next slash? (A decoded segment may contain a
  * slash.) Called some fifty times for a request that the cache does not have. */
 static bool segment_matches(const char *at, const char *segment)
 {

@@ -457,7 +457,7 @@ static bool on_wake(struct api_server *server)
     return true;
 }
 
-/* Serves what is ready within so many milliseconds; -1: waits indefinitely. */
+/* Serves what is ready within this many milliseconds; -1: waits indefinitely. */
 static void serve(struct api_server *server, int wait_ms)
 {
     struct epoll_event events[MAX_EVENTS];

@@ -12,9 +12,9 @@
  *     json_writer_close(&t, '}');
  *     char *text = json_writer_end(&t, &bytes); (NULL if anything failed)
  *
- * The text is that of jansson, except for real numbers: those have the fewest digits that are read
- * as the same number, so that 0.911 is not 0.91100000000000003. Names are the program's own: ASCII
- * that needs no escape.
+ * jansson would write the same text, except for real numbers: these have the fewest digits that are
+ * read as the same number, so that 0.911 is not 0.91100000000000003. Names are the program's own:
+ * ASCII that needs no escape.
  */
 #ifndef REACH_BASE_JSON_WRITER_H
 #define REACH_BASE_JSON_WRITER_H

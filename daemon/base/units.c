@@ -10,8 +10,8 @@
  *     "0.3K"    -> digits  3, scale 10   ->  3 * 1024 / 10, remainder 2 -> not whole, refused
  *
  * Printing tries each unit and keeps the shortest text that is read back as the same size; of two
- * equally long ones that of the smaller unit: 1536 stays "1536" and is not "1.5K", but 1572864 is
- * "1.5M" and not "1536K".
+ * equally long ones the text with the smaller unit: 1536 stays "1536" and is not "1.5K", but
+ * 1572864 is "1.5M" and not "1536K".
  */
 #include "base/units.h"
 

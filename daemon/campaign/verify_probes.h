@@ -9,8 +9,8 @@
 /* Of the probes alone, by estimate; opening the GPU is not counted. */
 enum { CHECK_BUDGET_US = 35000 };
 
-/* A warm-up, a probe for each level of the fingerprint, and rounds for as many of its groups as the
- * budget allows, at least one. No probes if the fingerprint has nothing that can be checked. */
+/* A warm-up, a probe for each level of the fingerprint, and rounds for its groups within the
+ * budget, at least one. No probes if the fingerprint has nothing that can be checked. */
 void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits,
                    struct campaign_step *out);
 

@@ -143,11 +143,11 @@ static void say_odd(struct comparison *c)
 
 static void say_normal(struct comparison *c)
 {
-    (void)snprintf(c->sentence, sizeof(c->sentence),
-                   "Normal: none of %u numbers is odd among %u chips of its kind.%s", c->judged,
-                   c->kind->chips,
-                   c->borrowed > 0 ? " These are few: how far chips differ is that of other kinds."
-                                   : "");
+    (void)snprintf(
+        c->sentence, sizeof(c->sentence),
+        "Normal: none of %u numbers is odd among %u chips of its kind.%s", c->judged,
+        c->kind->chips,
+        c->borrowed > 0 ? " These are few: how far chips differ is taken from other kinds." : "");
 }
 
 static void conclude(struct comparison *c)

@@ -8,14 +8,14 @@
  * tenth is left out at each end. A number is odd if it is further outside that range than six
  * robust deviations (1.4826 times the median distance from the median: the standard deviation, if
  * the numbers are normal) and than 5 % of the median. Distances are not taken from the median,
- * because chips of a kind are of variants: that of every tenth chip, and of two at least, is inside
- * the range. The share keeps out the steps of the measurement: a penalty of ten cycles is known to
- * half a cycle, and if most chips have the same step there is no deviation at all.
+ * because a kind of chips has variants: a variant of every tenth chip, and of two at least, is
+ * inside the range. The share keeps out the steps of the measurement: a penalty of ten cycles is
+ * known to half a cycle, and if most chips have the same step there is no deviation at all.
  *
- * Fewer than eight chips do not show how far they spread. Three to seven borrow that of the same
- * number, relative to the median, from the kinds that have eight; without one they are not judged.
- * Which variant their median is of is not known, so the width of a borrowed inner range counts on
- * both sides of it.
+ * Fewer than eight chips do not show how far they spread. Three to seven borrow the spread of the
+ * same number, relative to the median, from the kinds that have eight; without one they are not
+ * judged. Which variant their median is of is not known, so the width of a borrowed inner range
+ * counts on both sides of it.
  *
  * A property that a model has by its design is odd if more than half of those with a value have
  * another. Fewer than eight chips are not compared by it.

@@ -45,7 +45,7 @@ struct config {
     const char *file;             /* the configuration file that was read, NULL: none */
     const char *listen;           /* "ADDRESS:PORT", NULL: none */
     const char *health;           /* the same, for health probes; NULL: none */
-    bool health_given;            /* otherwise it is the port after that of `listen` */
+    bool health_given;            /* otherwise the port after the port of `listen` */
     const char *socket;           /* path, NULL: none */
     bool socket_given;            /* not a default: it must work */
     const char *token_file;       /* NULL: the service manager's credential, if there is one */

@@ -68,7 +68,7 @@ const struct config_option config_options[] = {
     {"health", CONFIG_SERVING, CONFIG_PLACE, AT(health), GIVEN(health_given),
      .argument = "ADDRESS:PORT", .check = check_listen,
      .help = "a port for /healthz, /readyz and /metrics alone, default\n"
-             "the one after that of --listen; \"none\" for none"},
+             "the one after --listen's; \"none\" for none"},
     {"token-file", CONFIG_SERVING, CONFIG_TEXT, AT(token_file), .argument = "PATH",
      .help = "a secret of 16 to 256 characters, required for POST and\n"
              "DELETE (Authorization: Bearer ...) and to serve other\n"

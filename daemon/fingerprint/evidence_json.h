@@ -11,7 +11,7 @@
  *
  * A value that all elements have in common is written once; otherwise there is an array with one
  * entry per element, in the order of the list. An element without evidence has null in `margin`, so
- * a single margin is that of every element. `method` and `repeats` are arrays only if those that
+ * a single margin counts for every element. `method` and `repeats` are arrays only if those that
  * have evidence differ, and then null for the same elements.
  */
 #ifndef REACH_FINGERPRINT_EVIDENCE_JSON_H

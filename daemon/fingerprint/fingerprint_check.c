@@ -317,7 +317,7 @@ static void check_levels(struct check *c, const struct fingerprint *fp)
         set_path(c, "tlb.levels[%u].", i);
         check_sets(c, l);
         require(c, !IS_KNOWN(l->reach_bytes) || l->reach_bytes.v >= last_reach, "reach_bytes",
-                "is below that of a nearer level");
+                "is below the reach of a nearer level");
         last_reach = IS_KNOWN(l->reach_bytes) ? l->reach_bytes.v : last_reach;
     }
 }
@@ -388,7 +388,7 @@ static void check_topology(struct check *c, const struct topology *t)
     }
     for (uint32_t g = 0; g < t->partition.group_count; g++) {
         set_path(c, "topology.groups[%u].", g);
-        require(c, t->groups[g].sm_count == sizes[g], "sm_count", "is not that of the partition");
+        require(c, t->groups[g].sm_count == sizes[g], "sm_count", "differs from the partition");
     }
     check_disabled(c, t, members);
     check_pairs(c, &t->pairs, t->partition.group_count);
@@ -404,7 +404,7 @@ static void check_rates(struct check *c, const struct throughput *t)
         require(c,
                 r->access != ACCESS_READ ||
                     r->transaction_bytes != (uint32_t)FINGERPRINT_CURVE_BYTES,
-                "transaction_bytes", "is that of the curve");
+                "transaction_bytes", "must differ from the curve's");
         for (uint32_t k = 0; k + 1 < r->point_count; k++) {
             set_path(c, "throughput.rates[%u].points[%u].", i, k);
             require(c, !IS_KNOWN(r->points[k].by_group_gbps), "by_group_gbps",

@@ -393,7 +393,7 @@ static void identity_from_json(struct json_reader *outer, struct gpu_identity *o
     if (!origin_from_name(word, &origin))
         json_reader_fail(outer, "origin", "must be measured, simulated or imported");
     else if (json && json_object_get(json, "origin") && origin != out->origin)
-        json_reader_fail(outer, "origin", "is not that of gpu.origin");
+        json_reader_fail(outer, "origin", "differs from gpu.origin");
     else
         out->origin = origin;
 }

@@ -111,7 +111,7 @@ enum { MEMBER_LABEL_BYTES = 64 };
  * MEMBER_LABEL_BYTES. */
 char *member_label(const struct member *m, char *out);
 
-/* A printed key, or several with commas between them: "64G", "read,32". `index` is that of the
+/* A printed key, or several with commas between them: "64G", "read,32". `index` is the place of the
  * element in its list. Returns `out`. */
 char *object_key(const struct object *o, const void *base, uint32_t index, char *out, size_t size);
 /* `element` with the keys in their places: "region of 64 GiB ". Returns `out`. */

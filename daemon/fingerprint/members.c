@@ -299,7 +299,7 @@ static const struct object windows_object =
     DEFINE(fingerprint_windows, windows_members, "FingerprintWindows",
            "The numbers that windows rest on.");
 
-/* A point of the curve, and of that of another kind of memory. */
+/* A point of the curve, and of the curve of another kind of memory. */
 #define CURVE_POINT_ROWS(in, how)                                                                  \
     {NUMBER(curve_point, region_bytes, "Length of the region."), FOR_PLANNER, KEY, POSITIVE},      \
         {NUMBER(curve_point, naive_gbps, "Every SM reads anywhere in the region."),                \

@@ -158,7 +158,7 @@ bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
 
 /* ---- merging ---- */
 
-/* The measurement that a part of `fp` is from; `id` is that of `fp` as it was measured. */
+/* The measurement that a part of `fp` is from; `id` is the id of `fp` as it was measured. */
 static struct fingerprint_source source_of(const struct fingerprint *fp, uint32_t part,
                                            const char *id)
 {

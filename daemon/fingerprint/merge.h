@@ -2,7 +2,7 @@
  * never reduces what is known. Pure.
  *
  * The fingerprint is merged part by part (enum fingerprint_part). A part is taken from the newer
- * measurement if that knows at least as many numbers of it, and otherwise kept from the earlier one
+ * measurement if that determined at least its numbers, and otherwise kept from the earlier one
  * with the date and depth it was measured at. Parts are never mixed: the points of one curve are of
  * one measurement. A less precise saturation of the same reach counts as less.
  *

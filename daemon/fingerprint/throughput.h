@@ -67,7 +67,7 @@ struct fingerprint_contiguity {
     } evidence;
 };
 
-/* The price of scattered memory as a multiple of that of contiguous memory; 0 if not known. */
+/* The price of scattered memory over the price of contiguous memory. 0 if not known. */
 static inline double contiguity_factor(const struct fingerprint_contiguity *c)
 {
     return IS_KNOWN(c->contiguous_miss_ns) && IS_KNOWN(c->scattered_miss_ns)

@@ -24,7 +24,7 @@ const char *fill_name(enum fill f); /* "unknown", "whole", "parts" */
 enum allocation { ALLOCATION_VIRTUAL = 0, ALLOCATION_PLAIN, ALLOCATION_MANAGED, ALLOCATION_COUNT };
 const char *allocation_name(enum allocation a); /* "virtual", "plain", "managed" */
 
-/* Sets of one level that have as many ways. */
+/* Sets of one level with the same number of ways. */
 struct set_run {
     uint32_t ways;
     uint32_t sets;

@@ -62,8 +62,8 @@ struct group_pairs {
     struct slow_pair slow[FINGERPRINT_MAX_SLOW_PAIRS];
 };
 
-/* The SMs of the full die that this chip lacks, as far as the groups show it. Each number is
- * that of the smallest regular die that explains the groups: a regular loss (one group of every
+/* The SMs of the full die that this chip lacks, as far as the groups show it. Each number
+ * belongs to the smallest regular die that explains the groups: a regular loss (one group of every
  * cluster, say) is not visible in it. */
 struct disabled_sms {
     struct maybe_u32 sm_count;

@@ -51,7 +51,7 @@
  * section 6).
  *     values[repeat][sm of the spec][point]: cycles until the last load is there
  *
- * PEER: clusters of `cluster_sms` SMs, as many as fit on the GPU. Every SM makes `samples` loads
+ * PEER: all clusters of `cluster_sms` SMs that fit on the GPU. Every SM makes `samples` loads
  * from shared memory of each SM of its cluster in turn, each dependent on the one before. Then all
  * read PROBE_RING_BYTES from the next SM of their cluster. Row 0: the clusters that fit at once
  * according to the driver (0: not reported), and the clusters launched. Row 1 + SM: the number of
@@ -81,7 +81,7 @@
  * `transaction_bytes`, 128 or 512, of a set of W bytes, which L1 may cache. By `set_read`, an SM
  * reads all of the set (same); a part of its own, W / SMs (own); or the granules of `stride_bytes`
  * on its side of the L2 (near), which the SMs find before by timing atomics. `sms` has the SMs of
- * one side, ascending. The answer is that of READ.
+ * one side, ascending. The answer has the form of READ's.
  *
  * CHASE and READ take other kinds of memory than the device's own, by `memory`
  * (types/memory_kind.h). The source makes such a range, as long as the probe needs, and keeps it

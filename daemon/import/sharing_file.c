@@ -95,7 +95,7 @@ static enum status read_row(struct lines *l, struct matrix *m, uint32_t row, str
     if (s != STATUS_OK)
         return s;
     if (id != m->ids[row])
-        return lines_wrong(l, err, "is the row of SM %u where that of SM %u must be", id,
+        return lines_wrong(l, err, "is the row of SM %u, must be the row of SM %u", id,
                            m->ids[row]);
     while (next_word(&rest, &f)) {
         if (seen == m->sms)

@@ -1,5 +1,5 @@
 /* access_cost.c: from GB/s at some sizes to nanoseconds at any size, as in docs/planner.md ("An
- * access"): time and not throughput adds up, and that of translation is linear in 1 / bytes.
+ * access"): time and not throughput adds up, and the time of translation is linear in 1 / bytes.
  */
 #include "planner/access_cost.h"
 

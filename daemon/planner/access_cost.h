@@ -38,11 +38,11 @@ struct access_cost {
     enum basis basis;
     uint32_t transaction_bytes;
     uint64_t reach_bytes;         /* of one group; 0: no limit seen */
-    struct maybe_f64 scattering;  /* translation over that of contiguous memory; 1 or more */
+    struct maybe_f64 scattering;  /* translation, relative to contiguous memory; 1 or more */
     struct maybe_f64 in_reach_ns; /* of one access within the reach */
     double stream_ns;             /* of one byte read in order; 0: not known */
-    double write_factor; /* cost of a scattered write over that of a read; 2 unless writes and
-                            reads of 32 bytes are measured */
+    double write_factor;          /* cost of a scattered write over a read; 2 unless writes and
+                                     reads of 32 bytes are measured */
     /* Interpolated between `sources` (0, 1 or 2) of them: `part` of the way from low to high. */
     uint32_t sources;
     double part;

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { L2_SURELY_DIVISOR = 4 }; /* a quarter of the L2 stays in it, whoever reads it */
+enum { L2_SURELY_DIVISOR = 4 }; /* a quarter of the L2 stays in it, whichever SM reads it */
 
 static const double KEPT = 0.95;
 /* L1 of another length changes the speed of sets by less than the predictions' error where it keeps
@@ -33,7 +33,7 @@ struct fitting {
     const struct fit_request *request;
     struct fit_facts facts;
     struct reach_limit limit;
-    bool reach_known; /* the limit, or that there is none */
+    bool reach_known; /* the limit is known, or its absence */
     enum set_spread spread;
     struct fit_answer *out;
 };

@@ -51,8 +51,8 @@ struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t
 
 /* The number of bytes, touched evenly, of which a TLB of `reach_bytes` misses the same share of
  * accesses as of the first `bytes` of this layout; `bytes` at most. Allocations that are touched
- * more per byte stay in the TLB longer: a hit if the page was touched since as many others were as
- * there are entries (Che, Tung, Wang: Hierarchical Web Caching Systems, 2002, section IV). */
+ * more per byte stay in the TLB longer: a hit if fewer other pages were touched since
+ * than there are entries (Che, Tung, Wang: Hierarchical Web Caching Systems, 2002, section IV). */
 uint64_t layout_effective_bytes(const struct layout *l, uint64_t reach_bytes, uint64_t bytes);
 
 #endif

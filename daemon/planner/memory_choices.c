@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Writes and atomics of other memory are measured with so many bytes, within the reach. */
+/* Writes and atomics of other memory are measured with this many bytes, within the reach. */
 enum { RATE_BYTES = 32, LEAD_BYTES = 96, REACH_TEXT_BYTES = 160 };
 
 /* Of what a choice without a number reaches over less memory. */
@@ -259,8 +259,8 @@ static struct maybe_f64 gbps_at(const struct access_cost *cost, uint64_t bytes)
     return ns;
 }
 
-/* Without a plan: what was measured of any SM anywhere holds whatever a TLB reaches. `why_not`: why
- * there is none. */
+/* Without a plan: measurements of any SM anywhere hold whatever a TLB reaches. `why_not`:
+ * why there is no plan. */
 static void add_device_alone(struct advising *a, const char *why_not)
 {
     const struct throughput *const t = &a->fp->throughput;
@@ -694,7 +694,7 @@ enum status memory_choices_rank(const struct fingerprint *fp, const struct memor
     if (s != STATUS_OK)
         return s;
     if (is_at_location(MEMORY_DEVICE, request->location))
-        add_device(&a); /* its speed also limits that of managed memory at the device */
+        add_device(&a); /* its speed also limits managed memory at the device */
     if (!is_requested(request, MEMORY_DEVICE))
         out->choice_count = out->left_out_count = 0;
     for (uint32_t i = 0; i < fp->memory_count; i++)

@@ -1,4 +1,4 @@
-/* memory_choices.h: every choice to allocate so many bytes and to access them at random, ranked:
+/* memory_choices.h: every choice to allocate memory and to access it at random, ranked:
  * the kind of memory, and any SM anywhere (naive), passes over scopes, or windows by group. Pure;
  * no allocation; any thread.
  *

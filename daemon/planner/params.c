@@ -159,7 +159,7 @@ static const struct param rows[] = {
      .uses = {[PLANNER_EXPLAIN] = ONE(explain_request, observed_gbps,
                                       .needed = "say what the job observes, as in gbps=412.5")}},
     {"location", PARAM_WORD, "location", .word = memory_location_word, .by_default = "any",
-     .about = "Where the memory may be. Peer memory, that of another GPU, is in any.",
+     .about = "Where the memory may be. Peer memory (of another GPU) is in any.",
      .uses = {[PLANNER_MEMORY] = ONE(memory_request, location)}},
     {"kind", PARAM_WORD, "kind", .word = memory_kind_word, .by_default = "any",
      .about = "Choices in memory of this kind alone, for a table that exists already and cannot be "

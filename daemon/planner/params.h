@@ -56,7 +56,7 @@ struct param_use {
     const char *member; /* in the request struct of reach.h; NULL: it is not there */
     const char *needed; /* what to say if it is missing; NULL if it is optional */
     bool unless_alone;  /* a request without any parameter needs it not */
-    const char *about;  /* instead of that of the row; NULL if there is no other */
+    const char *about;  /* instead of the row's; NULL if there is no other */
 };
 
 struct param {

@@ -72,7 +72,7 @@ enum status reach_limit_check_device(const struct fingerprint *fp, uint64_t byte
                          "%s are more than the %s of memory that this GPU has", asked, there);
 }
 
-/* Is the reach that of a TLB that each SM has for itself, whose misses cost reads of `bytes`
+/* Does each SM have a TLB of its own with this reach, whose misses cost reads of `bytes`
  * nothing? What answers them then reaches as far as anything was measured: all of the memory of a
  * MIG instance, say. Without a curve that is not known. */
 static bool costs_nothing(const struct fingerprint *fp, uint64_t bytes)

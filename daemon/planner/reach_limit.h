@@ -15,8 +15,8 @@ struct reach_limit {
 };
 
 /* Checks that `bytes` are from 1 to PLACEMENT_MAX_BYTES (STATUS_INVALID_ARGUMENT) and that the
- * fingerprint can be used (STATUS_NOT_APPLICABLE); copies `id`, or computes that of the fingerprint
- * (NULL), to `out_id`, of FINGERPRINT_ID_BYTES. */
+ * fingerprint can be used (STATUS_NOT_APPLICABLE); copies `id` (NULL: the computed id of the
+ * fingerprint) to `out_id`, of FINGERPRINT_ID_BYTES. */
 enum status reach_limit_begin(const struct fingerprint *fp, uint64_t bytes, const char *id,
                               char *out_id, struct err *err);
 

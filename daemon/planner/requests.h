@@ -30,8 +30,8 @@ struct job_request {
     uint64_t reserve_bytes;     /* touched at random besides, by all SMs: comes off every window and
                                    every scope, in whole TLB entries and one for its alignment */
     uint64_t accesses;          /* items in all, of each batch if a job does several one after the
-                                   other; 0: unknown, so many that launches cost nothing; extra bytes are
-                                   then reported per item only */
+                                   other; 0: unknown, launches then cost nothing and extra
+                                   bytes are reported per item only */
     double launch_us;     /* of a launch, of a reset of queues, of the wait for the slowest window;
                              0: STRATEGY_LAUNCH_US. Counts if `accesses` is given */
     bool no_sm_binding;   /* work cannot be bound to SMs */

@@ -103,7 +103,7 @@ static void answer_passes(const struct fingerprint *fp, const struct scope_reque
              out->fingerprint_id);
 }
 
-/* Entries differ from level to level, and the scope may be that of an outer one. */
+/* Entries differ from level to level, and the scope may be the scope of an outer level. */
 static uint64_t longest_entry(const struct fingerprint *fp, const struct reach_limit *limit)
 {
     uint64_t longest = limit->entry_bytes;

@@ -2,7 +2,7 @@
  * fingerprint. Pure; no allocation; any thread.
  *
  * Caches that keep C of W bytes answer C / W of random reads, so between two measured lengths the
- * time of a read is a line in 1 / W, as that of translation is (access_cost.h).
+ * time of a read is a line in 1 / W, as for translation (access_cost.h).
  */
 #ifndef REACH_PLANNER_SET_COST_H
 #define REACH_PLANNER_SET_COST_H

@@ -1,6 +1,6 @@
 /* split.c: assigns groups to jobs, then makes windows for each job.
  *
- * A job needs as many groups as its bytes have windows. So each first claims that many; the largest
+ * A job needs one group for each window of its bytes, and first claims this number; the largest
  * claims are dropped if there are too few groups: those jobs miss, in one window. Then groups are
  * assigned one by one, the largest first, to the job that is furthest below its share of the SMs;
  * if the remaining groups are all claimed, only to jobs with a claim. There is no exchange

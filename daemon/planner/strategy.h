@@ -9,7 +9,7 @@
  *   partitioned  the input is partitioned first (read, written, read again), then windows
  *   sides        within the reach: each SM reads what lives on its own side of the L2
  *
- * The cost of each is that of its bottleneck: the scan of positions, the input, memory or
+ * The cost of each is the cost of its bottleneck: the scan of positions, the input, memory or
  * translation. docs/planner.md has the formulas, what is measured and what is assumed.
  */
 #ifndef REACH_PLANNER_STRATEGY_H
@@ -61,7 +61,7 @@ struct strategy_option {
     enum strategy strategy;
     bool possible;         /* if not, `why` says why not */
     struct maybe_f64 gbps; /* predicted: item bytes (below) of useful items over the whole time */
-    struct maybe_f64 times_naive;       /* gbps over that of naive */
+    struct maybe_f64 times_naive;       /* gbps over the gbps of naive */
     double launch_ns;                   /* launches, cold TLBs and waits, for one item */
     uint64_t passes;                    /* over all the input; 1 but for scopes */
     uint32_t windows;                   /* 0: none */
@@ -84,7 +84,7 @@ struct strategy_answer {
     struct layout layout; /* of the allocations */
     struct strategy_allocation allocations[LAYOUT_MAX];
     double item_bytes;              /* transaction bytes of one item, each by its touches */
-    enum basis basis;               /* of the cost of items: that of the weakest */
+    enum basis basis;               /* of the cost of items: the weakest of all */
     struct maybe_f64 in_reach_gbps; /* such accesses within the reach, with no other limit */
     /* Naive, if all of the memory were contiguous, and if none of it were. */
     struct maybe_f64 naive_contiguous_gbps;

@@ -23,7 +23,7 @@ struct load {
 };
 
 /* Memory and translation of GPUs overlap, as all measured curves show: the larger alone costs. A
- * job that waits for what an atomic returns before it goes on has fewer of them under way, so near
+ * job that waits for the result of an atomic has fewer of them under way, so near
  * one another both cost; far apart the larger alone does. */
 static double soft_max(double a, double b)
 {
@@ -95,7 +95,7 @@ static struct maybe_f64 translation_ns(const struct costing *c, uint64_t bytes)
     return KNOWN_F64(sum);
 }
 
-/* The basis of an item is that of its weakest access. */
+/* The basis of an item is the basis of its weakest access. */
 static enum basis weaker(enum basis a, enum basis b)
 {
     return a == BASIS_NONE || b == BASIS_NONE ? BASIS_NONE : a > b ? a : b;

@@ -27,7 +27,7 @@ struct costing {
     double partitioned_ns;   /* to read that again */
     double add_ns;           /* for one more pass or window to add to the output of one item */
     bool streams_known;      /* all of these but the first three */
-    bool cached;             /* `access` is that of a set that caches keep a part of */
+    bool cached;             /* `access` is for a set that caches keep a part of */
     double slowdown;         /* of accesses in windows, as measured */
     struct maybe_f64 access; /* ns of the accesses of an item within the reach, with what is written
                                 once, its input not counted */

@@ -31,7 +31,7 @@ enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
 
     if (element > STRATEGY_MAX_TRANSACTION || transaction_bytes > STRATEGY_MAX_TRANSACTION)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, field,
-                             "%s is more than %d bytes: it is that of one access", field,
+                             "%s is the size of one access, at most %d bytes", field,
                              STRATEGY_MAX_TRANSACTION);
     *out_element = element;
     *out_transaction = transaction_bytes > 0

@@ -119,7 +119,7 @@ static void obstacle_text(const struct costing *c, const struct sides_cost *side
                  bytes);
         break;
     default:
-        snprintf(out, room, "Not needed: %s stay in the L2, whoever reads them.", bytes);
+        snprintf(out, room, "Not needed: %s stay in the L2, whichever SM reads them.", bytes);
         break;
     }
 }

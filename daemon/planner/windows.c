@@ -198,7 +198,7 @@ bool windows_assign(const uint32_t *sizes, uint32_t count, uint32_t windows, uin
  * spread over the others, again in proportion, until none exceeds it.
  *
  * Why the limit is reach less one entry: a range of L bytes at any base touches at most
- * ceil(L / entry) + 1 entries. With L <= reach - entry these are at most as many as there are, for
+ * ceil(L / entry) + 1 entries. With L <= reach - entry there are enough entries for
  * bounds and bases of any alignment. Bounds at entries only keep two windows from sharing one, so
  * an odd granularity may break that alignment without harm.
  */

@@ -112,8 +112,8 @@ INSERT INTO fleet_series (id, kind, name, place, judged, tracked)
 SELECT (SELECT COALESCE(MAX(id), 0) FROM fleet_series) + ROW_NUMBER() OVER (ORDER BY n.id), k.id, n.name,
        COALESCE((SELECT MIN(s.place) FROM fleet_series s WHERE s.name = n.name),
                 (SELECT COALESCE(MAX(place), 0) FROM fleet_series) + MIN(n.id) OVER (PARTITION BY n.name)),
-       -- metrics_is_judged: the miss penalty of a level beyond the first is that of one group, and chips cannot
-       -- be compared by which one.
+       -- metrics_is_judged: the miss penalty of a level beyond the first is measured for one group, and
+       -- chips cannot be compared by it.
        CASE WHEN n.name LIKE 'tlb.levels[%].miss_penalty_cycles'
                  AND n.name <> 'tlb.levels[1].miss_penalty_cycles' THEN 0 ELSE n.tracked END,
        n.tracked

@@ -1,5 +1,5 @@
 -- Quartiles of the numbers in the structure, for survey $1. A fleet has few structures, so its GPUs are
--- counted by structure; a quartile is the value up to which there are so many GPUs.
+-- counted by structure; a quartile is the value up to which a quarter of the GPUs lie.
 
 INSERT INTO fleet_quartiles (survey, kind, measured, place, name, gpus, unknown, not_observable, least,
                           lower_quartile, median, upper_quartile, most)

@@ -2,7 +2,7 @@
 SELECT 'Every GPU',
        'host slot:count model origin state verdict map whole_memory_gbps:real plateau_gbps:real window_bytes:count ' ||
        'miss_penalty_cycles:real odd_in:count uuid',
-       'miss_penalty_cycles is that of the groups whose misses cost least. odd_in is the number of metrics that are ' ||
+       'miss_penalty_cycles is the penalty of the groups whose misses cost least. odd_in is the number of metrics that are ' ||
        'outliers.';
 
 SELECT h.name, s.slot, k.model, CASE k.origin WHEN '' THEN 'unknown' ELSE k.origin END, s.state, f.verdict,

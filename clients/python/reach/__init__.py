@@ -333,7 +333,7 @@ class Reach:
         bytes: Bytes that the job accesses at random; at most 1 PiB. Required with any other parameter.
         access: The kind of the random accesses.
         element: Size of one access; at most 1 MiB. By default 128 bytes.
-        location: Where the memory may be. Peer memory, that of another GPU, is in any.
+        location: Where the memory may be. Peer memory (of another GPU) is in any.
         kind: Choices in memory of this kind alone, for a table that exists already and cannot be allocated
             otherwise.
 

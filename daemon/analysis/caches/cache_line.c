@@ -140,7 +140,7 @@ static uint32_t usual_run(const struct walk_votes *v)
 }
 
 /* A footprint overflows when all of its sectors are walked. Does it also overflow with one sector
- * of every `bytes`? If not, as many lines fit as sectors. */
+ * of every `bytes`? If not, each sector is a line. */
 static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
 {
     const uint64_t n = c->misses_bytes / bytes;

@@ -225,7 +225,7 @@ static void read_p6(const uint32_t *loads, uint32_t count, uint64_t stride_bytes
     out->evidence.p6_cycles = evidence_make(EVIDENCE_WALKS, t.loads, t.margin);
 }
 
-/* A cycle of so many pages that each page has left every level, and its data the L2, when it comes
+/* A cycle so long that each page has left every level, and its data the L2, when it comes
  * again. */
 static enum reason find_p5(struct cache_walks *w, double threshold, struct fingerprint_latency *out)
 {

@@ -38,7 +38,7 @@ struct level_estimate {
     double test_misses;        /* share of the last such test's loads that missed, without noise */
     double slower_hits_cycles; /* the reference of that test against the reference of the first */
     double separation; /* share of loads on the right side of the threshold, the worse of two */
-    bool test_wanted;  /* the next entry test is that of `wanted` */
+    bool test_wanted;  /* the next entry test tests `wanted` */
     struct level_bracket wanted;
 
     /* From the refinement, at a stride of entry_bytes. 0 is unknown. */

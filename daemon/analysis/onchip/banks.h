@@ -13,8 +13,8 @@
 #include "observe/observe.h"
 
 /* Passes that a load of `width_bytes` by each of 32 lanes takes, `stride_bytes` from lane to lane.
- * Lanes that together need more than all banks give at once are served in parts. A part takes as
- * many passes as the most words that it needs from one bank. */
+ * Lanes that together need more than all banks give at once are served in parts. A part takes
+ * one pass for each word that it needs from its busiest bank. */
 uint32_t banks_passes(uint32_t banks, uint32_t bank_bytes, uint32_t width_bytes,
                       uint64_t stride_bytes);
 

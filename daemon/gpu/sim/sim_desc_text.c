@@ -313,7 +313,7 @@ static enum status read_field(struct sim_cursor *c, struct sim_desc *d, bool *se
     if (s == STATUS_OK && c->at < c->end)
         s = sim_text_fail(c, "this is not part of the value");
     if (s == STATUS_OK && f->kind == SMIDS && seen[SMS_ROW] && sms != d->sm_count)
-        s = sim_text_fail(c, "smids= must name as many SMs as sms= says");
+        s = sim_text_fail(c, "smids= must name one SM for each of sms=");
     return s;
 }
 

@@ -119,7 +119,7 @@ static const struct sim_source a100_sources[] = {
     {"plateau", SIM_PUBLISHED, "Walker 2024, figure 1, read off the plot: 1240 GB/s"},
     {"sm_gbps", SIM_PUBLISHED, "Walker 2024, figure 4: 120 GB/s for a group of 8 SMs"},
     {"l1", SIM_GUESS, "as on the P100"},
-    {"l2.entries", SIM_GUESS, "entries of 32 MB as on the P100, as many as 64 GB need"},
+    {"l2.entries", SIM_GUESS, "entries of 32 MB as on the P100, enough for 64 GB"},
     {"l2.sets", SIM_GUESS, "the A30's are reported to be chosen by eight folded bits"},
     {"l2.miss", SIM_GUESS, ""},
     {"l2.miss_ns", SIM_GUESS, "the depth of the drop is not in the text of the paper"},
@@ -366,7 +366,7 @@ static const struct sim_source h200_sources[] = {
     {"host-pinned", SIM_MEASURED,
      H200_HOST
      ": 50.6 GB/s, full with 4 SMs (1 reads 19), 2435 cycles, 2867 beyond, entries of 64 KB; "
-     "as many of them and misses so long that 640 MB and 5.1 GB/s over 16 GB come out"},
+     "their number and the time of a miss give 640 MB, and 5.1 GB/s over 16 GB"},
     {"host-virtual", SIM_MEASURED, H200_HOST ": 50.7 GB/s, otherwise as pinned"},
     {"managed-host", SIM_MEASURED,
      H200_HOST ": 50.7 GB/s, 2667 cycles, entries of 2 MB, 45 GB/s over 16 GB"},

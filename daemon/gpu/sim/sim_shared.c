@@ -2,9 +2,9 @@
  *
  * Shared memory. Words of bank_bytes lie in the banks in turn, and one pass serves one word of each
  * bank. Lanes that together need more than all banks give at once are served in parts (two halves
- * of a warp for 8 bytes each from 32 banks of 4). A part takes as many passes as the most words
- * that it needs from one bank. A load alone takes latency_cycles, and conflict_cycles more for each
- * pass after the first; loads in flight together take turns at bytes_per_cycle.
+ * of a warp for 8 bytes each from 32 banks of 4). A part takes one pass for each word
+ * that it needs from its busiest bank. A load alone takes latency_cycles, and conflict_cycles more
+ * for each pass after the first; loads in flight together take turns at bytes_per_cycle.
  *
  * Clusters. In each launch every GPC hands out its SMs in another order, two by two with
  * neighboring ids. The rest of a GPC stays idle.
