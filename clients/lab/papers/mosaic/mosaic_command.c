@@ -1,12 +1,13 @@
 /* mosaic_command.c: see mosaic_command.h. A target is reproduced if all its parts hold. */
 #include "clients/lab/papers/mosaic/mosaic_command.h"
 
+#include "base/format_number.h"
+#include "base/json_writer.h"
 #include "clients/lab/exit_status.h"
 #include "clients/lab/papers/mosaic/mosaic_figures.h"
 #include "clients/lab/papers/mosaic/mosaic_picture.h"
 #include "clients/lab/papers/mosaic/mosaic_sweeps.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -182,40 +183,52 @@ int mosaic_check(int argc, char **argv)
 
 /* ---- one figure ---- */
 
-static json_t *parts_json(const struct mosaic_report *r, const char *id)
+static void write_parts(struct json_writer *t, const struct mosaic_report *r, const char *id)
 {
-    json_t *all = json_array();
+    json_writer_open(t, "parts", '[');
     for (uint32_t i = 0; i < r->part_count; i++) {
         const struct mosaic_part *p = &r->parts[i];
         if (strcmp(p->id, id) != 0)
             continue;
-        json_t *part = json_pack("{s:s, s:b}", "what", p->what, "within", p->holds);
-        if (p->unit)
-            (void)json_object_update_new(part, json_pack("{s:f, s:s, s:f, s:f}", "value", p->value,
-                                                         "paper", p->paper, "low", p->low, "high",
-                                                         p->high));
-        (void)json_array_append_new(all, part);
+        json_writer_open(t, NULL, '{');
+        json_writer_text(t, "what", p->what);
+        json_writer_bool(t, "within", p->holds);
+        if (p->unit) {
+            json_writer_real(t, "value", round_six_digits(p->value));
+            json_writer_text(t, "paper", p->paper);
+            json_writer_real(t, "low", round_six_digits(p->low));
+            json_writer_real(t, "high", round_six_digits(p->high));
+        }
+        json_writer_close(t, '}');
     }
-    return all;
+    json_writer_close(t, ']');
 }
 
 static void print_json(const struct mosaic_report *r, const char *figure)
 {
-    json_t *all = json_array();
-    for (uint32_t t = 0; t < TARGETS; t++) {
+    struct json_writer t;
+    json_writer_begin(&t, 0);
+    t.indent = 1;
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "paper", "mosaic2017");
+    json_writer_text(&t, "figure", figure);
+    json_writer_bool(&t, "simulated", true);
+    json_writer_open(&t, "targets", '[');
+    for (uint32_t i = 0; i < TARGETS; i++) {
         bool there;
-        const bool holds = is_reproduced(r, targets[t].id, &there);
-        if (there)
-            (void)json_array_append_new(all,
-                                        json_pack("{s:s, s:s, s:b, s:o}", "id", targets[t].id,
-                                                  "figure", targets[t].figure, "reproduced", holds,
-                                                  "parts", parts_json(r, targets[t].id)));
+        const bool holds = is_reproduced(r, targets[i].id, &there);
+        if (!there)
+            continue;
+        json_writer_open(&t, NULL, '{');
+        json_writer_text(&t, "id", targets[i].id);
+        json_writer_text(&t, "figure", targets[i].figure);
+        json_writer_bool(&t, "reproduced", holds);
+        write_parts(&t, r, targets[i].id);
+        json_writer_close(&t, '}');
     }
-    json_t *json = json_pack("{s:s, s:s, s:b, s:o}", "paper", "mosaic2017", "figure", figure,
-                             "simulated", 1, "targets", all);
-    (void)json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(json);
+    json_writer_close(&t, ']');
+    json_writer_close(&t, '}');
+    (void)json_writer_print(&t, stdout, NULL); /* the end of the program checks the stream */
 }
 
 int mosaic_figure_command(int argc, char **argv)

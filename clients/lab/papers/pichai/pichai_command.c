@@ -1,13 +1,14 @@
 /* pichai_command.c: see pichai_command.h. */
 #include "clients/lab/papers/pichai/pichai_command.h"
 
+#include "base/format_number.h"
+#include "base/json_writer.h"
 #include "clients/lab/exit_status.h"
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/pichai/pichai_exact.h"
 #include "clients/lab/papers/pichai/pichai_picture.h"
 #include "clients/lab/papers/pichai/pichai_runs.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -356,56 +357,74 @@ static void print_figure(const struct pichai_runs *runs, const struct pichai_fig
     }
 }
 
-static json_t *figure_json(const struct pichai_runs *runs, const struct pichai_figure *f)
+static void write_rows(struct json_writer *t, const struct pichai_runs *runs,
+                       const struct pichai_figure *f)
 {
-    json_t *rows = json_array();
+    json_writer_open(t, "rows", '[');
     for (uint32_t job = 0; job < LAB_JOBS; job++) {
-        json_t *row = json_pack("{s:s}", "job", lab_gen_work((enum lab_job)job)->name);
+        json_writer_open(t, NULL, '{');
+        json_writer_text(t, "job", lab_gen_work((enum lab_job)job)->name);
         for (uint32_t i = 0; i < f->column_count; i++) {
             const struct pichai_part part = pichai_column_part(&f->columns[i]);
-            (void)json_object_set_new(row, f->columns[i].title,
-                                      json_real(pichai_value(runs, &part, job)));
+            const double value = pichai_value(runs, &part, job);
+            json_writer_real(t, f->columns[i].title, round_six_digits(value));
         }
-        (void)json_array_append_new(rows, row);
+        json_writer_close(t, '}');
     }
-    return rows;
+    json_writer_close(t, ']');
 }
 
-static json_t *targets_json(const struct pichai_runs *runs, uint32_t figure)
+static void write_part(struct json_writer *t, const struct pichai_runs *runs,
+                       const struct pichai_part *p)
+{
+    const double value = pichai_value(runs, p, p->over == ONE_JOB ? p->which : LAB_JOBS);
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "what", p->what);
+    json_writer_real(t, "value", round_six_digits(value));
+    json_writer_bool(t, "within", pichai_part_holds(runs, p));
+    if (p->low > -UNBOUNDED)
+        json_writer_real(t, "low", p->low);
+    if (p->high < UNBOUNDED)
+        json_writer_real(t, "high", p->high);
+    json_writer_close(t, '}');
+}
+
+static void write_targets(struct json_writer *t, const struct pichai_runs *runs, uint32_t figure)
 {
     uint32_t count;
-    const struct pichai_target *t = pichai_targets(&count);
-    json_t *all = json_array();
+    const struct pichai_target *targets = pichai_targets(&count);
+    json_writer_open(t, "targets", '[');
     for (uint32_t i = 0; i < count; i++) {
-        if (t[i].figure != figure)
+        const struct pichai_target *target = &targets[i];
+        if (target->figure != figure)
             continue;
-        json_t *parts = json_array();
-        for (uint32_t k = 0; k < t[i].part_count; k++) {
-            const struct pichai_part *p = &t[i].parts[k];
-            const double value = pichai_value(runs, p, p->over == ONE_JOB ? p->which : LAB_JOBS);
-            json_t *part = json_pack("{s:s, s:f, s:b}", "what", p->what, "value", value, "within",
-                                     pichai_part_holds(runs, p));
-            if (p->low > -UNBOUNDED)
-                (void)json_object_set_new(part, "low", json_real(p->low));
-            if (p->high < UNBOUNDED)
-                (void)json_object_set_new(part, "high", json_real(p->high));
-            (void)json_array_append_new(parts, part);
-        }
-        (void)json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:o}", "id", t[i].id, "paper",
-                                                   t[i].paper, "reproduced",
-                                                   target_holds(runs, &t[i]), "parts", parts));
+        json_writer_open(t, NULL, '{');
+        json_writer_text(t, "id", target->id);
+        json_writer_text(t, "paper", target->paper);
+        json_writer_bool(t, "reproduced", target_holds(runs, target));
+        json_writer_open(t, "parts", '[');
+        for (uint32_t k = 0; k < target->part_count; k++)
+            write_part(t, runs, &target->parts[k]);
+        json_writer_close(t, ']');
+        json_writer_close(t, '}');
     }
-    return all;
+    json_writer_close(t, ']');
 }
 
 static void print_json(const struct pichai_runs *runs, const struct pichai_figure *f)
 {
-    json_t *json = json_pack("{s:s, s:i, s:s, s:b, s:o, s:o}", "paper", "pichai2014", "figure",
-                             (int)f->number, "title", f->title, "simulated", 1, "rows",
-                             figure_json(runs, f), "targets", targets_json(runs, f->number));
-    (void)json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(json);
+    struct json_writer t;
+    json_writer_begin(&t, 0);
+    t.indent = 1;
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "paper", "pichai2014");
+    json_writer_u64(&t, "figure", f->number);
+    json_writer_text(&t, "title", f->title);
+    json_writer_bool(&t, "simulated", true);
+    write_rows(&t, runs, f);
+    write_targets(&t, runs, f->number);
+    json_writer_close(&t, '}');
+    (void)json_writer_print(&t, stdout, NULL); /* the end of the program checks the stream */
 }
 
 static const struct pichai_figure *figure_of(const char *number)
