@@ -46,6 +46,7 @@ def read(text):
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """Answers every request with the bytes that `body` holds by then."""
     daemon_threads = True
+    request_queue_size = 64  # a Unix socket whose queue is full refuses a connection
 
     def __init__(self, path):
         super().__init__(path, Handler)
