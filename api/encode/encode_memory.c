@@ -4,6 +4,7 @@
 
 #include "base/json_writer.h"
 #include "fingerprint/fingerprint_json.h"
+#include "fingerprint/members.h"
 
 enum { FACTS_ROOM = 32 << 10, CHOICES_ROOM = 8 << 10 };
 
@@ -29,16 +30,28 @@ static void write_bytes(struct json_writer *t, const struct fingerprint *fp)
     json_writer_u64_maybe(t, "host_memory_bytes", fp->conditions.host_memory_bytes);
 }
 
+/* The numbers of an object of the fingerprint, but for its lists. */
+static void write_numbers(struct json_writer *t, const struct fingerprint *fp, const char *name)
+{
+    const struct member *const part = object_member(&fingerprint_object, name);
+    const void *const base = member_at(part, fp);
+
+    for (const struct member *m = part->object->members;
+         m < part->object->members + part->object->count; m++) {
+        if (m->type == MEMBER_U64_MAYBE)
+            json_writer_u64_maybe(t, m->name, *(const struct maybe_u64 *)member_at(m, base));
+        else if (m->type == MEMBER_F64_MAYBE)
+            json_writer_f64_maybe(t, m->name, *(const struct maybe_f64 *)member_at(m, base));
+    }
+}
+
 static void write_device(struct json_writer *t, const struct fingerprint *fp)
 {
     json_writer_open(t, "device", '{');
-    json_writer_f64_maybe(t, "plateau_gbps", fp->throughput.plateau_gbps);
-    json_writer_f64_maybe(t, "whole_memory_gbps", fp->throughput.whole_memory_gbps);
+    write_numbers(t, fp, "throughput");
     json_writer_u64_maybe(t, "reach_bytes", fp->windows.reach_bytes);
     json_writer_u64_maybe(t, "entry_bytes", fp->windows.entry_bytes);
-    json_writer_u64_maybe(t, "frame_bytes", fp->contiguity.frame_bytes);
-    json_writer_f64_maybe(t, "contiguous_miss_ns", fp->contiguity.contiguous_miss_ns);
-    json_writer_f64_maybe(t, "scattered_miss_ns", fp->contiguity.scattered_miss_ns);
+    write_numbers(t, fp, "contiguity");
     json_writer_close(t, '}');
 }
 

@@ -2,9 +2,9 @@
  * the planner.
  */
 #include "clients/reachctl/client.h"
-#include "clients/reachctl/onchip.h"
-#include "clients/reachctl/show.h"
 #include "clients/reachctl/text.h"
+
+#include "batch/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -235,13 +235,9 @@ static void print_memory(const struct options *options, const json_t *answer)
     text_print(answer, "memory of the GPU {device_memory_bytes:B}, of the host "
                        "{host_memory_bytes:B}\n");
     if (!options->operand) {
-        text_print(answer,
-                   "device      {device.plateau_gbps:0 GB/s} within the reach of "
-                   "{device.reach_bytes:B}, {device.whole_memory_gbps:0 GB/s} over the largest "
-                   "region\n            a miss takes {device.contiguous_miss_ns:3 ns} of the whole "
-                   "GPU in contiguous frames of {device.frame_bytes:B}, "
-                   "{device.scattered_miss_ns:3 ns} in scattered\n");
-        show_memory(json_object_get(answer, "memory"));
+        puts("device");
+        report_numbers(stdout, json_object_get(answer, "device"));
+        report_member(stdout, "memory", json_object_get(answer, "memory"), false);
         return;
     }
     text_print(answer, BYTES_LINE);
@@ -276,56 +272,16 @@ static void print_fit(const struct options *options, const json_t *answer)
     print_foot(answer);
 }
 
-/* Each data cache, L1 by division of its array, and the latency of memory. */
-static void print_hierarchy(const json_t *answer)
-{
-    static const char columns[] =
-        "cache {kind}|>size {size_bytes?:B}|>fits {fits_bytes?:B}|>line {line_bytes?:B}|"
-        ">sector {sector_bytes?:B}|>fill {fill_bytes?:B}|>sets {sets?:d}|>ways {ways?:d}|"
-        "replacement {replacement}|>hit {latency_cycles?:0}|>miss {miss_latency_cycles?:0}|"
-        "same as L1 {same_as_l1}";
-    static const char divisions[] =
-        ">shared memory {shared_bytes:B}|>L1 {size_bytes?:B}|>fits {fits_bytes?:B}";
-    const json_t *const caches = json_object_get(answer, "caches");
-    const json_t *const carveouts = json_object_get(json_array_get(caches, 0), "carveouts");
-
-    if (json_array_size(caches) == 0)
-        return;
-    puts("");
-    text_table(caches, columns);
-    if (json_array_size(carveouts) > 0) {
-        puts("");
-        text_table(carveouts, divisions);
-    }
-    text_print(answer, "\nmemory      {latency.near_cycles:0} cycles near, "
-                       "{latency.far_cycles:0} far; P1 {latency.p1_cycles:0}, P2 "
-                       "{latency.p2_cycles:0}, P3 {latency.p3_cycles:0}, P4 {latency.p4_cycles:0}, "
-                       "P5 {latency.p5_cycles:0}\n");
-}
-
 static void print_caches(const struct options *options, const json_t *answer)
 {
-    const json_t *const sides = json_object_get(json_object_get(answer, "l2"), "sms");
+    static const char *const parts[] = {"l2",     "caches",   "latency",
+                                        "shared", "clusters", "parallelism"};
     const char *const origin = json_string_value(json_object_get(answer, "origin"));
-    size_t k;
-    json_t *sms;
 
     (void)options;
-    text_print(answer, "L2          {l2_cache_bytes:B}\n"
-                       "sides       {l2.sides:d}\n");
-    json_array_foreach(sides, k, sms)
-    {
-        json_t *const line = json_pack("{s:O,s:I,s:I}", "sms", sms, "side", (json_int_t)k, "count",
-                                       (json_int_t)json_array_size(sms));
-        text_print(line, "side {side:d}      {count:d} SMs: {sms:r}\n");
-        json_decref(line);
-    }
-    if (sides)
-        text_print(answer, "granule     {l2.granule_bytes:B}\n"
-                           "atomic      {l2.atomic_near_cycles:0} cycles near, "
-                           "{l2.atomic_far_cycles:0} far\n");
-    print_hierarchy(answer);
-    onchip_print(answer);
+    text_print(answer, "L2          {l2_cache_bytes:B}\n");
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        report_member(stdout, parts[i], json_object_get(answer, parts[i]), true);
     if (origin && strcmp(origin, "measured") != 0)
         printf("origin      %s: not measured on this hardware\n", origin);
 }

@@ -1,10 +1,10 @@
 /* import.c: reachctl import derives a fingerprint from files of a public benchmark, without a
  * daemon. The fingerprint has the origin imported and a UUID that no attached GPU has. */
 #include "clients/reachctl/client.h"
-#include "clients/reachctl/show.h"
 
 #include "base/clock.h"
 #include "batch/export.h"
+#include "batch/report.h"
 #include "fingerprint/fingerprint_json.h"
 #include "import/import.h"
 
@@ -75,25 +75,9 @@ static enum status export_all(const char *dir, const struct observation_set *set
 static enum status print_result(const struct options *options, const struct fingerprint *fp,
                                 struct err *err)
 {
-    struct json_writer t;
-    size_t bytes = 0;
-    char *text;
-    json_t *json;
-
     if (options->json)
         return export_print(stdout, fp, err);
-    json_writer_begin(&t, 0);
-    fingerprint_write(&t, NULL, fp, NULL);
-    text = json_writer_end(&t, &bytes);
-    json = text ? json_loadb(text, bytes, 0, NULL) : NULL;
-    free(text);
-    if (!json)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
-    show_fingerprint(json);
-    if (options->evidence)
-        show_evidence(json);
-    json_decref(json);
-    return STATUS_OK;
+    return report_fingerprint(stdout, fp, options->evidence, err);
 }
 
 static enum status import_all(const struct options *options, struct fingerprint *fp,

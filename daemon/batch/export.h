@@ -26,9 +26,6 @@ enum status export_read_observations(FILE *in, struct observation_set *out, enum
 enum status export_text(const char *path, const char *text, size_t bytes, struct err *err);
 enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err);
 
-/* A fingerprint as a short table for a person. (report.c) */
-void report_print(FILE *out, const struct fingerprint *fp);
-
 /* The document of a fingerprint, one value per line. STATUS_NO_MEMORY, STATUS_IO. */
 enum status export_print(FILE *out, const struct fingerprint *fp, struct err *err);
 

@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "base/clock.h"
 #include "batch/export.h"
+#include "batch/report.h"
 #include "fingerprint/fingerprint_check.h"
 #include "fingerprint/fingerprint_json.h"
 #include "measure/pipeline.h"
@@ -133,8 +134,10 @@ static enum status measure_once_table(const char *folder, const struct fingerpri
 
     if (!out)
         return err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    report_print(out, fp);
-    return measure_once_close(out, path, err);
+    const enum status status = report_fingerprint(out, fp, true, err);
+    const enum status closed = measure_once_close(out, path, status ? NULL : err);
+
+    return status ? status : closed;
 }
 
 /* The failure to store results; they were printed, and only a stored run can be exported. */
@@ -213,7 +216,7 @@ static enum status measure_once_result(struct measure_once *o, uint32_t i, struc
         if (!status) {
             measure_once_compare(o, i, fp);
             printf("\n== gpu %u: %s\n", i, measurement->message);
-            report_print(stdout, fp);
+            status = report_fingerprint(stdout, fp, true, err);
         }
     }
     if (!status)

@@ -1,366 +1,548 @@
-/* report.c: a fingerprint as a short table for a person. An unknown number is printed with its
- * reason. */
-#include "batch/export.h"
+/* report.c: see report.h. An object is a block of lines, one for each number, and then its lists. A
+ * list is a table with a row for each element, or with a column for each if its elements have more
+ * numbers than fit side by side. */
+#include "batch/report.h"
 
-#include "base/clock.h"
-#include "base/units.h"
 #include "fingerprint/fingerprint_json.h"
 #include "fingerprint/members.h"
-#include "fingerprint/fingerprint_json.h"
+#include "planner/format_size.h"
 
-enum { REPORT_CELL_BYTES = 40 };
+#include <stdlib.h>
+#include <string.h>
 
-/* One cell of a table. */
-struct cell {
-    char text[REPORT_CELL_BYTES];
+enum { CELL_BYTES = 512, TITLE_BYTES = 128, MAX_COLUMNS = 9 };
+
+/* Where to print, and whether to print all lists. */
+struct report {
+    FILE *out;
+    bool all;
 };
 
-static struct cell cell_reason(enum reason reason)
-{
-    struct cell c = {0};
+static void print_object(const struct report *r, const char *title, const struct object *o,
+                         const json_t *json);
 
-    snprintf(c.text, sizeof c.text, "%s", reason_slug(reason));
-    return c;
+/* ---- cells ---- */
+
+static const char *reason_of(const json_t *object, const char *name)
+{
+    char field[REASON_FIELD_BYTES];
+    const char *const reason =
+        json_string_value(json_object_get(object, reason_field(name, field)));
+
+    return reason ? reason : "not-measured";
 }
 
-static struct cell cell_bytes(struct maybe_u64 m)
+/* A reason that says more than that nobody looked. */
+static bool is_told(const json_t *object, const struct member *m)
 {
-    struct cell c = {0};
+    const json_t *const value = json_object_get(object, m->name);
 
-    units_format_bytes(m.v, c.text, sizeof c.text);
-    return IS_KNOWN(m) ? c : cell_reason(m.reason);
+    return value &&
+           (!json_is_null(value) ||
+            (member_is_maybe(m) && strcmp(reason_of(object, m->name), "not-measured") != 0));
 }
 
-static struct cell cell_u32(struct maybe_u32 m)
+static bool is_cell(const struct member *m)
 {
-    struct cell c;
-
-    snprintf(c.text, sizeof c.text, "%u", m.v);
-    return IS_KNOWN(m) ? c : cell_reason(m.reason);
+    return m->name && (member_is_scalar(m) || m->type == MEMBER_INDEX ||
+                       m->type == MEMBER_GROUP_SMS || m->type == MEMBER_TWO_GROUPS);
 }
 
-static struct cell cell_f64(struct maybe_f64 m, int digits)
+/* "not sure (disagreement)", "not observable (beyond-memory)", "-" if it has no meaning here. */
+static void put_absent(const json_t *object, const char *name, char *out)
 {
-    struct cell c;
+    static const char not_observable[] = "not-observable: ";
+    const char *const why = reason_of(object, name);
+    const size_t prefix = sizeof(not_observable) - 1;
 
-    snprintf(c.text, sizeof c.text, "%.*f", digits, m.v);
-    return IS_KNOWN(m) ? c : cell_reason(m.reason);
+    if (strcmp(why, "not-applicable") == 0 || strcmp(why, "not-measured") == 0)
+        (void)snprintf(out, CELL_BYTES, "-");
+    else if (strncmp(why, not_observable, prefix) == 0)
+        (void)snprintf(out, CELL_BYTES, "not observable (%s)", why + prefix);
+    else
+        (void)snprintf(out, CELL_BYTES, "not sure (%s)", why);
 }
 
-/* "L2: 7 sets (1 of 17 ways, 6 of 8 ways), lru, an entry of 16 pages filled whole". */
-static void report_group_reads(FILE *out, const struct fingerprint *fp)
+/* Integers in ascending order: "0-3,8,10-11". */
+static void put_ranges(const json_t *array, char *out)
 {
-    const struct topology *t = &fp->topology;
-    const struct group_pairs *p = &t->pairs;
+    enum { ROOM = 28 }; /* for one range and the dots */
+    const size_t count = json_array_size(array);
+    size_t n = 0;
 
-    for (uint32_t g = 0; g < t->partition.group_count; g++) {
-        const struct sm_group *group = &t->groups[g];
-        fprintf(out, "  group %u: %u SMs, alone %s GB/s, out of reach %s, all at work %s", g,
-                group->sm_count, cell_f64(group->alone_gbps, 1).text,
-                cell_f64(group->beyond_gbps, 1).text, cell_f64(group->random_read_gbps, 1).text);
-        fprintf(out, ", a miss %s cycles, class %s, by speed %s\n",
-                cell_f64(group->miss_penalty_cycles, 1).text, cell_u32(group->penalty_class).text,
-                cell_u32(group->speed_class).text);
-    }
-    fprintf(out, "classes by a miss: %s, by speed: %s; speed follows the SMs: %s\n",
-            cell_u32(t->penalty_classes).text, cell_u32(t->speed_classes).text,
-            finding_name(t->speed_follows_sms));
-    fprintf(out, "pairs of groups: %u, worst %s of alone (%u and %u), %u slow, share a TLB: %s\n",
-            p->measured, cell_f64(p->worst_ratio, 3).text, p->worst[0], p->worst[1], p->slow_count,
-            finding_name(p->share_tlb));
-    for (uint32_t i = 0; i < p->listed; i++)
-        fprintf(out, "  groups %u and %u: %.3f, by %s\n", p->slow[i].groups[0],
-                p->slow[i].groups[1], p->slow[i].ratio, slow_cause_name(p->slow[i].cause));
-}
+    out[0] = '\0';
+    for (size_t i = 0; i < count && n + ROOM < CELL_BYTES;) {
+        const long long first = json_integer_value(json_array_get(array, i));
+        long long last = first;
 
-static void report_sets(FILE *out, const struct fingerprint *fp)
-{
-    for (uint32_t i = 0; i < fp->level_count; i++) {
-        const struct tlb_level *l = &fp->levels[i];
-
-        fprintf(out, "L%u: sets %s", l->level, cell_u32(l->sets).text);
-        for (uint32_t k = 0; k < l->run_count; k++)
-            fprintf(out, "%s%u of %u ways", k == 0 ? " (" : ", ", l->runs[k].sets, l->runs[k].ways);
-        fprintf(out, "%s, victim entries %s, replacement %s", l->run_count > 0 ? ")" : "",
-                cell_u32(l->victim_entries).text, replacement_name(l->replacement));
-        fprintf(out, "; pages of an entry %s, filled: %s", cell_u32(l->entry_pages).text,
-                fill_name(l->fill));
-        if (IS_KNOWN(l->tag_bytes))
-            fprintf(out, " of %s", cell_bytes(l->tag_bytes).text);
-        fputc('\n', out);
-    }
-    fprintf(out, "behind the last level: walked up to %s; one level more: %s\n",
-            cell_bytes(KNOWN_U64(fp->beyond.probed_bytes)).text,
-            cell_bytes(fp->beyond.reach_bytes).text);
-}
-
-static void report_levels(FILE *out, const struct fingerprint *fp)
-{
-    fprintf(out, "%-6s %-10s %-10s %-12s %-12s %-12s %-10s %-8s %s\n", "level", "entries", "entry",
-            "reach", "onset", "saturation", "penalty", "shared", "confidence");
-    for (uint32_t i = 0; i < fp->level_count; i++) {
-        const struct tlb_level *l = &fp->levels[i];
-
-        fprintf(out, "L%-5u %-10s %-10s %-12s %-12s %-12s %-10s %-8s %s\n", l->level,
-                cell_u32(l->entries).text, cell_bytes(l->entry_bytes).text,
-                cell_bytes(l->reach_bytes).text, cell_bytes(l->onset_bytes).text,
-                cell_bytes(l->saturation_bytes).text, cell_f64(l->miss_penalty_cycles, 1).text,
-                shared_by_name(l->shared_by), cell_f64(l->confidence, 2).text);
+        while (++i < count && json_integer_value(json_array_get(array, i)) == last + 1)
+            last++;
+        n += (size_t)snprintf(out + n, CELL_BYTES - n, last > first ? "%s%lld-%lld" : "%s%lld",
+                              n > 0 ? "," : "", first, last);
+        if (i < count && n + ROOM >= CELL_BYTES)
+            (void)snprintf(out + n, CELL_BYTES - n, "...");
     }
 }
 
-/* "evidence L1: reach_bytes refine x15 0.90, ..": method, repeats and margin of what is known. */
-static void report_evidence(FILE *out, const char *of, const struct object *o, const void *base)
+static void put_real(const struct member *m, double v, char *out)
 {
-    const char *comma = "";
+    const char *const unit = member_unit(m);
+    const int digits = unit[0] == '\0' || strcmp(unit, "ns") == 0 ? 3 : 1;
 
-    fprintf(out, "evidence %s:", of);
-    for (const struct member *m = NULL; (m = object_next_evidence(o, m));) {
-        const struct evidence *const e = member_evidence(m, base);
+    (void)snprintf(out, CELL_BYTES, "%.*f", digits, v);
+}
 
-        if (e->method == EVIDENCE_NONE)
+/* The value of a row in an object; "" if it is not there. */
+static const char *put_cell(const struct member *m, const json_t *object, char *out)
+{
+    const json_t *const value = json_object_get(object, m->name);
+
+    out[0] = '\0';
+    if (json_is_null(value))
+        put_absent(object, m->name, out);
+    else if (json_is_string(value))
+        (void)snprintf(out, CELL_BYTES, "%s", json_string_value(value));
+    else if (json_is_array(value))
+        put_ranges(value, out);
+    else if (json_is_integer(value) && strcmp(member_unit(m), "bytes") == 0)
+        (void)format_size((uint64_t)json_integer_value(value), out);
+    else if (json_is_integer(value))
+        (void)snprintf(out, CELL_BYTES, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        put_real(m, json_real_value(value), out);
+    return out;
+}
+
+/* "miss penalty in cycles"; a size has its unit itself. */
+static const char *put_heading(const struct member *m, char *out)
+{
+    const char *const unit = member_unit(m);
+
+    (void)member_label(m, out);
+    if (unit[0] && strcmp(unit, "bytes") != 0 && strcmp(unit, out) != 0)
+        (void)snprintf(out + strlen(out), TITLE_BYTES - strlen(out), " in %s", unit);
+    return out;
+}
+
+/* A key in a sentence: a count has no unit there. */
+static const char *put_key(const struct member *m, const json_t *element, char *out)
+{
+    if (m->type == MEMBER_U32)
+        (void)snprintf(out, CELL_BYTES, "%lld",
+                       (long long)json_integer_value(json_object_get(element, m->name)));
+    return m->type == MEMBER_U32 ? out : put_cell(m, element, out);
+}
+
+/* What introduces element `i` of a list, without blanks and commas at its end. */
+static const char *put_element(const struct member *list, const json_t *element, char *out)
+{
+    const char *const pattern = list->element ? list->element : "%";
+    const struct member *m = list->object->members;
+    char key[CELL_BYTES];
+    size_t n = 0;
+
+    for (const char *c = pattern; *c && n < TITLE_BYTES; c++) {
+        while (*c == '%' && !m->key)
+            m++;
+        n += (size_t)snprintf(out + n, TITLE_BYTES - n, "%.*s", *c == '%' ? TITLE_BYTES : 1,
+                              *c == '%' ? put_key(m++, element, key) : c);
+    }
+    while (n > 0 && n < TITLE_BYTES && strchr(" ,", out[n - 1]))
+        out[--n] = '\0';
+    return out;
+}
+
+/* ---- tables ---- */
+
+static bool is_column(const struct member *m, const json_t *array)
+{
+    bool told = false;
+    size_t i;
+    const json_t *element;
+
+    json_array_foreach(array, i, element)
+    {
+        told = told || is_told(element, m);
+    }
+    return told && is_cell(m);
+}
+
+static int width_of_column(const struct member *m, const json_t *array, const char *heading)
+{
+    size_t width = strlen(heading);
+    char cell[CELL_BYTES];
+    size_t i;
+    const json_t *element;
+
+    json_array_foreach(array, i, element)
+    {
+        const size_t n = strlen(put_cell(m, element, cell));
+        width = n > width ? n : width;
+    }
+    return (int)width;
+}
+
+/* A row of the table: that of `element`, or the headings if it is NULL. */
+static void print_row(const struct report *r, const struct object *o, const json_t *array,
+                      const json_t *element)
+{
+    const char *gap = "  ";
+
+    for (const struct member *m = o->members; m < o->members + o->count; m++) {
+        char heading[TITLE_BYTES], cell[CELL_BYTES];
+
+        if (!is_column(m, array))
             continue;
-        fprintf(out, "%s %s %s x%u %.2f", comma, m->of_evidence, evidence_method_name(e->method),
-                e->repeats, e->margin);
-        comma = ",";
+        const int width = width_of_column(m, array, put_heading(m, heading));
+        const bool is_left = m->type == MEMBER_NAME || m->type == MEMBER_GROUP_SMS;
+        fprintf(r->out, "%s%*s", gap, is_left ? -width : width,
+                element ? put_cell(m, element, cell) : heading);
     }
-    fprintf(out, "%s\n", comma[0] ? "" : " none");
+    fputc('\n', r->out);
 }
 
-static void report_all_evidence(FILE *out, const struct fingerprint *fp)
+static void print_upright(const struct report *r, const struct object *o, const json_t *array)
 {
-    static const struct {
-        const char *of, *member;
-    } objects[] = {{"SM groups", "topology"},
-                   {"throughput", "throughput"},
-                   {"l2", "l2"},
-                   {"contiguity", "contiguity"}};
+    size_t i;
+    const json_t *element;
 
-    for (uint32_t i = 0; i < fp->level_count; i++) {
-        char of[REPORT_CELL_BYTES];
-
-        snprintf(of, sizeof of, "L%u", fp->levels[i].level);
-        report_evidence(out, of, &level_object, &fp->levels[i]);
-    }
-    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
-        const struct member *const m = object_member(&fingerprint_object, objects[i].member);
-
-        report_evidence(out, objects[i].of, m->object, member_at(m, fp));
+    print_row(r, o, array, NULL);
+    json_array_foreach(array, i, element)
+    {
+        print_row(r, o, array, element);
     }
 }
 
-/* "SM groups: 16 sharing L2, sizes 8 8 8 ..., nominal 9, confidence 1.00". */
-static void report_groups(FILE *out, const struct fingerprint *fp)
+/* Is anything told of an element but what it is? */
+static bool is_known(const struct object *o, const json_t *element)
 {
-    const struct topology *t = &fp->topology;
+    bool known = false;
 
-    fprintf(out, "SM groups: %u, sharing level %s, sizes", t->partition.group_count,
-            cell_u32(t->level).text);
-    for (uint32_t g = 0; g < t->partition.group_count; g++)
-        fprintf(out, " %u", t->groups[g].sm_count);
-    fprintf(out, "; nominal %s, full die %s SMs, confidence %s\n",
-            cell_u32(t->nominal_group_sms).text, cell_u32(t->full_sm_count).text,
-            cell_f64(t->confidence, 2).text);
-    fprintf(out, "  disabled SMs: %s, pattern %s, candidates %s\n",
-            cell_u32(t->disabled.sm_count).text,
-            t->disabled.signature[0] ? t->disabled.signature : "not known",
-            cell_u32(t->disabled.candidate_count).text);
-    for (uint32_t g = 0; g < t->partition.group_count; g++) {
-        fprintf(out, "  group %u: SMs", g);
-        for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-            if (t->partition.group_of_sm[sm] == g)
-                fprintf(out, " %u", sm);
-        }
-        fprintf(out, "\n");
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        known = known || (!m->key && is_cell(m) && is_told(element, m));
+    return known;
+}
+
+/* The width of the column of one element, or of the headings if it is NULL. */
+static int width_across(const struct member *list, const json_t *array, const json_t *element)
+{
+    const struct object *const o = list->object;
+    char text[CELL_BYTES];
+    size_t width = element ? strlen(put_element(list, element, text)) : 0;
+
+    for (const struct member *m = o->members; m < o->members + o->count; m++) {
+        const bool is_row = is_column(m, array) && !m->key;
+        const size_t n =
+            is_row ? strlen(element ? put_cell(m, element, text) : put_heading(m, text)) : 0;
+        width = n > width ? n : width;
     }
+    return (int)width;
 }
 
-static void report_throughput(FILE *out, const struct fingerprint *fp)
+/* A line of that table: of a number, or of what introduces the elements if `m` is NULL. */
+static void print_across_line(const struct report *r, const struct member *list,
+                              const json_t *array, const struct member *m)
 {
-    const struct throughput *t = &fp->throughput;
+    char text[CELL_BYTES] = "";
+    size_t i;
+    const json_t *element;
 
-    fprintf(out, "random 128-byte reads: plateau %s GB/s, whole memory %s GB/s\n",
-            cell_f64(t->plateau_gbps, 1).text, cell_f64(t->whole_memory_gbps, 1).text);
-    if (t->curve_count)
-        fprintf(out, "%-12s %-8s %-18s %-18s %s\n", "region", "windows", "naive GB/s",
-                "by group GB/s", "by SM GB/s (control)");
-    for (uint32_t i = 0; i < t->curve_count; i++) {
-        const struct curve_point *p = &t->curve[i];
-        char region[REPORT_CELL_BYTES];
-
-        fprintf(out, "%-12s %-8u %-18s %-18s %s\n",
-                units_format_bytes(p->region_bytes, region, sizeof region), p->windows,
-                cell_f64(p->naive_gbps, 1).text, cell_f64(p->by_group_gbps, 1).text,
-                cell_f64(p->by_sm_gbps, 1).text);
+    if (m)
+        (void)put_heading(m, text);
+    fprintf(r->out, "  %-*s", width_across(list, array, NULL), text);
+    json_array_foreach(array, i, element)
+    {
+        if (is_known(list->object, element))
+            fprintf(r->out, "  %*s", width_across(list, array, element),
+                    m ? put_cell(m, element, text) : put_element(list, element, text));
     }
+    fputc('\n', r->out);
 }
 
-static void report_rates(FILE *out, const struct throughput *t)
+/* A column for each element of which anything is known. */
+static void print_across(const struct report *r, const struct member *list, const json_t *array)
 {
-    for (uint32_t i = 0; i < t->rate_count; i++) {
-        const struct access_rate *r = &t->rates[i];
+    const struct object *const o = list->object;
 
-        fprintf(out, "random %s of %u bytes: plateau %s GB/s\n", access_name(r->access),
-                r->transaction_bytes, cell_f64(r->plateau_gbps, 1).text);
-        for (uint32_t k = 0; k < r->point_count; k++)
-            fprintf(out, "  over %s: naive %s GB/s, by group %s\n",
-                    cell_bytes(KNOWN_U64(r->points[k].region_bytes)).text,
-                    cell_f64(r->points[k].naive_gbps, 1).text,
-                    cell_f64(r->points[k].by_group_gbps, 1).text);
-    }
+    print_across_line(r, list, array, NULL);
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        if (is_column(m, array) && !m->key)
+            print_across_line(r, list, array, m);
 }
 
-static void report_contiguity(FILE *out, const struct fingerprint_contiguity *c)
-{
-    fprintf(out, "contiguity: frame %s; a miss, contiguous %s ns, scattered %s ns\n",
-            cell_bytes(c->frame_bytes).text, cell_f64(c->contiguous_miss_ns, 3).text,
-            cell_f64(c->scattered_miss_ns, 3).text);
-}
+/* ---- arrays ---- */
 
-static void report_l2(FILE *out, const struct fingerprint_l2 *l2)
+static void print_list(const struct report *r, const char *title, const struct member *list,
+                       const json_t *array)
 {
-    fprintf(out, "L2 cache: sides %s, granule %s; an atomic, near %s cycles, far %s\n",
-            cell_u32(l2->sides).text, cell_bytes(l2->granule_bytes).text,
-            cell_f64(l2->atomic_near_cycles, 1).text, cell_f64(l2->atomic_far_cycles, 1).text);
-}
+    const struct object *const o = list->object;
+    int columns = 0;
+    size_t i;
+    const json_t *element;
 
-static void report_caches(FILE *out, const struct fingerprint *fp)
-{
-    static const char row[] = "%-10s %-16s %-16s %-14s %-14s %-14s %-14s %-14s %-8s %-14s %s\n";
-    const struct fingerprint_latency *const l = &fp->latency;
-
-    if (fp->cache_count == 0)
+    if (json_array_size(array) == 0 || (list->is_long && !r->all))
         return;
-    fprintf(out, row, "cache", "size", "fits", "line", "sector", "fill", "sets", "ways", "policy",
-            "hit cycles", "miss cycles");
-    for (uint32_t i = 0; i < fp->cache_count; i++) {
-        const struct cache_facts *const c = &fp->caches[i];
-        fprintf(out, row, cache_kind_name(c->kind), cell_bytes(c->size_bytes).text,
-                cell_bytes(c->fits_bytes).text, cell_bytes(c->line_bytes).text,
-                cell_bytes(c->sector_bytes).text, cell_bytes(c->fill_bytes).text,
-                cell_u32(c->sets).text, cell_u32(c->ways).text, replacement_name(c->replacement),
-                cell_f64(c->latency_cycles, 0).text, cell_f64(c->miss_latency_cycles, 0).text);
-        for (uint32_t k = 0; k < c->carveout_count; k++)
-            fprintf(out, "  beside %s of shared memory: %s, fits %s\n",
-                    cell_bytes(KNOWN_U64(c->carveouts[k].shared_bytes)).text,
-                    cell_bytes(c->carveouts[k].size_bytes).text,
-                    cell_bytes(c->carveouts[k].fits_bytes).text);
-        if (c->trace[0])
-            fprintf(out, "  one set, hits and misses: %s\n", c->trace);
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        columns += is_column(m, array);
+    fprintf(r->out, "\n%s\n", title);
+    if (columns > MAX_COLUMNS)
+        print_across(r, list, array);
+    else
+        print_upright(r, o, array);
+    json_array_foreach(array, i, element)
+    {
+        for (const struct member *m = o->members; m < o->members + o->count; m++) {
+            char of[TITLE_BYTES], inner[2 * TITLE_BYTES], label[MEMBER_LABEL_BYTES];
+
+            (void)snprintf(inner, sizeof(inner), "%s, %s", put_element(list, element, of),
+                           member_label(m, label));
+            if (m->type == MEMBER_LIST)
+                print_list(r, inner, m, json_object_get(element, m->name));
+        }
     }
-    fprintf(out,
-            "latency in cycles: P1 %s, P2 %s, P3 %s, P4 %s, P5 %s, P6 %s; memory near %s, far %s, "
-            "tail %s (share %s)\n",
-            cell_f64(l->p1_cycles, 0).text, cell_f64(l->p2_cycles, 0).text,
-            cell_f64(l->p3_cycles, 0).text, cell_f64(l->p4_cycles, 0).text,
-            cell_f64(l->p5_cycles, 0).text, cell_f64(l->p6_cycles, 0).text,
-            cell_f64(l->near_cycles, 0).text, cell_f64(l->far_cycles, 0).text,
-            cell_f64(l->tail_cycles, 0).text, cell_f64(l->tail_share, 3).text);
 }
 
-static void report_onchip(FILE *out, const struct fingerprint *fp)
+/* SMs by group, or what each group lacks: a line for each. */
+static void print_arrays(const struct report *r, const struct member *m, const json_t *array)
 {
-    const struct fingerprint_shared *const s = &fp->shared;
-    const struct fingerprint_clusters *const c = &fp->clusters;
-    const struct fingerprint_parallelism *const p = &fp->parallelism;
+    char label[MEMBER_LABEL_BYTES], text[CELL_BYTES];
+    size_t i;
+    const json_t *one;
 
-    fprintf(out, "shared memory: %s banks of %s bytes\n", cell_u32(s->banks).text,
-            cell_u32(s->bank_bytes).text);
-    for (uint32_t i = 0; i < s->width_count; i++) {
-        const struct shared_width *const w = &s->widths[i];
-        fprintf(out,
-                "  %2u bytes a lane: %s cycles, %s more a pass, %s bytes a cycle from %s loads on",
-                w->width_bytes, cell_f64(w->latency_cycles, 1).text,
-                cell_f64(w->conflict_cycles, 2).text, cell_f64(w->bytes_per_cycle, 1).text,
-                cell_u32(w->loads_enough).text);
-        fprintf(out, ", all banks need %s\n", cell_u32(w->loads_needed).text);
-    }
-    fprintf(out, "clusters: up to %s SMs, GPCs %s\n", cell_u32(c->largest).text,
-            cell_u32(c->gpcs).text);
-    for (uint32_t i = 0; i < c->size_count; i++)
-        fprintf(out, "  of %2u: %s SMs used, %s cycles, %s bytes a cycle\n", c->sizes[i].sms,
-                cell_u32(c->sizes[i].usable_sms).text, cell_f64(c->sizes[i].latency_cycles, 0).text,
-                cell_f64(c->sizes[i].bytes_per_cycle, 1).text);
-    fprintf(out, "in flight: %s loads in an SM are enough for %s GB/s, %s are not; %s SMs are, %s",
-            cell_u32(p->loads_enough).text, cell_f64(p->plateau_gbps, 0).text,
-            cell_u32(p->loads_short).text, cell_u32(p->sms_enough).text,
-            cell_u32(p->sms_short).text);
-    fprintf(out, " are not\n");
-}
-
-/* "640 MiB", "at least 16 GiB", or why there is no number. */
-static struct cell cell_reach(const struct memory_facts *m, struct maybe_u64 reach)
-{
-    struct cell c;
-    char most[REPORT_CELL_BYTES / 2];
-
-    if (!IS_KNOWN(m->probed_bytes) || reach.known != MAYBE_NOT_OBSERVABLE)
-        return cell_bytes(reach);
-    snprintf(c.text, sizeof c.text, "at least %s",
-             units_format_bytes(m->probed_bytes.v, most, sizeof most));
-    return c;
-}
-
-/* The columns of `reachctl show`; a kind that is not available has its reason. */
-static void report_memory(FILE *out, const struct fingerprint *fp)
-{
-    static const char row[] = "%-20s %-14s %-16s %-16s %-14s %-14s %-14s %-12s %-12s %s\n";
-
-    if (fp->memory_count)
-        fprintf(out, row, "other memory", "plateau GB/s", "reach", "by group", "out of reach",
-                "entry", "latency cyc.", "SMs", "writes GB/s", "atomics GB/s");
-    for (uint32_t i = 0; i < fp->memory_count; i++) {
-        const struct memory_facts *m = &fp->memory[i];
-
-        if (!IS_KNOWN(m->probed_bytes))
-            fprintf(out, "%-20s %s\n", memory_kind_name(m->kind), cell_bytes(m->probed_bytes).text);
+    json_array_foreach(array, i, one)
+    {
+        if (json_is_object(one))
+            (void)snprintf(text, sizeof(text), "%d SMs of group %d",
+                           (int)json_integer_value(json_object_get(one, "sms")),
+                           (int)json_integer_value(json_object_get(one, "group")));
+        else if (json_is_string(one))
+            (void)snprintf(text, sizeof(text), "%s", json_string_value(one));
         else
-            fprintf(out, row, memory_kind_name(m->kind), cell_f64(m->plateau_gbps, 1).text,
-                    cell_reach(m, m->reach_bytes).text, cell_reach(m, m->windows_reach_bytes).text,
-                    cell_f64(m->beyond_gbps, 1).text, cell_bytes(m->entry_bytes).text,
-                    cell_f64(m->latency_cycles, 0).text, cell_u32(m->sms_to_fill).text,
-                    cell_f64(m->write_gbps, 1).text, cell_f64(m->atomic_gbps, 1).text);
+            put_ranges(one, text);
+        if (text[0])
+            fprintf(r->out, "  %s %zu: %s\n", member_label(m, label), i, text);
     }
 }
 
-void report_print(FILE *out, const struct fingerprint *fp)
-{
-    const struct fingerprint_conditions *c = &fp->conditions;
-    char id[FINGERPRINT_ID_BYTES], when[REPORT_CELL_BYTES], memory[REPORT_CELL_BYTES],
-        held[REPORT_CELL_BYTES], range[REPORT_CELL_BYTES];
+/* ---- objects ---- */
 
-    (void)fingerprint_id(fp, id, NULL); /* "" without memory */
-    fprintf(out, "%s %s (%s), %u SMs, %s, driver %s\n", fp->gpu.name, fp->gpu.uuid,
-            origin_name(fp->gpu.origin), fp->gpu.sm_count,
-            units_format_bytes(fp->gpu.memory_bytes, memory, sizeof memory),
-            fp->gpu.driver_version);
-    fprintf(out, "%s, depth %s, %s: %u ms in all, %u ms probing, %s of device memory held\n", id,
-            depth_name(fp->depth), clock_rfc3339(fp->taken_at, when, sizeof when), fp->duration_ms,
-            fp->probe_ms, units_format_bytes(fp->device_memory_bytes, held, sizeof held));
-    fprintf(out, "conditions: %s, arena %s over %s, SM clock %s kHz, other processes %s\n",
-            verdict_name(c->verdict), c->arena,
-            units_format_bytes(c->range_bytes, range, sizeof range), cell_u32(c->sm_clock_khz).text,
-            cell_u32(c->other_processes).text);
-    for (uint32_t i = 0; i < c->note_count; i++)
-        fprintf(out, "note: %s\n", c->notes[i]);
-    report_levels(out, fp);
-    if (fp->depth >= DEPTH_FULL)
-        report_sets(out, fp);
-    report_groups(out, fp);
-    if (fp->depth >= DEPTH_FULL)
-        report_group_reads(out, fp);
-    fprintf(out, "windows: reach %s, entry %s, recommended %s\n",
-            cell_bytes(fp->windows.reach_bytes).text, cell_bytes(fp->windows.entry_bytes).text,
-            cell_bytes(fp->windows.recommended_bytes).text);
-    report_throughput(out, fp);
-    report_rates(out, &fp->throughput);
-    report_memory(out, fp);
-    if (fp->depth >= DEPTH_FULL)
-        report_contiguity(out, &fp->contiguity);
-    report_l2(out, &fp->l2);
-    report_caches(out, fp);
-    if (fp->depth >= DEPTH_FULL)
-        report_onchip(out, fp);
-    report_all_evidence(out, fp);
-    fprintf(out, "structure %016llx\n", (unsigned long long)fingerprint_structure_hash(fp));
+static int width_of_headings(const struct object *o, const json_t *json)
+{
+    int width = 0;
+
+    for (const struct member *m = o->members; m < o->members + o->count; m++) {
+        char heading[TITLE_BYTES];
+        const int n = is_cell(m) && is_told(json, m) ? (int)strlen(put_heading(m, heading)) : 0;
+        width = n > width ? n : width;
+    }
+    return width;
+}
+
+static void print_lines(const struct report *r, const struct object *o, const json_t *json)
+{
+    const int width = width_of_headings(o, json);
+
+    for (const struct member *m = o->members; m < o->members + o->count; m++) {
+        char heading[TITLE_BYTES], cell[CELL_BYTES];
+
+        if (is_cell(m) && is_told(json, m))
+            fprintf(r->out, "  %-*s  %s\n", width, put_heading(m, heading),
+                    put_cell(m, json, cell));
+        else if (m->name && m->type != MEMBER_OBJECT && m->type != MEMBER_LIST)
+            print_arrays(r, m, json_object_get(json, m->name));
+    }
+}
+
+/* Is there anything but lists and objects to print? */
+static bool has_lines(const struct object *o, const json_t *json)
+{
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        if (m->name && m->type != MEMBER_OBJECT && m->type != MEMBER_LIST &&
+            (is_cell(m) ? is_told(json, m) : json_array_size(json_object_get(json, m->name)) > 0))
+            return true;
+    return false;
+}
+
+static void print_inside(const struct report *r, const struct member *m, const json_t *value)
+{
+    char label[MEMBER_LABEL_BYTES];
+
+    if (m->type == MEMBER_OBJECT)
+        print_object(r, member_label(m, label), m->object, value);
+    else
+        print_list(r, member_label(m, label), m, value);
+}
+
+static void print_object(const struct report *r, const char *title, const struct object *o,
+                         const json_t *json)
+{
+    if (has_lines(o, json)) {
+        fprintf(r->out, "\n%s\n", title);
+        print_lines(r, o, json);
+    }
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        if (m->type == MEMBER_OBJECT || m->type == MEMBER_LIST)
+            print_inside(r, m, json_object_get(json, m->name));
+}
+
+void report_print(FILE *out, const json_t *fp)
+{
+    const struct report r = {.out = out};
+    const json_t *const gpu = json_object_get(fp, "gpu");
+    const char *const origin = json_string_value(json_object_get(fp, "origin"));
+    char memory[FORMAT_SIZE_BYTES], title[TITLE_BYTES];
+
+    fprintf(out, "%s  %s\n%d SMs", json_string_value(json_object_get(gpu, "name")),
+            json_string_value(json_object_get(gpu, "uuid")),
+            (int)json_integer_value(json_object_get(gpu, "sm_count")));
+    if (origin && strcmp(origin, "imported") == 0)
+        fprintf(out, "; its files do not have memory and driver\n");
+    else
+        fprintf(
+            out, ", %s, driver %s\n",
+            format_size((uint64_t)json_integer_value(json_object_get(gpu, "memory_bytes")), memory),
+            json_string_value(json_object_get(gpu, "driver_version")));
+    if (origin && strcmp(origin, "measured") != 0)
+        fprintf(out, "%s: not measured on this hardware\n", origin);
+    (void)snprintf(title, sizeof(title), "fingerprint %s",
+                   json_string_value(json_object_get(fp, "id")));
+    print_object(&r, title, &fingerprint_object, fp);
+}
+
+void report_member(FILE *out, const char *name, const json_t *value, bool all)
+{
+    const struct report r = {.out = out, .all = all};
+
+    print_inside(&r, object_member(&fingerprint_object, name), value);
+}
+
+/* The first object of a fingerprint that has a number called `name`; NULL if none has. */
+static const struct member *find_object(const char *name)
+{
+    for (const struct member *m = fingerprint_object.members;
+         m < fingerprint_object.members + fingerprint_object.count; m++)
+        if (m->type == MEMBER_OBJECT && object_member(m->object, name))
+            return m;
+    return NULL;
+}
+
+void report_numbers(FILE *out, const json_t *object)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        const struct member *const part = find_object(name);
+        const struct member *const m = part ? object_member(part->object, name) : NULL;
+        char label[MEMBER_LABEL_BYTES], heading[TITLE_BYTES], cell[CELL_BYTES];
+
+        if (m && is_told(object, m))
+            fprintf(out, "  %s, %s: %s\n", member_label(part, label), put_heading(m, heading),
+                    put_cell(m, object, cell));
+    }
+}
+
+/* ---- evidence ---- */
+
+static void print_evidence(const struct report *r, const char *of, const json_t *evidence)
+{
+    const char *number;
+    json_t *e;
+
+    json_object_foreach((json_t *)(uintptr_t)evidence, number, e)
+    {
+        if (json_is_number(json_object_get(e, "margin")))
+            fprintf(r->out, "%-28s  %-22s  %-16s  %7lld  %6.3f\n", of, number,
+                    json_string_value(json_object_get(e, "method")),
+                    (long long)json_integer_value(json_object_get(e, "repeats")),
+                    json_number_value(json_object_get(e, "margin")));
+    }
+}
+
+/* The evidence of element `i` from the columns beside its list. */
+static json_t *element_evidence(const json_t *columns, size_t i)
+{
+    json_t *const all = json_object();
+    const char *number, *part;
+    json_t *column, *value;
+
+    json_object_foreach((json_t *)(uintptr_t)columns, number, column)
+    {
+        json_t *const one = json_object();
+
+        json_object_foreach(column, part, value)
+        {
+            (void)json_object_set(one, part,
+                                  json_is_array(value) ? json_array_get(value, i) : value);
+        }
+        (void)json_object_set_new(all, number, one);
+    }
+    return all;
+}
+
+static void walk_evidence(const struct report *r, const char *of, const struct object *o,
+                          const json_t *json);
+
+static void walk_list_evidence(const struct report *r, const struct member *list,
+                               const json_t *parent)
+{
+    const json_t *const columns = list->columns ? json_object_get(parent, list->columns) : NULL;
+    size_t i;
+    const json_t *element;
+
+    json_array_foreach(json_object_get(parent, list->name), i, element)
+    {
+        json_t *const own = element_evidence(columns, i);
+        char of[TITLE_BYTES];
+
+        print_evidence(r, put_element(list, element, of), own);
+        json_decref(own);
+        walk_evidence(r, of, list->object, element);
+    }
+}
+
+static void walk_evidence(const struct report *r, const char *of, const struct object *o,
+                          const json_t *json)
+{
+    print_evidence(r, of, json_object_get(json, "evidence"));
+    for (const struct member *m = o->members; m < o->members + o->count; m++) {
+        char label[MEMBER_LABEL_BYTES];
+
+        if (m->type == MEMBER_OBJECT)
+            walk_evidence(r, member_label(m, label), m->object, json_object_get(json, m->name));
+        else if (m->type == MEMBER_LIST)
+            walk_list_evidence(r, m, json);
+    }
+}
+
+void report_evidence(FILE *out, const json_t *fp)
+{
+    const struct report r = {.out = out};
+
+    fprintf(out, "\nevidence (margin: 0 at the threshold, 1 as far from it as possible)\n");
+    fprintf(out, "%-28s  %-22s  %-16s  %7s  %6s\n", "of", "number", "method", "repeats", "margin");
+    walk_evidence(&r, "fingerprint", &fingerprint_object, fp);
+}
+
+enum status report_fingerprint(FILE *out, const struct fingerprint *fp, bool evidence,
+                               struct err *err)
+{
+    struct json_writer t;
+    size_t bytes = 0;
+    char *text;
+    json_t *json;
+
+    json_writer_begin(&t, 0);
+    fingerprint_write(&t, NULL, fp, NULL);
+    text = json_writer_end(&t, &bytes);
+    json = text ? json_loadb(text, bytes, 0, NULL) : NULL;
+    free(text);
+    if (!json)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
+    report_print(out, json);
+    if (evidence)
+        report_evidence(out, json);
+    json_decref(json);
+    return STATUS_OK;
 }

@@ -79,6 +79,7 @@ struct member {
     bool key;
     bool ordered;
     const char *element;
+    bool is_long; /* a list that a short report leaves out */
     /* A part of a fingerprint (parts.h) is the rows that are in it. A row that is an object or a
      * list is copied whole; the rows below it that are in the part too are what is known of it. */
     uint8_t part;            /* enum fingerprint_part or enum level_part, plus 1; 0: in none */

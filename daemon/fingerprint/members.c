@@ -46,6 +46,7 @@
 #define OPTIONAL          .optional = true
 #define KEY               .key = true
 #define POSITIVE          .positive = true
+#define LONG              .is_long = true
 #define AT_LEAST(s, that) RELATED(s, that, RELATION_AT_LEAST)
 #define AT_MOST(s, that)  RELATED(s, that, RELATION_AT_MOST)
 #define ABOVE(s, that)    RELATED(s, that, RELATION_ABOVE)
@@ -157,7 +158,7 @@ static const struct object page_object = {
 
 static const struct member tlb_members[] = {
     {LIST(levels, fingerprint, levels, level_count, level_object, "Levels, nearest first."),
-     FOR_PLANNER, .ordered = true, .element = "level % "},
+     FOR_PLANNER, .ordered = true, .element = "level % ", .label = "TLB levels"},
     {OBJECT(fingerprint, beyond, beyond_object, "What lies beyond the last level."), IN(BEYOND),
      .label = "beyond the last level"},
     {OBJECT(fingerprint, page_bytes, page_object, "Page by kind of allocation."), IN(PAGE_BYTES),
@@ -568,10 +569,10 @@ static const struct member shared_members[] = {
      .label = "bytes of a bank"},
     {LIST(widths, fingerprint_shared, widths, width_count, shared_width_object,
           "Loads of 4, 8 and 16 bytes by each lane."),
-     IN(SHARED), .ordered = true, .element = "loads of % "},
+     IN(SHARED), .ordered = true, .element = "loads of % ", .label = "loads from shared memory"},
     {LIST(strides, fingerprint_shared, strides, stride_count, shared_stride_object,
           "One warp by width_bytes, then by stride_bytes."),
-     IN(SHARED), .ordered = true},
+     LONG, IN(SHARED), .ordered = true},
 };
 static const struct object shared_object =
     DEFINE(fingerprint_shared, shared_members, "SharedMemory",
@@ -612,7 +613,8 @@ static const struct member clusters_members[] = {
      IN(CLUSTERS), DIFFED, .label = "SMs of each GPC"},
     {LIST(sizes, fingerprint_clusters, sizes, size_count, cluster_size_object,
           "Clusters by rising sms."),
-     FOR_PLANNER, IN(CLUSTERS), .ordered = true, .element = "clusters of % "},
+     FOR_PLANNER, IN(CLUSTERS), .ordered = true, .element = "clusters of % ",
+     .label = "sizes of clusters"},
 };
 static const struct object clusters_object =
     DEFINE(fingerprint_clusters, clusters_members, "Clusters",
@@ -656,10 +658,10 @@ static const struct member parallelism_members[] = {
      .label = "SMs short"},
     {LIST(surface, fingerprint_parallelism, surface, surface_count, concurrency_object,
           "Throughput by warps, then by loads."),
-     IN(PARALLELISM), .ordered = true},
+     LONG, IN(PARALLELISM), .ordered = true},
     {LIST(by_sms, fingerprint_parallelism, by_sms, by_sms_count, sms_point_object,
           "Throughput by rising sms."),
-     IN(PARALLELISM), .ordered = true, .label = "by SMs"},
+     LONG, IN(PARALLELISM), .ordered = true, .label = "by SMs"},
 };
 static const struct object parallelism_object =
     DEFINE(fingerprint_parallelism, parallelism_members, "Parallelism",
@@ -720,7 +722,7 @@ static const struct member memory_members[] = {
      IN_MEMORY, EVIDENCE(memory_facts, atomic_gbps), MEASURED, DIFFED, .label = "atomics"},
     {LIST(curve, memory_facts, curve, curve_count, memory_point_object,
           "Random reads of 128 bytes by ascending region_bytes."),
-     FOR_PLANNER, .ordered = true, .columns = "curve_evidence", .element = "region of % "},
+     LONG, FOR_PLANNER, .ordered = true, .columns = "curve_evidence", .element = "region of % "},
 };
 const struct object memory_object =
     DEFINE(memory_facts, memory_members, "KindOfMemory",
@@ -783,8 +785,8 @@ static const struct member fingerprint_members[] = {
     {LIST(working_sets, fingerprint, working_sets, working_set_count, working_set_object,
           "Random reads of sets that caches may keep, by transaction_bytes, then by set_bytes; "
           "omitted if not measured."),
-     FOR_PLANNER, IN(WORKING_SETS), OPTIONAL, .ordered = true, .columns = "working_set_evidence",
-     .element = "reads of % bytes of %, "},
+     LONG, FOR_PLANNER, IN(WORKING_SETS), OPTIONAL, .ordered = true,
+     .columns = "working_set_evidence", .element = "reads of % bytes of %, "},
     {LIST(caches, fingerprint, caches, cache_count, cache_object,
           "L1, the read-only path, the constant cache and L2, in this order; omitted if not "
           "measured."),

@@ -71,7 +71,7 @@ def what_is_known_without_a_reach_is_served():
     # Reads of memory are as fast as those of its L2, which is no reason to take a set for one of the L2.
     fit = daemon.json("/v1/gpus/0/fit?bytes=300MiB")
     equal((fit["stays"], fit["l2"]["keeps_bytes"]), ("unknown", 524288))
-    ways = daemon.json(f"/v1/gpus/0/memory?bytes={GIB}")["ways"]
+    ways = daemon.json(f"/v1/gpus/0/memory?bytes={GIB}")["choices"]
     equal([(w["kind"], w["strategy"], w["basis"], w["capacity_bytes"]) for w in ways], [("device", "naive", "measured", GIB)])
     assert "(disagreement)" in ways[0]["why"], ways
     equal(daemon.get("/metrics").status, 200)

@@ -56,13 +56,24 @@ def put_inside(elements, columns):
         element["evidence"] = {n: c for n, c in cells.items() if c["margin"] is not None}
 
 
-def without_columns(fp):
-    topology, throughput = fp["topology"], fp["throughput"]
-    put_inside(topology["groups"], topology.pop("group_evidence"))
-    put_inside(throughput["curve"], throughput.pop("curve_evidence"))
-    for rate in throughput["rates"]:
-        put_inside(rate["points"], rate.pop("point_evidence"))
-    return fp
+def without_columns(value):
+    lists = {"group_evidence": "groups", "curve_evidence": "curve", "point_evidence": "points",
+             "working_set_evidence": "working_sets"}
+    for name in [name for name in lists if isinstance(value, dict) and name in value]:
+        put_inside(value[lists[name]], value.pop(name))
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, (dict, list)):
+            without_columns(inner)
+    return value
+
+
+def all_evidence(value):
+    """Of each number that has evidence inside its object, in the order of the document."""
+    if isinstance(value, dict):
+        yield from value.get("evidence", {}).items()
+    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if name != "evidence" and isinstance(inner, (dict, list)):
+            yield from all_evidence(inner)
 
 
 def evidence_table(text):
@@ -76,13 +87,7 @@ def show_tells_what_each_number_rests_on():
     assert text.startswith(plain), text
     rows = evidence_table(text[len(plain):])
     fp = without_columns(daemon.json("/v1/gpus/0/fingerprint"))
-    objects = fp["tlb"]["levels"] + [fp["topology"]] + fp["topology"]["groups"] + \
-        [fp["throughput"]] + fp["throughput"]["curve"]
-    for rate in fp["throughput"]["rates"]:
-        objects += [rate] + rate["points"]
-    objects.append(fp["contiguity"])
-    wanted = [[name, e["method"], str(e["repeats"]), f"{e['margin']:.3f}"]
-              for o in objects for name, e in o["evidence"].items()]
+    wanted = [[name, e["method"], str(e["repeats"]), f"{e['margin']:.3f}"] for name, e in all_evidence(fp)]
     assert sum(len(g["evidence"]) for g in fp["topology"]["groups"]) > 10, fp["topology"]
     assert sum(len(p["evidence"]) for p in fp["throughput"]["curve"]) > 10, fp["throughput"]
     assert "random accesses of other kinds" in plain, plain
@@ -109,7 +114,8 @@ def show_prints_the_fingerprint():
     text = ctl("show", "--gpu", "1")
     assert fp["id"] in text and "simulated" in text, text
     text = ctl("show", "--gpu", "0")
-    assert "full die: 15 SMs in groups of 3; 2 disabled, pattern 5x3/10,11\n" in text, text
+    for line in ("SMs of a group of the full die  3", "SMs of the full die             15", "pattern of disabled SMs   5x3/10,11"):
+        assert f"  {line}\n" in text, text
     equal(ctl_json("show", "--gpu", "1"), fp)
     equal(ctl_json("show", "--gpu", gpus[1]["uuid"]), fp)
 

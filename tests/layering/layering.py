@@ -42,13 +42,13 @@ MAY_INCLUDE = {
     "service": ["config", "measure", "store", "snapshot", "fingerprint", "planner", "worker",
                 "observe", "compare", "api", "server"],
     "batch": ["config", "service/state_file.h", "gpu", "worker", "observe", "fingerprint", "analysis", "store", "snapshot",
-              "measure"],
+              "measure", "planner/format_size.h"],
     "main": ["config", "service", "batch", "gpu", "worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot",
              "planner", "api", "server", "measure", "import", "compare"],
     # reachctl import analyzes by itself, and writes the files that --export writes; reachctl backup
     # copies the state file.
-    "clients": ["fleet", "fingerprint", "planner", "compare", "import", "batch/export.h", "store/store.h",
-                "store/store_path.h"],
+    "clients": ["fleet", "fingerprint", "planner", "compare", "import", "batch/export.h", "batch/report.h",
+                "store/store.h", "store/store_path.h"],
     # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
     "fleet": ["sqlite", "fingerprint", "compare", "planner", "build/gen/fleet_sql.h", "build/gen/fleet_page.h"],
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
