@@ -32,6 +32,7 @@ PAGES = [os.path.relpath(page, ROOT) for page in
          [os.path.join(ROOT, name) for name in ("README.md", "CONTRIBUTING.md", "systemd/README.md",
                                                 "clients/python/README.md")] +
          sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")) + glob.glob(os.path.join(ROOT, "docs", "papers", "*.md")))]
+MOST_README_LINES = 150
 NEVER = {"needs-gpu", "needs-root", "needs-network", "needs-cluster", "needs-minutes"}
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
 LANGUAGES = {"text", "c", "cpp", "python", "json", "sql", "yaml", "diff", "promql", "js", "files"}
@@ -147,6 +148,23 @@ def links_lead_to_files_and_headings():
     equal(list(dead_links("README.md", text)), ["README.md: #a-b-c_d: no such heading", "README.md: #a: no such heading",
                                                 "README.md: none.md: no such file"])
     equal(anchors(text), {"a-b-c_d"})
+
+
+@case
+def every_page_is_in_the_index():
+    folder = os.path.join(ROOT, "docs")
+    pages = {os.path.relpath(path, folder) for path in glob.glob(os.path.join(folder, "**", "*.md"), recursive=True)}
+    pages = {page for page in pages if not page.startswith("measurements" + os.sep)} - {"README.md"}
+    assert len(pages) > 25, pages
+    with open(os.path.join(folder, "README.md"), encoding="utf-8") as file:
+        equal(sorted(pages - {link.partition("#")[0] for link in LINK.findall(file.read())}), [])
+
+
+@case
+def readme_is_short():
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        lines = len(file.readlines())
+    assert lines <= MOST_README_LINES, f"README.md has {lines} lines; {MOST_README_LINES} at most, the rest is for docs/"
 
 
 def page_served(path):
