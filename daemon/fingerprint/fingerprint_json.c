@@ -265,7 +265,6 @@ static void write_notes(struct json_writer *t, const char *name, const struct me
 static void write_member(struct json_writer *t, const char *name, const struct member *m,
                          const struct place *at)
 {
-    const struct topology *const topology = &at->fp->topology;
     const struct place inner = inside(at, m);
     struct json_field field = member_field(m);
 
@@ -296,16 +295,16 @@ static void write_member(struct json_writer *t, const char *name, const struct m
             write_two_groups(t, name, inner.base);
         break;
     case MEMBER_CANDIDATES:
-        write_candidates(t, name, &topology->disabled);
+        write_candidates(t, name, &at->fp->topology.disabled);
         break;
     case MEMBER_LOST:
-        write_lost(t, name, topology);
+        write_lost(t, name, &at->fp->topology);
         break;
     case MEMBER_GROUP_SMS:
-        write_group_sms(t, name, &topology->partition, at->index);
+        write_group_sms(t, name, &at->fp->topology.partition, at->index);
         break;
     default: /* MEMBER_GROUP_PENALTIES */
-        write_group_penalties(t, name, topology, at->index);
+        write_group_penalties(t, name, &at->fp->topology, at->index);
         break;
     }
 }
