@@ -28,7 +28,7 @@ struct answer_origin {
 };
 
 /* Takes the body (terminated), and fills and checks the fields: from the call, or decoded from the
- * body. A body that is not of this kind is REACH_PROTOCOL; that of an HTTP status other than 200
+ * body. A body that is not of this kind is REACH_PROTOCOL; a body of an HTTP status other than 200
  * has no fields. */
 enum reach_status answer_new(const struct answer_origin *origin, char *take, size_t bytes,
                              struct reach_answer **out, struct reach_error *error);

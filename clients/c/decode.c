@@ -283,7 +283,8 @@ static void read_range(struct json_reader *in, struct answer_content *answer, vo
     json_reader_u64(in, "length_bytes", &out->length_bytes);
 }
 
-/* The parts of each object of a list, one for each allocation; the object itself has that of one.
+/* The parts of each object of a list, one for each allocation; the object itself has the part of
+ * one.
  */
 static const struct reach_extent *read_parts(struct json_reader *in, const char *name,
                                              size_t max_count, uint32_t allocations,

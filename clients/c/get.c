@@ -157,7 +157,7 @@ static enum reach_status judge(const struct call *call, const struct reach_answe
         const bool one = snapshot->gpu_count == 1;
 
         status = fail_with(call->error, REACH_WRONG_GPU, "%s has no fingerprint of %s%s%s",
-                           source_name(call->reach), gpu, one ? ", but that of " : "",
+                           source_name(call->reach), gpu, one ? ", but the fingerprint of " : "",
                            one ? snapshot->gpus[0].identity.uuid : "");
         if (call->error)
             call->error->http_status = answer->http_status;

@@ -227,7 +227,7 @@ static const size_t explain_offsets[] = {
 };
 /* End of the generated part. */
 
-/* A typed function. The first of the offsets is that of the bytes. */
+/* A typed function. The first offset is the offset of the bytes. */
 struct question {
     enum planner_function function;
     size_t size; /* of the request struct */

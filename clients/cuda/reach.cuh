@@ -16,7 +16,7 @@
  * i).
  *
  * On the host: reach_table_make once, reach_table_load for each plan, reach_table_start before each
- * launch, reach_table_check after it, reach_table_free. Launch as many blocks as the GPU holds at a
+ * launch, reach_table_check after it, reach_table_free. Launch all blocks that the GPU holds at a
  * time (one per SM, or more), so that every SM gets one: the SM of a block is not predictable.
  *
  * An SM whose id is not in the table does nothing and is counted; reach_table_check then fails. It

@@ -112,7 +112,7 @@ void reach_pool_close(struct reach_pool *take);
 enum reach_alloc_status reach_device_alloc(struct reach_pool *pool, uint64_t bytes, void *stream,
                                            void **out, struct reach_alloc_error *error);
 
-/* `stream` is that of the last use. Does not wait. Not while the stream is captured. NULL for
+/* `stream` is the stream of the last use. Does not wait. Not while the stream is captured. NULL for
  * `array` is fine. If it fails the array is still allocated. REACH_ALLOC_INVALID_ARGUMENT: not from
  * this pool, or freed before. */
 enum reach_alloc_status reach_device_free(struct reach_pool *pool, void *array, void *stream,

@@ -35,7 +35,7 @@ template <class Ref, class Hash> struct reach_set_parts {
 };
 
 /* Calls work(tile, i, key) for each key of this window, all lanes of a tile together, which is what
- * the operations of a ref want. i is that of the key in the input. */
+ * the operations of a ref want. i is the index of the key in the input. */
 template <class Ref, class Hash, class InputIt, class Work>
 static __device__ __forceinline__ void reach_set_scan(const reach_set_parts<Ref, Hash> &parts,
                                                       const reach_me &me, InputIt first,

@@ -120,7 +120,7 @@ class reach_key_windows
         return table_;
     }
 
-    /* Launches a kernel over `count` keys, with as many blocks as can be resident. Enqueues on the
+    /* Launches a kernel over `count` keys, with all blocks that can be resident. Enqueues on the
      * stream, allocates nothing, waits for nothing. cudaErrorInvalidValue: not open, or too many
      * keys. */
     template <class... Parameters, class... Arguments>

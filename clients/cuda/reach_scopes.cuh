@@ -63,7 +63,7 @@ reach_scope_test_of(const reach_pass &pass, uint64_t item_bytes, ItemOf item_of,
 
 /* Calls launch(pass) for each scope in turn; launch returns nothing, and enqueues on one stream
  * what works in this scope: a kernel of your own, a call of a library with a predicate. Any error
- * of the launches is that of cudaGetLastError. */
+ * of the launches is cudaGetLastError's. */
 template <class Launch>
 static inline cudaError_t reach_for_each_scope(const reach_scopes &scopes, Launch launch)
 {

@@ -25,7 +25,7 @@
  *
  * On the host: reach_sides_make once per GPU and largest buffer, reach_sides_sort for each buffer,
  * reach_sides_start before each launch that draws pieces, reach_sides_check after it,
- * reach_sides_free. Launch as many blocks as the GPU holds at a time, so that every SM gets one.
+ * reach_sides_free. Launch all blocks that the GPU holds at a time, so that every SM gets one.
  *
  * With a fingerprint whose L2 has no sides, or none that are known, there is one side: every SM on
  * it, and all granules. The same kernel then works anywhere, and gains nothing.
@@ -57,7 +57,7 @@ struct reach_sides {
     uint32_t *granules;   /* of side 0, ascending, then of side 1 */
     uint32_t *bits;       /* of granule g: bit g % 32 of word g / 32 */
     uint32_t *queues;     /* next piece of either side, REACH_QUEUE_WORDS apart */
-    uint32_t *unknown;    /* blocks that ran on an SM of no side; then a word that nobody reads */
+    uint32_t *unknown;    /* blocks that ran on an SM of no side; then a word that is never read */
     uint16_t *cycles;     /* [2][granule_count]: least, as either side sees it */
 };
 

@@ -43,7 +43,7 @@ struct reach_trace {
     reach_trace_entry *entries; /* managed memory, as is `used` */
     unsigned long long *used;   /* more than `room`: the rest was lost */
     uint64_t room;
-    uint32_t every; /* one warp in so many is recorded */
+    uint32_t every; /* one warp in this many is recorded */
 };
 
 /* Call it with all lanes that make the access, and none besides. `bytes` of one lane: 1 to 32. */

@@ -171,7 +171,7 @@ def main():
     if NO_REACH and options.device != "cpu":
         sys.exit(f"dlrm.py: {NO_REACH}")
     if NO_REACH:
-        print(f"All models are that of PyTorch: {NO_REACH}", file=sys.stderr)
+        print(f"All models are PyTorch's: {NO_REACH}", file=sys.stderr)
     else:
         reach.torch.use(options.reachd)
     size = int(options.gib * GIB)

@@ -1,5 +1,5 @@
 /* grouping.cu: hash-based grouping (Karnagel 2017, sections 2.2 and 5.3): SELECT value, count(*)
- * GROUP BY value, with Murmur3, linear probing and twice as many 16-byte buckets as there are
+ * GROUP BY value, with Murmur3, linear probing and two 16-byte buckets for each of the
  * distinct values. The input is 4-byte values in chunks of 128 MiB, in pinned host memory (--input
  * host) or in device memory (--input device: then the table is the limit, not the link).
  *

@@ -111,7 +111,7 @@ template <u32 CHUNK_LINES> struct line_reads {
         return true;
     }
 
-    /* The time is that of these windows only if every block had an SM of its own and read all. */
+    /* The time measures these windows only if every block had an SM of its own and read all. */
     static bool check(const tally *t, u64 loaded, char *why)
     {
         for (int sm = 0; sm < REACH_SM_MAX; sm++) {

@@ -101,7 +101,7 @@ void strategies_make(const struct answers *answers, uint64_t bytes, struct strat
 
 /* ---- report ---------------------------------------------------------------------------------- */
 
-/* What a good placement must reach. The second number is that of an H200, whose memory is more than
+/* What a good placement must reach. The second number is for an H200, whose memory is more than
  * twice the reach of one group; a GPU with less memory has less to gain. */
 static const double target_of_plateau = 0.98;
 static const double target_times_naive = 4.5;
@@ -115,7 +115,7 @@ void timing_derive(struct timing *t, uint32_t repeats)
     t->gbps = (double)t->lines * LINE_BYTES / (median * 1e6);
 }
 
-/* The throughput of strategy `i` as a multiple of that of strategy `reference`. */
+/* The throughput of strategy `i` over the throughput of strategy `reference`. */
 static double times(const struct report *report, int i, int reference)
 {
     return report->timings ? report->timings[i].gbps / report->timings[reference].gbps : 0;

@@ -33,7 +33,7 @@ struct strategy {
 /* Fills strategies[STRATEGY_COUNT] for an allocation of `bytes`:
  *   in reach   every SM anywhere in a region within the reach of all: the upper bound
  *   naive      every SM anywhere: a job without reachd
- *   by SM      as many windows as recommended, but the SMs of each group are spread over all of
+ *   by SM      the recommended number of windows, but the SMs of each group are spread over all of
  *              them: the control, which shows that windows alone gain nothing
  *   placed     the recommended placement
  * They borrow from the answers. */

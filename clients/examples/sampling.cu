@@ -12,7 +12,7 @@
 
 enum {
     IN_FLIGHT = 8,                  /* loads in flight per thread */
-    STEPS = 16,                     /* of as many loads, in a piece of work */
+    STEPS = 16,                     /* of IN_FLIGHT loads, in a piece of work */
     PIECE = 32 * IN_FLIGHT * STEPS, /* samples that a warp draws at a time */
     BATCH = 1 << 26                 /* samples that are partitioned at a time */
 };

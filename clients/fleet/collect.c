@@ -1,5 +1,5 @@
-/* collect.c: runs as many transfers as allowed, resumes paused ones, ends expired ones, and decides
- * what each response means.
+/* collect.c: runs all transfers that are allowed, resumes paused ones, ends expired ones, and
+ * decides what each response means.
  *
  * Retried is what may be temporary: connection refused (a daemon that restarts), a connection that
  * ends before the response does, and the statuses 429, 502, 503 and 504. A retry does not help
@@ -21,7 +21,7 @@ enum {
     MOST_HEAD_BYTES = 64 << 10,
     FIRST_PAUSE_MS = 100,
     DISCOVERY_PAUSE_MS = 500,
-    SLACK_MS = 10, /* the deadline of the survey then precedes that of a transfer */
+    SLACK_MS = 10, /* the survey's deadline then precedes a transfer's */
     HTTP_OK = 200,
     HTTP_NOT_MODIFIED = 304,
     HTTP_REFUSED = 400 /* statuses from here on are errors */

@@ -24,7 +24,7 @@ class Failure(Exception):
 
 def add_source(parser):
     """Adds the options that name the daemon."""
-    parser.add_argument("--socket", metavar="PATH", help="Unix socket of reachd; the default is that of reachctl")
+    parser.add_argument("--socket", metavar="PATH", help="Unix socket of reachd; the default is reachctl's")
     parser.add_argument("--url", metavar="URL", help="address of reachd instead of a socket")
 
 

@@ -81,7 +81,7 @@ static uint64_t row_step(uint64_t reach, uint64_t memory)
     return step;
 }
 
-/* The size of the row after that of `bytes`, from the reach (after 0) to the whole memory; 0 after
+/* The size of the row after `bytes`, from the reach (after 0) to the whole memory; 0 after
  * the last one. */
 static uint64_t next_row(const struct table *t, uint64_t bytes)
 {

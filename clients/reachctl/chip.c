@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* All SMs of a group work in one window, so the window of the first SM is that of the group. */
+/* All SMs of a group work in one window, so the window of the first SM is the window of the group.
+ */
 static void derive_windows(struct chip *chip)
 {
     const struct placement_request request = {.bytes = chip->bytes, .fingerprint_id = chip->id};

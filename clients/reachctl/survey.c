@@ -32,8 +32,8 @@ static enum status make_directories(char *path, struct err *err)
     return STATUS_OK;
 }
 
-/* The database is that of --db, or of REACHD_FLEET_DB in the environment, or fleet.db in the user's
- * data directory (XDG_DATA_HOME, else ~/.local/share). In the last case the path is in
+/* The database is named by --db, or by REACHD_FLEET_DB in the environment, or fleet.db in the
+ * user's data directory (XDG_DATA_HOME, else ~/.local/share). In the last case the path is in
  * room[PATH_MAX] and `*out_own` is true. */
 static enum status name_db(const char *where, char *room, const char **out, bool *out_own,
                            struct err *err)

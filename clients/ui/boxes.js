@@ -16,7 +16,7 @@ function heading(group, window, notes) {
         notes && element("small", {}, notes));
 }
 
-// One group: its SMs, and as many crossed boxes as the full die has more. `options`: window (undefined:
+// One group: its SMs, and a crossed box for each SM that only the full die has. `options`: window (undefined:
 // colored by nothing), lost, notes.
 export function groupBox(group, { window, lost = 0, notes = "" } = {}) {
     const kind = window === undefined || window === null ? "" : " " + kindClass(window);

@@ -5,7 +5,7 @@ import { area, line } from "d3-shape";
 import { element, replace, svg } from "./dom.js";
 import { bytes } from "./format.js";
 
-// A wider chart is this one, enlarged: so it is printed too. A narrower one is drawn with as many pixels as
+// A wider chart is this one, enlarged: so it is printed too. A narrower one is drawn with the pixels that
 // it has, so that its texts keep their size.
 const WIDEST = 760;
 const NARROW = 560;

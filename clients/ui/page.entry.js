@@ -1,5 +1,5 @@
 // page.entry.js: the page at /ui/: which GPU and which view, as the address after # says, so that an
-// address can be sent to somebody: #chip?gpu=GPU-1&bytes=103079215104
+// address can be sent to another person: #chip?gpu=GPU-1&bytes=103079215104
 import "./license.js";
 import { get, of } from "./api.js";
 import { element, plain, replace } from "./dom.js";

@@ -3,9 +3,9 @@
  *   bare_loop PORT BYTES
  *
  * One epoll loop that reads whatever has come on a connection, looks at nothing, and sends one
- * answer of a head and so many bytes, both ready in memory, with one call. What it takes is the
- * kernel's: to wake, to receive, to copy, to send. No server over sockets on this machine is faster
- * than this without giving up that copy.
+ * answer of a head and of this many bytes, both ready in memory, with one call. What it takes is
+ * the kernel's: to wake, to receive, to copy, to send. No server over sockets on this machine is
+ * faster than this without giving up that copy.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -60,7 +60,7 @@ def page(rows, sizes, load):
         f"{load:.1f} at the start and {os.getloadavg()[0]:.1f} at the end: what else ran is in the elapsed times.", "",
         f"    tests/bench/bench_fleet.py {' '.join(map(str, sizes))}", "",
         "`store` is a survey in which all fingerprints are new: checking answers that are parsed already, storing "
-        f"them, quartiles and outliers. Reports are in JSON, the median of {REPEATS}. Memory is that of the program. "
+        f"them, quartiles and outliers. Reports are in JSON, the median of {REPEATS}. Memory is the program's. "
         "Goals are about the elapsed time of a machine with nothing else to do.", "",
         "| database | fingerprints | what | elapsed | CPU | CPU of the server | memory | goal |",
         "|---|---|---|---|---|---|---|---|", *rows, ""])

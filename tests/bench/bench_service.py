@@ -250,7 +250,7 @@ BESIDE_TURNS = 25
 
 
 def beside(options):
-    """Each number of this reachd over that of the first of the others, in pairs."""
+    """Each number of this reachd over the number of the first of the others, in pairs."""
     programs = {version_of(program, "--version"): program for program in options.beside + [REACHD]}
     servers = {name: Reachd("--state", ":memory:", "--simulate", "h200", program=program).measured()
                for name, program in programs.items()}

@@ -117,7 +117,7 @@ def main():
         + (f", though daemons and survey ran before it (priority {options.priority})." if options.priority else "."),
         "", f"    tests/bench/bench_survey.py --count {options.count} --depth {options.depth}"
         + (f" --priority {options.priority}" if options.priority else ""), "",
-        "Times are of the whole program, from its start to its end; CPU is that of the program alone. "
+        "Times are of the whole program, from its start to its end; CPU is the program's alone. "
         "Met is judged by the slowest run.", "",
         "| survey | median | range | CPU | bytes received | at most | met |", "|---|---|---|---|---|---|---|",
         first.row(f"the first ({FIRSTS} times, each to a new database)", FIRST_MOST_S),

@@ -188,7 +188,7 @@ static void add_answer(struct fleet_db *db, uint64_t first, json_t *document)
     host_answer_free(&answer);
 }
 
-/* Adds the cost of storing to `cost`, without that of making the answers and of parsing them. */
+/* Adds the cost of storing to `cost`, without making the answers and parsing them. */
 static void fill(struct fleet_db *db, uint64_t gpus, int surveys, struct cost *cost)
 {
     struct rng r = {.state = SEED};

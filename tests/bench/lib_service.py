@@ -196,7 +196,7 @@ class Reachd:
 
 
 class Nginx:
-    """One worker, no access log; /NAME is a file, /mem-NAME answers as many bytes from memory."""
+    """One worker, no access log; /NAME is a file, /mem-NAME answers the same number of bytes from memory."""
 
     def __init__(self, bodies):
         self.port = free_port()
@@ -236,7 +236,7 @@ server {{ listen 127.0.0.1:{self.port} backlog=512; root {home}; default_type ap
 
 
 class BareLoop:
-    """bare_loop.c: what the kernel alone takes for answers of so many bytes."""
+    """bare_loop.c: what the kernel alone takes for answers of this many bytes."""
 
     def __init__(self, body_bytes):
         self.port = free_port()

@@ -8,7 +8,7 @@
  *
  * Why not wrk: it reads 8 KiB at a time and looks at each byte, so that with bodies of 28 KiB it is
  * the client that is measured. Here the first answer of each connection is read and checked, and so
- * is one more at the end; of those in between, which must be as long, the kernel is told to throw
+ * is one more at the end; of those in between, which must be as long, the kernel has to throw
  * the bytes away (MSG_TRUNC, tcp(7)) and to say how many there were.
  */
 #include <arpa/inet.h>

@@ -5,7 +5,7 @@
 #   tests/bench/survey_check.sh WAY...
 #
 # quiet    as it is; for a number to quote, with nothing else running
-# busy     beside as many busy loops as there are processors
+# busy     beside one busy loop for each processor
 # quarter  with a quarter of the time of the processors (a control group of its own: needs root)
 #
 # Three in a row: tests/bench/survey_check.sh quiet quiet quiet

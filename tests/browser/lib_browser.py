@@ -33,7 +33,7 @@ if not (CHROMIUM and DRIVER and importlib.util.find_spec("selenium")):
     print("no browser: chromium, chromium-driver and python3-selenium are needed (.ci/deps check)")
     sys.exit(77)
 
-# What the machine's proxy is told is not about a daemon on this machine.
+# The machine's proxy is not for a daemon on this machine.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
 
 from selenium import webdriver  # pylint: disable=wrong-import-position
@@ -46,7 +46,7 @@ import common  # pylint: disable=wrong-import-position
 
 WIDE, NARROW = (1280, 900), (390, 844)
 SCREENSHOTS = os.environ.get("REACH_SCREENSHOTS")
-# Anywhere but here there is nobody, for this browser.
+# This browser reaches no other host than this one.
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
              "--no-first-run", "--disable-background-networking", "--disable-component-update",
              "--disable-default-apps", "--disable-sync", "--force-device-scale-factor=1", "--lang=en-US",
@@ -166,7 +166,7 @@ class Browser:
         return [f"{entry['level']}: {entry['message']}" for entry in self.driver.get_log("browser")]
 
     def requests(self):
-        """The addresses that were asked since the last call, each with that of the page that did."""
+        """The addresses that were requested since the last call, each with the address of the requesting page."""
         entries = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
         return [(e["params"]["request"]["url"], e["params"]["documentURL"]) for e in entries
                 if e["method"] == "Network.requestWillBeSent" and

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The page at /ui/ in a real browser: each view on simulated chips and on a real one, by mouse and by
-keyboard alone, in light, dark and narrow; nothing is said to the console and nobody else is asked.
+keyboard alone, in light, dark and narrow; nothing is written to the console and no other host is requested.
 
     REACH_SCREENSHOTS=docs/ui tests/browser/test_ui.py      makes the pictures of docs/ui.md
 """
@@ -131,7 +131,7 @@ def pictures_are_also_text():
     levels = browser.run("return [...document.querySelectorAll('.level h3')].map((h) => h.firstChild.textContent)")
     equal(levels, ["Out of reach"] + [f"TLB level {x['level']}" for x in reversed(fingerprint["tlb"]["levels"])])
     inner = browser.run("return document.querySelectorAll('.level .level .level').length")
-    equal(inner, 1, "the level of an SM is within that of a group")
+    equal(inner, 1, "the level of an SM is within the level of a group")
     lost = fingerprint["topology"]["disabled"]
     equal(len(browser.all(".sm.lost")), sum(g["sms"] for g in lost["by_group"]))
     assert lost["signature"] in browser.text("main"), browser.text("main")
@@ -224,7 +224,7 @@ def a_job_gets_its_verdict_and_texts_to_copy():
     texts = browser.run("return [...document.querySelectorAll('.copyable pre')].map((p) => p.textContent)")
     asked = texts[0].split("'")[1]
     assert asked.startswith(origin(daemon) + "/v1/gpus/"), texts[0]
-    equal(daemon.json(asked[len(origin(daemon)):]), plan, "what curl is told to ask")
+    equal(daemon.json(asked[len(origin(daemon)):]), plan, "what curl has to request")
     assert str(120 * GIB) in texts[1] and "reach_get_plan" in texts[1], texts[1]
     assert f"bytes={120 * GIB}" in texts[2] and "element=64" in texts[2], texts[2]
     compile(texts[2], "copied", "exec")
@@ -278,8 +278,8 @@ def an_address_is_answered_as_it_is_or_refused():
         assert f"bytes={size}" in browser.driver.current_url, browser.driver.current_url
     show(daemon, "job", gpu, element=48, bytes="80GiB")
     equal(Select(browser.one("[name=element]")).first_selected_option.get_attribute("value"), "48")
-    browser.open(f"{origin(daemon)}/ui/#job?gpu=GPU-nobody")
-    browser.until("the GPU is refused", "return document.querySelector('[role=alert]')?.innerText.includes('no GPU \"GPU-nobody\"')")
+    browser.open(f"{origin(daemon)}/ui/#job?gpu=GPU-unknown")
+    browser.until("the GPU is refused", "return document.querySelector('[role=alert]')?.innerText.includes('no GPU \"GPU-unknown\"')")
     browser.check_quiet(but=("422",))
     Select(browser.one("#picker select")).select_by_index(1)
     settle("job")

@@ -56,7 +56,7 @@ cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes)
         return CU_ERROR_OUT_OF_MEMORY;
     struct fake_alloc *a = fake_list_add(&fake.allocs, sizeof *a, fake.allocs.count);
     *a = (struct fake_alloc){.va = va, .bytes = bytes, .device = fake.current};
-    /* Real memory is not zero: whoever relies on it must be found out. */
+    /* Real memory is not zero: code that relies on zero must fail. */
     if (bytes <= BACKED_BYTES) {
         a->host = malloc(bytes);
         if (!a->host)
@@ -322,7 +322,7 @@ cu_result cuMemSetAccess(cu_deviceptr p, size_t bytes, const struct cu_mem_acces
     if (count < 1 || count > 2 || access->location.type != 1 ||
         access->location.id != fake.current ||
         (count == 2 && access[1].location.type != CU_LOCATION_HOST_NUMA))
-        return fake_misuse(CU_ERROR_INVALID_VALUE, "access for nobody");
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "access for no device");
     for (size_t i = 0; i < fake.maps.count; i++) {
         if (maps[i].va >= p && maps[i].va + maps[i].bytes <= p + bytes) {
             maps[i].accessible = access->flags == 3;
@@ -452,7 +452,7 @@ cu_result cuStreamDestroy_v2(cu_stream stream)
     return r;
 }
 
-/* Not ready when first asked after a launch, so that whoever waits really waits. */
+/* Not ready when first asked after a launch, so that a wait really waits. */
 cu_result cuStreamQuery(cu_stream stream)
 {
     cu_result r = fake_enter_context("cuStreamQuery");
@@ -548,7 +548,7 @@ cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, u
         return fake_misuse(CU_ERROR_INVALID_VALUE, "%s: two blocks fit on an SM, or none",
                            function->name);
     if (s->busy || s->hung)
-        return fake_misuse(CU_ERROR_INVALID_VALUE, "a launch behind one that nobody waited for");
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "a launch behind one without a wait");
     function->launched_bytes = shared_bytes;
     fake.report.launches++;
     s->busy = true;

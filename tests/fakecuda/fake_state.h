@@ -184,7 +184,7 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
                           const void *args);
 cu_result fake_kernel_run_clusters(const char *name, int device, unsigned blocks, unsigned threads,
                                    unsigned cluster_sms, const void *args);
-/* Clusters of so many blocks, one per SM, that fit at once. */
+/* Clusters of this many blocks, one per SM, that fit at once. */
 unsigned fake_clusters(int device, unsigned cluster_sms);
 
 #endif

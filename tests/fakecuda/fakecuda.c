@@ -14,7 +14,7 @@
  *                                  their PCI addresses. Default: h200
  *   bus=<n>                        the bus of the last GPU's PCI address; default: its place, from
  * 1 fail=<call>[/<gpu>][@<n>[+]]=<result> the nth use of this call, from 1, returns that CUresult;
- * with a + all later ones too; without @ each one does. The name is that of the API without its
+ * with a + all later ones too; without @ each one does. The name is the API's without its
  * version: cuMemAlloc. "*" counts all calls but cuGetErrorName and cuGetErrorString. With /<gpu>
  * only calls about this GPU, by its place among the GPUs, from 0. After 214, 226 and 700 to 719 all
  * calls fail, as they do when a context is lost hang=<call>[/<gpu>][@<n>[+]][=<ms>] the call
@@ -24,7 +24,7 @@
  *   driver=<version>               what cuDriverGetVersion says; default 13000
  *   mode=<n>                       compute mode: 0 default, 2 prohibited, 3 exclusive process
  *   others=<size>                  device memory that others hold
- *   mps=<n>                        the process is one of so many clients of MPS
+ *   mps=<n>                        the process is one of this many clients of MPS
  *   novmm                          the GPUs cannot do the virtual memory API
  *   nohints                        how an SM divides its array follows from blocks alone
  *   mig                            the GPUs are MIG instances, and NVML does not say so

@@ -245,7 +245,7 @@ static void no_library_is_no_driver(void **state)
     assert_non_null(strstr(err.text, "libcuda"));
 }
 
-/* The kernel never ends: the caller is told within the deadline and a second. */
+/* The kernel never ends: the caller gets the error within the deadline and a second. */
 static void a_hung_kernel_ends_at_the_deadline(void **state)
 {
     (void)state;

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    /* 0: a curve, 255: a sharing text, between: so many 254ths of the bytes are a curve. */
+    /* 0: a curve, 255: a sharing text, between: this many 254ths of the bytes are a curve. */
     first = (size - 1) * (254 - (data[0] == 255 ? 254 : data[0])) / 254;
     files[0].text = (const char *)data + 1;
     files[0].bytes = first;

@@ -82,7 +82,7 @@ static void load(const uint8_t *data, size_t size)
     free(copy);
 }
 
-/* Makes the checks right, as somebody would who means harm. */
+/* Makes the checks right, as an attacker would. */
 static void repair(uint8_t *bytes, size_t size)
 {
     if (size < RLT_HEADER_BYTES)

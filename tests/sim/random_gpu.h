@@ -1,4 +1,4 @@
-/* random_gpu.h: descriptions of simulated GPUs that nobody has built. */
+/* random_gpu.h: descriptions of simulated GPUs that do not exist. */
 #ifndef REACH_TESTS_SIM_RANDOM_GPU_H
 #define REACH_TESTS_SIM_RANDOM_GPU_H
 

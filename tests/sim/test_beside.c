@@ -1,5 +1,5 @@
-/* test_beside.c: quick measurements of small random chips beside random neighbors, as many as asked
- * for, in several processes. Every measurement is one of
+/* test_beside.c: quick measurements of small random chips beside random neighbors, the number is
+ * asked for, in several processes. Every measurement is one of
  *
  *   right      it ended clean, and all it found is true and complete
  *   disturbed  it says that it was disturbed

@@ -106,7 +106,7 @@ static void a_line_is_not_ruled_out_by_what_stays(void **state)
     assert_int_equal(e.caches[CACHE_L1].line_bytes.v, 128);
 }
 
-static uint32_t one_of; /* so many words at twice the distance of lines misses */
+static uint32_t one_of; /* one in this many words at twice the distance of lines misses */
 
 /* Words in 11/8 and 9/8 of two lines, of a footprint in which 8/11 of the lines that fit are
  * walked. */
@@ -290,8 +290,8 @@ static void a_policy_needs_two_laps(void **state)
     }
 }
 
-/* Of a footprint that is little longer than the L2, about as many loads miss as may miss of one
- * that fits: it is chance whether it counts as one. */
+/* In a footprint that is little longer than the L2, about the share of loads misses that may miss
+ * in one that fits: it is chance whether it counts as one. */
 static void lines_of_l2_repeat(void **state)
 {
     enum { SEEDS = 24, BORDER_KIB = 32 << 10, LEAST_KIB = 32 };

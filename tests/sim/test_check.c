@@ -95,7 +95,7 @@ static void profiles_do_not_hold_against_others(void **state)
     sim_measure_free(&m);
 }
 
-/* A chip of which a measurement finds so many levels and groups holds against itself. */
+/* A chip with this many measured levels and groups holds against itself. */
 static void expect_holds(const char *text, uint32_t levels, uint32_t groups)
 {
     struct sim_measure m;
@@ -270,7 +270,7 @@ static void fewer_entries_are_found(void **state)
     changes_are_found(halve_a_level);
 }
 
-/* What knows nothing asks nothing, and holds by who it is. */
+/* An empty fingerprint asks nothing, and holds by its identity. */
 static void an_empty_fingerprint_asks_nothing(void **state)
 {
     struct fingerprint fp;

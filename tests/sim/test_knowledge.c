@@ -3,7 +3,7 @@
  * depth quick. After each measurement:
  *
  *   what is served knows at least as much of every part as before;
- *   it is true: no number differs from that of the chip (truth.h);
+ *   it is true: no number differs from the chip's (truth.h);
  *   nothing is dropped, unless the chip was exchanged for one with other groups under the same
  * UUID; that is noticed by the first measurement alone with it, and all that was known is replaced.
  *

@@ -8,7 +8,7 @@
  *
  * What is right follows from the description. A region that the table of the GPU holds is never
  * slow; of one four times as long half of the reads miss in all tables at least, and it is slow if
- * the walker cannot serve so many.
+ * the walker cannot serve all of them.
  */
 #include "analysis/memory/memory.h"
 #include "analysis/throughput/throughput.h"
@@ -253,7 +253,7 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
 
 /* ---- advice ---- */
 
-/* GB/s of one choice over so many bytes. */
+/* GB/s of one choice over this many bytes. */
 static double real_gbps(struct gpu *gpu, const struct fingerprint *fp,
                         const struct memory_choice *w, uint64_t bytes)
 {

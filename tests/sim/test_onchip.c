@@ -278,7 +278,7 @@ struct memory {
     double plateau, sm_gbps, ns;
 };
 
-/* What the model reads with so many SMs and loads in flight. */
+/* What the model reads with these SMs and loads in flight. */
 static double model_gbps(const struct memory *m, uint32_t sms, double loads)
 {
     const double own = fmin(m->sm_gbps, m->plateau / sms);

@@ -89,7 +89,7 @@ static void check_throughput(const struct take *t)
     assert_true(last->by_group_gbps.v > 1.2 * last->by_sm_gbps.v);
 }
 
-/* The sides of the L2, that of the lowest SM first; or that there is one. */
+/* The sides of the L2, the side of the lowest SM first, or its only side. */
 static void check_sides(const struct take *t)
 {
     const struct fingerprint_l2 *l2 = &t->m.fp.l2;

@@ -1,4 +1,4 @@
-/* test_random.c: simulated GPUs that nobody has built, drawn at random, measured and concluded:
+/* test_random.c: simulated GPUs that do not exist, drawn at random, measured and concluded:
  * every field right or "not sure", none wrong.
  *
  * Each case is one GPU, named by its seed. REACH_CASES=n draws n of them (500: the number that a

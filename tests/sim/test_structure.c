@@ -1,7 +1,7 @@
 /* test_structure.c: sets, ways, replacement and fill of simulated GPUs, against their own models:
  * right, or not sure, and never wrong.
  *
- * REACH_SEED=N runs the random GPU N alone, REACH_COUNT=N so many of them.
+ * REACH_SEED=N runs the random GPU N alone, REACH_COUNT=N the first N.
  */
 #include "base/units.h"
 #include "gpu/sim/sim_profiles.h"
@@ -198,7 +198,7 @@ static void bandwidth_is_told_from_translation(void **state)
     put_away(t);
 }
 
-/* Set sizes that nobody drew. */
+/* Set sizes that were not drawn. */
 static void named_structures_are_found(void **state)
 {
     (void)state;

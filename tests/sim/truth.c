@@ -20,7 +20,7 @@
 enum {
     WARM_LAPS = 3,
     FEWEST_PAGES = 4,         /* an onset below is not seen in a sweep */
-    MOST_PAGES_AN_ENTRY = 16, /* one miss in so many loads is seen */
+    MOST_PAGES_AN_ENTRY = 16, /* one miss in this many loads is seen */
     SMALLEST_PENALTY = 3
 };
 

@@ -20,9 +20,10 @@ struct truth_level {
     bool steady; /* this level and all nearer ones are: what is walked here is the same each time */
     enum shared_by shared_by;
     struct sm_partition sharing;
-    /* Can be told apart from its neighbors, at a stride of one entry and at that of the sweeps:
-     * begins to miss at twice as many pages as the nearer level needs to miss always, and misses
-     * always before half of what the farther one needs to begin; costs enough; fits the range. */
+    /* Can be told apart from its neighbors, at a stride of one entry and at the stride of the
+     * sweeps: begins to miss at twice the pages with which the nearer level always misses, and
+     * misses always before half of what the farther one needs to begin; costs enough; fits the
+     * range. */
     bool apart;
 };
 

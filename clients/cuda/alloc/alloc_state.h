@@ -80,7 +80,7 @@ struct reach_pool {
     uint64_t compact_ns;
 };
 
-/* alloc_enter.c: fails in a process other than that of the pool: the context of a device does not
+/* alloc_enter.c: fails in another process than the pool's: the context of a device does not
  * survive a fork, and another thread may have held the lock. */
 enum reach_alloc_status alloc_check_process(const struct reach_pool *pool,
                                             struct reach_alloc_error *error);

@@ -121,7 +121,7 @@ static void say_reads(struct reach_diagnosis *f)
         say(f, "; reach not observable: %s", f->out_of_reach.reason);
 }
 
-/* In the C locale: that of the job may have a decimal comma. */
+/* In the C locale: the job's locale may have a decimal comma. */
 static void write_text(struct reach_diagnosis *f)
 {
     const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);

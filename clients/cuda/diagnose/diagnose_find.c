@@ -1,9 +1,9 @@
 /* diagnose_find.c: what times of random reads tell.
  *
- * The time of a random read over B bytes of R that are reached is the longer of two: that of the
- * memory, and (1 - R / B) times the price of a miss, because that share of the reads misses
+ * The time of a random read over B bytes of R that are reached is the longer of two: the time of
+ * the memory, and (1 - R / B) times the price of a miss, because that share of the reads misses
  * (docs/contiguity.md). So two regions out of reach give R and the price, and a known R gives
- * the price alone, which is between that of contiguous and of scattered memory.
+ * the price alone, which is between the prices of contiguous and of scattered memory.
  *
  * Entries. Pieces of 4 KiB at a stride: with a longer stride there are fewer of them, and reads are
  * fast once there is an entry for each. In a region of 1.6 times 2^k reaches that stride is 2^(k+1)
@@ -12,7 +12,7 @@
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
 enum {
-    L2_PARTS_DEVICE = 16, /* of reads over so many L2 caches few hit in it */
+    L2_PARTS_DEVICE = 16, /* few reads over this many L2 caches hit in it */
     L2_PARTS_FAR = 4,     /* what is far away is slow enough */
     PIECE_LOG2 = 12,
     LEAST_PIECES = 64,
@@ -211,7 +211,7 @@ static enum reach_alloc_status find_entry(struct diagnose *d, const struct times
     const double all = (double)d->found.bytes;
     double region = t->reach * REGION;
     double fast_ns = 0;
-    double slow_ns; /* with pieces in so many entries more than there are */
+    double slow_ns; /* with pieces in this many more entries than there are */
     uint32_t power = 1;
     uint32_t log2 = 0;
     enum reach_alloc_status s;

@@ -1,8 +1,8 @@
 /* check_jobs.c: see check_jobs.h. The jobs are sampling, gather and grouping at each measured size:
  * naive, in windows and in scopes. Their results are in the folders visit-jobs-KIND-CHIP.
  *
- * The trace is that of reach-lab gen, with the jobs' own hash. The speed within the reach is the
- * one that the job measured. The fingerprint is that of the chip. If the chip has none, it is that
+ * The trace is from reach-lab gen, with the jobs' own hash. The speed within the reach is the
+ * one that the job measured. The fingerprint is the chip's. If the chip has none, it is the one
  * of the chip of the same kind with the median speed over all memory. A grouping tries blocks of
  * 256, 512 and 1024 threads and keeps the fastest, and so does this check. No parameter is fitted.
  */

@@ -2,7 +2,7 @@
  *
  * The model repeats the chases of a measurement in their order. Like the GPU, it keeps its state
  * from one chase to the next. It is flushed after every other probe. A chase is judged if its
- * stride is that of an entry and if it begins within the last level and ends beyond it.
+ * stride is one entry and if it begins within the last level and ends beyond it.
  *
  * The kernel stores the times of a point before it reads the next point. The page that it stores to
  * also needs a translation, so it occupies an entry of one set. Its address is not recorded. Each

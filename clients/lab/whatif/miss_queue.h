@@ -39,7 +39,7 @@ struct miss_queue_job {
 };
 
 /* False if the fingerprint has no clock, if it has no speed of each group alone beyond the reach,
- * or if the last level of the machine is not that of the groups. */
+ * or if the last level of the machine is not the level of the groups. */
 bool miss_queue_from_fingerprint(const struct fingerprint *fp, const struct sim_desc *machine,
                                  const struct miss_queue_job *job, struct miss_queue *out);
 

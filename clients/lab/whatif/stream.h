@@ -36,7 +36,7 @@ enum status stream_deal(const struct trace *t, const struct sim_desc *machine, u
 /* Warps that an SM holds at the same time if all blocks are like the first. */
 uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks);
 
-/* An empty stream with room for as many accesses as `like` has. Free it with stream_free. */
+/* An empty stream with room for the accesses of `like`. Free it with stream_free. */
 enum status stream_new(const struct stream *like, struct stream *out, struct err *err);
 void stream_free(struct stream *take);
 

@@ -1,6 +1,6 @@
 /* whatif.h: computes what a traced job costs on a measured GPU, and what would change that. The
  * TLBs of the fingerprint are simulated on the trace. The costs of memory and of a miss are
- * measured numbers of the fingerprint. The time of a job is that of the busier of memory and
+ * measured numbers of the fingerprint. The time of a job is the time of the busier of memory and
  * translation (docs/planner.md).
  *
  * The same fingerprint, trace and options give the same answer. Any thread. */

@@ -29,7 +29,7 @@ struct whatif_options {
     uint64_t launch_accesses; /* accesses of one launch of the job. Scopes and windows launch more
                                  often, and each added launch costs what it costs in a plan. 0 adds
                                  nothing. in_reach_gbps includes the job's own launches */
-    uint32_t sm_blocks;       /* on an SM at the same time; 0: as many as their threads allow */
+    uint32_t sm_blocks;       /* on an SM at the same time; 0: all that their threads allow */
     bool cold;                /* count from empty TLBs instead of running the trace once before */
     uint32_t questions;       /* bit q asks question q; 0 asks all. Question 0 is always answered */
 };

@@ -12,8 +12,8 @@ struct whatif_row *whatif_add_row(struct whatif_context *c, enum whatif_question
 struct whatif_row *whatif_add_unknown_row(struct whatif_context *c, enum whatif_question question,
                                           const char *why);
 
-/* The time of a part of the work in ns: that of the busier of memory and translation, if the share
- * `scattered` of the frames is scattered. */
+/* The time of a part of the work in ns: the time of the busier of memory and translation, if the
+ * share `scattered` of the frames is scattered. */
 double whatif_time_ns(const struct whatif_context *c, double memory_ns, double walks,
                       double scattered);
 

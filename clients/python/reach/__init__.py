@@ -22,11 +22,11 @@ is None, and the member with "_reason" appended to its name has the reason. Ever
 nothing is guessed: libreach checks what it returns, and refuses an answer from a stale fingerprint
 or from before the daemon became unreachable, unless allow_stale or allow_cached is set.
 
-libreach is REACH_LIBRARY of the environment, else that of the wheel, installation or build which this file
+libreach is REACH_LIBRARY of the environment, else the library of the wheel, installation or build which this file
 is part of, else what the loader finds as libreach.so.0.
 Threads: several may use one Reach. No call takes longer than timeout_s. While the daemon's driver has
 not yet answered which GPUs there are, a request is repeated; at the timeout it fails with Unavailable.
-Signals: a handler that raises, such as that of Ctrl-C, ends a call in the main thread at once. What the call has sent
+Signals: a handler that raises, such as Ctrl-C's, ends a call in the main thread at once. What the call has sent
 to the daemon stays sent, and its connection ends by itself, at the latest at the timeout.
 Processes: after a fork (multiprocessing, data loaders) parent and child may go on with the same Reach: the child
 opens its own connections. Answers and errors are plain data: copy them, pickle them, use them anywhere.

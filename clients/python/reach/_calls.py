@@ -89,7 +89,7 @@ def encoded(value: Any, what: str) -> bytes:
 
 
 def shown(value: Any) -> str:
-    """A value for a sentence; that of an int may be too long for Python."""
+    """A value for a sentence; an int may be too long for Python."""
     try:
         return f"{value!r:.80}"
     except ValueError:

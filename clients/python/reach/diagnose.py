@@ -89,7 +89,7 @@ def _numbers(options: _Options, fingerprint: Any) -> None:
 def diagnose(array: Any, source: Any = None, gpu: str = "0", device: Optional[int] = None,
              driver: Optional[str] = None) -> Dict[str, Any]:
     """`source`: a reach.Reach, which knows the GPU as `gpu`; `device`: the CUDA ordinal of the GPU that reads,
-    else that of the array, else 0. Raises RuntimeError, and reach.InvalidArgument for what is no array:
+    else the device of the array, else 0. Raises RuntimeError, and reach.InvalidArgument for what is no array:
 
     >>> diagnose([1, 2, 3])  # doctest: +ELLIPSIS
     Traceback (most recent call last):

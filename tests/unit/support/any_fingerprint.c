@@ -121,7 +121,7 @@ static void any_partition(struct rng *r, uint32_t sms, struct sm_partition *p)
     }
 }
 
-/* Up to as many different sizes as fit, most ways first; or none known. */
+/* All different sizes that fit, most ways first, or none known. */
 static void any_sets(struct rng *r, struct tlb_level *l)
 {
     uint32_t sets = 0;

@@ -142,7 +142,7 @@ static void fake_condition(void *self, struct api_health *out)
 
 /* ---- the fixture ---- */
 
-/* One GPU with 4 groups of 4 SMs and 1 GiB of reach, made up; one that nobody measured. */
+/* One GPU with 4 groups of 4 SMs and 1 GiB of reach, made up; one that was not measured. */
 static void publish(struct api_fixture *f)
 {
     struct snapshot *s = snapshot_draft(2);

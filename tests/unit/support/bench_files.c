@@ -15,7 +15,7 @@ struct counting {
     uint64_t last;    /* the entry touched last, plus one */
 };
 
-/* The set of the entry that comes `n`th: each set gets as many as it has ways. */
+/* The set of the entry that comes `n`th: each set gets one for each of its ways. */
 static uint64_t spread(const struct bench_level *level, uint64_t n)
 {
     const uint64_t others = level->sets - 1;
@@ -171,8 +171,8 @@ void bench_curves(struct bench_gpu *gpu, uint64_t from_mib, uint64_t to_mib, uin
     add(out, name, &t);
 }
 
-/* Share of the pages that SM i loses in one level when it walks them, SM k as many others, and it
- * walks its own again. */
+/* Share of the pages that SM i loses in one level when it walks them, SM k the same number of
+ * others, and it walks its own again. */
 static double lost_share(const struct bench_gpu *gpu, uint32_t level, uint64_t stride_kib,
                          uint32_t pages, bool shared)
 {

@@ -82,7 +82,7 @@ static double touched(const struct paper_level *l, uint64_t pages, uint64_t stri
     return ceil((double)pages * each);
 }
 
-/* Of so many entries walked round and round, how many miss. */
+/* How many miss of entries that are walked round and round. */
 static double missing(const struct paper_level *l, double entries)
 {
     const double share = (entries - l->fits) / (double)(l->saturated - l->fits);

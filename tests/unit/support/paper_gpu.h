@@ -1,7 +1,7 @@
 /* paper_gpu.h: a GPU on paper, for tests of analysis and plan. It answers the four probes by
- * formula, without a model of a TLB: so many entries fit, so many more and every load misses, in
- * between a straight line; a miss costs this; these SMs share. What a test puts in is what analysis
- * must give back, and no simulator stands between the two.
+ * formula, without a model of a TLB: a number of entries fits, with a number more every load
+ * misses, in between a straight line; a miss costs this; these SMs share. What a test puts in is
+ * what analysis must give back, and no simulator stands between the two.
  */
 #ifndef REACH_TESTS_PAPER_GPU_H
 #define REACH_TESTS_PAPER_GPU_H

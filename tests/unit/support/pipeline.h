@@ -42,7 +42,7 @@ static atomic_int disturbed_left;        /* results that will be disturbed */
 static atomic_int breaks_rules;          /* the result breaks the rules of a fingerprint */
 static atomic_int empty_left;            /* results that will have the reach of no level */
 static atomic_int reach_entries;         /* of the one level that is found; 0: 16 */
-static atomic_int odd_left;              /* results that will have half as many */
+static atomic_int odd_left;              /* results that will have half of them */
 static atomic_int campaign_is_disturbed; /* at its third step */
 static atomic_int campaign_waits;        /* for `campaign_go`, at its first step */
 static sem_t campaign_is_waiting, campaign_go;
@@ -59,7 +59,7 @@ static inline struct probe_spec walk_of(uint64_t pages)
                                .sm_count = 1};
 }
 
-/* Observations of walks of so many pages. */
+/* Observations of walks of this many pages. */
 static inline uint32_t times_walked(const struct observation_set *set, uint64_t pages)
 {
     uint32_t n = 0;

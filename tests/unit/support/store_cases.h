@@ -12,7 +12,7 @@ int fixture_tear_down(void **state);
 struct store *fixture_open(const char *path);
 /* The number of a whole run with `count` observations. */
 int64_t fixture_run(struct store *store, const char *uuid, uint32_t number, uint32_t count);
-/* SQL from outside, as somebody with a shell would. */
+/* SQL from outside, as from a shell. */
 void fixture_tamper(const char *path, const char *sql);
 
 #endif

@@ -1,4 +1,4 @@
-/* store_fault.h: a disk that fails when it is told to.
+/* store_fault.h: a disk that fails on request.
  *
  * SQLite's system calls go through a table of its VFS that can be patched in the process; all of
  * them that can fail are. fsync, fdatasync, flock and renameat2 are not in it: store_fault.c

@@ -18,7 +18,7 @@ _INDEX_BYTES = 8
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    """One table. Predicted rows copied out per second; None: not known, and `reason` says why. `gain` is that of
+    """One table. Predicted rows copied out per second; None: not known, and `reason` says why. `gain` is the gain of
     the plan's first choice over naive. It needs PyTorch and Triton:
 
     >>> advise({"users": torch.zeros(1 << 18, 4)}, file=None)[0].row_bytes  # doctest: +SKIP

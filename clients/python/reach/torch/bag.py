@@ -43,7 +43,7 @@ def layout_of(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int)
 
 
 def average(numbers: int, bags: int) -> int:
-    """Of so many bags the length, to a power of two."""
+    """The length of this many bags, to a power of two."""
     return 1 << max(0, numbers // max(1, bags) - 1).bit_length()
 
 
@@ -132,8 +132,8 @@ def _bags(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has
 
 def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int, bags: int, more: Tuple[Any, ...],
                find: Callable[[], Any]) -> Any:
-    """What `find` says of sums of `numbers` rows in so many bags, found once for each kind of call: a small batch takes
-    longer to plan than to sum. `more`: what else it depends on."""
+    """What `find` returns for sums of `numbers` rows in this many bags, found once for each kind of call: a small batch
+    takes longer to plan than to sum. `more`: what else it depends on."""
     kind = ("bag", index.device, index.dtype, max(0, numbers - 1).bit_length(), average(numbers, bags), more,
             *((t.device, t.dtype, t.shape, t.is_contiguous()) for t in tables))
     return launch.remember(kind, find, index.device)
@@ -184,7 +184,7 @@ def _save(ctx: Any, inputs: Tuple[Any, ...], output: torch.Tensor) -> None:
 
 def rows_of(grad: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has_end: bool,
              mean: bool) -> torch.Tensor:
-    """The gradient of each row of the index: that of its bag's result."""
+    """The gradient of each row of the index: the gradient of its bag's result."""
     if offsets is None:
         return (grad / length if mean else grad).repeat_interleave(length, dim=0, output_size=index.numel())
     at = torch.arange(index.numel(), device=index.device, dtype=torch.int64)

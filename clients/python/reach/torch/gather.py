@@ -18,7 +18,7 @@ _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # PyTorch's kernel for tables of two dimensions copies 1.65 G rows/s of any length (docs/measurements, H200): from
 # rows of this length on that is as fast as memory. That for one dimension is a plain gather.
 STOCK_ROW_BYTES = 2048
-STOCK_ROWS = 1 << 15  # up to so many rows PyTorch's operators are done before a kernel of Triton is launched
+STOCK_ROWS = 1 << 15  # up to this many rows PyTorch's operators are done before a kernel of Triton is launched
 SECTOR = 32           # bytes that memory moves at least
 
 

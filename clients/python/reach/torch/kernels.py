@@ -3,8 +3,8 @@
 A pass (`*_scope`) has one program per piece of the input. It scans every index of its piece and touches the
 rows from `lo` to below `hi` only: naive is one such pass over all rows, scopes are several.
 
-A launch in windows (`*_windows`) has as many programs as the GPU holds at once. A program finds the window of
-the SM that it runs on and draws pieces from that window's queue until it is empty; then it goes on to the next
+A launch in windows (`*_windows`) has all programs that the GPU holds at once. A program finds the window of
+the SM that it runs on and draws pieces from that window's queue until it is empty; then it takes the next
 window, so the result never depends on which SMs the programs were given. Queues are counters, one per 128 bytes,
 that advance by DRAW pieces. The next piece is drawn and its indices are loaded while the rows of the current one
 are under way; draws are relaxed atomics, since an acquire or release would wait for the stores before it.

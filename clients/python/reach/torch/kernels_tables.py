@@ -43,7 +43,7 @@ def _kind(about, tables, t):
 
 @triton.jit
 def _place(about, tables, pieces, program):
-    """(the table, the piece of it) of a program of a pass, if each table has so many pieces."""
+    """(the table, the piece of it) of a program of a pass, if each table has this many pieces."""
     first, many = _run(about, tables, program // pieces)
     piece = program - first * pieces
     return first + piece % many, piece // many
@@ -138,7 +138,7 @@ def bag(index, offsets, weights, about, out, each, bags, tables, columns, pieces
 def bag_windows(index, offsets, weights, about, out, each, bags, tables, columns, pieces, run_of_sm, queues,
                 DRAW: tl.constexpr, KINDS: tl.constexpr, LENGTH: tl.constexpr, UNIT: tl.constexpr, BAGS: tl.constexpr,
                 ROWS: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
-    """As bag. run_of_sm has the first table of a run for each SM; the queue of a run is that of its first table."""
+    """As bag. run_of_sm has the first table of a run for each SM; the queue of a run is its first table's."""
     at = first_window(run_of_sm)
     done = 0
     while done < tables:

@@ -179,7 +179,7 @@ def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[f
 
 
 def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
-    """The way to read a list of tables: one run of all of them, runs of as many whole tables as fit within the reach,
+    """The way to read a list of tables: one run of all of them, runs of all whole tables that fit within the reach,
     or one table after another."""
     if strategy == "naive":
         return Way(strategy, "asked for", runs=((0, len(job.tables)),))
@@ -196,7 +196,7 @@ def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
 
 def _runs_in_windows(device: torch.device, job: TablesJob, found: Plan,
                      runs: Tuple[Tuple[int, int], ...]) -> Optional[Way]:
-    """Each run is of groups of SMs, of the more the more tables it has: SMs that wait for memory read as many rows in
+    """Each run has groups of SMs, in proportion to its tables: SMs that wait for memory read the same number of rows in
     the same time, whatever the rows' length. None: the source of plans has no groups."""
     of_sm = shares(device, [sum(job.tables[first:first + many]) for first, many in runs],
                    [float(many) for _, many in runs])
@@ -269,7 +269,7 @@ def on(device: torch.device) -> ContextManager[Any]:
 def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments: Any, numbered: bool = False,
         **constants: Any) -> None:
     """The launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. `numbered`: a pass
-    is told its number, behind `arguments`."""
+    gets its number, behind `arguments`."""
     pieces = triton.cdiv(items, shape.items)
     device = arguments[0].device
     with on(device):

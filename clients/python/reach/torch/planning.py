@@ -135,7 +135,7 @@ class Planner:
         self._unknown: List[str] = []
 
     def check(self, gpu: str, sm_count: int) -> None:
-        """Raises NoPlan unless the fingerprint describes a whole GPU of so many SMs."""
+        """Raises NoPlan unless the fingerprint describes a whole GPU with this number of SMs."""
         try:
             measured = self._source.fingerprint(gpu)["gpu"]
         except reach.ReachError as why:

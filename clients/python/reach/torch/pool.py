@@ -11,7 +11,7 @@ device memory in frames of the measured length, so that a TLB miss costs less wh
 
 PyTorch's caching allocator lies above it and asks for segments; a tensor larger than the allocator's
 segments gets one of its own. There is one pool of libreach-cuda per device: a second MemPool shares it, and
-its frame_bytes is ignored. libreach-cuda is REACH_CUDA_LIBRARY of the environment, else that of the
+its frame_bytes is ignored. libreach-cuda is REACH_CUDA_LIBRARY of the environment, else the library of the
 installation (or build) which this file is part of, else what the loader finds as libreach-cuda.so.0.
 """
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """embedding_bags: sums or means of bags of a list of tables, side by side.
 
-Plans and launches are those of lists of tables (tables.py), and the order of additions is that of embedding_bag.
+Plans and launches are those of lists of tables (tables.py), and additions have the order of embedding_bag.
 """
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _bags_save(ctx: Any, inputs: Tuple[Any, ...], output: torch.Tensor) -> None:
 def _bags_grad(grad: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
                weights: Optional[torch.Tensor], rows: Sequence[int], widths: Sequence[int], length: int,
                mean: bool) -> List[torch.Tensor]:
-    """The gradient of each table: each row of a bag gets that of the bag's sum."""
+    """The gradient of each table: each row of a bag gets the gradient of the bag's sum."""
     found, bags = [], grad.shape[0]
     spans = _spans(index, offsets, bags, length, len(rows))
     for t, (span, part) in enumerate(zip(spans, grad.split(list(widths), 1))):
@@ -285,7 +285,7 @@ def embedding_bags(tables: Sequence[torch.Tensor], indices: lists.Indices, offse
     if isinstance(indices, torch.Tensor):
         together = indices
     elif len(indices) != len(tables):
-        raise ValueError("there must be as many index tensors as tables")
+        raise ValueError("each table must have an index tensor")
     elif offsets is None and per_sample_weights is None and len({i.shape[1:] for i in indices}) > 1:
         return _of_several_lengths(tables, indices, mode, strategy)
     else:

@@ -1,9 +1,9 @@
 """Lists of tables that are read together, and gather_tables, their rows.
 
 The tables may be allocated apart. They have one plan, asked with the list of their lengths (up to 16; longer lists
-are split). One launch reads all of them, in runs of as many whole tables as fit within the reach. If one table is
+are split). One launch reads all of them, in runs of all whole tables that fit within the reach. If one table is
 longer than the reach, they are read one after another, each as it is planned alone. Rows that are copied out are also
-read so, if each table has so many of them that a launch of its own costs nothing. Results are those of gather_rows.
+read so, if each table has enough of them that a launch of its own costs nothing. Results are those of gather_rows.
 
 The addresses of the tables are copied to the device by the first call with these tables.
 """
@@ -57,7 +57,7 @@ def unfit(tables: Sequence[torch.Tensor], index: torch.Tensor) -> str:
 
 
 def kinds_of(widths: Sequence[int], most: int = MOST_KINDS) -> Tuple[List[Tuple[int, bool]], List[int]]:
-    """Kinds of rows, (numbers to the next power of two, whether all its rows have so many), the longest first, and the
+    """Kinds of rows, (numbers to the next power of two, whether all its rows have this length), the longest first, and the
     kind of each table. Beyond `most` the shortest rows are of the next longer kind."""
     padded = [triton.next_power_of_2(width) for width in widths]
     lengths = sorted(set(padded), reverse=True)[:most]
@@ -67,7 +67,7 @@ def kinds_of(widths: Sequence[int], most: int = MOST_KINDS) -> Tuple[List[Tuple[
 
 def describe(tables: Sequence[torch.Tensor], element: int, way: launch.Way,
              kind: Sequence[int]) -> Optional[Tuple[torch.Tensor, int]]:
-    """(`about` of kernels_tables, UNIT) in elements of so many bytes. None: not all tables and rows lie at multiples of
+    """(`about` of kernels_tables, UNIT) in elements of this many bytes. None: not all tables and rows lie at multiples of
     an element, or this is the first call with these tables and inside the capture of a CUDA graph."""
     addresses, rows = [t.data_ptr() for t in tables], [launch.row_bytes(t) for t in tables]
     unit = functools.reduce(math.gcd, [*addresses, *rows], LONGEST_LOAD)
@@ -184,7 +184,7 @@ def gather_tables(tables: Sequence[torch.Tensor], indices: Indices, strategy: st
     if not isinstance(indices, torch.Tensor):
         indices = arguments.tensor_list("gather_tables", "indices", indices)
     if not tables or len(tables) != len(indices):
-        raise ValueError("there have to be one table at least, and as many indices as tables")
+        raise ValueError("there must be one table at least, and one index for each table")
     for index in indices:
         launch.check_index(index)
     apart = not isinstance(indices, torch.Tensor) and len({(i.numel(), i.dtype, i.device) for i in indices}) > 1

@@ -1,5 +1,5 @@
 /* test_metrics.c: what metrics say of fingerprints: known numbers and no others, labels that any
- * text can stand in, and so many series a GPU whatever it has. REACH_SEED repeats a run. */
+ * text can stand in, and the same number of series for every GPU. REACH_SEED repeats a run. */
 #include "api/encode/metrics.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
@@ -30,7 +30,7 @@ static char *page_of(const struct snapshot *s)
     return text;
 }
 
-/* One GPU whose fingerprint knows nothing. */
+/* One GPU with an empty fingerprint. */
 static struct snapshot *one_gpu(void)
 {
     struct snapshot *s = snapshot_draft(1);

@@ -69,7 +69,7 @@ static void test_changes_need_the_token(void **state)
         api_status_of(f, API_REQUEST("DELETE /v1/measurements/m-7", WITH("correct-horse-battery"))),
         202);
     assert_int_equal(f->fake.submitted + f->fake.cancelled, 2);
-    /* Reading is free, and no path or method is told apart by whether it would be. */
+    /* Reading is free, and no path or method reveals whether it exists. */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus", "")), 200);
     assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus", "")), 405);
     assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/nothing", "")), 404);

@@ -1,5 +1,5 @@
-/* test_api_reader.c: what reads the database waits in a thread of its own, and nobody else does.
- * The database of these tests answers when it is told to. */
+/* test_api_reader.c: what reads the database waits in a thread of its own, and no other request
+ * waits. The database of these tests answers on request. */
 #include "tests/unit/support/api_fixture.h"
 
 #include <pthread.h>
@@ -163,7 +163,7 @@ static void test_client_leaves(void **state)
     expect_answer(f, ask_history(f));
 }
 
-/* The deadline cuts it, though nobody can take it from the reader. */
+/* The deadline cuts it, although the reader cannot be interrupted. */
 static void test_deadline(void **state)
 {
     struct api_fixture *f = *state;
@@ -218,11 +218,11 @@ static void test_stops_while_it_reads(void **state)
     pthread_t late;
 
     await_entry(1);
-    api_server_finish(f->server); /* waits a while for answers, and goes on without */
+    api_server_finish(f->server); /* waits a while for answers, then continues without */
     assert_int_equal(pthread_create(&late, NULL, allow_late, NULL), 0);
     api_restart(f, 0, 0);
     pthread_join(late, NULL);
-    assert_int_equal(gate.entered, 1); /* nobody began with the one behind it */
+    assert_int_equal(gate.entered, 1); /* the one behind it was not begun */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
     close(under_way);
     close(queued);

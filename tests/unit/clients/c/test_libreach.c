@@ -502,7 +502,7 @@ static void test_contradictions(void **state)
         PLACEMENT(BASIS(GPU, FP_A, "false"),
                   "[{\"first_byte\":0,\"length_bytes\":600,\"sm_count\":2,\"group_count\":1},"
                   "{\"first_byte\":600,\"length_bytes\":399,\"sm_count\":1,\"group_count\":1}]",
-                  TABLE), /* a byte that nobody has */
+                  TABLE), /* a byte more than any GPU has */
         PLACEMENT(BASIS(GPU, FP_A, "false"),
                   "[{\"first_byte\":0,\"length_bytes\":1000,\"sm_count\":2,\"group_count\":1},"
                   "{\"first_byte\":1000,\"length_bytes\":0,\"sm_count\":1,\"group_count\":1}]",
@@ -653,7 +653,7 @@ static void test_words(void **state)
     reach_answer_free(NULL);
 }
 
-/* The id of a response is that of its request, or there is none. */
+/* The id of a response is the request's, or absent. */
 static void test_response_to_another_request(void **state)
 {
     struct fixture *f = *state;

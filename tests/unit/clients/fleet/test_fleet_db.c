@@ -281,7 +281,7 @@ static void test_version_before(void **state)
     free(fp);
 }
 
-/* Values that differences and ratios have no place for count as unknown; the survey goes on. */
+/* Values that differences and ratios have no place for count as unknown; the survey continues. */
 static void test_extreme_values(void **state)
 {
     static const double extremes[] = {1e308, -1e308, 1e-308, 0, 5e-324, 1e100, 1e99, 1e-99};
@@ -318,7 +318,7 @@ static void test_aborted(void **state)
     fleet_survey_abort(db);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_survey"), 0);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_series"), 0);
-    begin(db); /* and it goes on as if nothing had been */
+    begin(db); /* and it continues as if nothing had happened */
     must_add(db, 1, "a:1", fp, 1);
     assert_int_equal(fleet_fixture_end(db).gpu_count, 1);
     begin(db);

@@ -538,7 +538,7 @@ static void test_drift(void **state)
         json_t *const rows = rows_of(db, FLEET_REPORT_DRIFT, "drift");
         assert_int_equal(rows_with(rows, "GPU-1", "miss"), 1);
         assert_int_equal(rows_with(rows, "GPU-2", "entries"), 1);
-        /* The fleet as a whole is told once, and not for each of its GPUs. */
+        /* The fleet as a whole is reported once, and not for each of its GPUs. */
         assert_int_equal(rows_with(rows, "(most of them)", "miss_penalty_cycles"),
                          sizes[i % 2] == 40 && i >= 2 ? 1 : 0);
         assert_int_equal(rows_with(rows, "GPU-3", ""), 0);
@@ -597,7 +597,7 @@ static void test_formats(void **state)
     text = print(db, 0, FLEET_FORMAT_HTML, NULL);
     assert_non_null(strstr(text, "&lt;script&gt;"));
     assert_non_null(strstr(text, "all simulated"));
-    assert_true(strstr(text, "<script>") > strstr(text, "</main>")); /* that of the page */
+    assert_true(strstr(text, "<script>") > strstr(text, "</main>")); /* the page's */
     free(text);
     fleet_close(db);
     free(fp);

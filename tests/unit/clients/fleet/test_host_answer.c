@@ -1,5 +1,5 @@
 /* test_host_answer.c: what a daemon answers is read as it is; each way to contradict oneself, and
- * each thing that is not an answer, is told apart and named. TEST_SEED repeats a run. */
+ * each thing that is not an answer, is recognized and named. TEST_SEED repeats a run. */
 #include "clients/fleet/host_answer.h"
 
 #include "base/json_writer.h"

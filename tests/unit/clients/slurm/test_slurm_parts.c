@@ -188,7 +188,7 @@ static void test_devices(void **state)
         const char *visible;
         const char *node;
         const char *order;
-        const char *names; /* NULL: nobody knows */
+        const char *names; /* NULL: unknown */
     } cases[] = {
         {"0,1", "", "PCI_BUS_ID", "pci:0,pci:1"},
         {"0,1", "", "", "cuda:0,cuda:1"}, /* CUDA counts from the fastest */
@@ -231,7 +231,7 @@ static void test_devices(void **state)
                      d.names[k]);
         if (known != (cases[i].names != NULL) || (known && strcmp(got, cases[i].names) != 0))
             fail_msg("\"%s\" of \"%s\": %s", cases[i].visible, cases[i].node,
-                     known ? got : "nobody knows");
+                     known ? got : "unknown");
     }
 }
 

@@ -201,7 +201,7 @@ static struct observation *last_of(struct observation_set *set, enum probe_kind 
     return NULL;
 }
 
-/* A row of the matrix in which two SMs have changed places: the rounds say otherwise, and nobody
+/* A row of the matrix in which two SMs have changed places: the rounds contradict it, and nothing
  * can tell who is right. */
 static void rounds_against_matrix_is_disturbed(void **state)
 {
@@ -240,7 +240,7 @@ static void disturb(struct observation_set *set)
     memcpy(values, o.result.values, count * sizeof *values);
     o.result.values = values;
     o.assessment.verdict = VERDICT_DISTURBED;
-    snprintf(o.assessment.message, sizeof o.assessment.message, "somebody else was there");
+    snprintf(o.assessment.message, sizeof o.assessment.message, "another process was there");
     assert_int_equal(observation_set_add(set, &o, &err), STATUS_OK);
 }
 

@@ -356,7 +356,7 @@ static void test_failures(void **state)
     assert_null(json_writer_end(&t, &bytes));
     json_writer_begin(&t, 0);
     json_writer_real(&t, NULL, INFINITY);
-    json_writer_text(&t, NULL, "goes on quietly");
+    json_writer_text(&t, NULL, "continues quietly");
     assert_null(json_writer_end(&t, &bytes));
     json_writer_begin(&t, 0);
     json_writer_real(&t, NULL, NAN);

@@ -275,7 +275,7 @@ static void flood_the_journal(void)
     flood();
 }
 
-/* Each of them takes some lines and then no more, and nobody reads. */
+/* Each of them takes some lines and then no more, and there is no reader. */
 static void test_nobody_reads(void **state)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -312,7 +312,7 @@ static void test_nobody_is_there(void **state)
     close(ends[1]);
 }
 
-static int again[2]; /* tells the child that somebody has read */
+static int again[2]; /* tells the child that the parent has read */
 
 static void flood_then_one_more(void)
 {

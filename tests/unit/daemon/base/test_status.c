@@ -102,7 +102,7 @@ static void prefix_goes_before(void **state)
     assert_int_equal(err_prefix(&err, "gpu %d", 3), STATUS_GPU_LOST);
     assert_string_equal(err.text, "gpu 3: context is gone");
     assert_int_equal(err.status, STATUS_GPU_LOST);
-    (void)err_prefix(NULL, "nobody listens");
+    (void)err_prefix(NULL, "no listener");
 }
 
 /* The arguments may come from the text that is about to be replaced. */

@@ -47,7 +47,7 @@ static uint32_t times_asked(const struct observation_set *set, const struct prob
     return n;
 }
 
-/* Fillers can be run, nobody has run them, and the step itself does not ask for them. */
+/* Fillers can be run, have not been run, and are not part of the step itself. */
 static void watch_fillers(const struct observation_set *set, const struct campaign_step *step,
                           struct watch *w)
 {

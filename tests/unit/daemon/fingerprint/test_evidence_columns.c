@@ -89,7 +89,7 @@ static void what_is_common_is_one_value(void **state)
                    PENALTY("\"method\":\"rounds\",\"repeats\":[3,3,9],\"margin\":0.5"));
 }
 
-/* Who has none is told by the margins; what the others share stays one value. */
+/* The margins show which element has none; what the others share stays one value. */
 static void gaps_are_null(void **state)
 {
     (void)state;

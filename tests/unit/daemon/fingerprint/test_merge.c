@@ -114,7 +114,7 @@ static void quick_keeps_what_full_found(void **state)
     assert_int_equal(quick.measurement_depth, DEPTH_QUICK);
 }
 
-/* What is of the newest measurement is kept with its depth, not with that of what it was merged
+/* A part of the newest measurement is kept with its depth, not with the depth of what it was merged
  * with. */
 static void depths_are_of_their_measurements(void **state)
 {
@@ -166,7 +166,7 @@ static void sources_are_passed_on(void **state)
     assert_string_equal(third.kept[PART_GROUPS].id, "");
 }
 
-/* Nothing is left to keep: the document is that of the measurement. */
+/* Nothing is left to keep: the document is the measurement's. */
 static void full_replaces_all(void **state)
 {
     struct fingerprint newer;

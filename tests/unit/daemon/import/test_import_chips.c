@@ -22,7 +22,7 @@ struct tally {
     uint32_t levels, seen, entries, sharing;
 };
 
-/* The files that somebody who looks for this level would make. */
+/* The files that a search for this level would make. */
 static void look_for(struct bench_gpu *gpu, uint32_t k, struct rng *rng, struct bench_files *files)
 {
     const struct bench_level *const l = &gpu->levels[k];
@@ -106,7 +106,7 @@ static bool is_full(const struct bench_gpu *gpu, uint32_t k, uint64_t bytes)
            most - fmax(3 + 5 * gpu->noise_cycles, 0.12 * l->penalty_cycles);
 }
 
-/* Can what is told of a level be what the GPU's level k is? NULL: yes. */
+/* Can the GPU's level k be this level? NULL: yes. */
 static const char *why_not(const struct bench_gpu *gpu, uint32_t k, const struct tlb_level *told)
 {
     const struct bench_level *const l = &gpu->levels[k];
@@ -160,7 +160,7 @@ static void describe(const struct bench_gpu *gpu, const struct fingerprint *fp)
         print_message("  note: %s\n", fp->conditions.notes[i]);
 }
 
-/* Each level that is told must be one of the GPU's, in their order. */
+/* Each level that is found must be one of the GPU's, in their order. */
 static void check(const struct bench_gpu *gpu, const struct fingerprint *fp, uint64_t seed,
                   struct tally *tally)
 {

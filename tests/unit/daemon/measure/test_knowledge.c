@@ -15,7 +15,7 @@
 static struct fingerprint known, out;
 static struct knowledge k;
 
-/* One level of so many entries of 2 MiB; 0: its reach was not found. */
+/* One level of this many entries of 2 MiB; 0: its reach was not found. */
 static struct fingerprint measured(uint32_t entries)
 {
     struct fingerprint fp;

@@ -340,7 +340,7 @@ static void a_gpu_is_added_and_another_goes(void **state)
     assert_string_equal(gpu->fingerprint_id, first);
     (void)reaches(&n, 1, "SIM-two", GPU_STATE_READY);
 
-    /* A third one is found when a lost one is looked for: nobody has to ask. */
+    /* A third one is found, without a request, when a lost one is looked for. */
     show_all(TWO THREE);
     assert_true(reaches(&n, 2, "SIM-three", GPU_STATE_READY)->has_fingerprint);
     (void)reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
@@ -444,7 +444,7 @@ static void a_gpu_is_reset_while_it_is_measured(void **state)
 }
 
 /* More than there is room for; asked many times at once. */
-/* Waits until all places are taken, and the GPU with this UUID has so many that are not lost.
+/* Waits until all places are taken, and this many GPUs with this UUID are not lost.
  * Returns the number of GPUs. */
 static uint32_t count_once(struct node *n, const char *uuid, uint32_t wanted)
 {

@@ -144,7 +144,8 @@ static void test_failures_leave_the_last_good_one(void **state)
     node_stop(&n);
 }
 
-/* The disk is full in the middle of a run: the measurement fails and says so, serving goes on. */
+/* The disk is full in the middle of a run: the measurement fails with an error, serving continues.
+ */
 /* What the daemon measures by itself, and could not, it measures again. */
 static void test_what_failed_is_tried_again(void **state)
 {

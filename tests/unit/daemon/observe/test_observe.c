@@ -423,7 +423,7 @@ static void test_limits(void **state)
     json_decref(json);
 }
 
-/* A spec that nobody checked is no way out of its arrays. */
+/* A spec that was not checked does not lead out of its arrays. */
 static void test_absurd_spec(void **state)
 {
     struct probe_spec spec = {.kind = PROBE_CHASE, .point_count = PROBE_MAX_POINTS + 1};

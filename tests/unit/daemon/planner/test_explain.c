@@ -124,8 +124,8 @@ static void test_cannot_say(void **state)
     assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_INVALID_ARGUMENT);
 }
 
-/* Whoever sees what naive is predicted to reach is told that it is translation, where there is a
- * loss; a job at a quarter of it is told that it is not; and the planner's naive is what is
+/* A job at the speed that is predicted for naive gets the answer translation, if there is a
+ * loss; a job at a quarter of it does not; and the planner's naive is what is
  * expected here. */
 static void test_properties(void **state)
 {

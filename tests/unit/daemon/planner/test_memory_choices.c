@@ -331,7 +331,7 @@ static uint64_t first_seed(void)
     return seed;
 }
 
-/* Translation by two tables: ns of an access of 128 bytes over so many, and the regions that a
+/* Translation by two tables: ns of an access of 128 bytes over this many, and the regions that a
  * measurement probes: doublings, and the gap around the cliff halved. */
 struct model {
     double memory_ns, miss_ns;

@@ -487,7 +487,7 @@ static void test_scope_predictions(void **state)
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_float_equal(a.naive_gbps.v, 2000, 1e-6); /* half way from 3000 to 1000 */
     assert_true(a.predicted_gbps.v > 3000);
-    q.access = ACCESS_ATOMIC; /* nobody measured atomics */
+    q.access = ACCESS_ATOMIC; /* atomics were not measured */
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.passes, 2);
     assert_int_equal(a.predicted_gbps.known, MAYBE_UNKNOWN);

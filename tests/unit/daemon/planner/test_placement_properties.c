@@ -98,7 +98,7 @@ static void random_fingerprint(struct rng *rng, struct fingerprint *fp)
         sizes[g] = base + (uint32_t)rng_below(rng, 3);
     placement_make_groups(fp, sizes, groups);
     placement_make_limits(fp, entry * (2 + rng_below(rng, 40000)), entry);
-    if (rng_below(rng, 4) == 0) { /* one SM of which nobody is sure */
+    if (rng_below(rng, 4) == 0) { /* one SM in doubt */
         uint16_t sm = (uint16_t)rng_below(rng, fp->gpu.sm_count);
         uint16_t g = fp->topology.partition.group_of_sm[sm];
         if (fp->topology.groups[g].sm_count > 1) {

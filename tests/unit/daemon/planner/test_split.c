@@ -93,7 +93,7 @@ static uint32_t random_chip(struct rng *rng)
         sizes[g] = 1 + (uint32_t)rng_below(rng, 8);
     placement_make_groups(&fp, sizes, groups);
     placement_make_limits(&fp, entry * (3 + rng_below(rng, 3000)), entry);
-    if (rng_below(rng, 4) == 0) { /* an SM of which nobody is sure */
+    if (rng_below(rng, 4) == 0) { /* an SM in doubt */
         uint16_t sm = (uint16_t)rng_below(rng, fp.gpu.sm_count);
         uint16_t g = fp.topology.partition.group_of_sm[sm];
         if (fp.topology.groups[g].sm_count > 1) {
@@ -150,7 +150,7 @@ static void check(const struct split_request *r, uint32_t groups)
         assert_int_equal(next, r->jobs[j].bytes);
         needed += (r->jobs[j].bytes - 1) / limit + 1;
     }
-    /* Where groups are as many as all jobs need, each has what it needs; with one to spare it also
+    /* If there are enough groups for all jobs, each has what it needs; with one to spare it also
      * fits, however uneven its groups are. */
     for (uint32_t j = 0; j < r->job_count; j++) {
         uint64_t own = (r->jobs[j].bytes - 1) / limit + 1;

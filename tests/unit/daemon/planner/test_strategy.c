@@ -127,7 +127,7 @@ static void test_input(void **state)
     job.partition_bytes = 0;
     job.input_gbps = 100;
     plan(&job);
-    /* The link is the limit, and works beside all else: nobody gains. */
+    /* The link is the limit, and works beside all else: no strategy gains. */
     assert_near(gbps(STRATEGY_NAIVE), 128 / 0.16, 1e-9);
     assert_near(gbps(STRATEGY_SCOPES), 128 / 0.16, 1e-9);
     assert_near(placement_option(&answer, STRATEGY_SCOPES)->extra_bytes, 64, 1e-9);
@@ -157,7 +157,7 @@ static void test_fixed_and_unknown(void **state)
     job.no_sm_binding = true;
     plan(&job);
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
-    /* What the job measured itself is enough: translation is that of the reads. */
+    /* What the job measured itself is enough: translation is the reads'. */
     job = (struct job_request){
         .bytes = 128 * GIB, .access = ACCESS_ATOMIC, .in_reach_gbps = 500, .element_bytes = 32};
     plan(&job);

@@ -119,7 +119,7 @@ static void test_file_lost_before_it_began(void **state)
     keep_and_close(looked_at(path, 0, 1), 1);
 }
 
-/* It sleeps and still moves whenever it is asked; where it stands it is seen to; then it goes on.
+/* It sleeps and still moves whenever it is asked; a stuck one is reported; then it continues.
  */
 static void test_standing_still_is_seen(void **state)
 {

@@ -1,4 +1,4 @@
-/* test_snapshot.c: views never change, never mix, and go when nobody looks any more. */
+/* test_snapshot.c: views never change, never mix, and go with their last reader. */
 #include "snapshot/snapshot.h"
 
 #include <pthread.h>

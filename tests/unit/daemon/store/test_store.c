@@ -1,5 +1,5 @@
-/* test_store.c: what was stored comes back, what has rotted does not, and nobody else's file loses
- * a byte. Faults in the middle of a write are in test_store_faults.c. */
+/* test_store.c: what was stored comes back, what has rotted does not, and no other program's file
+ * loses a byte. Faults in the middle of a write are in test_store_faults.c. */
 #include "tests/unit/support/store_cases.h"
 #include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/store_fixture.h"
@@ -100,7 +100,7 @@ static void test_rules_of_runs(void **state)
 {
     struct store *const store = fixture_open(":memory:");
     struct observation o = fixture_observation(0, 3);
-    const struct err why = {.status = STATUS_GPU_BUSY, .text = "somebody else's"};
+    const struct err why = {.status = STATUS_GPU_BUSY, .text = "another program's"};
     struct fingerprint fp;
     struct err err = {0};
     int64_t first;

@@ -43,7 +43,7 @@ static int install(void **state)
 {
     (void)state;
     store_fault_install();
-    store_fault.skip_syncs = true; /* they are counted and fail, and nobody cuts the power */
+    store_fault.skip_syncs = true; /* they are counted and fail, and the power stays on */
     return 0;
 }
 

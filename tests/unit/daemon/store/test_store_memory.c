@@ -1,7 +1,7 @@
 /* test_store_memory.c: every allocation of the store, of SQLite and of jansson under it fails at
  * its n-th use, once and for good. What must hold is what holds for a disk that fails
  * (test_store_faults.c): nothing acknowledged is lost, nothing is half there, no file is taken for
- * damaged, and the next life goes on. alloc_fail.h says which allocations those are.
+ * damaged, and the next process continues. alloc_fail.h says which allocations those are.
  */
 #include "base/rng.h"
 #include "tests/unit/support/alloc_fail.h"

@@ -153,7 +153,7 @@ static void test_a_reader_calls_upkeep(void **state)
     assert_false(keep(store, STATUS_OK));
     fixture_tamper(fixture_path(*state, "it"),
                    "UPDATE observation SET started_at = 5 WHERE id = 1");
-    assert_false(keep(store, STATUS_OK)); /* nobody has noticed */
+    assert_false(keep(store, STATUS_OK)); /* not noticed yet */
     assert_int_equal(health_of(store).damaged_rows, 0);
     assert_int_equal(store_list_observations(store, FIXTURE_UUID, 0, 0, rows, 4, &count, NULL),
                      STATUS_OK);
@@ -514,7 +514,7 @@ static void *write_on(void *argument)
     return NULL;
 }
 
-/* Copies taken while somebody writes: each opens, is whole, and is no older than the one before. */
+/* Copies taken during writes: each opens, is whole, and is no older than the one before. */
 static void test_backup(void **state)
 {
     char path[512];

@@ -117,7 +117,7 @@ static void child_endless(void)
 static void child_busy_once(void)
 {
     child_await("\"list\"");
-    child_say("{\"error\":\"gpu-busy\",\"text\":\"somebody computes\"}\n");
+    child_say("{\"error\":\"gpu-busy\",\"text\":\"another process computes\"}\n");
     child_await("\"list\"");
     child_say("{\"ok\":\"list\",\"gpus\":[]}\n");
     child_sleep();
@@ -304,7 +304,7 @@ static void test_an_error_keeps_the_worker(void **state)
 
     w = start("busy-once");
     assert_int_equal(list(w, PLENTY, &err), STATUS_GPU_BUSY);
-    assert_string_equal(err.text, "somebody computes");
+    assert_string_equal(err.text, "another process computes");
     assert_int_equal(list(w, PLENTY, &err), STATUS_OK);
     stop(w);
 }

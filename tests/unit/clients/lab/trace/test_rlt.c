@@ -163,10 +163,10 @@ static void every_damaged_byte_is_found(void **state)
     for (size_t i = 0; i < size; i++) {
         bytes[i] ^= (char)(1 << i % 8);
         if (is_read(bytes, size))
-            fail_msg("byte %zu of %zu was changed, and nobody saw it", i, size);
+            fail_msg("byte %zu of %zu was changed without an error", i, size);
         bytes[i] ^= (char)(1 << i % 8);
         if (is_read(bytes, i))
-            fail_msg("cut off after %zu of %zu bytes, and nobody saw it", i, size);
+            fail_msg("cut off after %zu of %zu bytes without an error", i, size);
     }
     free(bytes);
 }

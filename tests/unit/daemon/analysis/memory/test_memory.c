@@ -297,7 +297,7 @@ static void managed_memory_on_the_device_is_probed_far_beyond_the_cache(void **s
     assert_int_equal(fp.memory[0].curve_count, 3);
 }
 
-/* Three disturbed answers, and the campaign goes on without. */
+/* After three disturbed answers the campaign continues without. */
 static void a_probe_that_is_always_disturbed_is_given_up(void **state)
 {
     static struct campaign_step step;

@@ -226,7 +226,8 @@ static void test_measured_h200(void **state)
 }
 
 /* Karnagel's figure 12: six groups of five pairs, two pairs missing behind SM 43, and further on
- * two pairs that stand in each other's place. What is missing is told, where is not. */
+ * two pairs that stand in each other's place. The number of missing SMs is found, their place is
+ * not. */
 static void test_two_units_swapped(void **state)
 {
     const struct die p100 = {1, 6, 5, 2};
@@ -397,7 +398,7 @@ static void test_random_dealt(void **state)
         whole += IS_KNOWN(t.full_sm_count) && t.full_sm_count.v == die_sms(&d) ? 1 : 0;
     }
     print_message("of %d dies %u are known, %u of them whole\n", RANDOM_DIES, known, whole);
-    assert_true(whole > RANDOM_DIES / 5); /* so many at least, or the test is about nothing */
+    assert_true(whole > RANDOM_DIES / 5); /* at least this many, or the test shows nothing */
 }
 
 /* Groups without any order, and dies with more lost than is sane: whatever is said holds together,
@@ -473,7 +474,7 @@ static void test_nothing_to_say(void **state)
     conclude(&chip, &t); /* one group */
     expect_absent(&t, MAYBE_NOT_OBSERVABLE, REASON_NO_TRACE);
     for (uint16_t i = 0; i < 12; i++)
-        chip.colour[i] = i; /* as many groups as SMs */
+        chip.colour[i] = i; /* a group for each SM */
     conclude(&chip, &t);
     expect_absent(&t, MAYBE_NOT_OBSERVABLE, REASON_NO_TRACE);
     for (uint16_t i = 0; i < 12; i++)
@@ -490,7 +491,7 @@ static void test_nothing_to_say(void **state)
     expect_absent(&t, MAYBE_UNKNOWN, REASON_NOT_MEASURED);
 }
 
-/* Groups of one stretch each: the short one is told, where in it something is missing is not. */
+/* Groups of one stretch each: the short one is found, the gap in it is not. */
 static void test_groups_in_stretches(void **state)
 {
     struct chip chip = {.sms = 30};

@@ -103,7 +103,7 @@ static void rounds_and_pairs_find_the_same_groups(void **state)
     observation_set_free(&set);
 }
 
-/* Everybody, and nobody but oneself. */
+/* All SMs, and no SM but itself. */
 static void one_for_all_and_each_its_own(void **state)
 {
     struct paper_gpu gpu;

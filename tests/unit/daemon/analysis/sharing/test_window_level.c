@@ -33,7 +33,8 @@ static void a_conflict_outweighs_all(void **state)
     assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
 }
 
-/* Private: a sample that evicted nobody is enough, fewer are not, and one that did settles it. */
+/* Private: a sample that evicted no other SM is enough, fewer are not, and one that did settles it.
+ */
 static void private_needs_a_sample(void **state)
 {
     (void)state;

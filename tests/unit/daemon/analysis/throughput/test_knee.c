@@ -1,6 +1,6 @@
 /* test_knee.c: memory and translation of a GPU overlap. In every fingerprint of docs/measurements,
  * random accesses for which the two take nearly the same time take as long as the larger alone.
- * What a miss costs is that of the largest region of the curve, which is not judged. */
+ * The cost of a miss is taken from the largest region of the curve, which is not judged. */
 #include "types/access.h"
 #include "fingerprint/fingerprint.h"
 #include "fingerprint/fingerprint_read.h"
@@ -22,7 +22,7 @@ static const double LESS = 0.02, MORE = 0.01;
 
 struct knee {
     uint32_t chips, points;
-    double least, most; /* measured time / that of the larger */
+    double least, most; /* measured time / time of the larger */
 };
 
 static bool load(const char *path, struct fingerprint *out)

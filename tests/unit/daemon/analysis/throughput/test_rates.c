@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-/* The GPU on paper: it makes as many accesses whatever they move, 1000 GB/s of 128 bytes inside the
- * reach of 19200 MiB, a quarter beyond. */
+/* The GPU on paper: it makes the same number of accesses whatever they move, 1000 GB/s of 128 bytes
+ * inside the reach of 19200 MiB, a quarter beyond. */
 struct bench {
     struct paper_gpu gpu;
     struct observation_set set;

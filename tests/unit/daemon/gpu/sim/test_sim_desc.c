@@ -132,7 +132,7 @@ static void refuses_with_the_place(void **state)
         {"sms=4 memory=32T l1=4@2M/sm", "16T"},
         {"sms=4 memory=16T l1=4@4K/sm", "too small"},
         {"sms=512 memory=1G l1=65536@2M/sm", "four million"},
-        {"sms=4 smids=0-2 memory=1G l1=4@2M/sm", "as many"},
+        {"sms=4 smids=0-2 memory=1G l1=4@2M/sm", "one SM for each"},
         {"smids=0-2 sms=3 memory=1G l1=4@2M/sm", "before smids="},
         {"sms=4 memory=1G l1=4@2M/sm neighbor=0@5", "at least one load"},
         {"sms=4 memory=1G l1=4@2M/sm neighbor=5", "@<cycles>"},

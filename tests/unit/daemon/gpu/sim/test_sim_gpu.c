@@ -89,7 +89,7 @@ static void opens_by_uuid_only(void **state)
     gpu_describe(gpu, &opened, NULL);
     assert_memory_equal(&opened, &id[1], sizeof opened);
     gpu_close(gpu);
-    assert_int_equal(gpu_open(&options, "SIM-nobody", &gpu, NULL), STATUS_NOT_FOUND);
+    assert_int_equal(gpu_open(&options, "SIM-unknown", &gpu, NULL), STATUS_NOT_FOUND);
     assert_null(gpu);
     assert_int_equal(gpu_open(&options, "", &gpu, NULL), STATUS_INVALID_ARGUMENT);
     gpu_close(NULL);
@@ -180,7 +180,7 @@ static double median_of(const struct probe_result *r, const struct probe_spec *s
     return stats_median_u32(r->values + at, spec->slice_pages);
 }
 
-/* The pivot's group, and nobody else, misses after thrashing. */
+/* The pivot's group, and no other SM, misses after thrashing. */
 static void rounds_find_the_group(const char *text, uint64_t stride, uint32_t slice,
                                   uint32_t thrash, double least)
 {

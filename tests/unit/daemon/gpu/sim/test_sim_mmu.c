@@ -487,7 +487,7 @@ static void a_flush_forgets_everything(void **state)
 }
 
 /* Eight sets of eight, and those that missed last beside them. Nine pages are of a set that is too
- * small for them: while all of them that walk in turn are at most as many as are kept, nothing
+ * small for them: while those that walk in turn are not more than those that are kept, nothing
  * misses; with one set more, all pages of these sets miss in every lap. 16 of them look like one
  * more entry behind the sets, as on an H200. */
 static void sets_overflow_into_those_that_missed_last(void **state)

@@ -167,7 +167,7 @@ static void a_warp_that_ended_counts_no_more(void **state)
     assert_int_equal(s->hits, 0);
     assert_int_equal(s->instructions, 1000);
     assert_int_equal(lab_locality_may_load(s, ALL, 1000), ALL);
-    /* The cutoff is that of the warps that are left. */
+    /* The cutoff is computed from the warps that are left. */
     lab_locality_evicted(s, 2, 5);
     lab_locality_missed(s, 2, 5, 100, 1100);
     (void)lab_locality_may_load(s, 0xc, 1200);
@@ -186,7 +186,7 @@ static void a_later_loss_may_score_less(void **state)
     lab_locality_free(s);
 }
 
-/* Its score is that of the one that ended, nothing, until it loses something. It waits first. */
+/* Its score is the score of the one that ended, 0, until it loses something. It waits first. */
 static void the_next_warp_in_a_place_begins_with_nothing(void **state)
 {
     (void)state;
