@@ -351,9 +351,16 @@ struct reach_allocation {
 
 struct reach_scope_request {
     size_t size;
-    uint64_t bytes;             /* accessed at random */
-    uint64_t granularity_bytes; /* bounds of scopes are multiples; 0: any byte */
+    /* Generated from daemon/planner/params.c by make generated: scope. */
+    /* Bytes that the job accesses at random; at most 1 PiB. */
+    uint64_t bytes;
+    /* The kind of the random accesses. Predictions are of reads alone; for atomics and writes
+     * they are null. */
     enum reach_access access;
+    /* Bounds of scopes are multiples of this size (a row). By default any byte, or with several
+     * allocations 128. */
+    uint64_t granularity_bytes;
+    /* End of the generated part. */
     uint32_t allocation_count;                 /* 0: one, as above */
     const struct reach_allocation *allocation; /* REACH_ALLOCATION_MAX at most; then bytes and
                                                   granularity_bytes above do not count */
@@ -417,9 +424,15 @@ enum reach_status reach_window_of_sm(const struct reach_windows *windows, uint32
 
 struct reach_placement_request {
     size_t size;
-    uint64_t bytes;             /* length of the allocation */
-    uint64_t granularity_bytes; /* window bounds are multiples; 0: the TLB entry */
-    uint32_t windows;           /* 0: the fewest that the reach allows */
+    /* Generated from daemon/planner/params.c by make generated: placement. */
+    /* Bytes that the job accesses at random; at most 1 PiB. */
+    uint64_t bytes;
+    /* The number of windows. By default the fewest that the reach allows. */
+    uint32_t windows;
+    /* Window bounds are multiples of this size, and also of the TLB entry if a common multiple
+     * is fine enough. By default the TLB entry. */
+    uint64_t granularity_bytes;
+    /* End of the generated part. */
 };
 
 /* Which SM should work in which window of memory? */
@@ -445,35 +458,63 @@ const struct reach_placement *reach_answer_placement(const struct reach_answer *
  * of times, by SMs that can be bound to windows. */
 struct reach_job {
     size_t size;
-    uint64_t bytes;             /* accessed at random */
-    uint64_t reserve_bytes;     /* accessed at random besides, by all SMs */
-    uint64_t accesses;          /* items in all, of each batch if a job does several one after
-                                   the other; 0: not known, and launches cost nothing */
-    uint64_t granularity_bytes; /* as in reach_placement_request */
+    /* Generated from daemon/planner/params.c by make generated: plan. */
+    /* Bytes that the job accesses at random; at most 1 PiB. */
+    uint64_t bytes;
+    /* The kind of the random accesses. */
     enum reach_access access;
-    uint32_t element_bytes;     /* of one access, at most 1 MiB; 0: 128 */
-    uint32_t transaction_bytes; /* what memory moves for it; 0: the element, rounded up to 32 */
-    uint32_t windows;           /* as in reach_placement_request */
-    bool no_sm_binding;         /* work cannot be bound to SMs */
-    bool single_pass;           /* the input cannot be read again */
-    double input_bytes;         /* of input per item; 0: positions are computed, not read */
-    double input_gbps;          /* of one reading of the input over a link, concurrent with the
-                                   rest; what is needed again is kept in GPU memory, chunk by chunk.
-                                   0: it is in GPU memory as a whole */
-    double output_bytes;        /* of output per item that several may add to: each pass or window
-                                   but one reads and writes it once more; 0: none */
-    double written_bytes;       /* of output per item that is written exactly once */
-    double partition_bytes;     /* that a partition writes per item; 0: input_bytes, or 8 if
-                                   positions are computed */
-    double launch_us;           /* of a launch, of a reset of queues, of the wait for the slowest
-                                   window; 0: 10, which is an assumption. Counts with accesses */
-    double scan_gps;            /* 10^9 positions per second that all SMs together can examine and
-                                   skip; 0: not known, assumed to cost nothing */
-    double in_reach_gbps;       /* what this very job attains within the reach, including the scan
-                                   and one reading of its input; 0: as the daemon measured */
-    double scattered;           /* share of its memory, 0 .. 1, that is not physically contiguous
-                                   (contiguity in docs/formats.md); sent as contiguous, 1 less it */
-    uint32_t allocation_count;  /* 0: one, as above */
+    /* Size of one access; at most 1 MiB. By default 128 bytes. */
+    uint32_t element_bytes;
+    /* Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
+     * to 32 bytes. Throughputs count these bytes. */
+    uint32_t transaction_bytes;
+    /* Further memory that all SMs access at random. It is subtracted from every window and every
+     * scope. */
+    uint64_t reserve_bytes;
+    /* The total number of items, which are accesses unless touches says otherwise; of each
+     * batch, if a job does several batches one after the other. With it extra bytes are also
+     * given in total, and launches take their time. By default launches do not matter. */
+    uint64_t accesses;
+    /* Microseconds of one launch, of one reset of the queues of windows, and of the wait for the
+     * slowest window. The default is an assumption. Counts only with accesses. 0: 10. */
+    double launch_us;
+    /* Work cannot be bound to SMs. */
+    bool no_sm_binding;
+    /* The input cannot be read again. */
+    bool single_pass;
+    /* Bytes of input per access. By default none; positions are computed, not read. */
+    double input_bytes;
+    /* GB/s at which the input arrives over a link, concurrently with the rest; input that is
+     * needed again is kept in GPU memory, chunk by chunk. By default the input is in GPU memory
+     * as a whole. Needs input_bytes. */
+    double input_gbps;
+    /* Positions that all SMs together can scan and skip, in 10^9 per second. By default the scan
+     * is assumed to cost nothing. */
+    double scan_gps;
+    /* GB/s that the job attains within the reach, including the scan and one reading of its
+     * input. By default the number of the fingerprint for such accesses. */
+    double in_reach_gbps;
+    /* Bytes of output per access to which several passes or windows may add: each but one reads
+     * and writes them once more. By default none. */
+    double output_bytes;
+    /* Bytes of output per access that are written exactly once, such as the rows of a gather. By
+     * default none. */
+    double written_bytes;
+    /* Bytes that a partition writes per access. By default input_bytes, or 8 if positions are
+     * computed. */
+    double partition_bytes;
+    /* 1 less contiguous: the share of the memory that is physically contiguous in frames of
+     * contiguity.frame_bytes, as one large allocation on an idle GPU is, and memory mapped from
+     * small handles is not. Out of the reach a miss costs more elsewhere. */
+    double scattered;
+    /* The number of windows. By default the fewest that the reach allows. */
+    uint32_t windows;
+    /* Window bounds are multiples of this size, as in placement. With several allocations it is
+     * the row of each, by default its element: allocations with the same number of rows are cut
+     * at the same row. */
+    uint64_t granularity_bytes;
+    /* End of the generated part. */
+    uint32_t allocation_count; /* 0: one, as above */
     const struct reach_allocation
         *allocation; /* REACH_ALLOCATION_MAX at most; then bytes, element_,
                         transaction_ and granularity_bytes do not count */
@@ -597,12 +638,23 @@ const struct reach_share *reach_answer_share(const struct reach_answer *answer, 
 
 struct reach_explain_request {
     size_t size;
-    uint64_t bytes; /* accessed at random */
+    /* Generated from daemon/planner/params.c by make generated: explain. */
+    /* Bytes that the job accesses at random; at most 1 PiB. */
+    uint64_t bytes;
+    /* The kind of the random accesses. */
     enum reach_access access;
-    uint32_t element_bytes;     /* as in reach_job */
-    uint32_t transaction_bytes; /* likewise */
-    double observed_gbps;       /* transaction bytes per second of the job, 10^9; above 0 */
-    double scattered;           /* as in reach_job */
+    /* Size of one access; at most 1 MiB. By default 128 bytes. */
+    uint32_t element_bytes;
+    /* Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
+     * to 32 bytes. Throughputs count these bytes. */
+    uint32_t transaction_bytes;
+    /* 1 less contiguous: the share of the memory that is physically contiguous in frames of
+     * contiguity.frame_bytes, as one large allocation on an idle GPU is, and memory mapped from
+     * small handles is not. Out of the reach a miss costs more elsewhere. */
+    double scattered;
+    /* The throughput that the job observes, in 10^9 transaction bytes per second. */
+    double observed_gbps;
+    /* End of the generated part. */
 };
 
 enum reach_verdict {

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "fingerprint/fingerprint_json.h"
 #include "fingerprint/fingerprint_read.h"
-#include "planner/params.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -176,12 +176,12 @@ enum { FIXED_COUNT = sizeof(fixed_options) / sizeof(*fixed_options) };
 /* Returns the fixed options and those of the parameters, terminated. */
 static const struct option *make_long_options(void)
 {
-    static struct option all[FIXED_COUNT + OPTIONS_MOST_PARAMS + 1];
-    static char names[OPTIONS_MOST_PARAMS][OPTION_NAME_BYTES];
+    static struct option all[FIXED_COUNT + PARAM_MOST_ROWS + 1];
+    static char names[PARAM_MOST_ROWS][OPTION_NAME_BYTES];
     const struct param *p;
 
     memcpy(all, fixed_options, sizeof(fixed_options));
-    for (uint32_t i = 1; i < OPTIONS_MOST_PARAMS && (p = param_at(i)); i++) {
+    for (uint32_t i = 1; (p = param_at(i)); i++) {
         all[FIXED_COUNT + i - 1] =
             (struct option){params_option_name(p, names[i]),
                             p->operand ? required_argument : no_argument, NULL, OPT_PARAM + (int)i};

@@ -2,6 +2,8 @@
 #ifndef REACHCTL_OPTIONS_H
 #define REACHCTL_OPTIONS_H
 
+#include "planner/params.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -63,8 +65,6 @@ struct option_source {
     const char *value;
 };
 
-enum { OPTIONS_MOST_PARAMS = 48 };
-
 /* The command line. Strings are borrowed from it. */
 struct options {
     const char *command;     /* its name */
@@ -77,7 +77,7 @@ struct options {
         };
         const char *value[OPTION_COUNT];
     };
-    const char *params[OPTIONS_MOST_PARAMS]; /* by the row of planner/params.h */
+    const char *params[PARAM_MOST_ROWS]; /* by the row of planner/params.h */
     struct option_source sources[OPTIONS_MOST_SOURCES];
     int source_count;    /* can exceed the size of `sources` */
     const char *operand; /* BYTES, an ID or the first file; NULL if there is none */

@@ -176,6 +176,7 @@ static const struct param rows[] = {
      .uses = {[PLANNER_FIT] = ONE(fit_request, blocks_per_sm)}},
 };
 enum { ROW_COUNT = sizeof(rows) / sizeof(*rows) };
+_Static_assert((int)ROW_COUNT <= (int)PARAM_MOST_ROWS, "reachctl has room for each");
 
 /* The bytes of a plan's and a scope's request are those of its first allocation until the decoder
  * has them all. */

@@ -74,6 +74,7 @@ struct param {
 const char *planner_function_name(enum planner_function function);
 
 /* The rows, in the order in which every interface lists them. NULL after the last. */
+enum { PARAM_MOST_ROWS = 48 };
 const struct param *param_at(uint32_t i);
 /* NULL if the function takes no such parameter. */
 const struct param *param_find(enum planner_function function, const char *name);

@@ -28,6 +28,26 @@ static const char *kind_name(enum param_kind kind)
     return names[kind];
 }
 
+/* In the structs of reach.h. */
+static const char *param_c_type(enum param_kind kind)
+{
+    switch (kind) {
+    case PARAM_ACCESS_SIZE:
+    case PARAM_COUNT:
+        return "uint32_t";
+    case PARAM_FLAG:
+        return "bool";
+    case PARAM_REAL:
+    case PARAM_REAL_OR_0:
+    case PARAM_COMPLEMENT:
+        return "double";
+    case PARAM_WORD:
+        return "enum";
+    default:
+        return "uint64_t";
+    }
+}
+
 static const char *form_name(enum param_form form)
 {
     static const char *const names[] = {[PARAM_ABSENT] = NULL,
@@ -56,6 +76,7 @@ static void describe_param(struct json_writer *t, const struct param *p)
     json_writer_open(t, NULL, '{');
     json_writer_text(t, "name", p->name);
     json_writer_text(t, "kind", kind_name(p->kind));
+    json_writer_text(t, "type", param_c_type(p->kind));
     text_or_null(t, "operand", p->operand);
     if (p->kind == PARAM_LONG_COUNT) /* of which a double is not exact */
         json_writer_u64(t, "most", INT64_MAX);

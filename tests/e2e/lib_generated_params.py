@@ -169,6 +169,30 @@ def zsh(params, _):
     return [f"--{option(p)}) compadd {' '.join(p['words'])}; return ;;" for p in params if p["words"]]
 
 
+# ---- clients/c/reach.h ---------------------------------------------------------------------------
+
+def comment(text):
+    lines = textwrap.wrap(text, 90, break_on_hyphens=False)
+    return [f"    {'/*' if i == 0 else ' *'} {line}{' */' if i + 1 == len(lines) else ''}" for i, line in enumerate(lines)]
+
+
+def members(function):
+    def lines(params, _):
+        out = []
+        for param, use in of(params, function):
+            if not use["member"]:
+                continue
+            text = param["about"] if use["form"] == "items" else use["about"] or param["about"]
+            if param["kind"] == "share":
+                text = f"1 less {param['name']}: {text[0].lower()}{text[1:]}"
+            elif param["kind"] in ("real", "count") and param["default"]:
+                text += f" 0: {param['default']}."
+            kind = f"enum reach_{param['name']}" if param["type"] == "enum" else param["type"]
+            out += comment(text) + [f"    {kind} {use['member']};"]
+        return out
+    return lines
+
+
 # ---- clients/c/question.c ------------------------------------------------------------------------
 
 def offsets(params, _):
@@ -185,4 +209,5 @@ PARTS = {"api/openapi.yaml": {function: openapi(function) for function in FUNCTI
          "docs/man/reachctl.1": {"parameters": man},
          "packaging/completion/reachctl.bash": {"words": bash},
          "packaging/completion/reachctl.zsh": {"words": zsh},
+         "clients/c/reach.h": {function: members(function) for function in STRUCTS},
          "clients/c/question.c": {"offsets": offsets}}
