@@ -26,7 +26,7 @@ enum { TEXT_BYTES = 512, ATTRIBUTES_BYTES = 256, MARGIN = 24 };
 #define BOLD   " font-weight=\"600\""
 #define ABSENT "fill=\"none\" stroke=\"#8c959f\" stroke-dasharray=\"3 2\""
 
-#define PRINTF(format_at) __attribute__((format(printf, format_at, format_at + 1)))
+#define PRINTF(at) __attribute__((format(printf, (at), (at) + 1)))
 
 /* ---- elements ---- */
 
@@ -216,7 +216,7 @@ static struct map_layout lay_out(const struct chip *chip)
     l.groups.columns =
         (uint32_t)ceil(sqrt(most * (l.groups.height + GROUP_GAP) / (l.groups.width + GROUP_GAP) *
                             (l.classes > 1 ? 1.0 : 2.0)));
-    l.groups.columns = l.groups.columns < most ? l.groups.columns : most;
+    l.groups.columns = l.groups.columns < 1 ? 1 : l.groups.columns < most ? l.groups.columns : most;
     l.class_boxes = (struct grid){.columns = l.classes > 1 ? 2 : 1,
                                   .width = 2 * CLASS_PAD + grid_width(&l.groups),
                                   .height = CLASS_HEAD + CLASS_PAD + grid_height(&l.groups, most),
@@ -418,11 +418,13 @@ static void draw_axes(const struct plot *p, struct maybe_u64 reach)
     const double bytes_step = exp2(ceil(log2(p->max_bytes / 9)));
     char text[FORMAT_SIZE_BYTES];
 
-    for (double v = 0; v <= p->max_gbps * 1.0001; v += step) {
+    for (int i = 0; i * step <= p->max_gbps * 1.0001; i++) {
+        const double v = i * step;
         put_line(LEFT, plot_y(p, v), RIGHT, plot_y(p, v), LINE);
         put_label(LEFT - 8, plot_y(p, v) + 4, 12, QUIET END, "%.0f", v);
     }
-    for (double b = 0; b <= p->max_bytes * 1.0001; b += bytes_step) {
+    for (int i = 0; i * bytes_step <= p->max_bytes * 1.0001; i++) {
+        const double b = i * bytes_step;
         put_line(plot_x(p, b), BOTTOM, plot_x(p, b), BOTTOM + 5, "stroke=\"#59636e\"");
         put_label(plot_x(p, b), BOTTOM + 20, 12, QUIET MIDDLE, "%s",
                   b > 0 ? format_size((uint64_t)b, text) : "0");
