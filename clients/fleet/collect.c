@@ -1,10 +1,10 @@
 /* collect.c: runs all transfers that are allowed, resumes paused ones, ends expired ones, and
  * decides what each response means.
  *
- * Retried is what may be temporary: connection refused (a daemon that restarts), a connection that
- * ends before the response does, and the statuses 429, 502, 503 and 504. A retry does not help
- * after a deadline, a bad certificate or a bad response. A host whose GPU discovery is running is
- * asked again until its deadline.
+ * Failures that may be temporary are retried: a refused connection (the daemon may be restarting),
+ * a connection that ends before the response does, and the statuses 429, 502, 503 and 504. A
+ * deadline, a bad certificate or a bad response is not retried. A host whose GPU discovery is
+ * running is queried again until its deadline.
  */
 #include "clients/fleet/collect.h"
 

@@ -32,7 +32,7 @@ struct costs {
     char origin[NAME_BYTES];
     uint32_t count;
     struct mapped maps[MOST_MAPS];
-    struct fingerprint fp; /* room for one */
+    struct fingerprint fp; /* buffer for one fingerprint */
     struct placement_answer plan;
 };
 

@@ -19,7 +19,7 @@
 enum { TEXT_BYTES = 512, ATTRIBUTES_BYTES = 256, MARGIN = 24 };
 
 #define INK    "fill=\"#1a1f24\""
-#define QUIET  "fill=\"#59636e\"" /* 6 : 1 on white */
+#define QUIET  "fill=\"#59636e\"" /* a contrast of 6 : 1 on white */
 #define LINE   "stroke=\"#d0d7de\""
 #define MIDDLE " text-anchor=\"middle\""
 #define END    " text-anchor=\"end\""
@@ -30,7 +30,7 @@ enum { TEXT_BYTES = 512, ATTRIBUTES_BYTES = 256, MARGIN = 24 };
 
 /* ---- elements ---- */
 
-/* Dark enough for lines on white; repeats after seven. */
+/* Returns a color that is dark enough for lines on white. The colors repeat after seven. */
 static const char *palette_color(unsigned i)
 {
     static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#a6548a",
@@ -53,7 +53,7 @@ static void put_text(const char *format, va_list arguments)
                     : putchar(*c);
 }
 
-/* An element with a text. */
+/* Writes an element that contains a text. */
 static PRINTF(2) void put_element(const char *name, const char *format, ...)
 {
     va_list arguments;
@@ -77,7 +77,7 @@ static PRINTF(5) void put_label(double x, double y, double size, const char *att
     puts("</text>");
 }
 
-/* `format` and the arguments behind it make the attributes. */
+/* Writes a rectangle with the attributes that `format` describes. */
 static PRINTF(6) void put_rect(double x, double y, double width, double height, double radius,
                                const char *format, ...)
 {
@@ -97,8 +97,8 @@ static void put_line(double x1, double y1, double x2, double y2, const char *att
            attributes);
 }
 
-/* The head of a picture. `description` is for readers that do not show it; `more` precedes the
- * origin and the id of the fingerprint. */
+/* Writes the head of a picture. `description` is for screen readers. `more` precedes the origin and
+ * the id of the fingerprint. */
 static void begin_picture(double width, double height, const char *title, const char *description,
                           const char *more, const struct fingerprint *fp, const char *id)
 {
@@ -134,7 +134,7 @@ enum {
     MAX_CLASSES = 8,
 };
 
-/* Boxes of one size in rows. */
+/* Boxes of one size that are laid out in rows. */
 struct grid {
     uint32_t columns;
     double width; /* of a box */
@@ -162,7 +162,7 @@ static double grid_y(const struct grid *g, uint32_t i)
     return row * (g->height + g->gap);
 }
 
-/* Of `count` boxes, without a gap at the end. */
+/* Returns the height of `count` boxes, without a gap at the end. */
 static double grid_height(const struct grid *g, uint32_t count)
 {
     return grid_y(g, count + g->columns - 1) - g->gap;
@@ -189,8 +189,8 @@ static struct map_layout lay_out(const struct chip *chip)
 {
     const struct maybe_u32 classes = chip->fp.topology.penalty_classes;
     struct map_layout l = {.classes = 1};
-    uint32_t places = 1; /* of a group: the SMs of a full one */
-    uint32_t most = 1;   /* groups of a class */
+    uint32_t places = 1; /* SMs of a full group */
+    uint32_t most = 1;   /* the largest number of groups in a class */
 
     if (IS_KNOWN(classes) && classes.v >= 1 && classes.v <= MAX_CLASSES)
         l.classes = classes.v;
@@ -224,7 +224,7 @@ static struct map_layout lay_out(const struct chip *chip)
     return l;
 }
 
-/* Place `i` of a group; without an SM it is dashed. */
+/* Draws one place of a group, which is dashed if it has no SM. */
 static void draw_place(double x, double y, const char *color, const uint16_t *sm)
 {
     if (sm) {
@@ -357,7 +357,7 @@ enum {
     WIDTH = 916,
     HEIGHT = 470,
     LEFT = 74,
-    RIGHT = WIDTH - 218, /* the names of the lines are behind it */
+    RIGHT = WIDTH - 218, /* the names of the lines are to the right of it */
     TOP = 92,
     BOTTOM = HEIGHT - 62,
     LINES = 3,
@@ -403,7 +403,7 @@ static double plot_y(const struct plot *p, double gbps)
     return BOTTOM - (BOTTOM - TOP) * gbps / p->max_gbps;
 }
 
-/* A round step that divides `most` into at most six parts. */
+/* Returns a round step that divides `most` into at most six parts. */
 static double axis_step(double most)
 {
     const double power = pow(10, floor(log10(most / 6)));
@@ -439,7 +439,7 @@ static void draw_axes(const struct plot *p, struct maybe_u64 reach)
     }
 }
 
-/* Returns the last known value of the line, which is where its name belongs. */
+/* Draws a line. Returns its last known value, where its name belongs. */
 static struct maybe_f64 draw_line(const struct plot *p, int line)
 {
     const char *const color = palette_color(lines[line].color);
@@ -470,7 +470,7 @@ static struct maybe_f64 draw_line(const struct plot *p, int line)
     return last;
 }
 
-/* Writes the names at the ends of the lines, the highest first, none over another. */
+/* Writes the names at the ends of the lines, the highest first, so that none overlaps another. */
 static void draw_names(const struct plot *p, struct maybe_f64 last[LINES])
 {
     double y = TOP - NAME_HEIGHT;
@@ -493,7 +493,7 @@ static void draw_names(const struct plot *p, struct maybe_f64 last[LINES])
     }
 }
 
-/* "Random reads over 139.8 GiB: windows by group 4213 GB/s; ...", for readers of the text. */
+/* Writes the description: "Random reads over 139.8 GiB: windows by group 4213 GB/s; ...". */
 static void write_description(const struct plot *p, char out[TEXT_BYTES])
 {
     const struct curve_point *const last = &p->t->curve[p->t->curve_count - 1];

@@ -1,15 +1,15 @@
-/* picture.h: what reachctl map and show draw with --svg, to standard output. */
+/* picture.h: the pictures of reachctl map --svg and show --svg curve, on standard output. */
 #ifndef REACHCTL_PICTURE_H
 #define REACHCTL_PICTURE_H
 
 #include "clients/reachctl/chip.h"
 
-/* The SM groups as boxes, in a box for each class of groups by what a miss costs if there are
- * several, colored and labeled by window. */
+/* Draws each SM group as a box, colored and labeled by its window. If there are several classes of
+ * groups by the cost of a miss, each class is a box around its groups. */
 void picture_map(const struct chip *chip);
 
-/* Throughput over bytes: naive, windows by group, and windows without regard to groups. False if
- * the fingerprint has no curve. */
+/* Draws throughput over bytes: naive, windows by group, and windows by SM id. Returns false if the
+ * fingerprint has no curve. */
 bool picture_curve(const struct fingerprint *fp, const char *id);
 
 #endif
