@@ -133,7 +133,7 @@ def the_benchmark_counts():
 
 
 def written(name, *arguments, stdin=None):
-    """The path of the trace that reach-lab writes, and what it says."""
+    """The path of the trace that reach-lab writes, and its messages."""
     path = os.path.join(common.folder, name)
     with open(path, "wb") as out:
         done = subprocess.run([PROGRAM, *arguments], input=stdin, stdout=out, stderr=subprocess.PIPE, timeout=3600,
@@ -266,7 +266,7 @@ def what_tracers_write_is_imported():
 
 
 def nvbit_text(copies, loads):
-    """mem_trace's output: so many bulk copies (TMA), and loads of 32 rows over 96 GiB."""
+    """Output of mem_trace: bulk copies (TMA), and loads of 32 rows over 96 GiB."""
     line = "MEMTRACE: CTX 0x1 - grid_launch_id 0 - CTA {},0,0 - warp 0 - {} - {}\n"
     one = "0x7f0000000000 " + 31 * "0x0 "
     text = "MEMTRACE: CTX 0x1 - LAUNCH - Kernel name f - grid launch id 0 - grid size 132,1,1 - block size 32,1,1\n"

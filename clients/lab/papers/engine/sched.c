@@ -1,18 +1,19 @@
-/* sched.c: a score for each warp. Who lost locality scores higher; sorted by score, the warps up to
- * that whose sum reaches the cutoff may load. Without losses every score is the base, and the sum
- * of all is the cutoff. Rules and constants are those of the simulator that the authors of CCWS
- * released (tgrogers/ccws-2012, scheduling-point-system.cc, gpu-cache.cc and
- * QuadroFX5800-CCWS/gpgpusim.config). There the score of a warp that ended is 0, and the next one
- * in its place begins with that; a loss that is worth less than the base leaves less than the base;
- * a victim tag that was missed stays.
+/* sched.c: see sched.h. Each warp has a score, and a warp that lost lines has a higher one. The
+ * warps with the highest scores may load, until the sum of their scores reaches the cutoff. If no
+ * warp lost a line, every score is the base, and the sum of all is the cutoff.
+ *
+ * Rules and constants are those of the simulator that the authors of CCWS released
+ * (tgrogers/ccws-2012: scheduling-point-system.cc, gpu-cache.cc,
+ * QuadroFX5800-CCWS/gpgpusim.config). The score of a warp that ended is 0, and its successor begins
+ * with that score. A loss that is worth less than the base leaves a score below the base. A victim
+ * tag that was missed stays.
  */
 #include "clients/lab/papers/engine/sched.h"
 
 #include <stdlib.h>
 
-/* Nothing here was chosen by looking at a result. That simulator's cores have cycles of 325 MHz in
- * which a warp issues an instruction; one of these is four of the engine's (pichai_machines.c).
- */
+/* No constant was chosen by a result. A core of that simulator issues an instruction in each cycle
+ * of 325 MHz, which is four cycles of the engine (pichai_machines.c). */
 const struct lab_sched_constants lab_sched_constants = {
     .base_score = 100,
     .throttle = 8,
@@ -55,7 +56,7 @@ void lab_locality_free(struct lab_locality_state *take)
     free(take);
 }
 
-/* A score above the base falls to it; one below stays. */
+/* The score at `now`. A score above the base falls to it; one below it stays. */
 static uint64_t score_at(const struct lab_locality_state *s, uint32_t warp, uint64_t now)
 {
     const uint64_t base = lab_sched_constants.base_score;
@@ -74,12 +75,12 @@ void lab_locality_evicted(struct lab_locality_state *s, uint32_t warp, uint32_t 
         (void)lab_cache_fill(victims, tag, &evicted);
 }
 
-static uint64_t cutoff(const struct lab_locality_state *s)
+static uint64_t cutoff_score(const struct lab_locality_state *s)
 {
     return (uint64_t)s->live * lab_sched_constants.base_score;
 }
 
-/* Adds points, up to `most`; what does not exceed the base then is the base. */
+/* Adds points. The new score is at least the base, and otherwise at most `most`. */
 static void add_points(struct lab_locality_state *s, uint32_t warp, uint64_t points, uint64_t most,
                        uint64_t now)
 {
@@ -111,7 +112,8 @@ void lab_locality_missed(struct lab_locality_state *s, uint32_t warp, uint32_t t
     s->hits++;
     s->hits_of[warp]++;
     const uint64_t issued = s->instructions > 0 ? s->instructions : 1;
-    const uint64_t points = weight * (s->hits * lab_sched_constants.throttle * cutoff(s) / issued);
+    const uint64_t points =
+        weight * (s->hits * lab_sched_constants.throttle * cutoff_score(s) / issued);
     add_points(s, warp, points, points, now);
 }
 
@@ -122,14 +124,14 @@ void lab_locality_hit(struct lab_locality_state *s, uint32_t warp, uint32_t dept
         add_points(s, warp, points, UINT64_MAX, now);
 }
 
-/* Is what was found last still good? Not if all of those that might load have ended. */
+/* True if the last selection is recent and one of its warps still runs. */
 static bool is_recent(const struct lab_locality_state *s, uint64_t live, uint64_t now)
 {
     return s->started && (s->may_load & live) != 0 &&
            now - s->found_at < lab_sched_constants.find_cycles;
 }
 
-/* The scores of those in `warps` that are not the base. Returns the sum of all of them. */
+/* Writes the scores that differ from the base. Returns the sum of the scores of all `warps`. */
 static uint64_t find_scores(struct lab_locality_state *s, uint64_t warps, uint64_t now,
                             uint64_t scores[LAB_MAX_WARPS])
 {
@@ -146,13 +148,13 @@ static uint64_t find_scores(struct lab_locality_state *s, uint64_t warps, uint64
     return sum;
 }
 
-/* Of those in `warps`, one after the other, the one that scores most, of two the lower, until *sum
- * reaches the cutoff. */
-static uint64_t highest(const struct lab_locality_state *s, uint64_t warps,
-                        const uint64_t scores[LAB_MAX_WARPS], uint64_t *sum)
+/* Selects warps until *sum reaches the cutoff, the highest score first. The lower warp number wins
+ * ties. */
+static uint64_t select_highest(const struct lab_locality_state *s, uint64_t warps,
+                               const uint64_t scores[LAB_MAX_WARPS], uint64_t *sum)
 {
     uint64_t chosen = 0;
-    while (warps != 0 && *sum < cutoff(s)) {
+    while (warps != 0 && *sum < cutoff_score(s)) {
         uint32_t best = (uint32_t)__builtin_ctzll(warps);
         for (uint64_t left = warps & (warps - 1); left != 0; left &= left - 1) {
             const uint32_t warp = (uint32_t)__builtin_ctzll(left);
@@ -165,11 +167,11 @@ static uint64_t highest(const struct lab_locality_state *s, uint64_t warps,
     return chosen;
 }
 
-/* The same of those at the base. */
-static uint64_t first_of(const struct lab_locality_state *s, uint64_t warps, uint64_t *sum)
+/* The same for warps at the base, the lowest number first. */
+static uint64_t select_lowest(const struct lab_locality_state *s, uint64_t warps, uint64_t *sum)
 {
     uint64_t chosen = 0;
-    for (; warps != 0 && *sum < cutoff(s); warps &= warps - 1) {
+    for (; warps != 0 && *sum < cutoff_score(s); warps &= warps - 1) {
         chosen |= (uint64_t)1 << __builtin_ctzll(warps);
         *sum += lab_sched_constants.base_score;
     }
@@ -183,11 +185,11 @@ uint64_t lab_locality_may_load(struct lab_locality_state *s, uint64_t live, uint
         return s->may_load & live;
     s->live = (uint32_t)__builtin_popcountll(live);
     s->may_load = live;
-    if (find_scores(s, live, now, scores) > cutoff(s)) {
+    if (find_scores(s, live, now, scores) > cutoff_score(s)) {
         uint64_t sum = 0;
-        s->may_load = highest(s, live & s->raised, scores, &sum);
-        s->may_load |= first_of(s, live & ~s->raised & ~s->low, &sum);
-        s->may_load |= highest(s, live & s->low, scores, &sum);
+        s->may_load = select_highest(s, live & s->raised, scores, &sum);
+        s->may_load |= select_lowest(s, live & ~s->raised & ~s->low, &sum);
+        s->may_load |= select_highest(s, live & s->low, scores, &sum);
     }
     s->started = true;
     s->found_at = now;

@@ -1,12 +1,13 @@
+/* walk.c: see walk.h. */
 #include "clients/lab/papers/engine/walk.h"
 
 #include "clients/lab/papers/engine/shared_memory_system.h"
 
-/* Lines of data end below; each level has as many lines as 2^34 bytes. */
+/* Tables begin above all data. Each level has the lines of 2^34 bytes. */
 static const uint32_t FIRST_TABLE_LINE = 1u << 31;
 enum { LEVEL_LINES_SHIFT = 27 };
 
-static uint64_t entry_of(uint64_t page, uint32_t level)
+static uint64_t entry_number(uint64_t page, uint32_t level)
 {
     return page >> (LAB_LEVEL_BITS * (LAB_LEVELS - 1 - level));
 }
@@ -16,13 +17,13 @@ uint32_t lab_walk_serial(const uint64_t *pages, uint32_t count, struct lab_walk_
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t level = 0; level < LAB_LEVELS; level++)
-            out[n++] = (struct lab_walk_load){entry_of(pages[i], level), level};
+            out[n++] = (struct lab_walk_load){entry_number(pages[i], level), level};
     }
     return n;
 }
 
-/* In ascending order, so that equal entries and those of one line are neighbors. */
-static void sort(uint64_t *values, uint32_t count)
+/* Sorts in ascending order, so that equal entries and entries of one line are neighbors. */
+static void sort_pages(uint64_t *values, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
         const uint64_t value = values[i];
@@ -39,12 +40,12 @@ uint32_t lab_walk_scheduled(const uint64_t *pages, uint32_t count, struct lab_wa
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++)
         sorted[i] = pages[i];
-    sort(sorted, count);
+    sort_pages(sorted, count);
     for (uint32_t level = 0; level < LAB_LEVELS; level++) {
         for (uint32_t i = 0; i < count; i++) {
-            const uint64_t entry = entry_of(sorted[i], level);
+            const uint64_t entry = entry_number(sorted[i], level);
             out[n] = (struct lab_walk_load){entry, level};
-            n += i == 0 || entry != entry_of(sorted[i - 1], level);
+            n += i == 0 || entry != entry_number(sorted[i - 1], level);
         }
     }
     return n;

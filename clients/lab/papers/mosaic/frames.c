@@ -1,8 +1,8 @@
 /* frames.c: allocation, merging in place, compaction.
  *
- * One table tells for each physical page whose it is, one for each application where its pages are.
- * What is free is never listed page by page but for GPU-MMU: a frame counts its used pages, belongs
- * to nobody, to one application, or to foreign data, and is searched from a hint.
+ * One table has the owner of each physical page, and one per application has the place of each
+ * virtual page. Only GPU-MMU has a list of free pages. The others search a frame from a hint. A
+ * frame has a count of used pages and an owner: none, one application, or foreign data.
  */
 #include "clients/lab/papers/mosaic/frames.h"
 
@@ -12,14 +12,14 @@
 #include <string.h>
 
 enum { APP_SHIFT = 28, PAGE_MASK = (1 << APP_SHIFT) - 1 };
-enum owner { NOBODY = 0xff, FOREIGN = 0xfe };
+enum owner { UNOWNED = 0xff, FOREIGN = 0xfe };
 static const uint32_t FOREIGN_PAGE = UINT32_MAX - 1;
 
 struct frame {
-    uint16_t used;    /* pages of anybody */
-    uint16_t foreign; /* of these, pages of no application */
-    uint16_t hint;    /* no free page before this place */
-    uint8_t owner;    /* who gets its free pages */
+    uint16_t used;    /* pages */
+    uint16_t foreign; /* used pages of foreign data */
+    uint16_t hint;    /* no page before this place is free */
+    uint8_t owner;    /* gets the free pages */
     bool merged;
 };
 
@@ -29,12 +29,12 @@ struct frames {
     struct frame *frames;
     uint32_t *holder;                  /* of each physical page: app << APP_SHIFT | virtual page */
     uint32_t *place[FRAMES_MAX_APPS];  /* of each virtual page */
-    uint32_t open_of[FRAMES_MAX_APPS]; /* FRAMES_COCOA: the frame last taken from, or none */
-    uint32_t *pool;                    /* FRAMES_BASE: the free pages, the last is the next */
+    uint32_t open_of[FRAMES_MAX_APPS]; /* FRAMES_COCOA: the last frame that gave a page, or none */
+    uint32_t *pool;                    /* FRAMES_BASE: the free pages; the last one is taken next */
     uint32_t pool_count;
-    uint32_t free_frames;  /* that belong to nobody */
-    uint32_t next_frame;   /* where the search for a free one goes on */
-    uint32_t next_channel; /* where compaction goes on */
+    uint32_t free_frames;  /* without an owner */
+    uint32_t next_frame;   /* where the search for a free frame continues */
+    uint32_t next_channel; /* where compaction continues */
     struct rng rng;
     frames_forget *forget;
     void *forget_arg;
@@ -70,7 +70,7 @@ struct frames *frames_new(const struct frames_config *config)
     }
     memset(f->holder, 0xff, page_count(f) * sizeof *f->holder);
     for (uint32_t i = 0; i < config->frame_count; i++)
-        f->frames[i].owner = NOBODY;
+        f->frames[i].owner = UNOWNED;
     for (uint32_t p = 0; config->policy == FRAMES_BASE && p < page_count(f); p++)
         f->pool[f->pool_count++] = p;
     return f;
@@ -94,7 +94,7 @@ void frames_on_change(struct frames *f, frames_forget *forget, void *arg)
     f->forget_arg = arg;
 }
 
-static void tell(const struct frames *f, uint32_t app, uint32_t page, bool large)
+static void report_change(const struct frames *f, uint32_t app, uint32_t page, bool large)
 {
     if (f->forget)
         f->forget(f->forget_arg, app, page, large);
@@ -102,8 +102,8 @@ static void tell(const struct frames *f, uint32_t app, uint32_t page, bool large
 
 /* ---- one frame ---- */
 
-/* Only an application keeps free pages from the others: a shared frame reserves nothing. */
-static uint32_t reserved_of(const struct frame *fr)
+/* The free pages that a frame reserves. Only the frame of an application reserves pages. */
+static uint32_t reserved_pages(const struct frame *fr)
 {
     return fr->owner < FRAMES_MAX_APPS ? (uint32_t)FRAMES_PAGES - fr->used : 0u;
 }
@@ -111,20 +111,20 @@ static uint32_t reserved_of(const struct frame *fr)
 static void set_owner(struct frames *f, uint32_t frame, uint8_t owner)
 {
     struct frame *fr = &f->frames[frame];
-    f->counts.reserved -= reserved_of(fr);
-    f->free_frames -= fr->owner == NOBODY;
+    f->counts.reserved -= reserved_pages(fr);
+    f->free_frames -= fr->owner == UNOWNED;
     fr->owner = owner;
-    f->free_frames += fr->owner == NOBODY;
-    f->counts.reserved += reserved_of(fr);
+    f->free_frames += fr->owner == UNOWNED;
+    f->counts.reserved += reserved_pages(fr);
 }
 
-static void hold(struct frames *f, uint32_t physical, uint32_t holder)
+static void set_holder(struct frames *f, uint32_t physical, uint32_t holder)
 {
     struct frame *fr = &f->frames[physical / FRAMES_PAGES];
-    f->counts.reserved -= reserved_of(fr);
+    f->counts.reserved -= reserved_pages(fr);
     fr->used++;
     fr->foreign += holder == FOREIGN_PAGE;
-    f->counts.reserved += reserved_of(fr);
+    f->counts.reserved += reserved_pages(fr);
     f->holder[physical] = holder;
     if (holder != FOREIGN_PAGE) {
         f->place[holder >> APP_SHIFT][holder & PAGE_MASK] = physical;
@@ -132,16 +132,16 @@ static void hold(struct frames *f, uint32_t physical, uint32_t holder)
     }
 }
 
-/* The page is free then; its frame stays whose it is. */
-static uint32_t drop(struct frames *f, uint32_t physical)
+/* Makes a page free. The owner of its frame does not change. */
+static uint32_t free_page(struct frames *f, uint32_t physical)
 {
     struct frame *fr = &f->frames[physical / FRAMES_PAGES];
     const uint32_t holder = f->holder[physical];
-    f->counts.reserved -= reserved_of(fr);
+    f->counts.reserved -= reserved_pages(fr);
     fr->used--;
     fr->foreign -= holder == FOREIGN_PAGE;
     fr->hint = physical % FRAMES_PAGES < fr->hint ? physical % FRAMES_PAGES : fr->hint;
-    f->counts.reserved += reserved_of(fr);
+    f->counts.reserved += reserved_pages(fr);
     f->holder[physical] = FRAMES_NONE;
     if (holder != FOREIGN_PAGE) {
         f->place[holder >> APP_SHIFT][holder & PAGE_MASK] = FRAMES_NONE;
@@ -150,8 +150,8 @@ static uint32_t drop(struct frames *f, uint32_t physical)
     return holder;
 }
 
-/* A free page of a frame that has one. */
-static uint32_t free_page_of(struct frames *f, uint32_t frame)
+/* Finds a free page of a frame that has one. */
+static uint32_t find_free_page(struct frames *f, uint32_t frame)
 {
     struct frame *fr = &f->frames[frame];
     while (f->holder[frame * FRAMES_PAGES + fr->hint] != FRAMES_NONE)
@@ -164,8 +164,8 @@ static bool has_room(const struct frame *fr, uint8_t owner)
     return fr->owner == owner && !fr->merged && fr->used < FRAMES_PAGES;
 }
 
-/* The large bit goes: base entries are looked up again, the large entry leaves all TLBs. */
-static void splinter(struct frames *f, uint32_t frame)
+/* Splits a merged frame. Its large entry leaves all TLBs. */
+static void split_frame(struct frames *f, uint32_t frame)
 {
     f->frames[frame].merged = false;
     f->counts.splinters++;
@@ -173,14 +173,14 @@ static void splinter(struct frames *f, uint32_t frame)
         const uint32_t holder = f->holder[frame * FRAMES_PAGES + i];
         if (holder == FRAMES_NONE)
             continue;
-        tell(f, holder >> APP_SHIFT, (holder & PAGE_MASK) - i, true);
+        report_change(f, holder >> APP_SHIFT, (holder & PAGE_MASK) - i, true);
         return;
     }
 }
 
 /* ---- contiguity-aware compaction ---- */
 
-/* Free places of other frames of the same owner and channel. */
+/* The free places of other frames of the same owner and channel. */
 static uint32_t room_beside(const struct frames *f, uint32_t frame)
 {
     uint32_t room = 0;
@@ -191,8 +191,8 @@ static uint32_t room_beside(const struct frames *f, uint32_t frame)
     return room;
 }
 
-/* The fullest that has room, so that the emptiest can be freed next. */
-static uint32_t destination(const struct frames *f, uint32_t frame)
+/* The fullest frame with room, so that the emptiest can be freed next. */
+static uint32_t find_destination(const struct frames *f, uint32_t frame)
 {
     uint32_t best = FRAMES_NONE;
     for (uint32_t i = frame % f->c.channels; i < f->c.frame_count; i += f->c.channels) {
@@ -205,14 +205,15 @@ static uint32_t destination(const struct frames *f, uint32_t frame)
 
 static void move_page(struct frames *f, uint32_t from, uint32_t to)
 {
-    const uint32_t holder = drop(f, from);
-    hold(f, to, holder);
+    const uint32_t holder = free_page(f, from);
+    set_holder(f, to, holder);
     f->counts.copied_pages++;
     if (holder != FOREIGN_PAGE)
-        tell(f, holder >> APP_SHIFT, holder & PAGE_MASK, false);
+        report_change(f, holder >> APP_SHIFT, holder & PAGE_MASK, false);
 }
 
-/* Moves all pages of an unmerged frame away. False, and nothing is moved, if there is no room. */
+/* Moves all pages of an unmerged frame to other frames. False, without a move, if there is no room.
+ */
 static bool empty_frame(struct frames *f, uint32_t frame)
 {
     struct frame *fr = &f->frames[frame];
@@ -223,10 +224,10 @@ static bool empty_frame(struct frames *f, uint32_t frame)
         if (f->holder[frame * FRAMES_PAGES + i] == FRAMES_NONE)
             continue;
         if (to == FRAMES_NONE || f->frames[to].used == FRAMES_PAGES)
-            to = destination(f, frame);
-        move_page(f, frame * FRAMES_PAGES + i, free_page_of(f, to));
+            to = find_destination(f, frame);
+        move_page(f, frame * FRAMES_PAGES + i, find_free_page(f, to));
     }
-    set_owner(f, frame, NOBODY);
+    set_owner(f, frame, UNOWNED);
     fr->hint = 0;
     f->counts.freed_frames++;
     return true;
@@ -245,7 +246,7 @@ static uint32_t emptiest(const struct frames *f, uint32_t app, uint32_t channel)
     return best;
 }
 
-/* Makes a free frame in one of the channels, which take turns. */
+/* Makes a free frame in one channel. The channels take turns. */
 static bool make_frame(struct frames *f, uint32_t app)
 {
     for (uint32_t i = 0; i < f->c.channels; i++) {
@@ -264,7 +265,7 @@ static uint32_t find_free_frame(struct frames *f)
 {
     if (f->free_frames == 0)
         return FRAMES_NONE;
-    while (f->frames[f->next_frame].owner != NOBODY)
+    while (f->frames[f->next_frame].owner != UNOWNED)
         f->next_frame = (f->next_frame + 1) % f->c.frame_count;
     return f->next_frame;
 }
@@ -277,7 +278,7 @@ static uint32_t take_frame(struct frames *f, uint32_t app)
     return frame;
 }
 
-/* Mosaic breaks its soft guarantee: the application gets what is free beside foreign data. */
+/* Takes a frame with foreign data, against Mosaic's soft guarantee. */
 static uint32_t take_mixed_frame(struct frames *f, uint32_t app)
 {
     const uint32_t first = (uint32_t)rng_below(&f->rng, f->c.frame_count);
@@ -292,14 +293,14 @@ static uint32_t take_mixed_frame(struct frames *f, uint32_t app)
     return FRAMES_NONE;
 }
 
-/* A merged frame with free pages, in the order of their addresses: the emergency list. */
+/* Takes the merged frame with free pages and the lowest address (the emergency list). */
 static uint32_t take_emergency_frame(struct frames *f, uint32_t app)
 {
     for (uint32_t i = 0; i < f->c.frame_count; i++) {
         const struct frame *fr = &f->frames[i];
         if (fr->owner != app || !fr->merged || fr->used == FRAMES_PAGES)
             continue;
-        splinter(f, i);
+        split_frame(f, i);
         f->counts.emergencies++;
         return i;
     }
@@ -330,13 +331,14 @@ static bool place_single(struct frames *f, uint32_t app, uint32_t page)
         *frame = take_emergency_frame(f, app);
     if (*frame == FRAMES_NONE)
         return false;
-    hold(f, free_page_of(f, *frame), app << APP_SHIFT | page);
+    set_holder(f, find_free_page(f, *frame), app << APP_SHIFT | page);
     if (f->counts.reserved > f->counts.most_reserved)
         f->counts.most_reserved = f->counts.reserved;
     return true;
 }
 
-/* An aligned 2 MiB, in place, and merged at once: all of it is there, nothing has to move. */
+/* Places an aligned 2 MiB in a frame and merges it. All its pages are there, so none has to move.
+ */
 static bool place_large(struct frames *f, uint32_t app, uint32_t page)
 {
     uint32_t frame = take_frame(f, app);
@@ -345,7 +347,7 @@ static bool place_large(struct frames *f, uint32_t app, uint32_t page)
     if (frame == FRAMES_NONE)
         return false;
     for (uint32_t i = 0; i < FRAMES_PAGES; i++)
-        hold(f, frame * FRAMES_PAGES + i, app << APP_SHIFT | (page + i));
+        set_holder(f, frame * FRAMES_PAGES + i, app << APP_SHIFT | (page + i));
     f->frames[frame].merged = true;
     f->counts.merges++;
     return true;
@@ -361,14 +363,14 @@ static uint32_t large_frame_of(const struct frames *f, uint32_t app, uint32_t pa
     return FRAMES_NONE;
 }
 
-/* Pages [page, end) of one 2 MiB. If it is merged, what is missing in it has its place. */
+/* Places pages [page, end) of one 2 MiB. In a merged frame, each missing page has its place. */
 static bool place_rest(struct frames *f, uint32_t app, uint32_t page, uint32_t end)
 {
     const uint32_t frame = large_frame_of(f, app, page);
     const bool merged = frame != FRAMES_NONE && f->frames[frame].merged;
     for (; page < end; page++) {
         if (merged)
-            hold(f, frame * FRAMES_PAGES + page % FRAMES_PAGES, app << APP_SHIFT | page);
+            set_holder(f, frame * FRAMES_PAGES + page % FRAMES_PAGES, app << APP_SHIFT | page);
         else if (!place_single(f, app, page)) {
             f->counts.refused_pages += end - page;
             return false;
@@ -403,7 +405,7 @@ static bool alloc_large(struct frames *f, uint32_t app, uint32_t first, uint32_t
             return false;
         }
         f->frames[frame].merged = true;
-        hold(f, frame * FRAMES_PAGES + page % FRAMES_PAGES, app << APP_SHIFT | page);
+        set_holder(f, frame * FRAMES_PAGES + page % FRAMES_PAGES, app << APP_SHIFT | page);
     }
     return true;
 }
@@ -416,7 +418,7 @@ static bool alloc_base(struct frames *f, uint32_t app, uint32_t first, uint32_t 
             return false;
         }
         const uint32_t at = (uint32_t)rng_below(&f->rng, f->pool_count);
-        hold(f, f->pool[at], app << APP_SHIFT | page);
+        set_holder(f, f->pool[at], app << APP_SHIFT | page);
         f->pool[at] = f->pool[--f->pool_count];
     }
     return true;
@@ -437,19 +439,19 @@ bool frames_alloc(struct frames *f, uint32_t app, uint32_t first, uint32_t count
 
 /* ---- deallocation ---- */
 
-/* What is left of a frame that lost pages: free again, splintered and emptied, or kept. */
-static void settle(struct frames *f, uint32_t frame)
+/* Frees a frame that lost pages, splits and empties it, or keeps it. */
+static void update_frame(struct frames *f, uint32_t frame)
 {
     struct frame *fr = &f->frames[frame];
     if (fr->used == 0) {
         fr->merged = false;
         fr->hint = 0;
-        set_owner(f, frame, NOBODY);
+        set_owner(f, frame, UNOWNED);
     } else if (fr->used == fr->foreign) {
         set_owner(f, frame, FOREIGN);
     } else if (f->c.policy == FRAMES_COCOA && fr->merged && f->c.compact &&
                fr->used < f->c.keep_pages) {
-        splinter(f, frame);
+        split_frame(f, frame);
         (void)empty_frame(f, frame);
     }
 }
@@ -463,22 +465,22 @@ void frames_release(struct frames *f, uint32_t app, uint32_t first, uint32_t cou
             continue;
         const uint32_t frame = physical / FRAMES_PAGES;
         if (last != FRAMES_NONE && last != frame && f->c.policy != FRAMES_BASE)
-            settle(f, last);
+            update_frame(f, last);
         last = frame;
         if (f->frames[frame].merged && f->frames[frame].used == 1)
-            splinter(f, frame);
-        (void)drop(f, f->place[app][page]);
-        tell(f, app, page, false);
+            split_frame(f, frame);
+        (void)free_page(f, f->place[app][page]);
+        report_change(f, app, page, false);
         if (f->c.policy == FRAMES_BASE)
             f->pool[f->pool_count++] = physical;
     }
     if (last != FRAMES_NONE && f->c.policy != FRAMES_BASE)
-        settle(f, last);
+        update_frame(f, last);
 }
 
 /* ---- foreign data ---- */
 
-/* So many places of a frame, drawn without repetition. */
+/* Fills `pages` places of a frame, drawn without repetition. */
 static void fill_foreign(struct frames *f, uint32_t frame, uint32_t pages)
 {
     struct frame *fr = &f->frames[frame];
@@ -513,7 +515,7 @@ void frames_fragment(struct frames *f, double index, double occupancy)
     }
 }
 
-/* ---- what is there ---- */
+/* ---- queries ---- */
 
 uint32_t frames_page(const struct frames *f, uint32_t app, uint32_t page)
 {

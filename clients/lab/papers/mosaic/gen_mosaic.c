@@ -1,7 +1,6 @@
-/* gen_mosaic.c: the table of the applications and the generator. What a loop reads, and how often a
- * run passes over its data, is that of the programs that the released simulator has; rows are as
- * long as a square or a cube of the array's size has them.
- */
+/* gen_mosaic.c: the table of the applications and the generator. The arrays that a loop reads and
+ * the passes over the data are those of the programs in the released simulator. A row is as long as
+ * in a square or a cube of the array's size. */
 #include "clients/lab/papers/mosaic/gen_mosaic.h"
 
 #include <math.h>
@@ -12,12 +11,12 @@ enum {
     PAGE_BYTES = GEN_PAGE_LINES * GEN_LINE_BYTES,
     LARGE_PAGES = 512
 };
-enum { WINDOW_STEPS = 64 }; /* of a warp, before the window of a gather moves */
+enum { WINDOW_STEPS = 64 }; /* memory instructions of a warp before the window of a gather moves */
 static const double ZIPF_POWER = 4;
 enum { PERCENT = 100 };
 
-/* An application has at least so many allocations. What its arrays leave are small ones that its
- * loop does not read: flags, parameters, sums. Fitted to the paper's bloat with large pages. */
+/* The least number of allocations of an application. Those that are not arrays are small and not
+ * read by the loop: flags, parameters, sums. Fitted to the paper's bloat with large pages. */
 enum { ALLOCATIONS = 10, LEAST_KB = 16 };
 
 /* clang-format off */
@@ -71,8 +70,8 @@ static uint32_t virtual_line(const struct gen_layout *l, uint32_t array, uint32_
     return l->first_page[array] * GEN_PAGE_LINES + line;
 }
 
-/* Arrays of one application differ in size, by half of their mean at most: sizes that were all
- * equal would often be multiples of a large page. Drawn by the application's own seed. */
+/* The sizes of the arrays of an application differ by at most half of their mean, drawn by its own
+ * seed. Equal sizes would often be multiples of a large page. */
 void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,
                       struct gen_layout *out)
 {
@@ -112,7 +111,8 @@ struct place {
     uint32_t iteration; /* of the warp's loop */
 };
 
-static uint32_t stream(const struct gen_layout *l, const struct gen_warp *w, const struct place *p)
+static uint32_t stream_line(const struct gen_layout *l, const struct gen_warp *w,
+                            const struct place *p)
 {
     return p->iteration * l->warps + w->id;
 }
@@ -122,17 +122,17 @@ static uint32_t blocks_of(const struct gen_layout *l)
     return (l->warps + GEN_BLOCK_WARPS - 1) / GEN_BLOCK_WARPS;
 }
 
-static uint32_t chunk(const struct gen_layout *l, const struct gen_warp *w, const struct place *p,
-                      uint32_t lines)
+static uint32_t chunk_line(const struct gen_layout *l, const struct gen_warp *w,
+                           const struct place *p, uint32_t lines)
 {
     const uint32_t piece = p->lines / lines / blocks_of(l) + 1;
     const uint32_t at = p->iteration * GEN_BLOCK_WARPS + w->id % GEN_BLOCK_WARPS;
     return (w->id / GEN_BLOCK_WARPS * piece + at % piece) * lines;
 }
 
-/* A row is as long as the window. The blocks that follow each other along a row share its pages. */
-static uint32_t tile(const struct gen_layout *l, const struct gen_warp *w, const struct place *p,
-                     uint32_t below)
+/* A row is as long as the window. Adjacent blocks along a row share its pages. */
+static uint32_t tile_line(const struct gen_layout *l, const struct gen_warp *w,
+                          const struct place *p, uint32_t below)
 {
     const uint32_t block = p->iteration * blocks_of(l) + w->id / GEN_BLOCK_WARPS;
     const uint32_t row = block / p->window * GEN_BLOCK_WARPS + w->id % GEN_BLOCK_WARPS + below;
@@ -144,8 +144,8 @@ static bool is_far(const struct gen_layout *l, struct gen_warp *w)
     return rng_below(&w->rng, PERCENT) < l->app->far_percent;
 }
 
-/* A window no larger than the array, which moves on by itself; now and then anywhere. */
-static uint32_t gather(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
+/* A random line of a moving window that is at most as large as the array, or sometimes any line. */
+static uint32_t gather_line(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
 {
     const uint32_t window = p->window < p->lines ? p->window : p->lines;
     const uint32_t first = p->iteration / WINDOW_STEPS * window;
@@ -153,14 +153,14 @@ static uint32_t gather(const struct gen_layout *l, struct gen_warp *w, const str
                         : first + (uint32_t)rng_below(&w->rng, window);
 }
 
-static uint32_t zipf(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
+static uint32_t zipf_line(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
 {
     const uint32_t lines = !is_far(l, w) && p->window < p->lines ? p->window : p->lines;
     return (uint32_t)(lines * pow(rng_unit(&w->rng), ZIPF_POWER));
 }
 
-/* The top of the tree, or a path to its end. */
-static uint32_t tree(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
+/* A node of the top of the tree, or of a path to a leaf. */
+static uint32_t tree_line(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
 {
     const uint32_t lines = !is_far(l, w) && p->window < p->lines ? p->window : p->lines;
     uint32_t depth = 0;
@@ -173,22 +173,22 @@ static uint32_t tree(const struct gen_layout *l, struct gen_warp *w, const struc
 static uint32_t line_of(const struct gen_layout *l, struct gen_warp *w, const struct gen_op *op,
                         const struct place *p, uint32_t i)
 {
-    const uint32_t at = stream(l, w, p);
+    const uint32_t at = stream_line(l, w, p);
     switch (op->pattern) {
     case GEN_STREAM:
         return at * op->lines + i;
     case GEN_CHUNK:
-        return chunk(l, w, p, op->lines) + i;
+        return chunk_line(l, w, p, op->lines) + i;
     case GEN_TILE:
-        return tile(l, w, p, 0);
+        return tile_line(l, w, p, 0);
     case GEN_STENCIL:
-        return tile(l, w, p, i);
+        return tile_line(l, w, p, i);
     case GEN_GATHER:
-        return gather(l, w, p);
+        return gather_line(l, w, p);
     case GEN_ZIPF:
-        return zipf(l, w, p);
+        return zipf_line(l, w, p);
     case GEN_TREE:
-        return tree(l, w, p);
+        return tree_line(l, w, p);
     case GEN_BUTTERFLY:
         return i == 0 ? at : at ^ (1u << (p->iteration / 4 % 16));
     }
@@ -203,8 +203,9 @@ uint32_t gen_mosaic_loop(const struct gen_app *app, uint32_t *out_lines)
     return app->op_count + (app->small_arrays > 0 ? 1u : 0u);
 }
 
-/* Anywhere in one of them; all warps go from one to the next. */
-static uint32_t next_small(const struct gen_layout *l, struct gen_warp *w, uint32_t *out_lines)
+/* A random line of one small array. All warps move from one array to the next. */
+static uint32_t small_array_line(const struct gen_layout *l, struct gen_warp *w,
+                                 uint32_t *out_lines)
 {
     const uint32_t turn = w->step / l->loop / WINDOW_STEPS;
     const uint32_t array = l->app->large_arrays + turn % l->app->small_arrays;
@@ -223,7 +224,7 @@ uint32_t gen_mosaic_next(const struct gen_layout *l, struct gen_warp *w,
     const uint32_t in_loop = w->step % l->loop;
     if (in_loop == app->op_count) {
         w->step++;
-        return next_small(l, w, out_lines);
+        return small_array_line(l, w, out_lines);
     }
     const struct gen_op *op = &app->ops[in_loop];
     const struct place p = {.lines = l->pages[op->array] * GEN_PAGE_LINES,

@@ -13,7 +13,7 @@
 
 enum { TARGETS = 15, GROUPS = 7 };
 
-/* What stands where, and why a target is not reproduced, as far as was found. */
+/* The figure of each target, and the reason why it is not reproduced, as far as it is known. */
 static const struct {
     const char *id, *figure, *why;
 } targets[TARGETS] = {
@@ -51,7 +51,7 @@ static const struct {
 };
 
 static const struct {
-    const char *figures, *ids; /* each between blanks */
+    const char *figures, *ids; /* each between spaces */
     enum status (*simulate)(struct mosaic_report *, struct err *);
 } groups[GROUPS] = {
     {" 3 ", " M1 ", mosaic_page_sizes},
@@ -72,7 +72,7 @@ static bool is_in(const char *name, const char *names)
     return strstr(names, text) != NULL;
 }
 
-/* False too if it has no parts. */
+/* True if the target has parts and all of them hold. */
 static bool is_reproduced(const struct mosaic_report *r, const char *id, bool *out_there)
 {
     bool good = true;
@@ -100,7 +100,7 @@ static void print_parts(const struct mosaic_report *r, const char *id)
     }
 }
 
-/* Returns how many are reproduced. */
+/* Returns the number of targets that are reproduced. */
 static uint32_t print_targets(const struct mosaic_report *r, const char *ids, uint32_t *out_asked)
 {
     uint32_t good = 0;
@@ -125,12 +125,12 @@ static bool is_known(const char *id)
         if (strcmp(id, targets[t].id) == 0)
             return true;
     }
-    (void)fprintf(stderr, "reach-lab-papers: %s is no target of Mosaic; they are M1 to M15\n", id);
+    (void)fprintf(stderr, "reach-lab-papers: unknown target %s; targets are M1 to M15\n", id);
     return false;
 }
 
-/* The names between blanks, NULL if there are none. False: one is not known. */
-static bool join(char **ids, int count, char *text, size_t size, const char **out)
+/* Joins the names, each between spaces; NULL if there are none. False if one is not a target. */
+static bool join_ids(char **ids, int count, char *text, size_t size, const char **out)
 {
     size_t length = 0;
     *out = count > 0 ? text : NULL;
@@ -151,7 +151,7 @@ static bool has_any(const char *ids, const char *of_group)
     return false;
 }
 
-static enum status simulate(struct mosaic_report *r, const char *ids, const char *figure)
+static enum status simulate_groups(struct mosaic_report *r, const char *ids, const char *figure)
 {
     struct err err = {0};
     enum status s = STATUS_OK;
@@ -172,8 +172,8 @@ int mosaic_check(int argc, char **argv)
     char text[256];
     const char *asked_ids;
     uint32_t asked;
-    if (!join(argv + whole, argc - whole, text, sizeof text, &asked_ids) ||
-        simulate(&r, asked_ids, NULL) != STATUS_OK)
+    if (!join_ids(argv + whole, argc - whole, text, sizeof text, &asked_ids) ||
+        simulate_groups(&r, asked_ids, NULL) != STATUS_OK)
         return LAB_ERROR;
     puts("Mosaic 2017, simulated");
     const uint32_t good = print_targets(&r, asked_ids, &asked);
@@ -244,13 +244,14 @@ int mosaic_figure_command(int argc, char **argv)
         known = known || is_in(figure, groups[g].figures);
     if (!known || argc > 2 || (option && !json && !svg)) {
         (void)fprintf(
-            stderr, "reach-lab-papers: Mosaic's figures with numbers are 3, 4, 8, 9, 11 to 16 and "
-                    "table2; options are --json and --svg\n");
+            stderr,
+            "reach-lab-papers: unknown figure or option: figures are 3, 4, 8, 9, 11 to 16 and "
+            "table2, options are --json and --svg\n");
         return LAB_ERROR;
     }
     if (!option)
         printf("Mosaic 2017, figure %s (simulated)\n", figure);
-    if (simulate(&r, NULL, figure) != STATUS_OK)
+    if (simulate_groups(&r, NULL, figure) != STATUS_OK)
         return LAB_ERROR;
     if (json)
         print_json(&r, figure);

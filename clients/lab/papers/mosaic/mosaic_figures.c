@@ -1,4 +1,4 @@
-/* mosaic_figures.c: the evaluation: page sizes, demand paging, the 235 workloads. */
+/* mosaic_figures.c: see mosaic_figures.h. */
 #include "clients/lab/papers/mosaic/mosaic_figures.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static double mean_cycles(const struct mosaic_case *c)
     return sum;
 }
 
-/* All passes of a run: pages come in the first, the others find them there. */
+/* The cycles of all passes of a run. Pages come in the first pass and are present in the others. */
 static double run_cycles(const struct mosaic_case *first, const struct mosaic_case *other)
 {
     const double others = gen_mosaic_app(first->run.apps[0])->passes - 1.0;
@@ -126,17 +126,17 @@ enum status mosaic_paging(struct mosaic_report *r, struct err *err)
 enum { IDEAL, BASE, MOSAIC, DESIGNS };
 static const enum mosaic_design designs[DESIGNS] = {MOSAIC_IDEAL, MOSAIC_BASE, MOSAIC_MOSAIC};
 
-struct all {
+struct all_cases {
     struct mosaic_case cases[MOSAIC_WORKLOADS][DESIGNS];
     const struct mosaic_alone *alone;
 };
 
-/* Means over some workloads of one kind. */
+/* Means over workloads of one kind. */
 struct means {
     double gain, below_ideal, over_copied, paging;
 };
 
-static struct means means_of(const struct all *all, uint32_t first, uint32_t end)
+static struct means mean_gains(const struct all_cases *all, uint32_t first, uint32_t end)
 {
     struct means m = {0};
     for (uint32_t i = first; i < end; i++) {
@@ -154,26 +154,26 @@ static struct means means_of(const struct all *all, uint32_t first, uint32_t end
     return m;
 }
 
-static void print_sizes(const struct all *all, const struct mosaic_report *r)
+static void print_sizes(const struct all_cases *all, const struct mosaic_report *r)
 {
     mosaic_report_row(r, "     over GPU-MMU, by applications:      Mosaic   below ideal\n");
     for (uint32_t n = 1; n <= MOSAIC_MAX_APPS; n++) {
-        const struct means m = means_of(all, (n - 1) * GEN_MOSAIC_APPS, n * GEN_MOSAIC_APPS);
+        const struct means m = mean_gains(all, (n - 1) * GEN_MOSAIC_APPS, n * GEN_MOSAIC_APPS);
         mosaic_report_row(r, "     homogeneous    %u %21.1f%% %12.1f%%\n", n, m.gain,
                           m.below_ideal);
     }
     for (uint32_t n = 2; n <= MOSAIC_MAX_APPS; n++) {
         const uint32_t first = MOSAIC_HOMOGENEOUS + (n - 2) * MOSAIC_MIXES;
-        const struct means m = means_of(all, first, first + MOSAIC_MIXES);
+        const struct means m = mean_gains(all, first, first + MOSAIC_MIXES);
         mosaic_report_row(r, "     heterogeneous  %u %21.1f%% %12.1f%%\n", n, m.gain,
                           m.below_ideal);
     }
 }
 
-static void weighted_targets(const struct all *all, struct mosaic_report *r)
+static void weighted_targets(const struct all_cases *all, struct mosaic_report *r)
 {
-    const struct means same = means_of(all, 0, MOSAIC_HOMOGENEOUS);
-    const struct means mixed = means_of(all, MOSAIC_HOMOGENEOUS, MOSAIC_WORKLOADS);
+    const struct means same = mean_gains(all, 0, MOSAIC_HOMOGENEOUS);
+    const struct means mixed = mean_gains(all, MOSAIC_HOMOGENEOUS, MOSAIC_WORKLOADS);
     print_sizes(all, r);
     mosaic_report_number(r, "M5", "homogeneous: Mosaic over GPU-MMU", same.gain, "%", "+55.5", 35,
                          80);
@@ -194,7 +194,7 @@ static void weighted_targets(const struct all *all, struct mosaic_report *r)
                          "little", -10, 10);
 }
 
-static void application_targets(const struct all *all, struct mosaic_report *r)
+static void application_targets(const struct all_cases *all, struct mosaic_report *r)
 {
     double count = 0;
     double gain = 0;
@@ -237,7 +237,7 @@ static double share(uint64_t part, uint64_t all)
     return all > 0 ? PERCENT * (double)part / (double)all : 0;
 }
 
-static void tlb_targets(const struct all *all, struct mosaic_report *r)
+static void tlb_targets(const struct all_cases *all, struct mosaic_report *r)
 {
     double hit[MOSAIC_MAX_APPS + 1] = {0};
     double count[MOSAIC_MAX_APPS + 1] = {0};
@@ -289,7 +289,7 @@ static void tlb_targets(const struct all *all, struct mosaic_report *r)
 
 enum status mosaic_speedups(struct mosaic_report *r, struct err *err)
 {
-    struct all *all = calloc(1, sizeof *all);
+    struct all_cases *all = calloc(1, sizeof *all);
     if (!all)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the simulations");
     for (uint32_t i = 0; i < MOSAIC_WORKLOADS; i++) {

@@ -1,9 +1,11 @@
-/* mosaic_memory.c: a 16 KB L1 for each core, 2 MB of L2 in 6 partitions of 2 banks, 6 channels of 8
- * DRAM banks. The paper gives sizes, ways, and the cycles of both caches. What stands between is
- * that of the released simulator: 85 cycles of a partition's queue before its L2, 30 before DRAM,
- * GDDR5 of 12 memory clocks to precharge, to open and to read, 4 bytes four times a clock. The
- * crossbar is chosen. First ready, first come with a long queue: rows cost latency, not bandwidth.
- */
+/* mosaic_memory.c: see mosaic_memory.h. Each core has an L1 of 16 KB. The L2 has 2 MB in 6
+ * partitions of 2 banks, and DRAM has 6 channels of 8 banks. The paper gives the sizes, ways and
+ * cycles of both caches.
+ *
+ * The released simulator gives the rest: 85 cycles of a partition's queue before its L2, 30 before
+ * DRAM, 12 memory clocks of GDDR5 to precharge, to open and to read, and 4 bytes four times per
+ * clock. The crossbar is chosen. With first ready, first come and a long queue, rows cost latency
+ * and no bandwidth. */
 #include "clients/lab/papers/mosaic/mosaic_memory.h"
 
 #include <stdbool.h>
@@ -36,7 +38,7 @@ enum {
 /* The ways of each set, the youngest first. */
 struct tags {
     uint32_t *line;  /* + 1; 0 is empty */
-    uint32_t *ready; /* when it arrives: runs are shorter than 2^32 cycles */
+    uint32_t *ready; /* the cycle of its arrival; runs are shorter than 2^32 cycles */
 };
 
 struct mosaic_memory {
@@ -82,16 +84,16 @@ void mosaic_memory_free(struct mosaic_memory *take)
     free(take);
 }
 
-static uint32_t mix(uint32_t line)
+static uint32_t hash_line(uint32_t line)
 {
     line ^= line >> 15;
     line *= 0x85ebca6bu;
     return line ^ line >> 13;
 }
 
-/* True if it is there or on its way, and when it arrives is in ready[0]; it is the youngest then
- * either way. `ways` is a multiple of 4. */
-static bool touch(uint32_t *line, uint32_t *ready, uint32_t ways, uint32_t tag)
+/* Makes a line the youngest of its set. True if it was there or already requested; ready[0] then is
+ * the cycle of its arrival. `ways` is a multiple of 4. */
+static bool touch_line(uint32_t *line, uint32_t *ready, uint32_t ways, uint32_t tag)
 {
 #ifdef __SSE2__
     static const uint32_t behind[4][4] = {{0, ~0u, ~0u, ~0u}, {0, 0, ~0u, ~0u}, {0, 0, 0, ~0u}};
@@ -143,12 +145,13 @@ static uint64_t max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Lines that follow each other lie in different channels, those of a row in one bank. */
-static uint64_t dram(struct mosaic_memory *m, uint32_t line, uint64_t now)
+/* Reads a line from DRAM. Adjacent lines are in different channels, and the lines of a row are in
+ * one bank. */
+static uint64_t read_dram(struct mosaic_memory *m, uint32_t line, uint64_t now)
 {
     const uint32_t channel = line / 2 % MOSAIC_CHANNELS;
     const uint32_t row = line / 2 / MOSAIC_CHANNELS / (ROW_LINES / 2);
-    const uint32_t bank = mix(row) % BANKS;
+    const uint32_t bank = hash_line(row) % BANKS;
     const bool open = m->open_row[channel][bank] == row + 1;
     const uint64_t data = now + (open ? ROW_HIT_CYCLES : ROW_MISS_CYCLES);
     m->open_row[channel][bank] = row + 1;
@@ -158,21 +161,21 @@ static uint64_t dram(struct mosaic_memory *m, uint32_t line, uint64_t now)
 
 uint64_t mosaic_memory_walk(struct mosaic_memory *m, uint32_t line, uint64_t now)
 {
-    const size_t set = (size_t)(mix(line) % L2_SETS) * L2_WAYS;
+    const size_t set = (size_t)(hash_line(line) % L2_SETS) * L2_WAYS;
     uint64_t *free_at = &m->l2_free[line / 2 % MOSAIC_CHANNELS * 2 + line % 2];
     const uint64_t start = max(now + QUEUE_CYCLES, *free_at);
     *free_at = start + 1;
-    if (touch(m->l2.line + set, m->l2.ready + set, L2_WAYS, line + 1))
+    if (touch_line(m->l2.line + set, m->l2.ready + set, L2_WAYS, line + 1))
         return max(start + L2_CYCLES, m->l2.ready[set]);
-    const uint64_t at = dram(m, line, start + L2_CYCLES);
+    const uint64_t at = read_dram(m, line, start + L2_CYCLES);
     m->l2.ready[set] = (uint32_t)at;
     return at;
 }
 
 uint64_t mosaic_memory_read(struct mosaic_memory *m, uint32_t core, uint32_t line, uint64_t now)
 {
-    const size_t set = ((size_t)core * L1_SETS + mix(line) % L1_SETS) * L1_WAYS;
-    if (touch(m->l1.line + set, m->l1.ready + set, L1_WAYS, line + 1))
+    const size_t set = ((size_t)core * L1_SETS + hash_line(line) % L1_SETS) * L1_WAYS;
+    if (touch_line(m->l1.line + set, m->l1.ready + set, L1_WAYS, line + 1))
         return max(now + L1_CYCLES, m->l1.ready[set]);
     const uint64_t at =
         mosaic_memory_walk(m, line, now + L1_CYCLES + CROSSBAR_CYCLES) + CROSSBAR_CYCLES;

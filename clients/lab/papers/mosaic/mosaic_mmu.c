@@ -1,8 +1,7 @@
-/* mosaic_mmu.c: a core has one request at a time; requests for one translation share a walk. A
- * request knows the size of the page that it waits for, so misses to one large page are one walk:
- * hardware finds that out when the first of them returns. The paper's limit of 64 walks at a time
- * is never reached, as 30 cores ask.
- */
+/* mosaic_mmu.c: see mosaic_mmu.h. A core has one request at a time, and requests for one
+ * translation share a walk. A request has the size of its page from the start, so misses to one
+ * large page are one walk. The paper's limit of 64 walks is never reached, because there are 30
+ * cores. */
 #include "clients/lab/papers/mosaic/mosaic_mmu.h"
 
 #include "clients/lab/papers/mosaic/mosaic_tlb.h"
@@ -11,7 +10,7 @@
 #include <string.h>
 
 enum {
-    APP_SHIFT = 20, /* a key is the page's number and its application's */
+    APP_SHIFT = 20, /* a key has the numbers of the page and of the application */
     LARGE_SHIFT = 9,
     L1_CYCLES = 1,
     L2_CYCLES = 10,
@@ -22,7 +21,7 @@ enum {
     LEVELS = 4,
     LEVEL_BITS = 9,
     ENTRIES_OF_LINE_SHIFT = 4, /* of 8 bytes */
-    TABLE_LINES = 1 << 26,     /* page tables lie behind all data */
+    TABLE_LINES = 1 << 26,     /* the first line of page tables, behind all data */
     LEVEL_LINES = 1 << 22,     /* of one level's tables */
     LEVEL_KEYS = 1 << 24
 };
@@ -31,22 +30,22 @@ static const uint32_t NONE = UINT32_MAX;
 static const double BUS_LATENCY_CYCLES = 54.5e-6 * 1020e6;
 static const double BUS_CYCLES_PER_BYTE = 1020e6 / 7.96e9;
 
-/* Of a core. */
+/* The request of a core. */
 struct request {
     uint32_t key, app, page;
     bool large;
     uint32_t next_of_walk;
 };
 
-/* By the core that asked first. */
+/* A walk, indexed by the core that asked first. */
 struct walk {
     uint32_t key, app, page;
     bool active, large;
-    uint8_t level;    /* that is read next */
-    uint32_t waiting; /* other cores' requests, the last first */
+    uint8_t level;    /* to read next */
+    uint32_t waiting; /* list of the other cores that wait, the last first */
 };
 
-/* Pages on their way, in the order of their coming: the bus brings one after the other. */
+/* The pages in transfer, in order. The bus transfers one page after another. */
 struct bus {
     uint64_t free_at;
     uint16_t *state[FRAMES_MAX_APPS]; /* of each page or large page */
@@ -56,7 +55,7 @@ struct bus {
         uint64_t at;
     } coming[MOSAIC_MAX_FAULTS];
 };
-enum { ABSENT, PRESENT, COMING }; /* COMING and the place in the ring */
+enum { ABSENT, PRESENT, COMING }; /* COMING + the position in the ring */
 
 struct mosaic_mmu {
     struct mosaic_mmu_desc desc;
@@ -68,7 +67,7 @@ struct mosaic_mmu {
     uint64_t l2_free[L2_PORTS];
     struct request *requests; /* of each core */
     struct walk *walks;       /* of each core */
-    struct bus *bus;          /* NULL: all pages are there */
+    struct bus *bus;          /* NULL if all pages are in memory */
 };
 
 struct mosaic_mmu_desc mosaic_mmu_paper(enum mosaic_design design, uint32_t cores)
@@ -152,7 +151,7 @@ struct mosaic_mmu_counts mosaic_mmu_count(const struct mosaic_mmu *m)
     return m->counts;
 }
 
-/* First the requests, then the walks, then the bus. */
+/* The events of requests come first, then those of walks, then that of the bus. */
 uint32_t mosaic_mmu_events(const struct mosaic_mmu *m)
 {
     return 2 * m->desc.cores + 1;
@@ -163,7 +162,7 @@ static uint64_t max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* ---- which entry ---- */
+/* ---- entries ---- */
 
 static bool is_large(const struct mosaic_mmu *m, uint32_t app, uint32_t page)
 {
@@ -176,10 +175,11 @@ static uint32_t key_of(uint32_t app, uint32_t page, bool large)
     return app << APP_SHIFT | (large ? page >> LARGE_SHIFT : page);
 }
 
-/* With one page size there is one array. With two the large entries are looked up first, and the
- * base entries only if they miss; *out_cycles says how long that took. */
-static bool lookup(const struct mosaic_mmu *m, struct mosaic_tlb *base, struct mosaic_tlb *large,
-                   uint32_t key, bool is_large_page, uint32_t cycles, uint32_t *out_cycles)
+/* Looks up a key in one level, and writes the cycles. With one page size there is one array. With
+ * two, large entries are looked up first, and base entries only after a miss. */
+static bool look_up_key(const struct mosaic_mmu *m, struct mosaic_tlb *base,
+                        struct mosaic_tlb *large, uint32_t key, bool is_large_page, uint32_t cycles,
+                        uint32_t *out_cycles)
 {
     *out_cycles = cycles;
     if (m->desc.design != MOSAIC_MOSAIC)
@@ -190,16 +190,16 @@ static bool lookup(const struct mosaic_mmu *m, struct mosaic_tlb *base, struct m
     return !is_large_page && mosaic_tlb_hit(base, key);
 }
 
-static void fill(const struct mosaic_mmu *m, struct mosaic_tlb *base, struct mosaic_tlb *large,
-                 uint32_t key, bool is_large_page)
+static void fill_key(const struct mosaic_mmu *m, struct mosaic_tlb *base, struct mosaic_tlb *large,
+                     uint32_t key, bool is_large_page)
 {
     mosaic_tlb_fill(m->desc.design == MOSAIC_MOSAIC && is_large_page ? large : base, key);
 }
 
 /* ---- requests ---- */
 
-/* Asks the shared level; the answer is an event. */
-static void ask_l2(struct mosaic_mmu *m, uint32_t core, uint64_t now)
+/* Starts a lookup of the second level, which ends with an event. */
+static void start_l2_lookup(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
     const struct request *r = &m->requests[core];
     const uint32_t port = m->l2_free[0] <= m->l2_free[1] ? 0 : 1;
@@ -207,15 +207,15 @@ static void ask_l2(struct mosaic_mmu *m, uint32_t core, uint64_t now)
     uint32_t cycles = 0;
     if (m->desc.l2_base > 0) {
         m->l2_free[port] = start + 1;
-        (void)lookup(m, m->l2_base, m->l2_large, r->key, r->large, L2_CYCLES, &cycles);
+        (void)look_up_key(m, m->l2_base, m->l2_large, r->key, r->large, L2_CYCLES, &cycles);
     }
     m->host.post(m->host.arg, core, start + cycles);
 }
 
-static void answer(struct mosaic_mmu *m, uint32_t core, uint64_t now)
+static void resolve_request(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
     const struct request *r = &m->requests[core];
-    fill(m, m->l1_base[core], m->l1_large[core], r->key, r->large);
+    fill_key(m, m->l1_base[core], m->l1_large[core], r->key, r->large);
     m->host.resolved(m->host.arg, core, now);
 }
 
@@ -232,19 +232,20 @@ bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uin
     const uint32_t key = key_of(app, page, large);
     const uint64_t start = max(now, m->l1_free[core]);
     m->l1_free[core] = start + 1;
-    const bool hit = lookup(m, m->l1_base[core], m->l1_large[core], key, large, L1_CYCLES, &cycles);
+    const bool hit =
+        look_up_key(m, m->l1_base[core], m->l1_large[core], key, large, L1_CYCLES, &cycles);
     *out_at = start + cycles;
     if (hit)
         return true;
     m->counts.l1_misses++;
     m->requests[core] = (struct request){.key = key, .app = app, .page = page, .large = large};
-    ask_l2(m, core, *out_at);
+    start_l2_lookup(m, core, *out_at);
     return false;
 }
 
 /* ---- walks ---- */
 
-/* The walk that fetches what a core needs, NONE if there is none. */
+/* The walk that fetches the translation of a request, or NONE. */
 static uint32_t find_walk(const struct mosaic_mmu *m, const struct request *r)
 {
     for (uint32_t c = 0; c < m->desc.cores; c++) {
@@ -255,8 +256,8 @@ static uint32_t find_walk(const struct mosaic_mmu *m, const struct request *r)
     return NONE;
 }
 
-/* Where the entry of a level lies: 0 is the root. */
-static uint32_t entry_of(uint32_t page, uint32_t level)
+/* The number of a page's entry in a level; level 0 is the root. */
+static uint32_t entry_number(uint32_t page, uint32_t level)
 {
     return page >> LEVEL_BITS * (LEVELS - 1 - level);
 }
@@ -264,24 +265,26 @@ static uint32_t entry_of(uint32_t page, uint32_t level)
 static uint32_t table_line(uint32_t app, uint32_t page, uint32_t level)
 {
     return TABLE_LINES + level * LEVEL_LINES +
-           ((app << APP_SHIFT | entry_of(page, level)) >> ENTRIES_OF_LINE_SHIFT);
+           ((app << APP_SHIFT | entry_number(page, level)) >> ENTRIES_OF_LINE_SHIFT);
 }
 
-/* A large page alone ends at the third level; a merged one reads the first entry of the fourth. */
-static uint32_t levels_of(const struct mosaic_mmu *m)
+/* The levels of a walk. A large page alone ends at the third level; the walk of a merged page reads
+ * the first entry of the fourth. */
+static uint32_t walk_levels(const struct mosaic_mmu *m)
 {
     return m->desc.design == MOSAIC_LARGE ? LEVELS - 1 : LEVELS;
 }
 
-static void step(struct mosaic_mmu *m, uint32_t walk, uint64_t now)
+static void read_next_level(struct mosaic_mmu *m, uint32_t walk, uint64_t now)
 {
     struct walk *w = &m->walks[walk];
     uint32_t page = w->page;
     now += m->desc.walk_cache > 0 ? WALK_CACHE_CYCLES : 0;
     if (w->large && w->level == LEVELS - 1)
         page -= page % FRAMES_PAGES;
-    while (w->level + 1u < levels_of(m)) {
-        const uint32_t key = w->level * LEVEL_KEYS | w->app << APP_SHIFT | entry_of(page, w->level);
+    while (w->level + 1u < walk_levels(m)) {
+        const uint32_t key =
+            w->level * LEVEL_KEYS | w->app << APP_SHIFT | entry_number(page, w->level);
         if (!mosaic_tlb_hit(m->walk_cache, key)) {
             mosaic_tlb_fill(m->walk_cache, key);
             break;
@@ -303,21 +306,21 @@ static void start_walk(struct mosaic_mmu *m, uint32_t core, uint64_t now)
                                    .large = r->large,
                                    .waiting = NONE};
     m->counts.walks++;
-    step(m, core, now);
+    read_next_level(m, core, now);
 }
 
 static void release_waiting(struct mosaic_mmu *m, uint32_t first, uint64_t now)
 {
     for (uint32_t c = first; c != NONE; c = m->requests[c].next_of_walk)
-        ask_l2(m, c, now);
+        start_l2_lookup(m, c, now);
 }
 
 static void end_walk(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
     struct walk *w = &m->walks[core];
     w->active = false;
-    fill(m, m->l2_base, m->l2_large, w->key, w->large);
-    answer(m, core, now);
+    fill_key(m, m->l2_base, m->l2_large, w->key, w->large);
+    resolve_request(m, core, now);
     release_waiting(m, w->waiting, now);
 }
 
@@ -328,7 +331,7 @@ static void post_arrival(struct mosaic_mmu *m)
     m->host.post(m->host.arg, 2 * m->desc.cores, m->bus->coming[m->bus->first].at);
 }
 
-static void bring(struct mosaic_mmu *m, uint16_t *state, double bytes, uint64_t now)
+static void start_transfer(struct mosaic_mmu *m, uint16_t *state, double bytes, uint64_t now)
 {
     struct bus *b = m->bus;
     const uint32_t place = (b->first + b->count++) % MOSAIC_MAX_FAULTS;
@@ -341,9 +344,9 @@ static void bring(struct mosaic_mmu *m, uint16_t *state, double bytes, uint64_t 
         post_arrival(m);
 }
 
-/* True if the walk found that the page is not there: it is asked for, unless it is on its way.
- * Other cores that waited for the walk find the same by walks of their own. */
-static bool fault(struct mosaic_mmu *m, uint32_t core, uint64_t now)
+/* True if the page of a walk is not in memory. Its transfer then starts, unless it has started
+ * already. Other cores that waited for the walk find the fault by walks of their own. */
+static bool raise_fault(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
     struct walk *w = &m->walks[core];
     if (!m->bus)
@@ -352,7 +355,7 @@ static bool fault(struct mosaic_mmu *m, uint32_t core, uint64_t now)
     if (*state == PRESENT)
         return false;
     if (*state == ABSENT)
-        bring(m, state, w->large ? FRAMES_LARGE_BYTES : FRAMES_PAGE_BYTES, now);
+        start_transfer(m, state, w->large ? FRAMES_LARGE_BYTES : FRAMES_PAGE_BYTES, now);
     w->active = false;
     m->host.faulted(m->host.arg, core, *state - COMING);
     release_waiting(m, w->waiting, now);
@@ -383,8 +386,8 @@ static void request_due(struct mosaic_mmu *m, uint32_t core, uint64_t now)
     m->counts.l2_lookups++;
     m->counts.l2_large_lookups += r->large;
     if (m->desc.l2_base > 0 &&
-        lookup(m, m->l2_base, m->l2_large, r->key, r->large, L2_CYCLES, &cycles)) {
-        answer(m, core, now);
+        look_up_key(m, m->l2_base, m->l2_large, r->key, r->large, L2_CYCLES, &cycles)) {
+        resolve_request(m, core, now);
         return;
     }
     m->counts.l2_misses++;
@@ -399,8 +402,8 @@ void mosaic_mmu_due(struct mosaic_mmu *m, uint32_t what, uint64_t now)
         request_due(m, core, now);
     else if (what == 2 * m->desc.cores)
         arrival_due(m);
-    else if (m->walks[core].level < levels_of(m))
-        step(m, core, now);
-    else if (!fault(m, core, now))
+    else if (m->walks[core].level < walk_levels(m))
+        read_next_level(m, core, now);
+    else if (!raise_fault(m, core, now))
         end_walk(m, core, now);
 }

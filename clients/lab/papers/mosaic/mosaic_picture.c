@@ -1,6 +1,5 @@
-/* mosaic_picture.c: the numbers of a figure's targets as SVG: what was simulated as a bar, the
- * accepted band beneath it, the verdict as text. Simulated is written on it.
- */
+/* mosaic_picture.c: see mosaic_picture.h. Each number is a bar, with the accepted band beneath it
+ * and the paper's number beside it. */
 #include "clients/lab/papers/mosaic/mosaic_picture.h"
 
 #include <math.h>
@@ -12,13 +11,13 @@ struct scale {
     double low, high;
 };
 
-static double at(const struct scale *s, double v)
+static double x_position(const struct scale *s, double v)
 {
     const double inside = fmin(fmax(v, s->low), s->high);
     return LEFT + WIDTH * (inside - s->low) / (s->high - s->low);
 }
 
-/* `<` is the only sign that XML does not take in the paper's numbers. */
+/* Escapes `<`, the only special character in the paper's numbers. */
 static void print_text(const char *text)
 {
     for (; *text; text++) {
@@ -31,16 +30,16 @@ static void print_text(const char *text)
 
 static void print_row(const struct mosaic_part *p, uint32_t row)
 {
-    /* Bands without an end, and numbers far outside, are cut. */
+    /* Bands without an end and numbers far outside of a band are truncated. */
     const double most = fmax(fabs(p->value), fmin(fabs(p->high), 4 * fabs(p->value) + p->low)) + 1;
     const struct scale s = {fmin(fmin(0, p->value), fmax(p->low, -most)), most};
     const uint32_t y = TOP + row * ROW;
-    const double zero = at(&s, 0);
-    const double end = at(&s, p->value);
+    const double zero = x_position(&s, 0);
+    const double end = x_position(&s, p->value);
     printf("<text x=\"%d\" y=\"%u\" text-anchor=\"end\">%s ", LEFT - 10, y + 16, p->id);
     print_text(p->what);
     printf("</text>\n<rect x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\" fill=\"#c6dbef\"/>\n",
-           at(&s, p->low), y, at(&s, p->high) - at(&s, p->low), BAND);
+           x_position(&s, p->low), y, x_position(&s, p->high) - x_position(&s, p->low), BAND);
     printf("<rect x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n",
            fmin(zero, end), y + (BAND - BAR) / 2, fabs(end - zero) + 1, BAR,
            p->holds ? "#08306b" : "#d94801");

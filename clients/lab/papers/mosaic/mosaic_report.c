@@ -1,11 +1,11 @@
-/* mosaic_report_number.c: what the figures add to a report. */
+/* mosaic_report.c: see mosaic_report.h. */
 #include "clients/lab/papers/mosaic/mosaic_report.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-static struct mosaic_part *add(struct mosaic_report *r, const char *id, const char *what,
-                               bool holds)
+static struct mosaic_part *add_part(struct mosaic_report *r, const char *id, const char *what,
+                                    bool holds)
 {
     struct mosaic_part *p = &r->parts[r->part_count];
     r->part_count += r->part_count < MOSAIC_MAX_PARTS - 1 ? 1 : 0;
@@ -17,13 +17,13 @@ static struct mosaic_part *add(struct mosaic_report *r, const char *id, const ch
 
 void mosaic_report_statement(struct mosaic_report *r, const char *id, const char *what, bool holds)
 {
-    (void)add(r, id, what, holds);
+    (void)add_part(r, id, what, holds);
 }
 
 void mosaic_report_number(struct mosaic_report *r, const char *id, const char *what, double value,
                           const char *unit, const char *paper, double low, double high)
 {
-    struct mosaic_part *p = add(r, id, what, value >= low && value <= high);
+    struct mosaic_part *p = add_part(r, id, what, value >= low && value <= high);
     p->value = value;
     p->unit = unit;
     p->paper = paper;

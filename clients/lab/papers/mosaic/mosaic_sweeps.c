@@ -1,14 +1,14 @@
-/* mosaic_sweeps.c: what is varied: entries, fragmentation, the walk cache. */
+/* mosaic_sweeps.c: see mosaic_sweeps.h. */
 #include "clients/lab/papers/mosaic/mosaic_sweeps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { PERCENT = 100, MAX_POINTS = 8 };
-/* Every 8th workload is several of each number of applications, of both kinds. */
+/* Every 8th workload includes several of each number of applications and of both kinds. */
 enum { PART = 8 };
-/* A base page in 64-bit words over its channel, read and written, a word per memory clock; in DRAM.
- */
+/* The copy of a base page over its channel, by reading and writing 64-bit words, one per memory
+ * clock; and by a bulk copy in DRAM. */
 static const double COPY_CYCLES = 2 * 512 / 1674e6 * 1020e6;
 static const double BULK_COPY_CYCLES = 80e-9 * 1020e6;
 
@@ -25,7 +25,7 @@ struct sweep {
     struct mosaic_case *cases; /* [point][workload] */
 };
 
-/* Sets up all runs; the caller varies them. */
+/* Sets up all runs. The caller then changes one parameter per point. */
 static enum status sweep_new(struct sweep *s, uint32_t points, enum mosaic_design design,
                              uint32_t part, struct err *err)
 {
@@ -48,7 +48,8 @@ static enum status sweep_run(struct mosaic_report *r, struct sweep *s, struct er
     return status == STATUS_OK ? mosaic_run_cases(s->cases, s->points * s->workloads, err) : status;
 }
 
-/* Mean weighted speed-up at a point; workloads that do not fit memory at `fits` are left out. */
+/* The mean weighted speed-up at a point. Workloads that do not fit memory at some point are left
+ * out. */
 static double sweep_mean(const struct sweep *s, uint32_t point, double copy_cycles)
 {
     double sum = 0;
@@ -83,7 +84,7 @@ static void set_entries(struct mosaic_mmu_desc *d, enum which_entries which, uin
 
 struct curve {
     uint32_t count;
-    double value[MAX_POINTS]; /* over that with the paper's entries */
+    double value[MAX_POINTS]; /* relative to the paper's entries */
 };
 
 static enum status entries_curve(struct mosaic_report *r, enum which_entries which,
@@ -115,10 +116,10 @@ static enum status entries_curve(struct mosaic_report *r, enum which_entries whi
     return status;
 }
 
-/* Less is the order of events, and not the number of entries. */
+/* A smaller difference comes from the order of events, not from the entries. */
 static const double NOISE = 0.001;
 
-/* More entries are never worse. */
+/* True if more entries are never worse. */
 static bool rises(const struct curve *c)
 {
     for (uint32_t p = 1; p < c->count; p++) {
@@ -168,9 +169,9 @@ enum status mosaic_entries(struct mosaic_report *r, struct err *err)
 
 /* ---- figure 16 ---- */
 
-/* Points: without compaction, then with. */
-static enum status fragmented(struct mosaic_report *r, struct sweep *s, const double *index,
-                              const double *occupancy, uint32_t points, struct err *err)
+/* Runs all points without compaction, then all points with compaction. */
+static enum status run_fragmented(struct mosaic_report *r, struct sweep *s, const double *index,
+                                  const double *occupancy, uint32_t points, struct err *err)
 {
     const enum status status = sweep_new(s, 2 * points, MOSAIC_MOSAIC, part_of(r), err);
     for (uint32_t i = 0; status == STATUS_OK && i < 2 * points * s->workloads; i++) {
@@ -183,11 +184,11 @@ static enum status fragmented(struct mosaic_report *r, struct sweep *s, const do
 }
 
 struct gains {
-    double none; /* without compaction, over what it is without fragmentation */
+    double none; /* without compaction, relative to memory without fragmentation */
     double word, bulk, free;
 };
 
-/* In percent; the gains of compaction over none at the same point. */
+/* In percent. The gains of compaction are relative to none at the same point. */
 static struct gains gains_at(const struct sweep *s, uint32_t point, double whole)
 {
     const uint32_t points = s->points / 2;
@@ -208,7 +209,7 @@ static void print_gains(const struct mosaic_report *r, const char *name, double 
         name, PERCENT * x, g->none, g->word, g->bulk, g->free);
 }
 
-static enum status by_index(struct mosaic_report *r, struct err *err)
+static enum status sweep_index(struct mosaic_report *r, struct err *err)
 {
     enum { POINTS = 6 };
     static const double index[POINTS] = {0, 0.5, 0.85, 0.9, 0.95, 1};
@@ -216,7 +217,7 @@ static enum status by_index(struct mosaic_report *r, struct err *err)
     struct gains g[POINTS];
     struct sweep s = {0};
     double most = 0;
-    const enum status status = fragmented(r, &s, index, half, POINTS, err);
+    const enum status status = run_fragmented(r, &s, index, half, POINTS, err);
     for (uint32_t p = 0; p < POINTS && status == STATUS_OK; p++) {
         g[p] = gains_at(&s, p, sweep_mean(&s, 0, 0));
         print_gains(r, "index", index[p], &g[p]);
@@ -231,14 +232,14 @@ static enum status by_index(struct mosaic_report *r, struct err *err)
     return STATUS_OK;
 }
 
-static enum status by_occupancy(struct mosaic_report *r, struct err *err)
+static enum status sweep_occupancy(struct mosaic_report *r, struct err *err)
 {
     enum { POINTS = 6 };
     static const double all[POINTS] = {1, 1, 1, 1, 1, 1};
     static const double occupancy[POINTS] = {0.01, 0.1, 0.25, 0.35, 0.5, 0.75};
     struct gains g[POINTS];
     struct sweep s = {0};
-    const enum status status = fragmented(r, &s, all, occupancy, POINTS, err);
+    const enum status status = run_fragmented(r, &s, all, occupancy, POINTS, err);
     for (uint32_t p = 0; p < POINTS && status == STATUS_OK; p++) {
         g[p] = gains_at(&s, p, sweep_mean(&s, 0, 0));
         print_gains(r, "occupancy", occupancy[p], &g[p]);
@@ -256,13 +257,13 @@ static enum status by_occupancy(struct mosaic_report *r, struct err *err)
 
 enum status mosaic_compaction(struct mosaic_report *r, struct err *err)
 {
-    const enum status s = by_index(r, err);
-    return s == STATUS_OK ? by_occupancy(r, err) : s;
+    const enum status s = sweep_index(r, err);
+    return s == STATUS_OK ? sweep_occupancy(r, err) : s;
 }
 
 /* ---- memory alone ---- */
 
-/* Mean bloat of the workloads that fit, in percent. Negative: no memory. */
+/* The mean bloat of the workloads that fit, in percent. Negative if out of memory. */
 static double mean_bloat(uint32_t first, uint32_t end, enum mosaic_design design, double index,
                          double occupancy, double *out_worst)
 {

@@ -1,11 +1,12 @@
-/* mosaic_time.c: the clock. Events lie in a wheel of cycles, each a list; a bit for each tells
- * which is not empty. Greedy, then oldest: a warp issues the instructions of its gap in one go,
- * then one memory instruction, and waits for its lines; the oldest that is ready follows.
+/* mosaic_time.c: see mosaic_time.h. The clock is a wheel of cycles, each with a list of events, and
+ * a bit for each list that is not empty. The scheduler is greedy, then oldest. A warp issues the
+ * instructions of its gap and one memory instruction, and waits for its lines. The oldest ready
+ * warp follows.
  *
- * The memory unit of a core works in order, a line each cycle. While it waits for a translation,
- * the memory instructions of all warps wait behind it: so does the released simulator, and so a
- * miss "often stalls many of the warps" (section 3.1). A page that has to come over the bus is
- * waited for by the warps that touch it, while the others go on (section 3.2).
+ * The memory unit of a core works in order, one line per cycle. While it waits for a translation,
+ * the memory instructions of all warps wait behind it, as in the released simulator. So a miss
+ * "often stalls many of the warps" (section 3.1). Only the warps that touch a page wait for its
+ * transfer over the bus (section 3.2).
  */
 #include "clients/lab/papers/mosaic/mosaic_time.h"
 
@@ -13,45 +14,45 @@
 #include <string.h>
 
 enum { WHEEL = 8192, WORD_BITS = 64, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
-enum { MOST_ITERATIONS = 1 << 15 }; /* of a grid through the longest array, and more */
+enum { MOST_ITERATIONS = 1 << 15 }; /* more than a grid needs for the longest array */
 static const uint32_t NONE = UINT32_MAX;
 
 struct warp {
     struct gen_warp gen;
     uint16_t app, core;
-    bool issued;    /* the gap is; the memory instruction is next */
-    uint64_t ready; /* when all lines so far have come */
+    bool issued;    /* the gap is issued; the memory instruction is next */
+    uint64_t ready; /* when all lines read so far have arrived */
 };
 
-/* Memory instructions of a core in the order of their coming. */
+/* The memory instructions of a core, in order. */
 struct unit {
     uint32_t warps[MOSAIC_WARPS]; /* a ring */
-    uint32_t first, count;        /* the first is at work */
+    uint32_t first, count;        /* the first one is being executed */
     uint32_t lines[GEN_MAX_LINES];
     uint32_t line_count, next;
-    uint32_t page;    /* of the line before, translated at page_at */
-    uint64_t page_at; /* UINT64_MAX: none */
-    uint64_t free_at; /* when it can take the next line */
+    uint32_t page;    /* of the previous line; its translation is available at page_at */
+    uint64_t page_at; /* UINT64_MAX if there is no page */
+    uint64_t free_at; /* when the unit accepts the next line */
 };
 
-/* Warps of a core, the oldest first. */
+/* A core. Its warps are in the order of their age. */
 struct core {
-    uint64_t free_at; /* when the next may issue */
-    uint64_t ready;   /* a bit each */
-    bool busy;        /* one issues */
-    bool waits;       /* the memory unit, for a translation */
+    uint64_t free_at; /* when the next warp may issue */
+    uint64_t ready;   /* warps, one bit each */
+    bool busy;        /* a warp is issuing */
+    bool waits;       /* the memory unit waits for a translation */
     struct unit unit;
 };
 _Static_assert(MOSAIC_WARPS <= 64, "a bit for each warp of a core");
 
-/* The rest of an instruction that waits for a page to come over the bus. */
+/* The rest of an instruction that waits for the transfer of a page. */
 struct parked {
     uint32_t lines[GEN_MAX_LINES];
-    uint32_t line_count; /* 0: it waits for none */
-    uint32_t next;       /* warp that waits for the same page */
+    uint32_t line_count; /* 0 if the warp waits for no page */
+    uint32_t next;       /* the next warp that waits for the same page */
 };
 _Static_assert((int)MOSAIC_CORES *(int)MOSAIC_WARPS <= (int)MOSAIC_MAX_FAULTS,
-               "each waits for one");
+               "each warp waits for at most one page");
 
 struct event {
     uint64_t at;
@@ -66,11 +67,12 @@ struct clock {
     struct gen_layout layouts[MOSAIC_MAX_APPS];
     struct warp *warps;
     uint32_t warp_count;
-    uint32_t running; /* warps that have not had their quota */
+    uint32_t running; /* warps that have not reached their quota */
     struct core cores[MOSAIC_CORES];
-    struct parked *parked;                    /* of each warp; NULL: nothing comes over the bus */
-    uint32_t first_parked[MOSAIC_MAX_FAULTS]; /* warp that waits for each page on its way */
-    struct event *events;                     /* of warps, then of the MMU */
+    struct parked *parked; /* of each warp; NULL if no page is transferred */
+    uint32_t
+        first_parked[MOSAIC_MAX_FAULTS]; /* the first warp that waits for each page in transfer */
+    struct event *events;                /* of warps, then of the MMU */
     uint32_t first[WHEEL], last[WHEEL];
     uint64_t used[WHEEL / WORD_BITS];
     uint32_t waiting; /* events */
@@ -81,7 +83,7 @@ struct clock {
 
 /* ---- the wheel ---- */
 
-/* What is further away than the wheel is long waits in its last slot and is put in again. */
+/* An event beyond the end of the wheel goes into the last slot, and is posted again from there. */
 static void post(struct clock *c, uint32_t id, uint64_t at)
 {
     const uint64_t last = c->now + WHEEL - 1;
@@ -96,8 +98,8 @@ static void post(struct clock *c, uint32_t id, uint64_t at)
     c->waiting++;
 }
 
-/* The next slot that has events; `now` moves there. There must be one. */
-static uint32_t advance(struct clock *c)
+/* Moves `now` to the next slot with events. There must be one. */
+static uint32_t next_slot(struct clock *c)
 {
     uint32_t slot = (uint32_t)(c->now % WHEEL);
     uint64_t word = c->used[slot / WORD_BITS] >> slot % WORD_BITS;
@@ -114,9 +116,9 @@ static uint32_t advance(struct clock *c)
     return (uint32_t)(c->now % WHEEL);
 }
 
-static uint32_t pop(struct clock *c)
+static uint32_t pop_event(struct clock *c)
 {
-    const uint32_t slot = advance(c);
+    const uint32_t slot = next_slot(c);
     const uint32_t id = c->first[slot];
     c->first[slot] = c->events[id].next;
     if (c->first[slot] == NONE)
@@ -141,7 +143,7 @@ static void read_line(struct clock *c, struct warp *w, uint32_t line, uint64_t a
     w->ready = done > w->ready ? done : w->ready;
 }
 
-static void count(struct clock *c, const struct warp *w, uint32_t instructions)
+static void count_instructions(struct clock *c, const struct warp *w, uint32_t instructions)
 {
     if (c->now < c->run->warm)
         return;
@@ -149,7 +151,7 @@ static void count(struct clock *c, const struct warp *w, uint32_t instructions)
     c->out->cycles[w->app] = c->now - c->run->warm;
 }
 
-/* The oldest that is ready issues: its gap occupies the core, then its memory instruction. */
+/* The oldest ready warp issues its gap, which occupies the core, and its memory instruction. */
 static void issue_oldest(struct clock *c, uint32_t at)
 {
     struct core *core = &c->cores[at];
@@ -165,13 +167,13 @@ static void issue_oldest(struct clock *c, uint32_t at)
     post(c, id, start + gap);
 }
 
-static void become_ready(struct clock *c, uint32_t id)
+static void make_ready(struct clock *c, uint32_t id)
 {
     const struct warp *w = &c->warps[id];
     struct core *core = &c->cores[w->core];
     if (c->run->quota > 0 && w->gen.step == c->run->quota) {
         c->running--;
-        count(c, w, 0);
+        count_instructions(c, w, 0);
         return;
     }
     core->ready |= 1ull << id % MOSAIC_WARPS;
@@ -186,7 +188,7 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The next instruction's lines are made when the unit comes to it, if they were not before. */
+/* Starts the first instruction of the unit. Its lines are those that were parked, or new ones. */
 static void begin_first(struct clock *c, struct unit *u)
 {
     const uint32_t id = u->warps[u->first];
@@ -211,8 +213,8 @@ static void drop_first(struct clock *c, struct unit *u)
         begin_first(c, u);
 }
 
-/* False: the unit waits for a translation. */
-static bool take_lines(struct clock *c, struct core *core)
+/* Reads the lines of the first instruction. False if the unit waits for a translation. */
+static bool read_lines(struct clock *c, struct core *core)
 {
     struct unit *u = &core->unit;
     struct warp *w = &c->warps[u->warps[u->first]];
@@ -234,7 +236,7 @@ static bool take_lines(struct clock *c, struct core *core)
 static void run_unit(struct clock *c, struct core *core)
 {
     struct unit *u = &core->unit;
-    while (u->count > 0 && take_lines(c, core)) {
+    while (u->count > 0 && read_lines(c, core)) {
         post(c, u->warps[u->first], c->warps[u->warps[u->first]].ready);
         drop_first(c, u);
     }
@@ -258,7 +260,7 @@ static void host_resolved(void *arg, uint32_t core, uint64_t at)
     run_unit(c, &c->cores[core]);
 }
 
-/* The unit's first instruction waits outside for a page. */
+/* Parks the first instruction of the unit until its page arrives. */
 static void host_faulted(void *arg, uint32_t core, uint32_t fault)
 {
     struct clock *c = arg;
@@ -290,12 +292,12 @@ static void access_memory(struct clock *c, uint32_t id)
 {
     struct warp *w = &c->warps[id];
     w->issued = false;
-    count(c, w, c->layouts[w->app].app->gap + 1u);
+    count_instructions(c, w, c->layouts[w->app].app->gap + 1u);
     enter_unit(c, &c->cores[w->core], id);
     issue_oldest(c, w->core);
 }
 
-static void happen(struct clock *c, uint32_t id)
+static void handle_event(struct clock *c, uint32_t id)
 {
     if (c->events[id].at > c->now)
         post(c, id, c->events[id].at);
@@ -304,12 +306,13 @@ static void happen(struct clock *c, uint32_t id)
     else if (c->warps[id].issued)
         access_memory(c, id);
     else
-        become_ready(c, id);
+        make_ready(c, id);
 }
 
 /* ---- a run ---- */
 
-static bool allocate(struct frames *f, const struct gen_layout *l, uint32_t app, uint32_t array)
+static bool allocate_array(struct frames *f, const struct gen_layout *l, uint32_t app,
+                           uint32_t array)
 {
     return array >= l->array_count || frames_alloc(f, app, l->first_page[array], l->pages[array]);
 }
@@ -340,13 +343,14 @@ struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layou
         frames_fragment(f, run->fragmented, run->occupancy);
     for (uint32_t i = 0; i < GEN_MAX_ARRAYS; i++) {
         for (uint32_t a = 0; a < run->app_count; a++)
-            *out_full = !allocate(f, &layouts[a], a, i) || *out_full;
+            *out_full = !allocate_array(f, &layouts[a], a, i) || *out_full;
     }
     return f;
 }
 
-/* A stretch lies anywhere in a run: at the start of all arrays no end of an allocation is near. The
- * same stretch for each design. A quota begins with the run. */
+/* The step at which an application begins. A stretch begins anywhere in a run, because no end of an
+ * allocation is near the start of all arrays. All designs get the same stretch. A run with a quota
+ * begins at its start. */
 static uint32_t first_step(const struct clock *c, uint32_t app)
 {
     const struct mosaic_run *run = c->run;
@@ -382,20 +386,20 @@ static void run_all(struct clock *c)
     const struct mosaic_run *run = c->run;
     bool warm = false;
     while (c->waiting > 0 && c->running > 0) {
-        const uint32_t id = pop(c);
+        const uint32_t id = pop_event(c);
         if (run->quota == 0 && c->now >= run->end)
             break;
         if (!warm && c->now >= run->warm) {
             c->at_warm = mosaic_mmu_count(c->mmu);
             warm = true;
         }
-        happen(c, id);
+        handle_event(c, id);
     }
     for (uint32_t a = 0; a < run->app_count && run->quota == 0; a++)
         c->out->cycles[a] = run->end - run->warm;
 }
 
-static void finish(const struct clock *c)
+static void collect_result(const struct clock *c)
 {
     const struct mosaic_mmu_counts all = mosaic_mmu_count(c->mmu);
     const struct mosaic_mmu_counts *before = &c->at_warm;
@@ -418,7 +422,7 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     struct clock *c = calloc(1, sizeof *c);
     enum status s = STATUS_OK;
     if (!c)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a simulation");
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the simulation");
     *out = (struct mosaic_result){0};
     c->run = run;
     c->out = out;
@@ -441,14 +445,14 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     if (c->mmu)
         c->events = calloc(c->warp_count + mosaic_mmu_events(c->mmu), sizeof *c->events);
     if (!c->warps || !c->mmu || !c->events || (run->mmu.lazy && !c->parked)) {
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for a simulation");
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for the simulation");
         goto out;
     }
     memset(c->first, 0xff, sizeof c->first);
     memset(c->first_parked, 0xff, sizeof c->first_parked);
     start_warps(c);
     run_all(c);
-    finish(c);
+    collect_result(c);
 out:
     free(c->events);
     free(c->parked);

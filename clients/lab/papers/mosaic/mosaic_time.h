@@ -1,7 +1,6 @@
-/* mosaic_time.h: applications on the cores of Mosaic's machine, for a stretch of simulated time.
- * Each core belongs to one application. The result depends on the arguments alone; runs are
- * independent of each other and may be in different threads.
- */
+/* mosaic_time.h: runs applications on the cores of Mosaic's machine for a stretch of simulated
+ * time. Each core belongs to one application. The result depends only on the arguments. Runs are
+ * independent and may be in different threads. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TIME_H
 #define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TIME_H
 
@@ -15,13 +14,13 @@ enum { MOSAIC_CORES = 30, MOSAIC_WARPS = 48, MOSAIC_MAX_APPS = 5 };
 struct mosaic_run {
     struct mosaic_mmu_desc mmu;
     uint32_t app_count;
-    uint8_t apps[MOSAIC_MAX_APPS];  /* of the generator */
-    uint8_t cores[MOSAIC_MAX_APPS]; /* of each, MOSAIC_CORES in all at most */
-    /* Counted are the cycles from `warm` on; with `quota` (memory instructions of a warp) a run
-     * ends when all warps have had theirs, with 0 at cycle `end`. */
+    uint8_t apps[MOSAIC_MAX_APPS];  /* numbers of gen_mosaic_app */
+    uint8_t cores[MOSAIC_MAX_APPS]; /* of each; at most MOSAIC_CORES in all */
+    /* Cycles from `warm` on are counted. The run ends when each warp has made `quota` memory
+     * instructions, or at cycle `end` if quota is 0. */
     uint64_t warm, end;
     uint32_t quota;
-    uint32_t shrink;              /* of the applications' memory; 0 is 1 */
+    uint32_t shrink;              /* a divisor of the applications' memory; 0 means 1 */
     double fragmented, occupancy; /* frames_fragment */
     bool compact;
     uint64_t seed;
@@ -33,7 +32,7 @@ struct mosaic_result {
     struct mosaic_mmu_counts mmu;
     struct frames_counts frames;
     double bloat;
-    bool full; /* memory did not hold all arrays */
+    bool full; /* the arrays did not fit memory */
 };
 
 /* STATUS_NO_MEMORY. */
@@ -45,7 +44,7 @@ static inline double mosaic_ipc(const struct mosaic_result *r, uint32_t app)
     return r->cycles[app] > 0 ? (double)r->instructions[app] / (double)r->cycles[app] : 0;
 }
 
-/* Only the memory of a run: allocates all arrays. NULL: no memory. */
+/* Only the memory of a run, with all arrays allocated. NULL if out of memory. */
 struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
                                   bool *out_full);
 

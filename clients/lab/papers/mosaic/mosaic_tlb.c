@@ -1,6 +1,5 @@
-/* mosaic_tlb.c: entries are nodes in a list by age for each set, and in chains by a hash of the
- * key: a set of 256 is found as fast as one of 16.
- */
+/* mosaic_tlb.c: see mosaic_tlb.h. Each entry is in a list of its set by age, and in a chain by the
+ * hash of its key. So a lookup in a set of 256 takes as long as one in a set of 16. */
 #include "clients/lab/papers/mosaic/mosaic_tlb.h"
 
 #include <stdlib.h>
@@ -11,17 +10,17 @@ static const uint32_t NO_KEY = UINT32_MAX;
 struct node {
     uint32_t key;
     uint16_t older, younger; /* in its set; NONE at the ends */
-    uint16_t chain;          /* the next of the same hash */
+    uint16_t chain;          /* the next entry of the same hash */
 };
 
 struct mosaic_tlb {
     uint32_t entries, ways, sets, hash_mask;
     uint16_t *oldest, *youngest; /* of each set */
     uint16_t *chains;            /* of each hash */
-    struct node *nodes;          /* those of set s from s * ways on */
+    struct node *nodes;          /* set s begins at s * ways */
 };
 
-static uint32_t hash_of(const struct mosaic_tlb *t, uint32_t key)
+static uint32_t key_hash(const struct mosaic_tlb *t, uint32_t key)
 {
     return (key * 0x9e3779b1u) >> 7 & t->hash_mask;
 }
@@ -70,14 +69,14 @@ void mosaic_tlb_free(struct mosaic_tlb *take)
     free(take);
 }
 
-static uint32_t set_of(const struct mosaic_tlb *t, uint32_t node)
+static uint32_t node_set(const struct mosaic_tlb *t, uint32_t node)
 {
     return t->sets == 1 ? 0 : node / t->ways;
 }
 
 static void make_youngest(struct mosaic_tlb *t, uint16_t at)
 {
-    const uint32_t set = set_of(t, at);
+    const uint32_t set = node_set(t, at);
     struct node *n = &t->nodes[at];
     if (n->younger == NONE)
         return;
@@ -92,9 +91,9 @@ static void make_youngest(struct mosaic_tlb *t, uint16_t at)
     t->youngest[set] = at;
 }
 
-static uint16_t find(const struct mosaic_tlb *t, uint32_t key)
+static uint16_t find_key(const struct mosaic_tlb *t, uint32_t key)
 {
-    uint16_t at = t->chains[hash_of(t, key)];
+    uint16_t at = t->chains[key_hash(t, key)];
     while (at != NONE && t->nodes[at].key != key)
         at = t->nodes[at].chain;
     return at;
@@ -102,7 +101,7 @@ static uint16_t find(const struct mosaic_tlb *t, uint32_t key)
 
 bool mosaic_tlb_hit(struct mosaic_tlb *t, uint32_t key)
 {
-    const uint16_t at = find(t, key);
+    const uint16_t at = find_key(t, key);
     if (at == NONE)
         return false;
     make_youngest(t, at);
@@ -111,7 +110,7 @@ bool mosaic_tlb_hit(struct mosaic_tlb *t, uint32_t key)
 
 static void unchain(struct mosaic_tlb *t, uint16_t at)
 {
-    uint16_t *link = &t->chains[hash_of(t, t->nodes[at].key)];
+    uint16_t *link = &t->chains[key_hash(t, t->nodes[at].key)];
     while (*link != at)
         link = &t->nodes[*link].chain;
     *link = t->nodes[at].chain;
@@ -125,7 +124,7 @@ void mosaic_tlb_fill(struct mosaic_tlb *t, uint32_t key)
     if (t->nodes[at].key != NO_KEY)
         unchain(t, at);
     t->nodes[at].key = key;
-    t->nodes[at].chain = t->chains[hash_of(t, key)];
-    t->chains[hash_of(t, key)] = at;
+    t->nodes[at].chain = t->chains[key_hash(t, key)];
+    t->chains[key_hash(t, key)] = at;
     make_youngest(t, at);
 }

@@ -1,7 +1,6 @@
-/* mosaic_tlb.h: one TLB of entries of one size, looked up and filled apart, as a miss in flight
- * needs it. Sets of `ways` entries, least recently used first out; one set is fully associative.
- * Not thread safe.
- */
+/* mosaic_tlb.h: a TLB with entries of one size. Lookup and fill are separate calls, because a miss
+ * takes time. Sets have `ways` entries and replace the least recently used; one set is fully
+ * associative. Not thread safe. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TLB_H
 #define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TLB_H
 
@@ -10,14 +9,14 @@
 
 struct mosaic_tlb;
 
-/* `entries` is a multiple of `ways`; 0 entries never hit. NULL: no memory. */
+/* `entries` is a multiple of `ways`. With 0 entries, no lookup hits. NULL if out of memory. */
 struct mosaic_tlb *mosaic_tlb_new(uint32_t entries, uint32_t ways);
 void mosaic_tlb_free(struct mosaic_tlb *take);
 
-/* True if the key is there; it is then the youngest of its set. A key is below 2^32 - 1. */
+/* Looks up a key below 2^32 - 1. True if it is there; it then becomes the youngest of its set. */
 bool mosaic_tlb_hit(struct mosaic_tlb *t, uint32_t key);
 
-/* Puts the key in, if it is not there, in place of the oldest of its set. */
+/* Replaces the oldest entry of the set by the key, unless the key is there. */
 void mosaic_tlb_fill(struct mosaic_tlb *t, uint32_t key);
 
 #endif

@@ -1,7 +1,6 @@
-/* mosaic_workloads.c: a simulated stretch is long enough for the TLBs to be full, and far shorter
- * than a run. A whole run is calculated from it: what differs between designs is the speed of the
- * kernel, which the stretch gives, and the transfers, which are bytes over a bus.
- */
+/* mosaic_workloads.c: see mosaic_workloads.h. A simulated stretch is long enough to fill the TLBs
+ * and far shorter than a run. A whole run is computed from the speed of the kernel in the stretch
+ * and from the transfers, which are bytes over a bus. */
 #include "clients/lab/papers/mosaic/mosaic_workloads.h"
 
 #include <pthread.h>
@@ -11,7 +10,7 @@
 #include <unistd.h>
 
 enum { WARM_CYCLES = 10000, END_CYCLES = 60000, SEED = 1, MAX_THREADS = 64 };
-static const double COPY_CYCLES = 54.5e-6 * 1020e6; /* of a transfer, besides its bytes */
+static const double COPY_CYCLES = 54.5e-6 * 1020e6; /* of a transfer, without its bytes */
 static const double CYCLES_PER_BYTE = 1020e6 / 7.96e9;
 
 struct mosaic_workload mosaic_workload(uint32_t index)
@@ -56,7 +55,7 @@ struct pool {
     atomic_bool failed;
 };
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
     struct pool *pool = arg;
     struct err err = {0};
@@ -75,13 +74,13 @@ enum status mosaic_run_cases(struct mosaic_case *cases, uint32_t count, struct e
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t started = 0;
     while (started + 1 < processors && started < MAX_THREADS &&
-           pthread_create(&threads[started], NULL, work, &pool) == 0)
+           pthread_create(&threads[started], NULL, run_worker, &pool) == 0)
         started++;
-    (void)work(&pool);
+    (void)run_worker(&pool);
     while (started > 0)
         (void)pthread_join(threads[--started], NULL);
     if (atomic_load(&pool.failed))
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a simulation");
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the simulation");
     return STATUS_OK;
 }
 
@@ -103,19 +102,20 @@ static double transferred_bytes(uint32_t app)
     return (double)gen_mosaic_pages(&l) * FRAMES_PAGE_BYTES;
 }
 
-static double copies(uint32_t app)
+static double copy_count(uint32_t app)
 {
     struct gen_layout l;
     gen_mosaic_place(gen_mosaic_app(app), 1, 1, &l);
     return l.array_count;
 }
 
-/* The bus serves all applications in turn, a page each: while one waits for its last page, each
- * other one has brought as much, or all that it has. */
+/* The bus serves all applications in turn, one page each. So until an application has its last
+ * page, each other one transfers as many bytes, or all of its own. */
 static double transfer_cycles(const struct mosaic_run *run, uint32_t app, enum mosaic_launch launch)
 {
     const double own = transferred_bytes(run->apps[app]);
-    double cycles = launch == MOSAIC_COPIED ? copies(run->apps[app]) * COPY_CYCLES : COPY_CYCLES;
+    double cycles =
+        launch == MOSAIC_COPIED ? copy_count(run->apps[app]) * COPY_CYCLES : COPY_CYCLES;
     if (launch == MOSAIC_NO_TRANSFER)
         return 0;
     for (uint32_t a = 0; a < run->app_count; a++) {

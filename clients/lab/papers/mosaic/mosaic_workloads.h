@@ -1,14 +1,14 @@
-/* mosaic_workloads.h: the 235 workloads of Mosaic (MICRO 2017, section 5) and what a run of one
- * says: many runs on all processors, weighted speed-up, whole runs with their transfers.
- */
+/* mosaic_workloads.h: the 235 workloads of Mosaic (MICRO 2017, section 5), parallel runs of them,
+ * whole runs with their transfers, and weighted speed-up. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_WORKLOADS_H
 #define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_WORKLOADS_H
 
 #include "clients/lab/papers/mosaic/mosaic_time.h"
 
 enum {
-    MOSAIC_HOMOGENEOUS = GEN_MOSAIC_APPS * MOSAIC_MAX_APPS, /* 135: 1..5 copies of each */
-    MOSAIC_MIXES = 25,                                      /* of each size from 2 on */
+    MOSAIC_HOMOGENEOUS =
+        GEN_MOSAIC_APPS * MOSAIC_MAX_APPS, /* 135: 1 to 5 copies of each application */
+    MOSAIC_MIXES = 25,                     /* of each size from 2 to 5 */
     MOSAIC_WORKLOADS = MOSAIC_HOMOGENEOUS + MOSAIC_MIXES * (MOSAIC_MAX_APPS - 1)
 };
 
@@ -17,11 +17,12 @@ struct mosaic_workload {
     uint8_t apps[MOSAIC_MAX_APPS];
 };
 
-/* Workload 0..MOSAIC_WORKLOADS - 1: the homogeneous ones, one copy first; then mixes of different
- * applications, drawn by a fixed seed. */
+/* Workloads 0 to MOSAIC_WORKLOADS - 1. The homogeneous ones come first, in the order of their
+ * copies, then mixes of different applications, drawn by a fixed seed. */
 struct mosaic_workload mosaic_workload(uint32_t index);
 
-/* A run of it: cores shared evenly (the rest of the division to the first), the paper's machine. */
+/* A run on the paper's machine. Applications share the cores evenly, and the first ones get the
+ * remainder. */
 struct mosaic_run mosaic_run_of(const struct mosaic_workload *w, enum mosaic_design design);
 
 struct mosaic_case {
@@ -29,36 +30,36 @@ struct mosaic_case {
     struct mosaic_result result;
 };
 
-/* Runs all, a thread for each processor. The results do not depend on how many that are. */
+/* Runs all cases, with one thread per processor. Results do not depend on the number of threads. */
 enum status mosaic_run_cases(struct mosaic_case *cases, uint32_t count, struct err *err);
 
-/* How the data come to the GPU. */
+/* The way in which the data come to the GPU. */
 enum mosaic_launch {
-    MOSAIC_NO_TRANSFER, /* it is there */
+    MOSAIC_NO_TRANSFER, /* they are already there */
     MOSAIC_COPIED,      /* each array is copied before the application starts */
-    MOSAIC_PAGED        /* base page by base page over the bus, when it is launched */
+    MOSAIC_PAGED        /* base page by base page over the bus, at the launch */
 };
 
-/* Instructions per cycle of one application over a whole run: all its passes at the speed of the
- * simulated stretch, after the transfers of all applications of the workload over one bus, and
- * `stall` cycles in which nothing ran. */
+/* The instructions per cycle of one application over a whole run. The run has all passes at the
+ * speed of the simulated stretch, after the transfers of all applications of the workload over one
+ * bus, and `stall` cycles in which nothing runs. */
 double mosaic_whole_ipc(const struct mosaic_case *c, uint32_t app, enum mosaic_launch launch,
                         double stall);
 
-/* Cycles of that whole run. */
+/* The cycles of the whole run. */
 double mosaic_whole_cycles(const struct mosaic_case *c, uint32_t app, enum mosaic_launch launch,
                            double stall);
 
 /* Memory instructions of a warp in one pass over the application's data. */
 uint32_t mosaic_pass_steps(const struct gen_layout *l);
 
-/* GPU-MMU with each application alone, on any number of cores it can get; of whole runs. */
+/* Each application alone on GPU-MMU, by the number of cores; whole runs. */
 struct mosaic_alone {
     double ipc[GEN_MOSAIC_APPS][MOSAIC_CORES + 1];
 };
 enum status mosaic_run_alone(struct mosaic_alone *out, struct err *err);
 
-/* Sum of IPC together over IPC alone. */
+/* The sum over applications of IPC together divided by IPC alone. */
 double mosaic_weighted(const struct mosaic_case *c, const struct mosaic_alone *alone,
                        enum mosaic_launch launch, double stall);
 

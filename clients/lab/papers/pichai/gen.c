@@ -1,14 +1,15 @@
-/* gen.c: each address is a hash of the thread, the iteration and what is read, so any thread may
- * run in any warp at any time, and all machines run the same work.
+/* gen.c: see gen.h. Each address is a hash of the thread, the iteration and the operation. So a
+ * thread may run in any warp at any time, and all machines run the same work.
  *
  *   bfs            a graph in compressed rows: coalesced flags and offsets, ragged runs of edges,
- *                  visited[] at a target drawn from a power law over 1 GiB
- *   mummergpu      each lane goes down its own path of a suffix tree: 32-byte nodes, 16 times as
- * many on each level, over 1 GiB in the end; lanes stop at a mismatch kmeans         rows of
- * features, one row a thread, read feature by feature for each center streamcluster  points
- * streamed group of dimensions by group, against few hot centers memcached      packets read and
- * written coalesced; keys of a Zipf law: bucket, item, its words pathfinder     rows of a grid, a
- * halo on each side, one row after the other
+ *                  and visited[] at a target that follows a power law over 1 GiB
+ *   mummergpu      each lane descends its own path of a suffix tree over 1 GiB, with nodes of
+ *                  32 bytes and 16 times more of them on each level; lanes stop at a mismatch
+ *   kmeans         rows of features, one row per thread, read feature by feature for each center
+ *   streamcluster  points, streamed by groups of dimensions and compared with a few hot centers
+ *   memcached      packets that are read and written coalesced; for keys of a Zipf law the bucket,
+ *                  the item and its words
+ *   pathfinder     rows of a grid, one after another, with a halo on each side
  */
 #include "clients/lab/papers/pichai/gen.h"
 
@@ -20,16 +21,16 @@
 
 #include <stddef.h>
 
-/* All knobs that were set by inputs. */
+/* The parameters that are set by inputs of the paper. */
 enum {
     BFS_FRONTIER_OF_256 = 180, /* threads in the frontier */
-    BFS_DEGREES = 5,           /* edges read at most */
+    BFS_DEGREES = 5,           /* the most edges that a thread reads */
     BFS_POWER = 16,            /* of the power law of targets */
     BFS_ROW_BYTES = 32,        /* of edges, on average */
     MUMMER_LEVELS = 9,
     MUMMER_FANOUT_SHIFT = 4,
-    MUMMER_ALIVE_OF_256 = 225, /* lanes that match one more level */
-    MUMMER_HOT_OF_256 = 110,   /* nodes visited that are among few hot ones */
+    MUMMER_ALIVE_OF_256 = 225, /* lanes that match another level */
+    MUMMER_HOT_OF_256 = 110,   /* visited nodes that are hot */
     MUMMER_HOT_PAGES = 6,
     MUMMER_NODE_BYTES = 32,
     MUMMER_QUERY_BYTES = 64,
@@ -37,18 +38,17 @@ enum {
     KMEANS_CENTERS = 5,
     CLUSTER_CENTERS = 12,
     CLUSTER_WARPS_SHARE = 1, /* warps whose points are neighbors */
-    CLUSTER_GROUP = 1,       /* dimensions side by side */
+    CLUSTER_GROUP = 1,       /* adjacent dimensions */
     CACHED_ASKED_OF_256 = 40,
     CACHED_KEYS_LOG2 = 11,
     CACHED_PLACES_LOG2 = 22,
     CACHED_PACKET_BYTES = 64,
-    PATH_OTHERS = 31,     /* instructions of the kernel's loop for each row it reads */
+    PATH_OTHERS = 31,     /* instructions of the kernel's loop per row */
     PATH_WARPS_SHARE = 2, /* warps whose tiles are neighbors */
 };
 
 static const uint64_t FOOTPRINT = GIB;
-/* Arrays begin at different places of the address space, none at a multiple of a large power of
- * two. */
+/* The arrays begin at different addresses. None is a multiple of a large power of two. */
 #define ARRAY(i) ((uint64_t)(i)*4 * GIB + (uint64_t)(i)*1234 * 4096 + MIB)
 
 static bool of_256(uint64_t hash, uint32_t share)
@@ -56,13 +56,13 @@ static bool of_256(uint64_t hash, uint32_t share)
     return (hash & 255) < share;
 }
 
-/* In [0, bound), bound below 2^32. */
-static uint64_t below(uint64_t hash, uint64_t bound)
+/* A number in [0, bound), for bounds below 2^32. */
+static uint64_t number_below(uint64_t hash, uint64_t bound)
 {
     return (hash >> 32) * bound >> 32;
 }
 
-/* u^power for a uniform u, of 32 bits. */
+/* u^power for a uniform u, with 32 bits. */
 static uint64_t power_law(uint64_t hash, uint32_t power)
 {
     const uint64_t u = hash >> 32;
@@ -72,8 +72,8 @@ static uint64_t power_law(uint64_t hash, uint32_t power)
     return product;
 }
 
-/* A rank from 1 to 2^log2, each with a probability near 1 / rank. */
-static uint64_t zipf(uint64_t hash, uint32_t log2)
+/* A rank from 1 to 2^log2. The probability of each is about 1 / rank. */
+static uint64_t zipf_rank(uint64_t hash, uint32_t log2)
 {
     const uint64_t x = (hash >> 40) * log2; /* 24 bits of fraction */
     const uint64_t octave = x >> 24;
@@ -116,7 +116,7 @@ static uint32_t bfs_taken(const void *context, const uint32_t threads[LAB_LANES]
     for (; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
         const uint64_t hash = lab_gen_hash(threads[lane], iteration, 100);
-        const uint64_t degree = 1 + below(hash, BFS_DEGREES);
+        const uint64_t degree = 1 + number_below(hash, BFS_DEGREES);
         if (of_256(hash, BFS_FRONTIER_OF_256) && (region == 1 || degree > region - 2))
             taken |= 1u << lane;
     }
@@ -145,7 +145,7 @@ static void mummer_addresses(const void *context, const uint32_t threads[LAB_LAN
         if (nodes > FOOTPRINT / MUMMER_NODE_BYTES)
             nodes = FOOTPRINT / MUMMER_NODE_BYTES;
         const uint64_t hash = lab_gen_hash(t, iteration, op);
-        uint64_t node = below(hash, nodes);
+        uint64_t node = number_below(hash, nodes);
         if (of_256(hash, MUMMER_HOT_OF_256))
             node -= node % (nodes > MUMMER_HOT_PAGES ? nodes / MUMMER_HOT_PAGES : 1);
         out[lane] = ARRAY(2) + op * GIB + node * MUMMER_NODE_BYTES;
@@ -206,11 +206,11 @@ static void kmeans_addresses(const void *context, const uint32_t threads[LAB_LAN
 
 static const struct lab_op cluster_ops[] = {{4, 0, 0}, {4, 0, 0}, {4, 0, 0}};
 
-/* Where the thread's point is among all: `share` warps side by side, then elsewhere. */
+/* The number of a thread's point. The points of `share` warps are adjacent. */
 static uint64_t scattered(uint64_t thread, uint32_t share, uint64_t points)
 {
     const uint64_t tile = (uint64_t)share * LAB_LANES;
-    return below(lab_gen_hash(thread / tile, 7, 7), points / tile) * tile + thread % tile;
+    return number_below(lab_gen_hash(thread / tile, 7, 7), points / tile) * tile + thread % tile;
 }
 
 static void cluster_addresses(const void *context, const uint32_t threads[LAB_LANES],
@@ -229,8 +229,8 @@ static void cluster_addresses(const void *context, const uint32_t threads[LAB_LA
             out[lane] = ARRAY(1 + op) +
                         (group * points + scattered(t, CLUSTER_WARPS_SHARE, points)) * row + within;
         else
-            out[lane] =
-                ARRAY(3) + below(lab_gen_hash(t, 3, 3), CLUSTER_CENTERS) * KIB + iteration * 4;
+            out[lane] = ARRAY(3) + number_below(lab_gen_hash(t, 3, 3), CLUSTER_CENTERS) * KIB +
+                        iteration * 4;
     }
 }
 
@@ -250,8 +250,8 @@ static void cached_addresses(const void *context, const uint32_t threads[LAB_LAN
         const int lane = __builtin_ctz(lanes);
         const uint64_t t = threads[lane];
         const uint64_t packet = (t + (uint64_t)iteration * (1 << 20)) * CACHED_PACKET_BYTES;
-        const uint64_t key = zipf(lab_gen_hash(t, iteration, 5), CACHED_KEYS_LOG2);
-        const uint64_t place = below(lab_gen_hash(key, 11, 11), 1 << CACHED_PLACES_LOG2);
+        const uint64_t key = zipf_rank(lab_gen_hash(t, iteration, 5), CACHED_KEYS_LOG2);
+        const uint64_t place = number_below(lab_gen_hash(key, 11, 11), 1 << CACHED_PLACES_LOG2);
         if (op < BUCKET)
             out[lane] = ARRAY(1) + packet + op * sizeof(uint64_t);
         else if (op == BUCKET)
@@ -279,7 +279,7 @@ static uint32_t cached_taken(const void *context, const uint32_t threads[LAB_LAN
 
 /* ---- pathfinder ---- */
 
-/* As Rodinia's kernel: all but the wall is in registers and shared memory. */
+/* Like Rodinia's kernel, which has all but the wall in registers and shared memory. */
 static const struct lab_op path_ops[] = {{PATH_OTHERS, 1, 0}};
 
 static void path_addresses(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
@@ -295,8 +295,7 @@ static void path_addresses(const void *context, const uint32_t threads[LAB_LANES
     }
 }
 
-/* The halo of a tile is worth one lane less on each side with each row, then the tile begins anew.
- */
+/* With each row, one lane less on each side of a tile has a result. Then a new tile begins. */
 static uint32_t path_taken(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                            uint32_t iteration, uint32_t region)
 {
@@ -316,7 +315,7 @@ static uint32_t path_taken(const void *context, const uint32_t threads[LAB_LANES
 /* ---- all ---- */
 
 #define OPS(a) .ops = (a), .op_count = sizeof(a) / sizeof(a)[0]
-/* Blocks are as large as Rodinia's: 512 threads in bfs and streamcluster, else 256. */
+/* Blocks have 512 threads in bfs and streamcluster and 256 in the others, as in Rodinia. */
 static const struct lab_work works[LAB_JOBS] = {
     [LAB_BFS] = {.name = "bfs",
                  OPS(bfs_ops),

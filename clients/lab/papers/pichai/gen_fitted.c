@@ -1,11 +1,11 @@
-/* gen_fitted.c: jobs that are no program, but have every input that the text of Pichai 2014 gives.
+/* gen_fitted.c: jobs that have every input in the text of Pichai 2014 and no structure of a
+ * program.
  *
- * A warp's instruction is one of three, drawn by hash:
+ * An instruction of a warp is one of three kinds, selected by a hash:
  *
- *   own  each thread reads a line of its own record, which has several and is read again and again;
- *        records of neighbors lie side by side
- *   hot  lanes side by side read one of a few pages that all warps read
- *   far  lanes side by side read a page anywhere in 1 GiB
+ *   own  each thread reads a line of its own record, which has several lines and is read
+ * repeatedly; the records of adjacent threads are adjacent hot  adjacent lanes read one of a few
+ * pages that all warps read far  adjacent lanes read a random page of 1 GiB
  *
  *                  own                      hot                   far
  *   bfs            edges of a vertex        vertices of hubs      other neighbors
@@ -27,19 +27,19 @@
 enum { PAGE_BYTES = 4096, PAGE_LINES = 32, LINE_BYTES = PAGE_BYTES / PAGE_LINES };
 static const uint64_t OWN_AT = 8 * GIB, HOT_AT = 16 * GIB, FAR_AT = 24 * GIB;
 static const uint64_t PAGES = GIB / PAGE_BYTES;
-/* Between hot pages, so that they go to different sets. */
+/* The distance of hot pages, so that they are in different sets. */
 enum { HOT_STRIDE_PAGES = 17 };
 
 struct mixture {
-    uint8_t own_of_256, hot_of_256; /* instructions; the others are far */
+    uint8_t own_of_256, hot_of_256; /* of 256 instructions; the others are far */
     uint8_t own_lines;              /* of a record */
-    uint8_t own_warps;              /* whose records lie side by side */
+    uint8_t own_warps;              /* whose records are adjacent */
     uint8_t hot_pages;
     uint8_t hot_lanes, far_lanes; /* that read the same page */
     uint8_t taken_of_256;         /* threads that take the branch of each iteration */
 };
 
-/* What is drawn apart from the others for each instruction. */
+/* The independent random choices of each instruction. */
 enum { WHICH_WAY = 0, WHICH_OWN = 100, WHICH_HOT = 200, WHICH_FAR = 300, WHICH_BRANCH = 900 };
 
 static uint64_t own_line(const struct mixture *m, uint64_t warp, uint64_t lane, uint64_t hash)
@@ -49,7 +49,7 @@ static uint64_t own_line(const struct mixture *m, uint64_t warp, uint64_t lane, 
     return OWN_AT + place * PAGE_BYTES + (record * m->own_lines + hash % m->own_lines) * LINE_BYTES;
 }
 
-/* Lanes of one page read lines side by side. */
+/* Lanes of one page read adjacent lines. */
 static uint64_t line_in_page(uint64_t hash, uint64_t lane)
 {
     return ((hash >> 32) + lane) % PAGE_LINES * LINE_BYTES;
@@ -92,8 +92,9 @@ static uint32_t taken(const void *context, const uint32_t threads[LAB_LANES], ui
     return take;
 }
 
-/* Branches and the instructions between are as in gen.c. All else was changed at random until the
- * inputs held (docs/lab.md). In the order of the fields. */
+/* Branches and the instructions between memory instructions are those of gen.c. All other numbers
+ * were changed at random until the inputs held (docs/papers/pichai.md). In the order of the
+ * members. */
 static const struct mixture mixtures[LAB_JOBS] = {
     [LAB_BFS] = {86, 138, 6, 1, 3, 1, 2, 180},
     [LAB_KMEANS] = {38, 214, 6, 2, 4, 8, 2, 0},
@@ -103,7 +104,7 @@ static const struct mixture mixtures[LAB_JOBS] = {
     [LAB_MEMCACHED] = {60, 188, 4, 4, 4, 32, 2, 40},
 };
 
-/* An iteration: three instructions of all threads, then three of those that take the branch. */
+/* An iteration has three instructions of all threads, then three of those that take the branch. */
 #define SIX(gap, region)                                                                           \
     {                                                                                              \
         {gap, 0, 0}, {gap, 0, 0}, {gap, 0, 0}, {gap, region, 0}, {gap, region, 0},                 \

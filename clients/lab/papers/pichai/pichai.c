@@ -1,6 +1,6 @@
-/* pichai.c: the figures of Pichai 2014, what its text says of them, and the bands. The figures are
- * pictures: only numbers of the text can be compared. The bands were set before anything was run.
- */
+/* pichai.c: the figures of Pichai 2014, the statements of its text about them, and the bands. The
+ * figures are pictures, so only numbers in the text are compared. The bands were set before the
+ * first run. */
 #include "clients/lab/papers/pichai/pichai.h"
 
 #define ANY 1e9

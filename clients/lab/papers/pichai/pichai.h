@@ -1,6 +1,7 @@
-/* pichai.h: Pichai, Hsu and Bhattacharjee, Architectural Support for Address Translation on GPUs
- * (ASPLOS 2014), as data: its machines, its figures as tables of runs, what its text says of them,
- * and when that counts as reproduced. Everything here is simulated. */
+/* pichai.h: the figures and targets of Pichai, Hsu and Bhattacharjee, Architectural Support for
+ * Address Translation on GPUs (ASPLOS 2014). A figure is a table of runs. A target has the
+ * statement of the paper's text and the bands in which it counts as reproduced. All numbers are
+ * simulated. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_H
 #define REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_H
 
@@ -8,28 +9,28 @@
 #include "clients/lab/papers/pichai/gen.h"
 #include "clients/lab/papers/pichai/pichai_machines.h"
 
-/* What is computed of runs of one job. `a`, `b`, `c` are machines. */
+/* A number of the runs of one job. `a`, `b` and `c` are machines. */
 enum pichai_metric {
-    SPEED,        /* of a, NO_TLB is 1 */
-    LOSS,         /* of a against b, % */
-    GAIN,         /* of a over b, % */
-    GAP,          /* speed of a less that of b, points of NO_TLB's */
-    SHARE,        /* how much of the gain of c over b the machine a has, % of the means */
-    ORDER,        /* least gain of each of the `count` machines from a on over the one before, % */
-    BEST,         /* which of the `count` machines is fastest, from 0 on; c if it is within 1 % */
-    MISS_RATE,    /* of TLB lookups, % */
-    MEMORY_SHARE, /* of instructions, % */
-    DIVERGENCE,   /* distinct pages of an instruction, mean */
+    SPEED,            /* of a; NO_TLB is 1 */
+    LOSS,             /* of a against b, % */
+    GAIN,             /* of a over b, % */
+    GAP,              /* speed of a minus speed of b, in percent of NO_TLB's */
+    SHARE,            /* gain of a over b in percent of the gain of c over b, of the means */
+    ORDER,            /* the least gain of a machine of the list over the one before it, % */
+    BEST,             /* the index of the fastest machine of the list; of c if c is within 1 % */
+    MISS_RATE,        /* of TLB lookups, % */
+    MEMORY_SHARE,     /* of instructions, % */
+    DIVERGENCE,       /* distinct pages of an instruction, mean */
     MOST_DIVERGENCE,  /* the same, largest */
     MISS_COST,        /* of a TLB miss of a in L1 misses of b */
-    LOADS_SAVED,      /* of each walk, a against b, % */
-    HITS_ADDED,       /* of walk loads, a less b, points */
+    LOADS_SAVED,      /* of a walk, a against b, % */
+    HITS_ADDED,       /* hits of walk loads, a minus b, points */
     IDLE,             /* cycles without an issue, % */
-    DIVERGENCE_ADDED, /* a less b */
-    MISSES_ADDED,     /* TLB miss rate, a less b, points */
+    DIVERGENCE_ADDED, /* a minus b */
+    MISSES_ADDED,     /* TLB miss rate, a minus b, points */
 };
 
-/* Over which jobs a band holds. */
+/* The jobs that must be within a band. */
 enum pichai_over { EACH, MEAN, AT_LEAST, ONE_JOB, OTHERS /* all but bfs and mummergpu */ };
 
 enum { PICHAI_PARTS = 5, PICHAI_LIST = 6, PICHAI_COLUMNS = 8 };
@@ -39,16 +40,16 @@ struct pichai_part {
     enum pichai_metric metric;
     enum pichai_machine a, b, c;
     enum pichai_machine list[PICHAI_LIST]; /* of ORDER and BEST */
-    uint32_t count;                        /* of them */
+    uint32_t count;                        /* of the list */
     enum pichai_over over;
-    uint32_t which;   /* ONE_JOB: the job; AT_LEAST: how many jobs */
+    uint32_t which;   /* ONE_JOB: the job; AT_LEAST: the number of jobs */
     double low, high; /* the band: low <= value <= high */
 };
 
 struct pichai_target {
     const char *id;
     uint32_t figure;
-    const char *paper; /* what its text says */
+    const char *paper; /* the statement of the text */
     uint32_t part_count;
     struct pichai_part parts[PICHAI_PARTS];
 };

@@ -53,7 +53,7 @@ static void print_band(const struct pichai_part *p)
     printf("%s", over);
 }
 
-static bool covers(const struct pichai_part *p, uint32_t job)
+static bool covers_job(const struct pichai_part *p, uint32_t job)
 {
     return p->over == ONE_JOB  ? job == p->which
            : p->over == OTHERS ? job != LAB_BFS && job != LAB_MUMMERGPU
@@ -66,8 +66,9 @@ static void print_part(const struct pichai_runs *runs, const struct pichai_targe
     char number[BAND_BYTES];
     printf("%-4s %-22s", part == 0 ? t->id : "", p->what);
     for (uint32_t job = 0; job < LAB_JOBS; job++)
-        printf(" %7s",
-               covers(p, job) ? decimals(pichai_value(runs, p, job), number, sizeof number) : "");
+        printf(" %7s", covers_job(p, job)
+                           ? decimals(pichai_value(runs, p, job), number, sizeof number)
+                           : "");
     if (p->over == ONE_JOB || p->over == OTHERS)
         printf(" %7s  ", "");
     else
@@ -107,7 +108,7 @@ static void print_jobs(const char *first)
 
 enum { EXACT_TARGETS = 3 };
 
-/* How many of U1 to U3 hold. */
+/* Prints U1 to U3. Returns how many hold. */
 static uint32_t check_exact(void)
 {
     struct pichai_exact e = {0};
@@ -146,15 +147,16 @@ static bool all_known(char *const *ids, int count)
         for (uint32_t k = 0; k < targets; k++)
             known = known || strcmp(t[k].id, ids[i]) == 0;
         if (!known) {
-            (void)fprintf(stderr, "reach-lab-papers: no target %s; there are P1 to P18\n", ids[i]);
+            (void)fprintf(stderr, "reach-lab-papers: unknown target %s; targets are P1 to P18\n",
+                          ids[i]);
             return false;
         }
     }
     return true;
 }
 
-/* Reads the options and leaves the other arguments, in order, at the front; returns how many, -1
- * with a message if an option is wrong. */
+/* Reads the options and moves the other arguments to the front. Returns their number, or -1 after
+ * an error, which is reported. */
 static int read_options(int count, char **arguments, struct pichai_options *out)
 {
     static const uint32_t most = 64;
@@ -180,11 +182,11 @@ static int read_options(int count, char **arguments, struct pichai_options *out)
         }
         const unsigned long value = number && i + 1 < count ? strtoul(arguments[++i], &end, 10) : 0;
         if (!end || *end != '\0' || end == arguments[i] || value > most) {
-            (void)fprintf(
-                stderr,
-                "reach-lab-papers: %s: the options are --json, --svg, --fitted, and --warps, --gap "
-                "and --threads with a number up to %u\n",
-                name, most);
+            (void)fprintf(stderr,
+                          "reach-lab-papers: invalid option %s: use --json, --svg, --fitted, or "
+                          "--warps, --gap "
+                          "and --threads with a number up to %u\n",
+                          name, most);
             return -1;
         }
         *number = (uint32_t)value;
@@ -192,11 +194,11 @@ static int read_options(int count, char **arguments, struct pichai_options *out)
     return kept;
 }
 
-/* Zeroed, with the options and what they leave; NULL with a message. `*out_used`: of the arguments.
- */
+/* Makes runs with the options of the command line. `*out_count` is the number of other arguments.
+ * NULL after an error, which is reported. */
 static struct pichai_runs *new_runs(int count, char **arguments, int *out_count)
 {
-    static const uint32_t of_block = 16; /* the largest of a job's */
+    static const uint32_t of_block = 16; /* the largest block of a job */
     struct pichai_runs *runs = calloc(1, sizeof *runs);
     if (!runs) {
         (void)fprintf(stderr, "reach-lab-papers: no memory for the runs\n");
@@ -208,7 +210,7 @@ static struct pichai_runs *new_runs(int count, char **arguments, int *out_count)
         runs->options.warps <= LAB_MATRIX_WARPS)
         return runs;
     if (*out_count >= 0)
-        (void)fprintf(stderr, "reach-lab-papers: --warps takes 16, 32 or 48\n");
+        (void)fprintf(stderr, "reach-lab-papers: --warps must be 16, 32 or 48\n");
     free(runs);
     return NULL;
 }
@@ -222,7 +224,7 @@ static bool run_all(struct pichai_runs *runs)
     return good;
 }
 
-/* ---- what is not said ---- */
+/* ---- parameters that the text does not give ---- */
 
 static const struct pichai_variation variations[] = {
     {.what = "as it is"},
@@ -437,7 +439,7 @@ static const struct pichai_figure *figure_of(const char *number)
         if (strcmp(text, number) == 0)
             return &f[i];
     }
-    (void)fprintf(stderr, "reach-lab-papers: no figure %s to simulate; there are", number);
+    (void)fprintf(stderr, "reach-lab-papers: unknown figure %s; figures are", number);
     for (uint32_t i = 0; i < count; i++)
         (void)fprintf(stderr, " %u", f[i].number);
     (void)fprintf(stderr, "\n");

@@ -24,8 +24,8 @@ static void walks_of_figure_8(struct pichai_exact *out)
 
 /* ---- figure 19 ---- */
 
-/* Threads 1 to 12 in three warps. 2, 3, 5 and 12 go to block C, the others to B. The figure is a
- * picture; these pages are such that all that the text says of it holds. */
+/* Threads 1 to 12 in three warps. Threads 2, 3, 5 and 12 take block C, the others block B. The
+ * figure is a picture; with these pages, every statement of the text about it holds. */
 static const uint32_t to_c[WARPS] = {1 << 1 | 1 << 2, 1 << 0, 1 << 3};
 static const uint32_t page_of_thread[WARPS][THREADS] = {{6, 2, 3, 6}, {2, 1, 1, 1}, {4, 4, 5, 3}};
 
@@ -57,8 +57,8 @@ static uint32_t misses_of(struct lab_cache *tlb, const uint32_t warp[LAB_LANES])
     return misses;
 }
 
-/* As the matrix decides: the warps of this example share no page often enough. */
-static bool joins(const void *matrix, uint32_t home, uint32_t lane, uint32_t members)
+/* Asks the matrix. The warps of this example do not share pages often enough. */
+static bool joins_by_matrix(const void *matrix, uint32_t home, uint32_t lane, uint32_t members)
 {
     (void)lane;
     for (uint32_t other = 0; other < WARPS; other++) {
@@ -68,8 +68,8 @@ static bool joins(const void *matrix, uint32_t home, uint32_t lane, uint32_t mem
     return true;
 }
 
-/* All warps that result, B's before C's. */
-static uint32_t pack(lab_may_join *may_join, const void *matrix, uint32_t warps[][LAB_LANES])
+/* Packs the threads of block B, then those of block C. Returns the number of warps. */
+static uint32_t pack_blocks(lab_may_join *may_join, const void *matrix, uint32_t warps[][LAB_LANES])
 {
     const uint32_t b[WARPS] = {to_b(0), to_b(1), to_b(2)};
     const uint32_t count = lab_compact_block(b, WARPS, may_join, matrix, warps);
@@ -87,10 +87,10 @@ static bool warps_of_figure_19(struct pichai_exact *out)
         out->stack_fetches = 0;
         for (uint32_t w = 0; w < WARPS; w++)
             out->stack_fetches += (to_b(w) != 0) + (to_c[w] != 0);
-        out->packed_fetches = pack(NULL, NULL, warps);
+        out->packed_fetches = pack_blocks(NULL, NULL, warps);
         for (uint32_t w = 0; w < WARPS; w++)
             out->packed_misses[w] = misses_of(tlb, warps[w]);
-        (void)pack(joins, &none_agree, warps);
+        (void)pack_blocks(joins_by_matrix, &none_agree, warps);
         out->aware_misses = misses_of(again, warps[0]) + misses_of(again, warps[1]);
     }
     lab_cache_free(again);

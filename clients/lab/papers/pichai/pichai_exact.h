@@ -12,7 +12,7 @@ struct pichai_exact {
     uint32_t aware_misses;                  /* of the first two warps: 2 */
     uint32_t matrix_bits;                   /* section 8.2: 48 x 47 x 3 */
 };
-/* False if there is no memory. */
+/* False if out of memory. */
 bool pichai_exact(struct pichai_exact *out);
 
 #endif

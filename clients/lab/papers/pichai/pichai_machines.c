@@ -1,11 +1,13 @@
-/* pichai_machines.c: the machines of Pichai 2014. [t] is the paper's text. Of the memory it says no
- * more than channels and capacities; its simulator was GPGPU-Sim with parameters of earlier work,
- * so those of GPGPU-Sim's public configuration of the Quadro FX 5800 [c] are taken, which has as
- * many cores and channels: cores at 1300 MHz, memory at 800 MHz, two transfers of 8 bytes in a
- * cycle. [r] is the configuration of CCWS (tgrogers/ccws-2012, QuadroFX5800-CCWS), which
- * section 5.2 names as the origin of parameters: the same chip, with data caches. Both write 8
- * lanes at 1300 MHz as 32 lanes at 325 MHz, so a cycle of theirs is four here. Nothing is fitted.
- */
+/* pichai_machines.c: the machines of Pichai 2014. No parameter is fitted. Each has its origin:
+ *
+ *   [t]  the paper's text. It gives the channels and capacities of memory only.
+ *   [r]  the configuration of CCWS (tgrogers/ccws-2012, QuadroFX5800-CCWS), which section 5.2 names
+ * as the origin of parameters: a Quadro FX 5800 with data caches [c]  GPGPU-Sim's public
+ * configuration of the Quadro FX 5800, which has the same numbers of cores and channels: memory at
+ * 800 MHz, two transfers of 8 bytes per cycle
+ *
+ * Both files write 8 lanes at 1300 MHz as 32 lanes at 325 MHz, so a cycle of theirs is four cycles
+ * here. */
 #include "clients/lab/papers/pichai/pichai_machines.h"
 
 #include <stddef.h>
@@ -13,7 +15,7 @@
 static const struct lab_machine base = {
     .cores = 30,       /* [t] */
     .warps = 48,       /* [t] 6.2; 1024 threads of 5.2 would be 32 */
-    .issue_cycles = 4, /* 32 lanes through a pipeline 8 wide [t] */
+    .issue_cycles = 4, /* 32 lanes through a pipeline of 8 [t] */
     .page_shift = 12,  /* [t] */
     .l1_bytes = 32768, /* [t] */
     .l1_ways = 8,      /* [r] */
@@ -25,18 +27,18 @@ static const struct lab_machine base = {
             .cache_ways = 8,           /* [c] */
             .cache_line_shift = 1,     /* 256 bytes [r] */
             .cache_cycles = 60,        /* "several tens of cycles" [t] */
-            .cache_busy = 10,          /* 128 bytes and 8 of a head, 32 in a cycle of 650 MHz [c] */
+            .cache_busy = 10,          /* 128 bytes and a head of 8, 32 per cycle of 650 MHz [c] */
             .channels = 8,             /* [t] */
             .dram_cycles = 65,   /* precharge, activate, read: 10 + 12 + 10 and 8 of 800 MHz [c] */
-            .dram_busy = 26,     /* 256 bytes, 16 in a cycle of 800 MHz [c] */
+            .dram_busy = 26,     /* 256 bytes, 16 per cycle of 800 MHz [c] */
             .cores_per_port = 3, /* [c] */
-            .port_busy = 10,     /* as the channel's [c] */
-            .entry_busy = 2,     /* 8 bytes and 8 of a head are one of these 32 bytes [c] */
+            .port_busy = 10,     /* like the channel [c] */
+            .entry_busy = 2,     /* 8 bytes and a head of 8 are one flit of 32 [c] */
         },
 };
 
-/* Cycles of a lookup beyond the data cache beside it. 128 entries are the largest that take none
- * [t]; what more entries take is not said: a cycle for each doubling. */
+/* Cycles of a lookup beyond those of the data cache beside it. 128 entries take none [t]. The text
+ * does not give the time of more entries; one cycle per doubling is assumed. */
 static const struct {
     uint32_t entries, cycles;
 } access_time[] = {{64, 0}, {128, 0}, {256, 1}, {512, 2}};

@@ -6,8 +6,8 @@
 
 enum pichai_machine {
     NO_TLB = 0, /* translation is free: the base of all speed-ups */
-    /* Naive: blocking, one walker. Entries x ports; 128 x 3 is the paper's. Access takes no longer.
-     */
+    /* Naive TLBs block and have one walker. The numbers are entries and ports; 128 x 3 is the
+     * paper's. A larger TLB is as fast. */
     NAIVE_64_3,
     NAIVE_128_3,
     NAIVE_256_3,
@@ -24,12 +24,12 @@ enum pichai_machine {
     NAIVE_128_32,
     NAIVE_256_32,
     NAIVE_512_32,
-    SLOW_256_3, /* with the time that access to so many entries takes */
+    SLOW_256_3, /* with a longer access to more entries */
     SLOW_512_3,
     HITS,      /* 128 x 4, hits under misses */
-    OVERLAP,   /* and lines of pages that hit at once */
+    OVERLAP,   /* and lines of pages that hit are read at once */
     AUGMENTED, /* and scheduled walks */
-    IDEAL,     /* the same with 512 x 32 and no time for access */
+    IDEAL,     /* like AUGMENTED, with 512 x 32 and no longer access */
     WALKERS_2, /* naive 128 x 4 */
     WALKERS_4,
     WALKERS_8,
@@ -43,14 +43,14 @@ enum pichai_machine {
     TCWS_4,
     TCWS_8,
     TCWS_16,
-    DEPTH_1234, /* TCWS_8 and weights of the depth of a hit */
+    DEPTH_1234, /* TCWS_8 with weights of the depth of a hit */
     DEPTH_1248,
     DEPTH_1369,
     TBC, /* without TLB */
     TBC_NAIVE_3,
     TBC_NAIVE_4,
     TBC_AUGMENTED,
-    AWARE_1, /* the same with a common page matrix of so many bits a counter */
+    AWARE_1, /* TBC_AUGMENTED with a common page matrix; bits of a counter */
     AWARE_2,
     AWARE_3,
     LARGE_PAGES, /* no TLB, 2 MB pages: for the divergence */

@@ -1,5 +1,5 @@
-/* test_rlt.c: what is written is read, byte for byte the same twice; what is damaged is refused
- * with words. */
+/* test_rlt.c: a written trace is read back and has the same bytes each time; a damaged trace is
+ * rejected with a reason. */
 #include "base/rng.h"
 #include "clients/lab/trace/rlt.h"
 
@@ -24,7 +24,8 @@ static uint64_t seed(void)
     return s;
 }
 
-/* One of every form: one line, a stride forward or back, a list anywhere; masks, runs, gaps. */
+/* Records of every form: one line, strides forward and back, a random list; masks, runs and gaps.
+ */
 static struct rlt_record any_record(struct rng *rng, uint32_t kernels, uint32_t shift)
 {
     struct rlt_record r = {.kernel = (uint32_t)rng_below(rng, kernels),
@@ -131,7 +132,7 @@ static void what_is_written_is_read(void **state)
     }
 }
 
-/* True if all of it is read; asserts that a refusal has a reason. */
+/* True if the whole file is read. Asserts that a rejected file has a reason. */
 static bool is_read(char *bytes, size_t size)
 {
     struct err err = {0};
@@ -171,7 +172,7 @@ static void every_damaged_byte_is_found(void **state)
     free(bytes);
 }
 
-/* A chunk that was lost or doubled as a whole has a good check. */
+/* The checks are valid if a whole chunk is missing or duplicated. */
 static void a_lost_chunk_is_found(void **state)
 {
     struct rlt_record records[4] = {{.mask = 1, .line_count = 1}};
@@ -197,7 +198,7 @@ static void a_lost_chunk_is_found(void **state)
     free(cut);
 }
 
-/* What is left out adds up, and damage to it is found like any other. */
+/* Numbers of left out accesses add up, and damage to them is found. */
 static void what_is_left_out_is_read(void **state)
 {
     const struct rlt_left_out parts[] = {{1, 2, 3, 4}, {.copies = UINT64_MAX / 2}};
@@ -237,7 +238,7 @@ static void what_is_left_out_is_read(void **state)
     assert_true(rlt_left_out_share(&(struct rlt_left_out){1, 1, 1, 0}, 1) == 0.75);
 }
 
-/* A file of the version before, which reach_trace.cuh wrote too. */
+/* A file of version 1. */
 static void version_1_is_read(void **state)
 {
     static const char *const stored[] = {"gather", "grouping", "imported",

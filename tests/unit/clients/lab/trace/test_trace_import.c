@@ -1,5 +1,5 @@
-/* test_trace_import.c: files in the formats of NVBit's mem_trace, of Accel-Sim and CSV, written by
- * hand after the tools' sources, record by record. */
+/* test_trace_import.c: compares imported records with files in the formats of NVBit's mem_trace,
+ * Accel-Sim and CSV, which were written by hand from the sources of the tools. */
 #include "clients/lab/trace/import.h"
 
 #include <stdarg.h>
@@ -162,7 +162,7 @@ static void torn_nvbit_lines_are_refused(void **state)
                    "2^32");
 }
 
-/* Lines of the tracer without an access that can be imported: each says what there is instead. */
+/* A text without an access that can be imported is rejected, and the message has the reason. */
 static void nvbit_without_an_access_is_refused(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void nvbit_without_an_access_is_refused(void **state)
     assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "LDS") EIGHT ZEROS24 "\n", "1 are to shared");
 }
 
-/* Two contexts number their launches from 0 each. */
+/* Each context numbers its launches from 0. */
 static void contexts_are_kept_apart(void **state)
 {
     static const char launch[] =
@@ -208,7 +208,7 @@ static void contexts_are_kept_apart(void **state)
     }
 }
 
-/* What is left out is in the trace. */
+/* The trace contains the numbers of left out accesses. */
 static void nvbit_copies_are_counted_in_the_trace(void **state)
 {
     const struct imported i = import('n', LAUNCH ACCESS("0,0,0", "0", "LDG.E") EIGHT ZEROS24
@@ -309,7 +309,7 @@ static void damaged_accelsim_traces_are_refused(void **state)
 
 #define LOAD "0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x7f0000000000 4\n"
 
-/* The parts of a kernel that are missing after its text was cut at a line. */
+/* A kernel whose text was truncated at a line. */
 static void cut_accelsim_traces_are_refused(void **state)
 {
     (void)state;
@@ -320,7 +320,7 @@ static void cut_accelsim_traces_are_refused(void **state)
     assert_refused('k', HEADER_OF("3", "5") BLOCK("1", LOAD), "2 of the 3 blocks");
     assert_refused('k', HEADER_OF("1", "5") BLOCK("1", LOAD), "2 of the 1 blocks");
     assert_refused('k', HEADER_OF("4294967295", "5") BLOCK("1", LOAD), "2 of the 4294967295");
-    /* Without a grid nothing is known of the blocks. */
+    /* Without a grid, the number of blocks is not known. */
     assert_int_equal(import('k', HEADER_OF("0", "5") BLOCK("1", LOAD)).status, STATUS_OK);
 }
 
@@ -369,7 +369,7 @@ static void a_list_of_kernels_is_followed(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* Each text is of a kernel that a tracer wrote without what makes it a trace of global memory. */
+/* Each text is a kernel without an access to global memory that has an address. */
 static void a_kernel_without_an_address_is_refused(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* test_whatif.c: what-if against the planner on random traces, on the fingerprints of measured
- * chips; and the properties that hold for any trace. */
+/* test_whatif.c: compares what-if with the planner on random traces and fingerprints of measured
+ * chips, and checks properties that hold for any trace. */
 #include "clients/lab/trace/gen_jobs.h"
 #include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/whatif.h"
@@ -75,7 +75,7 @@ static struct whatif_answer *asked(const struct trace *t, const struct whatif_op
     return &answer;
 }
 
-/* The row; NULL if there is none with a number. */
+/* The row of a question and value, or NULL if no row has a number. */
 static const struct whatif_row *row_of(const struct whatif_answer *a, enum whatif_question q,
                                        double value)
 {
@@ -203,10 +203,10 @@ static void what_a_job_states_costs_the_same(void **state)
     trace_free(&t);
 }
 
-/* ---- what must hold ---- */
+/* ---- properties of any trace ---- */
 
-/* Passes are launches, and each needs the entries of its scope anew; windows reset their queues and
- * wait. What is as it is costs the same. */
+/* Passes are launches, and each needs the entries of its scope again; windows reset their queues
+ * and wait. The job as it is costs the same. */
 static void launches_cost_what_they_cost_in_a_plan(void **state)
 {
     static struct strategy_answer plan;
@@ -289,8 +289,8 @@ static uint64_t cold_walks(const struct trace *t)
                             (double)t->line_count);
 }
 
-/* Each entry of each group misses once and, if the fingerprint tells how long a miss takes, some
- * more than once, while their first miss is under way. */
+/* Each entry of each group misses once. If the fingerprint has the latency of a miss, some entries
+ * miss again while their first miss is in flight. */
 static void cold_counts_the_first_touches(void **state)
 {
     (void)state;
@@ -305,8 +305,8 @@ static void cold_counts_the_first_touches(void **state)
     trace_free(&t);
 }
 
-/* Few lanes are alone in their entry after sorting, but a walk is not over before the next lane
- * comes: sorting in small buffers saves less than the misses that it saves in turn. */
+/* After sorting, few lanes are alone in their entry, but the next lane comes before a walk is done.
+ * So small buffers save fewer misses than they would if a walk took no time. */
 static void neighbors_in_flight_are_walked_again(void **state)
 {
     const struct whatif_options o = {.contiguous = 1, .questions = 1 << WHATIF_ORDER};
@@ -316,7 +316,7 @@ static void neighbors_in_flight_are_walked_again(void **state)
     struct trace t = traced("gather", 128 * GIB, test_part(1 << 19, 1 << 18, 1 << 18));
     share[0] = row_of(asked(&t, &o), WHATIF_ORDER, 1 << 12)->walk_share;
     for (uint32_t g = 0; g < fp.topology.partition.group_count; g++)
-        fp.topology.groups[g].miss_penalty_cycles.v = 1; /* so fast that nothing is under way */
+        fp.topology.groups[g].miss_penalty_cycles.v = 1; /* so fast that no miss is in flight */
     share[1] = row_of(asked(&t, &o), WHATIF_ORDER, 1 << 12)->walk_share;
     assert_true(share[0] > 1.3 * share[1]);
     trace_free(&t);
@@ -388,7 +388,8 @@ static void wrong_questions_are_refused(void **state)
     trace_free(&t);
 }
 
-/* A trace that lacks a little is answered, with the share; one that lacks more is not. */
+/* A trace with a small share left out is answered, with the share. One with a larger share is not.
+ */
 static void a_trace_that_lacks_much_is_not_answered(void **state)
 {
     const struct whatif_options o = {.contiguous = -1};
@@ -397,7 +398,7 @@ static void a_trace_that_lacks_much_is_not_answered(void **state)
     struct trace t = traced("random", 96 * GIB, 1000);
     const uint64_t limit = (uint64_t)(t.record_count * WHATIF_MOST_LEFT_OUT);
     t.left_out.copies = limit;
-    t.left_out.lost = 1000 * t.record_count; /* by the recorder: says nothing of what it lacks */
+    t.left_out.lost = 1000 * t.record_count; /* does not count for the share */
     const struct whatif_answer *a = asked(&t, &o);
     assert_false(a->refused);
     assert_int_equal(a->left_out.copies, limit);

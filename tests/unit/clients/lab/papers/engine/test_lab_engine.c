@@ -1,6 +1,6 @@
-/* test_lab_engine.c: the parts of the timed engine: the three exact results of Pichai, Hsu and
- * Bhattacharjee 2014 (figures 8 and 19, section 8.2), tags beside the counting model, and machines
- * so small that their cycles can be counted by hand. */
+/* test_lab_engine.c: the timed engine: the three exact results of Pichai, Hsu and Bhattacharjee
+ * 2014 (figures 8 and 19, section 8.2), tags compared with the counting model, and small machines
+ * whose cycles are counted by hand. */
 #include "base/rng.h"
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/engine.h"
@@ -170,7 +170,8 @@ static void lines_and_pages_of_a_warp_are_distinct_and_complete(void **state)
 enum { BEFORE = 3, ROUNDS = 10 };
 static const struct lab_op one_op[] = {{BEFORE, 0, 0}};
 
-/* Each thread its own page, the same in each iteration; context: pages of a warp. */
+/* Each thread reads its own page, the same in each iteration. The context has the pages of a warp.
+ */
 static void own_pages(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                       uint32_t iteration, uint32_t op, uint64_t out[LAB_LANES])
 {
@@ -240,7 +241,7 @@ static void one_load_takes_the_cycles_of_its_parts(void **state)
     assert_int_equal(r.cycles, BEFORE * 4 + load + (ROUNDS - 1) * (BEFORE * 4 + 4));
     assert_int_equal(r.all.line_misses, 1);
 
-    /* A walk of four loads before it; each level's entry comes from memory. */
+    /* A walk of four loads comes first, and each entry comes from memory. */
     m.tlb = (struct lab_tlb_desc){.entries = 4, .ways = 4, .ports = 1, .walkers = 1};
     r = run_job(&m, 1, 1);
     assert_int_equal(r.cycles, BEFORE * 4 + 4 * (60 + 65) + load);
@@ -266,7 +267,7 @@ static void a_shared_line_brings_its_neighbor(void **state)
     (void)lab_memory_read(m, 0, 1002, 10, &hit);
     assert_false(hit);
     assert_int_equal(m->dram_lines, 2);
-    /* The port is taken for 8 cycles by each line that was read, for 2 by an entry. */
+    /* A line occupies the port for 8 cycles, an entry for 2. */
     assert_int_equal(m->port_free[0], 10 + 2 * 8);
     (void)lab_memory_read_entry(m, 0, 1003, 100, &hit);
     assert_true(hit);
@@ -280,7 +281,7 @@ static void a_miss_takes_from_when_it_waits(void **state)
     enum { LINES = 8 };
     struct lab_machine m = small();
     m.memory.cache_busy = m.memory.port_busy = m.memory.dram_busy = 0;
-    /* The data cache takes one line after the other. */
+    /* The data cache accepts one line after another. */
     const struct lab_result r = run_job(&m, LINES, 1);
     assert_int_equal(r.all.line_misses, LINES);
     assert_int_equal(r.all.line_cycles, LINES * (1 + 60 + 65) + LINES * (LINES - 1) / 2);
@@ -297,7 +298,7 @@ static void without_overlap_lines_wait_for_all_lookups(void **state)
     const struct lab_result one_by_one = run_job(&m, PAGES, ROUNDS);
     assert_int_equal(one_by_one.all.page_misses, PAGES);
     assert_int_equal(one_by_one.cycles - all_at_once.cycles, (ROUNDS - 1) * (PAGES - 1));
-    /* With overlap a line waits for its own page alone, and the cache takes no more of them. */
+    /* With overlap, a line waits for its own page only. */
     m.tlb.overlap = true;
     const struct lab_result overlapped = run_job(&m, PAGES, ROUNDS);
     assert_int_equal(overlapped.cycles, all_at_once.cycles);
@@ -336,7 +337,7 @@ static void all_machines_do_the_same_work(void **state)
         m.cores = 2;
         m.warps = 16;
         assert_int_equal(lab_engine_run(&m, of_core, 3, &none, NULL), STATUS_OK);
-        /* Every cycle of a core is idle or an issue; no line is faster than the memory channels. */
+        /* In every cycle, a core is idle or issues. No line is faster than the memory channels. */
         assert_int_equal(none.all.idle_cycles + m.issue_cycles * none.all.instructions,
                          none.all.core_cycles);
         assert_true(none.all.line_misses <= none.all.lines);
@@ -364,7 +365,7 @@ static void all_machines_do_the_same_work(void **state)
             assert_int_equal(lab_engine_run(&m, of_core, 3, &again, NULL), STATUS_OK);
             assert_memory_equal(&r, &again, sizeof r);
         }
-        /* Packing changes which warps there are, not what the threads do. */
+        /* Packing changes the warps, not the work of the threads. */
         m.sched = (struct lab_sched_desc){.order = LAB_GREEDY_OLDEST};
         for (uint32_t bits = 0; bits <= 3; bits++) {
             m.compact = (struct lab_compact_desc){true, bits > 0, bits};

@@ -1,5 +1,5 @@
-/* test_lab_sched.c: which warps may load, and how threads are packed: thread block compaction with
- * and without the common page matrix, CCWS, TA-CCWS and TCWS. */
+/* test_lab_sched.c: selection of the warps that may load (CCWS, TA-CCWS, TCWS), and thread block
+ * compaction with and without the common page matrix. */
 #include "base/rng.h"
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/sched.h"
@@ -103,7 +103,7 @@ static void all_warps_load_until_one_loses_its_lines(void **state)
     (void)state;
     struct lab_locality_state *s = losing(0, 1);
     assert_int_equal(lab_locality_may_load(s, ALL, 0), ALL);
-    /* The tag of another warp's line, and one that was not evicted, are no loss. */
+    /* A miss of another warp's line, or of a line that was not evicted, is no loss. */
     lab_locality_evicted(s, 2, 5);
     lab_locality_missed(s, 3, 5, 1, 900);
     lab_locality_missed(s, 2, 6, 1, 900);
@@ -193,7 +193,7 @@ static void the_next_warp_in_a_place_begins_with_nothing(void **state)
     struct lab_locality_state *s = losing(100, 1);
     lab_locality_ended(s, 0);
     assert_int_equal(s->score[0], 0);
-    /* 640 of warp 3, and 100 of each of two others, are more than 800. */
+    /* The sum of 640 for warp 3 and 100 for each of two others exceeds 800. */
     assert_int_equal(lab_locality_may_load(s, ALL, 1000), 0xe);
     lab_locality_evicted(s, 0, 5);
     lab_locality_missed(s, 0, 5, 1, 1010);
@@ -207,7 +207,7 @@ static void a_tag_that_was_missed_stays(void **state)
     struct lab_locality_state *s = losing(1, 1);
     lab_locality_missed(s, 3, 77, 1, 1000);
     assert_int_equal(s->hits, 2);
-    /* Eight others of its set later it is gone. */
+    /* After eight other tags of its set, it is gone. */
     for (uint32_t i = 1; i <= 8; i++)
         lab_locality_evicted(s, 3, 77 + 2 * i);
     lab_locality_missed(s, 3, 77, 1, 1000);

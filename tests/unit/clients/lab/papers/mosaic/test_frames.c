@@ -1,5 +1,5 @@
-/* test_frames.c: the allocators of Mosaic and its comparisons: what the paper says of each, and
- * random allocations and releases with what must hold after every one. */
+/* test_frames.c: the allocators of Mosaic and those that it is compared with. Single rules are
+ * those of the paper; random allocations and releases must keep invariants. */
 #include "base/rng.h"
 #include "clients/lab/papers/mosaic/frames.h"
 #include "tests/share.h"
@@ -45,11 +45,10 @@ static struct frames *made(enum frames_policy policy, bool compact)
     return f;
 }
 
-/* ---- what must always hold, seen from outside ---- */
+/* ---- invariants ---- */
 
-/* Every page has a place of its own; a large page is one aligned frame, in order; a frame has one
- * owner unless pages are shared by policy. Frames with foreign data count less, so `exact` is false
- * there. */
+/* Every page has its own place, a large page is one aligned frame in order, and a frame has one
+ * owner unless the policy shares frames. `exact` is false for frames with foreign data. */
 static void check(const struct frames *f, bool shared, bool exact)
 {
     static uint32_t owner[FRAMES * FRAMES_PAGES];
@@ -167,7 +166,7 @@ static void below_the_threshold_a_large_page_is_splintered_and_its_frame_freed(v
     struct frames *f = made(FRAMES_COCOA, true);
     struct changes seen = {0};
     (void)state;
-    /* Frame 0 merged; frame 6, of the same channel, takes what is left of it. */
+    /* Frame 0 merged; frame 6, of the same channel, takes the rest of its pages. */
     assert_true(frames_alloc(f, 0, 0, 6 * FRAMES_PAGES));
     assert_true(frames_alloc(f, 0, 8 * FRAMES_PAGES, 10));
     frames_on_change(f, note, &seen);
@@ -242,7 +241,7 @@ static void half_of_the_frames_are_fragmented_by_half(void **state)
     frames_free(f);
 }
 
-/* Table 2's order: the fuller the fragmented frames, the less of one is reserved at most. */
+/* The order of table 2: fuller fragmented frames reserve less. */
 static void bloat_falls_with_occupancy(void **state)
 {
     static const double occupancy[] = {0.01, 0.1, 0.25, 0.35, 0.5, 0.75};
@@ -262,7 +261,7 @@ static void bloat_falls_with_occupancy(void **state)
     }
 }
 
-/* ---- at random ---- */
+/* ---- random sequences ---- */
 
 static void allocate_what_is_missing(struct frames *f, uint32_t app, uint32_t first, uint32_t count)
 {

@@ -1,5 +1,5 @@
-/* test_mosaic.c: the parts of Mosaic's simulated machine: TLBs against a plain list, walks that are
- * shared, faults, applications and workloads as the paper has them, runs that repeat. */
+/* test_mosaic.c: Mosaic's simulated machine: TLBs compared with a plain list, shared walks, faults,
+ * applications and workloads of the paper, and runs that repeat. */
 #include "base/rng.h"
 #include "clients/lab/papers/mosaic/mosaic_tlb.h"
 #include "clients/lab/papers/mosaic/mosaic_workloads.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- a TLB and the plainest one ---- */
+/* ---- a TLB and a plain list ---- */
 
 enum { MOST = 64 };
 
@@ -97,8 +97,8 @@ struct host {
     } events[HOST_EVENTS];
     uint32_t count;
     uint64_t resolved_at[8]; /* of each core */
-    uint32_t faulted[8];     /* of each core: how often */
-    uint32_t fault;          /* reported last */
+    uint32_t faulted[8];     /* number of faults of each core */
+    uint32_t fault;          /* the last one reported */
     uint64_t arrived_at, now;
     struct mosaic_mmu *mmu;
 };
@@ -182,7 +182,7 @@ static void close_bench(struct bench *b)
     frames_free(b->frames);
 }
 
-/* Who waits for another core's walk finds the translation in the second level then: a hit. */
+/* A core that waits for the walk of another core then hits the second level. */
 static void misses_to_one_page_share_a_walk_and_then_hit(void **state)
 {
     struct bench b;
@@ -197,7 +197,7 @@ static void misses_to_one_page_share_a_walk_and_then_hit(void **state)
     assert_int_equal(n.l2_lookups, 3);
     assert_int_equal(n.l2_misses, 1);
     assert_int_equal(n.walks, 1);
-    /* A walk is four loads after the second level's ten cycles. */
+    /* A walk is four loads, after the ten cycles of the second level. */
     assert_true(b.host.resolved_at[0] > 10 + 4 * 10);
     assert_in_range(b.host.resolved_at[1], b.host.resolved_at[0] + 10, b.host.resolved_at[0] + 11);
     assert_true(mosaic_mmu_translate(b.host.mmu, 0, 0, 0, 5000, &at));
@@ -206,7 +206,7 @@ static void misses_to_one_page_share_a_walk_and_then_hit(void **state)
     close_bench(&b);
 }
 
-/* Table 1: misses of the first level are put together before they go to the second. */
+/* Table 1: misses of the first level are merged before they reach the second. */
 static void a_line_on_its_way_is_waited_for(void **state)
 {
     struct mosaic_memory *m = mosaic_memory_new(2);
@@ -217,7 +217,7 @@ static void a_line_on_its_way_is_waited_for(void **state)
     assert_int_equal(mosaic_memory_read(m, 0, 7, 1), first);
     assert_true(mosaic_memory_read(m, 1, 7, 1) >= first);
     assert_int_equal(mosaic_memory_read(m, 0, 7, first + 5), first + 6);
-    /* When others have come to its set since, it is still on its way. */
+    /* It is still in transfer after other lines have entered its set. */
     const uint64_t far = mosaic_memory_read(m, 0, 100, 1000);
     for (uint32_t line = 101; line < 164; line++)
         (void)mosaic_memory_read(m, 1, line, 1000);
@@ -225,14 +225,14 @@ static void a_line_on_its_way_is_waited_for(void **state)
     mosaic_memory_free(m);
 }
 
-/* Six channels of 32 bits, four times in a clock of 1674 MHz: 160 GB/s. */
+/* Six channels of 32 bits, four times per clock of 1674 MHz, are 160 GB/s. */
 static void a_channel_moves_a_line_in_five_cycles(void **state)
 {
     struct mosaic_memory *m = mosaic_memory_new(1);
     uint64_t last = 0;
     (void)state;
     assert_non_null(m);
-    /* Two lines of each 12 lie in one channel. */
+    /* Two of 12 lines are in one channel. */
     for (uint32_t i = 0; i < 100; i++) {
         const uint64_t at = mosaic_memory_read(m, 0, i / 2 * 12 + i % 2, 0);
         last = at > last ? at : last;
@@ -257,7 +257,7 @@ static void a_merged_page_takes_one_entry_and_is_looked_up_first(void **state)
     close_bench(&b);
 }
 
-/* Two cores ask for it: each learns that it is not there, and it comes once. Then it is there. */
+/* Two cores ask for a page. Both get a fault, and the page is transferred once. */
 static void a_fault_takes_what_the_paper_measured(void **state)
 {
     struct bench b;
@@ -306,7 +306,7 @@ static void working_sets_are_those_of_the_paper(void **state)
     assert_float_equal(sum / GEN_MOSAIC_APPS, 81.5, 0.1);
 }
 
-/* Each line that an application asks for lies in one of its allocations. */
+/* Each line of an application is in one of its allocations. */
 static void applications_stay_in_their_memory(void **state)
 {
     (void)state;
@@ -347,7 +347,7 @@ static uint32_t line_at(enum gen_pattern pattern, uint32_t id, uint32_t iteratio
     return lines[0];
 }
 
-/* Blocks that follow each other share pages, but for those that have a piece of their own. */
+/* Adjacent blocks share pages, unless each has its own piece. */
 static void blocks_lie_as_the_pattern_says(void **state)
 {
     enum { BLOCK = GEN_BLOCK_WARPS, ROW = 8 * 1024 / GEN_LINE_BYTES };
@@ -409,8 +409,8 @@ static void runs_repeat_whatever_the_threads(void **state)
     }
 }
 
-/* Pages of all applications come in turn: beside a large one, a small application waits for twice
- * its own data, and the large one for all. */
+/* The bus transfers pages of all applications in turn. Beside a large application, a small one
+ * waits for twice its own data, and the large one for all data. */
 static void the_bus_serves_all_in_turn(void **state)
 {
     enum { SMALL, LARGE = GEN_MOSAIC_APPS - 1 };
@@ -432,8 +432,8 @@ static void the_bus_serves_all_in_turn(void **state)
     assert_true(waits[0][0] - latency > 1e6);
 }
 
-/* The memory instructions of all its warps wait behind a miss: before the first walk, of four loads
- * of 95 cycles and more, has ended, no core has asked for another page. */
+/* The memory instructions of all warps of a core wait behind a miss. A walk has four loads of at
+ * least 95 cycles, and no core asks for another page before its first walk has ended. */
 static void a_core_waits_for_one_translation(void **state)
 {
     const struct mosaic_workload w = mosaic_workload(2);
@@ -447,7 +447,7 @@ static void a_core_waits_for_one_translation(void **state)
     assert_true(r.instructions[0] > 0);
 }
 
-/* Before the first page has come over the bus all warps have asked for one, and none for two. */
+/* Before the first page has arrived, each warp has asked for exactly one page. */
 static void warps_wait_for_their_own_pages_from_the_bus(void **state)
 {
     const struct mosaic_workload w = mosaic_workload(2);
@@ -461,7 +461,7 @@ static void warps_wait_for_their_own_pages_from_the_bus(void **state)
     assert_int_equal(mosaic_time_run(&run, &r, NULL), STATUS_OK);
     assert_in_range(r.mmu.l1_misses, MOSAIC_CORES * MOSAIC_WARPS, MOSAIC_CORES * MOSAIC_WARPS);
     assert_in_range(r.mmu.faults, MOSAIC_CORES + 1, MOSAIC_CORES * MOSAIC_WARPS);
-    /* All of them come, each once, and all warps go on. */
+    /* Each page arrives once, and all warps continue. */
     gen_mosaic_place(gen_mosaic_app(2), run.cores[0] * MOSAIC_WARPS, 16, &l);
     run.shrink = 16;
     run.quota = 100;
@@ -470,8 +470,7 @@ static void warps_wait_for_their_own_pages_from_the_bus(void **state)
     assert_int_equal(r.instructions[0], 100ull * l.warps * (gen_mosaic_app(2)->gap + 1u));
 }
 
-/* What translation costs can only slow down: the ideal TLB is the fastest, within the order of
- * events. */
+/* Translation only costs time, so the ideal TLB is the fastest, up to the order of events. */
 static void no_design_beats_the_ideal_tlb(void **state)
 {
     (void)state;
