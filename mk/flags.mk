@@ -24,6 +24,7 @@ plain_tsan    := -O2 -fno-sanitize=all
 # gold links a test program in two thirds of the time of ld, with AddressSanitizer in half. It is a part of binutils.
 TEST_LD       = $(call once,TEST_LD,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
 link_release  :=
+WRAP_MALLOC   := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 link_asan     := -fsanitize=address,undefined
 link_tsan     := -fsanitize=thread
 # For `make fuzz` alone; the warnings are gcc's business.

@@ -25,6 +25,10 @@ $(TEST_SRC:%.c=build/$(v)/obj/%.o) $(PAPERS_TEST_SRC:%.c=build/$(v)/obj/%.o): pr
 # These include a header for kernels, which includes reach.h like a job.
 $(addprefix build/$(v)/obj/tests/unit/clients/cuda/test_,ranges.o keys.o): private DEFINES += -Iclients/c
 
+# A sanitizer wants malloc for itself: what fails allocations wraps the calls (tests/unit/support/alloc_fail.h).
+$(addprefix build/$(v)/tests/unit/,api/test_api_memory daemon/store/test_store_memory): private LDFLAGS += \
+    $(if $(filter asan tsan,$(variant)),$(WRAP_MALLOC))
+
 # The inner loops of the model are most of what a simulated measurement and what-if cost. Sanitizers, which make it four
 # times as slow, see it in check-long.
 $(MODEL_SRC:%.c=build/$(v)/obj/%.o): private CFLAGS += $(if $(REACH_LONG),,$(plain_$(variant)))

@@ -1,9 +1,10 @@
 /* alloc_fail.h: an allocation of this program fails at its n-th use, once or from then on. For one
  * file of a test program, which it gives malloc and its like.
  *
- * Without a sanitizer malloc, calloc and realloc themselves are replaced; a sanitizer wants them
- * for itself, so there the allocations of SQLite and jansson fail, which are most. Any thread may
- * allocate; armed and disarmed by one, while the others are at rest or it does not matter.
+ * Without a sanitizer malloc, calloc and realloc themselves are replaced. A sanitizer wants them
+ * for itself, so the linker wraps the calls of this program (mk/variant.mk), and the allocations of
+ * SQLite and jansson fail by their own hooks. Any thread may allocate; armed and disarmed by one,
+ * while the others are at rest or it does not matter.
  */
 #ifndef REACH_TESTS_UNIT_SHORTAGE_H
 #define REACH_TESTS_UNIT_SHORTAGE_H
@@ -51,6 +52,28 @@ static void alloc_fail_begin(uint64_t n)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return none_left() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return none_left() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return none_left() ? NULL : __real_realloc(p, size);
+}
+
 static sqlite3_mem_methods real_sqlite;
 
 static void *short_malloc(int size)
@@ -66,7 +89,7 @@ static void *short_realloc(void *p, int size)
 static void *short_json(size_t size)
 {
     if (!none_left())
-        return malloc(size);
+        return __real_malloc(size);
     json_load_note_failure();
     return NULL;
 }
