@@ -138,12 +138,15 @@ static const char *put_element(const struct member *list, const json_t *element,
 {
     const char *const pattern = list->element ? list->element : "%";
     const struct member *m = list->object->members;
+    const struct member *const end = m + list->object->count;
     char key[CELL_BYTES];
     size_t n = 0;
 
     for (const char *c = pattern; *c && n < TITLE_BYTES; c++) {
-        while (*c == '%' && !m->key)
+        while (*c == '%' && m < end && !m->key)
             m++;
+        if (m == end) /* elements without a key */
+            break;
         n += (size_t)snprintf(out + n, TITLE_BYTES - n, "%.*s", *c == '%' ? TITLE_BYTES : 1,
                               *c == '%' ? put_key(m++, element, key) : c);
     }
