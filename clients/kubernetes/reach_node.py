@@ -58,7 +58,8 @@ def number(document, *path):
 
 def is_current(gpu):
     """Returns whether the fingerprint still describes the GPU, as far as the daemon can tell."""
-    return isinstance(gpu.get("fingerprint"), dict) and gpu.get("fingerprint_stale") is not True and gpu["state"] != "lost"
+    return (isinstance(gpu.get("fingerprint"), dict) and gpu.get("fingerprint_stale") is not True and
+            gpu["state"] != "lost")
 
 
 def topology_class(chip):
