@@ -2,6 +2,7 @@
  * This program compares an exported fingerprint, or uses another reference set, without a daemon.
  * reachctl share writes the anonymous file with which a chip joins the reference set. */
 #include "clients/reachctl/client.h"
+#include "clients/reachctl/text.h"
 
 #include "batch/export.h"
 #include "compare/compare.h"
@@ -9,90 +10,71 @@
 #include "planner/format_size.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- text ---- */
 
-static const char *get_text(const json_t *row, const char *name)
+static const char *get_text(const json_t *object, const char *name)
 {
-    const char *const text = json_string_value(json_object_get(row, name));
+    const char *const text = json_string_value(json_object_get(object, name));
 
     return text ? text : "-";
 }
 
-static double get_number(const json_t *row, const char *name)
+/* Writes numbers of a row as text: six digits, or a size if the name of the row ends in _bytes. */
+static json_t *make_shown_row(const json_t *row)
 {
-    return json_number_value(json_object_get(row, name));
-}
-
-static bool is_verdict(const json_t *row, const char *verdict)
-{
-    return strcmp(get_text(row, "verdict"), verdict) == 0;
-}
-
-/* Writes six digits, or a size if the name of the row ends in _bytes. */
-static const char *format_number(const json_t *row, const char *member, char *out)
-{
+    static const char *const members[] = {"value", "least", "median", "most"};
+    static const char suffix[] = "_bytes";
     const char *const name = get_text(row, "name");
     const size_t n = strlen(name);
-    const double v = get_number(row, member);
+    const bool is_size = n > strlen(suffix) && strcmp(name + n - strlen(suffix), suffix) == 0;
+    json_t *const shown = json_copy((json_t *)(uintptr_t)row);
+    char text[FORMAT_SIZE_BYTES];
 
-    if (n > strlen("_bytes") && strcmp(name + n - strlen("_bytes"), "_bytes") == 0 && v >= 0)
-        return format_size((uint64_t)v, out);
-    (void)snprintf(out, FORMAT_SIZE_BYTES, "%.6g", v);
-    return out;
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+        const json_t *const number = json_object_get(row, members[i]);
+        const double v = json_number_value(number);
+        if (!json_is_number(number))
+            continue;
+        if (is_size && v >= 0)
+            format_size((uint64_t)v, text);
+        else
+            (void)snprintf(text, sizeof(text), "%.6g", v);
+        (void)json_object_set_new(shown, members[i], json_string(text));
+    }
+    if (json_is_null(json_object_get(row, "deviations")))
+        (void)json_object_set_new(shown, "deviations_reason", json_string("not-applicable"));
+    return shown;
 }
 
-static void print_number(const json_t *row)
+/* Prints the odd rows of a list, or all others if `odd` is false. */
+static void print_rows(const json_t *rows, bool odd, const char *columns)
 {
-    char text[4][FORMAT_SIZE_BYTES];
-    char deviations[32] = "-";
-
-    if (json_is_number(json_object_get(row, "deviations")))
-        (void)snprintf(deviations, sizeof(deviations), "%.1f", get_number(row, "deviations"));
-    printf("  %-44s %12s %12s %12s %12s %6.0f %6s  %s\n", get_text(row, "name"),
-           format_number(row, "value", text[0]), format_number(row, "least", text[1]),
-           format_number(row, "median", text[2]), format_number(row, "most", text[3]),
-           get_number(row, "chips"), deviations, get_text(row, "verdict"));
-}
-
-static void print_property(const json_t *row)
-{
-    printf("  %-44s %12s, usual is %s (%.0f of %.0f)  %s\n", get_text(row, "name"),
-           get_text(row, "value"), get_text(row, "usual"), get_number(row, "have"),
-           get_number(row, "chips"), get_text(row, "verdict"));
-}
-
-/* Prints the odd rows, or all others if `odd` is false. */
-static void print_rows(const json_t *rows, bool odd, const char *head,
-                       void (*print)(const json_t *))
-{
+    json_t *const shown = json_array();
     const json_t *row;
-    bool first = true;
     size_t i;
 
     json_array_foreach(rows, i, row)
     {
-        if (is_verdict(row, "odd") != odd)
-            continue;
-        if (first)
-            puts(head);
-        first = false;
-        print(row);
+        if ((strcmp(get_text(row, "verdict"), "odd") == 0) == odd)
+            (void)json_array_append_new(shown, make_shown_row(row));
     }
+    if (json_array_size(shown) > 0)
+        text_table(shown, columns);
+    json_decref(shown);
 }
 
 static void print_tables(const json_t *answer, bool odd)
 {
-    static const char numbers[] =
-        "  number                                              value        "
-        "least       median         most  chips   dev.";
-
-    print_rows(json_object_get(answer, "numbers"), odd, numbers, print_number);
-    print_rows(json_object_get(answer, "properties"), odd, "  property", print_property);
+    print_rows(json_object_get(answer, "numbers"), odd,
+               "number {name}|>value {value}|>least {least}|>median {median}|>most {most}|"
+               ">chips {chips:d}|>dev. {deviations:1}|verdict {verdict}");
+    print_rows(json_object_get(answer, "properties"), odd,
+               "property {name}|value {value}|usual {usual}|>have it {have:d}|>chips {chips:d}|"
+               "verdict {verdict}");
 }
 
 /* Prints the next step if the set has no chip of this kind, or if there is no set. */
@@ -110,22 +92,17 @@ static void print_unknown(const struct options *options, const json_t *answer)
 
 static void print_comparison(const struct options *options, const json_t *answer)
 {
-    const json_t *const map = json_object_get(answer, "map");
-    const json_t *const kind = json_object_get(answer, "kind");
-
-    puts(get_text(answer, "sentence"));
+    text_print(answer, "{sentence}\n");
     if (strcmp(get_text(answer, "origin"), "measured") != 0)
-        printf("This fingerprint is %s, not measured on hardware.\n", get_text(answer, "origin"));
-    if (!json_is_object(kind)) {
+        text_print(answer, "This fingerprint is {origin}, not measured on hardware.\n");
+    if (!json_is_object(json_object_get(answer, "kind"))) {
         print_unknown(options, answer);
         return;
     }
-    printf("kind: %s, %.0f SMs, %.1f GiB, %.0f chips in the reference set\n",
-           get_text(kind, "name"), get_number(kind, "sm_count"),
-           ldexp(get_number(kind, "memory_bytes"), -30), get_number(kind, "chips"));
-    if (json_is_object(map))
-        printf("group map %.12s: %.0f of them have it\n", get_text(map, "name"),
-               get_number(map, "chips"));
+    text_print(answer, "kind: {kind.name}, {kind.sm_count:d} SMs, {kind.memory_bytes:B}, "
+                       "{kind.chips:d} chips in the reference set\n");
+    if (json_is_object(json_object_get(answer, "map")))
+        text_print(answer, "group map {map.name}: {map.chips:d} of them have it\n");
     if (json_array_size(json_object_get(answer, "odd")) > 0) {
         puts("\nodd");
         print_tables(answer, true);

@@ -154,7 +154,7 @@ def the_text_says_it_plainly():
     assert re.match(r"Normal: none of \d+ numbers is odd among 15 chips of its kind\.\n", out), out
     assert re.search(r"^kind: NVIDIA H200, 132 SMs, 139\.8 GiB, 15 chips", out, re.M), out
     assert re.search(r"^group map map[0-9a-f]+: \d+ of them have it$", out, re.M), out
-    assert re.search(r"^  throughput\.plateau_gbps +[0-9.]+ .* normal$", out, re.M), out
+    assert re.search(r"^throughput\.plateau_gbps +[0-9.]+ .* normal$", out, re.M), out
     fp = load_json(H200)
     fp["gpu"]["name"] = "NVIDIA \x1b[2J other"
     status, out, _ = run(REACHCTL, "compare", save_json("other.json", fp), "--reference", REFERENCE)
