@@ -2,7 +2,7 @@
 
 # ---- lint and format -------------------------------------------------------------------------
 # Linters differ from release to release in what they find and how they lay out. One release of each
-# is the judge, that of Debian 12; without it nothing is known, so the step fails and says what to do.
+# is the judge, in Debian 12's version; without it nothing is known, so the step fails and says what to do.
 LLVM_JUDGE  := 14
 CPPCHECK_JUDGE := 2.10
 MYPY_JUDGE  := 1.0

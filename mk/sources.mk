@@ -41,7 +41,7 @@ FUZZ_NAMES  := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
 SUPPORT_SRC := $(wildcard tests/unit/support/*.c) $(filter-out $(TEST_SRC),$(wildcard tests/sim/*.c tests/replay/*.c))
 FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))
 TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
-# Headers of cuCollections and the CCCL they need (empty: that of the CUDA toolkit), which .ci/cuco
+# Headers of cuCollections and the CCCL they need (empty: the CUDA toolkit's), which .ci/cuco
 # fetches; a build does without their tests if they are not there.
 CUCO_DIR    ?= build/cuco
 CCCL_DIR    ?= build/cccl

@@ -4,7 +4,7 @@
  *
  *   conditions   memory errors, the driver's Xid events, the SM clock before and after, throttling
  *   values       loads during which another process had the SM; a footprint curve that falls;
- * repeats that disagree
+ *                repeats that disagree
  *
  * A process that holds memory is no disturbance, nor is a clock that rises during the warm-up, a
  * power cap or an idle GPU: only what can change a result counts. Each observation is

@@ -32,7 +32,7 @@ static const char *reason_of(const json_t *object, const char *name)
     return reason ? reason : "not-measured";
 }
 
-/* A reason that says more than that nobody looked. */
+/* A reason that is more than "not measured". */
 static bool is_told(const json_t *object, const struct member *m)
 {
     const json_t *const value = json_object_get(object, m->name);
@@ -185,7 +185,7 @@ static int width_of_column(const struct member *m, const json_t *array, const ch
     return (int)width;
 }
 
-/* A row of the table: that of `element`, or the headings if it is NULL. */
+/* The row of `element`, or the headings if it is NULL. */
 static void print_row(const struct report *r, const struct object *o, const json_t *array,
                       const json_t *element)
 {

@@ -364,7 +364,7 @@ static enum status add_file(json_t *tree, const char *folder, const char *name, 
     if (!json || !is_share(json))
         s = err_set_hint(err, STATUS_CORRUPT,
                          "Remove it; reachctl share writes such files from fingerprints.",
-                         "%.200s is no chip of a reference set", path);
+                         "%.200s is not a reference-set file", path);
     else if (!add_chip(tree, json))
         s = err_set(err, STATUS_NO_MEMORY, "no memory for the reference set");
     json_decref(json);

@@ -1,5 +1,5 @@
 /* memory_choices.c: lists the choices of each kind of memory, predicts each, and ranks them. The
- * regions that were probed are a curve like that of device memory, and access_cost.c interpolates
+ * probed regions are a curve like the curve of device memory, and access_cost.c interpolates
  * it. */
 #include "planner/memory_choices.h"
 

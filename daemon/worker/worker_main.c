@@ -3,17 +3,15 @@
  * Try it by hand (`reachd --worker=stdio` reads these lines from a terminal or a pipe):
  *
  *     {"do":"options","simulated":["h200"]}
- *     {"do":"list"}                       -> {"ok":"list","gpu":{"uuid":"SIM-..",..}} for each,
- * then
- *                                            {"ok":"list"}
+ *     {"do":"list"}                       -> {"ok":"list","gpu":{"uuid":"SIM-..",..}} for each
+ *                                            {"ok":"list"} at the end
  *     {"do":"open","uuid":"SIM-.."}       -> {"ok":"open","gpu":{..},"limits":{..},"open_ns":81}
  *     {"do":"run","probe":{..}}           -> {"ok":"run","time":{..},"observation":{..}}
  *     {"do":"close"}                      -> {"ok":"close"}
  *
  * "options" may be left out (real GPUs, default limits), has no answer of its own, and may name
  * any of: simulated, libcuda, memory_limit_bytes, deadline_ms, no_vmm, alone, identify_ms. Without
- * "uuid", "open"
- * takes the first GPU.
+ * "uuid", "open" takes the first GPU.
  *
  * A message that cannot be carried out is answered {"error":slug,"text":message} and the
  * conversation continues. Anything but a JSON object, and a line that is too long, ends it

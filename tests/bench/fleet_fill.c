@@ -47,7 +47,7 @@ static double seconds(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Stops, and with the opposite sign starts. */
+/* sign -1 starts the timer, +1 stops it. */
 static void count(struct cost *c, int sign)
 {
     c->elapsed += sign * seconds(CLOCK_MONOTONIC);

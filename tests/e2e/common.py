@@ -41,7 +41,7 @@ REACHCTL = os.environ.get("REACHCTL") or os.path.join(BUILD, "reachctl")
 SANITIZED = "asan" in BUILD or "tsan" in BUILD
 PATIENCE_S = 1000  # only against a hang: the slowest machine needs a part of it
 
-os.environ["REACHD_CONFIG"] = "none"  # what the machine's own daemon is told is not ours
+os.environ["REACHD_CONFIG"] = "none"  # the configuration of the machine's own daemon is not ours
 
 contract = Contract.load()  # every answer is held against it; None: the modules are missing
 folder = tempfile.mkdtemp(prefix="reach-e2e-")

@@ -108,7 +108,7 @@ class Zoo:
     # ---- dead and slow ----
 
     def dead(self):
-        """Nobody listens there: the port is bound, so that nobody else gets it."""
+        """Nothing listens there: the port is bound, so that no other program gets it."""
         taken = socket.socket()
         taken.bind(("127.0.0.1", 0))
         self.hosts.append(taken)

@@ -7,7 +7,7 @@
     Scope.access = "read"
 
 Each list of such lines is kept in golden/. A line of the list that is gone now, and a parameter that must be given
-now and had not to be, break somebody's program; new lines break none."""
+now and had not to be, break a program; new lines break none."""
 import json
 import os
 import re

@@ -75,7 +75,7 @@ class Requests:
         if draw.random() < 0.03:
             return draw.choice(OTHERS)
         route = draw.choice(list(self.routes) + ["plan", "plan", "split", "placement"])
-        gpu = draw.choice(("0", "0", uuid, uuid.lower(), draw.choice(("1", "GPU-nobody"))))
+        gpu = draw.choice(("0", "0", uuid, uuid.lower(), draw.choice(("1", "GPU-unknown"))))
         query = []
         if draw.random() < 0.95 and route not in ("fingerprint", "environment", ""):
             query.append(("bytes", self.several(self.size)() if route == "split" else

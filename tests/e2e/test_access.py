@@ -116,7 +116,7 @@ def the_token_is_read_again_on_reload():
         daemon.get("/healthz")
     equal((status_with(TOKEN), status_with(TOKEN + "-2")), (404, 401))
     token_file("changing", TOKEN + "-2\n")
-    equal((status_with(TOKEN), status_with(TOKEN + "-2")), (404, 401), "not before it is told")
+    equal((status_with(TOKEN), status_with(TOKEN + "-2")), (404, 401), "not before it reloads")
     reload("reloaded")
     equal((status_with(TOKEN), status_with(TOKEN + "-2")), (401, 404))
     for text, mode in (("short", 0o600), (TOKEN + "-3", 0o644), ("", 0o600)):

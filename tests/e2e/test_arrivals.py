@@ -116,7 +116,7 @@ def the_mode_changes():
 
 @case
 def a_gpu_is_reset_while_it_is_measured():
-    """By others: the context is lost. What is known stays, and is looked at when somebody says that the
+    """By others: the context is lost. What is known stays, and is looked at on a signal that the
     GPU works again (else a minute later)."""
     daemon = node(ONE)
     known = measured(daemon, 0)
@@ -252,7 +252,7 @@ def a_gpu_is_divided_while_nobody_says_so():
 
 @case
 def what_the_daemon_may_see_is_left_as_it_is():
-    """CUDA_VISIBLE_DEVICES of the daemon has been chosen by somebody."""
+    """CUDA_VISIBLE_DEVICES of the daemon was set before."""
     daemon = node(ONE, TWO)
     one, two = reach(daemon, "unknown", "unknown")
     daemon.stop()

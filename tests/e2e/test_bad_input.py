@@ -6,7 +6,7 @@ import socket
 import common
 from common import case, equal
 
-# The deadline is for the requests that never end; whoever is cut by it asks again (common.py).
+# The deadline is for the requests that never end; a request that it cuts is repeated (common.py).
 daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200", "--request-deadline-ms", "1000")
 
 JSON = {"Content-Type": "application/json"}

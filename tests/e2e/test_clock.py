@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The wall clock jumps, a year on and a day back, while the daemon runs: ages are never negative,
-work goes on, and no thread wakes for it."""
+work continues, and no thread wakes for it."""
 import mmap
 import os
 import shutil

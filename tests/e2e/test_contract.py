@@ -170,7 +170,7 @@ FOUND = [
     ("/v1/gpus/0/plan?bytes=8G&input_gbps=5", 422),  # needs input_bytes
     ("/v1/gpus/0/plan?bytes=8G&element=137GiB", 422),
     ("/v1/gpus/0/plan?bytes=8G&reserve=8G", 200),
-    ("/v1/gpus/0/plan?bytes=8G&touches=1,2", 422),  # as many as there are no allocations
+    ("/v1/gpus/0/plan?bytes=8G&touches=1,2", 422),  # without allocations
     ("/v1/gpus/0/plan?bytes=8G&touches=999999999", 422),
     ("/v1/gpus/0/explain?bytes=8G&gbps=1&transaction=2M", 422),
     ("/v1/gpus/0/fit?bytes=8G&element=137438953472", 422),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """GPU discovery: a daemon serves before its driver has answered which GPUs there are, never claims an
 empty node until then, and every client waits for the answer. The driver is the stand-in (tests/fakecuda),
-whose cuInit takes as long as it is told."""
+whose cuInit takes the time that the test sets."""
 import json
 import os
 import subprocess

@@ -10,7 +10,7 @@ with the programs of an installation. The info string of its fence says what a b
     ```text, ```c, ...     no commands
 
 A fence without one fails. The blocks of a page run in order in one folder, which has what the page names: the
-repository's own files, and job.c, *.csv and fingerprint.json. The port in the text stands for that of the daemon."""
+repository's own files, and job.c, *.csv and fingerprint.json. The port in the text stands for the daemon's."""
 import glob
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The daemon over the stand-in driver: the cuda source's code in real workers, and its troubles.
 
-The stand-in (tests/fakecuda) is steered by the environment that the workers inherit. What it is told
+The stand-in (tests/fakecuda) is steered by the environment that the workers inherit. What it gets
 to do wrong ends one job; the fingerprint of before stays served, and the memory is given back.
 """
 import os

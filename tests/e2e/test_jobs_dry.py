@@ -127,9 +127,9 @@ def gups_runs_the_choices_of_the_plan():
 
 @case
 def gups_without_a_daemon_is_naive_and_says_why():
-    status, out, err = gups("--reachd", "unix:" + common.folder + "/nobody")
+    status, out, err = gups("--reachd", "unix:" + common.folder + "/nothing")
     equal((status, err), (0, ""))
-    assert out.startswith("No plan, so only the naive choice is run: ") and "nobody" in out, out
+    assert out.startswith("No plan, so only the naive choice is run: ") and "nothing" in out, out
     equal([line.split()[0] for line in out.splitlines()[3:]], ["naive"])
     status, _, err = gups("-n", "15")
     equal(status, 2)
@@ -139,7 +139,7 @@ def gups_without_a_daemon_is_naive_and_says_why():
 @case
 def wrong_use_is_an_error_that_says_so():
     for options, status, words in (
-            (("--reachd", "unix:" + common.folder + "/nobody", "--bytes", "1G"), 1, "nobody"),
+            (("--reachd", "unix:" + common.folder + "/nothing", "--bytes", "1G"), 1, "nothing"),
             (("--reachd", WHERE, "--gpu", "7", "--bytes", "1G"), 1, "7"),
             (("--reachd", WHERE), 1, "name sizes"),
             (("--reachd", WHERE, "--bytes", "1X"), 2, "1X"),

@@ -77,7 +77,7 @@ def whoever_takes_all_places_leaves_those_of_the_others():
 
 @case
 def places_come_back_when_strangers_leave():
-    """Some leave before they were even accepted. The library does not notice that of those that had
+    """Some leave before they were even accepted. The library does not notice it of those that had
     begun a request, so it is the deadline that gives these places back."""
     daemon = start("--request-deadline-ms", "300", "--max-connections", "16")
     for _ in range(3):

@@ -50,7 +50,7 @@ def the_writer_of_labels_takes_its_options():
     arguments = [word for word in command[1:] if word not in ("--interval", "60")]
     assert len(arguments) + 2 == len(command) - 1, command
     status, _, log = run(lib_scripts.NFD, "--socket", "/nowhere/s", *arguments)
-    equal(status, 3, log)  # nobody answers there, but the options are right
+    equal(status, 3, log)  # nothing answers there, but the options are right
     equal(run(lib_scripts.NFD, "--socket", "/nowhere/s", *arguments, "--ttl", "0")[0], 2)
 
 
@@ -89,7 +89,7 @@ def volumes_and_mounts_belong_together():
     for option in ("socket", "state"):
         mount = mounts["reachd"][os.path.dirname(options[option])]
         assert not mount.get("readOnly"), option
-        assert mount["mountPath"] in mounts["directories"], "nobody makes it the daemon's"
+        assert mount["mountPath"] in mounts["directories"], "no init container makes it the daemon's"
     equal(mounts["reachd"]["/etc/reachd"]["readOnly"], True)
     equal(list(lib_manifest.of_kind("ConfigMap")["data"]), ["reachd.conf"])
     command = lib_manifest.containers()["labels"]["command"]

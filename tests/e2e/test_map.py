@@ -46,7 +46,7 @@ def places(text):
     """What the lines of the groups show: {group: (window, SM ids, dashes)}."""
     rows, group = {}, None
     for line in text.split("\ngroup ")[1].split("\n\n")[0].splitlines()[1:]:
-        if not line.startswith(" " * 20):  # else it goes on with the group before
+        if not line.startswith(" " * 20):  # else it continues the group before
             found = re.match(r" *(\d+) +(\d+|-) +(\d+)  ", line)
             if not found:
                 assert re.fullmatch(r" +-  groups of the die of which nothing is left: \d+", line), line

@@ -24,7 +24,7 @@ def check(name, program, point):
     same = shown is not None and shown.group(1).splitlines() == difference
     added = [line for line in difference[2:] if line.startswith("+")]
     few = 0 < len(added) < MOST_LINES
-    print("%sok %d - moving to %s: the diff in the document is that of the files" %
+    print("%sok %d - moving to %s: the diff in the document is the files'" %
           ("" if same else "not ", point, name))
     if not same:
         print("\n".join("# " + line for line in difference))

@@ -202,7 +202,7 @@ def nobody_sees_half_a_file():
     seen = []
 
     def renamed():
-        """What the file holds at each moment that somebody who watches would read it."""
+        """What the file holds at each moment that a watcher would read it."""
         for mask, name in watch.events():
             if name == "reachd":
                 equal(mask, watch.MOVED_TO, "the file itself is never opened to be written")
@@ -241,7 +241,7 @@ def labels_end_with_the_daemon():
         labels, _ = lib_nfd.read(content(folder))
         equal((labels["origin"], labels["gpu.count"]), ("simulated", "1"))
         if os.environ.get("REACH_LONG"):
-            # A daemon that hangs: the system takes the connection, and nobody answers.
+            # A daemon that hangs: the system takes the connection, and nothing answers.
             daemon.process.send_signal(signal.SIGSTOP)
             until("labels of a hung daemon have ended",
                   lambda: lib_nfd.read(content(folder))[1] < time.time() - 1)

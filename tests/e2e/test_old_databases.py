@@ -58,7 +58,7 @@ def check_document(daemon, gpu, name, text):
     """It is answered under its id, with all that was in it."""
     stored, found = numbers(json.loads(text)), numbers(daemon.json(f"/v1/gpus/{gpu}/fingerprint?at={name}"))
     if ".measurement_id" in stored and ".measurement_depth" not in stored:
-        equal(found[".measurement_depth"], stored.pop(".depth"))  # its depth was that of the newest alone
+        equal(found[".measurement_depth"], stored.pop(".depth"))  # its depth was the newest's alone
     equal(found[".id"], name)
     equal({k: found.get(k) for k in stored}, stored, name)
 

@@ -355,14 +355,14 @@ def a_thread_that_stands_still_stops_the_watchdog():
             common.until("it is missed", lambda: re.findall(missing, daemon.log())[missed:])
             manager.waiting()
             time.sleep(2)  # two periods of the watchdog
-            equal(manager.waiting(), [], "what the service manager is told meanwhile")
+            equal(manager.waiting(), [], "what the service manager hears meanwhile")
             for other in others:
                 equal(ask[other]().status, 200, f"{other} while {name} stands")
         manager.until("WATCHDOG=1")
     with Stopped(pid):
         manager.waiting()
         time.sleep(2)
-        equal(manager.waiting(), [], "what it is told while the main loop stands")
+        equal(manager.waiting(), [], "what it hears while the main loop stands")
     manager.until("WATCHDOG=1")
     daemon.stop()
 

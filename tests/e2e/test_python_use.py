@@ -92,7 +92,7 @@ def sockets():
         try:
             found.append(os.readlink(f"/proc/self/fd/{number}"))
         except FileNotFoundError:
-            pass  # that of the listing
+            pass  # the listing's
     return {link for link in found if link.startswith("socket:")}
 
 

@@ -235,7 +235,7 @@ def a_daemon_goes_away_in_the_middle_of_a_job():
         equal(refusal(client.plan, UUID, bytes=3 * GIB)[0], "unreachable")
         equal(refusal(client.gpus)[0], "unreachable")
         equal(refusal(client.revalidate, plan)[0], "unreachable")
-    # What the job has in hand goes on working, and says how old it is.
+    # The answer that the job has stays valid, and shows its age.
     table = before["placement"]["window_of_sm"]
     equal([by_c.ask("window", sm)["value"] for sm in range(16)], table)
     equal([plan.placement.window_of(sm) for sm in range(16)], table)

@@ -235,7 +235,7 @@ def certificates_are_checked():
     own = zoo.relay(REAL, tls=zoo.certified(by_ca=False))
     ca = ("--ca", zoo.ca)
     one("https://" + good.name, "answered", *ca, code=0)
-    one("https://" + good.name, "tls-error")  # nobody else trusts this CA
+    one("https://" + good.name, "tls-error")  # no other program trusts this CA
     one("https://" + named.name, "tls-error", *ca)
     one("https://" + own.name, "tls-error", *ca)
     equal(named.requests + own.requests, [])  # nothing was asked before it was known whom

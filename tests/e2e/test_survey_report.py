@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reachctl survey report: each format is what it says it is, read by somebody else's parser; the
+"""reachctl survey report: each format is what it claims, read by another parser; the
 simulated chips say that they are."""
 import base64
 import csv

@@ -75,7 +75,7 @@ def the_sandbox_test_allows_what_the_unit_allows():
     need("systemd-analyze")
     header = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
     if "systemd 252" not in run("systemd-analyze", "--version")[1] or not os.path.exists(header):
-        raise common.Skip("the list is that of systemd 252 on x86-64")
+        raise common.Skip("the list is from systemd 252 on x86-64")
     with open(os.path.join(UNITS, "reachd.service"), encoding="ascii") as file:
         filters = re.findall(r"^SystemCallFilter=(.*)$", file.read(), re.M)
     equal(filters, ["@system-service", "~@privileged"])

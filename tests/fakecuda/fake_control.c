@@ -118,7 +118,7 @@ void control_see(struct control *c, const char *visible, const char *order)
         const size_t length = strcspn(p, ",");
         const uint32_t at = named(c, order, p, length);
         if (at == c->board_count || c->boards[at].has_mig)
-            return; /* what follows a name that is none is not seen */
+            return; /* what follows an unknown name is not seen */
         see(c, at);
         if (c->boards[at].parent >= 0)
             return; /* a process sees one instance */

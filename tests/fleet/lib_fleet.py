@@ -9,7 +9,7 @@
 
 or by hand, until Ctrl-C:      tests/fleet/lib_fleet.py k80 256 --targets build/fleet.json
 
-A daemon is told who shares the second TLB level with whom, by the SM ids that are left, and how
+A daemon gets the groups that share the second TLB level, by the SM ids that are left, and how
 noisy its GPU is. Which SMs the die has lost only this module knows (Gpu.lost). Everything is drawn
 from one seed. Daemons die with the program that started them, also when that is killed.
 
@@ -52,7 +52,7 @@ H200_GROUPS = H200_COLUMNS * H200_TURNS
 
 
 class Gpu:
-    """A simulated GPU: what its daemon is told, and what only the test knows."""
+    """A simulated GPU: what its daemon gets, and what only the test has."""
 
     def __init__(self, model, text, lost, rng):
         self.uuid = "SIM-" + "-".join(f"{rng.getrandbits(4 * n):0{n}x}" for n in (8, 4, 4, 4, 12))
@@ -166,7 +166,7 @@ class Daemon:
         return self.port is not None
 
     def request(self, method, path, body=None):
-        """The answer's JSON; an error where it is none of the 2xx."""
+        """The answer's JSON; an error if the status is not 2xx."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=common.PATIENCE_S)
         try:
             connection.request(method, path, body=body and json.dumps(body),
@@ -253,7 +253,7 @@ class Fleet:
         os.rename(path + ".new", path)
 
     def stop(self, well=True):
-        """`well`: whoever did not end as it should is an error."""
+        """`well`: a process that did not end as it should is an error."""
         for daemon in self.daemons:
             if daemon.process.poll() is None:
                 daemon.process.send_signal(signal.SIGTERM)

@@ -26,7 +26,7 @@ def programs():
 
 
 def owner():
-    """Who runs it: None for whoever runs the test."""
+    """Who runs it: None for the user of the test."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):

@@ -96,7 +96,7 @@ class Server:
                 for one in self.api("query", query=expression)["result"]]
 
     def scraped(self, count):
-        """Waits until so many targets are up, by the last scrape of each."""
+        """Waits until this many targets are up, by the last scrape of each."""
         def all_up():
             up = self.query('count(up{job="reachd"} == 1)')
             return up and up[0][1] == count

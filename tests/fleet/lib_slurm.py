@@ -299,8 +299,8 @@ class Cluster:
         return self.command("srun", *arguments, environment=environment)
 
     def sbatch(self, script, *arguments, environment=None):
-        """Submits, waits for the end; (exit status, what the job printed, errors). The status is that of
-        sbatch where it refuses, else that of the job, or the word for what became of it."""
+        """Submits, waits for the end; (exit status, what the job printed, errors). The status is
+        sbatch's if it refuses, else the job's, or the word for what became of it."""
         path = self.write(f"out/script-{time.monotonic_ns()}", "#!/bin/sh\n" + script, 0o755)
         out = path + ".txt"
         code, job, errors = self.command("sbatch", "--parsable", "-o", out, *arguments, path,

@@ -74,7 +74,7 @@ def render(release="reachd", namespace="reachd", code=0, **more):
     return found
 
 
-# Values as somebody might set them.
+# Values as an administrator might set them.
 SETS = {
     "defaults": {},
     "without labels": {"labels": {"enabled": False}},

@@ -25,7 +25,7 @@ if not LSTOPO:
 
 
 def done(*arguments):
-    """Runs a tool; hwloc says on stderr what it does not like and goes on, so that must be empty."""
+    """Runs a tool; hwloc prints on stderr what it does not like and continues, so stderr must be empty."""
     process = subprocess.run(arguments, capture_output=True, text=True, timeout=common.PATIENCE_S,
                              check=False)
     log = [line for line in process.stderr.splitlines()

@@ -223,7 +223,7 @@ def no_state_of_reachd_fails_a_job():
     jobs("stopped (SIGSTOP)", False)
     for node in cluster.nodes:
         node.thaw()
-    jobs("goes on (SIGCONT)", True)
+    jobs("continues (SIGCONT)", True)
     for node in cluster.nodes:
         node.daemon.stop(signal.SIGKILL)
     jobs("killed, its socket left behind", False)

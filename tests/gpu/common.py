@@ -24,7 +24,7 @@ SKIPPED = 77
 MEASURE_SECONDS = 300
 ANSWER_SECONDS = 60
 
-os.environ["REACHD_CONFIG"] = "none"  # what the machine's own daemon is told is not ours
+os.environ["REACHD_CONFIG"] = "none"  # the configuration of the machine's own daemon is not ours
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")
 
 
@@ -237,7 +237,7 @@ def gpu_load_free_bytes():
 
 
 class GpuLoad:
-    """A process that holds all device memory but `leave` bytes until it is told to end."""
+    """A process that holds all device memory but `leave` bytes until it has to end."""
 
     mode = "--leave"
 
@@ -252,6 +252,6 @@ class GpuLoad:
 
 
 class Reader(GpuLoad):
-    """A process that reads at random in so many bytes, without a pause, until it is told to end."""
+    """A process that reads at random in this many bytes, without a pause, until it has to end."""
 
     mode = "--read"

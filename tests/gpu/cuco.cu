@@ -4,7 +4,7 @@
  *     cuco URI GPU BYTES KEYS
  *     cuco --host    what needs no GPU: the predicates' ranges, and the output of contains_if
  *
- * First a filter of 16 bits per key, where all three must find every key added, and of as many
+ * First a filter of 16 bits per key, where all three must find every key added, and of the same number
  * others only what blocked Bloom filters promise; then speeds over BYTES. Driven by test_cuco.py;
  * cuco_common.cuh says what is printed. Built only if there is a copy of cuCollections (.ci/cuco).
  */

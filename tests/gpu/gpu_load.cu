@@ -2,10 +2,10 @@
  *
  *     gpu_load --free           prints "FREE TOTAL", the bytes that a process sees, and ends
  *     gpu_load --leave BYTES    takes all but BYTES, prints one line, holds it until standard input
- * ends gpu_load --read BYTES     reads at random in so many bytes, from all SMs and without a
+ * ends gpu_load --read BYTES     reads at random in this many bytes, from all SMs and without a
  * pause, until standard input ends gpu_load --work KIND SIZE   works without a pause, one batch
- * after the other is queued: long MS     kernels of so many milliseconds that read at random on all
- * SMs short US    kernels of so many microseconds on all SMs copy BYTES  copies on the device It
+ * after the other is queued: long MS     kernels of this many milliseconds that read at random on all
+ * SMs short US    kernels of this many microseconds on all SMs copy BYTES  copies on the device It
  * prints "working"; for each line "progress" of standard input "STEPS SECONDS", what it has done in
  * how long; "pause" and "go" stop and resume it. It ends with standard input.
  */

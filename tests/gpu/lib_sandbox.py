@@ -109,8 +109,8 @@ def when(call, offset, test, value):
 
 
 def only_system_service():
-    """SystemCallFilter=@system-service, ~@privileged. Where somebody listens (refusals), who was
-    refused what is told."""
+    """SystemCallFilter=@system-service, ~@privileged. If there is a listener (refusals), refused
+    calls are listed."""
     rules = b""
     for number in allowed_calls():
         rules += step(JEQ, number, 0, 1) + step(RET, RET_ALLOW)
@@ -198,7 +198,7 @@ def writable(path, yes, recursive=True):
 
 def read_only_files(state):
     """ProtectSystem=strict, ProtectKernelTunables=yes, ProtectHome=yes: all is read-only but `state`,
-    /dev and /proc, of which /proc/sys is too; nobody has a home."""
+    /dev and /proc, of which /proc/sys is too; no user has a home."""
     if os.geteuid() != 0:
         raise PermissionError(errno.EPERM, "needs root")
     check(libc.unshare(CLONE_NEWNS), "unshare")

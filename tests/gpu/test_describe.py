@@ -24,7 +24,7 @@ def check_identity(t, gpu, limits):
     t.ok(0 < gpu["sm_count"] <= MOST_SLOTS, "a number of SMs that can be")
     t.ok(gpu["sm_count"] == limits["sm_count"], "identity and limits agree on the SMs", limits)
     t.ok(gpu["memory_bytes"] > 128 * MIB, "memory", gpu["memory_bytes"])
-    t.ok(gpu["origin"] == ("simulated" if common.SIMULATE else "measured"), "the origin is told")
+    t.ok(gpu["origin"] == ("simulated" if common.SIMULATE else "measured"), "the origin is reported")
     t.ok(0 < limits["device_memory_bytes"] <= common.MOST_DEVICE_BYTES or common.SIMULATE,
          "the probes hold at most 1.1 GiB", limits)
     t.ok(limits["range_bytes"] >= limits["backing_bytes"], "the range is no less than its backing")
@@ -38,7 +38,7 @@ def check_census(t, worker, gpu):
     sms = o["sm_ids"]
     t.ok(len(sms) == gpu["sm_count"] and sms == sorted(set(sms)) and sms[-1] < MOST_SLOTS,
          "the census has met every SM once", sms)
-    t.ok(o["shape"] == [2, 64] and len(o["values"]) == 128, "as many cycles as were asked for")
+    t.ok(o["shape"] == [2, 64] and len(o["values"]) == 128, "the requested number of cycles")
     t.ok(all(10 < v < 100000 for v in o["values"]), "cycles of a load that can be",
          min(o["values"]), max(o["values"]))
     return sms

@@ -13,7 +13,7 @@ PROGRAM = common.BUILD + "/examples/diagnose"
 CTL = common.BUILD + "/reachctl"
 LIMIT_MS = 100
 LIMIT_S = 100
-REACH_AGREES = 0.1   # of the reach by times to that of the fingerprint
+REACH_AGREES = 0.1   # of the reach by times to the fingerprint's
 SHARE = 0.1          # of the share that is contiguous
 HELD = 0.05          # of the memory, in scattered pages
 PAGES_OF_A_FRAME = 16
@@ -73,7 +73,7 @@ with cuda_driver.Gpu() as gpu:
 """
 
 
-# How the driver maps pinned memory, by which it is told from registered memory.
+# How the driver maps pinned memory, by which it differs from registered memory.
 PINNED = """
 import ctypes, sys
 sys.path[:0] = %(python)r

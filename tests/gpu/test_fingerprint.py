@@ -73,7 +73,7 @@ def main():
         after = common.gpu_load_free_bytes()
         t.ok(before == after, "as much device memory is free as before", before, after)
     else:
-        t.skip("as much device memory is free as before", "nobody to ask")
+        t.skip("as much device memory is free as before", "no tool to ask")
     t.end()
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where twenty sets from 64 KiB to 512 MiB stay: what `reachctl fit` says of them, beside a kernel that knows nothing of
+"""Where twenty sets from 64 KiB to 512 MiB stay: what `reachctl fit` prints of them, beside a kernel without
 reachd (working_sets.cu), for sets that all SMs read and for parts of their own. Its warps take their work from a queue;
 beside that, how much is lost if each SM has as much to do as the others."""
 import json

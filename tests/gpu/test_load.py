@@ -36,7 +36,7 @@ def wrong_values(structure, expected):
 
 
 def keep_wrong(folder):
-    """The export of a run that was wrong, for whoever looks for the cause."""
+    """The export of a run that was wrong, to look for the cause."""
     target = os.environ.get("REACH_KEEP")
     if target and not os.path.exists(os.path.join(target, "wrong-load.tar.gz")):
         subprocess.run(["tar", "czf", os.path.join(target, "wrong-load.tar.gz"), "-C", folder, "."],

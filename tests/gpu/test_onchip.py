@@ -56,7 +56,7 @@ def check_clusters(t, clusters, table):
     latency = {int(r[1]): float(r[2]) for r in rows if r[0] == "latency"}
     ours = {s["sms"]: s for s in clusters["sizes"]}
     other = {size: (s["clusters"], fits[size]) for size, s in ours.items() if s["clusters"] != fits[size]}
-    t.ok(not other, "as many clusters of each size as the runtime's occupancy says", other)
+    t.ok(not other, "the clusters of each size match the runtime's occupancy", other)
     for size, s in sorted(ours.items()):
         table.append(("clusters of %d" % size, s["clusters"], fits[size]))
         if size in latency and s["latency_cycles"]:

@@ -69,7 +69,7 @@ def main():
     for words in (line.split() for line in run.stdout.splitlines()):
         found.setdefault(int(words[1]), {})[words[0]] = words[2:]
     kept = [check_sm(t, group[0], group, found[group[0]], level) for group in chosen]
-    t.ok(len(set(kept)) == 1, "as many in each group", kept)
+    t.ok(len(set(kept)) == 1, "the same number in each group", kept)
     t.note("entries of one set that stay: %s of %d sets of %d ways" % (kept, level["sets"], level["ways"]))
     if OUT:
         with open(os.path.join(OUT, "recent.json"), "w") as file:

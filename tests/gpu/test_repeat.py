@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The group map does not depend on luck: REACH_RUNS (50) quick runs in a row give one map, and it is
-that of the full pair matrix, which is judged here a second time, from its raw cycles."""
+the map of the full pair matrix, which is judged here a second time, from its raw cycles."""
 import os
 import statistics
 
@@ -95,7 +95,7 @@ def main():
                (RUNS, min(times), max(times), statistics.median(times)))
         t.ok(len(maps) == 1, "%d quick runs give one map" % RUNS,
              *["%d times: %s" % (n, common.sizes_text(m)) for m, n in maps.items()])
-        t.ok(list(maps) == [expected], "and it is that of the pair matrix", expected, *maps)
+        t.ok(list(maps) == [expected], "and the pair matrix agrees", expected, *maps)
     except common.MeasureFailed as failed:
         t.ok(False, "reachd measures", failed)
     t.end()

@@ -28,7 +28,7 @@ SCATTERED_RUN = 2 * common.MIB
 BUFFERS = (1 << 12, 1 << 16, 1 << 20)
 MOVED = {"gather": 128, "grouping": 64}  # bytes of an item, as what-if counts them
 ACCESSES = {"gather": 1, "grouping": 2}  # of an item: what-if's buffers are of accesses
-# One warp in so many is traced: all of them, since a grouping comes back to a bucket, and how soon depends on the other
+# One warp in this many is traced: all of them, since a grouping comes back to a bucket, and how soon depends on the other
 # warps, and since the largest buffer has to fit into the trace of a gather.
 EVERY = 1
 AGREE = 0.10

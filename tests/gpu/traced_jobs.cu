@@ -7,8 +7,8 @@
  *     trace JOB FILE EVERY               writes the .rlt of a naive run, of one warp in EVERY;
  *                                        prints the records and how many were lost
  *     time JOB BYTES BUFFER              10^9 items/s of all SMs anywhere in the first BYTES, the
- *                                        median of three; items sorted by 32 MiB in buffers of so
- *                                        many; 0: not sorted
+ *                                        median of three; items sorted by 32 MiB in buffers of
+ *                                        this many; 0: not sorted
  *     windows JOB BYTES N FIRST LENGTH .. W..   the same in N windows (first byte and length of
  *                                        each), and the window of each SM by its id, -1: none
  *

@@ -1,4 +1,4 @@
-/* working_sets.cu: how fast a job reads a set that caches may keep, by a kernel that knows nothing
+/* working_sets.cu: how fast a job reads a set that caches may keep, by a kernel that uses nothing
  * of reachd. For tests/gpu/test_fit.py.
  *
  *     working_sets SHARED UNIT BYTES ..
@@ -39,7 +39,7 @@ static __device__ uint32_t mix32(uint32_t k)
     return k ^ (k >> 16);
 }
 
-/* The next piece of a warp, of so many it has had. False: there is none. */
+/* The next piece of a warp, after this many. False if there is none. */
 static __device__ bool next_piece(uint32_t *queue, uint32_t had)
 {
     uint32_t piece = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make dist` in a clean clone: what it leaves, that the checksums hold, that the source is that of the commit and
+"""`make dist` in a clean clone: what it leaves, that the checksums hold, that the source is the commit's and
 can be built, that the portable directory runs. Building the wheel takes the package index; without it the test is
 skipped and says why."""
 import os

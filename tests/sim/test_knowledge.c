@@ -5,7 +5,7 @@
  *   what is served knows at least as much of every part as before;
  *   it is true: no number differs from the chip's (truth.h);
  *   nothing is dropped, unless the chip was exchanged for one with other groups under the same
- * UUID; that is noticed by the first measurement alone with it, and all that was known is replaced.
+ *   UUID. The first measurement alone with it notices that, and everything known is replaced.
  *
  * REACH_CASES=n: measurements (600, under a sanitizer 120, with REACH_LONG 100000). REACH_SEED
  * repeats a run.

@@ -30,7 +30,7 @@ static const char help[] =
     "Options of Pichai 2014:\n"
     "  --json, --svg   (figures) print JSON or a picture\n"
     "  --warps N       warps of a core: 16, 32 or 48 (default)\n"
-    "  --gap N         N times as many instructions between those with memory\n"
+    "  --gap N         N times the instructions between those with memory\n"
     "  --fitted        run jobs that are fitted to all inputs in the text\n"
     "  --threads N     runs at the same time, default one per processor\n"
     "\n"

@@ -1,7 +1,7 @@
 /* mean_curve.c: see mean_curve.h.
  *
- * Plateaus are grown greedily, and must not drift. A plateau inside a curve must have half again as
- * many pages at its end as at its beginning. Levels lie further apart than that, and the slow ramp
+ * Plateaus are grown greedily, and must not drift. A plateau inside a curve must have half more
+ * pages at its end than at its beginning. Levels lie further apart than that, and the slow ramp
  * of a level with many sets leaves the tolerance earlier. A plateau at an end of the curve may be
  * shorter, because the curve stops there; at the upper end it must be long enough that the ramp
  * before it would have shown.

@@ -6,8 +6,9 @@
  *
  *   in order   ids follow the rows, and a lost unit leaves a gap. Then cutting the ids into rows
  *              and finding the order of the groups gives the places of the gaps. All cuts are
- * tried. assigned   ids are assigned to what is left, so gaps have closed: the number of units that
- * each group has lost is known, but not their places in the group.
+ *              tried.
+ *   assigned   ids are assigned to what is left, so gaps have closed: the number of units that each
+ *              group has lost is known, but not their places in the group.
  */
 #include "analysis/sharing/floorplan.h"
 

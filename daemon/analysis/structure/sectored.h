@@ -6,8 +6,8 @@
  *   below   one allocation page, E / r: if a miss fills the whole entry, one of r pages misses and
  *           the others hit
  *   above   2 E: if an entry is filled in parts of E, half of the parts fit, and the parts of one
- * entry leave together. Sets that are chosen by the low bits of the page number also hold half as
- * many, but there neighbors are in different sets
+ *           entry leave together. Half of the parts also fit if sets are chosen by the low bits of
+ *           the page number, but then neighbors are in different sets
  */
 #ifndef REACH_ANALYSIS_STRUCTURE_SECTORED_H
 #define REACH_ANALYSIS_STRUCTURE_SECTORED_H

@@ -4,7 +4,7 @@
  *   surface  all SMs read random lines, with few to many warps and loads of each in flight
  *   SMs      the most of both, by an eighth of the SMs, two eighths and so on, spread over the
  *            groups; then by halves between the most that are too few and the fewest that are
- * enough
+ *            enough
  *
  * Each SM, or each two or so on a large GPU, reads within a window that its own TLB reaches: over
  * longer ones the translations of its group would be the limit, not memory (docs/shared-memory.md).

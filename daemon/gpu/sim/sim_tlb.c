@@ -4,12 +4,14 @@
  * plus one, so that 0 is an empty slot. Three kinds of set:
  *
  *   rows (LRU, 8 or 16 ways)        the slots are in order of use, the newest first, and fill two
- * or four vectors: all are compared at once, those before the hit move up by one, and no branch
- * depends on hit or miss. short (up to SHORT_WAYS ways)   the same order without vectors. FIFO: a
- * hit moves nothing. Random: slots stay, a random one is overwritten. Cycle: so they do, and each
- * set overwrites its ways in one order. long (hundreds of ways) an index over the row (chained
- * buckets) finds the slot, and a doubly linked list for each set keeps the order of use. Both are
- * arrays of slot numbers; nothing is allocated after start.
+ *                                   or four vectors: all are compared at once, those before the
+ *                                   hit move up by one, and no branch depends on hit or miss
+ *   short (up to SHORT_WAYS ways)   the same order without vectors. FIFO: a hit moves nothing.
+ *                                   Random: slots stay, a random one is overwritten. Cycle: slots
+ *                                   stay, and each set overwrites its ways in one order
+ *   long (hundreds of ways)         an index over the row (chained buckets) finds the slot, and a
+ *                                   doubly linked list for each set keeps the order of use. Both
+ *                                   are arrays of slot numbers; nothing is allocated after start
  *
  * Before any, each instance remembers the last sector it touched: it is resident and the newest
  * by construction, so touching it again changes nothing. When many SMs of a group walk the same

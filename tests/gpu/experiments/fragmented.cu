@@ -4,10 +4,10 @@
  *     fragmented --frame-bytes=N [--gib=97] [--held=0,1,5,25] [--json=FILE]
  *
  * For each share of the memory, held by 2 MiB pages at random places: random 128-byte reads by all SMs
- * over an array of so many GiB from cudaMalloc, from reach_device_alloc, after reach_compact, and after
+ * over an array of this many GiB from cudaMalloc, from reach_device_alloc, after reach_compact, and after
  * reach_compact once the held pages were given back. Before each compaction it measures which frames are
- * scattered, in chunks: the frames of a chunk are mapped side by side again and again until they span as
- * many addresses as the array, so that as many reads miss, and the rate over them is compared with that of
+ * scattered, in chunks: the frames of a chunk are mapped side by side again and again until they span the
+ * addresses of the array, so that the same share of reads misses, and the rate over them is compared with the rate of
  * memory in which nothing was held. Contents are verified after each compaction, every word.
  *
  * Before that, each kind of host memory of reach_host_alloc is written by a kernel and read by the host, and
@@ -176,7 +176,7 @@ static uint64_t verify(const void *array, uint64_t length)
     return wrong;
 }
 
-/* The rate of each chunk of `array`, spread over as many addresses as the whole; every `step`th. */
+/* The rate of each chunk of `array`, spread over the addresses of the whole; every `step`th. */
 static std::vector<double> chunk_rates(char *array, uint64_t step)
 {
     const uint64_t frames = bytes / frame_bytes;

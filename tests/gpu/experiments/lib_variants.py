@@ -200,7 +200,7 @@ def bags_by_table(index, about, out, bags, columns, table_of_sm, queues, pieces,
                   TILE_LANES: tl.constexpr, ONE: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr,
                   UNIT: tl.constexpr, TYPE: tl.constexpr, DRAW: tl.constexpr, LATER: tl.constexpr,
                   EARLY: tl.constexpr, MOST: tl.constexpr, INDEX_EVICT: tl.constexpr, LANES: tl.constexpr):
-    """An SM begins with its table and goes on with the next, or (MOST) with the one of which most is left. EARLY: the
+    """An SM begins with its table and continues with the next, or (MOST) with the one of which most is left. EARLY: the
     next piece's indices are loaded before a piece's rows."""
     t = first_window(table_of_sm)
     visits = 0

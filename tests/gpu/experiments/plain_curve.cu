@@ -10,7 +10,7 @@
  * single groups or pairs of them), with their windows and regions, and runs the very same kernels
  * (kernels/read_kernels.cu) over plain memory. Prints one line a region, "access bytes
  * region_bytes windows alias plain ratio", and then "worst RATIO", the largest deviation of the
- * curve from 1, and "worst rate RATIO", that of the other kinds. Regions that do not fit into what
+ * curve from 1, and "worst rate RATIO", for the other kinds. Regions that do not fit into what
  * is free are left out, and said so.
  *
  * Limit: both run at other moments; clocks and a neighbor's traffic may differ.

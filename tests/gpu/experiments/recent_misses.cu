@@ -7,11 +7,11 @@
  *         A TLB of entries of ENTRY bytes, SETS sets of WAYS, chosen by the bits of the entry's
  *         number folded over each other. For each SM prints
  *
- *         alone SM COUNT:CYCLES ..   the mean load of a cycle of COUNT entries of one set, up to as
- *                                    many as memory has
+ *         alone SM COUNT:CYCLES ..   the mean load of a cycle of COUNT entries of one set, up to all
+ *                                    of memory
  *         full SM CYCLES CYCLES      the same of WAYS and of WAYS + 4 entries, if that many of
  *                                    another set are in the cycle too
- *         beside SM OTHER:CYCLES ..  that of WAYS + 4 entries, while each other SM walks so many
+ *         beside SM OTHER:CYCLES ..  the same of WAYS + 4 entries, while each other SM walks this many
  *                                    entries of a third set that all of its loads miss
  *
  * Between these entries lie others, each of a set of its own, so that no nearer TLB keeps any.

@@ -6,7 +6,7 @@
                              [--matmul 0] [--gathers 0] [--tiny 0] [--memory 0] [--soak 0]
                              [--neighbor real|none] [--simulate h200]
 
-A daemon measures the quiet GPU at depth full. Then it measures at depth quick, so many times beside
+A daemon measures the quiet GPU at depth full. Then it measures at depth quick, a number of times beside
 each neighbor. `long` (one kernel of 10 s after another), `short` (many of 50 us) and `copy` (256 MiB on the
 device, again and again) are `gpu_load --work`, the others need PyTorch (lib_neighbor.py). After each measurement:
 
@@ -34,7 +34,7 @@ often the published fingerprint was another: all 0 is right.
 
 FOLDER gets summary.txt (printed last), quiet.json, results.jsonl.gz (one line per measurement),
 observations.jsonl.gz (raw observations of the first that are not right) and daemon.txt. The exit status is
-1 if a measurement is wrong, if a placement is not that of the quiet chip, if a fingerprint that knows less was
+1 if a measurement is wrong, if a placement differs from the quiet chip's, if a fingerprint that knows less was
 published, if a neighbor ended early, or if the soak left something behind; 77 where there is no GPU or no PyTorch.
 
 --seconds    when it stops, whatever is missing; the summary says how many were done
@@ -260,7 +260,7 @@ class Quiet:
         return Quiet(daemon.get("/v1/gpus/0/fingerprint"), daemon.placement())
 
     def problems(self, placement, fp):
-        """What is served now and is not that of the quiet chip: a text for each."""
+        """What is served now and differs from the quiet chip: a text for each."""
         found = {}
         if "windows" not in placement or assignment_of(placement) != assignment_of(self.placement):
             found["windows"] = "served: other windows " + str(placement.get("detail", ""))
@@ -389,7 +389,7 @@ def measure_once(daemon, quiet, row, records, seconds):
 
 
 def measure_beside(row, daemon, quiet, records, neighbor_kind, seconds):
-    """Measurements beside one neighbor, for so many seconds at most."""
+    """Measurements beside one neighbor, for this many seconds at most."""
     clock = time.monotonic() + seconds
     neighbor = None
     progress = []

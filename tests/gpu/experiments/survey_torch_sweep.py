@@ -4,7 +4,7 @@
 32 GiB, in scopes and windows over the largest table. Prints the fastest ones as lines of TABLE
 (reach/torch/shapes.py), with their speeds in 10^9 per second; OUT/torch_sweep.json has every candidate.
 
-All candidates are compiled first, by as many processes as there are cores.
+All candidates are compiled first, by one process for each core.
 
   survey_torch_sweep.py [OUT [SECONDS [OPERATION:BYTES:STRATEGY]]]
                                             needs PyTorch, Triton, and REACHD_URL; stops after SECONDS (default 300)

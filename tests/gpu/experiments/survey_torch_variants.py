@@ -154,7 +154,7 @@ def forced(shape):
 
 
 class Copies:
-    """A table of `size` bytes, of rows of so many, worked on as one of `planned` bytes is. Kernels that are not the
+    """A table of `size` bytes, of rows of this many, worked on as one of `planned` bytes is. Kernels that are not the
     package's copy rows of 8 bytes."""
 
     def __init__(self, size, planned, count, row=8):
@@ -305,7 +305,7 @@ def bag_variants():
 
 
 class Limited:
-    """A kernel with so many registers a thread at most."""
+    """A kernel with this many registers a thread at most."""
 
     def __init__(self, kernel, registers):
         self.kernel, self.registers = kernel, registers

@@ -1,5 +1,5 @@
-/* any_observation.h: observations drawn at random: each kind of probe with a spec that it takes, as
- * many values as that has, and conditions of which each is known or not. */
+/* any_observation.h: observations drawn at random: each kind of probe with a spec that it takes,
+ * the values of that spec, and conditions of which each is known or not. */
 #ifndef REACH_TESTS_UNIT_ANY_OBSERVATION_H
 #define REACH_TESTS_UNIT_ANY_OBSERVATION_H
 

@@ -25,7 +25,7 @@ static uint32_t find_value(uint8_t bucket[BUCKETS], const uint32_t *values, uint
     return count;
 }
 
-/* Writes the lines of all lanes. Returns the lanes whose line is that of the lane before. */
+/* Writes the lines of all lanes. Returns the lanes whose line is the line of the lane before. */
 static uint32_t split_lines(const uint64_t addresses[LAB_LANES], uint32_t lines[LAB_LANES])
 {
     uint32_t same = 0;

@@ -1,5 +1,5 @@
 /* sched.h: selects the warp that issues next and the warps that may load. The orders are round
- * robin and greedy-then-oldest. Cache-conscious scheduling (CCWS) is that of Rogers, O'Connor and
+ * robin and greedy-then-oldest. Cache-conscious scheduling (CCWS) follows Rogers, O'Connor and
  * Aamodt 2012. Pichai, Hsu and Bhattacharjee 2014, section 7, add TA-CCWS, which weights lines
  * whose page also missed the TLB, and TCWS, whose victim tags are pages. Times are cycles. One
  * thread at a time.

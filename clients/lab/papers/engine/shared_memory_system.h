@@ -10,7 +10,7 @@ enum { LAB_MAX_CHANNELS = 16, LAB_MAX_PORTS = 64, LAB_LINE_SHIFT = 7 };
 
 struct lab_memory_desc {
     uint32_t cache_bytes, cache_ways; /* of all channels */
-    uint32_t cache_line_shift;        /* log2 of its line size over that of a core */
+    uint32_t cache_line_shift;        /* log2 of its line size over a core's */
     uint32_t cache_cycles;            /* of a hit, from a core and back */
     uint32_t cache_busy;              /* of one channel, per line of a core */
     uint32_t channels;                /* a power of two */

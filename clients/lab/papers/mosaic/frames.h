@@ -51,7 +51,7 @@ struct frames;
 struct frames *frames_new(const struct frames_config *config);
 void frames_free(struct frames *take);
 
-/* Called for each translation that becomes invalid: that of one base page, or of the large page at
+/* Called for each translation that becomes invalid: of one base page, or of the large page at
  * `page`. May be NULL. */
 typedef void frames_forget(void *arg, uint32_t app, uint32_t page, bool large);
 void frames_on_change(struct frames *f, frames_forget *forget, void *arg);

@@ -60,7 +60,7 @@ struct gen_layout {
     uint32_t end_page; /* a multiple of a large page */
     uint32_t loop;     /* memory instructions in the loop of a warp */
 };
-/* Places an application. Its memory is that of the table divided by `shrink`, 1 or more. */
+/* Places an application. Its memory is the table's divided by `shrink`, 1 or more. */
 void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,
                       struct gen_layout *out);
 uint32_t gen_mosaic_pages(const struct gen_layout *l); /* needed, base pages */

@@ -151,7 +151,7 @@ struct mosaic_mmu_counts mosaic_mmu_count(const struct mosaic_mmu *m)
     return m->counts;
 }
 
-/* The events of requests come first, then those of walks, then that of the bus. */
+/* The events of requests come first, then those of walks, then the event of the bus. */
 uint32_t mosaic_mmu_events(const struct mosaic_mmu *m)
 {
     return 2 * m->desc.cores + 1;

@@ -2,8 +2,8 @@
  * for base pages and for large pages in each core and behind all cores. Misses to the same page are
  * merged, one page walker serves all cores, and far faults go over the bus.
  *
- * A core waits for one translation at a time, because its memory unit works in order, like that of
- * the released simulator. Only the warps that touch a page wait for its transfer (section 3.2).
+ * A core waits for one translation at a time, because its memory unit works in order, like the
+ * released simulator's. Only the warps that touch a page wait for its transfer (section 3.2).
  * Times are cycles of a core. Not thread safe.
  *
  * The caller has the clock: it provides `post`, and calls mosaic_mmu_due at the posted time. */
@@ -16,7 +16,7 @@
 enum mosaic_design {
     MOSAIC_IDEAL,  /* every lookup hits the first level */
     MOSAIC_BASE,   /* GPU-MMU: base pages */
-    MOSAIC_LARGE,  /* large pages alone, in as many entries as GPU-MMU has for base pages */
+    MOSAIC_LARGE,  /* large pages alone, in the entries that GPU-MMU has for base pages */
     MOSAIC_MOSAIC, /* both, depending on the frame */
     MOSAIC_DESIGNS
 };

@@ -110,7 +110,7 @@ static double copy_count(uint32_t app)
 }
 
 /* The bus serves all applications in turn, one page each. So until an application has its last
- * page, each other one transfers as many bytes, or all of its own. */
+ * page, each other one transfers the same number of bytes, or all of its own. */
 static double transfer_cycles(const struct mosaic_run *run, uint32_t app, enum mosaic_launch launch)
 {
     const double own = transferred_bytes(run->apps[app]);

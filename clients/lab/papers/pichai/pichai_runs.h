@@ -14,7 +14,8 @@ struct pichai_options {
     uint32_t threads;   /* runs at the same time; one per processor by default */
 };
 
-/* A parameter that the text does not give, with another value. 0 keeps that of pichai_machines.c.
+/* A parameter that the text does not give, with another value. 0 keeps the value of
+ * pichai_machines.c.
  */
 struct pichai_variation {
     const char *what;

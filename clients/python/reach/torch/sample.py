@@ -38,8 +38,8 @@ def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
               fanout: int) -> Tuple[str, Dict[str, Optional[float]]]:
     """(the strategy, neighbors per second of each). Raises NoPlan.
 
-    A seed's neighbors lie together, in a list of the mean degree, and take one translation. In one pass they take as
-    many lines as draws meet, each like an access at random: their addresses are found one after the other. In two steps
+    A seed's neighbors lie together, in a list of the mean degree, and take one translation. In one pass they take a
+    line for each draw, each like an access at random: their addresses are found one after the other. In two steps
     all addresses of a list are known at once: one access at random, and behind it what else memory moves of the list.
     Each pass reads all positions; so does each window if a seed has several: they all lie in one, so the windows have
     unequal work in a piece and drift apart by more than the L2 holds. The result is written twice: first -1."""

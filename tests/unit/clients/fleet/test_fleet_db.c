@@ -331,8 +331,8 @@ static void test_aborted(void **state)
     free(fp);
 }
 
-/* An answer that contradicts itself, or is none: nothing of the host is added, and the survey goes
- * on. test_host_answer.c has every way. */
+/* An answer that contradicts itself, or is not an answer: nothing of the host is added, and the
+ * survey continues. test_host_answer.c has every way. */
 static void test_inconsistent_answers(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -533,7 +533,7 @@ static void test_wrong_use(void **state)
     assert_null(db);
 }
 
-/* Another program's database, and a file that is none, keep every byte. SQLite's alone. */
+/* Another program's database, and a file that is no database, keep every byte. SQLite's alone. */
 static void test_foreign_file(void **state)
 {
     static const char text[] = "this is a letter, not a database, and longer than a header is: "

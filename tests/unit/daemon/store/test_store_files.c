@@ -153,7 +153,7 @@ static void test_foreign_files(void **state)
     struct rng r = {.state = 3};
 
     (void)snprintf(path, sizeof(path), "%s/it", (const char *)*state);
-    fixture_write(path, "notes of somebody\n", 18);
+    fixture_write(path, "notes of a person\n", 18);
     expect_aside(*state, "it");
     fixture_write(path, "SQLite format 3", 16); /* a header and no more */
     expect_aside(*state, "it");
