@@ -48,6 +48,12 @@ enum reach_memory {
 /* "host-pinned"; "unknown" for any other value. Static. */
 const char *reach_memory_name(enum reach_memory memory);
 
+/* What a miss costs, by the memory around the address; nanoseconds of the whole GPU. */
+struct reach_miss_ns {
+    double contiguous;
+    double scattered;
+};
+
 /* Numbers of the GPU's fingerprint; 0: not known. */
 struct reach_diagnose_options {
     size_t size;
@@ -55,8 +61,7 @@ struct reach_diagnose_options {
     const char *driver;                       /* library to load; NULL: "libcuda.so.1" */
     uint64_t reach_bytes[REACH_MEMORY_COUNT]; /* by kind; of device memory windows.reach_bytes */
     uint64_t frame_bytes;                     /* of contiguity, like the two prices */
-    double contiguous_miss_ns;
-    double scattered_miss_ns;
+    struct reach_miss_ns miss_ns;
 };
 
 struct reach_finding {

@@ -29,8 +29,8 @@ static void read_numbers(const json_t *fingerprint, struct reach_diagnose_option
         }
     }
     out->frame_bytes = (uint64_t)number_at(contiguity, "frame_bytes");
-    out->contiguous_miss_ns = number_at(contiguity, "contiguous_miss_ns");
-    out->scattered_miss_ns = number_at(contiguity, "scattered_miss_ns");
+    out->miss_ns.contiguous = number_at(contiguity, "contiguous_miss_ns");
+    out->miss_ns.scattered = number_at(contiguity, "scattered_miss_ns");
 }
 
 enum reach_status diagnose_numbers(struct reach *reach, const char *gpu,

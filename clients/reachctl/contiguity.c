@@ -67,21 +67,20 @@ static bool read_numbers(const struct fingerprint *fp, struct reach_diagnose_opt
 {
     const struct fingerprint_contiguity *const c = &fp->contiguity;
 
-    const struct maybe_f64 missing =
-        !IS_KNOWN(c->contiguous_miss_ns) ? c->contiguous_miss_ns : c->scattered_miss_ns;
+    const struct maybe_f64 factor = contiguity_factor(c);
 
-    if (!IS_KNOWN(fp->windows.reach_bytes) || !IS_KNOWN(c->frame_bytes) || !IS_KNOWN(missing)) {
+    if (!IS_KNOWN(fp->windows.reach_bytes) || !IS_KNOWN(c->frame_bytes) || !IS_KNOWN(factor)) {
         fprintf(
             stderr,
             "reachctl: the fingerprint lacks the reach, the frame or the prices of a miss, which "
             "turn a time into a share\n  next step: %s\n",
-            next_step_full(fp, IS_KNOWN(missing) ? REASON_TOO_LITTLE_DATA : missing.reason));
+            next_step_full(fp, IS_KNOWN(factor) ? REASON_TOO_LITTLE_DATA : factor.reason));
         return false;
     }
-    *out = (struct reach_diagnose_options){.size = sizeof(*out),
-                                           .frame_bytes = c->frame_bytes.v,
-                                           .contiguous_miss_ns = c->contiguous_miss_ns.v,
-                                           .scattered_miss_ns = c->scattered_miss_ns.v};
+    *out = (struct reach_diagnose_options){
+        .size = sizeof(*out),
+        .frame_bytes = c->frame_bytes.v,
+        .miss_ns = {.contiguous = c->contiguous_miss_ns.v, .scattered = c->scattered_miss_ns.v}};
     out->reach_bytes[REACH_MEMORY_DEVICE] = fp->windows.reach_bytes.v;
     return true;
 }

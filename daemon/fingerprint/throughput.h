@@ -67,12 +67,16 @@ struct fingerprint_contiguity {
     } evidence;
 };
 
-/* The price of scattered memory over the price of contiguous memory. 0 if not known. */
-static inline double contiguity_factor(const struct fingerprint_contiguity *c)
+/* The price of scattered memory over the price of contiguous memory. */
+static inline struct maybe_f64 contiguity_factor(const struct fingerprint_contiguity *c)
 {
-    return IS_KNOWN(c->contiguous_miss_ns) && IS_KNOWN(c->scattered_miss_ns)
-               ? c->scattered_miss_ns.v / c->contiguous_miss_ns.v
-               : 0;
+    struct maybe_f64 factor = c->scattered_miss_ns;
+
+    if (!IS_KNOWN(c->contiguous_miss_ns))
+        return c->contiguous_miss_ns;
+    if (IS_KNOWN(factor))
+        factor.v /= c->contiguous_miss_ns.v;
+    return factor;
 }
 
 #endif

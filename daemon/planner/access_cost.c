@@ -192,15 +192,12 @@ void access_cost_read(const struct throughput *t, const struct reach_limit *limi
 
 void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, double scattered)
 {
-    const struct maybe_f64 contiguous = fp->contiguity.contiguous_miss_ns;
-    const struct maybe_f64 price = fp->contiguity.scattered_miss_ns;
-
     p->scattering = KNOWN_F64(1);
     if (!(scattered > 0))
         return;
-    p->scattering = IS_KNOWN(contiguous) ? price : contiguous;
+    p->scattering = contiguity_factor(&fp->contiguity);
     if (IS_KNOWN(p->scattering))
-        p->scattering.v = 1 + scattered * (price.v / contiguous.v - 1);
+        p->scattering.v = 1 + scattered * (p->scattering.v - 1);
 }
 
 /* ---- at any size ---- */

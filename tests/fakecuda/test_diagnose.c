@@ -132,8 +132,8 @@ static struct reach_diagnose_options options_of(bool with_numbers)
     if (with_numbers) {
         o.reach_bytes[REACH_MEMORY_DEVICE] = REACH;
         o.frame_bytes = FRAME;
-        o.contiguous_miss_ns = CONTIGUOUS_NS;
-        o.scattered_miss_ns = SCATTERED_NS;
+        o.miss_ns.contiguous = CONTIGUOUS_NS;
+        o.miss_ns.scattered = SCATTERED_NS;
     }
     return o;
 }

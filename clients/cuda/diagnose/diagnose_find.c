@@ -238,12 +238,12 @@ static void find_contiguous(struct diagnose *d, const struct times *t)
     const struct reach_diagnose_options *const o = &d->options;
     const double reach = (double)o->reach_bytes[REACH_MEMORY_DEVICE];
     const double missing = 1 - reach / (double)d->found.bytes;
-    const double range = o->scattered_miss_ns - o->contiguous_miss_ns;
+    const double range = o->miss_ns.scattered - o->miss_ns.contiguous;
     double share;
 
     if (!is_at_device(d->found.memory)) {
         d->found.contiguous = finding_absent("it concerns memory of the device");
-    } else if (!(reach > 0) || !(o->contiguous_miss_ns > 0) || !(range > 0)) {
+    } else if (!(reach > 0) || !(o->miss_ns.contiguous > 0) || !(range > 0)) {
         d->found.contiguous =
             finding_absent("the reach and both prices of a miss are not given; take them from "
                            "reachd's fingerprint of depth full");
@@ -252,14 +252,14 @@ static void find_contiguous(struct diagnose *d, const struct times *t)
     } else if (!(missing > 0) || t->all < SLOW_NS * t->part) {
         d->found.contiguous = finding_absent(TOO_LITTLE);
     } else {
-        share = (o->scattered_miss_ns - t->all / missing) / range;
+        share = (o->miss_ns.scattered - t->all / missing) / range;
         d->found.contiguous = finding_of(share < 0   ? 0
                                          : share > 1 ? 1
                                                      : share,
                                          (t->spread + PRICES_AGREE) * t->all / missing / range);
     }
-    if (reach > 0 && o->contiguous_miss_ns > 0 && is_at_device(d->found.memory) && t->part > 0) {
-        const double misses_ns = missing * o->contiguous_miss_ns;
+    if (reach > 0 && o->miss_ns.contiguous > 0 && is_at_device(d->found.memory) && t->part > 0) {
+        const double misses_ns = missing * o->miss_ns.contiguous;
         d->found.contiguous_gbps =
             finding_of(DIAGNOSE_LINE / (misses_ns > t->part ? misses_ns : t->part), 0);
     }

@@ -113,7 +113,7 @@ static void check_held_share(const struct fingerprint *fp, const struct sim_desc
 {
     const double held = json_number_value(json_object_get(row, "held_percent")) / MAX_PERCENT;
     const double measured = json_number_value(json_object_get(row, "malloc_gbps"));
-    const double times = fp->contiguity.scattered_miss_ns.v / fp->contiguity.contiguous_miss_ns.v;
+    const double times = contiguity_factor(&fp->contiguity).v;
     const struct random_reads reads = {.region_bytes = bytes,
                                        .frame_bytes = fp->contiguity.frame_bytes.v,
                                        .scattered_share = 1 - pow(1 - held, FRAME_PAGES - 1),

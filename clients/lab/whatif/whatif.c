@@ -81,7 +81,7 @@ static enum status set_miss_ns(struct whatif_context *c, struct err *err)
 {
     const struct throughput *t = &c->fp->throughput;
     const struct curve_point *largest = t->curve_count > 0 ? &t->curve[t->curve_count - 1] : NULL;
-    const struct fingerprint_contiguity *memory = &c->fp->contiguity;
+    const struct maybe_f64 factor = contiguity_factor(&c->fp->contiguity);
     struct random_reads reads = {.seed = CURVE_SEED};
     struct random_reads_misses m;
     enum status s;
@@ -98,9 +98,8 @@ static enum status set_miss_ns(struct whatif_context *c, struct err *err)
         return err_set(err, STATUS_INCONCLUSIVE,
                        "the model misses nowhere on the curve of the fingerprint");
     c->out->miss_ns = FINGERPRINT_CURVE_BYTES / largest->naive_gbps.v / m.walked;
-    if (IS_KNOWN(memory->contiguous_miss_ns) && IS_KNOWN(memory->scattered_miss_ns) &&
-        memory->contiguous_miss_ns.v > 0)
-        c->out->scattered_factor = memory->scattered_miss_ns.v / memory->contiguous_miss_ns.v;
+    if (IS_KNOWN(factor))
+        c->out->scattered_factor = factor.v;
     return STATUS_OK;
 }
 

@@ -25,6 +25,7 @@ __all__ = ["KINDS", "diagnose"]
 
 KINDS = ("unknown", "device", "peer", "managed-device", "managed-host", "managed", "host-pinned",
          "host-registered", "host-virtual")
+_PRICES = ("contiguous_miss_ns", "scattered_miss_ns")
 _SIZES = ("bytes", "mapping_bytes", "free_bytes", "part_bytes")
 _FINDINGS = ("compressible", "out_of_reach", "read_gbps", "part_gbps", "reach_bytes", "entry_bytes", "contiguous",
              "contiguous_gbps", "gain")
@@ -33,7 +34,7 @@ _FINDINGS = ("compressible", "out_of_reach", "read_gbps", "part_gbps", "reach_by
 class _Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_int32), ("driver", ctypes.c_char_p),
                 ("reach_bytes", ctypes.c_uint64 * len(KINDS)), ("frame_bytes", ctypes.c_uint64),
-                ("contiguous_miss_ns", ctypes.c_double), ("scattered_miss_ns", ctypes.c_double)]
+                ("miss_ns", ctypes.c_double * len(_PRICES))]
 
 
 class _Finding(ctypes.Structure):
@@ -82,8 +83,8 @@ def _numbers(options: _Options, fingerprint: Any) -> None:
     for memory in fingerprint.get("memory") or ():
         if memory["kind"] in KINDS:
             options.reach_bytes[KINDS.index(memory["kind"])] = memory["reach_bytes"] or 0
-    for name in ("frame_bytes", "contiguous_miss_ns", "scattered_miss_ns"):
-        setattr(options, name, contiguity.get(name) or 0)
+    options.frame_bytes = contiguity.get("frame_bytes") or 0
+    options.miss_ns[:] = [contiguity.get(name) or 0 for name in _PRICES]
 
 
 def diagnose(array: Any, source: Any = None, gpu: str = "0", device: Optional[int] = None,

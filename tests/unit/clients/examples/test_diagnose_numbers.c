@@ -39,7 +39,7 @@ static void numbers_by_kind(void **state)
     assert_int_equal(o.reach_bytes[REACH_MEMORY_HOST_PINNED], 671088640);
     assert_int_equal(o.reach_bytes[REACH_MEMORY_HOST_REGISTERED], 637534208);
     assert_int_equal(o.reach_bytes[REACH_MEMORY_MANAGED_DEVICE], 0); /* not observable */
-    assert_true(o.frame_bytes == 0 && o.contiguous_miss_ns == 0 && o.scattered_miss_ns == 0);
+    assert_true(o.frame_bytes == 0 && o.miss_ns.contiguous == 0 && o.miss_ns.scattered == 0);
     assert_int_not_equal(diagnose_numbers(source, "7", &o, NULL), REACH_OK);
 }
 
