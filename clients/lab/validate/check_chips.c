@@ -67,6 +67,7 @@ static bool worst_point(const struct fingerprint *fp, const struct sim_desc *mac
     const struct curve_point *largest = t->curve_count > 0 ? &t->curve[t->curve_count - 1] : NULL;
     struct random_reads_misses m;
     double worst = -1;
+    *out_worst = NULL;
     *out_count = 0;
     if (!largest || count_region(machine, largest->region_bytes, &m, NULL) != STATUS_OK ||
         !(largest->naive_gbps.v > 0) || !(m.walked > 0))
@@ -85,7 +86,7 @@ static bool worst_point(const struct fingerprint *fp, const struct sim_desc *mac
         *out_worst = p;
         *out_gbps = gbps;
     }
-    return *out_count > 0;
+    return *out_worst;
 }
 
 static void check_curve(const char *name, const struct fingerprint *fp,
