@@ -1,6 +1,5 @@
-/* answers.c: reachctl scope, placement, plan, split, explain, memory, fit and caches: requests to
- * the planner.
- */
+/* answers.c: the commands that send a request to the planner: scope, placement, plan, split,
+ * explain, memory, fit and caches. */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
@@ -11,7 +10,7 @@
 
 enum { SIZES_BYTES = 512, IDLE = -1 };
 
-/* The reason, and the origin of the numbers unless they are measured. */
+/* Prints the reason, and the origin of the numbers unless they are measured. */
 static void print_foot(const json_t *answer)
 {
     const char *origin = json_string_value(json_object_get(answer, "origin"));
@@ -21,7 +20,7 @@ static void print_foot(const json_t *answer)
         printf("origin      %s: not measured on this hardware\n", origin);
 }
 
-/* The bytes that the answer is for, as they were read. */
+/* Shows how the sizes of the request were read. */
 #define BYTES_LINE "bytes       {bytes:d}, {bytes:B}\n"
 
 static void print_predictions(const json_t *answer)
@@ -32,7 +31,7 @@ static void print_predictions(const json_t *answer)
 
 /* ---- windows ---- */
 
-/* The SMs of one window, or those without work (IDLE). */
+/* Prints the SMs of one window, or those without work (IDLE). */
 static void print_sms(const char *label, const json_t *window_of_sm, json_int_t window)
 {
     json_t *sms = json_array();
@@ -52,7 +51,8 @@ static void print_sms(const char *label, const json_t *window_of_sm, json_int_t 
     json_decref(line);
 }
 
-/* A row for each allocation in each item of a list; none if there is one allocation. */
+/* Prints a row for each allocation in each item of a list; prints nothing if there is one
+ * allocation. */
 static void print_parts(const json_t *list, const char *columns)
 {
     json_t *rows = json_array();
@@ -80,7 +80,7 @@ static void print_parts(const json_t *list, const char *columns)
     "|>allocation {allocation:d}|>first byte {first_byte:d}|>length {length_bytes:B}|"             \
     ">bytes {length_bytes:d}"
 
-/* The windows of an answer and the SMs of each; nothing if it has none. */
+/* Prints the windows of an answer and the SMs of each; prints nothing if there are no windows. */
 static void print_windows(const json_t *answer)
 {
     static const char columns[] =
@@ -130,7 +130,7 @@ static void print_placement(const struct options *options, const json_t *answer)
     print_foot(answer);
 }
 
-/* An impossible strategy has a row without numbers. */
+/* Returns the row of a strategy; an impossible strategy has no numbers. */
 static json_t *option_row(json_t *option)
 {
     if (json_is_true(json_object_get(option, "possible")))
@@ -221,7 +221,7 @@ static void print_explain(const struct options *options, const json_t *answer)
     }
 }
 
-/* What is known; with a size, the choices. */
+/* Prints the kinds of memory, or the choices if a size is given. */
 static void print_memory(const struct options *options, const json_t *answer)
 {
     static const char columns[] =
@@ -250,7 +250,7 @@ static void print_memory(const struct options *options, const json_t *answer)
     print_foot(answer);
 }
 
-/* A dash where a number is not known; --json has the reasons. */
+/* Prints a dash for an unknown number; --json has the reason. */
 static void print_fit(const struct options *options, const json_t *answer)
 {
     (void)options;
@@ -304,7 +304,7 @@ enum exit_code command_answer(struct client *client, const struct options *optio
 
     while (strcmp(answers[i].command, options->command) != 0)
         i++;
-    /* "20G 40G" and "20G,40G" mean the same. */
+    /* The operands "20G 40G" and "20G,40G" mean the same. */
     for (int k = 0; k < options->operand_count && at + 1 < sizeof(sizes); k++)
         at += (size_t)snprintf(sizes + at, sizeof(sizes) - at, "%s%s", k > 0 ? "," : "",
                                options->operands[k]);

@@ -39,8 +39,8 @@ struct table {
 
 /* ---- the numbers ---- */
 
-/* The gain of the best strategy; not known if the planner cannot tell, or if there is no such work.
- */
+/* Returns the gain of the best strategy; it is unknown if the planner lacks numbers or the work
+ * does not exist. */
 struct cell {
     bool known;
     double gain;
@@ -50,7 +50,7 @@ struct cell {
 static struct cell make_cell(const struct table *t, uint64_t bytes, const struct column *c,
                              int work)
 {
-    static struct strategy_answer answer; /* one thread */
+    static struct strategy_answer answer; /* this program has one thread */
     const struct job_request job = {.bytes = bytes,
                                     .access = c->access,
                                     .element_bytes = c->element_bytes,
@@ -81,7 +81,7 @@ static uint64_t row_step(uint64_t reach, uint64_t memory)
     return step;
 }
 
-/* The size of the row after `bytes`, from the reach (after 0) to the whole memory; 0 after
+/* Returns the table size after `bytes`: from the reach (after 0) to the whole memory, and 0 after
  * the last one. */
 static uint64_t next_row(const struct table *t, uint64_t bytes)
 {
@@ -167,7 +167,7 @@ static enum status print_json(const struct table *t, struct err *err)
 
 /* ---- as text ---- */
 
-/* "4.2 f": the gain, and the first letter of the strategy. */
+/* Writes the gain and the first letter of the strategy: "4.2 f". */
 static const char *format_cell(struct cell cell, char *out)
 {
     if (!cell.known)

@@ -44,13 +44,13 @@ static const struct command commands[] = {
      "a chip as text: SMs by group, windows, disabled SMs; --all: each GPU of the node"},
     {"compare", "[FILE]", BIT(GPU) | BIT(REFERENCE), command_compare,
      "compare [FILE] [--reference DIR]",
-     "is this GPU normal? each number among those of other chips of its kind"},
+     "compare each number of a GPU with those of other chips of its kind"},
     {"share", "[FILE]", BIT(GPU) | BIT(EXPORT), command_share, "share [FILE] [--export DIR]",
      "write an anonymous file with which a chip joins the reference set"},
     {"scope", "BYTES...", BIT(GPU), command_answer, "scope BYTES... [parameters]",
-     "how many bytes may one pass access at random?"},
+     "the number of bytes that one pass may access at random"},
     {"placement", "BYTES", BIT(GPU), command_answer, "placement BYTES [parameters]",
-     "which SM should work in which window of memory?"},
+     "the window of memory in which each SM should work"},
     {"plan", "BYTES...", BIT(GPU), command_answer, "plan BYTES... [parameters]",
      "every strategy for a job, best first; several BYTES: allocations touched together"},
     {"break-even", "[GPU]", BIT(GPU) | BIT(FINGERPRINT) | BIT(FORMAT), command_break_even,
@@ -59,15 +59,15 @@ static const struct command commands[] = {
     {"split", "BYTES...", BIT(GPU), command_answer, "split BYTES BYTES... [parameters]",
      "one GPU for several jobs, by whole groups"},
     {"explain", "BYTES", BIT(GPU), command_answer, "explain BYTES --gbps N [parameters]",
-     "is it the TLB? N is the throughput of the job"},
+     "whether the TLB limits a job; N is its throughput"},
     {"memory", "[BYTES]", BIT(GPU), command_answer, "memory [BYTES] [parameters]",
      "every kind of memory that the GPU can access; how to allocate BYTES, best first"},
     {"fit", "BYTES", BIT(GPU), command_answer, "fit BYTES [parameters]",
-     "where a set that is read again and again stays, and what it costs outside"},
+     "where a set that is read repeatedly stays, and what it costs outside"},
     {"caches", NULL, BIT(GPU), command_answer, "caches",
      "data caches, latencies, the sides of the L2, shared memory, clusters, loads in flight"},
     {"contiguity", NULL, BIT(GPU), command_contiguity, "contiguity",
-     "is the free memory contiguous? takes all of it for about a second"},
+     "how contiguous the free memory is; takes all of it for about a second"},
     {"observations", "[ID]", BIT(GPU) | BIT(RUN) | BIT(CSV), command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or all values of one"},
     {"import", "FILE...", BIT(GPU_NAME) | BIT(EXPORT) | BIT(EVIDENCE), command_import,
@@ -90,7 +90,8 @@ enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES 
 
 static void print_help(void)
 {
-    puts("reachctl queries reachd: how much memory each GPU of a node accesses at full speed.\n");
+    puts("reachctl queries reachd about how much memory each GPU of a node accesses at full "
+         "speed.\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
         printf("  reachctl %-52s %s\n", commands[i].usage, commands[i].about);
     puts("\n"
@@ -283,7 +284,7 @@ static enum exit_code check_usage(const struct command *c, const struct options 
     if (check_options(c, o) != EXIT_DONE)
         return EXIT_USAGE;
     if (operands < least)
-        return client_usage_error("this command needs", c->operand);
+        return client_usage_error("missing operand:", c->operand);
     if (operands > most)
         return client_usage_error("too many operands for", c->name);
     if (o->url && o->socket_path)
@@ -292,7 +293,7 @@ static enum exit_code check_usage(const struct command *c, const struct options 
         return client_usage_error("--gpu needs an index or a UUID", NULL);
     if (o->depth && strcmp(o->depth, "quick") != 0 && strcmp(o->depth, "full") != 0 &&
         strcmp(o->depth, "memory") != 0 && strcmp(o->depth, "matrix") != 0)
-        return client_usage_error("--depth is quick, full, memory or matrix, not", o->depth);
+        return client_usage_error("--depth must be quick, full, memory or matrix, not", o->depth);
     return EXIT_DONE;
 }
 
@@ -337,7 +338,7 @@ int main(int argc, char **argv)
     if (!parse_options(argc, argv, &options, &exit_code))
         return check_output(NULL, exit_code);
     if (optind == argc)
-        return client_usage_error("command missing", NULL);
+        return client_usage_error("missing command", NULL);
     command = find_command(&argv[optind], &words);
     if (!command)
         return client_usage_error("unknown command", argv[optind]);

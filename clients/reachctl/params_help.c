@@ -31,7 +31,7 @@ const char *params_option_name(const struct param *p, char *out)
     return out;
 }
 
-/* What a parameter means, and for which commands; some commands have a text of their own. */
+/* Prints the meaning of a parameter and its commands; some commands have their own text. */
 static void print_about(const struct param *p)
 {
     char text[HELP_TEXT_BYTES];

@@ -6,10 +6,10 @@
 
 enum { OPTION_NAME_BYTES = 32 };
 
-/* "no-sm-binding". `out` has OPTION_NAME_BYTES. Returns `out`. */
+/* Writes the name of an option, "no-sm-binding", to out[OPTION_NAME_BYTES]; returns `out`. */
 const char *params_option_name(const struct param *p, char *out);
 
-/* Prints all parameters but the first, the bytes, which are operands. */
+/* Prints all parameters except the first one: the bytes are operands. */
 void params_help_print(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* show.c: reachctl show: a fingerprint on one screen, and the evidence of its numbers. */
+/* show.c: reachctl show prints a fingerprint on one screen, and the evidence of its numbers. */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/picture.h"
 
