@@ -49,7 +49,9 @@ def two_gpus_are_measured_and_exported():
 
 @case
 def observations_lead_to_the_same_fingerprint():
-    for path in sorted(glob.glob(out + "/*/observations-*.jsonl")):
+    paths = sorted(glob.glob(out + "/*/observations-*.jsonl"))
+    equal(len(paths), 4, paths)  # two GPUs, two depths
+    for path in paths:
         fp = document(path.replace("observations-", "fingerprint-").replace(".jsonl", ".json"))
         code, text, log = run(REACHD, "--analyze", path)
         equal(code, 0, log)

@@ -208,10 +208,39 @@ static void ends_as_disturbed(void **state)
     free(fp);
 }
 
-static void there_are_recordings(void **state)
+static bool is_recorded(const char *golden)
 {
+    for (size_t i = 0; i < recording_count; i++) {
+        const size_t n = strlen(recordings[i].name);
+        if (!recordings[i].failed && strncmp(golden, recordings[i].name, n) == 0 &&
+            strcmp(golden + n, ".json") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* No recording is lost: each expected fingerprint has one, and at least one must fail. */
+static void each_fingerprint_has_a_recording(void **state)
+{
+    size_t fingerprints = 0;
+    size_t failed = 0;
+    const struct dirent *entry;
+    DIR *dir = opendir(golden_dir);
+
     (void)state;
-    assert_true(recording_count > 0);
+    assert_non_null(dir);
+    while ((entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        fingerprints++;
+        if (!is_recorded(entry->d_name))
+            fail_msg("%s/%s has no recording", golden_dir, entry->d_name);
+    }
+    closedir(dir);
+    for (size_t i = 0; i < recording_count; i++)
+        failed += recordings[i].failed;
+    assert_int_equal(fingerprints + failed, recording_count);
+    assert_true(fingerprints > 0 && failed > 0);
 }
 
 int main(void)
@@ -219,11 +248,11 @@ int main(void)
     static struct CMUnitTest tests[MOST_RECORDINGS + 1];
     size_t n = 0;
     list_recordings();
-    tests[n++] = (struct CMUnitTest)cmocka_unit_test(there_are_recordings);
     for (size_t i = 0; i < recording_count; i++)
         tests[n++] = (struct CMUnitTest){.name = recordings[i].path,
                                          .test_func = recordings[i].failed ? ends_as_disturbed
                                                                            : concludes_as_before,
                                          .initial_state = &recordings[i]};
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(each_fingerprint_has_a_recording);
     return _cmocka_run_group_tests("replay", tests, n, NULL, NULL) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
