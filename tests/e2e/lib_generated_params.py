@@ -18,9 +18,9 @@ def is_list(use):
     return use["form"] != "one"
 
 
-def about(param, use):
-    """The sentences of a parameter, and what its form adds."""
-    text = use["about"] or param["about"]
+def additions(param, use):
+    """What the form of a parameter adds to its sentences."""
+    text = ""
     if is_list(use) and param["kind"] in ("real", "real-or-0"):
         text += f" From {LEAST_REAL} to {param['most']}."
     if use["form"] == "each":
@@ -28,6 +28,10 @@ def about(param, use):
     if use["form"] == "each-always":
         text += " One for each job, separated by commas."
     return text
+
+
+def about(param, use):
+    return (use["about"] or param["about"]) + additions(param, use)
 
 
 def wrapped(text, width, indent):
@@ -152,9 +156,13 @@ def man(params, _):
         out.append(f".It Fl -{option(param)} {value}".rstrip())
         by_text = {}
         for function, use in param["uses"].items():
-            by_text.setdefault(about(param, use), []).append(function)
+            by_text.setdefault(use["about"] or param["about"], []).append(function)
         for text, functions in by_text.items():
             out += [".Ic " + " , ".join(functions) + " :", *sentences_of(text)]
+            for added in sorted({additions(param, param["uses"][f]) for f in functions} - {""}):
+                takers = [f for f in functions if additions(param, param["uses"][f]) == added]
+                out += [".Ic " + " , ".join(takers) + " :"] if len(takers) < len(functions) else []
+                out += sentences_of(added.strip())
         if param["default"] not in (None, "false"):
             out.append(f"The default is {param['default']}.")
     return out
