@@ -107,7 +107,7 @@ static const struct member level_members[] = {
             "Entries behind the sets, as a cyclic walk sees them: pages that fit beyond full "
             "sets."),
      IN_LEVEL(SETS), DESIGN,
-     .purpose = "docs/methods.md: without them the sets of an H100 do not add up to its entries."},
+     .purpose = "reach-lab models these entries in its machine of the GPU."},
     {NAME(tlb_level, replacement, replacement_words,
           "Whether a cyclic walk always evicts the oldest entry (LRU and FIFO do)."),
      IN_LEVEL(SETS), EVIDENCE(tlb_level, replacement), DESIGN, DIFFED},
@@ -179,8 +179,8 @@ static const struct member group_members[] = {
             "What all its SMs read within the reach while the other groups work too."),
      FOR_PLANNER, IN(GROUP_SPEEDS), EVIDENCE(sm_group, random_read_gbps), MEASURED,
      .label = "all at work"},
-    {NUMBER(sm_group, alone_gbps, "The same while all other SMs are idle."), IN(GROUP_SPEEDS),
-     EVIDENCE(sm_group, alone_gbps), MEASURED},
+    {NUMBER(sm_group, alone_gbps, "What the group reads while all other SMs are idle."),
+     IN(GROUP_SPEEDS), EVIDENCE(sm_group, alone_gbps), MEASURED},
     {NUMBER(sm_group, beyond_gbps, "What the group reads alone over up to two reaches."),
      IN(GROUP_SPEEDS), EVIDENCE(sm_group, beyond_gbps), MEASURED, .label = "beyond the reach"},
     {NUMBER(sm_group, penalty_class,
@@ -319,7 +319,8 @@ static const struct object windows_object =
                 "Control: the same windows, with SMs assigned regardless of their groups."),       \
          in, EVIDENCE(curve_point, by_sm_gbps), how},                                              \
     {                                                                                              \
-        NUMBER(curve_point, windows, "Windows of the two columns before."), FOR_PLANNER            \
+        NUMBER(curve_point, windows, "Number of windows of by_group_gbps and by_sm_gbps."),        \
+            FOR_PLANNER                                                                            \
     }
 static const struct member curve_point_members[] = {CURVE_POINT_ROWS(IN(CURVE), MEASURED)};
 static const struct object curve_point_object =
@@ -380,7 +381,8 @@ static const struct member contiguity_members[] = {
             "Time of the whole GPU for one miss in contiguous memory."),
      FOR_PLANNER, IN(CONTIGUITY), EVIDENCE(fingerprint_contiguity, contiguous_miss_ns), MEASURED,
      DIFFED, POSITIVE, .label = "miss of contiguous memory"},
-    {NUMBER(fingerprint_contiguity, scattered_miss_ns, "The same in scattered memory."),
+    {NUMBER(fingerprint_contiguity, scattered_miss_ns,
+            "Time of the whole GPU for one miss in scattered memory."),
      FOR_PLANNER, IN(CONTIGUITY), EVIDENCE(fingerprint_contiguity, scattered_miss_ns), MEASURED,
      DIFFED, POSITIVE, AT_LEAST(fingerprint_contiguity, contiguous_miss_ns),
      .label = "miss of scattered memory"},
@@ -404,9 +406,10 @@ static const struct member l2_members[] = {
             "One atomic by one thread on the SM's own side, median of all SMs."),
      FOR_PLANNER, IN(L2_SIDES), EVIDENCE(fingerprint_l2, atomic_near_cycles), MEASURED, DIFFED,
      POSITIVE, .label = "near atomic"},
-    {NUMBER(fingerprint_l2, atomic_far_cycles, "The same on the other side."), FOR_PLANNER,
-     IN(L2_SIDES), EVIDENCE(fingerprint_l2, atomic_far_cycles), MEASURED, DIFFED, POSITIVE,
-     ABOVE(fingerprint_l2, atomic_near_cycles), .label = "far atomic"},
+    {NUMBER(fingerprint_l2, atomic_far_cycles,
+            "One atomic by one thread on the other side, median of all SMs."),
+     FOR_PLANNER, IN(L2_SIDES), EVIDENCE(fingerprint_l2, atomic_far_cycles), MEASURED, DIFFED,
+     POSITIVE, ABOVE(fingerprint_l2, atomic_near_cycles), .label = "far atomic"},
     {SPECIAL(sms, fingerprint_l2, side_of_sm, MEMBER_PARTITION,
              "SM ids of each side, the side of the lowest id first; omitted if sides is null."),
      FOR_PLANNER, IN(L2_SIDES), DIFFED, .label = "SMs of each L2 side"},
@@ -441,9 +444,9 @@ static const struct object working_set_object =
 static const struct member carveout_members[] = {
     {NUMBER(cache_carveout, shared_bytes, "Shared memory that the whole SM asks for."), FOR_PLANNER,
      KEY},
-    {NUMBER(cache_carveout, size_bytes, "Size beside it."), FOR_PLANNER, IN(CACHES)},
-    {NUMBER(cache_carveout, fits_bytes, "Longest cycle without a miss beside it."), FOR_PLANNER,
-     IN(CACHES)},
+    {NUMBER(cache_carveout, size_bytes, "Size of L1 beside it."), FOR_PLANNER, IN(CACHES)},
+    {NUMBER(cache_carveout, fits_bytes, "Longest cycle of L1 without a miss beside it."),
+     FOR_PLANNER, IN(CACHES)},
 };
 static const struct object carveout_object =
     DEFINE(cache_carveout, carveout_members, "CacheCarveout",
@@ -463,7 +466,9 @@ static const struct member cache_members[] = {
      IN(CACHES), EVIDENCE(cache_facts, sector_bytes), MEASURED, DIFFED, POSITIVE,
      AT_MOST(cache_facts, line_bytes)},
     {NUMBER(cache_facts, fill_bytes, "Bytes that one miss brings."), IN(CACHES),
-     EVIDENCE(cache_facts, fill_bytes), MEASURED, DIFFED},
+     EVIDENCE(cache_facts, fill_bytes), MEASURED, DIFFED,
+     .purpose = "It explains why a chase by sectors, as in other benchmarks, misses in every "
+                "second load only."},
     {NUMBER(cache_facts, sets, "Number of all sets."), IN(CACHES), EVIDENCE(cache_facts, sets),
      MEASURED, DIFFED},
     {NUMBER(cache_facts, ways, "Ways of every set, if all have the same number."), IN(CACHES),
@@ -480,7 +485,9 @@ static const struct member cache_members[] = {
      IN(CACHES), MEASURED, AT_LEAST(cache_facts, latency_cycles)},
     {NAME(cache_facts, same_as_l1, finding_words,
           "Whether its loads hit lines that loads of L1 brought."),
-     IN(CACHES), EVIDENCE(cache_facts, same_as_l1), .label = "same as L1"},
+     IN(CACHES), EVIDENCE(cache_facts, same_as_l1), .label = "same as L1",
+     .purpose =
+         "The analysis takes the numbers of L1 for the read-only path if both are one cache."},
     {LIST(carveouts, cache_facts, carveouts, carveout_count, carveout_object,
           "Size by the shared memory that is asked for, ascending; omitted if not measured."),
      FOR_PLANNER, OPTIONAL, .ordered = true, .element = "beside % "},
@@ -503,7 +510,8 @@ static const struct member latency_members[] = {
      EVIDENCE(fingerprint_latency, p5_cycles), MEASURED, DIFFED, .label = "P5"},
     {NUMBER(fingerprint_latency, p6_cycles,
             "P5 if the page belongs to another page table than the page before."),
-     IN(LATENCY), EVIDENCE(fingerprint_latency, p6_cycles), MEASURED, DIFFED, .label = "P6"},
+     IN(LATENCY), EVIDENCE(fingerprint_latency, p6_cycles), MEASURED, DIFFED, .label = "P6",
+     .purpose = "It reproduces P6 of Mei and Chu 2016, section 5.2."},
     {NUMBER(fingerprint_latency, near_cycles,
             "The lesser of two modes of P4; all of P4 if there is one mode."),
      IN(LATENCY), EVIDENCE(fingerprint_latency, near_cycles), MEASURED, DIFFED,
@@ -512,8 +520,10 @@ static const struct member latency_members[] = {
      MEASURED, DIFFED, ABOVE(fingerprint_latency, near_cycles), .label = "far memory"},
     {NUMBER(fingerprint_latency, tail_cycles, "Median of the few loads beyond the modes."),
      IN(LATENCY), EVIDENCE(fingerprint_latency, tail_cycles), MEASURED, .label = "tail"},
-    {NUMBER(fingerprint_latency, tail_share, "These as a share of all loads of P4."), IN(LATENCY),
-     MEASURED, .max = 1},
+    {NUMBER(fingerprint_latency, tail_share, "Share of the loads of P4 that are beyond the modes."),
+     IN(LATENCY), MEASURED, .max = 1,
+     .purpose = "Other benchmarks report one mean of all loads; the share explains how far it is "
+                "from both modes."},
 };
 static const struct object latency_object =
     DEFINE(fingerprint_latency, latency_members, "Latency",
@@ -584,8 +594,9 @@ static const struct member cluster_size_members[] = {
      .label = "SMs"},
     {NUMBER(cluster_size, clusters, "Clusters that run at the same time."), FOR_PLANNER,
      IN(CLUSTERS), EVIDENCE(cluster_size, clusters), MEASURED},
-    {NUMBER(cluster_size, usable_sms, "SMs that these occupy."), FOR_PLANNER, IN(CLUSTERS),
-     EVIDENCE(cluster_size, clusters), MEASURED, .label = "SMs used"},
+    {NUMBER(cluster_size, usable_sms, "SMs that these clusters occupy."), FOR_PLANNER, IN(CLUSTERS),
+     EVIDENCE(cluster_size, clusters), MEASURED, .label = "SMs used",
+     .purpose = "It shows the SMs that a cluster size leaves idle (docs/shared-memory.md)."},
     {NUMBER(cluster_size, latency_cycles,
             "Cycles of a load from shared memory of another SM of the cluster, median of pairs."),
      IN(CLUSTERS), EVIDENCE(cluster_size, latency_cycles), MEASURED},
@@ -692,19 +703,19 @@ static const struct member memory_members[] = {
             "Largest probed region that all SMs read at 90 % of the plateau or more; not "
             "observable if that is all that was probed."),
      FOR_PLANNER, IN_MEMORY, EVIDENCE(memory_facts, reach_bytes), MEASURED},
-    {NUMBER(memory_facts, onset_bytes, "Smallest probed region that they do not."), IN_MEMORY,
+    {NUMBER(memory_facts, onset_bytes, "Smallest probed region above reach_bytes."), IN_MEMORY,
      MEASURED, ABOVE(memory_facts, reach_bytes)},
     {NUMBER(memory_facts, windows_reach_bytes,
             "Largest probed region that groups, each in its own window, read at 90 % of the "
             "plateau or more."),
      FOR_PLANNER, IN_MEMORY, EVIDENCE(memory_facts, windows_reach_bytes), MEASURED},
-    {NUMBER(memory_facts, windows_onset_bytes, "Smallest probed region that they do not."),
+    {NUMBER(memory_facts, windows_onset_bytes, "Smallest probed region above windows_reach_bytes."),
      IN_MEMORY, MEASURED, ABOVE(memory_facts, windows_reach_bytes)},
     {NUMBER(memory_facts, group_reach_bytes,
             "Largest probed region that one group alone reads at 90 % of its own plateau or more."),
      IN_MEMORY, EVIDENCE(memory_facts, group_reach_bytes), MEASURED},
-    {NUMBER(memory_facts, group_onset_bytes, "Smallest probed region that it does not."), IN_MEMORY,
-     MEASURED, ABOVE(memory_facts, group_reach_bytes)},
+    {NUMBER(memory_facts, group_onset_bytes, "Smallest probed region above group_reach_bytes."),
+     IN_MEMORY, MEASURED, ABOVE(memory_facts, group_reach_bytes)},
     {NUMBER(memory_facts, entry_bytes, "Bytes that one entry translates."), IN_MEMORY,
      EVIDENCE(memory_facts, entry_bytes), MEASURED, DIFFED},
     {NUMBER(memory_facts, beyond_gbps,
@@ -755,7 +766,7 @@ static const struct object conditions_object =
 static const struct member source_members[] = {
     {NUMBER(fingerprint_source, id, "Id of the measurement as it was made.")},
     {NAME(fingerprint_source, depth, depth_words, "Depth of that measurement.")},
-    {NUMBER(fingerprint_source, taken_at, "Its date.")},
+    {NUMBER(fingerprint_source, taken_at, "Date of that measurement.")},
 };
 const struct object source_object =
     DEFINE(fingerprint_source, source_members, "KeptSource", "An earlier measurement.");

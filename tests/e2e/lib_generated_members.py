@@ -323,7 +323,7 @@ def tables(table, _):
             kind = member["object"]
             unit = "" if kind else member["unit"]
             of = f"[{kind}](#{kind.lower()})" + (", a list. " if member["type"] == "list" else ". ") if kind else ""
-            purpose = f" Why: {member['purpose']}" if member["purpose"] else ""
+            purpose = f" {member['purpose']}" if member["purpose"] else ""
             lines.append(f"| `{member['name']}` | {unit} | {range_of(member)} | {flags_of(member)} | "
                          f"{of}{member['doc']}{purpose} |")
     return lines + [""]
