@@ -19,7 +19,7 @@ run-built:
 .PHONY: generated
 generated: build/release/tests/e2e/describe build/release/libreach.so.0 build/release/libreach-cuda.so.0
 	@for t in generated python_types python abi; do \
-	    REACH_TEST_BUILD=$(CURDIR)/build/release REACH_API_WRITE=1 REACH_ABI_WRITE=1 python3 tests/e2e/test_$$t.py || exit; done
+	    env -u CC REACH_TEST_BUILD=$(CURDIR)/build/release REACH_API_WRITE=1 REACH_ABI_WRITE=1 python3 tests/e2e/test_$$t.py || exit; done
 
 # ---- check -----------------------------------------------------------------------------------
 TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=%/test_%),$(tests_tsan))
