@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum answer_kind answer_kind_of(const char *target)
+enum answer_kind answer_kind_from_target(const char *target)
 {
     static const char prefix[] = "/v1/gpus";
     static const struct {

@@ -38,7 +38,7 @@ enum reach_status answer_share(const struct answer_origin *origin, struct answer
                                struct reach_answer **out, struct reach_error *error);
 
 /* What the body of a 200 to this target is. */
-enum answer_kind answer_kind_of(const char *target);
+enum answer_kind answer_kind_from_target(const char *target);
 
 /* decode.c: fills the fields of the content's kind from its JSON, and checks them. REACH_PROTOCOL
  * names the field; REACH_NO_MEMORY. */

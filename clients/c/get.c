@@ -394,13 +394,13 @@ static enum reach_status send_request(struct reach *reach, const struct reach_re
         *out = NULL;
     if (status != REACH_OK)
         return status;
-    call = (struct call){.reach = reach,
-                         .request = request,
-                         .kind = is_typed || !reach->offline ? answer_kind_of(request->target)
-                                                             : ANSWER_RAW,
-                         .end_ms = now_ms() + atomic_load(&reach->timeout_ms),
-                         .allow = atomic_load(&reach->allow),
-                         .error = error};
+    call = (struct call){
+        .reach = reach,
+        .request = request,
+        .kind = is_typed || !reach->offline ? answer_kind_from_target(request->target) : ANSWER_RAW,
+        .end_ms = now_ms() + atomic_load(&reach->timeout_ms),
+        .allow = atomic_load(&reach->allow),
+        .error = error};
     return perform(&call, out);
 }
 

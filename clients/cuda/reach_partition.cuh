@@ -73,7 +73,7 @@ template <class Key, class Payload> struct reach_partition_shape {
     static_assert(sizeof(Key) + payload_bytes <= 16, "keys and payloads have at most 8 bytes each");
 };
 
-/* Copies the bounds of the ranges to `first[2^BITS]`, for reach_range_of. */
+/* Copies the bounds of the ranges to `first[2^BITS]`, for reach_find_range. */
 template <uint32_t BITS>
 static __device__ __forceinline__ void reach_partition_bounds(const reach_ranges &ranges,
                                                               uint64_t *first)
@@ -108,7 +108,8 @@ __global__ void __launch_bounds__(REACH_PARTITION_THREADS, REACH_PARTITION_BLOCK
     for (uint32_t k = 0; k < ITEMS; k++) {
         const uint32_t at = k * REACH_PARTITION_THREADS + threadIdx.x;
         if (at < filled)
-            atomicAdd(&mine[reach_range_of(first, BITS, ranges.count, where(in(begin + at)))], 1u);
+            atomicAdd(&mine[reach_find_range(first, BITS, ranges.count, where(in(begin + at)))],
+                      1u);
     }
     __syncthreads();
     for (uint32_t r = threadIdx.x; r < ranges.count; r += REACH_PARTITION_THREADS) {
@@ -235,7 +236,7 @@ __global__ void __launch_bounds__(REACH_PARTITION_THREADS, REACH_PARTITION_BLOCK
 #pragma unroll
     for (uint32_t k = 0; k < ITEMS; k++) {
         const bool valid = mine + k * 32 < filled;
-        const uint32_t range = reach_range_of(tile.first, BITS, ranges.count, where(key[k]));
+        const uint32_t range = reach_find_range(tile.first, BITS, ranges.count, where(key[k]));
         const uint32_t same = reach_partition_same<BITS>(range, valid);
         const uint32_t seen = before[range];
         rank[k] = range << 16 | (seen + __popc(same & below));

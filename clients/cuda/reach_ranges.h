@@ -105,8 +105,8 @@ REACH_INLINE uint32_t reach_search_bits(uint32_t count)
 }
 
 /* The range of `at`. `first` has 2^bits elements, those from `count` on UINT64_MAX. */
-REACH_INLINE uint32_t reach_range_of(const uint64_t *first, uint32_t bits, uint32_t count,
-                                     uint64_t at)
+REACH_INLINE uint32_t reach_find_range(const uint64_t *first, uint32_t bits, uint32_t count,
+                                       uint64_t at)
 {
     uint32_t range = 0;
 
@@ -127,7 +127,7 @@ struct reach_pass {
 };
 
 /* `index` must be below scope_count. */
-static inline struct reach_pass reach_pass_of(const struct reach_scopes *scopes, uint32_t index)
+static inline struct reach_pass reach_scopes_pass(const struct reach_scopes *scopes, uint32_t index)
 {
     struct reach_pass pass;
 

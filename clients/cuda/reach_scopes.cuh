@@ -69,7 +69,7 @@ static inline cudaError_t reach_for_each_scope(const reach_scopes &scopes, Launc
 {
     cudaError_t result = scopes.scope_count ? cudaSuccess : cudaErrorInvalidValue;
     for (uint32_t s = 0; s < scopes.scope_count && result == cudaSuccess; s++) {
-        launch(reach_pass_of(&scopes, s));
+        launch(reach_scopes_pass(&scopes, s));
         result = cudaGetLastError();
     }
     return result;
@@ -98,8 +98,8 @@ static inline cudaError_t reach_for_each_in_scopes(const reach_scopes &scopes, u
     config.blockDim = dim3(threads);
     config.stream = stream;
     for (uint32_t s = 0; s < scopes.scope_count && result == cudaSuccess; s++)
-        result = cudaLaunchKernelEx(&config, reach_scope_kernel<Work>, reach_pass_of(&scopes, s),
-                                    count, work);
+        result = cudaLaunchKernelEx(&config, reach_scope_kernel<Work>,
+                                    reach_scopes_pass(&scopes, s), count, work);
     return result;
 }
 

@@ -59,9 +59,9 @@ static inline struct reach_side_lists reach_side_lists_make(const uint16_t *cycl
 
 /* The part of a granule that lies in a buffer, which begins `lead_bytes` behind the start of
  * granule 0. Granules are of addresses, so the first and the last may be cut. */
-static inline void reach_side_extent_of(uint64_t granule, uint64_t granule_bytes,
-                                        uint64_t lead_bytes, uint64_t bytes,
-                                        uint64_t *out_first_byte, uint64_t *out_length_bytes)
+static inline void reach_side_cut(uint64_t granule, uint64_t granule_bytes, uint64_t lead_bytes,
+                                  uint64_t bytes, uint64_t *out_first_byte,
+                                  uint64_t *out_length_bytes)
 {
     const uint64_t begin = granule * granule_bytes;
     const uint64_t first = begin > lead_bytes ? begin - lead_bytes : 0;

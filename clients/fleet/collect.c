@@ -466,8 +466,8 @@ static enum status run_transfers(struct collection *c, struct err *err)
     return s;
 }
 
-enum status collect(const struct hosts *hosts, const struct collect_settings *settings,
-                    struct fleet_db *db, collect_fn *done, void *self, struct err *err)
+enum status collect_run(const struct hosts *hosts, const struct collect_settings *settings,
+                        struct fleet_db *db, collect_fn *done, void *self, struct err *err)
 {
     const uint32_t most = settings->at_once < hosts->count ? settings->at_once : hosts->count;
     struct collection c = {.hosts = hosts,

@@ -52,7 +52,7 @@ typedef enum status collect_fn(void *self, uint32_t host, const struct collect_r
 
 /* Queries all hosts; curl_global_init must have been called. `db` has the tag to send to each host.
  * STATUS_INVALID_ARGUMENT: the certificates cannot be used. */
-enum status collect(const struct hosts *hosts, const struct collect_settings *settings,
-                    struct fleet_db *db, collect_fn *done, void *self, struct err *err);
+enum status collect_run(const struct hosts *hosts, const struct collect_settings *settings,
+                        struct fleet_db *db, collect_fn *done, void *self, struct err *err);
 
 #endif

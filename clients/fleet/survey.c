@@ -99,7 +99,7 @@ static enum status run_survey(struct work *w, struct err *err)
     clock_rfc3339(clock_wall_seconds(), at, sizeof(at));
     s = fleet_survey_begin(w->db, err);
     if (s == STATUS_OK)
-        s = collect(w->hosts, &w->settings->collect, w->db, on_done, w, err);
+        s = collect_run(w->hosts, &w->settings->collect, w->db, on_done, w, err);
     if (s == STATUS_OK)
         s = fleet_survey_end(w->db, at, began, &w->survey->stored, err);
     else

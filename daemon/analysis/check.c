@@ -329,7 +329,7 @@ static void classify_sharing(const struct fingerprint *fp, const struct observat
     for (size_t i = 0; i < set->count; i++) {
         const struct observation *o = &set->items[i];
         if ((o->spec.kind == PROBE_ROUND || o->spec.kind == PROBE_PAIRS) &&
-            sharing_level_of(&o->spec, o->result.sm_count, levels, fp->level_count) == k)
+            sharing_probed_level(&o->spec, o->result.sm_count, levels, fp->level_count) == k)
             classify_pivot(fp, &now, o, out);
     }
 }

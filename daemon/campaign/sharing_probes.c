@@ -33,7 +33,7 @@ static bool has_row(const struct observation_set *set, const struct structure *s
                     uint16_t pivot)
 {
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_PAIRS));) {
-        if (sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) != (int)k)
+        if (sharing_probed_level(&o->spec, o->result.sm_count, s->levels, s->level_count) != (int)k)
             continue;
         for (uint32_t p = 0; p < o->spec.sm_count; p++)
             if (o->spec.sms[p] == pivot)

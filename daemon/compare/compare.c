@@ -94,7 +94,7 @@ static enum compare_verdict judge(struct comparison *c, struct compared *row)
         return COMPARE_TOO_FEW;
     memcpy(all, n->values, n->chips * sizeof(*all));
     all[n->chips] = row->value;
-    spread = outlier_spread_of(all, n->chips + 1);
+    spread = outlier_compute_spread(all, n->chips + 1);
     free(all);
     row->bounded = outlier_bounds(&spread, &n->lent, &row->low, &row->high);
     row->borrowed = row->bounded && spread.chips < OUTLIER_LEAST_CHIPS;
@@ -191,7 +191,7 @@ enum status comparison_make(const struct reference *reference, const struct fing
 {
     struct walk w = {.c = out};
 
-    *out = (struct comparison){.kind = reference_kind_of(reference, &fp->gpu)};
+    *out = (struct comparison){.kind = reference_find_kind(reference, &fp->gpu)};
     fingerprint_map_hash(&fp->topology.partition, out->map);
     if (!out->kind) {
         say_unknown(reference, fp, out);

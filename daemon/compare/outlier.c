@@ -23,7 +23,7 @@ double outlier_inner_most(const double *v, size_t n)
     return n < 3 ? stats_median_f64(v, n) : of_rank(v, n, (uint32_t)n + 1 - rank);
 }
 
-struct outlier_spread outlier_spread_of(const double *v, size_t n)
+struct outlier_spread outlier_compute_spread(const double *v, size_t n)
 {
     return (struct outlier_spread){.chips = (uint32_t)n,
                                    .median = stats_median_f64(v, n),

@@ -63,7 +63,7 @@ double outlier_inner_least(const double *v, size_t n);
 double outlier_inner_most(const double *v, size_t n);
 
 /* Of `n` numbers in any order, n >= 1. */
-struct outlier_spread outlier_spread_of(const double *v, size_t n);
+struct outlier_spread outlier_compute_spread(const double *v, size_t n);
 
 /* Makes `lent` at least as wide as the spread of a kind; not by one of too few chips, nor by one
  * whose median is nothing. */

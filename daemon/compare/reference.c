@@ -270,7 +270,8 @@ static void borrow(struct reference *r, struct reference_kind *to)
                 reference_find_number(from, next, to->numbers[k].name);
             if (!found)
                 continue;
-            const struct outlier_spread spread = outlier_spread_of(found->values, found->chips);
+            const struct outlier_spread spread =
+                outlier_compute_spread(found->values, found->chips);
             outlier_lend(&to->numbers[k].lent, &spread);
             next = (uint32_t)(found - from->numbers) + 1;
         }
@@ -427,8 +428,8 @@ bool reference_find_folder(char *out, size_t size)
     return false;
 }
 
-const struct reference_kind *reference_kind_of(const struct reference *reference,
-                                               const struct gpu_identity *gpu)
+const struct reference_kind *reference_find_kind(const struct reference *reference,
+                                                 const struct gpu_identity *gpu)
 {
     char capability[24];
 

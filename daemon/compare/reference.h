@@ -67,8 +67,8 @@ bool reference_find_folder(char *out, size_t size);
 
 /* The kind of a chip; NULL: unknown, also without a reference. Two sizes of memory are the same if
  * they differ by less than 2 %: drivers reserve different amounts. */
-const struct reference_kind *reference_kind_of(const struct reference *reference,
-                                               const struct gpu_identity *gpu);
+const struct reference_kind *reference_find_kind(const struct reference *reference,
+                                                 const struct gpu_identity *gpu);
 
 /* The number of that name, looked for from row `from` on; NULL: no chip of the kind has it. */
 const struct reference_number *reference_find_number(const struct reference_kind *kind,

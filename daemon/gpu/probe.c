@@ -628,7 +628,7 @@ void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_
     uint64_t all = 0;
 
     for (uint32_t i = 0; i < sm_count; i++) {
-        const uint32_t of = probe_window_of(spec, sm_ids[i]);
+        const uint32_t of = probe_window_index(spec, sm_ids[i]);
         all += of != PROBE_SM_IDLE;
         before += of < w;
         within += of == w;
@@ -643,7 +643,7 @@ void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_
             (uint64_t)((extent)region_bytes * (before + within) / all) / line * line - *first_byte;
 }
 
-uint32_t probe_window_of(const struct probe_spec *spec, uint16_t sm_id)
+uint32_t probe_window_index(const struct probe_spec *spec, uint16_t sm_id)
 {
     return sm_id < spec->window_sms ? spec->window_of_sm[sm_id] : (uint32_t)PROBE_SM_IDLE;
 }

@@ -383,7 +383,7 @@ void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_
 
 /* READ, CONCURRENCY: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not
  * name the id. */
-uint32_t probe_window_of(const struct probe_spec *spec, uint16_t sm_id);
+uint32_t probe_window_index(const struct probe_spec *spec, uint16_t sm_id);
 /* The position of an SM among `sm_count` ids. `sm_count` if it is not among them. */
 uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t sm_id);
 

@@ -5,7 +5,7 @@
 
 #include <strings.h>
 
-struct gpu_thread *pipeline_thread_of(struct pipeline *p, const char *uuid)
+struct gpu_thread *pipeline_find_thread(struct pipeline *p, const char *uuid)
 {
     for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
         if (p->threads[i].started && !p->threads[i].removed &&

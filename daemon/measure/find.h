@@ -8,7 +8,7 @@ struct gpu_thread;
 struct pipeline;
 
 /* The thread of a GPU; NULL if it has none. The mutex is held. */
-struct gpu_thread *pipeline_thread_of(struct pipeline *p, const char *uuid);
+struct gpu_thread *pipeline_find_thread(struct pipeline *p, const char *uuid);
 /* The GPU of a thread in a view; NULL if it is not there. */
 const struct snapshot_gpu *gpu_thread_find(const struct gpu_thread *thread,
                                            const struct snapshot *s);

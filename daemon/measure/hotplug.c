@@ -66,7 +66,7 @@ static bool is_whole_again(const struct gpu_identity *was, const struct gpu_iden
  * describes it? The mutex is held. */
 static bool is_arrival(struct pipeline *p, const struct snapshot *s, const struct gpu_listed *gpu)
 {
-    const struct gpu_thread *const thread = pipeline_thread_of(p, gpu->identity.uuid);
+    const struct gpu_thread *const thread = pipeline_find_thread(p, gpu->identity.uuid);
     const uint32_t at = index_of(s, gpu->identity.uuid);
 
     if (at == s->gpu_count)
@@ -207,7 +207,7 @@ static bool merge_known(struct pipeline *p, const struct gpu_listing *listing,
 
     for (uint32_t i = 0; i < draft->gpu_count; i++) {
         struct snapshot_gpu *const gpu = &draft->gpus[i];
-        struct gpu_thread *const thread = pipeline_thread_of(p, gpu->identity.uuid);
+        struct gpu_thread *const thread = pipeline_find_thread(p, gpu->identity.uuid);
         if (!thread || thread->slot != QUEUE_NONE || is_listed(listing, gpu->identity.uuid))
             continue;
         if (listing->complete)
@@ -218,7 +218,7 @@ static bool merge_known(struct pipeline *p, const struct gpu_listing *listing,
     for (uint32_t i = first_new(listing); i < listing->count; i++) {
         const struct gpu_listed *const now = &listing->gpus[i];
         const uint32_t at = index_of(draft, now->identity.uuid);
-        struct gpu_thread *const thread = pipeline_thread_of(p, now->identity.uuid);
+        struct gpu_thread *const thread = pipeline_find_thread(p, now->identity.uuid);
         if (at == draft->gpu_count || !thread || thread->slot != QUEUE_NONE)
             continue;
         if (now->error.status != STATUS_OK) {
@@ -284,7 +284,7 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
         const struct err *const why = error_of(listing, now->uuid);
         const uint32_t known = index_of(draft, now->uuid);
         if (known < draft->gpu_count) { /* or another list had it a moment ago */
-            changed[known] = merge_recalled(pipeline_thread_of(p, now->uuid), &arrivals->gpus[i],
+            changed[known] = merge_recalled(pipeline_find_thread(p, now->uuid), &arrivals->gpus[i],
                                             &draft->gpus[known]) ||
                              changed[known];
             any = any || changed[known];
@@ -300,7 +300,7 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
         const uint32_t at = draft->gpu_count++;
         draft->gpus[at] = arrivals->gpus[i];
         if (why)
-            (void)merge_unidentified(pipeline_thread_of(p, now->uuid), why, &draft->gpus[at]);
+            (void)merge_unidentified(pipeline_find_thread(p, now->uuid), why, &draft->gpus[at]);
         changed[at] = !why;
         any = true;
     }

@@ -51,7 +51,7 @@ static bool order_of(const struct snapshot *s, uint32_t out[REACH_MAX_GPUS])
 static void tell_threads(struct pipeline *p, const struct snapshot *s)
 {
     for (uint32_t i = 0; i < s->gpu_count; i++) {
-        struct gpu_thread *const thread = pipeline_thread_of(p, s->gpus[i].identity.uuid);
+        struct gpu_thread *const thread = pipeline_find_thread(p, s->gpus[i].identity.uuid);
         if (!thread || thread->index == i)
             continue;
         if (p->discovery.found && thread->index != UINT32_MAX)

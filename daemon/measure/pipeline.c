@@ -140,7 +140,7 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
                             "Start reachd without --no-gpus on the host of the GPU.",
                             "this daemon serves what is stored and measures nothing (--no-gpus)");
     pthread_mutex_lock(&p->mutex);
-    struct gpu_thread *const thread = pipeline_thread_of(p, uuid);
+    struct gpu_thread *const thread = pipeline_find_thread(p, uuid);
 
     if (!thread)
         status = err_set(err, STATUS_NOT_FOUND, "there is no GPU %.63s", uuid);
@@ -201,7 +201,7 @@ enum status pipeline_forget(struct pipeline *p, const char *uuid, struct err *er
 
     pthread_mutex_lock(&p->mutex);
     enum status status =
-        pipeline_check_forget(s, uuid, pipeline_thread_of(p, uuid), p->options.stored_only, err);
+        pipeline_check_forget(s, uuid, pipeline_find_thread(p, uuid), p->options.stored_only, err);
     pthread_mutex_unlock(&p->mutex);
     snapshot_release(s);
     status = status ? status : store_forget(p->store, uuid, err);
@@ -233,7 +233,7 @@ enum status pipeline_cancel(struct pipeline *p, const char *id, struct measureme
     enum status status = slot == QUEUE_NONE ? STATUS_NOT_FOUND : STATUS_OK;
 
     if (slot != QUEUE_NONE) {
-        struct gpu_thread *const thread = pipeline_thread_of(p, p->queue.items[slot].uuid);
+        struct gpu_thread *const thread = pipeline_find_thread(p, p->queue.items[slot].uuid);
 
         status = thread ? gpu_thread_cancel(thread, slot, err)
                         : err_set(err, STATUS_CONFLICT, "its GPU is not listed any more");

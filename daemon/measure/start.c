@@ -128,7 +128,7 @@ enum status pipeline_start_thread(struct pipeline *p, const struct gpu_identity 
 
 void pipeline_remove(struct pipeline *p, struct snapshot *draft, uint32_t index)
 {
-    struct gpu_thread *const thread = pipeline_thread_of(p, draft->gpus[index].identity.uuid);
+    struct gpu_thread *const thread = pipeline_find_thread(p, draft->gpus[index].identity.uuid);
 
     if (thread) {
         thread->removed = true;
@@ -187,7 +187,7 @@ static void pipeline_begin(struct pipeline *p, const bool which[REACH_MAX_GPUS])
         const struct snapshot_gpu *gpu = &s->gpus[i];
         const bool check = pipeline_can_check(gpu);
         struct gpu_thread *const thread =
-            which[i] ? pipeline_thread_of(p, gpu->identity.uuid) : NULL;
+            which[i] ? pipeline_find_thread(p, gpu->identity.uuid) : NULL;
         struct measurement measurement;
         struct err err = {0};
 
@@ -245,7 +245,7 @@ void pipeline_requeue(struct pipeline *p)
         if (store_lacks_fingerprint(p->store, gpu->identity.uuid, &lacks, &err))
             log_warning("gpu %u: cannot read its state: %s", i, err.text);
         pthread_mutex_lock(&p->mutex);
-        struct gpu_thread *const thread = pipeline_thread_of(p, gpu->identity.uuid);
+        struct gpu_thread *const thread = pipeline_find_thread(p, gpu->identity.uuid);
         if (lacks && !p->stopping && thread && !thread->lost && !thread->expected &&
             !identity_is_divided(&gpu->identity))
             requeue_gpu(thread);

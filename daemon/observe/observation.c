@@ -86,9 +86,9 @@ const struct observation *observation_next(const struct observation_set *set,
     return NULL;
 }
 
-const struct observation *observation_next_of(const struct observation_set *set,
-                                              const struct observation *o,
-                                              const struct probe_spec *spec)
+const struct observation *observation_next_same_memory(const struct observation_set *set,
+                                                       const struct observation *o,
+                                                       const struct probe_spec *spec)
 {
     for (o = o ? o + 1 : set->items; o < set->items + set->count; o++)
         if (probe_same_memory(&o->spec, spec))

@@ -93,9 +93,9 @@ const struct observation *observation_next(const struct observation_set *set,
 
 /* The first observation behind `o` that touches the same memory as `spec`. NULL if there is none.
  */
-const struct observation *observation_next_of(const struct observation_set *set,
-                                              const struct observation *o,
-                                              const struct probe_spec *spec);
+const struct observation *observation_next_same_memory(const struct observation_set *set,
+                                                       const struct observation *o,
+                                                       const struct probe_spec *spec);
 
 /* CHASE: the row of point `p`: spec.samples values. */
 const uint32_t *observation_chase(const struct observation *o, uint32_t p);

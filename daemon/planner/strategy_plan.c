@@ -144,8 +144,8 @@ static void fits_text(const struct costing *c, char *out)
              other, c->job->reserve_bytes > 0 ? " beside the reserve" : "");
 }
 
-__attribute__((format(printf, 2, 3))) static void because(struct strategy_option *o,
-                                                          const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void write_why(struct strategy_option *o,
+                                                            const char *format, ...)
 {
     va_list args;
 
@@ -221,13 +221,14 @@ static void add_naive(struct planner *p)
     format_rate(o->gbps, rate);
     if (p->in_reach) {
         fits_text(&p->costing, fits);
-        because(o, "One pass, any SM anywhere: %s%s; %s%s.", rate, bound_text(o->bound), fits,
-                p->costing.cached ? "; caches keep a part of them, so translation is not the limit"
-                                  : "");
+        write_why(o, "One pass, any SM anywhere: %s%s; %s%s.", rate, bound_text(o->bound), fits,
+                  p->costing.cached
+                      ? "; caches keep a part of them, so translation is not the limit"
+                      : "");
     } else {
-        because(o, "One pass, any SM anywhere: %s%s; such accesses within the reach: %s%s.", rate,
-                bound_text(o->bound), format_rate(p->out->in_reach_gbps, in_reach),
-                scattered_text(p, fits));
+        write_why(o, "One pass, any SM anywhere: %s%s; such accesses within the reach: %s%s.", rate,
+                  bound_text(o->bound), format_rate(p->out->in_reach_gbps, in_reach),
+                  scattered_text(p, fits));
     }
 }
 
@@ -236,12 +237,12 @@ static void not_needed(const struct planner *p, struct strategy_option *o)
     char fits[FITS_TEXT_BYTES];
 
     fits_text(&p->costing, fits);
-    because(o, "Not needed, it would be naive again: %s.", fits);
+    write_why(o, "Not needed, it would be naive again: %s.", fits);
 }
 
 static void not_twice(struct strategy_option *o)
 {
-    because(o, "The job says that its input cannot be read again.");
+    write_why(o, "The job says that its input cannot be read again.");
 }
 
 static void add_scopes(struct planner *p)
@@ -256,17 +257,17 @@ static void add_scopes(struct planner *p)
     } else if (p->job->single_pass) {
         not_twice(o);
     } else if (!cost_best_scopes(&p->costing, &s)) {
-        because(o,
-                "No level of the TLB has room, beside the reserve of %s, for scopes that the job "
-                "does not fit as a whole.",
-                format_size(p->job->reserve_bytes, scope));
+        write_why(o,
+                  "No level of the TLB has room, beside the reserve of %s, for scopes that the job "
+                  "does not fit as a whole.",
+                  format_size(p->job->reserve_bytes, scope));
     } else {
         set_possible(p, STRATEGY_SCOPES, &s.cost, s.passes);
         o->passes = p->out->passes = s.passes;
         o->scope_bytes = p->out->scope_bytes = s.scope_bytes;
-        because(o, "%llu passes over at most %s each: %s%s; each pass scans every position%s.",
-                (unsigned long long)s.passes, format_size(s.scope_bytes, scope),
-                format_rate(o->gbps, rate), bound_text(o->bound), free_scan_text(&p->costing));
+        write_why(o, "%llu passes over at most %s each: %s%s; each pass scans every position%s.",
+                  (unsigned long long)s.passes, format_size(s.scope_bytes, scope),
+                  format_rate(o->gbps, rate), bound_text(o->bound), free_scan_text(&p->costing));
     }
 }
 
@@ -302,9 +303,9 @@ static void windows_text(const struct planner *p, struct strategy_option *o)
     if (o->strategy == STRATEGY_PARTITIONED_WINDOWS)
         snprintf(how, sizeof(how), "the input is partitioned first, %.3g extra bytes per access",
                  o->extra_bytes);
-    because(o, "%u windows of whole groups, at most %s each: %s%s; %s%s.", w->window_count,
-            format_size(longest, longest_text), format_rate(o->gbps, rate), bound_text(o->bound),
-            how, filtered ? free_scan_text(&p->costing) : "");
+    write_why(o, "%u windows of whole groups, at most %s each: %s%s; %s%s.", w->window_count,
+              format_size(longest, longest_text), format_rate(o->gbps, rate), bound_text(o->bound),
+              how, filtered ? free_scan_text(&p->costing) : "");
 }
 
 /* Why there is no placement in windows. */
@@ -318,14 +319,14 @@ static void no_windows_text(const struct planner *p, struct strategy_option *o)
         not_needed(p, o);
     } else if (p->no_windows.status != STATUS_OK ||
                p->out->placement.advice != ADVICE_NOT_ENOUGH_GROUPS) {
-        because(o, "No windows: %.*s.", (int)sizeof(o->why) - 16, p->no_windows.text);
+        write_why(o, "No windows: %.*s.", (int)sizeof(o->why) - 16, p->no_windows.text);
     } else {
         format_size_pair(c->bytes, c->limit.usable_bytes, asked, usable);
-        because(o,
-                "No windows: %s need %llu or more of at most %s, and there are %u SM groups to "
-                "work in them.",
-                asked, (unsigned long long)((c->bytes - 1) / c->limit.usable_bytes + 1), usable,
-                c->fp->topology.partition.group_count);
+        write_why(o,
+                  "No windows: %s need %llu or more of at most %s, and there are %u SM groups to "
+                  "work in them.",
+                  asked, (unsigned long long)((c->bytes - 1) / c->limit.usable_bytes + 1), usable,
+                  c->fp->topology.partition.group_count);
     }
 }
 
@@ -339,9 +340,9 @@ static void add_in_windows(struct planner *p, enum strategy s, windows_cost_fn *
     if (!p->out->has_placement) {
         no_windows_text(p, o);
     } else if (p->job->no_sm_binding) {
-        because(o, "The job says that its work cannot be bound to SMs.");
+        write_why(o, "The job says that its work cannot be bound to SMs.");
     } else if (s == STRATEGY_WINDOWS && p->job->input_bytes > 0) {
-        because(
+        write_why(
             o, "Positions come from the input, so an SM cannot draw work for its own window only.");
     } else if (s == STRATEGY_FILTERED_WINDOWS && p->job->single_pass) {
         not_twice(o);

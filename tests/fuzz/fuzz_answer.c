@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                  {'e', "/v1/gpus/0/explain"}};
 
     for (size_t i = 0; size > 0 && i < sizeof(kinds) / sizeof(*kinds); i++) {
-        const struct answer_origin origin = {.kind = answer_kind_of(kinds[i].target),
+        const struct answer_origin origin = {.kind = answer_kind_from_target(kinds[i].target),
                                              .http_status = 200,
                                              .source = REACH_FROM_DAEMON};
         struct reach_error error = {.status = REACH_OK};

@@ -220,7 +220,7 @@ static bool check_predicates()
             range[i].length_bytes =
                 (i + 1 < SMALL_SCOPES ? bytes / SMALL_SCOPES * (i + 1) : bytes) -
                 range[i].first_byte;
-            const auto test = reach_bloom_scope_test(reach_pass_of(&scopes, i), policy{}, blocks);
+            const auto test = reach_bloom_scope_test(reach_scopes_pass(&scopes, i), policy{}, blocks);
             good = test.items.first == end && good;
             end += test.items.count;
         }

@@ -100,12 +100,12 @@ static enum reach_alloc_status time_both(struct diagnose *d, struct times *t,
         return s;
     t->all = first < again ? first : again;
     t->spread = (first > again ? first : again) / t->all - 1;
-    d->found.read_gbps = finding_of(DIAGNOSE_LINE / t->all, t->spread * DIAGNOSE_LINE / t->all);
+    d->found.read_gbps = finding_make(DIAGNOSE_LINE / t->all, t->spread * DIAGNOSE_LINE / t->all);
     if (!comparable)
         return s;
     d->found.part_bytes = part;
-    d->found.part_gbps = finding_of(DIAGNOSE_LINE / t->part, 0);
-    d->found.gain = finding_of(t->all > t->part ? t->all / t->part : 1, t->spread);
+    d->found.part_gbps = finding_make(DIAGNOSE_LINE / t->part, 0);
+    d->found.gain = finding_make(t->all > t->part ? t->all / t->part : 1, t->spread);
     return s;
 }
 
@@ -124,15 +124,15 @@ static void judge_reach(struct diagnose *d, const struct times *t)
             finding_absent("two runs over the same memory differ by more than 10 %; "
                            "call again when the GPU is idle");
     else if (is_slow(d, t))
-        d->found.out_of_reach = finding_of(1, 0);
+        d->found.out_of_reach = finding_make(1, 0);
     else if (reach > 0 && (t->part == 0 || is_yes(d->found.compressible)))
-        d->found.out_of_reach = finding_of(d->found.bytes > reach, 0);
+        d->found.out_of_reach = finding_make(d->found.bytes > reach, 0);
     else if (t->part == 0)
         d->found.out_of_reach = finding_absent(d->unread ? d->unread : TOO_SHORT);
     else if (is_yes(d->found.compressible))
         d->found.out_of_reach = finding_absent(HIDDEN);
     else
-        d->found.out_of_reach = finding_of(0, 0);
+        d->found.out_of_reach = finding_make(0, 0);
 }
 
 /* ---- the reach ---- */
@@ -165,7 +165,7 @@ static enum reach_alloc_status find_reach(struct diagnose *d, struct times *t,
     if ((double)high < FAST * all && t->all > high_ns) {
         const double slope = (t->all - high_ns) / (1 / (double)high - 1 / all);
         const double reach = slope / (t->all + slope / all);
-        d->found.reach_bytes = finding_of(reach, reach * 2 * t->spread);
+        d->found.reach_bytes = finding_make(reach, reach * 2 * t->spread);
         t->reach = reach;
     }
     if (d->options.reach_bytes[d->found.memory] > 0)
@@ -226,7 +226,7 @@ static enum reach_alloc_status find_entry(struct diagnose *d, const struct times
     if (s == REACH_ALLOC_OK && !d->unread && slow_ns > SLOW_NS * fast_ns)
         s = find_stride(d, (uint64_t)region, (fast_ns + slow_ns) / 2, &log2, error);
     d->found.entry_bytes = log2 >= power + PIECE_LOG2
-                               ? finding_of((double)((uint64_t)1 << (log2 - power)), 0)
+                               ? finding_make((double)((uint64_t)1 << (log2 - power)), 0)
                                : finding_absent("no stride of pieces of 4 KiB shows it in time");
     return s;
 }
@@ -253,15 +253,15 @@ static void find_contiguous(struct diagnose *d, const struct times *t)
         d->found.contiguous = finding_absent(TOO_LITTLE);
     } else {
         share = (o->miss_ns.scattered - t->all / missing) / range;
-        d->found.contiguous = finding_of(share < 0   ? 0
-                                         : share > 1 ? 1
-                                                     : share,
-                                         (t->spread + PRICES_AGREE) * t->all / missing / range);
+        d->found.contiguous = finding_make(share < 0   ? 0
+                                           : share > 1 ? 1
+                                                       : share,
+                                           (t->spread + PRICES_AGREE) * t->all / missing / range);
     }
     if (reach > 0 && o->miss_ns.contiguous > 0 && is_at_device(d->found.memory) && t->part > 0) {
         const double misses_ns = missing * o->miss_ns.contiguous;
         d->found.contiguous_gbps =
-            finding_of(DIAGNOSE_LINE / (misses_ns > t->part ? misses_ns : t->part), 0);
+            finding_make(DIAGNOSE_LINE / (misses_ns > t->part ? misses_ns : t->part), 0);
     }
 }
 

@@ -157,7 +157,7 @@ static bool describe_handle(struct diagnose *d, uint64_t pointer)
     d->found.mapping_bytes = attribute(d, POINTER_MAPPING_BYTES, pointer);
     if (d->found.mapping_bytes == 0) /* drivers before CUDA 11.4 */
         d->found.mapping_bytes = attribute(d, POINTER_RANGE_BYTES, pointer);
-    d->found.compressible = finding_of(prop.flags[0] != 0, 0);
+    d->found.compressible = finding_make(prop.flags[0] != 0, 0);
     if (prop.location.type != DRV_DEVICE)
         d->found.memory = REACH_MEMORY_HOST_VIRTUAL;
     else
@@ -233,7 +233,7 @@ enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
         return s;
     choose_lines(d, pointer, bytes, is_virtual);
     if (!is_virtual)
-        d->found.compressible = finding_of(0, 0); /* only that API makes such memory */
+        d->found.compressible = finding_make(0, 0); /* only that API makes such memory */
     if (!is_virtual && (attribute(d, POINTER_MANAGED, pointer) & 0xff))
         d->found.memory = managed_location(d);
     else if (!is_virtual && type == TYPE_HOST)

@@ -54,7 +54,7 @@ enum reach_alloc_status diagnose_copy(struct diagnose *d, struct reach_diagnosis
                                       struct reach_alloc_error *error);
 void diagnose_close(struct diagnose *take);
 
-static inline struct reach_finding finding_of(double value, double error)
+static inline struct reach_finding finding_make(double value, double error)
 {
     return (struct reach_finding){.known = true, .value = value, .error = error, .reason = ""};
 }

@@ -14,7 +14,7 @@ void trace_free(struct trace *take)
     *take = (struct trace){0};
 }
 
-struct trace_region *trace_region_of(const struct trace *t, uint64_t moved)
+struct trace_region *trace_find_region(const struct trace *t, uint64_t moved)
 {
     uint32_t low = 0;
     uint32_t high = t->region_count - 1;
@@ -30,7 +30,7 @@ struct trace_region *trace_region_of(const struct trace *t, uint64_t moved)
 
 uint64_t trace_position(const struct trace *t, uint64_t moved)
 {
-    const struct trace_region *r = trace_region_of(t, moved);
+    const struct trace_region *r = trace_find_region(t, moved);
     const uint64_t within = moved > r->at ? moved - r->at : 0;
     return r->before + (within < r->bytes ? within : r->bytes - 1);
 }

@@ -57,7 +57,7 @@ struct trace {
 void trace_free(struct trace *take);
 
 /* The region that contains a moved address, or the one before it. */
-struct trace_region *trace_region_of(const struct trace *t, uint64_t moved);
+struct trace_region *trace_find_region(const struct trace *t, uint64_t moved);
 
 /* The bytes of all regions before a moved address: the position in a plan. An address outside of
  * all regions counts as the nearest byte of its region. */

@@ -137,12 +137,12 @@ enum status trace_regions_set(struct trace *t, struct number_set *chunks, const 
     for (uint64_t i = 0; i < t->line_count; i++) {
         const uint64_t moved = moved_address(chunks, lines[i]);
         t->units[i] = (uint32_t)(moved >> t->unit_shift);
-        widen_region(trace_region_of(t, moved), lines[i], lines[i] + t->granule_bytes);
+        widen_region(trace_find_region(t, moved), lines[i], lines[i] + t->granule_bytes);
     }
     for (uint32_t i = 0; i < allocation_count; i++) {
         const struct rlt_allocation *a = &allocations[i];
         if (touched[i])
-            widen_region(trace_region_of(t, moved_address(chunks, a->base)), a->base,
+            widen_region(trace_find_region(t, moved_address(chunks, a->base)), a->base,
                          a->base + a->bytes);
     }
     end_regions(t);

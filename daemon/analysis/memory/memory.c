@@ -45,7 +45,7 @@ static uint32_t count_readers(const struct observation *o, const struct sm_parti
     *out_group = FINGERPRINT_NO_GROUP;
     for (uint32_t i = 0; i < o->result.sm_count; i++) {
         const uint16_t id = o->result.sm_ids[i];
-        if (probe_window_of(&o->spec, id) == PROBE_SM_IDLE)
+        if (probe_window_index(&o->spec, id) == PROBE_SM_IDLE)
             continue;
         if (readers == 0)
             *out_group = partition->group_of_sm[id];
@@ -187,7 +187,7 @@ void memory_estimate(const struct observation_set *set, const struct sm_partitio
     out->kind = kind;
     out->peer = peer;
     out->bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
-    for (const struct observation *o = NULL; (o = observation_next_of(set, o, &same));) {
+    for (const struct observation *o = NULL; (o = observation_next_same_memory(set, o, &same));) {
         out->tried = true;
         out->bytes = o->result.conditions.memory_bytes;
         memcpy(out->peer_uuid, o->result.conditions.peer_uuid, sizeof out->peer_uuid);
@@ -199,7 +199,7 @@ void memory_estimate(const struct observation_set *set, const struct sm_partitio
     find_bounds(&out->naive, plateau, &out->reach);
     find_bounds(&out->by_group, plateau, &out->windows_reach);
     find_bounds(&out->alone, plateau_of(&out->alone), &out->group_reach);
-    for (const struct observation *o = NULL; (o = observation_next_of(set, o, &same));)
+    for (const struct observation *o = NULL; (o = observation_next_same_memory(set, o, &same));)
         if (!probe_is_absent(&o->spec, &o->result) && o->spec.kind == PROBE_CHASE)
             read_walk(o, out);
 }

@@ -144,7 +144,8 @@ const struct observation *confirm_pairs(const struct observation_set *set,
     if (!observation_set_is_shared(set))
         return NULL;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_PAIRS));)
-        if (sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) == (int)k &&
+        if (sharing_probed_level(&o->spec, o->result.sm_count, s->levels, s->level_count) ==
+                (int)k &&
             votes_of(set, o) < VOTES_DISTURBED)
             return o;
     return NULL;

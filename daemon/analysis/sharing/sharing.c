@@ -68,8 +68,8 @@ uint32_t sharing_sm_ids(const struct observation_set *set, uint16_t *out)
     return r->sm_count;
 }
 
-int sharing_level_of(const struct probe_spec *spec, uint32_t sm_count,
-                     const struct level_estimate *levels, uint32_t level_count)
+int sharing_probed_level(const struct probe_spec *spec, uint32_t sm_count,
+                         const struct level_estimate *levels, uint32_t level_count)
 {
     const uint64_t slices =
         spec->kind == PROBE_ROUND ? (uint64_t)sm_count * spec->slice_pages : spec->slice_pages;
@@ -131,7 +131,7 @@ static bool is_about(const struct observation *o, const struct level_estimate *l
                      uint32_t level_count, uint32_t k, uint32_t sms)
 {
     return o->result.sm_count == sms &&
-           sharing_level_of(&o->spec, sms, levels, level_count) == (int)k;
+           sharing_probed_level(&o->spec, sms, levels, level_count) == (int)k;
 }
 
 /* Joins one verdict to what is known. Groups are numbered as they come; renumber() orders them. */

@@ -73,8 +73,8 @@ void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, str
 
 /* Which level a ROUND or PAIRS observation asks about: the outermost whose entries its primed pages
  * fit and its thrashing pages do not, at a stride of one entry. -1: none. */
-int sharing_level_of(const struct probe_spec *spec, uint32_t sm_count,
-                     const struct level_estimate *levels, uint32_t level_count);
+int sharing_probed_level(const struct probe_spec *spec, uint32_t sm_count,
+                         const struct level_estimate *levels, uint32_t level_count);
 
 /* The SM ids of the GPU as the observations saw them; 0 if there are none. */
 uint32_t sharing_sm_ids(const struct observation_set *set, uint16_t *out);

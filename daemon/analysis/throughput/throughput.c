@@ -28,7 +28,7 @@ bool throughput_is_from_memory(const struct observation_set *set)
 bool throughput_all_sms_read(const struct observation *o)
 {
     for (uint32_t i = 0; i < o->result.sm_count; i++) {
-        if (probe_window_of(&o->spec, o->result.sm_ids[i]) == PROBE_SM_IDLE)
+        if (probe_window_index(&o->spec, o->result.sm_ids[i]) == PROBE_SM_IDLE)
             return false;
     }
     return true;

@@ -34,7 +34,7 @@ static uint32_t fill_windows(const struct cuda_probe *p, const struct probe_spec
 
     for (uint32_t i = 0; i < p->sm_count; i++) {
         const uint16_t id = p->sm_ids[i];
-        const uint32_t w = probe_window_of(spec, id);
+        const uint32_t w = probe_window_index(spec, id);
         uint64_t from = 0;
         uint64_t length = 0;
         if (w != PROBE_SM_IDLE)

@@ -269,7 +269,7 @@ static void set_windows(const struct sim_desc *d, const struct probe_spec *spec,
                         uint64_t region_bytes, struct sim_window *windows, uint16_t *window_of)
 {
     for (uint32_t i = 0; i < d->sm_count; i++)
-        window_of[i] = (uint16_t)probe_window_of(spec, d->sm_ids[i]);
+        window_of[i] = (uint16_t)probe_window_index(spec, d->sm_ids[i]);
     for (uint32_t w = 0; w < spec->window_count; w++) {
         uint64_t first = 0;
         probe_window(spec, d->sm_ids, d->sm_count, region_bytes, w, &first, &windows[w].bytes);

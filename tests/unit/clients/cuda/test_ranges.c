@@ -65,7 +65,7 @@ static void every_index_is_found_in_its_range(void **state)
                                 : k < 20 ? bounds[rng_below(&rng, count)] - rng_below(&rng, 2)
                                          : rng_below(&rng, below);
 
-            assert_int_equal(reach_range_of(first, bits, count, at), linear(&ranges, at));
+            assert_int_equal(reach_find_range(first, bits, count, at), linear(&ranges, at));
         }
     }
 }
@@ -141,7 +141,7 @@ static void every_row_is_in_one_pass(void **state)
         const struct reach_scopes scopes = random_scopes(part, row_bytes, rows);
 
         for (uint32_t s = 0; s < scopes.scope_count; s++) {
-            const struct reach_pass pass = reach_pass_of(&scopes, s);
+            const struct reach_pass pass = reach_scopes_pass(&scopes, s);
 
             assert_true(pass.index == s && pass.of == scopes.scope_count);
             assert_int_equal(pass.allocation_count, scopes.allocation_count);
@@ -179,7 +179,7 @@ static void ranges_are_those_of_the_passes(void **state)
         assert_true(reach_ranges_of_windows(&same, &windows, i, row_bytes));
         assert_memory_equal(&ranges, &same, sizeof ranges);
         for (uint32_t s = 0; s < scopes.scope_count; s++) {
-            const struct reach_pass pass = reach_pass_of(&scopes, s);
+            const struct reach_pass pass = reach_scopes_pass(&scopes, s);
 
             assert_true(ranges.first[s] == reach_pass_items(&pass, i, row_bytes).first);
         }

@@ -107,7 +107,7 @@ static void granules_cover_the_buffer(void **state)
 
         for (uint64_t g = 0; g < granules; g++) {
             uint64_t first, length;
-            reach_side_extent_of(g, granule, lead, bytes, &first, &length);
+            reach_side_cut(g, granule, lead, bytes, &first, &length);
             assert_true(first == end && length > 0 && length <= granule);
             assert_true((first + lead) / granule == g);
             end += length;

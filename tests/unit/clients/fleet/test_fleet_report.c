@@ -359,7 +359,7 @@ static struct outlier_spread spread_of(const struct fleet *f, uint32_t model, en
         if (t->fp && t->model == model && t->origin == origin && IS_KNOWN(metric_of(t, metric)))
             v[n++] = metric_of(t, metric).v;
     }
-    return n > 0 ? outlier_spread_of(v, n) : (struct outlier_spread){.chips = 0};
+    return n > 0 ? outlier_compute_spread(v, n) : (struct outlier_spread){.chips = 0};
 }
 
 /* By the rule that reachctl compare has too. */

@@ -183,7 +183,7 @@ static void tables_are_the_naive_count(void **state)
     }
     struct reference *const reference = reference_of(chips, CHIPS);
     assert_int_equal(reference->kind_count, 1);
-    const struct reference_kind *const k = reference_kind_of(reference, &real.gpu);
+    const struct reference_kind *const k = reference_find_kind(reference, &real.gpu);
     assert_ptr_equal(k, &reference->kinds[0]);
     assert_int_equal(k->chips, CHIPS);
     const struct reference_number *const n = number_of(k, "throughput.plateau_gbps");
@@ -207,21 +207,21 @@ static void another_kind_is_unknown(void **state)
     struct gpu_identity gpu = real.gpu;
 
     (void)state;
-    assert_non_null(reference_kind_of(reference, &gpu));
+    assert_non_null(reference_find_kind(reference, &gpu));
     gpu.memory_bytes += gpu.memory_bytes / 100; /* what a driver reserves */
-    assert_non_null(reference_kind_of(reference, &gpu));
+    assert_non_null(reference_find_kind(reference, &gpu));
     gpu.memory_bytes = real.gpu.memory_bytes / 2;
-    assert_null(reference_kind_of(reference, &gpu));
+    assert_null(reference_find_kind(reference, &gpu));
     gpu = real.gpu;
     gpu.sm_count++;
-    assert_null(reference_kind_of(reference, &gpu));
+    assert_null(reference_find_kind(reference, &gpu));
     gpu = real.gpu;
     gpu.compute_minor++;
-    assert_null(reference_kind_of(reference, &gpu));
+    assert_null(reference_find_kind(reference, &gpu));
     gpu = real.gpu;
     strcpy(gpu.name, "NVIDIA H200 NVL");
-    assert_null(reference_kind_of(reference, &gpu));
-    assert_null(reference_kind_of(NULL, &real.gpu));
+    assert_null(reference_find_kind(reference, &gpu));
+    assert_null(reference_find_kind(NULL, &real.gpu));
     reference_free(reference);
 }
 

@@ -24,7 +24,7 @@ static struct rng draws = {.state = 20261123};
 
 static bool is_odd(double v, const double *all, uint32_t n, const struct outlier_lent *lent)
 {
-    const struct outlier_spread spread = outlier_spread_of(all, n);
+    const struct outlier_spread spread = outlier_compute_spread(all, n);
     double low, high;
 
     return outlier_bounds(&spread, lent, &low, &high) && (v < low || v > high);
@@ -137,7 +137,7 @@ static struct rate rate_of(const struct population *p, uint32_t n, uint32_t kind
         for (uint32_t i = 0; n < OUTLIER_LEAST_CHIPS && i < DONOR; i++)
             other[i] = draw(p);
         if (n < OUTLIER_LEAST_CHIPS) {
-            const struct outlier_spread spread = outlier_spread_of(other, DONOR);
+            const struct outlier_spread spread = outlier_compute_spread(other, DONOR);
             outlier_lend(&lent, &spread);
         }
         now += is_odd(v[0], v, n, &lent);
@@ -204,7 +204,7 @@ static void a_borrowed_spread_may_be_half(void **state)
             v[i] = draw(&borrows);
         for (uint32_t i = 0; i < DONOR; i++)
             other[i] = draw(&lends);
-        const struct outlier_spread spread = outlier_spread_of(other, DONOR);
+        const struct outlier_spread spread = outlier_compute_spread(other, DONOR);
         outlier_lend(&lent, &spread);
         odd += is_odd(v[0], v, 3, &lent);
     }
@@ -257,7 +257,7 @@ static void what_is_not_judged(void **state)
     const double zero[8] = {0};
     const double few[2] = {1, 3};
     struct outlier_lent lent = {0};
-    struct outlier_spread spread = outlier_spread_of(zero, 8);
+    struct outlier_spread spread = outlier_compute_spread(zero, 8);
     double low, high;
 
     (void)state;
@@ -265,7 +265,7 @@ static void what_is_not_judged(void **state)
     assert_int_equal(lent.kinds, 0);
     assert_true(outlier_bounds(&spread, &lent, &low, &high));
     assert_true(low == 0 && high == 0);
-    spread = outlier_spread_of(few, 2);
+    spread = outlier_compute_spread(few, 2);
     assert_true(spread.inner_least == 2 && spread.inner_most == 2);
     lent = (struct outlier_lent){.kinds = 1, .width = 1};
     assert_false(outlier_bounds(&spread, &lent, &low, &high));

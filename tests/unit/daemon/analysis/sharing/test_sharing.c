@@ -315,19 +315,19 @@ static void each_round_is_about_one_level(void **state)
     levels[0] = level_of(&gpu, 0);
     levels[1] = level_of(&gpu, 1);
     struct probe_spec spec = round_of(&gpu, 0);
-    assert_int_equal(sharing_level_of(&spec, gpu.sm_count, levels, 2), 1);
+    assert_int_equal(sharing_probed_level(&spec, gpu.sm_count, levels, 2), 1);
     spec.stride_bytes = 64 * MIB;
-    assert_int_equal(sharing_level_of(&spec, gpu.sm_count, levels, 2), -1);
+    assert_int_equal(sharing_probed_level(&spec, gpu.sm_count, levels, 2), -1);
     spec = round_of(&gpu, 0);
     spec.flush_pages = 600; /* with the slices more than 600 */
-    assert_int_equal(sharing_level_of(&spec, gpu.sm_count, levels, 2), -1);
+    assert_int_equal(sharing_probed_level(&spec, gpu.sm_count, levels, 2), -1);
     spec = round_of(&gpu, 0);
     spec.thrash_pages = 600; /* evicts nothing */
-    assert_int_equal(sharing_level_of(&spec, gpu.sm_count, levels, 2), -1);
+    assert_int_equal(sharing_probed_level(&spec, gpu.sm_count, levels, 2), -1);
     spec = pairs_of(&gpu);
     spec.stride_bytes = 2 * MIB;
     spec.flush_pages = 0;
-    assert_int_equal(sharing_level_of(&spec, gpu.sm_count, levels, 2), 0);
+    assert_int_equal(sharing_probed_level(&spec, gpu.sm_count, levels, 2), 0);
 }
 
 int main(void)
