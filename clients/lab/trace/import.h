@@ -4,8 +4,8 @@
  *
  * Accesses to shared, local and constant memory are left out and counted. Bulk copies (TMA),
  * accesses to textures and surfaces, and accesses to global memory without an address are also left
- * out, and the trace contains their number. STATUS_CORRUPT names the line that cannot be read, or
- * the reason why there is nothing to import. */
+ * out. The trace contains their number. STATUS_CORRUPT names the line that cannot be read, or the
+ * reason why there is nothing to import. */
 #ifndef REACH_CLIENTS_LAB_TRACE_IMPORT_H
 #define REACH_CLIENTS_LAB_TRACE_IMPORT_H
 

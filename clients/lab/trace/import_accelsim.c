@@ -3,9 +3,9 @@
  *
  *     [line] PC mask ndst [Rd..] opcode nsrc [Rs..] width [form addresses..]
  *
- * A width of 0 means that the instruction has no address. The form is 0 (an address for each lane
- * of the mask), 1 (the first address and a stride) or 2 (the first address and differences). The
- * gap of a record is the number of instructions without memory before it.
+ * A width of 0 means that the instruction has no address. Form 0 has an address for each lane of
+ * the mask. Form 1 has the first address and a stride; form 2 has the first address and
+ * differences. The gap of a record is the number of instructions without memory before it.
  */
 #include "clients/lab/trace/import_text.h"
 

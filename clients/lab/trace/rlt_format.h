@@ -31,8 +31,8 @@ enum {
 /* Forms of a record's lines. */
 enum { RLT_ONE = 0, RLT_STRIDE, RLT_LIST };
 
-/* The byte of a record has the kind in bits 0-1, log2 of the width in bits 2-4, the form in bits
- * 5-6, and bit 7 if a mask follows. */
+/* The byte of a record: kind in bits 0-1, log2 of the width in bits 2-4, form in bits 5-6. Bit 7 is
+ * set if a mask follows. */
 enum { RLT_WIDTH_SHIFT = 2, RLT_FORM_SHIFT = 5, RLT_HAS_MASK = 0x80 };
 
 static inline void rlt_put_u32(uint8_t *at, uint32_t v)

@@ -1,6 +1,6 @@
 /* check_chips.c: see check_chips.h. Each target has a number, a band and a verdict.
  *
- *   V1  the naive curve of each GPU beyond the reach. The cost of a miss is the cost in the largest
+ *   V1  the naive curve of each GPU out of reach. The cost of a miss is the cost in the largest
  *       region, which is therefore not judged.
  *   V3  random reads of a plain allocation while others hold a share of memory in random pages of
  *       2 MiB. A frame is contiguous if its 15 pages behind the first were free, which has

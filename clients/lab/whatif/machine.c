@@ -18,10 +18,10 @@ static void set_sms(const struct fingerprint *fp, struct sim_desc *out)
 }
 
 /* The number of recent misses that the level keeps, from the entries that a cyclic walk sees beyond
- * the sets. Such a walk sees v entries more if the w + 1 pages of v sets of w ways stay among the
- * recent misses and those of v + 1 sets do not. The power of two in that range is chosen, or the
- * least number if there is none. One entry beyond sets of 8 gives 16, which the latency traces of
- * all H100s and H200s confirm load by load. */
+ * the sets. It sees v more entries if the w + 1 pages of v sets of w ways fit the recent misses,
+ * and the pages of v + 1 sets do not. The power of two in that range is chosen, or the least number
+ * if there is none. One entry beyond sets of 8 gives 16, which the latency traces of all H100s and
+ * H200s confirm load by load. */
 static uint32_t recent_misses(uint32_t victims, uint32_t ways)
 {
     const uint32_t least = victims * (ways + 1);

@@ -38,7 +38,7 @@ static double latency_ns(const struct fingerprint *fp, const struct sim_desc *ma
     return cycles * KHZ_OF_GHZ / fp->conditions.sm_clock_khz.v;
 }
 
-/* Misses of a group in flight: misses per ns, alone beyond its reach, times the ns of one. */
+/* Misses of a group in flight: misses per ns, alone out of its reach, times the ns of one. */
 static double misses_in_flight(const struct fingerprint *fp, const struct sim_desc *machine,
                                uint32_t g, double share)
 {

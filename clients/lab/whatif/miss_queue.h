@@ -7,7 +7,7 @@
  *
  * All parameters come from the fingerprint. The latency of a miss is measured for each group. The
  * number of walks in flight follows from Little's law: latency times the misses per second of the
- * group alone beyond its reach.
+ * group alone out of its reach.
  *
  * Times are integers in picoseconds, so sums are exact and results repeat. Private to what-if. One
  * thread. */
@@ -38,8 +38,8 @@ struct miss_queue_job {
     uint64_t loads_in_flight; /* of an SM, at most */
 };
 
-/* False if the fingerprint has no clock, if it has no speed of each group alone beyond the reach,
- * or if the last level of the machine is not the level of the groups. */
+/* False if the fingerprint has no clock or no speed of each group alone out of reach, or if the
+ * last level of the machine is not the level of the groups. */
 bool miss_queue_from_fingerprint(const struct fingerprint *fp, const struct sim_desc *machine,
                                  const struct miss_queue_job *job, struct miss_queue *out);
 

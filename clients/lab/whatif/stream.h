@@ -40,7 +40,7 @@ uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks);
 enum status stream_new(const struct stream *like, struct stream *out, struct err *err);
 void stream_free(struct stream *take);
 
-/* Sorts the accesses by `page_bytes` within buffers of `records` accesses (a power of two), then
+/* Sorts the accesses by `page_bytes` within buffers of `records` accesses, a power of two. Then
  * deals each buffer to all SMs, STREAM_PIECE accesses at a time. The sort is stable. */
 enum status stream_sort(const struct stream *s, uint64_t page_bytes, uint32_t records,
                         uint32_t sm_count, struct stream *out, struct err *err);

@@ -1,5 +1,5 @@
 /* whatif_place.c: see whatif_place.h. The plan is for an allocation as large as all regions of the
- * trace together, and a position in it is a byte of these regions in order. Skipping an access is
+ * trace together. A position in it is a byte of these regions, in order. Skipping an access is
  * assumed to cost nothing, as in the planner if a job does not give its scan speed.
  */
 #include "clients/lab/whatif/whatif_place.h"

@@ -2,7 +2,7 @@
  * cache, a TLB or a victim tag array. Lookup and fill are separate calls, because time passes
  * between them. (sim_tlb.h, which has no clock, does both in one.)
  *
- * A tag is a number from 1 to 2^32 - 1, for example of a line or a page. Its low bits select the
+ * A tag is a number of a line or a page, from 1 to 2^32 - 1. Its low bits select the
  * set. An entry keeps its slot until it is evicted, and the slot is the index of arrays about the
  * entry. One thread at a time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_CACHE_H

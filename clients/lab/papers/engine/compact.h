@@ -10,8 +10,8 @@
 
 enum { LAB_MAX_BLOCK_WARPS = 32, LAB_NO_THREAD = UINT32_MAX };
 
-/* True if the thread in `lane` of warp `home` of the block may join a new warp that already has
- * threads of the warps in `members` (one bit each). */
+/* True if a thread may join a new warp. The thread is in `lane` of warp `home` of the block; the
+ * new warp already has threads of the warps in `members` (one bit each). */
 typedef bool lab_may_join(const void *context, uint32_t home, uint32_t lane, uint32_t members);
 
 /* Packs threads into new warps, each thread in its own lane, the lowest warp first. lanes[w] are

@@ -1,5 +1,5 @@
-/* frames.h: physical memory in large frames of 512 base pages, with the allocators of Mosaic
- * (Ausavarungnirun et al., MICRO 2017) and those that it is compared with:
+/* frames.h: physical memory in large frames of 512 base pages. The allocators are those of Mosaic
+ * (Ausavarungnirun et al., MICRO 2017) and of its comparison:
  *
  *   FRAMES_BASE    the paper's GPU-MMU: base pages of all applications share frames and get any
  * free page; no frame is merged FRAMES_LARGE   large pages alone: each 2 MiB of virtual memory that

@@ -2,10 +2,10 @@
  * partitions of 2 banks, and DRAM has 6 channels of 8 banks. The paper gives the sizes, ways and
  * cycles of both caches.
  *
- * The released simulator gives the rest: 85 cycles of a partition's queue before its L2, 30 before
- * DRAM, 12 memory clocks of GDDR5 to precharge, to open and to read, and 4 bytes four times per
- * clock. The crossbar is chosen. With first ready, first come and a long queue, rows cost latency
- * and no bandwidth. */
+ * The released simulator gives the rest. The queue of a partition takes 85 cycles before its L2 and
+ * 30 before DRAM. GDDR5 takes 12 memory clocks to precharge, to open and to read, and transfers 4
+ * bytes four times per clock. The crossbar is chosen. With first ready, first come and a long
+ * queue, rows cost latency and no bandwidth. */
 #include "clients/lab/papers/mosaic/mosaic_memory.h"
 
 #include <stdbool.h>

@@ -36,7 +36,7 @@ struct mosaic_mmu_desc {
 /* The paper's MMU: 128 + 16 entries in a core, 512 + 256 behind, no walk cache, no faults. */
 struct mosaic_mmu_desc mosaic_mmu_paper(enum mosaic_design design, uint32_t cores);
 
-/* If a walk of another core already fetches the page, the core waits for it, then looks up the
+/* If a walk of another core already fetches the page, the core waits for it. It then looks up the
  * second level and hits, as in the released simulator. So each miss of the second level is a walk.
  */
 struct mosaic_mmu_counts {

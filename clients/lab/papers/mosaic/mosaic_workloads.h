@@ -40,9 +40,9 @@ enum mosaic_launch {
     MOSAIC_PAGED        /* base page by base page over the bus, at the launch */
 };
 
-/* The instructions per cycle of one application over a whole run. The run has all passes at the
- * speed of the simulated stretch, after the transfers of all applications of the workload over one
- * bus, and `stall` cycles in which nothing runs. */
+/* The instructions per cycle of one application over a whole run. The transfers of all applications
+ * of the workload over one bus come first. Then all passes run at the speed of the simulated
+ * stretch, plus `stall` cycles in which nothing runs. */
 double mosaic_whole_ipc(const struct mosaic_case *c, uint32_t app, enum mosaic_launch launch,
                         double stall);
 

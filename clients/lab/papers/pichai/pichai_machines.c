@@ -164,7 +164,7 @@ void pichai_machine(enum pichai_machine which, struct lab_machine *out)
     *out = base;
     out->tlb = (struct lab_tlb_desc){
         .entries = table[which].entries,
-        .ways = 4, /* where the depth is used [t] */
+        .ways = 4, /* 4 ways, by the depths of TCWS [t] */
         .ports = table[which].ports,
         .hit_cycles = kind == SLOW ? access_cycles(table[which].entries) : 0,
         .hits_under_misses = kind >= HIT,
