@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static uint64_t hash_of(uint64_t key)
+static uint64_t hash_key(uint64_t key)
 {
     key = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
     return key ^ key >> 29;
@@ -25,7 +25,7 @@ static bool number_set_grow(struct number_set *s)
     s->slots = slots;
     s->room = room;
     for (uint32_t i = 0; i < s->count; i++) {
-        uint64_t at = hash_of(keys[i]) & (2 * (uint64_t)room - 1);
+        uint64_t at = hash_key(keys[i]) & (2 * (uint64_t)room - 1);
         while (slots[at] != 0)
             at = (at + 1) & (2 * (uint64_t)room - 1);
         slots[at] = i + 1;
@@ -38,7 +38,7 @@ uint32_t number_set_add(struct number_set *s, uint64_t key)
     uint64_t at;
     if (s->count == s->room && (s->room >= UINT32_MAX / 4 || !number_set_grow(s)))
         return UINT32_MAX;
-    at = hash_of(key) & (2 * (uint64_t)s->room - 1);
+    at = hash_key(key) & (2 * (uint64_t)s->room - 1);
     while (s->slots[at] != 0) {
         if (s->keys[s->slots[at] - 1] == key)
             return s->slots[at] - 1;

@@ -28,7 +28,7 @@ static enum status no_memory(struct err *err)
 }
 
 /* Makes room for `needed` elements. False if out of memory. */
-static bool reserve(void **array, uint64_t *room, uint64_t needed, size_t size)
+static bool reserve_room(void **array, uint64_t *room, uint64_t needed, size_t size)
 {
     void *more;
     uint64_t wanted = *room > 0 ? *room : 1024;
@@ -44,10 +44,10 @@ static bool reserve(void **array, uint64_t *room, uint64_t needed, size_t size)
     return true;
 }
 
-static bool reserve_u32(void **array, uint32_t *room, uint32_t needed, size_t size)
+static bool reserve_room_u32(void **array, uint32_t *room, uint32_t needed, size_t size)
 {
     uint64_t wide = *room;
-    const bool good = reserve(array, &wide, needed, size);
+    const bool good = reserve_room(array, &wide, needed, size);
     *room = (uint32_t)wide;
     return good;
 }
@@ -73,8 +73,10 @@ static uint32_t add_warp(struct loader *l, const struct rlt_record *r)
     block = number_set_add(&l->blocks, block_key);
     warp = number_set_add(&l->warps, hash_pair(block_key, r->warp));
     if (block == UINT32_MAX || warp == UINT32_MAX ||
-        !reserve_u32((void **)&l->t->blocks, &l->block_room, block + 1, sizeof *l->t->blocks) ||
-        !reserve_u32((void **)&l->block_of_warp, &l->warp_room, warp + 1, sizeof *l->block_of_warp))
+        !reserve_room_u32((void **)&l->t->blocks, &l->block_room, block + 1,
+                          sizeof *l->t->blocks) ||
+        !reserve_room_u32((void **)&l->block_of_warp, &l->warp_room, warp + 1,
+                          sizeof *l->block_of_warp))
         return UINT32_MAX;
     if (block == blocks)
         l->t->blocks[block] = (struct trace_block){.kernel = r->kernel};
@@ -86,7 +88,7 @@ static uint32_t add_warp(struct loader *l, const struct rlt_record *r)
 }
 
 /* The sectors that memory moves for each line, if the lanes are spread evenly over the lines. */
-static uint8_t sectors_of(const struct rlt_record *r, uint32_t granule_bytes)
+static uint8_t line_sectors(const struct rlt_record *r, uint32_t granule_bytes)
 {
     const uint32_t bytes = (uint32_t)__builtin_popcount(r->mask) << r->width_log2;
     const uint32_t each = (bytes + r->line_count - 1) / r->line_count;
@@ -105,16 +107,16 @@ static enum status add_record(struct loader *l, const struct rlt_record *r, stru
         return err_set(err, STATUS_NOT_APPLICABLE,
                        "the trace has more than 2^32 lines: sample fewer warps");
     if (warp == UINT32_MAX ||
-        !reserve_u32((void **)&t->records, &room, t->record_count + 1, sizeof *t->records) ||
-        !reserve_u32((void **)&l->warp_of_record, &l->record_room, t->record_count + 1,
-                     sizeof *l->warp_of_record) ||
-        !reserve((void **)&l->lines, &l->line_room, t->line_count + r->line_count,
-                 sizeof *l->lines))
+        !reserve_room_u32((void **)&t->records, &room, t->record_count + 1, sizeof *t->records) ||
+        !reserve_room_u32((void **)&l->warp_of_record, &l->record_room, t->record_count + 1,
+                          sizeof *l->warp_of_record) ||
+        !reserve_room((void **)&l->lines, &l->line_room, t->line_count + r->line_count,
+                      sizeof *l->lines))
         return no_memory(err);
     l->warp_of_record[t->record_count] = warp;
     to = &t->records[t->record_count++];
     *to = (struct trace_record){(uint32_t)t->line_count, (uint8_t)r->line_count, (uint8_t)r->kind,
-                                sectors_of(r, t->granule_bytes)};
+                                line_sectors(r, t->granule_bytes)};
     for (uint32_t i = 0; i < r->line_count; i++) {
         const uint64_t address = r->lines[i] * t->granule_bytes;
         if ((t->line_count == 0 ||

@@ -12,7 +12,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The position of a chunk that is in the list. */
-static uint64_t rank_of(const struct number_set *chunks, uint64_t chunk)
+static uint64_t chunk_rank(const struct number_set *chunks, uint64_t chunk)
 {
     uint32_t low = 0;
     uint32_t high = chunks->count - 1;
@@ -69,7 +69,7 @@ static enum status add_allocations(struct number_set *chunks, const struct rlt_a
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t first = a[i].base / TRACE_CHUNK_BYTES;
         const uint64_t last = (a[i].base + a[i].bytes - 1) / TRACE_CHUNK_BYTES;
-        const uint64_t found = chunks->keys[rank_of(chunks, first)];
+        const uint64_t found = chunks->keys[chunk_rank(chunks, first)];
         touched[i] =
             found >= first && found <= last && last - first < TRACE_MAX_CHUNKS - chunks->count;
     }
@@ -108,7 +108,7 @@ static void sort_chunks(struct number_set *chunks)
 
 static uint64_t moved_address(const struct number_set *chunks, uint64_t address)
 {
-    return rank_of(chunks, address / TRACE_CHUNK_BYTES) * TRACE_CHUNK_BYTES +
+    return chunk_rank(chunks, address / TRACE_CHUNK_BYTES) * TRACE_CHUNK_BYTES +
            address % TRACE_CHUNK_BYTES;
 }
 

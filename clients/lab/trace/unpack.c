@@ -12,7 +12,7 @@ struct unpacker {
     const char *suffix, *program, *package;
 };
 
-static const struct unpacker *unpacker_of(const char *path)
+static const struct unpacker *find_unpacker(const char *path)
 {
     static const struct unpacker known[] = {
         {".xz", "xz", "xz-utils"}, {".zst", "zstd", "zstd"}, {".gz", "gzip", "gzip"}};
@@ -30,7 +30,7 @@ enum status unpack_open(const char *path, struct unpack *out, struct err *err)
 {
     char command[PATH_BYTES + 32];
 
-    *out = (struct unpack){.in = fopen(path, "re"), .with = unpacker_of(path)};
+    *out = (struct unpack){.in = fopen(path, "re"), .with = find_unpacker(path)};
     if (!out->in)
         return err_set(err, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
     if (!out->with)

@@ -244,7 +244,7 @@ static bool needs_walk(struct simulation *x, const struct group *g, uint32_t sm,
 }
 
 /* Advances the SM by one access. It may be ahead of memory by at most ahead_ps. */
-static void advance(const struct simulation *x, struct sm *sm)
+static void advance_sm(const struct simulation *x, struct sm *sm)
 {
     const uint64_t ahead_ps = x->queue->ahead_ps;
     sm->memory_ps = (sm->memory_ps > sm->at_ps ? sm->memory_ps : sm->at_ps) + x->queue->access_ps;
@@ -279,7 +279,7 @@ static void issue_access(struct simulation *x, struct group *g, uint32_t id, uin
     }
     if (needs)
         start_walk(x, g, id, va, now_ps);
-    advance(x, sm);
+    advance_sm(x, sm);
     if (was_stalled)
         wake_first(x, g, id, now_ps);
 }

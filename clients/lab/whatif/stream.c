@@ -58,7 +58,7 @@ struct dealer {
     } sms[REACH_MAX_SMS];
 };
 
-static uint64_t threads_of(const struct trace *t, const struct trace_block *b)
+static uint64_t block_threads(const struct trace *t, const struct trace_block *b)
 {
     const uint32_t *threads = t->kernels[b->kernel].block;
     return (uint64_t)threads[0] * threads[1] * threads[2];
@@ -67,7 +67,7 @@ static uint64_t threads_of(const struct trace *t, const struct trace_block *b)
 static uint32_t resident_blocks(const struct trace *t, uint32_t sm_blocks,
                                 const struct trace_block *b)
 {
-    const uint64_t all = threads_of(t, b);
+    const uint64_t all = block_threads(t, b);
     uint64_t warps = (all + WARP_THREADS - 1) / WARP_THREADS;
     uint64_t blocks;
     if (sm_blocks > 0)
@@ -82,7 +82,7 @@ static uint32_t resident_blocks(const struct trace *t, uint32_t sm_blocks,
 uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks)
 {
     const struct trace_block *b = &t->blocks[0];
-    const uint64_t threads = threads_of(t, b);
+    const uint64_t threads = block_threads(t, b);
     const uint64_t warps = threads > 0 ? (threads - 1) / WARP_THREADS + 1 : b->warp_count;
     const uint64_t all = warps * resident_blocks(t, sm_blocks, b);
     return all < STREAM_SM_WARPS ? (uint32_t)all : STREAM_SM_WARPS;
@@ -174,7 +174,7 @@ static bool deal_blocks(struct dealer *d, uint32_t sm_count)
     return true;
 }
 
-static uint32_t shift_of(uint64_t page_bytes, uint32_t unit_shift)
+static uint32_t page_unit_shift(uint64_t page_bytes, uint32_t unit_shift)
 {
     uint32_t shift = 0;
     while (page_bytes >> (shift + 1 + unit_shift) > 0)
@@ -196,7 +196,7 @@ enum status stream_deal(const struct trace *t, const struct sim_desc *machine, u
         d->t = t;
         d->out = out;
         d->sm_blocks = sm_blocks;
-        d->page_shift = shift_of(page_bytes, t->unit_shift);
+        d->page_shift = page_unit_shift(page_bytes, t->unit_shift);
         d->left = left;
         if (!deal_blocks(d, machine->sm_count))
             s = err_set(err, STATUS_NO_MEMORY, "no memory to deal the blocks");
@@ -244,7 +244,7 @@ enum status stream_sort(const struct stream *s, uint64_t page_bytes, uint32_t re
                         uint32_t sm_count, struct stream *out, struct err *err)
 {
     uint32_t *order = malloc(2 * (size_t)records * sizeof *order);
-    uint32_t shift = shift_of(page_bytes, s->unit_shift);
+    uint32_t shift = page_unit_shift(page_bytes, s->unit_shift);
     enum status status = stream_new(s, out, err);
     size_t dealt = 0;
     /* The highest pages must fit the two digits, so the smallest pages may share one key. */

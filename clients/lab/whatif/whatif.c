@@ -33,7 +33,7 @@ static const double VISIBLE = 1.02;
 
 /* ---- costs ---- */
 
-static enum access access_of(enum rlt_kind kind)
+static enum access access_kind(enum rlt_kind kind)
 {
     return kind == RLT_STORE ? ACCESS_WRITE : kind == RLT_ATOMIC ? ACCESS_ATOMIC : ACCESS_READ;
 }
@@ -51,7 +51,7 @@ static enum status set_memory_ns(struct whatif_context *c, struct err *err)
             c->atomic_bound || (r->kind == RLT_ATOMIC && c->options->in_reach_gbps > 0);
         if (!(*ns > 0)) {
             struct access_cost cost;
-            access_cost_read(&c->fp->throughput, &limit, access_of((enum rlt_kind)r->kind),
+            access_cost_read(&c->fp->throughput, &limit, access_kind((enum rlt_kind)r->kind),
                              r->sectors * (uint32_t)TRACE_SECTOR_BYTES, &cost);
             if (!IS_KNOWN(cost.in_reach_ns))
                 access_cost_read(&c->fp->throughput, &limit, ACCESS_READ,

@@ -31,8 +31,8 @@ static enum status make_plan(struct whatif_context *c, struct err *err)
     return STATUS_OK;
 }
 
-static const struct strategy_option *option_of(const struct whatif_context *c,
-                                               enum strategy strategy)
+static const struct strategy_option *find_option(const struct whatif_context *c,
+                                                 enum strategy strategy)
 {
     uint32_t i = 0;
     while (i + 1 < STRATEGY_COUNT && c->plan->options[i].strategy != strategy)
@@ -42,22 +42,23 @@ static const struct strategy_option *option_of(const struct whatif_context *c,
 
 static const char *missing_reason(const struct whatif_context *c, enum strategy strategy)
 {
-    return c->plan ? option_of(c, strategy)->why : c->no_plan.text;
+    return c->plan ? find_option(c, strategy)->why : c->no_plan.text;
 }
 
 /* The time of the launches and waits that a strategy adds to those of the job, for all accesses. */
 static double launches_ns(const struct whatif_context *c, enum strategy strategy)
 {
-    const double more = option_of(c, strategy)->launch_ns - option_of(c, STRATEGY_NAIVE)->launch_ns;
+    const double more =
+        find_option(c, strategy)->launch_ns - find_option(c, STRATEGY_NAIVE)->launch_ns;
     return fmax(more, 0) * (double)c->out->accesses;
 }
 
-static double memory_of(const struct whatif_context *c, const struct stream *s, size_t i)
+static double access_memory_ns(const struct whatif_context *c, const struct stream *s, size_t i)
 {
     return c->memory_ns[s->classes[i] & (STREAM_SHARED - 1)];
 }
 
-static uint64_t position_of(const struct whatif_context *c, size_t i)
+static uint64_t access_position(const struct whatif_context *c, size_t i)
 {
     return trace_position(c->trace, stream_address(&c->stream, i));
 }
@@ -77,9 +78,9 @@ static void filter_by_pass(const struct whatif_context *c, struct passes *p, uin
 {
     const struct stream *s = &c->stream;
     for (size_t i = 0; i < s->count; i++) {
-        const uint64_t pass = position_of(c, i) / c->plan->scope_bytes;
+        const uint64_t pass = access_position(c, i) / c->plan->scope_bytes;
         pass_of[i] = (uint16_t)(pass < p->count ? pass : p->count - 1);
-        p->memory_ns[pass_of[i]] += memory_of(c, s, i);
+        p->memory_ns[pass_of[i]] += access_memory_ns(c, s, i);
     }
     for (uint32_t pass = 0; pass < p->count; pass++) {
         for (size_t i = 0; i < s->count; i++) {
@@ -151,7 +152,7 @@ struct window_streams {
     uint16_t sms[PLACEMENT_MAX_WINDOWS][REACH_MAX_SMS]; /* positions */
 };
 
-static uint32_t window_of(const struct placement_answer *w, uint64_t position)
+static uint32_t find_window(const struct placement_answer *w, uint64_t position)
 {
     uint32_t i = 0;
     while (i + 1 < w->window_count &&
@@ -173,10 +174,10 @@ static void deal_to_windows(const struct whatif_context *c, struct window_stream
             d->sms[window][d->sm_count[window]++] = (uint16_t)i;
     }
     for (size_t i = 0; i < s->count; i++) {
-        const uint32_t window = window_of(w, position_of(c, i));
+        const uint32_t window = find_window(w, access_position(c, i));
         const uint32_t count = d->sm_count[window] > 0 ? d->sm_count[window] : 1;
         const uint64_t turn = d->accesses[window]++ / STREAM_PIECE % count;
-        d->memory_ns[window] += memory_of(c, s, i);
+        d->memory_ns[window] += access_memory_ns(c, s, i);
         stream_append(out, s->units[i], d->sms[window][turn], s->classes[i]);
     }
 }

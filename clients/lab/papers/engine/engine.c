@@ -77,7 +77,7 @@ static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_
 enum { ID_BITS = 6 };
 _Static_assert(1 << ID_BITS >= LAB_MAX_CORES, "each core has a number");
 
-static uint64_t turn_of(const struct lab_core *c)
+static uint64_t core_turn(const struct lab_core *c)
 {
     return c->next == LAB_NEVER ? LAB_NEVER : c->next << ID_BITS | c->id;
 }
@@ -112,7 +112,7 @@ static void set_turn(struct turns *t, uint32_t core, uint64_t turn)
 }
 
 /* The last time at which a core may take a step if another core has the turn `other`. */
-static uint64_t limit_of(uint64_t other, uint32_t id)
+static uint64_t step_limit(uint64_t other, uint32_t id)
 {
     const uint64_t at = other >> ID_BITS;
     if (other == LAB_NEVER)
@@ -135,8 +135,8 @@ static void run_cores(struct lab_engine *e)
         const uint64_t other = earliest(t.of_16);
         if (other != LAB_NEVER)
             __builtin_prefetch(&e->cores[other & ((1u << ID_BITS) - 1)]);
-        lab_core_run(c, limit_of(other, id));
-        const uint64_t next = turn_of(c);
+        lab_core_run(c, step_limit(other, id));
+        const uint64_t next = core_turn(c);
         set_turn(&t, id, next);
         turn = earlier(other, next);
     }

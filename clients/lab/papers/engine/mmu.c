@@ -41,7 +41,7 @@ void lab_mmu_set_waiting(struct lab_core *c, uint32_t warp, bool waits)
     c->translated = waits ? c->translated | bit(warp) : c->translated & ~bit(warp);
 }
 
-static __attribute__((noinline)) void translate(struct lab_core *c, uint32_t warp)
+static __attribute__((noinline)) void look_up_pages(struct lab_core *c, uint32_t warp)
 {
     const struct lab_access *a = &c->warps[warp].access;
     struct lab_translation *t = &c->translations[warp];
@@ -54,10 +54,10 @@ static __attribute__((noinline)) void translate(struct lab_core *c, uint32_t war
 }
 
 /* The state of the warp's pages in the TLB. Does not change the machine. */
-static const struct lab_translation *translation(struct lab_core *c, uint32_t warp)
+static const struct lab_translation *current_translation(struct lab_core *c, uint32_t warp)
 {
     if (!(c->translated & bit(warp)))
-        translate(c, warp);
+        look_up_pages(c, warp);
     return &c->translations[warp];
 }
 
@@ -90,7 +90,7 @@ uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
 {
     if (!c->tlb)
         return 0;
-    const struct lab_translation *t = translation(c, warp);
+    const struct lab_translation *t = current_translation(c, warp);
     if (c->machine->sched.locality == LAB_OF_PAGES || c->machine->compact.aware) {
         report_hits(c, warp, t, now);
     } else {
@@ -106,7 +106,7 @@ uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
 
 bool lab_mmu_must_wait(struct lab_core *c, uint32_t warp)
 {
-    return c->walks_active && (c->waiting & bit(warp)) && translation(c, warp)->missed != 0;
+    return c->walks_active && (c->waiting & bit(warp)) && current_translation(c, warp)->missed != 0;
 }
 
 /* ---- walks ---- */

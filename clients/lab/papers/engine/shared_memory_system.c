@@ -29,7 +29,7 @@ void lab_memory_free(struct lab_memory *take)
 }
 
 /* All bits of the line select the channel, so that no stride uses a single one. */
-static uint32_t channel_of(const struct lab_memory *m, uint32_t line)
+static uint32_t line_channel(const struct lab_memory *m, uint32_t line)
 {
     return (uint32_t)(((uint64_t)line * 0x9e3779b1u) >> 16) & (m->desc.channels - 1);
 }
@@ -43,7 +43,7 @@ static uint64_t read_cache_line(struct lab_memory *m, uint32_t core, uint32_t li
                                 struct transfer transfer, uint64_t now, bool *out_hit)
 {
     const struct lab_memory_desc *d = &m->desc;
-    const uint32_t channel = channel_of(m, line);
+    const uint32_t channel = line_channel(m, line);
     uint64_t at = lab_server_start(&m->port_free[m->port_of_core[core]], now, transfer.port_busy);
     at = lab_server_start(&m->channel_free[channel], at, transfer.cache_busy) + d->cache_cycles;
     uint32_t slot = lab_cache_find(m->cache, line);

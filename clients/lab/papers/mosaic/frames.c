@@ -234,7 +234,7 @@ static bool empty_frame(struct frames *f, uint32_t frame)
 }
 
 /* The emptiest frame of a channel that belongs to the application or to foreign data. */
-static uint32_t emptiest(const struct frames *f, uint32_t app, uint32_t channel)
+static uint32_t find_emptiest(const struct frames *f, uint32_t app, uint32_t channel)
 {
     uint32_t best = FRAMES_NONE;
     for (uint32_t i = channel; i < f->c.frame_count; i += f->c.channels) {
@@ -252,7 +252,7 @@ static bool make_frame(struct frames *f, uint32_t app)
     for (uint32_t i = 0; i < f->c.channels; i++) {
         const uint32_t channel = f->next_channel;
         f->next_channel = (f->next_channel + 1) % f->c.channels;
-        const uint32_t frame = emptiest(f, app, channel);
+        const uint32_t frame = find_emptiest(f, app, channel);
         if (frame != FRAMES_NONE && empty_frame(f, frame))
             return true;
     }
@@ -353,7 +353,7 @@ static bool place_large(struct frames *f, uint32_t app, uint32_t page)
     return true;
 }
 
-static uint32_t large_frame_of(const struct frames *f, uint32_t app, uint32_t page)
+static uint32_t find_large_frame(const struct frames *f, uint32_t app, uint32_t page)
 {
     const uint32_t *place = &f->place[app][page - page % FRAMES_PAGES];
     for (uint32_t i = 0; i < FRAMES_PAGES; i++) {
@@ -366,7 +366,7 @@ static uint32_t large_frame_of(const struct frames *f, uint32_t app, uint32_t pa
 /* Places pages [page, end) of one 2 MiB. In a merged frame, each missing page has its place. */
 static bool place_rest(struct frames *f, uint32_t app, uint32_t page, uint32_t end)
 {
-    const uint32_t frame = large_frame_of(f, app, page);
+    const uint32_t frame = find_large_frame(f, app, page);
     const bool merged = frame != FRAMES_NONE && f->frames[frame].merged;
     for (; page < end; page++) {
         if (merged)
@@ -396,7 +396,7 @@ static bool alloc_large(struct frames *f, uint32_t app, uint32_t first, uint32_t
 {
     for (uint32_t page = first; page < end; page++) {
         uint32_t frame = page == first || page % FRAMES_PAGES == 0
-                             ? large_frame_of(f, app, page)
+                             ? find_large_frame(f, app, page)
                              : f->place[app][page - 1] / FRAMES_PAGES;
         if (frame == FRAMES_NONE)
             frame = take_frame(f, app);

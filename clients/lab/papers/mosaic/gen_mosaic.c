@@ -117,7 +117,7 @@ static uint32_t stream_line(const struct gen_layout *l, const struct gen_warp *w
     return p->iteration * l->warps + w->id;
 }
 
-static uint32_t blocks_of(const struct gen_layout *l)
+static uint32_t grid_blocks(const struct gen_layout *l)
 {
     return (l->warps + GEN_BLOCK_WARPS - 1) / GEN_BLOCK_WARPS;
 }
@@ -125,7 +125,7 @@ static uint32_t blocks_of(const struct gen_layout *l)
 static uint32_t chunk_line(const struct gen_layout *l, const struct gen_warp *w,
                            const struct place *p, uint32_t lines)
 {
-    const uint32_t piece = p->lines / lines / blocks_of(l) + 1;
+    const uint32_t piece = p->lines / lines / grid_blocks(l) + 1;
     const uint32_t at = p->iteration * GEN_BLOCK_WARPS + w->id % GEN_BLOCK_WARPS;
     return (w->id / GEN_BLOCK_WARPS * piece + at % piece) * lines;
 }
@@ -134,7 +134,7 @@ static uint32_t chunk_line(const struct gen_layout *l, const struct gen_warp *w,
 static uint32_t tile_line(const struct gen_layout *l, const struct gen_warp *w,
                           const struct place *p, uint32_t below)
 {
-    const uint32_t block = p->iteration * blocks_of(l) + w->id / GEN_BLOCK_WARPS;
+    const uint32_t block = p->iteration * grid_blocks(l) + w->id / GEN_BLOCK_WARPS;
     const uint32_t row = block / p->window * GEN_BLOCK_WARPS + w->id % GEN_BLOCK_WARPS + below;
     return row * p->window + block % p->window;
 }
@@ -170,8 +170,8 @@ static uint32_t tree_line(const struct gen_layout *l, struct gen_warp *w, const 
     return (uint32_t)rng_below(&w->rng, 1u << level) + (1u << level) - 1;
 }
 
-static uint32_t line_of(const struct gen_layout *l, struct gen_warp *w, const struct gen_op *op,
-                        const struct place *p, uint32_t i)
+static uint32_t access_line(const struct gen_layout *l, struct gen_warp *w, const struct gen_op *op,
+                            const struct place *p, uint32_t i)
 {
     const uint32_t at = stream_line(l, w, p);
     switch (op->pattern) {
@@ -232,6 +232,6 @@ uint32_t gen_mosaic_next(const struct gen_layout *l, struct gen_warp *w,
                             .iteration = w->step / l->loop};
     w->step++;
     for (uint32_t i = 0; i < op->lines; i++)
-        out_lines[i] = virtual_line(l, op->array, line_of(l, w, op, &p, i) % p.lines);
+        out_lines[i] = virtual_line(l, op->array, access_line(l, w, op, &p, i) % p.lines);
     return op->lines;
 }

@@ -25,7 +25,7 @@ enum status mosaic_page_sizes(struct mosaic_report *r, struct err *err)
         return STATUS_NO_MEMORY;
     for (uint32_t i = 0; i < COUNT; i++) {
         const struct mosaic_workload w = mosaic_workload(i / DESIGNS);
-        cases[i].run = mosaic_run_of(&w, (enum mosaic_design)(i % DESIGNS));
+        cases[i].run = mosaic_workload_run(&w, (enum mosaic_design)(i % DESIGNS));
     }
     const enum status s = mosaic_run_cases(cases, COUNT, err);
     mosaic_report_row(r, "     of the ideal TLB's speed, without paging:  4 KiB   2 MiB\n");
@@ -58,7 +58,8 @@ static const uint32_t paging_sizes[PAGING_SIZES] = {1, 2, 5};
 static struct mosaic_run paging_run(uint32_t app, uint32_t copies, uint32_t kind)
 {
     const struct mosaic_workload w = mosaic_workload((copies - 1) * GEN_MOSAIC_APPS + app);
-    struct mosaic_run run = mosaic_run_of(&w, kind >= LARGE_THERE ? MOSAIC_LARGE : MOSAIC_BASE);
+    struct mosaic_run run =
+        mosaic_workload_run(&w, kind >= LARGE_THERE ? MOSAIC_LARGE : MOSAIC_BASE);
     struct gen_layout l;
     gen_mosaic_place(gen_mosaic_app(app), run.cores[0] * MOSAIC_WARPS, SHRINK, &l);
     run.warm = 0;
@@ -295,7 +296,7 @@ enum status mosaic_speedups(struct mosaic_report *r, struct err *err)
     for (uint32_t i = 0; i < MOSAIC_WORKLOADS; i++) {
         const struct mosaic_workload w = mosaic_workload(i);
         for (uint32_t d = 0; d < DESIGNS; d++)
-            all->cases[i][d].run = mosaic_run_of(&w, designs[d]);
+            all->cases[i][d].run = mosaic_workload_run(&w, designs[d]);
     }
     enum status s = mosaic_report_alone(r, err);
     all->alone = &r->alone;

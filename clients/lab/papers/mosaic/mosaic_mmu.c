@@ -170,7 +170,7 @@ static bool is_large(const struct mosaic_mmu *m, uint32_t app, uint32_t page)
            (m->desc.design == MOSAIC_MOSAIC && frames_is_large(m->host.frames, app, page));
 }
 
-static uint32_t key_of(uint32_t app, uint32_t page, bool large)
+static uint32_t page_key(uint32_t app, uint32_t page, bool large)
 {
     return app << APP_SHIFT | (large ? page >> LARGE_SHIFT : page);
 }
@@ -229,7 +229,7 @@ bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uin
         return true;
     }
     const bool large = is_large(m, app, page);
-    const uint32_t key = key_of(app, page, large);
+    const uint32_t key = page_key(app, page, large);
     const uint64_t start = max(now, m->l1_free[core]);
     m->l1_free[core] = start + 1;
     const bool hit =

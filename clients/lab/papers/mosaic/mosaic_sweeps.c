@@ -12,7 +12,7 @@ enum { PART = 8 };
 static const double COPY_CYCLES = 2 * 512 / 1674e6 * 1020e6;
 static const double BULK_COPY_CYCLES = 80e-9 * 1020e6;
 
-static uint32_t part_of(const struct mosaic_report *r)
+static uint32_t workload_step(const struct mosaic_report *r)
 {
     return r->whole ? 1 : PART;
 }
@@ -36,7 +36,7 @@ static enum status sweep_new(struct sweep *s, uint32_t points, enum mosaic_desig
         return err_set(err, STATUS_NO_MEMORY, "no memory for a sweep");
     for (uint32_t i = 0; i < points * s->workloads; i++) {
         const struct mosaic_workload w = mosaic_workload(i % s->workloads * part);
-        s->cases[i].run = mosaic_run_of(&w, design);
+        s->cases[i].run = mosaic_workload_run(&w, design);
     }
     return STATUS_OK;
 }
@@ -95,7 +95,7 @@ static enum status entries_curve(struct mosaic_report *r, enum which_entries whi
     out->count = 0;
     while (out->count < MAX_POINTS && entries[which][out->count] > 0)
         out->count++;
-    enum status status = sweep_new(&s, out->count, design, part_of(r), err);
+    enum status status = sweep_new(&s, out->count, design, workload_step(r), err);
     for (uint32_t i = 0; status == STATUS_OK && i < out->count * s.workloads; i++)
         set_entries(&s.cases[i].run.mmu, which, entries[which][i / s.workloads]);
     if (status == STATUS_OK)
@@ -120,7 +120,7 @@ static enum status entries_curve(struct mosaic_report *r, enum which_entries whi
 static const double NOISE = 0.001;
 
 /* True if more entries are never worse. */
-static bool rises(const struct curve *c)
+static bool is_rising(const struct curve *c)
 {
     for (uint32_t p = 1; p < c->count; p++) {
         if (c->value[p] < c->value[p - 1] - NOISE)
@@ -146,9 +146,9 @@ enum status mosaic_entries(struct mosaic_report *r, struct err *err)
     mosaic_report_number(r, "M10", "8 base entries in L1 cost GPU-MMU", base_lost, "%", "steep",
                          2 * lost, PERCENT);
     mosaic_report_statement(r, "M10", "more base entries in L1: faster, both",
-                            rises(&base[L1_BASE]) && rises(&mosaic[L1_BASE]));
+                            is_rising(&base[L1_BASE]) && is_rising(&mosaic[L1_BASE]));
     mosaic_report_statement(r, "M10", "more base entries in L2: faster, both",
-                            rises(&base[L2_BASE]) && rises(&mosaic[L2_BASE]));
+                            is_rising(&base[L2_BASE]) && is_rising(&mosaic[L2_BASE]));
     for (enum which_entries e = L1_LARGE; e <= L2_LARGE; e++) {
         double most = 0;
         for (uint32_t p = 0; p < base[e].count; p++)
@@ -173,7 +173,7 @@ enum status mosaic_entries(struct mosaic_report *r, struct err *err)
 static enum status run_fragmented(struct mosaic_report *r, struct sweep *s, const double *index,
                                   const double *occupancy, uint32_t points, struct err *err)
 {
-    const enum status status = sweep_new(s, 2 * points, MOSAIC_MOSAIC, part_of(r), err);
+    const enum status status = sweep_new(s, 2 * points, MOSAIC_MOSAIC, workload_step(r), err);
     for (uint32_t i = 0; status == STATUS_OK && i < 2 * points * s->workloads; i++) {
         struct mosaic_run *run = &s->cases[i].run;
         run->compact = i / s->workloads >= points;
@@ -273,7 +273,7 @@ static double mean_bloat(uint32_t first, uint32_t end, enum mosaic_design design
     for (uint32_t i = first; i < end; i++) {
         struct gen_layout layouts[MOSAIC_MAX_APPS];
         const struct mosaic_workload w = mosaic_workload(i);
-        struct mosaic_run run = mosaic_run_of(&w, design);
+        struct mosaic_run run = mosaic_workload_run(&w, design);
         bool full;
         run.fragmented = index;
         run.occupancy = occupancy;

@@ -84,7 +84,7 @@ struct clock {
 /* ---- the wheel ---- */
 
 /* An event beyond the end of the wheel goes into the last slot, and is posted again from there. */
-static void post(struct clock *c, uint32_t id, uint64_t at)
+static void post_event(struct clock *c, uint32_t id, uint64_t at)
 {
     const uint64_t last = c->now + WHEEL - 1;
     const uint32_t slot = (uint32_t)((at < last ? at : last) % WHEEL);
@@ -132,7 +132,7 @@ static uint32_t pop_event(struct clock *c)
 static void host_post(void *arg, uint32_t what, uint64_t at)
 {
     struct clock *c = arg;
-    post(c, c->warp_count + what, at);
+    post_event(c, c->warp_count + what, at);
 }
 
 static void read_line(struct clock *c, struct warp *w, uint32_t line, uint64_t at)
@@ -164,7 +164,7 @@ static void issue_oldest(struct clock *c, uint32_t at)
     core->ready &= core->ready - 1;
     core->free_at = start + gap + 1;
     c->warps[id].issued = true;
-    post(c, id, start + gap);
+    post_event(c, id, start + gap);
 }
 
 static void make_ready(struct clock *c, uint32_t id)
@@ -237,7 +237,7 @@ static void run_unit(struct clock *c, struct core *core)
 {
     struct unit *u = &core->unit;
     while (u->count > 0 && read_lines(c, core)) {
-        post(c, u->warps[u->first], c->warps[u->warps[u->first]].ready);
+        post_event(c, u->warps[u->first], c->warps[u->warps[u->first]].ready);
         drop_first(c, u);
     }
 }
@@ -300,7 +300,7 @@ static void access_memory(struct clock *c, uint32_t id)
 static void handle_event(struct clock *c, uint32_t id)
 {
     if (c->events[id].at > c->now)
-        post(c, id, c->events[id].at);
+        post_event(c, id, c->events[id].at);
     else if (id >= c->warp_count)
         mosaic_mmu_due(c->mmu, id - c->warp_count, c->now);
     else if (c->warps[id].issued)
@@ -378,7 +378,7 @@ static void start_warps(struct clock *c)
         }
     }
     for (uint32_t i = 0; i < c->warp_count; i++)
-        post(c, i, 0);
+        post_event(c, i, 0);
 }
 
 static void run_all(struct clock *c)

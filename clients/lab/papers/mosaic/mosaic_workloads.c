@@ -30,7 +30,7 @@ struct mosaic_workload mosaic_workload(uint32_t index)
     return w;
 }
 
-struct mosaic_run mosaic_run_of(const struct mosaic_workload *w, enum mosaic_design design)
+struct mosaic_run mosaic_workload_run(const struct mosaic_workload *w, enum mosaic_design design)
 {
     struct mosaic_run run = {.mmu = mosaic_mmu_paper(design, MOSAIC_CORES),
                              .app_count = w->app_count,
@@ -155,7 +155,7 @@ enum status mosaic_run_alone(struct mosaic_alone *out, struct err *err)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the runs alone");
     for (uint32_t i = 0; i < COUNT; i++) {
         const struct mosaic_workload w = {.app_count = 1, .apps = {(uint8_t)(i / SIZES)}};
-        cases[i].run = mosaic_run_of(&w, MOSAIC_BASE);
+        cases[i].run = mosaic_workload_run(&w, MOSAIC_BASE);
         cases[i].run.cores[0] = cores[i % SIZES];
     }
     const enum status s = mosaic_run_cases(cases, COUNT, err);

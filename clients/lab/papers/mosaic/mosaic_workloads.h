@@ -23,7 +23,7 @@ struct mosaic_workload mosaic_workload(uint32_t index);
 
 /* A run on the paper's machine. Applications share the cores evenly, and the first ones get the
  * remainder. */
-struct mosaic_run mosaic_run_of(const struct mosaic_workload *w, enum mosaic_design design);
+struct mosaic_run mosaic_workload_run(const struct mosaic_workload *w, enum mosaic_design design);
 
 struct mosaic_case {
     struct mosaic_run run;

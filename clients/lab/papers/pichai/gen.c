@@ -152,7 +152,7 @@ static void mummer_addresses(const void *context, const uint32_t threads[LAB_LAN
     }
 }
 
-static bool matches(uint32_t thread, uint32_t iteration, uint32_t level)
+static bool matches_level(uint32_t thread, uint32_t iteration, uint32_t level)
 {
     return of_256(lab_gen_hash(thread, iteration, 100 + level), MUMMER_ALIVE_OF_256);
 }
@@ -166,7 +166,7 @@ static uint32_t mummer_taken(const void *context, const uint32_t threads[LAB_LAN
         const int lane = __builtin_ctz(lanes);
         bool alive = true;
         for (uint32_t level = 1; level <= region && alive; level++)
-            alive = matches(threads[lane], iteration, level);
+            alive = matches_level(threads[lane], iteration, level);
         taken |= alive ? 1u << lane : 0;
     }
     return taken;
@@ -179,7 +179,7 @@ static uint32_t mummer_taken_too(const void *context, const uint32_t threads[LAB
     (void)context;
     for (; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
-        taken |= (uint32_t)matches(threads[lane], iteration, region) << lane;
+        taken |= (uint32_t)matches_level(threads[lane], iteration, region) << lane;
     }
     return taken;
 }
@@ -207,7 +207,7 @@ static void kmeans_addresses(const void *context, const uint32_t threads[LAB_LAN
 static const struct lab_op cluster_ops[] = {{4, 0, 0}, {4, 0, 0}, {4, 0, 0}};
 
 /* The number of a thread's point. The points of `share` warps are adjacent. */
-static uint64_t scattered(uint64_t thread, uint32_t share, uint64_t points)
+static uint64_t scattered_point(uint64_t thread, uint32_t share, uint64_t points)
 {
     const uint64_t tile = (uint64_t)share * LAB_LANES;
     return number_below(lab_gen_hash(thread / tile, 7, 7), points / tile) * tile + thread % tile;
@@ -227,7 +227,8 @@ static void cluster_addresses(const void *context, const uint32_t threads[LAB_LA
         const uint64_t t = threads[lane];
         if (op < 2)
             out[lane] = ARRAY(1 + op) +
-                        (group * points + scattered(t, CLUSTER_WARPS_SHARE, points)) * row + within;
+                        (group * points + scattered_point(t, CLUSTER_WARPS_SHARE, points)) * row +
+                        within;
         else
             out[lane] = ARRAY(3) + number_below(lab_gen_hash(t, 3, 3), CLUSTER_CENTERS) * KIB +
                         iteration * 4;
@@ -290,7 +291,7 @@ static void path_addresses(const void *context, const uint32_t threads[LAB_LANES
     (void)op;
     for (; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
-        const uint64_t column = scattered(threads[lane], PATH_WARPS_SHARE, columns);
+        const uint64_t column = scattered_point(threads[lane], PATH_WARPS_SHARE, columns);
         out[lane] = ARRAY(1) + (iteration * columns + column) * sizeof(uint32_t);
     }
 }

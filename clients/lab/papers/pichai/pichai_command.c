@@ -19,7 +19,7 @@ static const double UNBOUNDED = 1e8;
 
 /* ---- targets ---- */
 
-static const char *decimals(double v, char *out, size_t size)
+static const char *format_number(double v, char *out, size_t size)
 {
     (void)snprintf(out, size,
                    !isfinite(v)    ? "-"
@@ -67,12 +67,12 @@ static void print_part(const struct pichai_runs *runs, const struct pichai_targe
     printf("%-4s %-22s", part == 0 ? t->id : "", p->what);
     for (uint32_t job = 0; job < LAB_JOBS; job++)
         printf(" %7s", covers_job(p, job)
-                           ? decimals(pichai_value(runs, p, job), number, sizeof number)
+                           ? format_number(pichai_value(runs, p, job), number, sizeof number)
                            : "");
     if (p->over == ONE_JOB || p->over == OTHERS)
         printf(" %7s  ", "");
     else
-        printf(" %7s  ", decimals(pichai_value(runs, p, LAB_JOBS), number, sizeof number));
+        printf(" %7s  ", format_number(pichai_value(runs, p, LAB_JOBS), number, sizeof number));
     print_band(p);
     puts(pichai_part_holds(runs, p) ? "  yes" : "  no");
 }
@@ -86,7 +86,7 @@ static bool target_holds(const struct pichai_runs *runs, const struct pichai_tar
     return true;
 }
 
-static const char *verdict_of(bool good)
+static const char *verdict_name(bool good)
 {
     return good ? "reproduced" : "not reproduced";
 }
@@ -95,7 +95,7 @@ static void print_target(const struct pichai_runs *runs, const struct pichai_tar
 {
     for (uint32_t i = 0; i < t->part_count; i++)
         print_part(runs, t, i);
-    printf("     figure %u: %s: %s\n", t->figure, t->paper, verdict_of(target_holds(runs, t)));
+    printf("     figure %u: %s: %s\n", t->figure, t->paper, verdict_name(target_holds(runs, t)));
 }
 
 static void print_jobs(const char *first)
@@ -119,14 +119,14 @@ static uint32_t check_exact(void)
                          e.packed_misses[2] == 2 && e.aware_misses == 2;
     const bool matrix = done && e.matrix_bits == 48 * 47 * 3;
     printf("U1   figure 8: %u loads one walk after the other, %u scheduled; 12 and 7 exactly: %s\n",
-           e.serial_loads, e.scheduled_loads, verdict_of(walks));
+           e.serial_loads, e.scheduled_loads, verdict_name(walks));
     printf(
         "U2   figure 19: %u fetches, packed %u; misses %u+%u+%u, of the first two TLB-aware %u; 6, "
         "3, 2+3+2, 2 exactly: %s\n",
         e.stack_fetches, e.packed_fetches, e.packed_misses[0], e.packed_misses[1],
-        e.packed_misses[2], e.aware_misses, verdict_of(packing));
+        e.packed_misses[2], e.aware_misses, verdict_name(packing));
     printf("U3   section 8.2: the common page matrix takes %u bits; 48 x 47 x 3 exactly: %s\n",
-           e.matrix_bits, verdict_of(matrix));
+           e.matrix_bits, verdict_name(matrix));
     return (uint32_t)walks + (uint32_t)packing + (uint32_t)matrix;
 }
 
@@ -429,7 +429,7 @@ static void print_json(const struct pichai_runs *runs, const struct pichai_figur
     (void)json_writer_print(&t, stdout, NULL); /* the end of the program checks the stream */
 }
 
-static const struct pichai_figure *figure_of(const char *number)
+static const struct pichai_figure *find_figure(const char *number)
 {
     uint32_t count;
     const struct pichai_figure *f = pichai_figures(&count);
@@ -452,7 +452,7 @@ int pichai_figure_command(int argc, char **argv)
     int named = 0;
     const struct pichai_target *t = pichai_targets(&targets);
     struct pichai_runs *runs = new_runs(argc, argv, &named);
-    const struct pichai_figure *f = runs ? figure_of(named == 1 ? argv[0] : "") : NULL;
+    const struct pichai_figure *f = runs ? find_figure(named == 1 ? argv[0] : "") : NULL;
     if (!f) {
         free(runs);
         return LAB_ERROR;

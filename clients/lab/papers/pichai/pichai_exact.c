@@ -34,7 +34,7 @@ static uint32_t to_b(uint32_t warp)
     return ~to_c[warp] & ((1u << THREADS) - 1);
 }
 
-static uint32_t misses_of(struct lab_cache *tlb, const uint32_t warp[LAB_LANES])
+static uint32_t count_misses(struct lab_cache *tlb, const uint32_t warp[LAB_LANES])
 {
     uint64_t addresses[LAB_LANES] = {0};
     struct lab_access access;
@@ -89,9 +89,9 @@ static bool warps_of_figure_19(struct pichai_exact *out)
             out->stack_fetches += (to_b(w) != 0) + (to_c[w] != 0);
         out->packed_fetches = pack_blocks(NULL, NULL, warps);
         for (uint32_t w = 0; w < WARPS; w++)
-            out->packed_misses[w] = misses_of(tlb, warps[w]);
+            out->packed_misses[w] = count_misses(tlb, warps[w]);
         (void)pack_blocks(joins_by_matrix, &none_agree, warps);
-        out->aware_misses = misses_of(again, warps[0]) + misses_of(again, warps[1]);
+        out->aware_misses = count_misses(again, warps[0]) + count_misses(again, warps[1]);
     }
     lab_cache_free(again);
     lab_cache_free(tlb);

@@ -141,7 +141,7 @@ static double least_gain(const struct pichai_runs *r, const struct pichai_part *
     return least;
 }
 
-static double best_of(const struct pichai_runs *r, const struct pichai_part *p, uint32_t job)
+static double best_index(const struct pichai_runs *r, const struct pichai_part *p, uint32_t job)
 {
     static const double tie = 0.99;
     uint32_t best = 0;
@@ -211,7 +211,7 @@ static double job_value(const struct pichai_runs *r, const struct pichai_part *p
     case ORDER:
         return least_gain(r, p, job);
     case BEST:
-        return best_of(r, p, job);
+        return best_index(r, p, job);
     default:
         return count_value(r, p, job);
     }

@@ -312,7 +312,7 @@ static void applications_stay_in_their_memory(void **state)
     (void)state;
     for (uint32_t a = 0; a < GEN_MOSAIC_APPS; a++) {
         const struct mosaic_workload w = {.app_count = 1, .apps = {(uint8_t)a}};
-        const struct mosaic_run run = mosaic_run_of(&w, MOSAIC_BASE);
+        const struct mosaic_run run = mosaic_workload_run(&w, MOSAIC_BASE);
         struct gen_layout l;
         bool full;
         struct frames *f = mosaic_time_frames(&run, &l, &full);
@@ -374,7 +374,7 @@ static void the_workloads_are_those_of_the_paper(void **state)
     assert_int_equal(MOSAIC_WORKLOADS, 235);
     for (uint32_t i = 0; i < MOSAIC_WORKLOADS; i++) {
         const struct mosaic_workload w = mosaic_workload(i);
-        const struct mosaic_run run = mosaic_run_of(&w, MOSAIC_MOSAIC);
+        const struct mosaic_run run = mosaic_workload_run(&w, MOSAIC_MOSAIC);
         uint32_t cores = 0;
         for (uint32_t a = 0; a < w.app_count; a++) {
             cores += run.cores[a];
@@ -396,7 +396,7 @@ static void runs_repeat_whatever_the_threads(void **state)
     (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         const struct mosaic_workload w = mosaic_workload(140 + 20 * i);
-        some[i].run = mosaic_run_of(&w, (enum mosaic_design)i);
+        some[i].run = mosaic_workload_run(&w, (enum mosaic_design)i);
         some[i].run.warm = 500;
         some[i].run.end = 3000;
     }
@@ -437,7 +437,7 @@ static void the_bus_serves_all_in_turn(void **state)
 static void a_core_waits_for_one_translation(void **state)
 {
     const struct mosaic_workload w = mosaic_workload(2);
-    struct mosaic_run run = mosaic_run_of(&w, MOSAIC_BASE);
+    struct mosaic_run run = mosaic_workload_run(&w, MOSAIC_BASE);
     struct mosaic_result r;
     (void)state;
     run.warm = 0;
@@ -451,7 +451,7 @@ static void a_core_waits_for_one_translation(void **state)
 static void warps_wait_for_their_own_pages_from_the_bus(void **state)
 {
     const struct mosaic_workload w = mosaic_workload(2);
-    struct mosaic_run run = mosaic_run_of(&w, MOSAIC_BASE);
+    struct mosaic_run run = mosaic_workload_run(&w, MOSAIC_BASE);
     struct mosaic_result r;
     struct gen_layout l;
     (void)state;
@@ -479,7 +479,7 @@ static void no_design_beats_the_ideal_tlb(void **state)
         for (int d = 0; d < MOSAIC_DESIGNS; d++) {
             struct mosaic_result r;
             const struct mosaic_workload w = mosaic_workload(a);
-            struct mosaic_run run = mosaic_run_of(&w, (enum mosaic_design)d);
+            struct mosaic_run run = mosaic_workload_run(&w, (enum mosaic_design)d);
             run.end = 40000;
             assert_int_equal(mosaic_time_run(&run, &r, NULL), STATUS_OK);
             ipc[d] = mosaic_ipc(&r, 0);
