@@ -33,6 +33,7 @@ EXAMPLE_OBJ := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/examples/
 TEST_DIRS   := unit sim replay fakecuda
 PAPERS_TEST_SRC := $(call find_files,tests/unit/clients/lab/papers,test_*.c)
 TEST_SRC    := $(filter-out $(PAPERS_TEST_SRC),$(foreach d,$(TEST_DIRS),$(call find_files,tests/$(d),test_*.c)))
+ALLOC_FAIL_SRC := $(shell grep -ls support/alloc_fail.h $(TEST_SRC) /dev/null)
 # Fuzz targets, each a program of its own: with libFuzzer in the clang build, with a main that replays
 # the inputs of its corpus in the others.
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)

@@ -25,8 +25,8 @@ $(TEST_SRC:%.c=build/$(v)/obj/%.o) $(PAPERS_TEST_SRC:%.c=build/$(v)/obj/%.o): pr
 # These include a header for kernels, which includes reach.h like a job.
 $(addprefix build/$(v)/obj/tests/unit/clients/cuda/test_,ranges.o keys.o): private DEFINES += -Iclients/c
 
-# A sanitizer wants malloc for itself: what fails allocations wraps the calls (tests/unit/support/alloc_fail.h).
-$(addprefix build/$(v)/tests/unit/,api/test_api_memory daemon/store/test_store_memory): private LDFLAGS += \
+# A sanitizer needs malloc for itself, so a test that fails allocations wraps the calls (tests/unit/support/alloc_fail.h).
+$(ALLOC_FAIL_SRC:%.c=build/$(v)/%): private LDFLAGS += \
     $(if $(filter asan tsan,$(variant)),$(WRAP_MALLOC))
 
 # The inner loops of the model are most of what a simulated measurement and what-if cost. Sanitizers, which make it four
