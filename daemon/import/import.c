@@ -170,23 +170,11 @@ static void set_conditions(const struct import_options *options, struct observat
     set->limits.arena = ARENA_PLAIN;
     set->limits.range_bytes = range;
     set->limits.backing_bytes = range;
-    for (size_t i = 0; i < set->count; i++)
-        set->items[i].result.conditions =
-            (struct probe_conditions){.started_at = options->imported_at,
-                                      .arena = ARENA_PLAIN,
-                                      .range_bytes = range,
-                                      .backing_bytes = range,
-                                      .sm_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
-                                      .memory_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
-                                      .temperature_celsius = UNKNOWN_U32(REASON_NOT_REPORTED),
-                                      .other_processes = UNKNOWN_U32(REASON_NOT_REPORTED),
-                                      .throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED),
-                                      .sm_clock_before_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
-                                      .busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED),
-                                      .concurrent_processes = UNKNOWN_U32(REASON_NOT_REPORTED),
-                                      .interruptions = UNKNOWN_U32(REASON_NOT_REPORTED),
-                                      .uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED),
-                                      .xid = UNKNOWN_U64(REASON_NOT_REPORTED)};
+    for (size_t i = 0; i < set->count; i++) {
+        struct probe_conditions *const c = &set->items[i].result.conditions;
+        probe_conditions_init(&set->limits, c);
+        c->started_at = options->imported_at;
+    }
 }
 
 /* A name from the command line is printable, and fits. */

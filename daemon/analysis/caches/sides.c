@@ -119,28 +119,18 @@ static struct split split_sm(const struct observation *o, uint32_t sm, bool *out
 
 /* ---- the fine step ---- */
 
-static struct probe_spec fine_spec(const uint16_t *sm_ids, uint32_t sms, uint64_t stride_bytes)
+/* Every `step`th SM, `count` in all. */
+static struct probe_spec spec_of(const uint16_t *sm_ids, uint32_t count, uint32_t step,
+                                 uint64_t stride_bytes, uint32_t samples)
 {
     struct probe_spec spec = {.kind = PROBE_SIDES,
                               .stride_bytes = stride_bytes,
-                              .samples = FINE_LINES,
+                              .samples = samples,
                               .warm_laps = WARM_LAPS,
                               .repeats = REPEATS,
-                              .sm_count = sms < FINE_SMS ? sms : FINE_SMS};
-    for (uint32_t i = 0; i < spec.sm_count; i++)
-        spec.sms[i] = sm_ids[i * (sms / FINE_SMS)];
-    return spec;
-}
-
-static struct probe_spec map_spec(const uint16_t *sm_ids, uint32_t sms, uint64_t granule_bytes)
-{
-    struct probe_spec spec = {.kind = PROBE_SIDES,
-                              .stride_bytes = granule_bytes,
-                              .samples = MAP_GRANULES,
-                              .warm_laps = WARM_LAPS,
-                              .repeats = REPEATS,
-                              .sm_count = sms};
-    memcpy(spec.sms, sm_ids, sms * sizeof sm_ids[0]);
+                              .sm_count = count};
+    for (uint32_t i = 0; i < count; i++)
+        spec.sms[i] = sm_ids[i * step];
     return spec;
 }
 
@@ -368,7 +358,8 @@ void sides_estimate(const struct observation_set *set, struct sides_estimate *ou
     out->asks = false;
     unknown(&out->found, REASON_NOT_MEASURED);
     for (uint32_t i = 0; sms > 0 && i < FINE_STEPS && fine.granule_bytes == 0; i++) {
-        const struct probe_spec spec = fine_spec(sm_ids, sms, fine_strides[i]);
+        const struct probe_spec spec = spec_of(sm_ids, sms < FINE_SMS ? sms : FINE_SMS,
+                                               sms / FINE_SMS, fine_strides[i], FINE_LINES);
         const struct observation *const o = find_or_ask(set, &spec, out);
         if (!o)
             return;
@@ -386,7 +377,7 @@ void sides_estimate(const struct observation_set *set, struct sides_estimate *ou
     else if (!fine.alike)
         unknown(&out->found, REASON_DISAGREEMENT);
     else {
-        const struct probe_spec spec = map_spec(sm_ids, sms, fine.granule_bytes);
+        const struct probe_spec spec = spec_of(sm_ids, sms, 1, fine.granule_bytes, MAP_GRANULES);
         const struct observation *const o = find_or_ask(set, &spec, out);
         if (o)
             read_map(o, &fine, &out->found);

@@ -143,7 +143,7 @@ uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va)
     return sim_machine_noisy(m, (double)sim_mmu_cycles(m->mmu, missed) + m->far_cycles[sm], away);
 }
 
-uint32_t sim_machine_noisy(struct sim_machine *m, double cycles, uint32_t away)
+double sim_machine_scatter(struct sim_machine *m, double cycles)
 {
     const struct sim_desc *d = &m->desc;
     if (d->noise == SIM_NOISE_GAUSS)
@@ -152,6 +152,11 @@ uint32_t sim_machine_noisy(struct sim_machine *m, double cycles, uint32_t away)
         cycles += d->noise_cycles * (2 * rng_unit(&m->rng) - 1);
     if (d->outlier_share > 0 && rng_unit(&m->rng) < d->outlier_share)
         cycles += d->outlier_cycles * rng_unit(&m->rng);
-    cycles = cycles * sim_machine_clock_factor(m) + away;
+    return cycles;
+}
+
+uint32_t sim_machine_noisy(struct sim_machine *m, double cycles, uint32_t away)
+{
+    cycles = sim_machine_scatter(m, cycles) * sim_machine_clock_factor(m) + away;
     return cycles < 1 ? 1 : (uint32_t)lround(cycles);
 }

@@ -57,6 +57,8 @@ bool sim_cache_run(struct sim_machine *m, const struct probe_spec *spec, uint64_
 
 /* Noise, other processes and the clock, on top of these cycles. */
 uint32_t sim_machine_noisy(struct sim_machine *m, double cycles, uint32_t away_cycles);
+/* These cycles with noise and outliers. */
+double sim_machine_scatter(struct sim_machine *m, double cycles);
 /* What one line of the L2 takes more for one SM, fixed by the seed: its slice. */
 uint32_t sim_slice_cycles(const struct sim_machine *m, uint64_t va);
 /* What the side takes more on which the line is. */

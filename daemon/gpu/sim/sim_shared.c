@@ -57,17 +57,10 @@ static uint32_t passes(const struct sim_shared *s, uint32_t width, uint64_t stri
     return sum;
 }
 
-static double noisy(struct sim_machine *m, double cycles)
+static uint32_t noisy(struct sim_machine *m, double cycles)
 {
-    const struct sim_desc *d = &m->desc;
-
-    if (d->noise == SIM_NOISE_GAUSS)
-        cycles += d->noise_cycles * sim_gauss(&m->rng);
-    else if (d->noise == SIM_NOISE_UNIFORM)
-        cycles += d->noise_cycles * (2 * rng_unit(&m->rng) - 1);
-    if (d->outlier_share > 0 && rng_unit(&m->rng) < d->outlier_share)
-        cycles += d->outlier_cycles * rng_unit(&m->rng);
-    return cycles < 1 ? 1 : cycles;
+    cycles = sim_machine_scatter(m, cycles);
+    return cycles < 1 ? 1 : (uint32_t)lround(cycles);
 }
 
 void sim_shared_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values)
@@ -83,7 +76,7 @@ void sim_shared_run(struct sim_machine *m, const struct probe_spec *spec, uint32
             const double alone = s->latency_cycles + (n - 1) * s->conflict_cycles;
             const double turns = (double)spec->warps * spec->in_flight * WARP * width * n / least /
                                  s->bytes_per_cycle;
-            *values++ = (uint32_t)lround(noisy(m, rounds * fmax(alone, turns)));
+            *values++ = noisy(m, rounds * fmax(alone, turns));
         }
     }
 }
@@ -117,9 +110,9 @@ static void fill_row(struct sim_machine *m, const struct probe_spec *spec, uint3
     row[1] = rank;
     for (uint32_t k = 0; k < spec->cluster_sms; k++) {
         const uint32_t each = k == rank ? c->own_cycles : c->latency_cycles;
-        row[2 + k] = (uint32_t)lround(noisy(m, (double)each * spec->samples));
+        row[2 + k] = noisy(m, (double)each * spec->samples);
     }
-    row[2 + spec->cluster_sms] = (uint32_t)lround(noisy(m, PROBE_RING_BYTES / c->bytes_per_cycle));
+    row[2 + spec->cluster_sms] = noisy(m, PROBE_RING_BYTES / c->bytes_per_cycle);
 }
 
 void sim_peer_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values)

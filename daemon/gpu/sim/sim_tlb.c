@@ -181,16 +181,31 @@ static bool short_lru_sectored(uint32_t *slot, uint64_t *filled, uint32_t ways, 
     return hit;
 }
 
+/* Fills a sector of a resident entry. Was it there? */
+static inline bool fill(uint64_t *filled, uint32_t i, uint64_t bit)
+{
+    const bool hit = !filled || (filled[i] & bit);
+    if (filled)
+        filled[i] |= bit;
+    return hit;
+}
+
+/* Overwrites an entry. A miss, so false. */
+static inline bool replace(uint32_t *slot, uint64_t *filled, uint32_t victim, uint32_t tag,
+                           uint64_t bit)
+{
+    slot[victim] = tag;
+    if (filled)
+        filled[victim] = bit;
+    return false;
+}
+
 /* A hit moves nothing. */
 static bool short_fifo(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t tag, uint64_t bit)
 {
     const uint32_t i = find_tag(slot, ways, tag);
-    if (i < ways) {
-        const bool hit = !filled || (filled[i] & bit);
-        if (filled)
-            filled[i] |= bit;
-        return hit;
-    }
+    if (i < ways)
+        return fill(filled, i, bit);
     shift_up(slot, ways - 1);
     slot[0] = tag;
     if (filled) {
@@ -204,19 +219,12 @@ static bool short_random(struct sim_tlb *l, uint32_t *slot, uint64_t *filled, ui
                          uint32_t tag, uint64_t bit)
 {
     const uint32_t i = find_tag(slot, ways, tag);
-    if (i < ways) {
-        const bool hit = !filled || (filled[i] & bit);
-        if (filled)
-            filled[i] |= bit;
-        return hit;
-    }
+    if (i < ways)
+        return fill(filled, i, bit);
     /* Slots fill from the first on. */
     const uint32_t free_slot = slot[ways - 1] == 0 ? find_tag(slot, ways, 0) : ways;
     uint32_t victim = free_slot < ways ? free_slot : (uint32_t)rng_below(&l->rng, ways);
-    slot[victim] = tag;
-    if (filled)
-        filled[victim] = bit;
-    return false;
+    return replace(slot, filled, victim, tag, bit);
 }
 
 /* `turn`: how many victims this set has had. */
@@ -224,20 +232,13 @@ static bool short_cycle(const struct sim_level *desc, uint32_t *turn, uint32_t *
                         uint64_t *filled, uint32_t ways, uint32_t tag, uint64_t bit)
 {
     const uint32_t i = find_tag(slot, ways, tag);
-    if (i < ways) {
-        const bool hit = !filled || (filled[i] & bit);
-        if (filled)
-            filled[i] |= bit;
-        return hit;
-    }
+    if (i < ways)
+        return fill(filled, i, bit);
     const uint32_t free_slot = slot[ways - 1] == 0 ? find_tag(slot, ways, 0) : ways;
     const uint32_t victim = free_slot < ways ? free_slot : desc->cycle[*turn] - 1U;
     if (free_slot == ways)
         *turn = *turn + 1 == desc->cycle_count ? 0 : *turn + 1;
-    slot[victim] = tag;
-    if (filled)
-        filled[victim] = bit;
-    return false;
+    return replace(slot, filled, victim, tag, bit);
 }
 
 /* ---- long sets ---- */
