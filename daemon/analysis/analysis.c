@@ -388,9 +388,8 @@ static enum status derive(const struct observation_set *set, enum depth depth,
     note_reaches(out);
     if (contradicts(set, &s)) {
         out->conditions.verdict = VERDICT_DISTURBED;
-        return err_set(
-            err, STATUS_DISTURBED,
-            "what was found does not hold when asked for again: an onset, or which SMs share");
+        return err_set(err, STATUS_DISTURBED,
+                       "repeated probes do not confirm an onset, or the SMs that share a level");
     }
     if (left_open(set, &s)) {
         out->conditions.verdict = VERDICT_DISTURBED;

@@ -163,8 +163,7 @@ static enum status schedule_sweeps(const struct phase *p, struct campaign_step *
     }
     if (out->spec_count > 0 && asked >= MOST_SWEEPS)
         return err_set(p->err, STATUS_DISTURBED,
-                       "%u pairs of sweeps do not agree about the footprints they have in common",
-                       asked);
+                       "%u pairs of sweeps disagree about their common footprints", asked);
     describe(out, 0.05 * p->quick, "footprint sweep at %llu MiB",
              (unsigned long long)(stride / MIB));
     return STATUS_OK;
@@ -222,14 +221,14 @@ static enum status schedule_confirmations(const struct phase *p, struct campaign
 
     if (!control_is_explained(p->set, s->levels, s->level_count))
         return err_set(p->err, STATUS_DISTURBED,
-                       "the control takes longer where no level was found to overflow");
+                       "the control is slow at a footprint that overflows no known level");
     for (uint32_t k = 0; k < s->level_count && out->spec_count + 3 <= CAMPAIGN_MAX_SPECS; k++) {
         const struct observation *row = confirm_pairs(p->set, s, k);
         const enum confirmation state = confirm_level(p->set, &s->levels[k]);
 
         if (state == CONFIRMATION_REFUTED)
-            return err_set(p->err, STATUS_DISTURBED,
-                           "level %u: where it overflowed once it does not overflow again", k + 1);
+            return err_set(p->err, STATUS_DISTURBED, "level %u: its overflow was not confirmed",
+                           k + 1);
         if (state == CONFIRMATION_OPEN)
             out->spec_count +=
                 confirm_test(p->set, &s->levels[k], p->sm, &out->specs[out->spec_count]);

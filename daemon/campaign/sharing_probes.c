@@ -155,7 +155,7 @@ enum status sharing_probes_next(const struct observation_set *set, const struct 
             continue;
         if (count_asked(set, &out->specs[0]) > MOST_ASKED)
             return err_set(err, STATUS_DISTURBED,
-                           "level %u: %u probes of one SM did not tell with whom it shares", k + 1,
+                           "level %u: %u probes of one SM did not determine its group", k + 1,
                            MOST_ASKED + 1);
         if (sharing->rounds > sms + SHARING_SAMPLE)
             return err_set(err, STATUS_DISTURBED,

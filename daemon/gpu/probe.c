@@ -516,7 +516,7 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
     if (spec->kind == PROBE_WORKING_SET_READ && need > limits->backing_bytes)
         return err_set(err, STATUS_NOT_SUPPORTED,
-                       "probe: a set of %llu bytes needs as much memory, and %llu are there",
+                       "probe: a set of %llu bytes exceeds the memory of %llu bytes",
                        (unsigned long long)need, (unsigned long long)limits->backing_bytes);
     if (need > limits->range_bytes)
         return err_set(err, STATUS_INVALID_ARGUMENT,

@@ -292,7 +292,7 @@ static void shape_from_json(struct json_reader *in, const struct observation *o)
     for (uint32_t i = 0; array && i < count; i++) {
         const json_t *const v = json_array_get(array, i);
         if (!json_is_integer(v) || json_integer_value(v) != (json_int_t)axes[i])
-            json_reader_fail(in, "shape", "axis %u must be %u, as the probe says", i, axes[i]);
+            json_reader_fail(in, "shape", "axis %u must be %u for this probe", i, axes[i]);
     }
 }
 

@@ -83,7 +83,7 @@ def table():
     yield CONFIG, "cannot open the token file /nowhere/token: No such file", None, {"token-file": "/nowhere/token"}
     yield CONFIG, "every user may open", None, {"token-file": write("open", 20 * b"x", 0o644)}
     yield CONFIG, "token in", None, {"token-file": write("short", b"x")}
-    yield CONFIG, 'no simulated GPU is called "h2000"', None, {"simulate": "h2000"}
+    yield CONFIG, 'unknown simulated GPU "h2000"', None, {"simulate": "h2000"}
     yield CONFIG, "is not a regular file", None, {"state": common.folder}
     yield UNAVAILABLE, "written by a newer reachd", None, {"state": a_newer_database()}
     yield CANNOT_MAKE, "cannot make the state file", NOBODY, {"state": path("closed", "reachd.db")}
@@ -106,7 +106,7 @@ def a_wrong_configuration_gets_the_sentence_and_the_status_of_a_start():
 def an_unknown_profile_is_not_measured_either():
     status, _, log = run(REACHD, "--measure", "quick", "--simulate", "h2000")
     equal(status, CONFIG, log)
-    assert 'no simulated GPU is called "h2000"' in log, log
+    assert 'unknown simulated GPU "h2000"' in log, log
 
 
 @case

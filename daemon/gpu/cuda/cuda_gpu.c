@@ -72,7 +72,7 @@ static enum status explain_no_context(const struct cuda_gpu *g, enum status fail
     if (!IS_KNOWN(free_bytes) || (failure == STATUS_GPU_FAULT && free_bytes.v >= CONTEXT_BYTES))
         return failure;
     return err_set(err, STATUS_GPU_NO_MEMORY,
-                   "no CUDA context could be made: %llu MiB of device memory are free; a context "
+                   "cannot create a CUDA context: %llu MiB of device memory are free; a context "
                    "takes several hundred, and a measurement %llu more",
                    (unsigned long long)(free_bytes.v / MIB),
                    (unsigned long long)((CUDA_ARENA_LEAST_BYTES + CUDA_SCRATCH_BYTES) / MIB));

@@ -293,7 +293,7 @@ static void ask_all(const struct gpu_options *options, ask_fn *ask, struct candi
         if (!c->divided && start(options, ask, c))
             left++;
         else if (!c->divided)
-            err_set(&c->gpu.error, STATUS_NO_MEMORY, "no process to identify it: %s",
+            err_set(&c->gpu.error, STATUS_NO_MEMORY, "cannot start a process to identify it: %s",
                     strerror(errno));
     }
     while (left > 0) {

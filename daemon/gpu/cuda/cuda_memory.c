@@ -183,10 +183,10 @@ static enum status make(struct cuda_memory *m, struct err *err)
 
     if (memory_kind_is_host(m->range.kind) &&
         (aliased ? ALIAS_LEAST_BYTES : m->range.bytes) > cuda_memory_host_bytes(m))
-        return err_set(err, STATUS_NO_MEMORY, "%llu MiB are more host memory than may be taken",
+        return err_set(err, STATUS_NO_MEMORY, "%llu MiB exceed the limit of host memory",
                        (unsigned long long)(m->range.bytes / MIB));
     if (m->range.kind == MEMORY_MANAGED_DEVICE && m->range.bytes > m->managed_bytes)
-        return err_set(err, STATUS_GPU_NO_MEMORY, "%llu MiB are more than the memory limit leaves",
+        return err_set(err, STATUS_GPU_NO_MEMORY, "%llu MiB exceed the rest of the memory limit",
                        (unsigned long long)(m->range.bytes / MIB));
     switch (m->range.kind) {
     case MEMORY_HOST_PINNED:

@@ -72,7 +72,7 @@ static enum status load_kernels(struct cuda_probe *p, struct err *err)
 
     if (&reach_fatbin_start[0] == &reach_fatbin_end[0])
         return err_set(err, STATUS_NOT_SUPPORTED,
-                       "this build has no device code (it was made without nvcc)");
+                       "this build has no device code: it was made without nvcc");
     s = CUDA_CALL(api, err, cuModuleLoadData, &p->module, reach_fatbin_start);
     if (s != STATUS_OK) {
         p->module = NULL;

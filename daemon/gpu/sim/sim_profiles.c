@@ -418,7 +418,7 @@ static enum status no_such_profile(const char *name, struct err *err)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "",
                               profiles[i].name);
     return err_set(err, STATUS_NOT_FOUND,
-                   "no simulated GPU is called \"%.40s\"; there are %s, or describe one: sms=.. "
+                   "unknown simulated GPU \"%.40s\"; known are %s, or describe one: sms=.. "
                    "memory=.. l1=..",
                    name, names);
 }
