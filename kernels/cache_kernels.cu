@@ -1,9 +1,9 @@
 /* cache_kernels.cu: the device side of PROBE_CACHE: dependent loads of one thread, each timed, by
- * the path that is asked for (the fine-grained pointer chase of Mei and Chu 2016, section 4.2).
+ * the path of the probe (the fine-grained pointer chase of Mei and Chu 2016, section 4.2).
  *
  * L1 and shared memory are parts of one array, so a block takes no more shared memory than it
- * needs, and nothing but the launch of one block for each SM keeps two from one SM. The first block
- * on an SM claims it; the host checks that each SM that has work was claimed.
+ * needs. Two blocks may therefore land on one SM, although one block for each SM is launched. The
+ * first block on an SM claims it; the host checks that each SM with work was claimed.
  *
  * Cycles are kept with 16 bits: 65535 stands for all that is longer.
  */
@@ -70,7 +70,7 @@ LOADS(l1_loads, "ld.global.ca.u32")
 LOADS(read_only_loads, "ld.global.nc.u32")
 LOADS(constant_loads, "ld.const.u32")
 
-/* No load at all: what reading the clock twice takes. */
+/* No load: the time that reading the clock twice takes. */
 struct no_loads {
     static __device__ __forceinline__ u32 plain(u64)
     {
@@ -90,7 +90,7 @@ struct no_loads {
     }
 };
 
-/* Where a cycle of n elements is: `step` elements on, modulo n. */
+/* The next place in a cycle of n elements: `step` elements on, modulo n. */
 struct cursor {
     u64 at, step, n;
     __device__ __forceinline__ void next()
@@ -163,8 +163,8 @@ static __device__ u32 time_by(u32 path, u64 base, u64 stride, u64 n, u64 step, u
     }
 }
 
-/* All threads of all blocks load a word of each `step` bytes of [first, first + bytes), each by one
- * of them. */
+/* All threads of all blocks load one word of each `step` bytes of [first, first + bytes), each word
+ * by one of them. */
 static __device__ u32 sweep(u64 first, u64 bytes, u64 step)
 {
     const u64 threads = (u64)gridDim.x * blockDim.x;
@@ -175,7 +175,7 @@ static __device__ u32 sweep(u64 first, u64 bytes, u64 step)
     return v;
 }
 
-/* The code of the timed loop is there before it counts. */
+/* The code of the timed loop is loaded before it counts. */
 static __device__ u32 rehearse(u32 path, u64 base, uint16_t *taken)
 {
     return time_by(path, base, 0, 1, 0, 8, taken);

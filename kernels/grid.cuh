@@ -1,4 +1,4 @@
-/* grid.cuh: what every kernel begins with: which SM this is, the time, a barrier over all blocks.
+/* grid.cuh: the beginning of every kernel: the id of this SM, the time, a barrier over all blocks.
  */
 #ifndef REACH_KERNELS_GRID_CUH
 #define REACH_KERNELS_GRID_CUH
@@ -22,7 +22,7 @@ static __device__ __forceinline__ u64 timer_ns()
     return t;
 }
 
-/* Uses a value that is always 0, so that the loads it came from are really made. */
+/* Uses a value that is always 0, so that the compiler keeps the loads it came from. */
 static __device__ __forceinline__ void keep(u32 v, u32 *shared)
 {
     if (v)
@@ -67,7 +67,7 @@ static __device__ __forceinline__ u32 *away_word(const struct reach_grid *g, enu
     return (u32 *)g->away + word;
 }
 
-/* Waits until *counter >= target. False when the time is up or another block gave up. */
+/* Waits until *counter >= target. False if the time is up or another block gave up. */
 static __device__ bool wait_for(const struct reach_grid *g, u32 target, u32 sleep_ns,
                                 struct watch *w)
 {

@@ -4,8 +4,9 @@
  * Idea. The arena is zero everywhere, so a chain needs no building: the next address is computed in
  * registers, plus the value just loaded (always 0), which makes each load depend on the one before.
  *
- * A block cannot be asked onto an SM. One block per SM (by shared memory), a counter that all blocks
- * wait on, then %smid decides the role: nothing else guarantees that a block sits on every SM.
+ * A block cannot be placed on a given SM. One block per SM (by shared memory), a counter that all
+ * blocks wait on, then %smid decides the role: nothing else guarantees that a block sits on every
+ * SM.
  *
  * All kernels are built for each architecture into one fatbin, which daemon/gpu/cuda/cuda_open.c
  * loads. No includes of the CUDA runtime are needed on the host side.
@@ -56,7 +57,7 @@ static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *t
     keep(v, taken);
 }
 
-/* A cycle of n pages, gone through by one thread. */
+/* A cycle of n pages that one thread walks. */
 struct cycle {
     u64 base, stride, end; /* addresses of page 0, and behind the last */
     u64 address;           /* of the next page */
@@ -70,8 +71,8 @@ static __device__ __forceinline__ void next_page(struct cycle *c)
         c->address = c->base;
 }
 
-/* Walks `laps` cycles of n pages, then times loads from number k on, as far as nothing interrupts
- * it. Returns the number of loads that are timed. */
+/* Walks `laps` cycles of n pages, then times loads from number k on until it is interrupted.
+ * Returns the number of timed loads. */
 static __device__ u32 walk_and_time(struct cycle *c, u64 loads, u32 k, u32 samples, u32 *taken,
                                     struct watch *w)
 {
@@ -91,8 +92,8 @@ static __device__ u32 walk_and_time(struct cycle *c, u64 loads, u32 k, u32 sampl
     return k;
 }
 
-/* Untimed laps of one thread, the `futile`th time that nothing could be timed after an
- * interruption. All lanes together have gone through the cycle before. */
+/* Untimed laps of one thread after an interruption, for the `futile`th time without a timed load.
+ * All lanes together have walked the cycle before. */
 static __device__ u32 laps_again(u32 laps, u32 futile)
 {
     if (futile > 0 && futile % 2 == 0)
@@ -101,11 +102,12 @@ static __device__ u32 laps_again(u32 laps, u32 futile)
 }
 
 /* One point, by the first warp. After an interruption it begins again as a whole: at the onset of a
- * level it depends on the order of all loads before what misses (H200: 2050 pages miss in every lap,
- * unless the laps begin in their middle). A point that is too long for a time slice warms up from
- * the page on whose turn it is, and times what is missing. The first lap after an interruption is
- * made by all lanes, which takes a fraction of the time where every page misses. Where that and the
- * laps of one thread do not fit into a time slice, every second time all lanes alone warm up. */
+ * level the result depends on the order of all loads before the missing one (H200: 2050 pages miss
+ * in every lap, unless the laps begin in their middle). A point that is too long for a time slice
+ * warms up from the page whose turn it is, and times the missing loads. All lanes make the first
+ * lap after an interruption, which takes a fraction of the time if every page misses. If that lap
+ * and the laps of one thread do not fit into a time slice, every second time all lanes alone warm
+ * up. */
 static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
 {
     u32 k = 0;
@@ -158,8 +160,8 @@ extern "C" __global__ void reach_chase(struct reach_walk_args a)
     }
 }
 
-/* One half of a repeat, by the first warp of each SM: all flush, prime all slices, flush again,
- * then the pivot thrashes (second half only), then everybody times its own slice. */
+/* One half of a repeat, by the first warp of each SM: all flush, prime all slices, flush again;
+ * then the pivot thrashes (second half only); then every SM times its own slice. */
 static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, u32 me, u32 *taken,
                                   u32 *go_on, u32 *round, struct watch *w)
 {
@@ -184,8 +186,8 @@ static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, 
     return true;
 }
 
-/* When all SMs have ended an attempt: was it interrupted on any? They all get the same answer.
- * False: the time is up. */
+/* When all SMs have ended an attempt: was it interrupted on any? All get the same answer. False if
+ * the time is up. */
 static __device__ bool ask_interrupted(const struct reach_grid *g, u32 attempt, u32 *interrupted,
                                        u32 *round, struct watch *w)
 {
@@ -259,7 +261,7 @@ static __device__ void thrash(const struct reach_walk_args *a, u32 *shared, stru
           shared, w);
 }
 
-/* Waits for turn `turn` of the pair walk. False: the time is up. */
+/* Waits for turn `turn` of the pair walk. False if the time is up. */
 static __device__ bool take_turn(const struct reach_grid *g, u32 turn, u32 *flag, struct watch *w)
 {
     if (threadIdx.x == 0)
@@ -270,7 +272,7 @@ static __device__ bool take_turn(const struct reach_grid *g, u32 turn, u32 *flag
     return mine;
 }
 
-/* Only who has the turn passes it on: forward, or back to the pivot. */
+/* Only the SM that has the turn passes it on: forward, or back to the pivot. */
 static __device__ void pass_turn(const struct reach_grid *g, u32 turn)
 {
     __syncwarp();
@@ -308,8 +310,8 @@ static __device__ bool serve_pair(const struct reach_walk_args *a, u32 turn, u32
     }
 }
 
-/* One attempt of a pair, by the SM that is probed, which has the turn: primes, times, primes again;
- * the pivot thrashes; it times. False: the time is up. */
+/* One attempt of a pair, by the probed SM, which has the turn: primes, times, primes again; the
+ * pivot thrashes; it times. False if the time is up. */
 static __device__ bool try_pair(const struct reach_walk_args *a, bool pivot, u32 turn, u32 *values,
                                 u32 *taken, u32 *flag, struct watch *w)
 {
@@ -366,8 +368,8 @@ static __device__ bool probe_pair(const struct reach_walk_args *a, bool pivot, u
     return true;
 }
 
-/* Three turns a pair: the SM that is probed, the pivot, the SM again; if that was interrupted, both
- * once more. Everybody else sleeps and polls one word. */
+/* Three turns a pair: the probed SM, the pivot, the SM again; after an interruption, both once
+ * more. All other SMs sleep and poll one word. */
 extern "C" __global__ void reach_pairs(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];
@@ -396,9 +398,9 @@ extern "C" __global__ void reach_pairs(struct reach_walk_args a)
     }
 }
 
-/* The SMs of the list, all at once, go through the same pages, each from a place of its own on, so
- * that they seldom meet. An atomic is carried out where the line lives: nothing is copied nearer,
- * and the same line can be timed again. */
+/* The SMs of the list walk the same pages at the same time, each from a place of its own, so that
+ * they seldom meet. An atomic is executed where the line lives: nothing is copied nearer, and the
+ * same line can be timed again. */
 extern "C" __global__ void reach_sides(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];

@@ -20,7 +20,7 @@ static __device__ __forceinline__ u32 load_line(u64 address)
 }
 
 /* Loads and times: *v depends on the address. The second read of the clock is predicated on the
- * value, which is always 0: without that the assembler may move it before the use of the value. */
+ * value, which is always 0: otherwise the assembler may move it before the use of the value. */
 static __device__ __forceinline__ u32 timed_load(u64 address, u32 *v)
 {
     u32 t0, t1;
@@ -38,8 +38,8 @@ static __device__ __forceinline__ u32 timed_load(u64 address, u32 *v)
     return t1 - t0;
 }
 
-/* Adds 0 atomically to a line and times it: *v, which is 0, is what is added and what comes back,
- * so each depends on the one before. */
+/* Adds 0 atomically to a line and times it. *v, which is 0, is both added and returned, so each add
+ * depends on the one before. */
 static __device__ __forceinline__ u32 timed_atomic(u64 address, u32 *v)
 {
     u32 t0, t1;

@@ -7,8 +7,8 @@
 #include "load.cuh"
 #include "reads.cuh"
 
-/* What one lane draws line numbers from. All lanes draw at once, then the warp reads the 32 lines
- * one after the other: drawing costs an SM a tenth of what it would if the warp drew together. */
+/* The state from which one lane draws line numbers. All lanes draw at once, then the warp reads the
+ * 32 lines one after the other. If the warp drew together, drawing would cost ten times as much. */
 struct reader {
     u32 state; /* of the random numbers */
     u32 lines; /* of the window; line numbers count from its start */
@@ -40,16 +40,16 @@ static __device__ __forceinline__ u32 next_line(struct reader *r)
         r->own_next += 32;
         if (r->own_next >= r->own_lines)
             r->own_next -= r->own_lines;
-        /* Copy 0 begins before the window, by the phase, and the last may end behind it. A line out
-         * there is drawn again from the whole window: so every line has the same chance. */
+        /* Copy 0 begins before the window, by the phase, and the last may end behind it. A line
+         * outside is drawn again from the whole window, so every line has the same chance. */
         if (line < r->lines)
             return (u32)line;
     }
     return __umulhi(next_random(&r->state), r->lines);
 }
 
-/* `first_line` and `lines` of the window, and the lines of a period, in whatever one draw names:
- * lines or blocks of them. */
+/* `first_line` and `lines` of the window, and the lines of a period, in units of one draw: lines or
+ * blocks of them. */
 static __device__ struct reader reader_of(const struct reach_read_args *a, u32 rank, u64 first_line,
                                           u64 lines, u64 period_lines, u32 smid)
 {
@@ -91,9 +91,9 @@ static __device__ u32 read_until(struct reader *r, u64 window, u64 end_ns, u32 *
     return n;
 }
 
-/* The lines of one warp of reach_read_concurrent: a part of its SM's window that is its own, in
- * scattered order, so that no line comes back soon and is found in L2. All lanes compute the same:
- * a shuffle between two loads would keep the second one back. */
+/* The lines of one warp of reach_read_concurrent: a part of its SM's window that is its own, in an
+ * order so scattered that no line repeats soon and is found in L2. All lanes compute the same: a
+ * shuffle between two loads would delay the second one. */
 struct walker {
     u32 first, count, next;
     u32 mask, bits; /* of the window's lines, a power of two */
@@ -126,7 +126,7 @@ static __device__ u32 walk_until(struct walker *w, u64 window, u64 end_ns, u32 *
     return n;
 }
 
-/* Reads until the run begins, and then until it ends; returns how many lines of the latter. */
+/* Reads until the run begins, and then until it ends. Returns the number of lines of the run. */
 template <int CONCURRENCY>
 static __device__ u32 walk_run(struct walker *w, u64 window, u64 start, u64 run_ns, u32 *sum)
 {
@@ -212,16 +212,16 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
 /* A kind has the number of lines of one draw and of accesses that a warp makes between two looks at
  * the time, and makes them. `base` is the start of the window. */
 
-/* A sector that this lane draws. The line comes from the high bits of what was mixed; the state
- * before mixing is an even sequence, so its highest bits choose among the four evenly. */
+/* A sector that this lane draws. The line comes from the high bits of the mixed number. The state
+ * before mixing is an even sequence, so its highest bits choose evenly among the four sectors. */
 static __device__ __forceinline__ u64 next_sector(struct reader *r, u64 base)
 {
     const u64 line = next_line(r);
     return base + line * 128 + (r->state >> 30) * 32;
 }
 
-/* Lines of memory that is far away, some of those that the lanes have drawn: over a slow link even
- * so few take all SMs a millisecond. */
+/* Lines of far memory, a part of those that the lanes have drawn: over a slow link even these take
+ * all SMs a millisecond. */
 struct read_far {
     static const u32 lines = 1, made = REACH_FAR_UNROLL;
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
@@ -283,7 +283,7 @@ struct read_blocks {
     }
 };
 
-/* What comes back is used: an add without a use of its result does not wait. */
+/* The result is used: an add without a use of its result does not wait. */
 struct atomics {
     static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
@@ -365,7 +365,7 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
         const u64 now = timer_ns();
         ((u32 *)a.lines)[me] = total;
         ((u64 *)a.started)[me] = start;
-        /* What is late by more than its last few accesses was held up by another process. */
+        /* A delay of more than the last few accesses is due to another process. */
         ((u64 *)a.ended)[me] = now > stop + a.late_ns ? now : end;
     }
 }

@@ -1,4 +1,4 @@
-/* reads.cuh: what kernels of random reads share: how a lane draws, what counts. */
+/* reads.cuh: shared by the kernels of random reads: how a lane draws, and what counts. */
 #ifndef REACH_KERNELS_READS_CUH
 #define REACH_KERNELS_READS_CUH
 
@@ -14,8 +14,8 @@ static __device__ __forceinline__ u32 next_random(u32 *state)
     return z ^ (z >> 16);
 }
 
-/* Of `made` accesses between two moments those that fall between start and end: where accesses are
- * slow, a warp is at a handful of them for a tenth of the run. */
+/* The number of `made` accesses between two moments that fall between start and end. If accesses
+ * are slow, a warp needs a tenth of the run for a handful of them. */
 static __device__ __forceinline__ u32 counted(u32 made, u64 from, u64 to, u64 start, u64 end)
 {
     if (from >= start && to <= end)

@@ -1,6 +1,6 @@
 /* working_set_kernels.cu: the device side of PROBE_WORKING_SET_READ.
  *
- * Loads go through L1 (ld.global.ca), so that a set may stay in any cache. Where only near granules
+ * Loads go through L1 (ld.global.ca), so that a set may stay in any cache. If only near granules
  * are read, each SM keeps a bit for each granule in shared memory, and a lane draws until it has
  * one that is near: two draws on average.
  */
@@ -9,7 +9,8 @@
 #include "load.cuh"
 #include "reads.cuh"
 
-/* One thread of each of the first warps times granules of the share of its SM, least of some. */
+/* One thread of each of the first warps times granules of the share of its SM, and takes the least
+ * of some times. */
 static __device__ void time_granules(const struct reach_working_set_args &a,
                                      const struct reach_working_set_sm &me, u32 *sink)
 {
@@ -87,7 +88,7 @@ static __device__ __forceinline__ u32 draw_unit(struct spread_reader *r)
 }
 
 /* The units that the 32 lanes have drawn, a few with each instruction: one of 512 bytes, or four of
- * 128, so that short reads are not limited by the instructions that make them. */
+ * 128, so that the instructions do not limit short reads. */
 template <int UNITS>
 static __device__ __forceinline__ void read_units(struct spread_reader *r, u32 *sum)
 {
@@ -170,7 +171,7 @@ template <int UNITS> static __device__ void spread_all(const struct reach_workin
         const u64 now = timer_ns();
         ((u32 *)a.lines)[me] = total;
         ((u64 *)a.started)[me] = start;
-        /* What is late by more than its last few accesses was held up by another process. */
+        /* A delay of more than the last few accesses is due to another process. */
         ((u64 *)a.ended)[me] = now > stop + a.run_ns / 4 ? now : end;
     }
 }
