@@ -429,8 +429,8 @@ struct reach_placement_request {
     uint64_t bytes;
     /* The number of windows. By default the fewest that the reach allows. */
     uint32_t windows;
-    /* Window bounds are multiples of this size, and also of the TLB entry if a common multiple
-     * is fine enough. By default the TLB entry. */
+    /* Window bounds are multiples of this size. They are also multiples of the TLB entry if a
+     * common multiple is fine enough. By default the TLB entry. */
     uint64_t granularity_bytes;
     /* End of the generated part. */
 };
@@ -471,8 +471,8 @@ struct reach_job {
     /* Further memory that all SMs access at random. It is subtracted from every window and every
      * scope. */
     uint64_t reserve_bytes;
-    /* The total number of items, which are accesses unless touches says otherwise; of each
-     * batch, if a job does several batches one after the other. With it extra bytes are also
+    /* The total number of items, which are accesses unless touches says otherwise. It counts one
+     * batch if a job does several batches one after the other. With it extra bytes are also
      * given in total, and launches take their time. By default launches do not matter. */
     uint64_t accesses;
     /* Microseconds of one launch, of one reset of the queues of windows, and of the wait for the
@@ -484,7 +484,7 @@ struct reach_job {
     bool single_pass;
     /* Bytes of input per access. By default none; positions are computed, not read. */
     double input_bytes;
-    /* GB/s at which the input arrives over a link, concurrently with the rest; input that is
+    /* GB/s at which the input arrives over a link, concurrently with the rest. Input that is
      * needed again is kept in GPU memory, chunk by chunk. By default the input is in GPU memory
      * as a whole. Needs input_bytes. */
     double input_gbps;
@@ -494,7 +494,7 @@ struct reach_job {
     /* GB/s that the job attains within the reach, including the scan and one reading of its
      * input. By default the number of the fingerprint for such accesses. */
     double in_reach_gbps;
-    /* Bytes of output per access to which several passes or windows may add: each but one reads
+    /* Bytes of output per access to which several passes or windows may add. Each but one reads
      * and writes them once more. By default none. */
     double output_bytes;
     /* Bytes of output per access that are written exactly once, such as the rows of a gather. By
@@ -503,9 +503,9 @@ struct reach_job {
     /* Bytes that a partition writes per access. By default input_bytes, or 8 if positions are
      * computed. */
     double partition_bytes;
-    /* 1 less contiguous: the share of the memory that is physically contiguous in frames of
-     * contiguity.frame_bytes, as one large allocation on an idle GPU is, and memory mapped from
-     * small handles is not. Out of the reach a miss costs more elsewhere. */
+    /* 1 less contiguous: the share of the memory that is physically contiguous. It counts frames
+     * of contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped
+     * from small handles is not. Out of the reach a miss costs more in other frames. */
     double scattered;
     /* The number of windows. By default the fewest that the reach allows. */
     uint32_t windows;
@@ -648,9 +648,9 @@ struct reach_explain_request {
     /* Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
      * to 32 bytes. Throughputs count these bytes. */
     uint32_t transaction_bytes;
-    /* 1 less contiguous: the share of the memory that is physically contiguous in frames of
-     * contiguity.frame_bytes, as one large allocation on an idle GPU is, and memory mapped from
-     * small handles is not. Out of the reach a miss costs more elsewhere. */
+    /* 1 less contiguous: the share of the memory that is physically contiguous. It counts frames
+     * of contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped
+     * from small handles is not. Out of the reach a miss costs more in other frames. */
     double scattered;
     /* The throughput that the job observes, in 10^9 transaction bytes per second. */
     double observed_gbps;

@@ -3,7 +3,6 @@
  */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/options.h"
-#include "clients/reachctl/params_help.h"
 
 #include "base/output.h"
 
@@ -86,7 +85,48 @@ static const struct command commands[] = {
      command_survey_report, "survey report [REPORT...] [--format F]",
      "results of surveys: signatures, maps, quartiles, outliers, drift"},
 };
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES = 128 };
+enum {
+    COMMAND_COUNT = sizeof(commands) / sizeof(*commands),
+    COMMAND_NAME_BYTES = 128,
+    OPTION_NAME_BYTES = 32
+};
+
+/* "no-sm-binding". `out` has OPTION_NAME_BYTES. Returns `out`. */
+static const char *option_name(const struct param *p, char *out)
+{
+    size_t n = 0;
+
+    for (; p->name[n] && n + 1 < OPTION_NAME_BYTES; n++)
+        out[n] = (char)(p->name[n] == '_' ? '-' : p->name[n]);
+    out[n] = '\0';
+    return out;
+}
+
+/* All parameters but the first, the bytes, which are operands: the first sentence of each, and the
+ * commands that take it. */
+static void print_params(void)
+{
+    const struct param *p;
+    char name[OPTION_NAME_BYTES];
+
+    puts("Parameters, and the commands that take each (the manual page has more of each):");
+    for (uint32_t i = 1; (p = param_at(i)); i++) {
+        const char *end = strstr(p->about, ". ");
+        const char *before = "(";
+        printf("  --%-17s%-9s%.*s ", option_name(p, name), p->operand ? p->operand : "",
+               end ? (int)(end - p->about) + 1 : -1, p->about);
+        for (uint32_t k = 0; p->word && p->word(k); k++)
+            printf("%s%s", p->word(k), p->word(k + 1) ? "|" : " ");
+        for (enum planner_function f = PLANNER_SCOPE; f < PLANNER_COUNT; f++) {
+            if (p->uses[f].form) {
+                printf("%s%s", before, planner_function_name(f));
+                before = ", ";
+            }
+        }
+        puts(")");
+    }
+    puts("");
+}
 
 static void print_help(void)
 {
@@ -108,7 +148,7 @@ static void print_help(void)
          "the\n"
          "daemon requires a token to measure, the environment's REACHD_TOKEN_FILE names the file\n"
          "that contains it.\n");
-    params_help_print();
+    print_params();
     puts(
         "break-even takes --input-bytes N (of one index; default 8), --scan-gps N and --format\n"
         "markdown. With --fingerprint FILE (exported) it needs no daemon.\n"
@@ -184,8 +224,8 @@ static const struct option *make_long_options(void)
     memcpy(all, fixed_options, sizeof(fixed_options));
     for (uint32_t i = 1; (p = param_at(i)); i++) {
         all[FIXED_COUNT + i - 1] =
-            (struct option){params_option_name(p, names[i]),
-                            p->operand ? required_argument : no_argument, NULL, OPT_PARAM + (int)i};
+            (struct option){option_name(p, names[i]), p->operand ? required_argument : no_argument,
+                            NULL, OPT_PARAM + (int)i};
     }
     return all;
 }
@@ -269,7 +309,7 @@ static enum exit_code check_options(const struct command *c, const struct option
     }
     for (uint32_t i = 0; (p = param_at(i)); i++) {
         if (o->params[i] && !takes_param(c, p))
-            return refuse_option(c, params_option_name(p, name));
+            return refuse_option(c, option_name(p, name));
     }
     return EXIT_DONE;
 }

@@ -67,7 +67,7 @@ static const struct param rows[] = {
               [PLANNER_EXPLAIN] = ONE(explain_request, access),
               [PLANNER_MEMORY] = ONE(memory_request, access)}},
     {"touches", PARAM_REAL_OR_0, "n", .most = STRATEGY_MAX_TOUCHES, .by_default = "1",
-     .about = "Accesses of each allocation per item; 0 for an allocation that is only laid out "
+     .about = "Accesses of each allocation per item. 0 is for an allocation that is only laid out "
               "with the others. An item is what the job does repeatedly; input_bytes, accesses and "
               "all else count per item.",
      .uses = {[PLANNER_PLAN] = {PARAM_EACH, offsetof(struct job_allocation, touches)}}},
@@ -87,10 +87,10 @@ static const struct param rows[] = {
               "and every scope.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, reserve_bytes)}},
     {"accesses", PARAM_LONG_COUNT, "n", .most = (double)INT64_MAX,
-     .about = "The total number of items, which are accesses unless touches says otherwise; of "
-              "each batch, if a job does several batches one after the other. With it extra bytes "
-              "are also given in total, and launches take their time. By default launches do not "
-              "matter.",
+     .about =
+         "The total number of items, which are accesses unless touches says otherwise. It counts "
+         "one batch if a job does several batches one after the other. With it extra bytes are "
+         "also given in total, and launches take their time. By default launches do not matter.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, accesses)}},
     {"launch_us", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE, .by_default = "10",
      .about = "Microseconds of one launch, of one reset of the queues of windows, and of the wait "
@@ -104,7 +104,7 @@ static const struct param rows[] = {
      .about = "Bytes of input per access. By default none; positions are computed, not read.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, input_bytes)}},
     {"input_gbps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
-     .about = "GB/s at which the input arrives over a link, concurrently with the rest; input that "
+     .about = "GB/s at which the input arrives over a link, concurrently with the rest. Input that "
               "is needed again is kept in GPU memory, chunk by chunk. By default the input is in "
               "GPU memory as a whole. Needs input_bytes.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, input_gbps)}},
@@ -117,7 +117,7 @@ static const struct param rows[] = {
               "its input. By default the number of the fingerprint for such accesses.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, in_reach_gbps)}},
     {"output_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
-     .about = "Bytes of output per access to which several passes or windows may add: each but one "
+     .about = "Bytes of output per access to which several passes or windows may add. Each but one "
               "reads and writes them once more. By default none.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, output_bytes)}},
     {"written_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
@@ -129,9 +129,10 @@ static const struct param rows[] = {
               "are computed.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, partition_bytes)}},
     {"contiguous", PARAM_COMPLEMENT, "share", .most = 1, .by_default = "1",
-     .about = "The share of the memory that is physically contiguous in frames of "
-              "contiguity.frame_bytes, as one large allocation on an idle GPU is, and memory "
-              "mapped from small handles is not. Out of the reach a miss costs more elsewhere.",
+     .about =
+         "The share of the memory that is physically contiguous. It counts frames of "
+         "contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped "
+         "from small handles is not. Out of the reach a miss costs more in other frames.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, scattered),
               [PLANNER_EXPLAIN] = ONE(explain_request, scattered)}},
     {"windows", PARAM_COUNT, "n", .most = PLACEMENT_MAX_WINDOWS,
@@ -139,8 +140,8 @@ static const struct param rows[] = {
      .uses = {[PLANNER_PLACEMENT] = ONE(placement_request, windows),
               [PLANNER_PLAN] = ONE(job_request, windows)}},
     {"granularity", PARAM_SIZE, "bytes",
-     .about = "Window bounds are multiples of this size, and also of the TLB entry if a common "
-              "multiple is fine enough. By default the TLB entry.",
+     .about = "Window bounds are multiples of this size. They are also multiples of the TLB entry "
+              "if a common multiple is fine enough. By default the TLB entry.",
      .uses = {[PLANNER_SCOPE] = {PARAM_EACH, offsetof(struct layout_allocation, row_bytes),
                                  "granularity_bytes",
                                  .about = "Bounds of scopes are multiples of this size (a row). By "
@@ -162,8 +163,8 @@ static const struct param rows[] = {
      .about = "Where the memory may be. Peer memory (of another GPU) is in any.",
      .uses = {[PLANNER_MEMORY] = ONE(memory_request, location)}},
     {"kind", PARAM_WORD, "kind", .word = memory_kind_word, .by_default = "any",
-     .about = "Choices in memory of this kind alone, for a table that exists already and cannot be "
-              "allocated otherwise.",
+     .about = "The only kind of memory of the choices, for a table that exists already and cannot "
+              "be allocated otherwise.",
      .uses = {[PLANNER_MEMORY] = ONE(memory_request, kind)}},
     {"reuse", PARAM_WORD, "kind", .word = fit_reuse_word, .by_default = "same",
      .about = "Every SM reads all of the set (same), or each a part of its own (own).",

@@ -234,8 +234,8 @@ class Reach:
 
         bytes: Bytes that the job accesses at random; at most 1 PiB.
         windows: The number of windows. By default the fewest that the reach allows.
-        granularity: Window bounds are multiples of this size, and also of the TLB entry if a common multiple
-            is fine enough. By default the TLB entry.
+        granularity: Window bounds are multiples of this size. They are also multiples of the TLB entry if a
+            common multiple is fine enough. By default the TLB entry.
 
         >>> placement = Reach("file:fingerprint.json").placement(0, bytes="137GiB")
         >>> [window.sm_count for window in placement.windows], placement.table()[:6]
@@ -260,7 +260,7 @@ class Reach:
             together: up to 16 sizes with commas between. Windows and scopes are then matched parts of each,
             at the same fraction.
         access: The kind of the random accesses.
-        touches: Accesses of each allocation per item; 0 for an allocation that is only laid out with the
+        touches: Accesses of each allocation per item. 0 is for an allocation that is only laid out with the
             others. An item is what the job does repeatedly; input_bytes, accesses and all else count per
             item. From 0.000001 to 1000000. One for all allocations, or one for each, separated by commas.
         element: Size of one access; at most 1 MiB. By default 128 bytes. One for all allocations, or one for
@@ -270,30 +270,30 @@ class Reach:
             commas.
         reserve: Further memory that all SMs access at random. It is subtracted from every window and every
             scope.
-        accesses: The total number of items, which are accesses unless touches says otherwise; of each batch,
-            if a job does several batches one after the other. With it extra bytes are also given in total,
-            and launches take their time. By default launches do not matter.
+        accesses: The total number of items, which are accesses unless touches says otherwise. It counts one
+            batch if a job does several batches one after the other. With it extra bytes are also given in
+            total, and launches take their time. By default launches do not matter.
         launch_us: Microseconds of one launch, of one reset of the queues of windows, and of the wait for the
             slowest window. The default is an assumption. Counts only with accesses.
         no_sm_binding: Work cannot be bound to SMs.
         single_pass: The input cannot be read again.
         input_bytes: Bytes of input per access. By default none; positions are computed, not read.
-        input_gbps: GB/s at which the input arrives over a link, concurrently with the rest; input that is
+        input_gbps: GB/s at which the input arrives over a link, concurrently with the rest. Input that is
             needed again is kept in GPU memory, chunk by chunk. By default the input is in GPU memory as a
             whole. Needs input_bytes.
         scan_gps: Positions that all SMs together can scan and skip, in 10^9 per second. By default the scan
             is assumed to cost nothing.
         in_reach_gbps: GB/s that the job attains within the reach, including the scan and one reading of its
             input. By default the number of the fingerprint for such accesses.
-        output_bytes: Bytes of output per access to which several passes or windows may add: each but one
+        output_bytes: Bytes of output per access to which several passes or windows may add. Each but one
             reads and writes them once more. By default none.
         written_bytes: Bytes of output per access that are written exactly once, such as the rows of a gather.
             By default none.
         partition_bytes: Bytes that a partition writes per access. By default input_bytes, or 8 if positions
             are computed.
-        contiguous: The share of the memory that is physically contiguous in frames of contiguity.frame_bytes,
-            as one large allocation on an idle GPU is, and memory mapped from small handles is not. Out of the
-            reach a miss costs more elsewhere.
+        contiguous: The share of the memory that is physically contiguous. It counts frames of
+            contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped from small
+            handles is not. Out of the reach a miss costs more in other frames.
         windows: The number of windows. By default the fewest that the reach allows.
         granularity: Window bounds are multiples of this size, as in placement. With several allocations it is
             the row of each, by default its element: allocations with the same number of rows are cut at the
@@ -334,7 +334,7 @@ class Reach:
         access: The kind of the random accesses.
         element: Size of one access; at most 1 MiB. By default 128 bytes.
         location: Where the memory may be. Peer memory (of another GPU) is in any.
-        kind: Choices in memory of this kind alone, for a table that exists already and cannot be allocated
+        kind: The only kind of memory of the choices, for a table that exists already and cannot be allocated
             otherwise.
 
         >>> Reach("file:fingerprint.json").memory(0).device_memory_bytes >> 30
@@ -370,9 +370,9 @@ class Reach:
         element: Size of one access; at most 1 MiB. By default 128 bytes.
         transaction: Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
             to 32 bytes. Throughputs count these bytes.
-        contiguous: The share of the memory that is physically contiguous in frames of contiguity.frame_bytes,
-            as one large allocation on an idle GPU is, and memory mapped from small handles is not. Out of the
-            reach a miss costs more elsewhere.
+        contiguous: The share of the memory that is physically contiguous. It counts frames of
+            contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped from small
+            handles is not. Out of the reach a miss costs more in other frames.
         gbps: The throughput that the job observes, in 10^9 transaction bytes per second.
 
         >>> Reach("file:fingerprint.json").explain(0, bytes="137GiB", gbps=740).verdict
