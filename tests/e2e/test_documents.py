@@ -98,7 +98,8 @@ def missing(paths):
 def recipes_name_files_that_exist():
     with open(os.path.join(ROOT, "CONTRIBUTING.md"), encoding="utf-8") as file:
         found = recipes(file.read())
-    equal(list(found), ["Add a number to the fingerprint", "Add a parameter of a request", "Add a strategy", "Add a route", "Add a client"])
+    equal(list(found), ["Add a number to the fingerprint", "Add a parameter of a request", "Add a strategy",
+                        "Add a route", "Add a client"])
     equal({title: missing(paths) for title, paths in found.items()}, {title: [] for title in found})
     assert all(len(paths) == len(set(paths)) >= 4 for paths in found.values()), found
     equal(recipes("## One\n```files\nMakefile  build\nnowhere.c  lost\n```\n"), {"One": ["Makefile", "nowhere.c"]})
