@@ -90,7 +90,7 @@ struct phase {
     const struct observation_set *set;
     const struct structure *s;
     enum depth depth;
-    uint16_t sm;  /* works in what one SM does */
+    uint16_t sm;  /* counts the work of one SM */
     double quick; /* share of the measurement that is done at the end of each depth */
     double full;
     struct err *err;
@@ -110,8 +110,8 @@ static void add_points(struct probe_spec *spec, uint64_t first, uint64_t last)
     spec->points[spec->point_count++] = last;
 }
 
-/* The sweep from `first` to `last` pages, unless it is there and borne out. Returns how often it
- * was made. */
+/* Schedules the sweep from `first` to `last` pages, unless it is there and confirmed. Returns how
+ * often it was made. */
 static uint32_t add_sweep(const struct phase *p, uint64_t first, uint64_t last,
                           struct campaign_step *out)
 {
@@ -169,7 +169,7 @@ static enum status schedule_sweeps(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-/* Two levels that look alike may ask for the same: once is enough. */
+/* Two levels that look alike may need the same probe: once is enough. */
 static void keep_new(struct campaign_step *out)
 {
     const struct probe_spec *spec = &out->specs[out->spec_count];
@@ -194,8 +194,8 @@ static enum status schedule_entries(const struct phase *p, struct campaign_step 
     return STATUS_OK;
 }
 
-/* One refinement for each level that can be known more finely. A test that is there already would
- * be repeated indefinitely: then the level is as fine as it gets. */
+/* One refinement for each level that can be known more finely. If the test is there already, the
+ * level is as fine as it gets; otherwise the test would be repeated indefinitely. */
 static enum status schedule_refinements(const struct phase *p, struct campaign_step *out)
 {
     for (uint32_t k = 0; k < p->s->level_count; k++) {
@@ -214,7 +214,7 @@ static enum status schedule_sharing(const struct phase *p, struct campaign_step 
     return sharing_probes_next(p->set, p->s, p->quick, out, p->err);
 }
 
-/* The confirmations that are missing. */
+/* Schedules the missing confirmations. */
 static enum status schedule_confirmations(const struct phase *p, struct campaign_step *out)
 {
     const struct structure *s = p->s;
@@ -250,8 +250,8 @@ static bool is_in_step(const struct campaign_step *step, const struct probe_spec
     return false;
 }
 
-/* Packs traces into probes, several cycles each. A probe that the GPU could not run is left out,
- * and one that another level with entries of this length asks for too. */
+/* Packs traces into probes, several cycles each. Leaves out a probe that the GPU cannot run, or
+ * that another level with entries of this length needs too. */
 static void add_traces(const struct observation_set *set, struct trace_ask *asks, uint32_t count,
                        uint16_t sm, struct campaign_step *out)
 {
@@ -316,13 +316,13 @@ static enum status schedule_working_sets(const struct phase *p, struct campaign_
     return STATUS_OK;
 }
 
-/* Two structs whose padding differs count as different: then something is done twice. */
+/* Two structs whose padding differs count as different: then some work is done twice. */
 static bool same_bytes(const void *a, const void *b, size_t bytes)
 {
     return memcmp(a, b, bytes) == 0;
 }
 
-/* Two paths may ask for the same walk. */
+/* Two paths may need the same walk. */
 static void add_once(const struct probe_spec *spec, struct campaign_step *out)
 {
     for (uint32_t i = 0; i < out->spec_count; i++)
@@ -395,7 +395,7 @@ static enum status schedule_groups(const struct phase *p, struct campaign_step *
             out->specs[out->spec_count++] = asks.specs[i];
     if (asks.count == 0)
         return STATUS_OK;
-    /* How many pairs are slow is known for certain only once all of them are there. */
+    /* The number of slow pairs is known for certain only once all pairs are there. */
     double done = GROUPS_FIRST_PART * (asks.total - asks.missing) / asks.total;
     if (asks.missing == 0)
         done += (1 - GROUPS_FIRST_PART) * (asks.closer - asks.closer_missing) / asks.closer;
@@ -418,11 +418,11 @@ static enum status schedule_matrix(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-/* In order, and the depth from which on each is done. */
+/* In order, with the depth from which on each is done. */
 static const struct {
     enum status (*schedule)(const struct phase *p, struct campaign_step *out);
     enum depth depth;
-    bool is_chain; /* its steps follow from one another: fillers go beside them */
+    bool is_chain; /* its steps depend on one another: fillers run beside them */
     bool fills;    /* and these are of this phase */
 } phases[] = {
     {schedule_first_control, DEPTH_QUICK, false, false},
@@ -447,8 +447,8 @@ static const struct {
 };
 enum { PHASES = sizeof phases / sizeof phases[0] };
 
-/* Beside other processes there are none: they would be one more thing that an interrupted step has
- * to wait for. */
+/* There are no fillers beside other processes: an interrupted step would also have to wait for
+ * them. */
 static enum status add_fillers(const struct phase *p, uint32_t now, struct campaign_step *out)
 {
     const uint32_t wanted = out->spec_count;

@@ -29,11 +29,11 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset
 #define SHORTEST_BYTES MIB
 /* Of a range that is not mapped again and again: making it must end before a probe's deadline. */
 #define LONGEST_BYTES (32 * GIB)
-/* Of pinned memory, which the driver makes in one call: others wait as long as it pins it. Twice
- * what the windows of an H200 reach (4.25 GiB), so that their cliff is seen. */
+/* Of pinned memory, which the driver makes in one call: other processes wait while it pins it.
+ * Twice the reach of windows on an H200 (4.25 GiB), so that their cliff is seen. */
 #define LONGEST_PINNED_BYTES (8 * GIB)
-/* What a second of budget makes present: measured, half a second for each GiB (memory of pages of
- * 4 KiB that the driver allocates). */
+/* The bytes that a second of budget makes present. Measured: half a second for each GiB (memory of
+ * pages of 4 KiB that the driver allocates). */
 #define BYTES_A_SECOND (2 * GIB)
 /* Of the curve and the search for the cliff; of one step in detail. */
 enum { CURVE_MS = 80, DETAIL_MS = 60 };
@@ -85,7 +85,7 @@ static bool same_probe(const struct probe_spec *a, const struct probe_spec *b)
            (a->kind != PROBE_READ || same_read(a, b));
 }
 
-/* Has it been answered, or tried too often? */
+/* Has it an answer, or was it tried too often? */
 static bool is_done(const struct observation_set *set, const struct probe_spec *spec)
 {
     uint32_t tries = 0;
@@ -140,7 +140,7 @@ static uint64_t middle(const struct memory_bounds *b)
     return b->reach + (b->onset - b->reach) / 2 / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
 }
 
-/* ---- what is missing of one kind ---- */
+/* ---- the missing probes of one kind ---- */
 
 /* Regions that double, up to the whole range, and one that any table should reach. */
 static bool add_curve(struct memory_plan *p)
@@ -241,8 +241,8 @@ static uint64_t near_bytes(const struct memory_plan *p)
     return near;
 }
 
-/* 1, 2, 4 .. SMs, spread over the chip; many only if few do not fill the link, for the fewest that
- * do are asked for. */
+/* 1, 2, 4 .. SMs, spread over the chip. Many SMs only if few do not fill the link, because the
+ * fewest that do are wanted. */
 static bool add_counts(struct memory_plan *p)
 {
     enum { FEW_SMS = 8 };
@@ -339,7 +339,7 @@ static bool is_alias(enum memory_kind kind, enum depth depth)
     return kind == MEMORY_PEER || (kind == MEMORY_HOST_VIRTUAL && depth != DEPTH_MEMORY);
 }
 
-/* The range of a kind: what is mapped again and again may be as long as it likes. */
+/* The range of a kind. Memory that is mapped again and again may have any length. */
 static uint64_t range_of(const struct observation_set *set, enum depth depth, uint32_t ms,
                          enum memory_kind kind)
 {
@@ -384,7 +384,7 @@ static uint64_t expected_ms(const struct memory_plan *p)
            (p->is_alias ? ALIAS_MS_A_GIB : ms_a_gib[p->e.kind]) * (p->most_bytes / MIB) / 1024;
 }
 
-/* The next probes of one kind; false: none is missing. */
+/* The next probes of one kind. False if none is missing. */
 static bool schedule_kind(struct memory_plan *p, bool in_detail)
 {
     static bool (*const steps[])(struct memory_plan * p) = {add_windows, add_alone, add_counts,

@@ -129,8 +129,8 @@ static struct probe_spec read_again(const struct observation *o, const struct pr
     return again;
 }
 
-/* Unless it has no points, there is no room, or the set has its answer: then what of it is to be
- * read more often. */
+/* Unless it has no points, there is no room, or the set has its answer. In the last case, adds the
+ * points to be read more often. */
 static void add_spec(const struct observation_set *set, const struct probe_spec *spec,
                      struct campaign_step *out)
 {

@@ -10,7 +10,7 @@ enum { ROUND_REPEATS = 3, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
  * level. */
 enum { MOST_ASKED = 20 };
 
-/* A round for level k with this pivot; false if rounds do not fit the level. */
+/* A round for level k with this pivot. False if rounds do not fit the level. */
 static bool make_round(const struct observation_set *set, const struct structure *s, uint32_t k,
                        uint16_t pivot, struct probe_spec *out)
 {
@@ -70,7 +70,7 @@ static uint32_t choose_ungrouped(const struct sharing_estimate *sharing, const u
     return n;
 }
 
-/* More votes for pivots that are not settled, by the method that asked before. */
+/* More votes for pivots that are not settled, by the method that was used before. */
 static void schedule_unsettled(const struct observation_set *set, const struct structure *s,
                                uint32_t k, struct campaign_step *step)
 {
@@ -87,9 +87,8 @@ static void schedule_unsettled(const struct observation_set *set, const struct s
     step->specs[step->spec_count++] = pairs;
 }
 
-/* The next probes of level k. False: neither method fits. Of the SMs that are in no group yet every
- * second is a pivot: neighbors often share a group, and a round that finds a known one is wasted
- * but for the second opinion. */
+/* The next probes of level k. False if neither method fits. Every second SM without a group is a
+ * pivot: neighbors often share a group, and a round that finds a known group only confirms it. */
 static bool schedule_level(const struct observation_set *set, const struct structure *s, uint32_t k,
                            struct campaign_step *step)
 {

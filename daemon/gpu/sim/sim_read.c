@@ -32,7 +32,7 @@ enum {
     MIN_SM_LOADS = 64,
     MAX_SM_LOADS = 4096,
     CAP_STEPS = 40,         /* halvings on the way to the common cap */
-    READ_COSTS_LEAST = 100, /* bytes, in the coin of long reads */
+    READ_COSTS_LEAST = 100, /* bytes, in units of long reads */
     DIRTY_COSTS = 270
 };
 
