@@ -275,7 +275,9 @@ struct gpu_limits {
     /* Shared memory of an SM, and most of one block; 0: SHARED is not answered. */
     uint64_t shared_sm_bytes;
     uint64_t shared_block_bytes;
-    uint32_t cluster_sms; /* most that PEER may ask for; 0: the GPU has no clusters */
+    uint32_t cluster_sms;             /* most that PEER may ask for; 0: the GPU has no clusters */
+    struct maybe_u32 pcie_generation; /* of the link to the host */
+    struct maybe_u32 pcie_lanes;
 };
 
 /* The circumstances of one run. What the source does not report is unknown with the reason. */

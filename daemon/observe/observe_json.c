@@ -185,10 +185,17 @@ static const struct json_field limit_fields[] = {
      .optional = true},
 };
 
+/* Runs that were recorded before have none of them. */
+static const struct json_field link_fields[] = {
+    {"pcie_generation", JSON_FIELD_U32_MAYBE, AT(gpu_limits, pcie_generation), .optional = false},
+    {"pcie_lanes", JSON_FIELD_U32_MAYBE, AT(gpu_limits, pcie_lanes), .optional = false},
+};
+
 void gpu_limits_write(struct json_writer *t, const char *name, const struct gpu_limits *limits)
 {
     json_writer_open(t, name, '{');
     json_fields_write(t, limit_fields, COUNT(limit_fields), 0, limits);
+    json_fields_write(t, link_fields, COUNT(link_fields), 0, limits);
     json_writer_close(t, '}');
 }
 
@@ -196,9 +203,12 @@ enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, str
 {
     struct json_reader in;
 
-    *out = (struct gpu_limits){0};
+    *out = (struct gpu_limits){.pcie_generation = UNKNOWN_U32(REASON_NOT_MEASURED),
+                               .pcie_lanes = UNKNOWN_U32(REASON_NOT_MEASURED)};
     json_reader_begin(&in, json, "limits", JSON_READER_STRICT, STATUS_PROTOCOL, err);
     json_fields_read(&in, limit_fields, COUNT(limit_fields), 0, out);
+    if (json_object_get(json, "pcie_generation"))
+        json_fields_read(&in, link_fields, COUNT(link_fields), 0, out);
     return json_reader_end(&in);
 }
 

@@ -43,6 +43,8 @@ int nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pendin
 int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *count);
 int nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index, nvml_device *out);
 
+int nvmlDeviceGetMaxPcieLinkGeneration(nvml_device device, unsigned *generation);
+int nvmlDeviceGetCurrPcieLinkWidth(nvml_device device, unsigned *lanes);
 int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvml_device device, unsigned *count, void *out);
 
 static uint32_t place_of(nvml_device device)
@@ -129,6 +131,18 @@ int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *out)
 {
     *out = (struct nvml_pci){.bus = (unsigned)device->bus};
     return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMaxPcieLinkGeneration(nvml_device device, unsigned *generation)
+{
+    *generation = device->desc.pcie_generation;
+    return *generation > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(nvml_device device, unsigned *lanes)
+{
+    *lanes = device->desc.pcie_lanes;
+    return *lanes > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
 }
 
 int nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pending)

@@ -225,6 +225,8 @@ static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
             .shared_sm_bytes = g->probe.sm_shared_bytes,
             .shared_block_bytes = g->probe.shared_block_bytes,
             .cluster_sms = g->probe.cluster_sms,
+            .pcie_generation = nvml_pcie_generation(g->nvml),
+            .pcie_lanes = nvml_pcie_lanes(g->nvml),
         };
 }
 

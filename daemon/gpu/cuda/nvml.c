@@ -89,6 +89,8 @@ typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *cou
       nvml_device device, unsigned *count, struct nvml_process *out)                               \
     X(nvmlDeviceGetMPSComputeRunningProcesses, "_v3",                                              \
       nvml_device device, unsigned *count, struct nvml_process *out)                               \
+    X(nvmlDeviceGetMaxPcieLinkGeneration, "", nvml_device device, unsigned *generation)            \
+    X(nvmlDeviceGetCurrPcieLinkWidth, "", nvml_device device, unsigned *lanes)                     \
     X(nvmlDeviceGetUtilizationRates, "", nvml_device device, struct nvml_utilization *out)         \
     X(nvmlDeviceGetTotalEccErrors, "",                                                             \
       nvml_device device, int type, int counter, unsigned long long *count)                        \
@@ -260,6 +262,25 @@ static struct maybe_u32 clock_khz(const struct nvml *n, int type)
 struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n)
 {
     return clock_khz(n, NVML_CLOCK_SM);
+}
+
+/* An idle link falls back to the first generation, so its current one means nothing. */
+struct maybe_u32 nvml_pcie_generation(const struct nvml *n)
+{
+    unsigned generation = 0;
+
+    if (!NVML_DEVICE(n, nvmlDeviceGetMaxPcieLinkGeneration, &generation) || generation == 0)
+        return UNKNOWN_U32(REASON_NOT_REPORTED);
+    return KNOWN_U32(generation);
+}
+
+struct maybe_u32 nvml_pcie_lanes(const struct nvml *n)
+{
+    unsigned lanes = 0;
+
+    if (!NVML_DEVICE(n, nvmlDeviceGetCurrPcieLinkWidth, &lanes) || lanes == 0)
+        return UNKNOWN_U32(REASON_NOT_REPORTED);
+    return KNOWN_U32(lanes);
 }
 
 /* Besides this process, of those that the function lists. */

@@ -25,6 +25,9 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io);
  * most `max`. */
 uint32_t nvml_list(struct nvml *n, struct gpu_identity *out, uint32_t max);
 struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n);
+/* The PCIe link: the generation that the GPU and its slot support, and the lanes in use. */
+struct maybe_u32 nvml_pcie_generation(const struct nvml *n);
+struct maybe_u32 nvml_pcie_lanes(const struct nvml *n);
 /* Share of the last sample period (a sixth of a second to a second) in which any process had a
  * kernel on the GPU. Call it before the first kernel of this process. */
 struct maybe_u32 nvml_busy_percent(const struct nvml *n);

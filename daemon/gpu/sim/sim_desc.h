@@ -95,6 +95,7 @@
  *              miss_ns=2.5    how long one miss keeps a walker busy; default 0: never the limit
  *              walkers=4      walkers of each group; default 1
  *
+ *   pcie=5@16          link to the host: generation 5, 16 lanes; default 0: not reported
  *   host_memory=64G    of the host, for the kinds of memory below; default 0: none of these is
  *                      probed
  *   host-pinned=51.3/4@2075,64K,2048+100,8192+350,24   a kind of memory (types/memory_kind.h):
@@ -249,6 +250,8 @@ struct sim_desc {
     uint32_t page_table_cycles;
     uint32_t tail_cycles;
     uint64_t host_memory_bytes;
+    uint32_t pcie_generation; /* of the link to the host; 0: not reported */
+    uint32_t pcie_lanes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
 };
 

@@ -21,6 +21,7 @@ enum {
     MAX_GBPS = 1000000,
     MAX_RECLOCK = 10,
     MAX_MEMORY_NS = 1000000,
+    MAX_PCIE = 64, /* generations, and lanes */
     MAX_SCATTERED_FACTOR = 100,
     MAX_PERIOD = UINT32_MAX / 4
 };
@@ -98,6 +99,8 @@ static const struct field fields[] = {
     {"gpc", GPCS, {SIM_U32, 0, 0}, NULL},
     {"memory_ns", NUMBER, {SIM_F64, AT(memory_ns), MAX_MEMORY_NS}, NULL},
     {"host_memory", NUMBER, {SIM_BYTES, AT(host_memory_bytes), 0}, NULL},
+    {"pcie", NUMBER, {SIM_U32, AT(pcie_generation), MAX_PCIE}, NULL},
+    {"@", SECOND, {SIM_U32, AT(pcie_lanes), MAX_PCIE}, "expected @<lanes>"},
     {"managed-device", KIND, {SIM_U32, 0, MEMORY_MANAGED_DEVICE}, NULL},
     {"host-pinned", KIND, {SIM_U32, 0, MEMORY_HOST_PINNED}, NULL},
     {"host-virtual", KIND, {SIM_U32, 0, MEMORY_HOST_VIRTUAL}, NULL},

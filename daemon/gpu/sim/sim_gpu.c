@@ -150,6 +150,10 @@ static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
         .shared_sm_bytes = d->shared.sm_bytes,
         .shared_block_bytes = d->shared.block_bytes,
         .cluster_sms = d->clusters.largest,
+        .pcie_generation = d->pcie_generation > 0 ? KNOWN_U32(d->pcie_generation)
+                                                  : UNKNOWN_U32(REASON_NOT_MEASURED),
+        .pcie_lanes =
+            d->pcie_lanes > 0 ? KNOWN_U32(d->pcie_lanes) : UNKNOWN_U32(REASON_NOT_MEASURED),
     };
     if (options->host_memory_bytes && options->host_memory_bytes < gpu->limits.host_memory_bytes)
         gpu->limits.host_memory_bytes = options->host_memory_bytes;

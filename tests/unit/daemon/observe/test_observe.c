@@ -407,6 +407,8 @@ static void test_limits(void **state)
                                       .device_memory_bytes = 4,
                                       .free_bytes = INT64_MAX,
                                       .host_total_bytes = 5,
+                                      .pcie_generation = KNOWN_U32(6),
+                                      .pcie_lanes = UNKNOWN_U32(REASON_NOT_REPORTED),
                                       .sm_count = REACH_MAX_SMS};
     struct gpu_limits out;
     struct err err = {0};
@@ -416,7 +418,14 @@ static void test_limits(void **state)
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_OK);
     assert_int_equal(out.sm_count, REACH_MAX_SMS);
     assert_int_equal(out.host_total_bytes, 5);
+    assert_int_equal(out.pcie_generation.v, 6);
+    assert_int_equal(out.pcie_lanes.reason, REASON_NOT_REPORTED);
     assert_same_json(AS_JSON(gpu_limits_write, &limits), AS_JSON(gpu_limits_write, &out));
+    json_object_del(json, "pcie_generation");
+    json_object_del(json, "pcie_lanes");
+    json_object_del(json, "pcie_lanes_reason");
+    assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_OK);
+    assert_int_equal(out.pcie_lanes.reason, REASON_NOT_MEASURED); /* an older run */
     json_object_set_new(json, "sm_count", json_integer(REACH_MAX_SMS + 1));
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_PROTOCOL);
     assert_non_null(strstr(err.text, "limits.sm_count"));
