@@ -416,6 +416,8 @@ enum status analysis_derive(const struct observation_set *set, enum depth depth,
     out->conditions.backing_bytes = set->limits.backing_bytes;
     if (set->limits.host_total_bytes > 0)
         out->conditions.host_memory_bytes = KNOWN_U64(set->limits.host_total_bytes);
+    out->conditions.pcie_generation = set->limits.pcie_generation;
+    out->conditions.pcie_lanes = set->limits.pcie_lanes;
     out->device_memory_bytes = set->limits.device_memory_bytes;
     if (set->count > 0)
         out->taken_at = set->items[set->count - 1].result.conditions.started_at;

@@ -824,6 +824,10 @@ class FingerprintConditions(Document):
     other_processes_reason: str
     host_memory_bytes: Optional[int]
     host_memory_bytes_reason: str
+    pcie_generation: Optional[int]
+    pcie_generation_reason: str
+    pcie_lanes: Optional[int]
+    pcie_lanes_reason: str
     notes: List[str]
 
 

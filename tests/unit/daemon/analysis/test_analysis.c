@@ -91,6 +91,25 @@ static void nothing_observed_is_nothing_claimed(void **state)
     observation_set_free(&set);
 }
 
+static void the_link_to_the_host_is_what_the_source_reports(void **state)
+{
+    struct paper_gpu gpu;
+    struct observation_set set;
+    struct fingerprint fp;
+    struct err err = {0};
+
+    (void)state;
+    paper_gpu_init(&gpu);
+    gpu.limits.pcie_generation = KNOWN_U32(5);
+    gpu.limits.pcie_lanes = UNKNOWN_U32(REASON_NOT_REPORTED);
+    paper_gpu_begin(&gpu, &set);
+    assert_int_equal(analysis_derive(&set, DEPTH_QUICK, &fp, &err), STATUS_OK);
+    assert_int_equal(fingerprint_check(&fp, &err), STATUS_OK);
+    assert_int_equal(fp.conditions.pcie_generation.v, 5);
+    assert_int_equal(fp.conditions.pcie_lanes.reason, REASON_NOT_REPORTED);
+    observation_set_free(&set);
+}
+
 /* A reach beyond the range leaves no step: not observable, and nothing invented. */
 static void a_reach_beyond_the_memory_is_not_observable(void **state)
 {
@@ -340,6 +359,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_paper_comes_back),
         cmocka_unit_test(nothing_observed_is_nothing_claimed),
+        cmocka_unit_test(the_link_to_the_host_is_what_the_source_reports),
         cmocka_unit_test(a_reach_beyond_the_memory_is_not_observable),
         cmocka_unit_test(the_same_again),
         cmocka_unit_test(noise_does_not_change_the_structure),
