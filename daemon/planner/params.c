@@ -166,15 +166,15 @@ static const struct param rows[] = {
      .about = "The only kind of memory of the choices, for a table that exists already and cannot "
               "be allocated otherwise.",
      .uses = {[PLANNER_MEMORY] = ONE(memory_request, kind)}},
-    {"reuse", PARAM_WORD, "kind", .word = fit_reuse_word, .by_default = "same",
-     .about = "Every SM reads all of the set (same), or each a part of its own (own).",
-     .uses = {[PLANNER_FIT] = ONE(fit_request, reuse)}},
     {"shared_bytes", PARAM_MAYBE_SIZE, "bytes",
      .about = "Shared memory that a block takes; 0 for none.",
      .uses = {[PLANNER_FIT] = ONE(fit_request, shared_bytes)}},
     {"blocks_per_sm", PARAM_COUNT, "n", .most = FIT_MAX_BLOCKS, .by_default = "1",
      .about = "Blocks that work on one SM at the same time.",
      .uses = {[PLANNER_FIT] = ONE(fit_request, blocks_per_sm)}},
+    {"reuse", PARAM_WORD, "kind", .word = fit_reuse_word, .by_default = "same",
+     .about = "Every SM reads all of the set (same), or each a part of its own (own).",
+     .uses = {[PLANNER_FIT] = ONE(fit_request, reuse)}},
 };
 enum { ROW_COUNT = sizeof(rows) / sizeof(*rows) };
 _Static_assert((int)ROW_COUNT <= (int)PARAM_MOST_ROWS, "reachctl has room for each");

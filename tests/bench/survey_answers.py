@@ -25,7 +25,7 @@ PROFILES = ("k80", "a100-80g", "h200")
 COUNT = int(os.environ.get("REACH_COUNT") or 1000)
 SEED = int(os.environ.get("TEST_SEED") or 20261126)
 # What the earlier build calls a member, a parameter or a word: what this one calls it.
-RENAMED = {"home": "location", "ways": "choices", "way": "choice"}
+RENAMED = {"home": "location", "ways": "choices", "way": "choice", "beyond-reach": "out-of-reach"}
 EARLIER = {now: before for before, now in RENAMED.items()}
 # Of the program and not of the answer.
 VOLATILE = ("request_id", "daemon_version", "reachd_version", "generator", "taken_at", "measured_at", "duration_ms", "probe_ms")

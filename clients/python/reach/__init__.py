@@ -343,22 +343,22 @@ class Reach:
         return self._of_gpu(answers.Memory, "memory", gpu, bytes=bytes, access=access, element=element,
                             location=location, kind=kind)
 
-    def fit(self, gpu: GpuName, bytes: Size, *, element: Optional[Size] = None, reuse: Optional[str] = None,
-            shared_bytes: Optional[Size] = None, blocks_per_sm: Optional[SupportsIndex] = None) -> answers.Fit:
+    def fit(self, gpu: GpuName, bytes: Size, *, element: Optional[Size] = None, shared_bytes: Optional[Size] = None,
+            blocks_per_sm: Optional[SupportsIndex] = None, reuse: Optional[str] = None) -> answers.Fit:
         """Where a set that is read again and again stays, how fast reads of it are, and what to ask for. reuse="own":
         each SM has a part of its own; shared_bytes=, blocks_per_sm=: of the kernel.
 
         bytes: Bytes of the set, for all SMs together.
         element: Size of one access; at most 1 MiB. By default 128 bytes.
-        reuse: Every SM reads all of the set (same), or each a part of its own (own).
         shared_bytes: Shared memory that a block takes; 0 for none.
         blocks_per_sm: Blocks that work on one SM at the same time.
+        reuse: Every SM reads all of the set (same), or each a part of its own (own).
 
         >>> Reach("file:fingerprint.json").fit(0, bytes="4MiB").stays
         'unknown'
         """
-        return self._of_gpu(answers.Fit, "fit", gpu, bytes=bytes, element=element, reuse=reuse,
-                            shared_bytes=shared_bytes, blocks_per_sm=blocks_per_sm)
+        return self._of_gpu(answers.Fit, "fit", gpu, bytes=bytes, element=element, shared_bytes=shared_bytes,
+                            blocks_per_sm=blocks_per_sm, reuse=reuse)
 
     def explain(self, gpu: GpuName, bytes: Size, gbps: Number, *, access: Optional[str] = None,
                 element: Optional[Size] = None, transaction: Optional[Size] = None,
