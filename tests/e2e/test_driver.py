@@ -54,11 +54,23 @@ def the_cuda_source_measures_and_gives_everything_back():
     fp = daemon.json("/v1/gpus/0/fingerprint")
     equal(fp["conditions"]["arena"], "alias")
     equal(fp["gpu"]["sm_count"], 132)
+    equal(fp["conditions"]["pcie_generation_reason"], "not-reported")  # there is no NVML
     assert fp["device_memory_bytes"] <= 1.1 * (1 << 30), fp["device_memory_bytes"]
     with open(f"/proc/{daemon.process.pid}/maps", encoding="utf-8") as file:
         assert "libcuda" not in file.read(), "the serving process has loaded the driver"
     daemon.stop()
     assert held() >= 2, "one report for listing, one for measuring"
+
+
+@case
+def the_link_to_the_host_is_what_nvml_reports():
+    needs_the_driver()
+    environment = {"FAKECUDA": "gpu=h200 pcie=5@16", "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
+    daemon = common.Daemon("--libcuda", LIBRARY, environment=environment)
+    daemon.measured()
+    conditions = daemon.json("/v1/gpus/0/fingerprint")["conditions"]
+    equal((conditions["pcie_generation"], conditions["pcie_lanes"]), (5, 16))
+    daemon.stop()
 
 
 @case
