@@ -33,7 +33,7 @@ static size_t find_unit(const struct member *m, const char **out)
 {
     const size_t length = m->name ? strlen(m->name) : 0;
 
-    for (size_t i = 0; i < UNIT_COUNT; i++) {
+    for (size_t i = 0; m->name && i < UNIT_COUNT; i++) {
         const size_t n = strlen(units[i].end);
 
         if (length < n || strcmp(m->name + length - n, units[i].end) != 0)
@@ -59,7 +59,7 @@ char *member_label(const struct member *m, char *out)
 {
     const char *end = NULL;
     const size_t i = m->label ? UNIT_COUNT : find_unit(m, &end);
-    const char *const name = m->label ? m->label : m->name;
+    const char *const name = m->label ? m->label : m->name ? m->name : "";
     size_t n = i < UNIT_COUNT && end > name ? (size_t)(end - name) - 1 : strlen(name);
 
     if (i < UNIT_COUNT && end == name)
