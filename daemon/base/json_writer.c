@@ -532,8 +532,10 @@ enum status json_writer_print(struct json_writer *t, FILE *out, struct err *err)
 
 void json_writer_discard(struct json_writer *t)
 {
+    size_t bytes;
+
     t->failed = true;
-    (void)json_writer_end(t, NULL);
+    (void)json_writer_end(t, &bytes);
 }
 
 char *json_writer_render(const json_t *v, size_t *out_bytes)

@@ -14,7 +14,7 @@ DEPTH = "full" if os.environ.get("REACH_LONG") else "quick"
 def profiles():
     status, _, log = run(REACHD, "--measure", "quick", "--state", ":memory:", "--simulate", "nothing")
     assert status != 0, log
-    names = re.search(r"there are (.*), or describe one", log).group(1).split(", ")
+    names = re.search(r"known are (.*), or describe one", log).group(1).split(", ")
     assert len(names) >= 8 and "gtx560ti" in names, names
     return names
 
