@@ -1,4 +1,4 @@
-/* test_api.c: each route and what it answers, asked over a socket (api_fixture.h). */
+/* test_api.c: each route and its answers, requested over a socket (api_fixture.h). */
 #include "tests/unit/support/api_fixture.h"
 
 #include "base/units.h"
@@ -23,7 +23,7 @@ static void test_index_lists_routes(void **state)
         const char *path = api_text_in(route, "path");
         if (strcmp(api_text_in(route, "method"), "GET") != 0)
             continue;
-        /* Every listed path exists: whatever it says, it is not "no path". */
+        /* Every listed path exists, so the answer is never "no path". */
         snprintf(target, sizeof(target), "%s", path);
         api_line_of(request, sizeof(request), "PATCH", target, "");
         assert_int_equal(api_status_of(f, request), 405);
@@ -61,7 +61,7 @@ static void test_not_ready(void **state)
     api_refused(f, "/v1/gpus/0/scope?bytes=1", 404, "not-found", NULL);
 }
 
-/* Nobody may take a list for empty while the driver is being asked. */
+/* A list must not look empty while the driver is being queried. */
 static void test_discovery(void **state)
 {
     struct api_fixture *f = *state;
@@ -99,7 +99,7 @@ static void test_openapi(void **state)
     free(a.body);
 }
 
-/* Every route of the table stands in the contract, and no path of the contract is unknown. */
+/* Every route of the table is in the contract, and every path of the contract exists. */
 static void test_openapi_has_every_route(void **state)
 {
     struct api_fixture *f = *state;
@@ -197,7 +197,7 @@ static void test_fingerprint(void **state)
     api_refused(f, "/v1/gpus/1/placement?bytes=1", 409, "no-fingerprint", NULL);
 }
 
-/* What a survey asks: the same GPUs and fingerprints as the documents of their own. */
+/* The request of a survey: it returns the same GPUs and fingerprints as the single documents. */
 static void test_all_fingerprints(void **state)
 {
     struct api_fixture *f = *state;
@@ -249,7 +249,7 @@ static void test_etag(void **state)
                      200);
     assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus", "If-None-Match: *\r\n")), 304);
     assert_int_equal(api_status_of(f, API_REQUEST("GET /readyz", "If-None-Match: *\r\n")), 304);
-    /* A problem is never "not modified". */
+    /* A problem document never gets the answer "not modified". */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus/9", "If-None-Match: *\r\n")), 404);
 }
 
@@ -445,7 +445,7 @@ static void test_environment(void **state)
     struct snapshot *s;
 
     snprintf(begins, sizeof(begins), "REACH_FINGERPRINT_ID=%s\n", f->id);
-    for (int i = 0; i < 2; i++) { /* worked out, and remembered */
+    for (int i = 0; i < 2; i++) { /* computed, then from the cache */
         api_ask(f, ASK, &answer);
         assert_int_equal(answer.status, 200);
         assert_non_null(strstr(answer.head, "Content-Type: text/plain; charset=utf-8\r\n"));

@@ -1,5 +1,5 @@
-/* test_api_hostile.c: bodies, malformed and hostile requests, slow and many clients. After each the
- * server must still be there, and nothing must have been measured that was not asked for. */
+/* test_api_hostile.c: bodies, malformed and hostile requests, slow and many clients. The server
+ * must survive each, and no measurement may start that was not requested. */
 #include "tests/unit/support/api_fixture.h"
 
 #include <stdio.h>
@@ -117,7 +117,7 @@ static void test_post_types_and_sizes(void **state)
     assert_int_equal(post(f, "application/json", large, limit, &a), 400);
     free(a.body);
     free(large);
-    /* Refused on sight, before a byte of it is read. */
+    /* Refused because of Content-Length, before any byte of the body is read. */
     assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus/0/measurements",
                                                   "Content-Length: 10737418240\r\n")),
                      413);
@@ -137,7 +137,7 @@ static void test_chunked(void **state)
                                       "Content-Type: application/json\r\n"
                                       "Transfer-Encoding: chunked\r\n\r\n"
                                       "7\r\n{\"depth\r\nb\r\n\": \"matrix\"}\r\n0\r\n\r\n"),
-                     400); /* the second chunk is one byte longer than it says */
+                     400); /* the second chunk is one byte longer than its size line */
     assert_int_equal(api_status_of(f, "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: x\r\n"
                                       "Transfer-Encoding: chunked\r\n\r\n"
                                       "7\r\n{\"depth\r\nc\r\n\": \"matrix\"}\r\n0\r\n\r\n"),
@@ -213,7 +213,7 @@ static void test_raw_nul(void **state)
     assert_int_equal(a.status, 400);
     free(a.body);
     api_ask_bytes(f, in_value, sizeof(in_value) - 1, &a);
-    free(a.body); /* the library cuts the value; the request itself is whole */
+    free(a.body); /* the library truncates the value; the request itself is complete */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
 }
 
@@ -306,7 +306,7 @@ static void test_refusal_closes(void **state)
     close(fd);
 }
 
-/* The number of ready connections at which the library's own epoll thread stalls. */
+/* 128 is the number of ready connections at which the library's own epoll thread stalls. */
 static void test_exactly_128_ready(void **state)
 {
     static const int counts[] = {127, 128, 129, 256, 384};
@@ -360,7 +360,7 @@ static void test_deadline(void **state)
     assert_int_equal(api_status_at_last(f, API_REQUEST("GET /healthz", "")), 200);
 }
 
-/* Whoever holds all places loses them at the deadline. */
+/* A client that holds all places loses them at the deadline. */
 static void test_full_house_recovers(void **state)
 {
     struct api_fixture *f = *state;

@@ -1,7 +1,6 @@
-/* test_api_memory.c: every allocation while a request is answered fails in turn: the HTTP layer's,
- * libmicrohttpd's, jansson's. The client gets the whole answer, or 503, or its connection is
- * closed; the daemon lives, and the next request has the same answer as ever.
- */
+/* test_api_memory.c: every allocation during a request fails in turn, in the HTTP layer,
+ * libmicrohttpd and jansson. The client gets the whole answer, or 503, or its connection is
+ * closed. The daemon survives, and the next request has the usual answer. */
 #include "tests/unit/support/api_fixture.h"
 #include "tests/unit/support/alloc_fail.h"
 
@@ -17,7 +16,7 @@ static struct {
     uint64_t closed;
 } seen;
 
-/* A refusal has its request's id in it. */
+/* The body of a refusal contains the id of its request, so only bodies of 200 are compared. */
 static void assert_same(const struct api_answer *a, const struct api_answer *b)
 {
     assert_int_equal(a->status, b->status);
@@ -41,8 +40,8 @@ static void judge(const struct api_answer *got, const struct api_answer *good, u
     }
 }
 
-/* Asks with the n-th allocation failing, on a connection made before. What is cached is the first
- * request's work, so each is asked in a generation of its own. */
+/* Sends the request on an existing connection while the n-th allocation fails. The first request
+ * fills the cache, so each request is sent in a generation of its own. */
 static bool ask_short(struct api_fixture *f, const char *request, uint64_t n,
                       const struct api_answer *good)
 {
@@ -78,7 +77,7 @@ static void every_allocation(struct api_fixture *f, const char *method, const ch
     assert_int_equal(good.status, status);
     for (; failed && n < MOST; n++)
         failed = ask_short(f, request, n, &good);
-    assert_false(failed); /* the last one was beyond the end */
+    assert_false(failed); /* the last one was past the end */
     free(good.body);
 }
 

@@ -1,5 +1,5 @@
-/* test_api_plan.c: plan, split and explain over a socket (api_fixture.h): what they answer and what
- * they refuse. The numbers themselves are the planner's tests'. */
+/* test_api_plan.c: plan, split and explain over a socket (api_fixture.h): answers and refusals.
+ * The tests of the planner check the numbers. */
 #include "tests/unit/support/api_fixture.h"
 
 #include "base/units.h"
@@ -26,7 +26,7 @@ static bool possible(json_t *plan, const char *strategy)
     return json_is_true(json_object_get(option_of(plan, strategy), "possible"));
 }
 
-/* 4 groups of 4 SMs, 1 GiB of reach, 100 GB/s inside; nothing is known beyond. */
+/* 4 groups of 4 SMs, 1 GiB of reach, 100 GB/s inside; the throughput beyond is unknown. */
 static void test_plan(void **state)
 {
     struct api_fixture *f = *state;
@@ -53,7 +53,7 @@ static void test_plan(void **state)
     assert_true(json_is_null(json_object_get(json, "placement")));
     assert_true(json_is_null(json_object_get(json, "scope")));
     json_decref(json);
-    /* All parameters at once. */
+    /* All parameters are used at once. */
     json = api_get(f,
                    "/v1/gpus/0/plan?bytes=1.5G&access=write&element=16&transaction=32&reserve=1M"
                    "&accesses=1000&no_sm_binding=false&single_pass=false&input_bytes=8&input_gbps="
@@ -73,7 +73,7 @@ static void test_plan(void **state)
     json_decref(json);
 }
 
-/* Two allocations, 1.5 GiB together, and what each window and each pass has of both. */
+/* Two allocations, 1.5 GiB together, and the part of both in each window and each pass. */
 static void test_several_allocations(void **state)
 {
     struct api_fixture *f = *state;
@@ -99,7 +99,7 @@ static void test_several_allocations(void **state)
     json = api_get(f, "/v1/gpus/0/scope?bytes=1G,512M", 200);
     assert_int_equal(json_array_size(json_object_get(json, "scopes")), 2);
     json_decref(json);
-    /* One allocation is answered as ever; touched twice, it is a list of one. */
+    /* One allocation is answered as before; if it is touched twice, it becomes a list of one. */
     json = api_get(f, "/v1/gpus/0/plan?bytes=1.5G&touches=1", 200);
     assert_null(json_object_get(json, "allocations"));
     json_decref(json);
@@ -188,7 +188,7 @@ static void test_refusals(void **state)
         {"explain?bytes=1G&gbps=-3", "gbps"},
         {"explain?bytes=1G&gbps=1&windows=2", "windows"},
     };
-    /* Well-formed, and cannot be. */
+    /* These requests are well-formed but impossible. */
     static const struct refusal impossible[] = {
         {"plan?bytes=1G,1G&element=1,2,3", "element"},
         {"plan?bytes=1G&element=1,2", "element"},

@@ -1,5 +1,5 @@
-/* test_metrics.c: what metrics say of fingerprints: known numbers and no others, labels that any
- * text can stand in, and the same number of series for every GPU. REACH_SEED repeats a run. */
+/* test_metrics.c: metrics of fingerprints. Unknown numbers are absent, labels may contain any
+ * text, and every GPU has the same number of series. REACH_SEED repeats a run. */
 #include "api/encode/metrics.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
@@ -30,7 +30,7 @@ static char *page_of(const struct snapshot *s)
     return text;
 }
 
-/* One GPU with an empty fingerprint. */
+/* A snapshot of one GPU with an empty fingerprint. */
 static struct snapshot *one_gpu(void)
 {
     struct snapshot *s = snapshot_draft(1);
@@ -122,7 +122,7 @@ static void any_text_stands_in_a_label(void **state)
     snapshot_discard(s);
 }
 
-/* Lines of the page that are samples and hold `needle`. */
+/* Returns the number of sample lines of the page that contain `needle`. */
 static uint32_t count_samples(const char *page, const char *needle)
 {
     uint32_t count = 0;

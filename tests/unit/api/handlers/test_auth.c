@@ -1,4 +1,5 @@
-/* test_auth.c: who may change something, who asks where, and which request was which. */
+/* test_auth.c: authorization of requests that change something, the sockets that they arrive on,
+ * and request ids. */
 #include "tests/unit/support/api_fixture.h"
 
 #include "api/handlers/auth.h"
@@ -31,7 +32,7 @@ static void test_compare(void **state)
     assert_false(auth_is_allowed(TOKEN, "Bearer correct-horse-battery correct-horse-battery"));
     memset(longest + 7, 'a', 2000);
     assert_false(auth_is_allowed(TOKEN, longest));
-    assert_false(auth_is_allowed(longest + 7, longest)); /* too long to be compared: refused */
+    assert_false(auth_is_allowed(longest + 7, longest)); /* too long to be compared */
 }
 
 #define WITH(token) "Authorization: Bearer " token "\r\n"
@@ -69,7 +70,7 @@ static void test_changes_need_the_token(void **state)
         api_status_of(f, API_REQUEST("DELETE /v1/measurements/m-7", WITH("correct-horse-battery"))),
         202);
     assert_int_equal(f->fake.submitted + f->fake.cancelled, 2);
-    /* Reading is free, and no path or method reveals whether it exists. */
+    /* Reading needs no token. A refusal does not reveal whether a path or method exists. */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus", "")), 200);
     assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus", "")), 405);
     assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/nothing", "")), 404);
@@ -112,7 +113,7 @@ static void test_cancel(void **state)
     assert_int_equal(f->fake.cancelled, 2);
 }
 
-/* The socket for probes answers probes, and what it refuses it refuses as unknown. */
+/* The socket for probes answers probes and reports every other path as unknown. */
 static void test_probe_socket(void **state)
 {
     struct api_fixture *f = *state;
@@ -128,7 +129,7 @@ static void test_probe_socket(void **state)
     assert_int_equal(f->fake.submitted, 0);
 }
 
-/* The value of X-Request-Id, or "". */
+/* Returns the value of X-Request-Id, or "" if there is none. */
 static const char *id_in(const struct api_answer *a, char out[128])
 {
     const char *at = strcasestr(a->head, "\r\nX-Request-Id: ");
@@ -160,7 +161,7 @@ static void test_request_ids(void **state)
     api_ask(f, API_REQUEST("GET /v1/gpus/9", ""), &a);
     assert_string_not_equal(id_in(&a, second), first);
     free(a.body);
-    /* The client's own comes back, from what is shared by all as well. */
+    /* The client's own id comes back, also with an answer that all clients share. */
     for (int i = 0; i < 2; i++) {
         api_ask(f, API_REQUEST("GET /v1/gpus", "X-Request-Id: job-42.a:b\r\n"), &a);
         assert_int_equal(a.status, 200);
@@ -187,14 +188,14 @@ static void test_request_ids(void **state)
     free(a.body);
 }
 
-/* An answer that is remembered by its target is the answer to that target alone. */
+/* A cached answer is returned for its own target only. */
 static void test_remembered_answers(void **state)
 {
     struct api_fixture *f = *state;
     char target[128];
 
     for (int round = 0; round < 2; round++) {
-        for (uint64_t bytes = 1; bytes < 600; bytes++) { /* more than there are places */
+        for (uint64_t bytes = 1; bytes < 600; bytes++) { /* more than the cache has places */
             json_t *json;
             snprintf(target, sizeof(target), "/v1/gpus/0/scope?bytes=%llu",
                      (unsigned long long)bytes);

@@ -1,5 +1,5 @@
-/* test_ui.c: the files of the page at /ui/, asked over a socket (api_fixture.h): plain and
- * compressed, their tags, their policy. */
+/* test_ui.c: the files of the page at /ui/, requested over a socket (api_fixture.h): plain and
+ * compressed, with their tags and policy. */
 #include "tests/unit/support/api_fixture.h"
 
 #include "api/handlers/ui_file.h"
@@ -55,7 +55,8 @@ static void test_every_file_in_both_codings(void **state)
     assert_true(total < PAGE_BYTES);
 }
 
-/* What a client accepts decides, also where the same target was asked in another coding before. */
+/* Accept-Encoding selects the coding, even if the same target was served in another coding
+ * before. */
 static void test_coding_is_negotiated(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* test_api_reader.c: what reads the database waits in a thread of its own, and no other request
- * waits. The database of these tests answers on request. */
+/* test_api_reader.c: requests that read the database wait in a thread of their own, and no other
+ * request waits. The database of these tests answers when the test allows it. */
 #include "tests/unit/support/api_fixture.h"
 
 #include <pthread.h>
@@ -61,7 +61,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Sends the question and has the server take it. */
+/* Sends the request and lets the server read it. */
 static int ask_history(struct api_fixture *f)
 {
     int fd = api_dial(f);
@@ -102,7 +102,7 @@ static void test_reading_stops_nobody(void **state)
     for (int i = 0; i < 3; i++) {
         assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
         assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus/0/fingerprint", "")), 200);
-        /* A refusal needs no database. */
+        /* A refusal does not need the database. */
         assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus/0/history?limit=x", "")), 400);
     }
     assert_true(recv(fd, &byte, 1, MSG_DONTWAIT) < 0);
@@ -124,7 +124,7 @@ static void test_all_are_answered(void **state)
         expect_answer(f, fds[i]);
 }
 
-/* On one connection, and with bytes of the next request there already. */
+/* The connection is reused, and bytes of the next request may already have arrived. */
 static void test_keeps_the_connection(void **state)
 {
     static const char two[] = HISTORY API_REQUEST("GET /nowhere", "Connection: close\r\n");
@@ -144,7 +144,7 @@ static void test_keeps_the_connection(void **state)
     }
     api_read(f, fd, false, &a);
     assert_int_equal(a.status, 200);
-    assert_true(strstr(a.body, "no path /nowhere") != NULL); /* came with the same read */
+    assert_true(strstr(a.body, "no path /nowhere") != NULL); /* arrived in the same read */
     free(a.body);
     close(fd);
 }
@@ -163,14 +163,14 @@ static void test_client_leaves(void **state)
     expect_answer(f, ask_history(f));
 }
 
-/* The deadline cuts it, although the reader cannot be interrupted. */
+/* The deadline closes the connection, although the reader cannot be interrupted. */
 static void test_deadline(void **state)
 {
     struct api_fixture *f = *state;
     struct api_answer a;
     int fd;
 
-    api_restart(f, NSEC_PER_SEC, 0); /* long enough to come as far as the reader */
+    api_restart(f, NSEC_PER_SEC, 0); /* long enough to reach the reader */
     fd = ask_history(f);
     await_entry(1);
     while (api_pump(f, fd, API_HANG_MS)) {
@@ -186,7 +186,7 @@ static void test_deadline(void **state)
     assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
 }
 
-/* The first thread of this process is asleep. */
+/* Returns whether the first thread of this process is asleep. */
 static bool main_waits(void)
 {
     char text[256] = "";
@@ -200,7 +200,7 @@ static bool main_waits(void)
     return name_end && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-/* Only once the end of the server waits for the reader. */
+/* Allows the call only when the end of the server waits for the reader. */
 static void *allow_late(void *arg)
 {
     (void)arg;
@@ -218,11 +218,11 @@ static void test_stops_while_it_reads(void **state)
     pthread_t late;
 
     await_entry(1);
-    api_server_finish(f->server); /* waits a while for answers, then continues without */
+    api_server_finish(f->server); /* waits for answers for a while, then continues without them */
     assert_int_equal(pthread_create(&late, NULL, allow_late, NULL), 0);
     api_restart(f, 0, 0);
     pthread_join(late, NULL);
-    assert_int_equal(gate.entered, 1); /* the one behind it was not begun */
+    assert_int_equal(gate.entered, 1); /* the queued request was not begun */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
     close(under_way);
     close(queued);
@@ -233,7 +233,7 @@ static void test_reader_moves(void **state)
     struct api_fixture *f = *state;
     int fd;
 
-    assert_true(api_server_db_thread_is_alive(f->server)); /* there is none yet */
+    assert_true(api_server_db_thread_is_alive(f->server)); /* the thread does not exist yet */
     fd = ask_history(f);
     await_entry(1);
     (void)api_server_db_thread_is_alive(f->server);

@@ -1,4 +1,5 @@
-/* test_connections.c: whose time is over, against a look at each clock by itself. */
+/* test_connections.c: which connections are past their deadline, compared with each clock by
+ * itself. */
 #include "api/server/connections.h"
 
 #include "base/rng.h"
@@ -14,7 +15,7 @@
 
 enum { PLACES = 24, STEPS = 4000, DEADLINE = 1000 };
 
-/* One connection: a pair of sockets, of which the far end sees when the near one is shut down. */
+/* A connection is a pair of sockets. The far end detects when the near end is shut down. */
 struct place {
     struct connection *client; /* NULL: free */
     int far;
@@ -51,7 +52,8 @@ static bool is_cut(const struct place *p)
     return recv(p->far, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-/* What is due is cut, all else is not, and the time to come again is neither past nor late. */
+/* Connections that are due are cut and all others are not. The next due time is neither past nor
+ * late. */
 static void reap(struct connections *all, struct place *places, nsec_t now)
 {
     nsec_t next_due = 0;
@@ -101,7 +103,7 @@ static void test_against_each_clock(void **state)
             close_place(&all, p);
         } else {
             connections_begin(&all, p->client, now);
-            p->since = p->answered ? now : p->since; /* the first: from its opening */
+            p->since = p->answered ? now : p->since; /* the first request counts from the opening */
         }
         if (rng_below(&rng, 4) == 0)
             reap(&all, places, now);

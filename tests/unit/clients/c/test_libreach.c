@@ -1,6 +1,6 @@
-/* test_libreach.c: libreach against a daemon that works, one that sends wrong answers, one that
- * sends nothing and one that is gone; and wrong use. Every failure must be an error with a
- * sentence, and no failure of a typed function may return an answer. */
+/* test_libreach.c: libreach with a daemon that works, that sends wrong answers, that sends
+ * nothing or that is gone; and wrong use. Every failure must be an error with a sentence, and no
+ * typed function may return an answer after a failure. */
 #include "clients/c/reach.h"
 #include "tests/share.h"
 #include "tests/unit/support/stub_daemon.h"
@@ -39,8 +39,8 @@
 
 struct fixture {
     struct stub_daemon stub;
-    struct stub_reply reply; /* to everything but the state of the GPU */
-    const char *state;       /* body of /v1/gpus/GPU; NULL: as everything */
+    struct stub_reply reply; /* to all requests except the state of the GPU */
+    const char *state;       /* body of /v1/gpus/GPU; NULL if `reply` answers it too */
     struct reach *reach;
     struct reach_answer *answer;
     struct reach_error error;
@@ -78,7 +78,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The test and the stub take turns: nothing is under way while `reply` changes. */
+/* The test and the stub take turns: no request is in progress while `reply` changes. */
 static enum reach_status ask(struct fixture *f, const char *gpu, uint64_t bytes,
                              uint64_t granularity)
 {
@@ -151,7 +151,7 @@ static void test_whole_answer(void **state)
     assert_int_equal(window, 1);
     assert_int_equal(reach_window_of_sm(&p->windows, 3, &window, NULL), REACH_OK);
     assert_int_equal(window, 0);
-    /* It is no other kind of answer. */
+    /* The answer has no other kind. */
     assert_null(reach_answer_plan(f->answer));
     assert_null(reach_answer_scope(f->answer));
     assert_null(reach_answer_fingerprint(f->answer));
@@ -180,13 +180,13 @@ static void test_whole_json(void **state)
     assert_string_equal(f->error.field, "bytes");
     assert_int_equal(f->error.http_status, 400);
     reach_free(json);
-    /* So has an answer that is stale. */
+    /* A stale answer also has a body. */
     f->reply = (struct stub_reply){.body = PLACEMENT(BASIS(GPU, FP_A, "true"), WINDOWS, TABLE)};
     assert_int_equal(reach_get(f->reach, "/v1/gpus/0/placement?bytes=1", &json, &f->error),
                      REACH_STALE);
     assert_string_equal(json, f->reply.body);
     reach_free(json);
-    /* No response has none, nor has one that contradicts itself. */
+    /* A missing response has no body, and neither has one that contradicts itself. */
     f->reply.body = "{}";
     assert_int_equal(reach_get(f->reach, "/v1/gpus/0/placement?bytes=2", &json, &f->error),
                      REACH_PROTOCOL);
@@ -272,11 +272,11 @@ static void test_plan_for_another_gpu(void **state)
     assert_int_equal(reach_check_gpu(GPU, GPU, &f->error), REACH_OK);
     assert_int_equal(reach_check_gpu(GPU, OTHER, &f->error), REACH_WRONG_GPU);
 
-    /* The daemon answers for another GPU than it was asked about. */
+    /* The daemon answers for a GPU other than the requested one. */
     f->reply.body = PLACEMENT(BASIS(OTHER, FP_A, "false"), WINDOWS, TABLE);
     f->reply.tag = "two";
     refused(f, REACH_WRONG_GPU, OTHER);
-    /* By index there is nothing to compare with, but the answer says whose it is. */
+    /* A request by index has no UUID to compare with, but the answer contains the UUID. */
     assert_int_equal(ask(f, "0", 1000, 0), REACH_OK);
     assert_int_equal(reach_answer_check_gpu(f->answer, GPU, &f->error), REACH_WRONG_GPU);
 }
@@ -296,7 +296,7 @@ static void test_confirmed_answer(void **state)
     assert_string_equal(reach_answer_body(f->answer, NULL), GOOD);
     assert_int_equal(windows_of(f)->window[1].length_bytes, 400);
 
-    /* Another question has another answer; a new tag brings a new one. */
+    /* Another request has another answer; a new tag brings a new answer. */
     f->reply.tag = "two";
     f->reply.body = PLACEMENT(BASIS(GPU, FP_B, "false"), WINDOWS, "[1,0,0]");
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
@@ -309,7 +309,7 @@ static void test_many_questions(void **state)
 {
     struct fixture *f = *state;
 
-    /* More than are kept: the oldest is asked for anew, and nothing breaks. */
+    /* These are more answers than the cache holds: the oldest is requested again. */
     for (int round = 0; round < 2; round++) {
         for (uint64_t granularity = 0; granularity < 100; granularity++)
             assert_int_equal(ask(f, GPU, 1000, granularity), REACH_OK);
@@ -376,7 +376,7 @@ static void test_answer_goes_stale_later(void **state)
     assert_int_equal(reach_check_fingerprint(f->reach, GPU, FP_A, &f->error), REACH_UNREACHABLE);
 }
 
-/* ---- a daemon that is gone, or says nothing ---- */
+/* ---- a daemon that is gone or silent ---- */
 
 static void test_daemon_goes_away(void **state)
 {
@@ -390,20 +390,21 @@ static void test_daemon_goes_away(void **state)
     stub_stop(&f->stub);
     refused(f, REACH_UNREACHABLE, "systemctl start reachd");
 
-    /* What the job has in hand still works, and has an age. */
+    /* The answer that the job holds still works, and has an age. */
     assert_int_equal(reach_window_of_sm(&reach_answer_placement(held)->windows, 1, &window, NULL),
                      REACH_OK);
     assert_int_equal(window, 1);
     assert_true(reach_answer_age_ms(held) < 3600000);
 
-    /* The answer to an earlier request is returned again if that is allowed, and says so. */
+    /* The answer to an earlier request is returned again if that is allowed. Its source reports
+     * it. */
     assert_int_equal(reach_allow(f->reach, REACH_ALLOW_CACHED, &f->error), REACH_OK);
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
     assert_int_equal(reach_answer_source(f->answer), REACH_FROM_CACHE);
     assert_true(reach_answer_age_ms(f->answer) >= reach_answer_age_ms(held));
     assert_string_equal(reach_answer_body(f->answer, NULL), reach_answer_body(held, NULL));
     reach_answer_free(held);
-    /* What was not is not made up. */
+    /* An answer that was never received is not invented. */
     assert_int_equal(ask(f, GPU, 1000, 8), REACH_UNREACHABLE);
     assert_int_equal(ask(f, OTHER, 1000, 0), REACH_UNREACHABLE);
     assert_int_equal(reach_allow(f->reach, REACH_ALLOW_NOTHING, &f->error), REACH_OK);
@@ -423,9 +424,9 @@ static void test_cached_answer_of_an_older_fingerprint(void **state)
     assert_int_equal(ask(f, GPU, 1000, 8), REACH_OK);
     assert_int_equal(reach_answer_source(f->answer), REACH_FROM_CACHE);
     assert_string_equal(from(f)->fingerprint_id, FP_B);
-    refused(f, REACH_UNREACHABLE, "broke"); /* that one was of FP_A */
+    refused(f, REACH_UNREACHABLE, "broke"); /* the cached answer is of FP_A */
 
-    /* The same where it turned stale since. */
+    /* The result is the same if the answer has become stale in the meantime. */
     f->reply = (struct stub_reply){.tag = "three",
                                    .body = PLACEMENT(BASIS(GPU, FP_B, "true"), WINDOWS, TABLE)};
     refused(f, REACH_STALE, "stale");
@@ -502,11 +503,11 @@ static void test_contradictions(void **state)
         PLACEMENT(BASIS(GPU, FP_A, "false"),
                   "[{\"first_byte\":0,\"length_bytes\":600,\"sm_count\":2,\"group_count\":1},"
                   "{\"first_byte\":600,\"length_bytes\":399,\"sm_count\":1,\"group_count\":1}]",
-                  TABLE), /* a byte more than any GPU has */
+                  TABLE), /* the windows cover a byte less than the allocation */
         PLACEMENT(BASIS(GPU, FP_A, "false"),
                   "[{\"first_byte\":0,\"length_bytes\":1000,\"sm_count\":2,\"group_count\":1},"
                   "{\"first_byte\":1000,\"length_bytes\":0,\"sm_count\":1,\"group_count\":1}]",
-                  TABLE), /* an empty one */
+                  TABLE), /* an empty window */
     };
 
     for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
@@ -514,7 +515,7 @@ static void test_contradictions(void **state)
         refused(f, REACH_PROTOCOL, "");
         assert_true(strlen(f->error.text) > 20);
     }
-    /* What was refused was not kept either. */
+    /* The refused bodies were not cached either. */
     assert_int_equal(f->stub.not_modified, 0);
     f->reply.body = GOOD;
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
@@ -527,7 +528,7 @@ static void test_answer_to_another_question(void **state)
     assert_int_equal(ask(f, GPU, 2000, 0), REACH_PROTOCOL);
     assert_null(f->answer);
     assert_non_null(strstr(f->error.text, "1000"));
-    assert_int_equal(ask(f, GPU, 2000, 0), REACH_PROTOCOL); /* not because it was kept, either */
+    assert_int_equal(ask(f, GPU, 2000, 0), REACH_PROTOCOL); /* not from the cache either */
 }
 
 static void test_problems(void **state)
@@ -653,7 +654,7 @@ static void test_words(void **state)
     reach_answer_free(NULL);
 }
 
-/* The id of a response is the request's, or absent. */
+/* The id of a response is the id of the request, or it is absent. */
 static void test_response_to_another_request(void **state)
 {
     struct fixture *f = *state;
@@ -666,8 +667,8 @@ static void test_response_to_another_request(void **state)
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
 }
 
-/* Not with a sanitizer: its malloc leaves locks that the thread of the stub holds held in a child.
- */
+/* Not with a sanitizer, because a child inherits the locks of its malloc that the stub's thread
+ * holds. */
 static void test_fork_leaves_the_parent_its_connection(void **state)
 {
     struct fixture *f = *state;

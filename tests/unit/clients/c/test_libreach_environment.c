@@ -1,5 +1,5 @@
-/* test_libreach_environment.c: libreach on what a scheduler put into the environment: it answers
- * from there about the GPUs of the job alone, and ignores what reachd did not write. */
+/* test_libreach_environment.c: libreach with the variables that a scheduler set. It answers from
+ * them about the GPUs of the job only, and ignores values that reachd did not write. */
 #include "clients/c/reach.h"
 #include "tests/unit/support/placement_fixture.h"
 #include "tests/unit/support/stub_daemon.h"
@@ -176,7 +176,7 @@ static void test_every_other_question(void **state)
     reach_answer_free(e);
 }
 
-/* What only a daemon knows is refused as the API refuses it. */
+/* A request that only a daemon can answer is refused like in the API. */
 static void test_requests_for_a_daemon(void **state)
 {
     static const char *const targets[] = {"/v1/node",
@@ -215,7 +215,7 @@ static void test_alone_without_any(void **state)
     assert_null(reach);
 }
 
-/* ---- and a daemon ---- */
+/* ---- environment and daemon ---- */
 
 static struct stub_reply says(void *cls, const char *target)
 {
@@ -245,7 +245,7 @@ static void test_comes_before_a_daemon(void **state)
     refused(OTHER, REACH_WRONG_GPU); /* one source per handle */
     assert_int_equal(atomic_load(&stub.requests), 0);
     reach_close(reach);
-    /* A source that is named is the only one. */
+    /* A named source is the only one. */
     open_as(stub.where);
     refused(GPU_A, REACH_WRONG_GPU);
     assert_int_equal(ask(OTHER, GIB, &p), REACH_OK);
@@ -255,7 +255,7 @@ static void test_comes_before_a_daemon(void **state)
     stub_stop(&stub);
 }
 
-/* Whether it still holds is for a daemon to say, through a handle of its own. */
+/* Only a daemon can check whether it is still valid, through a handle of its own. */
 static void test_revalidated_by_a_daemon(void **state)
 {
     static char replaced[] =

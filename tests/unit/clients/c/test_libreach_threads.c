@@ -1,6 +1,6 @@
-/* test_libreach_threads.c: one handle, many threads, a daemon whose fingerprint keeps changing.
- * Meant for the thread sanitizer. Each answer must be whole: all of one fingerprint, and true to
- * what was asked. */
+/* test_libreach_threads.c: one handle, many threads, and a daemon whose fingerprint changes
+ * often. It is meant for the thread sanitizer. Each answer must come from one fingerprint and
+ * match its request. */
 #include "clients/c/reach.h"
 #include "tests/share.h"
 #include "tests/unit/support/stub_daemon.h"
@@ -23,15 +23,15 @@ enum { THREADS = 8, ROUNDS = 200, BODIES = 4096, BODY_BYTES = 1024 };
 
 static atomic_bool stop;
 
-/* Bodies must outlive the reply; the stub's thread alone writes them. */
+/* Bodies must outlive the reply. Only the thread of the stub writes them. */
 struct changing {
     unsigned count;
     char tags[BODIES][16];
     char bodies[BODIES][BODY_BYTES];
 };
 
-/* A new fingerprint every 32 questions; every fourth question is met with a closed connection. The
- * scope repeats the number of the fingerprint, so that a mixture would show. */
+/* Every 32 requests bring a new fingerprint, and every fourth request finds a closed connection.
+ * The scope repeats the number of the fingerprint, so that a mixture would show. */
 static struct stub_reply reply_of(void *cls, const char *target)
 {
     struct changing *c = cls;
@@ -65,7 +65,7 @@ struct worker {
     struct reach *reach;
     unsigned seed;
     unsigned answers;
-    const char *wrong; /* the first thing that was; static */
+    const char *wrong; /* the first failure; static */
     pthread_t thread;
 };
 
@@ -160,9 +160,9 @@ static void *work_until_stopped(void *cls)
     return NULL;
 }
 
-/* While threads of the parent use the handle: each child has the idle connections and the cache of
- * that moment, and must neither hang nor get an answer that belongs to the parent. Not with a
- * sanitizer: its malloc leaves locks of other threads held in a child. */
+/* Threads of the parent use the handle during the fork. Each child has the idle connections and
+ * the cache of that moment. It must neither hang nor get an answer that belongs to the parent.
+ * Not with a sanitizer, because a child inherits locks of its malloc that other threads hold. */
 static void test_fork_beside_running_calls(void **state)
 {
     struct changing *changing;

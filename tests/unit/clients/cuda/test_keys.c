@@ -1,4 +1,4 @@
-/* test_keys.c: which window of an allocation a key belongs to (clients/cuda/reach_keys.h).
+/* test_keys.c: the window of an allocation that a key belongs to (clients/cuda/reach_keys.h).
  * TEST_SEED repeats the random cases. */
 #include "clients/cuda/reach_keys.h"
 
@@ -24,7 +24,7 @@ struct layout {
     uint64_t bytes, item_bytes, items;
 };
 
-/* Windows of random lengths one after the other, each with a few items; bounds at any byte. */
+/* Adjacent windows of random lengths, each with a few items; bounds are at any byte. */
 static void random_layout(struct layout *out)
 {
     memset(out, 0, sizeof *out);
@@ -79,7 +79,7 @@ static void each_hash_belongs_to_one_window(void **state)
     }
 }
 
-/* Keys 0, 1, 2, .., the least random there are. Six standard deviations of a binomial. */
+/* Keys 0, 1, 2, .., the least random keys. The bound is six standard deviations of a binomial. */
 static void windows_get_keys_by_their_lengths(void **state)
 {
     struct layout layout;
@@ -106,8 +106,8 @@ static void windows_get_keys_by_their_lengths(void **state)
     }
 }
 
-/* The place within a window is taken from the same hash, from its high or its low end. Both must
- * still be spread over all of the window: 64 cells of it get their share. */
+/* The place within a window is taken from the high or the low end of the same hash. Both must
+ * still be spread over the whole window: each of 64 cells gets its share. */
 static void the_place_within_a_window_is_free(void **state)
 {
     enum { CELLS = 64, WINDOW_COUNT = 2 };
@@ -150,7 +150,7 @@ static void the_hash_is_a_bijection_that_mixes(void **state)
 {
     (void)state;
     assert_true(reach_mix_key(0) == 0);
-    assert_true(reach_mix_key(1) == 0xb456bcfc34c2cb2cull); /* fmix64 of smhasher */
+    assert_true(reach_mix_key(1) == 0xb456bcfc34c2cb2cull); /* fmix64 of SMHasher */
     for (uint32_t bit = 0; bit < 64; bit++) {
         uint32_t changed = 0;
 

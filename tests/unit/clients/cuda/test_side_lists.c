@@ -18,7 +18,7 @@ enum { CASES = 400, GRANULES_MOST = 3000, NEAR = 300, CONTRAST = 180 };
 
 static struct rng rng;
 
-/* A buffer whose granules are timed from both sides, `noise` cycles off at most. */
+/* A buffer whose granules are timed from both sides, with an error of at most `noise` cycles. */
 struct buffer {
     uint64_t granules;
     bool side[GRANULES_MOST];
@@ -31,7 +31,7 @@ static void random_buffer(uint32_t noise, struct buffer *out)
 {
     out->granules = 1 + rng_below(&rng, GRANULES_MOST);
     for (uint64_t g = 0; g < out->granules; g++) {
-        /* Either side is nearer or farther by the line's slice. */
+        /* Either side is nearer or farther, depending on the slice of the line. */
         const uint32_t slice = (uint32_t)rng_below(&rng, 60);
         out->side[g] = rng_below(&rng, 2);
         for (uint32_t from = 0; from < 2; from++)
@@ -66,7 +66,8 @@ static void each_granule_is_on_its_side_once(void **state)
     }
 }
 
-/* Times that hardly differ are not sure, and one that is missing places nothing. */
+/* Times with a small difference are unsure, and a missing time leaves its granule without a
+ * side. */
 static void what_is_not_clear_is_counted(void **state)
 {
     static struct buffer b;
@@ -94,7 +95,7 @@ static void what_is_not_clear_is_counted(void **state)
     }
 }
 
-/* The granules of a buffer at any address cover it once. */
+/* The granules of a buffer at any address cover each byte once. */
 static void granules_cover_the_buffer(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* test_diagnose_numbers.c: the host side of the example diagnose, with an exported fingerprint: the
- * numbers that it passes on, what the planner says, and the lines of JSON. */
+ * numbers it passes on, the planner's answer, and the lines of JSON. */
 #include "clients/examples/diagnose.h"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An H200, as measured on 2026-11-22; of depth memory, so without contiguity. */
+/* An H200 as measured on 2026-11-22, at depth memory and therefore without contiguity. */
 #define FINGERPRINT "file:docs/measurements/nvidia-h200-89d5a7b7-2026-11-22/fingerprint-memory.json"
 
 static struct reach *source;
@@ -43,7 +43,7 @@ static void numbers_by_kind(void **state)
     assert_int_not_equal(diagnose_numbers(source, "7", &o, NULL), REACH_OK);
 }
 
-/* What `print` writes; the caller frees it. */
+/* Returns the output of `print`, which the caller frees. */
 static char *plan_of(const struct reach_diagnosis *found)
 {
     char *text = NULL;

@@ -1,5 +1,5 @@
-/* test_gups.c: the host side of reach-gups (clients/examples/gups.c) and its random sequence, which
- * the kernels compile from the same lines. TEST_SEED repeats the random cases. */
+/* test_gups.c: the host side of reach-gups (clients/examples/gups.c) and its random sequence.
+ * The kernels compile the sequence from the same lines. TEST_SEED repeats the random cases. */
 #include "clients/examples/gups.h"
 
 #include "base/rng.h"
@@ -61,7 +61,7 @@ static void squares_and_jumps_agree_with_products(void **state)
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
-/* What the kernel does in one pass, window by window, piece by piece, lane by lane. */
+/* The work of the kernel in one pass, window by window, piece by piece, lane by lane. */
 static void update(uint64_t *table, uint64_t elements, const struct gups_options *options,
                    const struct reach_windows *windows)
 {
@@ -79,7 +79,7 @@ static void update(uint64_t *table, uint64_t elements, const struct gups_options
     }
 }
 
-/* Parts at random bounds, multiples of a line, some of them empty. */
+/* Parts with random bounds, which are multiples of a line; some parts are empty. */
 static void random_windows(struct reach_window *window, uint32_t count, uint64_t bytes)
 {
     uint64_t end = 0;
@@ -107,7 +107,7 @@ static void windows_make_the_updates_of_the_naive_choice(void **state)
     update(expected, elements, &options, &naive);
     for (uint64_t i = 0; i < elements; i++)
         changed += expected[i] != 0;
-    assert_true(changed > elements / 4); /* 0.38 of them, the beginning of the sequence is sparse */
+    assert_true(changed > elements / 4); /* 0.38, because the sequence begins sparsely */
     for (uint32_t count = 1; count <= 8; count++) {
         const struct reach_windows parts = {.window_count = count, .window = window};
 
@@ -230,7 +230,8 @@ static void lines_are_those_of_the_sample(void **state)
                                  "Result Gupdates/s ATOM.CAS.64(loop) = 6.871948\n"));
     assert_non_null(strstr(text, "Strategy: windows, 3\nElapsed time = 8.000000 seconds\n"
                                  "Result Gupdates/s ATOM.CAS.64(loop) = 17.179869\n"));
-    /* An update reads and then changes a word: the plan knows one access, and predicts none. */
+    /* An update reads and then writes a word. The plan models one access and predicts no
+     * throughput. */
     assert_non_null(strstr(text, "17.18            -         2.50\n"));
     free(text);
     text = printed(&one_access, choices, 2);

@@ -1,6 +1,6 @@
-/* test_jobs.c: the host side of the jobs (clients/examples/job*.c, host_gather.c, element.h), with
- * jobs that run on the CPU in place of a GPU: every strategy that a plan offers, pass by pass and
- * window by window, over the same elements that the kernels compute. */
+/* test_jobs.c: the host side of the jobs (clients/examples/job*.c, host_gather.c, element.h),
+ * with jobs that run on the CPU instead of a GPU. Every strategy of a plan runs, pass by pass
+ * and window by window, over the elements that the kernels compute. */
 #include "clients/c/answer.h"
 #include "clients/examples/element.h"
 #include "clients/examples/host_gather.h"
@@ -23,11 +23,12 @@
 
 enum { WORDS = 1 << 16, SAMPLES = 20000, SMS = 12, WINDOWS = 3 };
 
-/* ---- a plan, as libreach would give it ------------------------------------------------------- */
+/* ---- a plan in the form of libreach
+ * ----------------------------------------------------------- */
 
 enum { PLAN_BYTES = 8192 };
 
-/* One option, with a comma behind it unless it is the last. */
+/* One option, followed by a comma unless it is the last. */
 static int add_option(char *out, const char *strategy, bool possible, int windows, double gbps,
                       const char *comma)
 {
@@ -38,7 +39,7 @@ static int add_option(char *out, const char *strategy, bool possible, int window
 }
 
 /* Windows of uneven length, SM s in window s % WINDOWS; scopes that do not divide the bytes.
- * `all`: every strategy is possible; else naive alone, which comes first then. */
+ * With `all` every strategy is possible; otherwise only naive, which then comes first. */
 static struct reach_answer *make_plan(uint64_t bytes, bool all)
 {
     const struct answer_origin origin = {
@@ -90,12 +91,12 @@ static struct reach_answer *make_plan(uint64_t bytes, bool all)
 
 /* ---- jobs on the CPU ------------------------------------------------------------------------- */
 
-/* Sampling: what the kernel does, sample by sample; and grouping, value by value. */
+/* Sampling, like the kernel sample by sample, and grouping, value by value. */
 struct cpu {
     uint64_t bytes;
     uint32_t seed;
     uint32_t runs;
-    uint32_t spoil_run; /* this run of all leaves a sample out; 0: none */
+    uint32_t spoil_run; /* number of the run that leaves out a sample; 0 if all are complete */
     bool grouping;
     struct element_bucket *table;
 };
@@ -120,7 +121,7 @@ static void count_value(struct cpu *c, uint64_t key, uint64_t first, uint64_t le
     c->table[at].count++;
 }
 
-/* All elements, looked at by the SMs of one window. */
+/* All elements that the SMs of one window visit. */
 static void do_window(struct cpu *c, const struct reach_window *w, struct job_result *out)
 {
     for (uint64_t i = 0; i < SAMPLES; i++) {
@@ -229,7 +230,7 @@ static void every_strategy_finds_what_the_cpu_finds(void **state)
     free(run);
 }
 
-/* A check that cannot fail proves nothing: one sample left out of any run is noticed. */
+/* A check that cannot fail proves nothing: one sample left out of any run is detected. */
 static void a_lost_sample_is_noticed(void **state)
 {
     struct job_run *run = calloc(1, sizeof *run);
@@ -256,14 +257,14 @@ static void the_best_plan_comes_first(void **state)
 
     (void)state;
     measure(&c, run);
-    assert_string_equal(run->choices[0].label, "filtered windows"); /* plain windows it cannot do */
+    assert_string_equal(run->choices[0].label, "filtered windows"); /* cannot use plain windows */
     assert_string_equal(run->choices[1].label, "scopes");
     assert_string_equal(run->choices[3].label, "naive");
-    assert_string_equal(run->choices[4].label, "scopes, again"); /* not planned: last, no number */
+    assert_string_equal(run->choices[4].label, "scopes, again"); /* not planned, without a number */
     assert_false(run->choices[4].predicted_gbps.known);
     assert_int_equal(run->choices[1].pass_count, 3);
     assert_true(run->choices[0].gbps == SAMPLES * 32.0 / (40 * 1e6));
-    assert_string_equal(run->choices[job_best(run)].label, "naive"); /* 10 ms here */
+    assert_string_equal(run->choices[job_best(run)].label, "naive"); /* 10 ms in this test */
     reach_answer_free(run->plan);
     free(run);
 }
@@ -306,7 +307,7 @@ static void passes_cover_everything_once(void **state)
     free(pass);
 }
 
-static char parse_why[JOB_TEXT_BYTES]; /* of the last parse */
+static char parse_why[JOB_TEXT_BYTES]; /* of the last call of the parser */
 
 static bool parse(const char *line, struct job_options *out)
 {
@@ -364,7 +365,7 @@ static void options_are_read(void **state)
     }
 }
 
-/* Published values of Murmur3's finalisers, and what spreads over a range stays in it. */
+/* Published values of Murmur3's finalizers. Results spread over a range stay in it. */
 static void elements_are_what_they_should_be(void **state)
 {
     uint64_t seen = 0;
@@ -492,7 +493,7 @@ static void the_advice_is_read(void **state)
     }
 }
 
-/* The first choice may be slower than another by noise, not by more. */
+/* The first choice may be slower than another by noise only. */
 static void the_first_choice_is_compared_with_the_fastest(void **state)
 {
     static struct gather_size size;
@@ -500,7 +501,7 @@ static void the_first_choice_is_compared_with_the_fastest(void **state)
 
     (void)state;
     assert_true(gather_read_advice(advice, 1 << 30, &size, why));
-    assert_null(gather_best(&size)); /* nothing is measured yet */
+    assert_null(gather_best(&size)); /* not measured yet */
     assert_null(gather_pinned(&size));
     assert_false(gather_first_is_fastest(&size));
     for (uint32_t w = 0; w < size.choice_count; w++) {
@@ -547,7 +548,7 @@ static void what_was_measured_is_reported(void **state)
     size.choices[2].gbps = 4;
     size.choices[2].mismatches = 7;
     char *const text = report_of(&size);
-    assert_non_null(strstr(text, "1.000     11.38  right")); /* of its prediction, of pinned */
+    assert_non_null(strstr(text, "1.000     11.38  right")); /* ratios to prediction, pinned */
     assert_non_null(strstr(text, "0.800      1.00  WRONG"));
     assert_non_null(strstr(text, "100.0 % of the fastest (managed-host, naive): the fastest"));
     free(text);
