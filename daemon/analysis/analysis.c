@@ -28,12 +28,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The error of a median of n from their median deviation: 1.4826 for the deviation, 1.2533 for the
- * median of normal noise. Cycles are whole numbers, so half of one is the least there is. */
+/* The standard error of a median of n values, from their median deviation: 1.4826 for the deviation
+ * and 1.2533 for the median of normal noise. Cycles are whole numbers, so the least error is half a
+ * cycle. */
 #define MEDIAN_ERROR (1.4826 * 1.2533)
 #define LEAST_ERROR  0.5
 
-/* Entries, entry and reach hang together: they are known together. */
+/* The entries, the entry size and the reach are known together or not at all. */
 static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
 {
     const enum reason reason = REASON_TOO_LITTLE_DATA;
@@ -53,7 +54,7 @@ static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
                                 : UNKNOWN_U64(reason);
 }
 
-/* Only what is known has evidence. */
+/* Only known numbers have evidence. */
 static void fill_evidence(const struct level_estimate *level,
                           const struct sharing_estimate *sharing, struct tlb_level *out)
 {
@@ -96,7 +97,7 @@ static void fill_levels(const struct observation_set *set, const struct structur
     }
 }
 
-/* Each SM a group of its own, for a window level that no two share. */
+/* Makes each SM its own group, for a window level that no two SMs share. */
 static void one_group_each(const uint16_t *sm_ids, uint32_t sm_count, struct sm_partition *out)
 {
     out->group_count = sm_count < REACH_MAX_GROUPS ? sm_count : 0;
@@ -129,7 +130,7 @@ static void fill_topology(const struct observation_set *set, const struct struct
     floorplan_derive(sm_count, &fp->topology);
 }
 
-/* What was excluded, and what did no harm but should be known. */
+/* Notes the excluded probes, and disturbances that did no harm. */
 static void note_disturbance(const struct observation_set *set, struct fingerprint *fp)
 {
     const struct observation_list *excluded = &set->excluded;
@@ -188,8 +189,9 @@ static void read_sets(const struct sets_estimate *sets, struct tlb_level *out)
     memcpy(out->runs, sets->runs, sizeof out->runs);
 }
 
-/* The page size is known if the driver reports it. That of a plain allocation is not reported, and
- * managed memory is not probed on hardware: asked for carelessly it can take the whole GPU down. */
+/* The page size is known if the driver reports it. The driver does not report the page size of a
+ * plain allocation. Managed memory is not probed on hardware, because a careless request can take
+ * the whole GPU down. */
 static void read_pages(const struct observation_set *set, struct fingerprint *out)
 {
     const struct maybe_u64 granule = KNOWN_U64(set->limits.granule_bytes);
@@ -205,8 +207,8 @@ static void read_pages(const struct observation_set *set, struct fingerprint *ou
         out->page_bytes[ALLOCATION_PLAIN] = out->page_bytes[ALLOCATION_MANAGED] = granule;
 }
 
-/* The largest footprint of any sweep showed no step more. So what answers the last level's misses
- * is one level with a longer reach, or page walks: from here the two look the same. */
+/* The largest footprint of any sweep showed no further step. So the last level's misses are served
+ * by one level with a longer reach or by page walks; the sweep cannot distinguish the two. */
 static void read_beyond(const struct observation_set *set, struct fingerprint *out)
 {
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
@@ -218,7 +220,7 @@ static void read_beyond(const struct observation_set *set, struct fingerprint *o
     out->beyond.walk_cycles = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
 }
 
-/* Only what is known has evidence. */
+/* Only known numbers have evidence. */
 static void fill_sets_evidence(const struct sets_estimate *sets,
                                const struct sectored_estimate *fill, struct tlb_level *out)
 {
@@ -234,7 +236,7 @@ static void fill_sets_evidence(const struct sets_estimate *sets,
         e->entry_pages = fill->pages_evidence;
 }
 
-/* Sets, ways, replacement, fill, and what lies beyond the last level. */
+/* Fills in sets, ways, replacement, fill, and the memory beyond the last level. */
 static void fill_detail(const struct observation_set *set, const struct structure *s,
                         struct fingerprint *out)
 {
@@ -257,7 +259,7 @@ static void fill_detail(const struct observation_set *set, const struct structur
     read_beyond(set, out);
 }
 
-/* Near and far: do the misses of some groups cost clearly less than the misses of others? */
+/* Near and far: compares the cost of misses between groups. */
 static void class_penalties(struct topology *t)
 {
     double penalties[REACH_MAX_GROUPS];
@@ -289,7 +291,8 @@ static void class_penalties(struct topology *t)
         t->groups[g].penalty_class = KNOWN_U32(class[g]);
 }
 
-/* Each group and each pair of groups alone. The groups and their penalties must be there. */
+/* Fills in the results of each group and each pair of groups alone. Needs the groups and their
+ * penalties. */
 static void fill_group_detail(const struct observation_set *set, const struct structure *s,
                               struct fingerprint *out)
 {
@@ -307,7 +310,8 @@ static void fill_group_detail(const struct observation_set *set, const struct st
     group_reads_derive(set, s, t);
 }
 
-/* Does any level's sharing contradict itself, or the rounds the pair matrix? */
+/* Returns whether any level's sharing contradicts itself, or whether the rounds contradict the pair
+ * matrix. */
 static bool contradicts(const struct observation_set *set, const struct structure *s)
 {
     for (uint32_t k = 0; k < s->level_count; k++) {
@@ -325,9 +329,9 @@ static bool contradicts(const struct observation_set *set, const struct structur
     return false;
 }
 
-/* Was a level found whose size or sharing was not? With disturbed probes, or with other processes
- * on the GPU, that is attributed to them: on an H200 beside a loop of matrix products 3 of 20 runs
- * had no disturbed probe and no reach either (docs/disturbance.md). */
+/* Returns whether a level was found without its size or sharing. Disturbed probes or other
+ * processes on the GPU then count as the cause. On an H200 beside a loop of matrix products, 3 of
+ * 20 runs had no disturbed probe and no reach either (docs/disturbance.md). */
 static bool left_open(const struct observation_set *set, const struct structure *s)
 {
     bool open = false;
@@ -336,7 +340,7 @@ static bool left_open(const struct observation_set *set, const struct structure 
     return open && observation_set_is_shared(set);
 }
 
-/* Why nothing can be said of scopes and windows, if levels were seen. */
+/* Gives the reason why scopes and windows are unknown, if levels were seen. */
 static void note_reaches(struct fingerprint *fp)
 {
     uint32_t known = 0;

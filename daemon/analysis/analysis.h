@@ -15,12 +15,12 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* Derives the fingerprint from all of `set`. What the observations do not show is left unknown with
- * the reason; that is success. Leaves taken_at at the last observation's start, duration_ms at 0.
- * STATUS_DISTURBED if the observations contradict each other so that no group map can be
- * trusted, and if a level's entries or sharing are left open and probes were disturbed or other
- * processes had the GPU open; `*out` then has what could be derived, with the verdict in
- * its conditions. */
+/* Derives the fingerprint from all of `set`. Values that the observations do not show are left
+ * unknown with the reason; that is success. Leaves taken_at at the last observation's start,
+ * duration_ms at 0. Returns STATUS_DISTURBED if the observations contradict each other so that no
+ * group map can be trusted. Also returns it if a level's entries or sharing are left open and
+ * probes were disturbed or other processes had the GPU open. `*out` then contains everything that
+ * could be derived, with the verdict in its conditions. */
 enum status analysis_derive(const struct observation_set *set, enum depth depth,
                             struct fingerprint *out, struct err *err);
 

@@ -1,14 +1,10 @@
-/* check.c: see check.h.
- *
- * Only what the fingerprint determines is asked, and as the measurement asked it. A level whose
- * saturation is not known, or a group behind a nearer level whose size is not, has no question. The
- * thresholds are wide on purpose: a chip that was exchanged, or whose floor plan is another,
- * differs by whole groups and whole levels; what differs by a page or a few cycles is the noise of
- * two measurements, and is not worth a new one.
- *
- * Noise makes some hits look like misses and some misses like hits: q and r of them. The share of
- * loads that truly miss is then (seen - q) / (1 - q - r), within the error of a count.
- */
+/* check.c: see check.h. The check compares only results that the fingerprint determines, with the
+ * probes of the measurement. A level without known saturation is skipped, and so is a group behind
+ * a nearer level of unknown size. The thresholds are wide on purpose. An exchanged chip, or one
+ * with another floor plan, differs by whole groups and whole levels. A difference of a page or a
+ * few cycles is noise and does not justify a new measurement. Noise makes some hits look like
+ * misses and some misses like hits, with the shares q and r. The share of loads that truly miss is
+ * then (seen - q) / (1 - q - r), within the error of a count. */
 #include "analysis/check.h"
 
 #include "analysis/levels/levels.h"
@@ -27,30 +23,30 @@ enum {
     MOST_SAMPLES = 4096,
     POINT_WITHIN = 0,
     POINT_EDGE,
-    POINT_JUST, /* beyond: some sets overflow, and a farther level is least likely to */
+    POINT_JUST, /* beyond: some sets overflow, and a farther level rarely does */
     POINT_BEYOND,
     LEVEL_POINTS,
     /* The penalty of a smaller level is the median of a few loads; one outlier moves it. */
     SURE_ENTRIES = 16
 };
 
-/* Fewer slow loads at a point do not determine what a miss costs. */
+/* A smaller share of slow loads at a point does not determine the cost of a miss. */
 #define FEWEST_SLOW 0.1
-/* Share of loads that miss: at most this is a hit, at least that a miss. */
+/* Share of loads that miss: a point hits up to the first and misses from the second. */
 #define HIT_SHARE  0.1
 #define MISS_SHARE 0.5
-/* Errors of a count that are not worth a word. */
+/* Errors of a count that are not reported. */
 #define ERRORS 3
-/* Hits and misses that overlap by more are not distinguished. */
+/* Hits and misses with a larger overlap cannot be distinguished. */
 #define MOST_OVERLAP 0.6
 /* A level that costs less cannot be detected (sweep.c). */
 #define LEAST_STEP 4.0
 /* A penalty may differ by the larger of these. */
 #define PENALTY_CYCLES 6.0
 #define PENALTY_SHARE  0.3
-/* Penalties are of the SM clock: with another one they are not compared. */
+/* Penalties are cycles of the SM clock; they are not compared if the clocks differ by more. */
 #define SAME_CLOCK 0.1
-/* Of single loads that are on the right side of the threshold, and the votes for each. */
+/* Share of single loads on the right side of the threshold, and the votes for each. */
 #define QUIET      0.99
 #define LESS_QUIET 0.95
 enum { VOTES_QUIET = 3, VOTES_LESS_QUIET = 7, VOTES_NOISY = 15 };
@@ -61,7 +57,7 @@ NAME_FUNCTION(check_result_name, enum check_result, [CHECK_HOLDS] = "still true"
 static void find(struct check *out, enum check_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The worst stays, and of two alike the first. */
+/* Keeps the worst finding; the first of two equal ones. */
 static void find(struct check *out, enum check_result result, const char *format, ...)
 {
     va_list args;
@@ -100,13 +96,14 @@ static bool is_complete(const struct tlb_level *l)
            IS_KNOWN(l->miss_penalty_cycles) && l->entries.v > 1 && l->entry_bytes.v > 0;
 }
 
-/* Pages, an entry apart, that overflow every set of this level. */
+/* Pages, one entry apart, that overflow every set of this level. */
 static uint64_t full_pages(const struct tlb_level *l)
 {
     return (l->saturation_bytes.v + l->entry_bytes.v - 1) / l->entry_bytes.v;
 }
 
-/* Pages that overflow some of its sets: a quarter of the way to those that overflow all. */
+/* The number of pages that overflow some of its sets: a quarter of the way to those that overflow
+ * all. */
 static uint64_t just_beyond(const struct tlb_level *l)
 {
     const uint64_t full = full_pages(l);
@@ -145,8 +142,8 @@ static int shared_level(const struct fingerprint *fp)
     return fp->levels[k].shared_by == SHARED_GROUP && is_complete(&fp->levels[k]) ? (int)k : -1;
 }
 
-/* The levels that the fingerprint determines, as the analysis of a measurement has them. False if
- * one nearer than level `k` is missing. */
+/* The levels that the fingerprint determines, in the form of the analysis. Returns false if a level
+ * nearer than `k` is missing. */
 static bool estimates_of(const struct fingerprint *fp, uint32_t k, struct level_estimate *out)
 {
     bool all_nearer = true;
@@ -165,7 +162,7 @@ static bool estimates_of(const struct fingerprint *fp, uint32_t k, struct level_
     return all_nearer;
 }
 
-/* A row of pairs is dear, has longer slices, and is settled by one vote on a quiet chip. */
+/* A row of pairs is expensive, has longer slices, and is settled by one vote on a quiet chip. */
 static uint32_t votes_for(const struct tlb_level *l, enum probe_kind kind)
 {
     const double right = IS_KNOWN(l->confidence) ? l->confidence.v : 0;
@@ -174,7 +171,8 @@ static uint32_t votes_for(const struct tlb_level *l, enum probe_kind kind)
     return right >= LESS_QUIET ? VOTES_LESS_QUIET : VOTES_NOISY;
 }
 
-/* A round if its slices and the flushing pages fit the level, else the pivot's row of pairs. */
+/* Uses a round if its slices and the flushing pages fit the level, otherwise the pivot's row of
+ * pairs. */
 bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *limits,
                         uint16_t pivot, struct probe_spec *out)
 {
@@ -206,7 +204,7 @@ static bool same_clock(const struct fingerprint *fp, const struct observation *o
     return fabs((double)then.v - (double)now.v) <= SAME_CLOCK * (double)then.v;
 }
 
-/* Do the levels farther out hold this many bytes? If not, misses cost more. */
+/* Returns whether the farther levels hold this many bytes. If not, misses cost more. */
 static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64_t bytes)
 {
     for (uint32_t j = k + 1; j < fp->level_count; j++) {
@@ -218,7 +216,7 @@ static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64
     return true;
 }
 
-/* The median of the loads of a point that took longer than the threshold; 0: none did. */
+/* The median of the loads of a point that took longer than the threshold. Returns 0 if none did. */
 static double median_above(const struct observation *o, uint32_t point, double threshold)
 {
     const uint32_t *values = observation_chase(o, point);
@@ -230,8 +228,8 @@ static double median_above(const struct observation *o, uint32_t point, double t
     return n > 0 ? stats_median_u32(slow, n) : 0;
 }
 
-/* What a miss costs, where few pages miss, since a farther level that was not found may miss too
- * where all do. */
+/* Compares the cost of a miss at the point where few pages miss. If all pages miss, a farther level
+ * that was not found may miss too. */
 static void classify_penalty(const struct fingerprint *fp, uint32_t k, const struct observation *o,
                              double threshold, struct check *out)
 {
@@ -257,9 +255,8 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
     const double hit = sweep_median(o, POINT_WITHIN);
     const double miss = sweep_median(o, POINT_BEYOND);
     const double step = miss - hit;
-    /* A step may hold a farther level's, and a stored penalty an outlier: the smaller is this
-     * one's.
-     */
+    /* A step may include a farther level's step, and a stored penalty an outlier, so the smaller
+     * one counts. */
     const double threshold = hit + fmin(step, fp->levels[k].miss_penalty_cycles.v) / 2;
     const double slow_hits = sweep_share_above(o, POINT_WITHIN, threshold);
     const double slow = sweep_share_above(o, POINT_BEYOND, threshold);
@@ -288,8 +285,9 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
     classify_penalty(fp, k, o, threshold, out);
 }
 
-/* One pivot's verdict, if it has one, against its group. An SM that has changed its group is
- * missing in one and new in another, so a change shows twice. One that shows once can be noise. */
+/* Compares one pivot's verdict, if it has one, with its group. An SM that has changed its group is
+ * missing in one and new in another, so a change is visible twice. A change that is visible once
+ * can be noise. */
 static void classify_pivot(const struct fingerprint *fp, const struct sharing_estimate *now,
                            const struct observation *o, struct check *out)
 {
@@ -314,7 +312,7 @@ static void classify_pivot(const struct fingerprint *fp, const struct sharing_es
     }
 }
 
-/* All rounds together, by the method and with the odds of the measurement. */
+/* Compares all rounds together, by the method and the odds of the measurement. */
 static void classify_sharing(const struct fingerprint *fp, const struct observation_set *set,
                              struct check *out)
 {

@@ -1,5 +1,5 @@
-/* check.h: does a stored fingerprint still describe this chip? Pure. In: the fingerprint, the
- * identity of the GPU now, and a handful of observations. Out: still true, changed or cannot say.
+/* check.h: compares a stored fingerprint with this chip. Pure. In: the fingerprint, the
+ * identity of the GPU now, and a handful of observations. Out: still true, changed or unsure.
  *
  * The campaign (campaign/verify_probes.h) and the verdict share these definitions:
  *
@@ -28,20 +28,20 @@ struct check {
     enum check_result result;
     char message[VERDICT_MESSAGE_BYTES]; /* the first reason for the worst; always terminated */
     uint32_t moved_sms; /* SMs seen in another group than before, by all rounds together */
-    uint32_t looked_at; /* levels and groups that were compared; 0: identity alone */
+    uint32_t looked_at; /* levels and groups that were compared; 0 means the identity alone */
 };
 
-/* Compares the identity, without a probe: UUID, serial, driver, MIG, SMs, memory. What one side
- * does not report is not compared. */
+/* Compares the identity, without a probe: UUID, serial, driver, MIG, SMs, memory. Fields that one
+ * side does not report are skipped. */
 void check_identity(const struct gpu_identity *then, const struct gpu_identity *now,
                     struct check *out);
 
-/* The question about level `k` (an index) of the fingerprint. False if the fingerprint does not
- * determine enough. */
+/* Makes the probe of level `k` (an index) of the fingerprint. Returns false if the fingerprint does
+ * not determine enough. */
 bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu_limits *limits,
                       uint16_t sm, struct probe_spec *out);
-/* The question about the group of SM `pivot`. False if there is no such group, or if it does not
- * fit. */
+/* Makes the probe of the group of SM `pivot`. Returns false if there is no such group, or if it
+ * does not fit. */
 bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *limits,
                         uint16_t pivot, struct probe_spec *out);
 

@@ -24,7 +24,7 @@ struct ranked {
 
 struct gap {
     double width;
-    uint32_t after; /* rank of the value before it */
+    uint32_t after; /* rank of the preceding value */
 };
 
 static int by_value(const void *left, const void *right)
@@ -50,7 +50,7 @@ static void rank(const double *values, uint32_t n, struct ranked *out)
     qsort(out, n, sizeof out[0], by_value);
 }
 
-/* Writes the class of each rank. Do these gaps leave enough values in every class? */
+/* Writes the class of each rank. Returns whether these gaps leave enough values in every class. */
 static bool make_classes(const struct gap *gaps, uint32_t splits, uint32_t n, uint32_t *class_of)
 {
     bool border[CLASSES_MAX_VALUES] = {false};
@@ -69,7 +69,8 @@ static bool make_classes(const struct gap *gaps, uint32_t splits, uint32_t n, ui
     return members[class] >= FEWEST_OF_A_CLASS;
 }
 
-/* How many of the widest gaps are clear: the fewest after which comes a far narrower one. */
+/* The number of the widest gaps that are clear: the fewest that are followed by a far
+ * narrower one. */
 static uint32_t count_splits(const struct gap *gaps, uint32_t n, double noise)
 {
     for (uint32_t k = 1; k < CLASSES_MAX && k < n; k++) {
@@ -107,7 +108,7 @@ double classes_margin(const double *values, uint32_t n, double noise, const uint
 {
     struct ranked ranked[CLASSES_MAX_VALUES] = {{0}};
     double clear = INFINITY; /* the narrowest gap between two classes */
-    double inside = 0;       /* the widest within one, and the next */
+    double inside = 0;       /* the widest gap within a class, and the next */
     double next = 0;
 
     rank(values, n, ranked);

@@ -1,5 +1,5 @@
-/* cache_carveouts.c: see cache_carveouts.h. The array is divided by ways: where the sets are known,
- * whole ways are counted, and otherwise what fits. */
+/* cache_carveouts.c: see cache_carveouts.h. The array is divided by ways: if the sets are known,
+ * whole ways are counted, otherwise the bytes that fit. */
 #include "analysis/caches/cache_carveouts.h"
 
 #include "base/units.h"
@@ -28,7 +28,7 @@ static struct maybe_u64 carved_fits(const struct chase *c, const struct observat
     return KNOWN_U64(fits);
 }
 
-/* The most ways with which every set is still whole. */
+/* The highest number of ways with which every set is still whole. */
 static struct maybe_u64 carved_size(const struct chase *c, const struct observation *o)
 {
     struct walk_votes *const v = malloc(2 * sizeof *v);
@@ -55,7 +55,7 @@ static uint32_t carved_samples(uint64_t shared_bytes, double wanted)
     return (uint32_t)fmin(most, wanted);
 }
 
-/* Whole lines, or sectors where the line is not known. */
+/* Whole lines, or sectors if the line is not known. */
 static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
 {
     const uint64_t stride = IS_KNOWN(c->out->line_bytes) ? c->line_bytes : c->sector_bytes;
@@ -69,7 +69,7 @@ static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
     return spec;
 }
 
-/* Whole ways, which come and go with shared memory; `more` of them may be there than now. */
+/* Whole ways, which shared memory adds or takes away; up to `more` ways may be added. */
 static struct probe_spec ways_spec(const struct chase *c, uint64_t shared_bytes)
 {
     const uint32_t most = c->ways + (shared_bytes < CHASE_SHARED_BYTES);
@@ -89,7 +89,7 @@ bool cache_carveouts_find(struct chase *c)
 {
     struct cache_carveout found[CARVEOUTS + 1];
     const bool regular = IS_KNOWN(c->out->size_bytes) && c->ways <= MOST_CARVED_WAYS;
-    const uint64_t most = c->w->set->limits.shared_sm_bytes; /* 0: not known */
+    const uint64_t most = c->w->set->limits.shared_sm_bytes; /* 0 means not known */
     uint32_t n = 0;
     bool waiting = false;
 
@@ -120,12 +120,12 @@ bool cache_carveouts_find(struct chase *c)
 
 /* ---- against the working sets ---- */
 
-/* As much of the speed of the shortest set, and longer sets have it still. */
+/* A set is fast at this share of the speed of the shortest set, if longer sets reach it too. */
 static const double FAST = 0.9;
 
-/* The longest set whose lines are read about as fast as the lines of the shortest, and so are all
- * sets between them. 0 if none was measured. `own`: each SM has a part of its own. Sets are sorted
- * by length. */
+/* Returns the longest set whose lines, and the lines of all shorter sets, are read about as fast as
+ * the lines of the shortest set. Returns 0 if none was measured. `own`: each SM has its own part.
+ * Sets are sorted by length. */
 static uint64_t longest_fast(const struct fingerprint *fp, bool own)
 {
     double shortest = 0;
@@ -144,8 +144,8 @@ static uint64_t longest_fast(const struct fingerprint *fp, bool own)
     return longest;
 }
 
-/* What an SM kept of the working sets; 0: not known. Only what each SM has for itself bends sets
- * that all SMs share and sets of parts at the same bytes of an SM. */
+/* Returns how much of the working sets an SM kept; 0 means not known. A cache of each SM affects
+ * shared sets and divided sets at the same number of bytes per SM; no other cache does. */
 static uint64_t kept_of_sm(const struct fingerprint *fp)
 {
     const uint64_t same = longest_fast(fp, false);

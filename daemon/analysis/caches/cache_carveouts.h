@@ -4,7 +4,7 @@
 
 #include "analysis/caches/chase.h"
 
-/* Fills in the carveouts of c->out. False: probes are among the asks. */
+/* Fills in the carveouts of c->out. Returns false if probes were requested. */
 bool cache_carveouts_find(struct chase *c);
 
 /* Compares the carveouts of out->caches[CACHE_L1] with the working sets. Beside the shared memory

@@ -1,29 +1,31 @@
-/* cache_line.c: see cache_line.h. Of a cycle that is too long by a sector, neighbors that miss are
- * one line, or several whose sets are chosen as a block. Of words that are spread wider and wider,
- * misses vanish behind the length of a line. Each is wrong where the other is not. */
+/* cache_line.c: see cache_line.h. There are two methods. In a cycle that is too long by a sector,
+ * neighbors that miss are one line, or several lines whose sets are chosen as a block. If words are
+ * spread wider and wider, misses vanish beyond the length of a line. Each method fails in other
+ * cases. */
 #include "analysis/caches/cache_line.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define SPACED_LEAST 0.1 /* of the loads miss where every line is walked */
-#define SPACED_SAME  0.5 /* of these, as long as more lines are walked than fit */
+#define SPACED_LEAST 0.1 /* share of loads that miss if every line is walked */
+#define SPACED_SAME  0.5 /* share of SPACED_LEAST, as long as more lines are walked than fit */
 #define SPACED_NONE  0.1
 
 enum {
-    MOST_SECTORS = 16, /* of a line */
+    MOST_SECTORS = 16, /* sectors of a line */
     SPACED_SAMPLES = 1024,
     SPACED_SECTOR = 32, /* eighths of it are whole words */
     SPACINGS = 6
 };
 
-/* A distance between words, in eighths of 2^k sectors, and the length of a footprint in which they
- * do not fit up to a line and fit beyond, in quarters of what fits. */
+/* A distance between words, in eighths of 2^k sectors, and the length of a footprint in quarters of
+ * what fits. Words at this distance overflow the footprint up to one line, and fit beyond. */
 struct spacing {
     uint32_t eighths, quarters;
 };
 
-/* The share of misses of a walk over words of this spacing. -1: it is to be walked first. */
+/* The share of misses of a walk over words of this spacing. Returns -1 if it must be walked
+ * first. */
 static double spaced_share(struct chase *c, struct spacing by, uint32_t k)
 {
     const uint64_t footprint = c->sectors * c->sector_bytes / 4 * by.quarters;
@@ -36,14 +38,15 @@ static double spaced_share(struct chase *c, struct spacing by, uint32_t k)
     return o ? chase_slow_share(o, 0, c->how.threshold) : -1;
 }
 
-/* With 11 eighths and twice what fits: as long as the distance is no longer than 11/8 of a line,
- * all or 8/11 of the lines of the footprint are walked, more than fit, and many loads miss: of LRU
- * all, and with a random victim, of 16/11 of the lines that fit, the share m = 1 - exp(-16/11 m),
- * which is 0.55, where it is 0.80 of all lines. At twice that distance 4/11 of the lines are
- * walked, 8/11 of those that fit. So misses vanish between 11/8 and 11/4 of a line, wherever the
- * lines that miss are. If they only become few, REASON_IRREGULAR, and `*out` is what no shorter
- * line explains: where a hash chooses the sets, 8/11 of the lines that fit overflow some of them
- * (5 to 14 % of the loads of an H100 missed). 0: nothing is known. */
+/* With 11 eighths and twice what fits: up to a distance of 11/8 of a line, all or 8/11 of the lines
+ * of the footprint are walked. These are more than fit, so a large share of loads misses. With LRU
+ * all loads miss. With a random victim and 16/11 of the lines that fit, the share is m = 1 -
+ * exp(-16/11 m) = 0.55; with all lines it is 0.80. At twice that distance 4/11 of the lines are
+ * walked, 8/11 of those that fit. So misses vanish between 11/8 and 11/4 of a line, at any place of
+ * the lines that miss. If misses only become few, returns REASON_IRREGULAR, and `*out` is the
+ * length that no shorter line explains. The reason is that a hash chooses the sets: 8/11 of the
+ * lines that fit overflow some sets (5 to 14 % of the loads of an H100 missed). `*out` is 0 if
+ * nothing is known. */
 static enum reason line_of_spacing(struct chase *c, struct spacing by, uint64_t *out)
 {
     double shares[SPACINGS];
@@ -74,8 +77,9 @@ static enum reason line_of_spacing(struct chase *c, struct spacing by, uint64_t 
 
 /* Such distances are no multiple of two lines, so the words lie in all sets evenly, and sets that
  * are chosen for blocks of lines are no longer than others. If the number of sets has a divisor in
- * common with the eighths, some sets have more words than others and overflow: with 9 of them a
- * third of 30 sets, with 11 half of 22. So both must give the same result. `*out`: as of one. */
+ * common with the eighths, some sets get more words than others and overflow. With 9 eighths this
+ * affects a third of 30 sets, with 11 half of 22 sets. So both must give the same result. `*out` is
+ * the result of one of them. */
 static enum reason line_by_spacing(struct chase *c, uint64_t *out)
 {
     uint64_t again = 0;
@@ -91,12 +95,11 @@ static enum reason line_by_spacing(struct chase *c, uint64_t *out)
     return reason != REASON_NONE ? reason : other;
 }
 
-/* Is a line no longer than this? Some caches overflow before they are full, because some sets get
- * more lines than others. Then more lines stay than what fits for certain, and the misses of spread
- * words vanish too early: at half of the line. But if the line were longer than this, words that
- * are less than two of this length apart would walk all lines of the footprint, and overflow it as
- * all sectors do. Words that crowd in some sets only miss more, so one of two distances is enough.
- */
+/* Finds whether a line is no longer than this. Some caches overflow before they are full, because
+ * some sets get more lines than others. Then more lines stay than what fits for certain, and the
+ * misses of spread words vanish too early: at half of the line. But if the line were longer, words
+ * that are less than twice this length apart would walk all lines of the footprint, and overflow
+ * it. Words that crowd in some sets only add misses, so one of two distances is enough. */
 static enum reason no_longer_line(struct chase *c, uint64_t line_bytes)
 {
     static const uint32_t eighths[] = {8, 13, 15};
@@ -118,7 +121,7 @@ static enum reason no_longer_line(struct chase *c, uint64_t line_bytes)
     return fmin(shares[1], shares[2]) <= SPACED_NONE * shares[0] ? REASON_NONE : REASON_IRREGULAR;
 }
 
-/* Most of the sectors that miss have this many neighbors in a row that do. 0: none misses. */
+/* The usual length of a run of neighboring sectors that miss. Returns 0 if none misses. */
 static uint32_t usual_run(const struct walk_votes *v)
 {
     uint32_t weights[MOST_SECTORS + 1] = {0};
@@ -139,8 +142,8 @@ static uint32_t usual_run(const struct walk_votes *v)
     return weights[best] > 0 ? best : 0;
 }
 
-/* A footprint overflows when all of its sectors are walked. Does it also overflow with one sector
- * of every `bytes`? If not, each sector is a line. */
+/* A footprint overflows when all of its sectors are walked. Finds whether it also overflows with
+ * one sector of every `bytes`. If not, each sector is a line. */
 static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
 {
     const uint64_t n = c->misses_bytes / bytes;
@@ -165,8 +168,8 @@ static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
     return reason;
 }
 
-/* A footprint in which scattered loads miss may stay when it is walked in order. Then it is no
- * evidence that a part of its words stays too. */
+/* A footprint in which scattered loads miss may stay when it is walked in order. Then a part of its
+ * words that stays is no evidence. */
 static enum reason all_overflow(struct chase *c)
 {
     bool over = false;
@@ -175,7 +178,7 @@ static enum reason all_overflow(struct chase *c)
     return reason == REASON_NONE && !over ? REASON_NO_CONTRAST : reason;
 }
 
-/* The usual run of a cycle of n sectors; false: it must be walked first. */
+/* The usual run of a cycle of n sectors. Returns false if it must be walked first. */
 static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
 {
     struct probe_spec spec =
@@ -192,8 +195,8 @@ static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
     return o != NULL;
 }
 
-/* `*bounded`: a longer line was ruled out; otherwise spacing or the sets must confirm it.
- * `*most`: a line is no longer, because its sectors miss together; 0: not known. */
+/* Sets `*bounded` if a longer line was ruled out; otherwise spacing or the sets must confirm it. A
+ * line is no longer than `*most`, because its sectors miss together; 0 means not known. */
 static enum reason line_by_neighbors(struct chase *c, bool *bounded, uint64_t *most)
 {
     uint32_t run = 0;
@@ -203,9 +206,9 @@ static enum reason line_by_neighbors(struct chase *c, bool *bounded, uint64_t *m
     *most = 0;
     if (!run_of(c, c->sectors + 1, &run))
         return REASON_NOT_MEASURED;
-    /* A set that overflows by one may miss too seldom to be seen. But neighboring sets that
-     * overflow together look like one line, and so they do to walks of every second line where the
-     * number of sets is even: then only a line of one sector is certain. */
+    /* A set that overflows by one line may miss too seldom to be seen. But neighboring sets that
+     * overflow together look like one line. With an even number of sets they also look like one to
+     * walks of every second line. So only a line of one sector is certain. */
     const bool several = run == 0;
     if (several && !run_of(c, c->sectors + c->sectors / 16 + 1, &run))
         return REASON_NOT_MEASURED;
@@ -230,9 +233,9 @@ static enum reason line_by_neighbors(struct chase *c, bool *bounded, uint64_t *m
 }
 
 /* Neighbors that miss are the best evidence, because they also give the sets. If they are ambiguous
- * (sets without a rule, or other lines miss in each run), the spacing decides, or both together: a
- * line is no shorter than the one and no longer than the other. If the two contradict each other,
- * only the sets can decide. */
+ * (sets without a rule, or other lines miss in each run), the spacing decides, or both together:
+ * one gives the shortest line, the other the longest. If the two contradict each other, only the
+ * sets can decide. */
 enum reason cache_line_find(struct chase *c)
 {
     bool bounded = false;

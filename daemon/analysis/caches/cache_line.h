@@ -4,8 +4,8 @@
 
 #include "analysis/caches/chase.h"
 
-/* Finds c->line_bytes; c->out->line_bytes is known if that is certain. Needs c->sectors.
- * REASON_NOT_MEASURED: probes are among the asks. */
+/* Finds c->line_bytes; c->out->line_bytes is known if the length is certain. Needs c->sectors.
+ * Returns REASON_NOT_MEASURED if probes were requested. */
 enum reason cache_line_find(struct chase *c);
 
 #endif

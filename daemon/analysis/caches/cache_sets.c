@@ -1,30 +1,34 @@
-/* cache_sets.c: see cache_sets.h. Cycles that are longer by one line each show one set after the
- * other; what misses in every lap is LRU. */
+/* cache_sets.c: see cache_sets.h. Each cycle is one line longer than the previous one and shows the
+ * next set. Under LRU, the lines of an overflowed set miss in every lap. */
 #include "analysis/caches/cache_sets.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LRU_SHARE      0.97 /* of the loads of an overflowed set that miss */
-#define OTHER_SHARE    0.90
-#define FLIPPING_SHARE 0.2 /* of the lines that miss, which also hit: not LRU */
-#define STEADY_SHARE   0.01
+#define LRU_SHARE   0.97 /* share of the loads of an overflowed set that miss */
+#define OTHER_SHARE 0.90
+#define FLIPPING_SHARE                                                                             \
+    0.2 /* share of the missing lines that also hit, if the policy is not LRU                      \
+         */
+#define STEADY_SHARE 0.01
 
 enum {
     STEPS = 12,
     MOST_TRACED = 5,
     LEAST_MISSING = 4,
-    LEAST_QUICK = 4 /* loads that hit, so that a policy is not LRU */
+    LEAST_QUICK = 4 /* loads that must hit if the policy is not LRU */
 };
 
 struct set_walks {
     const struct observation *o;
-    const struct observation *later; /* the walks of `o` timed a lap later; NULL: none */
+    const struct observation
+        *later; /* the walks of `o` timed a lap later; NULL if there are none */
     struct walk_votes before, at;
 };
 
-/* Lines that begin to miss when the cycle gets one longer; -1: some no longer miss. */
+/* The number of lines that begin to miss when the cycle gets one line longer. Returns -1 if some no
+ * longer miss. */
 static int joined(const struct walk_votes *before, const struct walk_votes *after)
 {
     int n = 0;
@@ -38,7 +42,7 @@ static int joined(const struct walk_votes *before, const struct walk_votes *afte
     return n;
 }
 
-/* The ways, and how many lines in a row choose the same set. */
+/* Finds the ways, and how many lines in a row choose the same set. */
 static enum reason read_steps(struct chase *c, struct set_walks *s)
 {
     int first = 0;
@@ -120,8 +124,8 @@ static void read_policy(const struct chase *c, struct set_walks *s)
     add_trace(c, s->o, &s->at);
 }
 
-/* Of the lines of a cycle that miss, those that now hit and now miss. A few of them are kept in
- * `shown`, as votes that they are to be shown. */
+/* The number of missing lines of a cycle that sometimes hit. Some of them are kept in `shown`, as
+ * votes. */
 static uint32_t count_flipping(const struct walk_votes *v, uint32_t *out_missing,
                                struct walk_votes *shown)
 {
@@ -176,8 +180,8 @@ static bool walk_two_laps(struct chase *c, struct set_walks *s, const uint64_t *
     return s->o && s->later;
 }
 
-/* Adds the votes of a length in lines, in `s->at`; how many of those that miss also hit, some of
- * them in `s->before`. */
+/* Adds the votes of a length in lines, in `s->at`. Returns how many of the missing lines also hit;
+ * some of them are kept in `s->before`. */
 static uint32_t look_at_length(struct chase *c, struct set_walks *s, uint64_t length,
                                uint32_t *out_missing)
 {
@@ -188,11 +192,11 @@ static uint32_t look_at_length(struct chase *c, struct set_walks *s, uint64_t le
     return count_flipping(&s->at, out_missing, &s->before);
 }
 
-/* If sets follow no rule: in cycles somewhat longer than what fits, LRU misses the same lines in
- * every lap and in every run, whatever their set. If a line hits once and misses once, the policy
- * is not LRU. At many lengths other policies look the same (half of the lengths on an H200), so
- * there are many cycles, up to 3/8 longer. The first one fits; there, lines change only because
- * loads took long by chance. */
+/* For sets that follow no rule. In cycles somewhat longer than what fits, LRU misses the same lines
+ * in every lap and in every run, in any set. If a line hits once and misses once, the policy is not
+ * LRU. At many lengths other policies look the same (half of the lengths on an H200), so there are
+ * many cycles, up to 3/8 longer. The first one fits; its lines change only because loads took long
+ * by chance. */
 static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
 {
     enum { LENGTHS = 13, PARTS = 32 };
@@ -224,8 +228,9 @@ static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
     return REASON_NONE;
 }
 
-/* Do the lines that do not miss repeatedly hit always, but for the share of slow loads of a cycle
- * that fits? With a random victim some lines of an overflowed set miss too seldom to count. */
+/* Returns whether the lines that do not miss repeatedly always hit, except for the share of slow
+ * loads of a cycle that fits. With a random victim some lines of an overflowed set miss too seldom
+ * to count. */
 static bool others_hit(const struct walk_votes *v, const struct walk_votes *fits)
 {
     enum { FEW = 3, TIMES = 3 };
@@ -309,7 +314,7 @@ static enum reason look_at_steps(struct chase *c, struct set_walks *s)
     return REASON_NONE;
 }
 
-/* The sets by their steps, confirmed by the last one, and their policy. */
+/* Finds the sets by their steps, confirmed by the last step, and their policy. */
 static enum reason regular_sets(struct chase *c, struct set_walks *s)
 {
     struct probe_spec spec = steps_spec(c, STEPS, CHASE_MOST_REPEATS);

@@ -4,13 +4,13 @@
 
 #include "analysis/caches/chase.h"
 
-/* Finds c->sets and c->ways, and the replacement and the trace of c->out, which may be known
- * without them. Needs c->sectors and c->line_bytes. REASON_NOT_MEASURED: probes are among the asks.
- */
+/* Finds c->sets and c->ways, and the replacement and the trace of c->out. The last two may be known
+ * without the sets. Needs c->sectors and c->line_bytes. Returns REASON_NOT_MEASURED if probes were
+ * requested. */
 enum reason cache_sets_find(struct chase *c);
 
-/* The replacement and the trace alone, where it is not clear at which line the cache ends. Needs
- * c->out->fits_bytes and c->line_bytes. REASON_NONE: they may still not be known. */
+/* Finds the replacement and the trace alone, if it is not clear at which line the cache ends. Needs
+ * c->out->fits_bytes and c->line_bytes. After REASON_NONE they may still be unknown. */
 enum reason cache_policy_find(struct chase *c);
 
 #endif

@@ -19,7 +19,7 @@ void hierarchy_estimate(const struct observation_set *set, struct hierarchy_esti
     if (w->sm_count == 0)
         return;
     private_cache(w, CACHE_L1, NULL, &out->caches[CACHE_L1]);
-    /* What L1 is must be known before the read-only path can be the same. */
+    /* The read-only path is compared with L1, so L1 must be known first. */
     if (w->ask_count == 0)
         private_cache(w, CACHE_READ_ONLY, &out->caches[CACHE_L1], &out->caches[CACHE_READ_ONLY]);
     private_cache(w, CACHE_CONSTANT, NULL, &out->caches[CACHE_CONSTANT]);
@@ -32,7 +32,7 @@ void hierarchy_estimate(const struct observation_set *set, struct hierarchy_esti
     }
 }
 
-/* A hit in the L2, and what the misses of the first TLB levels take. */
+/* Adds the cost of a hit in the L2, and of the misses of the first TLB levels. */
 static void add_translations(struct fingerprint *fp)
 {
     const struct maybe_f64 hit = fp->caches[CACHE_L2].latency_cycles;
@@ -51,7 +51,7 @@ static void add_translations(struct fingerprint *fp)
     }
 }
 
-/* Behind two sides one SM sees its own, with copies of the other's lines: not all of the L2. */
+/* In an L2 with two sides an SM sees only its own side, with copies of the other side's lines. */
 static void judge_size(const struct observation_set *set, struct cache_facts *l2)
 {
     struct sides_estimate sides;

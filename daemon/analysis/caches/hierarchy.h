@@ -4,8 +4,8 @@
  * section 4.2). A private cache is found step by step. Each step requests the probes that it needs,
  * and ends with "unknown" and a reason if the result is ambiguous:
  *
- *   sweep     footprints of 512 bytes to 512 KiB: is there a cache, what do hits and misses take
- *   sector    words in order, nothing cached: the distance of the misses is what one miss brings
+ *   sweep     footprints of 512 bytes to 512 KiB: whether there is a cache, cycles of hits, misses
+ *   sector    words in order, nothing cached: the distance of the misses is one sector
  *   size      the longest cycle of sectors, from an aligned start, in which none misses again and
  *             again; bisected
  *   line      one sector more: the sectors that miss now share a set. If they are neighbors, either
@@ -27,21 +27,21 @@
 struct hierarchy_estimate {
     struct cache_facts caches[CACHE_KIND_COUNT];
     struct fingerprint_latency latency;
-    struct cache_walks walks; /* walks.ask_count > 0: probes to run first */
+    struct cache_walks walks; /* walks.ask_count > 0 if probes must run first */
 };
 
 void hierarchy_estimate(const struct observation_set *set, struct hierarchy_estimate *out);
 
-/* Into a fingerprint whose levels are known, unless something is still asked for. */
+/* Writes the result into a fingerprint whose levels are known, unless probes were requested. */
 void hierarchy_derive(const struct observation_set *set, struct fingerprint *out);
 
-/* The parts. private_cache: L1, read-only or constant; `l1` is what is known of L1, for a read-only
- * path that may be the same. l2_and_memory: the L2, and what is beyond. */
+/* The parts. private_cache finds L1, read-only or constant; `l1` is the known L1, for a read-only
+ * path that may be the same. l2_and_memory finds the L2 and the memory beyond it. */
 void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cache_facts *l1,
                    struct cache_facts *out);
 void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerprint_latency *out);
 
-/* All of it unknown. */
+/* These mark all fields as unknown. */
 void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reason);
 void latency_unknown(struct fingerprint_latency *l, enum reason reason);
 

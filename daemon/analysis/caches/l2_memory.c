@@ -1,10 +1,7 @@
-/* l2_memory.c: latencies of the L2 and of memory, and what a miss of the L2 brings; see
- * hierarchy.h.
- *
- * Memory answers in two modes where the L2 has two sides, and some loads take longer still (a bank
- * that is refreshed). The modes are the two highest peaks of the loads by their cycles, if there is
- * a valley between them.
- */
+/* l2_memory.c: latencies of the L2 and of memory, and the bytes that a miss of the L2 loads; see
+ * hierarchy.h. Memory answers in two modes if the L2 has two sides, and some loads take longer
+ * still (a bank that is refreshed). The modes are the two highest peaks of the loads by their
+ * cycles, if there is a valley between them. */
 #include "analysis/caches/hierarchy.h"
 
 #include "analysis/caches/l2_size.h"
@@ -19,8 +16,8 @@
     0.97 /* of the way from a hit of the L2 to the quickest loads from memory: lines               \
              of the far side hit not far below those */
 #define QUICKEST     0.01
-#define VALLEY_SHARE 0.6  /* of the lower peak */
-#define LEAST_PEAK   0.02 /* of the loads, in a bin */
+#define VALLEY_SHARE 0.6  /* share of the lower peak */
+#define LEAST_PEAK   0.02 /* share of the loads, in one bin */
 #define FILL_RIGHT   0.90
 #define FILL_WRONG   0.05
 
@@ -55,7 +52,7 @@ void latency_unknown(struct fingerprint_latency *l, enum reason reason)
                                       .tail_share = UNKNOWN_F64(reason)};
 }
 
-/* All loads of an observation. */
+/* Returns all loads of an observation. */
 static const uint32_t *all_loads(const struct observation *o, uint32_t *out_count)
 {
     *out_count = o->spec.point_count * o->spec.samples;
@@ -66,7 +63,7 @@ static const struct observation *find_hits(struct cache_walks *w)
 {
     struct probe_spec spec = walks_l2_spec(PROBE_LINE_BYTES, HIT_SAMPLES);
 
-    spec.warm_laps = 1; /* a line of the other side has a copy then */
+    spec.warm_laps = 1; /* by then a line of the other side has a copy */
     walks_add_points(&spec, HIT_LINES, POINTS);
     return walks_find(w, &spec);
 }
@@ -95,7 +92,7 @@ static uint32_t smooth(const uint32_t *bins, uint32_t i)
     return bins[i > 0 ? i - 1 : 0] + bins[i] + bins[i + 1 < BINS ? i + 1 : BINS - 1];
 }
 
-/* Up to bin `last`, beyond which there is the tail. */
+/* Finds the peaks up to bin `last`; the tail is beyond it. */
 static struct peaks find_peaks(const uint32_t *bins, uint32_t last, uint32_t total)
 {
     struct peaks best = {0, 0, 0, false};
@@ -154,7 +151,7 @@ static void read_modes(const uint32_t *loads, uint32_t count, struct fingerprint
     const struct peaks p = find_peaks(bins, (uint32_t)((high - low) / width), count);
     const double border = p.two ? low + (p.valley + 0.5) * width : INFINITY;
     const double top = p.two ? p.second : p.first;
-    /* As far above the last peak as its slowest half reaches below it, three times. */
+    /* Three times as far above the last peak as its slowest half reaches below it. */
     const double reach = p.two ? (p.second - p.valley) * width
                                : fmax(4 * width, low + (p.first + 0.5) * width - low);
     const double end = low + (top + 0.5) * width + (p.two ? 1.5 : 3) * reach;
@@ -209,7 +206,7 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
 
 /* ---- pages that no TLB level holds ---- */
 
-/* The first lap: later loads come to the same pages in another place. */
+/* Uses the first lap, because later loads visit the same pages at another place. */
 static void read_p6(const uint32_t *loads, uint32_t count, uint64_t stride_bytes, double threshold,
                     struct fingerprint_latency *out)
 {
@@ -225,7 +222,7 @@ static void read_p6(const uint32_t *loads, uint32_t count, uint64_t stride_bytes
     out->evidence.p6_cycles = evidence_make(EVIDENCE_WALKS, t.loads, t.margin);
 }
 
-/* A cycle so long that each page has left every level, and its data the L2, when it comes
+/* The cycle is so long that each page has left every level, and its data the L2, before it comes
  * again. */
 static enum reason find_p5(struct cache_walks *w, double threshold, struct fingerprint_latency *out)
 {
@@ -248,7 +245,7 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     if (!o)
         return REASON_NOT_MEASURED;
     const uint32_t *const loads = all_loads(o, &count);
-    /* The pages are mapped to less memory than their number needs, and the sweep has loaded some of
+    /* The pages are mapped to less memory than their number needs, so the sweep has loaded some of
      * it. */
     uint32_t kept[PAGE_COUNT];
     uint32_t kept_count = 0;
@@ -262,7 +259,8 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     read_modes(kept, kept_count, &modes);
     out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
     out->evidence.p5_cycles = evidence_make(EVIDENCE_WALKS, count, 0);
-    if (w->ask_count == 0) /* otherwise it is not the last time, and this takes a millisecond */
+    if (w->ask_count ==
+        0) /* otherwise this is not the last call, and the search takes a millisecond */
         read_p6(loads, (uint32_t)o->spec.points[0], o->spec.stride_bytes, threshold, out);
     return REASON_NONE;
 }

@@ -10,38 +10,38 @@
 
 /* The largest share of delayed loads in a footprint that fits. */
 #define CLEAN_SHARE 0.001
-/* The largest share of misses in it, beside the delayed loads. */
+/* The largest share of misses in such a footprint, besides the delayed loads. */
 #define FITS_SHARE  0.004
-#define SHARP       0.1 /* a size is one if all longer footprints miss as much as it lets them */
-#define YOUNG       0.5 /* of what stays: a line loaded that long ago is young */
+#define SHARP       0.1 /* misses of all longer footprints agree with the size within this share */
+#define YOUNG       0.5 /* share of what stays: lines loaded since are young */
 #define OLD         2.0
-#define LONG        3    /* footprints of this many times what stays have old lines */
-#define LONGEST     8    /* and in longer ones the translations may be missing too */
-#define LRU_YOUNG   0.97 /* of the young lines are there at least, if the oldest go first */
-#define LRU_OLD     0.03 /* of the old ones at most */
+#define LONG        3    /* footprints this many times as long as what stays contain old lines */
+#define LONGEST     8    /* in longer ones the translations may be missing too */
+#define LRU_YOUNG   0.97 /* least share of the young lines that stay, if the oldest go first */
+#define LRU_OLD     0.03 /* largest share of the old lines that stay */
 #define OTHER_YOUNG 0.90
 #define MOST_VARIED 1.5  /* times the least that stays of a long footprint */
-#define LINE_LEAST  0.05 /* of the loads miss where every line is loaded */
-#define LINE_SAME   0.5  /* of these, as long as a line is not longer */
+#define LINE_LEAST  0.05 /* share of loads that miss if every line is loaded */
+#define LINE_SAME   0.5  /* share of LINE_LEAST, as long as the distance is no longer than a line */
 #define LINE_NONE   0.25
-#define SURE_HIT    0.6 /* of the way from a hit to the threshold */
+#define SURE_HIT    0.6 /* share of the way from a hit to the threshold */
 #define OTHER_OLD   0.08
 
 enum {
     SIZE_SAMPLES = 1024,
     REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
-    REFINE_STRETCHES = 3, /* of the sweep, until footprints fit */
+    REFINE_STRETCHES = 3, /* stretches of the sweep, until footprints fit */
     LEAST_SURVIVORS = 128,
-    LEAST_THERE = 32, /* loads that hit, of a footprint that counts */
+    LEAST_THERE = 32, /* loads that hit, in a footprint that counts */
     LINE_FIRST = 32,
-    LINE_STRIDES = 6 /* doubled from LINE_FIRST */
+    LINE_STRIDES = 6 /* strides, doubled from LINE_FIRST */
 };
 
 #define SIZE_FIRST (256 * KIB)
 #define SIZE_LAST  (256 * MIB)
 
-/* Loads of point `p` that take longer than `threshold`. */
+/* The number of loads of point `p` that take longer than `threshold`. */
 static uint32_t slow_of(const struct observation *o, uint32_t p, double threshold)
 {
     const uint32_t *const row = observation_chase(o, p);
@@ -52,8 +52,8 @@ static uint32_t slow_of(const struct observation *o, uint32_t p, double threshol
     return slow;
 }
 
-/* Footprints that all SMs have loaded: the place behind the longest that fits. In a shorter one a
- * few loads may be delayed more than usual, and by chance more than in the others. */
+/* Returns the place behind the longest footprint that fits, among footprints that all SMs have
+ * loaded. In a shorter footprint more loads than usual may be delayed by chance. */
 static uint32_t behind_longest(const struct observation *o, double threshold, double noise)
 {
     uint32_t behind = 0;
@@ -64,15 +64,15 @@ static uint32_t behind_longest(const struct observation *o, double threshold, do
     return behind;
 }
 
-/* Loads of point `p` that hit. */
+/* The number of loads of point `p` that hit. */
 static uint32_t hits_of(const struct observation *o, uint32_t p, double threshold)
 {
     return o->spec.samples - slow_of(o, p, threshold);
 }
 
-/* Of a footprint of F bytes, C stay in a cache of C bytes, and the others miss. If the cache also
- * has copies of lines, or reserves a part for others, the share that stays differs with the
- * footprint. */
+/* If a footprint of F bytes is walked, C bytes stay in a cache of C bytes, and the others miss. If
+ * the cache also has copies of lines, or reserves a part for others, the share that stays differs
+ * with the footprint. */
 static bool is_sharp(const struct observation *o, double threshold, uint64_t lines)
 {
     bool sharp = true;
@@ -96,7 +96,7 @@ static bool is_sharp(const struct observation *o, double threshold, uint64_t lin
            fabs(off) <= SHARP / 2 * count + sqrt(errors); /* more of them add no information */
 }
 
-/* Lines whose age is between two: how many are there, of how many? */
+/* The number of lines in a range of ages, and how many of them still hit. */
 struct survivors {
     uint32_t there, all;
 };
@@ -114,7 +114,7 @@ static struct survivors survivors(const struct observation *o, double threshold,
         if ((double)n < LONG * stays || (double)n > LONGEST * stays)
             continue;
         for (uint32_t k = 0; k < o->spec.samples; k++, at = (at + step) % n) {
-            const double age = (double)(n - 1 - at); /* in lines that were loaded since */
+            const double age = (double)(n - 1 - at); /* in lines that were loaded later */
             s.all += age >= from * stays && age < to * stays;
             s.there += age >= from * stays && age < to * stays && row[k] <= threshold;
         }
@@ -122,7 +122,8 @@ static struct survivors survivors(const struct observation *o, double threshold,
     return s;
 }
 
-/* Lines that stay of the shortest footprint that is LONG times as long. 0 if there is none. */
+/* The number of lines that stay in the shortest footprint that is LONG times as long. Returns 0 if
+ * there is none. */
 static double what_stays(const struct observation *o, double threshold)
 {
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
@@ -133,8 +134,9 @@ static double what_stays(const struct observation *o, double threshold)
     return 0;
 }
 
-/* Long footprints keep the same number of lines. If they seem not to, loads of memory by a near SM
- * were quicker than the threshold, and young lines that seem to be gone may be older than that. */
+/* Long footprints keep the same number of lines. If the numbers seem to differ, loads of memory by
+ * a near SM were quicker than the threshold. Young lines that seem to be gone may then be older
+ * than that. */
 static bool stays_vary(const struct observation *o, double threshold)
 {
     double least = INFINITY;
@@ -151,8 +153,9 @@ static bool stays_vary(const struct observation *o, double threshold)
 }
 
 /* All SMs have loaded a footprint from its start to its end, once. If the oldest lines go first,
- * the last lines are there and those before them are not. Lines of the far side hit only just below
- * memory, and some of memory may be just as quick, so an old line counts only if it surely hits. */
+ * the last lines are there and those before them are not. Lines of the far side hit only slightly
+ * faster than memory, and some loads of memory may be just as quick. So an old line counts only if
+ * it surely hits. */
 static void find_policy(const struct observation *o, double hit, double threshold,
                         struct cache_facts *l2)
 {
@@ -192,8 +195,8 @@ static struct probe_spec size_spec(void)
 /* ---- line ---- */
 
 /* Walks a footprint that overflows the L2 if every line of it is loaded, but not if every second
- * line is. One word is loaded in each 32, 64, .. bytes: as long as that distance is no longer than
- * a line, every line is loaded and loads miss. */
+ * line is. One word is loaded in each 32, 64, .. bytes. Up to the length of a line, every line is
+ * loaded and loads miss. */
 static enum reason find_line(struct cache_walks *w, double threshold, uint64_t fits,
                              struct cache_facts *l2)
 {
@@ -228,14 +231,14 @@ static enum reason find_line(struct cache_walks *w, double threshold, uint64_t f
     return REASON_NONE;
 }
 
-/* The step between footprints in which the stretch up to place `p` of the sweep is searched. */
+/* The step of the search in the stretch up to place `p` of the sweep. */
 static uint64_t refine_step(const struct observation *all, uint32_t p)
 {
     return (all->spec.points[p] - all->spec.points[p - 1]) / (REFINE_POINTS + 1);
 }
 
-/* The place behind the longest footprint that fits, of those from place `p` - 1 of the sweep to
- * just below place `p`. Returns their walk; NULL: they must be walked first. */
+/* Finds the place behind the longest footprint that fits, from place `p` - 1 of the sweep to just
+ * below place `p`. Returns the walk of these footprints, or NULL if they must be walked first. */
 static const struct observation *search_stretch(struct cache_walks *w,
                                                 const struct observation *all, uint32_t p,
                                                 double threshold, double noise,
@@ -252,8 +255,9 @@ static const struct observation *search_stretch(struct cache_walks *w,
     return o;
 }
 
-/* Does the footprint at place `p` of the sweep fit, by its loads there and in the stretch above, of
- * which it is the first? Two walks that may each agree by chance must not count as two chances. */
+/* Returns whether the footprint at place `p` of the sweep fits, by its loads in the sweep and in
+ * the stretch above, which begins with it. Two walks that may each agree by chance must not count
+ * as two chances. */
 static bool border_fits(const struct observation *all, uint32_t p, const struct observation *above,
                         double threshold, double noise)
 {
@@ -262,10 +266,10 @@ static bool border_fits(const struct observation *all, uint32_t p, const struct 
     return slow <= (FITS_SHARE + noise) * (all->spec.samples + above->spec.samples);
 }
 
-/* The longest footprint of `all` that fits, in lines, and the steps in which it was searched.
- * Near that size it is chance whether a footprint counts as one that fits. So if none between the
- * longest of the sweep and the next does, those below it are walked too; if all of them do, the
- * next itself is uncertain, and it is walked again with those above it. */
+/* Finds the longest footprint of `all` that fits, in lines, and the steps of the search. Near that
+ * size a footprint fits or overflows by chance. If no footprint between the longest of the sweep
+ * and the next one fits, those below it are walked too. If all of them fit, the next one is
+ * uncertain, and it is walked again with those above it. */
 static enum reason refine_size(struct cache_walks *w, const struct observation *all,
                                double threshold, double noise, uint64_t *out_lines,
                                uint64_t *out_step)
@@ -295,7 +299,7 @@ static enum reason refine_size(struct cache_walks *w, const struct observation *
     return REASON_NONE;
 }
 
-/* The share of loads that are delayed in the footprints up to half of the longest that fits. */
+/* The share of delayed loads in the footprints up to half of the longest that fits. */
 static double delayed_share(const struct observation *all, uint32_t behind, double threshold)
 {
     uint32_t points = 0;

@@ -1,14 +1,13 @@
-/* l2_size.h: how much of a footprint stays in the L2, which lines go first, and how long a line is.
- * Pure.
- */
+/* l2_size.h: how much of a footprint stays in the L2, which lines are evicted first, and how long a
+ * line is. Pure. */
 #ifndef REACH_ANALYSIS_CACHES_L2_SIZE_H
 #define REACH_ANALYSIS_CACHES_L2_SIZE_H
 
 #include "analysis/caches/walks.h"
 
-/* Size, replacement and line of `l2`, whose latency is known. Loads of more than `threshold` cycles
- * miss; `noise`: the share of such loads where none misses. Why there is no size; what was found
- * besides stands in `l2`. */
+/* Finds size, replacement and line of `l2`, whose latency is known. Loads of more than `threshold`
+ * cycles miss; `noise` is the share of such loads if none misses. Returns the reason if there is no
+ * size; the other results stay in `l2`. */
 enum reason l2_size_find(struct cache_walks *w, double threshold, double noise,
                          struct cache_facts *l2);
 

@@ -1,6 +1,5 @@
-/* page_tables.c: see page_tables.h. First loads are compared with all others by their ranks
- * (Mann and Whitney): memory answers in two modes and with a tail, which means would not survive.
- */
+/* page_tables.c: see page_tables.h. First loads are compared with all others by their ranks (Mann
+ * and Whitney), because memory answers in two modes with a long tail, which distorts means. */
 #include "analysis/caches/page_tables.h"
 
 #include "base/assert.h"
@@ -11,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SURE_Z       6.0 /* standard errors of the sum of ranks; some hundred are looked at */
+#define SURE_Z       6.0 /* standard errors of the sum of ranks; some hundred sums are compared */
 #define ALIKE        0.5
-#define LEAST_LONGER 0.03 /* of a load: steps that are shorter are periods of the memory itself */
+#define LEAST_LONGER 0.03 /* share of a load: shorter steps are periods of the memory itself */
 
 enum { LEAST_FIRSTS = 12, LEAST_REGIONS = 8, PHASES = 16 };
 
@@ -40,7 +39,7 @@ static int by_place(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Loads of the same cycles share their mean rank. */
+/* Loads with the same cycles share their mean rank. */
 static void rank(struct kept *k, uint32_t n)
 {
     qsort(k, n, sizeof *k, by_cycles);
@@ -79,8 +78,8 @@ static double z_of(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t ph
     return (sum - firsts * (n - 1) / 2.0) / sqrt(firsts * rest * (n + 1) / 12.0);
 }
 
-/* How much longer the first loads take: over the quantiles beside the middle, where two modes of
- * memory may meet. */
+/* How much longer the first loads take. Uses the quantiles beside the middle, because two modes of
+ * memory may meet in the middle. */
 static double longer_by(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t phase)
 {
     static const double quantiles[] = {0.1, 0.2, 0.3, 0.7, 0.8, 0.9};
@@ -101,8 +100,8 @@ static double longer_by(const struct kept *k, uint32_t n, uint64_t bytes, uint64
     return sum / QUANTILES;
 }
 
-/* Are the first loads of every second stretch as slow as the first loads of the others? If so, a
- * stretch is twice as long, but has too few first loads to be found by itself. */
+/* Returns whether the first loads of every second stretch are as slow as the first loads of the
+ * others. If so, a stretch is twice as long, but has too few first loads to be found by itself. */
 static bool is_whole_stretch(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t phase)
 {
     const double even = longer_by(k, n, 2 * bytes, phase);

@@ -1,10 +1,8 @@
 /* page_tables.h: P6 of Mei and Chu 2016, section 5.2, from a walk over pages that no TLB level
- * holds. Pure.
- *
- * If only the entries of one stretch of memory are at hand (512 MB on Kepler and Maxwell), the
- * first load of each stretch takes longer than the loads after it. Stretches are powers of two
- * long; where the first one begins is not known, because only the distance of the pages is.
- */
+ * holds. Pure. If only the entries of one stretch of memory are cached (512 MB on Kepler and
+ * Maxwell), the first load of each stretch takes longer than the loads after it. Stretches are
+ * powers of two long. The start of the first one is unknown, because only the distance of the pages
+ * is known. */
 #ifndef REACH_ANALYSIS_CACHES_PAGE_TABLES_H
 #define REACH_ANALYSIS_CACHES_PAGE_TABLES_H
 
@@ -19,13 +17,13 @@ enum page_tables_finding {
 
 struct page_tables {
     enum page_tables_finding finding;
-    double cycles;  /* that the first load takes longer */
-    double margin;  /* 0..1, as in struct evidence; of "none" too */
+    double cycles;  /* additional cycles of the first load */
+    double margin;  /* 0..1, as in struct evidence; for PAGE_TABLES_NONE too */
     uint32_t loads; /* first loads */
 };
 
-/* loads[i] is of the page at i * stride_bytes; what is at most `threshold` did not come from memory
- * and does not count. At most PAGE_TABLES_MOST loads. */
+/* loads[i] is the load of the page at i * stride_bytes. Loads of at most `threshold` cycles did not
+ * come from memory and do not count. There are at most PAGE_TABLES_MOST loads. */
 enum { PAGE_TABLES_MOST = 4096 };
 void page_tables_find(const uint32_t *loads, uint32_t count, uint64_t stride_bytes,
                       double threshold, struct page_tables *out);

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SATURATED_SHARE 0.5  /* of the loads miss: these are misses */
-#define SECTOR_RIGHT    0.95 /* of the places where a miss should be */
-#define SECTOR_WRONG    0.03 /* of all other places */
+#define SATURATED_SHARE 0.5  /* of the loads are slow: slow loads are misses */
+#define SECTOR_RIGHT    0.95 /* share of the expected places that miss */
+#define SECTOR_WRONG    0.03 /* share of all other places that miss */
 #define SAME_ARRAY      0.1
 
 enum {
@@ -22,7 +22,7 @@ enum {
     SECTOR_WORDS = 1024,
     EVICT_BYTES = 32 << 10,
     BISECT_POINTS = 6,
-    BISECT_MORE = 8, /* if that is not clear */
+    BISECT_MORE = 8, /* if the first repeats are not clear */
     BISECT_MIN_SAMPLES = 1024,
     SAME_LOADS = FIRST_BYTES / WALKS_ELEMENT_BYTES
 };
@@ -60,7 +60,7 @@ static struct probe_spec sweep_spec(const struct chase *c)
     return spec;
 }
 
-/* The first footprint with clearly more slow loads than the smallest. */
+/* Finds the first footprint with clearly more slow loads than the smallest. */
 static bool read_sweep(struct chase *c, const struct observation *o)
 {
     uint32_t hit_count = 0;
@@ -87,7 +87,7 @@ static bool read_sweep(struct chase *c, const struct observation *o)
             break;
     if (p == o->spec.point_count || noise > CHASE_NOISE_SHARE)
         return false;
-    /* A few lines more might miss in what the samples did not see. */
+    /* Misses of a few more lines might be absent from the samples. */
     c->fits_bytes = o->spec.points[p >= 2 ? p - 2 : p - 1] * o->spec.stride_bytes;
     c->misses_bytes = o->spec.points[p] * o->spec.stride_bytes;
     return true;
@@ -102,7 +102,7 @@ static void set_latency(struct chase *c, const struct hit_or_miss *how, bool mis
         evidence_make(EVIDENCE_WALKS, CHASE_SWEEP_SAMPLES, how->margin);
 }
 
-/* A path without a cache of its own takes as long as one past L1. */
+/* A path without a cache of its own takes as long as a path past L1. */
 static enum reason find_cache(struct chase *c)
 {
     struct probe_spec spec = sweep_spec(c);
@@ -134,7 +134,8 @@ static enum reason find_cache(struct chase *c)
 
 /* ---- sector ---- */
 
-/* Do the misses lie at the multiples of `words`, and nowhere else? 0..1: how clearly; 0: no. */
+/* Returns how clearly the misses lie at the multiples of `words` and nowhere else, 0..1. 0 means
+ * no. */
 static double fits_distance(const struct chase *c, const uint32_t *row, uint32_t words)
 {
     uint32_t right = 0;
@@ -192,7 +193,7 @@ static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64
     return spec;
 }
 
-/* Narrows [low, high) by the result of the round. False if the result is ambiguous. */
+/* Narrows [low, high) by the result of the round. Returns false if the result is ambiguous. */
 static bool narrow(const struct chase *c, const struct observation *o, uint64_t *low,
                    uint64_t *high)
 {
@@ -247,7 +248,7 @@ static enum reason find_size(struct chase *c)
 
 /* ---- the whole ---- */
 
-/* The read-only path finds what loads of L1 have brought: it has no array of its own. */
+/* The read-only path finds lines that loads of L1 have brought, so it has no array of its own. */
 static enum reason find_same(struct chase *c)
 {
     struct probe_spec spec = chase_spec(c, WALKS_ELEMENT_BYTES, SAME_LOADS);
@@ -271,7 +272,7 @@ static enum reason find_same(struct chase *c)
     return REASON_NONE;
 }
 
-/* What is known of L1 holds for the read-only path too. */
+/* The facts of L1 hold for the read-only path too. */
 static void copy_l1(const struct cache_facts *l1, struct cache_facts *out)
 {
     const struct cache_facts own = *out;
@@ -303,7 +304,7 @@ static void unknown_rest(struct cache_facts *c, enum reason reason)
         c->miss_latency_cycles = UNKNOWN_F64(reason);
 }
 
-/* A size alone is weak evidence: it counts once the sets confirm it. */
+/* A size alone is weak evidence: it counts only if the sets confirm it. */
 static void accept(struct chase *c)
 {
     struct cache_facts *const f = c->out;
@@ -316,9 +317,9 @@ static void accept(struct chase *c)
     f->evidence.size_bytes = f->evidence.sets = e;
 }
 
-/* Sector, size, line and sets. Where it is not clear at which sector the cache ends (a hash may
- * give a few sets one line too many long before), the line and the policy are found all the same,
- * and no sets. */
+/* Finds sector, size, line and sets. A hash may give a few sets one line too many long before the
+ * cache is full. If the sector at which the cache ends is not clear, only the line and the policy
+ * are found. */
 static enum reason find_structure(struct chase *c)
 {
     enum reason reason = find_sector(c);

@@ -1,10 +1,8 @@
-/* sides.c: see sides.h.
- *
- * One line of one SM is the least of its repeats: whatever disturbs an atomic delays it. The lines
- * of an SM are in two modes if one gap between them is wide: wider by CLEAR_TIMES than any other,
- * and by NOISE_TIMES than what the two least repeats of a line differ by. The gap is looked for
- * away from both ends, where the few slowest lines lie apart.
- */
+/* sides.c: see sides.h. The time of one line of one SM is the least of its repeats, because every
+ * disturbance delays an atomic. The lines of an SM are in two modes if one gap between them is
+ * wide. It must be wider than any other gap by CLEAR_TIMES, and wider than the difference between
+ * the two least repeats of a line by NOISE_TIMES. The gap is looked for away from both ends,
+ * because the few slowest lines lie apart. */
 #include "analysis/caches/sides.h"
 
 #include "analysis/sharing/sharing.h"
@@ -16,10 +14,10 @@
 
 #define CLEAR_TIMES 3.0
 #define NOISE_TIMES 5.0
-#define MAYBE_SHARE 0.5  /* of that: not two modes for certain, and not one either */
-#define LEAST_SHARE 0.1  /* of the lines, in either mode */
-#define BULK_SHARE  0.01 /* of the lines, which are apart at either end */
-#define ALIKE_SHARE 0.99 /* of the lines, on which two SMs agree */
+#define MAYBE_SHARE 0.5  /* share of CLEAR_TIMES: neither two modes nor one for certain */
+#define LEAST_SHARE 0.1  /* share of the lines, in either mode */
+#define BULK_SHARE  0.01 /* share of the lines that lie apart at either end */
+#define ALIKE_SHARE 0.99 /* share of the lines on which two SMs agree */
 #define INNER_LOW   0.1  /* quantiles between which two sets of lines must not overlap */
 #define INNER_HIGH  0.9
 
@@ -29,11 +27,11 @@ enum {
     FINE_SMS = 2,
     FINE_LINES = 1024,
     MAP_GRANULES = 64,
-    LEAST_CHANGES = 6, /* at odd multiples of the granule */
+    LEAST_CHANGES = 6, /* changes at odd multiples of the granule */
     FINE_STEPS = 2
 };
 
-/* Distances of the lines of the fine step, in this order: 128 KiB and 4 MiB in all, which the
+/* Distances of the lines of the fine step, in this order. They cover 128 KiB and 4 MiB, which the
  * nearest TLB level of every chip translates. */
 static const uint64_t fine_strides[FINE_STEPS] = {PROBE_LINE_BYTES, 32 * PROBE_LINE_BYTES};
 
@@ -42,14 +40,14 @@ enum modes { MODES_ONE = 0, MODES_MAYBE, MODES_TWO };
 /* The lines of one SM. */
 struct split {
     enum modes modes;
-    double border; /* cycles; more is far. If there are two modes */
+    double border; /* cycles, if there are two modes; lines above it are far */
     double margin; /* 0..1, as in struct evidence */
 };
 
 /* ---- one SM ---- */
 
-/* Least cycles of each line, [spec.samples]; returns by how much the second least of a line is
- * more: how sure the least is. */
+/* Writes the least cycles of each line, [spec.samples]. Returns the excess of a line's second least
+ * repeat, the uncertainty of the least. */
 static double least_cycles(const struct observation *o, uint32_t sm, double *out)
 {
     double excess[FINE_LINES];
@@ -103,7 +101,7 @@ static struct split split_lines(double *v, uint32_t n, double noise)
     return s;
 }
 
-/* Is each line far from this SM? */
+/* Finds which lines are far from this SM. */
 static struct split split_sm(const struct observation *o, uint32_t sm, bool *out_far)
 {
     double cycles[FINE_LINES];
@@ -119,7 +117,7 @@ static struct split split_sm(const struct observation *o, uint32_t sm, bool *out
 
 /* ---- the fine step ---- */
 
-/* Every `step`th SM, `count` in all. */
+/* The spec for every `step`th SM, `count` in all. */
 static struct probe_spec spec_of(const uint16_t *sm_ids, uint32_t count, uint32_t step,
                                  uint64_t stride_bytes, uint32_t samples)
 {
@@ -144,12 +142,12 @@ static const struct observation *find(const struct observation_set *set,
     return NULL;
 }
 
-/* What the fine step at one distance shows. */
+/* The result of the fine step at one distance. */
 struct fine {
-    enum modes modes; /* the fewest that any of its SMs sees */
+    enum modes modes; /* the fewest modes that any of its SMs shows */
     bool alike;       /* its SMs see the same two sets of lines, maybe exchanged */
     bool exchanged;
-    uint64_t granule_bytes; /* 0: too few changes */
+    uint64_t granule_bytes; /* 0 if there are too few changes */
     double margin;
 };
 
@@ -163,8 +161,8 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-/* The distance in lines such that all changes from near to far and back are whole multiples of it.
- * 0 if too few changes are at odd multiples: the granule might then be twice as long. */
+/* The granule in lines: all changes from near to far and back are whole multiples of it. Returns 0
+ * if too few changes are at odd multiples, because the granule might then be twice as long. */
 static uint32_t find_granule(const bool *far, uint32_t n)
 {
     uint32_t granule = 0;
@@ -202,9 +200,9 @@ static struct fine read_fine(const struct observation *o)
 
 enum side { SIDE_NEAR = 0, SIDE_FAR, SIDE_UNSURE };
 
-/* How the lines that are near (far = false) or far from the first SM look to another one. */
+/* How another SM sees the lines that are near (far = false) or far from the first SM. */
 struct view {
-    enum side side; /* of the lines that are near to the first SM */
+    enum side side; /* side of the lines that are near the first SM */
     double near_cycles, far_cycles;
 };
 
@@ -250,7 +248,7 @@ static void not_observable(struct fingerprint_l2 *l2)
     l2->atomic_near_cycles = l2->atomic_far_cycles = NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
 }
 
-/* Near and far cycles: the median over all SMs, and how well its repeats agree. */
+/* Near and far cycles: the median over all SMs, and the agreement of the repeats. */
 static void read_cycles(const struct observation *o, const bool *far, struct fingerprint_l2 *l2)
 {
     double near_of_repeat[PROBE_MAX_REPEATS];
@@ -279,7 +277,8 @@ static void read_cycles(const struct observation *o, const bool *far, struct fin
         evidence_of_repeats(EVIDENCE_SIDES, far_of_repeat, o->spec.repeats);
 }
 
-/* The side of each SM; false, and the reason, if one is not clear or all are on one. */
+/* Finds the side of each SM. Returns false with the reason if a side is not clear or all SMs are on
+ * one side. */
 static bool place_sms(const struct observation *o, const bool *far, bool exchanged,
                       struct fingerprint_l2 *l2)
 {
@@ -333,7 +332,7 @@ static void read_map(const struct observation *o, const struct fine *fine,
 
 /* ---- the whole ---- */
 
-/* Finds the probe; otherwise it is asked for, if the GPU can run it. */
+/* Finds the probe, or requests it if the GPU can run it. */
 static const struct observation *find_or_ask(const struct observation_set *set,
                                              const struct probe_spec *spec,
                                              struct sides_estimate *out)
@@ -365,7 +364,7 @@ void sides_estimate(const struct observation_set *set, struct sides_estimate *ou
             return;
         fine = read_fine(o);
         if (i > 0 && fine.granule_bytes == spec.stride_bytes)
-            fine.granule_bytes = 0; /* so short that it should have shown before */
+            fine.granule_bytes = 0; /* so short that it should have been visible before */
         most = fine.modes > most ? fine.modes : most;
     }
     if (sms == 0)

@@ -1,4 +1,4 @@
-/* sides.h: has the L2 two sides, and which SM is on which? From SIDES observations. Pure.
+/* sides.h: whether the L2 has two sides, and the side of each SM. From SIDES observations. Pure.
  *
  * The L2 of large chips is in two parts, and a line lives in one of them, by a hash of its physical
  * address. An SM waits longer for a line of the other side. Which lines these are shows in two
@@ -9,7 +9,7 @@
  *   map    every SM times the same granules. All must see the same two sets of them, near and far
  *          exchanged on the other side.
  *
- * What is not found in both steps alike is not known. Whether a line is near is relative to an SM,
+ * Results on which the two steps differ are unknown. Whether a line is near is relative to an SM,
  * and where a side lies in physical memory differs between allocations: so SMs have sides, and
  * addresses do not.
  */
@@ -24,13 +24,13 @@
  * modes that all SMs see alike, which are not sides (irregular); steps that contradict each other
  * (disagreement). */
 struct sides_estimate {
-    bool asks; /* a probe is missing; what is found is then not final */
+    bool asks; /* a probe is missing; the result is then not final */
     struct probe_spec ask;
     struct fingerprint_l2 found;
 };
 void sides_estimate(const struct observation_set *set, struct sides_estimate *out);
 
-/* Fills in out->l2; not measured if a probe is missing. */
+/* Fills in out->l2; its values are "not measured" if a probe is missing. */
 void sides_derive(const struct observation_set *set, struct fingerprint *out);
 
 #endif

@@ -10,11 +10,11 @@
 #define LOW          0.05 /* quantiles between which hits and misses must not overlap */
 #define HIGH         0.95
 #define LEAST_CYCLES 4.0
-#define CUT_TIMES    3.0 /* a load that takes as long as this many misses was delayed */
+#define CUT_TIMES    3.0 /* a load that takes as long as this number of misses was delayed */
 #define MISS_SHARE   0.1
 #define SURE_SLOW    8.0
 #define UNSURE_SLOW  4.0
-#define TOUCH_BYTES  (2 * MIB) /* one load in each brings the translations before those timed */
+#define TOUCH_BYTES  (2 * MIB) /* one load in each warms the translations */
 
 static bool same_points(const struct probe_spec *a, const struct probe_spec *b)
 {

@@ -1,5 +1,5 @@
-/* walks.h: what the analyses of CACHE observations share: finding and asking for probes, telling
- * hits from misses, and which elements of a cycle miss. Pure. */
+/* walks.h: shared by the analyses of CACHE observations: finds and requests probes, distinguishes
+ * hits from misses, and finds the elements of a cycle that miss. Pure. */
 #ifndef REACH_ANALYSIS_CACHES_WALKS_H
 #define REACH_ANALYSIS_CACHES_WALKS_H
 
@@ -9,7 +9,7 @@
 enum {
     WALKS_MAX_ASKS = 20,
     WALKS_MAX_ELEMENTS = 16384,
-    WALKS_ELEMENT_BYTES = 32 /* the shortest sector there is on any chip that was described */
+    WALKS_ELEMENT_BYTES = 32 /* the shortest sector of any chip that was described */
 };
 
 /* Probes that are missing, and the SMs that can work. */
@@ -19,41 +19,42 @@ struct cache_walks {
     uint16_t sm_ids[REACH_MAX_SMS];
     uint32_t ask_count;
     struct probe_spec asks[WALKS_MAX_ASKS];
-    bool refused;        /* one cannot be run here: the range is too short */
-    double clock_cycles; /* of reading the clock, in every timed load; 0 until walks_clock */
+    bool refused;        /* a probe cannot run here, because the range is too short */
+    double clock_cycles; /* cost of reading the clock in every timed load; 0 until walks_clock */
 };
 
-/* The answer to `spec`; NULL: it is among the asks now, or refused. The SMs of `spec` are filled
- * in: every point has an SM of its own as far as there are any. */
+/* Returns the answer to `spec`, or NULL if it was requested now or refused. Fills in the SMs of
+ * `spec`: every point gets an SM of its own while there are enough. */
 const struct observation *walks_find(struct cache_walks *w, struct probe_spec *spec);
 
-/* Adds `repeats` points of n elements, as far as there is room. */
+/* Adds `repeats` points of n elements, while there is room. */
 void walks_add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats);
 
-/* Loads past L1, scattered, without points. */
+/* The spec of scattered loads past L1, without points. */
 struct probe_spec walks_l2_spec(uint64_t stride_bytes, uint32_t samples);
 
-/* Finds clock_cycles; false: the probe is among the asks. */
+/* Finds clock_cycles. Returns false if the probe was requested. */
 bool walks_clock(struct cache_walks *w);
 
-/* The timed loads of point `p`, without the first lap if there are two: what the kernel itself
- * touched between the untimed laps and the timed ones is evicted in it. */
+/* The timed loads of point `p`, without the first lap if there are two. In the first lap, the
+ * kernel's own accesses between the untimed and the timed laps have evicted lines. */
 const uint32_t *walks_row(const struct observation *o, uint32_t p, uint32_t *out_count);
 
-/* The next lower number of elements that a scattered walk covers evenly. With others, misses that
- * lie together, as the oldest lines do, are overlooked. */
+/* The next lower number of elements that a scattered walk covers evenly. Other numbers hide misses
+ * that lie together, like the oldest lines. */
 uint64_t walks_evenly_covered(uint64_t elements);
 
-/* When is a load a miss? In cycles of the loads of one path. */
+/* The limits between hits and misses, in cycles of the loads of one path. */
 struct hit_or_miss {
     double hit;       /* median of the loads that hit */
-    double miss;      /* median of those that miss */
-    double threshold; /* more is a miss */
+    double miss;      /* median of the loads that miss */
+    double threshold; /* a longer load is a miss */
     double cut;       /* a longer load was delayed and is no evidence */
     double margin;    /* 0..1, as in struct evidence */
 };
 
-/* From loads that hit, and loads most of which miss. False if the two cannot be distinguished. */
+/* Derives the limits from loads that hit, and loads most of which miss. Returns false if the two
+ * cannot be distinguished. */
 bool walks_contrast(const uint32_t *hits, uint32_t hit_count, const uint32_t *misses,
                     uint32_t miss_count, struct hit_or_miss *out);
 
@@ -71,12 +72,12 @@ void walks_votes(const struct observation *o, uint64_t n, const struct hit_or_mi
 void walks_add_votes(const struct observation *o, uint64_t n, const struct hit_or_miss *how,
                      struct walk_votes *out);
 
-/* Does this element miss again and again? */
+/* Returns whether this element misses again and again. */
 bool walks_misses(const struct walk_votes *v, uint32_t element);
-/* Elements that do. */
+/* The number of such elements. */
 uint32_t walks_missing(const struct walk_votes *v);
 
-/* Does a cycle overflow the cache, next to one that fits for certain? */
+/* Whether a cycle overflows the cache, compared with one that fits for certain. */
 enum overflow { OVERFLOW_NO = 0, OVERFLOW_UNSURE, OVERFLOW_YES };
 enum overflow walks_overflow(const struct walk_votes *v, const struct walk_votes *fits);
 

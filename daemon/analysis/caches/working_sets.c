@@ -13,8 +13,8 @@ enum {
     READ_REPEATS = 2,
     READ_SEED = 31250,
     QUARTERS = 4,
-    ANY_GRANULE_BYTES = 4096, /* where granules do not matter */
-    LEAST_OF_SM_BYTES = 4096, /* of a set that is divided among the SMs */
+    ANY_GRANULE_BYTES = 4096, /* for parts without granules */
+    LEAST_OF_SM_BYTES = 4096, /* share of each SM, if a set is divided among the SMs */
     NEAR_DIVISOR = 8          /* smaller sets fit any side of the L2 */
 };
 #define SMALLEST_SET (64 * KIB)
@@ -24,7 +24,7 @@ enum {
 static const uint32_t transactions[] = {PROBE_LINE_BYTES, PROBE_BLOCK_BYTES};
 enum { TRANSACTIONS = sizeof transactions / sizeof transactions[0] };
 
-/* How many lengths there are from `base` to its double, by what may bend there. */
+/* The number of lengths from `base` to its double, by the caches that may end there. */
 static uint32_t steps_from(uint64_t base, uint64_t l2_bytes)
 {
     if (base * 2 > l2_bytes / 2 && base < l2_bytes * 2)
@@ -34,7 +34,7 @@ static uint32_t steps_from(uint64_t base, uint64_t l2_bytes)
     return 1;
 }
 
-/* Lengths of sets that caches of `l2_bytes` may keep, and that this much memory has. */
+/* Adds the lengths of sets that caches of `l2_bytes` may keep and that fit this much memory. */
 static void add_sets(uint64_t l2_bytes, uint64_t memory_bytes, struct probe_spec *spec)
 {
     for (uint64_t base = SMALLEST_SET; base <= LARGEST_SET; base *= 2) {
@@ -48,7 +48,7 @@ static void add_sets(uint64_t l2_bytes, uint64_t memory_bytes, struct probe_spec
     }
 }
 
-/* Leaves out the sets that are too small for this part. */
+/* Drops the sets that are too small for this part. */
 static void drop_below(struct probe_spec *spec, uint64_t least_bytes)
 {
     uint32_t kept = 0;
@@ -60,7 +60,7 @@ static void drop_below(struct probe_spec *spec, uint64_t least_bytes)
     spec->point_count = kept;
 }
 
-/* The SMs of the side of the first SM; false if the sides are not known. */
+/* Sets the SMs on the side of the first SM. Returns false if the sides are not known. */
 static bool set_sides(const struct fingerprint_l2 *l2, struct probe_spec *spec)
 {
     if (!IS_KNOWN(l2->sides))
@@ -72,7 +72,7 @@ static bool set_sides(const struct fingerprint_l2 *l2, struct probe_spec *spec)
     return true;
 }
 
-/* The spec of one part of sets. False if this GPU has no such part. */
+/* Makes the spec of one part of sets. Returns false if this GPU has no such part. */
 static bool make_spec(const struct observation_set *set, const struct fingerprint_l2 *l2,
                       uint32_t sms, enum set_read part, uint32_t transaction_bytes,
                       struct probe_spec *out)
@@ -127,7 +127,8 @@ uint32_t working_sets_missing(const struct observation_set *set, struct probe_sp
 
 /* ---- to the fingerprint ---- */
 
-/* The set of this length, which comes in order; NULL where there is no room for one more. */
+/* The set of this length; lengths come in order. Returns NULL if there is no room for
+ * another set. */
 static struct working_set *set_for(struct fingerprint *out, uint32_t transaction_bytes,
                                    uint64_t set_bytes)
 {
