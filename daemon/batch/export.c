@@ -1,7 +1,7 @@
-/* export.c: the results of one run, as files. See export.h.
+/* export.c: the results of one run, written to files. See export.h.
  *
- * Files are written whole under another name and then renamed, so that a folder never holds half
- * of one.
+ * A file is written completely under another name and then renamed, so a folder never contains a
+ * partial file.
  */
 #include "batch/export.h"
 
@@ -107,7 +107,7 @@ static enum status export_header(FILE *out, const struct observation_set *set, e
     return json_writer_print(&t, out, err);
 }
 
-/* On one line. */
+/* The document on one line. */
 static enum status export_observation(FILE *out, const struct observation *o, struct err *err)
 {
     struct json_writer t;

@@ -1,5 +1,5 @@
-/* export.h: the results of one run, as files for docs/measurements and tests/replay. The formats
- * are in docs/formats.md. */
+/* export.h: the results of one run in files for docs/measurements and tests/replay. The formats are
+ * in docs/formats.md. */
 #ifndef REACH_BATCH_EXPORT_H
 #define REACH_BATCH_EXPORT_H
 
@@ -11,22 +11,23 @@
 
 enum { EXPORT_PATH_BYTES = 512 };
 
-/* Makes DIR/<name>-<first 8 of the UUID>-<date>/ and writes its path to `out`. */
+/* Makes DIR/<name>-<first 8 characters of the UUID>-<date>/ and writes its path to `out`. */
 enum status export_folder(const char *dir, const struct gpu_identity *gpu, int64_t now, char *out,
                           size_t out_size, struct err *err);
 
 /* The observations of one run: a line about the run, then one observation a line. */
 enum status export_observations(const char *path, const struct observation_set *set,
                                 enum depth depth, struct err *err);
-/* The reverse. The caller owns `*out` (observation_set_free). */
+/* Reads the file that export_observations wrote. The caller owns `*out` (observation_set_free). */
 enum status export_read_observations(FILE *in, struct observation_set *out, enum depth *depth,
                                      struct err *err);
 
-/* A document that is text already. */
+/* Writes a document that is text already. */
 enum status export_text(const char *path, const char *text, size_t bytes, struct err *err);
 enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err);
 
-/* The document of a fingerprint, one value per line. STATUS_NO_MEMORY, STATUS_IO. */
+/* Writes the document of a fingerprint, one value per line. Returns STATUS_NO_MEMORY or STATUS_IO
+ * if it fails. */
 enum status export_print(FILE *out, const struct fingerprint *fp, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* measure_once.c: measures (and exports), or analyzes, and exits. Uses the daemon's pipeline, store
- * and analysis, and serves nothing. */
+/* measure_once.c: measures (and exports), or analyzes, and exits. It uses the daemon's pipeline,
+ * store and analysis, but serves no clients. */
 #include "batch/measure_once.h"
 
 #include "analysis/analysis.h"
@@ -19,7 +19,7 @@
 
 enum { ONESHOT_POLL_MS = 5 };
 
-/* All that one --measure needs. */
+/* The state of one --measure. */
 struct measure_once {
     const struct config *config;
     const char *version;
@@ -31,9 +31,9 @@ struct measure_once {
     uint32_t gpu_count;
     struct gpu_identity gpus[REACH_MAX_GPUS];
     struct measurement queue[REACH_MAX_GPUS];
-    uint64_t structures[REACH_MAX_GPUS]; /* of the first fingerprint of each GPU */
+    uint64_t structures[REACH_MAX_GPUS]; /* structure of the first fingerprint of each GPU */
     uint32_t measured[REACH_MAX_GPUS];
-    uint32_t different[REACH_MAX_GPUS]; /* with another structure than the first */
+    uint32_t different[REACH_MAX_GPUS]; /* rounds with another structure than the first */
     uint32_t failures;
 };
 
@@ -50,7 +50,7 @@ static bool measure_once_ended(const struct measurement *measurement)
     return measurement->state == MEASUREMENT_DONE || measurement->state == MEASUREMENT_FAILED;
 }
 
-/* Queues `depth` for every GPU and waits until all have ended. */
+/* Queues `depth` for every GPU and waits until all measurements have ended. */
 static enum status measure_once_round(struct measure_once *o, enum depth depth, struct err *err)
 {
     const struct timespec step = {.tv_nsec = (long)(ONESHOT_POLL_MS * NSEC_PER_MSEC)};
@@ -71,7 +71,7 @@ static enum status measure_once_round(struct measure_once *o, enum depth depth, 
     return status;
 }
 
-/* The run that the newest observation of this GPU belongs to, or 0. */
+/* The run of the newest observation of this GPU, or 0. */
 static int64_t measure_once_newest_run(struct measure_once *o, const char *uuid)
 {
     struct store_observation_row row = {0};
@@ -83,7 +83,7 @@ static int64_t measure_once_newest_run(struct measure_once *o, const char *uuid)
                : 0;
 }
 
-/* Closes a file that was written. */
+/* Closes a file after writing. */
 static enum status measure_once_close(FILE *take, const char *path, struct err *err)
 {
     const bool broken = ferror(take) != 0;
@@ -93,7 +93,7 @@ static enum status measure_once_close(FILE *take, const char *path, struct err *
                : STATUS_OK;
 }
 
-/* Appends what a reader must know about the circumstances. */
+/* Appends the circumstances that affect the numbers. */
 static enum status measure_once_conditions(struct measure_once *o, const char *folder, uint32_t i,
                                            struct err *err)
 {
@@ -140,7 +140,7 @@ static enum status measure_once_table(const char *folder, const struct fingerpri
     return status ? status : closed;
 }
 
-/* The failure to store results; they were printed, and only a stored run can be exported. */
+/* The failure to store results. The results were printed, but only a stored run can be exported. */
 static enum status measure_once_check_stored(struct measure_once *o, struct err *err)
 {
     struct store_health health;
@@ -152,8 +152,8 @@ static enum status measure_once_check_stored(struct measure_once *o, struct err 
                    health.last_error.text);
 }
 
-/* Exports the newest run of GPU `i`: its observations in any case, and its fingerprint (NULL: the
- * run has failed; its observations are then needed most). */
+/* Exports the newest run of GPU `i`: its observations and its fingerprint. The fingerprint is NULL
+ * if the run failed; the observations are exported all the same. */
 static enum status measure_once_export(struct measure_once *o, uint32_t i,
                                        const struct fingerprint *fp, struct err *err)
 {
@@ -184,7 +184,7 @@ static enum status measure_once_export(struct measure_once *o, uint32_t i,
     return status;
 }
 
-/* Counts how often a GPU has shown another structure than the first time. */
+/* Counts how often the structure of a GPU differs from the first one. */
 static void measure_once_compare(struct measure_once *o, uint32_t i, const struct fingerprint *fp)
 {
     uint64_t structure = fingerprint_structure_hash(fp);
@@ -196,7 +196,7 @@ static void measure_once_compare(struct measure_once *o, uint32_t i, const struc
     }
 }
 
-/* Prints and exports what the round has found for GPU `i`. */
+/* Prints and exports the results of the round for GPU `i`. */
 static enum status measure_once_result(struct measure_once *o, uint32_t i, struct err *err)
 {
     const struct measurement *measurement = &o->queue[i];
@@ -247,7 +247,7 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
         return status;
     const struct snapshot *view = snapshot_acquire(o->cell);
 
-    /* One that is divided by MIG is measured by its instances, which are among the others. */
+    /* A GPU that MIG divides is measured through its instances, which are in the list too. */
     for (uint32_t i = 0; i < view->gpu_count; i++) {
         if (!identity_is_divided(&view->gpus[i].identity) && !view->gpus[i].unidentified)
             o->gpus[o->gpu_count++] = view->gpus[i].identity;
@@ -261,7 +261,7 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
     return status;
 }
 
-/* All rounds, then one line per GPU about how they differ. */
+/* Runs all rounds, then prints one line per GPU about the differences between them. */
 static enum status measure_once_rounds(struct measure_once *o, struct err *err)
 {
     const uint32_t repeats = o->config->repeats ? o->config->repeats : 1;
@@ -308,7 +308,8 @@ enum status measure_once_run(const struct config *config, const char *version, i
     return status;
 }
 
-/* What the pipeline adds to a derived fingerprint, as far as observations have it. */
+/* Fills in the parts of a fingerprint that the pipeline adds, as far as the observations contain
+ * them. */
 static void measure_once_complete(const struct observation_set *set, struct fingerprint *fp)
 {
     nsec_t total = 0;

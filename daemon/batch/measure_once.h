@@ -4,12 +4,12 @@
 
 #include "config/config.h"
 
-/* --measure: measures all GPUs at each depth, prints a table for each, exports if asked. Fails
- * if any measurement does, after all are done. */
+/* --measure: measures all GPUs at each depth, prints a table for each, and exports if requested.
+ * Returns an error after all measurements if any of them failed. */
 enum status measure_once_run(const struct config *config, const char *version, int argc,
                              char **argv, struct err *err);
 
-/* --analyze: observations from a file in, the fingerprint as JSON out. */
+/* --analyze: reads observations from a file and writes the fingerprint as JSON. */
 enum status measure_once_analyze(const struct config *config, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* report.c: see report.h. An object is a block of lines, one for each number, and then its lists. A
- * list is a table with a row for each element, or with a column for each if its elements have more
- * numbers than fit side by side. */
+/* report.c: see report.h. An object is printed as a block of lines, one for each number, followed
+ * by its lists. A list is a table with a row for each element. If its elements have more numbers
+ * than fit side by side, it has a column for each element. */
 #include "batch/report.h"
 
 #include "fingerprint/fingerprint_json.h"
@@ -32,7 +32,7 @@ static const char *reason_of(const json_t *object, const char *name)
     return reason ? reason : "not-measured";
 }
 
-/* A reason that is more than "not measured". */
+/* Returns whether the reason is more than "not measured". */
 static bool is_told(const json_t *object, const struct member *m)
 {
     const json_t *const value = json_object_get(object, m->name);
@@ -48,7 +48,8 @@ static bool is_cell(const struct member *m)
                        m->type == MEMBER_GROUP_SMS || m->type == MEMBER_TWO_GROUPS);
 }
 
-/* "not sure (disagreement)", "not observable (beyond-memory)", "-" if it has no meaning here. */
+/* "not sure (disagreement)", "not observable (beyond-memory)", or "-" if the number does not apply
+ * here. */
 static void put_absent(const json_t *object, const char *name, char *out)
 {
     static const char not_observable[] = "not-observable: ";
@@ -66,7 +67,7 @@ static void put_absent(const json_t *object, const char *name, char *out)
 /* Integers in ascending order: "0-3,8,10-11". */
 static void put_ranges(const json_t *array, char *out)
 {
-    enum { ROOM = 28 }; /* for one range and the dots */
+    enum { ROOM = 28 }; /* room for one range and the dots */
     const size_t count = json_array_size(array);
     size_t n = 0;
 
@@ -92,7 +93,7 @@ static void put_real(const struct member *m, double v, char *out)
     (void)snprintf(out, CELL_BYTES, "%.*f", digits, v);
 }
 
-/* The value of a row in an object; "" if it is not there. */
+/* The value of a row in an object, or "" if it is absent. */
 static const char *put_cell(const struct member *m, const json_t *object, char *out)
 {
     const json_t *const value = json_object_get(object, m->name);
@@ -113,7 +114,7 @@ static const char *put_cell(const struct member *m, const json_t *object, char *
     return out;
 }
 
-/* "miss penalty in cycles"; a size has its unit itself. */
+/* "miss penalty in cycles". Sizes contain their unit, so it is left out for them. */
 static const char *put_heading(const struct member *m, char *out)
 {
     const char *const unit = member_unit(m);
@@ -124,7 +125,7 @@ static const char *put_heading(const struct member *m, char *out)
     return out;
 }
 
-/* A key in a sentence: a count has no unit there. */
+/* A key in a sentence. Counts are written without a unit. */
 static const char *put_key(const struct member *m, const json_t *element, char *out)
 {
     if (m->type == MEMBER_U32)
@@ -133,7 +134,7 @@ static const char *put_key(const struct member *m, const json_t *element, char *
     return m->type == MEMBER_U32 ? out : put_cell(m, element, out);
 }
 
-/* What introduces element `i` of a list, without blanks and commas at its end. */
+/* The introduction of element `i` of a list, without blanks and commas at its end. */
 static const char *put_element(const struct member *list, const json_t *element, char *out)
 {
     const char *const pattern = list->element ? list->element : "%";
@@ -185,7 +186,7 @@ static int width_of_column(const struct member *m, const json_t *array, const ch
     return (int)width;
 }
 
-/* The row of `element`, or the headings if it is NULL. */
+/* Prints the row of `element`, or the headings if it is NULL. */
 static void print_row(const struct report *r, const struct object *o, const json_t *array,
                       const json_t *element)
 {
@@ -216,7 +217,7 @@ static void print_upright(const struct report *r, const struct object *o, const 
     }
 }
 
-/* Is anything told of an element but what it is? */
+/* Returns whether the element has any value besides its keys. */
 static bool is_known(const struct object *o, const json_t *element)
 {
     bool known = false;
@@ -242,7 +243,8 @@ static int width_across(const struct member *list, const json_t *array, const js
     return (int)width;
 }
 
-/* A line of that table: of a number, or of what introduces the elements if `m` is NULL. */
+/* Prints one line of that table: a number of each element, or their introductions if `m` is
+ * NULL. */
 static void print_across_line(const struct report *r, const struct member *list,
                               const json_t *array, const struct member *m)
 {
@@ -262,7 +264,7 @@ static void print_across_line(const struct report *r, const struct member *list,
     fputc('\n', r->out);
 }
 
-/* A column for each element of which anything is known. */
+/* Prints a column for each element that has a known number. */
 static void print_across(const struct report *r, const struct member *list, const json_t *array)
 {
     const struct object *const o = list->object;
@@ -305,7 +307,7 @@ static void print_list(const struct report *r, const char *title, const struct m
     }
 }
 
-/* SMs by group, or what each group lacks: a line for each. */
+/* Prints a line for each group: its SMs, or its disabled SMs. */
 static void print_arrays(const struct report *r, const struct member *m, const json_t *array)
 {
     char label[MEMBER_LABEL_BYTES], text[CELL_BYTES];
@@ -356,7 +358,7 @@ static void print_lines(const struct report *r, const struct object *o, const js
     }
 }
 
-/* Is there anything but lists and objects to print? */
+/* Returns whether the object has numbers to print besides lists and objects. */
 static bool has_lines(const struct object *o, const json_t *json)
 {
     for (const struct member *m = o->members; m < o->members + o->count; m++)
@@ -419,7 +421,7 @@ void report_member(FILE *out, const char *name, const json_t *value, bool all)
     print_inside(&r, object_member(&fingerprint_object, name), value);
 }
 
-/* The first object of a fingerprint that has a number called `name`; NULL if none has. */
+/* The first object of a fingerprint that has a number called `name`, or NULL if there is none. */
 static const struct member *find_object(const char *name)
 {
     for (const struct member *m = fingerprint_object.members;

@@ -1,5 +1,5 @@
-/* compare.c: one walk over the values of a fingerprint, each looked up in its kind. Both are in the
- * order of metrics.h, so the next value is nearly always next to the last one. */
+/* compare.c: looks up each value of a fingerprint in its kind. Both are in the order of metrics.h,
+ * so the next value is nearly always next to the last one. */
 #include "compare/compare.h"
 
 #include "compare/outlier.h"
@@ -30,7 +30,7 @@ struct walk {
     uint32_t next; /* where the next name probably is */
 };
 
-/* A new row; NULL without memory. */
+/* Adds a row. Returns NULL if memory runs out. */
 static struct compared *add_row(struct comparison *c, const char *name)
 {
     struct compared *row;
@@ -50,7 +50,7 @@ static struct compared *add_row(struct comparison *c, const char *name)
     return row;
 }
 
-/* The index of the property called `name`; their number if it is not there. */
+/* The index of the property called `name`, or the number of properties if it is absent. */
 static uint32_t find(const struct reference_kind *k, uint32_t from, const char *name)
 {
     for (uint32_t i = 0; i < k->property_count; i++) {
@@ -82,7 +82,7 @@ static void add_property(void *self, const char *name, enum known known, double 
         row->verdict = COMPARE_ODD;
 }
 
-/* Among the chips that have the number, itself one of them. */
+/* Places a number among the chips that have it, including this one. */
 static enum compare_verdict judge(struct comparison *c, struct compared *row)
 {
     const struct reference_number *const n = row->number;

@@ -1,5 +1,5 @@
-/* compare.h: is this chip normal? Places each number of a fingerprint among the numbers of its kind
- * of chips (reference.h), by the rule of outlier.h. Pure; any thread. */
+/* compare.h: checks whether a chip is normal. It places each number of a fingerprint among the
+ * numbers of chips of its kind (reference.h), by the rule of outlier.h. Pure; any thread. */
 #ifndef REACH_COMPARE_COMPARE_H
 #define REACH_COMPARE_COMPARE_H
 
@@ -11,9 +11,9 @@
 enum compare_verdict {
     COMPARE_NORMAL = 0,
     COMPARE_ODD,
-    COMPARE_TOO_FEW,      /* chips that have this number, or of this kind */
-    COMPARE_NOT_JUDGED,   /* of a number: metrics_is_judged has the rule */
-    COMPARE_UNKNOWN_KIND, /* of a chip: the reference has none like it */
+    COMPARE_TOO_FEW,      /* too few chips of this kind, or with this number */
+    COMPARE_NOT_JUDGED,   /* a number that metrics_is_judged excludes */
+    COMPARE_UNKNOWN_KIND, /* a chip whose kind is not in the reference */
 };
 /* "normal", "odd", "too-few", "not-judged", "unknown-kind". */
 const char *compare_verdict_name(enum compare_verdict v);
@@ -21,37 +21,38 @@ const char *compare_verdict_name(enum compare_verdict v);
 struct compared {
     char name[METRIC_NAME_BYTES]; /* of metrics.h */
     enum compare_verdict verdict;
-    /* One of them; the other is NULL. */
+    /* One of them is set and the other one is NULL. */
     const struct reference_number *number;
     const struct reference_property *property;
-    double value;  /* of a number */
-    bool bounded;  /* it was judged: outside of low and high it is odd */
-    bool borrowed; /* with a spread of other kinds */
+    double value;  /* the value of a number */
+    bool bounded;  /* the number was judged: it is odd outside of low and high */
+    bool borrowed; /* the spread comes from other kinds */
     double low;
     double high;
-    char text[METRIC_NAME_BYTES]; /* of a property */
+    char text[METRIC_NAME_BYTES]; /* the value of a property */
 };
 
-/* In the sentence of a chip that was compared with no set at all. */
+/* The sentence of a chip that was compared without a reference set contains this. */
 #define COMPARE_NO_REFERENCE "there is no reference set"
 
 struct comparison {
-    enum compare_verdict verdict;         /* of the chip */
+    enum compare_verdict verdict;         /* the verdict on the chip */
     const struct reference_kind *kind;    /* NULL: unknown */
-    char map[FINGERPRINT_MAP_HASH_BYTES]; /* "": no groups are known */
+    char map[FINGERPRINT_MAP_HASH_BYTES]; /* "" if no groups are known */
     uint32_t chips_with_map;
     uint32_t judged; /* rows that are normal or odd */
     uint32_t odd;
-    uint32_t borrowed;  /* of the judged ones */
-    char sentence[512]; /* all of it in plain words */
+    uint32_t borrowed;  /* judged rows with a borrowed spread */
+    char sentence[512]; /* the result in plain words */
     uint32_t count;
     uint32_t room;
     bool no_memory;
     struct compared *rows; /* owned; in the order of the fingerprint, properties first */
 };
 
-/* `reference` NULL: every kind is unknown. The result borrows from it. STATUS_NO_MEMORY. In any
- * case `out` is to be given to comparison_free. */
+/* Compares `fp` with `reference`. If `reference` is NULL, every kind is unknown. The result borrows
+ * from it. Returns STATUS_NO_MEMORY if memory runs out. In any case `out` must be given to
+ * comparison_free. */
 enum status comparison_make(const struct reference *reference, const struct fingerprint *fp,
                             struct comparison *out, struct err *err);
 void comparison_free(struct comparison *take);
@@ -66,9 +67,9 @@ void comparison_free(struct comparison *take);
  *     "numbers": [{"name", "value", "chips", "least", "median", "most", "deviations", "low",
  *                  "high", "borrowed", "verdict"}]
  *
- * "chips" to "deviations" are of the reference alone, "low" and "high" the bounds of what is
- * normal. "deviations" is the distance from the median in robust deviations, null if there is no
- * deviation.
+ * "chips" to "deviations" describe the reference alone; "low" and "high" are the bounds of the
+ * normal range. "deviations" is the distance from the median in robust deviations, null if there is
+ * no deviation.
  */
 void comparison_write(struct json_writer *t, const struct comparison *c);
 

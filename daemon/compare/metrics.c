@@ -1,5 +1,5 @@
-/* metrics.c: takes a fingerprint apart into named values, by the tables of fingerprint/members.h.
- * The names are the paths of its JSON: "tlb.levels[2].entries" (the level's number),
+/* metrics.c: splits a fingerprint into named values, by the tables of fingerprint/members.h. The
+ * names are the paths of its JSON: "tlb.levels[2].entries" (the level's number),
  * "throughput.curve[64G].naive_gbps" (the region's size). */
 #include "compare/metrics.h"
 
@@ -15,12 +15,12 @@
 
 enum { SIZE_BYTES = 24 };
 
-/* What values go to, and the path of the object that is visited. */
+/* The receiver of values, and the path of the object that is visited. */
 struct visit {
     metric_fn *visit;
     void *self;
-    bool design;     /* the structure; otherwise the metrics */
-    bool unmeasured; /* pairs of groups, if none was measured */
+    bool design;     /* true: structure; false: metrics */
+    bool unmeasured; /* pairs of groups, if no pair was measured */
     char path[METRIC_NAME_BYTES];
 };
 
@@ -29,7 +29,7 @@ static void emit(struct visit *v, const char *name, enum known known, double val
 {
     const size_t n = strlen(v->path);
 
-    REACH_ASSERT(n + strlen(name) < sizeof(v->path)); /* all are of the tables */
+    REACH_ASSERT(n + strlen(name) < sizeof(v->path)); /* every row is in the tables */
     strcpy(v->path + n, name);
     v->visit(v->self, v->path, known, known == MAYBE_KNOWN ? value : 0, text);
     v->path[n] = '\0';
@@ -47,7 +47,7 @@ static void emit_integer(struct visit *v, const char *name, enum known known, ui
 
 static void visit_object(struct visit *v, const struct object *o, const void *base);
 
-/* Appends to the path; returns what to cut it to afterwards. */
+/* Appends to the path. Returns the length before, to which the path is cut afterwards. */
 __attribute__((format(printf, 2, 3))) static size_t enter(struct visit *v, const char *format, ...)
 {
     const size_t n = strlen(v->path);
@@ -59,8 +59,8 @@ __attribute__((format(printf, 2, 3))) static size_t enter(struct visit *v, const
     return n;
 }
 
-/* One class means that no second one was certain: one group further from the others of its class is
- * enough for that. So it is no number of the chip. */
+/* One class means that no second class was certain. One group further from the others of its class
+ * is enough for that, so the number does not describe the chip. */
 static enum known known_of(const struct member *m, const void *base)
 {
     if (!member_is_maybe(m))
@@ -84,7 +84,8 @@ static void visit_number(struct visit *v, const struct member *m, const void *ba
         emit_integer(v, m->name, known, (uint64_t)member_value(m, base));
 }
 
-/* Least, median and most of a number that each of `count` groups or SMs has, `step` bytes apart. */
+/* The least, median and most of a number that each of `count` groups or SMs has, `step` bytes
+ * apart. */
 static void emit_many(struct visit *v, const char *name, const void *first, size_t step,
                       uint32_t count)
 {
@@ -107,7 +108,7 @@ static void emit_many(struct visit *v, const char *name, const void *first, size
     v->path[n] = '\0';
 }
 
-/* Groups differ from chip to chip in number and in order. */
+/* The number and the order of groups differ from chip to chip. */
 static void visit_groups(struct visit *v, const struct member *list, const void *base)
 {
     const uint32_t groups = member_count(list, base);
@@ -125,7 +126,7 @@ static void visit_groups(struct visit *v, const struct member *list, const void 
     v->path[n] = '\0';
 }
 
-/* "16x4,8x1": by their ways. */
+/* Sets by their ways: "16x4,8x1". */
 static void visit_sets(struct visit *v, const struct member *list, const struct tlb_level *l)
 {
     char sets[METRIC_NAME_BYTES] = "";
@@ -138,8 +139,8 @@ static void visit_sets(struct visit *v, const struct member *list, const struct 
         emit(v, list->name, l->run_count > 0 ? MAYBE_KNOWN : MAYBE_UNKNOWN, 0, sets);
 }
 
-/* Of several elements with the same key, which are peers, the first. A list within an element adds
- * its key alone: "throughput.rates[read,32][64G].". */
+/* Visits a list. If several elements (peers) have the same key, only the first is visited. A list
+ * within an element adds its key alone: "throughput.rates[read,32][64G].". */
 static void visit_list(struct visit *v, const struct member *list, const void *base)
 {
     const size_t length = strlen(v->path);
@@ -161,8 +162,9 @@ static void visit_list(struct visit *v, const struct member *list, const void *b
     v->path[length] = '\0';
 }
 
-/* How fast a kind of memory is beyond its reach depends on how far beyond: depth full reads little
- * more than the reach, depth memory up to 16 GiB of the host's. So the name contains the size. */
+/* The speed of a kind of memory beyond its reach depends on the size. Depth full reads little more
+ * than the reach, and depth memory reads up to 16 GiB of host memory. So the name contains the
+ * size. */
 static void visit_beyond(struct visit *v, const struct member *m, const struct memory_facts *facts)
 {
     const size_t length = strlen(v->path);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* By nearest rank: in the middle of rank k of n there is no rounding. */
+/* The median by nearest rank. Rank k of n is at (k - 0.5) / n, which needs no rounding. */
 static double of_rank(const double *v, size_t n, uint32_t rank)
 {
     return stats_quantile_f64(v, n, ((double)rank - 0.5) / (double)n);

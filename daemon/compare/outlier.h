@@ -1,24 +1,25 @@
-/* outlier.h: the rule by which a chip is odd among its kind, the same for `reachctl compare` and
- * for surveys, whose statements (schema/fleet/outliers.sql, report_outliers.sql) a test holds
- * against these functions. docs/compare.md has how often it is wrong,
- * tests/unit/daemon/compare/test_outlier.c counts that.
+/* outlier.h: the rule by which a chip is odd among its kind. `reachctl compare` and surveys use the
+ * same rule: a test compares the survey statements (schema/fleet/outliers.sql, report_outliers.sql)
+ * with these functions. docs/compare.md has the error rates, which
+ * tests/unit/daemon/compare/test_outlier.c counts.
  *
- * Of a measured number, all chips of a kind that have it are considered, the one judged among them.
- * Without the least and the most of them there remains the inner range; of twenty and more chips, a
- * tenth is left out at each end. A number is odd if it is further outside that range than six
- * robust deviations (1.4826 times the median distance from the median: the standard deviation, if
- * the numbers are normal) and than 5 % of the median. Distances are not taken from the median,
- * because a kind of chips has variants: a variant of every tenth chip, and of two at least, is
- * inside the range. The share keeps out the steps of the measurement: a penalty of ten cycles is
- * known to half a cycle, and if most chips have the same step there is no deviation at all.
+ * A measured number is compared with all chips of the kind that have it, including the judged one.
+ * The inner range leaves out the least and the most of them, or a tenth at each end for twenty and
+ * more chips. A number is odd if its distance from that range exceeds both six robust deviations
+ * and 5 % of the median. A robust deviation is 1.4826 times the median distance from the median,
+ * which is the standard deviation of normally distributed numbers. The distance is measured from
+ * the range and not from the median, because a kind of chips has variants. A variant of every tenth
+ * chip, and of at least two chips, is inside the range. The 5 % exclude the steps of the
+ * measurement: a penalty of ten cycles is precise to half a cycle. If most chips have the same
+ * step, the deviation is 0.
  *
- * Fewer than eight chips do not show how far they spread. Three to seven borrow the spread of the
- * same number, relative to the median, from the kinds that have eight; without one they are not
- * judged. Which variant their median is of is not known, so the width of a borrowed inner range
- * counts on both sides of it.
+ * Fewer than eight chips do not show their spread. Three to seven chips borrow the spread of the
+ * same number, relative to the median, from the kinds that have eight. Without such a kind they are
+ * not judged. Their median may belong to any variant, so the width of a borrowed inner range counts
+ * on both sides of it.
  *
- * A property that a model has by its design is odd if more than half of those with a value have
- * another. Fewer than eight chips are not compared by it.
+ * A property that a model has by its design is odd if more than half of the chips with a value have
+ * another one. Kinds with fewer than eight chips are not compared by properties.
  *
  * Pure; any thread.
  */
@@ -31,11 +32,11 @@
 
 enum { OUTLIER_LEAST_CHIPS = 8, OUTLIER_LEAST_BORROWING = 3, OUTLIER_OUTSIDE = 10 };
 #define OUTLIER_DEVIATIONS 6.0
-#define OUTLIER_SCALE      1.4826 /* of the median distance, to estimate a standard deviation */
-#define OUTLIER_SHARE      0.05   /* of the median */
-#define OUTLIER_NOTHING    1e-100 /* relative to a median like this nothing is said */
+#define OUTLIER_SCALE      1.4826 /* times the median distance: the standard deviation */
+#define OUTLIER_SHARE      0.05   /* part of the median */
+#define OUTLIER_NOTHING    1e-100 /* a median below this has no relative spread */
 
-/* How the chips of a kind spread in a number. */
+/* The spread of a number among the chips of a kind. */
 struct outlier_spread {
     uint32_t chips;
     double median;
@@ -44,36 +45,38 @@ struct outlier_spread {
     double inner_most;
 };
 
-/* A spread relative to the median, to be lent to kinds with few chips: the widest of the kinds with
- * OUTLIER_LEAST_CHIPS. `kinds` is 0 if there is no such kind. */
+/* A spread relative to the median, which is lent to kinds with few chips: the widest of the kinds
+ * with OUTLIER_LEAST_CHIPS. `kinds` is 0 if there is no such kind. */
 struct outlier_lent {
     uint32_t kinds;
-    double width; /* of the inner range */
+    double width; /* width of the inner range */
     double deviation;
 };
 
-/* The rank of the ends of the inner range of `chips` numbers, from 1: 2 of fewer than twenty. */
+/* The rank of the ends of the inner range of `chips` numbers, counted from 1. It is 2 for fewer
+ * than twenty. */
 static inline uint32_t outlier_rank(uint32_t chips)
 {
     return chips < 2 * OUTLIER_OUTSIDE ? 2 : 1 + chips / OUTLIER_OUTSIDE;
 }
 
-/* Ends of the inner range of `n` numbers in any order; the median of fewer than three. */
+/* The ends of the inner range of `n` numbers in any order, or the median of fewer than three. */
 double outlier_inner_least(const double *v, size_t n);
 double outlier_inner_most(const double *v, size_t n);
 
-/* Of `n` numbers in any order, n >= 1. */
+/* The spread of `n` numbers in any order, n >= 1. */
 struct outlier_spread outlier_compute_spread(const double *v, size_t n);
 
-/* Makes `lent` at least as wide as the spread of a kind; not by one of too few chips, nor by one
- * whose median is nothing. */
+/* Makes `lent` at least as wide as the spread of a kind. A kind with too few chips or with a median
+ * near 0 is ignored. */
 void outlier_lend(struct outlier_lent *lent, const struct outlier_spread *of);
 
-/* The range outside of which a number is odd. False if it cannot be judged. */
+/* The range outside of which a number is odd. Returns false if the number cannot be judged. */
 bool outlier_bounds(const struct outlier_spread *of, const struct outlier_lent *lent,
                     double *out_low, double *out_high);
 
-/* Is a property odd that differs from one which `have` of `chips` chips have? */
+/* Returns whether a property is odd that differs from the value that `have` of `chips` chips
+ * have. */
 static inline bool outlier_is_odd_property(uint32_t have, uint32_t chips)
 {
     return chips >= OUTLIER_LEAST_CHIPS && 2 * have > chips;

@@ -26,7 +26,8 @@ static bool is_same_memory(uint64_t a, uint64_t b)
 /* ---- the tree: [{"gpu", "chips", "numbers": {name: [v..]}, "properties": {name: {text: count}},
  * "maps": {hash: count}}] ---- */
 
-/* The member called `name`, made if it is not there. Borrowed; NULL without memory. */
+/* The member called `name`, which is created if it is absent. The result is borrowed, and NULL if
+ * memory runs out. */
 static json_t *member(json_t *object, const char *name, json_t *take_new)
 {
     json_t *const found = json_object_get(object, name);
@@ -38,7 +39,7 @@ static json_t *member(json_t *object, const char *name, json_t *take_new)
     return json_object_set_new(object, name, take_new) == 0 ? take_new : NULL;
 }
 
-/* One more of what `name` counts. */
+/* Increments the count of `name`. */
 static bool count(json_t *object, const char *name)
 {
     json_t *const n = member(object, name, json_integer(0));
@@ -68,7 +69,7 @@ static bool is_same_kind(const json_t *a, const json_t *b)
            is_same_memory(integer_of(a, "memory_bytes"), integer_of(b, "memory_bytes"));
 }
 
-/* Borrowed; NULL without memory. */
+/* The kind of a chip in the tree. The result is borrowed, and NULL if memory runs out. */
 static json_t *kind_for(json_t *tree, json_t *gpu)
 {
     json_t *kind;
@@ -107,7 +108,7 @@ static bool is_share(const json_t *json)
     return true;
 }
 
-/* Adds a chip to its kind; false without memory. */
+/* Adds a chip to its kind. Returns false if memory runs out. */
 static bool add_chip(json_t *tree, json_t *json)
 {
     json_t *const kind = kind_for(tree, json_object_get(json, "gpu"));
@@ -133,7 +134,7 @@ static bool add_chip(json_t *tree, json_t *json)
 
 /* ---- the tables ---- */
 
-/* A copy of a text in the room for all. */
+/* Copies a text to the common buffer of texts. */
 static const char *keep(char **at, const char *text)
 {
     const char *const kept = *at;
@@ -210,7 +211,7 @@ static bool condense_kind(struct reference_kind *out, json_t *kind, char **texts
     return done;
 }
 
-/* The bytes of the values of all numbers. */
+/* The size in bytes of the values of all numbers. */
 static size_t count_values(const json_t *kind)
 {
     size_t n = 0;
@@ -224,7 +225,7 @@ static size_t count_values(const json_t *kind)
     return n * sizeof(double);
 }
 
-/* Room for the rows of a kind; the bytes of it, 0 without memory. */
+/* Allocates the rows of a kind. Returns their size in bytes, or 0 if memory runs out. */
 static size_t allocate_kind(struct reference_kind *out, json_t *kind)
 {
     const size_t numbers = json_object_size(json_object_get(kind, "numbers"));
@@ -240,7 +241,7 @@ static size_t allocate_kind(struct reference_kind *out, json_t *kind)
                      properties * sizeof(*out->properties) + maps * sizeof(*out->maps);
 }
 
-/* At least the bytes of every text that the tables will have. */
+/* An upper bound for the bytes of all texts in the tables. */
 static size_t text_bytes(const json_t *json)
 {
     size_t n = json_is_string(json) ? json_string_length(json) + 1 : 0;
@@ -259,7 +260,7 @@ static size_t text_bytes(const json_t *json)
     return n;
 }
 
-/* What all other kinds lend to the numbers of a kind. */
+/* Computes the spreads that all other kinds lend to the numbers of a kind. */
 static void borrow(struct reference *r, struct reference_kind *to)
 {
     for (uint32_t i = 0; i < r->kind_count; i++) {
@@ -326,7 +327,7 @@ void reference_free(struct reference *take)
 
 /* ---- the folder ---- */
 
-/* The terminated text of a file; NULL and errno. */
+/* The terminated text of a file. Returns NULL and sets errno if it fails. */
 static char *read_file(const char *path, size_t *out_bytes)
 {
     FILE *const file = fopen(path, "re");
@@ -444,7 +445,7 @@ const struct reference_kind *reference_find_kind(const struct reference *referen
     return NULL;
 }
 
-/* Both are in the order of metrics.h, so the one after the last is nearly always the next. */
+/* Both are in the order of metrics.h, so the next number nearly always follows the last one. */
 const struct reference_number *reference_find_number(const struct reference_kind *kind,
                                                      uint32_t from, const char *name)
 {

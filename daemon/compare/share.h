@@ -1,7 +1,6 @@
-/* share.h: what a chip contributes to the reference set: one anonymous document. It is made of what
- * metrics.h derives, so it has numbers, the words of this program, the name of the model, and
- * nothing else: no UUID, serial number, bus address, host, driver, or time of day. Pure; any
- * thread.
+/* share.h: the anonymous document that a chip contributes to the reference set. It consists of the
+ * values of metrics.h: numbers, words of this program, and the name of the model. It contains no
+ * UUID, serial number, bus address, host, driver, or time of day. Pure; any thread.
  *
  *     {"format": "reachd-share-1",
  *      "gpu": {"name": "..", "compute_capability": "9.0", "sm_count": 132, "memory_bytes": 1},
@@ -22,13 +21,13 @@
 
 enum { SHARE_FILE_BYTES = 80 };
 
-/* The text of the document, from malloc, and the name of its file in `out_file`
- * (SHARE_FILE_BYTES): the model and a hash of the text. STATUS_NOT_APPLICABLE: a simulated or
- * imported fingerprint. STATUS_NO_MEMORY. */
+/* The text of the document, from malloc. `out_file` (SHARE_FILE_BYTES) gets the name of its file:
+ * the model and a hash of the text. Returns STATUS_NOT_APPLICABLE for a simulated or imported
+ * fingerprint, and STATUS_NO_MEMORY if memory runs out. */
 enum status share_make(const struct fingerprint *fp, char **out_text, size_t *out_bytes,
                        char *out_file, struct err *err);
 
-/* Does this property of metrics.h determine the kind of a chip? */
+/* Returns whether this property of metrics.h determines the kind of a chip. */
 bool share_is_key(const char *property);
 
 #endif

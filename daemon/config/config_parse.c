@@ -1,8 +1,8 @@
 /* config_parse.c: reads the options, and decides which of them wins.
  *
- * The three places are read one after the other over the defaults: file, environment, command
- * line. Each option stores its own value (config_table.c); errors have the name that the option has
- * in that place.
+ * The three places are read in turn: file, environment, command line. A later place overrides an
+ * earlier one, and all override the defaults. config_table.c stores the values. An error message
+ * contains the name that the option has in its place.
  */
 #include "config/config.h"
 
@@ -21,14 +21,15 @@
 enum { CONFIG_DEFAULT_LOG_RATE = 50, CONFIG_NAME_BYTES = 64 };
 
 #define CONFIG_PREFIX "REACHD_"
-/* What the unit puts on the command line; its environment file names it. */
+/* A variable that the environment file of the unit sets, and the unit puts on the command line. */
 #define CONFIG_OF_UNIT "REACHD_OPTIONS="
-/* Of the clients: the daemon's address. */
+/* A variable of the clients: the daemon's address. */
 #define CONFIG_OF_CLIENTS "REACHD_URL="
-/* Of a daemon's workers: another prefix, or these variables would win over the file at SIGHUP. */
+/* The prefix for a daemon's workers. It differs, because variables with the common prefix would win
+ * over the file at SIGHUP. */
 #define CONFIG_WORKER_PREFIX "REACH_WORKER_"
 
-/* A text that lives as long as the configuration. */
+/* A text with the lifetime of the configuration. */
 struct config_text {
     struct config_text *next;
     char text[];
@@ -57,7 +58,7 @@ void config_free(struct config *config)
     }
 }
 
-/* The default of the state file, which depends on the user and is found once. */
+/* The default of the state file, which depends on the user and is determined once. */
 static const char *config_default_state(void)
 {
     static char path[PATH_MAX];
@@ -113,10 +114,10 @@ static enum status config_put(struct config *c, const struct config_option *o, c
 struct config_line {
     const char *file;
     unsigned number;
-    uint64_t seen; /* a bit for each option that had its line */
+    uint64_t seen; /* one bit for each option that was set */
 };
 
-/* Cuts blanks at both ends. */
+/* Removes blanks at both ends. */
 static void config_trim(const char **text, size_t *length)
 {
     while (*length > 0 && isspace((unsigned char)(*text)[0])) {
@@ -183,8 +184,8 @@ enum status config_read_text(struct config *out, const char *name, const char *t
     return STATUS_OK;
 }
 
-/* The whole file, in `out` (CONFIG_MAX_FILE_BYTES + 1). A pipe or a device is refused: it might
- * never end, or never begin. */
+/* Reads the whole file to `out` (CONFIG_MAX_FILE_BYTES + 1). A pipe or a device is refused, because
+ * reading it might block or never end. */
 static enum status config_load(const char *path, char *out, size_t *out_size, struct err *err)
 {
     struct stat st;
@@ -208,7 +209,7 @@ static enum status config_load(const char *path, char *out, size_t *out_size, st
     return status;
 }
 
-/* The path that --config names, else the path of the environment, else NULL. */
+/* The path from --config, else from the environment, else NULL. */
 static const char *config_named_file(int argc, char **argv)
 {
     const char *named = getenv(CONFIG_PREFIX "CONFIG");
@@ -283,7 +284,7 @@ static enum status config_parse_list(struct config *c, const struct config_optio
     return STATUS_OK;
 }
 
-/* A variable of our prefix that is not an option is most likely misspelled. */
+/* A variable with our prefix that is not an option is most likely misspelled. */
 static void config_find_unknown(struct config *c)
 {
     for (char **v = environ; v && *v; v++) {
@@ -302,7 +303,7 @@ static void config_find_unknown(struct config *c)
     }
 }
 
-/* An empty variable counts as one that is not there: an environment file may name it. */
+/* An empty variable counts as unset, because an environment file may contain it. */
 static enum status config_parse_environment(struct config *out, bool only_live, struct err *err)
 {
     out->blame = CONFIG_ENVIRONMENT;
@@ -330,7 +331,7 @@ static enum status config_parse_environment(struct config *out, bool only_live, 
 /* ---- command line ------------------------------------------------------------------------------
  */
 
-/* The option that `argument` ("--name", "--name=value", "--no-name") names, or NULL. */
+/* The option of `argument` ("--name", "--name=value", "--no-name"), or NULL if there is none. */
 static const struct config_option *config_match(const char *argument, bool *out_no)
 {
     static const char no[] = "--no-";
@@ -346,7 +347,7 @@ static const struct config_option *config_match(const char *argument, bool *out_
     return o;
 }
 
-/* Stores the option at argv[*i]; moves *i to the last argument it has used. */
+/* Stores the option at argv[*i] and moves *i to its last argument. */
 static enum status config_parse_argument(int argc, char **argv, int *i, struct config *out,
                                          struct err *err)
 {
@@ -367,7 +368,7 @@ static enum status config_parse_argument(int argc, char **argv, int *i, struct c
     return config_put(out, o, value, CONFIG_COMMAND_LINE, who, err);
 }
 
-/* Options that mean something only beside others. */
+/* Checks options that are valid only together with others. */
 static enum status config_check(const struct config *c, struct err *err)
 {
     const bool measures = c->depth_count > 0;
@@ -397,7 +398,7 @@ enum status config_parse(int argc, char **argv, struct config *out, struct err *
     *out = config_defaults();
     if (config_is_worker(argc, argv, out))
         return config_parse_environment(out, true, err);
-    /* Help is given whatever else is wrong. */
+    /* Help is printed even if another option is wrong. */
     for (int i = 1; i < argc && out->mode == CONFIG_SERVE; i++)
         out->mode = strcmp(argv[i], "--help") == 0      ? CONFIG_HELP
                     : strcmp(argv[i], "--version") == 0 ? CONFIG_VERSION

@@ -1,4 +1,4 @@
-/* config_print.c: the options, for a person (--help) and as a file (--check-config). */
+/* config_print.c: prints the options as help (--help) and as a file (--check-config). */
 #include "config/config_table.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ static void print_row(const struct config_option *o, FILE *out)
 {
     const char *line = o->help;
     char left[64];
-    const bool worker = strcmp(o->name, "worker") == 0; /* a person gives it with its one value */
+    const bool worker = strcmp(o->name, "worker") == 0; /* an option that is given with one value */
 
     snprintf(left, sizeof left, "  --%s%s%s%s", o->type == CONFIG_SWITCH && o->on ? "no-" : "",
              o->name, o->argument ? worker ? "=" : " " : "", o->argument ? o->argument : "");

@@ -1,4 +1,5 @@
-/* config_table.c: the options, and how each type of value is parsed, printed and compared. */
+/* config_table.c: the options, and the functions that parse, print and compare each type of
+ * value. */
 #include "config/config_table.h"
 
 #include "base/units.h"
@@ -23,7 +24,7 @@ static enum status check_listen(const char *value, struct err *err)
                                : config_wrong(err, "takes ADDRESS:PORT, such as 127.0.0.1:17322");
 }
 
-/* --worker: config_parse.c recognizes it if it is the only argument. */
+/* --worker is recognized by config_parse.c if it is the only argument. */
 static enum status check_worker(const char *value, struct err *err)
 {
     (void)value;
@@ -177,7 +178,7 @@ static const void *config_value(const struct config *c, const struct config_opti
     return (const char *)c + o->offset;
 }
 
-/* Was it given? Options without a `given` field always count as given. */
+/* Returns whether the option was given. Options without a `given` field always count as given. */
 static bool config_given(const struct config *c, const struct config_option *o)
 {
     return !o->given_offset || *(const bool *)((const char *)c + o->given_offset);
@@ -234,7 +235,7 @@ static enum status store_switch(struct config *c, const struct config_option *o,
     return STATUS_OK;
 }
 
-/* The value of a word, in `out`, which is an enum. */
+/* Stores the value of a word in `out`, which is an enum. */
 static enum status find_word(const struct config_option *o, const char *value, void *out,
                              struct err *err)
 {

@@ -12,16 +12,16 @@ enum config_type {
     CONFIG_NUMBER,   /* uint32_t from `least` to `most` */
     CONFIG_SWITCH,   /* bool: --name, --no-name; "yes" or "no" in file and environment */
     CONFIG_WORD,     /* an enum: one of `words` */
-    CONFIG_LIST,     /* const char *[REACH_MAX_GPUS + 1]: may be repeated */
-    CONFIG_DEPTHS,   /* enum depth[CONFIG_MAX_DEPTHS]: may be repeated */
-    CONFIG_FLAG      /* keeps no value */
+    CONFIG_LIST,     /* const char *[REACH_MAX_GPUS + 1]; the option may be repeated */
+    CONFIG_DEPTHS,   /* enum depth[CONFIG_MAX_DEPTHS]; the option may be repeated */
+    CONFIG_FLAG      /* stores no value */
 };
 
-/* The heading in --help. CONFIG_ONCE: on the command line only. */
+/* The heading in --help. CONFIG_ONCE options are accepted on the command line only. */
 enum config_section { CONFIG_SERVING = 0, CONFIG_GPUS, CONFIG_LOG, CONFIG_ONCE, CONFIG_SECTIONS };
 
 struct config_word {
-    const char *name; /* NULL ends a list */
+    const char *name; /* terminated by NULL */
     int value;
 };
 
@@ -29,16 +29,17 @@ struct config_option {
     const char *name; /* "log-level": --log-level, REACHD_LOG_LEVEL, log-level = */
     enum config_section section;
     enum config_type type;
-    bool live;             /* changed by SIGHUP */
-    bool on;               /* CONFIG_SWITCH: the default */
-    enum config_mode mode; /* set by it; 0: none */
-    size_t offset;         /* in struct config */
-    size_t given_offset;   /* of a bool that is set if the option was given; 0: none */
+    bool live;             /* SIGHUP can change it */
+    bool on;               /* default of a CONFIG_SWITCH */
+    enum config_mode mode; /* the value that the option sets; 0 means none */
+    size_t offset;         /* offset in struct config */
+    size_t given_offset;   /* offset of a bool that is set if the option was given; 0 means none */
     const char *argument;  /* "ADDRESS:PORT" */
     const char *help;      /* lines, each at most 58 characters */
     uint32_t least, most;  /* CONFIG_NUMBER */
     const struct config_word *words;
-    /* CONFIG_TEXT, CONFIG_PLACE, CONFIG_FLAG: is the value valid? `*err` gets "takes a path". */
+    /* For CONFIG_TEXT, CONFIG_PLACE and CONFIG_FLAG: returns whether the value is valid. `*err`
+     * gets "takes a path". */
     enum status (*check)(const char *value, struct err *err);
 };
 
@@ -50,11 +51,12 @@ extern const size_t config_option_count;
 enum status config_store(struct config *c, const struct config_option *o, const char *value,
                          enum config_source source, struct err *err);
 
-/* The value as text in `out`. NULL if there is no value to show. `index` is the item of a list. */
+/* Writes the value as text to `out`. Returns NULL if there is no value to show. `index` is the item
+ * of a list. */
 const char *config_show(const struct config *c, const struct config_option *o, size_t index,
                         char *out, size_t out_size);
 
-/* Do both have the same value? */
+/* Returns whether both have the same value. */
 bool config_same(const struct config *a, const struct config *b, const struct config_option *o);
 /* Copies a value that is neither a text nor a list. */
 void config_copy(struct config *to, const struct config *from, const struct config_option *o);
