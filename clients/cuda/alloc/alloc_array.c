@@ -1,8 +1,7 @@
-/* alloc_array.c: where arrays lie in the frames of a pool, and when their memory is used again.
+/* alloc_array.c: the placement of arrays in the frames of a pool, and the reuse of their memory.
  *
- * First fit by address, so that arrays allocated one after the other lie side by side: an array
- * that is smaller than a frame goes into a frame with others, 40 arrays of 3 MiB into four frames
- * of 32 MiB and not 40.
+ * Placement is first fit by address, so arrays allocated in a row lie side by side. Arrays that are
+ * smaller than a frame share frames: 40 arrays of 3 MiB take four frames of 32 MiB, not 40.
  */
 #include "clients/cuda/alloc/alloc_state.h"
 
@@ -19,7 +18,7 @@ static void set_use(struct reach_pool *pool, uint64_t index, enum frame_use use)
         pool->frame_top = index + 1;
 }
 
-/* A frame that holds nothing any more: kept, or given back. */
+/* Keeps or releases the memory of a frame that holds nothing any more. */
 static void vacate(struct reach_pool *pool, uint64_t index)
 {
     set_use(pool, index, FRAME_FREE);
@@ -27,7 +26,8 @@ static void vacate(struct reach_pool *pool, uint64_t index)
         frame_release(pool, index);
 }
 
-/* The first of `count` free frames side by side; frame_count if no run is long enough. */
+/* Returns the first of `count` free frames side by side, or frame_count if no run is long
+ * enough. */
 static uint64_t find_run_of(const struct reach_pool *pool, uint64_t count, bool backed)
 {
     uint64_t run = 0;
@@ -41,7 +41,7 @@ static uint64_t find_run_of(const struct reach_pool *pool, uint64_t count, bool 
     return pool->frame_count;
 }
 
-/* Of frames that were kept, if it can be. */
+/* Takes frames that were kept, if possible. */
 static uint64_t find_run(const struct reach_pool *pool, uint64_t count)
 {
     const uint64_t kept = find_run_of(pool, count, true);
@@ -49,8 +49,8 @@ static uint64_t find_run(const struct reach_pool *pool, uint64_t count)
     return kept < pool->frame_count ? kept : find_run_of(pool, count, false);
 }
 
-/* Puts a block of `bytes` into the first hole of a frame that it fits. False: none; `*s` tells if
- * host memory is why. */
+/* Puts a block of `bytes` into the first hole of a frame that it fits. Returns false if there is
+ * none; `*s` reports whether a lack of host memory is the reason. */
 static bool add_block(struct reach_pool *pool, uint64_t index, uint64_t bytes, uint64_t *offset,
                       enum reach_alloc_status *s, struct reach_alloc_error *error)
 {
@@ -71,7 +71,8 @@ static bool add_block(struct reach_pool *pool, uint64_t index, uint64_t bytes, u
     return true;
 }
 
-/* Memory behind `count` free frames from `first`; on failure those that had none have none. */
+/* Puts memory behind `count` free frames from `first`. On failure, frames that had no memory have
+ * none. */
 static enum reach_alloc_status back_run(struct reach_pool *pool, uint64_t first, uint64_t count,
                                         struct reach_alloc_error *error)
 {
@@ -82,7 +83,7 @@ static enum reach_alloc_status back_run(struct reach_pool *pool, uint64_t first,
         if (!frame_is_backed(&pool->frames[i]))
             s = frame_back(pool, i, error);
     }
-    /* Those that were kept before may go as well: memory is short. */
+    /* Frames that were kept before may be released as well, because memory is short. */
     while (s != REACH_ALLOC_OK && i-- > first)
         frame_release(pool, i);
     return s;
@@ -158,7 +159,7 @@ static enum reach_alloc_status place(struct reach_pool *pool, uint64_t bytes, ui
                                      : place_run(pool, bytes, address, error);
 }
 
-/* An array: the frame that it begins in, and its block there if it is smaller than a frame. */
+/* An array: the frame in which it begins, and its block there if it is smaller than a frame. */
 struct found {
     uint64_t index;
     struct alloc_block *block;
@@ -246,7 +247,7 @@ uint64_t array_settle(struct reach_pool *pool, bool wait)
     return settled;
 }
 
-/* An array of the same size that was freed on the same stream: what comes next on the stream comes
+/* Finds an array of the same size that was freed on the same stream. Later work on the stream runs
  * after its last use. */
 static bool reuse(struct reach_pool *pool, uint64_t bytes, const void *stream, uint64_t *address)
 {
@@ -294,12 +295,12 @@ enum reach_alloc_status reach_device_alloc(struct reach_pool *pool, uint64_t byt
         pool->array_bytes += s == REACH_ALLOC_OK ? bytes : 0;
     }
     if (s == REACH_ALLOC_OK)
-        *out = (void *)(uintptr_t)address; /* of the device; never looked behind */
+        *out = (void *)(uintptr_t)address; /* device address, never dereferenced */
     alloc_leave(pool);
     return s;
 }
 
-/* Notes when `stream` has done what it was given before. */
+/* Records an event that shows when `stream` has completed the work submitted so far. */
 static enum reach_alloc_status defer(struct reach_pool *pool, uint64_t address, uint64_t bytes,
                                      void *stream, struct reach_alloc_error *error)
 {

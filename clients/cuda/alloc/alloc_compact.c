@@ -1,4 +1,5 @@
-/* alloc_compact.c: which frames are moved into whole ones, and what that costs. See reach_alloc.h.
+/* alloc_compact.c: selects the frames that are moved into whole ones, and reports the cost. See
+ * reach_alloc.h.
  */
 #include "clients/cuda/alloc/alloc_state.h"
 
@@ -13,7 +14,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Asks for each frame in use, before any is moved. */
+/* Calls is_scattered for each frame in use, before any frame is moved. */
 static uint64_t mark(struct reach_pool *pool, const struct reach_compact_options *o)
 {
     uint64_t marked = 0;

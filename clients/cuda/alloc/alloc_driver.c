@@ -26,7 +26,7 @@ void alloc_fail_text(struct reach_alloc_error *error, enum reach_alloc_status st
     va_end(args);
 }
 
-/* By CUresult; the first row without one is for all others. */
+/* Rows by CUresult; the first row without a CUresult applies to all others. */
 static const struct {
     int result;
     enum reach_alloc_status status;
@@ -85,7 +85,7 @@ enum reach_alloc_status alloc_driver_open(const char *name, struct alloc_driver 
                            symbols[i].name);
             goto out;
         }
-        /* An object pointer; POSIX says that it fits a function pointer. */
+        /* POSIX guarantees that an object pointer fits a function pointer. */
         memcpy((char *)&driver + symbols[i].slot, &pointer, sizeof pointer);
     }
     s = alloc_driver_check(&driver, driver.cuInit(0), "cuInit", error);

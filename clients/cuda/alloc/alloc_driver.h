@@ -1,8 +1,8 @@
 /* alloc_driver.h: the functions of the CUDA driver that libreach-cuda uses, loaded at run time, and
  * how their failures become errors. Any thread.
  *
- * The types mirror the part of the public driver ABI that is used, so that a program needs no CUDA
- * to be built. The symbols are those that every driver since CUDA 11.2 exports.
+ * The types mirror the used part of the public driver ABI, so a program builds without CUDA. Every
+ * driver since CUDA 11.2 exports these symbols.
  */
 #ifndef REACH_CLIENTS_CUDA_ALLOC_DRIVER_H
 #define REACH_CLIENTS_CUDA_ALLOC_DRIVER_H
@@ -45,10 +45,10 @@ enum {
     DRV_CPU = -1,
     DRV_NOWHERE = -2,
     DRV_STREAM_NON_BLOCKING = 1,
-    DRV_STREAM_PER_THREAD = 2, /* a handle that means another stream in each thread */
+    DRV_STREAM_PER_THREAD = 2, /* handle of a default stream per thread */
 };
 
-/* Name, version of the ABI, which is part of the symbol's name, parameters. */
+/* Columns: name, ABI version (part of the symbol's name), parameters. */
 /* clang-format off */
 #define DRV_FUNCTIONS(X)                                                                           \
     X(cuInit, "", unsigned flags)                                                                  \
@@ -116,12 +116,14 @@ struct alloc_driver {
     DRV_FUNCTIONS(DRV_POINTER)
 };
 
-/* Loads `name` (NULL: "libcuda.so.1") and initializes it. REACH_ALLOC_NO_DRIVER. */
+/* Loads `name` ("libcuda.so.1" if NULL) and initializes it. Returns REACH_ALLOC_NO_DRIVER on
+ * failure. */
 enum reach_alloc_status alloc_driver_open(const char *name, struct alloc_driver *out,
                                           struct reach_alloc_error *error);
 void alloc_driver_close(struct alloc_driver *driver);
 
-/* REACH_ALLOC_OK if `result` is success, otherwise its status and the error. */
+/* Returns REACH_ALLOC_OK if `result` is success. Otherwise fills the error and returns its
+ * status. */
 enum reach_alloc_status alloc_driver_check(const struct alloc_driver *driver, int result,
                                            const char *call, struct reach_alloc_error *error);
 
@@ -129,8 +131,8 @@ enum reach_alloc_status alloc_driver_check(const struct alloc_driver *driver, in
 #define DRV(pool, error, function, ...)                                                            \
     alloc_driver_check(&(pool)->driver, (pool)->driver.function(__VA_ARGS__), #function, error)
 
-/* Fills `*error` (if not NULL), with no driver call, and is `status`. A macro, so that a checker
- * that reads one file sees that a failure is one. */
+/* Fills `*error` (if not NULL) without a driver call, and evaluates to `status`. It is a macro, so
+ * that a checker that reads one file recognizes a failure. */
 #define alloc_fail(error, status, ...) (alloc_fail_text(error, status, __VA_ARGS__), (status))
 
 void alloc_fail_text(struct reach_alloc_error *error, enum reach_alloc_status status,

@@ -1,4 +1,4 @@
-/* alloc_enter.c: what each call does first and last: the lock of the pool, the context of its
+/* alloc_enter.c: the first and last steps of each call: the lock of the pool and the context of its
  * device. */
 #include "clients/cuda/alloc/alloc_state.h"
 

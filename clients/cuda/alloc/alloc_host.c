@@ -34,7 +34,7 @@ static void unmap_vmm(struct reach_pool *pool, const struct alloc_host *h)
     (void)pool->driver.cuMemAddressFree((uintptr_t)h->memory, h->bytes);
 }
 
-/* `h->handle` and the addresses exist: maps one at the other, for the device and the host. */
+/* Maps `h->handle` at the addresses, for the device and the host. Both already exist. */
 static enum reach_alloc_status map_vmm(struct reach_pool *pool, const struct alloc_host *h,
                                        struct drv_location location,
                                        struct reach_alloc_error *error)

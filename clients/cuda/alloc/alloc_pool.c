@@ -1,12 +1,12 @@
-/* alloc_pool.c: opening, closing and counting of pools. */
+/* alloc_pool.c: opens, closes and counts pools. */
 #include "clients/cuda/alloc/alloc_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Addresses cost nothing: with several times the memory, arrays of any sizes in any order find a
- * run of free frames. */
+/* Addresses cost nothing. A reservation of several times the memory has a run of free frames for
+ * arrays of any size, in any order. */
 enum { ADDRESSES_PER_BYTE = 4 };
 
 static enum reach_alloc_status choose_frame(struct reach_pool *pool,
@@ -68,7 +68,7 @@ static enum reach_alloc_status prepare(struct reach_pool *pool,
     return s == REACH_ALLOC_OK ? reserve(pool, error) : s;
 }
 
-/* The fields of the options that the caller has; the others are 0. */
+/* Copies the fields that the caller's version of the options has; the others are 0. */
 static enum reach_alloc_status copy_options(const struct reach_pool_options *options,
                                             struct reach_pool_options *out,
                                             struct reach_alloc_error *error)
@@ -125,8 +125,7 @@ enum reach_alloc_status reach_pool_open(const struct reach_pool_options *options
     return s;
 }
 
-/* A context that is lost cannot be made current; its memory went with it, and every call of the
- * driver fails. */
+/* A lost context cannot be made current. Its memory is gone, and every call of the driver fails. */
 static void release_all(struct reach_pool *pool)
 {
     const bool entered = alloc_enter(pool, NULL) == REACH_ALLOC_OK;

@@ -1,9 +1,9 @@
 /* alloc_state.h: the parts of a pool, for the allocators only.
  *
- * One reservation of addresses, cut into frames. A frame has memory behind it (one handle, or
- * pieces of the granularity) or not, and one of three uses. An array of a frame or more takes a run
- * of FRAME_RUN frames and, for its last part, a block in the frame behind them; a smaller one is a
- * block in a FRAME_SHARED frame.
+ * A pool is one reservation of addresses, cut into frames. A frame may have memory behind it (one
+ * handle, or pieces of the granularity), and it has one of three uses. An array of a frame or more
+ * takes a run of FRAME_RUN frames and, for its last part, a block in the frame behind them; a
+ * smaller one is a block in a FRAME_SHARED frame.
  *
  * All functions are called with the pool locked and its context current (alloc_enter).
  */
@@ -18,23 +18,23 @@ enum { ALLOC_ALIGNMENT = 512 };
 
 struct alloc_block {
     struct alloc_block *next; /* by offset */
-    uint64_t offset;          /* within the frame */
+    uint64_t offset;          /* offset within the frame */
     uint64_t bytes;
     bool tail;  /* the last part of an array that begins in an earlier frame */
-    bool freed; /* and not yet reached by the stream */
+    bool freed; /* freed, but the stream has not reached the free */
 };
 
 enum frame_use { FRAME_FREE = 0, FRAME_RUN, FRAME_SHARED };
 
 struct alloc_frame {
-    uint64_t handle;  /* of the whole frame; 0: none */
-    uint64_t *pieces; /* handles of one granule each; NULL: none */
+    uint64_t handle;  /* handle of the whole frame; 0 if there is none */
+    uint64_t *pieces; /* handles of one granule each; NULL if there are none */
     struct alloc_block *blocks;
-    uint64_t run_frames; /* of the array that begins here, without its tail; 0: none begins here */
+    uint64_t run_frames; /* of the array that begins here, without its tail; 0 if there is none */
     uint64_t run_bytes;
     enum frame_use use;
     bool freed;     /* the array that begins here */
-    bool scattered; /* says the caller of reach_compact */
+    bool scattered; /* as reported by the caller of reach_compact */
 };
 
 /* An array that was freed and waits for its stream. */
@@ -50,12 +50,12 @@ struct alloc_host {
     struct alloc_host *next;
     enum reach_host_kind kind;
     void *memory;
-    uint64_t bytes; /* as allocated, a multiple of the granularity for REACH_HOST_VMM */
+    uint64_t bytes; /* allocated bytes, a multiple of the granularity for REACH_HOST_VMM */
     uint64_t handle;
 };
 
 struct reach_pool {
-    pid_t process; /* that opened it; in a child of it nothing is locked, used or freed */
+    pid_t process; /* process that opened the pool; its children lock, use and free nothing */
     pthread_mutex_t lock;
     struct alloc_driver driver;
     int device;
@@ -68,7 +68,7 @@ struct reach_pool {
     uint64_t keep_bytes;
     enum reach_host_kind host_order[REACH_HOST_KINDS];
     struct alloc_frame *frames;
-    uint64_t frame_count; /* one more frame of addresses is behind them, for compaction */
+    uint64_t frame_count; /* without the frame of addresses at the end, for compaction */
     uint64_t frame_top;   /* frames from here on were never used */
     uint64_t backed;      /* frames with memory */
     uint64_t in_use;      /* frames that are not FRAME_FREE */
@@ -80,7 +80,7 @@ struct reach_pool {
     uint64_t compact_ns;
 };
 
-/* alloc_enter.c: fails in another process than the pool's: the context of a device does not
+/* alloc_enter.c: fails in any process other than the pool's. The context of a device does not
  * survive a fork, and another thread may have held the lock. */
 enum reach_alloc_status alloc_check_process(const struct reach_pool *pool,
                                             struct reach_alloc_error *error);
@@ -91,18 +91,18 @@ void alloc_leave(struct reach_pool *pool);
 /* alloc_frame.c */
 bool frame_is_backed(const struct alloc_frame *frame);
 uint64_t frame_address(const struct reach_pool *pool, uint64_t index);
-/* Puts memory behind a frame that has none. REACH_ALLOC_NO_MEMORY, any. */
+/* Puts memory behind a frame that has none. Returns REACH_ALLOC_NO_MEMORY or any other status. */
 enum reach_alloc_status frame_back(struct reach_pool *pool, uint64_t index,
                                    struct reach_alloc_error *error);
 void frame_release(struct reach_pool *pool, uint64_t index);
-/* Releases every frame that is backed and free. Returns their number. */
+/* Releases every frame that is backed and free, and returns their number. */
 uint64_t frame_trim(struct reach_pool *pool);
 /* Moves the contents of a frame in use into a new handle under the same address. */
 enum reach_alloc_status frame_move(struct reach_pool *pool, uint64_t index,
                                    struct reach_alloc_error *error);
 
-/* alloc_array.c: gives back what streams have reached; `wait`: waits for all. Returns their number.
- */
+/* alloc_array.c: releases the arrays whose frees their streams have reached, and returns their
+ * number. With `wait`, it waits for all streams. */
 uint64_t array_settle(struct reach_pool *pool, bool wait);
 
 /* alloc_host.c */

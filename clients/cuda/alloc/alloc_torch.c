@@ -7,7 +7,7 @@
 
 enum { MAX_DEVICES = 64 };
 
-static atomic_int process; /* the first that opened a pool; 0: none yet */
+static atomic_int process; /* first process that opened a pool; 0 if there is none yet */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reach_pool *pools[MAX_DEVICES];
 

@@ -1,4 +1,4 @@
-/* diagnose.c: a diagnosis from the first to the last, and its text. See reach_diagnose.h. */
+/* diagnose.c: the sequence of a diagnosis, and its text. See reach_diagnose.h. */
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
 #include <locale.h>
@@ -9,7 +9,7 @@
 
 /* ---- the context ---- */
 
-/* The current context, if it is of the device: a job's allocations may belong to it. */
+/* Uses the current context if it is of the device: a job's allocations may belong to it. */
 static enum reach_alloc_status enter(struct diagnose *d, struct reach_alloc_error *error)
 {
     int current = -1;
@@ -72,7 +72,7 @@ void diagnose_close(struct diagnose *take)
 
 /* ---- the text ---- */
 
-/* Appends, cut where the text ends. */
+/* Appends text, and truncates it at the end of the buffer. */
 static void say(struct reach_diagnosis *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void say(struct reach_diagnosis *f, const char *format, ...)
@@ -121,7 +121,7 @@ static void say_reads(struct reach_diagnosis *f)
         say(f, "; reach not observable: %s", f->out_of_reach.reason);
 }
 
-/* In the C locale: the job's locale may have a decimal comma. */
+/* Formats in the C locale, because the job's locale may have a decimal comma. */
 static void write_text(struct reach_diagnosis *f)
 {
     const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);

@@ -1,39 +1,40 @@
-/* diagnose_find.c: what times of random reads tell.
+/* diagnose_find.c: derives the findings from the times of random reads.
  *
- * The time of a random read over B bytes of R that are reached is the longer of two: the time of
- * the memory, and (1 - R / B) times the price of a miss, because that share of the reads misses
- * (docs/contiguity.md). So two regions out of reach give R and the price, and a known R gives
- * the price alone, which is between the prices of contiguous and of scattered memory.
+ * Let R bytes be reached. A random read over B bytes takes the time of the memory or (1 - R / B)
+ * times the price of a miss, whichever is longer, because that share of the reads misses
+ * (docs/contiguity.md). So two regions out of reach give R and the price, and a known R gives the
+ * price alone, which is between the prices of contiguous and of scattered memory.
  *
- * Entries. Pieces of 4 KiB at a stride: with a longer stride there are fewer of them, and reads are
- * fast once there is an entry for each. In a region of 1.6 times 2^k reaches that stride is 2^(k+1)
- * entries, where the pieces take 0.8 of all entries; half that stride needs 1.6 times all entries.
+ * Entries are found with pieces of 4 KiB at a stride. A longer stride leaves fewer pieces, and
+ * reads are fast once every piece has an entry. In a region of 1.6 times 2^k reaches this stride is
+ * 2^(k+1) entry lengths: the pieces then take 0.8 of all entries. Half the stride needs 1.6 times
+ * all entries.
  */
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
 enum {
-    L2_PARTS_DEVICE = 16, /* few reads over this many L2 caches hit in it */
-    L2_PARTS_FAR = 4,     /* what is far away is slow enough */
+    L2_PARTS_DEVICE = 16, /* multiple of the L2 over which few reads hit in it */
+    L2_PARTS_FAR = 4,     /* multiple of the L2 that suffices for slow memory far away */
     PIECE_LOG2 = 12,
     LEAST_PIECES = 64,
     BISECTIONS = 5
 };
 #define PART_LEAST_BYTES ((uint64_t)64 << 20)
-#define TIME_LIMIT_NS    70000000 /* after which no further search begins */
+#define TIME_LIMIT_NS    70000000 /* time after which no further search begins */
 
-static const double FAST = 0.9;          /* of the rate over the part; as the fingerprint's reach */
-static const double SLOW_NS = 1.3;       /* times the part's: misses show clearly */
-static const double SAME = 0.1;          /* two runs over the same memory differ by less */
-static const double REGION = 1.6;        /* reaches, times a power of two */
-static const double PRICES_AGREE = 0.02; /* of two measurements; docs/contiguity.md */
+static const double FAST = 0.9;    /* ratio to the part's rate, the same as in the fingerprint */
+static const double SLOW_NS = 1.3; /* ratio to the part's time at which misses show clearly */
+static const double SAME = 0.1;    /* largest difference of two runs over the same memory */
+static const double REGION = 1.6;  /* reaches, times a power of two */
+static const double PRICES_AGREE = 0.02; /* largest difference of prices; docs/contiguity.md */
 
 /* Times of one diagnosis, in ns per access. */
 struct times {
     enum diagnose_kernel kernel;
     double part;
     double all;
-    double spread; /* of two runs over all */
-    double reach;  /* bytes; 0: not known */
+    double spread; /* difference of two runs over all */
+    double reach;  /* bytes; 0 if not known */
 };
 
 static const char *const WITHIN = "all of it is within the reach, where nothing misses";
@@ -52,7 +53,7 @@ static bool is_yes(struct reach_finding f)
     return f.known && f.value != 0;
 }
 
-/* Why the misses do not show. */
+/* Returns why the misses do not show. */
 static const char *why_hidden(const struct diagnose *d)
 {
     const uint64_t reach = d->options.reach_bytes[d->found.memory];
@@ -80,7 +81,8 @@ static uint64_t part_of(const struct diagnose *d)
     return reach > 0 && part > reach / 2 ? reach / 2 : part;
 }
 
-/* Alternates between the two, so that a change of clocks shows; the first run is not counted. */
+/* Alternates between the two regions, so that a change of clocks shows. The first run is not
+ * counted. */
 static enum reach_alloc_status time_both(struct diagnose *d, struct times *t,
                                          struct reach_alloc_error *error)
 {
@@ -109,7 +111,7 @@ static enum reach_alloc_status time_both(struct diagnose *d, struct times *t,
     return s;
 }
 
-/* By their times, which nothing disturbed. */
+/* Decides by the times, and only if the two runs over all agree. */
 static bool is_slow(const struct diagnose *d, const struct times *t)
 {
     return d->found.gain.known && t->spread <= SAME && t->part / t->all < FAST;
@@ -137,8 +139,8 @@ static void judge_reach(struct diagnose *d, const struct times *t)
 
 /* ---- the reach ---- */
 
-/* Halves the distance between a fast and a slow region; then the line through the last slow one
- * and all of it. */
+/* Bisects between a fast and a slow region. The line through the last slow region and the whole
+ * memory then gives the reach. */
 static enum reach_alloc_status find_reach(struct diagnose *d, struct times *t,
                                           struct reach_alloc_error *error)
 {
@@ -175,12 +177,12 @@ static enum reach_alloc_status find_reach(struct diagnose *d, struct times *t,
 
 /* ---- entries ---- */
 
-/* The shortest stride, as a power of two, at which pieces are read in less than `limit_ns`. 0: none
- * is, or the time is over. */
+/* Returns the shortest stride, as a power of two, at which pieces are read in less than `limit_ns`.
+ * Returns 0 if there is none, or if the time is over. */
 static enum reach_alloc_status find_stride(struct diagnose *d, uint64_t region, double limit_ns,
                                            uint32_t *log2, struct reach_alloc_error *error)
 {
-    uint32_t slow = PIECE_LOG2; /* side by side */
+    uint32_t slow = PIECE_LOG2; /* stride of adjacent pieces */
     uint32_t fast = slow + 1;
     uint32_t beyond;
     enum reach_alloc_status s = REACH_ALLOC_OK;
@@ -211,7 +213,7 @@ static enum reach_alloc_status find_entry(struct diagnose *d, const struct times
     const double all = (double)d->found.bytes;
     double region = t->reach * REGION;
     double fast_ns = 0;
-    double slow_ns; /* with pieces in this many more entries than there are */
+    double slow_ns; /* time with REGION times more pieces than entries */
     uint32_t power = 1;
     uint32_t log2 = 0;
     enum reach_alloc_status s;
@@ -280,7 +282,7 @@ enum reach_alloc_status find_all(struct diagnose *d, struct reach_alloc_error *e
         if (s == REACH_ALLOC_OK && !d->unread)
             s = find_entry(d, &t, error);
     }
-    if (!is_slow(d, &t) || d->unread) /* which it may become at any read */
+    if (!is_slow(d, &t) || d->unread) /* any read may set d->unread */
         d->found.reach_bytes = d->found.entry_bytes = finding_absent(why_hidden(d));
     find_contiguous(d, &t);
     return s;

@@ -2,13 +2,13 @@
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
 enum {
-    MARGIN_DIVISOR = 128, /* of the device's memory: for the call's own needs and other processes */
-    STEP_DIVISOR = 64,    /* by which less is tried if the driver refuses */
+    MARGIN_DIVISOR = 128, /* share that is left for the call's own needs and other processes */
+    STEP_DIVISOR = 64,    /* step by which the size is reduced if the driver refuses */
     TRIES = 8
 };
 #define GRANULE_BYTES ((uint64_t)2 << 20)
 
-/* The time to take the memory does not count. */
+/* The time for allocating the memory does not count. */
 static enum reach_alloc_status diagnose_at(struct diagnose *d, uint64_t address, uint64_t bytes,
                                            struct reach_alloc_error *error)
 {
@@ -50,7 +50,7 @@ static enum reach_alloc_status take_frames(struct diagnose *d, uint64_t bytes, b
     return s;
 }
 
-/* As much as can be had. */
+/* Allocates as much as the driver grants. */
 static enum reach_alloc_status take(struct diagnose *d, enum reach_free_way way,
                                     struct reach_alloc_error *error)
 {

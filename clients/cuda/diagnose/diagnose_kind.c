@@ -1,5 +1,5 @@
-/* diagnose_kind.c: what the driver tells of a pointer. Attributes of pointers and ranges, the
- * properties of a handle, and for host memory the process's own list of mappings. */
+/* diagnose_kind.c: the driver's information about a pointer. The sources are attributes of pointers
+ * and ranges, the properties of a handle and, for host memory, the mappings of the process. */
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
 #include <inttypes.h>
@@ -36,8 +36,8 @@ const char *reach_memory_name(enum reach_memory memory)
     return (unsigned)memory < REACH_MEMORY_COUNT ? names[memory] : names[0];
 }
 
-/* Does the driver tell? That a question does not apply to this memory is no failure; any other is
- * noted, the first one. */
+/* Returns whether the driver answered. An attribute that does not apply to this memory is not a
+ * failure. The first other failure is recorded. */
 static bool tells(struct diagnose *d, int result, const char *call)
 {
     if (result != 0 && result != DRV_INVALID_VALUE && result != DRV_NOT_PERMITTED &&
@@ -46,7 +46,8 @@ static bool tells(struct diagnose *d, int result, const char *call)
     return result == 0;
 }
 
-/* An attribute, 0 if the driver does not tell it. None is longer than 8 bytes. */
+/* Returns an attribute, or 0 if the driver does not report it. No attribute is longer than 8
+ * bytes. */
 static uint64_t attribute(struct diagnose *d, int which, uint64_t pointer)
 {
     uint64_t value = 0;
@@ -63,7 +64,7 @@ static bool range_attribute(struct diagnose *d, int which, int *out, size_t byte
                  "cuMemRangeGetAttribute");
 }
 
-/* A device, DRV_CPU, or DRV_NOWHERE: none, or not the same for all pages. */
+/* A device, DRV_CPU, or DRV_NOWHERE if the pages have no common location. */
 static int range_location(struct diagnose *d, int which)
 {
     int location = DRV_NOWHERE;
@@ -84,8 +85,8 @@ static bool is_accessed_by_device(struct diagnose *d)
     return false;
 }
 
-/* Where its pages live, by advice or else by the last prefetch. A read of pages that live elsewhere
- * and are not mapped would move them. */
+/* Finds the location of the pages by the advice, or else by the last prefetch. A read would move
+ * pages that live elsewhere and are not mapped. */
 static enum reach_memory managed_location(struct diagnose *d)
 {
     const int preferred = range_location(d, RANGE_PREFERRED);
@@ -112,9 +113,9 @@ static enum reach_memory managed_location(struct diagnose *d)
 
 /* ---- host memory ---- */
 
-/* The driver has the same answers for memory that it allocated and for memory that was registered.
- * It maps its own shared, without a file or from its device. A process that registers shared memory
- * without a file cannot be told from it. */
+/* The driver gives the same attributes for memory that it allocated and for registered memory. It
+ * maps its own memory shared, without a file or from its device. Shared memory without a file that
+ * a process registered cannot be distinguished from it. */
 static enum reach_memory pinned_or_registered(uint64_t host)
 {
     char line[MAPPING_CHARS];
@@ -139,7 +140,7 @@ static enum reach_memory pinned_or_registered(uint64_t host)
 
 /* ---- the virtual memory API ---- */
 
-/* False: not of that API. */
+/* Returns false if the memory is not of that API. */
 static bool describe_handle(struct diagnose *d, uint64_t pointer)
 {
     struct drv_prop prop = {.type = 0};
@@ -167,7 +168,7 @@ static bool describe_handle(struct diagnose *d, uint64_t pointer)
 
 /* ---- all of it ---- */
 
-/* Memory that needs no permission aside. */
+/* Returns whether the device may read the memory. Only virtual and peer memory need permission. */
 static bool may_read(struct diagnose *d, uint64_t pointer, bool is_virtual)
 {
     const struct drv_location here = {DRV_DEVICE, d->device};
@@ -179,7 +180,7 @@ static bool may_read(struct diagnose *d, uint64_t pointer, bool is_virtual)
     return d->found.memory != REACH_MEMORY_PEER || attribute(d, POINTER_ACCESS, pointer) != 0;
 }
 
-/* A kernel that touches an address without memory ends the context. */
+/* A kernel that accesses an address without memory destroys the context. */
 static enum reach_alloc_status check_bounds(struct diagnose *d, uint64_t pointer, uint64_t bytes,
                                             bool is_virtual, struct reach_alloc_error *error)
 {
@@ -199,7 +200,7 @@ static enum reach_alloc_status check_bounds(struct diagnose *d, uint64_t pointer
     return REACH_ALLOC_OK;
 }
 
-/* Whole lines, at the address that the device uses. */
+/* Chooses the whole lines, at the address that the device uses. */
 static void choose_lines(struct diagnose *d, uint64_t pointer, uint64_t bytes, bool is_virtual)
 {
     const uint64_t device = is_virtual ? pointer : attribute(d, POINTER_DEVICE, pointer);
@@ -233,7 +234,7 @@ enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
         return s;
     choose_lines(d, pointer, bytes, is_virtual);
     if (!is_virtual)
-        d->found.compressible = finding_make(0, 0); /* only that API makes such memory */
+        d->found.compressible = finding_make(0, 0); /* only that API creates such memory */
     if (!is_virtual && (attribute(d, POINTER_MANAGED, pointer) & 0xff))
         d->found.memory = managed_location(d);
     else if (!is_virtual && type == TYPE_HOST)

@@ -1,4 +1,5 @@
-/* diagnose_parts.h: what one diagnosis consists of; for reach_diagnose only. One thread each. */
+/* diagnose_parts.h: the parts of one diagnosis, for reach_diagnose only. Each diagnosis belongs to
+ * one thread. */
 #ifndef REACH_CLIENTS_CUDA_DIAGNOSE_PARTS_H
 #define REACH_CLIENTS_CUDA_DIAGNOSE_PARTS_H
 
@@ -8,7 +9,7 @@
 
 enum { DIAGNOSE_LINE = 128, DIAGNOSE_SM_SLOTS = 512 };
 
-/* What a launch and its kernel exchange, in device memory. */
+/* The words that a launch and its kernel exchange, in device memory. */
 struct diagnose_exchange {
     uint32_t control[64]; /* arrivals, "gave up", sink: 64 bytes apart */
     uint32_t positions[DIAGNOSE_SM_SLOTS];
@@ -28,9 +29,9 @@ struct diagnose {
     int device;
     bool retained; /* the primary context, which is current */
     uint64_t address;
-    enum reach_alloc_status failed; /* of the questions to the driver; the first */
+    enum reach_alloc_status failed; /* first failure of a driver query */
     struct reach_alloc_error failure;
-    const char *unread; /* why the memory is not read; NULL: it may be */
+    const char *unread; /* why the memory is not read; NULL if it may be read */
     /* diagnose_read.c */
     uint32_t sm_count;
     uint64_t l2_bytes;
@@ -43,11 +44,11 @@ struct diagnose {
     struct diagnose_exchange exchange;
 };
 
-/* diagnose.c: a diagnosis in the context of the device; closed by diagnose_close, which NULL is
- * fine for. `*out` is NULL if it fails. */
+/* diagnose.c: opens a diagnosis in the context of the device. diagnose_close closes it and accepts
+ * NULL. `*out` is NULL on failure. */
 enum reach_alloc_status diagnose_open(const struct reach_diagnose_options *options,
                                       struct diagnose **out, struct reach_alloc_error *error);
-/* Kind, then reads, then text: `d->found`. */
+/* Finds the kind, reads the memory and writes the text, all in `d->found`. */
 enum reach_alloc_status diagnose_run(struct diagnose *d, uint64_t pointer, uint64_t bytes,
                                      struct reach_alloc_error *error);
 enum reach_alloc_status diagnose_copy(struct diagnose *d, struct reach_diagnosis *out,
@@ -64,22 +65,23 @@ static inline struct reach_finding finding_absent(const char *reason)
     return (struct reach_finding){.reason = reason};
 }
 
-/* diagnose_kind.c: what the driver tells: kind, address, bounds, whether it may be read. */
+/* diagnose_kind.c: queries the driver for the kind, the address, the bounds, and whether the memory
+ * may be read. */
 enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
                                       struct reach_alloc_error *error);
 
 /* diagnose_read.c. `read_open` sets `d->unread` if this build has no device code. */
 enum reach_alloc_status read_open(struct diagnose *d, struct reach_alloc_error *error);
 void read_close(struct diagnose *d);
-/* Since the diagnosis began, `start_ns`. */
+/* Returns the time since the diagnosis began (`start_ns`). */
 uint64_t read_elapsed_ns(const struct diagnose *d);
-/* ns per random read of 128 bytes by all SMs over the first `bytes`; 0, and `d->unread` is set, if
- * the SMs are not to be had. With `gap_lines` they are read in pieces of 4 KiB with that many lines
- * between them, and `bytes` counts the pieces only. */
+/* Returns ns per random read of 128 bytes by all SMs over the first `bytes`. If the SMs are not
+ * available, returns 0 and sets `d->unread`. With `gap_lines`, the reads are in pieces of 4 KiB
+ * with that many lines between them, and `bytes` counts the pieces only. */
 enum reach_alloc_status read_ns(struct diagnose *d, enum diagnose_kernel kernel, uint64_t bytes,
                                 uint32_t gap_lines, double *ns, struct reach_alloc_error *error);
 
-/* diagnose_find.c: all findings that take reads. */
+/* diagnose_find.c: makes all findings that require reads. */
 enum reach_alloc_status find_all(struct diagnose *d, struct reach_alloc_error *error);
 
 #endif

@@ -1,6 +1,7 @@
-/* diagnose_read.c: timed random reads with the kernels of the probes (kernels/abi.h), in one stream
- * of the diagnosis's own. One block per SM, all in one window. No SM ids are looked up: the table
- * of positions is the identity, so each SM counts at the place of its id.
+/* diagnose_read.c: timed random reads with the kernels of the probes (kernels/abi.h), in a stream
+ * that belongs to the diagnosis. There is one block per SM, and all blocks share one window. No SM
+ * ids are looked up: the table of positions is the identity, so each SM counts at the place of its
+ * id.
  */
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
@@ -8,7 +9,7 @@
 #include <time.h>
 
 enum {
-    AT_ARRIVED = 0, /* in words of `control` */
+    AT_ARRIVED = 0, /* offsets in words of `control` */
     AT_GAVE_UP = 16,
     AT_SINK = 32,
     ATTRIBUTE_SMS = 16,
@@ -18,7 +19,7 @@ enum {
     FUNCTION_SHARED_BYTES = 8, /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     WARM_NS = 1000000,
     RUN_NS = 2000000,
-    MEET_NS = 20000000 /* most that a block waits for the others */
+    MEET_NS = 20000000 /* longest time that a block waits for the others */
 };
 
 extern const unsigned char reach_fatbin_start[];
@@ -37,7 +38,7 @@ static enum reach_alloc_status read_attributes(struct diagnose *d, struct reach_
         return s;
     d->sm_count = (uint32_t)values[0];
     d->l2_bytes = (uint64_t)values[1];
-    /* More than half of what an SM has, so that no second block fits. */
+    /* More than half of an SM's shared memory, so that no second block fits. */
     d->shared_bytes = (unsigned)values[2] / 2 + 1024;
     if (d->sm_count > DIAGNOSE_SM_SLOTS || (unsigned)values[3] < d->shared_bytes)
         d->unread = "this device cannot keep one block of a kernel on each SM";
@@ -128,7 +129,7 @@ uint64_t read_elapsed_ns(const struct diagnose *d)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec - d->start_ns;
 }
 
-/* Elapsed time over accesses; 0: none was made. */
+/* Returns the elapsed time per access, or 0 if no access was made. */
 static double time_per_access(const struct diagnose_exchange *x)
 {
     uint64_t first = UINT64_MAX;
