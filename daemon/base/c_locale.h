@@ -4,7 +4,7 @@
  *     C_LOCALE_HERE;
  *
  * at the start of a block sets the C locale of this thread and restores the caller's locale at
- * every exit of the block. Blocks may be nested. Without memory the locale stays as it is. */
+ * every exit of the block. Blocks may be nested. If memory runs out, the locale does not change. */
 #ifndef REACH_BASE_C_LOCALE_H
 #define REACH_BASE_C_LOCALE_H
 

@@ -1,4 +1,5 @@
-/* clock.h: two clocks. Durations come from the monotonic one; the wall clock only dates things. */
+/* clock.h: two clocks. Durations come from the monotonic clock. The wall clock only dates
+ * things. */
 #ifndef REACH_BASE_CLOCK_H
 #define REACH_BASE_CLOCK_H
 
@@ -20,10 +21,10 @@ struct timespec clock_timespec(nsec_t ns);
 int64_t clock_wall_seconds(void);
 /* RFC 3339, UTC: "2026-11-20T22:51:20Z". Writes 21 bytes; `out_size` must be at least that. */
 char *clock_rfc3339(int64_t wall_seconds, char *out, size_t out_size);
-/* The reverse; -1 if the text is not of that form. */
+/* Parses such a date. Returns -1 if the text does not have that form. */
 int64_t clock_parse_rfc3339(const char *text);
 
-/* The last second of the year 9999, as far as clock_rfc3339 goes. */
+/* The last second of the year 9999, the largest date that clock_rfc3339 can write. */
 #define CLOCK_LAST_SECOND ((int64_t)253402300799)
 
 #endif

@@ -1,7 +1,6 @@
-/* format_number.c: fifteen digits distinguish any two decimal numbers of fifteen digits, seventeen
- * any two doubles. A rounded number has few digits, and "%.17g" would show the error of its binary
- * fraction: 0.91100000000000003 for 0.911.
- */
+/* format_number.c: fifteen digits distinguish any two decimal numbers of fifteen digits, and
+ * seventeen digits any two doubles. A rounded number has few digits. "%.17g" would show the error
+ * of its binary fraction: 0.91100000000000003 for 0.911. */
 #include "base/format_number.h"
 
 #include <math.h>
@@ -29,9 +28,9 @@ size_t format_u64(uint64_t v, char *out)
     return (size_t)(digits + sizeof(digits) - at);
 }
 
-/* Writes a number of at most six decimals, as most are; 0 if `v` has more. `v` times a million is
- * below 10^15, so these are at most fifteen digits, and no others of fifteen are read as the same
- * double. */
+/* Writes a number of at most six decimals, the usual case. Returns 0 if `v` has more decimals. `v`
+ * times a million is below 10^15, so it has at most fifteen digits. No other number of fifteen
+ * digits is read as the same double. */
 static size_t write_decimal(double v, char *out)
 {
     size_t n;
@@ -60,8 +59,8 @@ static size_t write_decimal(double v, char *out)
     return n + places + 1;
 }
 
-/* "%g" as jansson has it: ".0" after a whole number, an exponent without "+" and zeros before it.
- */
+/* Formats like "%g" of jansson: ".0" after a whole number, no "+" and no leading zeros in the
+ * exponent. */
 static size_t tidy(const char *number, char *out)
 {
     const char *e = strchr(number, 'e');
@@ -93,8 +92,8 @@ size_t format_double(double v, char *out)
 
 double round_six_digits(double v)
 {
-    static const double least = 1e5;  /* of six digits before the point */
-    static const double exact = 1e22; /* powers of ten have no error up to here */
+    static const double least = 1e5;  /* with six digits before the point */
+    static const double exact = 1e22; /* powers of ten up to this one have no error */
     const double size = fabs(v);
     double scale = 1;
 

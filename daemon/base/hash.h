@@ -1,5 +1,5 @@
-/* hash.h: FNV-1a, 64 bit (RFC 9923). Names values and guards stored rows against bit rot; not for
- * secrets, not against an attacker. */
+/* hash.h: FNV-1a, 64 bit (RFC 9923). It names values and guards stored rows against bit rot. It is
+ * not for secrets and gives no protection against an attacker. */
 #ifndef REACH_BASE_HASH_H
 #define REACH_BASE_HASH_H
 
@@ -10,10 +10,10 @@
 
 /* Continues `h` (HASH_START at first) over `n` bytes. */
 uint64_t hash_bytes(uint64_t h, const void *data, size_t n);
-/* Over the eight bytes of a number, low byte first. */
+/* Continues `h` over the eight bytes of a number, low byte first. */
 uint64_t hash_u64(uint64_t h, uint64_t v);
-/* Eight bytes at a time, in a tenth of the time. For what is never stored: another release or
- * another byte order may give another number. */
+/* Hashes eight bytes at a time, in a tenth of the time. The result must not be stored: another
+ * release or another byte order may give another number. */
 uint64_t hash_quick(const void *data, size_t n);
 
 #endif

@@ -8,19 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zero it to start. */
+/* The caller zeroes it before the first use. */
 struct heartbeat {
     _Atomic uint64_t beats;
     uint64_t seen; /* the watcher's */
 };
 
-/* From now on heartbeat_beat in this thread beats `p` (NULL: none). Borrowed. */
+/* From now on heartbeat_beat in this thread beats `p`, which is borrowed. NULL if the thread has no
+ * heartbeat any more. */
 void heartbeat_adopt(struct heartbeat *p);
 /* Does nothing in a thread without a heartbeat. */
 void heartbeat_beat(void);
-/* Does this thread have one? */
+/* Returns whether this thread has a heartbeat. */
 bool heartbeat_is_watched(void);
-/* Was there a beat since the last call? For one watcher. */
+/* Returns whether there was a beat since the last call. Only one watcher may call it. */
 bool heartbeat_is_alive(struct heartbeat *p);
 
 #endif

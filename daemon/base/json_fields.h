@@ -13,7 +13,7 @@
 #include "base/json_writer.h"
 
 enum json_field_type {
-    JSON_FIELD_U32 = 0,      /* uint32_t, at most `max` (0: any) */
+    JSON_FIELD_U32 = 0,      /* uint32_t, at most `max`; a `max` of 0 means no limit */
     JSON_FIELD_U64,          /* uint64_t */
     JSON_FIELD_F64,          /* double */
     JSON_FIELD_U32_MAYBE,    /* struct maybe_u32 */
@@ -22,12 +22,12 @@ enum json_field_type {
     JSON_FIELD_BOOL,         /* bool */
     JSON_FIELD_TIME,         /* int64_t, seconds since 1970 */
     JSON_FIELD_TEXT,         /* char[length] */
-    JSON_FIELD_TEXT_OR_NULL, /* the same; "" is null */
+    JSON_FIELD_TEXT_OR_NULL, /* char[length]; "" is null */
     JSON_FIELD_U64_REPORTED, /* uint64_t; 0 is null: not reported */
     JSON_FIELD_U64_LIST,     /* uint64_t[length] */
     JSON_FIELD_U16_LIST,     /* uint16_t[length], each at most `max` */
-    JSON_FIELD_U16_OR_NULL,  /* the same; UINT16_MAX is null */
-    JSON_FIELD_NAME,         /* an enumerator, by its name */
+    JSON_FIELD_U16_OR_NULL,  /* uint16_t[length]; UINT16_MAX is null */
+    JSON_FIELD_NAME,         /* an enumerator, written by its name */
     JSON_FIELD_TYPE_COUNT
 };
 
@@ -43,20 +43,22 @@ struct json_field {
     size_t offset;
     uint32_t length;
     uint32_t max;
-    size_t count_offset; /* lists: of a uint32_t, how many elements there are */
-    unsigned variants;   /* bits, one of which a struct must have to have the field; 0: always */
+    size_t count_offset; /* for lists: the offset of a uint32_t, the number of elements */
+    unsigned variants;   /* bits; a struct has the field if it has one of them. 0 means always */
     const struct json_names *names; /* JSON_FIELD_NAME */
-    bool optional; /* a missing field is not reported, or leaves a plain number as it is */
+    bool optional; /* if the field is missing, it is not reported, or a plain number is left
+                      unchanged */
 };
 
-/* Writes the fields of `from` that a struct with these variants (bits, or 0) has. */
+/* Writes the fields of `from` that a struct with these variants has. `variant` is a set of bits or
+ * 0. */
 void json_fields_write(struct json_writer *t, const struct json_field *fields, size_t count,
                        unsigned variant, const void *from);
 /* Reads the same fields into `to`. */
 void json_fields_read(struct json_reader *in, const struct json_field *fields, size_t count,
                       unsigned variant, void *to);
 
-/* The enumerator called `name`. names->count if there is no such enumerator. */
+/* Returns the enumerator called `name`, or names->count if there is no such enumerator. */
 unsigned json_names_find(const struct json_names *names, const char *name);
 /* Reads an enumerator. */
 void json_reader_name(struct json_reader *in, const char *field, const struct json_names *names,

@@ -1,5 +1,5 @@
 /* json_load.c: see json_load.h. A counter per thread counts the failed allocations of jansson; a
- * value during whose decoding it has changed is thrown away. */
+ * value is thrown away if the counter has changed during its decoding. */
 #include "base/json_load.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void *watched_malloc(size_t bytes)
     return p;
 }
 
-/* Before anything of jansson is used, and before there are threads. */
+/* Must be called before any other use of jansson and before there are threads. */
 __attribute__((constructor)) static void watch_allocations(void)
 {
     json_set_alloc_funcs(watched_malloc, free);

@@ -1,20 +1,20 @@
-/* json_load.h: parses JSON completely or fails, also without memory: jansson 2.14 omits a character
- * of a name, a text or a number if its buffer cannot grow, and reports no error (load.c, lex_save).
- * So jansson's allocations are watched from the start of the program. For the daemon only: a
- * library must not change how its program allocates.
- */
+/* json_load.h: parses JSON completely or fails, even if memory runs out. jansson 2.14 omits a
+ * character of a name, a text or a number if its buffer cannot grow, and reports no error (load.c,
+ * lex_save). So jansson's allocations are watched from the start of the program. This is for the
+ * daemon only: a library must not change how its program allocates. */
 #ifndef REACH_BASE_JSON_LOAD_H
 #define REACH_BASE_JSON_LOAD_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* As json_loadb with JSON_REJECT_DUPLICATES; `why` may be NULL. The caller owns the value. NULL:
- * it is no JSON, or json_load_was_short(). */
+/* Like json_loadb with JSON_REJECT_DUPLICATES; `why` may be NULL. The caller owns the value.
+ * Returns NULL if the text is not JSON, or if json_load_was_short(). */
 json_t *json_load_whole(const char *text, size_t bytes, json_error_t *why);
-/* Was there too little memory for the last one of this thread? */
+/* Returns whether memory ran out during the last json_load_whole of this thread. */
 bool json_load_was_short(void);
-/* For a test that replaces jansson's allocator: one of this thread's allocations has failed. */
+/* For a test that replaces jansson's allocator: records that an allocation of this thread has
+ * failed. */
 void json_load_note_failure(void);
 
 #endif

@@ -28,7 +28,7 @@ void json_reader_begin_inside(struct json_reader *in, const struct json_reader *
         n = snprintf(path, sizeof(path), "%s%s%s", outer->path, dot, name);
     else
         n = snprintf(path, sizeof(path), "%s%s%s[%d]", outer->path, dot, name, index);
-    if (n < 0 || (size_t)n >= sizeof(path)) /* the path is for messages: what fits is enough */
+    if (n < 0 || (size_t)n >= sizeof(path)) /* the path is for messages only, so it may be cut */
         path[sizeof(path) - 1] = '\0';
     json_reader_begin(in, json, path, outer->mode, outer->fault, outer->err);
 }
@@ -59,7 +59,8 @@ bool json_reader_ok(const struct json_reader *in)
     return in->status == STATUS_OK;
 }
 
-/* The field, or NULL: failed before, or missing (which is a failure in strict mode). */
+/* Returns the field. NULL if the reader has failed before, or if the field is missing, which is a
+ * failure in strict mode. */
 static const json_t *find_field(struct json_reader *in, const char *name)
 {
     const json_t *value;
@@ -169,9 +170,9 @@ void json_reader_time(struct json_reader *in, const char *name, int64_t *out)
         *out = seconds;
 }
 
-/* Finds a number that may be absent. False if field and reason are missing, or if the field is
- * neither a number nor null with or without a reason. `*out` is NULL if the number is absent;
- * `*known` and `*reason` then have the reason. */
+/* Finds a number that may be absent. Returns false if field and reason are missing. Also returns
+ * false if the field is neither a number nor null with or without a reason. `*out` is NULL if the
+ * number is absent; `*known` and `*reason` then have the reason. */
 static bool find_maybe(struct json_reader *in, const char *name, const json_t **out,
                        enum known *known, enum reason *reason)
 {
@@ -192,7 +193,7 @@ static bool find_maybe(struct json_reader *in, const char *name, const json_t **
     return (value || absent) && json_reader_ok(in);
 }
 
-/* An integer up to `max`, which `wrong` is the message for. */
+/* Reads an integer up to `max`; `wrong` is the message if it is not one. */
 static bool read_maybe(struct json_reader *in, const char *name, uint64_t max, const char *wrong,
                        struct maybe_u64 *out)
 {
@@ -280,7 +281,7 @@ uint32_t json_reader_u16_array(struct json_reader *in, const char *name, uint32_
     return count;
 }
 
-/* Is `key` a field that was read, or the reason of an absent number that was? */
+/* Returns whether `key` was read, either as a field or as the reason of an absent number. */
 static bool is_known(const struct json_reader *in, const char *key)
 {
     for (uint32_t i = 0; i < in->known_count; i++) {

@@ -6,8 +6,9 @@
  *     json_reader_u64(&in, "range_bytes", &out->range_bytes);
  *     return json_reader_end(&in);
  *
- * Strict: every field that is read must be there, and no other. Optional: a missing field leaves
- * its target unchanged. Lenient: the same, and fields of a newer release are skipped.
+ * Strict: the object must have every field that is read, and no other. Optional: a missing field
+ * leaves its target unchanged. Lenient: like optional, and unknown fields, for example of a newer
+ * release, are skipped.
  */
 #ifndef REACH_BASE_JSON_READER_H
 #define REACH_BASE_JSON_READER_H
@@ -26,18 +27,19 @@ struct json_reader {
     const json_t *object;              /* borrowed */
     char path[JSON_READER_PATH_BYTES]; /* "" at the top */
     enum json_reader_mode mode;
-    enum status fault;  /* what a bad field is: STATUS_PROTOCOL, STATUS_CORRUPT */
+    enum status fault;  /* the status for a bad field: STATUS_PROTOCOL or STATUS_CORRUPT */
     enum status status; /* the first failure */
     struct err *err;
     uint32_t known_count;
-    const char *known[JSON_READER_MAX_FIELDS]; /* names read so far, borrowed */
-    uint64_t reasons; /* bit i: known[i] is an absent number with its reason beside it */
+    const char *known[JSON_READER_MAX_FIELDS]; /* the names read so far, borrowed */
+    uint64_t reasons; /* bit i is set if known[i] is an absent number with its reason beside it */
 };
 
-/* Begins; anything but an object is a failure. `path` is where it is in the document. */
+/* Begins to read `json`. Anything but an object is a failure. `path` is its place in the
+ * document. */
 void json_reader_begin(struct json_reader *in, const json_t *json, const char *path,
                        enum json_reader_mode mode, enum status fault, struct err *err);
-/* The same for an object or array element in `outer`; index is -1 for a plain field. */
+/* Begins to read an object or an element of a list in `outer`. `index` is -1 for a plain field. */
 void json_reader_begin_inside(struct json_reader *in, const struct json_reader *outer,
                               const json_t *json, const char *name, int index);
 
@@ -46,29 +48,30 @@ void json_reader_u32(struct json_reader *in, const char *name, uint32_t max, uin
 void json_reader_bool(struct json_reader *in, const char *name, bool *out);
 /* A text that fits into `out_size` with its terminator. */
 void json_reader_text(struct json_reader *in, const char *name, char *out, size_t out_size);
-/* The same, null reads as "". */
+/* The same, but null is read as "". */
 void json_reader_text_or_null(struct json_reader *in, const char *name, char *out, size_t out_size);
 void json_reader_time(struct json_reader *in, const char *name, int64_t *out);
 void json_reader_u32_maybe(struct json_reader *in, const char *name, struct maybe_u32 *out);
 void json_reader_u64_maybe(struct json_reader *in, const char *name, struct maybe_u64 *out);
 void json_reader_f64_maybe(struct json_reader *in, const char *name, struct maybe_f64 *out);
-/* Borrowed; NULL if it is missing or failed. */
+/* The value is borrowed; NULL if it is missing or the reader has failed. */
 const char *json_reader_word(struct json_reader *in, const char *name);
 const json_t *json_reader_object(struct json_reader *in, const char *name);
 const json_t *json_reader_array(struct json_reader *in, const char *name, size_t max_count);
-/* An array of small numbers; null in it is read as `null_is`, if that is below 65536. Returns their
- * number. */
+/* An array of small numbers. A null in it is read as `null_is`, if that is below 65536. Returns the
+ * number of elements. */
 uint32_t json_reader_u16_array(struct json_reader *in, const char *name, uint32_t max_count,
                                uint32_t max, uint32_t null_is, uint16_t *out);
 
-/* A failure of the caller's own, about field `name`. The first one stays. */
+/* Reports a failure found by the caller, about field `name`. The first failure stays. */
 void json_reader_fail(struct json_reader *in, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Takes over the failure of a nested value, which has filled the err already. */
+/* Takes over the failure of a nested value, which has already filled the err. */
 void json_reader_absorb(struct json_reader *in, enum status inner);
-/* True as long as nothing failed. */
+/* Returns true as long as nothing failed. */
 bool json_reader_ok(const struct json_reader *in);
-/* STATUS_OK, or the first failure. A field that was not read is one, unless the mode is lenient. */
+/* Returns STATUS_OK or the first failure. A field that was not read is a failure, unless the mode
+ * is lenient. */
 enum status json_reader_end(struct json_reader *in);
 
 #endif

@@ -41,7 +41,7 @@ static void append(struct json_writer *t, const char *s, size_t n)
     t->bytes += n;
 }
 
-/* A new line, unless all is on one line or it is the first value. */
+/* Writes a line feed, unless the text is on one line or this is the first value. */
 static char *write_line(const struct json_writer *t, char *at)
 {
     if (!t->indent || t->depth == 0)
@@ -51,7 +51,7 @@ static char *write_line(const struct json_writer *t, char *at)
     return at + (size_t)t->indent * t->depth;
 }
 
-/* Remembers where a member begins, or that an object does. */
+/* Records where a member begins, or that an object begins. */
 static void push_member(struct json_writer *t, size_t at)
 {
     if (t->member_count == t->member_room) {
@@ -69,7 +69,7 @@ static void push_member(struct json_writer *t, size_t at)
 }
 
 /* Writes the comma and the name, if any, and reserves `more` bytes after them. Returns their place,
- * or NULL without memory. */
+ * or NULL if memory ran out. */
 static char *write_name(struct json_writer *t, const char *name, size_t more)
 {
     size_t n = name ? strlen(name) : 0;
@@ -134,7 +134,7 @@ struct member {
     size_t bytes;
 };
 
-/* The quote that ends a name is lower than any character of a name. */
+/* The quote that ends a name sorts before any character of a name. */
 static int by_name(const void *a, const void *b)
 {
     const struct member *const x = a;
@@ -217,7 +217,7 @@ void json_writer_u64(struct json_writer *t, const char *name, uint64_t v)
 
     if (v > INT64_MAX) {
         t->failed = true;
-    } else if (at && v < 10) { /* the most frequent: windows of SMs */
+    } else if (at && v < 10) { /* the most frequent case: windows of SMs */
         *at = (char)('0' + v);
         t->bytes++;
     } else if (at) {
@@ -233,7 +233,7 @@ void json_writer_i64(struct json_writer *t, const char *name, int64_t v)
     append_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
-/* Most answers have one such list, with an element per SM, so it is written without other calls. */
+/* Most answers have one such list, with an element per SM. So it is written without other calls. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count)
 {
     static const char nothing[] = {'n', 'u', 'l', 'l'};
@@ -260,7 +260,7 @@ void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *va
     t->bytes = (size_t)(at - t->text) + (count > 0 ? 0 : 1);
 }
 
-/* An observation has up to half a million. */
+/* An observation has up to half a million numbers. */
 void json_writer_u32s(struct json_writer *t, const char *name, const uint32_t *values, size_t count)
 {
     enum { U32_BYTES = 11 }; /* with a comma */
@@ -308,7 +308,7 @@ static void append_escaped(struct json_writer *t, unsigned char c)
     }
 }
 
-/* Is it ASCII, or UTF-8 that jansson accepts? */
+/* Returns whether the text is ASCII, or UTF-8 that jansson accepts. */
 static bool is_valid(const char *v, size_t n)
 {
     json_t *text;
@@ -323,9 +323,9 @@ static bool is_valid(const char *v, size_t n)
     return text != NULL;
 }
 
-/* The number of bytes at the start that need no escape: ASCII without quotes, backslashes and
- * control characters. Eight at a time, by the top bit of each byte, which the byte itself or a
- * borrow sets. */
+/* Returns the number of bytes at the start that need no escape: ASCII without quotes, backslashes
+ * and control characters. It tests eight bytes at a time by the top bit of each, which the byte
+ * itself or a borrow sets. */
 static size_t plain_bytes(const char *v, size_t n)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -338,7 +338,7 @@ static size_t plain_bytes(const char *v, size_t n)
         const uint64_t quote = w ^ ('"' * ones);
         const uint64_t slash = w ^ ('\\' * ones);
         if ((w | (w - 0x20 * ones) | (quote - ones) | (slash - ones)) & tops)
-            break; /* perhaps: the loop below decides */
+            break; /* the word may hold such a byte: the loop below decides */
     }
     while (i < n && (unsigned char)v[i] >= 0x20 && (unsigned char)v[i] < 0x80 && v[i] != '"' &&
            v[i] != '\\')
@@ -443,7 +443,7 @@ static void append_member(struct json_writer *t, const char *key, const json_t *
 
 static void append_members(struct json_writer *t, const char *name, const json_t *object)
 {
-    json_t *const list = (json_t *)(uintptr_t)object; /* jansson has no way to walk through const */
+    json_t *const list = (json_t *)(uintptr_t)object; /* jansson has no iterator over const */
     const char *key;
     json_t *v;
 

@@ -32,14 +32,16 @@ struct json_writer {
     char *text; /* owned until json_writer_end */
     size_t bytes;
     size_t room;
-    uint32_t indent; /* blanks per level, one value per line; 0: all on one line */
+    uint32_t indent; /* blanks per level, one value per line; 0 means all on one line */
     uint32_t depth;
-    bool sorted;      /* the members of each object come by name; all on one line, depth below 64 */
-    uint64_t objects; /* sorted: bit k is set if level k is an object */
-    size_t *members;  /* sorted: where the members of the open objects begin; owned likewise */
+    bool sorted; /* the members of each object are sorted by name, all on one line; the depth must
+                    be below 64 */
+    uint64_t objects; /* if sorted: bit k is set if level k is an object */
+    size_t *members;  /* if sorted: where the members of the open objects begin; owned until
+                         json_writer_end */
     size_t member_count;
     size_t member_room;
-    bool follows; /* a value was written before in this object or list */
+    bool follows; /* a value was already written in this object or list */
     bool named;   /* the name of the next value was written */
     bool failed;
 };
@@ -53,36 +55,39 @@ void json_writer_bool(struct json_writer *t, const char *name, bool v);
 void json_writer_u64(struct json_writer *t, const char *name, uint64_t v); /* 2^63 and above fail */
 void json_writer_i64(struct json_writer *t, const char *name, int64_t v);
 void json_writer_real(struct json_writer *t, const char *name, double v); /* infinities fail */
-/* Bytes that are not UTF-8 become '?': one bad text of a driver must not lose the document. */
+/* Bytes that are not UTF-8 become '?', so that one bad text of a driver does not lose the
+ * document. */
 void json_writer_text(struct json_writer *t, const char *name, const char *v);
-/* The text, or null if it is "". */
+/* Writes the text, or null if it is "". */
 void json_writer_text_or_null(struct json_writer *t, const char *name, const char *v);
-/* Seconds since 1970 as RFC 3339; years beyond 9999 fail. */
+/* Writes seconds since 1970 as RFC 3339. Years beyond 9999 fail. */
 void json_writer_time(struct json_writer *t, const char *name, int64_t wall_seconds);
-/* A list of numbers; a negative one is null. */
+/* Writes a list of numbers. A negative number is written as null. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count);
 void json_writer_u32s(struct json_writer *t, const char *name, const uint32_t *values,
                       size_t count);
-/* As maybe.h has it. */
+/* Write numbers that may be absent in the form of maybe.h. */
 void json_writer_u32_maybe(struct json_writer *t, const char *name, struct maybe_u32 v);
 void json_writer_u64_maybe(struct json_writer *t, const char *name, struct maybe_u64 v);
 void json_writer_f64_maybe(struct json_writer *t, const char *name, struct maybe_f64 v);
-/* The same of a prediction, to six significant digits. */
+/* The same for a prediction, to six significant digits. */
 void json_writer_figure_maybe(struct json_writer *t, const char *name, struct maybe_f64 v);
-/* A value of jansson's; its names and texts may be any. */
+/* Writes a value of jansson. Its names and texts may have any characters. */
 void json_writer_value(struct json_writer *t, const char *name, const json_t *v);
-/* The text with a line feed at its end, terminated. The caller frees it. */
+/* Returns the text, terminated, with a line feed at its end. The caller frees it. */
 char *json_writer_end(struct json_writer *t, size_t *out_bytes);
-/* Ends the text and prints it. STATUS_NO_MEMORY if anything failed before, STATUS_IO. */
+/* Ends the text and prints it. Returns STATUS_NO_MEMORY if anything failed before, STATUS_IO if
+ * printing fails. */
 enum status json_writer_print(struct json_writer *t, FILE *out, struct err *err);
-/* Ends the text and throws it away. */
+/* Ends the text and discards it. */
 void json_writer_discard(struct json_writer *t);
 
-/* The text of one value, as json_writer_end returns it. NULL without memory or value. Not
- * json_dumps: if memory ends in the middle of a name, jansson 2.14 omits the name and reports no
- * error. */
+/* Returns the text of one value in the form of json_writer_end. NULL if memory ran out or `value`
+ * is NULL. Do not use json_dumps: if memory ends in the middle of a name, jansson 2.14 omits the
+ * name and reports no error. */
 char *json_writer_render(const json_t *v, size_t *out_bytes);
-/* Prints it, one value per line if `indent` is above 0. STATUS_NO_MEMORY, STATUS_IO. */
+/* Prints the value, one value per line if `indent` is above 0. Returns STATUS_NO_MEMORY or
+ * STATUS_IO if it fails. */
 enum status json_writer_print_value(const json_t *v, uint32_t indent, FILE *out, struct err *err);
 
 #endif

@@ -1,18 +1,18 @@
-/* little.h: Little's law: what is under way is what is finished per unit of time, times how long
- * one takes. Pure. */
+/* little.h: Little's law: the number of loads in flight is the rate at which loads finish, times
+ * the latency of a load. Pure. */
 #ifndef REACH_BASE_LITTLE_H
 #define REACH_BASE_LITTLE_H
 
-/* Loads that must be in flight to move `bytes_per_cycle` with loads of `load_bytes`, each of which
- * takes `latency_cycles`. Mei 2016, section 6.1: 47 cycles and 256 bytes a cycle need 94 loads of a
- * warp of 128 bytes. */
+/* The number of loads that must be in flight to move `bytes_per_cycle` with loads of `load_bytes`
+ * and a latency of `latency_cycles`. Mei 2016, section 6.1: 47 cycles and 256 bytes a cycle need 94
+ * loads of a warp of 128 bytes. */
 static inline double little_loads(double latency_cycles, double bytes_per_cycle, double load_bytes)
 {
     return latency_cycles * bytes_per_cycle / load_bytes;
 }
 
-/* The reverse: how long one load takes if `loads` of `load_bytes` are in flight and move
- * `gbps` (10^9 bytes a second). Nanoseconds. */
+/* The reverse: the latency of a load in nanoseconds, if `loads` of `load_bytes` are in flight and
+ * move `gbps` (10^9 bytes a second). */
 static inline double little_latency_ns(double loads, double load_bytes, double gbps)
 {
     return loads * load_bytes / gbps;

@@ -1,17 +1,17 @@
 /* log.c: one event, one line, one write.
  *
- * The line is built on the stack and written in a single call, so lines of several threads and of
- * the workers that share standard error do not mix (a pipe keeps writes up to 4096 bytes whole, and
- * a line is shorter). A longer message is cut. Newlines inside a message become blanks: a text that
- * came over the network must not be able to forge a second line.
+ * The line is built on the stack and written in a single call. So lines of several threads, and of
+ * the workers that share standard error, do not mix. (A pipe keeps writes up to 4096 bytes whole,
+ * and a line is shorter.) A longer message is cut. Newlines inside a message become blanks: a text
+ * that came over the network must not be able to forge a second line.
  *
- * The rate is kept as a point in time up to which lines are paid for; a line moves it on by one
- * interval, and one that would move it more than the burst ahead of the clock is dropped. So there
- * is no lock, and a stopped thread blocks no other.
+ * The rate is kept as a point in time up to which lines are paid for. A line moves it forward by
+ * one interval. A line that would move it more than the burst ahead of the clock is dropped. So
+ * there is no lock, and a stopped thread blocks no other.
  *
  * No write blocks. O_NONBLOCK belongs to the open file, which standard error shares with other
  * processes, so it is not set there. A socket takes MSG_DONTWAIT per call. A pipe or a terminal is
- * opened once more, non-blocking, through /proc. If that is not allowed, poll tells whether there
+ * opened once more, non-blocking, through /proc. If that is not allowed, poll reports whether there
  * is room for a line; then a write blocks only if another process fills the pipe at that very
  * moment.
  */
@@ -37,17 +37,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A line is a message, in which JSON escapes at most every byte, and what stands around it. */
+/* The room for a line: a message, in which JSON escapes every byte at worst, and the text around
+ * it. */
 enum { MESSAGE_BYTES = 1024, LINE_BYTES = 2 * MESSAGE_BYTES + 256, BURST_SECONDS = 10 };
 
 static struct {
     _Atomic int level;
     _Atomic int format;
-    _Atomic uint64_t interval_ns;   /* between two lines, 0: no limit */
-    _Atomic uint64_t paid_until[2]; /* warnings and worse; the rest */
-    _Atomic uint64_t above_rate;    /* dropped, not reported yet */
-    _Atomic uint64_t unwritten;     /* not reported yet */
-    _Atomic uint64_t lost;          /* all of them */
+    _Atomic uint64_t interval_ns;   /* between two lines; 0 means no limit */
+    _Atomic uint64_t paid_until[2]; /* [0]: warnings and worse; [1]: all other lines */
+    _Atomic uint64_t above_rate;    /* lines dropped and not reported yet */
+    _Atomic uint64_t unwritten;     /* lines not written and not reported yet */
+    _Atomic uint64_t lost;          /* all lines lost so far */
     const char *_Atomic journal;
 } logger = {.level = LOG_LEVEL_INFO, .journal = "/run/systemd/journal/socket"};
 
@@ -84,12 +85,12 @@ enum sink_kind { SINK_FILE, SINK_SOCKET, SINK_OWN, SINK_POLL };
 static struct {
     pthread_once_t once;
     enum sink_kind kind;
-    int fd;         /* standard error, or our own opening of it */
+    int fd;         /* standard error, or the same file opened once more */
     bool journal;   /* standard error leads to systemd's journal */
-    int journal_fd; /* unconnected datagram socket, -1: none */
+    int journal_fd; /* unconnected datagram socket; -1 if there is none */
 } sink = {.once = PTHREAD_ONCE_INIT, .fd = STDERR_FILENO, .journal_fd = -1};
 
-/* JOURNAL_STREAM is "device:inode" of the socket that systemd has made standard error. */
+/* JOURNAL_STREAM is "device:inode" of the socket that systemd has connected to standard error. */
 static bool sink_leads_to_journal(const struct stat *st)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -121,7 +122,8 @@ static void sink_open(void)
     }
 }
 
-/* Writes one whole line to standard error. False: it would block, or there is no reader. */
+/* Writes one whole line to standard error. Returns false if it would block or there is no
+ * reader. */
 static bool sink_stderr(const char *line, size_t size)
 {
     struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -133,7 +135,7 @@ static bool sink_stderr(const char *line, size_t size)
     return write(sink.fd, line, size) == (ssize_t)size;
 }
 
-/* Sends one record to the journal. False: likewise. */
+/* Sends one record to the journal. Returns false if it would block or there is no reader. */
 static bool sink_journal(const char *record, size_t size)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -214,7 +216,7 @@ static bool write_line(enum log_level level, const char *message)
         if (write_journal(level, message))
             return true;
         if (errno == EAGAIN || errno == ENOBUFS)
-            return false; /* the journal is there and busy: standard error leads to it as well */
+            return false; /* the journal is busy, and standard error leads to it as well */
     }
     return write_text(level, message);
 }
@@ -240,7 +242,8 @@ static bool has_room(enum log_level level)
     return true;
 }
 
-/* Reports the missing lines before the next one; what cannot be written is reported later. */
+/* Reports the number of lost lines before the next line. If the report cannot be written, it is
+ * retried later. */
 static bool report_dropped(void)
 {
     char message[160];
@@ -262,7 +265,7 @@ static bool report_dropped(void)
 
 void log_line(enum log_level level, const char *format, ...)
 {
-    const int saved_errno = errno; /* callers may log before they read it */
+    const int saved_errno = errno; /* callers may log before they read errno */
     char message[MESSAGE_BYTES];
     va_list args;
 

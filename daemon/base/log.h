@@ -1,10 +1,10 @@
 /* log.h: one event, one line: to systemd's journal as fields, or to standard error as a JSON object
- * or as text: "warning: message". Lines of text that lead to journald begin with the priority that
- * it reads instead, "<4>message".
+ * or as text: "warning: message". If standard error leads to journald, a line of text begins with a
+ * priority for it instead: "<4>message".
  *
- * Never blocks, never allocates, and never floods: a line that cannot be written at once is lost,
- * lines above the rate are dropped, and the next line that is written is preceded by one with their
- * number. Any thread may call any function.
+ * A call never blocks, allocates or floods. A line that cannot be written at once is lost, and
+ * lines above the rate are dropped. Before the next line, one more line reports their number. Any
+ * thread may call any function.
  */
 #ifndef REACH_BASE_LOG_H
 #define REACH_BASE_LOG_H
@@ -29,8 +29,8 @@ enum log_format {
 void log_set_level(enum log_level max);
 /* How a line is written; the default is LOG_FORMAT_AUTO. */
 void log_set_format(enum log_format format);
-/* At most this many lines per second, of which ten seconds' worth may come at once; errors and
- * warnings are counted apart from the rest. 0, the default: no limit. */
+/* The largest number of lines per second; a burst may be ten times that. Errors and warnings are
+ * counted apart from all other lines. 0, the default, means no limit. */
 void log_set_rate(uint32_t lines_per_second);
 /* A socket in place of systemd's journal. Borrowed. For tests. */
 void log_set_journal(const char *path);
@@ -42,7 +42,7 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define log_info(...)    log_line(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)   log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
-/* Lines lost so far: dropped by the rate, or not writable at once. */
+/* The number of lines lost so far: dropped by the rate, or not writable at once. */
 uint64_t log_lost(void);
 
 #endif

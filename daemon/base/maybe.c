@@ -32,7 +32,7 @@ const char *reason_slug(enum reason r)
     return slugs[r];
 }
 
-/* "" is no reason that a stored null could have, so the search starts after REASON_NONE. */
+/* "" is not a valid reason for a stored null, so the search starts after REASON_NONE. */
 enum reason reason_from_slug(const char *slug)
 {
     for (unsigned r = REASON_NONE + 1; slug && r < REASON_COUNT; r++) {

@@ -23,33 +23,34 @@ enum known {
 enum reason {
     REASON_NONE = 0,         /* the number is known */
     REASON_NOT_MEASURED,     /* not part of this depth */
-    REASON_BEYOND_MEMORY,    /* would need a larger range than could be probed */
+    REASON_BEYOND_MEMORY,    /* a larger range than could be probed would be needed */
     REASON_NO_CONTRAST,      /* hit and miss cannot be distinguished */
     REASON_DISAGREEMENT,     /* repeats or methods contradict each other */
     REASON_TOO_LITTLE_DATA,  /* not enough samples, or not enough points around the step */
     REASON_NO_DEVICE_MEMORY, /* the probe needs more free device memory than there was */
-    REASON_NOT_APPLICABLE,   /* has no meaning here */
+    REASON_NOT_APPLICABLE,   /* the number has no meaning here */
     REASON_NOT_REPORTED,     /* the driver does not report it */
-    REASON_IRREGULAR,        /* follows no pattern that was found in the time allowed */
-    REASON_NO_TRACE,         /* leaves no trace in anything that can be measured */
-    REASON_NOT_SUPPORTED,    /* the driver or the hardware lacks it */
-    REASON_NOT_PERMITTED,    /* a limit of the process or of the system forbids it */
-    REASON_NO_HOST_MEMORY,   /* needs more host memory than there was, or than was allowed */
+    REASON_IRREGULAR,      /* the hardware follows no pattern that was found in the time allowed */
+    REASON_NO_TRACE,       /* the hardware shows no effect in anything that can be measured */
+    REASON_NOT_SUPPORTED,  /* the driver or the hardware lacks it */
+    REASON_NOT_PERMITTED,  /* a limit of the process or of the system forbids it */
+    REASON_NO_HOST_MEMORY, /* more host memory was needed than there was or was allowed */
     REASON_COUNT
 };
 
 /* Stable slug of a reason ("beyond-memory"), for JSON; "" for REASON_NONE. */
 const char *reason_slug(enum reason r);
-/* The reason with this slug; REASON_NOT_MEASURED if none has it. */
+/* Returns the reason with this slug, or REASON_NOT_MEASURED if there is none. */
 enum reason reason_from_slug(const char *slug);
 
 enum { REASON_TEXT_BYTES = 48, REASON_FIELD_BYTES = 64 };
-/* The reason as JSON has it, in `out` (REASON_TEXT_BYTES): "beyond-memory", or "not-observable:
- * beyond-memory"; REASON_NONE as not measured. Returns `out`. */
+/* Writes the reason in its JSON form to `out` (REASON_TEXT_BYTES): "beyond-memory", or
+ * "not-observable: beyond-memory". REASON_NONE is written like REASON_NOT_MEASURED. Returns
+ * `out`. */
 char *reason_text(enum known known, enum reason reason, char *out);
-/* The reverse. A reason of a newer release is read as not measured. */
+/* Parses that text. A reason of a newer release is read as not measured. */
 void reason_parse(const char *text, enum known *out_known, enum reason *out_reason);
-/* "x_reason" for the field "x", in `out` (REASON_FIELD_BYTES). Returns `out`. */
+/* Writes "x_reason" for the field "x" to `out` (REASON_FIELD_BYTES). Returns `out`. */
 char *reason_field(const char *name, char *out);
 
 struct maybe_u32 {
@@ -68,7 +69,7 @@ struct maybe_f64 {
     double v;
 };
 
-/* Each would be spread over four lines. */
+/* clang-format would spread each over four lines. */
 /* clang-format off */
 #define KNOWN(x)                {.known = MAYBE_KNOWN, .reason = REASON_NONE, .v = (x)}
 #define UNKNOWN(why)            {.known = MAYBE_UNKNOWN, .reason = (why), .v = 0}

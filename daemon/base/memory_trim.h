@@ -1,7 +1,6 @@
-/* memory_trim.h: gives pages that are not in use back to the kernel, after something large is
- * freed. Any thread. Both functions do nothing with a sanitizer. AddressSanitizer replaces malloc,
- * so glibc's own has not been set up, and two threads that trim at once while it sets itself up
- * crash in it. */
+/* memory_trim.h: returns unused pages to the kernel after a large object is freed. Any thread may
+ * call it. Both functions do nothing with a sanitizer. AddressSanitizer replaces malloc, so glibc's
+ * malloc is not initialized. Two threads that trim at once while it initializes crash in it. */
 #ifndef REACH_BASE_MEMORY_TRIM_H
 #define REACH_BASE_MEMORY_TRIM_H
 
@@ -10,7 +9,8 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/* The part of the stack below the caller that stays: frames of signal handlers and of this call. */
+/* The part of the stack below the caller that is kept: frames of signal handlers and of this
+ * call. */
 enum { MEMORY_TRIM_STACK_KEPT = 64 << 10, MEMORY_TRIM_PAGE = 4096 };
 
 static inline void memory_trim(void)
@@ -20,8 +20,8 @@ static inline void memory_trim(void)
 #endif
 }
 
-/* The pages of the calling thread's stack below its present frames. Not for the main thread, whose
- * stack grows. */
+/* Frees the pages of the calling thread's stack below its present frames. Not for the main
+ * thread, whose stack grows. */
 static inline void memory_trim_stack(void)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -1,5 +1,5 @@
-/* rng.h: SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
- * Repeatable, seeded by the caller, no global state. Not for secrets. */
+/* rng.h: SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). The
+ * sequence is repeatable: the caller seeds it, and there is no global state. Not for secrets. */
 #ifndef REACH_BASE_RNG_H
 #define REACH_BASE_RNG_H
 

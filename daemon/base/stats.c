@@ -4,7 +4,7 @@
  *     q = 0.9 of ten values:   rank ceil(9.0) = 9th smallest  ->  index 8
  *
  * Integers of 32 bits are exact as doubles, so there is one selection for both types. Values must
- * not be NaN: it has no rank. (The functions return all the same, with some value.)
+ * not be NaN, which has no rank. (With a NaN the functions return some value.)
  */
 #include "base/stats.h"
 
@@ -18,11 +18,11 @@
 enum {
     STACK_VALUES = 512, /* copies up to this size need no allocation */
     SORTED_VALUES =
-        16, /* up to this many are sorted as they are copied, which is faster than selecting */
+        16, /* up to this number of values, sorting while copying is faster than selecting */
 };
 
-/* The product of q and n may come out a little too large where it is whole: 0.7 * 10 is
- * 7.000000000000001. Taking off this much of n keeps it from reaching the next rank. */
+/* The product of q and n may come out a little too large when it is whole: 0.7 * 10 is
+ * 7.000000000000001. Subtracting this part of n keeps it from reaching the next rank. */
 static const double rank_slack = 1e-9;
 
 /* Values of one array, or their distances from a center. */
@@ -41,11 +41,11 @@ static double value_at(const struct values *v, size_t i)
     return v->distances ? fabs(x - v->center) : x;
 }
 
-/* Quickselect (Hoare, "Find", 1961): reorders v until v[k] is what sorting would put there,
- * everything before it is no larger and everything after it no smaller. Each round splits the part
- * that holds k into three: smaller than the pivot, equal, larger. So a flat curve, all values
- * equal, is done in one round, and the pivot (the middle of the part) makes sorted input, which
- * sweeps give all the time, the best case. About 3 n comparisons on average, n^2 / 2 at worst.
+/* Quickselect (Hoare, "Find", 1961): reorders v until v[k] has its value of the sorted array. Then
+ * no value before v[k] is larger and no value after it is smaller. Each round splits the part that
+ * holds k into three: smaller than the pivot, equal, larger. So a flat curve (all values equal)
+ * takes one round. The pivot is the middle of the part, so sorted input, which sweeps often
+ * produce, is the best case. About 3 n comparisons on average, n^2 / 2 at worst.
  *
  *     k = 2:   4 1 3 2 9   pivot 3   ->   2 1 | 3 | 9 4   ->   v[2] = 3
  */
@@ -92,7 +92,8 @@ static void copy_sorted(const struct values *v, double *out)
     }
 }
 
-/* An integer that orders as the value does: negative ones have their bits inverted. */
+/* Returns an integer that sorts in the order of the doubles. Negative values have their bits
+ * inverted. */
 static uint64_t key_of(double x)
 {
     uint64_t bits;
@@ -101,7 +102,7 @@ static uint64_t key_of(double x)
     return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
 }
 
-/* The k-th smallest without a copy, by halving the range of keys 64 times and counting. */
+/* Finds the k-th smallest without a copy, by halving the range of keys 64 times and counting. */
 static double select_by_counting(const struct values *v, size_t k)
 {
     uint64_t low = 0, high = UINT64_MAX;
@@ -123,9 +124,8 @@ static double select_by_counting(const struct values *v, size_t k)
     return x;
 }
 
-/* Numbers of cycles lie close together, but for a few outliers, and there are many of them:
- * counting each takes a fraction of the time. False if a rank is among those beyond the counters.
- */
+/* Numbers of cycles lie close together except for a few outliers, so counting each value takes a
+ * fraction of the time. Returns false if a rank is among the values beyond the counters. */
 static bool select_by_counters(const uint32_t *v, size_t n, size_t below, size_t k, double *out)
 {
     enum { FEWEST = 32, COUNTERS = 1024 };
@@ -170,7 +170,7 @@ static double select_between(const struct values *v, size_t below, size_t k)
         for (size_t i = 0; i < v->n; i++)
             copy[i] = value_at(v, i);
         upper = quickselect(copy, v->n, k);
-        /* All smaller values are before it now: the largest of them has the rank below. */
+        /* All smaller values now come before it. The largest of them has the rank below. */
         if (below < k)
             lower = quickselect(copy, k, below);
     } else {

@@ -1,8 +1,8 @@
-/* stats.h: order statistics. There is no mean for cycles here, on purpose: one interrupted load
- * of 20 000 cycles moves a mean over a dozen and leaves a median alone.
+/* stats.h: order statistics. There is no mean for cycles, on purpose: one interrupted load of
+ * 20 000 cycles changes a mean of a dozen loads but not their median.
  *
- * All functions need n >= 1 (asserted) and leave `v` as it is. They copy it: to the heap if n is
- * above 512, and if there is no memory they count instead, which takes longer and gives the same.
+ * All functions need n >= 1 (asserted) and do not change `v`. They copy it, to the heap if n is
+ * above 512. If memory runs out they count instead, which takes longer and gives the same result.
  */
 #ifndef REACH_BASE_STATS_H
 #define REACH_BASE_STATS_H

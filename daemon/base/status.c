@@ -1,7 +1,7 @@
 /* status.c: the table of everything that can go wrong, and the two calls that fill a struct err.
  *
- * The table is what a client sees: the API and reachctl print slug, message and next step. So each
- * next step is something that the reader can do, and slugs never change. */
+ * Clients see the table: the API and reachctl print slug, message and next step. So each next step
+ * is an action that the reader can take, and slugs never change. */
 #include "base/status.h"
 
 #include "base/text.h"
@@ -111,7 +111,7 @@ static void fill(struct err *err, enum status s, const char *field, const char *
 
     if (!err)
         return;
-    /* By way of a copy: the arguments may point into err->text itself. */
+    /* Goes through a copy because the arguments may point into err->text itself. */
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
     text_sanitize(text);

@@ -7,8 +7,8 @@
  *
  *     if (!f) return err_set(err, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
  *
- * What to do next is the same for most failures of one status, and the table has it. A failure that
- * needs other words carries its own (err_set_hint), so that a hint always fits what was asked.
+ * Most failures of one status have the same next step, which is in the table. A failure that needs
+ * another hint carries its own (err_set_hint), so that a hint always fits the request.
  *
  * "Nothing to measure" (STATUS_NOT_APPLICABLE) and "the hardware gives no signal"
  * (STATUS_NOT_OBSERVABLE) are answers, kept apart from every failure.
@@ -21,14 +21,14 @@
 
 enum status {
     STATUS_OK = 0,
-    STATUS_INVALID_ARGUMENT, /* the caller asked for something that has no meaning */
+    STATUS_INVALID_ARGUMENT, /* the request has no meaning */
     STATUS_TOO_MANY_BYTES,   /* more memory than there is */
     STATUS_NOT_FOUND,
     STATUS_NOT_APPLICABLE, /* nothing to do here; not a failure */
     STATUS_NOT_OBSERVABLE, /* measured, and the hardware gives no signal */
     STATUS_NOT_SUPPORTED,  /* this GPU, driver or build cannot do it */
     STATUS_NOT_PERMITTED,  /* a limit of the process or of the system forbids it */
-    STATUS_NO_MEMORY,      /* of the host */
+    STATUS_NO_MEMORY,      /* host memory ran out */
     STATUS_NO_DRIVER,      /* no libcuda.so.1, or it finds no device */
     STATUS_DRIVER_TOO_OLD,
     STATUS_GPU_BUSY,      /* exclusive or prohibited compute mode, or another process */
@@ -54,22 +54,22 @@ enum status {
 /* One failure, as a message to a person. Plain value: copy it by assignment. */
 struct err {
     enum status status;
-    const char *field; /* static: the parameter of the request that is to blame; NULL: none */
-    const char *hint;  /* static: what to do next; NULL: the hint of the status */
+    const char *field; /* static: the parameter of the request to blame; NULL if there is none */
+    const char *hint;  /* static: the next step; NULL means the hint of the status */
     char text[400];    /* one sentence, no newline, always terminated */
 };
 
-/* What is the same for every failure of one kind. Static strings, never NULL. */
+/* Properties of every failure of one status. Static strings, never NULL. */
 struct status_info {
     const char *slug;      /* stable, lower case with dashes: "gpu-busy" */
-    const char *message;   /* what it means */
-    const char *next_step; /* what to do about it, wherever this status may come from */
+    const char *message;   /* a description of the status */
+    const char *next_step; /* a next step that fits every source of this status */
 };
 
 /* Describes `s`; an unknown value is described as STATUS_INTERNAL. */
 const struct status_info *status_info(enum status s);
 
-/* The status with this slug, or STATUS_INTERNAL if no status has it. */
+/* Returns the status with this slug, or STATUS_INTERNAL if no status has it. */
 enum status status_from_slug(const char *slug);
 
 /* Fills `*err` (if not NULL) and returns `s`, so that a failing call can `return err_set(...)`. */
@@ -87,7 +87,7 @@ enum status err_set_hint(struct err *err, enum status s, const char *hint, const
 /* The next step: the error's own hint, or the hint of its status. Never NULL. */
 const char *err_next_step(const struct err *err);
 
-/* Puts "context: " before the text that is there already; returns the status that is in it. */
+/* Puts "context: " before the existing text and returns the status of the err. */
 enum status err_prefix(struct err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -18,8 +18,9 @@ size_t text_character_bytes(const char *text)
     return n;
 }
 
-/* The text may hold parts of a request or of a driver's message, and may have been cut within a
- * character. Makes it one printable line of valid UTF-8, so that it can go into JSON as it is. */
+/* The text may contain parts of a request or of a driver's message, and may have been cut within a
+ * character. Makes it one printable line of valid UTF-8, so that it can be put into JSON
+ * unchanged. */
 void text_sanitize(char *text)
 {
     for (size_t i = 0; text[i] != '\0';) {

@@ -9,8 +9,8 @@
  *     "1.5GB"   -> digits 15, scale 10   -> 15 * 10^9 / 10, remainder 0 -> 1500000000
  *     "0.3K"    -> digits  3, scale 10   ->  3 * 1024 / 10, remainder 2 -> not whole, refused
  *
- * Printing tries each unit and keeps the shortest text that is read back as the same size; of two
- * equally long ones the text with the smaller unit: 1536 stays "1536" and is not "1.5K", but
+ * Printing tries each unit and keeps the shortest text that is read back as the same size. If two
+ * texts have the same length, the smaller unit wins: 1536 stays "1536" and is not "1.5K", but
  * 1572864 is "1.5M" and not "1536K".
  */
 #include "base/units.h"
@@ -24,15 +24,16 @@
 
 enum {
     TEXT_BYTES = 24,
-    SHOWN_BYTES = 40,   /* how much of a bad text an error repeats */
-    SHORT_COUNT = 1000, /* of a unit: three digits and its letter */
+    SHOWN_BYTES = 40,   /* length of the part of a bad text that an error repeats */
+    SHORT_COUNT = 1000, /* more than any number before a unit letter, which has three digits */
     UNIT_STEP_BITS = 10,
     UNIT_COUNT = 5 /* B, K, M, G, T */
 };
 
 static const char unit_letters[UNIT_COUNT + 1] = "BKMGT";
 
-/* The bytes of "", "B", "K", "KB" or "KiB" and so on up to T. 0 if it is another text. */
+/* Returns the bytes of "", "B", "K", "KB" or "KiB" and so on up to T. Returns 0 for any other
+ * text. */
 static uint64_t parse_unit(const char *s)
 {
     uint64_t decimal = 1;
@@ -63,8 +64,8 @@ struct decimal {
     bool too_fine;  /* more digits after the point than a whole number of bytes has */
 };
 
-/* Parses digits[.digits], at least one digit on each side of the point. Returns what follows, or
- * NULL if it is not a number. */
+/* Parses digits[.digits], at least one digit on each side of the point. Returns the text behind it,
+ * or NULL if it is not a number. */
 static const char *parse_decimal(const char *s, struct decimal *d)
 {
     const unsigned __int128 most = (unsigned __int128)1 << 100;
@@ -98,7 +99,7 @@ static enum status refuse(struct err *err, const char *text, const char *why)
     return err_set(err, STATUS_INVALID_ARGUMENT, "the size \"%.*s\" %s", SHOWN_BYTES, text, why);
 }
 
-/* The number is fine and what follows is not a unit. */
+/* The number is valid but the text behind it is not a unit. */
 static enum status refuse_rest(struct err *err, const char *text, const char *rest)
 {
     if (*rest == ',')
@@ -131,7 +132,8 @@ enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err 
         return refuse_rest(err, text, rest);
     if (d.too_large || d.digits / d.scale > (uint64_t)INT64_MAX / unit)
         return refuse(err, text, "is too large; it must be below 8388608 TiB (2^63 bytes)");
-    /* digits < 2^100 would not leave room for a factor of 2^40; take off the whole part first. */
+    /* digits < 2^100 would not leave room for a factor of 2^40, so the whole part is taken off
+     * first. */
     const uint64_t whole = (uint64_t)(d.digits / d.scale) * unit;
     const unsigned __int128 part = (d.digits % d.scale) * unit;
     if (d.too_fine || part % d.scale != 0)
@@ -152,7 +154,7 @@ char *units_format_bytes(uint64_t bytes, char *out, size_t out_size)
     /* Tenths of the unit, rounded to nearest; 128 bits because bytes * 10 may not fit into 64. */
     const uint64_t unit = (uint64_t)1 << (u * UNIT_STEP_BITS);
     uint64_t tenths = (uint64_t)(((unsigned __int128)bytes * 10 + unit / 2) / unit);
-    if (tenths >= 10240 && u + 1 < UNIT_COUNT) { /* 1023.96 KiB reads 1 MiB, not 1024 KiB */
+    if (tenths >= 10240 && u + 1 < UNIT_COUNT) { /* 1023.96 KiB is printed as 1 MiB, not 1024 KiB */
         tenths = 10;
         u++;
     }
@@ -174,7 +176,8 @@ char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
     (void)snprintf(out, out_size, "%" PRIu64 "%.*s", bytes >> whole * UNIT_STEP_BITS,
                    whole > 0 ? 1 : 0, &unit_letters[whole]);
     if (bytes >> whole * UNIT_STEP_BITS < SHORT_COUNT)
-        return out; /* no fraction of a larger unit is shorter, which takes microseconds to find */
+        return out; /* no fraction of a larger unit is shorter, and searching for one takes
+                       microseconds */
     for (unsigned u = 1; u < UNIT_COUNT && bytes != 0 && out_size >= TEXT_BYTES; u++) {
         const uint64_t unit = (uint64_t)1 << (u * UNIT_STEP_BITS);
         char text[2 * TEXT_BYTES]; /* room for an exponent, which is never parsed */
