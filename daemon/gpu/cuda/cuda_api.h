@@ -4,7 +4,7 @@
  * cuda.h is needed to build: the types below mirror the part of the public driver ABI that is used.
  * One table (CUDA_FUNCTIONS) declares the pointers and names their symbols.
  *
- * Only the worker process loads this. One thread at a time.
+ * Only the worker process loads the library. One thread at a time.
  */
 #ifndef REACH_GPU_CUDA_CUDA_API_H
 #define REACH_GPU_CUDA_CUDA_API_H
@@ -45,7 +45,7 @@ struct cu_mem_allocation_prop {
 };
 struct cu_mem_access_desc {
     struct cu_mem_location location;
-    int flags; /* 3: read and write */
+    int flags; /* read and write */
 };
 _Static_assert(sizeof(struct cu_mem_allocation_prop) == 32, "driver ABI");
 _Static_assert(sizeof(struct cu_mem_access_desc) == 12, "driver ABI");
@@ -126,12 +126,13 @@ enum cu_location { CU_LOCATION_DEVICE = 1, CU_LOCATION_HOST_NUMA = 3 };
 
 enum cuda_need {
     CUDA_REQUIRED,
-    CUDA_OPTIONAL, /* NULL if missing. cuDeviceGetUuid_v2 (CUDA 11.4) is of a MIG instance, the
-                      other of its GPU */
-    CUDA_VMM       /* the virtual memory API, CUDA 10.2 and later: all of it, if `has_vmm` */
+    CUDA_OPTIONAL, /* NULL if missing. cuDeviceGetUuid_v2 (CUDA 11.4) reports a MIG instance,
+                      cuDeviceGetUuid its GPU */
+    CUDA_VMM       /* the virtual memory API, CUDA 10.2 and later; complete if `has_vmm` */
 };
 
-/* The functions: need, name, version of the ABI, which is part of the symbol's name, parameters. */
+/* The functions: whether it is required, name, version of the ABI (part of the symbol's name),
+ * parameters. */
 /* clang-format off */
 #define CUDA_FUNCTIONS(X)                                                                          \
     X(CUDA_REQUIRED, cuInit, "", unsigned flags)                                                   \
@@ -209,19 +210,19 @@ struct cuda_api {
     int is_stand_in; /* the library of tests/fakecuda: its numbers are simulated */
 };
 
-/* Opens the library (`name` NULL: "libcuda.so.1") and resolves every symbol, then cuInit.
- * STATUS_NO_DRIVER: no library, no device; STATUS_DRIVER_TOO_OLD names the version found and the
- * version needed, or the symbol that is missing. `*out` is zeroed on failure. */
+/* Opens the library `name` ("libcuda.so.1" if NULL) and resolves every symbol, then cuInit. Returns
+ * STATUS_NO_DRIVER if there is no library or no device. STATUS_DRIVER_TOO_OLD names the version
+ * found and the version needed, or the missing symbol. `*out` is zeroed on failure. */
 enum status cuda_api_open(const char *name, struct cuda_api *out, struct err *err);
-/* Closes the library; contexts must be gone. Zeroes `*api`. */
+/* Closes the library. All contexts must have been destroyed. Zeroes `*api`. */
 void cuda_api_close(struct cuda_api *api);
 
-/* STATUS_OK if `r` is success; otherwise the error is "call: NAME (number): text", with the status
- * that the number stands for: out of memory, busy, lost (sticky), fault. */
+/* Returns STATUS_OK if `r` is success. Otherwise the error is "call: NAME (number): text", with the
+ * status for that number: out of memory, busy, lost (sticky) or fault. */
 enum status cuda_api_check(const struct cuda_api *api, cu_result r, const char *call,
                            struct err *err);
 
-/* Calls a function of the driver; its status, as of cuda_api_check. */
+/* Calls a function of the driver and returns the status of cuda_api_check. */
 #define CUDA_CALL(api, err, function, ...)                                                         \
     cuda_api_check(api, (api)->function(__VA_ARGS__), #function, err)
 

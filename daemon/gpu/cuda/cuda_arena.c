@@ -5,15 +5,15 @@
 
 #include <stdlib.h>
 
-/* Behind random reads: several times the L2 of today's chips, so that the data does not stay in it.
- */
+/* The memory behind random reads: several times the L2 of today's chips, so that the data does not
+ * stay in it. */
 #define BULK_BYTES     (1024 * MIB)
 #define BULK_MIN_BYTES (CUDA_ARENA_LEAST_BYTES / 2)
 
-/* The longest run, as a part of the bulk handle. */
+/* The length of the longest run, as a part of the bulk handle. */
 enum { RUNS_PART = 16 };
 
-/* More pages than this are probed in the bulk range, where nothing needs mapping. */
+/* Probes of more pages than this use the bulk range, which needs no mapping. */
 enum { LINE_MAX_PAGES = 2560 };
 
 static struct cu_mem_allocation_prop device_memory(int device)
@@ -74,7 +74,7 @@ enum status cuda_alias_map(const struct cuda_api *api, int device, struct cuda_a
                      count * a->handle_bytes, &access, 1);
 }
 
-/* Errors of the undoing have no better answer than going on: the context's end takes the rest. */
+/* Errors are ignored here, because the end of the context releases everything else. */
 void cuda_alias_close(const struct cuda_api *api, struct cuda_alias *a)
 {
     const uint64_t slots = a->mapped ? a->reserved_bytes / a->handle_bytes : 0;
@@ -96,13 +96,13 @@ void cuda_alias_close(const struct cuda_api *api, struct cuda_alias *a)
     *a = (struct cuda_alias){.mapped = NULL};
 }
 
-/* With the longest run beside it (probe_longest_run). */
+/* The bulk handle, with the longest run beside it (probe_longest_run). */
 static uint64_t with_run(uint64_t bulk_bytes)
 {
     return bulk_bytes + bulk_bytes / RUNS_PART;
 }
 
-/* The largest power-of-two multiple of the granule within what is allowed and free. */
+/* Returns the largest power-of-two multiple of the granule that is allowed and free. */
 static uint64_t bulk_size(uint64_t limit_bytes, uint64_t free_bytes, uint64_t granule_bytes)
 {
     uint64_t bytes = BULK_BYTES;
@@ -111,7 +111,7 @@ static uint64_t bulk_size(uint64_t limit_bytes, uint64_t free_bytes, uint64_t gr
     return bytes;
 }
 
-/* Half of what is free stays free, so twice the least must be. */
+/* Half of the free memory stays free, so twice the least must be free. */
 static enum status too_little(uint64_t limit_bytes, uint64_t free_bytes, struct err *err)
 {
     if (limit_bytes < with_run(BULK_MIN_BYTES))
@@ -157,7 +157,7 @@ static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, ui
     return s;
 }
 
-/* One allocation, as large as it may be; the range is then no longer than the memory. */
+/* One allocation, as large as allowed. The range is then no longer than the memory. */
 static enum status open_plain(struct cuda_arena *arena, uint64_t limit_bytes, uint64_t free_bytes,
                               struct err *err)
 {
@@ -204,7 +204,8 @@ out:
     return s;
 }
 
-/* Bulk slots over [runs_end, end); whole ones, so they may end behind `end`. */
+/* Maps bulk slots over [runs_end, end). Only whole slots are mapped, so they may end behind
+ * `end`. */
 static enum status map_rest(struct cuda_arena *arena, uint64_t end, struct err *err)
 {
     const struct cuda_api *api = arena->api;
@@ -284,7 +285,7 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
 
     *out = (same_line ? arena->line.base : arena->bulk.base) + first_byte;
     if (same_line && first_byte % slot_bytes == 0)
-        *out += arena->line_offset; /* otherwise the caller has chosen where in a slot */
+        *out += arena->line_offset; /* otherwise the caller has chosen the place in a slot */
     for (uint64_t i = 0; s == STATUS_OK && same_line && i < pages; i++) {
         const uint64_t slot = (first_byte + i * stride_bytes) / slot_bytes;
         s = cuda_alias_map(arena->api, arena->device, &arena->line, slot, 1, err);

@@ -4,8 +4,9 @@
  * over a large reserved range. TLBs hold virtual pages, so hundreds of GiB of reach are probed with
  * a few hundred MiB of device memory, and the data of latency probes stays in L2.
  *
- * Latency probes want more: every page backed by the *same physical line*, or the distance to its
- * slice of L2 adds some ten cycles of scatter. So there are two ranges over two handles:
+ * Latency probes need more: every page must be backed by the *same physical line*. Otherwise the
+ * distance to its slice of L2 adds some ten cycles of scatter. So there are two ranges over two
+ * handles:
  *   bulk   a large handle (1 GiB, or what is free): random reads must miss in L2, and
  *          go round it in an order that lets them (random_share in cuda_read.c)
  *   line   a handle of one granule (2 MiB), mapped only where a probe touches it: page i at
@@ -27,35 +28,38 @@
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/probe.h"
 
-/* The least free device memory for an arena, which takes half of it. */
+/* The least free device memory for an arena. An arena takes half of it. */
 enum { CUDA_ARENA_LEAST_BYTES = 128 << 20 };
 
 /* Reserves a range that starts at a multiple of a power of two near its length, if the driver has
- * one: TLBs that hash the page number fill their sets evenly from there, and a level's capacity is
- * seen to the entry. Otherwise it reserves a range that starts anywhere. cuMemAddressFree. */
+ * one. TLBs that hash the page number fill their sets evenly from there, so a level's capacity is
+ * measured exactly. Otherwise it reserves a range that starts anywhere. The caller frees it with
+ * cuMemAddressFree. */
 enum status cuda_arena_reserve(const struct cuda_api *api, uint64_t bytes, cu_deviceptr *out,
                                struct err *err);
 
 /* One handle, and the range over which it is mapped slot by slot (a slot is as long as the handle).
- * Zero handle_bytes: no handle; zero reserved_bytes: no range. */
+ * handle_bytes is 0 if there is no handle, reserved_bytes is 0 if there is no range. */
 struct cuda_alias {
     cu_mem_handle handle;
     uint64_t handle_bytes;
     cu_deviceptr base;
     uint64_t reserved_bytes;
-    unsigned char *mapped; /* [slots]: 1 where this slot is mapped; owned */
+    unsigned char *mapped; /* [slots]: 1 if this slot is mapped; owned */
     uint64_t mapped_count;
 };
 
-/* Makes the handle, which `prop` describes, and reserves the range; maps nothing yet. What it has
- * made before a failure is in `out`, for cuda_alias_close. */
+/* Makes the handle, which `prop` describes, and reserves the range; maps nothing yet. After a
+ * failure `out` contains everything made so far, for cuda_alias_close. */
 enum status cuda_alias_open(const struct cuda_api *api, const struct cu_mem_allocation_prop *prop,
                             uint64_t handle_bytes, uint64_t range_bytes, struct cuda_alias *out,
                             struct err *err);
-/* Maps the slots [first, first + count) that are not mapped yet, and lets the device at them. */
+/* Maps the slots of [first, first + count) that are not mapped yet, and gives the device access to
+ * them. */
 enum status cuda_alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
                            uint64_t first, uint64_t count, struct err *err);
-/* Undoes what was done, also after a failure half-way, run of slots by run of slots. */
+/* Unmaps the slots, run by run, and releases the handle and the range. It also works after a
+ * failure half-way. */
 void cuda_alias_close(const struct cuda_api *api, struct cuda_alias *a);
 
 struct cuda_arena {
@@ -63,41 +67,41 @@ struct cuda_arena {
     int device;
     enum arena_kind kind;
     uint64_t granule_bytes;
-    uint64_t range_bytes; /* from bulk.base: all of it can be touched */
+    uint64_t range_bytes; /* length from bulk.base that can be touched */
     struct cuda_alias bulk;
     struct cuda_alias line;
-    struct cuda_alias runs; /* of the last READ over scattered memory */
-    uint64_t runs_bytes;    /* of the runs, from runs.base; then come bulk slots */
-    uint64_t runs_end;      /* of the bulk slots that are mapped behind them */
-    uint64_t line_offset;   /* in the line handle: of the line that the pages share
+    struct cuda_alias runs; /* range of the last READ over scattered memory */
+    uint64_t runs_bytes;    /* length of the runs, from runs.base; bulk slots follow */
+    uint64_t runs_end;      /* length of the mapped bulk slots behind the runs */
+    uint64_t line_offset;   /* offset in the line handle of the line that the pages share
                                (cuda_probe_choose_line) */
     bool line_known;        /* line_offset was chosen, for the SM `line_sm` */
     uint16_t line_sm;
-    nsec_t spent_ns;    /* on mapping and unmapping, since it was opened */
+    nsec_t spent_ns;    /* time spent on mapping and unmapping since the arena was opened */
     cu_deviceptr plain; /* ARENA_PLAIN: the allocation; bulk and line describe it */
 };
 
-/* Takes at most `limit_bytes` of device memory and not more than half of what is free; maps
- * `range_bytes` of virtual range (bulk at once, line as it is needed).
+/* Takes at most `limit_bytes` of device memory and not more than half of the free memory. Maps
+ * `range_bytes` of virtual range: bulk at once, line when it is needed. Returns
  * STATUS_GPU_NO_MEMORY if less than 64 MiB are available. */
 enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t limit_bytes,
                             uint64_t range_bytes, bool plain, struct cuda_arena *out,
                             struct err *err);
 void cuda_arena_close(struct cuda_arena *arena);
 
-/* Where page 0 of a latency probe is, for `pages` pages at this stride from `first_byte` on: in the
- * line range if that pays, in the bulk range otherwise. */
+/* Returns the address of page 0 of a latency probe, for `pages` pages at this stride from
+ * `first_byte` on. It is in the line range if that pays, otherwise in the bulk range. */
 enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byte,
                                     uint64_t stride_bytes, uint64_t pages, cu_deviceptr *out,
                                     struct err *err);
 
 /* Lays out the region of a READ with run_bytes, which has passed probe_check. A map takes some 25
- * microseconds, an unmap 15. The region begins at runs.base and stays until the next one, or until
- * the arena is closed: undoing the last one would keep the next probe waiting. */
+ * microseconds, an unmap 15. The region begins at runs.base. It stays until the next region or the
+ * end of the arena, because unmapping it at once would keep the next probe waiting. */
 enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_spec *spec,
                                  struct err *err);
 
-/* Device memory that the arena holds, with the longest run. */
+/* Returns the device memory of the arena, including the longest run. */
 uint64_t cuda_arena_device_bytes(const struct cuda_arena *arena);
 
 #endif

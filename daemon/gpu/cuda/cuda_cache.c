@@ -15,8 +15,8 @@ _Static_assert((int)REACH_PATH_L1 == (int)PATH_L1 &&
                    (int)REACH_CONSTANT_BYTES == (int)PROBE_CONSTANT_BYTES,
                "paths");
 
-/* Of the shared memory of a CACHE's block: what the driver takes of each block, and the kernel's
- * own variables. */
+/* The part of a CACHE block's shared memory that the driver takes, and the kernel's own
+ * variables. */
 enum { CACHE_TAKEN_BYTES = 1024 + 256 };
 
 unsigned cuda_cache_most_shared(const struct cuda_probe *p)
@@ -24,9 +24,10 @@ unsigned cuda_cache_most_shared(const struct cuda_probe *p)
     return p->shared_block_bytes - CACHE_TAKEN_BYTES;
 }
 
-/* Dynamic shared memory of a block of a CACHE: its cycles, or all that its SM is to set aside for
- * shared memory, less what the driver and the kernel itself take. A block that asks for little and
- * only prefers a division got a larger one on H200s: 64 KiB for 32. */
+/* Returns the dynamic shared memory of a block of a CACHE: the size of its cycles, or the shared
+ * memory that its SM must set aside. The part that the driver and the kernel take is subtracted. A
+ * block that requested little and only preferred a division got a larger one on H200s: 64 KiB
+ * instead of 32. */
 static unsigned cache_shared(const struct cuda_probe *p, const struct probe_spec *spec)
 {
     const uint64_t cycles = spec->samples * sizeof(uint16_t);
@@ -38,9 +39,9 @@ static unsigned cache_shared(const struct cuda_probe *p, const struct probe_spec
     return (unsigned)(bytes > cycles ? bytes : cycles);
 }
 
-/* How an SM divides its array: `bytes` for shared memory. The driver takes percent of the most, and
- * of the divisions there are the least with so much: percent that are rounded up ask for the next
- * one. A launch that needs more than the hint gets it. */
+/* Divides the array of an SM so that shared memory has `bytes`. The driver takes a percentage of
+ * the maximum and chooses the smallest division with at least that much. A percentage that is
+ * rounded up selects the next division. A launch that needs more than the hint gets it. */
 static enum status set_carveout(const struct cuda_probe *p, uint64_t bytes, struct err *err)
 {
     const uint64_t percent = bytes * 100 / p->sm_shared_bytes;
@@ -50,7 +51,7 @@ static enum status set_carveout(const struct cuda_probe *p, uint64_t bytes, stru
                      percent < 100 ? (int)percent : 100);
 }
 
-/* Nothing keeps two blocks from one SM here, so an SM may have been left out. */
+/* Two blocks may share one SM here, so another SM may have no block. */
 static enum status check_claims(const struct cuda_probe *p, const struct probe_spec *spec,
                                 struct err *err)
 {

@@ -4,11 +4,11 @@
 
 #include "gpu/cuda/cuda_launch.h"
 
-/* The most dynamic shared memory of a CACHE's block. */
+/* The largest dynamic shared memory of a CACHE block. */
 unsigned cuda_cache_most_shared(const struct cuda_probe *p);
 
-/* Element 0 is at `base`; the values are in the scratch memory afterwards. STATUS_GPU_BUSY: an SM
- * has got no block. */
+/* Element 0 is at `base`; the values are in the scratch memory afterwards. Returns STATUS_GPU_BUSY
+ * if an SM has no block. */
 enum status cuda_cache_run(const struct cuda_probe *p, const struct probe_spec *spec,
                            cu_deviceptr base, struct err *err);
 

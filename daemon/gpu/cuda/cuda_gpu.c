@@ -2,8 +2,8 @@
  * context in this (worker) process, allocates the arena, runs probes and releases everything. It
  * never resets a device and never changes clocks or modes.
  *
- * Its parts: cuda_api (the driver's symbols), cuda_list (which GPUs there are), nvml (what only the
- * management library reports), cuda_arena (the memory that probes touch), cuda_probe (launches).
+ * Its parts: cuda_api (the driver's symbols), cuda_list (the list of GPUs), nvml (reports of the
+ * management library), cuda_arena (the memory that probes touch) and cuda_probe (launches).
  */
 #include "gpu/gpu.h"
 
@@ -19,11 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Twice the memory: a group's reach can be as long as the memory, and a sharing round thrashes with
+/* Twice the memory. A group's reach can be as long as the memory, and a sharing round thrashes with
  * more pages than it primes. */
 enum { RANGE_FACTOR = 2, DEFAULT_DEADLINE_MS = 30000 };
 #define DEFAULT_MEMORY_LIMIT_BYTES (1126 * MIB)
-/* What a context takes before any probe does: about 500 MiB on today's chips. */
+/* The memory of a context before any probe: about 500 MiB on today's chips. */
 #define CONTEXT_BYTES (512 * MIB)
 
 struct cuda_gpu {
@@ -35,12 +35,12 @@ struct cuda_gpu {
     struct cuda_arena arena;
     struct cuda_memory memory;
     struct cuda_probe probe;
-    uint64_t host_memory_bytes; /* when it was opened */
+    uint64_t host_memory_bytes; /* when the GPU was opened */
     uint32_t memory_ms;
     struct gpu_identity identity;
-    struct maybe_u32 other_processes; /* when it was opened */
+    struct maybe_u32 other_processes; /* when the GPU was opened */
     struct maybe_u32 concurrent_processes;
-    struct maybe_u32 busy_percent_before; /* our first kernel */
+    struct maybe_u32 busy_percent_before; /* before our first kernel */
     uint64_t free_bytes;
 };
 
@@ -114,7 +114,7 @@ static void cuda_close(struct gpu *take)
     free(g);
 }
 
-/* What probes of other memory may take, and the other devices. */
+/* The memory that probes of other memory may take, and the other devices. */
 static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *options,
                                   uint64_t limit_bytes, struct err *err)
 {
@@ -140,8 +140,8 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
     return s;
 }
 
-/* Other processes whose kernels may run at the same time as ours: under MPS only. Drivers before
- * CUDA 12.4 do not report whether this process is a client. */
+/* The number of other processes whose kernels may run at the same time as ours. There are some only
+ * under MPS. Drivers before CUDA 12.4 do not report whether this process is a client. */
 static struct maybe_u32 count_concurrent(const struct cuda_gpu *g)
 {
     int is_client = 0;
@@ -230,7 +230,7 @@ static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
         };
 }
 
-/* The GPU whose memory it is, and how much it has. */
+/* The GPU that owns the memory, and its size. */
 static enum status note_peer(struct cuda_gpu *g, cu_device device, struct probe_conditions *out,
                              struct err *err)
 {
@@ -245,7 +245,8 @@ static enum status note_peer(struct cuda_gpu *g, cu_device device, struct probe_
     return s;
 }
 
-/* Makes the range of a probe of other memory, and records it or the reason of its absence. */
+/* Makes the range of a probe of other memory, and records the range or the reason of its
+ * absence. */
 static enum status use_memory(struct cuda_gpu *g, const struct probe_spec *spec,
                               struct probe_result *out, struct err *err)
 {

@@ -1,7 +1,7 @@
-/* cuda_launch.h: one launch of a kernel on the device: what host and device exchange, the shape of
- * the launch, the wait for its end. Internal to the cuda source; one thread for each GPU.
+/* cuda_launch.h: one launch of a kernel on the device: the data that host and device exchange, the
+ * shape of the launch, the wait for its end. Internal to the cuda source; one thread for each GPU.
  *
- * One scratch allocation holds all that host and device exchange:
+ * One scratch allocation holds all data that host and device exchange:
  *
  *     0        control words: arrivals, "gave up", sink, away    zeroed before each launch
  *     1 KiB    cache: the SMs on which a block sits               zeroed too
@@ -55,29 +55,31 @@ enum cuda_kernel {
     CUDA_KERNELS
 };
 
-/* Its name in the device code. */
+/* The name of the kernel in the device code. */
 const char *cuda_launch_name(enum cuda_kernel kernel);
 
-/* Device code, and what all launches share. */
+/* Device code and the data that all launches share. */
 struct cuda_probe {
     const struct cuda_api *api;
     cu_module module;
     cu_function kernels[CUDA_KERNELS];
     cu_stream stream;
     cu_deviceptr scratch;        /* CUDA_SCRATCH_BYTES: control words, tables, values */
-    unsigned shared_bytes;       /* dynamic, per block: more than half of an SM's */
-    unsigned sm_shared_bytes;    /* most that an SM has */
-    unsigned shared_block_bytes; /* most of one block */
-    unsigned cluster_sms;        /* most blocks of a cluster; 0: there are no clusters */
+    unsigned shared_bytes;       /* dynamic, per block: more than half of an SM's shared memory */
+    unsigned sm_shared_bytes;    /* the largest shared memory of an SM */
+    unsigned shared_block_bytes; /* the largest shared memory of one block */
+    unsigned
+        cluster_sms; /* the largest number of blocks in a cluster; 0 if there are no clusters */
     nsec_t deadline_ns;
     uint32_t sm_count;
     uint16_t sm_ids[REACH_MAX_SMS];
 };
 
-/* What all launches share, as the device code takes it. */
+/* The data that all launches share, in the form for the device code. */
 struct reach_grid cuda_launch_grid(const struct cuda_probe *p);
 
-/* Copies to CUDA_AT_TABLE, and `bytes` from offset `at` of the scratch memory. */
+/* The first copies to CUDA_AT_TABLE, the second copies `bytes` from offset `at` of the scratch
+ * memory. */
 enum status cuda_launch_put(const struct cuda_probe *p, const void *table, size_t bytes,
                             struct err *err);
 enum status cuda_launch_read(const struct cuda_probe *p, uint32_t at, void *out, size_t bytes,
@@ -88,19 +90,19 @@ struct cuda_shape {
     unsigned threads;
     unsigned blocks;
     unsigned cluster_sms;
-    unsigned shared_bytes; /* of a block */
+    unsigned shared_bytes; /* threads of a block */
 };
 
-/* Zeroes the control words, launches, waits for the end, and checks whether a wait of the device
- * gave up: STATUS_DEADLINE. */
+/* Zeroes the control words, launches and waits for the end. Returns STATUS_DEADLINE if a wait of
+ * the device gave up. */
 enum status cuda_launch_shape(const struct cuda_probe *p, enum cuda_kernel kernel,
                               struct cuda_shape shape, void *args, struct err *err);
 /* The same with one block per SM. */
 enum status cuda_launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
                         void *args, struct err *err);
 
-/* The number of clusters of this size that the GPU runs at a time. 0, without an error, if it does
- * not run that size. */
+/* Returns the number of clusters of this size that the GPU runs at a time. Returns 0, without an
+ * error, if it does not run that size. */
 unsigned cuda_launch_clusters(const struct cuda_probe *p, unsigned cluster_sms);
 
 #endif

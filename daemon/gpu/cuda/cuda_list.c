@@ -1,10 +1,10 @@
-/* cuda_list.c: which GPUs the node has.
+/* cuda_list.c: the list of GPUs of the node.
  *
  * Each GPU and each MIG instance is identified in a process of its own, to which the driver shows
- * no other (CUDA_VISIBLE_DEVICES). So one that is slow, hangs or fails takes nothing from the
+ * no other (CUDA_VISIBLE_DEVICES). So a GPU that is slow, hangs or fails does not disturb the
  * others, and the order in which CUDA numbers devices does not matter. A process sees at most one
- * MIG instance anyway. All processes run at once, up to a deadline, and are made before this one
- * calls the driver.
+ * MIG instance anyway. All processes run at once, up to a deadline. They are started before this
+ * process calls the driver.
  *
  * The names come from CUDA_VISIBLE_DEVICES if it is set, else from NVML. Without NVML they are the
  * numbers of the devices, which one more process counts.
@@ -28,19 +28,20 @@
 
 #define VISIBLE_DEVICES "CUDA_VISIBLE_DEVICES"
 
-/* The calls for one GPU take microseconds. What takes seconds is the start of a driver that no
- * process has open: of all GPUs one after the other, on some nodes. */
+/* The calls for one GPU take microseconds. The start of a driver that no process has open takes
+ * seconds. On some nodes it takes seconds for each GPU in turn. */
 enum { IDENTIFY_MS = 20000 };
 enum { FIRST_FD = 3, UUID_CHARS = 40 };
 
-/* A device that may be one of the node's, and the process that identifies it. */
+/* A device that may belong to the node, and the process that identifies it. */
 struct candidate {
-    char name[sizeof(((struct gpu_identity *)NULL)->uuid)]; /* in CUDA_VISIBLE_DEVICES: a UUID, the
-                                                               beginning of one, or a number */
-    struct gpu_listed gpu;                                  /* what NVML reports, then the answer */
-    bool divided; /* into MIG instances: there is nothing to ask CUDA for */
+    char
+        name[sizeof(((struct gpu_identity *)NULL)->uuid)]; /* entry of CUDA_VISIBLE_DEVICES: a UUID,
+                                                              the beginning of one, or a number */
+    struct gpu_listed gpu; /* first the report of NVML, then the answer */
+    bool divided;          /* divided into MIG instances, so CUDA cannot identify it */
     pid_t pid;
-    int fd; /* of the answer; -1: it has ended */
+    int fd; /* pipe of the answer; -1 if the process has ended */
 };
 
 struct candidates {
@@ -48,7 +49,7 @@ struct candidates {
     struct candidate items[REACH_MAX_GPUS];
 };
 
-/* What a process of its own finds out. */
+/* The answer of such a process. */
 typedef enum status ask_fn(const struct gpu_options *options, const char *name,
                            struct gpu_listed *out, struct err *err);
 
@@ -137,7 +138,7 @@ void cuda_show_instance(const char *uuid)
         cuda_show_alone(uuid);
 }
 
-/* Is it the GPU of this name? */
+/* Returns whether the device is the GPU of this name. */
 static bool is_named(const struct gpu_identity *id, const char *name)
 {
     const bool is_number = isdigit((unsigned char)name[0]);
@@ -146,8 +147,8 @@ static bool is_named(const struct gpu_identity *id, const char *name)
            strncasecmp(id->uuid + 4, name + 4, strlen(name) - 4) == 0;
 }
 
-/* Number of the device that is `name`. It is the only one that the driver shows, unless the driver
- * was called before. */
+/* Returns the number of the device called `name`. It is the only one that the driver shows, unless
+ * the driver was called before. */
 static enum status find_named(const struct cuda_api *api, const char *name, cu_device *out,
                               struct err *err)
 {
@@ -192,7 +193,7 @@ static enum status ask_identity(const struct gpu_options *options, const char *n
     return s;
 }
 
-/* The number of devices, as the number of SMs. */
+/* Reports the number of devices in the field for the number of SMs. */
 static enum status ask_count(const struct gpu_options *options, const char *name,
                              struct gpu_listed *out, struct err *err)
 {
@@ -262,7 +263,8 @@ static void finish(struct candidate *c, bool answered)
     }
 }
 
-/* The answer is there, or the process has ended. It is one write of less than a page. */
+/* Reads the answer, or finds that the process has ended. The answer is one write of less than a
+ * page. */
 static void receive(struct candidate *c)
 {
     struct gpu_listed answer;
@@ -278,7 +280,7 @@ static void receive(struct candidate *c)
         err_set(&c->gpu.error, STATUS_GPU_FAULT, "the process that identifies it has crashed");
 }
 
-/* Asks about all candidates at once. `answered` is called for each that answers in time. */
+/* Queries all candidates at once. `answered` is called for each candidate that answers in time. */
 static void ask_all(const struct gpu_options *options, ask_fn *ask, struct candidates *all,
                     void (*answered)(void *self, struct candidate *c), void *self)
 {
@@ -397,7 +399,7 @@ static void report_good(void *self, struct candidate *c)
         l->found(l->self, &c->gpu);
 }
 
-/* Is there no driver that works, for any of them? */
+/* Returns whether no candidate found a working driver. */
 static bool all_without_driver(const struct candidates *all)
 {
     bool any = false;
@@ -411,8 +413,8 @@ static bool all_without_driver(const struct candidates *all)
     return any;
 }
 
-/* GPUs that are divided, and those that the driver did not identify. A name of the variable that
- * names no GPU is skipped. */
+/* Reports the GPUs that are divided, and those that the driver did not identify. A name of the
+ * variable that names no GPU is skipped. */
 static void report_others(struct candidates *all, bool by_variable, const struct listing *l)
 {
     for (uint32_t i = 0; i < all->count; i++) {

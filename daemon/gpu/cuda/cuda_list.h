@@ -1,6 +1,6 @@
-/* cuda_list.h: which GPUs the node has, and who they are. MIG instances are GPUs of their own; so
- * that the driver shows one, the process must name it before it first calls the driver. One thread.
- */
+/* cuda_list.h: the GPUs of the node and their identities. A MIG instance counts as a GPU. The
+ * driver shows it only to a process that names it before its first call of the driver. One
+ * thread. */
 #ifndef REACH_GPU_CUDA_CUDA_LIST_H
 #define REACH_GPU_CUDA_CUDA_LIST_H
 
@@ -9,21 +9,21 @@
 #include "gpu/gpu.h"
 
 /* gpu_ops.list: GPUs, MIG instances, and GPUs that are divided into them (identity_is_divided),
- * which come last, like those that the driver does not identify. Starts a process for each GPU.
- * Those that have not answered in time are terminated. */
+ * which come last, like those that the driver does not identify. Starts a process for each GPU and
+ * terminates the processes that have not answered in time. */
 enum status cuda_list(const struct gpu_options *options, gpu_found_fn *found, void *self,
                       struct err *err);
 
-/* Before the driver is called for the first time: the process is to see this GPU. The second does
- * nothing for a whole GPU, nor if CUDA_VISIBLE_DEVICES is set. */
+/* Must be called before the first call of the driver: makes the process see this GPU. The second
+ * does nothing for a whole GPU or if CUDA_VISIBLE_DEVICES is set. */
 void cuda_show_alone(const char *uuid);
 void cuda_show_instance(const char *uuid);
 
-/* The UUID of the GPU, or of the MIG instance where this device is one, and `mig`: then the two
- * calls differ. */
+/* Reports the UUID of the GPU, or of the MIG instance if the device is one. Then `mig` is set, and
+ * the two calls return different UUIDs. */
 enum status cuda_identify_uuid(const struct cuda_api *api, cu_device device,
                                struct gpu_identity *out, struct err *err);
-/* All of it. Makes `nvml` (may be NULL) one about this device. */
+/* Reads the whole identity. Makes `nvml` (may be NULL) refer to this device. */
 enum status cuda_identify(const struct cuda_api *api, struct nvml *nvml, cu_device device,
                           struct gpu_identity *out, struct err *err);
 

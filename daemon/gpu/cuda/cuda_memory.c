@@ -4,13 +4,13 @@
 #include "base/units.h"
 #include "gpu/cuda/host_memory.h"
 
-/* Of a handle that is mapped again and again: several times the L2 of today's chips. */
+/* The size of a handle that is mapped again and again: several times the L2 of today's chips. */
 #define ALIAS_HOST_BYTES  (128 * MIB)
 #define ALIAS_PEER_BYTES  (256 * MIB)
 #define ALIAS_LEAST_BYTES (32 * MIB)
-#define MOST_LEFT_BYTES   (4096 * MIB) /* of ranges that are not in use, with the one that is */
+#define MOST_LEFT_BYTES   (4096 * MIB) /* ranges that are not in use, plus the range that is */
 
-enum { HOST_SHARE = 4 /* of the memory that is available, one part */ };
+enum { HOST_SHARE = 4 /* the available memory is divided by this */ };
 
 uint64_t cuda_memory_host_bytes(const struct cuda_memory *m)
 {
@@ -31,7 +31,7 @@ static bool has(const struct cuda_memory *m, int attribute)
     return m->api->cuDeviceGetAttribute(&value, attribute, m->device) == CU_SUCCESS && value > 0;
 }
 
-/* ---- how each kind is made; cuda_memory_close undoes it, also half-way ---- */
+/* ---- how each kind is made; cuda_memory_close releases it, also half-way ---- */
 
 static enum status zero(struct cuda_memory *m, uint64_t bytes, struct err *err)
 {
@@ -69,7 +69,7 @@ static enum status make_registered(struct cuda_memory *m, struct err *err)
                                 &m->range.registered_bytes, err);
 }
 
-/* At the host it is made present by the processor, so that nothing migrates afterwards. */
+/* Host pages are made present by the processor, so that nothing migrates afterwards. */
 static enum status make_managed(struct cuda_memory *m, struct err *err)
 {
     const struct cuda_api *api = m->api;
@@ -102,7 +102,8 @@ static enum status make_managed(struct cuda_memory *m, struct err *err)
     return s == STATUS_OK ? zero(m, m->range.bytes, err) : s;
 }
 
-/* The granule of handles that `prop` describes, in bytes. STATUS_NOT_SUPPORTED without handles. */
+/* The granule of handles that `prop` describes, in bytes. Returns STATUS_NOT_SUPPORTED if there are
+ * no handles. */
 static enum status read_granule(const struct cuda_memory *m,
                                 const struct cu_mem_allocation_prop *prop, size_t *out,
                                 struct err *err)
@@ -112,7 +113,7 @@ static enum status read_granule(const struct cuda_memory *m,
     return CUDA_CALL(m->api, err, cuMemGetAllocationGranularity, out, prop, 0);
 }
 
-/* One handle over the whole range. */
+/* Maps one handle over the whole range. */
 static enum status make_alias(struct cuda_memory *m, struct cu_mem_location location,
                               uint64_t handle_bytes, struct err *err)
 {
@@ -133,7 +134,7 @@ static enum status make_alias(struct cuda_memory *m, struct cu_mem_location loca
     return s == STATUS_OK ? zero(m, handle_bytes, err) : s;
 }
 
-/* As much memory as the range is long. */
+/* Allocates as much memory as the range is long. */
 static enum status make_handles(struct cuda_memory *m, struct cu_mem_location location,
                                 struct err *err)
 {
@@ -232,7 +233,7 @@ void cuda_memory_close(struct cuda_memory *m)
     release_left(m);
 }
 
-/* With the range that is wanted beside it there must not be more than may be taken. */
+/* All ranges, including the requested one, must stay within the limit. */
 static bool may_be_left(const struct cuda_memory *m, const struct cuda_range *wanted)
 {
     uint64_t bytes = m->range.bytes + (memory_kind_is_host(wanted->kind) ? wanted->bytes : 0);
@@ -245,7 +246,7 @@ static bool may_be_left(const struct cuda_memory *m, const struct cuda_range *wa
     return bytes <= MOST_LEFT_BYTES && bytes <= cuda_memory_host_bytes(m);
 }
 
-/* The range is no longer in use. */
+/* Marks the range as not in use. */
 static void leave(struct cuda_memory *m, const struct cuda_range *wanted)
 {
     if (may_be_left(m, wanted))
@@ -262,7 +263,8 @@ static enum reason reason_of(enum status s, enum memory_kind kind)
     return s == STATUS_NOT_PERMITTED ? REASON_NOT_PERMITTED : REASON_NOT_SUPPORTED;
 }
 
-/* Makes the range of this kind and length; where memory is short, without what was left. */
+/* Makes the range of this kind and length. If memory is short, it releases the unused ranges and
+ * tries again. */
 static enum status make_range(struct cuda_memory *m, const struct cuda_range *wanted,
                               struct err *err)
 {

@@ -3,8 +3,8 @@
  * when a probe needs more. It is released when a probe touches other memory. Host memory is kept
  * until the end, within its limit, because the GPU waits while it is released.
  *
- * A range of a peer's memory is one small handle mapped again and again, as in cuda_arena.h, so
- * that the reach is probed far beyond the memory it takes. A range of host memory by the virtual
+ * A range of a peer's memory is one small handle mapped again and again, like in cuda_arena.h. So
+ * the reach is probed far beyond the memory that it takes. A range of host memory by the virtual
  * memory API is made the same way if it is longer than the host memory that may be taken. All other
  * memory is as large as the range. All memory is zero. One thread.
  */
@@ -20,34 +20,36 @@ struct cuda_range {
     uint32_t peer;
     cu_deviceptr base;
     uint64_t bytes;
-    uint64_t period_bytes;       /* after which the memory behind it begins anew; 0: never */
-    void *host;                  /* where the process sees it, if it was allocated there */
+    uint64_t period_bytes; /* length after which the memory behind the range repeats; 0 if it never
+                              repeats */
+    void *host;            /* address in the process, if the memory was allocated there */
     uint64_t registered_bytes;   /* from `host` */
     struct cuda_alias alias;     /* if period_bytes is not 0 */
-    struct host_handles handles; /* of MEMORY_HOST_VIRTUAL otherwise */
+    struct host_handles handles; /* for MEMORY_HOST_VIRTUAL if period_bytes is 0 */
 };
 
 struct cuda_memory {
     const struct cuda_api *api;
     cu_device device;
-    cu_device peers[REACH_MAX_GPUS]; /* the other devices, as the driver lists them */
+    cu_device peers[REACH_MAX_GPUS]; /* the other devices, in the order of the driver */
     uint32_t peer_count;
-    uint64_t host_limit_bytes; /* as in gpu_options; 0: a quarter of what is available */
+    uint64_t host_limit_bytes; /* like in gpu_options; 0 means a quarter of the available memory */
     bool vmm;                  /* the virtual memory API may be used */
-    uint64_t managed_bytes;    /* device memory that managed memory may take */
+    uint64_t managed_bytes;    /* limit of device memory for managed memory */
     struct cuda_range range;   /* in use */
     struct cuda_range left[MEMORY_KIND_COUNT];
     uint32_t left_count;
 };
 
-/* Most host memory that a range may take now: at most a quarter of what is available. */
+/* Returns the most host memory that a range may take now: at most a quarter of the available
+ * memory. */
 uint64_t cuda_memory_host_bytes(const struct cuda_memory *m);
 
-/* Makes the range for a checked spec, unless it is there. The reason if that kind cannot be had, in
- * this length or at all; then no range is there. Fails only if the device is lost. */
+/* Makes the range for a checked spec, unless it exists. Reports the reason if that kind is not
+ * available, at this length or at all; then there is no range. Fails only if the device is lost. */
 enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec,
                             enum reason *out_reason, struct err *err);
-/* Releases all ranges; none is fine. */
+/* Releases all ranges; there may be none. */
 void cuda_memory_close(struct cuda_memory *m);
 
 #endif

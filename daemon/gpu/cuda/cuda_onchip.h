@@ -1,4 +1,4 @@
-/* cuda_onchip.h: SHARED and PEER on the device, which touch no memory of the GPU. Internal to the
+/* cuda_onchip.h: SHARED and PEER on the device. They touch no memory of the GPU. Internal to the
  * cuda source. */
 #ifndef REACH_GPU_CUDA_CUDA_ONCHIP_H
 #define REACH_GPU_CUDA_CUDA_ONCHIP_H
@@ -8,8 +8,8 @@
 /* `count` values. */
 enum status cuda_onchip_shared(const struct cuda_probe *p, const struct probe_spec *spec,
                                uint32_t *values, size_t count, struct err *err);
-/* All clusters that fit at a time, once for each repeat. If none of that size fits, the rows are 0.
- */
+/* Launches all clusters that fit at a time, once for each repeat. If no cluster of that size fits,
+ * the rows are 0. */
 enum status cuda_onchip_peer(const struct cuda_probe *p, const struct probe_spec *spec,
                              uint32_t *values, struct err *err);
 

@@ -1,16 +1,16 @@
-/* cuda_open.c: the device code, its scratch memory, and what the GPU is asked once (cuda_probe.h).
- */
+/* cuda_open.c: the device code, its scratch memory, and the properties that are read once
+ * (cuda_probe.h). */
 #include "gpu/cuda/cuda_cache.h"
 #include "gpu/cuda/cuda_probe.h"
 
 #include "kernels/abi.h"
 
-enum { CLUSTER_CODE = 90 }; /* architecture from which on device code can use clusters */
+enum { CLUSTER_CODE = 90 }; /* first architecture on which device code can use clusters */
 
 extern const unsigned char reach_fatbin_start[];
 extern const unsigned char reach_fatbin_end[];
 
-/* Finds the SM ids: one block sits on each. Writes the position of every SM. */
+/* Finds the SM ids: one block runs on each SM. Writes the position of every SM. */
 static enum status run_census(struct cuda_probe *p, struct err *err)
 {
     struct reach_census_args args = {.grid = cuda_launch_grid(p),
@@ -40,7 +40,7 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
                      sizeof positions);
 }
 
-/* More than half of an SM's shared memory for one block, so that no second one fits. */
+/* One block takes more than half of an SM's shared memory, so that no second one fits. */
 static enum status choose_shared(const struct cuda_api *api, cu_device device,
                                  struct cuda_probe *out, struct err *err)
 {
@@ -91,8 +91,8 @@ static enum status load_kernels(struct cuda_probe *p, struct err *err)
     return s;
 }
 
-/* The largest cluster; 0 if the driver or the chip has none, or if the device code is for chips
- * that have none. */
+/* Returns the largest cluster. Returns 0 if the driver, the chip or the device code has no
+ * clusters. */
 static unsigned largest_cluster(const struct cuda_probe *p, cu_device device)
 {
     const struct cuda_api *api = p->api;
@@ -108,7 +108,7 @@ static unsigned largest_cluster(const struct cuda_probe *p, cu_device device)
         api->cuFuncGetAttribute(&code, CU_FUNC_ATTRIBUTE_PTX_VERSION, f) != CU_SUCCESS ||
         code < CLUSTER_CODE)
         return 0;
-    /* More than eight blocks must be asked for; a driver that refuses has eight at most. */
+    /* More than eight blocks must be requested; if the driver refuses, eight is the maximum. */
     (void)api->cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     while (sms > 1 && cuda_launch_clusters(p, sms) == 0)
         sms--;

@@ -13,7 +13,8 @@
 
 #define LINE_QUANTILE 0.9
 
-/* A latency probe whose page 0 is at `base`; its values are in the scratch memory afterwards. */
+/* Launches a latency probe whose page 0 is at `base`; its values are in the scratch memory
+ * afterwards. */
 static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
                             struct err *err)
 {
@@ -103,14 +104,14 @@ static enum status find_line(struct cuda_probe *p, struct cuda_arena *arena, uin
     return STATUS_OK;
 }
 
-/* Pages that a latency probe touches, all counted. */
+/* Returns the number of pages that a latency probe touches. */
 static uint64_t pages_of(const struct probe_spec *spec, uint32_t sm_count)
 {
     const uint64_t bytes = probe_range_bytes(spec, sm_count) - spec->base_bytes;
     return (bytes + spec->stride_bytes - 1) / spec->stride_bytes;
 }
 
-/* Copies the values of a latency probe, and how many stretches of it were interrupted. */
+/* Copies the values of a latency probe, and the number of its interrupted stretches. */
 static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
                                const struct cuda_memory *memory, const struct probe_spec *spec,
                                uint32_t *values, size_t count, uint32_t *out_interruptions,
@@ -124,7 +125,7 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
     if (spec->kind == PROBE_CHASE && !elsewhere)
         s = find_line(p, arena, spec->sms[0], err);
     if (spec->kind == PROBE_SIDES || spec->kind == PROBE_CACHE)
-        base = arena->bulk.base + spec->base_bytes; /* many lines are wanted, not one */
+        base = arena->bulk.base + spec->base_bytes; /* this launch needs many lines, not one */
     else if (s == STATUS_OK && !elsewhere)
         s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
                                     pages_of(spec, p->sm_count), &base, err);
@@ -149,7 +150,7 @@ enum status cuda_probe_values(const struct cuda_probe *probe, const struct probe
 {
     const size_t count = probe_value_count(spec, probe->sm_count);
 
-    /* A kernel whose SM does not exist would leave its values unwritten. */
+    /* Without this SM, no kernel would write its values. */
     for (uint32_t k = 0; spec->kind != PROBE_READ && k < spec->sm_count; k++)
         if (probe_sm_position(probe->sm_ids, probe->sm_count, spec->sms[k]) == probe->sm_count)
             return err_set(err, STATUS_INVALID_ARGUMENT, "this GPU has no SM with id %u",

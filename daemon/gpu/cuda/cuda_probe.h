@@ -10,34 +10,35 @@
 enum {
     CUDA_LINES = 64, /* candidates for the line that the pages of a latency probe share */
     CUDA_LINE_STEP_BYTES =
-        4224,           /* between two of them: 33 lines, so that they lie in many slices */
-    CUDA_LINE_LAPS = 32 /* timed loads of each */
+        4224, /* distance between two candidates: 33 lines, so that they lie in many slices */
+    CUDA_LINE_LAPS = 32 /* timed loads of each candidate */
 };
 
-/* Loads the device code and finds the SM ids. STATUS_NOT_SUPPORTED if the build has no code for
- * this chip (or none at all). Releases everything on failure. */
+/* Loads the device code and finds the SM ids. Returns STATUS_NOT_SUPPORTED if the build has no code
+ * for this chip or no code at all. Releases everything on failure. */
 enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t deadline_ns,
                             struct cuda_probe *out, struct err *err);
 void cuda_probe_close(struct cuda_probe *probe);
 
 /* Chooses the line that all pages of a latency probe share. Lines differ by their distance to an
- * SM: those in the farther half of the L2 are not only slower, they also jitter by ten cycles, as
- * much as a miss of a small level costs. `cycles`: [CUDA_LINE_LAPS][CUDA_LINES], in the order of
- * the loads. Returns the line whose 90th percentile is lowest; the first of equals. Pure. */
+ * SM. Lines in the farther half of the L2 are slower and also jitter by ten cycles, as much as a
+ * miss of a small level costs. `cycles`: [CUDA_LINE_LAPS][CUDA_LINES], in the order of the loads.
+ * Returns the line whose 90th percentile is lowest; the first line wins ties. Pure. */
 uint32_t cuda_probe_choose_line(const uint32_t *cycles);
 
-/* Runs a checked spec, all but WORKING_SET_READ, over the arena, or over `memory`, which has the
- * range that the spec needs; fills sm_ids and values. */
+/* Runs a checked spec over the arena, or over `memory`, which has the range that the spec needs.
+ * Fills sm_ids and values. It does not run WORKING_SET_READ. */
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
                            const struct cuda_memory *memory, const struct probe_spec *spec,
                            struct probe_result *out, struct err *err);
 
-/* Room for the answer, to be freed, all 0; what no launch could fill is STATUS_INVALID_ARGUMENT. */
+/* Allocates the answer, zeroed; the caller frees it. Returns STATUS_INVALID_ARGUMENT if no launch
+ * could fill it. */
 enum status cuda_probe_values(const struct cuda_probe *probe, const struct probe_spec *spec,
                               uint32_t **out, struct err *err);
 
-/* cuda_working_set_read.c: as cuda_probe_run, for a WORKING_SET_READ over the start of the arena's
- * memory, which has no copies there. */
+/* cuda_working_set_read.c: like cuda_probe_run, for a WORKING_SET_READ over the start of the
+ * arena's memory, which has no copies there. */
 enum status cuda_working_set_read(const struct cuda_probe *probe, const struct cuda_arena *arena,
                                   const struct probe_spec *spec, struct probe_result *out,
                                   struct err *err);

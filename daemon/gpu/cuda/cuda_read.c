@@ -15,11 +15,11 @@ enum {
 _Static_assert(CUDA_AT_TABLE + REACH_MAX_SMS * sizeof(struct reach_window) <= CUDA_AT_LINES,
                "the table");
 
-/* Of a warp's lines over aliases, how many (of 2^32) to draw at random, so that the same share of
- * them hits in L2 as would in `region_bytes` of memory of its own. Be h the share that hits among
- * random lines of one period B, of the size of L2 over B. Lines in order never meet one another
- * again, only those drawn at random meet both kinds: p of them random gives about p * h + (1 - p) *
- * p * h. A region of R bytes would give h * B / R. Both are equal at p = 1 - sqrt(1 - B / R). */
+/* Returns the share (of 2^32) of a warp's lines over aliases to draw at random. With this share, as
+ * many hits in L2 occur as in `region_bytes` of separate memory. Let h be the hit rate of random
+ * lines of one period B: the size of L2 over B. Lines in order never hit each other; random lines
+ * hit lines of both kinds. If the share p is random, the hit rate is about p * h + (1 - p) * p * h.
+ * A region of R bytes would give h * B / R. Both are equal at p = 1 - sqrt(1 - B / R). */
 static uint32_t random_share(uint64_t region_bytes, uint64_t period_bytes)
 {
     const double rest = 1 - (double)period_bytes / (double)region_bytes;
@@ -49,7 +49,7 @@ static uint32_t fill_windows(const struct cuda_probe *p, const struct probe_spec
     return readers;
 }
 
-/* Each SM gets a part of its window for itself. */
+/* Each SM gets its own part of its window. */
 static void divide_windows(const struct cuda_probe *p, struct reach_window *windows)
 {
     for (uint32_t i = 0; i < p->sm_count; i++) {
@@ -83,15 +83,15 @@ static enum cuda_kernel read_kernel(const struct probe_spec *spec)
                                                                     : KERNEL_READ_BLOCKS;
 }
 
-/* Lines after which the memory behind the range begins anew; 0 where it does not, or where there
- * are too few of them for each of the warps to have 32 blocks of its own. */
+/* Returns the number of lines after which the memory behind the range repeats. Returns 0 if it does
+ * not repeat, or if a warp would get fewer than 32 blocks of lines. */
 static uint64_t period_lines(const struct cuda_read_range *range, uint32_t readers)
 {
     const uint64_t lines = range->period_bytes / PROBE_LINE_BYTES;
     return lines >= (uint64_t)readers * REACH_READ_THREADS * REACH_BLOCK_LINES ? lines : 0;
 }
 
-/* What one launch reads. */
+/* The arguments of one launch. */
 struct reading {
     enum cuda_kernel kernel;
     uint64_t region_bytes;
@@ -100,7 +100,7 @@ struct reading {
     uint32_t in_flight;
 };
 
-/* Reads one region once; row: elapsed ns, then the lines (or accesses) of each SM. */
+/* Reads one region once. The row has the elapsed ns, then the lines (or accesses) of each SM. */
 static enum status read_once(const struct cuda_probe *p, const struct cuda_read_range *range,
                              const struct probe_spec *spec, const struct reading *r, uint32_t *row,
                              struct err *err)

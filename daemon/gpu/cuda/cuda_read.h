@@ -10,18 +10,19 @@
 /* The range that is read. */
 struct cuda_read_range {
     cu_deviceptr base;
-    uint64_t period_bytes; /* after which the memory behind it begins anew; 0: it does not */
+    uint64_t
+        period_bytes; /* length after which the memory behind it repeats; 0 if it does not repeat */
 };
 
 enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_range *range,
                           const struct probe_spec *spec, uint32_t *values, struct err *err);
 enum status cuda_read_concurrent(const struct cuda_probe *p, const struct cuda_read_range *range,
                                  const struct probe_spec *spec, uint32_t *values, struct err *err);
-/* A READ with run_bytes: what is behind its range does not begin anew. */
+/* For a READ with run_bytes: the memory behind its range does not repeat. */
 enum status cuda_read_scattered(const struct cuda_probe *p, struct cuda_arena *arena,
                                 const struct probe_spec *spec, uint32_t *values, struct err *err);
 
-/* The row of a read that has ended, for launches of other files that count as READ does. */
+/* Writes the row of a read that has ended, for launches in other files that count like READ. */
 enum status cuda_read_row(const struct cuda_probe *p, uint32_t *row, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* cuda_working_set_read.c: WORKING_SET_READ on the device. If granules have sides, one launch first
- * finds the side of each; then there is a launch for each set and repeat.
+ * finds the side of each granule. Then there is a launch for each set and repeat.
  *
  * In the scratch memory the bits of the granules lie at CUDA_AT_VALUES, and behind them the cycles
  * that determined them. The counts of each read are at the same place as the counts of READ.
@@ -27,7 +27,7 @@ static uint64_t largest_set(const struct probe_spec *spec)
     return most;
 }
 
-/* The side of each SM; without sides all are on the first. */
+/* The side of each SM. Without sides all SMs are on the first. */
 static enum status put_sides(const struct cuda_probe *p, const struct probe_spec *spec,
                              struct err *err)
 {

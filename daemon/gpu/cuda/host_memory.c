@@ -13,13 +13,13 @@
 
 enum { PAGE_BYTES = 4096, MAX_THREADS = 8 };
 #define HUGE_BYTES (2 * MIB)
-/* Of pages asked to be huge, the share that must be. */
+/* The least share of pages that must be huge if huge pages were requested. */
 #define HUGE_SHARE 0.9
 
 /* ---- how much there is ---- */
 
-/* The number behind `key` in a file of "key: number unit" lines, or the first number of a file if
- * the key is ""; false if it is not there. */
+/* Reads the number behind `key` in a file of "key: number unit" lines, or the first number of a
+ * file if the key is "". Returns false if there is no such number. */
 static bool read_number(const char *path, const char *key, uint64_t *out)
 {
     FILE *const f = fopen(path, "re");
@@ -37,7 +37,7 @@ static bool read_number(const char *path, const char *key, uint64_t *out)
     return found;
 }
 
-/* What the limit of one cgroup leaves. */
+/* Returns the memory that the limit of one cgroup leaves. */
 static uint64_t cgroup_left(const char *folder)
 {
     char path[512];
@@ -50,7 +50,7 @@ static uint64_t cgroup_left(const char *folder)
     return read_number(path, "", &used) && used < most ? most - used : 0;
 }
 
-/* The least that the process's cgroup and those around it leave. */
+/* Returns the least memory that the process's cgroup or one of its ancestors leaves. */
 static uint64_t cgroups_left(void)
 {
     FILE *const f = fopen("/proc/self/cgroup", "re");
@@ -133,7 +133,7 @@ static uint64_t huge_kib(void)
     return read_number("/proc/self/smaps_rollup", "AnonHugePages:", &kib) ? kib : 0;
 }
 
-/* Touches the pages; are they of the length asked for? */
+/* Touches the pages and returns whether they have the requested length. */
 static enum status populate(void *p, uint64_t bytes, bool huge, struct err *err)
 {
     const uint64_t before = huge ? huge_kib() : 0;

@@ -12,7 +12,7 @@ static uint64_t piece_at(uint64_t at, uint64_t bytes)
 
 /* ---- registered memory ---- */
 
-/* The device address of the piece at `at`, which must continue the range. */
+/* Returns the device address of the piece at `at`, which must continue the range. */
 static enum status check_adjacent(const struct cuda_api *api, char *host, uint64_t at,
                                   cu_deviceptr *base, struct err *err)
 {
@@ -97,7 +97,7 @@ enum status host_handles_open(const struct cuda_api *api, cu_device device,
     return s;
 }
 
-/* An error of the driver here has no remedy: the end of the context releases the rest. */
+/* Errors of the driver are ignored here: the end of the context releases everything else. */
 void host_handles_close(const struct cuda_api *api, struct host_handles *h)
 {
     for (uint64_t at = 0; at < h->mapped_bytes; at += HOST_PIECE_BYTES)

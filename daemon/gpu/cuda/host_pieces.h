@@ -13,9 +13,9 @@
 /* The length of a piece; the last one of a range may be shorter. */
 enum { HOST_PIECE_BYTES = 64 << 20 };
 
-/* Registers [host, host + bytes), which must be aligned to 2 MiB. `*registered_bytes` counts what
- * was registered, also after a failure, for host_pieces_unregister. STATUS_NOT_SUPPORTED if the
- * driver gives the pieces device addresses that are not adjacent. */
+/* Registers [host, host + bytes), which must be aligned to 2 MiB. `*registered_bytes` counts the
+ * registered bytes, also after a failure, for host_pieces_unregister. Returns STATUS_NOT_SUPPORTED
+ * if the driver gives the pieces device addresses that are not adjacent. */
 enum status host_pieces_register(const struct cuda_api *api, void *host, uint64_t bytes,
                                  cu_deviceptr *out_base, uint64_t *registered_bytes,
                                  struct err *err);
@@ -31,12 +31,12 @@ struct host_handles {
 };
 
 /* Creates, maps and zeroes `bytes`, a multiple of the granule of `prop`, which describes host
- * memory; `device` may access it. After a failure `*out` holds what was made, for
+ * memory; `device` may access it. After a failure `*out` contains everything made so far, for
  * host_handles_close. */
 enum status host_handles_open(const struct cuda_api *api, cu_device device,
                               const struct cu_mem_allocation_prop *prop, uint64_t bytes,
                               struct host_handles *out, struct err *err);
-/* Releases everything; zeroed handles are fine. */
+/* Releases everything. The handles may be zeroed. */
 void host_handles_close(const struct cuda_api *api, struct host_handles *h);
 
 #endif

@@ -18,7 +18,7 @@ enum {
     NVML_TEMPERATURE_GPU = 0,
     NVML_MAX_PROCESSES = 64,
     NVML_ERROR_UNCORRECTED = 1,
-    NVML_COUNTER_VOLATILE = 0, /* since the driver was loaded */
+    NVML_COUNTER_VOLATILE = 0, /* errors since the driver was loaded */
     NVML_EVENT_XID = 8,
     NVML_MOST_EVENTS = 16 /* read at once */
 };
@@ -31,7 +31,7 @@ struct nvml_utilization {
 struct nvml_event {
     nvml_device device;
     unsigned long long type;
-    unsigned long long data; /* of an Xid event: its number */
+    unsigned long long data; /* for an Xid event: its number */
     unsigned gpu_instance;
     unsigned compute_instance;
 };
@@ -106,7 +106,7 @@ typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *cou
 
 struct nvml {
     void *library;
-    nvml_device device; /* the GPU that nvml_identify found; NULL: none */
+    nvml_device device; /* the GPU that nvml_identify found; NULL if there is none */
     /* Since nvml_watch. */
     bool errors_known, events_known;
     unsigned long long errors_before;
@@ -120,9 +120,9 @@ static const struct {
     const char *name;
 } symbols[] = {NVML_FUNCTIONS(SYMBOL)};
 
-/* Did the call succeed? False without the library or the function. */
+/* Returns whether the call succeeded. Returns false without the library or the function. */
 #define NVML_CALL(n, function, ...) ((n) && (n)->function && (n)->function(__VA_ARGS__) == NVML_OK)
-/* The same about the GPU that nvml_identify found. */
+/* The same for the GPU that nvml_identify found. */
 #define NVML_DEVICE(n, function, ...)                                                              \
     ((n) && (n)->device && NVML_CALL(n, function, (n)->device, __VA_ARGS__))
 
@@ -264,7 +264,7 @@ struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n)
     return clock_khz(n, NVML_CLOCK_SM);
 }
 
-/* An idle link falls back to the first generation, so its current one means nothing. */
+/* An idle link falls back to the first generation, so its current generation is meaningless. */
 struct maybe_u32 nvml_pcie_generation(const struct nvml *n)
 {
     unsigned generation = 0;
@@ -283,7 +283,7 @@ struct maybe_u32 nvml_pcie_lanes(const struct nvml *n)
     return KNOWN_U32(lanes);
 }
 
-/* Besides this process, of those that the function lists. */
+/* Counts the listed processes other than this one. */
 static struct maybe_u32 count_others(const struct nvml *n, nvml_processes_function list_processes)
 {
     struct nvml_process list[NVML_MAX_PROCESSES];

@@ -1,6 +1,6 @@
-/* nvml.h: what only the management library reports (driver version, serial number, clocks, other
- * processes), through libnvidia-ml.so.1, loaded at run time. Each function may be missing; its
- * answer is then "not reported". Reads only: clocks and modes are never changed. One thread.
+/* nvml.h: the reports of the management library libnvidia-ml.so.1, loaded at run time: driver
+ * version, serial number, clocks, other processes. Each function may be missing; its answer is then
+ * "not reported". It only reads: clocks and modes are never changed. One thread.
  *
  * A `struct nvml *` may be NULL everywhere: nothing is reported. All functions but nvml_identify
  * and nvml_list are about the GPU that was identified last.
@@ -31,17 +31,17 @@ struct maybe_u32 nvml_pcie_lanes(const struct nvml *n);
 /* Share of the last sample period (a sixth of a second to a second) in which any process had a
  * kernel on the GPU. Call it before the first kernel of this process. */
 struct maybe_u32 nvml_busy_percent(const struct nvml *n);
-/* Compute processes besides this one (which must hold a context by now). */
+/* Counts compute processes besides this one, which must hold a context by now. */
 struct maybe_u32 nvml_other_processes(const struct nvml *n);
 /* The same for the clients of MPS. This process must be one of them. */
 struct maybe_u32 nvml_other_mps_clients(const struct nvml *n);
-/* Free device memory: known without a context, which needs some itself. */
+/* Reports the free device memory without a context, which needs some memory itself. */
 struct maybe_u64 nvml_free_bytes(const struct nvml *n);
 /* From now on nvml_read_conditions counts memory errors that ECC could not correct, and notes the
  * driver's Xid events. */
 void nvml_watch(struct nvml *n);
-/* Clocks, temperature, throttling, errors: some tens of microseconds. What is not reported stays as
- * probe_conditions_init left it. */
+/* Reads clocks, temperature, throttling and errors in some tens of microseconds. Values that are
+ * not reported stay unchanged since probe_conditions_init. */
 void nvml_read_conditions(struct nvml *n, struct probe_conditions *out);
 
 #endif
