@@ -7,7 +7,7 @@
 
 static int thousandths(double weight)
 {
-    return weight >= 1 ? 1000 : weight > 0 ? (int)(weight * 1000) : 0; /* not a number: 0 */
+    return weight >= 1 ? 1000 : weight > 0 ? (int)(weight * 1000) : 0; /* 0 if it is not a number */
 }
 
 /* The weight after ";q=" in one element of Accept, in thousandths, limited to 0 .. 1000. */

@@ -1,4 +1,4 @@
-/* decode.c: the query parameters. Those of the planner are decoded by its table of parameters
+/* decode.c: the query parameters. The planner's parameters are decoded by its table
  * (planner/params.h). The whole text of a number must be a number: "1e3" is one, and "1e3x", "nan"
  * and "0x10" are not.
  */
@@ -18,7 +18,7 @@ _Static_assert((int)MAX_ITEMS == (int)SPLIT_MAX_JOBS && (int)MAX_ITEMS == (int)L
 
 #define LEAST_REAL_TEXT "0.000001" /* PARAM_LEAST_REAL */
 
-/* Blames a parameter, with whose name the sentence begins, and is false. */
+/* Names the parameter that is wrong at the beginning of the message. Returns false. */
 #define refuse(err, name, format, ...)                                                             \
     (err_set_field(err, STATUS_INVALID_ARGUMENT, name, "%s" format, name, ##__VA_ARGS__), false)
 
@@ -33,7 +33,7 @@ static bool parse_size(const char *name, const char *text, uint64_t *out, struct
     return *out > 0 || refuse(err, name, " is 0: it must be at least one byte");
 }
 
-/* Digits without a sign, a blank or leading zeros. */
+/* Accepts digits without a sign, a blank or leading zeros. */
 static bool parse_digits(const char *text, uint64_t *out)
 {
     uint64_t v = 0;
@@ -197,7 +197,8 @@ static bool parse_value(const struct param *p, const char *text, void *to, struc
 
 /* ---- lists ---- */
 
-/* The items of a list with commas between; 0: one is empty or too long, or there are too many. */
+/* Splits a list at its commas. Returns 0 if an item is empty or too long, or if there are too many.
+ */
 static uint32_t items_of(const char *text, char items[MAX_ITEMS][ITEM_BYTES])
 {
     for (uint32_t count = 0; count < MAX_ITEMS;) {
@@ -269,7 +270,7 @@ static size_t decimal_bytes(const char *text)
     return part > 0 ? whole + 1 + part : whole;
 }
 
-/* As the schema Size, which admits no zero: "1.5 GiB". */
+/* Matches the schema Size, which does not admit zero: "1.5 GiB". */
 static bool is_size(const char *item)
 {
     const size_t number = decimal_bytes(item);
@@ -279,7 +280,7 @@ static bool is_size(const char *item)
     return strcspn(item, "123456789") < number && known;
 }
 
-/* As an item of the schema Numbers: "0.5", "1e3". */
+/* Matches an item of the schema Numbers: "0.5", "1e3". */
 static bool is_number(const char *item)
 {
     const char *exponent = item + decimal_bytes(item);
@@ -356,7 +357,7 @@ bool decode_planner_request(const struct request *request, enum planner_function
     memset(out, 0, of->size);
     if (function == PLANNER_PLAN)
         set_touches(out);
-    for (int pass = 0; pass < 2; pass++) { /* the items, and the rest */
+    for (int pass = 0; pass < 2; pass++) { /* the items, then the other members */
         for (uint32_t i = 0; (p = param_at(i)); i++) {
             const struct param_use *const use = &p->uses[function];
             const bool is_due = pass == 0 ? use->form > PARAM_ONE : use->form == PARAM_ONE;

@@ -1,5 +1,5 @@
 /* decode.h: strict conversion of the texts of a request to values. A function that returns false
- * has filled the error, which names the query parameter (err.field), or the problem, which names
+ * has filled the error or the problem. The error names the query parameter (err.field), the problem
  * the JSON pointer. Pure; any thread.
  */
 #ifndef REACH_API_DECODE_DECODE_H
@@ -11,34 +11,36 @@
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
-/* The most that a body may have of nesting and of values, far more than any request needs. */
+/* Limits of nesting and of values in a body, far above the needs of any request. */
 enum { DECODE_MAX_DEPTH = 16, DECODE_MAX_VALUES = 1024 };
 
-/* Decimal digits, 1 .. most; optional. */
+/* Decodes an optional decimal number from 1 to `most`. */
 bool decode_count(const struct request *request, const char *name, uint64_t most, uint64_t *out,
                   struct err *err);
-/* A page of a list, newest first: its "limit" (1..1000, default 100), and the "cursor" at which
- * the page before ended (0: none). */
+/* Decodes the page of a list, newest first: its "limit" (1..1000, default 100) and its "cursor",
+ * the end of the previous page (0 means the first page). */
 bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *out_cursor,
                  struct err *err);
-/* The request of a function of the planner: `out` is its struct, as param_layout describes it. What
- * a request leaves out is 0. */
+/* Decodes the request of a function of the planner. `out` is its struct, described by param_layout.
+ * Missing parameters are 0. */
 bool decode_planner_request(const struct request *request, enum planner_function function,
                             void *out, struct err *err);
-/* Is the value of this parameter well-formed although it was refused? It then fits its schema in
- * openapi.yaml, and means something that cannot be. False for NULL, and if it is missing. */
+/* Returns whether the value of this refused parameter is well-formed. A well-formed value fits its
+ * schema in openapi.yaml, but its meaning is impossible. Returns false for NULL, and if it is
+ * missing. */
 bool decode_is_well_formed(const struct request *request, enum planner_function function,
                            const char *name);
-/* The number of an observation in a path: 1..2^63-1. False if it is not one. */
+/* The number of an observation in a path: 1..2^63-1. Returns false if the text is not such a
+ * number. */
 bool decode_number(const char *text, int64_t *out);
 
 /* The body of POST measurements: nothing, or {"depth": "quick|full|memory|matrix"}. `*out` is
  * unchanged if no depth is named. (decode_body.c) */
 bool decode_depth_body(const struct request *request, enum depth *out, struct problem *out_problem);
 
-/* How well the value of an Accept field (NULL: anything) matches `type`, such as "text/csv", in
- * thousandths: the weight of the most exact range that covers it (RFC 9110, section 12.5.1).
- * ACCEPT_NOT if none does. (accept.c) */
+/* Returns how well the value of an Accept field matches `type`, such as "text/csv", in thousandths.
+ * The result is the weight of the most exact range that covers it (RFC 9110, section 12.5.1). A
+ * NULL field accepts anything. Returns ACCEPT_NOT if no range covers it. (accept.c) */
 enum { ACCEPT_NOT = -1 };
 int accept_weight(const char *accept, const char *type);
 

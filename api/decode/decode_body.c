@@ -1,9 +1,8 @@
 /* decode_body.c: the one body that this API reads.
  *
- * The text is scanned before jansson parses it: more than 16 levels of brackets or more than 1024
- * values are refused in one pass, which bounds the time that a hostile body costs. Malformed text,
- * a duplicate key, an unknown key and a wrong type are refused, each with the JSON pointer (RFC
- * 6901) to it.
+ * The text is scanned before jansson parses it. One pass refuses more than 16 levels of brackets or
+ * more than 1024 values, which bounds the cost of a hostile body. Malformed text, duplicate keys,
+ * unknown keys and wrong types are refused with a JSON pointer (RFC 6901).
  */
 #include "api/decode/decode.h"
 
@@ -15,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* `pointer` may be the problem's own, filled before. */
+/* `pointer` may be the problem's own pointer, already filled. */
 static bool blame_pointer(struct problem *p, const char *pointer, const char *detail)
 {
     struct problem made = {.status = STATUS_INVALID_ARGUMENT,
@@ -44,7 +43,7 @@ static bool accepts_type(const char *type)
     return type == NULL;
 }
 
-/* One pass: is it small and flat enough to be parsed at all? */
+/* Returns whether the text is small and flat enough to be parsed. Makes one pass. */
 static bool is_modest(const char *text, size_t bytes)
 {
     uint32_t depth = 0;

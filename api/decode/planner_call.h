@@ -1,5 +1,5 @@
-/* planner_call.h: one call of the planner: what a request asks, and the answer. A plain value; some
- * 14 KB. */
+/* planner_call.h: one call of the planner: its request and its answer. A plain value of about 14
+ * KB. */
 #ifndef REACH_API_DECODE_PLANNER_CALL_H
 #define REACH_API_DECODE_PLANNER_CALL_H
 
@@ -30,7 +30,8 @@ struct explain_call {
     struct explain_answer answer;
 };
 
-/* Not one of struct planner_call, which it would double: no typed function of libreach has it. */
+/* Not a member of struct planner_call, whose size it would double. No typed function of libreach
+ * uses it. */
 struct memory_call {
     struct memory_request request;
     struct memory_answer answer;
@@ -42,7 +43,7 @@ struct fit_call {
 };
 
 struct planner_call {
-    enum planner_function function; /* which of these */
+    enum planner_function function; /* selects the member of the union */
     union {                         /* each begins with its request */
         struct scope_call scope;
         struct placement_call placement;

@@ -6,7 +6,7 @@
  *      "next_step": "Correct the value that the detail names and try again.",
  *      "errors": [{"parameter": "bytes", "detail": "..."}]}
  *
- * `slug` and `title` come from the status table, `errors` is there only if one field is to blame.
+ * `slug` and `title` come from the status table. `errors` is present only if one field is to blame.
  */
 #ifndef REACH_API_DECODE_PROBLEM_H
 #define REACH_API_DECODE_PROBLEM_H
@@ -21,16 +21,16 @@ enum { PROBLEM_POINTER_BYTES = 96 };
 struct snapshot;
 
 struct problem {
-    unsigned http_status; /* 0: from the status (http_status_of) */
+    unsigned http_status; /* 0 means the code of the status (http_status_of) */
     enum status status;
-    const char *slug;                    /* NULL: of the status */
-    const char *title;                   /* NULL: of the status */
-    const char *next_step;               /* NULL: of the status */
-    const char *parameter;               /* query parameter to blame; NULL: none */
-    bool has_pointer;                    /* the body is to blame, at `pointer`; "" is all of it */
+    const char *slug;      /* NULL means the text of the status */
+    const char *title;     /* NULL means the text of the status */
+    const char *next_step; /* NULL means the text of the status */
+    const char *parameter; /* query parameter to blame, NULL if there is none */
+    bool has_pointer;      /* the body is to blame, at `pointer`; "" is the whole body */
     char pointer[PROBLEM_POINTER_BYTES]; /* RFC 6901 */
-    const struct snapshot *gpus; /* the states of its GPUs are added; borrowed. NULL: none */
-    int64_t now;                 /* of `gpus`: wall clock, seconds */
+    const struct snapshot *gpus; /* borrowed; the states of its GPUs are added. May be NULL */
+    int64_t now;                 /* time of `gpus`: wall clock, seconds */
     char detail[sizeof(((struct err *)0)->text)];
 };
 

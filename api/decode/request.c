@@ -36,7 +36,8 @@ static enum status check_text(const char *text, struct err *err)
     return STATUS_OK;
 }
 
-/* Decodes `text` in place. `plus_is_blank`: in queries, as HTML forms send it. */
+/* Decodes `text` in place. `plus_is_blank` is true in queries, because HTML forms send a blank as
+ * "+". */
 static enum status decode_text(char *text, bool plus_is_blank, struct err *err)
 {
     char *to = text;
@@ -89,7 +90,7 @@ static enum status parse_path(struct request *out, char *path, struct err *err)
         s = decode_text(segment, false, err);
         if (s != STATUS_OK)
             return s;
-        /* A path deeper than any route is kept as long as it matters: it matches nothing. */
+        /* A path deeper than any route matches nothing, so its further segments are dropped. */
         if (out->segment_count < REQUEST_MAX_SEGMENTS)
             out->segments[out->segment_count++] = segment;
     }
@@ -116,7 +117,7 @@ static enum status add_param(struct request *out, char *name, char *value, struc
 
 static enum status parse_query(struct request *out, char *query, struct err *err)
 {
-    char *end = query + strlen(query); /* a value of its own for a parameter without "=" */
+    char *end = query + strlen(query); /* separate value for a parameter without "=" */
     char *next = query;
 
     while (next) {

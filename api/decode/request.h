@@ -1,7 +1,7 @@
 /* request.h: one parsed HTTP request. Borrowed texts live as long as the request.
  *
- * The target is parsed here and not by libmicrohttpd: that library cuts texts at %00, does not
- * report duplicate parameters, and accepts invalid percent codes as they are.
+ * The target is parsed here and not by libmicrohttpd. That library cuts texts at %00, does not
+ * report duplicate parameters, and accepts invalid percent codes unchanged.
  */
 #ifndef REACH_API_DECODE_REQUEST_H
 #define REACH_API_DECODE_REQUEST_H
@@ -27,23 +27,23 @@ struct request_param {
 
 struct request {
     const char *method;
-    char *texts;                               /* owned: what segments and params point into */
-    const char *target;                        /* as sent; the caller's of request_parse */
+    char *texts;                               /* owned; segments and params point into it */
+    const char *target;                        /* as sent; owned by the caller of request_parse */
     char instance[REQUEST_MAX_INSTANCE_BYTES]; /* the path as sent, cut if it is too long */
     uint32_t segment_count;
-    const char *segments[REQUEST_MAX_SEGMENTS]; /* "/v1/gpus" has two; "/" none */
+    const char *segments[REQUEST_MAX_SEGMENTS]; /* two for "/v1/gpus", zero for "/" */
     uint32_t param_count;
     struct request_param params[REQUEST_MAX_PARAMS];
-    const char *gpu; /* for {gpu} and {id} of the route; NULL: it has none */
+    const char *gpu; /* values of {gpu} and {id}, NULL if the route has none */
     const char *id;
-    const char *accept; /* header values; NULL: not sent */
+    const char *accept; /* header values, NULL if they were not sent */
     const char *accept_encoding;
     const char *content_type;
     const char *if_none_match;
     const char *authorization;
-    char trace[REQUEST_ID_BYTES]; /* its X-Request-Id; "": none yet */
-    bool trace_given;             /* by the client: the response has it too */
-    char *body;                   /* owned; NULL: none */
+    char trace[REQUEST_ID_BYTES]; /* its X-Request-Id, "" before it has one */
+    bool trace_given;             /* the client sent the id; the response repeats it */
+    char *body;                   /* owned; NULL if there is none */
     size_t body_bytes;
     bool body_too_large;
 };
@@ -51,18 +51,20 @@ struct request {
 /* Takes the client's id of this request if it is 1 to 64 letters, digits, "-", "_", "." and ":";
  * others are ignored. */
 void request_take_id(struct request *request, const char *given);
-/* Makes an id from `number` if it has none. */
+/* Makes an id from `number` if the request has none. */
 void request_make_id(struct request *request, uint64_t number);
 
-/* Parses a request target ("/v1/gpus?limit=3") into a zeroed request. Errors:
- * STATUS_INVALID_ARGUMENT with a sentence (not a path, %00, bad percent code, control character,
- * not UTF-8, a parameter twice, too many), STATUS_NO_MEMORY. */
+/* Parses a request target ("/v1/gpus?limit=3") into a zeroed request. Returns
+ * STATUS_INVALID_ARGUMENT with a sentence if the target is invalid (not a path, %00, bad percent
+ * code, control character, not UTF-8, duplicate parameter, too many). Returns STATUS_NO_MEMORY if
+ * memory runs out. */
 enum status request_parse(struct request *out, const char *target, struct err *err);
 
-/* The value of a query parameter; NULL if it was not sent. */
+/* Returns the value of a query parameter, NULL if it was not sent. */
 const char *request_param(const struct request *request, const char *name);
 
-/* Appends to the body. More than REQUEST_MAX_BODY_BYTES sets body_too_large and drops it. */
+/* Appends to the body. If the body exceeds REQUEST_MAX_BODY_BYTES, sets body_too_large and drops
+ * the body. */
 enum status request_add_body(struct request *request, const char *data, size_t bytes);
 
 void request_clear(struct request *take);

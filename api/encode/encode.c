@@ -1,4 +1,4 @@
-/* encode.c: the documents of GPUs and of the node, in the order in which a person reads them. */
+/* encode.c: the documents of GPUs and of the node, with members in reading order. */
 #include "api/encode/encode.h"
 
 #include "types/identity_json.h"
@@ -83,7 +83,7 @@ static void write_with_fingerprint(struct json_writer *t, const struct snapshot_
     json_writer_close(t, '}');
 }
 
-/* Accompanies every count of GPUs, which is final once discovery is done. */
+/* Accompanies every count of GPUs. The count is final once discovery is done. */
 static void write_discovery(struct json_writer *t, const struct snapshot *s)
 {
     json_writer_text(t, "discovery", s->discovering ? "running" : "done");
@@ -110,7 +110,7 @@ void encode_gpus(struct json_writer *t, const struct snapshot *s, const char *da
 void encode_node(struct json_writer *t, const struct snapshot *s, const char *hostname,
                  const char *daemon_version)
 {
-    const struct gpu_identity *first = NULL; /* that has the driver of today */
+    const struct gpu_identity *first = NULL; /* measured with the current driver */
 
     for (uint32_t i = 0; i < s->gpu_count && !first; i++)
         first = s->gpus[i].state == GPU_STATE_LOST ? NULL : &s->gpus[i].identity;
@@ -132,7 +132,7 @@ void encode_node(struct json_writer *t, const struct snapshot *s, const char *ho
     json_writer_close(t, '}');
 }
 
-/* At least 0, also after the clock was set back. */
+/* The age is at least 0, even after the clock was set back. */
 static void write_age(struct json_writer *t, const struct snapshot_gpu *gpu, int64_t now)
 {
     const int64_t age = now - gpu->fingerprint.taken_at;

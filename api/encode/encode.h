@@ -10,46 +10,49 @@
 
 struct json_writer;
 
-/* {"discovery", "gpus": [..], "source_error"}, each GPU as encode_gpu. With a `daemon_version`,
- * which comes first, each GPU has its "fingerprint" (null: none) instead of links. */
+/* {"discovery", "gpus": [..], "source_error"}, each GPU as encode_gpu. A non-NULL `daemon_version`
+ * is written first, and each GPU then has its "fingerprint" (null if there is none) instead of
+ * links. */
 void encode_gpus(struct json_writer *t, const struct snapshot *s, const char *daemon_version);
 void encode_gpu(struct json_writer *t, const struct snapshot_gpu *gpu, uint32_t index);
 void encode_node(struct json_writer *t, const struct snapshot *s, const char *hostname,
                  const char *daemon_version);
-/* The list of GPUs of /readyz; `now` (wall clock, seconds) adds the age of each fingerprint, 0 does
- * not. */
+/* The list of GPUs of /readyz. A nonzero `now` (wall clock, seconds) adds the age of each
+ * fingerprint. */
 void encode_states(struct json_writer *t, const char *name, const struct snapshot *s, int64_t now);
 
-/* The answer of the planner as a text from malloc, the caller's. (encode_planner.c) */
+/* Returns the answer of the planner as a text from malloc, owned by the caller. (encode_planner.c)
+ */
 char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_call *call,
                           size_t *out_bytes);
-/* What is known of each kind of memory, and the choices for an allocation, likewise.
+/* Returns the facts of each kind of memory and the choices for an allocation, likewise.
  * (encode_memory.c) */
 char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes);
 char *encode_memory_choices(const struct snapshot_gpu *gpu, const struct memory_call *call,
                             size_t *out_bytes);
-/* Where a working set stays, likewise. (encode_fit.c) */
+/* Returns the level that holds a working set, likewise. (encode_fit.c) */
 char *encode_fit(const struct snapshot_gpu *gpu, const struct fit_call *call, size_t *out_bytes);
-/* What is known of the caches, likewise. (encode_caches.c) */
+/* Returns the facts of the caches, likewise. (encode_caches.c) */
 char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes);
-/* What each of these begins with: the fingerprint that it rests on. */
+/* Writes the head of each of these documents: the fingerprint that it rests on. */
 void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu);
-/* What the document has that the planner's answer does not have as such: when the speeds were
- * measured that predictions rest on (RFC 3339; "": none were), */
+/* Members of the document that are not members of the planner's answer. The time at which the
+ * speeds behind the predictions were measured (RFC 3339; "" if none were measured), */
 enum { ENCODE_TIME_BYTES = 32 };
 const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out);
-/* the most scopes that it lists (null: there are more passes), */
+/* the largest number of scopes that it lists (null if there are more passes), */
 enum { ENCODE_MAX_SCOPES = 256 };
 /* the headroom, which does not apply without a limit or without windows, */
 struct maybe_u64 encode_headroom(const struct placement_answer *answer);
 /* and the window of each SM of one job, -1 for the other SMs; `out` needs answer->sm_slots. */
 void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out);
 
-/* An observation as a table for spreadsheets, from malloc, the caller's. NULL without memory, or if
- * the document is not one that observation_write wrote. (encode_csv.c) */
+/* Returns an observation as a table for spreadsheets, from malloc, owned by the caller. Returns
+ * NULL if memory runs out, or if the document was not written by observation_write. (encode_csv.c)
+ */
 char *encode_csv(const json_t *observation, size_t *out_bytes);
 
-/* {"slug", "text", "next_step"}; null for STATUS_OK. */
+/* Writes {"slug", "text", "next_step"}, or null for STATUS_OK. */
 void encode_err(struct json_writer *t, const char *name, const struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* encode_caches.c: what is known of the caches, as the fingerprint's document has it. */
+/* encode_caches.c: the facts of the caches, in the form of the fingerprint's document. */
 #include "api/encode/encode.h"
 
 #include "base/json_writer.h"

@@ -12,9 +12,9 @@
  *   peer    repeat,row,column,value, as gpu/probe.h has them
  *   in-flight  point,repeat,sm,elapsed_ns,lines
  *
- * One header line, one line per value (RFC 4180, except for plain line feeds). It reads the JSON
- * document and not the struct, so that the API does not depend on probes: the lengths of the axes
- * are in "shape", the names of their positions in "probe" and "sm_ids".
+ * One header line, one line per value (RFC 4180, except for plain line feeds). The JSON document is
+ * read and not the struct, so that the API does not depend on probes. The lengths of the axes are
+ * in "shape", the names of their positions in "probe" and "sm_ids".
  */
 #include "api/encode/encode.h"
 
@@ -25,7 +25,7 @@
 enum { MAX_AXES = 4 };
 
 struct table {
-    const json_t *names; /* of the first axis: points or pivots; NULL: its index. Sides: SMs */
+    const json_t *names; /* first axis: points, pivots, or SMs of sides; NULL means its index */
     const json_t *sms;
     const json_t *values;
     size_t axes[MAX_AXES];
@@ -36,7 +36,7 @@ struct kind {
     const char *name;
     const char *header;
     size_t axis_count;
-    const char *first_axis; /* field of "probe" that names its positions; NULL: its index */
+    const char *first_axis; /* field of "probe" that names its positions; NULL means its index */
     void (*write)(FILE *out, const struct table *t);
 };
 
@@ -122,7 +122,7 @@ static const struct kind *find_kind(const char *name)
     return NULL;
 }
 
-/* The axes, and that they multiply to the number of values. */
+/* Reads the axes and checks that their product is the number of values. */
 static int read_shape(const json_t *shape, struct table *t)
 {
     size_t product = 1;
@@ -158,7 +158,7 @@ char *encode_csv(const json_t *observation, size_t *out_bytes)
         return NULL;
     fputs(kind->header, out);
     kind->write(out, &t);
-    if (fclose(out) != 0) { /* no memory on the way */
+    if (fclose(out) != 0) { /* memory ran out while writing */
         free(text);
         return NULL;
     }

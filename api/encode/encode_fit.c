@@ -1,4 +1,4 @@
-/* encode_fit.c: where a working set stays. */
+/* encode_fit.c: the level that holds a working set. */
 #include "api/encode/encode.h"
 
 #include "base/json_writer.h"

@@ -1,4 +1,4 @@
-/* encode_memory.c: what is known of each kind of memory, as the fingerprint's document has it, and
+/* encode_memory.c: the facts of each kind of memory, in the form of the fingerprint's document, and
  * the choices for an allocation. */
 #include "api/encode/encode.h"
 
@@ -21,7 +21,7 @@ static struct maybe_u64 as_u64(struct maybe_u32 v)
     return (struct maybe_u64){v.known, v.reason, v.v};
 }
 
-/* An imported fingerprint does not know it. */
+/* An imported fingerprint does not contain it. */
 static void write_bytes(struct json_writer *t, const struct fingerprint *fp)
 {
     json_writer_u64_maybe(t, "device_memory_bytes",
@@ -30,7 +30,7 @@ static void write_bytes(struct json_writer *t, const struct fingerprint *fp)
     json_writer_u64_maybe(t, "host_memory_bytes", fp->conditions.host_memory_bytes);
 }
 
-/* The numbers of an object of the fingerprint, but for its lists. */
+/* The numbers of an object of the fingerprint, without its lists. */
 static void write_numbers(struct json_writer *t, const struct fingerprint *fp, const char *name)
 {
     const struct member *const part = object_member(&fingerprint_object, name);

@@ -1,15 +1,16 @@
-/* encode_planner.c: the planner's answers, written without a tree of values: an answer with a
+/* encode_planner.c: the planner's answers, written without a tree of values. An answer with a
  * number for each of 132 SMs is calculated and written in a few microseconds.
  *
- * An SM without work is null in window_of_sm. What carries a strategy out (scope, placement) is
- * there if any such strategy is possible, even if it is not the best: a job may try them all.
+ * An SM without work is null in window_of_sm. The members that carry a strategy out (scope,
+ * placement) are present if any such strategy is possible, even if it is not the best. A job may
+ * try them all.
  */
 #include "api/encode/encode.h"
 
 #include "base/clock.h"
 #include "base/json_writer.h"
 
-/* Guesses at the length of an answer, so that its text seldom grows. */
+/* Estimated lengths of an answer, so that its text seldom grows. */
 static const size_t rooms[] = {[PLANNER_SCOPE] = 1 << 10,
                                [PLANNER_PLACEMENT] = 4 << 10,
                                [PLANNER_PLAN] = 8 << 10,
@@ -41,7 +42,8 @@ void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu)
 
 /* ---- ranges ---- */
 
-/* Between two positions of a layout: of its only allocation, or of all together and of each. */
+/* Writes the range between two positions of a layout: one range for a single allocation, otherwise
+ * the total range and one per allocation. */
 static void write_range(struct json_writer *t, const struct layout *layout, uint64_t from,
                         uint64_t to)
 {
@@ -62,7 +64,7 @@ static void write_range(struct json_writer *t, const struct layout *layout, uint
     json_writer_close(t, ']');
 }
 
-/* The ranges of passes, if they are not too many to be listed. */
+/* Writes the ranges of the passes unless there are too many. */
 static void write_scopes(struct json_writer *t, const struct layout *layout, uint64_t step_bytes,
                          uint64_t passes)
 {
@@ -81,7 +83,7 @@ static void write_scopes(struct json_writer *t, const struct layout *layout, uin
     json_writer_close(t, ']');
 }
 
-/* `layout`: the positions that bound the windows are of it; NULL: they are bytes. */
+/* The bounds of the windows are positions of `layout`, or bytes if it is NULL. */
 static void write_windows(struct json_writer *t, const struct placement_window *windows,
                           uint32_t count, const struct layout *layout)
 {
@@ -209,7 +211,7 @@ static void write_access_sizes(struct json_writer *t, const struct strategy_allo
     json_writer_u64(t, "transaction_bytes", a->transaction_bytes);
 }
 
-/* What an item touches: one access, or a list. */
+/* Writes the accesses of an item: one access, or a list. */
 static void write_item(struct json_writer *t, const struct job_request *job,
                        const struct strategy_answer *answer)
 {

@@ -1,6 +1,6 @@
-/* metrics.c: pages of metrics, and what is known of the GPUs. Words (model, signature of the
- * disabled SMs, name of the group map, origin, driver) are labels of one series per GPU, whose
- * value is 1. */
+/* metrics.c: pages of metrics, and the metrics of the GPUs. Words (model, signature of the disabled
+ * SMs, name of the group map, origin, driver) are labels of one series per GPU, whose value is 1.
+ */
 #include "api/encode/metrics.h"
 
 #include "base/text.h"
@@ -27,7 +27,7 @@ void metrics_single(const struct metrics_page *p, const char *name, enum metrics
     fprintf(p->out, "%s%s %.17g\n", name, kind == METRICS_COUNTER ? "_total" : "", value);
 }
 
-/* A collector drops a whole page for one byte that is not UTF-8. */
+/* A collector drops a whole page if one byte is not UTF-8. */
 void metrics_label(const struct metrics_page *p, const char *name, const char *value)
 {
     char tidy[LABEL_BYTES];
@@ -50,15 +50,15 @@ enum number { U32 = 0, U32_OR_NONE, U64, I64, MILLISECONDS, BOOL, MAYBE_U32, MAY
 struct family {
     const char *name;
     const char *help;
-    enum subject subject; /* all GPUs, those with a fingerprint, or their TLB levels */
+    enum subject subject; /* all GPUs, GPUs with a fingerprint, or their TLB levels */
     enum number number;
-    size_t offset; /* in struct snapshot_gpu, or in struct tlb_level */
-    double factor; /* to the base unit; 0: 1 */
-    /* Writes the samples of a GPU, if they have more labels. */
+    size_t offset; /* offset in struct snapshot_gpu or struct tlb_level */
+    double factor; /* factor to the base unit; 0 means 1 */
+    /* writes the samples of a GPU if they have more labels */
     void (*write)(const struct metrics_page *p, const char *name, const struct snapshot_gpu *gpu);
 };
 
-/* The name and the label that every sample of a GPU begins with. */
+/* Writes the name and the label at the beginning of every sample of a GPU. */
 static void begin(const struct metrics_page *p, const char *name, const struct snapshot_gpu *gpu)
 {
     fprintf(p->out, "%s{", name);
@@ -193,7 +193,7 @@ static const struct family families[] = {
      MAYBE_F64, TLB(miss_penalty_cycles)},
 };
 
-/* The number at `at`; NaN: not known. */
+/* Returns the number at `at`, NaN if it is not known. */
 static double number_at(enum number number, const void *at)
 {
     switch (number) {
@@ -220,7 +220,7 @@ static double number_at(enum number number, const void *at)
     return NAN;
 }
 
-/* The sample of the number in `object`; `level` NULL: of the GPU. */
+/* Writes the sample of the number in `object`. A NULL `level` means the GPU. */
 static void write_number(const struct metrics_page *p, const struct family *f,
                          const struct snapshot_gpu *gpu, const void *object,
                          const struct tlb_level *level)

@@ -1,9 +1,8 @@
 /* metrics.h: pages of metrics, as Prometheus text 0.0.4 or OpenMetrics text 1.0. Pure; any thread.
  *
- * The two differ in little: OpenMetrics names the family of a counter without the _total of its
- * samples, and ends with a line that says so. Units are base units, a GPU is named by its UUID, and
- * there is no series for each SM, so a GPU has some fifty series. A number that is not known has no
- * sample.
+ * OpenMetrics names the family of a counter without the _total of its samples, and marks the end
+ * with a line. Units are base units, and a GPU is named by its UUID. SMs have no series of their
+ * own, so a GPU has about fifty series. A number that is not known has no sample.
  */
 #ifndef REACH_API_ENCODE_METRICS_H
 #define REACH_API_ENCODE_METRICS_H
@@ -19,15 +18,16 @@ struct metrics_page {
 
 enum metrics_kind { METRICS_GAUGE = 0, METRICS_COUNTER };
 
-/* The head of a family; `name` is without _total. */
+/* Writes the head of a family; `name` is without _total. */
 void metrics_family(const struct metrics_page *p, const char *name, enum metrics_kind kind,
                     const char *help);
-/* A family of one sample without labels. */
+/* Writes a family of one sample without labels. */
 void metrics_single(const struct metrics_page *p, const char *name, enum metrics_kind kind,
                     const char *help, double value);
-/* name="value", escaped: one line of valid UTF-8 whatever `value` has, cut at 511 bytes. */
+/* Writes name="value", escaped and cut at 511 bytes. The result is one line of valid UTF-8 for
+ * every `value`. */
 void metrics_label(const struct metrics_page *p, const char *name, const char *value);
-/* All families of the GPUs. */
+/* Writes all families of the GPUs. */
 void metrics_gpu(const struct metrics_page *p, const struct snapshot *s);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { LONGEST = 512 };
 
-/* Always compares LONGEST bytes; a longer text equals none. */
+/* Always compares LONGEST bytes; a longer text equals no other. */
 static bool is_same_secret(const char *a, const char *b)
 {
     volatile unsigned char differs = 0;

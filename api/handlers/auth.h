@@ -4,8 +4,9 @@
 
 #include <stdbool.h>
 
-/* Does the value of an Authorization field (NULL: none) have this token (RFC 6750, section 2.1)?
- * An empty or NULL token allows every request. The time it takes does not depend on the token. */
+/* Returns whether the value of an Authorization field (NULL if it was not sent) contains this token
+ * (RFC 6750, section 2.1). An empty or NULL token allows every request. The time of the comparison
+ * does not depend on the token. */
 bool auth_is_allowed(const char *token, const char *authorization);
 
 #endif

@@ -1,11 +1,11 @@
-/* backend.h: what the API needs from the rest of the daemon besides a snapshot. daemon/service
- * fills it in, so that the API includes neither the store nor daemon/measure and is tested without
- * both.
+/* backend.h: the functions of the daemon that the API needs besides a snapshot. daemon/service
+ * provides them, so the API does not depend on the store or daemon/measure and is tested without
+ * them.
  *
  * Every function is required and may be called from several threads at once; none may wait for a
- * measurement. Those that use the database (history, fingerprint_at, observations, observation,
- * forget) are called only from a db_thread (db_thread.h); the others must not wait for the disk.
- * Those that write into `out` write one value; after a failure it may be a part of one.
+ * measurement. The functions that use the database (history, fingerprint_at, observations,
+ * observation, forget) are called only from a db_thread (db_thread.h). The others must not wait for
+ * the disk. Functions that write into `out` write one value; after a failure it may be incomplete.
  */
 #ifndef REACH_API_HANDLERS_BACKEND_H
 #define REACH_API_HANDLERS_BACKEND_H
@@ -26,18 +26,18 @@ struct api_results {
 struct api_health {
     uint64_t measurements_queued;
     uint64_t measurements_running;
-    uint64_t measurements_done; /* since the start, as the next */
+    uint64_t measurements_done; /* since the start, like the next */
     uint64_t measurements_failed;
-    struct err database;          /* STATUS_OK: it can be written */
-    int64_t database_error_since; /* wall clock, seconds; 0 without an error */
+    struct err database;          /* STATUS_OK if it can be written */
+    int64_t database_error_since; /* wall clock, seconds; 0 if there was no error */
     struct api_results unwritten; /* kept in memory until the database can be written */
-    struct api_results dropped;   /* since the start, for lack of memory, as the next three */
-    uint64_t failed_writes;       /* of the database */
+    struct api_results dropped;   /* since the start, for lack of memory, like the next three */
+    uint64_t failed_writes;       /* size of the database */
     uint64_t damaged_rows;        /* dropped because they failed their check */
     uint64_t quarantined;         /* files that could not be used */
 };
 
-/* Of a measurement that was queued or cancelled. */
+/* A measurement that was queued or cancelled. */
 struct api_measurement {
     char id[24];
     bool is_running;
@@ -46,40 +46,42 @@ struct api_measurement {
 struct api_backend {
     void *self; /* the first argument of every function */
 
-    /* Queues a measurement, which it writes as measurement() does. STATUS_FULL, STATUS_NOT_FOUND.
+    /* Queues a measurement and writes it like measurement(). Returns STATUS_FULL or
+     * STATUS_NOT_FOUND on failure.
      */
     enum status (*submit)(void *self, const char *uuid, enum depth depth, struct json_writer *out,
                           struct api_measurement *out_measurement, struct err *err);
     /* {"id","gpu","kind","depth","state","progress","message","queued_at","started_at","ended_at",
-     *  "fingerprint_id","measured_id","error"}; STATUS_NOT_FOUND. */
+     *  "fingerprint_id","measured_id","error"}. Returns STATUS_NOT_FOUND if it does not exist. */
     enum status (*measurement)(void *self, const char *id, struct json_writer *out,
                                struct err *err);
-    /* Ends a measurement early, and writes it as it is then. STATUS_NOT_FOUND, STATUS_CONFLICT: it
-     * has ended. */
+    /* Ends a measurement early and writes its new state. Returns STATUS_NOT_FOUND if it does not
+     * exist, STATUS_CONFLICT if it has ended. */
     enum status (*cancel)(void *self, const char *id, struct json_writer *out,
                           struct api_measurement *out_measurement, struct err *err);
-    /* Deletes all that is stored about a GPU that the driver does not show, and no longer lists it.
-     * STATUS_NOT_FOUND, STATUS_CONFLICT: it is not lost. */
+    /* Deletes all stored data of a GPU that the driver does not list, and no longer lists the GPU.
+     * Returns STATUS_NOT_FOUND if it does not exist, STATUS_CONFLICT if it is not lost. */
     enum status (*forget)(void *self, const char *uuid, struct err *err);
     /* {"fingerprints":[{"id","served":["id"..],"run","depth","origin","taken_at","duration_ms"}..],
      *  "next":N|null}; `before` is the "next" of the previous page, 0 at first. limit is 1..1000.
      */
     enum status (*history)(void *self, const char *uuid, int64_t before, uint32_t limit,
                            struct json_writer *out, struct err *err);
-    /* An older fingerprint; its id is the one that was asked for, whatever the hash of the fields
-     * known here. STATUS_NOT_FOUND. */
+    /* Writes an older fingerprint under the requested id, even if the hash of the fields known here
+     * differs. Returns STATUS_NOT_FOUND if it does not exist. */
     enum status (*fingerprint_at)(void *self, const char *uuid, const char *id,
                                   struct fingerprint *out, struct err *err);
     /* {"observations":[{"id","run","kind","started_at","duration_ns","value_count","verdict"}..],"next":..};
-     * run 0: of all runs. */
+     * run 0 means all runs. */
     enum status (*observations)(void *self, const char *uuid, int64_t run, int64_t before,
                                 uint32_t limit, struct json_writer *out, struct err *err);
-    /* One observation, whole, as observation_write writes it plus "id" and "run". The caller owns
-     * it. */
+    /* Returns one complete observation in the form of observation_write plus "id" and "run". The
+     * caller owns it. */
     enum status (*observation)(void *self, const char *uuid, int64_t id, json_t **out,
                                struct err *err);
-    /* Is the chip of this fingerprint normal? Writes the members of the answer
-     * (comparison_write of compare/compare.h) into an open object. STATUS_NO_MEMORY. Never waits.
+    /* Compares the chip of this fingerprint with others of its kind. Writes the members of the
+     * answer (comparison_write of compare/compare.h) into an open object. Returns STATUS_NO_MEMORY
+     * if memory runs out. Never waits.
      */
     enum status (*compare)(void *self, const struct fingerprint *fp, struct json_writer *out,
                            struct err *err);

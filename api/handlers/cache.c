@@ -1,9 +1,9 @@
 /* cache.c: an array of documents, and a table from request targets to documents.
  *
- * A placement for 132 SMs takes microseconds to calculate and to render, and jobs of one user, and
- * monitoring, send the same request again and again. The table has one entry for each of 256 values
- * of a target's hash, and a newer target replaces an older one: a request that comes once replaces
- * at most one that comes often. Everything made from a generation is dropped with it.
+ * A placement for 132 SMs takes microseconds to calculate and to render. Monitoring and the jobs of
+ * one user repeat the same request. The table has one entry for each of 256 values of a target's
+ * hash. A newer target replaces an older one, so a rare request replaces at most one frequent
+ * request. All documents made from a generation are dropped with it.
  */
 #include "api/handlers/cache.h"
 

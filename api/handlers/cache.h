@@ -13,10 +13,10 @@ enum cache_slot {
     CACHE_INDEX = 0,
     CACHE_HEALTH,
     CACHE_OPENAPI,
-    CACHE_LASTING_COUNT, /* those above never change */
+    CACHE_LASTING_COUNT, /* the slots above never change */
     CACHE_NODE = CACHE_LASTING_COUNT,
     CACHE_GPUS,
-    CACHE_FINGERPRINTS,                             /* of all GPUs */
+    CACHE_FINGERPRINTS,                             /* documents of all GPUs */
     CACHE_GPU,                                      /* plus the index of the GPU */
     CACHE_FINGERPRINT = CACHE_GPU + REACH_MAX_GPUS, /* likewise */
     CACHE_SLOT_COUNT = CACHE_FINGERPRINT + REACH_MAX_GPUS
@@ -30,13 +30,14 @@ void cache_free(struct cache *take);
 /* Drops the documents of other generations. */
 void cache_renew(struct cache *cache, uint64_t generation);
 
-/* The document of a slot, borrowed until the next call that changes the cache. NULL if the slot is
- * empty, or if `cache` is NULL. */
+/* Returns the document of a slot, borrowed until the next call that changes the cache. Returns NULL
+ * if the slot is empty, or if `cache` is NULL. */
 struct document *cache_get(const struct cache *cache, uint32_t slot);
 /* Puts a document into a slot. Does nothing if `cache` is NULL. */
 void cache_put(struct cache *cache, uint32_t slot, struct document *document);
 
-/* The answer to a GET of this request target, borrowed likewise. NULL if there is none. */
+/* Returns the answer to a GET of this request target, borrowed likewise. Returns NULL if there is
+ * none. */
 struct document *cache_find(const struct cache *cache, const char *target);
 /* Stores an answer until the next generation, or until another target takes its place. */
 void cache_remember(struct cache *cache, const char *target, struct document *document);

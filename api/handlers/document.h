@@ -1,9 +1,9 @@
 /* document.h: a rendered body with its ETag, which several answers may share. Used by one thread at
  * a time.
  *
- * Documents are counted: document_new and its like return a reference, which is the caller's;
- * document_free gives it back. The server attaches the finished responses of its HTTP library to a
- * document, so that the next answer from it makes none.
+ * Documents are reference-counted: the constructors return a reference of the caller, and
+ * document_free releases it. The server attaches the finished responses of its HTTP library to a
+ * document, so that the next answer reuses them.
  */
 #ifndef REACH_API_HANDLERS_DOCUMENT_H
 #define REACH_API_HANDLERS_DOCUMENT_H
@@ -17,27 +17,27 @@ enum { DOCUMENT_ETAG_BYTES = 40 };
 
 struct document {
     uint32_t holders;
-    char etag[DOCUMENT_ETAG_BYTES]; /* with its quotes; "": none */
+    char etag[DOCUMENT_ETAG_BYTES]; /* with its quotes; "" if there is none */
     const char *content_type;       /* static */
     const char *text;
     size_t bytes;
-    char *owned;                      /* the text, if this document is to free it */
-    void *responses;                  /* the server's; NULL: none yet */
+    char *owned;                      /* the text if this document frees it */
+    void *responses;                  /* set by the server; NULL before the first answer */
     void (*release)(void *responses); /* NULL without responses */
 };
 
-/* Ends a text and makes it a document. `tag` is its ETag without quotes; NULL: a hash of its bytes;
- * "": none. NULL without memory, or if the writer has failed. */
+/* Ends a text and makes it a document. `tag` is its ETag without quotes. NULL means a hash of its
+ * bytes, "" means no tag. Returns NULL if memory runs out or the writer has failed. */
 struct document *document_new(struct json_writer *t, const char *tag);
-/* The same from a text that is never freed. */
+/* Does the same with a text that is never freed. */
 struct document *document_new_static(const char *content_type, const char *text, size_t bytes);
-/* The same from a finished text from malloc: JSON, or of another type. */
+/* Does the same with a finished text from malloc: JSON, or of another type. */
 struct document *document_new_text(char *take, size_t bytes, const char *tag);
 struct document *document_new_typed(const char *content_type, char *take, size_t bytes,
                                     const char *tag);
-/* One more reference. */
+/* Adds a reference. */
 struct document *document_hold(struct document *document);
-/* NULL is fine. */
+/* Releases a reference. NULL is allowed. */
 void document_free(struct document *take);
 
 #endif

@@ -1,5 +1,5 @@
-/* handlers_compare.c: is this GPU normal? Its numbers among those of the chips that the daemon has
- * to compare with. */
+/* handlers_compare.c: compares the numbers of a GPU with the numbers of the chips in the daemon's
+ * reference sets. */
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"

@@ -1,4 +1,5 @@
-/* handlers_gpu.c: the GPUs, their states and fingerprints, and what the other handlers share. */
+/* handlers_gpu.c: the GPUs, their states and fingerprints, and the functions that the other
+ * handlers share. */
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-/* On a node without GPUs the hint is how to get some. */
+/* On a node without GPUs the hint describes how to get GPUs. */
 static void no_gpus(const struct snapshot *s, const struct request *request, struct reply *reply)
 {
     const struct err *why = &s->source_error;
@@ -103,7 +104,7 @@ void handlers_forget(struct handlers_context *c, const struct request *request, 
         reply_err(reply, request, &err);
     } else {
         json_writer_begin(&t, 0);
-        encode_gpu(&t, c->gpu, index_of(c)); /* as it was */
+        encode_gpu(&t, c->gpu, index_of(c)); /* in its state before the deletion */
         reply_json(reply, HTTP_OK, &t);
     }
 }
@@ -117,7 +118,7 @@ struct document *handlers_gpus(const struct handlers_context *c)
     return document_new(&t, NULL);
 }
 
-/* For a survey of many nodes: one request to each. */
+/* Serves a survey of many nodes, which sends one request to each. */
 struct document *handlers_all_fingerprints(const struct handlers_context *c)
 {
     struct json_writer t;
@@ -136,8 +137,8 @@ struct document *handlers_gpu(const struct handlers_context *c)
     return document_new(&t, NULL);
 }
 
-/* With the id under which it was stored: the id of another release's document differs from the
- * hash of the fields known here. */
+/* Uses the stored id, because the id of another release's document differs from the hash of the
+ * fields known here. */
 static struct document *document_of(const struct fingerprint *fp, const char *id)
 {
     struct json_writer t;

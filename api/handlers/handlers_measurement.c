@@ -32,7 +32,7 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
         snprintf(reply->location, sizeof(reply->location), "/v1/measurements/%s", measurement.id);
 }
 
-/* A measurement that the path names could not be read or ended. */
+/* Replies that the measurement in the path could not be read or ended. */
 static void measurement_failed(const struct request *request, struct err *err, struct reply *reply)
 {
     if (err->status == STATUS_CONFLICT)
@@ -58,7 +58,7 @@ void handlers_measurement(struct handlers_context *c, const struct request *requ
     }
 }
 
-/* 200: it has ended; 202: it will. */
+/* 200 means that it has ended, 202 that it will end. */
 void handlers_cancel(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     struct api_measurement measurement;

@@ -1,5 +1,5 @@
-/* handlers_metrics.c: the page that a monitoring system collects: the process, HTTP, measurements
- * and the database; the GPUs are in api/encode/metrics.c. OpenMetrics if the client prefers it.
+/* handlers_metrics.c: the page of metrics: the process, HTTP, measurements and the database. The
+ * GPUs are in api/encode/metrics.c. The page is OpenMetrics if the client prefers it.
  */
 #include "api/handlers/handlers.h"
 
@@ -19,7 +19,7 @@ static const char OPEN_TYPE[] = "application/openmetrics-text; version=1.0.0; ch
 
 /* ---- the process ---- */
 
-/* 0 if it is not known. */
+/* Returns 0 if it is not known. */
 static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");

@@ -1,10 +1,11 @@
 /* handlers_node.c: the node and the state of the service.
  *
- * /healthz is 200 if this process serves, and depends on nothing else. /readyz is 200 if a job gets
- * an answer that rests on a measurement, as soon as one GPU has a fingerprint; before, and on a
- * node without GPUs, it is 503 with the reason. A fingerprint from before a failed measurement
- * counts, since it is served. /v1/health is 200 and reports the state of measurements and of the
- * database: results are served from memory while the database cannot be written.
+ * /healthz is 200 if this process serves, and depends on nothing else. /readyz is 200 as soon as
+ * one GPU has a fingerprint, because a job then gets an answer that rests on a measurement.
+ * Otherwise, and on a node without GPUs, it is 503 with the reason. A fingerprint from before a
+ * failed measurement counts, since it is served. /v1/health is 200 and reports the state of
+ * measurements and of the database: results are served from memory while the database cannot be
+ * written.
  */
 #include "api/handlers/handlers.h"
 
@@ -64,7 +65,7 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
                       failed ? first->last_error.text : "");
 }
 
-/* Added for operators: ?verbose. */
+/* The members that ?verbose adds for operators. */
 static void write_measurements(struct json_writer *t, const struct api_health *now)
 {
     json_writer_open(t, "measurements", '{');

@@ -1,5 +1,5 @@
-/* handlers_planner.c: what the planner answers, as JSON, and what a scheduler puts into the
- * environment of a job, as text that can be copied as it is. */
+/* handlers_planner.c: the answers of the planner as JSON, and the environment of a job as plain
+ * text for a scheduler. */
 #include "api/handlers/handlers.h"
 
 #include "api/decode/decode.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The memory is too small for the request, or the planner says what to do. A request in which each
- * parameter is well-formed means something that cannot be: 422 and not 400. */
+/* The memory is too small for the request, or the planner returns a hint. If each parameter is
+ * well-formed, the meaning is impossible, so the status is 422 and not 400. */
 static void refuse(const struct handlers_context *c, const struct request *request, struct err *err,
                    bool well_formed, struct reply *reply)
 {
@@ -86,7 +86,7 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
         return;
     }
     if (!decode_planner_request(request, c->function, &call.request, &err)) {
-        /* Another parameter needs bytes, which alone are not required. */
+        /* Another parameter requires bytes, which are otherwise optional. */
         refuse(c, request, &err, !request_param(request, "bytes"), reply);
         return;
     }
@@ -132,7 +132,7 @@ void handlers_caches(struct handlers_context *c, const struct request *request, 
     reply_document(reply, document_new_text(text, bytes, NULL));
 }
 
-/* Other answers say that they are stale; these lines would be believed as long as the job runs. */
+/* Other answers report that they are stale. A job would rely on these lines for its whole run. */
 static void refuse_stale(const struct request *request, const struct snapshot_gpu *gpu,
                          struct reply *reply)
 {

@@ -1,9 +1,8 @@
 /* handlers_ui.c: the page at /ui/ (docs/ui.md), whose files are constants of the program.
  *
- * The page runs its own script alone and talks to this daemon alone: its policy forbids all else,
- * also to turn text into markup (require-trusted-types-for). A client that accepts gzip gets the
- * compressed bytes as they are stored, so nothing is copied or compressed when a file is served,
- * and nothing is kept when it has been.
+ * Its policy allows only its own script and connections to this daemon, and forbids turning text
+ * into markup (require-trusted-types-for). A client that accepts gzip gets the stored compressed
+ * bytes. Nothing is copied or compressed when a file is served, and nothing is kept afterwards.
  */
 #include "api/decode/decode.h"
 #include "api/handlers/handlers.h"
@@ -54,6 +53,6 @@ void handlers_ui_redirect(struct handlers_context *c, const struct request *requ
     (void)c;
     (void)request;
     reply_empty(reply, HTTP_PERMANENT_REDIRECT);
-    /* Relative: a proxy may have put a prefix before the path. */
+    /* The link is relative, because a proxy may put a prefix before the path. */
     snprintf(reply->location, sizeof(reply->location), "ui/");
 }

@@ -1,8 +1,7 @@
-/* reply.c: bodies of answers, when a client has one already, and problem documents (RFC 9457).
- *
- * Each GET that succeeds carries a strong ETag, so that a client may keep the answer and ask
- * cheaply whether it still holds (RFC 9110, sections 8.8.3 and 13.1.2). The tag of a fingerprint is
- * its id; other tags are a hash of the body.
+/* reply.c: bodies of answers, the comparison of ETags, and problem documents (RFC 9457). Each GET
+ * that succeeds carries a strong ETag, so that a client may keep the answer and revalidate it
+ * cheaply (RFC 9110, sections 8.8.3 and 13.1.2). The tag of a fingerprint is its id; other tags are
+ * a hash of the body.
  */
 #include "api/handlers/reply.h"
 
@@ -77,7 +76,7 @@ static unsigned http_status_of(enum status status)
         return HTTP_UNPROCESSABLE_CONTENT;
     case STATUS_NOT_FOUND:
         return HTTP_NOT_FOUND;
-    case STATUS_NOT_APPLICABLE: /* the fingerprint determines too little for this request */
+    case STATUS_NOT_APPLICABLE: /* the fingerprint lacks data for this request */
     case STATUS_CONFLICT:
     case STATUS_GPU_BUSY:
     case STATUS_GPU_LOST:
