@@ -110,7 +110,7 @@ void encode_gpus(struct json_writer *t, const struct snapshot *s, const char *da
 void encode_node(struct json_writer *t, const struct snapshot *s, const char *hostname,
                  const char *daemon_version)
 {
-    const struct gpu_identity *first = NULL; /* measured with the current driver */
+    const struct gpu_identity *first = NULL; /* a GPU with the current driver */
 
     for (uint32_t i = 0; i < s->gpu_count && !first; i++)
         first = s->gpus[i].state == GPU_STATE_LOST ? NULL : &s->gpus[i].identity;

@@ -32,7 +32,7 @@ struct api_health {
     int64_t database_error_since; /* wall clock, seconds; 0 if there was no error */
     struct api_results unwritten; /* kept in memory until the database can be written */
     struct api_results dropped;   /* since the start, for lack of memory, like the next three */
-    uint64_t failed_writes;       /* size of the database */
+    uint64_t failed_writes;       /* failed writes of the database */
     uint64_t damaged_rows;        /* dropped because they failed their check */
     uint64_t quarantined;         /* files that could not be used */
 };

@@ -1,9 +1,8 @@
-/* routes.c: the route table, and what follows from it.
- *
- * A row has all of a route: method, path, query parameters, function. So 404 (no path matches), 405
- * with Allow (a path matches, its methods do not), 400 for an unknown parameter, and the list of
- * GET / cannot contradict each other. HEAD is GET without a body, which libmicrohttpd leaves out;
- * OPTIONS returns the value of Allow. A path may end with one slash more than its row has.
+/* routes.c: the route table and the answers that follow from it. A row describes a whole route:
+ * method, path, query parameters, function. So these answers cannot contradict each other: 404 (no
+ * path matches), 405 with Allow (only the path matches), 400 for an unknown parameter, and the list
+ * of GET /. HEAD is GET without a body, which libmicrohttpd leaves out; OPTIONS returns the value
+ * of Allow. A path may end with one slash more than its row has.
  *
  * Every method but GET requires the token, if there is one.
  */
@@ -18,18 +17,18 @@
 
 enum method { METHOD_NONE = 0, METHOD_GET = 1, METHOD_POST = 2, METHOD_DELETE = 4 };
 
-enum { PARAMS_BYTES = 512 }; /* all of a plan's, listed */
+enum { PARAMS_BYTES = 512 }; /* all parameters of a plan, listed */
 
 struct route {
     const char *method; /* "GET", "POST" or "DELETE" */
     const char *path;
-    const char *params; /* separated by ", "; NULL: those of `function` (planner/params.h) */
+    const char *params; /* separated by ", "; NULL means those of `function` (planner/params.h) */
     const char *about;
     handlers_fn *handler;           /* or */
-    handlers_render_fn *render;     /* a document, which is kept */
+    handlers_render_fn *render;     /* renders a document, which is kept */
     uint32_t slot;                  /* in this slot of the cache */
-    enum planner_function function; /* what the planner is asked; PLANNER_NONE: nothing */
-    bool needs_daemon;              /* a snapshot is not enough */
+    enum planner_function function; /* function of the planner; PLANNER_NONE if there is none */
+    bool needs_daemon;              /* reads the database, not the snapshot */
 };
 
 static handlers_render_fn render_index;
@@ -107,8 +106,8 @@ static const struct route routes[] = {
 };
 enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
 
-/* Is this the route's segment from `at` to the next slash? (A decoded segment may contain a
- * slash.) Called some fifty times for a request that the cache does not have. */
+/* Returns whether this is the route's segment from `at` to the next slash. (A decoded segment may
+ * contain a slash.) Called about fifty times for a request that is not in the cache. */
 static bool segment_matches(const char *at, const char *segment)
 {
     while (*segment != '\0' && *at != '/' && *at == *segment) {
@@ -118,7 +117,7 @@ static bool segment_matches(const char *at, const char *segment)
     return *segment == '\0' && (*at == '\0' || *at == '/');
 }
 
-/* Does the path match? Then `request` gets its captures. */
+/* Returns whether the path matches. If it does, stores its captures in `request`. */
 static bool path_matches(const struct route *route, struct request *request)
 {
     const char *at = route->path;
@@ -133,7 +132,7 @@ static bool path_matches(const struct route *route, struct request *request)
             return false;
         segment = request->segments[i];
         if (segment[0] == '\0')
-            return false; /* "//" names nothing */
+            return false; /* an empty segment matches no name */
         if (at[0] == '{' && at[1] == 'g')
             gpu = segment;
         else if (at[0] == '{')
@@ -170,7 +169,7 @@ static enum method method_of(const char *name)
                                          : METHOD_NONE;
 }
 
-/* The value of Allow for a set of methods; "" for none. */
+/* Returns the value of Allow for a set of methods; "" if the set is empty. */
 static const char *allow_of(unsigned methods)
 {
     static const char *const values[] = {"",
@@ -185,8 +184,7 @@ static const char *allow_of(unsigned methods)
     return values[methods % (sizeof(values) / sizeof(*values))];
 }
 
-/* The routes outside of /v1 are about the service itself, which is what health probes need; but the
- * page is for people. */
+/* Health probes need the routes outside of /v1, except the page, which is for people. */
 static bool is_for_probes(const struct route *route)
 {
     return strncmp(route->path, "/v1/", 4) != 0 && strncmp(route->path, "/ui", 3) != 0;
@@ -205,8 +203,8 @@ static const struct route *find_exact(struct request *request, bool for_probes, 
     return NULL;
 }
 
-/* Takes one slash off the end of the path; false if there is none. Links of a page are relative to
- * its path, so a file of the page has no second one. */
+/* Removes one slash from the end of the path; returns false if there is none. Links of a page are
+ * relative to its path, so a file of the page has no second path. */
 static bool drop_slash(struct request *request)
 {
     const uint32_t count = request->segment_count;
@@ -218,7 +216,7 @@ static bool drop_slash(struct request *request)
     return ends;
 }
 
-/* The route, or NULL with the methods that the path does have: "" for an unknown path. */
+/* Returns the route, or NULL with the methods of the path: "" for an unknown path. */
 static const struct route *find(struct request *request, bool for_probes, const char **out_allow)
 {
     unsigned methods = METHOD_NONE;
@@ -239,7 +237,7 @@ static void no_such_path(const struct request *request, bool for_probes, struct 
                   for_probes ? " on this address, which is for health probes" : "");
 }
 
-/* OPTIONS, or a method that the path does not have. */
+/* Answers OPTIONS, or a method that the path does not have. */
 static void no_such_method(const struct request *request, const char *allow, struct reply *reply)
 {
     static const struct problem missing = {.http_status = HTTP_METHOD_NOT_ALLOWED,
@@ -287,7 +285,7 @@ static bool has_param(const struct route *route, const char *name)
     return false;
 }
 
-/* True if the route has all parameters of the request; otherwise the reply is a 400. */
+/* Returns whether the route has all parameters of the request; otherwise the reply is a 400. */
 static bool check_params(const struct route *route, const struct request *request,
                          struct reply *reply)
 {
@@ -308,7 +306,7 @@ static bool check_params(const struct route *route, const struct request *reques
     return true;
 }
 
-/* True if the request may change something; otherwise the reply is a 401. */
+/* Returns whether the request may change something; otherwise the reply is a 401. */
 static bool check_token(const struct handlers_context *c, const struct request *request,
                         struct reply *reply)
 {
@@ -389,7 +387,8 @@ static void handle_index(struct handlers_context *c, const struct request *reque
 
     if (c->ui && !c->for_probes && html > accept_weight(request->accept, "application/json")) {
         reply_empty(reply, HTTP_TEMPORARY_REDIRECT);
-        snprintf(reply->location, sizeof(reply->location), "ui/"); /* as in handlers_ui_redirect */
+        snprintf(reply->location, sizeof(reply->location),
+                 "ui/"); /* the same target as in handlers_ui_redirect */
     } else {
         handlers_reply_cached(c, CACHE_INDEX, render_index, reply);
     }

@@ -8,13 +8,13 @@
 
 enum { STATS_CLASSES = 6 };
 
-/* Zero it to start, then set started_at. */
+/* Initialize to zero, then set started_at. */
 struct stats {
     int64_t started_at;                      /* wall clock, seconds; does not change */
-    _Atomic uint64_t answers[STATS_CLASSES]; /* by the first digit of the HTTP status */
-    _Atomic uint64_t not_modified;           /* of those the 304s */
-    _Atomic uint64_t unauthorized;           /* and the 401s */
-    _Atomic uint64_t connections_timed_out;  /* for taking too long */
+    _Atomic uint64_t answers[STATS_CLASSES]; /* answers by the first digit of the HTTP status */
+    _Atomic uint64_t not_modified;           /* number of 304 answers among them */
+    _Atomic uint64_t unauthorized;           /* number of 401 answers among them */
+    _Atomic uint64_t connections_timed_out;  /* connections closed for taking too long */
     _Atomic uint64_t connections;            /* open now */
 };
 

@@ -1,6 +1,6 @@
-/* ui_file.h: the files of the page at /ui/, as constants of the program. build/gen/ui_files.c has
- * them, made from clients/ui (mk/ui.mk). Only the daemon links them; a program that answers offline
- * has none.
+/* ui_file.h: the files of the page at /ui/, as constants of the program. build/gen/ui_files.c
+ * contains them, generated from clients/ui (mk/ui.mk). Only the daemon links them, not a program
+ * that answers offline.
  */
 #ifndef REACH_API_HANDLERS_UI_FILE_H
 #define REACH_API_HANDLERS_UI_FILE_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 struct ui_file {
-    const char *name; /* as in the path below /ui/; "" is the page itself */
+    const char *name; /* path below /ui/; "" is the page itself */
     const char *content_type;
     const unsigned char *text;
     size_t text_bytes;

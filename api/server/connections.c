@@ -11,14 +11,14 @@
  * request. So no client holds a slot for more than twice the deadline without a complete answer.
  *
  * A clock is one number, so a request writes only to its own connection. All connections are
- * scanned when one may be due, which is rare enough to cost nothing beside the requests.
+ * scanned when one may be due. This is rare enough to cost little compared with the requests.
  */
 #include "api/server/connections.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* At most; no connection ends later than by this part of the deadline. */
+/* The largest delay with which a connection ends, as a part of the deadline. */
 enum { CHECKS_PER_DEADLINE = 128 };
 
 struct connection *connections_add(struct connections *all, int fd, nsec_t now)

@@ -1,5 +1,5 @@
-/* connections.h: the open connections, each with a clock, so that each ends in time. Used by the
- * serving thread alone. */
+/* connections.h: the open connections, each with a clock that ends it in time. Used by the serving
+ * thread alone. */
 #ifndef REACH_API_SERVER_CONNECTIONS_H
 #define REACH_API_SERVER_CONNECTIONS_H
 
@@ -11,10 +11,10 @@
 struct connection {
     struct connection *before;
     struct connection *next;
-    int fd;                          /* libmicrohttpd's, which closes it */
+    int fd;                          /* owned by libmicrohttpd, which closes it */
     nsec_t since;                    /* start of the current request, or end of the last */
     uint32_t answered;               /* requests */
-    struct transaction *transaction; /* the server's, of the current request; NULL: none */
+    struct transaction *transaction; /* set by the server for the current request, otherwise NULL */
     bool in_request;                 /* from the request line to the end of the answer */
 };
 
@@ -24,18 +24,18 @@ struct connections {
     uint32_t in_request;
 };
 
-/* A new connection. NULL without memory. */
+/* Adds a connection. Returns NULL if memory runs out. */
 struct connection *connections_add(struct connections *all, int fd, nsec_t now);
 void connections_remove(struct connections *all, struct connection *take);
 
-/* A request line has arrived. */
+/* Reports that a request line has arrived. */
 void connections_begin(struct connections *all, struct connection *client, nsec_t now);
-/* Its answer is complete, or it was abandoned. */
+/* Reports that the answer to the request is complete, or that the request was abandoned. */
 void connections_end(struct connections *all, struct connection *client, nsec_t now);
 
-/* Shuts down those whose clock has run for `deadline` or longer, and adds their number to
- * `*timed_out`; libmicrohttpd then closes them. Returns when to call this again, at most a 128th of
- * the deadline after the next one is due; 0: there is no connection. */
+/* Shuts down the connections whose clock has run for `deadline` or longer, and adds their number to
+ * `*timed_out`. libmicrohttpd then closes them. Returns when to call this again, at most a 128th of
+ * the deadline after the next connection is due. Returns 0 if there is no connection. */
 nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadline,
                         uint64_t *timed_out);
 

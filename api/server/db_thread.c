@@ -1,4 +1,4 @@
-/* db_thread.c: a queue, a mutex, a condition.
+/* db_thread.c: a thread with a queue, a mutex and a condition.
  *
  *     serving thread --suspend, queue--> db_thread: snapshot, dispatch --resume--> serving thread
  *
@@ -20,11 +20,11 @@
 struct db_thread {
     struct db_thread_options options;
     pthread_t thread;
-    bool started; /* the serving thread's */
+    bool started; /* used by the serving thread */
     struct heartbeat heartbeat;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
-    bool running; /* guarded by the mutex, as the next */
+    bool running; /* guarded by the mutex, like the next */
     bool stop;
     struct db_thread_call *first;
     struct db_thread_call *last;
@@ -42,7 +42,7 @@ struct db_thread *db_thread_new(const struct db_thread_options *options)
     return r;
 }
 
-/* The next call; NULL: stop. */
+/* Returns the next call, NULL if the thread must stop. */
 static struct db_thread_call *next_call(struct db_thread *r)
 {
     struct db_thread_call *call;
@@ -68,7 +68,7 @@ static void answer(const struct db_thread *r, struct db_thread_call *call)
     c.snapshot = snapshot_acquire(o->cell);
     routes_dispatch(&c, call->request, &call->reply);
     snapshot_release(c.snapshot);
-    MHD_resume_connection(call->connection); /* now the call is the serving thread's */
+    MHD_resume_connection(call->connection); /* the serving thread owns the call again */
     o->wake(o->server); /* in external mode the library wakes no thread by itself */
 }
 

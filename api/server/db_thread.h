@@ -1,6 +1,6 @@
 /* db_thread.h: one thread for answers that must read the database. The serving thread hands such a
- * request over and continues; libmicrohttpd leaves the connection alone until the answer is there.
- * So neither a slow disk nor a long history delays an answer from memory.
+ * request over and continues. The connection stays suspended in libmicrohttpd until the answer is
+ * ready. So neither a slow disk nor a long history delays an answer from memory.
  */
 #ifndef REACH_API_SERVER_DB_THREAD_H
 #define REACH_API_SERVER_DB_THREAD_H
@@ -12,11 +12,11 @@
 struct api_server;
 struct db_thread;
 
-/* One request on its way to the thread and back. Zero it to start. */
+/* One request on its way to the thread and back. Initialize to zero. */
 struct db_thread_call {
     struct db_thread_call *next;
     struct MHD_Connection *connection;
-    struct request *request; /* the thread's meanwhile */
+    struct request *request; /* used by the thread during the call */
     struct reply reply;      /* the answer, once the connection is called again */
 };
 
@@ -28,20 +28,20 @@ struct db_thread_options {
     struct api_server *server;
 };
 
-/* Borrows all of the options until db_thread_free. The thread starts with the first call. NULL
- * without memory. */
+/* Borrows all options until db_thread_free. The thread starts with the first call. Returns NULL if
+ * memory runs out. */
 struct db_thread *db_thread_new(const struct db_thread_options *options);
 /* Ends the thread after its current call; queued calls return with an empty reply. Every connection
- * is resumed. NULL is fine. */
+ * is resumed. NULL is allowed. */
 void db_thread_free(struct db_thread *take);
 
 /* Suspends the connection and lets the thread dispatch the request; libmicrohttpd then calls the
- * access handler again. False if the thread cannot be created: the call is unchanged. Serving
- * thread only. */
+ * access handler again. Returns false if the thread cannot be created; the call is then unchanged.
+ * Serving thread only. */
 bool db_thread_take(struct db_thread *db_thread, struct db_thread_call *call);
 
-/* Has the thread made progress since the last call? Wakes it, so that it can until the next one.
- * One watcher, in any thread. */
+/* Returns whether the thread has made progress since the last call. Wakes it, so that it can make
+ * progress until the next call. One watcher, in any thread. */
 bool db_thread_is_alive(struct db_thread *db_thread);
 
 #endif

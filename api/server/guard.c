@@ -1,13 +1,14 @@
-/* guard.c: refuses what libmicrohttpd 0.9.75 lets through and no handler may get.
+/* guard.c: refuses requests that libmicrohttpd 0.9.75 accepts but no handler may receive.
  *
  * Request smuggling needs two readers that disagree where a request ends (RFC 9112, section 11.2).
- * So framing must be certain: one Host, at most one Content-Length, of digits, no Transfer-Encoding
- * with it, none but "chunked", none in HTTP/1.0. Names must be tokens, values free of control
- * characters. All else is refused with 400 (too long: 413), and the connection is closed.
+ * So framing must be certain: one Host, and at most one Content-Length, which consists of digits. A
+ * Transfer-Encoding must be "chunked", without a Content-Length, and not in HTTP/1.0. Names must be
+ * tokens, and values must not contain control characters. All other requests are refused with 400
+ * (413 if too long), and the connection is closed.
  *
- * An application does not see folded header lines, which arrive joined, what follows a NUL in the
- * value of a field, which is cut off, and errors that the library answers itself (a few lines of
- * HTML with 400, 413, 414, 431 or 505).
+ * An application does not see folded header lines, which arrive joined. It does not see the text
+ * after a NUL in the value of a field, which is cut off. It does not see errors that the library
+ * answers itself (a few lines of HTML with 400, 413, 414, 431 or 505).
  */
 #include "api/server/transaction.h"
 
@@ -17,9 +18,9 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NEAR_BYTES = 16 << 10 }; /* a target and its version are in one buffer of this size */
+enum { NEAR_BYTES = 16 << 10 }; /* size of the buffer for a target and its version */
 
-/* The header fields that matter. Those before ACCEPT may come once. */
+/* The header fields that are read. Fields before ACCEPT may occur once. */
 enum field {
     HOST = 0,
     CONTENT_TYPE,
@@ -49,7 +50,7 @@ static const struct {
 
 struct headers {
     unsigned count[FIELD_COUNT];
-    const char *value[FIELD_COUNT]; /* the last one; libmicrohttpd's */
+    const char *value[FIELD_COUNT]; /* value of the last one; owned by libmicrohttpd */
     bool bad_name;
     bool bad_value;
 };
@@ -80,7 +81,8 @@ static bool has_control(const char *value, size_t bytes)
     return false;
 }
 
-/* A name, an address, or one in brackets; perhaps a port (RFC 9110, section 7.2). */
+/* Accepts a name, an address, or an address in brackets, with an optional port (RFC 9110, section
+ * 7.2). */
 static bool is_host(const char *host)
 {
     static const char others[] = "-._~%!$&'()*+,;=:[]";
@@ -111,7 +113,7 @@ static enum MHD_Result scan_field(void *cls, enum MHD_ValueKind kind, const char
     return MHD_YES;
 }
 
-/* NULL if there is none. `text` is for one that names a field. */
+/* Returns NULL if there is no problem. `text` is the buffer for a message that names a field. */
 static const char *framing_fault(const struct headers *h, bool is_http_1_0, char *text, size_t size)
 {
     const char *host = h->value[HOST];
@@ -189,7 +191,7 @@ bool guard_check_target(const char *url, size_t target_bytes, const char *versio
     uintptr_t gap = (uintptr_t)version - (uintptr_t)end;
 
     if ((uintptr_t)version < (uintptr_t)end || gap > NEAR_BYTES)
-        return true; /* a library that keeps the version elsewhere */
+        return true; /* the library keeps the version elsewhere */
     for (uintptr_t i = 0; i < gap; i++) {
         if (end[i] != '\0' && end[i] != ' ' && end[i] != '\t') {
             malformed("the request target has a NUL in it", out);

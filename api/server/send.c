@@ -1,9 +1,8 @@
-/* send.c: responses as libmicrohttpd takes them.
- *
- * A shared document keeps its finished responses, 200 and 304, which count their own references.
- * They are the same for every client, so they have a request id only if the client sent one, and
- * then a response of their own; all other responses have one. Cache-Control: no-cache lets a client
- * keep an answer and ask whether it still holds.
+/* send.c: responses in the form of libmicrohttpd. A shared document keeps its finished responses,
+ * 200 and 304, which count their own references. Shared responses are the same for every client, so
+ * they have no request id. If the client sent an id, it gets a response of its own. All other
+ * responses have a request id. Cache-Control: no-cache lets a client keep an answer and revalidate
+ * it.
  */
 #include "api/server/transaction.h"
 
@@ -18,13 +17,14 @@ enum { NO_MEMORY_BYTES = 512 };
 struct shared {
     struct MHD_Response *full;
     struct MHD_Response *not_modified; /* NULL until it is needed */
-    bool has_headers;                  /* there was memory for those of `full` */
+    bool has_headers;                  /* memory sufficed for the header fields of `full` */
 };
 
-/* 503 for a request that there is no memory to answer. Made at the start, never freed. */
+/* The 503 for a request that cannot be answered for lack of memory. Made at the start, never freed.
+ */
 static struct MHD_Response *no_memory;
 
-/* libmicrohttpd asks for a pointer that may be written through, and does not write. */
+/* libmicrohttpd requires a pointer to writable memory, but does not write. */
 static struct MHD_Response *response_over(const char *text, size_t bytes,
                                           enum MHD_ResponseMemoryMode mode)
 {
@@ -72,7 +72,7 @@ static bool add_reply_headers(struct MHD_Response *response, const struct reply 
     return ok;
 }
 
-/* The response, or NULL if its header fields could not be added. */
+/* Returns the response, or NULL if its header fields could not be added. */
 static struct MHD_Response *finish(struct MHD_Response *take, bool has_headers)
 {
     if (take && has_headers)
@@ -82,7 +82,7 @@ static struct MHD_Response *finish(struct MHD_Response *take, bool has_headers)
     return NULL;
 }
 
-/* No body, but what a cache needs. */
+/* Makes a response without a body, with the fields that a cache needs. */
 static struct MHD_Response *make_not_modified(const struct reply *reply)
 {
     struct MHD_Response *response = response_over("", 0, MHD_RESPMEM_PERSISTENT);
@@ -93,7 +93,7 @@ static struct MHD_Response *make_not_modified(const struct reply *reply)
     return finish(response, ok);
 }
 
-/* ---- what is attached to a document ---- */
+/* ---- responses of a document ---- */
 
 static void release(void *responses)
 {
@@ -105,9 +105,9 @@ static void release(void *responses)
     free(take);
 }
 
-/* The responses of the document of this reply, made when it is sent for the first time; NULL
- * without memory. The text belongs to the response from then on: an answer that is being sent
- * outlives the document. */
+/* Returns the responses of this reply's document, made when it is sent for the first time. Returns
+ * NULL if memory runs out. From then on the response owns the text, because an answer that is being
+ * sent outlives the document. */
 static struct shared *shared_of(struct document *d, const struct reply *reply)
 {
     struct shared *s;
@@ -129,7 +129,8 @@ static struct shared *shared_of(struct document *d, const struct reply *reply)
     return s;
 }
 
-/* The shared response of this reply, borrowed; NULL if it needs one of its own. */
+/* Returns the shared response of this reply, borrowed. Returns NULL if the reply needs its own
+ * response. */
 static struct MHD_Response *find_shared(const struct request *request, const struct reply *reply,
                                         bool not_modified)
 {
@@ -145,7 +146,7 @@ static struct MHD_Response *find_shared(const struct request *request, const str
     return s->not_modified;
 }
 
-/* A response with the text of a document, which it takes if it can. */
+/* Makes a response with the text of a document, and takes the text if it can. */
 static struct MHD_Response *response_of(struct document *d)
 {
     const bool takes = d->owned && d->holders == 1;
@@ -157,7 +158,7 @@ static struct MHD_Response *response_of(struct document *d)
     return response;
 }
 
-/* A response of its own; NULL without memory. */
+/* Makes a response for this reply alone; returns NULL if memory runs out. */
 static struct MHD_Response *make_response(const struct request *request, const struct reply *reply,
                                           bool not_modified)
 {

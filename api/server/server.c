@@ -4,11 +4,10 @@
  *                                               \--------> timer of the request deadline
  *                                                \-------> eventfd with which other threads wake it
  *
- * One MHD daemon per listening socket, so that each has connection slots of its own. All run in
- * external epoll mode: the library's own epoll thread waits with its blocking timeout after a batch
- * of exactly 128 ready connections, and MHD_run always polls.
- *
- * Its inactivity timeout is off, since one byte per second defeats it: see connections.c.
+ * Each listening socket has its own MHD daemon, and so its own connection slots. All run in
+ * external epoll mode, where MHD_run always polls. The library's own epoll thread waits with its
+ * blocking timeout after a batch of exactly 128 ready connections. Its inactivity timeout is off,
+ * because one byte per second defeats it: see connections.c.
  */
 #include "api/server/server.h"
 
@@ -37,11 +36,11 @@
 enum {
     DEFAULT_LIMIT = 1024,
     DEFAULT_PROBE_LIMIT = 64,
-    RESERVED_FDS = 64, /* for everything but connections */
-    /* Request line and header fields of one request, and a piece of its body. The library clears it
-     * once or twice per request: with 256 connections an answer takes 10 % more CPU time if it is
-     * 10 KiB. RFC 9110, section 4.1, recommends room for a target of 8000 bytes; the longest that
-     * is valid here has less than 1000, and 4000 fit. */
+    RESERVED_FDS = 64, /* descriptors that are not connections */
+    /* Request line and header fields of one request, and a piece of its body. The library clears
+     * this buffer once or twice per request. With 256 connections and a buffer of 10 KiB an answer
+     * takes 10 % more CPU time. RFC 9110, section 4.1, recommends room for a target of 8000 bytes.
+     * The longest valid target here has less than 1000 bytes, and 4000 fit. */
     CONNECTION_MEMORY = 5 << 10,
     TIMER_EVENT = API_MAX_LISTENERS, /* tags after the numbers of the listeners */
     WAKE_EVENT,
@@ -63,8 +62,8 @@ struct api_server {
     int epoll_fd;
     int timer_fd;
     int wake_fd;
-    nsec_t timer_due; /* 0: not set */
-    nsec_t now;       /* when this turn of the loop began: exact enough for deadlines */
+    nsec_t timer_due; /* 0 if it is not set */
+    nsec_t now;       /* start of this turn of the loop, exact enough for deadlines */
     nsec_t deadline_ns;
     bool finished;
     bool place_freed; /* a connection was closed since the last run */
@@ -73,20 +72,20 @@ struct api_server {
     struct connections clients;
     struct cache *cache;
     struct snapshot_cell *cell;
-    const struct snapshot *view; /* of this turn, once it is needed; NULL between turns */
+    const struct snapshot *view; /* view of this turn, acquired when needed; NULL between turns */
     const struct api_backend *backend;
     const char *daemon_version;
     char token[API_TOKEN_BYTES];
-    char next_token[API_TOKEN_BYTES]; /* from another thread: under the mutex */
+    char next_token[API_TOKEN_BYTES]; /* set by another thread, under the mutex */
     pthread_mutex_t token_mutex;
     atomic_bool token_changed;
     struct stats *stats;
     struct stats own_stats;
     struct db_thread *db_thread;
-    uint64_t number; /* of the last call; request ids are made from it */
+    uint64_t number; /* number of the last call; request ids are made from it */
 };
 
-/* ---- what libmicrohttpd calls ---- */
+/* ---- callbacks of libmicrohttpd ---- */
 
 static struct connection *client_of(struct MHD_Connection *connection)
 {
@@ -137,16 +136,16 @@ static void *on_request_line(void *cls, const char *target, struct MHD_Connectio
     if (!client)
         return NULL; /* no memory for its clock: on_request closes it */
     connections_begin(&server->clients, client, server->now);
-    /* A request that the library refuses by itself begins here and is never completed, so it is the
-     * connection that keeps the transaction. */
+    /* The connection keeps the transaction, because a request that the library itself refuses
+     * begins here and is never completed. */
     transaction_free(client->transaction);
     client->transaction = transaction_new(target);
     drop_query(target);
     return client->transaction;
 }
 
-/* The newest view, held until the end of this turn: acquired for the first request of a turn and
- * after a publication. */
+/* Returns the newest view, held until the end of this turn. It is acquired for the first request of
+ * a turn and after a publication. */
 static const struct snapshot *newest_view(struct api_server *server)
 {
     if (server->view && server->view->generation == snapshot_generation(server->cell))
@@ -229,7 +228,7 @@ static uint32_t limit_of(const struct api_listener *l)
     return l->role == API_FOR_PROBES ? DEFAULT_PROBE_LIMIT : DEFAULT_LIMIT;
 }
 
-/* A connection without a descriptor would hang, so there are never more slots than descriptors. */
+/* A connection without a descriptor would hang, so the slots never exceed the descriptors. */
 enum status api_share_slots(struct api_listener *listeners, uint32_t count, struct err *err)
 {
     struct rlimit files;
@@ -283,7 +282,7 @@ static enum status watch(struct api_server *server, int fd, uint32_t tag, struct
     return STATUS_OK;
 }
 
-/* The library gets a descriptor of its own and closes that. */
+/* The library gets a duplicate descriptor and closes it. */
 static enum status add_listener(struct api_server *server, const struct api_listener *asked,
                                 struct err *err)
 {
@@ -387,7 +386,7 @@ void api_server_set_token(struct api_server *server, const char *token)
     pthread_mutex_unlock(&server->token_mutex);
 }
 
-/* In the server's thread, between two turns. */
+/* Runs in the server's thread, between two turns. */
 static void take_token(struct api_server *server)
 {
     if (!atomic_load_explicit(&server->token_changed, memory_order_acquire))
@@ -405,7 +404,7 @@ int api_server_fd(const struct api_server *server)
     return server->epoll_fd;
 }
 
-/* Does the library have work that no descriptor announces? */
+/* Returns whether the library has work that no descriptor announces. */
 static bool has_work(const struct listener *listener)
 {
     MHD_UNSIGNED_LONG_LONG wait_ms;
@@ -433,7 +432,7 @@ static void set_timer(struct api_server *server, nsec_t due)
     server->timer_due = due;
 }
 
-/* The timer is set once and moved when it expires, so that a request costs no system call. */
+/* The timer is set once and moved when it expires, so a request needs no system call for it. */
 static void on_timer(struct api_server *server)
 {
     uint64_t expirations;
@@ -447,7 +446,7 @@ static void on_timer(struct api_server *server)
     set_timer(server, due);
 }
 
-/* An answer may be ready: only a run finds out on which connection. */
+/* An answer may be ready. Only a run of the library finds its connection. */
 static bool on_wake(struct api_server *server)
 {
     uint64_t count;
@@ -457,7 +456,7 @@ static bool on_wake(struct api_server *server)
     return true;
 }
 
-/* Serves what is ready within this many milliseconds; -1: waits indefinitely. */
+/* Serves connections that become ready within this number of milliseconds; -1 means no limit. */
 static void serve(struct api_server *server, int wait_ms)
 {
     struct epoll_event events[MAX_EVENTS];
@@ -474,8 +473,8 @@ static void serve(struct api_server *server, int wait_ms)
         else
             run_all = on_wake(server);
     }
-    /* With all slots taken the library stops watching its listening socket, and resumes not when a
-     * slot is freed but at the next run, which no descriptor might trigger. */
+    /* When all slots are taken, the library stops watching its listening socket. It resumes at the
+     * next run and not when a slot is freed, but possibly no descriptor triggers that run. */
     server->place_freed = false;
     for (uint32_t i = 0; i < server->listener_count; i++) {
         struct listener *listener = &server->listeners[i];
@@ -504,7 +503,7 @@ void api_server_wake(struct api_server *server)
     const uint64_t one = 1;
 
     if (write(server->wake_fd, &one, sizeof(one)) < 0)
-        return; /* full: it is readable already */
+        return; /* if the counter is full, the descriptor is readable already */
 }
 
 bool api_server_db_thread_is_alive(struct api_server *server)
@@ -553,7 +552,7 @@ void api_server_free(struct api_server *take)
         return;
     api_server_finish(take);
     pthread_mutex_destroy(&take->token_mutex);
-    db_thread_free(take->db_thread); /* libmicrohttpd requires that none is suspended at the end */
+    db_thread_free(take->db_thread); /* so that none is suspended at the end */
     for (uint32_t i = 0; i < take->listener_count; i++)
         MHD_stop_daemon(take->listeners[i].daemon);
     cache_free(take->cache);

@@ -1,6 +1,6 @@
 /* server.h: the HTTP server: libmicrohttpd, driven by a loop of the daemon that calls
- * api_server_wait again and again. One thread uses a server, except for the functions that say
- * otherwise; several servers may share one cell and one backend.
+ * api_server_wait again and again. One thread uses a server, except for functions marked "any
+ * thread". Several servers may share one cell and one backend.
  */
 #ifndef REACH_API_SERVER_SERVER_H
 #define REACH_API_SERVER_SERVER_H
@@ -16,13 +16,13 @@ struct stats;
 /* The requests that a listening socket accepts. */
 enum api_listener_role {
     API_FOR_ALL = 0,
-    API_FOR_PROBES /* of health probes and monitoring: everything but /v1 */
+    API_FOR_PROBES /* health probes and monitoring: all routes except /v1 */
 };
 
 struct api_listener {
-    int fd; /* TCP or Unix, listening; the server's once api_server_new succeeds */
+    int fd; /* TCP or Unix, listening; owned by the server once api_server_new succeeds */
     enum api_listener_role role;
-    uint32_t connection_limit; /* of this socket; 0: 1024, or 64 for probes */
+    uint32_t connection_limit; /* limit of this socket; 0 means 1024, or 64 for probes */
 };
 
 enum { API_MAX_LISTENERS = 4, API_TOKEN_BYTES = 257 };
@@ -30,15 +30,15 @@ enum { API_MAX_LISTENERS = 4, API_TOKEN_BYTES = 257 };
 struct api_options {
     struct api_listener listeners[API_MAX_LISTENERS];
     uint32_t listen_count;
-    nsec_t request_deadline_ns; /* whole request, first byte to last; 0: 10 s */
+    nsec_t request_deadline_ns; /* whole request, first byte to last; 0 means 10 s */
     const char *daemon_version; /* static string */
-    const char *token;          /* required for POST and DELETE; copied. NULL or "": none */
-    struct stats *stats;        /* counts into this (stats.h), borrowed; NULL: into its own */
+    const char *token;          /* required for POST and DELETE; copied. NULL or "" means none */
+    struct stats *stats;        /* counters (stats.h), borrowed; NULL means the server's own */
 };
 
-/* Sets the limit of each listener: to its default if it has none, and to its share if the process
- * may not open enough files. For all sockets of the process together, before their servers.
- * STATUS_NOT_PERMITTED: too few files for a connection each. */
+/* Sets the limit of each listener: its default if it has none, or its share if the process may not
+ * open enough files. Call this once for all sockets of the process, before making the servers.
+ * Returns STATUS_NOT_PERMITTED if the files do not suffice for one connection each. */
 enum status api_share_slots(struct api_listener *listeners, uint32_t count, struct err *err);
 
 /* Borrows cell and backend until api_server_free. */
@@ -46,26 +46,26 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
                            const struct api_backend *backend, struct api_server **out,
                            struct err *err);
 
-/* Another token for every request that is served from now on. From any thread. */
+/* Sets another token for all later requests. Any thread. */
 void api_server_set_token(struct api_server *server, const char *token);
 
 /* Sleeps until something is ready, due, or another thread wakes it; then serves what is ready. */
 void api_server_wait(struct api_server *server);
-/* Ends the sleep of api_server_wait. From any thread. */
+/* Ends the sleep of api_server_wait. Any thread. */
 void api_server_wake(struct api_server *server);
-/* Does its db_thread make progress (db_thread.h)? From any thread, one at a time. */
+/* Returns whether its db_thread makes progress (db_thread.h). Any thread, one at a time. */
 bool api_server_db_thread_is_alive(struct api_server *server);
 
-/* For a loop that watches other things too: the descriptor to watch for reading, */
+/* For a loop that also watches other descriptors: returns the descriptor to watch for reading. */
 int api_server_fd(const struct api_server *server);
-/* what to call when it is ready, which never waits, */
+/* Call this when it is ready. Never waits. */
 void api_server_run(struct api_server *server);
-/* and the milliseconds until it is to be called even if nothing is ready; -1: never. */
+/* Returns the milliseconds until the call is due even if nothing is ready; -1 means never. */
 int api_server_timeout_ms(const struct api_server *server);
 
 /* Accepts no more connections and finishes answers in progress, for at most 1 s. */
 void api_server_finish(struct api_server *server);
-/* The same, unless that was done, and closes everything. NULL is fine. */
+/* Stops the server unless that was done, and closes everything. NULL is allowed. */
 void api_server_free(struct api_server *take);
 
 #endif

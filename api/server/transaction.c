@@ -1,13 +1,11 @@
 /* transaction.c: the life of one request.
  *
- * libmicrohttpd calls the access handler at least twice: once when the header fields are there,
- * then for each piece of the body, and once more at its end. In the first call a request can be
- * refused before its body is read; an answer given there closes the connection. Everything else is
- * answered in the last call. A body that no route reads is discarded.
- *
- * What must be read from the database goes to the db_thread, and the last call comes once more when
- * the answer is there. A GET whose target has a document in the cache is answered without parsing
- * the target: most requests are such.
+ * libmicrohttpd calls the access handler at least twice: after the header fields, for each piece of
+ * the body, and at its end. In the first call a request can be refused before its body is read; an
+ * answer in this call closes the connection. All other requests are answered in the last call. A
+ * body that no route reads is discarded. Requests that must read the database go to the db_thread,
+ * and the last call is repeated when the answer is ready. Most requests are a GET whose target has
+ * a document in the cache. They are answered without parsing the target.
  */
 #include "api/server/transaction.h"
 
@@ -51,15 +49,15 @@ void transaction_free(struct transaction *take)
     free(take);
 }
 
-/* GET or HEAD: changes nothing, and its body does not matter. */
+/* Returns whether it is GET or HEAD, which changes nothing and whose body is ignored. */
 static bool is_read_only(const struct request *request)
 {
     return strcmp(request->method, MHD_HTTP_METHOD_GET) == 0 ||
            strcmp(request->method, MHD_HTTP_METHOD_HEAD) == 0;
 }
 
-/* Logs changes and failures of the server, at debug level every request. An answer from the cache
- * has no number of its request. */
+/* Logs changes and failures of the server, and every request at debug level. An answer from the
+ * cache has no request number. */
 static void log_answer(const struct transaction *x, unsigned http_status)
 {
     const struct request *r = &x->request;
@@ -75,7 +73,7 @@ static void log_answer(const struct transaction *x, unsigned http_status)
                   r->trace[0] ? ", request " : "", r->trace);
 }
 
-/* Sends, counts and logs. */
+/* Sends the answer, counts it and logs it. */
 static enum MHD_Result answer(struct transaction *x, struct handlers_context *c,
                               struct MHD_Connection *connection, struct reply *take)
 {
@@ -127,8 +125,8 @@ static enum MHD_Result first_step(struct transaction *x, struct handlers_context
     return MHD_YES;
 }
 
-/* The reply of the route; a shared document is kept for the next request of this target, unless a
- * header field decides which document that is. */
+/* Makes the reply of the route. A shared document is kept for the next request of this target,
+ * unless a header field selects the document. */
 static void dispatch(struct transaction *x, struct handlers_context *c, struct reply *reply)
 {
     struct problem problem;
@@ -147,7 +145,7 @@ static void dispatch(struct transaction *x, struct handlers_context *c, struct r
     }
 }
 
-/* Hands the request to the db_thread; without one it is read here. */
+/* Hands the request to the db_thread; if there is none, reads the database here. */
 static enum MHD_Result defer(struct transaction *x, struct handlers_context *c,
                              struct MHD_Connection *connection, struct reply *reply)
 {

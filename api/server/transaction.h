@@ -10,7 +10,7 @@
 
 struct transaction;
 
-/* The arguments of one call of the access handler. Texts are libmicrohttpd's. */
+/* The arguments of one call of the access handler. libmicrohttpd owns the texts. */
 struct transaction_call {
     struct MHD_Connection *connection;
     const char *url;
@@ -20,36 +20,37 @@ struct transaction_call {
     size_t *data_bytes;
 };
 
-/* Begins at the request target. NULL without memory; then the connection is closed. */
+/* Begins at the request target. Returns NULL if memory runs out; the connection is then closed. */
 struct transaction *transaction_new(const char *target);
 void transaction_free(struct transaction *take);
 
-/* One call of the access handler: the header fields are there; a piece of body; the end of it. */
+/* Handles one call of the access handler: after the header fields, for a piece of the body, or at
+ * its end. */
 enum MHD_Result transaction_step(struct transaction *x, struct handlers_context *c,
                                  const struct transaction_call *call);
 
-/* ---- refuses requests that two servers in a row could read differently (guard.c) ---- */
+/* ---- refusal of requests that two servers could read differently (guard.c) ---- */
 
-/* Checks the header fields before any body is read. Those that matter are borrowed into `request`.
- * Fills `out` on false. */
+/* Checks the header fields before any body is read. The needed fields are borrowed into `request`.
+ * Fills `out` if it returns false. */
 bool guard_check(struct MHD_Connection *connection, const char *http_version,
                  struct request *request, struct problem *out);
-/* Checks that there are only blanks between the target, as libmicrohttpd passes it, and the version
- * after it: a target with a NUL in it was cut there. `url` and `version` are arguments of the
- * access handler, `target_bytes` is the length of the target. */
+/* Checks that only blanks separate the target passed by libmicrohttpd from the version. Otherwise
+ * the target contains a NUL and was cut there. `url` and `version` are arguments of the access
+ * handler, `target_bytes` is the length of the target. */
 bool guard_check_target(const char *url, size_t target_bytes, const char *version,
                         struct problem *out);
 
-/* The problem of a body over REQUEST_MAX_BODY_BYTES. */
+/* Makes the problem of a body over REQUEST_MAX_BODY_BYTES. */
 void guard_too_large(struct problem *out);
 
-/* ---- sends a reply through libmicrohttpd (send.c) ---- */
+/* ---- replies through libmicrohttpd (send.c) ---- */
 
-/* Queues the answer: 304 without a body if the request says that it has this tag already. Clears
- * the reply. `*out_status` is what was sent, 0 if the connection is closed instead. */
+/* Queues the answer: 304 without a body if If-None-Match contains this tag. Clears the reply.
+ * `*out_status` is the status that was sent, 0 if the connection is closed instead. */
 enum MHD_Result send_reply(struct MHD_Connection *connection, const struct request *request,
                            struct reply *take, unsigned *out_status);
-/* Prepares what send_reply answers without memory. Any number of times, one thread at a time. */
+/* Prepares the answer of send_reply for lack of memory. May be repeated, one thread at a time. */
 bool send_prepare(void);
 
 #endif

@@ -12,45 +12,46 @@ struct reach_answer {
     uint32_t http_status;
     enum reach_source source;
     uint64_t confirmed_ms;              /* CLOCK_MONOTONIC */
-    struct reach_provenance provenance; /* of the content, but for what is learnt of `stale` */
+    struct reach_provenance provenance; /* provenance of the content, but with a newer `stale` */
 };
 
-/* Where an answer comes from. */
+/* The source of an answer. */
 struct answer_origin {
-    enum answer_kind kind; /* of the body of a 200 */
+    enum answer_kind kind; /* kind of the body of a 200 */
     uint32_t http_status;
     enum reach_source source;
     uint64_t confirmed_ms;
-    /* If the planner answered in this process: what it answered, taken by answer_new in any case;
-     * and for which GPU. */
+    /* The planner's answer and its GPU, if the planner answered in this process. answer_new always
+     * takes the answer. */
     struct planner_call *call;
     const struct snapshot_gpu *gpu;
 };
 
-/* Takes the body (terminated), and fills and checks the fields: from the call, or decoded from the
- * body. A body that is not of this kind is REACH_PROTOCOL; a body of an HTTP status other than 200
- * has no fields. */
+/* Takes the body (terminated), and fills and checks the fields from the call or the body. Returns
+ * REACH_PROTOCOL if the body is not of this kind. A body of an HTTP status other than 200 has no
+ * fields. */
 enum reach_status answer_new(const struct answer_origin *origin, char *take, size_t bytes,
                              struct reach_answer **out, struct reach_error *error);
 
-/* The same from content that is held elsewhere too. */
+/* Does the same with content that is also held elsewhere. */
 enum reach_status answer_share(const struct answer_origin *origin, struct answer_content *content,
                                struct reach_answer **out, struct reach_error *error);
 
-/* What the body of a 200 to this target is. */
+/* Returns the kind of the body of a 200 to this target. */
 enum answer_kind answer_kind_from_target(const char *target);
 
-/* decode.c: fills the fields of the content's kind from its JSON, and checks them. REACH_PROTOCOL
- * names the field; REACH_NO_MEMORY. */
+/* decode.c: fills the fields of the content's kind from its JSON, and checks them. Returns
+ * REACH_PROTOCOL with the name of the field, or REACH_NO_MEMORY. */
 enum reach_status decode_answer(struct answer_content *answer, struct reach_error *error);
-/* planned.c: the same from its call. */
+/* planned.c: does the same from its call. */
 enum reach_status planned_answer(struct answer_content *answer, const struct snapshot_gpu *gpu,
                                  struct reach_error *error);
-/* check.c: what must hold between the fields. REACH_PROTOCOL. */
+/* check.c: checks the relations between the fields. Returns REACH_PROTOCOL if one is violated. */
 enum reach_status answer_check(const struct answer_content *answer, struct reach_error *error);
-/* planned.c: the ranges of the passes of a plan over one allocation, which its scope_bytes say. */
+/* planned.c: the ranges of the passes of a plan over one allocation, derived from its scope_bytes.
+ */
 void answer_set_scopes(struct answer_content *answer, struct reach_plan *plan);
-/* planned.c: from the planner's enum bottleneck. */
+/* planned.c: converts the planner's enum bottleneck. */
 enum reach_verdict answer_verdict(unsigned bottleneck);
 
 #endif

@@ -1,4 +1,4 @@
-/* answer_cache.c: a small table, searched from end to end; the least recently used one makes room.
+/* answer_cache.c: a small table with linear search; the least recently used entry is replaced.
  */
 #include "clients/c/answer_cache.h"
 
@@ -11,7 +11,7 @@
 enum { MAX_ENTRIES = 32 };
 
 struct entry {
-    char *target; /* owned; NULL: free */
+    char *target; /* owned; NULL if the entry is free */
     char tag[HTTP_TAG_BYTES];
     struct answer_content *content; /* held */
     uint64_t confirmed_ms;
@@ -85,7 +85,7 @@ struct answer_content *answer_cache_get(struct answer_cache *cache, const char *
     return content;
 }
 
-/* Drops what contradicts the provenance. The lock is held. */
+/* Drops the entries that contradict the provenance. The lock is held. */
 static void learn(struct answer_cache *cache, const struct reach_provenance *provenance)
 {
     for (int i = 0; i < MAX_ENTRIES; i++) {
@@ -105,7 +105,7 @@ void answer_cache_learn(struct answer_cache *cache, const struct reach_provenanc
     process_unlock();
 }
 
-/* A free entry, or the least recently used one, then cleared. The lock is held. */
+/* Returns a free entry, or the least recently used one after clearing it. The lock is held. */
 static struct entry *make_room(struct answer_cache *cache)
 {
     struct entry *oldest = &cache->entries[0];

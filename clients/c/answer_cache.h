@@ -1,10 +1,10 @@
-/* answer_cache.h: the last answers of the daemon with their ETags, so that an unchanged one costs
- * it a 304. An entry is returned only if the daemon confirms its tag, or if the caller allows
- * cached answers and no daemon answers.
+/* answer_cache.h: the last answers of the daemon with their ETags, so that the daemon answers 304
+ * if nothing changed. An entry is returned only if the daemon confirms its tag, or if the caller
+ * allows cached answers and no daemon answers.
  *
- * The entries of one GPU are always of one fingerprint: an answer from another one, or one that
- * differs in whether it is stale, drops the older ones. Only answers that rest on a fingerprint are
- * kept. Any thread. */
+ * All entries of one GPU belong to one fingerprint. An answer from another fingerprint, or with
+ * another stale state, drops the older entries. Only answers that rest on a fingerprint are kept.
+ * Any thread. */
 #ifndef REACH_CLIENTS_C_ANSWER_CACHE_H
 #define REACH_CLIENTS_C_ANSWER_CACHE_H
 
@@ -13,26 +13,27 @@
 
 struct answer_cache;
 
-struct answer_cache *answer_cache_new(void); /* NULL without memory */
+struct answer_cache *answer_cache_new(void); /* returns NULL if memory runs out */
 void answer_cache_free(struct answer_cache *take);
 
-/* The tag of the answer to this target, "" if there is none. `out` needs HTTP_TAG_BYTES. */
+/* Copies the tag of the answer to this target, "" if there is none. `out` needs HTTP_TAG_BYTES. */
 void answer_cache_tag(struct answer_cache *cache, const char *target, char *out);
 
-/* What was answered; the caller holds it. NULL if there is none. With a `tag` only the answer with
- * that tag, which is thereby confirmed at `*confirmed_ms`; with NULL any, and `*confirmed_ms` is
- * when it was. */
+/* Returns the answer, with a reference for the caller, or NULL if there is none. With a `tag`,
+ * returns only the answer with that tag and marks it as confirmed at `*confirmed_ms`. If `tag` is
+ * NULL, returns any answer, and `*confirmed_ms` becomes the time of its confirmation. */
 struct answer_content *answer_cache_get(struct answer_cache *cache, const char *target,
                                         const char *tag, uint64_t *confirmed_ms);
 
-/* Holds the content of the answer. Without memory it is not kept, which is no failure. */
+/* Keeps a reference to the content of the answer. If memory runs out, the answer is not kept; this
+ * is not a failure. */
 void answer_cache_put(struct answer_cache *cache, const char *target, const char *tag,
                       const struct reach_answer *answer);
 
-/* The daemon now has another answer to this target. */
+/* Drops the answer to this target, because the daemon now has another. */
 void answer_cache_drop(struct answer_cache *cache, const char *target);
 
-/* The current fingerprint of a GPU: older answers from another one are dropped. */
+/* Sets the current fingerprint of a GPU. Older answers from another fingerprint are dropped. */
 void answer_cache_learn(struct answer_cache *cache, const struct reach_provenance *provenance);
 
 #endif

@@ -1,5 +1,5 @@
-/* answer_content.h: the body of an answer and its fields, shared by the answers that the daemon
- * confirms by their tag. Does not change after answer_new; any thread. */
+/* answer_content.h: the body of an answer and its fields, shared by answers that the daemon
+ * confirmed by their tag. Does not change after answer_new; any thread. */
 #ifndef REACH_CLIENTS_C_ANSWER_CONTENT_H
 #define REACH_CLIENTS_C_ANSWER_CONTENT_H
 
@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 enum answer_kind {
-    ANSWER_RAW = 0, /* nothing is known of its fields */
+    ANSWER_RAW = 0, /* another kind: its fields are not decoded */
     ANSWER_GPUS,
     ANSWER_GPU,
     ANSWER_FINGERPRINT,
@@ -28,13 +28,13 @@ struct answer_content {
     atomic_uint refs;
     char *body; /* owned, terminated */
     size_t bytes;
-    json_t *json;              /* owned: texts below are its own. NULL: not decoded, or not JSON */
-    struct planner_call *call; /* owned: likewise, if the planner answered in this process */
+    json_t *json;              /* owned; owns the texts below. NULL if not decoded or not JSON */
+    struct planner_call *call; /* owned; likewise, if the planner answered in this process */
     bool no_memory;            /* answer_alloc has failed */
     bool rests_on_fingerprint;
     struct reach_provenance provenance;
     enum answer_kind kind;
-    uint32_t count; /* of gpus, options or shares */
+    uint32_t count; /* length of gpus, options or shares */
     struct reach_gpu *gpus;
     struct reach_option *options;
     struct reach_share *shares;
@@ -48,10 +48,11 @@ struct answer_content {
 };
 
 void answer_content_hold(struct answer_content *content);
-/* NULL is fine. */
+/* Releases a reference. NULL is allowed. */
 void answer_content_release(struct answer_content *take);
 
-/* Zeroed memory that lives as long as the content. NULL without memory: then `no_memory` is set. */
+/* Returns zeroed memory that lives as long as the content. Returns NULL and sets `no_memory` if
+ * memory runs out. */
 void *answer_alloc(struct answer_content *content, size_t count, size_t size);
 
 #endif

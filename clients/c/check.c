@@ -1,12 +1,12 @@
-/* check.c: what must hold between the fields of an answer before a job may rely on it: windows that
- * lie side by side and cover the allocation, no SM in a window that does not exist, for each
- * possible strategy what it needs. */
+/* check.c: checks the relations between the fields of an answer before a job relies on it. Windows
+ * must be contiguous and cover the allocation, every SM must be in an existing window, and each
+ * possible strategy must have its fields. */
 #include "clients/c/answer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Fills the error, and is false. */
+/* Fills the error and returns false. */
 #define wrong(error, field, ...)                                                                   \
     (fail_text(error, REACH_PROTOCOL,                                                              \
                "unexpected response from reachd: field " field ": " __VA_ARGS__),                  \
@@ -22,7 +22,8 @@ static bool wrong_ranges(struct reach_error *error, const char *field, uint32_t 
     return false;
 }
 
-/* Every SM of the table is in a window that exists, and each window has its number of SMs. */
+/* Checks that every SM of the table is in an existing window, and that each window has its number
+ * of SMs. */
 static bool check_table(const struct reach_windows *windows, struct reach_error *error)
 {
     uint32_t count[REACH_WINDOW_MAX] = {0};
@@ -44,7 +45,7 @@ static bool check_table(const struct reach_windows *windows, struct reach_error 
     return true;
 }
 
-/* Of each allocation the ranges lie side by side from 0, and `bytes` are in them all. */
+/* Checks that the ranges of each allocation are contiguous from 0 and contain `bytes` in total. */
 static bool check_ranges(const struct reach_extent *ranges, uint32_t count, uint32_t allocations,
                          uint64_t bytes, const char *field, struct reach_error *error)
 {
@@ -63,7 +64,7 @@ static bool check_ranges(const struct reach_extent *ranges, uint32_t count, uint
     return all == bytes || wrong_ranges(error, field, count, 0);
 }
 
-/* They lie side by side and cover [0, bytes). */
+/* Checks that they are contiguous and cover [0, bytes). */
 static bool check_windows(const struct reach_windows *windows, uint64_t bytes,
                           struct reach_error *error)
 {
@@ -91,7 +92,7 @@ static bool check_windows(const struct reach_windows *windows, uint64_t bytes,
 static bool check_scopes(const struct reach_scopes *s, uint64_t passes, uint64_t bytes,
                          struct reach_error *error)
 {
-    if (s->scope_count == 0) /* there are none, or too many to be listed */
+    if (s->scope_count == 0) /* the list is empty or was too long */
         return true;
     if (s->scope_count != passes)
         return wrong(error, "scopes", "there are %u, and %" PRIu64 " passes", s->scope_count,
@@ -128,7 +129,7 @@ static bool check_options(const struct answer_content *answer, struct reach_erro
            check_windows(&plan->windows, plan->bytes, error);
 }
 
-/* Each job has its windows, and no SM works for two jobs. */
+/* Checks that each job has its windows, and that no SM works for two jobs. */
 static bool check_shares(const struct answer_content *answer, struct reach_error *error)
 {
     bool taken[REACH_SM_MAX] = {false};

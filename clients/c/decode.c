@@ -1,6 +1,6 @@
-/* decode.c: the JSON of a daemon -> the structs of reach.h. This is the only place that decodes.
- * Fields of a newer daemon are ignored. Texts are those of the JSON value, which the answer owns.
- * What holds between the fields is checked after this (check.c).
+/* decode.c: converts the JSON of a daemon to the structs of reach.h. No other file decodes. Fields
+ * of a newer daemon are ignored. Texts are those of the JSON value, which the answer owns.
+ * Relations between the fields are checked afterwards (check.c).
  */
 #include "clients/c/answer.h"
 
@@ -13,16 +13,16 @@
 #include <string.h>
 
 enum {
-    MAX_ITEMS = 64,      /* of a list that nothing else limits */
-    NULL_WINDOW = 0xffff /* null in window_of_sm while it is being read */
+    MAX_ITEMS = 64,      /* longest list without another limit */
+    NULL_WINDOW = 0xffff /* stands for null in window_of_sm during reading */
 };
 
 _Static_assert((int)REACH_SM_MAX == (int)REACH_MAX_SMS, "SMs of a table");
 
 /* ---- fields ---- */
 
-/* The words of the enums of reach.h whose values begin after _OTHER: those of the daemon's enum
- * plus one. */
+/* The words of the enums of reach.h whose values begin after _OTHER. The values are the values of
+ * the daemon's enum plus one. */
 static const struct json_names origins = {origin_name, ORIGIN_IMPORTED + 1};
 static const struct json_names states = {gpu_state_name, GPU_STATE_STALE + 1};
 static const struct json_names advices = {advice_name, ADVICE_NOT_ENOUGH_GROUPS + 1};
@@ -30,7 +30,7 @@ static const struct json_names bounds = {bound_name, BOUND_LAUNCH + 1};
 static const struct json_names prices = {basis_name, BASIS_COUNT};
 static const struct json_names verdicts = {bottleneck_name, BOTTLENECK_NOT + 1};
 
-/* 0, which is _OTHER, for a word that is not one of these. */
+/* Returns 0, which is _OTHER, for an unknown word. */
 static int word_of(struct json_reader *in, const char *name, const struct json_names *words)
 {
     const char *word = json_reader_word(in, name);
@@ -42,7 +42,7 @@ static int word_of(struct json_reader *in, const char *name, const struct json_n
     return value < words->count ? (int)value + 1 : 0;
 }
 
-/* "" for one that is missing or null. */
+/* Returns "" if the text is missing or null. */
 static const char *text_of(struct json_reader *in, const char *name)
 {
     const char *text =
@@ -104,7 +104,7 @@ static void read_object(struct json_reader *in, const json_t *json, const char *
     json_reader_absorb(in, json_reader_end(&inner));
 }
 
-/* Reads a list of objects to an array of the answer's; returns its length. */
+/* Reads a list of objects to an array owned by the answer; returns its length. */
 static uint32_t read_list(struct json_reader *in, const char *name, size_t max_count, size_t size,
                           read_fn *read, struct answer_content *answer, void *out_array)
 {
@@ -172,7 +172,8 @@ static void read_one_gpu(struct json_reader *in, struct answer_content *answer)
 
 /* ---- fingerprints ---- */
 
-/* The group of each SM, REACH_IDLE for none; returns the highest SM id of any group plus one. */
+/* Reads the group of each SM, REACH_IDLE if it has none. Returns the highest SM id of any group
+ * plus one. */
 static uint32_t groups_of_sms(const struct sm_partition *p, int16_t *group_of_sm)
 {
     uint32_t slots = 0;
@@ -238,7 +239,7 @@ static void describe(struct json_reader *in, const struct fingerprint *fp,
     describe_sides(in, fp, answer);
 }
 
-/* All of the document is checked, not only what is passed on. */
+/* The whole document is checked, not only the returned fields. */
 static void read_fingerprint(struct json_reader *in, struct answer_content *answer)
 {
     struct fingerprint *fp = calloc(1, sizeof(*fp)); /* too large for a stack */
@@ -265,7 +266,7 @@ static void read_fingerprint(struct json_reader *in, struct answer_content *answ
 
 /* ---- windows and scopes ---- */
 
-/* The allocations that the answer is about: one, unless it lists them. */
+/* Reads the allocations of the answer: one, unless it lists them. */
 static uint32_t allocations_of(struct json_reader *in)
 {
     const size_t count =
@@ -283,8 +284,8 @@ static void read_range(struct json_reader *in, struct answer_content *answer, vo
     json_reader_u64(in, "length_bytes", &out->length_bytes);
 }
 
-/* The parts of each object of a list, one for each allocation; the object itself has the part of
- * one.
+/* Reads the parts of each object of a list, one for each allocation. If there is one allocation,
+ * the object itself contains the part.
  */
 static const struct reach_extent *read_parts(struct json_reader *in, const char *name,
                                              size_t max_count, uint32_t allocations,
@@ -311,7 +312,7 @@ static void read_scopes(struct json_reader *in, uint32_t allocations, struct ans
                         struct reach_scopes *out)
 {
     out->allocation_count = allocations;
-    if (json_is_array(json_object_get(in->object, "scopes"))) /* null: too many */
+    if (json_is_array(json_object_get(in->object, "scopes"))) /* null if there are too many */
         out->range =
             read_parts(in, "scopes", REACH_SCOPE_MAX, allocations, answer, &out->scope_count);
 }
@@ -327,7 +328,7 @@ static void read_window(struct json_reader *in, struct answer_content *answer, v
     json_reader_u32(in, "group_count", REACH_MAX_GROUPS, &out->group_count);
 }
 
-/* `to` has the number of allocations; 0: one. */
+/* `to` has the number of allocations; 0 means one. */
 static void read_windows(struct json_reader *in, struct answer_content *answer, void *to)
 {
     struct reach_windows *out = to;
@@ -402,7 +403,7 @@ static void read_option(struct json_reader *in, struct answer_content *answer, v
     out->why = text_of(in, "why");
 }
 
-/* A strategy of a newer daemon is left out: this library has no name for it. */
+/* A strategy of a newer daemon is left out, because this library has no name for it. */
 static void read_options(struct json_reader *in, struct answer_content *answer)
 {
     const json_t *list = json_reader_array(in, "options", MAX_ITEMS);
@@ -442,7 +443,7 @@ static void read_allocation(struct json_reader *in, struct answer_content *answe
     json_reader_u64(in, "granularity_bytes", &out->granularity_bytes);
 }
 
-/* What an item touches: one access of the only allocation, or what is listed. */
+/* Reads the accesses of an item: one access of the only allocation, or a list. */
 static void read_item(struct json_reader *in, struct answer_content *answer,
                       struct reach_plan *plan)
 {
@@ -473,7 +474,7 @@ static void read_plan(struct json_reader *in, struct answer_content *answer)
     plan->naive_scattered_gbps = number_of(in, "naive_scattered_gbps");
     plan->reason = text_of(in, "reason");
     read_options(in, answer);
-    if (json_is_object(scope)) /* null: no such strategy is possible */
+    if (json_is_object(scope)) /* null if no such strategy is possible */
         read_object(in, scope, "scope", -1, read_plan_scope, answer, plan);
     if (json_is_object(placement))
         read_object(in, placement, "placement", -1, read_windows, answer, &plan->windows);
