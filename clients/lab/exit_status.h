@@ -1,10 +1,10 @@
-/* exit_status.h: what reach-lab and reach-lab-papers return to the shell. */
+/* exit_status.h: the exit statuses of reach-lab and reach-lab-papers. */
 #ifndef REACH_CLIENTS_LAB_EXIT_STATUS_H
 #define REACH_CLIENTS_LAB_EXIT_STATUS_H
 
 enum {
-    LAB_OK = 0,      /* done, and every target that was checked is reproduced */
-    LAB_DIFFERS = 1, /* a target is not reproduced */
+    LAB_OK = 0,      /* success; every checked target is reproduced */
+    LAB_DIFFERS = 1, /* at least one target is not reproduced */
     LAB_ERROR = 2,
 };
 

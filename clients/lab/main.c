@@ -40,7 +40,7 @@ static const char help[] =
     "Exit status: 0 done, and all targets are reproduced; 1 a target is not reproduced; 2 an "
     "error.\n";
 
-enum { LAB_USAGE = -1 }; /* the command line is not valid */
+enum { LAB_USAGE = -1 }; /* status of an invalid command line */
 
 static int check_all(void)
 {

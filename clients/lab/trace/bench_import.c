@@ -1,5 +1,5 @@
 /* bench_import.c: see bench_import.h. Each importer reads a text of random accesses from memory and
- * writes to /dev/null. The time is the processor time of importing alone, the best of three.
+ * writes to /dev/null. The result is the shortest processor time of three imports.
  */
 #include "clients/lab/trace/bench_import.h"
 
@@ -24,7 +24,8 @@ static uint64_t random_address(struct rng *rng)
     return 0x7f0000000000u + rng_below(rng, (uint64_t)1 << 37);
 }
 
-/* Each writes one access to `out` and returns its length. Every second access is coalesced. */
+/* Each function writes one access to `out` and returns its length. Every second access is
+ * coalesced. */
 typedef int access_fn(struct rng *rng, uint32_t i, char *out);
 
 static int nvbit_access(struct rng *rng, uint32_t i, char *out)
@@ -90,7 +91,7 @@ static size_t write_text(const struct importer *m, char *text)
     return used + (size_t)snprintf(text + used, LINE_ROOM, "%s", m->end);
 }
 
-/* Returns seconds, or 0 after an error. */
+/* Returns the time in seconds, or 0 after an error. */
 static double import_once(const struct importer *m, char *text, size_t size,
                           struct import_counts *counts)
 {

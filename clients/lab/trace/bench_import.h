@@ -1,4 +1,4 @@
-/* bench_import.h: prints how fast the importers are. */
+/* bench_import.h: prints the speed of the importers. */
 #ifndef REACH_CLIENTS_LAB_TRACE_BENCH_IMPORT_H
 #define REACH_CLIENTS_LAB_TRACE_BENCH_IMPORT_H
 

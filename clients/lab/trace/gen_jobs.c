@@ -1,5 +1,5 @@
-/* gen_jobs.c: see gen_jobs.h. Each warp of the grid gets one contiguous piece of the work, as in
- * the jobs themselves. The records of a warp are written together, in their order.
+/* gen_jobs.c: see gen_jobs.h. Each warp of the grid gets one contiguous piece of the work, like in
+ * the jobs themselves. The records of a warp are adjacent and in order.
  */
 #include "clients/lab/trace/gen_jobs.h"
 
@@ -58,7 +58,7 @@ struct kind {
     lanes_fn *lanes;
     enum rlt_kind kind;
     uint32_t width_log2;
-    uint32_t repeats; /* records of a step */
+    uint32_t repeats; /* records per step */
 };
 
 static const struct kind kinds[] = {{"random", random_lanes, RLT_LOAD, 2, 1},
@@ -66,7 +66,7 @@ static const struct kind kinds[] = {{"random", random_lanes, RLT_LOAD, 2, 1},
                                     {"gather", gather_lanes, RLT_LOAD, 4, 1},
                                     {"grouping", grouping_lanes, RLT_ATOMIC, 3, 2}};
 
-/* Elements of a step. */
+/* Returns the number of elements per step. */
 static uint32_t step_elements(const struct gen_job *job, const struct kind *k)
 {
     if (k->lanes == random_lanes)

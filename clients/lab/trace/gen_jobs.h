@@ -1,5 +1,5 @@
 /* gen_jobs.h: writes traces of the example jobs (clients/examples) without a GPU, with the jobs'
- * own hash. A trace has the random accesses; inputs that a job reads in order are left out. The
+ * own hash. A trace contains the random accesses. Sequential reads of the input are left out. The
  * same arguments give the same bytes.
  *
  *   random    each warp reads one random line at a time
@@ -14,14 +14,14 @@
 
 struct gen_job {
     const char *name;
-    uint64_t bytes;     /* of the allocation, 1 MiB or more */
+    uint64_t bytes;     /* size of the allocation, 1 MiB or more */
     uint64_t count;     /* lines, samples, rows or values, 1 or more */
-    uint32_t row_bytes; /* of gather: 128, 256 or 512 */
-    uint32_t threads;   /* of a block, a multiple of 32 up to 1024; 0: 1024 */
+    uint32_t row_bytes; /* row size of gather: 128, 256 or 512 */
+    uint32_t threads;   /* block size, a multiple of 32 up to 1024; 0 means 1024 */
     uint32_t seed;
 };
 
-/* STATUS_INVALID_ARGUMENT. */
+/* Returns STATUS_INVALID_ARGUMENT if a member of `job` is out of range. */
 enum status gen_job(const struct gen_job *job, struct rlt_writer *out, struct err *err);
 
 #endif

@@ -19,14 +19,14 @@ struct importer {
     struct rlt_writer *out;
     struct import_counts *counts;
     struct rlt_kernel kernel;
-    struct rlt_record record; /* kernel, block, warp and gap are kept between records */
+    struct rlt_record record; /* kernel, block, warp and gap keep their values between records */
     uint64_t shared_base, local_base, has_line_numbers;
-    bool written; /* the kernel is in the trace */
+    bool written; /* the kernel was written to the trace */
     bool in_block, in_warp;
-    uint64_t blocks;            /* that ended */
-    uint64_t instructions;      /* of the warp, read so far */
-    uint64_t instruction_count; /* of the warp, from its header */
-    bool has_count;             /* instruction_count is known */
+    uint64_t blocks;            /* number of blocks that ended */
+    uint64_t instructions;      /* instructions of the warp that were read */
+    uint64_t instruction_count; /* instructions of the warp according to its header */
+    bool has_count;             /* instruction_count is valid */
 };
 
 /* ---- header ---- */
@@ -103,7 +103,7 @@ static bool read_addresses(struct span *s, uint64_t form, uint32_t mask,
     return form <= FORM_DELTAS;
 }
 
-/* True if a generic address is in the window of shared or local memory. */
+/* Returns whether a generic address is in the window of shared or local memory. */
 static bool is_in_window(const struct importer *m, uint64_t address)
 {
     return (m->shared_base != 0 && address - m->shared_base < WINDOW_BYTES) ||
@@ -246,8 +246,7 @@ static enum status read_line(struct importer *m, struct span line, struct err *e
     return read_instruction(m, line, err);
 }
 
-/* Checks that all blocks of the grid are there. A dimension of 0 means that the grid is not known.
- */
+/* Checks that no block of the grid is missing. A dimension of 0 means that the grid is unknown. */
 static enum status check_blocks(const struct importer *m, struct err *err)
 {
     const uint32_t *const g = m->kernel.grid;

@@ -1,5 +1,5 @@
-/* import_accelsim_list.c: reads a kernelslist.g. It has a line for each allocation or copy, and one
- * for each kernel, whose trace is in the same folder. */
+/* import_accelsim_list.c: reads a kernelslist.g. It has a line for each allocation, copy and
+ * kernel. The traces of the kernels are in the same folder. */
 #include "clients/lab/trace/import_text.h"
 #include "clients/lab/trace/unpack.h"
 
@@ -46,7 +46,7 @@ static enum status import_entry(const struct text *t, const char *list, struct s
     if (span_skip(&line, "cudaMalloc,"))
         return import_range(t, line, "cudaMalloc", app, out, err);
     if (length < 6 || memcmp(line.at, "kernel", 6) != 0)
-        return STATUS_OK; /* copies to the host, and lines of newer tracers */
+        return STATUS_OK; /* skips copies to the host and lines of newer tracers */
     if (memchr(line.at, '/', (size_t)length) || folder + length >= PATH_BYTES)
         return text_error(t, err, "names a kernel that is not in the folder of the list");
     (void)snprintf(path, sizeof path, "%.*s%.*s", folder, list, length, line.at);

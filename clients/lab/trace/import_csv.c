@@ -1,5 +1,6 @@
-/* import_csv.c: rows of `warp,address` or `address`. A number is hexadecimal if it begins with 0x.
- * A first row without a number is a heading. Empty rows and rows that begin with # are skipped. */
+/* import_csv.c: imports rows of `warp,address` or `address`. A number is hexadecimal if it begins
+ * with 0x. A first row without a number is a heading. Empty rows and rows that begin with # are
+ * skipped. */
 #include "clients/lab/trace/import_text.h"
 
 static bool read_number(struct span *s, uint64_t *out)
@@ -17,7 +18,7 @@ static bool is_separator(char c)
     return c == ',' || c == ';' || c == ' ' || c == '\t';
 }
 
-/* Reads one or two numbers and returns their count, or 0 if the row has anything else. */
+/* Reads one or two numbers and returns their count. Returns 0 if the row contains anything else. */
 static uint32_t read_row(struct span line, uint64_t out[2])
 {
     if (!read_number(&line, &out[0]))
@@ -47,7 +48,7 @@ enum status import_csv(FILE *in, struct rlt_writer *out, struct import_counts *c
     uint64_t addresses[RLT_LANES] = {0};
     uint32_t columns = 0;
     uint64_t rows = 0;
-    uint64_t bits = 0; /* of all addresses */
+    uint64_t bits = 0; /* bits that are set in any address */
     enum status s = text_open(&text, in, &own);
     while (s == STATUS_OK && text_next_line(&text, &line, &own)) {
         uint64_t numbers[2];

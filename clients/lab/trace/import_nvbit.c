@@ -1,6 +1,6 @@
-/* import_nvbit.c: the output of NVBit's mem_trace: a line for each launch, and one with 32
- * addresses for each memory instruction of a warp. Inactive lanes have address 0 (NVBit issue 130).
- * All other lines are the traced program's own and are skipped. */
+/* import_nvbit.c: imports the output of NVBit's mem_trace. It has a line for each launch, and a
+ * line with 32 addresses for each memory instruction of a warp. Inactive lanes have address 0
+ * (NVBit issue 130). All other lines belong to the traced program and are skipped. */
 #include "clients/lab/trace/import_text.h"
 #include "clients/lab/trace/number_set.h"
 
@@ -15,16 +15,16 @@ struct importer {
     struct text text;
     struct rlt_writer *out;
     struct import_counts *counts;
-    uint64_t context;           /* of the line */
-    uint64_t lines;             /* printed by the tracer */
-    struct number_set contexts; /* an index is an application of the trace */
-    struct number_set ids;      /* of launches with their contexts; an index into launches */
+    uint64_t context;           /* context of the line */
+    uint64_t lines;             /* lines that the tracer printed */
+    struct number_set contexts; /* an index is the number of an application */
+    struct number_set ids; /* launch ids with their contexts; an index is valid in launches[] */
     struct launch {
-        uint32_t kernel; /* of the trace */
+        uint32_t kernel; /* number of the kernel in the trace */
         uint32_t grid[3];
     } * launches;
     uint32_t launch_room;
-    uint64_t last_context, last_id; /* of last_place; set once there is a launch */
+    uint64_t last_context, last_id; /* key of last_place; valid if launch_room > 0 */
     uint32_t last_place;
 };
 
@@ -33,7 +33,7 @@ static enum status no_memory(struct err *err)
     return err_set(err, STATUS_NO_MEMORY, "no memory for the launches");
 }
 
-/* Finds the application of the line's context, and writes it if it is new. */
+/* Finds the application of the line's context. Writes a new application to the trace. */
 static enum status add_application(struct importer *m, uint32_t *out, struct err *err)
 {
     const uint32_t before = m->contexts.count;
@@ -47,7 +47,7 @@ static enum status add_application(struct importer *m, uint32_t *out, struct err
     return STATUS_OK;
 }
 
-/* Finds the index of a launch of the line's context, and makes room for it if it is new. */
+/* Finds the index of a launch of the line's context. Makes room for a new launch. */
 static enum status add_launch(struct importer *m, uint64_t id, uint32_t *out, struct err *err)
 {
     uint32_t app;
@@ -77,8 +77,8 @@ static enum status add_launch(struct importer *m, uint64_t id, uint32_t *out, st
     return STATUS_OK;
 }
 
-/* The launch of an access. A launch without a LAUNCH line becomes a kernel without a name. NULL
- * after an error. */
+/* Returns the launch of an access, or NULL after an error. A launch without a LAUNCH line becomes a
+ * kernel without a name. */
 static struct launch *find_launch(struct importer *m, uint64_t id, struct err *err)
 {
     const uint32_t known = m->ids.count;
@@ -148,7 +148,7 @@ static bool is_shared_side(const struct opcode *o, const uint64_t addresses[RLT_
     return o->space != OPCODE_GLOBAL && all < SHARED_END;
 }
 
-/* True if the instruction gets no record; it is then counted. */
+/* Returns whether the instruction gets no record. Counts such an instruction. */
 static bool count_left_out(struct importer *m, const struct opcode *o,
                            const uint64_t addresses[RLT_LANES], uint32_t mask)
 {

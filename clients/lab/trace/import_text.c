@@ -1,5 +1,5 @@
-/* import_text.c: see import_text.h. The text is read in large blocks, and a line is a part of its
- * block, without a copy. */
+/* import_text.c: see import_text.h. The text is read in large blocks. A line points into its block
+ * and is not copied. */
 #include "clients/lab/trace/import_text.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ void text_close(struct text *t)
     free(t->buffer);
 }
 
-/* Moves the unread rest to the front of the buffer and reads more behind it. */
+/* Moves the unread bytes to the front of the buffer and reads more bytes behind them. */
 static bool refill_buffer(struct text *t, struct err *err)
 {
     size_t got;
@@ -69,7 +69,7 @@ enum status text_error(const struct text *t, struct err *err, const char *what)
 
 /* ---- numbers and words ---- */
 
-/* The value of a hexadecimal digit plus one; 0 for all other characters. */
+/* Values of hexadecimal digits plus one. Other characters have 0. */
 static const uint8_t digits[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
@@ -169,8 +169,8 @@ static bool is_name(const char *at, size_t length, const char *name)
     return strlen(name) == length && memcmp(at, name, length) == 0;
 }
 
-/* The log2 of the bytes of a lane, from the first part like ".64", ".U8" or ".S16"; 2 without one.
- */
+/* Returns the log2 of the bytes per lane. The first part like ".64", ".U8" or ".S16" gives the
+ * width. Returns 2 if there is no such part. */
 static uint32_t parse_width(struct span name)
 {
     for (const char *p = name.at; p + 1 < name.end; p++) {

@@ -18,30 +18,30 @@ struct text {
     uint64_t bytes;
 };
 
-/* The rest of a line: at <= end, and *end is a line feed. */
+/* The unread part of a line. at <= end, and *end is a line feed. */
 struct span {
     const char *at, *end;
 };
 
 enum status text_open(struct text *t, FILE *in, struct err *err);
 void text_close(struct text *t);
-/* Reads the next line, without its line feed. False at the end of the text, and after an error (a
- * line that is too long, I/O), which sets err->status. */
+/* Reads the next line, without its line feed. Returns false at the end of the text, and after an
+ * error. An error (I/O, a line that is too long) sets err->status. */
 bool text_next_line(struct text *t, struct span *out, struct err *err);
 /* Sets STATUS_CORRUPT with the text "line N WHAT". */
 enum status text_error(const struct text *t, struct err *err, const char *what);
 
-/* Each skips blanks, reads one thing and leaves `s` behind it. False if the text has something
- * else. */
+/* Each function skips blanks, reads one item and leaves `s` behind it. Returns false if the text
+ * does not contain such an item. */
 bool span_hex(struct span *s, uint64_t *out); /* with or without 0x, at most 16 digits */
 bool span_decimal(struct span *s, uint64_t *out);
 bool span_signed(struct span *s, int64_t *out);
-bool span_word(struct span *s, struct span *out);       /* until the next blank */
-bool span_skip(struct span *s, const char *text);       /* exactly this text, with its blanks */
-bool span_after_last(struct span *s, const char *text); /* moves behind its last occurrence */
+bool span_word(struct span *s, struct span *out);       /* reads until the next blank */
+bool span_skip(struct span *s, const char *text);       /* reads exactly `text` */
+bool span_after_last(struct span *s, const char *text); /* moves behind the last `text` */
 bool span_triple(struct span *s, uint32_t out[3]);      /* "1,2,3" */
 
-/* The memory that an instruction accesses, from its SASS opcode. */
+/* The memory space of an instruction, derived from its SASS opcode. */
 enum opcode_space {
     OPCODE_GLOBAL,
     OPCODE_GENERIC, /* a generic address: global, shared or local */
@@ -57,20 +57,21 @@ struct opcode {
 };
 struct opcode opcode_parse(struct span name);
 
-/* If the instruction is a bulk copy or accesses a texture or surface, counts it and returns true.
- */
+/* Returns whether the instruction is a bulk copy or accesses a texture or surface. Counts such an
+ * instruction. */
 bool opcode_count_left_out(const struct opcode *o, struct import_counts *counts);
 
-/* True if an active lane has an address outside of the first page, which never holds memory. */
+/* Returns whether an active lane has an address outside of the first page. The first page never
+ * contains memory. */
 bool addresses_known(const uint64_t addresses[RLT_LANES], uint32_t mask);
 
-/* Writes the numbers of accesses that were left out. STATUS_CORRUPT with the reason if no access
- * was imported; `what` is the reason if the text has no access at all. */
+/* Writes the numbers of accesses that were left out. Returns STATUS_CORRUPT with the reason if no
+ * access was imported. The reason is `what` if the text contains no access at all. */
 enum status import_end(const struct import_counts *counts, const char *what, struct rlt_writer *out,
                        struct err *err);
 
-/* x + y grid[0] + z grid[0] grid[1], or a number that is unique to the block if the grid is not
- * known. */
+/* Returns x + y grid[0] + z grid[0] grid[1], or a number that is unique to the block if the grid is
+ * unknown. */
 uint64_t block_number(const uint32_t grid[3], const uint32_t at[3]);
 
 #endif

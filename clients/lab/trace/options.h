@@ -7,25 +7,25 @@
 #include <stdio.h>
 
 struct option_list {
-    int argc; /* arguments that are left */
+    int argc; /* number of remaining arguments */
     char **argv;
-    const char *command; /* for messages */
+    const char *command; /* name of the command in messages */
     bool failed;         /* an error was reported on stderr */
 };
 
-/* Each removes its option from the front and returns true, or returns false if another argument is
- * there or after an error. */
+/* Each function removes its option from the front and returns true. Returns false after an error,
+ * or if the first argument is not this option. */
 bool option_text(struct option_list *l, const char *name, const char **out);
 bool option_flag(struct option_list *l, const char *name);
 bool option_bytes(struct option_list *l, const char *name, uint64_t *out);
 bool option_count(struct option_list *l, const char *name, uint64_t *out);
 bool option_real(struct option_list *l, const char *name, double *out);
 
-/* Reports an unknown option, or a number of arguments other than `wanted`. Returns true if there
- * was no error. */
+/* Reports an unknown option, or a number of arguments that differs from `wanted`. Returns whether
+ * there was no error. */
 bool option_end(struct option_list *l, int wanted);
 
-/* Opens a file, or returns stdin for "-". NULL after an error, which is reported. */
+/* Opens a file, or returns stdin for "-". Returns NULL after an error and reports the error. */
 FILE *option_open_file(const struct option_list *l, const char *path);
 
 #endif

@@ -8,12 +8,12 @@
 #include <string.h>
 
 enum {
-    RLT_OLDEST_VERSION = 1, /* without LEFT_OUT */
+    RLT_OLDEST_VERSION = 1, /* has no LEFT_OUT */
     RLT_VERSION = 2,
     RLT_MAGIC_BYTES = 8,
     RLT_HEADER_BYTES = 16, /* magic, version, log2 of the granule, 0, check */
     RLT_CHUNK_HEAD_BYTES = 12,
-    RLT_MAX_RECORD_BYTES = 400 /* an upper limit, with the head of its run */
+    RLT_MAX_RECORD_BYTES = 400 /* upper limit, including the head of the run */
 };
 
 static const uint8_t RLT_MAGIC[RLT_MAGIC_BYTES] = {0x89, 'R', 'L', 'T', '\r', '\n', 0x1a, '\n'};
@@ -56,8 +56,8 @@ static inline uint64_t rlt_unzigzag(uint64_t v)
     return v >> 1 ^ (0 - (v & 1));
 }
 
-/* The check of a chunk. Words of eight little-endian bytes, the last padded with zeros, are
- * combined by exclusive or and multiplication by an odd number. */
+/* Returns the check of a chunk. Words of eight little-endian bytes are combined by exclusive or and
+ * multiplication by an odd number. The last word is padded with zeros. */
 static inline uint32_t rlt_check(uint8_t type, const uint8_t *bytes, size_t count)
 {
     uint64_t h = 0xcbf29ce484222325u ^ ((uint64_t)count << 8 | type);

@@ -1,17 +1,18 @@
-/* rlt_read.c: the reader of .rlt files. One chunk is in memory at a time. Its check is compared
- * first, and every number is still validated, because a valid check does not prove a valid writer.
+/* rlt_read.c: the reader of .rlt files. One chunk is in memory at a time. The check is compared
+ * first. Every number is still validated, because a valid check does not prove a valid writer.
  */
 #include "clients/lab/trace/rlt_format.h"
 
 #include <stdlib.h>
 
-/* The most entries of a table. A file with more is rejected, so that it cannot exhaust memory. */
+/* Maximum number of entries per table. A file with more entries is rejected, so that it cannot
+ * exhaust memory. */
 enum { MAX_TABLE = 1 << 20 };
 
 struct rlt_reader {
     FILE *in;
     uint32_t shift;
-    uint64_t offset; /* in the file, of the chunk */
+    uint64_t offset; /* offset of the chunk in the file */
     uint64_t record_count, chunk_count;
     bool ended;
     struct rlt_app *apps;
@@ -22,7 +23,7 @@ struct rlt_reader {
     uint32_t run_kernel, run_warp, run_left;
     uint64_t run_block;
     uint64_t previous;
-    const uint8_t *at, *end; /* in the chunk of records */
+    const uint8_t *at, *end; /* unread part of the chunk of records */
     uint8_t chunk[RLT_CHUNK_BYTES];
 };
 
@@ -76,7 +77,7 @@ static bool get_name(struct cursor *c, char *out)
 
 /* ---- tables ---- */
 
-/* Adds a zeroed entry to a table. NULL after an error. */
+/* Adds a zeroed entry to a table. Returns NULL after an error. */
 static void *add_entry(void **table, uint32_t *count, size_t size, struct err *err)
 {
     if (*count == MAX_TABLE) {
@@ -155,7 +156,7 @@ static bool read_end(struct rlt_reader *r, struct cursor *c, struct err *err)
 
 /* ---- chunks ---- */
 
-/* Reads the next chunk: a chunk of records, an entry of a table, or the end. */
+/* Reads the next chunk. It is a chunk of records, an entry of a table, or the end. */
 static bool next_chunk(struct rlt_reader *r, struct err *err)
 {
     uint8_t head[RLT_CHUNK_HEAD_BYTES];

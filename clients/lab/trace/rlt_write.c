@@ -207,7 +207,8 @@ void rlt_write_record(struct rlt_writer *w, const struct rlt_record *r)
     w->record_count++;
 }
 
-/* A line is new if its bit in a hashed bitmap is clear; other lines are compared with all. */
+/* A line is new if its bit in a hashed bitmap is clear. Otherwise it is compared with all lines of
+ * the record. */
 void rlt_set_lines(const struct rlt_writer *w, const uint64_t addresses[RLT_LANES],
                    struct rlt_record *record)
 {

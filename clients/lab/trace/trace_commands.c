@@ -23,7 +23,7 @@ static int report(const char *command, const struct err *err)
     return LAB_ERROR;
 }
 
-/* A writer to stdout. NULL after an error, which is reported. */
+/* Returns a writer to stdout. Returns NULL after an error and reports the error. */
 static struct rlt_writer *open_stdout(const char *command, uint64_t granule_bytes)
 {
     struct err err = {0};
@@ -41,7 +41,8 @@ static struct rlt_writer *open_stdout(const char *command, uint64_t granule_byte
     return w;
 }
 
-/* Ends the trace, or leaves it without its end after an error, so that every reader rejects it. */
+/* Writes the end of the trace. After an error the end is missing, so that every reader rejects the
+ * trace. */
 static enum status end_trace(struct rlt_writer *w, enum status s, struct err *err)
 {
     if (s == STATUS_OK)

@@ -1,6 +1,6 @@
-/* trace_load.c: reads a trace and sorts its records by block, then by warp; the records of a warp
+/* trace_load.c: reads a trace and sorts its records by block, then by warp. The records of a warp
  * keep their order. The order between warps is discarded, because it depends on the GPU and on the
- * blocks that an SM holds. What-if deals it again for each question.
+ * resident blocks of an SM. What-if deals the blocks again for each question.
  */
 #include "clients/lab/trace/trace_load.h"
 
@@ -13,7 +13,7 @@
 struct loader {
     struct trace *t;
     struct number_set warps, blocks, chunks;
-    uint32_t *block_of_warp; /* by warp, in the order of their first records */
+    uint32_t *block_of_warp; /* block of each warp; warps are in the order of their first records */
     uint32_t *warp_of_record;
     uint64_t *lines; /* addresses */
     uint64_t line_room;
@@ -27,7 +27,7 @@ static enum status no_memory(struct err *err)
     return err_set(err, STATUS_NO_MEMORY, "no memory for the trace: sample fewer warps");
 }
 
-/* Makes room for `needed` elements. False if out of memory. */
+/* Makes room for `needed` elements. Returns false if out of memory. */
 static bool reserve_room(void **array, uint64_t *room, uint64_t needed, size_t size)
 {
     void *more;
@@ -52,14 +52,14 @@ static bool reserve_room_u32(void **array, uint32_t *room, uint32_t needed, size
     return good;
 }
 
-/* One hash of two numbers. */
+/* Returns one hash of two numbers. */
 static uint64_t hash_pair(uint64_t a, uint64_t b)
 {
     a = (a ^ a >> 31) * 0x9e3779b97f4a7c15u;
     return (a ^ a >> 29 ^ b) * 0xbf58476d1ce4e5b9u;
 }
 
-/* The number of the record's warp. UINT32_MAX if out of memory. */
+/* Returns the number of the record's warp, or UINT32_MAX if out of memory. */
 static uint32_t add_warp(struct loader *l, const struct rlt_record *r)
 {
     const uint64_t key[3] = {r->kernel, r->block, r->warp};
@@ -87,7 +87,7 @@ static uint32_t add_warp(struct loader *l, const struct rlt_record *r)
     return warp;
 }
 
-/* The sectors that memory moves for each line, if the lanes are spread evenly over the lines. */
+/* Returns the sectors that memory moves per line if the lanes are spread evenly over the lines. */
 static uint8_t line_sectors(const struct rlt_record *r, uint32_t granule_bytes)
 {
     const uint32_t bytes = (uint32_t)__builtin_popcount(r->mask) << r->width_log2;

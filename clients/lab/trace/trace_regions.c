@@ -11,7 +11,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The position of a chunk that is in the list. */
+/* Returns the position of a chunk in the sorted list, or of the next higher chunk if it is
+ * missing. */
 static uint64_t chunk_rank(const struct number_set *chunks, uint64_t chunk)
 {
     uint32_t low = 0;
@@ -61,7 +62,7 @@ static void end_regions(struct trace *t)
     }
 }
 
-/* Adds all chunks of each allocation that a line touches. */
+/* Adds all chunks of each allocation that has a touched chunk. */
 static enum status add_allocations(struct number_set *chunks, const struct rlt_allocation *a,
                                    uint32_t count, bool *touched, struct err *err)
 {
@@ -73,7 +74,7 @@ static enum status add_allocations(struct number_set *chunks, const struct rlt_a
         touched[i] =
             found >= first && found <= last && last - first < TRACE_MAX_CHUNKS - chunks->count;
     }
-    /* From here on, `chunks` is a list with duplicates, which sort_chunks removes. */
+    /* From here on, `chunks` is a list with duplicates. sort_chunks removes the duplicates. */
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t last = (a[i].base + a[i].bytes - 1) / TRACE_CHUNK_BYTES;
         for (uint64_t c = a[i].base / TRACE_CHUNK_BYTES; touched[i] && c <= last; c++) {

@@ -5,8 +5,8 @@
 #include "clients/lab/trace/number_set.h"
 #include "clients/lab/trace/trace.h"
 
-/* Sets the units, the range and the regions of `t`. `lines` are addresses; `chunks` has the number
- * of every chunk that a line touches. Changes `chunks`. */
+/* Sets the units, the range and the regions of `t`. `lines` contains addresses. `chunks` contains
+ * the number of every chunk that a line touches; it is changed. */
 enum status trace_regions_set(struct trace *t, struct number_set *chunks, const uint64_t *lines,
                               const struct rlt_allocation *allocations, uint32_t allocation_count,
                               struct err *err);

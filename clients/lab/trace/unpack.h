@@ -1,5 +1,5 @@
-/* unpack.h: opens a file that may be compressed (.xz, .zst or .gz). The program that unpacks it
- * runs beside the reader. */
+/* unpack.h: opens a file that may be compressed (.xz, .zst or .gz). The unpacking program runs in
+ * parallel with the reader. */
 #ifndef REACH_CLIENTS_LAB_TRACE_UNPACK_H
 #define REACH_CLIENTS_LAB_TRACE_UNPACK_H
 
@@ -12,7 +12,8 @@ struct unpack {
     const struct unpacker *with; /* NULL if the file is not compressed */
 };
 
-/* STATUS_IO; STATUS_INVALID_ARGUMENT if the name has a quote. */
+/* Returns STATUS_IO if the file or the program cannot be opened. Returns STATUS_INVALID_ARGUMENT if
+ * the name of a compressed file contains a quote or is too long. */
 enum status unpack_open(const char *path, struct unpack *out, struct err *err);
 
 /* Closes the file. `s` and `err` are the result of reading it. Returns STATUS_NOT_SUPPORTED if the

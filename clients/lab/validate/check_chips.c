@@ -1,10 +1,10 @@
-/* check_chips.c: see check_chips.h. Each target has a number, a band and a verdict.
+/* check_chips.c: see check_chips.h. Each line is a target with a number, a band and a verdict.
  *
- *   V1  the naive curve of each GPU out of reach. The cost of a miss is the cost in the largest
- *       region, which is therefore not judged.
+ *   V1  the naive curve of each GPU out of reach. The cost of a miss comes from the largest
+ *       region, so this region is not judged.
  *   V3  random reads of a plain allocation while others hold a share of memory in random pages of
- *       2 MiB. A frame is contiguous if its 15 pages behind the first were free, which has
- *       probability (1 - share)^15. The cost of a scattered miss is the fingerprint's.
+ *       2 MiB. A frame is contiguous if its 15 pages behind the first were free. The probability
+ *       is (1 - share)^15. The cost of a scattered miss comes from the fingerprint.
  *   V4  latency traces: each timed load of each walk at the stride of an entry hits or misses as in
  *       the model (latency_replay.h).
  *
@@ -59,7 +59,7 @@ static enum status count_region(const struct sim_desc *machine, uint64_t bytes,
     return random_reads_count(machine, &reads, out, err);
 }
 
-/* Finds the point with the largest deviation. False if there is no point to judge. */
+/* Finds the point with the largest deviation. Returns false if there is no point to judge. */
 static bool worst_point(const struct fingerprint *fp, const struct sim_desc *machine,
                         const struct curve_point **out_worst, double *out_gbps, uint32_t *out_count)
 {

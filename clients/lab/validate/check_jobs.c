@@ -1,10 +1,10 @@
 /* check_jobs.c: see check_jobs.h. The jobs are sampling, gather and grouping at each measured size:
  * naive, in windows and in scopes. Their results are in the folders visit-jobs-KIND-CHIP.
  *
- * The trace is from reach-lab gen, with the jobs' own hash. The speed within the reach is the
- * one that the job measured. The fingerprint is the chip's. If the chip has none, it is the one
- * of the chip of the same kind with the median speed over all memory. A grouping tries blocks of
- * 256, 512 and 1024 threads and keeps the fastest, and so does this check. No parameter is fitted.
+ * The trace is from reach-lab gen, with the jobs' own hash. The job measured the speed within the
+ * reach. The fingerprint belongs to the same chip. If this chip has no fingerprint, it belongs to
+ * the chip of the same kind with the median speed over all memory. A grouping tries blocks of 256,
+ * 512 and 1024 threads and keeps the fastest, and so does this check. No parameter is fitted.
  */
 #include "clients/lab/validate/check_jobs.h"
 
@@ -27,11 +27,11 @@ static const double BAND = 0.05;
 /* A job of clients/examples. */
 struct measured_job {
     const char *name;
-    double moved;                     /* bytes of the trace per byte that the job counts */
-    double input_bytes, output_bytes; /* per access of the trace, from the job's own request */
-    uint64_t reserve_bytes;           /* from the job's own request */
-    uint64_t launch_accesses;         /* of the trace, in one launch: all samples, a batch of
-                                         bags, or two for each value of a chunk */
+    double moved;                     /* bytes in the trace per byte that the job counts */
+    double input_bytes, output_bytes; /* bytes per access, from the job's own request */
+    uint64_t reserve_bytes;           /* reserve in the job's own request */
+    uint64_t launch_accesses; /* accesses of the trace per launch: all samples, a batch of bags, or
+                                 two per value of a chunk */
     uint32_t threads[3];
     uint32_t threads_count;
 };
@@ -57,8 +57,8 @@ static int by_gbps(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Finds the fingerprint for a visit such as "visit-jobs-h200-685236fe-2026-11-21", which names kind
- * and chip. `out_name` is the chip that it belongs to. */
+/* Finds the fingerprint for a visit such as "visit-jobs-h200-685236fe-2026-11-21". The name
+ * contains kind and chip. Sets `out_name` to the chip of the fingerprint. */
 static bool find_fingerprint(const char *folder, const char *visit, struct fingerprint *out,
                              char out_name[NAME_BYTES])
 {
@@ -121,7 +121,8 @@ static void keep_best(const struct whatif_answer *a, double best[WHATIF_QUESTION
     }
 }
 
-/* Sets the GB/s of each question as the job counts them, 0 if it has none. False after an error. */
+/* Sets the GB/s of each question in the bytes that the job counts, or 0 if the question has no
+ * number. Returns false after an error. */
 static bool predict(const struct fingerprint *fp, const struct measured_job *j, uint64_t bytes,
                     double in_reach_gbps, double best[WHATIF_QUESTION_COUNT])
 {
@@ -178,7 +179,8 @@ static void judge_strategy(const struct measured_job *j, uint64_t bytes, const j
     }
 }
 
-/* The speed within the reach, as the job measured it. Results of 2026-11-21 have its older name. */
+/* Returns the speed within the reach that the job measured. Results of 2026-11-21 contain it under
+ * an older name. */
 static double own_in_reach_gbps(const json_t *size)
 {
     const json_t *value = json_object_get(size, "in_reach_gbps");

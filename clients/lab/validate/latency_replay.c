@@ -11,20 +11,20 @@ enum { MAX_SETS = 1 << 12 };
 
 static const uint64_t NO_PAGE = UINT64_MAX;
 
-/* One repetition of all chases. */
+/* State of one repetition of all chases. */
 struct replay_state {
     const struct fingerprint *fp;
     const struct sim_desc *machine;
     struct sim_desc wide;       /* the machine, with room for the kernel's own page */
-    struct sim_mmu *mmu;        /* of `wide` */
-    const struct sim_tlb *sets; /* of the last level; used to find the set of an address */
-    uint64_t own_page;          /* where the kernel stores times, or NO_PAGE */
+    struct sim_mmu *mmu;        /* model of `wide` */
+    const struct sim_tlb *sets; /* last level; used to find the set of an address */
+    uint64_t own_page;          /* page where the kernel stores times, or NO_PAGE */
     struct latency_score score;
     bool wrong_sets[MAX_SETS];
 };
 
-/* The cycles of a hit. All pages of a walk are one physical line, so the median of a point without
- * misses is the cost of a hit. */
+/* Returns the cycles of a hit. All pages of a walk map to one physical line, so the median of a
+ * point without misses is the cost of a hit. */
 static double hit_cycles(const struct observation *o)
 {
     double least = HUGE_VAL;
@@ -33,15 +33,15 @@ static double hit_cycles(const struct observation *o)
     return least;
 }
 
-/* The cycles that a miss of the last level adds on this SM, or on all SMs if its own are not known.
- */
+/* Returns the cycles that a miss of the last level adds on this SM. If they are unknown, returns
+ * the cycles for all SMs. */
 static double miss_cycles(const struct fingerprint *fp, uint16_t sm_id)
 {
     const struct maybe_f64 own = fp->topology.sm_miss_penalty_cycles[sm_id];
     return own.known == MAYBE_KNOWN ? own.v : fp->levels[fp->level_count - 1].miss_penalty_cycles.v;
 }
 
-/* True if the walk begins within the entries of the level and ends beyond them. */
+/* Returns whether the walk begins within the entries of the level and ends beyond them. */
 static bool crosses_level(const struct observation *o, const struct sim_level *l)
 {
     const struct probe_spec *s = &o->spec;
@@ -59,7 +59,7 @@ static uint64_t page_address(const struct probe_spec *s, uint32_t point, uint64_
     return s->base_bytes + i % s->points[point] * s->stride_bytes;
 }
 
-/* Repeats the timed loads of a point. A load that is slower than half a miss counts as a miss. */
+/* Repeats the timed loads of a point. A load counts as a miss if it takes more than slow_cycles. */
 static void replay_point(struct replay_state *r, const struct observation *o, uint32_t sm,
                          uint32_t point, double slow_cycles, bool is_judged)
 {
@@ -119,7 +119,8 @@ static enum status set_recent_misses(struct replay_state *r, uint32_t count, str
     return r->mmu ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for the model");
 }
 
-/* Tries a page of each set, from `end_bytes` on. Returns the best, or NO_PAGE if none is better. */
+/* Tries a page of each set, from `end_bytes` on. Returns the best page, or NO_PAGE if no page
+ * reduces the number of wrong loads. */
 static uint64_t try_own_pages(struct replay_state *r, const struct observation_set *set,
                               uint64_t end_bytes)
 {
@@ -146,7 +147,7 @@ static uint64_t try_own_pages(struct replay_state *r, const struct observation_s
     return best_page;
 }
 
-/* Rounds up to a multiple of the bytes that one entry of every set covers. */
+/* Rounds up to a multiple of the bytes that one entry per set covers. */
 static uint64_t round_up_to_sets(const struct sim_level *l, uint64_t bytes)
 {
     const uint64_t round = l->entry_bytes * l->runs[0].count;

@@ -4,10 +4,10 @@
  * from one chase to the next. It is flushed after every other probe. A chase is judged if its
  * stride is one entry and if it begins within the last level and ends beyond it.
  *
- * The kernel stores the times of a point before it reads the next point. The page that it stores to
- * also needs a translation, so it occupies an entry of one set. Its address is not recorded. Each
- * set in which loads are wrong without that page is tried, and the one with the fewest wrong loads
- * is taken.
+ * The kernel stores the times of a point before it reads the next point. The page of these stores
+ * also needs a translation, so it occupies an entry of one set. Its address is not recorded. The
+ * check tries each set that has wrong loads without that page. It takes the set with the fewest
+ * wrong loads.
  */
 #ifndef REACH_CLIENTS_LAB_VALIDATE_LATENCY_REPLAY_H
 #define REACH_CLIENTS_LAB_VALIDATE_LATENCY_REPLAY_H
@@ -18,14 +18,14 @@
 #include "observe/observe.h"
 
 struct latency_score {
-    uint64_t walks, loads; /* judged */
-    uint64_t wrong;        /* loads that hit in the model and missed on the GPU, or the reverse */
-    uint64_t wrong_alone;  /* the same if the kernel's own page needs no translation */
-    uint64_t wrong_fewer, wrong_more; /* the same with one recent miss less and one more */
+    uint64_t walks, loads; /* numbers of judged walks and loads */
+    uint64_t wrong;        /* loads that hit in the model and missed on the GPU, or vice versa */
+    uint64_t wrong_alone;  /* wrong loads if the kernel's own page needs no translation */
+    uint64_t wrong_fewer, wrong_more; /* wrong loads with one recent miss less and one more */
 };
 
-/* The last level of the machine must have equal sets and recent misses beside them.
- * STATUS_NO_MEMORY. */
+/* The last level of the machine must have equal sets, and recent misses beside the sets. Returns
+ * STATUS_NO_MEMORY if out of memory. */
 enum status latency_replay(const struct observation_set *set, const struct fingerprint *fp,
                            const struct sim_desc *machine, struct latency_score *out,
                            struct err *err);

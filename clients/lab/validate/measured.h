@@ -13,22 +13,25 @@ enum { MEASURED_PATH_BYTES = 512 };
 
 struct measured_tally {
     uint32_t reproduced, not_reproduced, left_out;
-    bool failed; /* a file could not be read, or memory was missing */
+    bool failed; /* a file could not be read, or memory ran out */
 };
 
-/* The exit status of a check. */
+/* Returns the exit status of a check. */
 int measured_exit(const struct measured_tally *t);
 
-/* Reads fingerprint-full.json of a GPU or, if it has none, fingerprint-memory.json, which has all
- * parts of full. False if neither can be read; `err` has the reason if one is not valid. */
+/* Reads fingerprint-full.json of a GPU, or fingerprint-memory.json if it has no such file. Both
+ * have all parts of depth full. Returns false if neither file can be read. `err` contains the
+ * reason if a file is invalid. */
 bool measured_fingerprint(const char *folder, const char *name, struct fingerprint *out,
                           struct err *err);
 
-/* Opens the raw observations of a GPU, unpacked. NULL if there are none. Close it with pclose. */
+/* Opens the raw observations of a GPU, unpacked. Returns NULL if there are no observations. Close
+ * the stream with pclose. */
 FILE *measured_observations(const char *folder, const char *name);
 
-/* The names in a folder that begin with `prefix`, in alphabetical order; free each and the list.
- * Returns their number. If there is none, reports it on stderr and returns 0. */
+/* Lists the names in a folder that begin with `prefix`, in alphabetical order. Returns their
+ * number. If there is no such name, reports it on stderr and returns 0. The caller frees each entry
+ * and the list. */
 int measured_names(const char *folder, const char *prefix, struct dirent ***out);
 
 #endif

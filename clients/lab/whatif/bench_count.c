@@ -1,5 +1,5 @@
 /* bench_count.c: see bench_count.h. Reads are random over all memory of an H200, so nearly all miss
- * the first level and half of them the second. The time is the processor time of counting alone.
+ * the first level and half of them the second. The result is the processor time of counting alone.
  */
 #include "clients/lab/whatif/bench_count.h"
 

@@ -1,4 +1,4 @@
-/* bench_count.h: prints how fast the counting engine is. */
+/* bench_count.h: prints the speed of the counting engine. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_BENCH_COUNT_H
 #define REACH_CLIENTS_LAB_WHATIF_BENCH_COUNT_H
 

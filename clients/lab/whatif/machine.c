@@ -17,11 +17,11 @@ static void set_sms(const struct fingerprint *fp, struct sim_desc *out)
     }
 }
 
-/* The number of recent misses that the level keeps, from the entries that a cyclic walk sees beyond
- * the sets. It sees v more entries if the w + 1 pages of v sets of w ways fit the recent misses,
- * and the pages of v + 1 sets do not. The power of two in that range is chosen, or the least number
- * if there is none. One entry beyond sets of 8 gives 16, which the latency traces of all H100s and
- * H200s confirm load by load. */
+/* Returns the number of recent misses that the level keeps, from the entries that a cyclic walk
+ * finds beyond the sets. The walk finds v more entries if w + 1 pages of v sets fit the recent
+ * misses, but w + 1 pages of v + 1 sets do not. A set has w ways. The function returns the power of
+ * two in that range, or the least number if there is no power of two. One entry beyond sets of 8
+ * gives 16. The latency traces of all H100s and H200s confirm this number load by load. */
 static uint32_t recent_misses(uint32_t victims, uint32_t ways)
 {
     const uint32_t least = victims * (ways + 1);
@@ -32,7 +32,7 @@ static uint32_t recent_misses(uint32_t victims, uint32_t ways)
     return count <= SIM_MAX_RECENT && ways <= SIM_MAX_SHORT_WAYS ? count : 0;
 }
 
-/* Sets the entries that were measured in sets; entries beyond the sets are not among them. */
+/* Sets the entries that were measured in sets. Entries beyond the sets are not included. */
 static bool set_sets(const struct tlb_level *from, struct sim_level *out)
 {
     uint32_t in_sets = 0;

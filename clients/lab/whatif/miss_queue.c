@@ -1,6 +1,6 @@
-/* miss_queue.c: see miss_queue.h. Each SM has its accesses in order and a time at which it issues
- * the next; the SM with the earliest time issues first. The TLBs are those of the counting model,
- * which hold an entry from its first miss on. The pending walks are kept beside them.
+/* miss_queue.c: see miss_queue.h. Each SM issues its accesses in order and has a time for the next
+ * access. The SM with the earliest time issues first. The TLBs are the ones of the counting model:
+ * an entry is present after its first miss. Pending walks are kept in separate lists.
  */
 #include "clients/lab/whatif/miss_queue.h"
 
@@ -29,7 +29,7 @@ uint64_t miss_queue_page_bytes(const struct fingerprint *fp, const struct sim_de
     return least;
 }
 
-/* A walk also pays the misses of the levels before the last. */
+/* The latency includes the misses of the levels before the last. */
 static double latency_ns(const struct fingerprint *fp, const struct sim_desc *machine, uint32_t g)
 {
     double cycles = fp->topology.groups[g].miss_penalty_cycles.v;
@@ -38,7 +38,8 @@ static double latency_ns(const struct fingerprint *fp, const struct sim_desc *ma
     return cycles * KHZ_OF_GHZ / fp->conditions.sm_clock_khz.v;
 }
 
-/* Misses of a group in flight: misses per ns, alone out of its reach, times the ns of one. */
+/* Returns the misses of a group in flight: latency times the misses per ns of the group alone out
+ * of its reach. */
 static double misses_in_flight(const struct fingerprint *fp, const struct sim_desc *machine,
                                uint32_t g, double share)
 {
@@ -65,7 +66,7 @@ bool miss_queue_from_fingerprint(const struct fingerprint *fp, const struct sim_
                                  const struct miss_queue_job *job, struct miss_queue *out)
 {
     const uint64_t page = miss_queue_page_bytes(fp, machine);
-    /* The region over which each group was read alone (docs/methods.md). */
+    /* Each group was read alone over a region of this size (docs/methods.md). */
     const uint64_t twice = 2 * fp->windows.reach_bytes.v;
     struct random_reads reads = {.seed = READ_SEED,
                                  .region_bytes =
@@ -97,18 +98,18 @@ bool miss_queue_from_fingerprint(const struct fingerprint *fp, const struct sim_
 static const uint64_t NEVER = UINT64_MAX;
 static const uint32_t FILLED = UINT32_MAX; /* no entry has this number */
 
-/* Pending walks of a group, or its SMs that wait for a free slot, in order of arrival. */
+/* Pending walks of a group, or stalled SMs of a group, in order of arrival. */
 struct walk_list {
     uint32_t count;
-    uint32_t entry[REACH_MAX_SMS]; /* FILLED once an earlier walk of the entry is done */
+    uint32_t entry[REACH_MAX_SMS]; /* FILLED if an earlier walk of the entry is done */
     uint32_t page[REACH_MAX_SMS];
-    uint64_t ready_ps[REACH_MAX_SMS]; /* of a pending walk */
-    uint16_t sm[REACH_MAX_SMS];       /* that waits for a slot */
+    uint64_t ready_ps[REACH_MAX_SMS]; /* end of the pending walk */
+    uint16_t sm[REACH_MAX_SMS];       /* SM that waits for a slot */
 };
 
 struct group {
-    uint64_t at_ps;    /* when `first` issues */
-    uint64_t ready_ps; /* when the first of its walks ends */
+    uint64_t at_ps;    /* time at which `first` issues */
+    uint64_t ready_ps; /* time at which the first pending walk ends */
     uint32_t first;    /* the SM that issues next */
     uint32_t sm_count;
     uint16_t sms[REACH_MAX_SMS];
@@ -116,10 +117,10 @@ struct group {
 };
 
 struct sm {
-    uint64_t at_ps;     /* when it issues next; NEVER if it waits behind another SM or is done */
-    uint64_t memory_ps; /* when memory is done with its accesses */
-    size_t next, end;   /* in units[] */
-    bool is_stalled;    /* waits for a slot for the walk of its next access */
+    uint64_t at_ps; /* time of its next access; NEVER if it waits behind another SM or is done */
+    uint64_t memory_ps; /* time at which memory is done with its accesses */
+    size_t next, end;   /* range of its remaining accesses in units[] */
+    bool is_stalled;    /* its next access waits for a slot for a walk */
 };
 
 struct simulation {
@@ -128,12 +129,12 @@ struct simulation {
     struct sim_mmu *mmu;
     uint32_t level_count, entry_shift;
     uint64_t walked;
-    uint64_t server_ps; /* when the walker of the GPU is free */
+    uint64_t server_ps; /* time at which the walker of the GPU is free */
     uint32_t heap_count;
-    uint16_t heap[REACH_MAX_SMS]; /* groups by at_ps, the earliest at the root */
+    uint16_t heap[REACH_MAX_SMS]; /* groups by at_ps; the earliest group is the root */
     struct sm sms[REACH_MAX_SMS];
     struct group groups[REACH_MAX_SMS];
-    uint32_t units[]; /* of the accesses of the stream, by SM */
+    uint32_t units[]; /* units of the accesses, sorted by SM */
 };
 
 static void add_walk(struct walk_list *w, uint32_t entry, uint32_t page)
@@ -148,7 +149,8 @@ static void mark_filled(struct walk_list *w, uint32_t entry)
         w->entry[i] = w->entry[i] == entry ? FILLED : w->entry[i];
 }
 
-/* True if a walk of the entry is pending; sets *same_page if one is of the same page. */
+/* Returns whether a walk of the entry is pending. Sets *same_page if a pending walk is of the same
+ * page. */
 static bool is_pending(const struct walk_list *w, uint32_t entry, uint32_t page, bool *same_page)
 {
     bool found = false;
@@ -215,7 +217,7 @@ static void start_walk(struct simulation *x, struct group *g, uint32_t id, uint6
     x->walked++;
 }
 
-/* Removes the SM from the stalled ones. Returns true if it still needs its walk. */
+/* Removes an SM from the list of stalled SMs. Returns whether its access still needs a walk. */
 static bool end_stall(struct walk_list *w, uint32_t sm)
 {
     uint32_t i = 0;
@@ -230,8 +232,8 @@ static bool end_stall(struct walk_list *w, uint32_t sm)
     return needed;
 }
 
-/* True if the access needs its own walk: the entry is absent or pending, and no walk of the same
- * page is pending. */
+/* Returns whether the access needs its own walk. It does if the entry is absent or pending, and no
+ * walk of the same page is pending. */
 static bool needs_walk(struct simulation *x, const struct group *g, uint32_t sm, uint64_t va)
 {
     const uint32_t entry = (uint32_t)(va >> x->entry_shift);
@@ -286,7 +288,7 @@ static void issue_access(struct simulation *x, struct group *g, uint32_t id, uin
 
 /* ---- turns ---- */
 
-/* The SM that issues next; of several at the same time, the one with the lowest position. */
+/* Returns the SM that issues next. The lowest position wins ties. */
 static uint32_t first_sm(const struct simulation *x, const struct group *g)
 {
     uint32_t first = g->sms[0];
@@ -332,7 +334,7 @@ static void run_simulation(struct simulation *x)
     }
 }
 
-/* Sorts the accesses that need a translation by SM, in the order of the stream. */
+/* Sorts the accesses that need a translation by SM. The sort is stable. */
 static void sort_by_sm(struct simulation *x, size_t from, size_t to, uint32_t sm_count)
 {
     size_t at = 0;
@@ -351,7 +353,7 @@ static void sort_by_sm(struct simulation *x, size_t from, size_t to, uint32_t sm
     }
 }
 
-/* All groups start at time 0, so any order of them is a heap. */
+/* All groups start at time 0, so any order of the groups is a heap. */
 static void set_groups(struct simulation *x, const struct sim_desc *machine,
                        const struct sim_level *last)
 {

@@ -1,4 +1,5 @@
-/* random_reads.c: see random_reads.h. The SMs take turns, as in a grid whose blocks start together.
+/* random_reads.c: see random_reads.h. The SMs take turns, like in a grid whose blocks start
+ * together.
  */
 #include "clients/lab/whatif/random_reads.h"
 
@@ -8,8 +9,8 @@
 
 enum {
     BATCH_LOADS = 1024,
-    WARM_TIMES = 8,         /* reads per entry: e^-8 of the entries are then still empty */
-    COUNTED_LOADS = 1 << 20 /* the standard error of a share of 0.1 is 0.3 % of it */
+    WARM_TIMES = 8,         /* reads per entry, which leave e^-8 of the entries empty */
+    COUNTED_LOADS = 1 << 20 /* gives a standard error of 0.3 % for a share of 0.1 */
 };
 
 static const uint64_t SPLITMIX_STEP = 0x9e3779b97f4a7c15u;

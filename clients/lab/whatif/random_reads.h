@@ -1,5 +1,5 @@
 /* random_reads.h: counts the misses of random reads of 128 bytes by all SMs of a simulated GPU. The
- * TLBs are filled first, so the counts are those of a long job. The same arguments give the same
+ * TLBs are filled first, so the counts are valid for a long job. The same arguments give the same
  * counts. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_RANDOM_READS_H
 #define REACH_CLIENTS_LAB_WHATIF_RANDOM_READS_H
@@ -11,18 +11,18 @@
 
 struct random_reads {
     uint64_t region_bytes;
-    uint64_t frame_bytes;   /* of physical memory; used if scattered_share > 0 */
-    double scattered_share; /* of the frames, drawn at random, 0..1 */
+    uint64_t frame_bytes;   /* frame of physical memory; used if scattered_share > 0 */
+    double scattered_share; /* share of the frames, drawn at random, 0..1 */
     uint64_t seed;
 };
 
 /* Shares of all reads, 0..1. */
 struct random_reads_misses {
-    double walked;    /* missed every level */
-    double scattered; /* missed every level, in a scattered frame */
+    double walked;    /* reads that missed every level */
+    double scattered; /* reads of scattered frames that missed every level */
 };
 
-/* STATUS_NO_MEMORY. */
+/* Returns STATUS_NO_MEMORY if out of memory. */
 enum status random_reads_count(const struct sim_desc *machine, const struct random_reads *reads,
                                struct random_reads_misses *out, struct err *err);
 

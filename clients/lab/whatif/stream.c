@@ -1,6 +1,6 @@
 /* stream.c: deals blocks to SMs and sorts accesses in buffers. There is no clock: SMs take turns,
- * one record each. A level depends on the order of its own accesses alone. So the order among SMs
- * of different groups does not matter, and the order among SMs of a group matters little.
+ * one record each. A level depends on the order of its own accesses only. The order between SMs of
+ * different groups has no effect. The order between SMs of a group has little effect.
  */
 #include "clients/lab/whatif/stream.h"
 
@@ -40,7 +40,7 @@ void stream_free(struct stream *take)
 
 struct running_warp {
     uint32_t warp;
-    uint32_t done; /* records issued */
+    uint32_t done; /* number of records that were issued */
     uint32_t block;
 };
 
@@ -48,11 +48,11 @@ struct dealer {
     const struct trace *t;
     struct stream *out;
     uint32_t sm_blocks;
-    uint32_t page_shift; /* of units */
+    uint32_t page_shift; /* log2 of the units per page */
     uint32_t next_block;
     uint32_t *left; /* unfinished warps of each block */
     struct sm {
-        uint32_t blocks; /* on the SM now */
+        uint32_t blocks; /* number of resident blocks */
         uint32_t count, room, turn;
         struct running_warp *warps;
     } sms[REACH_MAX_SMS];
@@ -88,7 +88,8 @@ uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks)
     return all < STREAM_SM_WARPS ? (uint32_t)all : STREAM_SM_WARPS;
 }
 
-/* Starts the next block on an SM if there is one and the SM has room. False if out of memory. */
+/* Starts the next block on an SM if a block is left and the SM has room. Returns false if out of
+ * memory. */
 static bool start_block(struct dealer *d, struct sm *sm, bool *started)
 {
     const struct trace_block *b;
@@ -126,7 +127,7 @@ static void append_record(struct dealer *d, const struct trace_record *r, uint32
     }
 }
 
-/* Issues one record of the SM's next warp. False if out of memory. */
+/* Issues one record of the SM's next warp. Returns false if out of memory. */
 static bool issue_record(struct dealer *d, uint32_t at)
 {
     struct sm *sm = &d->sms[at];
@@ -153,7 +154,7 @@ static bool deal_blocks(struct dealer *d, uint32_t sm_count)
 {
     bool any = true;
     bool started;
-    while (any) { /* one block to each SM until none has room */
+    while (any) { /* deal one block to each SM in turn until no SM has room */
         any = false;
         for (uint32_t i = 0; i < sm_count; i++) {
             if (!start_block(d, &d->sms[i], &started))
@@ -232,8 +233,8 @@ static void sort_buffer(const uint32_t *units, uint32_t count, uint32_t shift, u
     }
 }
 
-/* Pieces go to SMs in random order, as from a queue. In strict rotation a group would get the same
- * pages every few buffers. */
+/* Pieces are dealt to SMs in random order, like from a queue. In strict rotation a group would get
+ * the same pages every few buffers. */
 static uint32_t sm_of_piece(uint64_t piece, uint32_t sm_count)
 {
     struct rng r = {piece};
@@ -247,7 +248,7 @@ enum status stream_sort(const struct stream *s, uint64_t page_bytes, uint32_t re
     uint32_t shift = page_unit_shift(page_bytes, s->unit_shift);
     enum status status = stream_new(s, out, err);
     size_t dealt = 0;
-    /* The highest pages must fit the two digits, so the smallest pages may share one key. */
+    /* The highest page must fit the two digits, so several small pages may share one key. */
     while (s->range_bytes >> (s->unit_shift + shift) > 1u << RADIX_BITS * RADIX_PASSES)
         shift++;
     if (!order)

@@ -2,15 +2,15 @@
  * its SM. A stream is dealt from the blocks of a trace. Other streams are derived from it: sorted
  * in buffers, dealt to windows, or filtered by scope.
  *
- * Private to what-if. 7 bytes per access. One thread. */
+ * Private to what-if. A stream takes 7 bytes per access. One thread. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_STREAM_H
 #define REACH_CLIENTS_LAB_WHATIF_STREAM_H
 
 #include "clients/lab/trace/trace.h"
 #include "gpu/sim/sim_desc.h"
 
-/* Warps and blocks that an SM holds at the same time; accesses that a sorted or windowed stream
- * deals to an SM at a time. */
+/* Maximum numbers of resident warps and blocks per SM. STREAM_PIECE is the number of accesses that
+ * a sorted or windowed stream deals to an SM at a time. */
 enum { STREAM_SM_WARPS = 64, STREAM_SM_BLOCKS = 32, STREAM_PIECE = 32 };
 
 /* The class of an access is its kind and the sectors that memory moves for it. The first line of
@@ -23,20 +23,20 @@ struct stream {
     uint32_t unit_shift;
     uint64_t range_bytes;
     uint32_t *units; /* moved addresses, shifted by unit_shift */
-    uint16_t *sms;   /* positions in the machine's list */
+    uint16_t *sms;   /* positions in the SM list of the machine */
     uint8_t *classes;
 };
 
-/* Deals blocks to the SMs in turn as SMs have room, at most `sm_blocks` at the same time on one SM.
- * If sm_blocks is 0, the threads of a block limit it: 64 warps in all. An SM issues one record of
- * each of its warps in turn. Lines of a record within one `page_bytes` share a translation. */
+/* Deals blocks in turn to SMs that have room, with at most `sm_blocks` resident blocks per SM. If
+ * sm_blocks is 0, only the warps of an SM limit its blocks. An SM issues one record of each
+ * resident warp in turn. Lines of a record in the same page of `page_bytes` share a translation. */
 enum status stream_deal(const struct trace *t, const struct sim_desc *machine, uint32_t sm_blocks,
                         uint64_t page_bytes, struct stream *out, struct err *err);
 
-/* Warps that an SM holds at the same time if all blocks are like the first. */
+/* Returns the number of resident warps per SM if all blocks are like the first. */
 uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks);
 
-/* An empty stream with room for the accesses of `like`. Free it with stream_free. */
+/* Makes an empty stream with room for the accesses of `like`. Free it with stream_free. */
 enum status stream_new(const struct stream *like, struct stream *out, struct err *err);
 void stream_free(struct stream *take);
 

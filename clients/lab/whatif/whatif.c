@@ -1,6 +1,6 @@
 /* whatif.c: counts walks on the trace and computes their time. The cost of a miss is derived from
- * the largest region of the measured curve: its time, divided by the misses that the same model
- * counts there.
+ * the largest region of the measured curve. It is the time in this region divided by the misses
+ * that the model counts there.
  */
 #include "clients/lab/whatif/whatif.h"
 
@@ -23,7 +23,7 @@ enum {
     CURVE_SEED = 1,
     CURVE_READS = 1 << 20,
     CURVE_SHIFT = 12,
-    MOVES_TO_ADD = 2, /* adding to a number in memory reads it and writes it */
+    MOVES_TO_ADD = 2, /* an addition in memory reads and writes the number */
     FIRST_BUFFER_LOG2 = 10,
     LAST_BUFFER_LOG2 = 20
 };
@@ -38,7 +38,7 @@ static enum access access_kind(enum rlt_kind kind)
     return kind == RLT_STORE ? ACCESS_WRITE : kind == RLT_ATOMIC ? ACCESS_ATOMIC : ACCESS_READ;
 }
 
-/* Sets the memory time of a line of each class of the trace. */
+/* Sets the memory time per line for each class of the trace. */
 static enum status set_memory_ns(struct whatif_context *c, struct err *err)
 {
     const struct reach_limit limit = {.observed = true,
@@ -145,7 +145,7 @@ static enum status add_contiguity(struct whatif_context *c, struct err *err)
 }
 
 /* Varies the entry size of the last level and keeps the number of entries. Entries of nearer levels
- * are at most as large. */
+ * are never larger. */
 static enum status add_entry(struct whatif_context *c, struct err *err)
 {
     static const uint64_t sizes[] = {64 * KIB, 2 * MIB, 32 * MIB, 128 * MIB};
@@ -271,7 +271,7 @@ static void set_miss_queue(struct whatif_context *c)
     c->models_inflight = miss_queue_from_fingerprint(c->fp, &c->machine, &job, &c->miss_queue);
 }
 
-/* Derives the cost of a miss again, now with the misses in flight that the queue models. */
+/* Derives the cost of a miss again, with the misses in flight that the queue models. */
 static enum status set_miss_ns_in_flight(struct whatif_context *c, struct err *err)
 {
     const struct throughput *t = &c->fp->throughput;

@@ -2,7 +2,7 @@
 #ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_COMMAND_H
 #define REACH_CLIENTS_LAB_WHATIF_WHATIF_COMMAND_H
 
-/* [OPTION..] FINGERPRINT TRACE|-; `argv` begins behind the command. Returns an exit status. */
+/* Runs [OPTION..] FINGERPRINT TRACE|-. `argv` begins behind the command. Returns an exit status. */
 int whatif_command(int argc, char **argv);
 
 #endif

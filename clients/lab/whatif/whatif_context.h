@@ -15,20 +15,20 @@ struct whatif_context {
     const struct whatif_options *options;
     struct whatif_answer *out;
     struct sim_desc machine;
-    bool models_inflight; /* miss_queue is set: the fingerprint has the latency of misses */
+    bool models_inflight; /* miss_queue is valid: the fingerprint has the latency of misses */
     bool atomic_bound;    /* the job gives its own speed and waits for the results of atomics */
     struct miss_queue miss_queue;
-    struct stream stream;             /* of the job as it is */
-    double memory_ns[STREAM_CLASSES]; /* of a line; 0 if the trace has none of the class */
-    double all_memory_ns;             /* of all accesses */
-    double read_ns;                   /* to read the input of all accesses once */
-    double add_ns;                    /* to add to the output of all accesses once more */
-    uint64_t walks;                   /* of the job as it is */
-    struct strategy_answer *plan;     /* NULL if the planner has none; no_plan has the reason */
+    struct stream stream;             /* stream of the unchanged job */
+    double memory_ns[STREAM_CLASSES]; /* time of a line; 0 if the trace has no line of the class */
+    double all_memory_ns;             /* memory time of all accesses */
+    double read_ns;                   /* time to read the input of all accesses once */
+    double add_ns;                    /* time to add to the output of all accesses once more */
+    uint64_t walks;                   /* walks of the unchanged job */
+    struct strategy_answer *plan; /* NULL if the planner has no plan; no_plan contains the reason */
     struct err no_plan;
 };
 
-/* The miss queue, or NULL if misses have no latency. */
+/* Returns the miss queue, or NULL if misses have no latency. */
 static inline const struct miss_queue *whatif_miss_queue(const struct whatif_context *c)
 {
     return c->models_inflight ? &c->miss_queue : NULL;

@@ -1,6 +1,6 @@
 /* whatif_place.c: see whatif_place.h. The plan is for an allocation as large as all regions of the
- * trace together. A position in it is a byte of these regions, in order. Skipping an access is
- * assumed to cost nothing, as in the planner if a job does not give its scan speed.
+ * trace together. A position in it is a byte of these regions, in order. Skipping an access costs
+ * nothing. The planner assumes the same if a job does not give its scan speed.
  */
 #include "clients/lab/whatif/whatif_place.h"
 
@@ -45,7 +45,7 @@ static const char *missing_reason(const struct whatif_context *c, enum strategy 
     return c->plan ? find_option(c, strategy)->why : c->no_plan.text;
 }
 
-/* The time of the launches and waits that a strategy adds to those of the job, for all accesses. */
+/* Returns the time of the launches and waits that a strategy adds to the job, for all accesses. */
 static double launches_ns(const struct whatif_context *c, enum strategy strategy)
 {
     const double more =
@@ -72,7 +72,7 @@ struct passes {
     uint64_t walks[MAX_PASSES];
 };
 
-/* Appends the accesses of pass 0, then those of pass 1, and so on, each in their order. */
+/* Appends the accesses pass by pass. The accesses of a pass keep their order. */
 static void filter_by_pass(const struct whatif_context *c, struct passes *p, uint16_t *pass_of,
                            struct stream *out)
 {
@@ -161,7 +161,7 @@ static uint32_t find_window(const struct placement_answer *w, uint64_t position)
     return i;
 }
 
-/* Each access goes to the SMs of its window in turn, STREAM_PIECE at a time. */
+/* Deals the accesses of each window to its SMs in turn, STREAM_PIECE at a time. */
 static void deal_to_windows(const struct whatif_context *c, struct window_streams *d,
                             struct stream *out)
 {
@@ -182,7 +182,7 @@ static void deal_to_windows(const struct whatif_context *c, struct window_stream
     }
 }
 
-/* The load of the busiest window over the share that its length gives it. */
+/* Returns the highest load of a window, divided by the load that its length predicts. */
 static double crowding(const struct whatif_context *c, const struct window_streams *d)
 {
     const struct placement_answer *w = &c->plan->placement;
@@ -194,7 +194,7 @@ static double crowding(const struct whatif_context *c, const struct window_strea
     return most * w->imbalance;
 }
 
-/* The measured slowdown of windows, for the most frequent width of access. */
+/* Returns the measured slowdown of windows for the most frequent width of an access. */
 static double window_slowdown(const struct whatif_context *c)
 {
     const struct reach_limit limit = {.observed = true,

@@ -5,7 +5,7 @@
 
 #include "clients/lab/whatif/whatif_context.h"
 
-/* Each adds one row. STATUS_NO_MEMORY. */
+/* Each function adds one row. Returns STATUS_NO_MEMORY if out of memory. */
 enum status whatif_add_scopes(struct whatif_context *c, struct err *err);
 enum status whatif_add_windows(struct whatif_context *c, struct err *err);
 

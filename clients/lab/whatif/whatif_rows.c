@@ -34,7 +34,7 @@ double whatif_memory_ns(const struct whatif_context *c)
 
 static struct whatif_row *new_row(struct whatif_context *c, enum whatif_question question)
 {
-    /* A row beyond the last overwrites the last. */
+    /* If the table is full, a new row overwrites the last one. */
     const uint32_t at =
         c->out->row_count < WHATIF_MAX_ROWS ? c->out->row_count++ : WHATIF_MAX_ROWS - 1;
     c->out->rows[at] = (struct whatif_row){.question = question};

@@ -12,17 +12,19 @@ struct whatif_row *whatif_add_row(struct whatif_context *c, enum whatif_question
 struct whatif_row *whatif_add_unknown_row(struct whatif_context *c, enum whatif_question question,
                                           const char *why);
 
-/* The time of a part of the work in ns: the time of the busier of memory and translation, if the
- * share `scattered` of the frames is scattered. */
+/* Returns the time of a part of the work in ns, if the share `scattered` of the frames is
+ * scattered. It is the longer of memory time and translation time, and somewhat longer if the job
+ * is atomic-bound. */
 double whatif_time_ns(const struct whatif_context *c, double memory_ns, double walks,
                       double scattered);
 
-/* The share of scattered frames that the options give, 0 if they give none. */
+/* Returns the share of scattered frames in the options, or 0 if they give no share. */
 double whatif_scattered_share(const struct whatif_context *c);
-/* The same, but 1 if the options give none and the cost of a scattered miss is known. */
+/* Returns the same share, but 1 if the options give no share and the cost of a scattered miss is
+ * known. */
 double whatif_worst_scattered_share(const struct whatif_context *c);
 
-/* The memory time of all accesses and of one reading of the input, in ns. */
+/* Returns the memory time of all accesses and of one reading of the input, in ns. */
 double whatif_memory_ns(const struct whatif_context *c);
 
 /* Sets ns, ns_at_worst and gbps of a row from the times of all accesses, in ns. */
