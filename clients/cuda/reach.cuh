@@ -1,7 +1,7 @@
 /* reach.cuh: a plan on the device: the window of an SM, the other SMs in it, and its remaining
- * work. Header only; needs nothing but reach.h (libreach).
+ * work. Header only; needs reach.h (libreach) alone.
  *
- * A kernel that works in windows differs from one that does not in three lines:
+ * A kernel that works in windows needs three additional lines:
  *
  *     __global__ void work(reach_table table, uint32_t pieces, ...)
  *     {
@@ -17,7 +17,8 @@
  *
  * On the host: reach_table_make once, reach_table_load for each plan, reach_table_start before each
  * launch, reach_table_check after it, reach_table_free. Launch all blocks that the GPU holds at a
- * time (one per SM, or more), so that every SM gets one: the SM of a block is not predictable.
+ * time (one per SM, or more), so that every SM gets one, because the SM of a block is not
+ * predictable.
  *
  * An SM whose id is not in the table does nothing and is counted; reach_table_check then fails. It
  * is never sent to an arbitrary window. All pointers of a table are device memory that the table
@@ -34,25 +35,24 @@
 #include <string.h>
 
 struct reach_span {
-    uint64_t first_byte; /* within the allocation */
+    uint64_t first_byte; /* offset within the allocation */
     uint64_t length_bytes;
     uint32_t sm_count; /* SMs of the table that work there */
     uint32_t unused;
 };
 
-enum { REACH_QUEUE_WORDS = 64 }; /* between two queues, so that they do not share a line */
+enum { REACH_QUEUE_WORDS = 64 }; /* distance of two queues, so that they do not share a line */
 
 /* Passed to kernels by value. */
 struct reach_table {
     struct reach_span *windows; /* [REACH_WINDOW_MAX] */
     uint32_t window_count;
-    uint32_t sm_slots;          /* ids from here on are not in the table */
-    int16_t *window_of_sm;      /* [REACH_SM_MAX]; REACH_IDLE: no work */
-    uint16_t *rank_of_sm;       /* [REACH_SM_MAX]: 0, 1, .. among the SMs of its window */
+    uint32_t sm_slots;          /* number of SM ids in the table */
+    int16_t *window_of_sm;      /* [REACH_SM_MAX]; REACH_IDLE if there is no work */
+    uint16_t *rank_of_sm;       /* [REACH_SM_MAX]: rank 0, 1, .. among the SMs of the window */
     uint32_t *queues;           /* next piece of each window, REACH_QUEUE_WORDS apart */
     uint32_t *unknown;          /* blocks that ran on an SM that is not in the table */
-    struct reach_extent *parts; /* [REACH_WINDOW_MAX * REACH_ALLOCATION_MAX]: allocation_count of
-                                  each window */
+    struct reach_extent *parts; /* [REACH_WINDOW_MAX * REACH_ALLOCATION_MAX], window by window */
     uint32_t allocation_count;  /* 1, unless the plan is over a list of allocations */
 };
 
@@ -60,8 +60,8 @@ struct reach_table {
 struct reach_me {
     uint32_t sm;
     uint32_t window;
-    uint32_t rank;     /* of my SM among those of my window: 0 .. sm_count - 1 */
-    uint32_t sm_count; /* SMs in my window */
+    uint32_t rank;     /* rank of this SM among those of its window: 0 .. sm_count - 1 */
+    uint32_t sm_count; /* number of SMs in this window */
     uint64_t first_byte;
     uint64_t length_bytes;
 };
@@ -75,8 +75,8 @@ static __device__ __forceinline__ uint32_t reach_sm_id(void)
     return id;
 }
 
-/* All threads of a block call it first. False: return from the kernel, because there is no work for
- * this SM, or it is not in the table (and counted). */
+/* All threads of a block must call it first. Returns false if the kernel must return: this SM has
+ * no work, or it is not in the table (and is counted). */
 static __device__ __forceinline__ bool reach_enter(const reach_table &table, reach_me *me)
 {
     const uint32_t sm = reach_sm_id();
@@ -98,18 +98,18 @@ static __device__ __forceinline__ bool reach_enter(const reach_table &table, rea
     return true;
 }
 
-/* The part of allocation `i` (of the plan's list, from 0) that belongs to this window; it may be
- * empty if that allocation has few rows. */
+/* Returns the part of allocation `i` (in the plan's list, from 0) that belongs to this window. It
+ * may be empty if that allocation has few rows. */
 static __device__ __forceinline__ reach_extent reach_part(const reach_table &table,
                                                           const reach_me &me, uint32_t i)
 {
     return table.parts[me.window * table.allocation_count + i];
 }
 
-/* The next piece of work of this window, the same for all 32 lanes of a warp, which all call it.
- * Pieces are 0, 1, 2, ..; each is drawn once per window. reach_ask returns at once, reach_take
- * waits for the result: a warp with long pieces asks for the next one before it processes the
- * current. */
+/* Draws the next piece of work of this window. All 32 lanes of a warp must call it and get the same
+ * piece. Pieces are 0, 1, 2, ..; each is drawn once per window. reach_ask returns at once, and
+ * reach_take waits for the result: a warp with long pieces asks for the next piece before it
+ * processes the current one. */
 static __device__ __forceinline__ uint32_t reach_ask(const reach_table &table, const reach_me &me)
 {
     uint32_t piece = 0;
@@ -146,7 +146,8 @@ static inline void reach_table_free(reach_table *table)
     memset(table, 0, sizeof *table);
 }
 
-/* Some KiB on the current device; the caller frees it. On an error nothing is left. */
+/* Allocates some KiB on the current device; the caller frees the table. On an error nothing stays
+ * allocated. */
 static inline cudaError_t reach_table_make(reach_table *out)
 {
     const size_t queue_bytes = REACH_WINDOW_MAX * REACH_QUEUE_WORDS * sizeof(uint32_t);
@@ -165,8 +166,8 @@ static inline cudaError_t reach_table_make(reach_table *out)
     return result;
 }
 
-/* Copies the windows of a plan to a table; waits for running kernels. cudaErrorInvalidValue for
- * inconsistent windows: the table is then empty, and every SM is unknown to it. */
+/* Copies the windows of a plan to a table, and waits for running kernels. Returns
+ * cudaErrorInvalidValue for inconsistent windows; the table is then empty and contains no SM. */
 static inline cudaError_t reach_table_load(reach_table *table, const struct reach_windows *windows)
 {
     static_assert(REACH_SM_MAX <= 0xffff, "ranks have 16 bits");
@@ -205,8 +206,9 @@ static inline cudaError_t reach_table_load(reach_table *table, const struct reac
 }
 
 /* Makes and loads a table for an allocation of `bytes` on the current device, with the placement of
- * the reachd at `uri` (for reach_open; NULL: its default). Needs libreach. False, with a message in
- * `why`, if there is no placement, or if it is for another GPU. The caller frees the table. */
+ * the reachd at `uri` (for reach_open; its default if NULL). Needs libreach. Returns false, with a
+ * message in `why`, if there is no placement or if it is for another GPU. The caller frees the
+ * table. */
 static inline bool reach_table_get(const char *uri, uint64_t bytes, reach_table *out, char *why,
                                    size_t why_bytes)
 {
@@ -249,15 +251,15 @@ static inline bool reach_table_get(const char *uri, uint64_t bytes, reach_table 
     return good;
 }
 
-/* Refills the queues: before each launch that draws from them, in its stream. */
+/* Refills the queues. Call it before each launch that draws from them, in the same stream. */
 static inline cudaError_t reach_table_start(const reach_table *table, cudaStream_t stream)
 {
     const size_t bytes = table->window_count * REACH_QUEUE_WORDS * sizeof(uint32_t);
     return cudaMemsetAsync(table->queues, 0, bytes, stream);
 }
 
-/* Waits for the device. False, with a message in `why`, if a block ran on an SM that is not in the
- * table: its work is not lost (others drew it), but the table is not of this GPU. */
+/* Waits for the device. Returns false, with a message in `why`, if a block ran on an SM that is not
+ * in the table. Its work is not lost, because others drew it, but the table is not of this GPU. */
 static inline bool reach_table_check(const reach_table *table, char *why, size_t why_bytes)
 {
     uint32_t unknown = 0;

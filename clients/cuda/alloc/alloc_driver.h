@@ -1,5 +1,5 @@
 /* alloc_driver.h: the functions of the CUDA driver that libreach-cuda uses, loaded at run time, and
- * how their failures become errors. Any thread.
+ * how their failures become errors. Any thread may call them.
  *
  * The types mirror the used part of the public driver ABI, so a program builds without CUDA. Every
  * driver since CUDA 11.2 exports these symbols.
