@@ -1,8 +1,9 @@
 /* reach_cuco.cuh: Bloom filters of cuCollections (cuco) that are longer than the TLB reaches, in
  * scopes and in windows. Header only; needs reach_key_windows.cuh, reach_scopes.cuh and cuco, which
- * is not part of reachd. Compile with --extended-lambda, as cuco asks. reach_cuco_set.cuh has sets.
+ * is not part of reachd. Compile with --extended-lambda, which cuco requires. reach_cuco_set.cuh
+ * has sets.
  *
- * Scopes, with the calls of cuco as they are: one call per scope, with a predicate.
+ * Scopes need no change in cuco: call it once per scope, with a predicate.
  *
  *     reach_for_each_scope(scopes, [&](const reach_pass &pass) {
  *         const auto test = reach_bloom_scope_test(pass, policy, blocks);
@@ -10,8 +11,8 @@
  *         filter.contains_if_async(first, last, first, test, reach_or_output<bool>{found}, stream);
  *     });
  *
- * Windows: reach_windowed_bloom_filter. Each window has a bloom_filter_ref of cuco of its own over
- * its part of one allocation, and the SMs of the window serve its keys alone.
+ * Windows: reach_windowed_bloom_filter. Each window has its own bloom_filter_ref of cuco over its
+ * part of one allocation, and the SMs of the window serve its keys alone.
  */
 #ifndef REACH_CUCO_CUH
 #define REACH_CUCO_CUH
@@ -27,7 +28,8 @@
 /* ---- scopes ------------------------------------------------------------------------------------
  */
 
-/* The block of the filter that holds a key. Device code only: policies hash there. */
+/* Returns the block of the filter that holds a key. Device code only, because policies hash
+ * there. */
 template <class Policy, class Extent> struct reach_bloom_block {
     Policy policy;
     Extent blocks;
@@ -43,7 +45,8 @@ template <class Policy, class Extent> struct reach_bloom_block {
     }
 };
 
-/* The predicate of one scope for a filter of `blocks` blocks at the start of allocation `i`. */
+/* Returns the predicate of one scope for a filter of `blocks` blocks at the start of allocation
+ * `i`. */
 template <class Policy, class Extent>
 static inline reach_key_in_scope<reach_bloom_block<Policy, Extent>>
 reach_bloom_scope_test(const reach_pass &pass, const Policy &policy, Extent blocks, uint32_t i = 0)
@@ -53,8 +56,9 @@ reach_bloom_scope_test(const reach_pass &pass, const Policy &policy, Extent bloc
                                i);
 }
 
-/* An output of contains_if for scope after scope: contains_if writes false for what its predicate
- * leaves out, which must not overwrite the result of another scope. All false before the first. */
+/* An output of contains_if for scope after scope. contains_if writes false for keys that its
+ * predicate excludes, which must not overwrite the result of another scope. All outputs must be
+ * false before the first scope. */
 template <class Found> struct reach_or_output {
     Found *at;
 
@@ -77,7 +81,7 @@ template <class Found> struct reach_or_output {
 /* ---- windows -----------------------------------------------------------------------------------
  */
 
-/* What the kernels know of a filter. Passed by value. */
+/* The kernels' view of a filter. Passed by value. */
 template <class Key, class Policy> struct reach_bloom_parts {
     using word = typename Policy::word_type;
     using extent = cuco::extent<size_t>;
@@ -89,11 +93,11 @@ template <class Key, class Policy> struct reach_bloom_parts {
 
     reach_table table;
     word *words;
-    uint64_t blocks; /* of all windows */
+    uint64_t blocks; /* blocks of all windows */
     Policy policy;
 };
 
-/* The filter of the calling thread's window. */
+/* Returns the filter of the calling thread's window. */
 template <class Parts>
 static __device__ __forceinline__ typename Parts::ref reach_bloom_ref(const Parts &parts,
                                                                       const reach_items &mine)
@@ -105,8 +109,8 @@ static __device__ __forceinline__ typename Parts::ref reach_bloom_ref(const Part
                                parts.policy};
 }
 
-/* Calls work(i, key, hash, is_mine) for all keys: all 32 lanes of a warp together, also past the
- * end. */
+/* Calls work(i, key, hash, is_mine) for all keys. All 32 lanes of a warp call it together, also
+ * past the end. */
 template <class Key, class Policy, class InputIt, class Work>
 static __device__ __forceinline__ void reach_bloom_scan(const reach_bloom_parts<Key, Policy> &parts,
                                                         const reach_me &me, const reach_items &mine,
@@ -120,8 +124,8 @@ static __device__ __forceinline__ void reach_bloom_scan(const reach_bloom_parts<
                          });
 }
 
-/* Sets bits of a word, from sm_80 on so that its sector leaves the L2 early: no key that follows is
- * likely to use it, and the keys that every window reads stay there longer. */
+/* Sets bits of a word. From sm_80 on its sector leaves the L2 early: the next keys are unlikely to
+ * use it, and the keys that every window reads stay there longer. */
 template <class Word>
 static __device__ __forceinline__ void reach_bloom_set(Word *at, Word bits, uint64_t leaves_early)
 {
@@ -154,8 +158,8 @@ static __device__ __forceinline__ uint64_t reach_bloom_leaves_early(void)
 }
 
 /* The lanes of a tile add the keys of the tile one after the other, one word per lane, so that the
- * additions to a block are one request. The bits are those of the ref's add of one key, which does
- * this in some versions of cuco; in others each lane adds all words (commit ec137e86). */
+ * additions to a block are one request. The ref's add of one key sets the same bits. Some versions
+ * of cuco also add one word per lane; in others each lane adds all words (commit ec137e86). */
 template <class Key, class Policy, class InputIt>
 __global__ void __launch_bounds__(REACH_KEY_THREADS)
     reach_bloom_add(const __grid_constant__ reach_bloom_parts<Key, Policy> parts, InputIt first,
@@ -193,7 +197,7 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
     reach_scan_my_keys<Key>(parts.table, me, first, count, is_mine, add);
 }
 
-/* Each key is of one window, so each output is written once. */
+/* Each key belongs to one window, so each output is written once. */
 template <class Key, class Policy, class InputIt, class OutputIt>
 __global__ void __launch_bounds__(REACH_KEY_THREADS)
     reach_bloom_contains(const __grid_constant__ reach_bloom_parts<Key, Policy> parts,
@@ -214,22 +218,23 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
 }
 
 /* A Bloom filter over memory that the caller owns, in the windows of a placement or plan. Key and
- * Policy are those of cuco::bloom_filter; the policy hashes to 64 bits. Its contents are not those
- * of a cuco::bloom_filter over the same memory: other blocks hold a key.
+ * Policy have the meaning of cuco::bloom_filter; the policy hashes to 64 bits. The contents differ
+ * from a cuco::bloom_filter over the same memory, because other blocks hold a key.
  *
  * add and contains enqueue a kernel that fills the GPU, allocate nothing and wait for nothing; they
  * can be captured in a graph. Iterators are random access and of the device. All calls of one
- * filter go to one stream at a time, because they share the queues of the windows. Nothing else may
- * keep all SMs of a window, or its keys would not be served: check finds that after the fact. */
+ * filter go to one stream at a time, because they share the queues of the windows. No other kernel
+ * may occupy all SMs of a window, because its keys would not be served; check detects this
+ * afterwards. */
 template <class Key, class Policy> class reach_windowed_bloom_filter
 {
   public:
     using parts_type = reach_bloom_parts<Key, Policy>;
 
-    /* `memory`: `bytes` of the current device, aligned to a block, as long as the windows together.
-     * Makes a table of some KiB; waits. The memory is not cleared. cudaErrorInvalidValue: the
-     * memory is not aligned, the windows leave gaps or are of several allocations, or one has no
-     * block. */
+    /* Opens the filter. `memory` is `bytes` of the current device, aligned to a block and as long
+     * as all windows together. Makes a table of some KiB, and waits. The memory is not cleared.
+     * Returns cudaErrorInvalidValue if the memory is not aligned, the windows leave gaps or are of
+     * several allocations, or one has no block. */
     cudaError_t open(void *memory, uint64_t bytes, const struct reach_windows *windows,
                      const Policy &policy = {})
     {
@@ -270,7 +275,7 @@ template <class Key, class Policy> class reach_windowed_bloom_filter
                                parts_, first, count, out);
     }
 
-    /* Waits; see reach_key_windows. */
+    /* Waits for the device; see reach_key_windows. */
     bool check(char *why, size_t why_bytes) const
     {
         return windows_.check(why, why_bytes);

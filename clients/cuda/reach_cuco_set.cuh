@@ -1,11 +1,11 @@
 /* reach_cuco_set.cuh: hash sets of cuCollections (cuco) that are longer than the TLB reaches, in
  * windows. Header only; needs reach_key_windows.cuh and cuco, which is not part of reachd.
  *
- * A set of cuco probes all over its slots, so a range of slots is no scope. Here each window has a
- * set of its own in its part of one allocation: a hash of the key chooses the window, and the SMs
- * of the window serve its keys alone, with the ref's own insert, contains and find. `Ref` is a
- * static_set_ref with these operators. How one is made over some memory differs between versions of
- * cuco, so the caller does that; docs/jobs.md has an example.
+ * A set of cuco probes all its slots, so a range of slots is not a scope. Here each window has its
+ * own set in its part of one allocation. A hash of the key chooses the window. Only the SMs of the
+ * window serve its keys, with the ref's own insert, contains and find. `Ref` is a static_set_ref
+ * with these operators. Versions of cuco differ in how a ref is made over some memory, so the
+ * caller makes it; docs/jobs.md has an example.
  */
 #ifndef REACH_CUCO_SET_CUH
 #define REACH_CUCO_SET_CUH
@@ -16,9 +16,9 @@
 #include <cuco/static_set_ref.cuh>
 #include <vector>
 
-enum { REACH_SET_PART_BYTES = 256 }; /* parts of windows begin at multiples of it */
+enum { REACH_SET_PART_BYTES = 256 }; /* parts of windows begin at multiples of this length */
 
-/* Chooses windows. Keys that compare equal must have the same hash; for keys that are numbers. */
+/* Chooses windows, for keys that are numbers. Keys that compare equal must have the same hash. */
 struct reach_key_hash {
     template <class Key> __host__ __device__ uint64_t operator()(const Key &key) const
     {
@@ -26,16 +26,16 @@ struct reach_key_hash {
     }
 };
 
-/* What the kernels know of a set. Passed by value. */
+/* The kernels' view of a set. Passed by value. */
 template <class Ref, class Hash> struct reach_set_parts {
     reach_table table;
     const Ref *refs; /* one for each window; in device memory */
-    uint64_t items;  /* of REACH_SET_PART_BYTES, of all windows */
+    uint64_t items;  /* number of REACH_SET_PART_BYTES in all windows */
     Hash hash;
 };
 
-/* Calls work(tile, i, key) for each key of this window, all lanes of a tile together, which is what
- * the operations of a ref want. i is the index of the key in the input. */
+/* Calls work(tile, i, key) for each key of this window. All lanes of a tile call it together,
+ * because the operations of a ref require it. i is the index of the key in the input. */
 template <class Ref, class Hash, class InputIt, class Work>
 static __device__ __forceinline__ void reach_set_scan(const reach_set_parts<Ref, Hash> &parts,
                                                       const reach_me &me, InputIt first,
@@ -58,7 +58,8 @@ static __device__ __forceinline__ void reach_set_scan(const reach_set_parts<Ref,
     reach_scan_my_keys<key_type>(parts.table, me, first, count, is_mine, in_tiles);
 }
 
-/* `inserted`, if it is not NULL, is increased by the number of keys that were not in the set. */
+/* Inserts the keys. `inserted`, if it is not NULL, is increased by the number of keys that were not
+ * in the set. */
 template <class Ref, class Hash, class InputIt>
 __global__ void __launch_bounds__(REACH_KEY_THREADS)
     reach_set_insert(const __grid_constant__ reach_set_parts<Ref, Hash> parts, InputIt first,
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
         atomicAdd(inserted, mine);
 }
 
-/* Each key is of one window, so each output is written once. */
+/* Each key belongs to one window, so each output is written once. */
 template <class Ref, class Hash, class InputIt, class OutputIt>
 __global__ void __launch_bounds__(REACH_KEY_THREADS)
     reach_set_contains(const __grid_constant__ reach_set_parts<Ref, Hash> parts, InputIt first,
@@ -128,10 +129,11 @@ template <class Key> __global__ void reach_set_fill(Key *slots, uint64_t count, 
  *
  * clear, insert, contains and find enqueue kernels that fill the GPU, allocate nothing and wait for
  * nothing; they can be captured in a graph. Iterators are random access and of the device. All
- * calls of one set go to one stream at a time, because they share the queues of the windows.
- * Nothing else may keep all SMs of a window, or its keys would not be served: check finds that
- * after the fact. Keys spread over the windows by their lengths, up to the square root of their
- * number; as with cuco, a set (here, a window) must not become full. */
+ * calls of one set go to one stream at a time, because they share the queues of the windows. No
+ * other kernel may occupy all SMs of a window, because its keys would not be served; check detects
+ * this afterwards. Keys spread over the windows in proportion to the windows' lengths, except for a
+ * deviation of the square root of their number. A window must not become full, like a set of
+ * cuco. */
 template <class Ref, class Hash = reach_key_hash> class reach_windowed_set
 {
   public:
@@ -143,10 +145,10 @@ template <class Ref, class Hash = reach_key_hash> class reach_windowed_set
         close();
     }
 
-    /* `memory`: `bytes` of the current device, aligned to REACH_SET_PART_BYTES, as long as the
-     * windows together. make(part, part_bytes) returns the Ref of one window over its part of that
-     * memory, which it may use less of. Makes tables of some KiB;
-     * waits. The memory is not cleared. cudaErrorInvalidValue: the memory is not aligned, the
+    /* Opens the set. `memory` is `bytes` of the current device, aligned to REACH_SET_PART_BYTES and
+     * as long as all windows together. make(part, part_bytes) returns the Ref of one window over
+     * its part of that memory; the Ref may use less. Makes tables of some KiB, and waits. The
+     * memory is not cleared. Returns cudaErrorInvalidValue if the memory is not aligned, the
      * windows leave gaps or are of several allocations, or one is shorter than a part. */
     template <class Make>
     cudaError_t open(void *memory, uint64_t bytes, const struct reach_windows *windows, Make make,
@@ -185,14 +187,15 @@ template <class Ref, class Hash = reach_key_hash> class reach_windowed_set
         refs_ = nullptr;
     }
 
-    /* `empty` is the sentinel of the refs. Before the first insert. */
+    /* Empties the set. `empty` is the sentinel of the refs. Call it before the first insert. */
     cudaError_t clear(key_type empty, cudaStream_t stream)
     {
         reach_set_fill<<<1024, 1024, 0, stream>>>(slots_, slot_count_, empty);
         return cudaGetLastError();
     }
 
-    /* `inserted`: NULL, or a number of the device that is increased by how many keys are new. */
+    /* Inserts keys. `inserted` is NULL, or a number on the device to which the count of new keys is
+     * added. */
     template <class InputIt>
     cudaError_t insert(InputIt first, InputIt last, cudaStream_t stream,
                        unsigned long long *inserted = nullptr)
@@ -220,7 +223,7 @@ template <class Ref, class Hash = reach_key_hash> class reach_windowed_set
                                first, count, out);
     }
 
-    /* Waits; see reach_key_windows. */
+    /* Waits for the device; see reach_key_windows. */
     bool check(char *why, size_t why_bytes) const
     {
         return windows_.check(why, why_bytes);

@@ -14,8 +14,8 @@ enum {
     REACH_KEY_PIECE = 32 * REACH_KEYS_IN_FLIGHT * 8
 };
 
-/* Calls work(i, key, is_valid) for all keys: all 32 lanes of a warp together, also past the end,
- * where is_valid is false. Whether the key is of this window is for `work` to decide. */
+/* Calls work(i, key, is_valid) for all keys. All 32 lanes of a warp call it together, also past the
+ * end, with is_valid false there. `work` decides whether the key belongs to this window. */
 template <class Key, class InputIt, class Work>
 static __device__ __forceinline__ void reach_scan_keys(const reach_table &table, const reach_me &me,
                                                        InputIt first, uint64_t count, Work work)
@@ -40,10 +40,10 @@ static __device__ __forceinline__ void reach_scan_keys(const reach_table &table,
     }
 }
 
-/* As reach_scan_keys, but work(i, key, is_valid) is called only for keys for which is_mine(key) is
- * true, which has to be false for keys of other windows. Keys are collected in shared memory until
- * they fill a warp: for work that takes as long for one lane as for all. Called by all threads of a
- * block. */
+/* Like reach_scan_keys, but calls work(i, key, is_valid) only for keys for which is_mine(key) is
+ * true. is_mine must return false for keys of other windows. Keys are collected in shared memory
+ * until they fill a warp, for work that takes as long for one lane as for all. All threads of a
+ * block must call it. */
 template <class Key, class InputIt, class IsMine, class Work>
 static __device__ __forceinline__ void reach_scan_my_keys(const reach_table &table,
                                                           const reach_me &me, InputIt first,
@@ -77,8 +77,8 @@ static __device__ __forceinline__ void reach_scan_my_keys(const reach_table &tab
     take(0, waiting);
 }
 
-/* The table of windows of one structure, and its launches. Not for two streams at a time, because
- * all launches share the queues of the windows. */
+/* The table of windows of one structure, and its launches. Use one stream at a time, because all
+ * launches share the queues of the windows. */
 class reach_key_windows
 {
   public:
@@ -90,8 +90,8 @@ class reach_key_windows
         close();
     }
 
-    /* For `bytes` of the current device in items of `item_bytes`. Makes a table of some KiB; waits.
-     * cudaErrorInvalidValue: see reach_windows_serve_all. */
+    /* Opens windows for `bytes` of the current device in items of `item_bytes`. Makes a table of
+     * some KiB, and waits. Returns cudaErrorInvalidValue if reach_windows_serve_all is false. */
     cudaError_t open(const struct reach_windows *windows, uint64_t bytes, uint64_t item_bytes)
     {
         int device;
@@ -121,8 +121,8 @@ class reach_key_windows
     }
 
     /* Launches a kernel over `count` keys, with all blocks that can be resident. Enqueues on the
-     * stream, allocates nothing, waits for nothing. cudaErrorInvalidValue: not open, or too many
-     * keys. */
+     * stream, allocates nothing and waits for nothing. Returns cudaErrorInvalidValue if the windows
+     * are not open, or for too many keys. */
     template <class... Parameters, class... Arguments>
     cudaError_t launch(void (*kernel)(Parameters...), uint64_t count, cudaStream_t stream,
                        const Arguments &...arguments)
@@ -144,9 +144,9 @@ class reach_key_windows
         return result ? result : cudaLaunchKernelEx(&config, kernel, arguments...);
     }
 
-    /* Waits for the device. False, with a message in `why`: a block ran on an SM that is not in the
-     * table, or a window did not get through the keys of the last launch, because no SM of it ran.
-     */
+    /* Waits for the device. Returns false, with a message in `why`, if a block ran on an SM that is
+     * not in the table. It also returns false if a window did not process all keys of the last
+     * launch because none of its SMs ran. */
     bool check(char *why, size_t why_bytes) const
     {
         uint32_t drawn = 0;
@@ -169,7 +169,7 @@ class reach_key_windows
   private:
     reach_table table_ = {};
     int sms_ = 0;
-    uint32_t pieces_ = 0; /* of the last launch */
+    uint32_t pieces_ = 0; /* keys of the last launch */
 };
 
 #endif

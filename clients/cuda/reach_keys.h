@@ -1,15 +1,16 @@
-/* reach_keys.h: keys that are hashed over an allocation in windows, such as those of a Bloom filter
- * or a hash set: which window a key belongs to, and which items (blocks, runs of slots) are of
- * which window. For reach_key_windows.cuh; C, C++, host and device compile the same lines
- * (tests/unit/clients/cuda/test_keys.c). Only the declarations of reach.h are used. Any thread.
+/* reach_keys.h: keys that are hashed over an allocation in windows, such as the keys of a Bloom
+ * filter or a hash set. It maps keys and items (blocks, runs of slots) to windows. For
+ * reach_key_windows.cuh; C, C++, host and device compile the same lines
+ * (tests/unit/clients/cuda/test_keys.c). Only the declarations of reach.h are used. Any thread may
+ * call the functions.
  */
 #ifndef REACH_KEYS_H
 #define REACH_KEYS_H
 
 #include "reach_ranges.h"
 
-/* A hash of 64 bits of a number: a bijection, in which each bit of the number changes each bit of
- * the hash with a chance of about a half (the finalizer of MurmurHash3, Appleby). */
+/* Returns a 64-bit hash of a number. It is a bijection in which each bit of the number changes each
+ * bit of the hash with a chance of about a half (the finalizer of MurmurHash3, Appleby). */
 REACH_INLINE uint64_t reach_mix_key(uint64_t key)
 {
     key = (key ^ key >> 33) * 0xff51afd7ed558ccdull;
@@ -17,7 +18,7 @@ REACH_INLINE uint64_t reach_mix_key(uint64_t key)
     return key ^ key >> 33;
 }
 
-/* The high half of a product of 128 bits. */
+/* Returns the high half of a product of 128 bits. */
 REACH_INLINE uint64_t reach_high_product(uint64_t a, uint64_t b)
 {
 #ifdef __CUDA_ARCH__
@@ -27,24 +28,26 @@ REACH_INLINE uint64_t reach_high_product(uint64_t a, uint64_t b)
 #endif
 }
 
-/* The item below `items` that a hash of 64 bits falls on, each equally often: the high bits of
- * hash times items, so a window gets keys by its length. The hash is multiplied by an odd number
- * first (Fibonacci hashing, Knuth, TAOCP 3, 6.4): a structure that takes its place within the
- * window out of the high bits too still uses all of the window. */
+/* Maps a hash of 64 bits to an item below `items`, each equally often. The item is the high bits of
+ * hash times items, so a window gets keys in proportion to its length. The hash is multiplied by an
+ * odd number first (Fibonacci hashing, Knuth, TAOCP 3, 6.4). A structure that also derives the
+ * place within the window from the high bits therefore uses the whole window. */
 REACH_INLINE uint64_t reach_item_of_hash(uint64_t hash, uint64_t items)
 {
     return reach_high_product(hash * 0x9e3779b97f4a7c15ull, items);
 }
 
-/* A number of items that is odd, at most one less; `items` is at least 1. For structures that take
- * an item as hash % items and more bits from the low end of the same hash, as cuco's default policy
- * does: with a power of two they would be the same bits, and all keys of an item would be alike. */
+/* Returns an odd number of items, at most one less than `items`, which must be at least 1. It is
+ * for structures that compute an item as hash % items and take more bits from the low end of the
+ * same hash, such as cuco's default policy. With a power of two these bits would be the same, and
+ * all keys of an item would be alike. */
 REACH_INLINE uint64_t reach_odd_items(uint64_t items)
 {
     return items - (items % 2 == 0);
 }
 
-/* The items that begin in [first_byte, first_byte + length_bytes), of an allocation of `items`. */
+/* Returns the items that begin in [first_byte, first_byte + length_bytes) of an allocation of
+ * `items`. */
 REACH_INLINE struct reach_items reach_items_between(uint64_t first_byte, uint64_t length_bytes,
                                                     uint64_t item_bytes, uint64_t items)
 {
@@ -57,8 +60,8 @@ REACH_INLINE struct reach_items reach_items_between(uint64_t first_byte, uint64_
     return between;
 }
 
-/* Whether the windows serve all keys: of one allocation, one after the other over all of its
- * `bytes`, each with SMs and at least one item of `item_bytes`. */
+/* Returns whether the windows serve all keys. They must be of one allocation and cover all of its
+ * `bytes` in order, each with SMs and at least one item of `item_bytes`. */
 static inline bool reach_windows_serve_all(const struct reach_windows *windows, uint64_t bytes,
                                            uint64_t item_bytes)
 {

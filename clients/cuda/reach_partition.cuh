@@ -14,14 +14,14 @@
  *
  * All functions work on the caller's stream, allocate nothing, wait for nothing, and can be
  * captured in a graph. The workspace is some 2 % of the keys for 32 ranges. Input and output must
- * not overlap. cudaErrorInvalidValue: a pointer that is needed is NULL, the workspace is too small,
- * there are no ranges, or more keys than positions can count.
+ * not overlap. They return cudaErrorInvalidValue if a required pointer is NULL, the workspace is
+ * too small, there are no ranges, or positions cannot count the keys.
  *
- * Method: each block counts one tile of keys by range; an exclusive sum over (range, tile) gives
- * the place of every tile in every range; then each block ranks its tile again, sorts it by range
- * in shared memory and writes it in runs. Ranks come from ballots, as in the radix sort of Adinets
- * and Merrill (Onesweep, 2022), without its look-back between blocks: keys are read twice, and no
- * block waits for another one.
+ * Method: each block counts one tile of keys by range. An exclusive sum over (range, tile) gives
+ * the place of every tile in every range. Each block then ranks its tile again, sorts it by range
+ * in shared memory and writes it in runs. Ranks come from ballots, like in the radix sort of
+ * Adinets and Merrill (Onesweep, 2022), but without its look-back between blocks. Keys are read
+ * twice, and no block waits for another one.
  */
 #ifndef REACH_PARTITION_CUH
 #define REACH_PARTITION_CUH
@@ -39,7 +39,7 @@ enum {
     REACH_PARTITION_BLOCKS = 4 /* per SM, at least: every GPU has room for their threads */
 };
 
-/* For reach_partition_computed: keys that lie in memory. */
+/* Keys in memory, for reach_partition_computed. */
 template <class Key> struct reach_partition_array {
     const Key *keys;
     __device__ __forceinline__ Key operator()(uint64_t i) const
@@ -48,7 +48,8 @@ template <class Key> struct reach_partition_array {
     }
 };
 
-/* For reach_partition_computed: a key is its own index. Negative ones are beyond the last range. */
+/* Keys that equal their own index, for reach_partition_computed. Negative keys lie beyond the last
+ * range. */
 struct reach_partition_itself {
     template <class Key> __device__ __forceinline__ uint64_t operator()(Key key) const
     {
@@ -63,8 +64,8 @@ struct reach_partition_nothing {
 /* ---- on the device -----------------------------------------------------------------------------
  */
 
-/* Keys of a thread, so that a tile with its payload has room in 48 KiB of shared memory, and four
- * blocks of it in the registers of an SM. */
+/* Returns the keys per thread. A tile with its payload must fit 48 KiB of shared memory, and four
+ * blocks of it the registers of an SM. */
 template <class Key, class Payload> struct reach_partition_shape {
     static constexpr bool has_payload = !std::is_same<Payload, reach_partition_nothing>::value;
     static constexpr uint32_t payload_bytes = has_payload ? sizeof(Payload) : 0;
@@ -82,14 +83,14 @@ static __device__ __forceinline__ void reach_partition_bounds(const reach_ranges
         first[r] = r < ranges.count ? ranges.first[r] : UINT64_MAX;
 }
 
-/* Keys in the tile that begins at key `begin`. */
+/* Returns the number of keys in the tile that begins at key `begin`. */
 static __device__ __forceinline__ uint32_t reach_partition_filled(uint64_t count, uint64_t begin,
                                                                   uint32_t size)
 {
     return count - begin < size ? (uint32_t)(count - begin) : size;
 }
 
-/* counts[r * tiles + t]: keys of range r in tile t. One block per tile. */
+/* Sets counts[r * tiles + t] to the number of keys of range r in tile t. One block per tile. */
 template <uint32_t BITS, uint32_t ITEMS, class In, class Where>
 __global__ void __launch_bounds__(REACH_PARTITION_THREADS, REACH_PARTITION_BLOCKS)
     reach_partition_count(const __grid_constant__ reach_ranges ranges, In in, Where where,
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(REACH_PARTITION_THREADS, REACH_PARTITION_BLOCK
     }
 }
 
-/* The lanes of the warp with the same range. Lanes that are not `valid` have none. */
+/* Returns the lanes of the warp with the same range. Lanes that are not `valid` have no range. */
 template <uint32_t BITS>
 static __device__ __forceinline__ uint32_t reach_partition_same(uint32_t range, bool valid)
 {
@@ -134,21 +135,22 @@ static __device__ __forceinline__ uint32_t reach_partition_same(uint32_t range, 
     return same;
 }
 
-/* What the threads of a block share while they sort a tile. */
+/* The memory that the threads of a block share while they sort a tile. */
 template <uint32_t BITS, class Key, class Payload> struct reach_partition_tile {
     static constexpr uint32_t size = reach_partition_shape<Key, Payload>::tile;
     uint64_t first[1 << BITS];                         /* bounds of the ranges */
-    uint64_t goal[1 << BITS];                          /* place of the tile's keys in the output */
-    uint32_t start[1 << BITS];                         /* and within the sorted tile */
-    uint32_t sums[REACH_PARTITION_WARPS];              /* of `start`, warp by warp */
+    uint64_t goal[1 << BITS];                          /* place in the output */
+    uint32_t start[1 << BITS];                         /* place within the sorted tile */
+    uint32_t sums[REACH_PARTITION_WARPS];              /* sums of `start`, warp by warp */
     uint16_t before[REACH_PARTITION_WARPS][1 << BITS]; /* keys of earlier warps, after ranking */
-    uint8_t range[size];                               /* of each sorted key */
+    uint8_t range[size];                               /* range of each sorted key */
     Key key[size];
     Payload payload[reach_partition_shape<Key, Payload>::has_payload ? size : 1];
 };
 
 /* Turns the counts of each warp in `before` into sums over the earlier warps, and fills `start`,
- * the exclusive sum over ranges. All threads of the block; one range per thread. */
+ * the exclusive sum over ranges. All threads of the block must call it, with one range per
+ * thread. */
 template <uint32_t BITS, class Tile>
 static __device__ __forceinline__ void reach_partition_sums(Tile &tile)
 {
@@ -175,7 +177,7 @@ static __device__ __forceinline__ void reach_partition_sums(Tile &tile)
     __syncthreads();
 }
 
-/* Offsets and counts of all ranges, from the sums over (range, tile). One block. */
+/* Computes offsets and counts of all ranges from the sums over (range, tile). One block. */
 static __device__ __forceinline__ void reach_partition_report(uint32_t ranges, uint32_t tiles,
                                                               const uint64_t *places,
                                                               uint64_t count, uint64_t *offsets,
@@ -193,7 +195,7 @@ static __device__ __forceinline__ void reach_partition_report(uint32_t ranges, u
     }
 }
 
-/* The payload of key i: from the input, or i itself. */
+/* Returns the payload of key i: from the input, or i itself. */
 template <class Payload> struct reach_partition_payload {
     const Payload *in; /* NULL: positions */
     Payload *out;
@@ -206,7 +208,8 @@ template <> struct reach_partition_payload<reach_partition_nothing> {
 };
 
 /* Moves one tile. `places` has the exclusive sums of the counts of reach_partition_count. Warp w
- * has the keys w * 32 * ITEMS .. of the tile, in rows of 32, so that ranks follow the input. */
+ * processes the keys from w * 32 * ITEMS of the tile, in rows of 32, so that ranks follow the
+ * input. */
 template <uint32_t BITS, class Key, class Payload, class In, class Where>
 __global__ void __launch_bounds__(REACH_PARTITION_THREADS, REACH_PARTITION_BLOCKS)
     reach_partition_move(const __grid_constant__ reach_ranges ranges, In in, Where where,
@@ -282,7 +285,7 @@ static cudaError_t reach_partition_launch(void (*kernel)(Parameters...), uint32_
     return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
-/* Everything that a call needs. */
+/* All arguments and derived sizes of a call. */
 template <class Key, class Payload, class In, class Where> struct reach_partition_call {
     In in;
     Where where;
@@ -310,7 +313,7 @@ template <class Key, class Payload, class In, class Where> struct reach_partitio
         return result;
     }
 
-    /* Ranges are searched in as few steps as the next of these sizes allows. */
+    /* A search takes as few steps as the next larger of these sizes allows. */
     cudaError_t run_bits(uint64_t *places, uint32_t tiles, void *scan, size_t scan_bytes)
     {
         switch (reach_search_bits(ranges->count)) {
@@ -330,10 +333,8 @@ template <class Key, class Payload, class In, class Where> struct reach_partitio
     }
 };
 
-/* Partitions the keys in(0), in(1), .. of any origin by the index where(key). Both are functors
- * that the device calls; they must return the same each time. The functions below are for keys in
- * memory.
- */
+/* Partitions the keys in(0), in(1), .. of any origin by the index where(key). The device calls both
+ * functors; they must return the same each time. The functions below are for keys in memory. */
 template <class Key, class Payload, class In, class Where>
 static cudaError_t reach_partition_computed(void *temp, size_t &temp_bytes, In in, Where where,
                                             Key *keys_out, reach_partition_payload<Payload> payload,
@@ -364,9 +365,10 @@ static cudaError_t reach_partition_computed(void *temp, size_t &temp_bytes, In i
                          scan_bytes);
 }
 
-/* Keys alone. Keys are integers of 4 or 8 bytes: indices as `ranges` counts them (rows, words, ..).
- * `offsets_out[ranges.count + 1]` and `counts_out[ranges.count]` are on the device; either may be
- * NULL. All functions may be called by several threads at a time, with workspaces of their own. */
+/* Partitions keys alone. Keys are integers of 4 or 8 bytes: indices in the units of `ranges` (rows,
+ * words, ..). `offsets_out[ranges.count + 1]` and `counts_out[ranges.count]` are on the device;
+ * either may be NULL. Several threads may call all functions at a time, each with its own
+ * workspace. */
 template <class Key>
 static cudaError_t reach_partition_keys(void *temp, size_t &temp_bytes, const Key *keys_in,
                                         Key *keys_out, uint64_t count, const reach_ranges &ranges,
@@ -381,7 +383,7 @@ static cudaError_t reach_partition_keys(void *temp, size_t &temp_bytes, const Ke
         stream);
 }
 
-/* With a payload of at most 8 bytes per key. */
+/* Partitions keys with a payload of at most 8 bytes per key. */
 template <class Key, class Payload>
 static cudaError_t reach_partition_pairs(void *temp, size_t &temp_bytes, const Key *keys_in,
                                          Key *keys_out, const Payload *payloads_in,
@@ -397,7 +399,8 @@ static cudaError_t reach_partition_pairs(void *temp, size_t &temp_bytes, const K
         counts_out, stream);
 }
 
-/* With the position that each key had. Position is an integer that can count the keys. */
+/* Partitions keys, each with its position in the input. Position must be an integer type that can
+ * count the keys. */
 template <class Key, class Position>
 static cudaError_t reach_partition_positions(void *temp, size_t &temp_bytes, const Key *keys_in,
                                              Key *keys_out, Position *positions_out, uint64_t count,

@@ -2,7 +2,7 @@
  * bounds in items (rows of a table, buckets, words), the search of an index among them, and one
  * pass over a scope. For reach_scopes.cuh and reach_partition.cuh; C, C++, host and device compile
  * the same lines (tests/unit/clients/cuda/test_ranges.c). Only the declarations of reach.h are
- * used, no function of libreach. Any thread.
+ * used, no function of libreach. Any thread may call the functions.
  *
  * An item belongs to the range in which its first byte lies.
  */
@@ -19,24 +19,24 @@
 #define REACH_INLINE static inline
 #endif
 
-enum { REACH_RANGE_MAX = 256 }; /* not less than REACH_WINDOW_MAX and REACH_SCOPE_MAX */
+enum { REACH_RANGE_MAX = 256 }; /* at least REACH_WINDOW_MAX and REACH_SCOPE_MAX */
 
 /* ---- ranges of one allocation ------------------------------------------------------------------
  */
 
-/* Range r begins at item first[r] and ends at first[r + 1]. Items below first[0] count as range 0,
- * those from the end of the last range on as the last one, so that every index has a range. */
+/* Range r begins at item first[r] and ends at first[r + 1]. Items below first[0] belong to range 0,
+ * and items past the end of the last range to the last range, so every index has a range. */
 struct reach_ranges {
     uint32_t count;                  /* 1 .. REACH_RANGE_MAX */
     uint64_t first[REACH_RANGE_MAX]; /* ascending; equal ones leave a range empty */
 };
 
-/* `count` items from `first` on. */
+/* `count` items from `first`. */
 struct reach_items {
     uint64_t first, count;
 };
 
-/* The first item that begins at `byte` or later. */
+/* Returns the first item that begins at `byte` or later. */
 REACH_INLINE uint64_t reach_first_item(uint64_t byte, uint64_t item_bytes)
 {
     return byte / item_bytes + (byte % item_bytes != 0);
@@ -47,8 +47,9 @@ REACH_INLINE bool reach_has_item(struct reach_items items, uint64_t item)
     return item - items.first < items.count;
 }
 
-/* Ranges of items of `item_bytes` that begin at these bytes of an allocation. False, with an empty
- * `*out`, for no or too many ranges, bytes that do not ascend, or items of 0 bytes. */
+/* Makes ranges of items of `item_bytes` that begin at these bytes of an allocation. Returns false,
+ * with an empty `*out`, for no or too many ranges, bytes that do not ascend, or items of 0
+ * bytes. */
 REACH_INLINE bool reach_ranges_make(struct reach_ranges *out, const uint64_t *first_bytes,
                                     uint32_t count, uint64_t item_bytes)
 {
@@ -63,7 +64,7 @@ REACH_INLINE bool reach_ranges_make(struct reach_ranges *out, const uint64_t *fi
     return good;
 }
 
-/* The same from the parts of allocation `i` of windows or scopes. */
+/* Makes ranges from the parts of allocation `i` of windows or scopes, with the same failures. */
 static inline bool reach_ranges_of_parts(struct reach_ranges *out, const struct reach_extent *parts,
                                          uint32_t count, uint32_t allocation_count, uint32_t i,
                                          uint64_t item_bytes)
@@ -94,7 +95,7 @@ static inline bool reach_ranges_of_scopes(struct reach_ranges *out,
 /* ---- search ------------------------------------------------------------------------------------
  */
 
-/* The steps of a search among `count` ranges: 2^bits >= count. */
+/* Returns the number of steps of a search among `count` ranges, the least with 2^bits >= count. */
 REACH_INLINE uint32_t reach_search_bits(uint32_t count)
 {
     uint32_t bits = 0;
@@ -104,7 +105,8 @@ REACH_INLINE uint32_t reach_search_bits(uint32_t count)
     return bits;
 }
 
-/* The range of `at`. `first` has 2^bits elements, those from `count` on UINT64_MAX. */
+/* Returns the range of `at`. `first` has 2^bits elements; elements from `count` on must be
+ * UINT64_MAX. */
 REACH_INLINE uint32_t reach_find_range(const uint64_t *first, uint32_t bits, uint32_t count,
                                        uint64_t at)
 {
@@ -118,7 +120,7 @@ REACH_INLINE uint32_t reach_find_range(const uint64_t *first, uint32_t bits, uin
 /* ---- one scope ---------------------------------------------------------------------------------
  */
 
-/* What one pass may access of each allocation. Goes to kernels by value. */
+/* The memory that one pass may access in each allocation. Passed to kernels by value. */
 struct reach_pass {
     uint32_t index; /* 0 .. of - 1 */
     uint32_t of;    /* scopes */
@@ -126,7 +128,7 @@ struct reach_pass {
     struct reach_extent part[REACH_ALLOCATION_MAX];
 };
 
-/* `index` must be below scope_count. */
+/* Returns the pass of a scope. `index` must be below scope_count. */
 static inline struct reach_pass reach_scopes_pass(const struct reach_scopes *scopes, uint32_t index)
 {
     struct reach_pass pass;
@@ -140,7 +142,8 @@ static inline struct reach_pass reach_scopes_pass(const struct reach_scopes *sco
     return pass;
 }
 
-/* The items of allocation `i` that belong to a pass: what a kernel compares its indices with. */
+/* Returns the items of allocation `i` that belong to a pass, with which a kernel compares its
+ * indices. */
 REACH_INLINE struct reach_items reach_pass_items(const struct reach_pass *pass, uint32_t i,
                                                  uint64_t item_bytes)
 {

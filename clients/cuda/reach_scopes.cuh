@@ -1,16 +1,16 @@
-/* reach_scopes.cuh: work in scopes. A kernel that exists gets one range test and is launched once
- * per scope; in each launch the SMs access no more memory than their TLBs reach. Needs no SM ids,
- * no persistent blocks and no queue, so it works under MPS, in graphs and with kernels of others.
+/* reach_scopes.cuh: work in scopes. An existing kernel gets one range test and is launched once per
+ * scope; in each launch the SMs access no more memory than their TLBs reach. Needs no SM ids, no
+ * persistent blocks and no queue, so it works under MPS, in graphs and with kernels of others.
  * docs/moving-to-scopes.md has an example.
  *
- * Header only; needs reach_ranges.h and reach.h. The scopes are those of an answer of libreach
- * (reach_answer_scope, reach_answer_plan), of one allocation or of several with matched parts, or a
- * struct reach_scopes that you fill.
+ * Header only; needs reach_ranges.h and reach.h. The scopes come from an answer of libreach
+ * (reach_answer_scope, reach_answer_plan) or from a struct reach_scopes that you fill. They are of
+ * one allocation, or of several with matched parts.
  *
  * All functions launch on the caller's stream, allocate nothing, wait for nothing, and can be
- * captured in a graph. Scopes run one after another in the order of the stream, which is what makes
- * them scopes: do not launch them on several streams. The first error ends a loop and is returned;
- * cudaErrorInvalidValue if there are no scopes.
+ * captured in a graph. Scopes must run one after another, in the order of the stream: do not launch
+ * them on several streams. The first error ends a loop and is returned. Without scopes the error is
+ * cudaErrorInvalidValue.
  */
 #ifndef REACH_SCOPES_CUH
 #define REACH_SCOPES_CUH
@@ -22,7 +22,7 @@
 /* ---- predicates --------------------------------------------------------------------------------
  */
 
-/* True for the items of one scope. A predicate for algorithms that take one. */
+/* A predicate that is true for the items of one scope, for algorithms that take a predicate. */
 struct reach_in_scope {
     struct reach_items items;
 
@@ -32,8 +32,9 @@ struct reach_in_scope {
     }
 };
 
-/* True for the keys whose item, item_of(key), is in one scope: item_of says which bucket, block or
- * row a key accesses first. Such as cuCollections' add_if(first, last, first, predicate). */
+/* A predicate that is true for the keys whose item, item_of(key), is in one scope. item_of returns
+ * the bucket, block or row that a key accesses first. An example is cuCollections' add_if(first,
+ * last, first, predicate). */
 template <class ItemOf> struct reach_key_in_scope {
     struct reach_items items;
     ItemOf item_of;
@@ -44,7 +45,7 @@ template <class ItemOf> struct reach_key_in_scope {
     }
 };
 
-/* The predicate of items of `item_bytes` in allocation `i`. */
+/* Returns the predicate of items of `item_bytes` in allocation `i`. */
 static inline reach_in_scope reach_scope_test(const reach_pass &pass, uint64_t item_bytes,
                                               uint32_t i = 0)
 {
@@ -61,9 +62,9 @@ reach_scope_test_of(const reach_pass &pass, uint64_t item_bytes, ItemOf item_of,
 /* ---- loops -------------------------------------------------------------------------------------
  */
 
-/* Calls launch(pass) for each scope in turn; launch returns nothing, and enqueues on one stream
- * what works in this scope: a kernel of your own, a call of a library with a predicate. Any error
- * of the launches is cudaGetLastError's. */
+/* Calls launch(pass) for each scope in turn. launch returns nothing and enqueues the work of this
+ * scope on one stream: a kernel of your own, or a library call with a predicate. The loop reads
+ * launch errors with cudaGetLastError. */
 template <class Launch>
 static inline cudaError_t reach_for_each_scope(const reach_scopes &scopes, Launch launch)
 {
@@ -85,8 +86,8 @@ __global__ void reach_scope_kernel(const __grid_constant__ reach_pass pass, uint
         work(i, pass);
 }
 
-/* Once per scope: work(i, pass) on the device for all i in [0, count). `blocks` of `threads`; with
- * fewer than count / threads blocks each thread takes several i. */
+/* Calls work(i, pass) on the device for all i in [0, count), once per scope. Launches `blocks` of
+ * `threads`; with fewer than count / threads blocks each thread processes several i. */
 template <class Work>
 static inline cudaError_t reach_for_each_in_scopes(const reach_scopes &scopes, uint64_t count,
                                                    Work work, uint32_t blocks, uint32_t threads,

@@ -1,6 +1,6 @@
-/* reach_side_lists.h: which granules of a buffer live on which side of the L2, from the cycles that
- * reach_sides.cuh has measured. C, C++; host only (tests/unit/clients/cuda/test_side_lists.c).
- * Pure; any thread.
+/* reach_side_lists.h: the sides of the L2 on which the granules of a buffer live, from the cycles
+ * that reach_sides.cuh has measured. C, C++; host only (tests/unit/clients/cuda/test_side_lists.c).
+ * The functions are pure, and any thread may call them.
  *
  * Each granule is timed by an SM of either side, and lives on the side whose SM waits less. Both
  * times have the same constant parts, so no border between near and far has to be known.
@@ -13,22 +13,23 @@
 #include <string.h>
 
 enum {
-    REACH_NO_CYCLES = 0xffff, /* not timed yet; longer times count as REACH_NO_CYCLES - 1 */
-    REACH_SIDE_BITS = 32,     /* granules of one word of `bits` */
-    REACH_SURE_DIVISOR = 4    /* the two times of a granule differ by this part of far - near */
+    REACH_NO_CYCLES = 0xffff, /* granule not timed yet; longer times count as REACH_NO_CYCLES - 1 */
+    REACH_SIDE_BITS = 32,     /* granules per word of `bits` */
+    REACH_SURE_DIVISOR = 4 /* a side is clear if the two times differ by (far - near) over this */
 };
 
-/* Of both lists together. */
+/* Counts of both lists together. */
 struct reach_side_lists {
     uint64_t count[2]; /* granules of either side */
-    uint64_t unsure;   /* of these: the times differ by too little */
-    uint64_t untimed;  /* not timed from both sides: no SM of that side ran; side 0 */
+    uint64_t unsure;   /* granules among them whose times differ by too little */
+    uint64_t untimed;  /* granules not timed from both sides, counted as side 0 */
 };
 
-/* Sorts `granules` by cycles[0][] and cycles[1][], in SM cycles as the SMs of side 0 and 1 see
- * them: `cycles` has `granules` of the one and then of the other. `contrast_cycles`: far less near
- * of this GPU (the fingerprint's l2). Writes the granules of side 0, ascending, then those of side
- * 1 to list[granules], and a bit each, 1 for side 1, to bits[granules / REACH_SIDE_BITS + 1]. */
+/* Sorts `granules` by cycles[0][] and cycles[1][], the SM cycles that SMs of side 0 and 1 measured.
+ * `cycles` holds `granules` values of side 0 and then of side 1. `contrast_cycles` is far minus
+ * near of this GPU (the fingerprint's l2). Writes the granules of side 0, ascending, and then of
+ * side 1 to list[granules]. Writes one bit per granule, 1 for side 1, to bits[granules /
+ * REACH_SIDE_BITS + 1]. */
 static inline struct reach_side_lists reach_side_lists_make(const uint16_t *cycles,
                                                             uint64_t granules,
                                                             double contrast_cycles, uint32_t *list,
@@ -57,8 +58,8 @@ static inline struct reach_side_lists reach_side_lists_make(const uint16_t *cycl
     return lists;
 }
 
-/* The part of a granule that lies in a buffer, which begins `lead_bytes` behind the start of
- * granule 0. Granules are of addresses, so the first and the last may be cut. */
+/* Returns the part of a granule that lies in a buffer, which begins `lead_bytes` behind the start
+ * of granule 0. Granules are ranges of addresses, so the first and the last may be cut. */
 static inline void reach_side_cut(uint64_t granule, uint64_t granule_bytes, uint64_t lead_bytes,
                                   uint64_t bytes, uint64_t *out_first_byte,
                                   uint64_t *out_length_bytes)

@@ -1,14 +1,15 @@
 /* reach_sides.cuh: work on the near side of the L2. Header only; needs reach.h (libreach).
  *
  * The L2 of large chips lies in two sides. A line lives on one of them, by a hash of its physical
- * address that changes every few KiB (a granule), and SMs of the other side keep a copy of what
- * they read on theirs: so data that all SMs read takes twice its room. If each SM reads only
+ * address that changes every few KiB (a granule), and SMs of the other side keep a copy of the data
+ * they read on their side. So data that all SMs read takes twice its room. If each SM reads only
  * granules of its own side, twice as much stays in the L2, and every access takes the short way.
- * The strategy "sides" of a plan says what that gains.
+ * The strategy "sides" of a plan predicts the gain.
  *
- * Where the granules of a buffer lie only the GPU knows: reach_sides_sort times them. It adds 0
- * atomically to the first word of each, as often as it needs; values do not change, and kernels may
- * use the buffer meanwhile. Physical memory does not move, so once per allocation is enough.
+ * No interface reports the sides of the granules of a buffer, so reach_sides_sort times them. It
+ * adds 0 atomically to the first word of each, as often as it needs; values do not change, and
+ * kernels may use the buffer meanwhile. Physical memory does not move, so one call per allocation
+ * is enough.
  *
  *     __global__ void work(reach_sides sides, const char *buffer, uint32_t pieces, ...)
  *     {
@@ -20,15 +21,16 @@
  *     }
  *
  * A job whose positions come from its input scans all of it on each side and keeps the positions
- * that reach_side_of says are its own. So does a job over many GiB that computes positions: a list
- * has four bytes for each granule, which would compete with the set for the L2, and a bit is less.
+ * that reach_side_of assigns to its side. A job over many GiB that computes positions does the
+ * same. A list has four bytes per granule, which would compete with the set for the L2, and a bit
+ * is less.
  *
  * On the host: reach_sides_make once per GPU and largest buffer, reach_sides_sort for each buffer,
  * reach_sides_start before each launch that draws pieces, reach_sides_check after it,
  * reach_sides_free. Launch all blocks that the GPU holds at a time, so that every SM gets one.
  *
- * With a fingerprint whose L2 has no sides, or none that are known, there is one side: every SM on
- * it, and all granules. The same kernel then works anywhere, and gains nothing.
+ * If the L2 of a fingerprint has no known sides, there is one side with every SM and all granules.
+ * The same kernel then works, and gains nothing.
  */
 #ifndef REACH_SIDES_CUH
 #define REACH_SIDES_CUH
@@ -41,40 +43,40 @@
 /* Passed to kernels by value. All pointers are device memory that the table owns. */
 struct reach_sides {
     uint64_t granule_bytes;
-    uint64_t bytes;         /* of the buffer */
-    uint64_t lead_bytes;    /* it begins so far behind the start of granule 0 */
-    uint32_t granule_count; /* of the buffer */
-    uint32_t side_count;    /* 1: the sides are not known, and everything is near to all */
+    uint64_t bytes;         /* bytes of the buffer */
+    uint64_t lead_bytes;    /* offset of the buffer from the start of granule 0 */
+    uint32_t granule_count; /* granules of the buffer */
+    uint32_t side_count;    /* 1 if the sides are not known, and all granules are near to all SMs */
     uint32_t first[2];      /* granules[first[s]] is the first of side s */
     uint32_t count[2];
     uint32_t sm_count[2];
-    uint32_t sm_slots; /* ids from here on are on no side */
-    uint32_t unsure;   /* granules whose side is not clear: they are slower if it is wrong */
+    uint32_t sm_slots; /* number of SM ids in the table */
+    uint32_t unsure;   /* granules whose side is not clear; accesses are slower if it is wrong */
     double contrast_cycles;
-    uint64_t most_bytes;  /* of a buffer that the table has room for */
+    uint64_t most_bytes;  /* largest buffer for which the table has room */
     int16_t *side_of_sm;  /* [REACH_SM_MAX] */
-    uint16_t *rank_of_sm; /* [REACH_SM_MAX]: 0, 1, .. among the SMs of its side */
-    uint32_t *granules;   /* of side 0, ascending, then of side 1 */
-    uint32_t *bits;       /* of granule g: bit g % 32 of word g / 32 */
+    uint16_t *rank_of_sm; /* [REACH_SM_MAX]: rank 0, 1, .. among the SMs of the side */
+    uint32_t *granules;   /* granules of side 0, ascending, then of side 1 */
+    uint32_t *bits;       /* side of granule g: bit g % 32 of word g / 32 */
     uint32_t *queues;     /* next piece of either side, REACH_QUEUE_WORDS apart */
     uint32_t *unknown;    /* blocks that ran on an SM of no side; then a word that is never read */
-    uint16_t *cycles;     /* [2][granule_count]: least, as either side sees it */
+    uint16_t *cycles;     /* [2][granule_count]: least cycles from either side */
 };
 
 /* The side of the calling thread. */
 struct reach_side_me {
     uint32_t sm;
     uint32_t side;
-    uint32_t rank;     /* of my SM among those of my side: 0 .. sm_count - 1 */
-    uint32_t sm_count; /* SMs on my side */
+    uint32_t rank;     /* rank of this SM among those of its side: 0 .. sm_count - 1 */
+    uint32_t sm_count; /* number of SMs on this side */
     uint32_t granule_count;
-    const uint32_t *granules; /* near to me, ascending */
+    const uint32_t *granules; /* granules near to this SM, ascending */
 };
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
-/* All threads of a block call it first. False: return from the kernel, because this SM is on no
- * side that is known (and counted). */
+/* All threads of a block must call it first. Returns false if the kernel must return, because this
+ * SM is on no known side (and is counted). */
 static __device__ __forceinline__ bool reach_side_enter(const reach_sides &sides, reach_side_me *me)
 {
     const uint32_t sm = reach_sm_id();
@@ -93,7 +95,7 @@ static __device__ __forceinline__ bool reach_side_enter(const reach_sides &sides
     return true;
 }
 
-/* The part of a granule that lies in the buffer. */
+/* Returns the part of a granule that lies in the buffer. */
 static __device__ __forceinline__ reach_extent reach_side_extent(const reach_sides &sides,
                                                                  uint32_t granule)
 {
@@ -103,14 +105,15 @@ static __device__ __forceinline__ reach_extent reach_side_extent(const reach_sid
     return {first, (end < sides.bytes ? end : sides.bytes) - first};
 }
 
-/* The side that byte `at` of the buffer is near to. */
+/* Returns the side that byte `at` of the buffer is near to. */
 static __device__ __forceinline__ uint32_t reach_side_of(const reach_sides &sides, uint64_t at)
 {
     const uint64_t granule = (at + sides.lead_bytes) / sides.granule_bytes;
     return __ldg(sides.bits + granule / REACH_SIDE_BITS) >> granule % REACH_SIDE_BITS & 1;
 }
 
-/* The next piece of work of this side, the same for all 32 lanes of a warp, which all call it. */
+/* Draws the next piece of work of this side. All 32 lanes of a warp must call it and get the same
+ * piece. */
 static __device__ __forceinline__ uint32_t reach_side_draw(const reach_sides &sides,
                                                            const reach_side_me &me)
 {
@@ -125,8 +128,8 @@ static __device__ __forceinline__ uint32_t reach_side_draw(const reach_sides &si
     for (uint32_t piece = reach_side_draw(sides, me); piece < (pieces);                            \
          piece = reach_side_draw(sides, me))
 
-/* Cycles of adding 0 to a word; *v is what was there. An atomic is carried out where the line
- * lives, so that nothing is copied to the near side. */
+/* Returns the cycles of adding 0 to a word; *v receives the word. An atomic is executed where the
+ * line lives, so nothing is copied to the near side. */
 static __device__ __forceinline__ uint32_t reach_side_cycles(char *word, uint32_t *v)
 {
     uint32_t before, after, used;
@@ -143,12 +146,12 @@ static __device__ __forceinline__ uint32_t reach_side_cycles(char *word, uint32_
 
 enum {
     REACH_SIDE_CHUNK = 8,  /* granules that a thread draws at a time */
-    REACH_SIDE_LAPS = 4,   /* atomics on each, of which the first brings it into the L2 */
-    REACH_SIDE_ROUNDS = 5, /* most launches, until all granules are clear */
-    REACH_SIDE_BLOCKS = 4  /* an SM, of one thread each */
+    REACH_SIDE_LAPS = 4,   /* atomics on each granule; the first brings it into the L2 */
+    REACH_SIDE_ROUNDS = 5, /* largest number of launches until all granules are clear */
+    REACH_SIDE_BLOCKS = 4  /* blocks per SM, of one thread each */
 };
 
-/* Every granule is timed by some SM of either side; the least of all laps and rounds counts. */
+/* Times every granule by some SM of either side; the least time of all laps and rounds counts. */
 static __global__ void reach_sides_time(reach_sides sides, char *buffer)
 {
     reach_side_me me;
@@ -192,7 +195,8 @@ static inline void reach_sides_free(reach_sides *sides)
     memset(sides, 0, sizeof *sides);
 }
 
-/* The sides of `chip`; one side with every SM if it is NULL or knows none. */
+/* Copies the sides of `chip`. There is one side with every SM if it is NULL or has no known
+ * sides. */
 static inline void reach_sides_set_chip(reach_sides *sides, const struct reach_fingerprint *chip,
                                         int16_t *side_of_sm, uint16_t *rank_of_sm)
 {
@@ -210,9 +214,9 @@ static inline void reach_sides_set_chip(reach_sides *sides, const struct reach_f
     }
 }
 
-/* A table for buffers of at most `most_bytes` on the current device, whose fingerprint is `chip`
- * (of libreach; see above for none). About 8.1 bytes per granule. The caller frees it. On an error
- * nothing is left. */
+/* Makes a table for buffers of at most `most_bytes` on the current device, whose fingerprint is
+ * `chip` (from libreach; the text above describes missing sides). It takes about 8.1 bytes per
+ * granule. The caller frees it. On an error nothing stays allocated. */
 static inline cudaError_t reach_sides_make(const struct reach_fingerprint *chip,
                                            uint64_t most_bytes, reach_sides *out)
 {
@@ -222,7 +226,7 @@ static inline cudaError_t reach_sides_make(const struct reach_fingerprint *chip,
 
     memset(out, 0, sizeof *out);
     reach_sides_set_chip(out, chip, side_of_sm, rank_of_sm);
-    const uint64_t granules = most_bytes / out->granule_bytes + 2; /* the first and last are cut */
+    const uint64_t granules = most_bytes / out->granule_bytes + 2; /* first and last are cut */
     const size_t slots = out->sm_slots;
     if (granules > UINT32_MAX)
         return cudaErrorInvalidValue;
@@ -244,13 +248,14 @@ static inline cudaError_t reach_sides_make(const struct reach_fingerprint *chip,
     return result;
 }
 
-/* Refills the queues: before each launch that draws from them, in its stream. */
+/* Refills the queues. Call it before each launch that draws from them, in the same stream. */
 static inline cudaError_t reach_sides_start(const reach_sides *sides, cudaStream_t stream)
 {
     return cudaMemsetAsync(sides->queues, 0, 2 * REACH_QUEUE_WORDS * sizeof(uint32_t), stream);
 }
 
-/* Times the granules until all are clear, or often enough. `cycles` has room for two of each. */
+/* Times the granules until all are clear, or the number of launches is used up. `cycles` has room
+ * for two values per granule. */
 static inline cudaError_t reach_sides_read(reach_sides *sides, char *buffer, uint16_t *cycles,
                                            uint32_t *list, uint32_t *bits,
                                            struct reach_side_lists *out)
@@ -279,8 +284,8 @@ static inline cudaError_t reach_sides_read(reach_sides *sides, char *buffer, uin
 }
 
 /* Sorts the granules of a buffer of device memory, aligned to 4 bytes, and waits for the device:
- * some 0.1 ms for a MiB. False, with a message in `why`: an SM of one side got no block, or CUDA
- * failed. `sides->unsure` granules of many are not a failure: they may be slower. */
+ * some 0.1 ms per MiB. Returns false, with a message in `why`, if an SM of one side got no block or
+ * CUDA failed. A few `sides->unsure` granules are not a failure; accesses to them may be slower. */
 static inline bool reach_sides_sort(reach_sides *sides, void *buffer, uint64_t bytes, char *why,
                                     size_t why_bytes)
 {
@@ -332,7 +337,8 @@ static inline bool reach_sides_sort(reach_sides *sides, void *buffer, uint64_t b
     return room && result == cudaSuccess && lists.untimed == 0;
 }
 
-/* Waits for the device. False, with a message in `why`, if a block ran on an SM of no side. */
+/* Waits for the device. Returns false, with a message in `why`, if a block ran on an SM of no
+ * side. */
 static inline bool reach_sides_check(const reach_sides *sides, char *why, size_t why_bytes)
 {
     uint32_t unknown = 0;

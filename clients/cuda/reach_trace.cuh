@@ -1,5 +1,5 @@
-/* reach_trace.cuh: records what a kernel of yours accesses, for `reach-lab what-if`. Header only,
- * CUDA C++17; nothing else is needed. A call beside each access that is at random:
+/* reach_trace.cuh: records the accesses of your kernel, for `reach-lab what-if`. Header only, CUDA
+ * C++17; needs nothing else. Add a call beside each random access:
  *
  *     __global__ void kernel(reach_trace trace, const float *table, ..)
  *     {
@@ -15,11 +15,11 @@
  *     file.kernel(&trace, "kernel", grid, block);   // once for each launch; empties the buffer
  *     bool good = file.end();                       // false: it could not be written
  *
- * A traced kernel is several times as slow: do not time it. Once the buffer is full, accesses are
- * lost and counted (file.lost, and in the trace): sample fewer warps, or launch a part of the work. Where a warp
- * comes back to what it accessed shortly before, as to count what it has inserted, record all warps
- * (1) of less work: whether it still hits depends on how many others came between. A trace whose
- * `entries` is NULL, as reach_trace{} is, records nothing.
+ * A traced kernel is several times slower: do not time it. Once the buffer is full, accesses are
+ * lost and counted (file.lost, and in the trace): sample fewer warps, or launch a part of the work.
+ * If a warp returns to data that it accessed shortly before (to count an inserted key), record all
+ * warps (1) of less work: the hits depend on the number of accesses in between. A trace whose
+ * `entries` is NULL, such as reach_trace{}, records nothing.
  */
 #ifndef REACH_TRACE_CUH
 #define REACH_TRACE_CUH
@@ -41,12 +41,12 @@ struct reach_trace_entry {
 
 struct reach_trace {
     reach_trace_entry *entries; /* managed memory, as is `used` */
-    unsigned long long *used;   /* more than `room`: the rest was lost */
+    unsigned long long *used;   /* if more than `room`, the excess was lost */
     uint64_t room;
     uint32_t every; /* one warp in this many is recorded */
 };
 
-/* Call it with all lanes that make the access, and none besides. `bytes` of one lane: 1 to 32. */
+/* Call it with exactly the lanes that make the access. `bytes` of one lane must be 1 to 32. */
 static __device__ __forceinline__ void reach_trace_access(const reach_trace &t, const void *address,
                                                           uint32_t kind, uint32_t bytes)
 {
@@ -74,7 +74,7 @@ static __device__ __forceinline__ void reach_trace_access(const reach_trace &t, 
     }
 }
 
-/* A buffer for `room` accesses of warps, 280 bytes each. */
+/* Allocates a buffer for `room` accesses of warps, 280 bytes each. */
 static inline cudaError_t reach_trace_open(reach_trace *t, uint64_t room, uint32_t every)
 {
     *t = {NULL, NULL, room, every ? every : 1};
@@ -93,7 +93,7 @@ static inline void reach_trace_close(reach_trace *t)
     *t = reach_trace{};
 }
 
-/* Writes .rlt (docs/lab.md has the format): chunks, each with its length and its check. */
+/* Writes .rlt files (docs/lab.md has the format): chunks, each with its length and its checksum. */
 class reach_trace_file
 {
     typedef std::vector<uint8_t> bytes;
@@ -144,7 +144,7 @@ class reach_trace_file
         put(payload);
         chunks++;
     }
-    /* Lines of 128 bytes as differences; each line once, in the order of lanes. */
+    /* Writes lines of 128 bytes as differences; each line once, in the order of lanes. */
     static void record(bytes &to, const reach_trace_entry &e, uint64_t &previous)
     {
         std::vector<uint64_t> lines;
@@ -171,7 +171,7 @@ class reach_trace_file
     }
 
   public:
-    uint64_t lost = 0; /* accesses that no buffer had room for */
+    uint64_t lost = 0; /* accesses for which no buffer had room */
 
     reach_trace_file(const char *path, const char *app) : out(fopen(path, "wb")), good(out != NULL)
     {
@@ -199,8 +199,8 @@ class reach_trace_file
         if (good)
             chunk('A', b);
     }
-    /* What one launch recorded, warp by warp, so that the same work gives the same bytes. The
-     * launch must be over. */
+    /* Writes the accesses of one launch warp by warp, so that the same work gives the same bytes.
+     * The launch must have ended. */
     void kernel(reach_trace *t, const char *name, dim3 grid, dim3 block)
     {
         const uint64_t count = std::min<uint64_t>(*t->used, t->room);
