@@ -1,6 +1,6 @@
-/* test_fleet_db.c: what a survey found is there afterwards, once; an inconsistent host is refused
- * whole; an aborted survey leaves nothing. On SQLite, and on PostgreSQL where REACH_FLEET_DB says
- * where. */
+/* test_fleet_db.c: the results of a survey are stored once, an inconsistent host is rejected as
+ * a whole, and an aborted survey leaves nothing. Runs on SQLite, and on PostgreSQL if
+ * REACH_FLEET_DB contains an address. */
 #include "tests/unit/support/fleet_fixture.h"
 
 #include "compare/metrics.h"
@@ -90,7 +90,8 @@ static void test_two_surveys(void **state)
     assert_int_equal(survey.number, 2);
     assert_int_equal(survey.gpu_count, 2);
     assert_int_equal(survey.new_fingerprints, 0);
-    /* A row per GPU, and nothing else: the quartiles are those of the survey before. */
+    /* Each GPU has one new row, and nothing else is added: the quartiles of the survey before
+     * are used. */
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_sighting"), 4);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_fingerprint"), 2);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_document"), 2);
@@ -107,7 +108,7 @@ static void test_two_surveys(void **state)
     free(fp);
 }
 
-/* An answer with a fingerprint that is stored already and a new one: only the new one is stored. */
+/* An answer has a fingerprint that is already stored and a new one. Only the new one is stored. */
 static void test_known_fingerprint(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -132,7 +133,7 @@ static void test_known_fingerprint(void **state)
     free(fp);
 }
 
-/* What was measured comes back to the last bit, as a person would ask for it. */
+/* Measured values come back to the last bit in SQL that a person would write. */
 struct wanted {
     struct fleet_db *db;
     uint32_t count;
@@ -178,7 +179,7 @@ static void compare_metric(void *self, const char *name, enum known known, doubl
     w->count++;
 }
 
-/* The statement that stores a series and metrics.h have the same list. */
+/* The statement that stores a series has the same list as metrics.h. */
 static enum status check_judged(void *self, const char *const *values, struct err *err)
 {
     (void)self;
@@ -210,7 +211,7 @@ static void test_metrics(void **state)
     assert_int_equal(fleet_query(db, "SELECT name, judged, tracked FROM fleet_series", 0, NULL,
                                  check_judged, NULL, &err),
                      STATUS_OK);
-    /* A GPU is compared with itself by it, and not with others. */
+    /* This metric compares a GPU with itself, and not with others. */
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_series WHERE judged < tracked AND "
                                 "name = 'tlb.levels[2].miss_penalty_cycles'"),
                      1);
@@ -219,7 +220,7 @@ static void test_metrics(void **state)
     free(fp);
 }
 
-/* A database of the release before, in which the penalty of level 2 made outliers. */
+/* A database of the previous release, in which the penalty of level 2 made outliers. */
 static void test_version_before(void **state)
 {
     static const char *const before[] = {
@@ -242,7 +243,7 @@ static void test_version_before(void **state)
     must_add(db, 1, "a:1", fp, 1);
     (void)fleet_fixture_end(db);
     const int64_t metrics = number(db, "SELECT COUNT(*) FROM fleet_metric");
-    fleet_close(db); /* and with it the temporary view that has the column */
+    fleet_close(db); /* also drops the temporary view that has the column */
     db = fleet_fixture_again();
     for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
         if (fleet_query(db, before[i], 0, NULL, NULL, NULL, &err) != STATUS_OK)
@@ -258,15 +259,15 @@ static void test_version_before(void **state)
         assert_int_equal(fleet_query(db, "SELECT name, judged, tracked FROM fleet_series", 0, NULL,
                                      check_judged, NULL, &err),
                          STATUS_OK);
-        /* That of level 1 stays. */
+        /* The outlier of level 1 stays. */
         assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier o JOIN fleet_series s "
                                     "ON s.id = o.series AND s.judged = 1"),
                          1);
         assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier"), 1);
         fleet_close(db);
     }
-    /* Without a change the survey after refers to the one before, but not to one of that version.
-     */
+    /* Without a change, the next survey refers to the one before, but not to a survey of that
+     * version. */
     for (int turn = 0; turn < 2; turn++) {
         db = fleet_fixture_again();
         begin(db);
@@ -281,7 +282,8 @@ static void test_version_before(void **state)
     free(fp);
 }
 
-/* Values that differences and ratios have no place for count as unknown; the survey continues. */
+/* Values whose differences or ratios overflow or underflow count as unknown. The survey
+ * continues. */
 static void test_extreme_values(void **state)
 {
     static const double extremes[] = {1e308, -1e308, 1e-308, 0, 5e-324, 1e100, 1e99, 1e-99};
@@ -318,12 +320,12 @@ static void test_aborted(void **state)
     fleet_survey_abort(db);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_survey"), 0);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_series"), 0);
-    begin(db); /* and it continues as if nothing had happened */
+    begin(db); /* the survey continues as if nothing had happened */
     must_add(db, 1, "a:1", fp, 1);
     assert_int_equal(fleet_fixture_end(db).gpu_count, 1);
     begin(db);
     must_add(db, 1, "b:1", fp, 1);
-    fleet_close(db); /* without an end: aborted too */
+    fleet_close(db); /* without an end, so it is aborted too */
     db = fleet_fixture_again();
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_sighting"), 1);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_host"), 1);
@@ -331,8 +333,8 @@ static void test_aborted(void **state)
     free(fp);
 }
 
-/* An answer that contradicts itself, or is not an answer: nothing of the host is added, and the
- * survey continues. test_host_answer.c has every way. */
+/* Each answer contradicts itself or is no answer. Nothing of the host is added, and the survey
+ * continues. test_host_answer.c has every way. */
 static void test_inconsistent_answers(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -348,13 +350,13 @@ static void test_inconsistent_answers(void **state)
         json_t *const told = fleet_fixture_gpu(1, &fp[1]);
         json_t *const gpus = json_pack("[o, o]", fleet_fixture_gpu(0, &fp[0]), told);
         switch (lie) {
-        case 0: /* another GPU's fingerprint */
+        case 0: /* the fingerprint belongs to another GPU */
             json_object_set_new(told, "uuid", json_string("GPU-3"));
             break;
         case 1:
             json_object_set_new(told, "fingerprint", json_pack("{s:i}", "id", 1));
             break;
-        case 2: /* named otherwise than its hash */
+        case 2: /* the id differs from the hash */
             json_object_set_new(told, "fingerprint_id", json_string("fp0123456789abcdef"));
             break;
         case 3:
@@ -378,7 +380,7 @@ static void test_inconsistent_answers(void **state)
     free(fp);
 }
 
-/* A GPU that two hosts report is stored of both and counts for none; their other GPUs count. */
+/* A GPU that two hosts report is stored for both and counts for none. Their other GPUs count. */
 static void test_uuid_conflict(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -403,7 +405,7 @@ static void test_uuid_conflict(void **state)
                             "SELECT COUNT(*) FROM fleet_outcome WHERE outcome = 'inconsistent' "
                             "AND detail LIKE '%1 is reported by % too%two names of one daemon?'"),
                      2);
-    begin(db); /* the very same answer, of one fingerprint */
+    begin(db); /* the same answer, with one fingerprint */
     must_add(db, 1, "a:1", fp, 1);
     must_add(db, 2, "c:1", fp, 1);
     survey = fleet_fixture_end(db);
@@ -413,7 +415,7 @@ static void test_uuid_conflict(void **state)
     free(fp);
 }
 
-/* Texts that a host chooses stay texts. */
+/* Texts chosen by a host stay texts. */
 static void test_texts(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -448,7 +450,7 @@ static void test_texts(void **state)
     fleet_close(db);
 }
 
-/* A GPU that moved, was measured anew or swapped leaves its trace. */
+/* A GPU that moved, was measured again or was swapped leaves a trace. */
 static void test_inventory(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -471,7 +473,7 @@ static void test_inventory(void **state)
                                 "WHERE survey = 2 AND was_host <> host"),
                      1);
 
-    begin(db); /* and has a new fingerprint and a serial number */
+    begin(db); /* GPU-1 has a new fingerprint and a serial number */
     (void)snprintf(fp[2].gpu.serial, sizeof(fp[2].gpu.serial), "77");
     must_add(db, 1, "b:1", &fp[2], 1);
     (void)fleet_fixture_end(db);
@@ -480,12 +482,12 @@ static void test_inventory(void **state)
                                 "AND fingerprint <> was_fingerprint"),
                      1);
 
-    begin(db); /* without one it is the same board */
+    begin(db); /* without a serial number it is the same board */
     must_add(db, 1, "b:1", &fp[0], 1);
     (void)fleet_fixture_end(db);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_gpu"), 2);
 
-    begin(db); /* another serial number: another board with that UUID */
+    begin(db); /* another serial number means another board with that UUID */
     (void)snprintf(fp[2].gpu.serial, sizeof(fp[2].gpu.serial), "78");
     must_add(db, 1, "b:1", &fp[2], 1);
     (void)fleet_fixture_end(db);
@@ -510,14 +512,14 @@ static void test_wrong_use(void **state)
     host.name = "";
     assert_int_equal(fleet_survey_add(db, 2, &host, NULL, &err), STATUS_INVALID_ARGUMENT);
     (void)fleet_fixture_end(db);
-    /* "Nothing has changed" from one that never answered. */
+    /* "Nothing has changed" is a bad response from a host that never answered before. */
     assert_int_equal(
         number(db, "SELECT COUNT(*) FROM fleet_outcome WHERE outcome = 'bad-response'"), 1);
     assert_int_equal(fleet_query(db, "SELECT nonsense", 0, NULL, NULL, NULL, &err),
                      STATUS_INVALID_ARGUMENT);
     host.name = "b:1";
     host.outcome = FLEET_TIMEOUT;
-    begin(db); /* one host twice: nothing of the survey is stored */
+    begin(db); /* a host that appears twice: nothing of the survey is stored */
     assert_int_equal(fleet_survey_add(db, 1, &host, NULL, &err), STATUS_OK);
     assert_int_equal(fleet_survey_add(db, 2, &host, NULL, &err), STATUS_OK);
     assert_int_not_equal(fleet_survey_end(db, AT, 0, &survey, &err), STATUS_OK);
@@ -533,7 +535,8 @@ static void test_wrong_use(void **state)
     assert_null(db);
 }
 
-/* Another program's database, and a file that is no database, keep every byte. SQLite's alone. */
+/* A database of another program and a file that is no database keep every byte. Only SQLite has
+ * them. */
 static void test_foreign_file(void **state)
 {
     static const char text[] = "this is a letter, not a database, and longer than a header is: "

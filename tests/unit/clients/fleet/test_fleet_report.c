@@ -1,10 +1,8 @@
-/* test_fleet_report.c: reports say what a naive count over the same fleet says, whatever the fleet;
- * and what hosts write stays text in every format. On SQLite, and on PostgreSQL where
- * REACH_FLEET_DB says where.
- *
- * A random fleet: models and origins, signatures, numbers with noise, GPUs that move, are swapped,
- * measured anew or silent, over a few surveys. The test keeps the same fleet in arrays.
- */
+/* test_fleet_report.c: reports equal a naive count over the same fleet, for any fleet, and texts
+ * of hosts stay texts in every format. Runs on SQLite, and on PostgreSQL if REACH_FLEET_DB
+ * contains an address. A random fleet has models and origins, signatures, and numbers with
+ * noise. Over a few surveys, its GPUs move, are swapped, are measured again or are silent. The
+ * test keeps the same fleet in arrays. */
 #include "compare/outlier.h"
 #include "tests/unit/support/fleet_fixture.h"
 
@@ -24,23 +22,23 @@
 
 static uint64_t seed = 20261121;
 static int count = 6;
-/* That a random test must have met, or it has tested nothing. */
+/* numbers of rare cases; a random test that met none of them has tested nothing */
 static size_t met_odd;
 static size_t met_borrowed;
 static size_t met_swapped;
 
 enum { MAX_GPUS = 96, MAX_HOSTS = 24, SLOTS = 4, MODELS = 3 };
 
-/* A GPU of the fleet and what it shows. */
+/* A GPU of the fleet and its measured values. */
 struct truth {
     char uuid[32];
     uint32_t model;
     enum origin origin;
     uint32_t lost_a;
     uint32_t lost_b;
-    double penalty;         /* of level 1; what the noise is around */
+    double penalty;         /* of level 1, without noise */
     bool broken;            /* level 2 has fewer entries */
-    struct fingerprint *fp; /* owned; NULL: has none */
+    struct fingerprint *fp; /* owned; NULL if it has none */
     int64_t measured;       /* the survey for which it was last measured */
 };
 
@@ -48,8 +46,8 @@ struct fleet {
     struct rng r;
     struct truth gpus[MAX_GPUS];
     uint32_t gpu_count;
-    int32_t at[MAX_HOSTS][SLOTS];  /* GPU in a slot, -1: none */
-    int32_t was[MAX_HOSTS][SLOTS]; /* in the survey that host answered last */
+    int32_t at[MAX_HOSTS][SLOTS];  /* GPU in a slot; -1 if it is empty */
+    int32_t was[MAX_HOSTS][SLOTS]; /* the same in the last survey that the host answered */
     bool answers[MAX_HOSTS];
     bool answered[MAX_HOSTS]; /* ever */
     uint32_t host_count;
@@ -72,7 +70,7 @@ static void measure(struct fleet *f, struct truth *t)
     fleet_fixture_chip(t->fp, t->uuid, model_name(t->model), t->origin, t->lost_a, t->lost_b,
                        1700000000 + f->survey);
     t->fp->levels[0].miss_penalty_cycles = KNOWN_F64(t->penalty * noise);
-    /* Which group it is measured from is chance: never an outlier. */
+    /* The group that it is measured from is random, so it never makes an outlier. */
     t->fp->levels[1].miss_penalty_cycles = KNOWN_F64(noise * (rng_below(&f->r, 9) ? 200 : 300));
     t->fp->throughput.whole_memory_gbps =
         rng_below(&f->r, 6) ? KNOWN_F64(10 + rng_unit(&f->r))
@@ -120,7 +118,7 @@ static void fleet_end(struct fleet *f)
         free(f->gpus[i].fp);
 }
 
-/* What happens between two surveys. */
+/* Random events between two surveys. */
 static void live(struct fleet *f)
 {
     for (uint32_t h = 0; h < f->host_count; h++) {
@@ -223,7 +221,7 @@ static double number(const json_t *row, const char *name)
     return json_number_value(json_object_get(row, name));
 }
 
-/* Is this GPU seen by the latest survey? */
+/* Returns whether the latest survey has seen this GPU. */
 static const struct truth *seen(const struct fleet *f, uint32_t h, uint32_t k)
 {
     return f->answers[h] && f->at[h][k] >= 0 ? &f->gpus[f->at[h][k]] : NULL;
@@ -273,7 +271,8 @@ static void check_signatures(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
-/* Two measured metrics, and one of the structure, whose GPUs are counted and not listed. */
+/* Two measured metrics, and one of the structure. GPUs that deviate in structure are counted but
+ * not listed. */
 static const char *const checked_metrics[] = {
     "tlb.levels[1].miss_penalty_cycles", "throughput.whole_memory_gbps", "tlb.levels[2].entries"};
 
@@ -341,7 +340,7 @@ static void check_spread(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
-/* One of two metrics; unknown: no number. */
+/* Returns one of two metrics; it has no number if it is unknown. */
 static struct maybe_f64 metric_of(const struct truth *t, int metric)
 {
     return metric == 0 ? t->fp->levels[0].miss_penalty_cycles : t->fp->throughput.whole_memory_gbps;
@@ -362,7 +361,7 @@ static struct outlier_spread spread_of(const struct fleet *f, uint32_t model, en
     return n > 0 ? outlier_compute_spread(v, n) : (struct outlier_spread){.chips = 0};
 }
 
-/* By the rule that reachctl compare has too. */
+/* The rule is the rule of reachctl compare. */
 static bool is_odd(const struct fleet *f, const struct truth *of, int metric)
 {
     const struct outlier_spread own = spread_of(f, of->model, of->origin, metric);
@@ -430,7 +429,7 @@ static void check_hosts(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
-/* Every slot of a host that answered twice: swapped where another GPU sits in it. */
+/* Checks every slot of a host that answered twice. A slot is swapped if another GPU is in it. */
 static void check_inventory(const struct fleet *f, struct fleet_db *db)
 {
     json_t *const rows = rows_of(db, FLEET_REPORT_INVENTORY, "inventory");
@@ -488,8 +487,8 @@ static void add_one(struct fleet_db *db, uint32_t host, const struct fingerprint
         fail_msg("%s", err.text);
 }
 
-/* `gpus` chips, measured twice with a noise of a thousandth; the second time number 1 misses 25%
- * more and number 2 has lost an entry, and all of them miss `shift` more. */
+/* `gpus` chips are measured twice with a noise of a thousandth. The second time, number 1 misses
+ * 25% more, number 2 has lost an entry, and all of them miss `shift` more. */
 static void two_surveys(struct fleet_db *db, uint32_t gpus, double shift)
 {
     struct rng r = {.state = 7};
@@ -515,7 +514,7 @@ static void two_surveys(struct fleet_db *db, uint32_t gpus, double shift)
     free(fp);
 }
 
-/* How many rows name this GPU and hold this in what they say. */
+/* Returns the number of rows that name this GPU and contain this text. */
 static uint32_t rows_with(const json_t *rows, const char *uuid, const char *what)
 {
     uint32_t n = 0;
@@ -538,7 +537,7 @@ static void test_drift(void **state)
         json_t *const rows = rows_of(db, FLEET_REPORT_DRIFT, "drift");
         assert_int_equal(rows_with(rows, "GPU-1", "miss"), 1);
         assert_int_equal(rows_with(rows, "GPU-2", "entries"), 1);
-        /* The fleet as a whole is reported once, and not for each of its GPUs. */
+        /* A drift of the whole fleet is reported once, and not for each GPU. */
         assert_int_equal(rows_with(rows, "(most of them)", "miss_penalty_cycles"),
                          sizes[i % 2] == 40 && i >= 2 ? 1 : 0);
         assert_int_equal(rows_with(rows, "GPU-3", ""), 0);

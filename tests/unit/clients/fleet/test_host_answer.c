@@ -1,5 +1,5 @@
-/* test_host_answer.c: what a daemon answers is read as it is; each way to contradict oneself, and
- * each thing that is not an answer, is recognized and named. TEST_SEED repeats a run. */
+/* test_host_answer.c: the answer of a daemon is read unchanged. Each way to contradict itself,
+ * and each document that is not an answer, is detected and named. TEST_SEED repeats a run. */
 #include "clients/fleet/host_answer.h"
 
 #include "base/json_writer.h"
@@ -24,7 +24,7 @@ enum { CASES = 60, GPUS = 3 };
 
 static struct rng rng;
 
-/* As the daemon renders it; any fingerprint, with a UUID of its own. */
+/* A GPU in the form of the daemon: any fingerprint, with a UUID of its own. */
 static json_t *make_gpu(uint32_t index, bool measured)
 {
     struct fingerprint *const fp = malloc(sizeof(*fp));
@@ -67,7 +67,7 @@ static struct host_answer *read(const json_t *document, enum status wanted, cons
     static struct host_answer answer;
     struct err err = {0};
 
-    host_answer_free(&answer); /* the one before */
+    host_answer_free(&answer); /* frees the previous answer */
     const enum status s = host_answer_read(document, &answer, &err);
 
     if (s != wanted || (why && !strstr(err.text, why)))
@@ -82,7 +82,7 @@ static void what_a_daemon_says(void **state)
     for (int i = 0; i < CASES; i++) {
         json_t *const document = make_document();
         char *const text = json_dumps(document, JSON_COMPACT);
-        /* As it comes over the wire: written and read again. */
+        /* The document is written and read again, like on the wire. */
         json_t *const again = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
         const struct host_answer *const c = read(again, STATUS_OK, NULL);
         assert_string_equal(c->daemon_version, "1.2 [31m");
@@ -104,7 +104,7 @@ static void what_a_daemon_says(void **state)
     }
 }
 
-/* A daemon of a later release adds a field and hashes it: that is no lie. */
+/* A daemon of a later release adds a field and hashes it. This is not a contradiction. */
 static void a_later_release(void **state)
 {
     json_t *const document = make_document();
@@ -122,7 +122,7 @@ static void a_later_release(void **state)
     writer.sorted = true;
     json_writer_value(&writer, NULL, fingerprint);
     char *const text = json_writer_end(&writer, &bytes);
-    h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, by hand */
+    h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, computed here */
     for (const char *c = text; *c != '\n'; c++)
         h = (h ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
     free(text);
@@ -223,7 +223,7 @@ static void no_answer_of_a_daemon(void **state)
     json_array_append_new(gpus, make_gpu(0, false));
     read(document, STATUS_PROTOCOL, "33 GPUs");
     json_decref(document);
-    /* With an id that is right, but no fingerprint. */
+    /* The id is right, but the document is not a fingerprint. */
     document = make_document();
     json_t *const last = gpu_of(document, 2);
     json_t *const fake = json_pack("{s:{s:s}, s:i}", "gpu", "uuid",

@@ -1,6 +1,6 @@
-/* test_hosts.c: every spelling of a host becomes one name; what is none is refused with the reason;
- * host lists are expanded as an independent way to write them out does, on random ones. TEST_SEED
- * repeats a run. */
+/* test_hosts.c: every spelling of a host becomes one name, and other texts are refused with a
+ * reason. Expanded host lists are compared with an independent expansion, on random lists.
+ * TEST_SEED repeats a run. */
 #include "clients/fleet/hosts.h"
 
 #include "base/rng.h"
@@ -56,7 +56,7 @@ static void one_spelling(void **state)
         if (hosts_add(&h, pairs[i][0], &err) != STATUS_OK)
             fail_msg("%s: %s", pairs[i][0], err.text);
         assert_string_equal(h.names[0], pairs[i][1]);
-        /* The name is a spelling of itself, whatever the port is where none is named. */
+        /* The name is a spelling of itself, for any default port. */
         h.port = 1;
         assert_int_equal(hosts_add(&h, h.names[0], &err), STATUS_OK);
         assert_int_equal(h.count, 1);
@@ -260,7 +260,8 @@ static enum status append(void *self, const char *host, struct err *err)
     return STATUS_OK;
 }
 
-/* As `scontrol show hostnames` of Slurm 22.05 writes them, but on one line. */
+/* The lists are written like `scontrol show hostnames` of Slurm 22.05 writes them, but on one
+ * line. */
 static void slurm_lists(void **state)
 {
     static const char *const pairs[][2] = {
@@ -310,7 +311,7 @@ static void slurm_lists(void **state)
     free(t);
 }
 
-/* What is too large is not even begun. */
+/* An expansion that is too large is not even begun. */
 static void slurm_limits(void **state)
 {
     static const char *const large[] = {
@@ -331,8 +332,8 @@ static void slurm_limits(void **state)
     free(t);
 }
 
-/* A random item: its expression goes behind `expression`, and each of `names`, of which there are
- * `*count`, becomes many. */
+/* A random item. Its expression is appended to `expression`. Each of the `*count` names becomes
+ * several names. */
 static void random_item(struct text *expression, char (*names)[64], uint32_t *count, uint32_t room)
 {
     static char grown[4096][64];
@@ -354,7 +355,8 @@ static void random_item(struct text *expression, char (*names)[64], uint32_t *co
             const int width = (int)rng_below(&rng, 6);
             const bool single = high == low && rng_below(&rng, 2);
             put(expression, r == 0 ? "[%0*" PRIu64 : ",%0*" PRIu64, width, low);
-            /* The upper bound padded alike, or as it is, where that has no leading zero anyway. */
+            /* The upper bound has the same padding, or none. Without padding it has no leading
+             * zero. */
             if (!single)
                 put(expression, "-%0*" PRIu64, rng_below(&rng, 2) ? width : 0, high);
             for (uint64_t v = low; v <= high; v++)

@@ -1,5 +1,5 @@
-/* test_spank.c: the SPANK plugin with a stand-in for Slurm's side of the interface and one for the
- * daemon: whatever the daemon does, every hook returns 0 and a job gets either all or nothing. */
+/* test_spank.c: the SPANK plugin with stand-ins for Slurm and for the daemon. Whatever the
+ * daemon does, every hook returns 0 and a job gets either all variables or none. */
 #include "tests/unit/support/raw_daemon.h"
 
 #include <stdarg.h>
@@ -139,11 +139,12 @@ static void begin(const char *visible)
         (void)spank_setenv(NULL, "CUDA_VISIBLE_DEVICES", visible, 1);
 }
 
-/* The hooks in the order of slurmstepd; `more` is one argument more in plugstack.conf. */
+/* Calls the hooks in the order of slurmstepd; `more` is an additional argument in
+ * plugstack.conf. */
 static void run(const char *path, const char *more)
 {
     char socket[128];
-    char deadline[] = "deadline_ms=1000"; /* the most it takes */
+    char deadline[] = "deadline_ms=1000"; /* the largest value that it accepts */
     char on[] = "default=auto";
     char room[] = "max_kib=128";
     char last[64];
@@ -177,7 +178,7 @@ static void test_variables_arrive(void **state)
     raw_stop(&d);
 }
 
-/* What an enclosing step left is taken away, whether there is something new or not. */
+/* Variables of an enclosing step are removed, whether there are new ones or not. */
 static void test_inherited(void **state)
 {
     struct raw_daemon d = {.answer = raw_http(200, LINES)};
@@ -236,7 +237,7 @@ static void test_no_answer_no_change(void **state)
     nothing_came(1, "no daemon");
 }
 
-/* Not measured, or not known to reachd: this GPU gets nothing, which is no fault. */
+/* A GPU that is not measured or is unknown to reachd gets no variables, which is not an error. */
 static void test_unknown_gpu(void **state)
 {
     static const int statuses[] = {404, 409, 500, 503};
@@ -288,7 +289,7 @@ static void test_room(void **state)
     free(lines);
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 static void test_option(void **state)
 {
@@ -302,7 +303,7 @@ static void test_option(void **state)
     assert_int_equal(atomic_load(&d.requests), 0);
     assert_string_equal(option.name, "reach");
     assert_int_equal(option.has_arg, 1);
-    assert_int_equal(option.cb(option.val, "auto", 1), 0); /* the user says otherwise */
+    assert_int_equal(option.cb(option.val, "auto", 1), 0); /* the user chooses otherwise */
     assert_int_equal(slurm_spank_task_init_privileged(NULL, 0, NULL), 0);
     assert_int_equal(slurm_spank_task_init(NULL, 0, NULL), 0);
     assert_non_null(value_of("REACH_JOB_0"));
@@ -314,7 +315,7 @@ static void test_option(void **state)
     raw_stop(&d);
 }
 
-/* A slip is refused where the user types it, and nowhere else. */
+/* An invalid value is refused when the user types it, and only then. */
 static void test_wrong_word(void **state)
 {
     static const char *const wrong[] = {"", "AUTO", "on", "auto ", "offf"};
@@ -346,14 +347,14 @@ static void test_wrong_arguments(void **state)
     raw_start(&d);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         begin("0");
-        run(d.path, wrong[i]); /* told, passed over, and the rest holds */
+        run(d.path, wrong[i]); /* reported and skipped; the other arguments hold */
         assert_int_equal(debug_lines, 1);
         assert_non_null(value_of("REACH_JOB_0"));
     }
     raw_stop(&d);
 }
 
-/* The stand-in opens files too, while it serves: so the first count is held against the last. */
+/* The stand-in also opens files while it serves, so the first count is compared with the last. */
 static int files_at_first;
 
 static int count_files(void **state)

@@ -1,4 +1,4 @@
-/* test_analysis.c: from observations to a fingerprint, over a GPU on paper. */
+/* test_analysis.c: observations of a GPU on paper become a fingerprint. */
 #include "analysis/analysis.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint_check.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Measures, concludes and checks the invariants. The caller frees the set. */
+/* Measures, analyzes and checks the invariants. The caller frees the set. */
 static enum status conclude(struct paper_gpu *gpu, enum depth depth, struct observation_set *set,
                             struct fingerprint *out)
 {
@@ -110,7 +110,7 @@ static void the_link_to_the_host_is_what_the_source_reports(void **state)
     observation_set_free(&set);
 }
 
-/* A reach beyond the range leaves no step: not observable, and nothing invented. */
+/* A reach beyond the range leaves no step. It is not observable, and no number is invented. */
 static void a_reach_beyond_the_memory_is_not_observable(void **state)
 {
     struct paper_gpu gpu;
@@ -131,7 +131,7 @@ static void a_reach_beyond_the_memory_is_not_observable(void **state)
     observation_set_free(&set);
 }
 
-/* The same observations give the same fingerprint, every time and at every place. */
+/* The same observations give the same fingerprint at any time and any address. */
 static void the_same_again(void **state)
 {
     struct paper_gpu gpu;
@@ -154,7 +154,7 @@ static void the_same_again(void **state)
     observation_set_free(&set);
 }
 
-/* Noise changes numbers with noise, never the structure. */
+/* Noise changes measured numbers, but never the structure. */
 static void noise_does_not_change_the_structure(void **state)
 {
     struct rng rng = {.state = paper_seed("structure under noise", 51)};
@@ -173,7 +173,7 @@ static void noise_does_not_change_the_structure(void **state)
         gpu.noise_cycles = 5 * rng_unit(&rng);
         gpu.outlier_share = 0.01 * rng_unit(&rng);
         assert_int_equal(conclude(&gpu, DEPTH_QUICK, &set, &fp), STATUS_OK);
-        /* One page in 64 more or less, by its own definition. */
+        /* The definition allows one page in 64 more or less. */
         assert_in_range(fp.levels[1].saturation_bytes.v, 610 * 32 * MIB, 650 * 32 * MIB);
         fp.levels[0].saturation_bytes = fp.levels[1].saturation_bytes = UNKNOWN_U64(REASON_NONE);
         assert_int_equal(fingerprint_structure_hash(&fp), quiet);
@@ -181,7 +181,7 @@ static void noise_does_not_change_the_structure(void **state)
     }
 }
 
-/* The chip with its SMs numbered in another order: the same but for the names. */
+/* A chip with its SMs numbered in another order is the same except for the numbers. */
 static void permuted_sms_permute_the_topology(void **state)
 {
     struct rng rng = {.state = paper_seed("permuted SMs", 52)};
@@ -209,7 +209,7 @@ static void permuted_sms_permute_the_topology(void **state)
     }
 }
 
-/* The one observation of this kind about pages of this stride. */
+/* Returns the only observation of this kind with pages of this stride. */
 static struct observation *last_of(struct observation_set *set, enum probe_kind kind,
                                    uint64_t stride)
 {
@@ -220,8 +220,8 @@ static struct observation *last_of(struct observation_set *set, enum probe_kind 
     return NULL;
 }
 
-/* A row of the matrix in which two SMs have changed places: the rounds contradict it, and nothing
- * can tell who is right. */
+/* Two SMs have changed places in a row of the matrix. The rounds contradict it, and the analysis
+ * cannot decide which is right. */
 static void rounds_against_matrix_is_disturbed(void **state)
 {
     struct paper_gpu gpu;
@@ -235,7 +235,7 @@ static void rounds_against_matrix_is_disturbed(void **state)
     assert_int_equal(fp.conditions.verdict, VERDICT_CLEAN);
     struct observation *o = last_of(&set, PROBE_PAIRS, gpu.levels[1].entry_bytes);
     const uint32_t slice = o->spec.slice_pages;
-    /* SM 2 is in another group than the last row's pivot; give it the pivot's own loss. */
+    /* SM 2 is in another group than the pivot of the last row. It gets the pivot's loss. */
     const uint32_t row = o->spec.sm_count - 1;
     for (uint32_t i = 0; i < slice; i++) {
         const size_t at = (size_t)(observation_pair(o, row, 1, 2) + i - o->result.values);
@@ -248,7 +248,7 @@ static void rounds_against_matrix_is_disturbed(void **state)
     observation_set_free(&set);
 }
 
-/* Sets aside a copy of the set's first observation, as if it had been disturbed. */
+/* Sets aside a copy of the first observation of the set, with the verdict disturbed. */
 static void disturb(struct observation_set *set)
 {
     struct observation o = set->items[0];
@@ -263,9 +263,8 @@ static void disturb(struct observation_set *set)
     assert_int_equal(observation_set_add(set, &o, &err), STATUS_OK);
 }
 
-/* Beside a load, time slices that no rule sees can make a level look as if it could not be told
- * from the one before it (H100 GPU-ab5ff739, five of forty times). Not knowing is the chip's only
- * where nothing else had a hand in it. */
+/* Time slices that no rule detects can hide the gap between two levels (H100 GPU-ab5ff739, five
+ * of forty times). A missing number is attributed to the chip only if nothing disturbed the run. */
 static void what_a_disturbed_run_leaves_open_is_disturbed(void **state)
 {
     struct paper_gpu gpu;
@@ -300,7 +299,7 @@ static void what_a_disturbed_run_leaves_open_is_disturbed(void **state)
     observation_set_free(&set);
 }
 
-/* Every prefix of a measurement concludes to something that holds its invariants. */
+/* Every prefix of a measurement gives a fingerprint that holds its invariants. */
 static void a_measurement_cut_off_still_concludes(void **state)
 {
     struct paper_gpu gpu;
@@ -325,7 +324,7 @@ static void a_measurement_cut_off_still_concludes(void **state)
     free(fp);
 }
 
-/* Random numbers for every answer: whatever is concluded holds its invariants. */
+/* With random numbers for every answer, the fingerprint holds its invariants. */
 static void rubbish_in_no_crash_out(void **state)
 {
     struct rng rng = {.state = paper_seed("rubbish", 53)};

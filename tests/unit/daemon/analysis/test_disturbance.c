@@ -1,5 +1,5 @@
-/* test_disturbance.c: each rule finds what it is for, and a quiet observation is clean; over
- * random cases nothing that is quiet is ever blamed. TEST_SEED chooses the random cases. */
+/* test_disturbance.c: each rule detects its disturbance, and a quiet observation is clean. Over
+ * random cases, no quiet observation is ever rejected. TEST_SEED chooses the random cases. */
 #include "tests/unit/support/as_json.h"
 
 #include "analysis/disturbance.h"
@@ -102,7 +102,7 @@ static struct assessment judge(const struct observation *o)
     return j;
 }
 
-/* Judges, expects, frees. */
+/* Judges the observation, checks the verdict, and frees it. */
 static void expect(struct observation *take, enum verdict verdict, const char *word)
 {
     const struct assessment j = judge(take);
@@ -135,7 +135,7 @@ static void an_absent_sm_is_seen(void **state)
     o.result.values[rng_below(&rng, o.result.value_count)] = 2000000;
     expect(&o, VERDICT_DISTURBED, "another process");
     o = new_chase();
-    o.result.values[5] = 20000; /* an outlier such as every GPU has */
+    o.result.values[5] = 20000; /* an outlier that every GPU has */
     expect(&o, VERDICT_CLEAN, "");
     o = new_chase();
     memset(o.result.values, 0, 200 * sizeof o.result.values[0]);
@@ -160,7 +160,7 @@ static void a_falling_curve_is_seen(void **state)
     for (uint32_t i = 0; i < SAMPLES; i += 10)
         o.result.values[SAMPLES + i] += 2 * PENALTY;
     expect(&o, VERDICT_CLEAN, "");
-    o = new_chase(); /* a mixture of hits and misses may have its median on either side */
+    o = new_chase(); /* the median of a mixture of hits and misses may be on either side */
     for (uint32_t i = 0; i < SAMPLES; i++)
         o.result.values[3 * SAMPLES + i] = about(i % 10 < 6 ? HIT : HIT + PENALTY);
     expect(&o, VERDICT_CLEAN, "");
@@ -174,17 +174,17 @@ static uint32_t *round_row(struct observation *o, uint32_t repeat, uint32_t half
 static void repeats_that_disagree_are_seen(void **state)
 {
     (void)state;
-    struct observation o = new_round(); /* all is gone before the timed half */
+    struct observation o = new_round(); /* all pages are evicted before the timed half */
     for (uint32_t sm = 0; sm < SMS; sm++)
         for (uint32_t j = 0; j < SLICE; j++)
             round_row(&o, 1, 1, sm)[j] = about(HIT + PENALTY);
     expect(&o, VERDICT_DISTURBED, "as much as the pivot");
-    o = new_round(); /* the same before the control */
+    o = new_round(); /* all pages are evicted before the control */
     for (uint32_t sm = 0; sm < SMS; sm++)
         for (uint32_t j = 0; j < SLICE; j++)
             round_row(&o, 2, 0, sm)[j] = about(HIT + PENALTY);
     expect(&o, VERDICT_DISTURBED, "repeat");
-    o = new_round(); /* one SM by chance */
+    o = new_round(); /* one SM is slow by chance */
     for (uint32_t j = 0; j < SLICE; j++)
         round_row(&o, 1, 1, SMS - 1)[j] = about(HIT + PENALTY);
     expect(&o, VERDICT_CLEAN, "");
@@ -200,7 +200,7 @@ static void slow_reads_are_seen(void **state)
     o = new_read();
     o.result.values[3 * (SMS + 1)] = 1600000;
     expect(&o, VERDICT_DISTURBED, "1600");
-    o = new_read(); /* the warm-up: its clock rises */
+    o = new_read(); /* the clock rises during the warm-up */
     o.spec.points[0] = MIB;
     o.spec.points[1] = MIB;
     for (uint32_t sm = 0; sm < SMS; sm++)
@@ -256,7 +256,7 @@ static void verdicts_have_names(void **state)
     assert_int_equal(kept, VERDICT_DISTURBED);
 }
 
-/* A set keeps what is not clean apart, and both survive the JSON form. */
+/* A set keeps observations that are not clean apart, and both kinds survive the JSON form. */
 static void sets_put_the_disturbed_aside(void **state)
 {
     (void)state;

@@ -199,14 +199,14 @@ static void what_a_job_states_costs_the_same(void **state)
     compare(H200, job.bytes, "windows", row_of(a, WHATIF_WINDOWS, plan.placement.window_count),
             option_of(&plan, STRATEGY_FILTERED_WINDOWS)->gbps);
     assert_true(row_of(a, WHATIF_SCOPES, 3)->gbps <
-                row_of(a, WHATIF_WINDOWS, 3)->gbps); /* inputs and outputs do cost */
+                row_of(a, WHATIF_WINDOWS, 3)->gbps); /* inputs and outputs have a cost */
     trace_free(&t);
 }
 
 /* ---- properties of any trace ---- */
 
-/* Passes are launches, and each needs the entries of its scope again; windows reset their queues
- * and wait. The job as it is costs the same. */
+/* Passes are launches, and each needs the entries of its scope again. Windows reset their queues
+ * and wait. The cost of the unchanged job stays the same. */
 static void launches_cost_what_they_cost_in_a_plan(void **state)
 {
     static struct strategy_answer plan;
@@ -231,7 +231,7 @@ static void launches_cost_what_they_cost_in_a_plan(void **state)
         const double more = row_of(a, WHATIF_SCOPES, scopes.value)->ns - scopes.ns;
         assert_float_equal(row_of(a, WHATIF_AS_IT_IS, -1)->ns, naive, 1e-9);
         assert_float_equal(row_of(a, WHATIF_WINDOWS, -1)->ns, windows + 2 * launch, 1e-9);
-        assert_true(more > (scopes.value - 1) * launch); /* and cold TLBs */
+        assert_true(more > (scopes.value - 1) * launch); /* TLBs are cold, too */
         assert_float_equal(more, option_of(&plan, STRATEGY_SCOPES)->launch_ns - launch, 1e-9);
     }
     trace_free(&t);
@@ -281,7 +281,7 @@ static void within_the_reach_nothing_helps(void **state)
     trace_free(&t);
 }
 
-/* Of the trace, from empty TLBs. */
+/* The misses of the trace, from empty TLBs. */
 static uint64_t cold_walks(const struct trace *t)
 {
     const struct whatif_options o = {.contiguous = 1, .cold = true, .questions = 1};

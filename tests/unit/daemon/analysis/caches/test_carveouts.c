@@ -1,5 +1,5 @@
-/* test_carveouts.c: L1 beside other amounts of shared memory, held against what reads of working
- * sets kept in it (analysis/caches/cache_carveouts.h). */
+/* test_carveouts.c: the L1 size beside other amounts of shared memory, compared with reads of
+ * working sets that stayed in it (analysis/caches/cache_carveouts.h). */
 #include "analysis/caches/cache_carveouts.h"
 #include "base/units.h"
 
@@ -15,7 +15,7 @@ enum { SMS = 132 };
 
 static struct fingerprint fp;
 
-/* Random reads of 128 bytes of an H200 (2026-11-24): KiB, same, own; 0: not measured. */
+/* Random reads of 128 bytes of an H200 (2026-11-24): KiB, same, own; 0 means not measured. */
 static const double h200[][3] = {{64, 24334, 0},       {96, 24353, 0},       {128, 19563, 0},
                                  {512, 15621, 0},      {1024, 13846, 24331}, {4096, 10732, 24331},
                                  {8192, 10095, 24331}, {12288, 9912, 24330}, {16384, 9805, 20690},
@@ -27,7 +27,8 @@ static struct maybe_f64 measured(double gbps)
                     : (struct maybe_f64)UNKNOWN_F64(REASON_NOT_MEASURED);
 }
 
-/* A chip of these sets whose walks found so much of L1 beside 64 and 132 KiB of shared memory. */
+/* A chip with these sets, whose walks found these sizes of L1 beside 64 and 132 KiB of shared
+ * memory. */
 static void chip_with(uint64_t beside_64, uint64_t beside_132)
 {
     struct cache_facts *const l1 = &fp.caches[CACHE_L1];
@@ -69,12 +70,12 @@ static void what_reads_kept_must_be_there(void **state)
     (void)state;
     chip_with(186 * KIB, 120 * KIB);
     assert_true(is_believed());
-    chip_with(108 * KIB,
-              18 * KIB); /* as walks said of two H200s that got less L1 than they asked for */
+    chip_with(108 * KIB, 18 * KIB); /* walks on two H200s that got less L1 than requested */
     assert_false(is_believed());
 }
 
-/* Not an L1: an L2 bends what all SMs share and parts of their own at the same bytes of all SMs. */
+/* This is an L2, not an L1: its curves for shared and for own sets bend at the same total of
+ * bytes. */
 static void what_an_l2_kept_says_nothing(void **state)
 {
     (void)state;
@@ -94,7 +95,7 @@ static void what_is_missing_says_nothing(void **state)
     fp.shared.sm_bytes = (struct maybe_u64)UNKNOWN_U64(REASON_NOT_MEASURED);
     assert_true(is_believed());
     chip_with(108 * KIB, 18 * KIB);
-    fp.shared.sm_bytes.v = 2 * 228 * KIB; /* more than beside any of them */
+    fp.shared.sm_bytes.v = 2 * 228 * KIB; /* more shared memory than beside any set */
     assert_true(is_believed());
 }
 

@@ -1,5 +1,5 @@
-/* test_control.c: the control sees entries that are taken away, and nothing where none are; two
- * sweeps that disagree bear each other out no more. Random cases; the seed is printed. */
+/* test_control.c: the control detects evicted entries, and nothing if none are evicted. Two
+ * sweeps that disagree do not confirm each other. Random cases; the seed is printed. */
 #include "analysis/levels/control.h"
 #include "analysis/levels/levels.h"
 #include "base/rng.h"
@@ -25,8 +25,8 @@ static uint32_t about(double cycles)
                       (rng_below(&rng, 400) == 0 ? 200 : 0));
 }
 
-/* A control on a quiet GPU: pages beyond 16 take 10 cycles more; one load in 400 is an outlier, so
- * that four in a row are not to be expected. */
+/* A control on a quiet GPU: pages beyond 16 take 10 cycles more. One load in 400 is an outlier,
+ * so four in a row are unlikely. */
 static struct observation new_control(void)
 {
     struct observation o = {.result = {.sm_count = 4}};
@@ -69,7 +69,7 @@ static void a_flush_is_seen_at_any_moment(void **state)
     }
 }
 
-/* Levels that replace at random: some hit, some miss, at all times. */
+/* These levels replace at random: some loads hit and some miss, at all times. */
 static void misses_at_random_are_no_flush(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void misses_at_random_are_no_flush(void **state)
     }
 }
 
-/* What the control climbs at needs a level of its own for each climb. */
+/* Each climb of the control needs a level of its own. */
 static void climbs_need_levels(void **state)
 {
     (void)state;
@@ -111,8 +111,8 @@ static void climbs_need_levels(void **state)
     }
 }
 
-/* Rises of neighboring footprints are two levels where all loads of the footprint between them lie
- * apart from both, and one where some of its pages hit and some miss. */
+/* Rises of neighboring footprints are two levels if all loads of the footprint between them are
+ * apart from both. They are one level if some of its pages hit and some miss. */
 static void neighboring_climbs_are_two_if_a_plateau_is_between(void **state)
 {
     (void)state;
@@ -147,9 +147,9 @@ static void neighboring_climbs_are_two_if_a_plateau_is_between(void **state)
     }
 }
 
-/* A sweep over `count` points that double from `first` on: a level of 16 pages, one of 512. Its
- * lines are `far` cycles farther than 266, and up to `wide` more; from `missing` pages on each page
- * misses the second level. */
+/* A sweep over `count` points that double from `first` on, with levels of 16 and 512 pages. Its
+ * lines are `far` cycles farther than 266, and up to `wide` more. From `missing` pages on, each
+ * page misses the second level. */
 static void add_sweep(struct observation_set *set, uint64_t first, uint32_t count, double far,
                       double wide, uint64_t missing)
 {
@@ -184,7 +184,7 @@ static void sweeps_that_disagree_say_nothing(void **state)
         uint32_t asked = 0;
 
         add_sweep(&set, 1, 9, 0, 0, UINT64_MAX);
-        add_sweep(&set, 32, 9, 0, 40, 32); /* every page was lost before it was timed */
+        add_sweep(&set, 32, 9, 0, 40, 32); /* every page was evicted before it was timed */
         struct probe_spec near = set.items[0].spec, far = set.items[1].spec;
 
         assert_null(levels_find_sweep(&set, &near, &asked));
@@ -201,9 +201,9 @@ static void sweeps_that_disagree_say_nothing(void **state)
     }
 }
 
-/* An H200 whose one line was 30 cycles nearer to the SM than the middle of the many, and 21 nearer
- * than all but a few of them (GPU-f4012706, 2026-11-23). A sweep that lost its pages is not only
- * farther. */
+/* An H200 whose one line was 30 cycles nearer to the SM than the median of many lines. It was 21
+ * cycles nearer than all but a few of them (GPU-f4012706, 2026-11-23). A sweep that lost its
+ * pages differs in more than distance. */
 static void sweeps_behind_lines_at_other_distances_agree(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Measures everything and gives back the levels. */
+/* Measures everything and returns the levels. */
 static uint32_t levels_of(struct paper_gpu *gpu, struct level_estimate *out)
 {
     struct observation_set set;
@@ -44,7 +44,7 @@ static void nothing_seen_is_no_level(void **state)
     paper_gpu_begin(&gpu, &set);
     assert_int_equal(levels_estimate(&set, levels), 0);
     gpu.level_count = 1;
-    gpu.levels[0].fits = 1u << 30; /* nothing in the range overflows it */
+    gpu.levels[0].fits = 1u << 30; /* no footprint in the range overflows it */
     gpu.levels[0].saturated = gpu.levels[0].fits + 1;
     assert_int_equal(levels_of(&gpu, levels), 0);
     observation_set_free(&set);
@@ -62,7 +62,7 @@ static void two_levels_come_back(void **state)
     check_level(&levels[1], &gpu.levels[1]);
 }
 
-/* Entries as long as the stride of the sweep, longer, and shorter by up to 32 times. */
+/* Entries as long as the stride of the sweep, longer, and shorter by a factor of up to 32. */
 static void the_entry_is_found_at_any_length(void **state)
 {
     (void)state;
@@ -154,8 +154,8 @@ static void an_entry_test_is_a_probe_that_can_be_made(void **state)
     assert_int_equal(probe_check(&spec, &limits, NULL), STATUS_OK);
     assert_int_equal(spec.stride_bytes, 32 * MIB);
     assert_int_equal(spec.sms[0], 3);
-    assert_true(spec.points[0] < b.last_fit_pages); /* fits for certain */
-    assert_true(spec.points[1] > b.full_pages);     /* misses for certain */
+    assert_true(spec.points[0] < b.last_fit_pages); /* a certain hit */
+    assert_true(spec.points[1] > b.full_pages);     /* a certain miss */
 
     b.stride_bytes = 32 * GIB; /* out of range */
     assert_false(levels_entry_test(&b, &limits, 3, &spec));
@@ -163,10 +163,10 @@ static void an_entry_test_is_a_probe_that_can_be_made(void **state)
     assert_false(levels_entry_test(&b, &limits, 3, &spec));
     b = (struct level_bracket){
         .stride_bytes = 2 * MIB, .last_fit_pages = 1, .first_miss_pages = 2, .full_pages = 2};
-    assert_false(levels_entry_test(&b, &limits, 3, &spec)); /* too few pages to tell */
+    assert_false(levels_entry_test(&b, &limits, 3, &spec)); /* too few pages to distinguish */
 }
 
-/* A measurement cut off at any point knows less, and nothing else. */
+/* A measurement that ends at any point has less knowledge, but no other knowledge. */
 static void less_data_is_less_knowledge(void **state)
 {
     struct paper_gpu gpu;

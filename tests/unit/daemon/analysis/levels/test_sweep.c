@@ -1,4 +1,4 @@
-/* test_sweep.c: steps in one footprint sweep, over rows of cycles made by hand. */
+/* test_sweep.c: steps in one footprint sweep, over hand-made rows of cycles. */
 #include "analysis/levels/sweep.h"
 #include "base/rng.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -14,7 +14,7 @@
 
 enum { POINTS = 32, SAMPLES = 256 };
 
-/* A sweep of 2, 4, 6 .. pages, every load at `cycles`. */
+/* A sweep of 2, 4, 6 .. pages, in which every load takes `cycles`. */
 static void begin_sweep(struct observation *out, uint32_t cycles)
 {
     *out = (struct observation){.spec = {.kind = PROBE_CHASE,
@@ -32,7 +32,7 @@ static void begin_sweep(struct observation *out, uint32_t cycles)
         out->result.values[i] = cycles;
 }
 
-/* Lifts one load in `every` of the points from `first` on. */
+/* Adds `cycles` to one load in `every` of the points from `first` on. */
 static void lift(struct observation *o, uint32_t first, uint32_t every, uint32_t cycles)
 {
     for (uint32_t p = first; p < POINTS; p++)
@@ -85,7 +85,7 @@ static void a_step_has_its_ends_and_its_height(void **state)
     observation_free(&o);
 }
 
-/* Between the plateaus more and more loads miss: the step begins with the first of them. */
+/* Between the plateaus, more and more loads miss. The step begins with the first of them. */
 static void a_slope_belongs_to_the_step(void **state)
 {
     struct observation o;
@@ -104,7 +104,8 @@ static void a_slope_belongs_to_the_step(void **state)
     observation_free(&o);
 }
 
-/* Half an entry: every second load misses. A sixteenth: one in sixteen, which no median shows. */
+/* With half an entry, every second load misses. With a sixteenth, one in sixteen does, and no
+ * median shows it. */
 static void a_stride_shorter_than_the_entry_lifts_a_share(void **state)
 {
     (void)state;
@@ -141,7 +142,8 @@ static void steps_come_in_order(void **state)
     observation_free(&o);
 }
 
-/* A staircase of more steps than there is room for: the first ones, and none beyond the array. */
+/* A staircase has more steps than the array: the first ones are found, and nothing is written
+ * past it. */
 static void never_more_steps_than_there_is_room_for(void **state)
 {
     struct observation o;
@@ -158,7 +160,7 @@ static void never_more_steps_than_there_is_room_for(void **state)
     observation_free(&o);
 }
 
-/* A neighbor that slows one point down is no level; nor is a fall. */
+/* Neither a point that a neighbor slows down nor a fall is a level. */
 static void a_lone_point_and_a_fall_are_no_steps(void **state)
 {
     struct observation o;
@@ -178,8 +180,8 @@ static void a_lone_point_and_a_fall_are_no_steps(void **state)
     observation_free(&o);
 }
 
-/* Lines at distances 60 cycles apart, and a "step" of less than that spread, which another choice
- * of lines makes. */
+/* Lines have distances up to 60 cycles apart. A "step" of less than that spread comes from
+ * another choice of lines. */
 static void a_step_lost_in_the_spread_is_not_seen(void **state)
 {
     struct observation o;
@@ -194,7 +196,7 @@ static void a_step_lost_in_the_spread_is_not_seen(void **state)
     observation_free(&o);
 }
 
-/* Noise and outliers may move the height by the noise, and nothing else at all. */
+/* Noise and outliers may move only the height, and only by the noise. */
 static void noise_does_not_move_a_step(void **state)
 {
     struct rng rng = {.state = paper_seed("noise", 12)};
@@ -216,7 +218,7 @@ static void noise_does_not_move_a_step(void **state)
     }
 }
 
-/* Which load of a point came first does not matter, nor how far away the memory is. */
+/* Neither the order of the loads of a point nor the distance of the memory has an effect. */
 static void order_and_distance_do_not_matter(void **state)
 {
     struct rng rng = {.state = paper_seed("order and distance", 13)};
@@ -270,7 +272,8 @@ static void counts_the_share_above_a_threshold(void **state)
     observation_free(&o);
 }
 
-/* Every page on a line of its own, the first ones on near lines; from `full` pages on all miss. */
+/* Every page has a line of its own, and the first ones have near lines. From `full` pages on,
+ * all miss. */
 static void fill_from_lines(struct observation *o, uint64_t full, struct rng *rng)
 {
     for (uint32_t p = 0; p < POINTS; p++)
@@ -283,7 +286,7 @@ static void fill_from_lines(struct observation *o, uint64_t full, struct rng *rn
         }
 }
 
-/* As an H200 without the virtual memory API: larger footprints meet lines that are further away. */
+/* An H200 without the virtual memory API: larger footprints meet lines that are farther away. */
 static void lines_further_away_are_no_step(void **state)
 {
     struct observation o;
@@ -294,12 +297,12 @@ static void lines_further_away_are_no_step(void **state)
     begin_sweep(&o, 0);
     fill_from_lines(&o, UINT64_MAX, &rng);
     assert_int_equal(sweep_find_steps(&o, true, steps), 0);
-    assert_int_equal(sweep_find_steps(&o, false, steps),
-                     1); /* where it cannot be lines, it is one */
+    assert_int_equal(sweep_find_steps(&o, false, steps), 1); /* one if lines are excluded */
     fill_from_lines(&o, 40, &rng);
     assert_int_equal(sweep_find_steps(&o, true, steps), 1);
     assert_true(steps[0].last_fit_pages <= 38 && steps[0].full_pages >= 40);
-    /* 60, and the 24 that the far lines are slower by: the sweep cannot tell one from the other */
+    /* The penalty is 60, plus the 24 that the far lines are slower by. The sweep cannot separate
+     * the two. */
     assert_true(steps[0].penalty_cycles >= 60 - 5 && steps[0].penalty_cycles <= 60 + 24 + 5);
     free(o.result.values);
 }

@@ -1,6 +1,6 @@
-/* test_memory.c: what observations of other kinds of memory tell, and which are asked for next. The
- * numbers are made up; simulated and recorded ones are in tests/sim/test_memory.c and tests/replay.
- */
+/* test_memory.c: results of observations of other kinds of memory, and the probes that are
+ * requested next. The numbers are made up; simulated and recorded ones are in
+ * tests/sim/test_memory.c and tests/replay. */
 #include "analysis/memory/memory.h"
 #include "base/units.h"
 #include "campaign/probes.h"
@@ -18,7 +18,7 @@
 enum { SMS = 4, RUN_NS = 1000000, SAMPLES = 100 };
 
 static struct observation_set set;
-static struct sm_partition groups; /* two of two SMs */
+static struct sm_partition groups; /* two groups of two SMs */
 
 static int setup(void **state)
 {
@@ -64,7 +64,7 @@ static void add(const struct probe_spec *spec, uint32_t count, enum reason reaso
     assert_int_equal(observation_set_add(&set, &o, &err), STATUS_OK);
 }
 
-/* A READ of this throughput in each repeat; all by SM 0. */
+/* A READ with this throughput in each repeat; SM 0 reads everything. */
 static void add_read(struct probe_spec spec, uint64_t bytes, double gbps)
 {
     spec.point_count = 1;
@@ -83,7 +83,7 @@ static void add_curve(enum memory_kind kind, const double (*points)[2], uint32_t
         add_read(read_spec(kind), (uint64_t)(points[i][0] * MIB), points[i][1]);
 }
 
-/* A walk: each `every`th load takes `slow`, the others `quick` cycles. */
+/* A walk: each `every`th load takes `slow` cycles, the others take `quick` cycles. */
 static void add_walk(enum memory_kind kind, uint64_t stride, uint64_t pages, uint32_t every,
                      uint32_t quick, uint32_t slow)
 {
@@ -148,7 +148,7 @@ static void the_cliff_lies_at_nine_tenths(void **state)
     assert_int_equal(m->windows_reach_bytes.known, MAYBE_NOT_OBSERVABLE); /* 1 GiB at least */
     assert_int_equal(m->group_reach_bytes.v, 512 * MIB);
     assert_int_equal(m->group_onset_bytes.v, 1024 * MIB);
-    assert_int_equal(m->sms_to_fill.v, SMS); /* one does not */
+    assert_int_equal(m->sms_to_fill.v, SMS); /* one SM is not enough */
     assert_int_equal(m->curve_count, CLIFF);
     assert_true(m->curve[CLIFF - 1].by_group_gbps.v > 2 * m->curve[CLIFF - 1].by_sm_gbps.v);
     assert_int_equal(fp.memory[MEMORY_MANAGED_HOST - 1].probed_bytes.reason, REASON_NOT_MEASURED);
@@ -182,7 +182,8 @@ static void a_curve_that_only_falls_has_no_plateau(void **state)
     assert_int_equal(m->curve_count, 3);
 }
 
-/* 1 GiB beyond the onset; an entry is 64 KiB, and half of the loads hit at half of that. */
+/* 1 GiB is beyond the onset. An entry is 64 KiB, and half of the loads hit at half of that
+ * stride. */
 static void the_entry_is_the_shortest_stride_that_always_misses(void **state)
 {
     static struct fingerprint fp;
@@ -195,7 +196,7 @@ static void the_entry_is_the_shortest_stride_that_always_misses(void **state)
     add_walk(MEMORY_HOST_PINNED, 128 * KIB, 8192, 0, 2040, 0);
     add_walk(MEMORY_HOST_PINNED, 64 * KIB, 16384, 1, 2040, 2600);
     m = derive(&fp, MEMORY_HOST_PINNED);
-    assert_false(IS_KNOWN(m->entry_bytes)); /* it may be shorter still */
+    assert_false(IS_KNOWN(m->entry_bytes)); /* it may be even shorter */
     add_walk(MEMORY_HOST_PINNED, 32 * KIB, 32768, 2, 2040, 2600);
     m = derive(&fp, MEMORY_HOST_PINNED);
     assert_int_equal(m->entry_bytes.v, 64 * KIB);
@@ -229,7 +230,7 @@ static void what_cannot_be_had_says_why(void **state)
                      REASON_NOT_PERMITTED);
 }
 
-/* ---- what is asked for ---- */
+/* ---- requested probes ---- */
 
 static bool next(enum depth depth, struct campaign_step *out)
 {
@@ -253,9 +254,9 @@ static void one_kind_after_the_other_while_there_is_time(void **state)
     add(&step.specs[0], 0, REASON_NOT_PERMITTED);
     assert_true(next(DEPTH_FULL, &step));
     assert_int_equal(step.specs[0].memory, MEMORY_HOST_PINNED);
-    set.limits.memory_ms = 5; /* the first has taken 10 */
+    set.limits.memory_ms = 5; /* the first curve has taken 10 */
     assert_false(next(DEPTH_FULL, &step));
-    set.limits.memory_ms = 60; /* 50 are left, and no curve is that short */
+    set.limits.memory_ms = 60; /* 50 are left, and every curve takes longer */
     assert_false(next(DEPTH_FULL, &step));
     set.limits.memory_ms = 600; /* 768 MiB of pinned memory take 485 */
     assert_true(next(DEPTH_FULL, &step));
@@ -264,7 +265,7 @@ static void one_kind_after_the_other_while_there_is_time(void **state)
     assert_false(next(DEPTH_FULL, &step));
 }
 
-/* Of memory that the L2 cache holds only regions of many times the cache count. */
+/* For memory that the L2 cache holds, only regions of many times the cache size count. */
 static void managed_memory_on_the_device_is_probed_far_beyond_the_cache(void **state)
 {
     static const double small[][2] = {{32, 9000}, {64, 6600}, {256, 4700}};
@@ -281,12 +282,12 @@ static void managed_memory_on_the_device_is_probed_far_beyond_the_cache(void **s
             const struct probe_spec refused = read_spec((enum memory_kind)kind);
             add(&refused, 0, REASON_NOT_PERMITTED);
         }
-    assert_false(next(DEPTH_FULL, &step)); /* it would take too much of the device */
+    assert_false(next(DEPTH_FULL, &step)); /* it would take too much device memory */
     assert_true(next(DEPTH_MEMORY, &step));
     assert_int_equal(spec->memory, MEMORY_MANAGED_DEVICE);
     assert_true(spec->points[0] >= 32 * set.gpu.l2_cache_bytes);
     assert_int_equal(spec->points[spec->point_count - 1], 18 * GIB);
-    set.limits.free_bytes = 4 * GIB; /* of which 3 are two regions of 32 caches no longer */
+    set.limits.free_bytes = 4 * GIB; /* its usable 3 GiB hold fewer than two regions */
     assert_false(next(DEPTH_MEMORY, &step));
     add_curve(MEMORY_MANAGED_DEVICE, small, 3);
     assert_int_equal(derive(&fp, MEMORY_MANAGED_DEVICE)->probed_bytes.reason,
@@ -297,7 +298,7 @@ static void managed_memory_on_the_device_is_probed_far_beyond_the_cache(void **s
     assert_int_equal(fp.memory[0].curve_count, 3);
 }
 
-/* After three disturbed answers the campaign continues without. */
+/* After three disturbed answers the campaign continues without the probe. */
 static void a_probe_that_is_always_disturbed_is_given_up(void **state)
 {
     static struct campaign_step step;

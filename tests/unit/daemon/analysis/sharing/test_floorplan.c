@@ -1,5 +1,6 @@
-/* test_floorplan.c: dies are drawn, SMs taken away, the rest numbered as a chip would, and what is
- * concluded held against what was drawn. REACH_SEED repeats a run of the random cases. */
+/* test_floorplan.c: dies are drawn, SMs are removed, and the others are numbered like a chip
+ * numbers them. Conclusions are compared with the drawn die. REACH_SEED repeats a run of the
+ * random cases. */
 #include "analysis/sharing/floorplan.h"
 #include "base/rng.h"
 #include "fingerprint/fingerprint_check.h"
@@ -14,13 +15,14 @@
 
 enum { RANDOM_DIES = 3000 };
 
-/* What the SMs of a chip share, by SM id, before groups are numbered. */
+/* The group of each SM of a chip, by SM id, before groups are numbered. */
 struct chip {
     uint32_t sms;
     uint16_t colour[REACH_MAX_SMS];
 };
 
-/* A regular die whose ids go round `clusters` clusters, each with `groups` groups in turns. */
+/* A regular die whose ids alternate between `clusters` clusters, and in each cluster between
+ * `groups` groups. */
 struct die {
     uint32_t clusters, groups, group_units, unit_sms;
 };
@@ -77,7 +79,7 @@ static void conclude(const struct chip *chip, struct topology *t)
     free(fp);
 }
 
-/* Ids in the order of the die, over what is left. */
+/* Assigns ids in the order of the die to the remaining SMs. */
 static void take_in_order(const struct die *d, const bool *gone, struct chip *out)
 {
     out->sms = 0;
@@ -92,7 +94,7 @@ static bool same_partition(const struct topology *a, const struct topology *b)
     return memcmp(&a->partition, &b->partition, sizeof(a->partition)) == 0;
 }
 
-/* Does the die without the SMs of this candidate look as the chip does? */
+/* Returns whether the die without the SMs of this candidate looks like the chip. */
 static void check_candidate(const struct topology *t, uint32_t k)
 {
     const struct disabled_sms *const dis = &t->disabled;
@@ -125,7 +127,7 @@ static bool is_candidate(const struct topology *t, const bool *gone)
 
 static const struct die k80_die = {1, 5, 3, 1};
 
-/* All 105 pairs: the truth is always listed, and nothing that does not look the same. */
+/* All 105 pairs: the true pair is always listed, and every listed pair gives the same pattern. */
 static void test_k80_pairs(void **state)
 {
     char signatures[105][FINGERPRINT_SIGNATURE_BYTES];
@@ -166,7 +168,7 @@ static void test_k80_pairs(void **state)
     assert_int_equal(distinct, 91);
     assert_int_equal(by_count[1], 78);
     assert_int_equal(by_count[2], 24); /* twelve patterns that two pairs give */
-    assert_int_equal(by_count[3], 3);  /* and one that three give */
+    assert_int_equal(by_count[3], 3);  /* one pattern that three pairs give */
 }
 
 /* ---- measured chips ---- */
@@ -187,8 +189,8 @@ static void chip_from_units(const char *text, uint32_t unit_sms, struct chip *ou
     }
 }
 
-/* The group maps of two H200s, as rounds and the pair matrix agreed on. The data sheet of the chip
- * says 144 SMs. The second one has lost three units of one cluster, all of one group. */
+/* The group maps of two H200s, on which rounds and the pair matrix agreed. The data sheet of the
+ * chip specifies 144 SMs. The second chip has lost three units of one cluster, all of one group. */
 static void test_measured_h200(void **state)
 {
     static const struct {
@@ -225,9 +227,8 @@ static void test_measured_h200(void **state)
     }
 }
 
-/* Karnagel's figure 12: six groups of five pairs, two pairs missing behind SM 43, and further on
- * two pairs that stand in each other's place. The number of missing SMs is found, their place is
- * not. */
+/* Karnagel's figure 12: six groups of five pairs. Two pairs are missing after SM 43, and two
+ * later pairs have changed places. The number of missing SMs is found, but not their place. */
 static void test_two_units_swapped(void **state)
 {
     const struct die p100 = {1, 6, 5, 2};
@@ -263,7 +264,7 @@ static void any_die(struct rng *r, uint32_t clusters, struct die *out)
     } while (die_groups(out) < 2 || die_sms(out) < 8 || die_sms(out) > 160);
 }
 
-/* Takes whole units away; `*gone_sms` is how many SMs. */
+/* Removes whole units; `*gone_sms` gets the number of SMs. */
 static void lose_units(struct rng *r, const struct die *d, bool *gone, uint32_t *gone_sms)
 {
     const uint32_t units = die_sms(d) / d->unit_sms;
@@ -281,7 +282,8 @@ static void lose_units(struct rng *r, const struct die *d, bool *gone, uint32_t 
     }
 }
 
-/* Whether the loss shows at all: some SM of every group is left, and one group has all of its. */
+/* Returns whether the loss is visible: every group has SMs left, and one group has all of its
+ * SMs. */
 static bool leaves_trace(const struct die *d, const struct topology *t)
 {
     bool intact = false;
@@ -291,7 +293,8 @@ static bool leaves_trace(const struct die *d, const struct topology *t)
     return intact && t->partition.group_count == die_groups(d);
 }
 
-/* What every answer must be. True where it says what the full die is. */
+/* Checks the invariants of every answer. Returns whether the answer has the size of the full
+ * die. */
 static bool check_answer(const struct die *d, const struct topology *t)
 {
     if (!IS_KNOWN(t->full_sm_count)) {
@@ -309,8 +312,8 @@ static bool check_answer(const struct die *d, const struct topology *t)
     return true;
 }
 
-/* Numbered in order: the truth is among the candidates, or the same pattern comes from a smaller
- * die, or it is "not sure". */
+/* SMs are numbered in order. The answer contains the truth, has the same pattern from a smaller
+ * die, or is "not sure". */
 static void test_random_in_order(void **state)
 {
     struct rng r = {.state = seed()};
@@ -346,8 +349,8 @@ static void test_random_in_order(void **state)
     assert_true(listed > RANDOM_DIES / 2); /* as below */
 }
 
-/* Ids go round the clusters, and in each cluster the groups that still have a unit take turns. The
- * first cluster gives `early` units in its turns and the others last of all. */
+/* Ids alternate between the clusters, and in each cluster between the groups that still have a
+ * unit. The first cluster gives `early` units in its turns and the others last of all. */
 static void take_dealt(const struct die *d, const bool *gone, uint32_t early, struct chip *out)
 {
     const uint32_t per_cluster = d->groups * d->group_units;
@@ -374,8 +377,8 @@ static void take_dealt(const struct die *d, const bool *gone, uint32_t early, st
     }
 }
 
-/* Numbered over what is left: the counts are right, or "not sure". Positions are only given where
- * the order of the die explains the ids as well. */
+/* The remaining SMs are numbered. The counts are right, or the answer is "not sure". Positions
+ * are only given if the order of the die also explains the ids. */
 static void test_random_dealt(void **state)
 {
     struct rng r = {.state = seed()};
@@ -398,11 +401,11 @@ static void test_random_dealt(void **state)
         whole += IS_KNOWN(t.full_sm_count) && t.full_sm_count.v == die_sms(&d) ? 1 : 0;
     }
     print_message("of %d dies %u are known, %u of them whole\n", RANDOM_DIES, known, whole);
-    assert_true(whole > RANDOM_DIES / 5); /* at least this many, or the test shows nothing */
+    assert_true(whole > RANDOM_DIES / 5); /* fewer would make the test meaningless */
 }
 
-/* Groups without any order, and dies with more lost than is sane: whatever is said holds together,
- * and candidates give the pattern they are said to give. */
+/* Groups without any order, and dies with implausible losses. Every answer is consistent, and
+ * each candidate gives the pattern that the answer reports. */
 static void test_random_groups(void **state)
 {
     struct rng r = {.state = seed()};
@@ -426,7 +429,8 @@ static void test_random_groups(void **state)
     assert_int_equal(known, 0);
 }
 
-/* As hard as it gets: the largest GPUs, every row short of something. It must end, and be sound. */
+/* The hardest case: the largest GPUs, in which every row has losses. The search must end with a
+ * sound answer. */
 static void test_work_is_bounded(void **state)
 {
     static const struct die dies[] = {
@@ -452,7 +456,7 @@ static void test_work_is_bounded(void **state)
     }
 }
 
-/* ---- what there is nothing to say about ---- */
+/* ---- chips without a conclusion ---- */
 
 static void expect_absent(const struct topology *t, enum known known, enum reason reason)
 {
@@ -474,11 +478,11 @@ static void test_nothing_to_say(void **state)
     conclude(&chip, &t); /* one group */
     expect_absent(&t, MAYBE_NOT_OBSERVABLE, REASON_NO_TRACE);
     for (uint16_t i = 0; i < 12; i++)
-        chip.colour[i] = i; /* a group for each SM */
+        chip.colour[i] = i; /* one group for each SM */
     conclude(&chip, &t);
     expect_absent(&t, MAYBE_NOT_OBSERVABLE, REASON_NO_TRACE);
     for (uint16_t i = 0; i < 12; i++)
-        chip.colour[i] = i / 2; /* a group a stretch, all alike: one more or less would not show */
+        chip.colour[i] = i / 2; /* one stretch per group: a missing one would not show */
     conclude(&chip, &t);
     expect_absent(&t, MAYBE_NOT_OBSERVABLE, REASON_NO_TRACE);
     for (uint16_t i = 0; i < 12; i++)
@@ -491,7 +495,7 @@ static void test_nothing_to_say(void **state)
     expect_absent(&t, MAYBE_UNKNOWN, REASON_NOT_MEASURED);
 }
 
-/* Groups of one stretch each: the short one is found, the gap in it is not. */
+/* Each group is one stretch: the short one is found, but not the gap in it. */
 static void test_groups_in_stretches(void **state)
 {
     struct chip chip = {.sms = 30};
@@ -504,12 +508,12 @@ static void test_groups_in_stretches(void **state)
     assert_int_equal(t.full_sm_count.v, 32);
     assert_string_equal(t.disabled.signature, "4x8/2:2");
     assert_int_equal(t.disabled.candidate_count.known, MAYBE_NOT_OBSERVABLE);
-    chip.sms = 15; /* 8, 7: one of a kind is no pattern */
+    chip.sms = 15; /* 8, 7: a single short one is no pattern */
     conclude(&chip, &t);
     expect_absent(&t, MAYBE_UNKNOWN, REASON_IRREGULAR);
 }
 
-/* Gaps in the ids say nothing: some chips number their SMs with holes. */
+/* Gaps in the ids mean nothing, because some chips number their SMs with gaps. */
 static void test_gaps_in_ids(void **state)
 {
     bool gone[REACH_MAX_SMS] = {[10] = true, [11] = true};

@@ -1,4 +1,4 @@
-/* test_sharing.c: which SMs share a level, from rounds and pairs over a GPU on paper. */
+/* test_sharing.c: which SMs share a level, concluded from rounds and pairs over a GPU on paper. */
 #include "analysis/sharing/sharing.h"
 #include "base/units.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* What the level searches would have found: the level under test alone. */
+/* The result of the level searches: only the level under test. */
 static struct level_estimate level_of(const struct paper_gpu *gpu, uint32_t k)
 {
     const struct paper_level *l = &gpu->levels[k];
@@ -103,7 +103,7 @@ static void rounds_and_pairs_find_the_same_groups(void **state)
     observation_set_free(&set);
 }
 
-/* All SMs, and no SM but itself. */
+/* A level shared by all SMs, and a level that each SM has for itself. */
 static void one_for_all_and_each_its_own(void **state)
 {
     struct paper_gpu gpu;
@@ -130,8 +130,8 @@ static void one_for_all_and_each_its_own(void **state)
     observation_set_free(&set);
 }
 
-/* Random groups, ids with gaps, noise and outliers: the partition is right, and where a pivot needs
- * more votes it gets them. */
+/* Random groups, ids with gaps, noise and outliers: the partition is right, and a pivot that
+ * needs more votes gets them. */
 static void any_groups_come_back(void **state)
 {
     struct rng rng = {.state = paper_seed("groups", 31)};
@@ -167,7 +167,7 @@ static void any_groups_come_back(void **state)
     }
 }
 
-/* The same chip with its SMs numbered in another order has the same groups, in that order. */
+/* The same chip with its SMs numbered in another order has the same groups in that order. */
 static void permuted_ids_give_the_permuted_partition(void **state)
 {
     struct rng rng = {.state = paper_seed("permuted ids", 32)};
@@ -204,7 +204,7 @@ static void permuted_ids_give_the_permuted_partition(void **state)
     }
 }
 
-/* The order in which pivots were asked changes nothing. */
+/* The order of the pivots has no effect. */
 static void the_order_of_rounds_does_not_matter(void **state)
 {
     struct rng rng = {.state = paper_seed("order of rounds", 33)};
@@ -228,7 +228,7 @@ static void the_order_of_rounds_does_not_matter(void **state)
     observation_set_free(&set);
 }
 
-/* Overwrites what SM `sm` lost in a round, in all repeats. */
+/* Overwrites the loss of SM `sm` in a round, in all repeats. */
 static void set_loss(struct observation *o, uint32_t sm, double cycles)
 {
     for (uint32_t r = 0; r < o->spec.repeats; r++)
@@ -239,7 +239,7 @@ static void set_loss(struct observation *o, uint32_t sm, double cycles)
         }
 }
 
-/* One pivot says that SM 2 belongs to the first group, another that it does not. */
+/* One pivot puts SM 2 into the first group, another one does not. */
 static void a_contradiction_is_a_conflict(void **state)
 {
     struct paper_gpu gpu;
@@ -255,7 +255,7 @@ static void a_contradiction_is_a_conflict(void **state)
     observation_set_free(&set);
 }
 
-/* A pivot that its own thrashing left alone tells nothing about others. */
+/* A pivot that lost nothing to its own thrashing gives no information about others. */
 static void a_pivot_that_lost_nothing_decides_nothing(void **state)
 {
     struct paper_gpu gpu;
@@ -275,8 +275,8 @@ static void a_pivot_that_lost_nothing_decides_nothing(void **state)
     observation_set_free(&set);
 }
 
-/* Near the threshold a pivot wants more votes, until fifteen. An SM that then still loses about
- * half of what the pivot loses is on no side, and nothing is said. */
+/* Near the threshold a pivot requests more votes, up to fifteen. An SM that still loses about
+ * half of the pivot's loss is on no side, and there is no conclusion. */
 static void a_narrow_vote_asks_for_more(void **state)
 {
     struct paper_gpu gpu;
@@ -304,7 +304,8 @@ static void a_narrow_vote_asks_for_more(void **state)
     observation_set_free(&set);
 }
 
-/* A round at another stride, or that primes more than fits, says nothing about this level. */
+/* A round with another stride, or one that primes more pages than fit, gives no information
+ * about this level. */
 static void each_round_is_about_one_level(void **state)
 {
     struct paper_gpu gpu;
@@ -319,7 +320,7 @@ static void each_round_is_about_one_level(void **state)
     spec.stride_bytes = 64 * MIB;
     assert_int_equal(sharing_probed_level(&spec, gpu.sm_count, levels, 2), -1);
     spec = round_of(&gpu, 0);
-    spec.flush_pages = 600; /* with the slices more than 600 */
+    spec.flush_pages = 600; /* more than 600 together with the slices */
     assert_int_equal(sharing_probed_level(&spec, gpu.sm_count, levels, 2), -1);
     spec = round_of(&gpu, 0);
     spec.thrash_pages = 600; /* evicts nothing */

@@ -1,4 +1,4 @@
-/* test_window_level.c: which level limits a window, from sharing that is given. */
+/* test_window_level.c: which level limits a window, for given sharing. */
 #include "analysis/sharing/window_level.h"
 #include "base/units.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -33,8 +33,8 @@ static void a_conflict_outweighs_all(void **state)
     assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
 }
 
-/* Private: a sample that evicted no other SM is enough, fewer are not, and one that did settles it.
- */
+/* A level is private if a sample of SMs evicted no other SM. Fewer SMs are not enough, and one
+ * eviction settles it. */
 static void private_needs_a_sample(void **state)
 {
     (void)state;
@@ -48,7 +48,7 @@ static void private_needs_a_sample(void **state)
     s.lone_pivots -= 1;
     assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
     s = (struct sharing_estimate){.rounds = 4, .lone_pivots = 4, .grouped_sms = 4};
-    assert_int_equal(sharing_derive(&s, 4), SHARED_SM); /* all that there are */
+    assert_int_equal(sharing_derive(&s, 4), SHARED_SM); /* all SMs of this GPU */
 }
 
 static void all_or_groups(void **state)
@@ -63,7 +63,7 @@ static void all_or_groups(void **state)
     assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
 }
 
-/* Measures a GPU on paper and gives back what it amounts to. */
+/* Measures a GPU on paper and returns its structure. */
 static struct structure structure_of(struct paper_gpu *gpu)
 {
     struct observation_set set;
@@ -94,7 +94,7 @@ static void the_outermost_group_level_limits_windows(void **state)
     assert_int_equal(window.v, 599 * 32 * MIB);
 }
 
-/* Where no level is shared by groups, the outermost private one takes the part. */
+/* If no level is shared by groups, the outermost private level limits a window. */
 static void a_private_level_limits_where_no_group_does(void **state)
 {
     struct paper_gpu gpu;
@@ -149,7 +149,7 @@ static void a_window_level_that_is_not_refined_has_no_reach(void **state)
     s.levels[0].counted = true;
     assert_int_equal(structure_reach_bytes(&s).v, 200 * MIB);
     assert_int_equal(structure_recommended_bytes(&s).v, 198 * MIB);
-    s.levels[0].lo_pages = 1; /* one entry less its margin is nothing */
+    s.levels[0].lo_pages = 1; /* nothing is left of one entry after the margin */
     assert_false(IS_KNOWN(structure_recommended_bytes(&s)));
 }
 

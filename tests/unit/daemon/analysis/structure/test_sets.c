@@ -1,5 +1,5 @@
-/* test_sets.c: sets, ways, replacement and fill from hand-made traces: a level that answers by rule
- * which of its pages miss, so that what must come out is known without a simulator. */
+/* test_sets.c: sets, ways, replacement and fill from hand-made traces. A rule decides which
+ * pages of the level miss, so the expected result is known without a simulator. */
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
 #include "base/rng.h"
@@ -16,17 +16,18 @@
 
 enum { MOST_STEPS = 64, MOST_SETS = 512, MOST_WAYS = 32, HIT = 300, PENALTY = 60 };
 
-/* Which pages of a cycle of `pages` from page `base` on miss, in a cyclic walk over a level. */
+/* The pages that miss in a cyclic walk over a level, for a cycle of `pages` pages from page
+ * `base` on. */
 struct rule {
     uint32_t sets;
     uint32_t ways[MOST_SETS];
     uint32_t victims;
     uint32_t (*set_of)(const struct rule *rule, uint64_t page);
-    bool arbitrary;      /* victims are drawn */
-    uint32_t scatter;    /* cycles that pages lie apart by the page */
+    bool arbitrary;      /* victims are random */
+    uint32_t scatter;    /* spread of the distances of pages, in cycles */
     double slow_share;   /* outliers */
-    uint32_t miss_noise; /* cycles by which a miss may come sooner */
-    double flaky_share;  /* of pages that miss: in half of the laps they do not */
+    uint32_t miss_noise; /* cycles by which a miss may be shorter */
+    double flaky_share;  /* share of missing pages that hit in half of the laps */
     struct rng rng;
 };
 
@@ -35,10 +36,10 @@ static uint32_t by_modulo(const struct rule *rule, uint64_t page)
     return (uint32_t)(page % rule->sets);
 }
 
-/* Deals pages in turn to each set that has room left, and starts again (Mei's unequal sets). */
+/* Assigns pages in turn to each set that has room left, and starts again (Mei's unequal sets). */
 static uint32_t by_turns(const struct rule *rule, uint64_t page)
 {
-    static uint32_t of_turn[MOST_SETS * MOST_WAYS]; /* of the rule dealt last: dealing takes long */
+    static uint32_t of_turn[MOST_SETS * MOST_WAYS]; /* of the last rule, since dealing is slow */
     static uint32_t ways[MOST_SETS];
     static uint32_t turns;
 
@@ -59,7 +60,7 @@ static uint32_t by_hash(const struct rule *rule, uint64_t page)
     return (uint32_t)(rng_next(&r) % rule->sets);
 }
 
-/* The low bits of the page number, folded with those above (256 sets). */
+/* The low bits of the page number, folded with the higher ones (256 sets). */
 static uint32_t by_fold(const struct rule *rule, uint64_t page)
 {
     return (uint32_t)(page ^ page >> 8 ^ page >> 16) % rule->sets;
@@ -85,8 +86,8 @@ static uint32_t cycles_of(struct rule *r, uint64_t page, bool misses)
     return cycles;
 }
 
-/* By set: pages that are in it beyond its ways; with a victim buffer none where it takes them all.
- */
+/* Sets that contain more pages than ways. There are none if the victim buffer holds all of the
+ * excess. */
 static void overflows(const struct rule *r, uint64_t base, uint64_t pages, bool *out)
 {
     uint32_t in[MOST_SETS] = {0};
@@ -122,7 +123,7 @@ static void answer(struct rule *r, const struct probe_spec *spec, struct observa
     }
 }
 
-/* What is known of the level before its sets are asked: as the refinement leaves it. */
+/* The estimate of the level before its sets are probed, in the state after the refinement. */
 static void before(struct rule *r, struct structure *s)
 {
     bool over[MOST_SETS];
@@ -149,7 +150,7 @@ static void before(struct rule *r, struct structure *s)
                                            .sat_hi_pages = full};
 }
 
-/* Asks until nothing is wanted any more; returns the loads that it took. */
+/* Probes until no probe is requested; returns the number of loads. */
 static uint64_t measure(struct rule *r, struct sets_estimate *out)
 {
     struct observation_set set = {.limits = {.range_bytes = 1024 * GIB}};
@@ -206,8 +207,8 @@ static void equal_sets_are_counted(void **state)
     }
 }
 
-/* Mei and Chu 2016, section 4.4: the 66th page overflows the set of 17, the six after it one set of
- * 8 each. */
+/* Mei and Chu 2016, section 4.4: the 66th page overflows the set of 17. Each of the next six
+ * pages overflows one set of 8. */
 static void unequal_sets_show_in_the_steps(void **state)
 {
     (void)state;
@@ -221,7 +222,7 @@ static void unequal_sets_show_in_the_steps(void **state)
     assert_int_equal(e.ways.reason, REASON_NOT_APPLICABLE);
 }
 
-/* From one start it looks like one set of 17 and six of 8: the other starts tell. */
+/* From one start it looks like one set of 17 and six of 8. The other starts show the difference. */
 static void a_victim_entry_is_not_a_wide_set(void **state)
 {
     (void)state;
@@ -236,8 +237,8 @@ static void a_victim_entry_is_not_a_wide_set(void **state)
     }
 }
 
-/* No order of pages is assumed: here a hash deals them, and some sets overflow long before others
- * are full. */
+/* No order of pages is assumed. Here a hash assigns them, and some sets overflow long before
+ * others are full. */
 static void any_hash_will_do(void **state)
 {
     (void)state;
@@ -248,7 +249,8 @@ static void any_hash_will_do(void **state)
     assert_runs(&e, 1, &(struct set_run){.ways = 4, .sets = 8});
 }
 
-/* Too many cycles to walk them all: what the first steps foretell is checked along the way. */
+/* There are too many cycles to walk them all. The prediction of the first steps is checked by
+ * samples. */
 static void many_sets_are_sampled(void **state)
 {
     (void)state;
@@ -265,8 +267,8 @@ static void many_sets_are_sampled(void **state)
     assert_int_equal(e.victim_entries.v, 1);
 }
 
-/* From a later start a folded page number fills the sets unevenly, and the first step comes sooner.
- * So it is on an H200 (docs/measurements). */
+/* From a later start, a folded page number fills the sets unevenly, and the first step comes
+ * sooner. An H200 behaves like this (docs/measurements). */
 static void a_victim_entry_behind_folded_sets(void **state)
 {
     (void)state;
@@ -279,7 +281,7 @@ static void a_victim_entry_behind_folded_sets(void **state)
     assert_int_equal(e.victim_entries.v, 1);
 }
 
-/* As many entries as 256 sets of 8, but they are not: nothing is said then. */
+/* The number of entries equals 256 sets of 8, but the sets are unequal: there is no conclusion. */
 static void what_does_not_add_up_is_not_said(void **state)
 {
     (void)state;
@@ -316,7 +318,8 @@ static void one_way_leaves_no_choice(void **state)
     assert_int_equal(e.sets.v, 32);
 }
 
-/* One load in a hundred is slow, and pages lie further apart than a miss costs. */
+/* One load in a hundred is slow, and the distances of pages differ by more than the cost of a
+ * miss. */
 static void outliers_and_scatter_change_nothing(void **state)
 {
     (void)state;
@@ -333,7 +336,7 @@ static void outliers_and_scatter_change_nothing(void **state)
         assert_runs(&e, 1, &(struct set_run){.ways = 4, .sets = 16});
 }
 
-/* Pages that miss in nine laps of ten: not LRU for certain, and not arbitrary for certain. */
+/* Some pages miss in nine laps of ten: neither LRU nor arbitrary replacement is certain. */
 static void in_between_is_not_sure(void **state)
 {
     (void)state;
@@ -345,7 +348,7 @@ static void in_between_is_not_sure(void **state)
     assert_false(IS_KNOWN(e.sets));
 }
 
-/* Misses that scatter to the wrong side of the threshold, and no further: an H200's L1 TLB. */
+/* Some misses are slightly faster than the threshold, like in an H200's L1 TLB. */
 static void quick_misses_are_not_hits(void **state)
 {
     (void)state;
