@@ -12,15 +12,15 @@ enum {
     FINGERPRINT_TRACE_BYTES = 64
 };
 
-/* The two sides of the L2, if it has them: a line lives on one side, by a hash of its physical
+/* The two sides of the L2, if it has them. A line lives on one side, by a hash of its physical
  * address, and SMs of the other side wait longer for it. Near and far are relative to an SM. If all
- * lines are alike to an SM, nothing of this is observable (no-contrast). */
+ * lines are alike to an SM, none of this is observable (no-contrast). */
 struct fingerprint_l2 {
     struct maybe_u32 sides;
     struct maybe_u64 granule_bytes;
     struct maybe_f64 atomic_near_cycles;
     struct maybe_f64 atomic_far_cycles;
-    struct sm_partition side_of_sm; /* SM id -> side; known with `sides` */
+    struct sm_partition side_of_sm; /* SM id -> side; known if `sides` is known */
     struct l2_evidence {
         struct evidence sides, granule_bytes, atomic_near_cycles, atomic_far_cycles;
     } evidence;
@@ -43,15 +43,15 @@ struct working_set {
 enum cache_kind { CACHE_L1 = 0, CACHE_READ_ONLY, CACHE_CONSTANT, CACHE_L2, CACHE_KIND_COUNT };
 const char *cache_kind_name(enum cache_kind k); /* "l1", "read-only", "constant", "l2" */
 
-/* An SM divides one array between L1 and shared memory: what L1 has at one division. */
+/* The L1 at one division of the array of an SM between L1 and shared memory. */
 struct cache_carveout {
     uint64_t shared_bytes;
     struct maybe_u64 size_bytes;
     struct maybe_u64 fits_bytes;
 };
 
-/* One data cache, as dependent loads of one thread show it (Mei and Chu 2016, section 4). Latencies
- * are without the time to read the clock. */
+/* One data cache, measured by dependent loads of one thread (Mei and Chu 2016, section 4).
+ * Latencies do not include the time to read the clock. */
 struct cache_facts {
     enum cache_kind kind;
     struct maybe_u64 size_bytes;
@@ -74,16 +74,17 @@ struct cache_facts {
     } evidence;
 };
 
-/* The least measured division of L1 that leaves `shared_bytes` of shared memory; NULL if there is
- * none. */
+/* The measured division of L1 with the least shared memory that still has `shared_bytes` of it;
+ * NULL if there is none. */
 const struct cache_carveout *cache_carveout_beside(const struct cache_facts *l1,
                                                    uint64_t shared_bytes);
-/* What a cache keeps of a working set: what surely fits, or else all of its sets. */
+/* The part of a working set that a cache keeps: the size that surely fits, or else the size of all
+ * of its sets. */
 struct maybe_u64 cache_kept_bytes(struct maybe_u64 fits, struct maybe_u64 size);
 
-/* What one load of one thread takes, by where its data and its translation are: P1 to P6 of Mei and
- * Chu 2016, section 5.2, and the modes of memory. Cycles as the SM sees them, medians, without
- * the time to read the clock. P4 and P5 are those of the near mode if there are two. */
+/* The latency of one load of one thread, by the places of its data and its translation: P1 to P6 of
+ * Mei and Chu 2016, section 5.2, and the modes of memory. Latencies are medians in cycles of the
+ * SM, without the time to read the clock. P4 and P5 describe the near mode if there are two. */
 struct fingerprint_latency {
     struct maybe_f64 p1_cycles;
     struct maybe_f64 p2_cycles;

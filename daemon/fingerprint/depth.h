@@ -1,16 +1,16 @@
-/* depth.h: how much a measurement looks for. */
+/* depth.h: the depths of a measurement. */
 #ifndef REACH_FINGERPRINT_DEPTH_H
 #define REACH_FINGERPRINT_DEPTH_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Memory is full with more time and host memory for the kinds of memory; matrix is full with the
- * pair matrix. */
+/* Depth memory is depth full with more time and host memory for the kinds of memory. Depth matrix
+ * is depth full with the pair matrix. */
 enum depth { DEPTH_QUICK = 0, DEPTH_FULL, DEPTH_MEMORY, DEPTH_MATRIX, DEPTH_COUNT };
 const char *depth_name(enum depth d); /* "quick", "full", "memory", "matrix" */
 bool depth_from_name(const char *name, enum depth *out);
-/* Below depth memory no region of a kind of memory beside plain device memory is longer. */
+/* The longest region of a kind of memory beside plain device memory, at depths below memory. */
 #define DEPTH_FULL_REGION_BYTES ((uint64_t)8 << 30)
 
 #endif

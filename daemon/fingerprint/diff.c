@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Noise: the larger of the two. */
+/* The noise is relative to the larger of the two numbers. */
 #define PENALTY_CYCLES   5.0
 #define PENALTY_SHARE    0.1
 #define THROUGHPUT_SHARE 0.05
@@ -33,7 +33,7 @@ static void differ(struct fingerprint_diff *out, enum fingerprint_class c, const
     va_end(args);
 }
 
-/* A text that one side may not have. */
+/* A text that one side may lack. */
 static void compare_text(struct fingerprint_diff *out, enum fingerprint_class c, const char *what,
                          const char *a, const char *b)
 {
@@ -95,7 +95,7 @@ bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition
     return true;
 }
 
-/* What a sentence is about: "level 2 reach". */
+/* The number that a sentence is about: "level 2 reach". */
 struct subject {
     const char *where;
     char label[MEMBER_LABEL_BYTES];
@@ -143,7 +143,7 @@ static void compare_name(const struct subject *s, const struct json_names *names
                names->name(b));
 }
 
-/* A number that both know. */
+/* Compares a number that both sides have. */
 static void compare_known(const struct subject *s, const struct member *m, const void *a,
                           const void *b, struct fingerprint_diff *out)
 {
@@ -159,8 +159,8 @@ static void compare_known(const struct subject *s, const struct member *m, const
 static void compare_members(const char *where, const struct object *o, const void *a, const void *b,
                             struct fingerprint_diff *out);
 
-/* The elements of two lists that have the same keys. Levels of a TLB are not compared if one side
- * has more: a level may then be another. */
+/* Compares the elements of two lists that have the same keys. Levels of a TLB are not compared if
+ * one side has more levels, because a level may then have another number. */
 static void compare_lists(const char *where, const struct member *m, const void *base_a,
                           const void *base_b, struct fingerprint_diff *out)
 {

@@ -1,10 +1,11 @@
-/* diff.h: compares two fingerprints: the same, changed in ways that can be described, or other
- * hardware. Pure. The class does not depend on their order.
+/* diff.h: compares two fingerprints. They are the same, changed in ways that can be described, or
+ * from other hardware. Pure. The class does not depend on their order.
  *
- * Other hardware is another UUID, serial number or origin, and also other SM groups under the same
- * UUID: which SMs share a TLB is fixed in the die. What only one side knows (a quick measurement
- * finds less) is no difference, and neither is the noise between two measurements of one quiet
- * chip: times, notes, the last cycles of a penalty, the last percents of a throughput.
+ * Other hardware has another UUID, serial number or origin. Other SM groups under the same UUID are
+ * other hardware too, because the die determines which SMs share a TLB. A number that only one side
+ * has is no difference, because a quick measurement finds less. Noise between two measurements of
+ * one quiet chip is no difference either: times, notes, the last cycles of a penalty, the last
+ * percents of a throughput.
  */
 #ifndef REACH_FINGERPRINT_DIFF_H
 #define REACH_FINGERPRINT_DIFF_H
@@ -18,7 +19,7 @@ const char *fingerprint_class_name(enum fingerprint_class c);
 enum { FINGERPRINT_MAX_DIFFERENCES = 40, FINGERPRINT_DIFFERENCE_BYTES = 160 };
 
 struct fingerprint_diff {
-    enum fingerprint_class result; /* the worst of all differences */
+    enum fingerprint_class result; /* the most severe class of all differences */
     uint32_t count;                /* at most FINGERPRINT_MAX_DIFFERENCES; more are dropped */
     char sentences[FINGERPRINT_MAX_DIFFERENCES][FINGERPRINT_DIFFERENCE_BYTES];
 };
@@ -27,8 +28,8 @@ struct fingerprint_diff {
 void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b,
                          struct fingerprint_diff *out);
 
-/* Do the two agree on which SMs share, as far as both know? Otherwise SMs `*first` and `*second`
- * share in one and not in the other. */
+/* Returns whether the two agree on which SMs share, as far as both contain that. If not, SMs
+ * `*first` and `*second` share in one of them only. */
 bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition *b,
                          uint32_t *first, uint32_t *second);
 

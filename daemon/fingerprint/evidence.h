@@ -1,9 +1,9 @@
-/* evidence.h: what a number of a fingerprint rests on: the method that found it, the number of
+/* evidence.h: the evidence of a number in a fingerprint: the method that found it, the number of
  * repeats, and the distance from another result. docs/methods.md defines for each method what
  * counts as a repeat and what the margin measures.
  *
- * A number that is not known has no evidence, and neither has one that the driver reported or that
- * follows from others by arithmetic.
+ * An unknown number has no evidence. A number that the driver reported or that follows from others
+ * by arithmetic has none either.
  */
 #ifndef REACH_FINGERPRINT_EVIDENCE_H
 #define REACH_FINGERPRINT_EVIDENCE_H
@@ -18,8 +18,8 @@ enum evidence_method {
     EVIDENCE_REFINE,           /* footprints classified page by page */
     EVIDENCE_ROUNDS,           /* one SM evicts, all others check */
     EVIDENCE_PAIRS,            /* one SM evicts, one checks */
-    EVIDENCE_ROUNDS_AND_PAIRS, /* both, and they agree */
-    EVIDENCE_TRACES,           /* every load of a cycle with its page */
+    EVIDENCE_ROUNDS_AND_PAIRS, /* both of these, and they agree */
+    EVIDENCE_TRACES,           /* every load of a cycle, with its page */
     EVIDENCE_STRIDES,          /* walks below and above an entry's length */
     EVIDENCE_FLOOR_PLAN,       /* the smallest regular die that explains the groups */
     EVIDENCE_RANDOM_READS,     /* throughput of random reads */
@@ -33,7 +33,7 @@ enum evidence_method {
     EVIDENCE_SIDES,            /* atomics of many SMs on the same lines, each timed */
     EVIDENCE_WORKING_SETS,     /* throughput of random reads of sets that caches may keep */
     EVIDENCE_BANKS,     /* loads of a warp from shared memory, by the distance of its lanes */
-    EVIDENCE_CLUSTERS,  /* clusters of blocks that say on which SM they are */
+    EVIDENCE_CLUSTERS,  /* clusters of blocks that report their SM */
     EVIDENCE_IN_FLIGHT, /* random reads by warps and by loads in flight */
     EVIDENCE_SM_COUNTS, /* random reads by the number of SMs */
     EVIDENCE_METHOD_COUNT
@@ -41,26 +41,28 @@ enum evidence_method {
 
 /* "entry-search", "refine", ..; "none". */
 const char *evidence_method_name(enum evidence_method m);
-/* False if no method has this name; `*out` is then unchanged. */
+/* Returns false if no method has this name; `*out` is then unchanged. */
 bool evidence_method_from_name(const char *name, enum evidence_method *out);
 
 struct evidence {
     enum evidence_method method;
     uint32_t repeats; /* 1 or more; 0 with EVIDENCE_NONE */
-    double margin;    /* 0..1: 0 at the threshold, 1 as far from it as possible */
+    double margin;    /* 0..1: 0 at the threshold, 1 at the largest possible distance */
 };
 
-/* With the margin clamped to 0..1 and truncated to thousandths (NaN becomes 0), and at least one
- * repeat. */
+/* Makes evidence. The margin is clamped to 0..1 and truncated to thousandths (NaN becomes 0), and
+ * there is at least one repeat. */
 struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin);
-/* For a number that needs both: the smaller margin, the fewer repeats, the method of `a`. */
+/* Evidence of a number that needs both: the smaller margin, the fewer repeats, the method of
+ * `a`. */
 struct evidence evidence_weaker(struct evidence a, struct evidence b);
-/* For repeated measurements of one number: how well they agree, 1 less their range over their
- * median; 0 with one repeat, because the range is unknown. */
+/* The agreement of repeated measurements of one number: 1 less their range over their median. With
+ * one repeat it is 0, because the range is unknown. */
 struct evidence evidence_of_repeats(enum evidence_method method, const double *values,
                                     uint32_t count);
 
-/* What is wrong with it, as in "has no repeats"; NULL if nothing. `known`: the number is known. */
+/* The fault of the evidence, as in "has no repeats"; NULL if there is none. `known` is true if the
+ * number is known. */
 const char *evidence_fault(struct evidence e, bool known);
 
 #endif

@@ -1,4 +1,4 @@
-/* evidence_json.c: see evidence_json.h. In a column, `margin` alone says which elements have
+/* evidence_json.c: see evidence_json.h. In a column, `margin` alone determines which elements have
  * evidence; the other two fields are checked against it. */
 #include "fingerprint/evidence_json.h"
 
@@ -27,7 +27,7 @@ static struct evidence *element(const struct column *c, uint32_t i)
 
 /* ---- writing ---- */
 
-/* The first element that has any; NULL: none has. */
+/* The first element that has evidence; NULL if there is none. */
 static const struct evidence *first_of(const struct column *c)
 {
     for (uint32_t i = 0; i < c->count; i++)
@@ -68,7 +68,7 @@ static void write_value(struct json_writer *t, const char *name, const struct ev
         json_writer_real(t, name, e->margin);
 }
 
-/* `e`: the first element that has any. */
+/* Writes one field. `e` is the first element that has evidence. */
 static void write_field(struct json_writer *t, const struct column *c, const struct evidence *e,
                         enum evidence_field field)
 {
@@ -82,7 +82,7 @@ static void write_field(struct json_writer *t, const struct column *c, const str
     json_writer_close(t, ']');
 }
 
-/* Evidence `name`, if any element has it. */
+/* Writes evidence `name`, if any element has it. */
 static void write_column(struct json_writer *t, const char *name, const struct column *c)
 {
     const struct evidence *const e = first_of(c);
@@ -108,7 +108,7 @@ void evidence_write(struct json_writer *t, const char *name, const struct object
 
 /* ---- reading ---- */
 
-/* One value, or an array as long as the list. */
+/* Returns one value, or an array with the length of the list. */
 static const json_t *need_field(struct json_reader *in, enum evidence_field field, uint32_t count)
 {
     const json_t *const value = json_object_get(in->object, field_names[field]);
@@ -121,7 +121,7 @@ static const json_t *need_field(struct json_reader *in, enum evidence_field fiel
     return value;
 }
 
-/* What the field has for element i. */
+/* The value of the field for element i. */
 static const json_t *entry(const json_t *field, uint32_t i)
 {
     return json_is_array(field) ? json_array_get(field, i) : field;
@@ -151,7 +151,7 @@ static void repeats_from_json(struct json_reader *in, const json_t *json, uint32
         out->repeats = (uint32_t)v;
 }
 
-/* True if the element has evidence. Nulls are at the same indexes in all arrays. */
+/* Returns whether the element has evidence. Nulls are at the same indexes in all arrays. */
 static bool element_from_json(struct json_reader *in, const json_t *const *fields, uint32_t i,
                               struct evidence *out)
 {

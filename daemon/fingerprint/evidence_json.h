@@ -1,10 +1,10 @@
-/* evidence_json.h: evidence in JSON. That of an object is in it, by number:
+/* evidence_json.h: evidence in JSON. The evidence of an object is in it, by number:
  *
  *     "evidence": {"reach_bytes": {"method": "refine", "repeats": 15, "margin": 0.9}}
  *
- * That of the elements of a list is beside the list, in one column for each number that any element
- * has evidence of. Within the elements it would be half of the document, and nearly all of that
- * repeated words.
+ * The evidence of the elements of a list is beside the list. There is one column for each number
+ * that any element has evidence of. Within the elements, evidence would be half of the document,
+ * with nearly all of its words repeated.
  *
  *     "group_evidence": {"random_read_gbps": {"method": "random-reads", "repeats": 3,
  *                                             "margin": [0.999, 0.998, null]}}
@@ -21,9 +21,10 @@
 #include "base/json_writer.h"
 #include "fingerprint/member.h"
 
-/* The field `name` with the evidence of `count` objects from `first` on: "evidence" of one, or the
- * columns beside a list. What is missing stays as it is. A number that has a column must have no
- * evidence yet: a document that has it within the elements too is corrupt. */
+/* Writes or reads the field `name` with the evidence of `count` objects from `first` on: "evidence"
+ * of one object, or the columns beside a list. Missing evidence stays unchanged. A number that has
+ * a column must have no evidence yet: a document with evidence also within the elements is
+ * corrupt. */
 void evidence_write(struct json_writer *t, const char *name, const struct object *o,
                     const void *first, uint32_t count);
 void evidence_read(struct json_reader *in, const char *name, const struct object *o, void *first,

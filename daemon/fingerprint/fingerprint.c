@@ -1,4 +1,4 @@
-/* fingerprint.c: what every fingerprint begins as, its rounding, its depths, and the hash of its
+/* fingerprint.c: the initial value of a fingerprint, its rounding, its depths, and the hash of its
  * structure. */
 #include "fingerprint/fingerprint.h"
 
@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Calls `visit` with each number, text and array of an object, used elements of lists or not. */
+/* Calls `visit` with each number, text and array of an object, including unused elements of
+ * lists. */
 static void visit_members(const struct object *o, char *base,
                           void (*visit)(enum member_type type, void *at))
 {
@@ -42,8 +43,8 @@ static void init_member(enum member_type type, void *at)
         p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
 }
 
-/* What every fingerprint begins as. To visit all members takes ten times as long as to copy them.
- */
+/* The initial value of every fingerprint. Visiting all members takes ten times as long as copying
+ * them. */
 static struct fingerprint unmeasured;
 
 static void init_unmeasured(void)
@@ -123,13 +124,13 @@ int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint
     return fp->kept[part].id[0] ? fp->kept[part].taken_at : fp->taken_at;
 }
 
-/* With its NUL, so that "ab","c" and "a","bc" differ. */
+/* Hashes a string with its NUL, so that "ab","c" and "a","bc" differ. */
 static uint64_t hash_string(uint64_t h, const char *s)
 {
     return hash_bytes(h, s, strlen(s) + 1);
 }
 
-/* A number that may be absent. */
+/* Hashes a number that may be absent. */
 #define HASH_MAYBE(h, m) hash_u64(hash_u64(h, (uint64_t)(m).known), (m).v)
 
 static uint64_t hash_partition(uint64_t h, const struct sm_partition *p)
@@ -140,8 +141,8 @@ static uint64_t hash_partition(uint64_t h, const struct sm_partition *p)
     return h;
 }
 
-/* What every depth finds. Onset and saturation are points of the sweep, which differ between
- * depths; sets, ways and replacement are known at some depths only. */
+/* Hashes the members that every depth finds. Onset and saturation are points of the sweep, which
+ * differ between depths. Sets, ways and replacement are found at some depths only. */
 static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
 {
     h = hash_u64(h, l->level);
@@ -153,7 +154,7 @@ static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
     return hash_partition(h, &l->sharing);
 }
 
-/* The PCI slot and the versions of the driver are not properties of the chip. */
+/* Hashes the chip. The PCI slot and the versions of the driver are not properties of it. */
 static uint64_t hash_chip(uint64_t h, const struct gpu_identity *id)
 {
     h = hash_string(h, id->uuid);

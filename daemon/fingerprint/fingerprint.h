@@ -1,9 +1,10 @@
-/* fingerprint.h: what analysis derived about one GPU. A flat value without pointers: copy it by
- * assignment, compare and hash it by its content. It does not depend on how anything was found.
+/* fingerprint.h: the results of analysis for one GPU. A fingerprint is a flat value without
+ * pointers: copy it by assignment, compare and hash it by its content. It does not depend on the
+ * method of measurement.
  *
  * Units are part of every name: _bytes, _cycles (of the SM clock), _gbps (10^9 bytes per second).
  * Every number is known, unknown or not observable (base/maybe.h). members.c has a row for each
- * member, and says there what the member means.
+ * member, which describes it.
  */
 #ifndef REACH_FINGERPRINT_FINGERPRINT_H
 #define REACH_FINGERPRINT_FINGERPRINT_H
@@ -20,10 +21,10 @@
 
 enum {
     FINGERPRINT_MAX_NOTES = 8,
-    FINGERPRINT_ID_BYTES = 20 /* "fp" and 16 hex digits, and the end */
+    FINGERPRINT_ID_BYTES = 20 /* "fp", 16 hex digits and NUL */
 };
 
-/* What lies beyond the last level that was observed. */
+/* The memory beyond the last level that was observed. */
 struct fingerprint_beyond {
     uint64_t probed_bytes;
     struct maybe_u64 reach_bytes;
@@ -50,9 +51,9 @@ struct fingerprint_conditions {
     char notes[FINGERPRINT_MAX_NOTES][160];
 };
 
-/* The measurement that found something. */
+/* The measurement that found a part. */
 struct fingerprint_source {
-    char id[FINGERPRINT_ID_BYTES]; /* of the measurement as it was made; "": no such measurement */
+    char id[FINGERPRINT_ID_BYTES]; /* id of the measurement's document, or "" */
     enum depth depth;
     int64_t taken_at; /* seconds since 1970, UTC */
 };
@@ -67,7 +68,7 @@ struct fingerprint {
     uint32_t level_count;
     struct tlb_level levels[FINGERPRINT_MAX_LEVELS];
     struct fingerprint_beyond beyond;
-    struct maybe_u64 page_bytes[ALLOCATION_COUNT]; /* by enum allocation */
+    struct maybe_u64 page_bytes[ALLOCATION_COUNT]; /* indexed by enum allocation */
     struct topology topology;
     struct fingerprint_windows windows;
     struct throughput throughput;
@@ -75,63 +76,66 @@ struct fingerprint {
     struct fingerprint_l2 l2;
     uint32_t working_set_count; /* 0 if not measured */
     struct working_set working_sets[FINGERPRINT_MAX_WORKING_SETS];
-    /* 0 if not measured; otherwise each kind in the order of enum cache_kind. Elements beyond
-     * cache_count are "not measured" throughout, so that caches[CACHE_L1] can always be read. */
+    /* 0 if not measured; otherwise every kind is there, in the order of enum cache_kind. Elements
+     * beyond cache_count are "not measured" throughout, so that caches[CACHE_L1] can always be
+     * read. */
     uint32_t cache_count;
     struct cache_facts caches[CACHE_KIND_COUNT];
     struct fingerprint_latency latency;
     struct fingerprint_shared shared;
     struct fingerprint_clusters clusters;
     struct fingerprint_parallelism parallelism;
-    /* 0 if not measured; otherwise each kind in the order of enum memory_kind, without device
+    /* 0 if not measured; otherwise the kinds in the order of enum memory_kind, without device
      * memory, and then the peers. */
     uint32_t memory_count;
     struct memory_facts memory[FINGERPRINT_MAX_MEMORY];
     struct fingerprint_conditions conditions;
     /* Parts that an earlier measurement found and this one did not (merge.h). */
     struct fingerprint_source kept[PART_COUNT];
-    /* The newest measurement as it was made, if this is another document: because parts are kept,
-     * or because another release has stored it. Otherwise "". Then measurement_depth is its depth,
-     * and `depth` is the deepest of all measurements that parts come from. */
+    /* The id of the newest measurement, if its document is not this one: because parts are kept, or
+     * because another release stored it. Otherwise it is "". If it is set, measurement_depth is its
+     * depth, and `depth` is the deepest of all measurements that parts come from. */
     char measurement_id[FINGERPRINT_ID_BYTES];
     enum depth measurement_depth;
-    /* An earlier measurement that this one contradicts, and how; nothing of it is kept. */
+    /* An earlier measurement that this one contradicts, with the reason. None of its parts is
+     * kept. */
     struct fingerprint_source dropped;
     char dropped_reason[160];
 };
 
-/* Every number becomes unknown, "not measured". Call it before filling in a fingerprint. */
+/* Makes every number unknown, "not measured". Call it before filling in a fingerprint. */
 void fingerprint_init(struct fingerprint *out);
 
 /* Rounds each real number to six digits. A throughput is a quotient of two counts, and its double
- * has seventeen digits; repeats agree to three or four of them. With six noise is not taken for
- * knowledge, and a fingerprint is shorter. Derive all conclusions from the full numbers before. */
+ * has seventeen digits. Repeats agree to three or four of them, so further digits are noise, and
+ * six make a fingerprint shorter. Derive all conclusions from the full numbers first. */
 void fingerprint_round(struct fingerprint *fp);
 
-/* Adds a sentence to the notes of the conditions; dropped if there is no room. */
+/* Adds a sentence to the notes of the conditions. It is dropped if there is no room. */
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The document of `fp` was stored under this id: names it as the measurement, if none is named yet.
- */
+/* Records that the document of `fp` was stored under this id: the id becomes the measurement's,
+ * unless one is set already. */
 void fingerprint_set_measurement(struct fingerprint *fp, const char *id);
 
-/* The depth of the newest measurement; `depth` is the deepest of what is kept as well. */
+/* The depth of the newest measurement. `depth` is the deepest of that and of the kept parts. */
 enum depth fingerprint_newest_depth(const struct fingerprint *fp);
 
 /* Sets `depth` to the deepest of the newest measurement and of those that parts are kept from. */
 void fingerprint_set_depth(struct fingerprint *fp, enum depth newest);
 
-/* When a part was measured: taken_at of this measurement, or of the one it was kept from. */
+/* The time when a part was measured: taken_at of this measurement, or of the one that the part is
+ * kept from. */
 int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint_part part);
 
-/* The shared memory that an SM had to give while its working sets were read: a block of that probe
- * takes half of an SM's and a KiB, so that no second one fits. */
+/* The shared memory that an SM had to provide while its working sets were read. A block of that
+ * probe takes half of an SM's shared memory and 1 KiB, so that no second block fits. */
 struct maybe_u64 working_set_shared_bytes(const struct fingerprint *fp);
 
-/* Hash of what describes the chip only: identity, structure of the levels, groups. Two measurements
- * of one quiet chip have the same. Numbers with noise (penalties, throughput, times, confidence)
- * are left out. */
+/* Hash of the members that describe the chip only: identity, structure of the levels, groups. Two
+ * measurements of one quiet chip have the same hash. Numbers with noise (penalties, throughput,
+ * times, confidence) are left out. */
 uint64_t fingerprint_structure_hash(const struct fingerprint *fp);
 
 #endif

@@ -1,8 +1,8 @@
-/* fingerprint_check.c: what holds for every fingerprint, wherever it comes from: first of each
- * member by itself, by the tables of members.h, then of members together.
+/* fingerprint_check.c: the invariants of every fingerprint, from any source. It checks first each
+ * member by itself, by the tables of members.h, and then members together.
  *
- * It runs in every build, after analysis, after load and in tests, and it is the reason why no
- * other code checks: the planner may index groups and windows without a second look.
+ * It runs in every build, after analysis, after load and in tests. So no other code needs checks:
+ * the planner may index groups and windows directly.
  */
 #include "fingerprint/fingerprint_check.h"
 
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first failure, and where the check is. */
+/* The first failure, and the place that is checked. */
 struct check {
     enum status status;
     struct err *err;
@@ -45,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static void set_path(struct check *c, cons
 
 /* ---- each member ---- */
 
-/* The rules of base/maybe.h; `zero`: the number is 0. */
+/* The rules of base/maybe.h. `zero` is true if the number is 0. */
 static void check_state(struct check *c, const char *field, struct member_state s, bool zero)
 {
     require(c, (unsigned)s.known <= MAYBE_NOT_OBSERVABLE, field, "is neither known nor unknown");
@@ -87,7 +87,7 @@ static void check_sm_penalties(struct check *c, const struct maybe_f64 *penaltie
         check_f64(c, "sm_miss_penalty_cycles", &penalties[sm]);
 }
 
-/* The relation of a number to another one of its object. */
+/* Checks the relation of a number to another one of its object. */
 static void check_relation(struct check *c, const struct object *o, const struct member *m,
                            const void *base)
 {
@@ -107,7 +107,7 @@ static void check_relation(struct check *c, const struct object *o, const struct
     fail(c, m->name, fault);
 }
 
-/* The range of a number, if it is there. */
+/* Checks the range of a number, if it is known. */
 static void check_range(struct check *c, const struct object *o, const struct member *m,
                         const void *base)
 {
@@ -122,8 +122,8 @@ static void check_range(struct check *c, const struct object *o, const struct me
         check_relation(c, o, m, base);
 }
 
-/* Groups are numbered by their lowest SM: going up the ids, a new group is always the next number.
- * With no group nothing is known, whatever the slots hold. */
+/* Groups are numbered by their lowest SM: in the order of ids, a new group always has the next
+ * number. Without groups the slots have no meaning. */
 static void check_partition(struct check *c, const struct sm_partition *p)
 {
     uint32_t seen = 0;
@@ -150,7 +150,7 @@ static void check_partition(struct check *c, const struct sm_partition *p)
 
 static void check_object(struct check *c, const struct object *o, const void *base);
 
-/* The key that tells most elements of a list apart: the last one. */
+/* The last key, which distinguishes most elements of a list. */
 static const char *last_key(const struct object *o)
 {
     const char *name = "";
@@ -245,12 +245,12 @@ static void check_member(struct check *c, const struct member *m, const void *ba
     case MEMBER_SM_PENALTIES:
         check_sm_penalties(c, v);
         break;
-    default: /* part of others, or checked with them */
+    default: /* part of other members, or checked with them */
         break;
     }
 }
 
-/* Evidence is of a number that is there. */
+/* Only a known number has evidence. */
 static void check_evidence(struct check *c, const struct object *o, const void *base)
 {
     for (const struct member *m = NULL; (m = object_next_evidence(o, m));) {
@@ -265,7 +265,7 @@ static void check_evidence(struct check *c, const struct object *o, const void *
 static void check_object(struct check *c, const struct object *o, const void *base)
 {
     for (const struct member *m = o->members; m < o->members + o->count; m++) {
-        if (c->status == STATUS_OK) /* later members may be behind a count that is wrong */
+        if (c->status == STATUS_OK) /* after a wrong count, later members may be invalid */
             check_member(c, m, base);
         if (member_is_scalar(m))
             check_range(c, o, m, base);
@@ -291,7 +291,7 @@ static void check_identity(struct check *c, const struct gpu_identity *id)
     require(c, (unsigned)id->origin <= ORIGIN_IMPORTED, "origin", "does not exist");
 }
 
-/* The runs are all sets: most ways first, none without sets. */
+/* The runs cover all sets, by falling numbers of ways, and each has at least one set. */
 static void check_sets(struct check *c, const struct tlb_level *l)
 {
     uint64_t sets = 0;
@@ -322,7 +322,7 @@ static void check_levels(struct check *c, const struct fingerprint *fp)
     }
 }
 
-/* Sets of SMs in rising order, and the later set first. */
+/* Sets of SMs are in rising order, and of two sets the one with later ids is first. */
 static void check_candidates(struct check *c, const struct disabled_sms *d, uint32_t full)
 {
     require(c, d->listed <= FINGERPRINT_MAX_CANDIDATES, "candidates", "has too many elements");
@@ -345,7 +345,7 @@ static void check_candidates(struct check *c, const struct disabled_sms *d, uint
     }
 }
 
-/* `members`: the SMs that have a group. */
+/* Checks the disabled SMs. `members` is the number of SMs that have a group. */
 static void check_disabled(struct check *c, const struct topology *t, uint32_t members)
 {
     const struct disabled_sms *const d = &t->disabled;
@@ -394,7 +394,8 @@ static void check_topology(struct check *c, const struct topology *t)
     check_pairs(c, &t->pairs, t->partition.group_count);
 }
 
-/* The curve's kind of access is not a rate, and by_group_gbps is of the largest region alone. */
+/* The curve's kind of access is not a rate, and by_group_gbps belongs to the largest region
+ * alone. */
 static void check_rates(struct check *c, const struct throughput *t)
 {
     for (uint32_t i = 0; i < t->rate_count; i++) {
@@ -413,7 +414,7 @@ static void check_rates(struct check *c, const struct throughput *t)
     }
 }
 
-/* All of it is known, or nothing. */
+/* Either all members are known or none. */
 static void check_l2(struct check *c, const struct fingerprint_l2 *l2)
 {
     const bool known = IS_KNOWN(l2->sides);
@@ -464,7 +465,7 @@ static void check_clusters(struct check *c, const struct fingerprint_clusters *k
     }
 }
 
-/* The next fewer is below what is enough. */
+/* The next fewer number is below the sufficient one. */
 static void check_enough(struct check *c, struct maybe_u32 enough, struct maybe_u32 fewer,
                          const char *field)
 {
@@ -473,7 +474,8 @@ static void check_enough(struct check *c, struct maybe_u32 enough, struct maybe_
             "is not above what is too few");
 }
 
-/* Each kind once and in order, then the peers. Nothing is known of memory that could not be had. */
+/* Each kind appears once and in order, followed by the peers. Memory that could not be allocated
+ * has no known number. */
 static void check_memory(struct check *c, const struct fingerprint *fp)
 {
     for (uint32_t i = 0; i < fp->memory_count; i++) {
@@ -499,7 +501,7 @@ static void check_source(struct check *c, const char *field, const struct finger
     c->where[0] = '\0';
 }
 
-/* What is kept is named apart from the measurement that keeps it. */
+/* A kept part must come from another measurement than the one that keeps it. */
 static void check_kept(struct check *c, const struct fingerprint *fp)
 {
     bool any = false;

@@ -5,10 +5,10 @@
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
-/* Invariants that hold for every fingerprint, in every build: counts and numbers in their ranges,
+/* Checks the invariants of a fingerprint, in every build: counts and numbers in their ranges,
  * strings terminated, groups numbered by lowest SM and complete, no number both absent and
- * non-zero, lists in order. Called after analysis, after load and in tests. STATUS_CORRUPT names
- * the field. */
+ * non-zero, lists in order. Called after analysis, after load and in tests. Returns STATUS_CORRUPT,
+ * with the field in the message, if one is broken. */
 enum status fingerprint_check(const struct fingerprint *fp, struct err *err);
 
 #endif

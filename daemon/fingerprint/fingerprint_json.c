@@ -1,5 +1,5 @@
 /* fingerprint_json.c: writes a fingerprint as schema/json/fingerprint.schema.json defines it, by
- * the tables of members.h. The origin is at the top, because it has to reach the last client.
+ * the tables of members.h. The origin is at the top, because every client has to see it.
  *
  * The id is the hash of the canonical JSON: sorted keys, no blanks, floats with 17 digits (which
  * give every double back exactly). So the id of a value does not depend on padding, on bytes after
@@ -18,15 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TEXT_ROOM = 32 << 10 }; /* most documents take less */
+enum { TEXT_ROOM = 32 << 10 }; /* enough for most documents */
 
-/* The fingerprint, the struct of one of its objects, and its index if that is in a list. */
+/* The fingerprint, the struct of one of its objects, and its index if the object is in a list. */
 struct place {
     const struct fingerprint *fp;
     const void *base;
     uint32_t index;
-    bool planner_only; /* only its rows, no evidence, nothing that was not measured; lists in
-                          columns */
+    bool planner_only; /* only rows for the planner, without evidence; lists in columns */
 };
 
 static void write_object(struct json_writer *t, const char *name, const struct object *o,
@@ -57,13 +56,14 @@ static void write_partition(struct json_writer *t, const char *name, const struc
     json_writer_close(t, ']');
 }
 
-/* Is the SM in the group, and is its penalty known? */
+/* Returns whether the SM is in the group and its penalty is known. */
 static bool has_penalty(const struct topology *t, uint32_t sm, uint32_t g)
 {
     return t->partition.group_of_sm[sm] == g && IS_KNOWN(t->sm_miss_penalty_cycles[sm]);
 }
 
-/* In the order of "sms", null for unknown; nothing if none is known. */
+/* Writes the penalties in the order of "sms", with null for unknown ones; writes nothing if none is
+ * known. */
 static void write_group_penalties(struct json_writer *out, const char *name,
                                   const struct topology *t, uint32_t g)
 {
@@ -100,7 +100,8 @@ static void write_candidates(struct json_writer *t, const char *name, const stru
     json_writer_close(t, ']');
 }
 
-/* What each group lacks follows from its size; readers use it, and it is never read back. */
+/* The SMs that each group lacks follow from its size. They are written for readers and not read
+ * back. */
 static void write_lost(struct json_writer *out, const char *name, const struct topology *t)
 {
     json_writer_open(out, name, '[');
@@ -131,7 +132,7 @@ static struct place inside(const struct place *at, const struct member *m)
         .fp = at->fp, .base = member_at(m, at->base), .planner_only = at->planner_only};
 }
 
-/* `first` is the place of the first one. */
+/* Element `i` of a list. `first` is the place of the first element. */
 static struct place element(const struct object *o, const struct place *first, uint32_t i)
 {
     struct place at = *first;
@@ -148,7 +149,7 @@ static bool was_not_measured(const struct member *m, const void *base)
     return s.known == MAYBE_UNKNOWN && (s.reason == REASON_NOT_MEASURED || s.reason == REASON_NONE);
 }
 
-/* Does the column of a member have a value here? */
+/* Returns whether the column of a member has a value here. */
 static bool has_value(const struct member *m, const struct place *at)
 {
     if (member_is_maybe(m))
@@ -172,7 +173,8 @@ static void write_reason(struct json_writer *t, const char *name, const struct m
     json_writer_text(t, name, reason_text(s.known, s.reason, text));
 }
 
-/* What `write` writes of each of `count` elements that `has` it, up to the last of these. */
+/* Writes a column: the output of `write` for each element that `has` a value and null for the
+ * others, up to the last value. */
 static void write_column(struct json_writer *t, const char *name, const struct member *m,
                          bool (*has)(const struct member *m, const struct place *at),
                          void (*write)(struct json_writer *t, const char *name,
@@ -196,8 +198,8 @@ static void write_column(struct json_writer *t, const char *name, const struct m
     json_writer_close(t, ']');
 }
 
-/* A shorter form of a list, which has each name once: {"x": [1, 3], "y": [2]}. Null in a column is
- * a missing value, and so is every value after the end of the column. */
+/* Writes a shorter form of a list, which has each name once: {"x": [1, 3], "y": [2]}. Null in a
+ * column is a missing value, and so is every value after the end of the column. */
 static void write_columns(struct json_writer *t, const char *name, const struct object *o,
                           const struct place *first, uint32_t count)
 {
@@ -216,7 +218,7 @@ static void write_columns(struct json_writer *t, const char *name, const struct 
 
 /* ---- members ---- */
 
-/* `in_columns`: as of write_object. */
+/* `in_columns` has the same meaning as in write_object. */
 static void write_objects(struct json_writer *t, const char *name, const struct object *o,
                           const struct place *first, uint32_t count, bool in_columns)
 {
@@ -236,7 +238,7 @@ static void write_list(struct json_writer *t, const char *name, const struct mem
 
     if ((m->optional || at->planner_only) && count == 0)
         return;
-    if (count > m->max_count) { /* it may not have been checked yet */
+    if (count > m->max_count) { /* the value may not have been checked yet */
         t->failed = true;
         return;
     }
@@ -319,7 +321,7 @@ static void write_members(struct json_writer *t, const struct object *o, const s
     }
 }
 
-/* `in_columns`: its evidence is beside its list. */
+/* `in_columns` means that its evidence is beside its list. */
 static void write_object(struct json_writer *t, const char *name, const struct object *o,
                          const struct place *at, bool in_columns)
 {
@@ -337,7 +339,7 @@ static bool same_source(const struct fingerprint_source *a, const struct fingerp
     return strcmp(a->id, b->id) == 0 && a->depth == b->depth && a->taken_at == b->taken_at;
 }
 
-/* Is part `part` the first one of its measurement? */
+/* Returns whether part `part` is the first one of its measurement. */
 static bool is_first(const struct fingerprint *fp, uint32_t part)
 {
     for (uint32_t before = 0; before < part; before++)
@@ -354,7 +356,7 @@ static void begin_source(struct json_writer *t, const char *name,
     write_members(t, &source_object, &(struct place){.base = source});
 }
 
-/* The parts from the same measurement as part `first`, with that. */
+/* Writes the measurement of part `first` with all parts from it. */
 static void write_parts(struct json_writer *t, const struct fingerprint *fp, uint32_t first)
 {
     char name[PART_NAME_BYTES];
@@ -394,13 +396,13 @@ static void write_kept(struct json_writer *t, const struct fingerprint *fp)
 
 /* ---- the document ---- */
 
-/* Everything but the id. */
+/* Writes everything except the id. */
 static void write_body(struct json_writer *t, const struct fingerprint *fp, bool planner_only)
 {
     const struct place at = {.fp = fp, .base = fp, .planner_only = planner_only};
 
     if (fp->topology.partition.group_count > REACH_MAX_GROUPS) {
-        t->failed = true; /* it may not have been checked yet */
+        t->failed = true; /* the value may not have been checked yet */
         return;
     }
     identity_json_write(t, "gpu", &fp->gpu);
@@ -424,7 +426,7 @@ void fingerprint_write(struct json_writer *t, const char *name, const struct fin
         return;
     }
     json_writer_open(t, name, '{');
-    json_writer_text(t, "id", id ? id : own); /* first: readers look for it */
+    json_writer_text(t, "id", id ? id : own); /* first, because readers search for it */
     write_body(t, fp, false);
     json_writer_close(t, '}');
 }
@@ -442,7 +444,7 @@ void fingerprint_write_member(struct json_writer *t, const struct fingerprint *f
 
 /* ---- the id ---- */
 
-/* Ends the text of a document without its id, and names the document after it. */
+/* Ends the text of a document without its id, and sets the id from its hash. */
 static char *end_with_id(struct json_writer *t, char *out_id)
 {
     size_t bytes = 0;
@@ -450,7 +452,7 @@ static char *end_with_id(struct json_writer *t, char *out_id)
 
     if (!out)
         return NULL;
-    out[--bytes] = '\0'; /* the line feed */
+    out[--bytes] = '\0'; /* without the line feed */
     (void)snprintf(out_id, FINGERPRINT_ID_BYTES, "fp%016" PRIx64,
                    hash_bytes(HASH_START, out, bytes));
     return out;

@@ -1,6 +1,6 @@
-/* fingerprint_read.c: reads what fingerprint_json.c wrote, or what a newer release wrote, by the
- * tables of members.h: unknown fields are skipped, missing fields stay unknown. What is there must
- * be right, and the whole must pass fingerprint_check.
+/* fingerprint_read.c: reads documents of fingerprint_json.c, also of newer releases, by the tables
+ * of members.h. Unknown fields are skipped, and missing fields stay unknown. The fields present
+ * must be valid, and the whole must pass fingerprint_check.
  *
  * The "id" is not compared: a newer release hashes fields that are dropped here.
  */
@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-/* The fingerprint, the struct of one of its objects, and its index if that is in a list. */
+/* The fingerprint, the struct of one of its objects, and its index if the object is in a list. */
 struct place {
     struct fingerprint *fp;
     void *base;
@@ -32,7 +32,7 @@ static bool is_sm(const json_t *value)
            json_integer_value(value) < REACH_MAX_SMS;
 }
 
-/* Puts the SMs of one array into `group`. An SM in two groups is a failure. */
+/* Puts the SMs of one array into `group`. Fails if an SM is in two groups. */
 static void group_sms_from_json(struct json_reader *in, const json_t *array, uint32_t group,
                                 struct sm_partition *out)
 {
@@ -146,7 +146,7 @@ static void notes_from_json(struct json_reader *in, const struct member *m, cons
 
 /* ---- members ---- */
 
-/* Gives each row its value of this column, and adds the rows that are missing. */
+/* Sets the value of this column in each row, and adds the rows that are missing. */
 static bool put_column(json_t *rows, const char *name, const json_t *column)
 {
     bool fine = json_is_array(column);
@@ -163,8 +163,8 @@ static bool put_column(json_t *rows, const char *name, const json_t *column)
     return fine;
 }
 
-/* The list of objects that columns are of, a new reference. NULL if a column is not an array, and
- * without memory. */
+/* Creates the list of objects from columns, a new reference. Returns NULL if a column is not an
+ * array or memory runs out. */
 static json_t *rows_of_columns(const json_t *columns)
 {
     json_t *const rows = json_array();
@@ -249,7 +249,7 @@ static void group_from_json(struct json_reader *in, const char *name, const stru
     *out_sms = (uint32_t)json_array_size(sms);
 }
 
-/* What is not a number or a text. */
+/* Reads a member that is neither a number nor a text. */
 static void read_array(struct json_reader *in, const struct member *m, const struct place *at)
 {
     void *const v = (char *)at->base + m->offset;
@@ -314,7 +314,7 @@ static void read_object(struct json_reader *in, const struct object *o, const st
 
 /* ---- what is kept ---- */
 
-/* PART_COUNT if no part has this name: one of a newer release. */
+/* Returns PART_COUNT if no part has this name, as for parts of a newer release. */
 static uint32_t find_part(const char *name)
 {
     char known[PART_NAME_BYTES];
@@ -375,7 +375,7 @@ static void read_kept(struct json_reader *in, struct fingerprint *out)
 
 /* ---- the whole ---- */
 
-/* The origin is in the document twice, for its readers; one that contradicts itself about it could
+/* The origin is in the document twice, for its readers. A document with two different origins could
  * pass off a simulated number as a measured one. */
 static void identity_from_json(struct json_reader *outer, struct gpu_identity *out)
 {

@@ -7,8 +7,9 @@
 
 #include <jansson.h>
 
-/* Reads and checks what fingerprint_write wrote. Unknown fields are ignored (a newer daemon may
- * add some); missing ones stay unknown. STATUS_CORRUPT names the field. */
+/* Reads and checks a document of fingerprint_write. Unknown fields are ignored (a newer daemon may
+ * add some); missing ones stay unknown. Returns STATUS_CORRUPT, with the field in the message, if a
+ * field is invalid. */
 enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, struct err *err);
 
 #endif

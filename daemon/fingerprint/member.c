@@ -28,7 +28,8 @@ static const struct {
              {"khz", "kHz"}};
 enum { UNIT_COUNT = sizeof(units) / sizeof *units };
 
-/* The index of the unit that the name ends in; UNIT_COUNT if there is none. `*out`: its place. */
+/* The index of the unit at the end of the name, or UNIT_COUNT if there is none. `*out` gets its
+ * place. */
 static size_t find_unit(const struct member *m, const char **out)
 {
     const size_t length = m->name ? strlen(m->name) : 0;
@@ -74,7 +75,7 @@ char *member_label(const struct member *m, char *out)
 
 enum { KEY_BYTES = 64 };
 
-/* `exact`: a length that can be read back. */
+/* Prints a key. `exact` prints a length in a form that can be read back. */
 static char *print_key(const struct member *m, const void *base, uint32_t index, bool exact,
                        char *out)
 {
@@ -92,7 +93,8 @@ static char *print_key(const struct member *m, const void *base, uint32_t index,
     return out;
 }
 
-/* The next key after `m`; NULL if there is none. A text is no part of what is printed. */
+/* The next key after `m`, or NULL if there is none. Keys that are texts are skipped, because they
+ * are not printed. */
 static const struct member *next_key(const struct object *o, const struct member *m)
 {
     for (m = m ? m + 1 : o->members; m < o->members + o->count; m++)
@@ -166,7 +168,7 @@ double member_value(const struct member *m, const void *base)
     }
 }
 
-/* A double has not all digits of a length. */
+/* A double cannot hold all digits of a length. */
 static uint64_t length_of(const struct member *m, const void *base)
 {
     const void *const v = member_at(m, base);
@@ -187,7 +189,7 @@ int member_compare(const struct member *m, const void *base, const struct member
     return (v > w) - (v < w);
 }
 
-/* An object is known if any number of it is. */
+/* An object is known if any of its numbers is known. */
 static bool is_known(const struct member *m, const void *base)
 {
     const void *const v = member_at(m, base);

@@ -4,7 +4,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* Only inspected for its type. */
+/* The expression is only inspected for its type. */
 #define FIELD_OF(s, field) (((struct s *)0)->field)
 
 /* clang-format off */
@@ -17,7 +17,7 @@
 
 #define AT(s, field) .offset = offsetof(struct s, field), .size = sizeof FIELD_OF(s, field)
 
-/* Rows: a number or a text; an enumerator; a struct; an array of structs with its count. */
+/* Rows for a number or a text, an enumerator, a struct, and an array of structs with its count. */
 #define NUMBER(s, field, text)                                                                     \
     .name = #field, .type = TYPE_OF(s, field), AT(s, field), .doc = (text)
 #define NAME(s, field, of, text)                                                                   \
@@ -28,8 +28,8 @@
     .name = #key, .type = MEMBER_LIST, AT(s, field), .object = &(of), .doc = (text),               \
     .count_offset = offsetof(struct s, counter), .max_count = COUNT_OF(FIELD_OF(s, field))
 
-/* Rows of a type of their own: one member of the struct, without a name in the document, or without
- * a place in the struct. */
+/* Rows with a type of their own: one member of the struct, a member without a name in the document,
+ * and one without a place in the struct. */
 #define SPECIAL(key, s, field, how, text) .name = #key, .type = (how), AT(s, field), .doc = (text)
 #define HIDDEN(s, field, how)             .type = (how), AT(s, field)
 #define DERIVED(key, how, text)           .name = #key, .type = (how), .doc = (text)
@@ -300,7 +300,7 @@ static const struct object windows_object =
     DEFINE(fingerprint_windows, windows_members, "FingerprintWindows",
            "The numbers that windows rest on.");
 
-/* A point of the curve, and of the curve of another kind of memory. */
+/* A point of the curve, or of the curve of another kind of memory. */
 #define CURVE_POINT_ROWS(in, how)                                                                  \
     {NUMBER(curve_point, region_bytes, "Length of the region."), FOR_PLANNER, KEY, POSITIVE},      \
         {NUMBER(curve_point, naive_gbps, "Every SM reads anywhere in the region."),                \

@@ -13,14 +13,14 @@ enum {
 };
 
 /* One kind of memory beside plain device memory, which tlb, topology and throughput describe. All
- * numbers are of random reads of 128 bytes, if not said otherwise. `probed_bytes` is absent if the
- * kind cannot be had, with the reason; everything else then is too.
+ * numbers describe random reads of 128 bytes, unless stated otherwise. If memory of the kind cannot
+ * be allocated, `probed_bytes` is absent, with the reason, and so is everything else.
  *
- * Reached is what is read at 90 % of the plateau or more. If all that was probed is reached,
+ * Memory is reached if it is read at 90 % of the plateau or more. If all probed memory is reached,
  * reach_bytes is not observable (beyond-memory): the reach is at least probed_bytes. */
 struct memory_facts {
     enum memory_kind kind;
-    char peer_uuid[64]; /* "" if not MEMORY_PEER */
+    char peer_uuid[64]; /* "" if the kind is not MEMORY_PEER */
     struct maybe_u64 peer_memory_bytes;
     struct maybe_u64 probed_bytes;
     struct maybe_f64 plateau_gbps;

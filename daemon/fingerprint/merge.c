@@ -12,15 +12,15 @@
 #include <string.h>
 
 enum {
-    REACH_TOLERANCE =
-        64,           /* reaches differ if by more than this part of the smaller, and an entry */
-    SEEN_QUARTERS = 5 /* a level is seen if 5/4 of its onset were walked */
+    REACH_TOLERANCE = 64, /* reaches differ if they are further apart than an entry and this part of
+                             the smaller */
+    SEEN_QUARTERS = 5     /* a level is visible if 5/4 of its onset were walked */
 };
 
-/* Plateaus of one kind of memory differ by this share at most. */
+/* The largest relative difference of two plateaus of the same memory. */
 #define PLATEAU_TOLERANCE 0.1
 
-/* Writes `reason` and is true, so that a comparison can return it. */
+/* Writes `reason` and returns true, for use in the return statement of a comparison. */
 #define differs(reason, ...) ((void)snprintf(reason, MERGE_REASON_BYTES, __VA_ARGS__), true)
 
 /* ---- contradictions ---- */
@@ -50,7 +50,7 @@ static bool reaches_differ(const struct tlb_level *a, const struct tlb_level *b)
 {
     const uint64_t ra = a->reach_bytes.v, rb = b->reach_bytes.v;
     const uint64_t apart = ra > rb ? ra - rb : rb - ra;
-    const uint64_t entry = larger(a->entry_bytes.v, b->entry_bytes.v); /* 0 where not known */
+    const uint64_t entry = larger(a->entry_bytes.v, b->entry_bytes.v); /* 0 if not known */
 
     return apart > larger(entry, (ra < rb ? ra : rb) / REACH_TOLERANCE);
 }
@@ -92,7 +92,7 @@ static bool level_is_known(const struct fingerprint *fp, uint32_t k)
     return IS_KNOWN(fp->levels[k].onset_bytes) || IS_KNOWN(fp->levels[k].reach_bytes);
 }
 
-/* Has `fp`, which ends before level `l` of `other`, walked far enough to see it? */
+/* Returns whether `fp`, which ends before level `l` of `other`, walked far enough to see it. */
 static bool should_have_seen(const struct fingerprint *fp, const struct fingerprint *other,
                              const struct tlb_level *l)
 {
@@ -108,7 +108,7 @@ static bool level_counts_differ(const struct fingerprint *earlier, const struct 
 {
     const uint32_t a = earlier->level_count, b = newer->level_count;
 
-    /* An earlier level of which nothing is known cannot be contradicted. */
+    /* An earlier level without known numbers cannot be contradicted. */
     if (b < a && level_is_known(earlier, b) &&
         should_have_seen(newer, earlier, &earlier->levels[b]))
         return differs(reason, "level %u was there and is not seen any more", b + 1);
@@ -147,7 +147,7 @@ bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
     for (uint32_t k = 0; k < fp->level_count; k++)
         if (IS_KNOWN(fp->levels[k].reach_bytes))
             return true;
-    /* Only depth full notes what was walked; every depth has the range. */
+    /* Only depth full records the walked range; every depth has the probed range. */
     if (fp->level_count == 0 && (fp->conditions.range_bytes > 0 || fp->beyond.probed_bytes > 0))
         return true;
     if (fp->level_count == 0)
@@ -158,7 +158,7 @@ bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
 
 /* ---- merging ---- */
 
-/* The measurement that a part of `fp` is from; `id` is the id of `fp` as it was measured. */
+/* The measurement that a part of `fp` comes from. `id` is the id of the measurement of `fp`. */
 static struct fingerprint_source source_of(const struct fingerprint *fp, uint32_t part,
                                            const char *id)
 {
@@ -171,7 +171,7 @@ static struct fingerprint_source source_of(const struct fingerprint *fp, uint32_
     return own;
 }
 
-/* The id of the measurement that `fp` is, without what it keeps. */
+/* The id of the measurement in `fp`, without the kept parts. */
 static enum status measurement_id(const struct fingerprint *fp, char *out, struct err *err)
 {
     if (!fp->measurement_id[0])
@@ -180,10 +180,10 @@ static enum status measurement_id(const struct fingerprint *fp, char *out, struc
     return STATUS_OK;
 }
 
-/* How the groups of the two relate. */
+/* The relation between the groups of the two. */
 struct group_choice {
     bool same;         /* the same groups under the same numbers */
-    bool from_earlier; /* they are kept */
+    bool from_earlier; /* the earlier groups are kept */
 };
 
 static struct group_choice choose_groups(const struct fingerprint *earlier,
@@ -198,7 +198,8 @@ static struct group_choice choose_groups(const struct fingerprint *earlier,
         .from_earlier = part_known(earlier, PART_GROUPS) > part_known(newer, PART_GROUPS)};
 }
 
-/* The measurement that saw more levels, or walked further, knows what is beyond the last one. */
+/* Returns whether `beyond` is kept. The measurement that found more levels, or walked further, has
+ * the better description of the memory beyond the last level. */
 static bool keep_beyond(const struct fingerprint *earlier, const struct fingerprint *newer,
                         uint32_t newer_levels)
 {
@@ -209,8 +210,9 @@ static bool keep_beyond(const struct fingerprint *earlier, const struct fingerpr
     return a > b || (a == b && earlier->beyond.probed_bytes > newer->beyond.probed_bytes);
 }
 
-/* Did the newer measurement find the same reach and a less precise saturation? That is the smallest
- * footprint probed of which every load missed; beside other work fewer footprints are clear. */
+/* Returns whether the newer measurement found the same reach and a less precise saturation. The
+ * saturation is the smallest probed footprint at which every load missed. Other work on the GPU
+ * leaves fewer footprints clear. */
 static bool is_coarser(const struct tlb_level *earlier, const struct tlb_level *newer)
 {
     return IS_KNOWN(earlier->reach_bytes) && IS_KNOWN(newer->reach_bytes) &&
@@ -236,8 +238,9 @@ static bool are_apart(const struct memory_facts *a, const struct memory_facts *b
            a->reach_bytes.v >= b->onset_bytes.v;
 }
 
-/* Is it the same memory, as far as both know? Its plateau and its reach belong to the host and to
- * the driver too, and may change under the same chip: then only the newer counts. */
+/* Returns whether both describe the same memory, as far as both have its numbers. Its plateau and
+ * its reach depend on the host and the driver too, and may change under the same chip. In that case
+ * only the newer measurement counts. */
 static bool same_memory(const struct memory_facts *a, const struct memory_facts *b)
 {
     const double p = a->plateau_gbps.v, q = b->plateau_gbps.v;
@@ -250,7 +253,7 @@ static bool same_memory(const struct memory_facts *a, const struct memory_facts 
     return !are_apart(a, b) && !are_apart(b, a);
 }
 
-/* `newer_levels`: how many levels `newer` has found itself. */
+/* `newer_levels` is the number of levels that `newer` itself found. */
 static bool keep_part(const struct fingerprint *earlier, const struct fingerprint *newer,
                       const struct group_choice *groups, uint32_t newer_levels, uint32_t part)
 {
@@ -267,7 +270,7 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
         return groups->from_earlier;
     case PART_GROUP_PENALTIES:
     case PART_GROUP_SPEEDS:
-    case PART_GROUP_PAIRS: /* indexed by group: they follow their groups */
+    case PART_GROUP_PAIRS: /* indexed by group: they follow PART_GROUPS */
         return groups->same ? more : groups->from_earlier;
     case PART_PAGE_BYTES:
     case PART_CURVE:
@@ -286,7 +289,7 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     }
 }
 
-/* Adds to `newer` the levels that it has not seen, with nothing known of them. */
+/* Adds to `newer` the levels that it did not find, with all numbers unknown. */
 static void add_levels(const struct fingerprint *earlier, struct fingerprint *newer)
 {
     for (uint32_t k = newer->level_count; k < earlier->level_count && level_is_known(earlier, k);
@@ -296,8 +299,8 @@ static void add_levels(const struct fingerprint *earlier, struct fingerprint *ne
     }
 }
 
-/* Adds to `newer` the kinds of memory that it has not tried, with nothing known of them. If it
- * has tried any it has tried all, and peers that it lacks are gone. */
+/* Adds to `newer` the kinds of memory that it did not try, with all numbers unknown. If it tried
+ * any kind, it tried all, and peers that it lacks no longer exist. */
 static void add_memory(const struct fingerprint *earlier, struct fingerprint *newer)
 {
     for (uint32_t i = newer->memory_count; i < earlier->memory_count; i++) {

@@ -1,15 +1,14 @@
-/* onchip.h: shared memory, thread block clusters, and what keeps memory busy. members.c describes
- * each member.
- */
+/* onchip.h: shared memory, thread block clusters, and the parallelism that keeps memory busy.
+ * members.c describes each member. */
 #ifndef REACH_FINGERPRINT_ONCHIP_H
 #define REACH_FINGERPRINT_ONCHIP_H
 
 #include "fingerprint/topology.h"
 
 enum {
-    FINGERPRINT_SHARED_WIDTHS = 3, /* bytes that one lane loads: 4, 8, 16 */
+    FINGERPRINT_SHARED_WIDTHS = 3, /* sizes of the load of one lane: 4, 8, 16 bytes */
     FINGERPRINT_MAX_STRIDES = 128,
-    FINGERPRINT_MAX_CLUSTER = 16, /* SMs of one cluster */
+    FINGERPRINT_MAX_CLUSTER = 16, /* sizes of a cluster in SMs */
     FINGERPRINT_MAX_CONCURRENCY = 32,
     FINGERPRINT_MAX_BY_SMS = 24
 };
@@ -60,13 +59,13 @@ struct cluster_size {
         struct evidence clusters, latency_cycles, bytes_per_cycle;
     } evidence;
 };
-/* Thread block clusters, whose SMs load from each other's shared memory. `largest` is not
- * applicable on a GPU without them, and nothing else is known then. */
+/* Thread block clusters, whose SMs load from each other's shared memory. On a GPU without them
+ * `largest` is not applicable, and no other member is known. */
 struct fingerprint_clusters {
     struct maybe_u32 largest;
     struct maybe_f64 own_cycles;
     struct maybe_u32 gpcs;
-    struct sm_partition gpc_of_sm; /* SM id -> GPC; known with `gpcs` */
+    struct sm_partition gpc_of_sm; /* SM id -> GPC; known if `gpcs` is known */
     uint32_t size_count;
     struct cluster_size sizes[FINGERPRINT_MAX_CLUSTER];
     struct clusters_evidence {
@@ -74,19 +73,20 @@ struct fingerprint_clusters {
     } evidence;
 };
 
-/* Random reads of 128 bytes by all SMs, `warps` warps on each, `loads` in flight in each warp. */
+/* Random reads of 128 bytes by all SMs, with `warps` warps on each and `loads` in flight in each
+ * warp. */
 struct concurrency_point {
     uint32_t warps;
     uint32_t loads;
     struct maybe_f64 gbps;
 };
-/* The same by some SMs, spread over the groups, with the most loads in flight. */
+/* Random reads by some SMs, spread over the groups, with the most loads in flight. */
 struct sms_point {
     uint32_t sms;
     struct maybe_f64 gbps;
 };
-/* How much must be under way for memory to be busy. Every SM reads within what its own TLB reaches.
- * Enough is what reaches 95 % of the plateau. */
+/* The number of loads in flight that keeps memory busy. Every SM reads within the reach of its own
+ * TLB. A number is sufficient if it reaches 95 % of the plateau. */
 struct fingerprint_parallelism {
     struct maybe_f64 plateau_gbps;
     struct maybe_f64 latency_ns;

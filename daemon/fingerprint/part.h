@@ -19,7 +19,7 @@ enum fingerprint_part {
     PART_BEYOND = FINGERPRINT_MAX_LEVELS * LEVEL_PART_COUNT,
     PART_PAGE_BYTES,
     PART_GROUPS,          /* which SMs make a group, disabled SMs, windows */
-    PART_GROUP_PENALTIES, /* of groups and of SMs, and their classes */
+    PART_GROUP_PENALTIES, /* penalties of groups and of SMs, and their classes */
     PART_GROUP_SPEEDS,    /* random reads of each group, and their classes */
     PART_GROUP_PAIRS,
     PART_CURVE, /* plateau, whole memory, curve */
@@ -32,7 +32,7 @@ enum fingerprint_part {
     PART_SHARED,
     PART_CLUSTERS,
     PART_PARALLELISM,
-    PART_MEMORY, /* each element of memory is a part: PART_MEMORY + its index */
+    PART_MEMORY, /* each element of memory is a part: PART_MEMORY plus its index */
     PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
 };
 

@@ -1,5 +1,5 @@
-/* parts.c: the parts of a fingerprint, by the tables of members.h. Evidence
- * belongs to the numbers it is of and is copied with them. */
+/* parts.c: the parts of a fingerprint, by the tables of members.h. Evidence belongs to its numbers
+ * and is copied with them. */
 #include "fingerprint/parts.h"
 
 #include "fingerprint/members.h"
@@ -12,7 +12,7 @@ static const char *const level_part_names[LEVEL_PART_COUNT] = {
     [LEVEL_PART_FILL] = "fill",
 };
 
-/* From PART_BEYOND on. */
+/* Names of the parts from PART_BEYOND on. */
 static const char *const part_names[PART_MEMORY - PART_BEYOND] = {
     [0] = "tlb.beyond",
     [PART_PAGE_BYTES - PART_BEYOND] = "tlb.page_bytes",
@@ -50,7 +50,8 @@ const char *fingerprint_part_name(enum fingerprint_part part, char *out)
 
 static uint32_t known_members(const struct object *o, const void *base, unsigned in);
 
-/* A partition counts by the SMs that it places in the topology, and by its groups in a level. */
+/* Counts a partition in the topology by the SMs that it places, and one in a level by its
+ * groups. */
 static uint32_t known_of_partition(const struct sm_partition *p, unsigned in)
 {
     uint32_t members = 0;
@@ -72,7 +73,7 @@ static uint32_t known_of_list(const struct member *m, const void *base, unsigned
     return n;
 }
 
-/* Of one member; `in` is the part plus 1, as in struct member. */
+/* Counts the known numbers of one member. `in` is the part plus 1, as in struct member. */
 static uint32_t known_of(const struct member *m, const void *base, unsigned in)
 {
     const bool counted = m->part == in && !m->uncounted;
@@ -134,7 +135,7 @@ static void copy_list(const struct member *m, const void *from, void *to, unsign
         copy_members(m->object, (const char *)from + at, (char *)to + at, in);
 }
 
-/* A whole member, and its evidence. */
+/* Copies a whole member and its evidence. */
 static void copy_member(const struct member *m, const void *from, void *to)
 {
     memcpy((char *)to + m->offset, member_at(m, from), m->size);

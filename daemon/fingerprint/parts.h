@@ -1,6 +1,5 @@
-/* parts.h: the parts of a fingerprint: what a measurement determines as a whole or not at all, and
- * what merge.h therefore takes from one measurement as a whole. Pure.
- */
+/* parts.h: the parts of a fingerprint. A measurement determines a part as a whole or not at all, so
+ * merge.h takes it from one measurement as a whole. Pure. */
 #ifndef REACH_FINGERPRINT_PARTS_H
 #define REACH_FINGERPRINT_PARTS_H
 
@@ -8,13 +7,13 @@
 
 enum { PART_NAME_BYTES = 40 };
 
-/* "tlb.levels[0].size", "throughput.curve": the place of the part in the JSON document. `out` needs
- * PART_NAME_BYTES; returns it. */
+/* The place of the part in the JSON document: "tlb.levels[0].size", "throughput.curve". `out` needs
+ * PART_NAME_BYTES and is returned. */
 const char *fingerprint_part_name(enum fingerprint_part part, char *out);
 
 struct fingerprint;
 
-/* Numbers and findings of a part that are known. */
+/* The number of known numbers and findings in a part. */
 uint32_t part_known(const struct fingerprint *fp, enum fingerprint_part part);
 
 /* Copies the part from `from` to `to`. A level that `to` lacks must have been added before. */

@@ -1,6 +1,5 @@
-/* throughput.h: what all SMs read at random, and what a miss costs. members.c describes each
- * member.
- */
+/* throughput.h: the throughput of random reads by all SMs, and the cost of a miss. members.c
+ * describes each member. */
 #ifndef REACH_FINGERPRINT_THROUGHPUT_H
 #define REACH_FINGERPRINT_THROUGHPUT_H
 
@@ -10,13 +9,13 @@
 
 enum {
     FINGERPRINT_MAX_CURVE = 32,
-    FINGERPRINT_MAX_RATES = 8, /* kinds of access beside the curve's */
+    FINGERPRINT_MAX_RATES = 8, /* kinds of access beside the access of the curve */
     FINGERPRINT_MAX_RATE_POINTS = 12,
-    FINGERPRINT_CURVE_BYTES = 128 /* moved by one read of the curve */
+    FINGERPRINT_CURVE_BYTES = 128 /* size of one read of the curve */
 };
 
-/* Of the curve, or of another kind of access, which has no control and has by_group_gbps at the
- * largest region alone. */
+/* A point of the curve, or of another kind of access. The latter has no control, and by_group_gbps
+ * at the largest region alone. */
 struct curve_point {
     uint64_t region_bytes;
     struct maybe_f64 naive_gbps;
@@ -46,7 +45,7 @@ struct throughput {
     struct maybe_f64 whole_memory_gbps;
     uint32_t curve_count;
     struct curve_point curve[FINGERPRINT_MAX_CURVE];
-    /* none if not measured. Reads of 128 bytes are the curve and are not repeated here. */
+    /* empty if not measured; reads of 128 bytes are the curve and are not repeated here */
     uint32_t rate_count;
     struct access_rate rates[FINGERPRINT_MAX_RATES];
     struct throughput_evidence {
@@ -54,9 +53,9 @@ struct throughput {
     } evidence;
 };
 
-/* What a miss costs, by whether the memory around the address is physically contiguous. Prices are
- * nanoseconds of the whole GPU per miss, beyond windows.reach_bytes. A frame that is not one run of
- * physical memory has the scattered price. If runs make no difference, frame_bytes is not
+/* The price of a miss for physically contiguous and for scattered memory around the address. Prices
+ * are nanoseconds of the whole GPU per miss, beyond windows.reach_bytes. A frame that is not one
+ * run of physical memory has the scattered price. If runs make no difference, frame_bytes is not
  * observable and the prices are equal. */
 struct fingerprint_contiguity {
     struct maybe_u64 frame_bytes;

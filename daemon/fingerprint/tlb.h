@@ -6,17 +6,17 @@
 
 enum {
     FINGERPRINT_MAX_LEVELS = 6,
-    FINGERPRINT_MAX_SET_RUNS = 8 /* different set sizes of one level */
+    FINGERPRINT_MAX_SET_RUNS = 8 /* largest number of different set sizes of one level */
 };
 
 enum shared_by { SHARED_UNKNOWN = 0, SHARED_SM, SHARED_GROUP, SHARED_GPU };
 const char *shared_by_name(enum shared_by s); /* "unknown", "sm", "group", "gpu" */
 
-/* A cyclic walk of an LRU level evicts the oldest entry; so does one of a FIFO level. */
+/* A cyclic walk over an LRU level evicts the oldest entry. A FIFO level does the same. */
 enum replacement { REPLACEMENT_UNKNOWN = 0, REPLACEMENT_LRU, REPLACEMENT_NOT_LRU };
 const char *replacement_name(enum replacement r); /* "unknown", "lru", "not-lru" */
 
-/* Does one miss fill a whole entry or a part of it? */
+/* Whether one miss fills a whole entry or a part of it. */
 enum fill { FILL_UNKNOWN = 0, FILL_WHOLE, FILL_PARTS };
 const char *fill_name(enum fill f); /* "unknown", "whole", "parts" */
 
@@ -40,7 +40,7 @@ struct tlb_level {
     struct maybe_u64 saturation_bytes;
     struct maybe_u32 sets;
     struct maybe_u32 ways;
-    uint32_t run_count; /* 0: not known */
+    uint32_t run_count; /* 0 if not known */
     struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
     struct maybe_u32 victim_entries;
     enum replacement replacement;
@@ -49,7 +49,7 @@ struct tlb_level {
     struct maybe_u64 tag_bytes;
     struct maybe_f64 miss_penalty_cycles;
     enum shared_by shared_by;
-    struct sm_partition sharing; /* if shared_by is SHARED_GROUP */
+    struct sm_partition sharing; /* known if shared_by is SHARED_GROUP */
     struct maybe_f64 confidence;
     struct level_evidence {
         struct evidence entry_bytes, reach_bytes, saturation_bytes, miss_penalty_cycles, shared_by,

@@ -14,7 +14,8 @@ NAME_FUNCTION(
 NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLOW_BY_TLB] = "tlb",
               [SLOW_BY_BANDWIDTH] = "bandwidth")
 
-/* The SM and the lowest SM of its group, low byte first: what does not change with the numbers. */
+/* Hashes the SM and the lowest SM of its group, low byte first. Both are independent of the group
+ * numbers. */
 static uint64_t hash_pair(uint64_t h, uint32_t sm, uint32_t first)
 {
     const unsigned char bytes[] = {(unsigned char)sm, (unsigned char)(sm >> 8),

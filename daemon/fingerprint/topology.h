@@ -1,6 +1,5 @@
-/* topology.h: which SMs share what, and what each group of SMs reads. members.c describes each
- * member; a comment here is about what has no row.
- */
+/* topology.h: the SMs that share hardware, and the throughput of each group of SMs. members.c
+ * describes each member; comments here are about members without a row. */
 #ifndef REACH_FINGERPRINT_TOPOLOGY_H
 #define REACH_FINGERPRINT_TOPOLOGY_H
 
@@ -9,14 +8,14 @@
 #include "types/identity.h"
 
 enum {
-    FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
-    FINGERPRINT_MAX_CANDIDATES = 32, /* listed; there may be more */
+    FINGERPRINT_MAX_DISABLED = 64,   /* largest number of SMs in a candidate */
+    FINGERPRINT_MAX_CANDIDATES = 32, /* candidates that are listed; there may be more */
     FINGERPRINT_MAX_SLOW_PAIRS = 32,
     FINGERPRINT_SIGNATURE_BYTES = 512,
     FINGERPRINT_NO_GROUP = 0xffff
 };
 
-/* The answer to a question, if it was examined. */
+/* The answer to a question, if the measurement examined it. */
 enum finding { FINDING_UNKNOWN = 0, FINDING_YES, FINDING_NO };
 const char *finding_name(enum finding f); /* "unknown", "yes", "no" */
 
@@ -24,10 +23,10 @@ const char *finding_name(enum finding f); /* "unknown", "yes", "no" */
 enum slow_cause { SLOW_UNKNOWN = 0, SLOW_BY_TLB, SLOW_BY_BANDWIDTH };
 const char *slow_cause_name(enum slow_cause c); /* "unknown", "tlb", "bandwidth" */
 
-/* Which SMs share one thing. Groups are numbered by their lowest SM id. */
+/* The SMs that share one thing. Groups are numbered by their lowest SM id. */
 struct sm_partition {
-    uint32_t group_count; /* 0: nothing known */
-    /* by SM id; FINGERPRINT_NO_GROUP: no such SM, or not sure */
+    uint32_t group_count; /* 0 if no groups are known */
+    /* by SM id; FINGERPRINT_NO_GROUP if there is no such SM, or its group is uncertain */
     uint16_t group_of_sm[REACH_MAX_SMS];
 };
 
@@ -51,28 +50,29 @@ struct slow_pair {
     enum slow_cause cause;
 };
 
-/* Pairs of groups, each in a window of its own, both windows together beyond one reach. */
+/* Pairs of groups. Each group reads a window of its own, and both windows together are beyond one
+ * reach. */
 struct group_pairs {
-    uint32_t measured; /* 0: no other member has a meaning */
+    uint32_t measured; /* if 0, no other member is valid */
     struct maybe_f64 worst_ratio;
     uint16_t worst[2];
     enum finding share_tlb;
     uint32_t slow_count;
-    uint32_t listed; /* of the slow ones */
+    uint32_t listed; /* number of slow pairs */
     struct slow_pair slow[FINGERPRINT_MAX_SLOW_PAIRS];
 };
 
-/* The SMs of the full die that this chip lacks, as far as the groups show it. Each number
- * belongs to the smallest regular die that explains the groups: a regular loss (one group of every
- * cluster, say) is not visible in it. */
+/* The SMs of the full die that this chip lacks, as far as the groups show them. Each number refers
+ * to the smallest regular die that explains the groups. A regular loss, such as one group of every
+ * cluster, is not visible. */
 struct disabled_sms {
     struct maybe_u32 sm_count;
     struct maybe_u32 unit_sms;
     struct maybe_u32 lost_groups;
-    char signature[FINGERPRINT_SIGNATURE_BYTES]; /* "": not known */
+    char signature[FINGERPRINT_SIGNATURE_BYTES]; /* "" if not known */
     struct maybe_u32 candidate_count;
-    uint32_t listed; /* the latest ids first */
-    /* each has sm_count ids, rising; the rest of a slot is 0 */
+    uint32_t listed; /* candidates with later ids come first */
+    /* each has sm_count ids in rising order; the remaining slots are 0 */
     uint16_t candidates[FINGERPRINT_MAX_CANDIDATES][FINGERPRINT_MAX_DISABLED];
 };
 
@@ -94,12 +94,12 @@ struct topology {
     } evidence;
 };
 
-enum { FINGERPRINT_MAP_HASH_BYTES = 20 }; /* "map" and 16 hex digits, and the end */
+enum { FINGERPRINT_MAP_HASH_BYTES = 20 }; /* "map", 16 hex digits and NUL */
 
-/* A short name for a group map, so that a fleet can be counted by it. Two maps have the same name
- * if the same SM ids share a group, whatever numbers the groups have (any below REACH_MAX_GROUPS);
- * an SM of FINGERPRINT_NO_GROUP counts as one that is not there. Sizes and levels may differ. "" if
- * no groups are known. Returns `out`, of at least FINGERPRINT_MAP_HASH_BYTES. */
+/* A short name for a group map, by which a fleet can be counted. Two maps have the same name if the
+ * same SM ids share groups; the group numbers (below REACH_MAX_GROUPS) may differ. An SM with
+ * FINGERPRINT_NO_GROUP counts as absent. Sizes and levels may differ. "" if no groups are known.
+ * Returns `out`, of at least FINGERPRINT_MAP_HASH_BYTES. */
 char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
 
 #endif
