@@ -16,36 +16,38 @@
 
 struct gpu;
 
-/* Which GPUs exist and how to treat them. A plain value; strings are borrowed for the call. */
+/* Options: the GPUs to list and limits for them. A plain value; strings are borrowed for the
+ * call. */
 struct gpu_options {
     /* NULL-terminated list, one simulated GPU each: a profile's name ("h200") or a description
-     * ("sms=13 l1=16@128K/sm ..."). NULL or empty: the real devices, through the cuda source. */
+     * ("sms=13 l1=16@128K/sm ..."). NULL or empty means the real devices, through the cuda
+     * source. */
     const char *const *simulated;
-    const char *libcuda;         /* file name or path; NULL: "libcuda.so.1" */
-    uint64_t memory_limit_bytes; /* most that the probes may hold on the device; 0: 1.1 GiB */
-    uint32_t deadline_ms;        /* most that one probe may take on the device; 0: 30 000 */
-    /* Most host memory that probes may hold at a time; 0: a quarter of what is available, which is
-     * the most in any case. */
+    const char *libcuda;         /* file name or path; NULL means "libcuda.so.1" */
+    uint64_t memory_limit_bytes; /* limit of device memory for all probes; 0 means 1.1 GiB */
+    uint32_t deadline_ms;        /* limit for one probe on the device; 0 means 30 000 */
+    /* Limit of host memory for probes at a time. 0 means a quarter of the available memory, which
+     * is the upper bound in any case. */
     uint64_t host_memory_bytes;
-    uint32_t memory_ms; /* most time for other kinds of memory; 0: the default of the depth */
+    uint32_t memory_ms; /* time limit for other kinds of memory; 0 means the default of the depth */
     bool no_vmm;        /* do not use the virtual memory API, as if it were missing */
-    bool alone; /* the driver is to show no GPU but the one that is opened: another one hangs */
-    uint32_t identify_ms; /* most time for the driver to identify one GPU; 0: 20 000 */
+    bool alone; /* make the driver show only the GPU that is opened, because another one hangs */
+    uint32_t identify_ms; /* time limit for the driver to identify one GPU; 0 means 20 000 */
 };
 
 /* A GPU that a source has found. */
 struct gpu_listed {
-    struct gpu_identity identity; /* with an error: what is known of it; perhaps no UUID */
-    struct err error;             /* why the driver does not identify it; STATUS_OK: it does */
+    struct gpu_identity identity; /* only partly known if there is an error */
+    struct err error;             /* the reason why the driver does not identify it, or STATUS_OK */
 };
-/* Is called for each of them, in any order. */
+/* It is called for each GPU, in any order. */
 typedef void gpu_found_fn(void *self, const struct gpu_listed *gpu);
 
 /* Operations of one source. Every slot is required. */
 struct gpu_ops {
     const char *name; /* "cuda", "simulated" */
-    /* Finds the GPUs. No context is made on any device. STATUS_NO_DRIVER, STATUS_DRIVER_TOO_OLD if
-     * there is no usable driver. */
+    /* Finds the GPUs. No context is made on any device. Returns STATUS_NO_DRIVER or
+     * STATUS_DRIVER_TOO_OLD if there is no usable driver. */
     enum status (*list)(const struct gpu_options *options, gpu_found_fn *found, void *self,
                         struct err *err);
     /* Opens the GPU with this UUID: context, kernels, arena. Releases everything on failure.
@@ -70,21 +72,21 @@ struct gpu {
     const struct gpu_ops *ops;
 };
 
-/* Finds the GPUs of this node under `options`, each as soon as it is identified. */
+/* Finds the GPUs of this node under `options` and reports each as soon as it is identified. */
 enum status gpu_find(const struct gpu_options *options, gpu_found_fn *found, void *self,
                      struct err *err);
-/* Those that can be identified, in the order of their indices (identity_compare), at most `max`. If
- * none can, the error of one of them. */
+/* Lists the GPUs that can be identified, in the order of their indices (identity_compare), at most
+ * `max`. If none can be identified, returns the error of one of them. */
 enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
                      uint32_t *out_count, struct err *err);
 
-/* Opens one. On success the caller owns `*out` (gpu_close).
- * Errors: STATUS_NOT_FOUND, STATUS_GPU_BUSY, STATUS_GPU_NO_MEMORY, STATUS_NO_DRIVER,
- * STATUS_DRIVER_TOO_OLD, STATUS_NOT_SUPPORTED (no device code for this chip), STATUS_GPU_FAULT. */
+/* Opens one GPU. On success the caller owns `*out` (gpu_close). Errors: STATUS_NOT_FOUND,
+ * STATUS_GPU_BUSY, STATUS_GPU_NO_MEMORY, STATUS_NO_DRIVER, STATUS_DRIVER_TOO_OLD,
+ * STATUS_NOT_SUPPORTED (no device code for this chip), STATUS_GPU_FAULT. */
 enum status gpu_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
                      struct err *err);
 
-/* Its identity and its limits. Either output may be NULL. */
+/* Reports identity and limits. Either output may be NULL. */
 void gpu_describe(const struct gpu *gpu, struct gpu_identity *identity, struct gpu_limits *limits);
 
 /* Runs one probe and waits for it, at most options.deadline_ms. Checks the spec first
@@ -93,7 +95,7 @@ void gpu_describe(const struct gpu *gpu, struct gpu_identity *identity, struct g
 enum status gpu_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
                     struct err *err);
 
-/* Releases all device memory, the context and the library. NULL is fine. */
+/* Releases all device memory, the context and the library. NULL is allowed. */
 void gpu_close(struct gpu *take);
 
 #endif

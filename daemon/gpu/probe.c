@@ -1,5 +1,5 @@
-/* probe.c: which specs are valid, and how long their answers are. Pure arithmetic: every source and
- * every reader of observations counts with these functions and with no others.
+/* probe.c: which specs are valid, and how long their answers are. It is pure arithmetic: every
+ * source and every reader of observations uses only these functions to count.
  *
  * One row of `kinds` describes each kind of probe, and one of `fields` each number of a spec.
  */
@@ -19,10 +19,11 @@ enum {
     CONCURRENCY_SCALE = 64, /* above PROBE_MAX_IN_FLIGHT */
     MIN_DURATION_US = 100,
     MAX_DURATION_US = 100000,
-    BACKING_PER_RUN = 16, /* a run is memory beside that behind the range */
-    /* So that each of REACH_MAX_SMS SMs has at least one line, however the windows fall. */
+    BACKING_PER_RUN = 16, /* a run needs memory beside the memory behind the range */
+    /* Each of REACH_MAX_SMS SMs has at least one line for any choice of the windows. */
     MIN_REGION_BYTES = PROBE_LINE_BYTES * REACH_MAX_SMS,
-    MAX_GRANULES = 1 << 19 /* of a set whose granules have sides: a bit each in shared memory */
+    MAX_GRANULES =
+        1 << 19 /* limit of a set whose granules have sides: one bit each in shared memory */
 };
 
 NAME_FUNCTIONS(probe_path, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
@@ -40,7 +41,7 @@ NAME_FUNCTIONS(arena_kind, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAI
 #define FIELD(member, part)                                                                        \
 #member, offsetof(struct probe_spec, member), sizeof(((struct probe_spec *)0)->member), part
 
-/* Their range in the kinds that have the part. */
+/* Their range in the kinds of probes that have the part. */
 static const struct {
     const char *name;
     size_t offset, size;
@@ -87,7 +88,7 @@ static const struct {
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-/* Any of them. */
+/* Returns the value of field `i`. */
 static uint64_t field_value(const struct probe_spec *spec, size_t i)
 {
     const char *const at = (const char *)spec + fields[i].offset;
@@ -172,7 +173,8 @@ static enum status check_concurrency(const struct probe_spec *spec, struct err *
     return s;
 }
 
-/* What only READ has: the kinds of access that the table in probe.h lists, and windows. */
+/* Checks the parts that only READ has: the kinds of access that the table in probe.h lists, and
+ * windows. */
 static enum status check_read(const struct probe_spec *spec, struct err *err)
 {
     const bool is_read = spec->access == ACCESS_READ;
@@ -199,7 +201,7 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
     return STATUS_OK;
 }
 
-typedef unsigned __int128 extent; /* of memory; never overflows */
+typedef unsigned __int128 extent; /* bytes of memory; never overflows */
 
 static uint64_t saturate(extent v)
 {
@@ -236,7 +238,7 @@ static enum status check_working_set(const struct probe_spec *spec, struct err *
     return STATUS_OK;
 }
 
-/* The golden section of n, which spreads the elements of every part of a cycle evenly. */
+/* Returns the golden section of n, which spreads the elements of every part of a cycle evenly. */
 static uint64_t even_step(uint64_t n)
 {
     return n - n * 0.6180339887498949;
@@ -273,7 +275,7 @@ uint64_t probe_cache_behind(const struct probe_spec *spec)
                           CACHE_ALIGN_BYTES);
 }
 
-/* What only CACHE has. */
+/* Checks the parts that only CACHE has. */
 static enum status check_cache(const struct probe_spec *spec, struct err *err)
 {
     const bool constant = spec->path == PATH_CONSTANT;
@@ -305,9 +307,9 @@ enum axis {
     POINTS,
     SAMPLES,
     REPEATS,
-    NAMED, /* SMs that the spec names */
-    SMS,   /* of the GPU */
-    ROWS,  /* one more than these */
+    NAMED, /* the SMs that the spec names */
+    SMS,   /* the SMs of the GPU */
+    ROWS,  /* the number of SMs of the GPU plus one */
     SLICE,
     HALVES,
     PEER_COLUMNS
@@ -426,7 +428,7 @@ static enum status check_fields(const struct probe_spec *spec, struct err *err)
     return s;
 }
 
-/* The elements of the lists, whose lengths have been checked. */
+/* Checks the elements of the lists, whose lengths have been checked. */
 static enum status check_lists(const struct probe_spec *spec, struct err *err)
 {
     const unsigned parts = probe_parts(spec->kind);
@@ -512,7 +514,7 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
         return err_set(err, STATUS_INVALID_ARGUMENT, "probe: peer is %u, the node has %u",
                        spec->peer, limits->peer_count);
     if (spec->memory != MEMORY_DEVICE)
-        return STATUS_OK; /* its range is made as long as it needs to be */
+        return STATUS_OK; /* the source makes its range as long as needed */
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
     if (spec->kind == PROBE_WORKING_SET_READ && need > limits->backing_bytes)
         return err_set(err, STATUS_NOT_SUPPORTED,
@@ -585,7 +587,8 @@ bool probe_is_line_read(const struct probe_spec *spec)
            probe_access_bytes(spec) == (uint32_t)PROBE_LINE_BYTES;
 }
 
-/* The pages that a spec touches, or, if its kind has no pages, the bytes behind base_bytes. */
+/* Returns the pages that a spec touches, or the bytes behind base_bytes if its kind has no
+ * pages. */
 static extent touched(const struct probe_spec *spec, uint32_t sm_count)
 {
     const unsigned parts = probe_parts(spec->kind);
@@ -614,7 +617,8 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
         return 0;
     if (!(probe_parts(spec->kind) & SPEC_PAGES))
         return saturate(n + spec->base_bytes);
-    /* n and the stride are both below 2^64, so only the line on top could overflow 128 bits. */
+    /* n and the stride are both below 2^64, so only the addition of the line could overflow 128
+     * bits. */
     const extent last = (n - 1) * spec->stride_bytes;
     return last > UINT64_MAX ? UINT64_MAX : saturate(last + spec->base_bytes + PROBE_LINE_BYTES);
 }

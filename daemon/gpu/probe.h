@@ -11,9 +11,9 @@
  * times untimed. Then it times `samples` loads one by one, each dependent on the one before.
  *     values[point][sample]: cycles of one load
  *
- * ROUND: all SMs. P is the number of SMs times slice_pages. Each repeat has two halves. In each,
- * all SMs prime the slices, pages 0..P-1, each from its own slice on, and then walk the next
- * `flush_pages` pages. In the second half, the pivot walks `thrash_pages` pages beyond those,
+ * ROUND: all SMs. P is the number of SMs times slice_pages. Each repeat has two halves. In each
+ * half, all SMs prime the slices (pages 0..P-1), each starting at its own slice. Then they walk the
+ * next `flush_pages` pages. In the second half, the pivot walks `thrash_pages` pages beyond those,
  * `warm_laps` times. Then every SM times a load of each page of its own slice [i*s, i*s+s), where i
  * is its position. The first half is the control.
  *     values[repeat][half][sm][slice page]: cycles of one load
@@ -51,12 +51,12 @@
  * section 6).
  *     values[repeat][sm of the spec][point]: cycles until the last load is there
  *
- * PEER: all clusters of `cluster_sms` SMs that fit on the GPU. Every SM makes `samples` loads
- * from shared memory of each SM of its cluster in turn, each dependent on the one before. Then all
- * read PROBE_RING_BYTES from the next SM of their cluster. Row 0: the clusters that fit at once
- * according to the driver (0: not reported), and the clusters launched. Row 1 + SM: the number of
- * its cluster from 1 (0: in none), its rank in it, cycles of the loads from each rank, cycles of
- * the ring. values[repeat][1 + sm][column of cluster_sms + 3]
+ * PEER: all clusters of `cluster_sms` SMs that fit on the GPU. Every SM makes `samples` loads from
+ * shared memory of each SM of its cluster in turn, each dependent on the one before. Then all read
+ * PROBE_RING_BYTES from the next SM of their cluster. Row 0: the clusters that fit at once
+ * according to the driver (0 if not reported), and the clusters launched. Row 1 + SM: the number of
+ * its cluster from 1 (0 if it is in no cluster), its rank in the cluster, cycles of the loads from
+ * each rank, cycles of the ring. values[repeat][1 + sm][column of cluster_sms + 3]
  *
  * READ: all warps of all SMs. For every point R (bytes), every SM reads random 128-byte lines for
  * `duration_us`, inside its own window of the region [0, R) (probe_window; Walker 2024).
@@ -94,15 +94,15 @@
  * i walks pages 0..t-1 (t = thrash_pages), k walks the t pages beyond them, i walks its own again
  * (Karnagel 2017, section 3.3); values[sm i][sm k] is the mean of one load.
  *
- * flush_pages push the slice out of the levels nearer to the SM than the probed one, whose hits
- * would hide the eviction. They are also walked before priming: a page that hits in a nearer level
- * is not filled into the farther one.
+ * flush_pages evict the slice from the levels nearer to the SM than the probed level. Hits in these
+ * would hide the eviction. They are also walked before priming, because a page that hits in a
+ * nearer level is not filled into the farther one.
  *
  * `%smid` values need not be dense (MIG). A result lists the ids that it saw in ascending order
  * (probe_result.sm_ids). Every [sm] axis is indexed by position in that list; specs name SMs by id.
  *
- * Memory is zero before and after. A value is 0 if another process had the GPU each time that it
- * was to be timed: a whole point of CHASE, repeat of ROUND or pair of PAIRS.
+ * Memory is zero before and after. A value is 0 if another process had the GPU at every attempt to
+ * time it. Then all values of that point of CHASE, repeat of ROUND or pair of PAIRS are 0.
  *
  * All functions here are pure and may be called from any thread.
  */
@@ -122,18 +122,18 @@ enum {
     PROBE_MAX_REPEATS = 64,
     PROBE_MAX_WINDOWS = 64,
     PROBE_LINE_BYTES = 128,
-    PROBE_SHARED_BYTES = 32 << 10, /* of shared memory, that SHARED may touch */
-    PROBE_RING_BYTES = 512 << 10,  /* that each SM reads in PEER */
+    PROBE_SHARED_BYTES = 32 << 10, /* the shared memory that SHARED may touch */
+    PROBE_RING_BYTES = 512 << 10,  /* read by each SM in PEER */
     PROBE_MAX_CLUSTER = 16,
     PROBE_MAX_WARPS = 32,
     PROBE_MAX_IN_FLIGHT = 32,
-    PROBE_SECTOR_BYTES = 32, /* the least that memory moves */
-    PROBE_BLOCK_BYTES = 512, /* the most that one access of a warp moves */
+    PROBE_SECTOR_BYTES = 32, /* smallest unit that memory moves */
+    PROBE_BLOCK_BYTES = 512, /* the most bytes that one access of a warp moves */
     PROBE_WORD_BYTES = 4,
     PROBE_CONSTANT_BYTES = 65536,
     PROBE_SWEEP_ELEMENTS = 2,
     PROBE_MAX_AXES = 4,
-    PROBE_SM_IDLE = 0xffff /* window_of_sm: this SM does not read */
+    PROBE_SM_IDLE = 0xffff /* in window_of_sm: this SM does not read */
 };
 
 enum probe_kind {
@@ -160,7 +160,7 @@ bool probe_kind_from_name(const char *name, enum probe_kind *out);
 
 /* Parts of a spec. Each kind of probe has some of them (probe_parts). */
 enum {
-    SPEC_PAGES = 1 << 0,  /* stride_bytes from page to page */
+    SPEC_PAGES = 1 << 0,  /* stride_bytes, from page to page */
     SPEC_STRIDE = 1 << 1, /* stride_bytes with another meaning */
     SPEC_BASE = 1 << 2,
     SPEC_POINTS = 1 << 3,
@@ -178,7 +178,7 @@ enum {
     SPEC_DURATION = 1 << 15, /* duration_us, seed */
     SPEC_ACCESS = 1 << 16,   /* access, run_bytes, scattered_bytes */
     SPEC_TRANSACTION = 1 << 17,
-    SPEC_SET_READ = 1 << 18, /* and the SMs of a side, or none */
+    SPEC_SET_READ = 1 << 18, /* also the SMs of a side, if there are sides */
     SPEC_REGION = 1 << 19,
     SPEC_WINDOWS = 1 << 20,
     SPEC_MEMORY = 1 << 21,   /* memory, peer */
@@ -189,11 +189,11 @@ unsigned probe_parts(enum probe_kind kind);
 
 /* How a load of CACHE reaches memory. */
 enum probe_path {
-    PATH_L2 = 0,    /* past L1 (ld.cg) */
+    PATH_L2 = 0,    /* bypassing L1 (ld.cg) */
     PATH_L1,        /* ld.ca */
     PATH_READ_ONLY, /* the read-only path, which is the texture path (ld.nc) */
     PATH_CONSTANT,
-    PATH_NONE, /* no load: what it takes to read the clock twice */
+    PATH_NONE, /* no load: the cycles of reading the clock twice */
     PATH_COUNT
 };
 const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "constant", "none" */
@@ -203,7 +203,8 @@ bool probe_path_from_name(const char *name, enum probe_path *out);
 enum set_read { SET_READ_SAME = 0, SET_READ_OWN, SET_READ_NEAR, SET_READ_COUNT };
 const char *set_read_name(enum set_read part); /* "same", "own", "near" */
 
-/* One probe. Zero what a kind does not use; probe_check has what each kind needs. */
+/* One probe. Members that a kind does not use must be 0. probe_check lists the members that each
+ * kind needs. */
 struct probe_spec {
     enum probe_kind kind;
     uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 (CACHE: 4).
@@ -212,42 +213,45 @@ struct probe_spec {
     uint32_t point_count;  /* CHASE, READ, MEANS, CACHE, SHARED, CONCURRENCY, WORKING_SET_READ:
                               1..PROBE_MAX_POINTS */
     uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region; CACHE:
-                                          elements; SHARED: bytes from lane to lane; CONCURRENCY:
-                                          probe_concurrency; WORKING_SET_READ: bytes of the set */
+                                          elements; SHARED: distance in bytes between lanes;
+                                          CONCURRENCY: probe_concurrency; WORKING_SET_READ: bytes
+                                          of the set */
     uint64_t region_bytes;             /* CONCURRENCY */
     uint32_t warps;                    /* SHARED: 1..PROBE_MAX_WARPS */
     uint32_t in_flight;                /* SHARED: loads of a warp: 1, 2, 4 or 8 */
     uint32_t cluster_sms;              /* PEER: 2..PROBE_MAX_CLUSTER */
     uint32_t samples;     /* CHASE: timed loads a point; SIDES: pages; SHARED: loads of a warp, a
-                             multiple of 8; PEER: of a pair; 1..PROBE_MAX_SAMPLES */
+                             multiple of 8; PEER: loads of a pair; 1..PROBE_MAX_SAMPLES */
     uint32_t warm_laps;   /* CHASE, SIDES: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
     uint32_t slice_pages; /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
     uint32_t flush_pages; /* ROUND, PAIRS: 0..2^20 */
     uint32_t thrash_pages;      /* ROUND, PAIRS, MEAN_PAIRS: >= 1 */
     uint32_t repeats;           /* ROUND, READ, SIDES, WORKING_SET_READ: 1..PROBE_MAX_REPEATS */
     uint32_t duration_us;       /* READ, WORKING_SET_READ: 100..100000 */
-    uint32_t seed;              /* READ, WORKING_SET_READ: of the random positions */
+    uint32_t seed;              /* READ, WORKING_SET_READ: seed of the random positions */
     enum access access;         /* READ: see the table above */
-    uint32_t transaction_bytes; /* READ, WORKING_SET_READ: moved by one access; 0: 128 */
+    uint32_t transaction_bytes; /* READ, WORKING_SET_READ: bytes moved by one access; 0 means 128 */
     enum set_read set_read;     /* WORKING_SET_READ */
-    uint64_t run_bytes;         /* READ: 0: none; a power of two times the granule, at most
+    uint64_t run_bytes;         /* READ: 0 for no runs, or a power of two times the granule, at most
                                    probe_longest_run */
-    uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 with it */
-    enum probe_path path;       /* CACHE, and all up to shared_bytes: see above */
+    uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 if run_bytes is 0 */
+    enum probe_path path;       /* CACHE, like all members up to shared_bytes: see above */
     enum probe_path warm_path;
     uint32_t scattered;       /* 1: each element is far from the one before it */
-    uint32_t sweep_footprint; /* 1: all SMs load it; PROBE_SWEEP_ELEMENTS: only its elements */
-    uint64_t sweep_bytes;     /* 0 with sweep_footprint */
+    uint32_t sweep_footprint; /* 1: all SMs load the footprint; PROBE_SWEEP_ELEMENTS: only its
+                                 elements */
+    uint64_t sweep_bytes;     /* 0 if sweep_footprint is set */
     uint64_t touch_bytes;     /* 0, or a multiple of 128 */
     uint64_t evict_bytes;     /* a multiple of 128 */
     uint64_t shared_bytes;
-    enum memory_kind memory; /* CHASE, READ: what is touched */
-    uint32_t peer;           /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
-    uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: who works,
-                          ascending; WORKING_SET_READ: near: the SMs of one side, otherwise 0 */
-    uint16_t sms[REACH_MAX_SMS];          /* their ids */
-    uint32_t window_count;                /* READ: 1..PROBE_MAX_WINDOWS */
-    uint32_t window_sms;                  /* READ: length of window_of_sm; index is the SM's id */
+    enum memory_kind memory; /* CHASE, READ: the kind of memory that is touched */
+    uint32_t peer;     /* MEMORY_PEER: index among the other GPUs, in the order of the driver */
+    uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: the
+                          SMs that work, ascending; WORKING_SET_READ: near: the SMs of one
+                          side, otherwise 0 */
+    uint16_t sms[REACH_MAX_SMS]; /* their ids */
+    uint32_t window_count;       /* READ: 1..PROBE_MAX_WINDOWS */
+    uint32_t window_sms;         /* READ: length of window_of_sm, which is indexed by the SM's id */
     uint16_t window_of_sm[REACH_MAX_SMS]; /* READ: window index, or PROBE_SM_IDLE */
 };
 
@@ -259,31 +263,32 @@ enum arena_kind {
 const char *arena_kind_name(enum arena_kind kind); /* "alias", "plain", "simulated" */
 bool arena_kind_from_name(const char *name, enum arena_kind *out);
 
-/* The limits of a source; known once it is open. */
+/* The limits of a source, valid after it is opened. */
 struct gpu_limits {
     enum arena_kind arena;
     uint64_t range_bytes;         /* base + points * stride (or + region) must stay within this */
     uint64_t backing_bytes;       /* physical memory behind the range */
     uint64_t granule_bytes;       /* the page the driver maps with, usually 2 MiB */
-    uint64_t device_memory_bytes; /* what the probes hold on the device, all counted */
-    uint64_t free_bytes;          /* free on the device before anything was taken */
+    uint64_t device_memory_bytes; /* the memory that the probes hold on the device */
+    uint64_t free_bytes;          /* free memory of the device before the first allocation */
     uint32_t sm_count;
-    uint64_t host_memory_bytes; /* most that probes of host memory may take; 0: none of these */
-    uint64_t host_total_bytes;  /* memory of the host, used or not; 0: not reported */
-    uint32_t memory_ms;         /* most time for all kinds of memory; 0: the default of the depth */
-    uint32_t peer_count;        /* other GPUs */
-    /* Shared memory of an SM, and most of one block; 0: SHARED is not answered. */
+    uint64_t host_memory_bytes; /* limit for probes of host memory; 0 means no such probes */
+    uint64_t host_total_bytes;  /* memory of the host, used or not; 0 if not reported */
+    uint32_t memory_ms;  /* time limit for all kinds of memory; 0 means the default of the depth */
+    uint32_t peer_count; /* other GPUs */
+    /* Shared memory of an SM, and the largest of one block. 0 if SHARED is not answered. */
     uint64_t shared_sm_bytes;
     uint64_t shared_block_bytes;
-    uint32_t cluster_sms;             /* most that PEER may ask for; 0: the GPU has no clusters */
+    uint32_t cluster_sms; /* largest cluster that PEER may request; 0 if the GPU has no clusters */
     struct maybe_u32 pcie_generation; /* of the link to the host */
     struct maybe_u32 pcie_lanes;
 };
 
-/* The circumstances of one run. What the source does not report is unknown with the reason. */
+/* The circumstances of one run. Values that the source does not report are unknown, with the
+ * reason. */
 struct probe_conditions {
     int64_t started_at; /* wall clock, seconds since 1970 UTC */
-    nsec_t duration_ns; /* of the whole run: launch, kernel, copy back */
+    nsec_t duration_ns; /* duration of the whole run: launch, kernel, copy back */
     enum arena_kind arena;
     uint64_t range_bytes;
     uint64_t backing_bytes;
@@ -292,30 +297,32 @@ struct probe_conditions {
     struct maybe_u32 memory_clock_khz;
     struct maybe_u32 temperature_celsius;
     struct maybe_u32 other_processes;     /* compute processes on this GPU besides ours */
-    struct maybe_u64 throttle_reasons;    /* NVML's bit mask, after the run; 0: none */
+    struct maybe_u64 throttle_reasons;    /* NVML's bit mask, after the run; 0 if not throttled */
     struct maybe_u32 sm_clock_before_khz; /* read before the run */
-    /* Share of the last second or so in which any kernel ran on this GPU, before it was opened. */
+    /* Share of the last second or so in which any kernel ran on this GPU, read before it was
+     * opened. */
     struct maybe_u32 busy_percent_before;
-    struct maybe_u64 uncorrected_errors; /* of memory (ECC), since the GPU was opened */
-    /* Of these, whose kernels may run at the same time as ours: the other clients of MPS. */
+    struct maybe_u64 uncorrected_errors; /* memory errors (ECC) since the GPU was opened */
+    /* The number of these processes whose kernels may run at the same time as ours: the other
+     * clients of MPS. */
     struct maybe_u32 concurrent_processes;
-    /* Of CHASE, ROUND and PAIRS: stretches during which another process had the GPU (its time
-     * slice), and which were done again in the same launch (kernels/abi.h). */
+    /* For CHASE, ROUND and PAIRS: stretches during which another process had the GPU (its time
+     * slice). They were repeated in the same launch (kernels/abi.h). */
     struct maybe_u32 interruptions;
-    struct maybe_u64 xid; /* the driver's last error number since the GPU was opened; 0: none */
-    /* Of a probe of other memory, and otherwise zero: its range, or why it cannot be had. */
+    struct maybe_u64 xid; /* the driver's last error number since the GPU was opened, or 0 */
+    /* For a probe of other memory, its range or the reason of its absence. Otherwise zero. */
     struct maybe_u64 memory_bytes;
     char peer_uuid[64];                 /* of MEMORY_PEER */
-    struct maybe_u64 peer_memory_bytes; /* of MEMORY_PEER: all memory of that GPU */
+    struct maybe_u64 peer_memory_bytes; /* MEMORY_PEER: all memory of that GPU */
 };
 
-/* Where the time of a probe went, for measure/times.h. No part of an observation: it is neither
- * stored nor analyzed. */
+/* The time of a probe by activity, for measure/times.h. It is not part of an observation: it is
+ * neither stored nor analyzed. */
 struct probe_time {
-    nsec_t memory_ns;   /* of conditions.duration_ns: making, mapping and freeing memory */
-    nsec_t query_ns;    /* after it: clocks, temperature, errors */
-    nsec_t messages_ns; /* of the worker: writing the answer before, and reading the request */
-    nsec_t idle_ns;     /* of the worker: waiting for the request */
+    nsec_t memory_ns;   /* part of conditions.duration_ns: making, mapping and freeing memory */
+    nsec_t query_ns;    /* after the run: reading clocks, temperature and errors */
+    nsec_t messages_ns; /* in the worker: writing the answer before, and reading the request */
+    nsec_t idle_ns;     /* in the worker: waiting for the request */
 };
 
 /* One answer. `values` belongs to the result: probe_result_free. */
@@ -328,72 +335,76 @@ struct probe_result {
     struct probe_time time;
 };
 
-/* Is this spec complete and within the limits? `limits` may be NULL: then ranges are not checked.
- * STATUS_INVALID_ARGUMENT names the field. With limits, MEANS and MEAN_PAIRS are
- * STATUS_NOT_SUPPORTED: no GPU answers them. */
+/* Checks whether this spec is complete and within the limits. `limits` may be NULL: then ranges are
+ * not checked. STATUS_INVALID_ARGUMENT names the field. With limits, MEANS and MEAN_PAIRS are
+ * STATUS_NOT_SUPPORTED, because no GPU answers them. */
 enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *limits,
                         struct err *err);
 
-/* Number of values that the answer to `spec` has on a GPU with `sm_count` SMs; `spec` must have
- * passed probe_check. */
+/* Returns the number of values in the answer to `spec` on a GPU with `sm_count` SMs; `spec` must
+ * have passed probe_check. */
 size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count);
 
-/* The lengths of the axes of these values, last one fastest; returns the number of axes. Their
- * product is probe_value_count. */
+/* Reports the lengths of the axes of these values, the last axis fastest. Returns the number of
+ * axes. Their product is probe_value_count. */
 uint32_t probe_shape(const struct probe_spec *spec, uint32_t sm_count, uint32_t *axes);
 
-/* Highest virtual offset (exclusive) that `spec` touches on a GPU with `sm_count` SMs. Saturates
- * at UINT64_MAX. */
+/* Returns the highest virtual offset (exclusive) that `spec` touches on a GPU with `sm_count` SMs.
+ * Saturates at UINT64_MAX. */
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count);
 
-/* READ: the longest run_bytes that these limits allow; 0: the source cannot lay out memory. */
+/* READ: returns the longest run_bytes that these limits allow, or 0 if the source cannot lay out
+ * memory. */
 uint64_t probe_longest_run(const struct gpu_limits *limits);
 
-/* Are the two the same in every member, whatever lies between the members? */
+/* Returns whether the two are equal in every member. Padding is ignored. */
 bool probe_same(const struct probe_spec *a, const struct probe_spec *b);
-/* Do the two touch the same memory? */
+/* Returns whether the two touch the same memory. */
 bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b);
-/* Is this the answer that the probe's kind of memory cannot be had? It has no values then. */
+/* Returns whether this answer reports that the probe's kind of memory is not available. It has no
+ * values then. */
 bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result);
 
-/* READ, WORKING_SET_READ: bytes that one access moves: transaction_bytes, or 128 if that is 0. */
+/* READ, WORKING_SET_READ: returns the bytes that one access moves: transaction_bytes, or 128 if
+ * that is 0. */
 uint32_t probe_access_bytes(const struct probe_spec *spec);
-/* READ: is it the curve's kind, reads of 128 bytes? */
+/* READ: returns whether it reads 128 bytes, the kind of access of the curve. */
 bool probe_is_line_read(const struct probe_spec *spec);
 
-/* CACHE: from one element to the next of a scattered cycle of n; has no common divisor with n. */
+/* CACHE: returns the step from one element to the next of a scattered cycle of n. It has no common
+ * divisor with n. */
 uint64_t probe_scatter_step(uint64_t n);
-/* CACHE: does a part of a scattered cycle of n cover all of it evenly? Where the step that does has
- * a common divisor with n, the walk comes again and again to a few parts. */
+/* CACHE: returns whether a part of a scattered cycle of n covers all of the cycle evenly. If the
+ * even step has a common divisor with n, the walk repeatedly visits a few parts. */
 bool probe_scatters_evenly(uint64_t n);
-/* CACHE: where sweep_bytes and evict_bytes begin, from element 0. */
+/* CACHE: the offsets from element 0 at which sweep_bytes and evict_bytes begin. */
 uint64_t probe_cache_behind(const struct probe_spec *spec);
 
-/* PEER: values of one row. */
+/* PEER: returns the number of values of one row. */
 uint32_t probe_peer_columns(const struct probe_spec *spec);
 
-/* CONCURRENCY: a point for these warps and loads, and the reverse. */
+/* CONCURRENCY: packs these warps and loads into a point, and the reverse. */
 uint64_t probe_concurrency(uint32_t warps, uint32_t loads);
 uint32_t probe_concurrency_warps(uint64_t point);
 uint32_t probe_concurrency_loads(uint64_t point);
 
-/* READ, CONCURRENCY: the window `w` of the region [0, region_bytes). Windows lie side by side,
- * cover the region, and are as long as their share of the SMs (those of `sm_ids` that are not
- * idle); borders are rounded down to whole lines. A window without SMs is empty. */
+/* READ, CONCURRENCY: the window `w` of the region [0, region_bytes). Windows lie side by side and
+ * cover the region. The length of each is proportional to its number of SMs (SMs of `sm_ids` that
+ * are not idle). Borders are rounded down to whole lines. A window without SMs is empty. */
 void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_t sm_count,
                   uint64_t region_bytes, uint32_t w, uint64_t *first_byte, uint64_t *length_bytes);
 
-/* READ, CONCURRENCY: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not
- * name the id. */
+/* READ, CONCURRENCY: returns the window of the SM with this id. Returns PROBE_SM_IDLE also if the
+ * spec does not name the id. */
 uint32_t probe_window_index(const struct probe_spec *spec, uint16_t sm_id);
-/* The position of an SM among `sm_count` ids. `sm_count` if it is not among them. */
+/* Returns the position of an SM among `sm_count` ids, or `sm_count` if it is not among them. */
 uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t sm_id);
 
-/* The conditions of a probe on a GPU with these limits, before anything is known of the run: the
- * rest is "not reported". */
+/* Initializes the conditions of a probe on a GPU with these limits. All values of the run are "not
+ * reported". */
 void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditions *out);
 
-/* Frees what a result holds and zeroes it. A zeroed result is fine. */
+/* Frees the memory of a result and zeroes it. A zeroed result is allowed. */
 void probe_result_free(struct probe_result *take);
 
 #endif

@@ -68,8 +68,7 @@ struct cuda_probe {
     unsigned shared_bytes;       /* dynamic, per block: more than half of an SM's shared memory */
     unsigned sm_shared_bytes;    /* the largest shared memory of an SM */
     unsigned shared_block_bytes; /* the largest shared memory of one block */
-    unsigned
-        cluster_sms; /* the largest number of blocks in a cluster; 0 if there are no clusters */
+    unsigned cluster_sms;        /* the largest cluster, in blocks; 0 if there are none */
     nsec_t deadline_ns;
     uint32_t sm_count;
     uint16_t sm_ids[REACH_MAX_SMS];
@@ -90,7 +89,7 @@ struct cuda_shape {
     unsigned threads;
     unsigned blocks;
     unsigned cluster_sms;
-    unsigned shared_bytes; /* threads of a block */
+    unsigned shared_bytes; /* of a block */
 };
 
 /* Zeroes the control words, launches and waits for the end. Returns STATUS_DEADLINE if a wait of

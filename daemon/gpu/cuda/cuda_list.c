@@ -35,9 +35,8 @@ enum { FIRST_FD = 3, UUID_CHARS = 40 };
 
 /* A device that may belong to the node, and the process that identifies it. */
 struct candidate {
-    char
-        name[sizeof(((struct gpu_identity *)NULL)->uuid)]; /* entry of CUDA_VISIBLE_DEVICES: a UUID,
-                                                              the beginning of one, or a number */
+    /* Entry of CUDA_VISIBLE_DEVICES: a UUID, the beginning of a UUID, or a number. */
+    char name[sizeof(((struct gpu_identity *)NULL)->uuid)];
     struct gpu_listed gpu; /* first the report of NVML, then the answer */
     bool divided;          /* divided into MIG instances, so CUDA cannot identify it */
     pid_t pid;

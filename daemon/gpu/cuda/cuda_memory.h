@@ -20,9 +20,8 @@ struct cuda_range {
     uint32_t peer;
     cu_deviceptr base;
     uint64_t bytes;
-    uint64_t period_bytes; /* length after which the memory behind the range repeats; 0 if it never
-                              repeats */
-    void *host;            /* address in the process, if the memory was allocated there */
+    uint64_t period_bytes;       /* period of the memory behind it; 0 if it does not repeat */
+    void *host;                  /* address in the process, if the memory was allocated there */
     uint64_t registered_bytes;   /* from `host` */
     struct cuda_alias alias;     /* if period_bytes is not 0 */
     struct host_handles handles; /* for MEMORY_HOST_VIRTUAL if period_bytes is 0 */

@@ -15,11 +15,12 @@ enum {
 _Static_assert(CUDA_AT_TABLE + REACH_MAX_SMS * sizeof(struct reach_window) <= CUDA_AT_LINES,
                "the table");
 
-/* Returns the share (of 2^32) of a warp's lines over aliases to draw at random. With this share, as
- * many hits in L2 occur as in `region_bytes` of separate memory. Let h be the hit rate of random
- * lines of one period B: the size of L2 over B. Lines in order never hit each other; random lines
- * hit lines of both kinds. If the share p is random, the hit rate is about p * h + (1 - p) * p * h.
- * A region of R bytes would give h * B / R. Both are equal at p = 1 - sqrt(1 - B / R). */
+/* Returns the share (of 2^32) of a warp's lines over aliases to draw at random. With this share,
+ * the hit rate in L2 is equal to the hit rate of `region_bytes` of separate memory. Let h be the
+ * hit rate of random lines of one period B: the size of L2 over B. Lines in order never hit each
+ * other; random lines hit lines of both kinds. If the share p is random, the hit rate is about p *
+ * h + (1 - p) * p * h. A region of R bytes would give h * B / R. Both are equal at p = 1 - sqrt(1 -
+ * B / R). */
 static uint32_t random_share(uint64_t region_bytes, uint64_t period_bytes)
 {
     const double rest = 1 - (double)period_bytes / (double)region_bytes;

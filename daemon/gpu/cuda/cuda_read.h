@@ -10,8 +10,7 @@
 /* The range that is read. */
 struct cuda_read_range {
     cu_deviceptr base;
-    uint64_t
-        period_bytes; /* length after which the memory behind it repeats; 0 if it does not repeat */
+    uint64_t period_bytes; /* period of the memory behind the range; 0 if it does not repeat */
 };
 
 enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_range *range,

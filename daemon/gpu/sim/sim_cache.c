@@ -2,8 +2,8 @@
  * like the levels of a TLB (sim_tlb.h): an entry is a line. They are empty at the start of a probe.
  *
  * The L2 is too large to be walked line by line. If the lines that all SMs have loaded fit, all of
- * them are in it. If not, a part that fits is in it, chosen by the addresses. Lines that were not
- * swept count as resident, as after an untimed lap.
+ * them are in it. If not, a part that fits is in the L2, chosen by the addresses. Lines that were
+ * not swept count as resident, like after an untimed lap.
  */
 #include "gpu/sim/sim_parts.h"
 
@@ -15,20 +15,20 @@
 
 enum { DEFAULT_FILL_BYTES = 32, SHARE_PARTS = 1 << 20, BLOCK_SLOTS = 1 << 15 };
 
-/* What shared memory an SM of Hopper can set aside, in KiB. */
+/* The sizes of shared memory that an SM of Hopper can set aside, in KiB. */
 static const uint32_t carveouts_kib[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
 
-/* The caches of the SM at hand, and the state of the L2. */
+/* The caches of the current SM, and the state of the L2. */
 struct caches {
     struct sim_machine *m;
     const struct probe_spec *spec;
     uint64_t va;
-    struct sim_tlb *of_path[PATH_COUNT]; /* NULL: this path has no cache */
+    struct sim_tlb *of_path[PATH_COUNT]; /* NULL if this path has no cache */
     uint32_t sm;
-    bool cold;               /* nothing of the footprint is in the L2 */
-    uint64_t resident_parts; /* of SHARE_PARTS lines that are, if not */
-    uint64_t footprint;      /* bytes, of the point at hand */
-    double taken;            /* bytes of the L2 that each byte of it takes */
+    bool cold;               /* the L2 has no line of the footprint */
+    uint64_t resident_parts; /* otherwise: the resident lines of SHARE_PARTS lines */
+    uint64_t footprint;      /* bytes of the current point */
+    double taken;            /* bytes of the L2 that each byte of the footprint takes */
     uint64_t table;          /* stretch of the last translation that all levels missed, plus 1 */
     uint64_t *blocks;        /* [BLOCK_SLOTS]: fills of the L2 since it was cold, plus 1 */
 };
@@ -47,7 +47,7 @@ static const struct sim_level *level_of(const struct sim_desc *d, enum probe_pat
     }
 }
 
-/* The level with what shared memory leaves of its ways. */
+/* Returns the level with the ways that shared memory leaves to it. */
 static struct sim_level carved(const struct sim_desc *d, const struct sim_level *level,
                                uint64_t shared_bytes)
 {
@@ -80,7 +80,8 @@ static uint64_t fill_bytes(const struct sim_desc *d)
     return d->l2_fill_bytes ? d->l2_fill_bytes : (uint64_t)DEFAULT_FILL_BYTES;
 }
 
-/* Of a footprint that is longer than the L2 and was loaded from its start to its end. */
+/* Returns whether the line at `va` is still in the L2. The footprint is longer than the L2 and was
+ * loaded from its start to its end. */
 static bool is_left(const struct caches *c, uint64_t va)
 {
     const double age = (double)(c->va + c->footprint - va) * c->taken;
@@ -97,7 +98,7 @@ static bool is_left(const struct caches *c, uint64_t va)
     }
 }
 
-/* Is the block of one fill in the L2? Afterwards it is. */
+/* Returns whether the block of one fill is in the L2. A cold L2 has it afterwards. */
 static bool l2_touch(struct caches *c, uint64_t va)
 {
     const uint64_t fill = fill_bytes(&c->m->desc);
@@ -106,7 +107,7 @@ static bool l2_touch(struct caches *c, uint64_t va)
     if (!c->cold && (c->resident_parts >= SHARE_PARTS || is_left(c, va)))
         return true;
     if (!c->cold)
-        return false; /* in a cycle that does not fit, what comes back goes again */
+        return false; /* in a cycle that does not fit, a refilled block is evicted again */
     for (uint64_t slot = block * 0x9e3779b97f4a7c15u >> 49;; slot = (slot + 1) % BLOCK_SLOTS) {
         if (c->blocks[slot] == block)
             return true;
@@ -117,7 +118,7 @@ static bool l2_touch(struct caches *c, uint64_t va)
     }
 }
 
-/* A translation that all levels missed: cycles that its stretch of memory takes more. */
+/* Returns the extra cycles of a translation that all levels missed, by its stretch of memory. */
 static uint32_t enter_table(struct caches *c, uint64_t va, uint32_t missed)
 {
     const struct sim_desc *const d = &c->m->desc;
@@ -129,7 +130,7 @@ static uint32_t enter_table(struct caches *c, uint64_t va, uint32_t missed)
     return c->table != before ? d->page_table_cycles : 0;
 }
 
-/* One load; its cycles if `timed`, and 0 otherwise. */
+/* Runs one load. Returns its cycles if `timed`, otherwise 0. */
 static uint32_t load(struct caches *c, enum probe_path path, uint64_t offset, bool timed)
 {
     const struct sim_desc *const d = &c->m->desc;
@@ -168,7 +169,7 @@ static uint32_t load(struct caches *c, enum probe_path path, uint64_t offset, bo
     return sim_machine_noisy(c->m, cycles, away);
 }
 
-/* The state of the L2 that the sweeps leave. */
+/* Sets the state of the L2 after the sweeps. */
 static void sweep(struct caches *c, uint64_t footprint)
 {
     const uint64_t l2 = c->m->desc.l2_cache_bytes;
@@ -215,7 +216,7 @@ static void run_point(struct caches *c, uint32_t p, uint32_t *values)
     }
 }
 
-/* Empty caches for the SM at hand. */
+/* Empties the caches for the current SM. */
 static bool open_caches(struct caches *c)
 {
     const struct sim_desc *const d = &c->m->desc;
@@ -250,8 +251,8 @@ bool sim_cache_run(struct sim_machine *m, const struct probe_spec *spec, uint64_
     struct caches c = {.m = m, .spec = spec, .va = va};
     bool ok = (c.blocks = calloc(BLOCK_SLOTS, sizeof c.blocks[0])) != NULL;
 
-    /* One SM after the other, each with its points in their order. An SM that is named again has
-     * the caches of its first points. */
+    /* Runs one SM after the other, each with its points in their order. An SM that is named again
+     * has the caches of its first points. */
     for (uint32_t first = 0; ok && first < spec->point_count; first++) {
         const uint16_t id = spec->sms[first % spec->sm_count];
         bool done = false;
