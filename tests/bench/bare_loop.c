@@ -1,11 +1,11 @@
-/* bare_loop.c: the least that a server can do for an answer, to hold the real ones against.
+/* bare_loop.c: the least work a server can do for an answer, as a baseline for real servers.
  *
  *   bare_loop PORT BYTES
  *
  * One epoll loop that reads whatever has come on a connection, looks at nothing, and sends one
- * answer of a head and of this many bytes, both ready in memory, with one call. What it takes is
- * the kernel's: to wake, to receive, to copy, to send. No server over sockets on this machine is
- * faster than this without giving up that copy.
+ * answer with one call. The head and BYTES bytes of body are ready in memory. Its time is the time
+ * of the kernel: wake, receive, copy and send. No server over sockets on this machine is faster
+ * than this without giving up that copy.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -54,7 +54,7 @@ static void accept_all(int epoll_fd, int listener)
     }
 }
 
-/* Sockets block: who does not read stops all others, which is fine here. */
+/* Sockets block, so one client that does not read stops all others. That is fine here. */
 static void answer(int fd, const char *text, size_t bytes)
 {
     char request[REQUEST_BYTES];

@@ -1,12 +1,12 @@
 /* fleet_fill.c: fills a database of surveys with a synthetic fleet, through db.h, or prints
  * reports about it. bench_fleet.py runs it.
  *
- *     fleet_fill DB fill GPUS SURVEYS    this number of GPUs, measured anew for each survey
+ *     fleet_fill DB fill GPUS SURVEYS    stores GPUS GPUs, measured anew for each survey
  *     fleet_fill DB report FORMAT NAME...
  *
- * Both print "seconds cpu_seconds max_rss_kib" to standard error, the second the report to standard
- * output. Everything is synthetic: the model says so and the origin is simulated. Numbers have the
- * spread of repeated measurements, around values of no real GPU.
+ * Both print "seconds cpu_seconds max_rss_kib" to standard error. The second prints the report to
+ * standard output. Everything is synthetic: the model name says "synthetic" and the origin is
+ * simulated. Numbers have the spread of repeated measurements, around values of no real GPU.
  */
 #include "tests/unit/support/as_json.h"
 
@@ -33,7 +33,7 @@ static void must(enum status s, const struct err *err)
     exit(1);
 }
 
-/* Seconds, elapsed and of CPU. */
+/* Elapsed seconds and CPU seconds. */
 struct cost {
     double elapsed;
     double cpu;
@@ -54,7 +54,7 @@ static void count(struct cost *c, int sign)
     c->cpu += sign * seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* `v` with a noise of a few thousandths. */
+/* Returns `v` with a noise of a few thousandths. */
 static struct maybe_f64 about(struct rng *r, double v)
 {
     return KNOWN_F64(v * (1 + 0.004 * (rng_unit(r) + rng_unit(r) - rng_unit(r) - rng_unit(r))));
@@ -75,7 +75,7 @@ static void level(struct rng *r, struct tlb_level *l, uint32_t k, uint32_t entri
     l->confidence = KNOWN_F64(1 - 0.01 * (double)rng_below(r, 3));
 }
 
-/* Two of fifteen SMs lost; which, the chip's own number says. */
+/* Two of fifteen SMs are lost; the number of the chip determines the pair. */
 static void groups(struct rng *r, struct topology *t, uint64_t chip)
 {
     struct rng own = {.state = chip};
@@ -143,10 +143,10 @@ static void synthetic(struct rng *r, uint64_t chip, int64_t taken_at, struct fin
             (struct curve_point){.region_bytes = (uint64_t)(i + 1) * 64 * MIB,
                                  .naive_gbps = about(r, 100.0 / (1 + i)),
                                  .by_group_gbps = about(r, 95)};
-    fingerprint_round(out); /* as each measurement is before it is stored */
+    fingerprint_round(out); /* every measurement is rounded before it is stored */
 }
 
-/* What a daemon with these GPUs answers, as the survey has parsed it. */
+/* The answer of a daemon with these GPUs, in the form that the survey has parsed. */
 static json_t *answer_of(struct rng *r, int64_t taken_at, uint64_t first, uint64_t count)
 {
     static struct fingerprint fp;
@@ -173,7 +173,7 @@ static json_t *answer_of(struct rng *r, int64_t taken_at, uint64_t first, uint64
     return parsed;
 }
 
-/* What a survey does with an answer that it has received and parsed. */
+/* Does the work of a survey for an answer that it has received and parsed. */
 static void add_answer(struct fleet_db *db, uint64_t first, json_t *document)
 {
     static struct host_answer answer;

@@ -1,15 +1,15 @@
-/* load_client.c: asks one server the same again and again, at as little cost as a client can have.
+/* load_client.c: repeats one request to one server, at the least possible cost for a client.
  *
  *   load_client PORT CONNECTIONS SECONDS TARGET
  *
  * Each connection sends a GET, waits for the last byte of the answer, and sends the next. Prints
- * one line: requests, seconds, the latencies at 50, 99 and 100 % in microseconds, and the client's
- * own CPU time for a request.
+ * one line: requests, seconds, the latencies at 50, 99 and 100 % in microseconds, and the CPU time
+ * of the client per request.
  *
- * Why not wrk: it reads 8 KiB at a time and looks at each byte, so that with bodies of 28 KiB it is
- * the client that is measured. Here the first answer of each connection is read and checked, and so
- * is one more at the end; of those in between, which must be as long, the kernel has to throw
- * the bytes away (MSG_TRUNC, tcp(7)) and to say how many there were.
+ * wrk is not used because it reads 8 KiB at a time and looks at each byte. With bodies of 28 KiB
+ * the client would be the bottleneck. Here the first and the last answer of each connection are
+ * read and checked. The answers in between must have the same length; the kernel discards their
+ * bytes and reports the count (MSG_TRUNC, tcp(7)).
  */
 #include <arpa/inet.h>
 #include <stdbool.h>
@@ -34,7 +34,7 @@ enum {
 struct connection {
     int fd;
     size_t answer_bytes; /* head and body */
-    size_t left_bytes;   /* of the answer under way */
+    size_t left_bytes;   /* bytes of the current answer still to come */
     double sent_us;
 };
 
@@ -78,7 +78,7 @@ static bool ask(struct connection *c)
     return send(c->fd, request, request_bytes, MSG_NOSIGNAL) == (ssize_t)request_bytes;
 }
 
-/* One question, whose answer is read and looked at. Sets how long an answer is. */
+/* Sends one request, reads and checks the answer, and stores its length. */
 static bool ask_and_read(struct connection *c)
 {
     size_t got = 0;
@@ -105,7 +105,8 @@ static bool ask_and_read(struct connection *c)
     return got == whole && strncmp(answer, "HTTP/1.1 200 ", 13) == 0;
 }
 
-/* Takes what has come. False: the connection is broken. `*done`: that was the last of an answer. */
+/* Reads what has arrived. Returns false if the connection is broken. `*done` is set at the end of
+ * an answer. */
 static bool take(struct connection *c, bool *done)
 {
     const ssize_t n = recv(c->fd, NULL, c->left_bytes, MSG_TRUNC | MSG_DONTWAIT);
@@ -117,7 +118,7 @@ static bool take(struct connection *c, bool *done)
     return true;
 }
 
-/* Asks on all connections until the time is over, then waits for what is under way. */
+/* Sends requests on all connections until the time is over, then waits for the pending answers. */
 static bool run(int epoll_fd, uint32_t count, double seconds, uint64_t *out_requests)
 {
     struct epoll_event events[EVENTS];

@@ -1,10 +1,11 @@
-/* plan_cost.c: what a plan costs a job that asks libreach, in-process and over the Unix socket.
+/* plan_cost.c: the cost of a plan for a job that uses libreach, in-process and over the Unix
+ * socket.
  *
  *   plan_cost FINGERPRINT.json SOCKET GPU
  *
- * prints, in microseconds, the median of many plans in-process, of many different questions over
- * one connection (the daemon works each answer out and writes it, libreach reads and checks it),
- * and of one question asked again and again (the daemon confirms it by its ETag). Sizes go from 1
+ * prints three medians in microseconds: many plans in-process; many different requests over one
+ * connection; and one repeated request. For different requests the daemon computes each answer and
+ * libreach reads and checks it. For the repeated one the daemon confirms the ETag. Sizes go from 1
  * GiB to 140 GiB.
  */
 #include "clients/c/reach.h"
@@ -37,7 +38,7 @@ static uint64_t size_of(int round)
     return GIB + (uint64_t)round * (139 * GIB / ROUNDS);
 }
 
-/* Prints the median of the plans of one handle; `same`: of one size. */
+/* Prints the median time of the plans of one handle; with `same` all have one size. */
 static enum reach_status measure(struct reach *reach, const char *gpu, const char *name, bool same,
                                  struct reach_error *error)
 {

@@ -1,11 +1,11 @@
-/* spank_cost.c: what the SPANK plugin costs a task, in its own hooks.
+/* spank_cost.c: the cost of the SPANK plugin for a task, in its own hooks.
  *
  *   spank_cost PLUGIN.so SOCKET GPUS TASKS
  *
- * loads the plugin as slurmstepd does, stands in for Slurm's side of the interface with an
- * environment of some sixty variables, lets TASKS tasks with GPUS GPUs each go through both hooks,
- * and prints how many got variables, and the median, the 99th percentile and the longest in
- * microseconds. Exit status 1 where a hook returned other than 0.
+ * loads the plugin like slurmstepd and stands in for the Slurm side of the interface, with an
+ * environment of some sixty variables. TASKS tasks with GPUS GPUs each go through both hooks. It
+ * prints how many tasks got variables, and the median, the 99th percentile and the longest time in
+ * microseconds. The exit status is 1 if a hook returned a value other than 0.
  */
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
-/* fill_state.c: makes a database in which a real GPU has been measured, so that a daemon serves it
- * without one.
+/* fill_state.c: makes a database that contains the measurement of a real GPU, so that a daemon
+ * serves it without that GPU.
  *
  *     fill_state DATABASE FINGERPRINT.json [OBSERVATIONS.jsonl]
  *
- * Of the observations the pairs of SMs are taken: the page shows those.
+ * From the observations the pairs of SMs are taken, because the page shows them.
  */
 #include "store/store.h"
 
@@ -44,7 +44,7 @@ static void load_fingerprint(const char *path, struct fingerprint *out)
     json_decref(json);
 }
 
-/* A line without a probe says under which limits the others were taken. */
+/* A line without a probe contains the limits for the other lines. */
 static void add_line(struct store *store, int64_t run, const char *line, size_t bytes)
 {
     json_t *json = json_load_whole(line, bytes, NULL);

@@ -1,7 +1,8 @@
 /* cuda_runtime.h: enough of CUDA to run a kernel on the CPU, so that the headers of clients/cuda
  * are tested on machines without a GPU. Each thread of a block is a context of its own; between two
  * synchronizations the threads run in random order, so a missing barrier shows up as a wrong
- * result. Blocks run one after another. Not a model of speed. One thread of the process at a time.
+ * result. Blocks run one after another. It is not a model of speed. Only one thread of the process
+ * may use it at a time.
  */
 #ifndef CUDA_ON_HOST_H
 #define CUDA_ON_HOST_H
@@ -33,7 +34,7 @@ struct dim3 {
     }
 };
 
-/* Of a thread or a block in one dimension. */
+/* position or extent of a thread or a block in one dimension */
 static inline dim3 place_of(unsigned n)
 {
     dim3 at(n);
@@ -52,7 +53,7 @@ struct thread {
     ucontext_t context;
     std::vector<char> stack;
     state at;
-    unsigned deposit; /* of a collective of its warp */
+    unsigned deposit; /* operations of the current collective of its warp */
 };
 
 static std::vector<thread> threads;
@@ -79,7 +80,7 @@ static inline void enter()
     threads[current].at = ENDED;
 }
 
-/* Releases the threads first .. end if all that have not ended wait at `at`. */
+/* Releases the threads first .. end if all unfinished threads among them wait at `at`. */
 static inline bool release(unsigned first, unsigned end, state at)
 {
     unsigned waiting = 0;
@@ -140,7 +141,7 @@ static inline void run_block(unsigned count)
     }
 }
 
-/* What all lanes of the warp deposit; every lane calls it. */
+/* Returns the values that all lanes of the warp deposit; every lane calls it. */
 static inline void exchange(unsigned value, unsigned all[WARP])
 {
     const unsigned first = current / WARP * WARP;
@@ -186,7 +187,7 @@ static inline unsigned __shfl_sync(unsigned, unsigned value, unsigned from)
     return all[from];
 }
 
-/* Where all lanes of a warp come together. */
+/* Waits until all lanes of a warp have arrived. */
 static inline unsigned __activemask()
 {
     return ~0u;
@@ -225,7 +226,7 @@ static cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*k
                                       A... arguments)
 {
     const std::function<void()> call = [&] { kernel(arguments...); };
-    cuda_on_host::body = &call; /* until the last block has ended */
+    cuda_on_host::body = &call; /* returns when the last block has ended */
     gridDim = config->gridDim;
     blockDim = config->blockDim;
     for (unsigned b = 0; b < gridDim.x; b++) {

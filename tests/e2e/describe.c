@@ -28,7 +28,7 @@ static const char *kind_name(enum param_kind kind)
     return names[kind];
 }
 
-/* In the structs of reach.h. */
+/* These fields are in the structs of reach.h. */
 static const char *param_c_type(enum param_kind kind)
 {
     switch (kind) {
@@ -78,7 +78,7 @@ static void describe_param(struct json_writer *t, const struct param *p)
     json_writer_text(t, "kind", kind_name(p->kind));
     json_writer_text(t, "type", param_c_type(p->kind));
     text_or_null(t, "operand", p->operand);
-    if (p->kind == PARAM_LONG_COUNT) /* of which a double is not exact */
+    if (p->kind == PARAM_LONG_COUNT) /* values that a double cannot hold exactly */
         json_writer_u64(t, "most", INT64_MAX);
     else
         json_writer_u64(t, "most", (uint64_t)p->most);
@@ -162,7 +162,7 @@ static void describe_member(struct json_writer *t, const struct member *m)
     json_writer_close(t, '}');
 }
 
-/* Each object once, those that it contains behind it. */
+/* Lists each object once; an object comes before the objects that it contains. */
 static void describe_object(struct json_writer *t, const struct object *o)
 {
     json_writer_open(t, o->name, '{');

@@ -1,6 +1,7 @@
-/* reach_ask.c: libreach on the command line of a test. Takes a source, reads requests from its
- * standard input, one per line, and answers each with one line of JSON: what the typed functions
- * decoded, under the names of the API, or {"error": status, "text": sentence, "field": parameter}:
+/* reach_ask.c: libreach on the command line of a test. Takes a source, reads requests from standard
+ * input, one per line, and answers each with one line of JSON. It contains the values that the
+ * typed functions decoded, under the names of the API, or {"error": status, "text": sentence,
+ * "field": parameter}:
  *
  *     placement 0 bytes=1000 granularity=8       check GPU-..        (the last answer)
  *     allow 2                                    window 17
@@ -8,7 +9,7 @@
  *     get /v1/gpus/0                             (status and body, as texts)
  *     locale                                     (how this program writes 0.5)
  *
- * Like many programs, it sets the locale of its environment.
+ * Like many programs, it sets the locale from its environment.
  */
 #include "clients/c/reach.h"
 
@@ -26,7 +27,7 @@ static struct reach_error error;
 static struct reach_answer *last;
 static const struct reach_windows *last_windows;
 
-/* Words of enums, by value. */
+/* words of enums, by value */
 static const char *const states[] = {"?",      "unknown", "queued",   "measuring", "ready",
                                      "failed", "lost",    "checking", "stale"};
 static const char *const bounds[] = {"?",     "unknown", "memory", "translation",
@@ -58,7 +59,7 @@ static json_t *new_answer(const struct reach_answer *answer)
                      *p->speeds_taken_at ? json_string(p->speeds_taken_at) : json_null());
 }
 
-/* "parts" of a window or of a scope, if there are several allocations. */
+/* Prints "parts" of a window or of a scope if there are several allocations. */
 static void set_parts(json_t *o, const struct reach_extent *ranges, uint32_t count)
 {
     json_t *parts = json_array();
@@ -135,7 +136,7 @@ static json_t *fingerprint_json(const struct reach_answer *answer)
     return o;
 }
 
-/* Null if there are none, or too many to be listed. */
+/* Prints null if there are none, or too many for a list. */
 static json_t *scopes_json(const struct reach_scopes *s)
 {
     json_t *list = s->scope_count > 0 ? json_array() : json_null();
@@ -204,7 +205,7 @@ static json_t *option_json(const struct reach_option *option)
     return o;
 }
 
-/* What an item touches: one access, or those of a list. */
+/* Prints the accesses of an item: one access, or a list. */
 static void set_item(json_t *o, const struct reach_plan *p)
 {
     json_t *list = json_array();
@@ -367,7 +368,7 @@ static json_t *keep(struct reach_answer *take, const struct reach_windows *windo
     return json;
 }
 
-/* The next number of a list; `without` behind its end. */
+/* Returns the next number of a list, or `without` at its end. */
 static double next_of(const char **text, double without)
 {
     char *end;
@@ -380,7 +381,8 @@ static double next_of(const char **text, double without)
     return v;
 }
 
-/* "bytes=1,2 touches=1,0.5 element=8,16": the number of allocations; 0 for "bytes=1". */
+/* Parses "bytes=1,2 touches=1,0.5 element=8,16". Returns the number of allocations, or 0 for
+ * "bytes=1". */
 static uint32_t allocations_of(char **w, struct reach_allocation *out)
 {
     const char *bytes = value_of(w, "bytes");
@@ -520,7 +522,7 @@ static json_t *number_or_error(enum reach_status status, uint64_t value)
     return status == REACH_OK ? json_pack("{s:I}", "value", (json_int_t)value) : NULL;
 }
 
-/* Whatever comes back, as text. */
+/* Prints any answer as text. */
 static json_t *get(const char *target)
 {
     char *body = NULL;

@@ -1,12 +1,12 @@
-/* reach_own.c: what a job in a container does first: which GPUs does this process see, and what
- * does the reachd at URI say of each?
+/* reach_own.c: the first steps of a job in a container: which GPUs does this process see, and what
+ * does the reachd at URI report about each?
  *
  *     reach_own URI BYTES
  *
  * One line of JSON for each device of the CUDA driver, in the driver's order: its number here, the
- * UUID that libreach makes of its 16 bytes, the GPU of the answer and its fingerprint, the number
- * of that GPU in the daemon's list, and the GPU of the answer for the number here with what
- * libreach says of it. */
+ * UUID that libreach makes of its 16 bytes, the GPU of the answer and its fingerprint, and the
+ * number of that GPU in the list of the daemon. Then follow the GPU of the answer for the number
+ * here and the verdict of libreach on it. */
 #include "clients/c/reach.h"
 
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ static struct reach_answer *ask(struct reach *reach, const char *gpu, uint64_t b
     return answer;
 }
 
-/* The place of a GPU in the daemon's list; -1: not there. */
+/* Returns the place of a GPU in the list of the daemon, or -1 if it is not there. */
 static int number_of(struct reach *reach, const char *uuid)
 {
     struct reach_answer *gpus = NULL;

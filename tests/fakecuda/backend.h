@@ -1,5 +1,5 @@
-/* backend.h: what the tests of the CUDA backend over the stand-in driver share: a small GPU, a
- * probe of each kind, and the check that nothing stays held. */
+/* backend.h: a small GPU, a probe of each kind, and the check for leaks, shared by the tests of the
+ * CUDA backend over the stand-in driver. */
 #ifndef REACH_TESTS_FAKECUDA_BACKEND_H
 #define REACH_TESTS_FAKECUDA_BACKEND_H
 
@@ -24,7 +24,7 @@ extern const unsigned char reach_fatbin_end[];
 const unsigned char reach_fatbin_start[16] = {0};
 const unsigned char reach_fatbin_end[1] = {0};
 
-/* A small GPU: few calls in a whole run, and everything there is to find. */
+/* A small GPU: a whole run takes few calls and finds a result of every kind. */
 #define SMALL                                                                                      \
     "gpu=cc=9.0 sms=6 smids=0-3,8-9 memory=2G l1=8@2M/sm;miss=20 "                                 \
     "l2=64@2M/0,1,8:2,3,9;miss=100;miss_ns=20 noise=gauss:1 plateau=100 frame=8M@2"
@@ -40,7 +40,7 @@ static inline struct gpu_options real(void)
     return (struct gpu_options){.libcuda = driver_library};
 }
 
-/* The first GPU of `control`. */
+/* Opens the first GPU of `control`. */
 static inline struct gpu *open_first(const char *control, struct gpu_identity *id)
 {
     const struct gpu_options options = real();
@@ -138,7 +138,7 @@ static inline struct probe_spec read_spec(void)
     return spec;
 }
 
-/* The first half of the region in short runs. */
+/* Fills the first half of the region with short runs. */
 static inline struct probe_spec runs_spec(uint64_t run_bytes)
 {
     struct probe_spec spec = read_spec();
@@ -160,7 +160,8 @@ static inline enum status run_probe(struct gpu *gpu, struct probe_spec spec, str
     return s;
 }
 
-/* Accesses of all SMs per unit of time, in the first repeat of the first point of a READ. */
+/* Returns the accesses of all SMs per unit of time, in the first repeat of the first point of a
+ * READ. */
 static inline double access_rate(struct gpu *gpu, const struct probe_spec *spec)
 {
     struct probe_result r;

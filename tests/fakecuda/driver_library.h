@@ -1,4 +1,4 @@
-/* driver_library.h: opens the stand-in driver that lies beside a test program, for its control
+/* driver_library.h: opens the stand-in driver in the folder of a test program, for its control
  * functions (fakecuda.h). */
 #ifndef REACH_TESTS_FAKECUDA_DRIVER_LIBRARY_H
 #define REACH_TESTS_FAKECUDA_DRIVER_LIBRARY_H
@@ -27,8 +27,8 @@ static inline void driver_resolve(void *handle, const char *name, void *slot)
     memcpy(slot, &symbol, sizeof symbol);
 }
 
-/* The group setup of a test: `*state` is the handle, or -1. It is held for the whole test, so that
- * what the driver counts outlives each opening by the code under test. */
+/* Group setup of a test: `*state` is the handle, or -1. The handle is held for the whole test, so
+ * that the counters of the driver outlive each opening by the code under test. */
 static inline int driver_load(void **state)
 {
     const ssize_t n = readlink("/proc/self/exe", driver_library, sizeof driver_library - 32);

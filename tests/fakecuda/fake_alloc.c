@@ -1,5 +1,5 @@
-/* fake_alloc.c: what the allocators of libreach-cuda need of the stand-in driver: a stack of
- * contexts, events, copies within the device, and free memory without long runs. */
+/* fake_alloc.c: the driver calls that the allocators of libreach-cuda use: a stack of contexts,
+ * events, copies within the device, and free memory without long runs. */
 #include "tests/fakecuda/fake_driver.h"
 
 #include "tests/fakecuda/fake_state.h"
@@ -42,7 +42,8 @@ cu_result cuCtxSynchronize(void)
 
 cu_result cuStreamSynchronize(cu_stream stream)
 {
-    struct fake_stream *s = fake_stream_of(stream); /* or one of the test's own making, or NULL */
+    struct fake_stream *s = fake_stream_of(stream); /* the argument may be a context that the test
+                                                     * made, or NULL */
     if (s)
         s->busy = false;
     return fake_enter_context("cuStreamSynchronize");
@@ -69,7 +70,7 @@ cu_result cuEventCreate(cu_event *event, unsigned flags)
         return r;
     struct fake_event *e = fake_list_add(&fake.events, sizeof *e, fake.events.count);
     e->id = ++fake.next_id;
-    *event = (cu_event)(uintptr_t)e->id; /* a name, never looked behind */
+    *event = (cu_event)(uintptr_t)e->id; /* a handle that is never dereferenced */
     return CU_SUCCESS;
 }
 
@@ -85,7 +86,7 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     return CU_SUCCESS;
 }
 
-/* Not reached when first asked, so that a caller that waits really waits. */
+/* An event is not reached at the first query, so that a caller that waits really waits. */
 cu_result cuEventQuery(cu_event event)
 {
     cu_result r = fake_enter_context("cuEventQuery");

@@ -38,7 +38,8 @@ static int add_gpu(const char *item, const char *text, struct control *c)
     return add_board(item, text, -1, c);
 }
 
-/* "mig=": the last GPU is in MIG mode, and has no instance yet; "mig=<description>": it has. */
+/* "mig=" puts the last GPU in MIG mode without an instance; "mig=<description>" adds an instance.
+ */
 static int add_mig(const char *item, const char *text, struct control *c)
 {
     int at = (int)c->board_count - 1;
@@ -58,7 +59,7 @@ static void see(struct control *c, uint32_t board)
     c->gpus[c->gpu_count++] = c->boards[board].desc;
 }
 
-/* The whole GPUs in the order in which CUDA numbers them; returns their number. */
+/* Lists the whole GPUs in the order in which CUDA numbers them; returns their number. */
 static uint32_t in_order(const struct control *c, const char *order, uint32_t out[REACH_MAX_GPUS])
 {
     const bool by_address = order && strcmp(order, "PCI_BUS_ID") == 0;
@@ -78,7 +79,7 @@ static uint32_t in_order(const struct control *c, const char *order, uint32_t ou
     return n;
 }
 
-/* The board that `name` means, of `length` characters; board_count: none. */
+/* Returns the board that `name` (of `length` characters) means, or board_count if there is none. */
 static uint32_t named(const struct control *c, const char *order, const char *name, size_t length)
 {
     uint32_t numbered[REACH_MAX_GPUS];
@@ -118,7 +119,7 @@ void control_see(struct control *c, const char *visible, const char *order)
         const size_t length = strcspn(p, ",");
         const uint32_t at = named(c, order, p, length);
         if (at == c->board_count || c->boards[at].has_mig)
-            return; /* what follows an unknown name is not seen */
+            return; /* devices after an unknown name are not visible */
         see(c, at);
         if (c->boards[at].parent >= 0)
             return; /* a process sees one instance */
@@ -133,7 +134,7 @@ void control_uuid(const struct control *c, uint32_t board, unsigned char out_byt
     struct gpu_identity id;
     int n;
 
-    /* One that has a UUID of its own has it in any place. */
+    /* A GPU with its own UUID keeps it in any place. */
     sim_gpu_identity(d, d->uuid[0] ? 0 : board, &id);
     const uint64_t a = hash_bytes(HASH_START, id.uuid, strlen(id.uuid));
     const uint64_t b = hash_bytes(a, id.uuid, strlen(id.uuid));

@@ -1,4 +1,4 @@
-/* fake_control.h: what the stand-in driver was told to do, and when. */
+/* fake_control.h: the faults and settings of the stand-in driver. */
 #ifndef REACH_TESTS_FAKECUDA_FAKE_CONTROL_H
 #define REACH_TESTS_FAKECUDA_FAKE_CONTROL_H
 
@@ -13,26 +13,26 @@ enum fault_kind { FAULT_FAIL = 0, FAULT_HANG, FAULT_CRASH, FAULT_GIVE_UP };
 
 struct fault {
     enum fault_kind kind;
-    char call[FAKE_CALL_CHARS]; /* of the API, or of a kernel; "*": any call of the API */
-    int gpu;      /* number of the GPU that the call is about, by PCI address; -1: any */
-    uint64_t use; /* 1 is the first; 0: each */
-    bool onwards; /* and all later ones */
-    int value;    /* FAIL: the result; HANG: milliseconds, 0: indefinitely */
+    char call[FAKE_CALL_CHARS]; /* name of an API call or a kernel; "*" means any call of the API */
+    int gpu;      /* number of the GPU that the call is about, by PCI address; -1 means any */
+    uint64_t use; /* 1 is the first use; 0 means each */
+    bool onwards; /* the fault also applies to all later uses */
+    int value;    /* FAIL: the result; HANG: milliseconds, 0 means indefinitely */
 };
 
-/* A GPU of the node, or an instance of one. */
+/* A GPU of the node, or a MIG instance. */
 struct board {
     struct sim_desc desc;
-    int parent;   /* of an instance: the place of its GPU among the boards; else -1 */
+    int parent;   /* instance: the place of its GPU among the boards; else -1 */
     bool has_mig; /* MIG mode is on */
-    int bus;      /* of its PCI address */
+    int bus;      /* bus number of its PCI address */
 };
 
 struct control {
-    /* What the node has, which the stand-in for NVML shows. */
+    /* The GPUs of the node, which the stand-in for NVML shows. */
     uint32_t board_count;
     struct board boards[REACH_MAX_GPUS];
-    /* What CUDA_VISIBLE_DEVICES leaves of it, which the driver shows. */
+    /* The GPUs that CUDA_VISIBLE_DEVICES leaves, which the driver shows. */
     uint32_t gpu_count;
     struct sim_desc gpus[REACH_MAX_GPUS];
     int board_of[REACH_MAX_GPUS];
@@ -41,24 +41,24 @@ struct control {
     int driver_version;
     int compute_mode;
     uint64_t others_bytes; /* device memory that other processes hold */
-    int mps_clients;       /* this process among them; 0: no MPS */
+    int mps_clients;       /* clients of MPS, including this process; 0 means no MPS */
     bool no_vmm;
     bool no_hints;
     bool mig;
 };
 
-/* 0, or -1 with a line on stderr. Every GPU is visible. */
+/* Returns 0, or -1 with a line on stderr. Every GPU is visible. */
 int control_parse(const char *text, struct control *out);
-/* Leaves what `visible` says (CUDA_VISIBLE_DEVICES; NULL: not set): one instance by its UUID, or
- * whole GPUs by UUID, the beginning of one, or number, in that order. An instance is shown if it is
- * asked for, or if there is no whole GPU: then the first one. `order` is CUDA_DEVICE_ORDER: unless
- * it is PCI_BUS_ID, numbers count from the GPU with the most SMs. */
+/* Leaves the GPUs that `visible` names (CUDA_VISIBLE_DEVICES, or NULL if it is not set). It names
+ * one instance by UUID, or whole GPUs by UUID, the beginning of a UUID, or number, in that order.
+ * An instance is shown if it is named; the first one is shown if there is no whole GPU. `order` is
+ * CUDA_DEVICE_ORDER: unless it is PCI_BUS_ID, numbers count from the GPU with the most SMs. */
 void control_see(struct control *c, const char *visible, const char *order);
-/* The UUID of a board: "GPU-.." or "MIG-.." and 36 characters; and its 16 bytes. */
+/* The UUID of a board as 16 bytes, and as text: "GPU-.." or "MIG-.." and 36 characters. */
 void control_uuid(const struct control *c, uint32_t board, unsigned char out_bytes[16],
                   char out_text[64]);
 
-/* The fault for use number `use` of `call` about GPU `gpu` (-1: none), or NULL. */
+/* Returns the fault for use number `use` of `call` about GPU `gpu` (-1 means no GPU), or NULL. */
 const struct fault *control_fault(const struct control *c, enum fault_kind kind, const char *call,
                                   int gpu, uint64_t use);
 

@@ -1,5 +1,4 @@
-/* fake_driver.c: memory, modules, streams and launches of the stand-in driver. What it is and how
- * it is steered: fakecuda.c. */
+/* fake_driver.c: memory, modules, streams and launches of the stand-in driver. See fakecuda.c. */
 #include "tests/fakecuda/fake_driver.h"
 
 #include "base/units.h"
@@ -14,7 +13,7 @@
 #define LARGEST_ALIGNMENT GIB
 #define FAKE_CODE         90
 
-/* First of every call that works in the current context. */
+/* First step of every call that works in the current context. */
 cu_result fake_enter_context(const char *call)
 {
     cu_result r = fake_enter(call);
@@ -56,7 +55,7 @@ cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes)
         return CU_ERROR_OUT_OF_MEMORY;
     struct fake_alloc *a = fake_list_add(&fake.allocs, sizeof *a, fake.allocs.count);
     *a = (struct fake_alloc){.va = va, .bytes = bytes, .device = fake.current};
-    /* Real memory is not zero: code that relies on zero must fail. */
+    /* Real memory is not zero, so code that relies on zeros must fail. */
     if (bytes <= BACKED_BYTES) {
         a->host = malloc(bytes);
         if (!a->host)
@@ -437,7 +436,7 @@ cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "flags %u of a stream", flags);
     struct fake_stream *s = fake_list_add(&fake.streams, sizeof *s, fake.streams.count);
     s->id = ++fake.next_id;
-    *stream = (cu_stream)(uintptr_t)s->id; /* a name, never looked behind */
+    *stream = (cu_stream)(uintptr_t)s->id; /* a handle that is never dereferenced */
     return CU_SUCCESS;
 }
 
@@ -452,7 +451,7 @@ cu_result cuStreamDestroy_v2(cu_stream stream)
     return r;
 }
 
-/* Not ready when first asked after a launch, so that a wait really waits. */
+/* A stream is not ready at the first query after a launch, so that a wait really waits. */
 cu_result cuStreamQuery(cu_stream stream)
 {
     cu_result r = fake_enter_context("cuStreamQuery");
@@ -471,8 +470,8 @@ cu_result cuStreamQuery(cu_stream stream)
     return CU_SUCCESS;
 }
 
-/* No more than was asked for, and more than half of an SM's shared memory but of the kernel that
- * divides it. */
+/* A block has no more than it requested. It has more than half of the shared memory of an SM,
+ * except in the kernel that divides that memory. */
 static bool fits_one_block(unsigned shared_bytes, const struct fake_function *f)
 {
     return (int)shared_bytes <= f->shared_bytes &&
@@ -490,7 +489,7 @@ cu_result cuFuncGetAttribute(int *value, int attribute, cu_function f)
     return CU_SUCCESS;
 }
 
-/* Blocks of a cluster; 0: the configuration is none that this project uses. */
+/* Returns the blocks of a cluster, or 0 if this project does not use the configuration. */
 static unsigned cluster_of(const struct cu_launch_config *config, const struct fake_function *f)
 {
     if (!f || !config || config->attribute_count != 1 ||

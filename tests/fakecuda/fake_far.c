@@ -1,6 +1,6 @@
-/* fake_far.c: memory of the stand-in driver that is not the device's own: pinned, registered and
- * managed memory, handles of the host and of peers. A kind that the description of the GPU lacks is
- * not supported. Each range has a model of its own (sim_kind_desc). */
+/* fake_far.c: memory of the stand-in driver outside the memory of the device: pinned, registered
+ * and managed memory, handles of the host and of peers. A kind that the description of the GPU
+ * lacks is not supported. Each range has a model of its own (sim_kind_desc). */
 #include "base/units.h"
 #include "tests/fakecuda/fake_driver.h"
 #include "tests/fakecuda/fake_state.h"
@@ -14,8 +14,8 @@ static bool has_kind(enum memory_kind kind)
     return fake.control.gpus[fake.current].kinds[kind].gbps > 0;
 }
 
-/* A range of this kind. The process sees managed memory at the same address, so the process chooses
- * that address: with a sanitizer, much of the address space is taken. */
+/* Makes a range of this kind. The process sees managed memory at the same address as the device. So
+ * the process chooses that address: with a sanitizer, much of the address space is taken. */
 static cu_result add_range(enum memory_kind kind, size_t bytes, void *host, cu_deviceptr *out)
 {
     uint64_t va = 0;
@@ -74,7 +74,7 @@ cu_result cuMemHostAlloc(void **p, size_t bytes, unsigned flags)
     if (r != CU_SUCCESS)
         return r;
     void *const host = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                            0); /* as the driver maps it; the processor never looks at it */
+                            0); /* mapped by the driver only; the processor never looks at it */
     if (host == MAP_FAILED)
         return CU_ERROR_OUT_OF_MEMORY;
     r = add_range(MEMORY_HOST_PINNED, bytes, host, &va);
@@ -195,7 +195,7 @@ static bool continues(const struct fake_alloc *a, const struct fake_alloc *b)
            a->va + a->bytes == b->va && (const char *)a->process + a->bytes == b->process;
 }
 
-/* Extends [first, first + bytes), which is `a`, by what is adjacent. */
+/* Extends [first, first + bytes), which is in `a`, by adjacent pieces. */
 static void extend(const struct fake_alloc *a, uint64_t *first, uint64_t *bytes)
 {
     const struct fake_alloc *const allocs = fake.allocs.items;
@@ -213,7 +213,7 @@ static void extend(const struct fake_alloc *a, uint64_t *first, uint64_t *bytes)
     *bytes = behind->va + behind->bytes - before->va;
 }
 
-/* Where `va` lies, if that is other memory than the device's: the range and its kind. */
+/* Returns the range and the kind of `va` if it lies in memory outside the device. */
 static enum memory_kind find_range(uint64_t va, uint64_t *first, uint64_t *bytes)
 {
     const struct fake_alloc *allocs = fake.allocs.items;

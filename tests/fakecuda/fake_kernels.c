@@ -1,5 +1,5 @@
-/* fake_kernels.c: what the device code does, done on the MMU model. A kernel gets the very structs
- * of kernels/abi.h, finds its tables in device memory, and leaves its answers there. */
+/* fake_kernels.c: the work of the device code, done on the MMU model. A kernel gets the real
+ * structs of kernels/abi.h, finds its tables in device memory, and leaves its answers there. */
 #include "gpu/probe.h"
 #include "gpu/sim/sim_machine.h"
 #include "kernels/abi.h"
@@ -42,7 +42,7 @@ enum {
 static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS, [4] = PROBE_SIDES};
 
-/* Of the kernels from FIRST_READ on. */
+/* parameters of the kernels from FIRST_READ on */
 static const struct sim_access accesses[SHARED - FIRST_READ] = {
     {.access = ACCESS_READ, .bytes = 128}, {.access = ACCESS_READ, .bytes = 32},
     {.access = ACCESS_READ, .bytes = 512}, {.access = ACCESS_ATOMIC, .bytes = 32},
@@ -59,7 +59,7 @@ const char *fake_kernel_name(const char *name)
     return NULL;
 }
 
-/* The launch at hand. */
+/* The current launch. */
 struct launch {
     const struct sim_desc *desc;
     struct fake_device *device;
@@ -73,7 +73,7 @@ static cu_result illegal(const char *what)
                        what);
 }
 
-/* Every SM waits for all blocks first; positions must be those of the ids in ascending order. */
+/* Every SM first waits for all blocks; positions must be the ids in ascending order. */
 static cu_result check_grid(const struct launch *l, unsigned blocks, bool positions_too)
 {
     const struct reach_grid *g = l->grid;
@@ -117,7 +117,7 @@ static cu_result run_census(const struct launch *l, const struct reach_census_ar
     return CU_SUCCESS;
 }
 
-/* Answers `spec` at address `base` into device memory at `values`. */
+/* Answers `spec` at address `base` and stores the values in device memory at `values`. */
 static cu_result answer(const struct launch *l, const struct probe_spec *spec, uint64_t base,
                         uint64_t values)
 {
@@ -172,8 +172,8 @@ static cu_result run_walk(const struct launch *l, enum probe_kind kind,
     return answer(l, &spec, a->base, a->values);
 }
 
-/* Pieces with gaps take an entry each, or share them: as a window without gaps that is as long as
- * the entries. 0: a part is not there. */
+/* Pieces with gaps take an entry each, or share entries. They count as a window without gaps of the
+ * length of those entries. Returns 0 if a part is missing. */
 static uint64_t bytes_of_pieces(const struct launch *l, const struct reach_read_args *a,
                                 uint64_t lines, bool far)
 {
@@ -187,7 +187,7 @@ static uint64_t bytes_of_pieces(const struct launch *l, const struct reach_read_
     return pieces * (stride < entry ? stride : entry);
 }
 
-/* The windows of all SMs, each different one once. */
+/* Collects the different windows of all SMs. */
 static cu_result collect_windows(const struct launch *l, const struct reach_read_args *a,
                                  uint64_t first, bool far, struct sim_window *windows,
                                  uint16_t *window_of)
@@ -213,7 +213,7 @@ static cu_result collect_windows(const struct launch *l, const struct reach_read
         while (k < count && (windows[k].va != here.va || windows[k].bytes != here.bytes))
             k++;
         if (k == PROBE_MAX_WINDOWS && a->in_flight > 0)
-            k = PROBE_MAX_WINDOWS - 1; /* of parts this long one is like another to the model */
+            k = PROBE_MAX_WINDOWS - 1; /* the model treats all parts of this length alike */
         if (k == PROBE_MAX_WINDOWS)
             return fake_misuse(CU_ERROR_LAUNCH_FAILED, "too many different windows");
         if (k == count && !fake_is_mapped(here.va + first, here.bytes))
@@ -272,7 +272,7 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
     return CU_SUCCESS;
 }
 
-/* Every SM has a rank of its own on its side, below the SMs of that side. */
+/* Every SM has its own rank on its side, below the number of SMs of that side. */
 static bool sides_are_whole(const struct launch *l, const struct reach_working_set_sm *sms)
 {
     bool taken[2][REACH_MAX_SMS] = {{false}};
@@ -334,7 +334,7 @@ static cu_result run_working_set_read(const struct launch *l, const char *name,
     return CU_SUCCESS;
 }
 
-/* Every SM has its block. */
+/* Every SM has a block. */
 static cu_result run_cache(const struct launch *l, const struct reach_cache_args *a)
 {
     const struct reach_cache_point *points = fake_host(a->points, a->count * sizeof *points);
@@ -377,7 +377,7 @@ static cu_result run_cache(const struct launch *l, const struct reach_cache_args
     return CU_SUCCESS;
 }
 
-/* SHARED and PEER touch no memory but what their arguments name. */
+/* SHARED and PEER touch only the memory that their arguments name. */
 static cu_result answer_chip(const struct launch *l, const struct probe_spec *spec, uint32_t *out)
 {
     struct err err = {.status = STATUS_OK};
@@ -409,7 +409,7 @@ static cu_result run_shared(const struct launch *l, unsigned threads,
     memcpy(spec.points, points, a->count * sizeof *points);
     for (uint32_t i = 0; i < a->sm_count; i++)
         spec.sms[i] = (uint16_t)sms[i];
-    if (l->desc->shared.latency_cycles == 0) { /* the model has none: any cycles */
+    if (l->desc->shared.latency_cycles == 0) { /* no latency: any cycles will do */
         for (uint64_t i = 0; i < (uint64_t)a->repeats * a->sm_count * a->count; i++)
             out[i] = a->samples;
         return CU_SUCCESS;
@@ -417,7 +417,7 @@ static cu_result run_shared(const struct launch *l, unsigned threads,
     return answer_chip(l, &spec, out);
 }
 
-/* Row 0 is the host's. */
+/* Row 0 belongs to the host. */
 static cu_result run_peer(const struct launch *l, unsigned cluster_sms,
                           const struct reach_peer_args *a)
 {

@@ -1,4 +1,4 @@
-/* fake_memory.c: addresses, allocations, mappings of the stand-in driver. */
+/* fake_memory.c: addresses, allocations and mappings of the stand-in driver. */
 #include "base/units.h"
 #include "gpu/sim/sim_desc.h"
 #include "tests/fakecuda/fake_state.h"
@@ -31,7 +31,8 @@ void fake_list_remove(struct fake_list *list, size_t item_bytes, size_t at)
     list->count--;
 }
 
-/* The end of something of this device that lies in [va, va + bytes); 0 if there is nothing. */
+/* Returns the end of an object of this device that lies in [va, va + bytes), or 0 if there is none.
+ */
 static uint64_t end_of_taken(int device, uint64_t va, uint64_t bytes)
 {
     const struct fake_alloc *allocs = fake.allocs.items;
@@ -48,8 +49,8 @@ static uint64_t end_of_taken(int device, uint64_t va, uint64_t bytes)
     return 0;
 }
 
-/* Addresses never given before as long as there are any, so that a use after free is seen; then the
- * first that are free. */
+/* Returns new addresses while there are any, so that a use after free is detected, then the first
+ * free ones. */
 uint64_t fake_take_va(struct fake_device *device, uint64_t bytes, uint64_t alignment)
 {
     const int index = (int)(device - fake.devices);
@@ -86,7 +87,7 @@ void fake_settle_va(int device)
     fake.devices[device].next_va = fake.devices[device].base_va;
 }
 
-/* Are all of [va, va + bytes) in allocations, of which several may be adjacent? */
+/* Returns whether allocations cover all of [va, va + bytes); several may be adjacent. */
 static bool alloc_covers(uint64_t va, uint64_t bytes)
 {
     const struct fake_alloc *allocs = fake.allocs.items;
@@ -97,12 +98,13 @@ static bool alloc_covers(uint64_t va, uint64_t bytes)
             va = allocs[i].va + allocs[i].bytes;
             if (va >= end)
                 return true;
-            i = (size_t)-1; /* what continues it may come before it in the list */
+            i = (size_t)-1; /* an adjacent allocation may come earlier in the list */
         }
     return false;
 }
 
-/* The last mapping that begins at or before `va`, as an index; count where there is none. */
+/* Returns the index of the last mapping that begins at or before `va`, or count if there is none.
+ */
 static size_t map_before(uint64_t va)
 {
     const struct fake_map *maps = fake.maps.items;
@@ -171,7 +173,7 @@ uint8_t *fake_mapped(uint64_t va, uint64_t *bytes)
     struct fake_handle *h = fake_handle(maps[i].handle);
     if (!h)
         return NULL;
-    if (!h->host) { /* its pages cost nothing before they are touched */
+    if (!h->host) { /* untouched pages cost nothing */
         void *host =
             mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (host == MAP_FAILED)
@@ -184,7 +186,7 @@ uint8_t *fake_mapped(uint64_t va, uint64_t *bytes)
     return h->host + offset;
 }
 
-/* Host memory behind any device memory, as of fake_mapped. */
+/* Returns the host memory behind any device memory; see fake_mapped. */
 static uint8_t *device_bytes(uint64_t va, uint64_t *bytes)
 {
     uint8_t *host = fake_host(va, *bytes);

@@ -1,5 +1,5 @@
-/* fake_pointer.c: what the diagnosis of libreach-cuda needs of the stand-in driver: what a pointer
- * is, where managed memory lives, whose handle is mapped, and copies in a stream. */
+/* fake_pointer.c: the driver calls that the diagnosis of libreach-cuda uses: attributes of
+ * pointers, the location of managed memory, mapped handles, and copies in a stream. */
 #include "tests/fakecuda/fake_driver.h"
 #include "tests/fakecuda/fake_state.h"
 
@@ -52,7 +52,7 @@ cu_result cuMemcpyDtoHAsync_v2(void *to, cu_deviceptr from, size_t bytes, cu_str
     return CU_SUCCESS;
 }
 
-/* The allocation that has `pointer`, as the device or as the process sees it. */
+/* Returns the allocation that contains `pointer`, an address of the device or of the process. */
 static const struct fake_alloc *find_alloc(cu_deviceptr pointer)
 {
     const struct fake_alloc *allocs = fake.allocs.items;
@@ -135,7 +135,7 @@ cu_result cuPointerGetAttribute(void *data, int attribute, cu_deviceptr pointer)
         return r != CU_SUCCESS ? r : CU_ERROR_INVALID_VALUE;
     told = a ? alloc_attribute(a, attribute, pointer, &value)
              : map_attribute(m, attribute, pointer, &value);
-    memcpy(data, &value, sizeof(uint32_t)); /* as long as the attribute is */
+    memcpy(data, &value, sizeof(uint32_t)); /* size of the attribute */
     if (attribute != POINTER_TYPE && attribute != POINTER_MANAGED && attribute != POINTER_ORDINAL)
         memcpy(data, &value, sizeof value);
     return told;

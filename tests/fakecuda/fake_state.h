@@ -1,10 +1,10 @@
-/* fake_state.h: all that the stand-in driver knows: one global, as a driver is one for a process.
- * Used by one thread at a time, like the real thing in a worker.
+/* fake_state.h: the state of the stand-in driver in one global, because a process has one driver.
+ * Only one thread uses it at a time, like the real driver in a worker.
  *
  * Device memory. Addresses are handed out side by side from a base for each GPU; the model sees an
- * address less that base. An allocation of up to BACKED_BYTES has host memory behind it and can be
+ * address minus that base. An allocation of up to BACKED_BYTES has host memory behind it and can be
  * copied to and from; larger ones can only be zeroed and read by kernels. A handle gets host memory
- * when it is first copied to or from where it is mapped (fake_copy), which kernels do not see.
+ * at the first copy to or from its mapping (fake_copy). Kernels do not see that memory.
  */
 #ifndef REACH_TESTS_FAKECUDA_FAKE_STATE_H
 #define REACH_TESTS_FAKECUDA_FAKE_STATE_H
@@ -17,7 +17,7 @@
 enum {
     FAKE_SHARED_PER_SM = 228 << 10,
     FAKE_SHARED_PER_BLOCK = 227 << 10,
-    FAKE_SHARED_RESERVED = 1 << 10 /* of each block */
+    FAKE_SHARED_RESERVED = 1 << 10 /* reserved in each block */
 };
 enum { CU_ERROR_INVALID_CONTEXT = 201, CU_ERROR_INVALID_HANDLE = 400 };
 enum { FAKE_NOWHERE = -2 }; /* CU_DEVICE_INVALID */
@@ -27,9 +27,9 @@ struct fake_device {
     uint64_t base_va;
     uint64_t next_va;
     uint64_t held_bytes;
-    uint32_t retains; /* of the primary context */
+    uint32_t retains; /* retain count of the primary context */
     uint64_t timer_ns;
-    /* Of the other memory that a kernel touched last. */
+    /* Model of the other memory that a kernel touched last. */
     struct sim_machine *far;
     enum memory_kind far_kind;
     uint64_t far_bytes;
@@ -38,14 +38,14 @@ struct fake_device {
 struct fake_alloc {
     uint64_t va;
     uint64_t bytes;
-    uint8_t *host; /* NULL: not backed */
+    uint8_t *host; /* NULL if not backed */
     int device;
     enum memory_kind kind;
-    void *process; /* pinned and registered memory: where the process sees it */
+    void *process; /* pinned and registered memory: its address in the process */
     /* Managed memory: a device, CU_DEVICE_CPU, or FAKE_NOWHERE. */
     int preferred;
     int prefetched;
-    bool accessed; /* set as accessed by the device */
+    bool accessed; /* made accessible for the device */
 };
 
 struct fake_handle {
@@ -57,7 +57,7 @@ struct fake_handle {
     bool released;
     int device;
     enum memory_kind kind;
-    uint8_t *host; /* NULL: never copied to or from, so all 0 */
+    uint8_t *host; /* NULL if never copied to or from; then all bytes are 0 */
 };
 
 struct fake_range {
@@ -94,7 +94,7 @@ struct fake_event {
     bool asked; /* since it was recorded */
 };
 
-/* A list that grows. */
+/* a list that grows */
 struct fake_list {
     void *items;
     size_t count;
@@ -113,11 +113,11 @@ struct fake {
     struct fake_device devices[REACH_MAX_GPUS];
     struct fake_list allocs;     /* struct fake_alloc */
     struct fake_list handles;    /* struct fake_handle */
-    struct fake_list ranges;     /* struct fake_range: reservations */
-    struct fake_list maps;       /* struct fake_map, by address */
+    struct fake_list ranges;     /* reservations, struct fake_range */
+    struct fake_list maps;       /* mappings, struct fake_map, by address */
     struct fake_list streams;    /* struct fake_stream */
     struct fake_list events;     /* struct fake_event */
-    uint64_t longest_run;        /* the longest handle that can be had; 0: any */
+    uint64_t longest_run;        /* the longest handle that succeeds; 0 means no limit */
     int pushed[FAKE_MAX_PUSHED]; /* contexts below the current one */
     uint32_t push_count;
     uint32_t modules;
@@ -136,27 +136,27 @@ extern struct fake fake;
 /* Records that the caller did something that a driver need not forgive; returns `r`. */
 cu_result fake_misuse(cu_result r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Counts a use of `call`; returns the result that it must fail with, or CU_SUCCESS. May hang, and
- * may not return at all. */
+/* Counts a use of `call`. Returns the result that it must fail with, or CU_SUCCESS. It may hang,
+ * and may not return at all. */
 cu_result fake_enter(const char *call);
 uint64_t fake_count_use(const char *call);
 
 /* fake_memory.c */
 void *fake_list_add(struct fake_list *list, size_t item_bytes, size_t at);
 void fake_list_remove(struct fake_list *list, size_t item_bytes, size_t at);
-/* `bytes` of addresses on a GPU, or 0 where there are none left. */
+/* Reserves `bytes` of addresses on a GPU. Returns 0 if there are none left. */
 uint64_t fake_take_va(struct fake_device *device, uint64_t bytes, uint64_t alignment);
-/* Lets addresses start anew once nothing holds one. */
+/* Starts again at the first address if nothing holds one. */
 void fake_settle_va(int device);
-/* Does the device hold [va, va + bytes), with access? */
+/* Returns whether the device holds [va, va + bytes), with access. */
 bool fake_is_mapped(uint64_t va, uint64_t bytes);
-/* Host memory behind [va, va + bytes), or NULL. */
+/* Returns the host memory behind [va, va + bytes), or NULL. */
 void *fake_host(uint64_t va, uint64_t bytes);
-/* Host memory behind what is mapped at `va`, up to the end of the mapping or `*bytes`, which is set
- * to its length. NULL: nothing is mapped there, or without access. */
+/* Returns the host memory behind the mapping at `va`. `*bytes` is cut to the end of the mapping.
+ * Returns NULL if nothing is mapped there, or if the mapping has no access. */
 uint8_t *fake_mapped(uint64_t va, uint64_t *bytes);
-/* Copies between device and host memory or within the device; false if a part is not there. A NULL
- * host pointer means device memory at `device_to` or `device_from`. */
+/* Copies between device and host memory or within the device. Returns false if a part is missing. A
+ * NULL host pointer means device memory at `device_to` or `device_from`. */
 bool fake_copy(void *to, uint64_t device_to, const void *from, uint64_t device_from,
                uint64_t bytes);
 struct fake_handle *fake_handle(cu_mem_handle id);
@@ -165,11 +165,11 @@ void fake_handle_forget(const struct fake_handle *h);
 void fake_hold(int device, int64_t bytes);
 void fake_free_all(void);
 
-/* fake_far.c: the model that answers for address `va`, and the address that is its 0. */
+/* fake_far.c: the model of address `va`, and the address at which the model begins. */
 struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uint64_t *first);
 
-/* fake_driver.c: a stream, NULL if there is none such; the kind of the handle that is mapped at
- * `va`; first of calls in a context. */
+/* fake_driver.c: a stream, or NULL if there is none; the kind of the handle that is mapped at `va`;
+ * the first step of calls in a context. */
 struct fake_stream *fake_stream_of(cu_stream stream);
 enum memory_kind fake_kind_of_map(uint64_t va);
 bool fake_is_compressed(uint64_t va);
@@ -177,14 +177,15 @@ cu_result fake_enter_context(const char *call);
 
 /* fake_kernels.c: runs a kernel by name. */
 const char *fake_kernel_name(const char *name);
-/* What was asked for a kernel of this name, in percent. */
-/* What an SM sets aside for the kernel launched last: what was preferred, or what a block needs. */
+/* The carveout that was requested for a kernel of this name, in percent. */
+/* Shared memory that an SM sets aside for the last kernel: the preferred size, or the need of a
+ * block. */
 uint64_t fake_shared_of_sm(const char *name);
 cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
                           const void *args);
 cu_result fake_kernel_run_clusters(const char *name, int device, unsigned blocks, unsigned threads,
                                    unsigned cluster_sms, const void *args);
-/* Clusters of this many blocks, one per SM, that fit at once. */
+/* How many clusters of this number of blocks, one block per SM, fit at once. */
 unsigned fake_clusters(int device, unsigned cluster_sms);
 
 #endif

@@ -1,14 +1,15 @@
-/* fakecuda.c: a stand-in libcuda.so.1 over the MMU model, so that the cuda source's own code runs
- * where there is no GPU: the devices, their contexts, and how it fails. Memory, modules and
+/* fakecuda.c: a stand-in libcuda.so.1 over the MMU model, so that the code of the cuda source runs
+ * without a GPU. This file has the devices, their contexts, and the faults. Memory, modules and
  * launches are in fake_driver.c.
  *
- * It answers the calls that reachd makes, keeps count of all that is given out, and runs kernels by
- * their names on the model, with the parameter structs of kernels/abi.h. The device code itself is
- * not looked at. It is steered by the environment when it is loaded, or by fakecuda_start():
+ * It answers the calls of reachd, counts all resources, and runs kernels by name on the model, with
+ * the parameter structs of kernels/abi.h. It ignores the device code. It is steered by the
+ * environment when it is loaded, or by fakecuda_start():
  *
  *     FAKECUDA="gpu=h200,fail=cuMemCreate@2=2"
  *
- * Items are separated by commas; or by bars, wherever there is a bar, for descriptions have commas:
+ * Items are separated by commas. If the text contains a bar, bars separate them, because
+ * descriptions have commas:
  *
  *   gpu=<profile or description>   one GPU, as in sim_desc.h; again for one more, in the order of
  *                                  their PCI addresses. Default: h200
@@ -35,17 +36,16 @@
  * Which GPUs and instances a process sees, and in which order, depends on CUDA_VISIBLE_DEVICES and
  * CUDA_DEVICE_ORDER, as for a real driver (control_see).
  *
- * "FAKECUDA=@<path>": the same in a file, which is read anew by each process: what a node has can
- * change. Without a GPU in it there is no device.
+ * "FAKECUDA=@<path>": the same in a file, which is read anew by each process: the GPUs of a node
+ * can change. Without a GPU in the file there is no device.
  *
- * Beside libcuda.so.1 the same file has the name libnvidia-ml.so.1: what NVML says is in
- * fake_nvml.c.
+ * The same file also has the name libnvidia-ml.so.1: the answers of NVML are in fake_nvml.c.
  *
- * With FAKECUDA_REPORT=<file> it appends one line there when it is unloaded: what is still held,
- * and what was done wrong. Exported functions for tests: fakecuda.h.
+ * With FAKECUDA_REPORT=<file> it appends one line there when it is unloaded, with the resources
+ * still held and the misuses. Exported functions for tests: fakecuda.h.
  *
- * A call that gives something back counts as having done so even where it was told to fail: the
- * caller has no better answer than to go on.
+ * A call that releases something counts as done even if it was made to fail, because the caller can
+ * only continue.
  */
 #include "tests/fakecuda/fakecuda.h"
 
@@ -209,7 +209,7 @@ static const struct fault *find_fault(enum fault_kind kind, const char *call, in
     return f || gpu < 0 ? f : control_fault(&fake.control, kind, "*", gpu, fake.report.calls);
 }
 
-/* The number of a device's GPU by PCI address. */
+/* Returns the number of the GPU of a device, by PCI address. */
 static int number_of(cu_device device)
 {
     int number = -1;
@@ -287,7 +287,7 @@ cu_result cuGetErrorString(cu_result r, const char **text)
     return CU_SUCCESS;
 }
 
-/* First of every call that needs cuInit. */
+/* First step of every call that needs cuInit. */
 static cu_result enter_initialised(const char *call)
 {
     cu_result r = fake_enter(call);
@@ -323,7 +323,7 @@ cu_result cuDeviceGet(cu_device *device, int ordinal)
     return r;
 }
 
-/* The identity that the same description has in the simulated source. */
+/* The identity of the same description in the simulated source. */
 static struct gpu_identity identity_of(cu_device device)
 {
     struct gpu_identity id;
@@ -340,7 +340,7 @@ cu_result cuDeviceGetName(char *name, int length, cu_device device)
     return r;
 }
 
-/* Of a GPU, or of the GPU that an instance is of. */
+/* Name of a GPU; an instance has the name of its GPU. */
 static void make_uuid(int board, struct cu_uuid *out)
 {
     char text[64];

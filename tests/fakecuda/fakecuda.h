@@ -1,12 +1,11 @@
-/* fakecuda.h: what a test can ask of the stand-in driver, beside the driver API. Resolve with
- * dlsym.
- */
+/* fakecuda.h: the control functions of the stand-in driver, beside the driver API. Resolve with
+ * dlsym. */
 #ifndef REACH_TESTS_FAKECUDA_FAKECUDA_H
 #define REACH_TESTS_FAKECUDA_FAKECUDA_H
 
 #include <stdint.h>
 
-/* What is held, and what went wrong, since the last start. */
+/* Resources held and errors seen since the last start. */
 struct fakecuda_report {
     uint64_t calls; /* all driver calls but cuGetErrorName and cuGetErrorString */
     uint32_t contexts;
@@ -17,27 +16,27 @@ struct fakecuda_report {
     uint32_t reservations; /* cuMemAddressReserve */
     uint32_t mappings;     /* cuMemMap */
     uint32_t events;
-    uint64_t device_bytes; /* of allocations and handles */
+    uint64_t device_bytes; /* bytes of allocations and handles */
     uint64_t most_device_bytes;
     uint32_t launches;
-    uint64_t faults;        /* calls that a fault of the control text made fail */
-    uint32_t misuses;       /* given back twice, unknown, out of range, without a context ... */
-    char first_misuse[160]; /* the first of them */
+    uint64_t faults;  /* calls that a fault of the control text made fail */
+    uint32_t misuses; /* double releases, unknown handles, out of range, without a context ... */
+    char first_misuse[160]; /* the first misuse */
 };
 
-/* Forgets everything and starts anew under `control` (see fakecuda.c). 0, or -1 where the text
- * makes no sense. */
+/* Forgets everything and starts again under `control` (see fakecuda.c). Returns 0, or -1 if the
+ * text is invalid. */
 typedef int fakecuda_start_fn(const char *control);
 int fakecuda_start(const char *control);
 
 typedef void fakecuda_report_fn(struct fakecuda_report *out);
 void fakecuda_report(struct fakecuda_report *out);
 
-/* From now on memory is scattered: no handle of more than `bytes` can be had. 0: any can. */
+/* From now on memory is scattered: a handle of more than `bytes` fails. 0 means no limit. */
 typedef void fakecuda_limit_runs_fn(uint64_t bytes);
 void fakecuda_limit_runs(uint64_t bytes);
 
-/* How often a call was made: fakecuda_uses("cuMemMap"). */
+/* Returns how often a call was made: fakecuda_uses("cuMemMap"). */
 typedef uint64_t fakecuda_uses_fn(const char *call);
 uint64_t fakecuda_uses(const char *call);
 

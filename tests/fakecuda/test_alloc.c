@@ -1,5 +1,5 @@
-/* test_alloc.c: the allocators of libreach-cuda over the stand-in driver: where arrays lie, what is
- * held, and that nothing is lost or leaked whichever driver call fails. */
+/* test_alloc.c: the allocators of libreach-cuda over the stand-in driver. It checks where arrays
+ * lie, which resources are held, and that no failing driver call loses or leaks anything. */
 #include "base/units.h"
 #include "base/rng.h"
 #include "clients/cuda/alloc/alloc_state.h"
@@ -82,7 +82,7 @@ static struct reach_alloc_stats stats_of(struct reach_pool *pool)
     return s;
 }
 
-/* After the last pool was closed. */
+/* Checks the state after the last pool was closed. */
 static void check_nothing_held(void)
 {
     struct fakecuda_report r;
@@ -151,7 +151,7 @@ static void check_place(const struct world *w, const struct array *a)
     }
 }
 
-/* False: the driver refused. */
+/* Returns false if the driver refused. */
 static bool allocate_on(struct world *w, uint64_t bytes, void *stream)
 {
     struct reach_alloc_error e = {.text = ""};
@@ -186,7 +186,8 @@ static bool release(struct world *w, uint32_t i, void *stream)
     return true;
 }
 
-/* Whether the first try succeeded; one that failed has changed nothing, so the second does. */
+/* Returns whether the first try succeeded. A failed try has changed nothing, so the second one
+ * succeeds. */
 static bool release_in_the_end(struct world *w, uint32_t i, void *stream)
 {
     const bool first = release(w, i, stream);
@@ -195,7 +196,7 @@ static bool release_in_the_end(struct world *w, uint32_t i, void *stream)
     return first;
 }
 
-/* Most are small; some are a frame or a few, with and without a remainder. */
+/* Most sizes are small; some are a frame or a few, with and without a remainder. */
 static uint64_t random_bytes(struct rng *rng)
 {
     const uint64_t kind = rng_below(rng, 8);
@@ -204,8 +205,8 @@ static uint64_t random_bytes(struct rng *rng)
                       : FRAME * (1 + rng_below(rng, 3)) + rng_below(rng, 2) * rng_below(rng, FRAME);
 }
 
-/* `steps` random allocations and frees; a call that fails must have changed nothing. Returns how
- * many failed. */
+/* Makes `steps` random allocations and frees; a failed call must have changed nothing. Returns the
+ * number of failures. */
 static uint32_t random_steps(struct world *w, struct rng *rng, uint32_t steps)
 {
     static void *const streams[] = {NULL, (void *)7, REACH_NO_STREAM};
@@ -220,7 +221,7 @@ static uint32_t random_steps(struct world *w, struct rng *rng, uint32_t steps)
     return failed;
 }
 
-/* What is pending counts as allocated until its stream has reached it. */
+/* Pending memory counts as allocated until its stream has reached the free. */
 static void check_stats(const struct world *w)
 {
     const struct reach_alloc_stats s = stats_of(w->pool);
@@ -258,7 +259,7 @@ static void arrays_lie_in_frames_and_never_overlap(void **state)
         }
         for (uint32_t i = 0; i < w.count; i++)
             check_stamp(&w.arrays[i]);
-        reach_pool_close(w.pool); /* with arrays and pending frees */
+        reach_pool_close(w.pool); /* closes with arrays and pending frees */
         check_nothing_held();
     }
 }
@@ -300,7 +301,7 @@ static void small_arrays_are_packed(void **state)
     assert_int_equal(stats_of(w.pool).frames, 4);
     release_all(&w);
     assert_int_equal(stats_of(w.pool).frames, 0);
-    assert_true(allocate(&w, 2 * FRAME + 1)); /* its remainder shares its frame */
+    assert_true(allocate(&w, 2 * FRAME + 1)); /* the remainder shares the frame of the array */
     assert_true(allocate(&w, FRAME / 2));
     assert_int_equal(stats_of(w.pool).frames, 3);
     reach_pool_close(w.pool);
@@ -315,7 +316,7 @@ static void kept_frames_are_used_first(void **state)
     assert_true(allocate(&w, 4 * FRAME));
     assert_true(allocate(&w, 4 * FRAME));
     const uint64_t second = w.arrays[1].address;
-    release_all(&w); /* the second first, so that its frames are kept */
+    release_all(&w); /* frees the second first, so that its frames are kept */
     assert_int_equal(stats_of(w.pool).frames, 4);
     assert_int_equal(stats_of(w.pool).frames_free, 4);
     assert_true(allocate(&w, 4 * FRAME));
@@ -349,7 +350,7 @@ static void memory_is_reused_only_after_its_stream(void **state)
 static void the_same_stream_reuses_the_same_size_at_once(void **state)
 {
     (void)state;
-    static void *const per_thread = (void *)2; /* another stream in each thread */
+    static void *const per_thread = (void *)2; /* each thread uses its own stream */
     begin("");
     struct world w = {.pool = open_pool(0)};
     assert_true(allocate_on(&w, FRAME, (void *)7));
@@ -374,7 +375,7 @@ static void the_same_stream_reuses_the_same_size_at_once(void **state)
     check_nothing_held();
 }
 
-/* A job that keeps reusing one array still gives back what else it freed. */
+/* A job that keeps reusing one array still gives back its other freed memory. */
 static void reuse_settles_other_frees(void **state)
 {
     (void)state;
@@ -383,7 +384,7 @@ static void reuse_settles_other_frees(void **state)
     assert_true(allocate_on(&w, 2 * FRAME, (void *)7));
     assert_true(allocate_on(&w, FRAME, (void *)7));
     assert_true(release(&w, 0, (void *)7));
-    for (int i = 0; i < 2; i++) { /* the stream reaches the free when it is asked again */
+    for (int i = 0; i < 2; i++) { /* the stream reaches the free at the next query */
         assert_true(release(&w, 0, (void *)7));
         assert_true(allocate_on(&w, FRAME, (void *)7));
     }
@@ -438,7 +439,7 @@ static void compaction_keeps_addresses_and_data(void **state)
     assert_int_equal(before.frames_scattered, before.frames);
     assert_true(before.frames > 0);
 
-    assert_int_equal(compact(w.pool, 0, &done), REACH_ALLOC_OK); /* there is no run */
+    assert_int_equal(compact(w.pool, 0, &done), REACH_ALLOC_OK); /* no run is left */
     assert_int_equal(done.frames, 0);
     assert_int_equal(done.frames_left, before.frames);
 
@@ -484,7 +485,7 @@ static void the_caller_says_which_frames_are_scattered(void **state)
 /* ---- failures ---- */
 
 /* One life of a pool, in scattered memory and not, and compacted. `faults` is empty or makes one
- * call fail; `hit` tells whether the caller saw it. Returns the number of driver calls. */
+ * call fail; `hit` reports whether the caller saw it. Returns the number of driver calls. */
 static uint64_t life(const char *faults, uint32_t steps, bool *hit)
 {
     const struct reach_pool_options o = options_of(8 * MIB);
@@ -500,7 +501,8 @@ static uint64_t life(const char *faults, uint32_t steps, bool *hit)
         limit_runs(2 * MIB);
         failed += random_steps(&w, &rng, steps - steps / 2);
         limit_runs(0);
-        failed += compact(w.pool, 3, &done) != REACH_ALLOC_OK; /* copies take the most time here */
+        failed +=
+            compact(w.pool, 3, &done) != REACH_ALLOC_OK; /* copies take most of the time here */
         for (uint32_t i = 0; i < w.count; i++)
             check_stamp(&w.arrays[i]);
         check_stats(&w);
@@ -517,8 +519,8 @@ static uint64_t life(const char *faults, uint32_t steps, bool *hit)
     return r.calls;
 }
 
-/* 1000 allocations and frees; the nth call of the driver fails, for every n or each 200th, from one
- * that the seed chooses: out of memory, and any other way. */
+/* Makes 1000 allocations and frees while the nth call of the driver fails, with out of memory and
+ * with another error. n is every number, or each 200th from a start that the seed chooses. */
 static void nothing_is_lost_whichever_call_fails(void **state)
 {
     (void)state;
@@ -539,8 +541,8 @@ static void nothing_is_lost_whichever_call_fails(void **state)
                   (unsigned long long)calls, step, hits);
 }
 
-/* Every call of a short life, in all builds. The caller must see some of the failures: opening has
- * no other way to do its work. */
+/* Fails every call of a short life, in all builds. The caller must see some of the failures,
+ * because opening cannot work without the call. */
 static void a_short_life_survives_every_failure(void **state)
 {
     (void)state;
@@ -602,7 +604,7 @@ static void errors_name_the_call_and_what_to_do(void **state)
     check_nothing_held();
 }
 
-/* Every later call fails, and what the process held is given back. */
+/* Every later call fails, and the process gives back what it held. */
 static void a_lost_context_is_an_error(void **state)
 {
     (void)state;
@@ -735,7 +737,7 @@ static void pytorch_gets_and_gives_back(void **state)
     reach_pool_close(pool); /* the process ends here */
 }
 
-/* The parent's lock is held, as if another thread had been in a call. */
+/* The lock of the parent is held, as if another thread had been in a call. */
 static void a_child_neither_uses_a_pool_nor_waits(void **state)
 {
     (void)state;

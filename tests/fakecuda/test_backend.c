@@ -1,17 +1,18 @@
-/* test_backend.c: the cuda source's own code over the stand-in driver finds what the model has. */
+/* test_backend.c: the code of the cuda source over the stand-in driver finds the properties of the
+ * model. */
 #include "tests/fakecuda/backend.h"
 
 #include "base/stats.h"
 
 #include <stdlib.h>
 
-/* Each has a kernel of its own, and all go by the same table. */
+/* Each kind has its own kernel, and all follow the same table. */
 static void every_kind_of_access_has_its_kernel(void **state)
 {
     static const struct {
         enum access access;
         uint32_t bytes;
-        double cost_bytes; /* as the model has it */
+        double cost_bytes; /* values of the model */
     } kinds[] = {{ACCESS_READ, 0, 128},
                  {ACCESS_READ, 32, 100},
                  {ACCESS_READ, 512, 512},
@@ -36,8 +37,8 @@ static void every_kind_of_access_has_its_kernel(void **state)
     expect_nothing_held("kinds of access");
 }
 
-/* The driver's mappings decide what is scattered: misses in half of the region take twice as long
- * in runs of 4 MiB, and as long as ever in runs of a frame. */
+/* The mappings of the driver decide what is scattered. Misses in half of the region take twice as
+ * long in runs of 4 MiB. In runs of a frame their time does not change. */
 static void short_runs_are_scattered(void **state)
 {
     static const uint64_t runs[] = {32 * MIB, 8 * MIB, 4 * MIB, 2 * MIB};
@@ -57,7 +58,7 @@ static void short_runs_are_scattered(void **state)
     expect_nothing_held("runs");
 }
 
-/* How many loads of a lap of `ways` x 256 lines miss beside so much shared memory. */
+/* Returns how many loads of a lap of `ways` x 256 lines miss beside this much shared memory. */
 static uint32_t misses_beside(struct gpu *gpu, uint64_t shared_bytes, uint64_t ways)
 {
     const struct probe_spec spec = {.kind = PROBE_CACHE,
@@ -81,8 +82,8 @@ static uint32_t misses_beside(struct gpu *gpu, uint64_t shared_bytes, uint64_t w
     return slow;
 }
 
-/* Each 32 KiB of shared memory cost L1 one way, and no second one: also if the driver does not heed
- * what is preferred, since the block takes what it asks for. */
+/* Each 32 KiB of shared memory costs L1 one way, and not a second one. This also holds if the
+ * driver ignores the preferred size, because the block takes its full amount. */
 static void the_division_of_l1_is_the_one_asked_for(void **state)
 {
     static const char *const hints[] = {"", "nohints"};
@@ -206,8 +207,8 @@ static void little_free_memory_makes_it_small(void **state)
     expect_nothing_held("others");
 }
 
-/* Under MPS others use the TLBs at the same time, and no probe tells. How many there are only NVML
- * knows, which is not here. */
+/* Under MPS other processes use the TLBs at the same time, and no probe detects them. Only NVML
+ * reports their number, and NVML is missing here. */
 static void other_clients_of_mps_are_told(void **state)
 {
     (void)state;

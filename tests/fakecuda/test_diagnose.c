@@ -1,6 +1,6 @@
-/* test_diagnose.c: reach_diagnose over the stand-in driver: each kind of memory by its name, the
- * reach, entries and contiguity from the times of the model, free memory, and that nothing is held
- * or guessed whichever driver call fails. */
+/* test_diagnose.c: reach_diagnose over the stand-in driver: each kind of memory by its name; the
+ * reach, entries and contiguity from the times of the model; and free memory. No failing driver
+ * call leaves anything held or guessed. */
 #include "base/units.h"
 #include "clients/cuda/alloc/alloc_driver.h"
 #include "clients/cuda/reach_diagnose.h"
@@ -67,7 +67,7 @@ static void begin(const char *faults)
     OK(cuda.cuCtxPushCurrent(context));
 }
 
-/* All that the job held has been given back, and its context is current as before. */
+/* The job has given back everything, and its context is current as before. */
 static void end(void)
 {
     struct fakecuda_report r;
@@ -100,8 +100,8 @@ static uint64_t take_managed(uint64_t bytes, int location)
     return p;
 }
 
-/* One handle, mapped again and again: the first `scattered` bytes in pieces of 2 MiB, the rest in
- * frames. */
+/* Maps one handle repeatedly: the first `scattered` bytes in pieces of 2 MiB, the rest in frames.
+ */
 static uint64_t take_virtual(uint64_t bytes, uint64_t scattered, const struct drv_prop *prop)
 {
     const struct drv_access access = {{DRV_DEVICE, 0}, DRV_READ_WRITE};
@@ -138,8 +138,8 @@ static struct reach_diagnose_options options_of(bool with_numbers)
     return o;
 }
 
-/* A diagnosis begins no search after 70 ms, in which a machine under load may not find all: then
- * again. */
+/* A diagnosis begins no search after 70 ms, so a machine under load may not find everything. The
+ * diagnosis is then repeated. */
 static struct reach_diagnosis diagnose(uint64_t pointer, uint64_t bytes, bool with_numbers)
 {
     const struct reach_diagnose_options o = options_of(with_numbers);
@@ -169,7 +169,7 @@ static void assert_absent(struct reach_finding f, const char *why)
         fail_msg("\"%s\" is not \"%s\"", f.reason, why);
 }
 
-/* Beyond a reach of `reach` in entries of `entry`. */
+/* The array exceeds a reach of `reach` in entries of `entry`. */
 static void check_beyond(const struct reach_diagnosis *f, double reach, double entry)
 {
     assert_near(f->out_of_reach, 1, 0);
@@ -201,10 +201,10 @@ static void device_memory_within_and_beyond(void **state)
     assert_absent(f.contiguous, "within the reach");
     assert_near(f.contiguous_gbps, 4070, 100);
 
-    f = diagnose(p, REACH + FRAME, true); /* the memory is slower than the few misses */
+    f = diagnose(p, REACH + FRAME, true); /* the memory is slower than the few misses explain */
     assert_near(f.out_of_reach, 0, 0);
     assert_absent(f.contiguous, "too little");
-    f = diagnose(p, 300 * MIB, false); /* a part of it would be in L2 */
+    f = diagnose(p, 300 * MIB, false); /* part of the array would be in L2 */
     assert_absent(f.out_of_reach, "too short");
     assert_true(f.read_gbps.known && !f.part_gbps.known);
     assert_near(diagnose(p, 300 * MIB, true).out_of_reach, 0, 0);
@@ -316,7 +316,7 @@ static void a_peers_memory(void **state)
 {
     (void)state;
     const struct drv_prop prop = {.type = DRV_PINNED, .location = {DRV_DEVICE, 1}};
-    begin(CONTROL); /* a second GPU of the kind */
+    begin(CONTROL); /* a second GPU of the same kind */
     const uint64_t p = take_virtual(8 * GIB, 0, &prop);
     struct reach_diagnosis f = diagnose(p, 8 * GIB, true);
     assert_int_equal(f.memory, REACH_MEMORY_PEER);
@@ -346,7 +346,7 @@ static void the_free_memory_of_a_gpu(void **state)
     assert_near(f.contiguous, 0, 0.1);
     limit_runs(0);
 
-    const uint64_t held = take_plain(21 * GIB); /* what is left lies within the reach */
+    const uint64_t held = take_plain(21 * GIB); /* the remaining memory lies within the reach */
     OK(reach_diagnose_free(REACH_FREE_PLAIN, &o, &f, NULL));
     assert_near(f.out_of_reach, 0, 0);
     assert_absent(f.contiguous, "within the reach");
@@ -367,7 +367,7 @@ static void the_text_has_decimal_points_in_every_locale(void **state)
         skip();
     f = diagnose(p, 12 * GIB, true);
     (void)snprintf(here, sizeof here, "%.1f", 0.5);
-    assert_string_equal(here, "0,5"); /* the locale is as it was */
+    assert_string_equal(here, "0,5"); /* the locale is unchanged */
     (void)setlocale(LC_NUMERIC, "C");
     (void)snprintf(here, sizeof here, "can gain up to %.1f times", f.gain.value);
     assert_non_null(strstr(f.text, here));
@@ -396,7 +396,7 @@ static void wrong_arguments(void **state)
     f.size = 0;
     assert_int_equal(reach_diagnose(memory, GIB, &o, &f, &e), REACH_ALLOC_INVALID_ARGUMENT);
     f.size = offsetof(struct reach_diagnosis, text);
-    f.text[0] = '!'; /* an older caller has no text */
+    f.text[0] = '!'; /* an older caller has no text field */
     assert_int_equal(reach_diagnose(memory, GIB, &o, &f, &e), REACH_ALLOC_OK);
     assert_int_equal(f.text[0], '!');
     assert_int_equal(reach_diagnose_free(REACH_FREE_FRAMES, &o, &f, &e),
@@ -411,7 +411,7 @@ static void wrong_arguments(void **state)
     OK(cuda.cuMemFree(p));
     end();
     o = options_of(false);
-    o.device = 3; /* the stand-in driver notes it as a misuse */
+    o.device = 3; /* the stand-in driver counts it as a misuse */
     assert_int_not_equal(reach_diagnose(memory, GIB, &o, &f, &e), REACH_ALLOC_OK);
     assert_string_equal(e.call, "cuDeviceGet");
 }
@@ -420,7 +420,7 @@ static void busy_sms_are_a_reason(void **state)
 {
     (void)state;
     begin("giveup=reach_read@6+");
-    const uint64_t again = take_plain(12 * GIB); /* while it looks for the reach */
+    const uint64_t again = take_plain(12 * GIB); /* gives up during the search for the reach */
     assert_absent(diagnose(again, 12 * GIB, false).reach_bytes, "occupy");
     OK(cuda.cuMemFree(again));
     end();
@@ -430,14 +430,14 @@ static void busy_sms_are_a_reason(void **state)
     assert_absent(f.out_of_reach, "occupy");
     assert_absent(f.reach_bytes, "occupy");
     f = diagnose(p, 12 * GIB, true);
-    assert_near(f.out_of_reach, 1, 0); /* by the number */
+    assert_near(f.out_of_reach, 1, 0); /* the GPU by its number */
     assert_absent(f.contiguous, "occupy");
     OK(cuda.cuMemFree(p));
     end();
 }
 
-/* A life of pointers, each call of which fails in turn: an error, or the same answer as without
- * (where a call only gives back). */
+/* A life of pointers, each call of which fails in turn. The result is an error, or the same answer
+ * as without the failure if the call only releases something. */
 static bool life(const char *faults, uint64_t *calls)
 {
     const struct reach_diagnose_options o = options_of(true);
@@ -473,7 +473,7 @@ static void nothing_is_held_whichever_call_fails(void **state)
     uint64_t ignored;
     uint32_t failures = 0;
     assert_false(life("", &calls));
-    /* Handles of the frames are alike: the first and the last are enough. */
+    /* The handles of the frames are alike, so the first and the last are enough. */
     for (uint64_t n = 1; n <= calls; n += n > 150 && n + 150 < calls ? 97 : 1) {
         char fault[64];
         (void)snprintf(fault, sizeof fault, "fail=*@%llu=999", (unsigned long long)n);

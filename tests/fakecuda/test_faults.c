@@ -1,4 +1,4 @@
-/* test_faults.c: the cuda source's own code over the stand-in driver ends every failure of any
+/* test_faults.c: the code of the cuda source over the stand-in driver ends every failure of a
  * driver call with a status and with nothing held. */
 #include "tests/fakecuda/backend.h"
 
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* The list asks in processes of its own (test_list.c), so it is made once. */
+/* The list queries the driver in child processes (test_list.c), so it is made once. */
 static char small_uuid[64];
 
 static int list_small(void **state)
@@ -26,7 +26,7 @@ static int list_small(void **state)
     return 0;
 }
 
-/* Open, all four probes, close; stops at the first failure. */
+/* Opens the GPU, makes all four probes, and closes it; stops at the first failure. */
 static enum status whole_run(bool plain, struct err *err)
 {
     struct gpu_options options = real();
@@ -52,7 +52,7 @@ static enum status whole_run(bool plain, struct err *err)
     return s;
 }
 
-/* All that a plan asks for at depth quick, as a worker would run it. */
+/* Makes all probes of a plan at depth quick, in the way of a worker. */
 static enum status measure(struct gpu *gpu, struct err *err)
 {
     struct observation_set set = {.count = 0};
@@ -127,8 +127,8 @@ static enum status expected_status(int result)
     }
 }
 
-/* Any call failing, at every place of a whole run. Some failures cost nothing: an optional
- * question, or a thing given back. */
+/* Any call fails, at every place of a whole run. Some failures cost nothing: an optional query, or
+ * a release. */
 static void fail_each_call(bool plain, int result)
 {
     const uint64_t calls = calls_of_clean_run(plain);
@@ -200,7 +200,7 @@ static void every_call_of_a_quick_fingerprint_may_fail(void **state)
     assert_true(harmless < places / 2);
 }
 
-/* What opening says to one fault, with a clean end. */
+/* Returns the error of opening after one fault, with a clean end. */
 static void expect_open(const char *control, enum status expected, const char *says)
 {
     struct err err = {0};
@@ -245,7 +245,7 @@ static void no_library_is_no_driver(void **state)
     assert_non_null(strstr(err.text, "libcuda"));
 }
 
-/* The kernel never ends: the caller gets the error within the deadline and a second. */
+/* The kernel never ends: the caller gets the error within one second after the deadline. */
 static void a_hung_kernel_ends_at_the_deadline(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
-/* test_list.c: which GPUs there are, if some of them answer badly. Without NVML, so that GPUs have
- * no names but their numbers. */
+/* test_list.c: the list of GPUs if some of them fail or hang. NVML is missing, so GPUs have no
+ * names but their numbers. */
 #include "tests/fakecuda/backend.h"
 
-/* Far more than a GPU that is well takes on a slow machine. */
+/* far longer than a healthy GPU takes on a slow machine */
 enum { IDENTIFY_MS = 3000, GPUS = 4 };
 
 struct found {
@@ -18,7 +18,7 @@ static void add(void *self, const struct gpu_listed *gpu)
     f->gpus[f->count++] = *gpu;
 }
 
-/* Has one of them this error, of the device with this number? */
+/* Returns whether one of them has this error, of the device with this number. */
 static bool has_error(const struct found *f, enum status status, const char *begins,
                       const char *says)
 {
@@ -31,8 +31,8 @@ static bool has_error(const struct found *f, enum status status, const char *beg
     return false;
 }
 
-/* One is well, one fails, one needs a minute for all calls, one never answers: the first is
- * reported before the driver's time is over, and each of the others with its reason. */
+/* One GPU is healthy, one fails, one needs a minute for all calls, and one never answers. The first
+ * is reported before the time of the driver is over, and each of the others with its reason. */
 static void a_bad_gpu_delays_no_other(void **state)
 {
     struct gpu_options options = real();
@@ -52,7 +52,7 @@ static void a_bad_gpu_delays_no_other(void **state)
     assert_true(has_error(&f, STATUS_GPU_HUNG, "device 3: ", "within 3000 ms"));
 }
 
-/* The list of those that are well. If none is, the reason. */
+/* The list of the healthy GPUs, or the reason if there is none. */
 static void a_list_has_those_that_are_well(void **state)
 {
     struct gpu_options options = real();

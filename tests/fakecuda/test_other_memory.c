@@ -1,12 +1,12 @@
-/* test_other_memory.c: managed, host and peer memory of the cuda source over the stand-in driver:
- * each kind is made, used and given back, or says why there is none. */
+/* test_other_memory.c: managed, host and peer memory of the cuda source over the stand-in driver.
+ * Each kind is made, used and given back, or its absence is reported with the reason. */
 #include "tests/fakecuda/backend.h"
 
 #include "gpu/cuda/host_pieces.h"
 #include "tests/share.h"
 
-/* The small GPU with each kind. All reach 2 MiB in tables of their own, behind a link of 50 GB/s.
- */
+/* The small GPU with each kind. All kinds reach 2 MiB in tables of their own, behind a link of 50
+ * GB/s. */
 #define KIND "=50/2@900,16K,32+100,128+300,50 "
 #define WITH_KINDS                                                                                 \
     SMALL " host_memory=8G managed-device" KIND "host-pinned" KIND "host-virtual" KIND             \
@@ -30,7 +30,7 @@ static double gbps_at(const struct probe_spec *spec, const struct probe_result *
     return observation_read_gbps(&o, point, 0);
 }
 
-/* Reads and walks memory of this kind; the reason why there is none, or REASON_NONE. */
+/* Reads and walks memory of this kind. Returns the reason why there is none, or REASON_NONE. */
 static enum status use_kind(struct gpu *gpu, enum memory_kind kind, enum reason *out,
                             struct err *err)
 {
@@ -49,7 +49,7 @@ static enum status use_kind(struct gpu *gpu, enum memory_kind kind, enum reason 
         probe_result_free(&r);
         spec = chase_spec();
         spec.memory = kind;
-        spec.stride_bytes = 128 << 10; /* each page of registered memory is touched: few of them */
+        spec.stride_bytes = 128 << 10; /* every page is touched, so few pages */
         s = run_probe(gpu, spec, err);
     }
     return s;
@@ -66,7 +66,7 @@ static enum status open_with(const char *control, struct gpu **out, struct err *
     return s == STATUS_OK ? gpu_open(&options, id[0].uuid, out, err) : s;
 }
 
-/* Each kind has its range and gives it back; the tables are those of the model. */
+/* Each kind has its range and gives it back; its tables are the tables of the model. */
 static void each_kind_of_memory_is_made_and_given_back(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void each_kind_of_memory_is_made_and_given_back(void **state)
         enum reason reason;
 
         if (kind == MEMORY_HOST_REGISTERED_HUGE)
-            continue; /* whether the kernel has huge pages is not up to the driver */
+            continue; /* huge pages depend on the kernel, not on the driver */
         assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
         if (use_kind(gpu, (enum memory_kind)kind, &reason, &err) != STATUS_OK ||
             reason != REASON_NONE)
@@ -88,7 +88,7 @@ static void each_kind_of_memory_is_made_and_given_back(void **state)
     }
 }
 
-/* The GPU waits while host memory is released. So it is left as it is until the GPU is closed. */
+/* The GPU waits while host memory is released, so the memory is kept until the GPU is closed. */
 static void host_memory_is_released_at_the_end(void **state)
 {
     struct err err = {0};
@@ -110,7 +110,7 @@ static void host_memory_is_released_at_the_end(void **state)
     expect_nothing_held("host memory that was left");
 }
 
-/* Memory of the GPU or of a peer is not left, nor is a range that has become too short. */
+/* Memory of the GPU or of a peer is not kept, nor is a range that has become too short. */
 static void other_memory_is_released_at_once(void **state)
 {
     struct probe_spec longer = memory_spec(MEMORY_HOST_PINNED);
@@ -131,7 +131,7 @@ static void other_memory_is_released_at_once(void **state)
     expect_nothing_held("memory that is not left");
 }
 
-/* If memory is short, what was left is released, and the range can be had after all. */
+/* If memory is short, the kept range is released, and the new range succeeds after all. */
 static void what_was_left_makes_room(void **state)
 {
     struct err err = {0};
@@ -149,8 +149,8 @@ static void what_was_left_makes_room(void **state)
     expect_nothing_held("memory that was short");
 }
 
-/* While a call pins memory, other processes wait for the driver: no call pins more than a piece,
- * and the pieces are one range. After a failure the pieces before it are released. */
+/* While a call pins memory, other processes wait for the driver. So no call pins more than a piece,
+ * and the pieces are one range. After a failure the earlier pieces are released. */
 static void host_memory_is_made_in_pieces(void **state)
 {
     static const struct {
@@ -189,7 +189,7 @@ static void host_memory_is_made_in_pieces(void **state)
         }
 }
 
-/* What the driver refuses is an answer with its reason, and no failure. */
+/* A refusal of the driver is an answer with a reason, and not a failure. */
 static void a_refused_kind_says_why(void **state)
 {
     static const struct {
@@ -231,7 +231,7 @@ static void a_refused_kind_says_why(void **state)
     begin(SMALL "|");
 }
 
-/* Each driver call failing in turn while every kind is probed: nothing stays held. */
+/* Each driver call fails in turn while every kind is probed, and nothing stays held. */
 static void every_call_for_other_memory_may_fail(void **state)
 {
     const uint32_t step = test_share(1, 4);
@@ -253,8 +253,7 @@ static void every_call_for_other_memory_may_fail(void **state)
                        (unsigned long long)(n == 0 ? UINT32_MAX : n));
         begin(WITH_KINDS "|" WITH_KINDS);
         assert_int_equal(gpu_list(&options, id, 2, &listed, NULL), STATUS_OK);
-        begin(
-            control); /* the list asks in processes of its own, whose calls are not counted here */
+        begin(control); /* the list uses child processes, whose calls are not counted here */
         s = gpu_open(&options, id[0].uuid, &gpu, &err);
         for (int kind = MEMORY_MANAGED_DEVICE; s == STATUS_OK && kind < MEMORY_KIND_COUNT; kind++) {
             enum reason reason = REASON_NONE;
@@ -270,7 +269,7 @@ static void every_call_for_other_memory_may_fail(void **state)
         expect_nothing_held(control);
     }
     print_message("%llu calls, %u kinds absent\n", (unsigned long long)calls, absent);
-    if (step == 1) /* a sample need not hit the calls that only one kind needs */
+    if (step == 1) /* a sample may miss the calls that only one kind needs */
         assert_true(absent > 2);
 }
 

@@ -1,8 +1,8 @@
-/* fuzz.h: what every fuzz target has: one function that takes any bytes and must come back.
+/* fuzz.h: the interface of every fuzz target: one function that takes any bytes and must return.
  *
  * A target is a file tests/fuzz/fuzz_NAME.c. The clang build links it with libFuzzer (`make fuzz`),
  * the other builds with replay.c, which runs the inputs under tests/fuzz/corpus/NAME and is part of
- * `make check`. What a target demands it says with REACH_ASSERT (base/assert.h), which aborts.
+ * `make check`. A target checks its demands with REACH_ASSERT (base/assert.h), which aborts.
  */
 #ifndef REACH_TESTS_FUZZ_FUZZ_H
 #define REACH_TESTS_FUZZ_FUZZ_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Always 0: libFuzzer keeps every other value for itself. */
+/* Always 0, because libFuzzer reserves all other values. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif

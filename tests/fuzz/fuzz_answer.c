@@ -1,6 +1,6 @@
-/* fuzz_answer.c: what a daemon, or a program that poses as one, answers to libreach. The first byte
- * says to which request. In an answer that is accepted no SM is in a window that does not exist,
- * and the windows cover the allocation. */
+/* fuzz_answer.c: the answer of a daemon, or of a program that poses as one, to libreach. The first
+ * byte selects the request. In an accepted answer every SM is in an existing window, and the
+ * windows cover the allocation. */
 #include "fuzz.h"
 
 #include "clients/c/answer.h"

@@ -1,5 +1,5 @@
-/* fuzz_body.c: what is read from the inside of a request: a JSON body, a target, and the fields
- * that are lists. The first byte says which. */
+/* fuzz_body.c: the parts inside a request: a JSON body, a target, and list fields. The first byte
+ * selects the part. */
 #include "fuzz.h"
 
 #include "api/handlers/auth.h"

@@ -1,15 +1,14 @@
-/* fuzz_database.c: a state file that anything may have happened to. Opening it either works or says
- * why not; what is read holds its invariants; where it opened, it takes another run or says why
- * not.
+/* fuzz_database.c: a state file with any damage. Opening it works or fails with a reason. Values
+ * that are read hold their invariants. An opened file takes another run or fails with a reason.
  *
- * The first byte says what the others are:
+ * The first byte selects the meaning of the others:
  *   0  the whole file
- *   1  changes of a good file: three bytes place, one byte value, again and again
+ *   1  changes of a good file: repeated: three bytes of place, one byte of value
  *   2  the same for the log beside a good file, as a killed daemon leaves it
  *
- * Checksums are not secret, so a fuzzer can make good ones: that nothing damaged is served is
- * tested with random damage (tests/unit/daemon/store/test_store_files.c), here only that nothing
- * breaks.
+ * Checksums are not secret, so a fuzzer can make valid ones. So this target only checks that
+ * nothing breaks. tests/unit/daemon/store/test_store_files.c checks with random damage that nothing
+ * damaged is served.
  */
 #include "fuzz.h"
 
@@ -33,8 +32,8 @@ struct image {
 static struct {
     char *directory;
     char path[256];
-    struct image closed; /* the file after an orderly end */
-    struct image open;   /* the file and its log in the middle */
+    struct image closed; /* the file after a clean shutdown */
+    struct image open;   /* the file and its log in the middle of a write */
     struct image log;
 } good;
 
@@ -57,7 +56,7 @@ static void prepare(void)
     struct store *store = NULL;
     int64_t run = 0;
 
-    store_fault.skip_syncs = true; /* waiting for the disk would be most of the time */
+    store_fault.skip_syncs = true; /* waits for the disk would take most of the time */
     if (access("/dev/shm", W_OK) == 0)
         (void)setenv("TMPDIR", "/dev/shm", 0);
     good.directory = fixture_directory();

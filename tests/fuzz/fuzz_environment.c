@@ -1,7 +1,7 @@
-/* fuzz_environment.c: the variable of a job's environment, which anyone may have written. An even
- * first byte: the text as it is. An odd one: the text with a check that is right, so that its
- * fields are read, too. What is read holds its invariants, can be planned from, and reads back as
- * itself. */
+/* fuzz_environment.c: the variable in the environment of a job, which anyone may have written.
+ * After an even first byte the text is used unchanged. After an odd one the text gets a correct
+ * check, so that its fields are read, too. A value that is read holds its invariants, can be
+ * planned from, and reads back as itself. */
 #include "fuzz.h"
 
 #include "base/hash.h"

@@ -1,5 +1,5 @@
-/* fuzz_fingerprint.c: a fingerprint as JSON, from a file or from another daemon. What is taken
- * holds its invariants and has the same name when it is read again. */
+/* fuzz_fingerprint.c: a fingerprint as JSON, from a file or from another daemon. An accepted
+ * fingerprint holds its invariants and has the same name when it is read again. */
 #include "tests/unit/support/as_json.h"
 
 #include "fuzz.h"

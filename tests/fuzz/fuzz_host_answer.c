@@ -1,6 +1,6 @@
-/* fuzz_host_answer.c: what a host answers to a survey. The first byte says whether the ids are
- * mended first: without that no changed fingerprint comes further than its hash. What is taken can
- * be shown, and contradicts itself nowhere. */
+/* fuzz_host_answer.c: the answer of a host to a survey. The first byte selects whether the ids are
+ * corrected first. Without the correction no changed fingerprint passes the check of its hash. An
+ * accepted answer can be shown, and has no contradictions. */
 #include "fuzz.h"
 
 #include "clients/fleet/host_answer.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Gives every fingerprint the id that its content has. */
+/* Gives every fingerprint the id that matches its content. */
 static void mend(json_t *document)
 {
     size_t i;

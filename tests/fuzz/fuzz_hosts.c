@@ -1,5 +1,5 @@
-/* fuzz_hosts.c: lists of hosts, in each form. The first byte says which. Whatever is taken is a
- * name that is a spelling of itself, stands once, and can be shown. */
+/* fuzz_hosts.c: lists of hosts, in each form. The first byte selects the form. Every accepted name
+ * is its own canonical spelling, occurs once, and can be shown. */
 #include "fuzz.h"
 
 #include "clients/fleet/hosts.h"

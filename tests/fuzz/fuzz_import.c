@@ -1,5 +1,5 @@
-/* fuzz_import.c: other people's measurement files. The first byte says which kind of name the file
- * has, or where the bytes part into two files. What is concluded is a fingerprint that holds its
+/* fuzz_import.c: measurement files of other tools. The first byte selects the kind of file name, or
+ * the place at which the bytes are split into two files. The result is a fingerprint that holds its
  * invariants. */
 #include "fuzz.h"
 
@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    /* 0: a curve, 255: a sharing text, between: this many 254ths of the bytes are a curve. */
+    /* 0 means a curve, 255 a sharing text. Other values n mean that n/254 of the bytes are a curve.
+     */
     first = (size - 1) * (254 - (data[0] == 255 ? 254 : data[0])) / 254;
     files[0].text = (const char *)data + 1;
     files[0].bytes = first;

@@ -1,5 +1,5 @@
-/* fuzz_observation.c: what a worker may say: lines, and in each an observation, a GPU, its limits
- * or a probe. What is taken must be said again in the same words. */
+/* fuzz_observation.c: the output of a worker: lines, and in each an observation, a GPU, its limits
+ * or a probe. An accepted line must be written again in the same words. */
 #include "tests/unit/support/as_json.h"
 
 #include "fuzz.h"
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* An observation that was taken: its text, read again, gives the same text. */
+/* The text of an accepted observation, read again, gives the same text. */
 static void again(const struct observation *o)
 {
     json_t *const first = AS_JSON(observation_write, o);
@@ -28,7 +28,7 @@ static void again(const struct observation *o)
     observation_free(&back);
 }
 
-/* The same line, its numbers taken out before it is parsed: it is as good or as bad as it was. */
+/* Parses the same line after its numbers were taken out; it is as valid or as invalid as before. */
 static void in_parts(const char *line, size_t length, bool good)
 {
     struct observation_values values = {.numbers = NULL};

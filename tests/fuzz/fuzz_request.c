@@ -1,5 +1,5 @@
-/* fuzz_request.c: what a client may send: the bytes of a connection, to the whole HTTP server in
- * this process. Whatever comes, each answer begins as one, and the server is there for the next. */
+/* fuzz_request.c: the bytes of a client connection, for the whole HTTP server in this process. Each
+ * answer is well-formed at its start, and the server is ready for the next connection. */
 #include "fuzz.h"
 
 #include "api/server/server.h"
@@ -178,7 +178,7 @@ static void run(void)
         api_server_run(server);
 }
 
-/* What has come so far; true where the server has closed the connection. */
+/* Reads the bytes that have arrived. Returns true if the server has closed the connection. */
 static bool receive(int fd, bool first)
 {
     static char text[1 << 20];

@@ -1,6 +1,6 @@
-/* fuzz_rlt.c: any bytes as an .rlt trace, as they are and with their checks made right. What is
- * read once is written and read again, and is the same; what is loaded has records that lie where
- * it says. */
+/* fuzz_rlt.c: any bytes as an .rlt trace, unchanged and with corrected checks. A trace that is read
+ * once is written and read again, and is the same. The records of a loaded trace lie at their
+ * stated places. */
 #include "fuzz.h"
 
 #include "clients/lab/trace/rlt_format.h"
@@ -82,7 +82,7 @@ static void load(const uint8_t *data, size_t size)
     free(copy);
 }
 
-/* Makes the checks right, as an attacker would. */
+/* Corrects the checks, like an attacker. */
 static void repair(uint8_t *bytes, size_t size)
 {
     if (size < RLT_HEADER_BYTES)

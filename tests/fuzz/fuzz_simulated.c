@@ -1,5 +1,5 @@
-/* fuzz_simulated.c: the text of a simulated GPU. What is read and printed reads as the same again,
- * byte for byte of the struct. */
+/* fuzz_simulated.c: the text of a simulated GPU. An accepted text is printed and reads as the same
+ * struct, byte for byte. */
 #include "fuzz.h"
 
 #include "gpu/sim/sim_desc.h"

@@ -1,4 +1,4 @@
-/* fuzz_trace.h: what the targets of the importers of traces demand. */
+/* fuzz_trace.h: the checks shared by the targets of the trace importers. */
 #ifndef REACH_TESTS_FUZZ_FUZZ_TRACE_H
 #define REACH_TESTS_FUZZ_FUZZ_TRACE_H
 

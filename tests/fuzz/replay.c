@@ -1,5 +1,5 @@
-/* replay.c: main of a fuzz target where there is no libFuzzer: runs each input of its corpus, and
- * some damaged copies of it, so that `make check` looks at every finding of the past again.
+/* replay.c: main of a fuzz target without libFuzzer. It runs each input of its corpus, and some
+ * damaged copies, so that `make check` repeats every past finding.
  *
  *     fuzz_NAME [FILE...]     default: the files of tests/fuzz/corpus/NAME, from the project's root
  */
@@ -15,7 +15,7 @@
 
 enum { COPIES = 12, MAX_FLIPS = 8, PATH_BYTES = 512 };
 
-/* The whole file; exits where it cannot be read, because then nothing was tested. */
+/* Reads the whole file. Exits if it cannot be read, because then nothing was tested. */
 static uint8_t *read_file(const char *path, size_t *out_size)
 {
     FILE *const f = fopen(path, "rb");
@@ -35,7 +35,7 @@ static uint8_t *read_file(const char *path, size_t *out_size)
     return data;
 }
 
-/* A block of its own, so that a sanitizer sees a read behind the end. */
+/* A separate block lets a sanitizer detect a read past the end. */
 static void run(const uint8_t *data, size_t size)
 {
     uint8_t *const copy = malloc(size ? size : 1);
@@ -62,7 +62,7 @@ static void run_damaged(const uint8_t *data, size_t size, struct rng *r)
     free(copy);
 }
 
-/* One case; its name goes out first, so that a crash tells which input it was. */
+/* Runs one case. Its name is printed first, so that a crash shows which input it was. */
 static void one_case(int number, const char *path)
 {
     struct rng r = {.state = 20261121};

@@ -1,5 +1,6 @@
-/* cache_traces.cu: what docs/caches.md says of L1 and the L2, by other walks than reachd's: whole
- * laps of line after line, by the CUDA runtime and in plain memory. Prints one line per number.
+/* cache_traces.cu: checks the statements of docs/caches.md about L1 and L2 with walks that differ
+ * from those of reachd. The walks are whole laps of line after line, by the CUDA runtime and in
+ * plain memory. Prints one line per number.
  *
  * cache_traces l1 KIB LAPS FIRST LAST STEP STRIDE
  *
@@ -57,7 +58,7 @@ enum {
 };
 static const u64 MIB = 1 << 20;
 
-/* Cycles of a load; the second clock is predicated on the value, which is 0. */
+/* Returns the cycles of a load; the second clock is predicated on the value, which is 0. */
 #define TIMED(name, load)                                                                          \
     static __device__ __forceinline__ u32 name(u64 address, u32 *v)                                \
     {                                                                                              \
@@ -154,7 +155,7 @@ static void run_l1(u32 kib, u32 laps, u32 first, u32 last, u32 step, u32 stride)
     CHECK(cudaFree(out));
 }
 
-/* How many lines stay in L1, in steps of some: each SM has a lap of its own. */
+/* Prints how many lines stay in L1, in steps of a few lines: each SM has its own lap. */
 static u32 kept_lines(u64 base, u32 sms, u32 threads, u32 dynamic_bytes, l1_answer *out)
 {
     const u32 laps = 4;
@@ -167,8 +168,8 @@ static u32 kept_lines(u64 base, u32 sms, u32 threads, u32 dynamic_bytes, l1_answ
     return kept;
 }
 
-/* Preferences for shared memory, with blocks that take little of it or all of it, of one warp or of
- * half of an SM's threads. */
+/* Preferences for shared memory, with blocks that take little of it or all of it, and that have one
+ * warp or half of the threads of an SM. */
 static void run_divisions()
 {
     static const u32 hints[] = {0, 8, 16, 32, 64, 100, 132, 164, 196};
@@ -215,7 +216,7 @@ __global__ void sweep(u64 base, u64 from, u64 to, u64 stride, u32 *sink)
         *sink = all;
 }
 
-/* `samples` loads, `step` elements of `stride` bytes on, modulo n. */
+/* Makes `samples` loads, each `step` elements of `stride` bytes after the last, modulo n. */
 __global__ void time_l2(u64 base, u64 stride, u64 n, u64 step, u32 samples, bool touch, u32 *cycles,
                         u32 *sink)
 {
@@ -240,7 +241,7 @@ struct l2 {
     u64 base;
     u32 *cycles, *sink;
     u32 sms;
-    u32 threshold; /* between a hit of the far side and memory */
+    u32 threshold; /* threshold between a hit of the far side and memory */
 };
 
 static u64 scatter(u64 n)
@@ -388,7 +389,7 @@ static void run_first(u64 gib)
         for (const u64 stride :
              {2 * MIB, 16 * MIB, 32 * MIB, 128 * MIB, 256 * MIB, 512 * MIB, 1024 * MIB}) {
             const u32 n = (u32)std::min<u64>(64, (gib << 30) / 8 / stride);
-            load(&other, 0, spare, 2 * MIB); /* translations of other memory */
+            load(&other, 0, spare, 2 * MIB); /* loads the translations of other memory */
             time_l2<<<1, 1>>>(c.base + from, stride + LINE, n, 1, n, false, c.cycles, c.sink);
             CHECK(cudaDeviceSynchronize());
             printf("first %u", (u32)(stride / MIB));

@@ -1,6 +1,6 @@
-/* common.cuh: what tests written in CUDA share: errors end the program, random numbers from a
+/* common.cuh: shared parts of the tests in CUDA: errors end the program, random numbers from a
  * counter, the SM of a thread, and functions of the driver. Plain CUDA; `mix`, `sm_id` and
- * `driver_symbol` are inline, so not all have to be used. */
+ * `driver_symbol` are inline, so a test need not use all of them. */
 #ifndef REACH_TESTS_GPU_COMMON_CUH
 #define REACH_TESTS_GPU_COMMON_CUH
 
@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 
-/* Results of the runtime and of the driver; 0 is success in both. */
+/* Check results of the runtime and of the driver; 0 means success in both. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         const int result_ = (int)(call);                                                           \
@@ -34,7 +34,7 @@ static __device__ inline uint32_t sm_id()
     return id;
 }
 
-/* A function of the driver, which the build machine need not have. */
+/* Returns a function of the driver, which the build machine need not have. */
 #define DRIVER(name) ((decltype(&name))driver_symbol(#name))
 static inline void *driver_symbol(const char *name)
 {

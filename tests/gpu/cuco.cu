@@ -4,9 +4,10 @@
  *     cuco URI GPU BYTES KEYS
  *     cuco --host    what needs no GPU: the predicates' ranges, and the output of contains_if
  *
- * First a filter of 16 bits per key, where all three must find every key added, and of the same number
- * others only what blocked Bloom filters promise; then speeds over BYTES. Driven by test_cuco.py;
- * cuco_common.cuh says what is printed. Built only if there is a copy of cuCollections (.ci/cuco).
+ * First a filter of 16 bits per key, in which all three must find every added key. Of the same
+ * number of other keys they may find the share that blocked Bloom filters promise. Then follow
+ * speeds over BYTES. Driven by test_cuco.py; cuco_common.cuh describes the output. Built only if
+ * there is a copy of cuCollections (.ci/cuco).
  */
 #include "reach_cuco.cuh"
 
@@ -45,7 +46,7 @@ struct setting {
 
 /* ---- one call of each way ------------------------------------------------------------------- */
 
-/* An odd number of blocks: see reach_odd_items. */
+/* The number of blocks is odd: see reach_odd_items. */
 static stock_filter stock_of(const setting &s)
 {
     const size_t blocks = reach_odd_items(s.bytes / BLOCK_BYTES);
@@ -89,7 +90,7 @@ static void contains(setting &s, way w, const key *keys)
     CHECK(cudaGetLastError());
 }
 
-/* Of the keys, how many does the filter contain? `found` is set to what is wrong first. */
+/* Counts the keys that the filter contains. `found` is first set to the wrong answer. */
 static uint64_t count_found(setting &s, way w, const key *keys, int before)
 {
     unsigned long long count = 0;
@@ -104,9 +105,9 @@ static uint64_t count_found(setting &s, way w, const key *keys, int before)
 
 /* ---- proof ---------------------------------------------------------------------------------- */
 
-/* The share of other keys that a filter of blocks of 8 words finds, each key setting one bit of 32
- * in each word: the keys of a block are Poisson distributed (Putze, Sanders, Singler, Cache-, Hash-
- * and Space-Efficient Bloom Filters, 2007). */
+/* Returns the share of other keys that a filter of blocks of 8 words finds. Each key sets one bit
+ * of 32 in each word, and the keys of a block are Poisson distributed (Putze, Sanders, Singler,
+ * Cache-, Hash- and Space-Efficient Bloom Filters, 2007). */
 static double promised(double keys_per_block)
 {
     double share = 0;
@@ -205,7 +206,7 @@ static bool check_all(setting &s, const reach_windows &windows)
     return good;
 }
 
-/* Each block of a filter is in one scope, also where scopes begin within a block. */
+/* Each block of a filter is in one scope, even if scopes begin within a block. */
 static bool check_predicates()
 {
     reach_extent range[SMALL_SCOPES];

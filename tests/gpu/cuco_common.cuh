@@ -1,5 +1,5 @@
-/* cuco_common.cuh: what the tests of cuCollections share: keys, medians, the plan, and output. They
- * print "ok"/"not ok" lines, rows of a table that begin with "|", and one line of JSON;
+/* cuco_common.cuh: shared parts of the tests of cuCollections: keys, medians, the plan, and output.
+ * The tests print "ok"/"not ok" lines, rows of a table that begin with "|", and one line of JSON;
  * test_cuco.py judges. */
 #ifndef REACH_TESTS_GPU_CUCO_COMMON_CUH
 #define REACH_TESTS_GPU_CUCO_COMMON_CUH
@@ -20,7 +20,7 @@ enum { RUNS = 5 };
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-/* keys[i] = mix(from + i): all differ, and mix is another bijection than reach_mix_key. */
+/* Sets keys[i] = mix(from + i): all keys differ, and mix is another bijection than reach_mix_key. */
 static __global__ void fill(key *keys, uint64_t count, uint64_t from)
 {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
@@ -39,7 +39,8 @@ static __global__ void count_true(const bool *found, uint64_t count, unsigned lo
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-/* 10^9 keys per second of each of RUNS calls after one that warms up; before(run) is not timed. */
+/* Returns 10^9 keys per second for each of RUNS calls after one warm-up call; before(run) is not
+ * timed. */
 template <class Before, class Call>
 static std::vector<double> speeds(uint64_t keys, Before before, Call call)
 {
@@ -92,7 +93,7 @@ static std::string json_list(const std::vector<double> &values)
     return text + "]";
 }
 
-/* A row of the table, and a member of the JSON: `a` and `b` are what the two columns are. */
+/* Prints a row of the table and adds a member of the JSON. `a` and `b` name the two columns. */
 static std::string report(const char *way, const char *a, const std::vector<double> &as,
                           const char *b, const std::vector<double> &bs)
 {
@@ -101,7 +102,7 @@ static std::string report(const char *way, const char *a, const std::vector<doub
            "\": " + json_list(bs) + "}";
 }
 
-/* The line that test_cuco.py reads. */
+/* Prints the line that test_cuco.py reads. */
 static void print_json(const char *what, uint64_t bytes, uint64_t keys,
                        const std::vector<std::string> &ways)
 {
@@ -115,7 +116,7 @@ static void print_json(const char *what, uint64_t bytes, uint64_t keys,
 
 /* ---- plan ----------------------------------------------------------------------------------- */
 
-/* The placement of `bytes` on a GPU; ends the program if there is none. Never freed. */
+/* Returns the placement of `bytes` on a GPU; ends the program if there is none. It is never freed. */
 static const reach_windows &windows_of(struct reach *reach, const char *gpu, uint64_t bytes)
 {
     reach_placement_request request = {};
@@ -132,7 +133,7 @@ static const reach_windows &windows_of(struct reach *reach, const char *gpu, uin
     return placement->windows;
 }
 
-/* The windows of the same SMs over fewer bytes, at multiples of `item_bytes`. */
+/* Returns the windows of the same SMs over fewer bytes, at multiples of `item_bytes`. */
 struct scaled_windows {
     std::vector<reach_window> window;
     std::vector<reach_extent> part;

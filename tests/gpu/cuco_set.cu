@@ -5,8 +5,8 @@
  *
  * First a set of 2 slots per key: each key must be new once, be found and be what find returns, and
  * no other key be found. Then a set over BYTES, which is filled until half of its slots are used:
- * speeds of the last RUNS times KEYS, and then every key in it is looked up, and KEYS that are not.
- * Driven by test_cuco.py; cuco_common.cuh says what is printed.
+ * speeds of the last RUNS times KEYS, and then all its keys are looked up, and KEYS other keys.
+ * Driven by test_cuco.py; cuco_common.cuh describes the output.
  *
  * Both hash with xxhash_64: cuco's default has 32 bits, and with it keys would start their probes
  * in the first 2^32 slots, 32 GiB.
@@ -20,12 +20,12 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
-enum : key { EMPTY = 0 /* mix(0): the first key is mix(1) */ };
+enum : key { EMPTY = 0 /* mix(0) is not a key: the first one is mix(1) */ };
 enum { SLOTS_PER_KEY = 2 };
 
 /* ---- the two sets --------------------------------------------------------------------------- */
 
-/* Gives the slots of a stock set from memory that is there already, and small things from CUDA. */
+/* Gives the slots of a stock set from existing memory, and small objects from CUDA. */
 struct borrowed {
     void *memory;
     uint64_t bytes;
@@ -64,7 +64,7 @@ typedef cuco::static_set<key, cuco::extent<size_t>, cuda::thread_scope_device,
 typedef decltype(std::declval<stock_set>().ref(cuco::insert, cuco::contains, cuco::find)) set_ref;
 typedef reach_windowed_set<set_ref> windowed_set;
 
-/* The largest number of slots that cuco makes of no more than `bytes`: it takes the next prime. */
+/* Returns the largest number of slots that fit in `bytes`: cuco takes the next prime. */
 static auto extent_of(uint64_t bytes)
 {
     uint64_t slots = bytes / sizeof(key);
@@ -91,7 +91,7 @@ static set_ref ref_over(void *memory, uint64_t bytes)
 
 struct setting {
     void *memory;
-    uint64_t bytes, keys; /* of the set; of one call */
+    uint64_t bytes, keys; /* bytes of the set; keys of one call */
     key *stored;          /* [keys] */
     key *found_keys;      /* [keys], for find */
     bool *found;          /* [keys] */
@@ -105,7 +105,7 @@ struct mixed {
     }
 };
 
-/* Keys `from` on, made where they are used. */
+/* The keys from `from` on, computed at their use. */
 static auto made(uint64_t from)
 {
     return thrust::make_transform_iterator(thrust::counting_iterator<uint64_t>(from), mixed{});
@@ -181,8 +181,8 @@ struct window_way {
 
 /* ---- proof ---------------------------------------------------------------------------------- */
 
-/* How many of `count` keys from `from` on are in the set, s.keys at a time. The output is first set
- * to the answer that would be wrong. */
+/* Counts how many of `count` keys from `from` on are in the set, s.keys at a time. The output is
+ * first set to the wrong answer. */
 template <class Way>
 static uint64_t count_found(setting &s, Way &way, uint64_t from, uint64_t count, bool expected)
 {
@@ -199,7 +199,7 @@ static uint64_t count_found(setting &s, Way &way, uint64_t from, uint64_t count,
     return found;
 }
 
-/* False negatives among keys 1 .. count, false positives among s.keys others. */
+/* Counts false negatives among keys 1 .. count, and false positives among s.keys others. */
 template <class Way> static bool check_contents(setting &s, Way &way, uint64_t count)
 {
     const uint64_t missing = count - count_found(s, way, 1, count, true);
@@ -222,7 +222,7 @@ __global__ void count_equal(const key *a, const key *b, uint64_t count, unsigned
     atomicAdd(out, sum);
 }
 
-/* find returns the key itself for what is in the set, and the sentinel for all else. */
+/* find returns the key itself if it is in the set, and otherwise the sentinel. */
 template <class Way> static uint64_t count_right(setting &s, Way &way, uint64_t from, bool is_in)
 {
     unsigned long long right = 0;
@@ -280,8 +280,8 @@ static bool measure(setting &s, const reach_windows &windows, std::vector<std::s
 
 /* ---- without a GPU -------------------------------------------------------------------------- */
 
-/* The set of a window uses nearly all of its part and nothing else, whatever the part's length: the
- * primes that cuco knows are at most some 2^17 apart, each of 4 slots. */
+/* The set of a window uses nearly all of its part and nothing else, for any length of the part. The
+ * primes of cuco are at most some 2^17 apart, and each counts 4 slots. */
 static bool check_sizes()
 {
     bool good = true;

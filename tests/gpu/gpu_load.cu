@@ -44,7 +44,7 @@ static void take_pieces(size_t piece, size_t leave)
     }
 }
 
-/* Some milliseconds of dependent loads all over `words`. */
+/* Does some milliseconds of dependent loads all over `words`. */
 __global__ void read_at_random(const uint64_t *words, uint64_t count, uint64_t *sink)
 {
     uint64_t x = 88172645463325252ull + blockIdx.x * 7919ull + threadIdx.x;
@@ -81,8 +81,8 @@ static int read_until_told(size_t bytes)
     return EXIT_SUCCESS;
 }
 
-/* Reads at random for `ns`; each thread adds its loads to *steps now and then, so that a kernel of
- * seconds shows what it does, and ends early when *stop is set. */
+/* Reads at random for `ns`. Each thread adds its loads to *steps now and then, so that a kernel of
+ * seconds shows its progress. It ends early when *stop is set. */
 __global__ void work_for(const uint64_t *words, uint64_t count, uint64_t ns,
                          unsigned long long *steps, const volatile int *stop)
 {
@@ -102,24 +102,24 @@ __global__ void work_for(const uint64_t *words, uint64_t count, uint64_t ns,
             atomicAdd(steps, 16ull);
         asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
         turns++;
-    } while (now - start < ns && (turns % 1024 != 0 || !*stop)); /* a word of the host */
+    } while (now - start < ns && (turns % 1024 != 0 || !*stop)); /* a word in host memory */
     if (sum == 1)
         atomicAdd(steps, 1ull);
 }
 
 struct work {
     int sms;
-    uint64_t ns;  /* of a kernel; 0: copies */
-    size_t bytes; /* of a copy */
+    uint64_t ns;  /* duration of a kernel; 0 means copies */
+    size_t bytes; /* bytes of a copy */
     uint64_t *words;
-    unsigned long long *steps; /* on the device */
-    volatile int *stop;        /* of the host, mapped */
+    unsigned long long *steps; /* memory on the device */
+    volatile int *stop;        /* mapped host memory */
     unsigned long long copies;
 };
 
 enum { WORK_BYTES = 1 << 30 };
 
-/* Queues some work and waits for half of it, so that the GPU always has some. */
+/* Queues some work and waits for half of it, so that the GPU always has work. */
 static void queue_work(struct work *w, cudaEvent_t *ends, unsigned turn)
 {
     const int batch = w->ns == 0 ? 4 : w->ns < 1000000 ? 200 : 1;
@@ -180,7 +180,7 @@ static int work_until_told(const char *kind, const char *size)
     printf("working\n");
     fflush(stdout);
     for (unsigned turn = 1;;) {
-        /* One batch more is queued as soon as the one before the last has ended. */
+        /* The next batch is queued as soon as the batch before the last has ended. */
         if (working && (turn < 2 || cudaEventQuery(ends[turn % 2]) == cudaSuccess))
             queue_work(&w, ends, turn++);
         if (!has_input(working ? 0 : -1))
@@ -230,6 +230,6 @@ int main(int argc, char **argv)
     fflush(stdout);
     while (getchar() != EOF)
         ;
-    /* What this process held goes with it. */
+    /* The end of this process releases its memory. */
     return EXIT_SUCCESS;
 }

@@ -95,7 +95,7 @@ __global__ void time_atomics(char *base, uint64_t granule, uint32_t count, uint3
         return;
     for (uint32_t g = 0; g < count; g++) {
         uint32_t least = MOST_CYCLES;
-        for (uint32_t k = 0; k <= ATOMICS; k++) { /* the first warms up */
+        for (uint32_t k = 0; k <= ATOMICS; k++) { /* the first run warms up */
             uint32_t before, after, used;
             asm volatile("mov.u32 %0, %%clock;\n\t"
                          "atom.global.add.u32 %2, [%4], %2;\n\t"
@@ -112,7 +112,7 @@ __global__ void time_atomics(char *base, uint64_t granule, uint32_t count, uint3
     }
 }
 
-/* Each SM reads in the granules of the list of its side. */
+/* Each SM reads in the granules of the list for its side. */
 __global__ void __launch_bounds__(THREADS)
     reads(const char *base, uint64_t granule, const uint32_t *const *lists, const uint8_t *side_of,
           uint32_t count, uint64_t seed, uint32_t *sink)
@@ -164,7 +164,7 @@ static uint32_t sm_count()
     return (uint32_t)count;
 }
 
-/* Nothing for an id that no SM has: its cycles are still 0. */
+/* Prints nothing for an id that no SM has: its cycles are still 0. */
 static void print_row(const char *name, uint32_t sm, const uint16_t *cycles)
 {
     std::vector<uint16_t> row(GRANULES);
@@ -201,7 +201,7 @@ static int time_all(uint64_t granule)
     return 0;
 }
 
-/* The cycles in the middle of the widest gap of the inner eight tenths. */
+/* Returns the cycles in the middle of the widest gap of the inner eight tenths. */
 static uint16_t border_of(std::vector<uint16_t> v)
 {
     const size_t n = v.size();
@@ -221,14 +221,14 @@ static double gbps(const char *base, uint64_t granule, const uint32_t *a, const 
                    const uint8_t *side_of, uint64_t count, uint32_t *sink)
 {
     const uint32_t *const *const lists = put(std::vector<const uint32_t *>{a, b});
-    const uint32_t blocks = sm_count(); /* one on each: no other fits */
+    const uint32_t blocks = sm_count(); /* one block on each SM, because a second does not fit */
     cudaEvent_t before;
     cudaEvent_t after;
     float best = 1e30f;
 
     CHECK(cudaEventCreate(&before));
     CHECK(cudaEventCreate(&after));
-    for (uint32_t run = 0; run <= RUNS; run++) { /* the first warms up */
+    for (uint32_t run = 0; run <= RUNS; run++) { /* the first run warms up */
         float ms;
         CHECK(cudaEventRecord(before));
         reads<<<blocks, THREADS>>>(base, granule, lists, side_of, (uint32_t)count, run + 1, sink);
@@ -244,7 +244,7 @@ static double gbps(const char *base, uint64_t granule, const uint32_t *a, const 
 static int read_all(uint64_t granule, char *sms, const std::vector<uint64_t> &mib)
 {
     const uint64_t most = *std::max_element(mib.begin(), mib.end()) << 20;
-    const uint32_t count = (uint32_t)((most + most / 8) / granule); /* sides are not quite equal */
+    const uint32_t count = (uint32_t)((most + most / 8) / granule); /* the sides are not quite equal */
     std::vector<uint16_t> cycles(count);
     std::vector<uint8_t> side_of(SM_SLOTS, 1);
     std::vector<uint32_t> all, of[2];

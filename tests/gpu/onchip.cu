@@ -161,7 +161,7 @@ static __device__ uint32_t mix32(uint32_t z)
     return z ^ (z >> 16);
 }
 
-/* Each SM that is listed reads in the window that its place in the list names. */
+/* Each listed SM reads in the window whose number is its place in the list. */
 template <int CONCURRENCY>
 __global__ void __launch_bounds__(1024, 1)
     read_lines(const char *base, const uint32_t *place_of_sm, uint64_t window_bytes,
@@ -218,7 +218,7 @@ struct reading {
     uint32_t *sink;
 };
 
-/* Milliseconds: best of RUNS, after one that is not counted. */
+/* Returns milliseconds: the best of RUNS, after one run that is not counted. */
 static float best_ms(const reading &r, uint32_t rounds)
 {
     cudaEvent_t begin, end;

@@ -25,7 +25,7 @@ enum { REPEATS = 7, BLOCKS = 2048, THREADS = 256 };
 /* ---- on the device -----------------------------------------------------------------------------
  */
 
-/* pattern 0: random; 1: all in the last range; 2: ascending. */
+/* Pattern 0 is random, 1 puts all keys in the last range, 2 is ascending. */
 template <class Key>
 __global__ void fill(Key *keys, uint64_t count, uint64_t below, int pattern, uint64_t seed)
 {
@@ -64,7 +64,7 @@ __global__ void find_errors(const __grid_constant__ reach_ranges ranges, const K
         atomicAdd(errors, wrong);
 }
 
-/* Payloads: those that fill_payloads gave the positions. */
+/* Counts payloads that differ from the positions that fill_payloads wrote. */
 template <class Key, class Position, class Payload>
 __global__ void compare(const Key *a, const Key *b, const Position *positions,
                         const Payload *payloads, uint64_t count, u64 *errors)
@@ -89,7 +89,7 @@ static void report(bool right, const char *name)
     all_right = all_right && right;
 }
 
-/* Windows that are not quite equal, over [0, below). */
+/* Makes windows that are not quite equal, over [0, below). */
 static reach_ranges make_ranges(uint32_t count, uint64_t below)
 {
     uint64_t first[REACH_RANGE_MAX];
@@ -110,7 +110,7 @@ template <class Key, class Position> struct arrays {
     void *temp;
     size_t temp_bytes;
 
-    /* `all`: also for pairs and for a second output. */
+    /* `all` also tests pairs and a second output. */
     arrays(uint64_t n, const reach_ranges &ranges, bool all)
         : count(n), temp(nullptr), temp_bytes(0)
     {
@@ -151,7 +151,7 @@ template <class Key, class Position> struct arrays {
         return reach_partition_pairs(temp, temp_bytes, in, other, payloads_in, payloads, count,
                                      ranges, offsets, counts, stream);
     }
-    /* What find_errors and compare counted, and whether offsets and counts are those of `count`. */
+    /* Checks the counts of find_errors and compare, and the offsets and counts for `count`. */
     bool is_right(const reach_ranges &ranges)
     {
         u64 wrong = 0;
@@ -211,7 +211,7 @@ template <class Key, class Position> static bool try_sizes(uint64_t below, uint6
     return right;
 }
 
-/* More keys than 32 bits count. `null` where memory does not allow it. */
+/* Tests more keys than 32 bits can count. `null` if memory is too small. */
 static void try_many(uint64_t seed)
 {
     const uint64_t count = (1ull << 32) + 12345;

@@ -1,6 +1,5 @@
-/* scattered.cuh: memory of which pieces that follow each other in virtual addresses do not in
- * physical ones, as far as handles of the driver can do that.
- */
+/* scattered.cuh: memory whose adjacent virtual pieces are not adjacent in physical memory, as far
+ * as handles of the driver allow that. */
 #ifndef REACH_TESTS_GPU_SCATTERED_CUH
 #define REACH_TESTS_GPU_SCATTERED_CUH
 
@@ -10,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-/* `bytes` of virtual memory, mapped to handles of `run` bytes in random order, always the same one.
- * Never given back: the process ends. */
+/* Maps `bytes` of virtual memory to handles of `run` bytes in random order, always the same order.
+ * It is never given back, because the process ends. */
 static char *scattered_memory(uint64_t bytes, uint64_t run)
 {
     CUmemAllocationProp prop = {};

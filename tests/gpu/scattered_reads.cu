@@ -24,7 +24,7 @@ static const uint64_t MEASURE_NS = 20000000;
 
 struct window {
     uint64_t first;
-    uint64_t lines; /* 0: this SM does not read */
+    uint64_t lines; /* 0 if this SM does not read */
 };
 
 static __device__ uint64_t now_ns()

@@ -19,7 +19,7 @@ enum {
     THREADS = 1024,
     LANES = 8,
     ITEMS = 4,
-    ROUNDS = 16 /* of a piece */,
+    ROUNDS = 16 /* rounds of a piece */,
     PIECES = 1 << 10 /* per SM */,
     RUNS = 12
 };
@@ -30,8 +30,8 @@ struct rows {
     uint32_t bytes[REACH_ALLOCATION_MAX];
 };
 
-/* Eight lanes read the rows of an item; a warp makes ROUNDS x ITEMS x 4 of them from a piece, the
- * ITEMS x 4 of a round under way together. */
+/* Eight lanes read the rows of an item. A warp takes ROUNDS x ITEMS x 4 items from a piece; the
+ * ITEMS x 4 items of a round are in flight together. */
 template <uint32_t COUNT>
 __global__ void __launch_bounds__(THREADS)
     touch(reach_table table, rows r, uint32_t seed, uint32_t *out)
@@ -90,7 +90,7 @@ static kernel kernel_of(uint32_t count)
     return of[count - 1];
 }
 
-/* 10^9 items per second, the best of RUNS. */
+/* Returns 10^9 items per second, the best of RUNS. */
 static double measure(const reach_windows *windows, const rows &r, uint32_t sms)
 {
     reach_table table;
@@ -109,7 +109,7 @@ static double measure(const reach_windows *windows, const rows &r, uint32_t sms)
     CHECK(cudaMalloc((void **)&out, sizeof *out));
     CHECK(cudaEventCreate(&before));
     CHECK(cudaEventCreate(&after));
-    for (uint32_t run = 0; run <= RUNS; run++) { /* the first warms up */
+    for (uint32_t run = 0; run <= RUNS; run++) { /* the first run warms up */
         float ms;
         CHECK(reach_table_start(&table, 0));
         CHECK(cudaEventRecord(before));

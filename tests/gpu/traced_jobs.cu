@@ -31,17 +31,17 @@ enum { IN_FLIGHT = PIECE / (WARP / ROW_LANES) };
 enum { ITEMS = 1 << 24, TRACED_ITEMS = 1 << 21, TRACE_ROOM = 1 << 19, RUNS = 3 };
 enum { SEED = 1, ROUND = 1, FRAME_SHIFT = 25, MAX_WINDOWS = 64 };
 
-/* The items of each window, one list behind the other, and who works on which. Pieces of 32 items
- * go to the SMs of a window in turn, as what-if deals them to windows. */
+/* The items of each window, in consecutive lists, and the window of each worker. Pieces of 32 items
+ * go to the SMs of a window in turn, in the way in which what-if deals them. */
 struct work {
     const uint64_t *items; /* byte offsets of rows or buckets */
     uint64_t first[MAX_WINDOWS + 1];
-    uint32_t sms_of_window[MAX_WINDOWS]; /* 0: any SM works on the first window */
+    uint32_t sms_of_window[MAX_WINDOWS]; /* 0 means that any SM works on the first window */
     int16_t window_of_sm[MAX_SMS];
-    uint16_t rank_of_sm[MAX_SMS]; /* in its window */
+    uint16_t rank_of_sm[MAX_SMS]; /* rank in its window */
 };
 
-/* What a warp does: the items of [at, end), [at + step, ..), .. */
+/* Range of a warp: the items of [at, end), [at + step, ..), .. */
 struct share {
     uint64_t at, end, step;
 };
@@ -119,7 +119,7 @@ struct state {
     int sms;
 };
 
-/* Offsets of random rows, or of the buckets of random values. */
+/* Makes offsets of random rows, or of the buckets of random values. */
 static std::vector<uint64_t> items_of(bool is_gather, uint64_t bytes, uint64_t count)
 {
     std::vector<uint64_t> items(count);
@@ -141,8 +141,8 @@ static void sort_buffers(std::vector<uint64_t> &items, uint64_t buffer)
             [](uint64_t a, uint64_t b) { return a >> FRAME_SHIFT < b >> FRAME_SHIFT; });
 }
 
-/* Pieces that all warps take at a time go to any of them, as a queue would deal them and what-if
- * does: in strict turn, an SM would meet the same frames every few buffers. */
+/* Pieces that all warps take at a time go to any of them, like in what-if and in a queue. In strict
+ * turn, an SM would meet the same frames every few buffers. */
 static void shuffle_pieces(std::vector<uint64_t> &items, uint64_t at_a_time)
 {
     const uint64_t pieces = items.size() / PIECE;

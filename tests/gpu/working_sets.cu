@@ -1,5 +1,5 @@
-/* working_sets.cu: how fast a job reads a set that caches may keep, by a kernel that uses nothing
- * of reachd. For tests/gpu/test_fit.py.
+/* working_sets.cu: the read rate of a working set that caches may keep, by a kernel that uses
+ * nothing of reachd. For tests/gpu/test_fit.py.
  *
  *     working_sets SHARED UNIT BYTES ..
  *         Random reads of UNIT bytes, 128 or 512, by one block of 1024 threads on each SM, which
@@ -24,8 +24,8 @@
 enum {
     THREADS = 1024,
     WARP = 32,
-    PIECES = 64,  /* of each warp, if there is no queue */
-    BATCHES = 16, /* of a piece; WARP units each */
+    PIECES = 64,  /* pieces of each warp if there is no queue */
+    BATCHES = 16, /* batches of a piece, of WARP units each */
     RUNS = 5,
     FLIGHT = 4,
     LOAD_BYTES = 16
@@ -39,7 +39,7 @@ static __device__ uint32_t mix32(uint32_t k)
     return k ^ (k >> 16);
 }
 
-/* The next piece of a warp, after this many. False if there is none. */
+/* Sets the next piece of a warp, after this many pieces. Returns false if there is none. */
 static __device__ bool next_piece(uint32_t *queue, uint32_t had)
 {
     uint32_t piece = 0;
@@ -51,8 +51,8 @@ static __device__ bool next_piece(uint32_t *queue, uint32_t had)
 }
 
 /* A warp reads UNITS with each instruction: one of 512 bytes or four of 128. The set begins at
- * `set`, and a part of `units` at each `stride` of them. `queue`: pieces taken; NULL: each warp has
- * its own. */
+ * `set`, and a part of `units` at each `stride` of them. `queue` counts the pieces taken; NULL if
+ * each warp has its own. */
 template <int UNITS>
 __global__ void __launch_bounds__(THREADS)
     reads(const uint4 *__restrict__ set, uint32_t units, uint64_t stride, uint32_t seed,
@@ -99,7 +99,7 @@ template <int UNITS> static double gbps(const setup &s, uint64_t bytes, bool own
 
     CHECK(cudaFuncSetAttribute(reads<UNITS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                (int)s.shared_bytes));
-    for (uint32_t run = 0; run <= RUNS; run++) { /* the first warms up */
+    for (uint32_t run = 0; run <= RUNS; run++) { /* the first run warms up */
         CHECK(cudaMemset(s.queue, 0, sizeof *s.queue));
         CHECK(cudaEventRecord(s.before));
         reads<UNITS><<<s.blocks, THREADS, s.shared_bytes>>>(

@@ -24,7 +24,8 @@ struct writer {
     struct rng rng;
     uint32_t sm_count;
     uint16_t sm_ids[MOST_SMS];
-    uint32_t instance_count; /* of the level written last; before the first one, the SMs */
+    uint32_t
+        instance_count; /* instances of the level written last; before the first one, the SMs */
     uint32_t instance_of[MOST_SMS];
 };
 
@@ -40,7 +41,7 @@ static void put(struct writer *w, const char *format, ...)
         w->used += (size_t)n;
 }
 
-/* Uniform in lo..hi. */
+/* Returns a uniform number in lo..hi. */
 static uint64_t between(struct writer *w, uint64_t lo, uint64_t hi)
 {
     return lo + rng_below(&w->rng, hi - lo + 1);
@@ -51,7 +52,7 @@ static bool chance(struct writer *w, double p)
     return rng_unit(&w->rng) < p;
 }
 
-/* As likely to lie between 16 and 32 as between 1024 and 2048. */
+/* Returns a log-uniform number: it is as likely to lie in 16..32 and in 1024..2048. */
 static uint32_t log_between(struct writer *w, uint32_t lo, uint32_t hi)
 {
     uint32_t octaves = 0;
@@ -61,7 +62,7 @@ static uint32_t log_between(struct writer *w, uint32_t lo, uint32_t hi)
     return (uint32_t)between(w, from, from * 2 - 1 < hi ? from * 2 - 1 : hi);
 }
 
-/* SM ids in order, with gaps on every other GPU. */
+/* Writes SM ids in order, with gaps on every other GPU. */
 static void put_sms(struct writer *w)
 {
     const bool gaps = chance(w, 0.5);
@@ -77,8 +78,8 @@ static void put_sms(struct writer *w)
     w->instance_count = w->sm_count;
 }
 
-/* Groups of unequal size: each instance of the nearer level is in one by the draw, each group has
- * one at least. */
+/* Makes groups of unequal size. Each instance of the nearer level is in a random group, and each
+ * group has at least one. */
 static void draw_groups(struct writer *w, uint32_t groups)
 {
     uint32_t group_of[MOST_SMS];
@@ -110,8 +111,8 @@ static void put_groups(struct writer *w)
     }
 }
 
-/* Private, shared by all, or by groups. What is shared stays shared further out: the requests of a
- * group come from the one thing that the group has. */
+/* A level is private, shared by all, or shared by groups. A shared level stays shared further out,
+ * because all requests of a group come from its one instance. */
 static void put_sharing(struct writer *w, uint32_t level)
 {
     const double sharing = rng_unit(&w->rng);
@@ -127,9 +128,9 @@ static void put_sharing(struct writer *w, uint32_t level)
     }
 }
 
-/* `ways` of `count` sets, and perhaps one wider set before them. Returns the entries. */
+/* Writes `ways` of `count` sets, perhaps with one wider set before them. Returns the entries. */
 struct sets {
-    uint32_t first_ways; /* 0: all are alike */
+    uint32_t first_ways; /* 0 means that all are alike */
     uint32_t ways;
     uint32_t count;
 };
@@ -149,7 +150,7 @@ static struct sets draw_sets(struct writer *w, uint32_t about)
     s.ways = usual_ways[between(w, 0, 4)];
     s.ways = s.ways * 2 <= about ? s.ways : 1 + about / 4;
     s.count = about / s.ways;
-    if (kind < 0.6) /* a power of two of them */
+    if (kind < 0.6) /* a power of two of these sets */
         while (s.count & (s.count - 1))
             s.count &= s.count - 1;
     else if (kind < 0.8)
@@ -200,7 +201,7 @@ void random_gpu(uint64_t seed, const struct random_gpu_class *class, char *out, 
         rng_unit(&w.rng) * 5, rng_unit(&w.rng) * 0.01);
     for (uint32_t k = 1; k <= levels; k++) {
         if (k > 1) {
-            /* Most often the next level holds many more entries; now and then just more bytes. */
+            /* The next level usually holds many more entries, and sometimes only more bytes. */
             entry <<= between(&w, 0, 5);
             about = chance(&w, 0.85) ? about * log_between(&w, 2, 50)
                                      : (uint32_t)(reach * log_between(&w, 2, 50) / entry);
@@ -208,7 +209,7 @@ void random_gpu(uint64_t seed, const struct random_gpu_class *class, char *out, 
         }
         reach = put_level(&w, class, k, about, entry);
     }
-    /* From just enough for the outermost level to a terabyte. */
+    /* From the smallest size for the outermost level to a terabyte. */
     const uint64_t range =
         chance(&w, 0.5) ? reach * between(&w, 12, 80) / 10 : GIB << between(&w, 3, 10);
     const uint64_t most = (uint64_t)MOST_RANGE_GIB * GIB;

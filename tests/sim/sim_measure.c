@@ -13,7 +13,7 @@ enum { TRIES = 4, CHANGE_ONE_IN = 8 };
 struct source {
     struct gpu *gpus[SIM_MEASURE_MAX_STATES];
     uint32_t count, now;
-    struct rng *rng; /* NULL: alone all the time, and probes are not judged */
+    struct rng *rng; /* NULL if it is always alone and probes are not judged */
 };
 
 enum status sim_open(const char *text, struct gpu **out, struct err *err)
@@ -66,7 +66,7 @@ static struct gpu *gpu_now(struct source *source)
     return source->gpus[source->now];
 }
 
-/* Asks one probe until its answer is clean. */
+/* Repeats one probe until its answer is clean. */
 static enum status ask(struct source *source, const struct probe_spec *spec,
                        struct sim_measure *out)
 {
@@ -127,7 +127,8 @@ static enum status measure(struct source *source, enum depth depth, sim_step_fn 
     gpu_describe(source->gpus[0], &out->set.gpu, &out->set.limits);
     status = follow_plan(source, depth, on_step, data, out);
     if (status == STATUS_OK || status == STATUS_DISTURBED) {
-        /* A plan that gave up leaves what it has seen: that is concluded too. */
+        /* A campaign that gave up leaves its results, and the analysis derives a fingerprint from
+         * them too. */
         enum status concluded = analysis_derive(&out->set, depth, &out->fp, &out->err);
         status = status == STATUS_OK ? concluded : status;
     }

@@ -1,19 +1,19 @@
-/* test_beside.c: quick measurements of small random chips beside random neighbors, the number is
- * asked for, in several processes. Every measurement is one of
+/* test_beside.c: the given number of quick measurements of small random chips beside random
+ * neighbors, in several processes. Every measurement is one of
  *
- *   right      it ended clean, and all it found is true and complete
- *   disturbed  it says that it was disturbed
- *   not sure   it says that something could not be found
+ *   right      it ended clean, and its results are true and complete
+ *   disturbed  it reports that it was disturbed
+ *   not sure   it reports that a value could not be found
  *   wrong      it ended clean, and a number is wrong or a level is missing
  *
- *     test_beside                        as a test: some hundred, none may be wrong
- *     test_beside COUNT [PROCESSES [SEED]]   prints the table; a wrong one with its seed, which as
- *                                        SEED repeats it with a COUNT of 1
+ *     test_beside                        as a test: runs some hundred, none may be wrong
+ *     test_beside COUNT [PROCESSES [SEED]]   prints the table, and each wrong measurement with its
+ *     seed; that SEED and COUNT 1 repeat it
  *
  * A neighbor evicts all, some or the entries of one level, at moments that have nothing to do with
  * the probes or always the same number of loads apart; it is there all the time or comes and goes.
- * Time slices leave a gap that the kernels see (kernels/abi.h). Others leave none: nothing but the
- * missing entries tells of them.
+ * Time slices leave a gap that the kernels see (kernels/abi.h). Others leave none: only the missing
+ * entries show them.
  */
 #include "base/log.h"
 #include "gpu/sim/sim_profiles.h"
@@ -39,16 +39,16 @@ enum {
     CASES = 160,
     SANITIZED_CASES = 20,
     LONG_CASES = 20000,
-    A_CHIP = 64, /* measurements of one chip: it takes time to know its truth */
+    A_CHIP = 64, /* measurements of one chip, because it takes time to compute its truth */
     TEXT = 512,
     MAX_PROCESSES = 256,
-    REPORTED = 8 /* wrong ones that are printed */
+    REPORTED = 8 /* wrong measurements that are printed */
 };
 
 enum outcome { RIGHT, DISTURBED, NOT_SURE, WRONG, OUTCOMES };
 static const char *const outcome_names[OUTCOMES] = {"right", "disturbed", "not sure", "wrong"};
 
-/* What the neighbor of a case leaves behind. */
+/* The evictions by the neighbor of a case. */
 enum trace { GAPS, NO_GAPS, TRACES };
 static const char *const trace_names[TRACES] = {"time slices", "no gaps"};
 
@@ -66,7 +66,7 @@ static uint32_t between(struct rng *r, uint32_t least, uint32_t most)
     return least + (uint32_t)rng_below(r, most - least + 1);
 }
 
-/* Evenly on a logarithmic scale. */
+/* Returns a number that is evenly distributed on a logarithmic scale. */
 static uint32_t scale(struct rng *r, double least, double most)
 {
     return (uint32_t)lround(least * pow(most / least, rng_unit(r)));
@@ -97,7 +97,7 @@ static void make_chip(uint64_t seed, struct chip *out)
     find_truth(out);
 }
 
-/* Loads between two turns, cycles of a turn, and what it evicts. */
+/* Loads between two turns, cycles of a turn, and the evicted entries. */
 static enum trace make_neighbor(struct rng *r, char *out, size_t size)
 {
     const bool gaps = rng_below(r, 2);
@@ -128,7 +128,7 @@ static enum outcome judge(enum status status, const struct sim_measure *m, const
     return score->not_sure > 0 ? NOT_SURE : RIGHT;
 }
 
-/* The measurement with this number. */
+/* Makes the measurement with this number. */
 static enum outcome run_case(uint64_t seed, uint64_t number, enum trace *out_trace, bool print)
 {
     static struct chip chip;
@@ -160,7 +160,7 @@ static enum outcome run_case(uint64_t seed, uint64_t number, enum trace *out_tra
     return outcome;
 }
 
-/* Every `step`th from `first` on. */
+/* Makes every `step`th measurement from `first` on. */
 static void run_cases(uint64_t seed, uint64_t first, uint64_t count, uint64_t chunk_step,
                       struct tally *out)
 {
@@ -177,7 +177,7 @@ static void run_cases(uint64_t seed, uint64_t first, uint64_t count, uint64_t ch
     }
 }
 
-/* In a process of its own; its tally comes through the pipe. */
+/* Runs in a process of its own; its tally comes through the pipe. */
 static int start_process(uint64_t seed, uint64_t first, uint64_t count, uint64_t step)
 {
     int ends[2];
@@ -246,11 +246,11 @@ static void none_is_wrong(void **state)
     assert_true(tally.count[GAPS][RIGHT] > 0);
 }
 
-/* Beside these a clean measurement lacked a level, or did not end, before sweeps had to agree, the
- * control was made and probes that say nothing were counted. */
+/* Beside these neighbors a clean measurement once lacked a level or did not end. Since then sweeps
+ * have to agree, a control is made, and probes without information are counted. */
 static const struct {
     const char *chip, *neighbor;
-    uint32_t states; /* 2: it comes and goes */
+    uint32_t states; /* 2 means that it comes and goes */
 } known[] = {
     {"noise=gauss:0.3 l1=8@2M/sm;miss=16 l2=84@2M/0,1:2,3;miss=81",
      "seed=449568 neighbor=369@994 neighbor_level=1", 1},
@@ -266,7 +266,7 @@ static const struct {
      "seed=468276 neighbor=355@3842 neighbor_level=2", 1},
     {"noise=gauss:1 l1=10@2M/sm;miss=12 l2=53@2M/0,2:1,3;miss=72", "seed=278198 neighbor=315@724",
      1},
-    /* A saturation that came out too high. */
+    /* A saturation that was measured too high. */
     {"noise=uniform:1 l1=12@2M/sm;miss=20 l2=90@2M/0,1:2,3;miss=83",
      "seed=287601 neighbor=353@2493 neighbor_pages=4 neighbor_level=1", 1},
     {"noise=uniform:2.5 l1=12@2M/sm;miss=24 l2=77@2M/0,1:2,3;miss=90",
@@ -285,7 +285,7 @@ static const struct {
      "seed=291227 neighbor=1277@2771 neighbor_pages=27 neighbor_level=2", 1},
     {"noise=uniform:2.5 l1=6@2M/sm;miss=29 l2=26@2M/0,1:2,3;miss=42",
      "seed=80015 neighbor=891@835 neighbor_pages=6 neighbor_level=2", 1},
-    /* A level that was not seen, and a saturation again. */
+    /* A level that was missed, and a saturation again. */
     {"noise=uniform:0.5 l1=8@2M/sm;miss=25 l2=34@2M/0,2:1,3;miss=71",
      "seed=537136 neighbor=26800@124", 1},
     {"noise=uniform:0.5 l1=7@2M/sm;miss=15 l2=38@2M/0,1:2,3;miss=45",
@@ -317,8 +317,8 @@ static void those_found_before_are_not_wrong(void **state)
     }
 }
 
-/* Neighbors that came and went at just these moments: the seed and the number of the measurement.
- * The first hid the step of a level from the sweep, but not from the control. */
+/* Neighbors that came and went at exactly these moments, with the seed and the number of the
+ * measurement. The first hid the step of a level from the sweep, but not from the control. */
 static void those_at_these_moments_are_not_wrong(void **state)
 {
     static const struct {

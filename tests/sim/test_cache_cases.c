@@ -1,6 +1,6 @@
-/* test_cache_cases.c: data caches of simulated GPUs that were once wrong, or not the same each
- * time: what GPUs showed, put into the answers of the model, and what a seed of test_caches found.
- */
+/* test_cache_cases.c: data caches of simulated GPUs that were once wrong or not reproducible. The
+ * cases are results of GPUs, put into the answers of the model, and results of a seed of
+ * test_caches. */
 #include "base/units.h"
 #include "tests/share.h"
 #include "tests/sim/sim_hierarchy.h"
@@ -18,8 +18,7 @@
 
 enum { LINE_SEEDS = 30 };
 
-/* An L1 of 224 KiB with a random victim, and an L2 of this size, both with lines of 128 bytes.
- */
+/* An L1 of 224 KiB with a random victim, and an L2 of this size, both with lines of 128 bytes. */
 static void measure_changed(sim_change_fn change, uint32_t seed, uint64_t l2_kib,
                             const char *policy, struct hierarchy_estimate *out)
 {
@@ -40,8 +39,8 @@ static void measure_again(uint32_t seed, uint64_t l2_kib, const char *policy,
     measure_changed(NULL, seed, l2_kib, policy, out);
 }
 
-/* A random victim leaves some of the lines of a cycle that does not fit, so that fewer miss the
- * farther apart the words are. A load that takes long by chance looks like a miss. */
+/* A random victim leaves some of the lines of a cycle that does not fit. So fewer loads miss as the
+ * words lie farther apart. A load that takes long by chance looks like a miss. */
 static void lines_of_l1_repeat(void **state)
 {
     static const char *const policies[] = {"", ";policy=random"};
@@ -60,8 +59,8 @@ static void lines_of_l1_repeat(void **state)
     }
 }
 
-/* Cycles of 1/16 to 5/16 more lines than fit: nothing misses in the shortest, and everything in the
- * longest, as in an H200. */
+/* Cycles of 1/16 to 5/16 more lines than fit. Nothing misses in the shortest, and everything in the
+ * longest, like in an H200. */
 static void make_ends_plain(struct observation *o)
 {
     enum { LINE = 128, FITS = 224 * KIB / LINE, HIT = 46, MISS = 308 };
@@ -77,8 +76,9 @@ static void make_ends_plain(struct observation *o)
                 o->result.values[p * s->samples + k] = MISS;
 }
 
-/* Walked in order, an H200 keeps a little more than what fits for certain: a footprint in which
- * scattered loads miss has no misses then, and in one of 1/16 more only a few pairs of lines do. */
+/* Walked in order, an H200 keeps a little more than the certain capacity. A footprint in which
+ * scattered loads miss then has no misses. In a footprint that is 1/16 longer only a few pairs of
+ * lines miss. */
 static void keep_what_is_in_order(struct observation *o)
 {
     enum { HIT = 46, MISS = 308, PAIR = 8, LONGER = 224 * KIB / 32 / 16 * 17 + 1 };
@@ -95,7 +95,8 @@ static void keep_what_is_in_order(struct observation *o)
         }
 }
 
-/* That one word of each two sectors does not overflow says nothing if all words do not either. */
+/* Words in one of each two sectors do not overflow. That proves nothing if all words do not
+ * overflow either. */
 static void a_line_is_not_ruled_out_by_what_stays(void **state)
 {
     struct hierarchy_estimate e;
@@ -122,9 +123,9 @@ static void miss_where_a_hash_would(struct observation *o)
             o->result.values[k] = MISS;
 }
 
-/* Of what would fit, 5 to 14 % of the loads of an H100 missed: a hash chooses its sets. That is
- * more than where nothing misses and less than where every line is walked; but no longer line
- * misses together. */
+/* In a footprint that fits, 5 to 14 % of the loads of an H100 missed, because a hash chooses its
+ * sets. That is more than without misses, and less than for a walk of every line; but no longer
+ * line misses together. */
 static void a_hash_overflows_what_would_fit(void **state)
 {
     struct hierarchy_estimate e;
@@ -136,8 +137,8 @@ static void a_hash_overflows_what_would_fit(void **state)
     assert_int_equal(e.caches[CACHE_L1].line_bytes.v, 128);
 }
 
-/* In footprints of 218 to 224 KiB six loads miss, each in another place: more than by chance, and
- * too few to be sure. */
+/* In footprints of 218 to 224 KiB six loads miss, each in another place. That is more than by
+ * chance, and too few to be sure. */
 static void blur_the_end(struct observation *o)
 {
     enum { SECTOR = 32, FIRST = 7000, LAST = 224 * KIB / SECTOR, RUNS = 3, MISS = 308 };
@@ -153,7 +154,7 @@ static void blur_the_end(struct observation *o)
     }
 }
 
-/* A hash may give a few sets one line too many long before a cache is full. */
+/* A hash may put one line too many into a few sets long before a cache is full. */
 static void a_line_and_a_policy_need_no_sharp_end(void **state)
 {
     static const struct {
@@ -182,7 +183,7 @@ static void a_line_and_a_policy_need_no_sharp_end(void **state)
 }
 
 /* Of 15 lines in one set of 14 ways with random victims, seven missed in less than half of the
- * laps: that looked like the lines of a second set. */
+ * laps. They looked like the lines of a second set. */
 static void one_set_with_random_victims_is_not_two(void **state)
 {
     struct hierarchy_estimate e;
@@ -200,7 +201,7 @@ static void one_set_with_random_victims_is_not_two(void **state)
     assert_false(IS_KNOWN(constant->ways) && constant->ways.v != 14);
 }
 
-/* What fits beside shared memory needs no line. */
+/* A capacity beside shared memory needs no line length. */
 static void divisions_are_found_without_a_line(void **state)
 {
     struct hierarchy_estimate e;
@@ -213,12 +214,12 @@ static void divisions_are_found_without_a_line(void **state)
     assert_int_equal(l1->carveout_count, 6);
     for (uint32_t k = 0; k < l1->carveout_count; k++) {
         assert_true(IS_KNOWN(l1->carveouts[k].fits_bytes));
-        /* The second is searched to the sector, the others in steps of a thirty-second. */
+        /* The second size is searched to the sector, the others in steps of a thirty-second. */
         assert_true(k <= 1 || l1->carveouts[k].fits_bytes.v < l1->carveouts[k - 1].fits_bytes.v);
     }
 }
 
-/* One of several lengths tells that it is not LRU, whatever the others look like. */
+/* One of several lengths proves that the cache is not LRU, whatever the others look like. */
 static void a_policy_needs_the_right_length(void **state)
 {
     struct hierarchy_estimate e;
@@ -228,7 +229,7 @@ static void a_policy_needs_the_right_length(void **state)
     assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
 }
 
-/* Cycles of 1/16, 3/16 and 5/16 more lines than fit: the same third of the lines misses in every
+/* In cycles of 1/16, 3/16 and 5/16 more lines than fit, the same third of the lines misses in every
  * lap. */
 static void make_three_lengths_steady(struct observation *o)
 {
@@ -246,8 +247,8 @@ static void make_three_lengths_steady(struct observation *o)
                 o->result.values[p * s->samples + k] = k % s->points[p] % 3 == 0 ? MISS : HIT;
 }
 
-/* An H200 once missed the same lines in every lap of three lengths, and at other lengths now these
- * and now those. */
+/* An H200 once missed the same lines in every lap of three lengths, and different lines at other
+ * lengths. */
 static void a_policy_needs_many_lengths(void **state)
 {
     struct hierarchy_estimate e;
@@ -257,8 +258,8 @@ static void a_policy_needs_many_lengths(void **state)
     assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
 }
 
-/* An L1 of more lines than a run has loads: the run ends in the first lap. All SMs of the model
- * draw the same victims, so that one lap looks alike in all runs. */
+/* An L1 with more lines than a run has loads, so that the run ends in the first lap. All SMs of the
+ * model draw the same victims, so one lap looks alike in all runs. */
 static void a_policy_needs_two_laps(void **state)
 {
     static const struct {
@@ -290,8 +291,8 @@ static void a_policy_needs_two_laps(void **state)
     }
 }
 
-/* In a footprint that is little longer than the L2, about the share of loads misses that may miss
- * in one that fits: it is chance whether it counts as one. */
+/* In a footprint that is little longer than the L2, the miss rate is near the limit for a footprint
+ * that fits. It counts as fitting by chance. */
 static void lines_of_l2_repeat(void **state)
 {
     enum { SEEDS = 24, BORDER_KIB = 32 << 10, LEAST_KIB = 32 };
@@ -307,7 +308,7 @@ static void lines_of_l2_repeat(void **state)
     }
 }
 
-/* Loads of the longest footprint of the sweep that fits, of 1.5 MiB, are delayed by chance. */
+/* Loads of the longest footprint of the sweep that fits, 1.5 MiB, are delayed by chance. */
 static void delay_longest(struct observation *o)
 {
     enum { LINES = 3 * MIB / 2 / 128, SWEEP_POINTS = 20, DELAYED = 12, LATE = 2000 };
@@ -320,7 +321,7 @@ static void delay_longest(struct observation *o)
             o->result.values[p * s->samples + k * 64] = LATE;
 }
 
-/* A size does not end at a footprint that only the sweep took for one too long. */
+/* A size does not end at a footprint that only the sweep classed as too long. */
 static void a_size_of_l2_goes_on(void **state)
 {
     enum { L2_KIB = 1792, STEP_KIB = 32 };
@@ -333,8 +334,8 @@ static void a_size_of_l2_goes_on(void **state)
                     (L2_KIB + STEP_KIB) * KIB);
 }
 
-/* Of the first loads of 1.5 MiB and more so few miss, when they are walked a second time, as may
- * miss of a footprint that fits. */
+/* In the second walk, few of the first loads of footprints of 1.5 MiB and more miss: about the
+ * limit for a footprint that fits. */
 static void spare_border(struct observation *o)
 {
     enum { LINES = 3 * MIB / 2 / 128, HIT = 250, MISS = 700, MISSES = 5 };
@@ -346,8 +347,8 @@ static void spare_border(struct observation *o)
         o->result.values[k] = k < MISSES ? MISS : HIT;
 }
 
-/* Whether a footprint that is a little too long counts as one that fits is chance, and two walks of
- * it are two chances: both count. */
+/* A footprint that is a little too long counts as fitting by chance. Two walks of it give two
+ * chances, and both count. */
 static void a_size_of_l2_ends(void **state)
 {
     enum { L2_KIB = 1516, STEP_KIB = 32 };
@@ -359,7 +360,7 @@ static void a_size_of_l2_ends(void **state)
     assert_in_range(e.caches[CACHE_L2].fits_bytes.v, (L2_KIB - STEP_KIB) * KIB, L2_KIB * KIB);
 }
 
-/* By chance few of the loads are delayed that only tell what a hit takes. By that noise most of the
+/* Few of the loads that only measure the time of a hit are delayed by chance. By that noise most
  * footprints below the size count as too long. */
 static void a_size_of_l2_knows_the_noise(void **state)
 {
@@ -377,8 +378,8 @@ static void a_size_of_l2_knows_the_noise(void **state)
         assert_in_range(size.v, L2_BYTES - STEP, L2_BYTES + STEP);
 }
 
-/* The line of an L1 of this description has this length, whatever the noise, or is not known: of
- * LINE_SEEDS seeds in at most `most_unknown`. */
+/* The line of an L1 of this description has this length, whatever the noise, or is unknown. It may
+ * be unknown for at most `most_unknown` of LINE_SEEDS seeds. */
 static void expect_line(const char *l1, uint64_t line_bytes, uint32_t most_unknown)
 {
     const uint32_t seeds = test_share(LINE_SEEDS, LINE_SEEDS / 3);
@@ -407,23 +408,23 @@ static void expect_short_line(const char *l1)
 }
 
 /* A set of seven ways holds one block of four lines and a part of the next. So the 260th of 448
- * lines overflows a set, though 448 lines fit elsewhere, and words that are spread over 518 miss
- * seldom. */
+ * lines overflows a set, though 448 lines fit elsewhere. Words that are spread over 518 lines
+ * seldom miss. */
 static void half_full_sets_are_no_shorter_lines(void **state)
 {
     (void)state;
     expect_line("448@256;miss=131;sets=7x64;policy=random;block=4;sectors=4", 256, LINE_SEEDS);
 }
 
-/* Sets that are chosen for four lines in a row overflow together: by its neighbors a line looks
- * longer than it is, and only by the spacing it does not. */
+/* Sets that are chosen for four lines in a row overflow together. A line looks longer because of
+ * its neighbors, and only its spacing shows the true length. */
 static void blocks_of_sets_are_no_longer_lines(void **state)
 {
     (void)state;
     expect_short_line("1024@32;miss=147;sets=16x64;policy=fifo;block=4");
 }
 
-/* Words at distances that have a divisor in common with the number of sets lie in some sets more
+/* Words at a distance that has a divisor in common with the number of sets lie more in some sets
  * than in others. */
 static void any_number_of_sets_is_spaced_evenly(void **state)
 {
@@ -433,8 +434,8 @@ static void any_number_of_sets_is_spaced_evenly(void **state)
     expect_short_line("440@32;miss=147;sets=20x22;policy=fifo");
 }
 
-/* Of stretches of 1 GiB eight first loads are seen, too few to tell by; of half as long ones
- * sixteen, of which every second one is no slower than any load. */
+/* Of stretches of 1 GiB eight first loads are seen, too few for a decision. Of stretches half as
+ * long sixteen are seen, and every second one is as fast as any load. */
 static void half_a_page_table_is_none(void **state)
 {
     enum { LONGER = 350, BESIDE = LONGER * 15 / 100 };

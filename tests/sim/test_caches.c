@@ -1,10 +1,7 @@
-/* test_caches.c: the data caches of simulated GPUs. What tables 2 to 6 of Mei and Chu 2016 say of
- * the GTX560Ti, GTX780 and GTX980 is found without being told; of random hierarchies, what is
- * reported is right or not reported.
- *
- * REACH_CASES=n: GPUs (40, fewer under a sanitizer). REACH_SEED repeats a run. REACH_SHOW=1 prints
- * what was found.
- */
+/* test_caches.c: the data caches of simulated GPUs. The values in tables 2 to 6 of Mei and Chu 2016
+ * for the GTX560Ti, GTX780 and GTX980 are found without prior knowledge. For random hierarchies
+ * each reported value is right. REACH_CASES=n sets the number of GPUs (40, fewer under a
+ * sanitizer). REACH_SEED repeats a run. REACH_SHOW=1 prints the results. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "gpu/sim/sim_desc.h"
@@ -37,7 +34,7 @@ static void expect(const struct cache_facts *c, uint64_t size, uint64_t line, ui
     assert_int_equal(c->replacement, replacement);
 }
 
-/* The paper's L2s: fills of 32 bytes, not LRU. */
+/* The L2s of the paper: fills of 32 bytes, not LRU. */
 static void expect_l2(const struct cache_facts *c, uint64_t size)
 {
     assert_int_equal(c->size_bytes.v, size);
@@ -110,7 +107,7 @@ struct chip {
     uint32_t latency, l1_miss, memory;
     uint32_t l2_keeps;
     uint64_t l2_line;
-    uint32_t table_cycles; /* 0: it does not matter which page table a page is in */
+    uint32_t table_cycles; /* 0 if the page table of a page does not matter */
 };
 
 static uint32_t right, not_sure, wrong;
@@ -196,7 +193,8 @@ static void judge_cache(const struct chip *chip, const struct cache_facts *f, co
           t->replacement);
 }
 
-/* To 15 %, because it is the difference of two modes; none where there is none. */
+/* The tolerance is 15 %, because it is the difference of two modes; there is no value without a
+ * difference. */
 static void judge_page_tables(const struct chip *chip, const struct fingerprint_latency *l)
 {
     const double longer = l->p6_cycles.v - l->p5_cycles.v;
@@ -238,8 +236,8 @@ static void random_hierarchies(void **state)
         count(&chip, "line of the L2", IS_KNOWN(e.caches[CACHE_L2].line_bytes),
               e.caches[CACHE_L2].line_bytes.v, chip.l2_line);
         judge_page_tables(&chip, &e.latency);
-        /* To the step of the search, a thirty-second of the power of two below; three of a
-         * thousand loads may miss in what counts as fitting. */
+        /* The tolerance is the step of the search, a thirty-second of the power of two below. Three
+         * of a thousand loads may miss in a footprint that fits. */
         const uint64_t size = e.caches[CACHE_L2].size_bytes.v;
         count(&chip, "size of the L2", IS_KNOWN(e.caches[CACHE_L2].size_bytes),
               size < chip.l2_bytes * 1.01 && size + chip.l2_bytes / 16 > chip.l2_bytes

@@ -1,6 +1,6 @@
-/* test_check.c: a stored fingerprint against simulated chips: the one it was made of still holds,
- * whatever its noise; another floor plan does not; and no check is longer than it may be.
- * TEST_SEED chooses the random GPUs, REACH_COUNT how many. */
+/* test_check.c: a stored fingerprint against simulated chips. The fingerprint of a chip still
+ * holds, whatever its noise. Another floor plan does not match. No check exceeds its limit.
+ * TEST_SEED chooses the random GPUs, REACH_COUNT their number. */
 #include "analysis/check.h"
 #include "analysis/disturbance.h"
 #include "gpu/gpu.h"
@@ -26,7 +26,7 @@ enum { TEXT_BYTES = 8192, RANDOM_GPUS = 12, SANITIZED_GPUS = 4, MOST_DRAWS = 100
 static uint64_t seed;
 static uint32_t gpus;
 
-/* Opens the GPU that `text` describes and asks it what the check plan says. */
+/* Opens the GPU that `text` describes and makes the probes of the check plan. */
 static struct check check(const struct fingerprint *fp, const char *text, uint32_t *out_probes)
 {
     struct campaign_step *step = calloc(1, sizeof *step);
@@ -70,7 +70,7 @@ static void profiles_hold_against_themselves(void **state)
             const struct check c = check(&m.fp, text, &probes);
             if (c.result != CHECK_HOLDS)
                 fail_msg("%s: %s", text, c.message);
-            assert_true(c.looked_at + 1 == probes); /* and the warm-up */
+            assert_true(c.looked_at + 1 == probes); /* plus the warm-up */
             assert_true(c.looked_at > m.fp.level_count);
         }
         sim_measure_free(&m);
@@ -95,7 +95,7 @@ static void profiles_do_not_hold_against_others(void **state)
     sim_measure_free(&m);
 }
 
-/* A chip with this many measured levels and groups holds against itself. */
+/* A chip with this many measured levels and groups matches itself. */
 static void expect_holds(const char *text, uint32_t levels, uint32_t groups)
 {
     struct sim_measure m;
@@ -111,8 +111,8 @@ static void expect_holds(const char *text, uint32_t levels, uint32_t groups)
     sim_measure_free(&m);
 }
 
-/* A nearer level that costs too little to be found keeps pages that were evicted farther out. The
- * check must not take that for SMs that share no more. */
+/* A nearer level with a penalty too low to be found keeps pages that were evicted farther out. The
+ * check must not conclude that the SMs share no more. */
 static void a_level_that_is_not_known_hides_nothing(void **state)
 {
     (void)state;
@@ -121,8 +121,8 @@ static void a_level_that_is_not_known_hides_nothing(void **state)
                  1, 2);
 }
 
-/* A farther level that is full before all sets of the one in front of it overflow is not found. Its
- * misses must not pass for dearer ones of that level. */
+/* A farther level that is full before all sets of the level in front of it overflow is not found.
+ * Its misses must not count as more expensive misses of that level. */
 static void a_farther_level_that_is_not_known_makes_no_miss_dearer(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void a_farther_level_that_is_not_known_makes_no_miss_dearer(void **state)
                  2, 2);
 }
 
-/* Of random GPUs too: never "changed" about the chip itself. */
+/* For random GPUs too, the check never reports "changed" about the chip itself. */
 static void random_gpus_hold_against_themselves(void **state)
 {
     const struct random_gpu_class class = {.random_victims = false, .most_levels = 3};
@@ -165,8 +165,8 @@ static void random_gpus_hold_against_themselves(void **state)
     assert_true(held > 0 || gpus < SANITIZED_GPUS);
 }
 
-/* Two SMs of different groups change places, in all levels. False where that changes no group, or
- * groups are not asked for. */
+/* Exchanges two SMs of different groups, in all levels. Returns false if that changes no group, or
+ * if the check does not include groups. */
 static bool swap_sms(const struct fingerprint *fp, const struct gpu_limits *limits,
                      struct sim_desc *desc)
 {
@@ -191,8 +191,8 @@ static bool swap_sms(const struct fingerprint *fp, const struct gpu_limits *limi
     return true;
 }
 
-/* Half of the sets of a level, or of the ways of its sets. False where no level that is asked about
- * can be halved. */
+/* Halves the sets of a level, or the ways of its sets. Returns false if no level of the check can
+ * be halved. */
 static bool halve_a_level(const struct fingerprint *fp, const struct gpu_limits *limits,
                           struct sim_desc *desc)
 {
@@ -204,7 +204,7 @@ static bool halve_a_level(const struct fingerprint *fp, const struct gpu_limits 
             asked = asked || (check_level_test(fp, i, limits, desc->sm_ids[0], &spec) &&
                               fp->levels[i].entries.v == level->entries &&
                               fp->levels[i].entry_bytes.v == level->entry_bytes);
-        /* Behind a nearer level that is as large, nothing of this one shows. */
+        /* Behind a nearer level of the same size, this level is invisible. */
         const bool hidden =
             k > 0 && desc->levels[k - 1].entries * desc->levels[k - 1].entry_bytes >=
                          level->entries * level->entry_bytes;
@@ -225,15 +225,16 @@ static bool halve_a_level(const struct fingerprint *fp, const struct gpu_limits 
 typedef bool (*change_fn)(const struct fingerprint *fp, const struct gpu_limits *limits,
                           struct sim_desc *desc);
 
-/* Random GPUs whose fingerprint holds, and then the GPU changes: that is seen. Where noise hides it
- * the check may say that it cannot tell, and never that nothing has changed. */
+/* The fingerprint of a random GPU holds; then the GPU changes, and the check detects it. If noise
+ * hides the change, the check may be undecided, but never reports that nothing has changed. */
 static void changes_are_found(change_fn change)
 {
     static char changed_text[SIM_DESC_TEXT_BYTES];
     const struct random_gpu_class class = {.random_victims = false, .most_levels = 3};
     uint32_t found = 0;
     uint32_t unsure = 0;
-    /* Not every GPU has what is changed: on until one has, however the draw went. */
+    /* Not every GPU has the changed property, so the loop continues until one has it, whatever the
+     * draw. */
     for (uint64_t i = 0; i < gpus || (found == 0 && i < MOST_DRAWS); i++) {
         char text[TEXT_BYTES];
         struct sim_measure m;
@@ -270,7 +271,7 @@ static void fewer_entries_are_found(void **state)
     changes_are_found(halve_a_level);
 }
 
-/* An empty fingerprint asks nothing, and holds by its identity. */
+/* An empty fingerprint needs no probe, and holds by its identity. */
 static void an_empty_fingerprint_asks_nothing(void **state)
 {
     struct fingerprint fp;
@@ -311,7 +312,7 @@ static void identities_are_compared(void **state)
     DIFFERS(now.sm_count = 66, "SMs");
     DIFFERS(now.memory_bytes = 500, "memory");
     now = then;
-    now.serial[0] = '\0'; /* not told now: not compared */
+    now.serial[0] = '\0'; /* not reported now, so not compared */
     check_identity(&then, &now, &c);
     assert_int_equal(c.result, CHECK_HOLDS);
 }

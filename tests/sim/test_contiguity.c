@@ -1,9 +1,7 @@
-/* test_contiguity.c: the frame of random simulated GPUs, found by search, and what a miss costs in
- * contiguous and in scattered memory: right or not sure, never wrong. Frames are of 2 to 64 MiB,
- * and the longest run that can be laid out is 32 MiB; a fifth of the GPUs have none.
- *
- * REACH_CASES=n: GPUs (250, fewer under a sanitizer). REACH_SEED repeats a run.
- */
+/* test_contiguity.c: the frame of random simulated GPUs, found by search, and the cost of a miss in
+ * contiguous and in scattered memory: right or not sure, never wrong. Frames have 2 to 64 MiB, and
+ * the longest run that can be laid out is 32 MiB; a fifth of the GPUs have none. REACH_CASES=n sets
+ * the number of GPUs (250, fewer under a sanitizer). REACH_SEED repeats a run. */
 #include "analysis/throughput/contiguity.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -25,7 +23,7 @@
 
 enum { CASES = 250, SANITIZED_CASES = 60, MOST_PROBES = 20, LONGEST_MIB = 32 };
 
-/* A prediction is good to a tenth. */
+/* A prediction has a tolerance of a tenth. */
 static const double TOLERANCE = 0.1;
 
 struct chip {
@@ -33,7 +31,7 @@ struct chip {
     uint64_t reach_bytes;
     uint64_t frame_bytes; /* 0: none */
     double factor;
-    double miss_ns; /* of the whole GPU */
+    double miss_ns; /* rate of the whole GPU */
 };
 
 static uint32_t right, not_sure;
@@ -44,7 +42,7 @@ static void random_chip(struct rng *r, struct chip *out)
     const uint64_t entry_mib = 2ULL << rng_below(r, 5);
     const uint32_t entries = 64 + (uint32_t)rng_below(r, 1000);
     const double miss_ns = 2 + 10 * rng_unit(r);
-    /* What the walkers serve at 1.25 reaches, as a part of the plateau. */
+    /* The rate of the walkers at 1.25 reaches, relative to the plateau. */
     const double limited = 0.25 + 0.7 * rng_unit(r);
     char frame[64] = "";
 
@@ -74,7 +72,7 @@ static void ask(struct gpu *gpu, struct observation_set *set, const struct probe
         fail_msg("%s", err.text);
 }
 
-/* The plateau, and then what the search asks for. */
+/* Measures the plateau, and then the probes that the search requests. */
 static void measure(const struct chip *chip, struct contiguity_estimate *out)
 {
     struct probe_spec curve = {.kind = PROBE_READ,
@@ -109,7 +107,7 @@ static bool is_near(struct maybe_f64 number, double truth)
     return fabs(number.v / truth - 1) < TOLERANCE;
 }
 
-/* What is known must be true; a GPU is right if all of it is. */
+/* Known values must be true; a GPU is right if all its values are known. */
 static void judge(const struct chip *chip, const struct fingerprint_contiguity *found)
 {
     const bool matters = chip->frame_bytes > 2 * MIB; /* a frame of one granule is always whole */

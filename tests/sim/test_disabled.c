@@ -1,5 +1,5 @@
-/* test_disabled.c: K80s that have lost other SMs than the profile's, measured end to end: the pair
- * that was taken away is among the candidates. */
+/* test_disabled.c: K80s that lack other SMs than the profile, measured end to end. The missing pair
+ * is among the candidates. */
 #include "gpu/sim/sim_profiles.h"
 #include "tests/sim/sim_measure.h"
 
@@ -15,7 +15,8 @@
 
 enum { DIE_SMS = 15, DIE_GROUPS = 5, TEXT_BYTES = 256 };
 
-/* The K80's second level without the SMs a and b of the die, groups in the order of the die. */
+/* The second level of the K80 without the SMs a and b of the die, groups in the order of the die.
+ */
 static void k80_without(uint32_t a, uint32_t b, char *out)
 {
     int n = snprintf(out, TEXT_BYTES, "k80 l2=65@2M/");
@@ -33,7 +34,7 @@ static void k80_without(uint32_t a, uint32_t b, char *out)
     (void)snprintf(out + n, TEXT_BYTES - (size_t)n, ";miss=55;sets=17+8x6;miss_ns=6");
 }
 
-/* Pairs of the paper's appendix A, and others. */
+/* Pairs from appendix A of the paper, and others. */
 static const struct {
     uint32_t a, b, candidates;
 } pairs[] = {
@@ -65,7 +66,7 @@ static void test_pairs(void **state)
     }
 }
 
-/* Groups without a common order: not sure, and no number. */
+/* Groups without a common order give "not sure", and no number. */
 static void test_irregular(void **state)
 {
     struct sim_measure m;

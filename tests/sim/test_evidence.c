@@ -1,5 +1,5 @@
-/* test_evidence.c: every number that a measurement of a simulated GPU makes known says how it was
- * found, and none that is not known does. */
+/* test_evidence.c: every known number of a measurement of a simulated GPU has evidence of its
+ * method, and an unknown number has none. */
 #include "tests/share.h"
 #include "fingerprint/fingerprint_check.h"
 #include "tests/sim/random_gpu.h"
@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-/* Evidence where there is a number, of this method or that, and none elsewhere. */
+/* A number has evidence, with one of two methods; an unknown number has none. */
 static uint32_t expect_one(const char *where, const char *name, bool known, struct evidence e,
                            enum evidence_method method, enum evidence_method other)
 {
@@ -113,7 +113,7 @@ static uint32_t expect_throughput(const struct throughput *t)
     return n;
 }
 
-/* How many numbers are known. */
+/* Returns how many numbers are known. */
 static uint32_t expect_fingerprint(const char *text, enum depth depth, struct sim_measure *m)
 {
     uint32_t n = 0;
@@ -156,7 +156,7 @@ static void full_has_evidence_for_all(void **state)
     }
 }
 
-/* Quick asks for no sets. */
+/* Depth quick does not measure sets. */
 static void quick_has_none_for_what_it_does_not_ask(void **state)
 {
     struct sim_measure m;
@@ -168,7 +168,7 @@ static void quick_has_none_for_what_it_does_not_ask(void **state)
     sim_measure_free(&m);
 }
 
-/* The pair matrix is a second method, and says so. */
+/* The pair matrix is a second method, and the evidence names it. */
 static void matrix_rests_on_both_methods(void **state)
 {
     struct sim_measure m;
@@ -181,7 +181,7 @@ static void matrix_rests_on_both_methods(void **state)
     sim_measure_free(&m);
 }
 
-/* With arbitrary victims entries cannot be counted; with noise nothing changes but margins. */
+/* With arbitrary victims entries cannot be counted; noise changes only margins. */
 static void what_is_not_known_has_none(void **state)
 {
     static const char victims[] = "sms=8 memory=4G l1=16@2M/sm;miss=20 "
@@ -202,7 +202,8 @@ static void what_is_not_known_has_none(void **state)
     sim_measure_free(&m);
 }
 
-/* Whatever a GPU is like: right or not sure is tested elsewhere, here that both are said. */
+/* Other tests check for random GPUs that values are right or not sure. This one checks that both
+ * have evidence. */
 static void random_gpus_say_what_they_rest_on(void **state)
 {
     enum { FIRST_SEED = 900, GPUS = 12, SANITIZED_GPUS = 4, TEXT_BYTES = 8192 };

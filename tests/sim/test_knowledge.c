@@ -1,14 +1,14 @@
-/* test_knowledge.c: what a node knows of a GPU, over many measurements beside neighbors that come
- * and go. Small random chips; each is measured once alone at depth full, then again and again at
+/* test_knowledge.c: the knowledge of a node about a GPU, over many measurements beside neighbors
+ * that come and go. Each small random chip is measured once alone at depth full, then repeatedly at
  * depth quick. After each measurement:
  *
- *   what is served knows at least as much of every part as before;
- *   it is true: no number differs from the chip's (truth.h);
+ *   the served fingerprint has at least as many values of every part as before;
+ *   it is true: no number differs from the chip (truth.h);
  *   nothing is dropped, unless the chip was exchanged for one with other groups under the same
- *   UUID. The first measurement alone with it notices that, and everything known is replaced.
+ *   UUID. The first measurement alone with it notices that, and all values are replaced.
  *
- * REACH_CASES=n: measurements (600, under a sanitizer 120, with REACH_LONG 100000). REACH_SEED
- * repeats a run.
+ * REACH_CASES=n sets the number of measurements (600, under a sanitizer 120, with REACH_LONG
+ * 100000). REACH_SEED repeats a run.
  */
 #include "base/log.h"
 #include "fingerprint/merge.h"
@@ -52,7 +52,7 @@ static struct {
 static const char *const neighbors[SIM_MEASURE_MAX_STATES] = {
     "", " neighbor=40000@400000", " neighbor=3000@300000", " neighbor=1500@60000"};
 
-/* SMs of a random number of groups: "0,3,5:1,2:4". */
+/* Writes the SMs of a random number of groups: "0,3,5:1,2:4". */
 static void random_groups(struct rng *r, uint32_t sms, char *out, size_t size)
 {
     const uint32_t groups = 2 + (uint32_t)rng_below(r, 3);
@@ -67,7 +67,7 @@ static void random_groups(struct rng *r, uint32_t sms, char *out, size_t size)
                 n += (size_t)snprintf(out + n, size - n, "%s%u", any++ ? "," : g ? ":" : "", sm);
 }
 
-/* `sizes` chooses the levels, `groups` who shares. */
+/* `sizes` chooses the levels, `groups` the sharing. */
 static void make_chip(uint64_t sizes, uint64_t groups, struct chip *out)
 {
     struct rng r = {sizes}, g = {groups};
@@ -97,8 +97,8 @@ static void count_failure(enum status status, const struct err *err)
     total.disturbed += status == STATUS_DISTURBED;
 }
 
-/* One measurement as the pipeline makes it: at most two attempts, one more where the first has
- * contradicted what is known. `*known` is what is served afterwards. */
+/* Makes one measurement like the pipeline: at most two attempts, one more if the first has
+ * contradicted the known values. `*known` is then served. */
 static enum status learn(const struct chip *chip, struct rng *rng, enum depth depth,
                          struct fingerprint *known, bool has_known)
 {
@@ -155,7 +155,7 @@ static void assert_not_less(const struct fingerprint *before, const struct finge
     }
 }
 
-/* One measurement, and what must hold after it. */
+/* Makes one measurement and checks the invariants after it. */
 static void measure_once(const struct chip *chip, struct rng *rng, struct fingerprint *known)
 {
     const struct fingerprint before = *known;
@@ -176,7 +176,8 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* The chip is exchanged for one with other groups; the first measurement alone with it says so. */
+/* The chip is exchanged for one with other groups; the first measurement alone with it reports
+ * that. */
 static void exchange(const struct chip *old, uint64_t sizes, uint64_t groups,
                      struct fingerprint *known)
 {

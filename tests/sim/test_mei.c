@@ -1,8 +1,8 @@
 /* test_mei.c: golden tests from Mei and Chu, Dissecting GPU Memory Hierarchy through
- * Microbenchmarking, 2016: caches of the paper as levels of the model, walked as the paper walks
- * them, and the replacement of figure 11 as analysis sees it.
+ * Microbenchmarking, 2016: caches of the paper as levels of the model, walked like in the paper,
+ * and the replacement of figure 11 in the view of the analysis.
  *
- * A level of the model is a cache if its entry is a line. Words are of 4 bytes.
+ * A level of the model is a cache if its entry is a line. Words have 4 bytes.
  */
 #include "base/units.h"
 #include "gpu/sim/sim_tlb.h"
@@ -38,7 +38,7 @@ static struct sim_tlb *start(const struct sim_level *desc)
     return t;
 }
 
-/* Walks `n` places as a cycle, `warm` laps and then one of which it returns the misses. */
+/* Walks `n` places as a cycle: `warm` laps, and then one lap whose misses it returns. */
 static uint32_t misses_of_a_lap(const struct sim_level *desc, uint64_t stride_bytes, uint32_t n,
                                 uint32_t warm)
 {
@@ -70,8 +70,9 @@ static void twelve_words(void **state)
     assert_int_equal(misses_of_a_lap(&desc, WORD_BYTES, 12, 2), 0);
 }
 
-/* Table 5 and section 4.3: the texture L1 of Kepler, 12 KB of lines of 32 bytes, 4 sets of 96 ways,
- * bits 7 and 8 of the address choose the set. What averages read two ways, lines count out. */
+/* Table 5 and section 4.3: the texture L1 of Kepler has 12 KB, lines of 32 bytes, 4 sets of 96
+ * ways; bits 7 and 8 of the address choose the set. Averages are ambiguous; a count of lines is
+ * not. */
 static void texture_cache_of_the_gtx780(void **state)
 {
     struct sim_level desc = cache(32, 4, 96);
@@ -115,12 +116,12 @@ static void figure_11(void **state)
     }
     printf("# figure 11: %s\n", seen);
     assert_string_equal(seen, expected);
-    assert_int_equal(misses, 4000); /* two of three in the long run */
+    assert_int_equal(misses, 4000); /* two of three after many laps */
     sim_tlb_free(t);
 }
 
-/* Analysis finds from traces that such a level does not evict the oldest, and for the same level
- * with LRU that it does. */
+/* From traces, the analysis finds that such a level does not evict the oldest line, and that the
+ * same level with LRU does. */
 static void figure_11_is_not_lru(void **state)
 {
     static const struct {

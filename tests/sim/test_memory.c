@@ -1,13 +1,13 @@
-/* test_memory.c: simulated GPUs with random kinds of memory, measured and concluded: every field
- * right or "not sure", none wrong. Only the phase of the campaign that is about memory runs, with
- * the groups told, so that 500 GPUs (REACH_CASES=500: the number that a release must show) take a
- * minute. REACH_SEED=s runs that one and prints it.
+/* test_memory.c: simulated GPUs with random kinds of memory, measured and analyzed. Every field
+ * must be right or "not sure". Only the memory phase of the campaign runs, with given groups, so
+ * that 500 GPUs (REACH_CASES=500, the number for a release) take a minute. REACH_SEED=s runs that
+ * one and prints it.
  *
- * The advice that rests on it (planner/memory_choices.h) is held against probes of the same GPU:
- * for random sizes, is the first choice as fast as predicted, and no other with a number faster?
+ * The advice (planner/memory_choices.h) is compared with probes of the same GPU. For random sizes,
+ * is the first choice as fast as predicted, and no other with a number faster?
  *
- * What is right follows from the description. A region that the table of the GPU holds is never
- * slow; of one four times as long half of the reads miss in all tables at least, and it is slow if
+ * The right values follow from the description. A region that the table of the GPU holds is never
+ * slow. In a region four times as long at least half of the reads miss in all tables. It is slow if
  * the walker cannot serve all of them.
  */
 #include "analysis/memory/memory.h"
@@ -58,7 +58,7 @@ static uint32_t log_between(struct rng *r, uint32_t low, uint32_t high)
 
 static void put_kind(struct rng *r, const char *name, char *out, size_t size)
 {
-    /* Managed memory at the device is translated as its own: it reaches far. */
+    /* Managed memory at the device is translated like its own memory, so it has a long reach. */
     const bool is_far = strcmp(name, "managed-device") == 0;
     const uint32_t entry_kib = is_far ? 2048 : 4U << rng_below(r, 10);
     const uint32_t gpu_entries = log_between(r, 64 + 4096 / entry_kib, 8192);
@@ -164,8 +164,8 @@ static enum score is_near(struct maybe_f64 found, double low, double high)
     return found.v >= low * (1 - NOISE) && found.v <= high * (1 + NOISE) ? RIGHT : WRONG;
 }
 
-/* Bytes that are never slow (half of what the table holds, because earlier probes have left other
- * pages there), and bytes that certainly are; 0: none is. */
+/* The bytes that are never slow, and the bytes that are certainly slow; 0 means that there are
+ * none. The first is half of the table, because earlier probes have left other pages there. */
 struct cliff {
     uint64_t fast_bytes, slow_bytes;
 };
@@ -216,7 +216,7 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
     const char *const name = memory_kind_name(m->kind);
     const struct cliff c = cliff_of(k);
     const double low = k->latency_cycles;
-    /* A GPU of fewer SMs does not fill the link. */
+    /* A GPU with fewer SMs does not fill the link. */
     const double filled = d->sm_count < k->sms_to_fill ? (double)d->sm_count / k->sms_to_fill : 1;
 
     total.kinds += 1;
@@ -253,7 +253,7 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
 
 /* ---- advice ---- */
 
-/* GB/s of one choice over this many bytes. */
+/* Returns GB/s of one choice over this many bytes. */
 static double real_gbps(struct gpu *gpu, const struct fingerprint *fp,
                         const struct memory_choice *w, uint64_t bytes)
 {
@@ -279,7 +279,7 @@ static double real_gbps(struct gpu *gpu, const struct fingerprint *fp,
     return gbps;
 }
 
-/* The prediction of the first choice, and whether another is faster. */
+/* Returns the prediction of the first choice, and whether another is faster. */
 static void score_advice(struct gpu *gpu, const struct fingerprint *fp, uint64_t bytes)
 {
     static const double most = 0.1;
@@ -309,7 +309,7 @@ static void score_advice(struct gpu *gpu, const struct fingerprint *fp, uint64_t
                       strategy_name(first->strategy), first->gbps.v, real, best, first->why);
 }
 
-/* Sizes of every order, up to half more than host memory can be probed with. */
+/* Sizes of every order, up to 1.5 times the largest probe of host memory. */
 static void ask(const char *text, const struct sim_desc *desc, uint64_t seed,
                 const struct fingerprint *fp)
 {

@@ -1,8 +1,6 @@
-/* test_onchip.c: shared memory, clusters and what keeps memory busy, of the GPUs of Mei 2016 and of
- * random simulated ones: right or not sure, never wrong.
- *
- * REACH_CASES=n: GPUs of each kind (300, fewer under a sanitizer). REACH_SEED repeats a run.
- */
+/* test_onchip.c: shared memory, clusters and the loads that keep memory busy, of the GPUs of Mei
+ * 2016 and of random simulated ones: right or not sure, never wrong. REACH_CASES=n sets the number
+ * of GPUs of each kind (300, fewer under a sanitizer). REACH_SEED repeats a run. */
 #include "analysis/onchip/banks.h"
 #include "analysis/onchip/clusters.h"
 #include "analysis/throughput/parallel.h"
@@ -48,7 +46,7 @@ static uint32_t missing(const struct observation_set *set, struct probe_spec *ou
     return parallel_missing(set, &nothing, out);
 }
 
-/* Measures what these tests are about, and nothing else. */
+/* Measures the properties of these tests, and nothing else. */
 static void measure(const char *text, struct fingerprint *out)
 {
     static const struct structure nothing = {.window_level = -1};
@@ -125,8 +123,8 @@ static void the_papers_shared_memory_is_found(void **state)
     }
 }
 
-/* Section 6.1: 47 cycles and two loads of a warp a cycle need 94 warps, and an SM of the GTX780 has
- * 64. So one load of each is too few, and two of each are not. */
+/* Section 6.1: 47 cycles and two loads of a warp per cycle need 94 warps, and an SM of the GTX780
+ * has 64. So one load of each warp is too few, and two are enough. */
 static void little_needs_more_warps_than_there_are(void **state)
 {
     struct fingerprint fp;
@@ -140,8 +138,8 @@ static void little_needs_more_warps_than_there_are(void **state)
     assert_true(loads > 64 && loads < 128);
 }
 
-/* With a stride of two words, 4-byte banks have two lanes in each of half of them, and 8-byte banks
- * have one in each; a stride of 32 puts all lanes, or half of them, into one. */
+/* With a stride of two words, half of the 4-byte banks get two lanes each, and the 8-byte banks one
+ * each. A stride of 32 puts all lanes, or half of them, into one bank. */
 static void passes_are_those_of_the_paper(void **state)
 {
     (void)state;
@@ -168,7 +166,7 @@ static void passes_are_those_of_the_paper(void **state)
 
 static void random_banks_are_found(void **state)
 {
-    static const double WARP_BYTES = 128; /* of a load of 4 bytes */
+    static const double WARP_BYTES = 128; /* cycles of a load of 4 bytes */
     static const char *const noises[] = {"none", "gauss:1.5", "gauss:5", "uniform:4"};
     static const uint32_t counts[] = {16, 32, 64};
     uint32_t cases;
@@ -193,7 +191,7 @@ static void random_banks_are_found(void **state)
         if (IS_KNOWN(s->banks)) {
             if (s->banks.v != banks || s->bank_bytes.v != length || !(conflict > 0))
                 fail_msg("%s: %u banks of %u bytes", text, s->banks.v, s->bank_bytes.v);
-            /* Where the speed of all banks allows less, a pass of the model takes that long. */
+            /* If the speed of all banks allows less, a pass of the model takes that time. */
             const double slowest = fmax(conflict, WARP_BYTES / speed);
             const double found = s->widths[0].conflict_cycles.v;
             if (IS_KNOWN(s->widths[0].conflict_cycles) &&
@@ -212,7 +210,7 @@ static void random_banks_are_found(void **state)
 
 /* ---- random clusters ---- */
 
-/* GPCs of even numbers of SMs, dealt two by two; adds them to the text. */
+/* Deals GPCs with even numbers of SMs, two by two; adds them to the text. */
 static void random_gpcs(struct rng *r, uint32_t sms, uint32_t gpcs, uint16_t *gpc_of, char *text)
 {
     char *at = text;
@@ -278,7 +276,7 @@ struct memory {
     double plateau, sm_gbps, ns;
 };
 
-/* What the model reads with these SMs and loads in flight. */
+/* Returns the read rate of the model with these SMs and loads in flight. */
 static double model_gbps(const struct memory *m, uint32_t sms, double loads)
 {
     const double own = fmin(m->sm_gbps, m->plateau / sms);
@@ -286,8 +284,8 @@ static double model_gbps(const struct memory *m, uint32_t sms, double loads)
     return sms * own * most / hypot(own, most);
 }
 
-/* Is `enough` of what was probed at the border of 95 % of `plateau`, and `fewer` not, but for noise
- * of a hundredth? */
+/* Returns whether the probe `enough` reaches 95 % of `plateau`, and `fewer` does not, with a noise
+ * of a hundredth. */
 static bool is_border(double plateau, double enough, double fewer)
 {
     return enough / plateau > 0.94 && fewer / plateau < 0.96;
@@ -344,15 +342,15 @@ static void nothing_in_flight_matters_is_not_observable(void **state)
     measure("sms=8 memory=64G l1=16@16M/sm plateau=1000 read_noise=0.001", &fp);
     assert_int_equal(fp.parallelism.loads_enough.known, MAYBE_NOT_OBSERVABLE);
     assert_int_equal(fp.parallelism.loads_enough.reason, REASON_NO_CONTRAST);
-    /* Each SM reads a quarter of it. */
+    /* Each SM reads a quarter of its memory. */
     assert_int_equal(fp.parallelism.sms_enough.v, 4);
     assert_int_equal(fp.parallelism.sms_short.v, 3);
-    /* This source says nothing of shared memory or clusters. */
+    /* This source does not report shared memory or clusters. */
     assert_int_equal(fp.shared.banks.reason, REASON_NOT_MEASURED);
     assert_int_equal(fp.clusters.largest.reason, REASON_NOT_MEASURED);
 }
 
-/* With pairs alone no two SMs of a GPC but those of a pair are ever seen together. */
+/* With pairs alone, the only SMs of a GPC seen together are the two of a pair. */
 static void pairs_do_not_tell_gpcs(void **state)
 {
     struct fingerprint fp;

@@ -1,12 +1,12 @@
 /* test_papers.c: the planner against Karnagel et al., Big Data Causing Big (TLB) Problems, DaMoN
  * 2017, section 6.1 and figure 10: random sampling on a K80 and a P100, with scopes of 128 MB and
- * of 2 GB. The fingerprints are concluded from the simulated profiles, at depth full.
+ * of 2 GB. The fingerprints are derived from the simulated profiles, at depth full.
  *
- * What the job must say of itself is what looking costs. The paper tells it in one place: with more
- * than 8 passes the gain of 128 MB scopes is gone on the K80, so 8 looks take as long as one access
- * over 8 * 128 MB there. For the P100 the same look is faster by what its table 1 says of cores and
- * clocks: 3584 at 1480 MHz against 2496 at 875 MHz. Nothing else is set. Positions are computed,
- * and the paper's kernel may run on any SM: work is not bound to SMs.
+ * The job must give the cost of a look. The paper gives it in one place: with more than 8 passes
+ * the gain of 128 MB scopes is gone on the K80. So 8 looks take as long as one access over 8 * 128
+ * MB there. For the P100 the same look is faster by the ratio of cores and clocks in table 1: 3584
+ * at 1480 MHz against 2496 at 875 MHz. Nothing else is set. Positions are computed, and the paper's
+ * kernel may run on any SM: work is not bound to SMs.
  */
 #include "base/units.h"
 #include "planner/strategy.h"
@@ -43,7 +43,7 @@ static void begin(const struct fingerprint *fp, uint64_t bytes, double scan_gps,
     costing_begin(fp, job, &limit, &sizes, out);
 }
 
-/* How many times as fast as naive are scopes of at most `scope` bytes? */
+/* Returns how many times as fast as naive scopes of at most `scope` bytes are. */
 static double gain(const struct fingerprint *fp, uint64_t bytes, uint64_t scope, double scan_gps)
 {
     struct job_request job;
@@ -86,8 +86,9 @@ static int measure(void **state)
 #define SCOPE_128M (128 * MIB)
 #define GAIN       1.03
 
-/* Section 2.1: the slowdowns that the scopes are to undo, 4.3 times on the P100. The 13.3 of the
- * K80 are taken from 2 GB on: only then can scopes of 2 GB win 13 times back (section 6.1). */
+/* Section 2.1: the slowdowns that the scopes should undo, 4.3 times on the P100. The 13.3 of the
+ * K80 are taken from 2 GB on, because only then can scopes of 2 GB win 13 times back (section 6.1).
+ */
 static void test_slowdowns(void **state)
 {
     (void)state;
@@ -114,7 +115,8 @@ static void test_k80_128m(void **state)
         if (g > GAIN)
             fail_msg("%llu MiB: %.3f", (unsigned long long)worse[i], g);
     }
-    /* Minor means minor, and nowhere up to 1 GB do they lose more than predictions are good for. */
+    /* Minor means minor, and up to 1 GB scopes never lose more than the tolerance of predictions.
+     */
     for (uint64_t mib = 132; mib <= 1024; mib += 4) {
         double g = gain(&papers.k80, mib * MIB, SCOPE_128M, papers.k80_scan_gps);
         assert_true(g > 0.97 && g < 2);
@@ -151,7 +153,7 @@ static void test_p100(void **state)
     assert_true(last > 1.7 && last < 3);
 }
 
-/* What the planner recommends, which knows none of these sizes. */
+/* Checks the recommendation of the planner, which does not contain any of these sizes. */
 static void expect(const struct fingerprint *fp, uint64_t mib, double scan_gps,
                    enum strategy strategy, uint64_t least, uint64_t most)
 {

@@ -1,4 +1,4 @@
-/* test_profiles.c: the named GPUs, measured at every depth, against what their own models say. */
+/* test_profiles.c: the named GPUs, measured at every depth, compared with their models. */
 #include "gpu/sim/sim_profiles.h"
 #include "fingerprint/fingerprint_check.h"
 #include "tests/share.h"
@@ -18,7 +18,7 @@
 
 enum { MOST_PROFILES = 16, NAME_BYTES = 48, SEEDS = 3, SOME_SEEDS = 2 };
 
-/* A measurement and what it should have come to. */
+/* A measurement and its expected result. */
 struct take {
     struct sim_desc desc;
     struct truth truth;
@@ -26,7 +26,7 @@ struct take {
     struct sim_measure m;
 };
 
-/* A campaign that remembers what it has found asks for what one without memory does. */
+/* A campaign with a memory of its results requests the same probes as one without. */
 static void as_without_memo(const struct observation_set *set, const struct campaign_step *step,
                             void *data)
 {
@@ -41,7 +41,7 @@ static void as_without_memo(const struct observation_set *set, const struct camp
     free(fresh);
 }
 
-/* Measures `text`; nothing may be wrong. The caller frees (put_away). */
+/* Measures `text`; no value may be wrong. The caller frees the result (put_away). */
 static struct take *measure(const char *text, enum depth depth)
 {
     struct take *t = calloc(1, sizeof *t);
@@ -72,8 +72,8 @@ struct profile_case {
     char name[NAME_BYTES];
 };
 
-/* Reads within the reach are as fast as the model's plateau, and windows by group keep that over
- * the whole memory, where windows by SM do not. */
+/* Reads within the reach are as fast as the plateau of the model. Windows by group keep that rate
+ * over the whole memory; windows by SM do not. */
 static void check_throughput(const struct take *t)
 {
     const struct fingerprint *fp = &t->m.fp;
@@ -105,8 +105,8 @@ static void check_sides(const struct take *t)
                          t->desc.side_of_sm[i] != t->desc.side_of_sm[0]);
 }
 
-/* A level of the TLB that evicts at random hides those behind it, now and then: of such a GPU
- * nothing may be wrong, but not all is sure. */
+/* A level of the TLB that evicts at random sometimes hides the levels behind it. For such a GPU no
+ * value may be wrong, but some may be not sure. */
 static bool evicts_at_random(const struct sim_desc *d)
 {
     bool any = false;
@@ -151,7 +151,8 @@ static void another_seed_is_the_same_structure(void **state)
             put_away(t);
             continue;
         }
-        /* Which GPU it is follows from its description; the question is what was found. */
+        /* The identity of the GPU follows from its description, so only the results are compared.
+         */
         memset(&t->m.fp.gpu, 0, sizeof t->m.fp.gpu);
         for (uint32_t k = 0; k < t->m.fp.level_count; k++)
             t->m.fp.levels[k].saturation_bytes = UNKNOWN_U64(REASON_NONE);
@@ -162,7 +163,8 @@ static void another_seed_is_the_same_structure(void **state)
     }
 }
 
-/* The worst that a simulated GPU is asked to show: five cycles, one load in a hundred 500 later. */
+/* The worst noise that a simulated GPU must support: five cycles, and one load in a hundred 500
+ * cycles later. */
 static void noise_makes_nothing_wrong(void **state)
 {
     const char *profile = *state;
@@ -203,7 +205,7 @@ int main(void)
     for (uint32_t i = 0; i < profiles && i < MOST_PROFILES; i++) {
         for (int d = 0; d <= deepest; d++) {
             if (d == DEPTH_MEMORY && !getenv("REACH_LONG"))
-                continue; /* test_memory has that, with random kinds */
+                continue; /* test_memory covers that, with random kinds */
             struct profile_case *c = &cases[i * DEPTH_COUNT + (uint32_t)d];
             *c = (struct profile_case){.profile = profile[i].name, .depth = (enum depth)d};
             (void)snprintf(c->name, NAME_BYTES, "%s at depth %s", c->profile, depth_name(c->depth));

@@ -1,9 +1,9 @@
-/* test_random.c: simulated GPUs that do not exist, drawn at random, measured and concluded:
- * every field right or "not sure", none wrong.
+/* test_random.c: random simulated GPUs that do not exist, measured and analyzed. Every field must
+ * be right or "not sure".
  *
- * Each case is one GPU, named by its seed. REACH_CASES=n draws n of them (500: the number that a
- * release must show), REACH_SEED=s starts at another seed and, without REACH_CASES, runs just that
- * one and prints its description and all that is not right.
+ * Each case is one GPU, named by its seed. REACH_CASES=n draws n of them (500 for a release).
+ * REACH_SEED=s starts at another seed. Without REACH_CASES it runs only that one, and prints its
+ * description and all fields that are not right.
  */
 #include "gpu/sim/sim_profiles.h"
 #include "tests/share.h"
@@ -23,7 +23,7 @@
 
 enum { CASES = 40, SANITIZED_CASES = 10, FIRST_SEED = 1, MOST_CASES = 100000, NAME_BYTES = 48 };
 
-/* One case, and what all of them came to. */
+/* One case, and the totals of all cases. */
 struct draw {
     uint64_t seed;
     char name[NAME_BYTES];
@@ -36,7 +36,7 @@ static struct {
 
 static const struct random_gpu_class any_class = {.random_victims = true, .most_levels = 4};
 
-/* What was found, one level a line. */
+/* The results, one level per line. */
 static void show(const struct fingerprint *fp)
 {
     for (uint32_t k = 0; k < fp->level_count; k++) {

@@ -1,9 +1,7 @@
 /* test_sides.c: the sides of the L2 of random simulated GPUs: right or not sure, never wrong. A
- * third have one side. Granules are of 128 bytes to 64 KiB; the far side is 20 to 300 cycles away,
- * lines of one side are up to 120 apart, and loads are off by up to some cycles.
- *
- * REACH_CASES=n: GPUs (300, fewer under a sanitizer). REACH_SEED repeats a run.
- */
+ * third have one side. Granules have 128 bytes to 64 KiB. The far side is 20 to 300 cycles away,
+ * lines of one side are up to 120 apart, and loads vary by some cycles. REACH_CASES=n sets the
+ * number of GPUs (300, fewer under a sanitizer). REACH_SEED repeats a run. */
 #include "analysis/caches/sides.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -29,7 +27,7 @@ enum { CASES = 300, SANITIZED_CASES = 60, MOST_PROBES = 40, MOST_SMS = 160, WARM
 struct chip {
     char text[2048];
     uint32_t sms;
-    uint64_t granule_bytes; /* 0: one side */
+    uint64_t granule_bytes; /* 0 means one side */
     uint32_t far_cycles, spread_cycles;
     bool has_neighbor;
     uint16_t side_of[MOST_SMS];
@@ -118,8 +116,8 @@ static bool is_true(const struct chip *chip, const struct fingerprint_l2 *l2)
     for (uint32_t sm = 0; sm < chip->sms; sm++)
         if (l2->side_of_sm.group_of_sm[sm] != chip->side_of[sm])
             return false;
-    /* Lines of one side are spread evenly, and the medians of some 32 of either side are compared:
-     * its standard error is 0.125 of the spread, and this is five of them. */
+    /* Lines of one side are spread evenly, and the medians of some 32 lines of either side are
+     * compared. The standard error is 0.125 of the spread, and this limit is five of them. */
     return fabs(apart - chip->far_cycles) <= 4 + 0.625 * chip->spread_cycles;
 }
 
@@ -166,7 +164,7 @@ static void random_sides_are_found(void **state)
     assert_true(right > cases / 2);
 }
 
-/* Measures a GPU of 8 SMs with this in its text. */
+/* Measures a GPU of 8 SMs with this text added. */
 static struct fingerprint_l2 sides_with(const char *what)
 {
     struct chip chip = {.sms = 8};
@@ -188,7 +186,7 @@ static void one_mode_is_not_observable(void **state)
     assert_int_equal(l2.side_of_sm.group_count, 0);
 }
 
-/* Near and far lines without any SM on the other side: it may be anything. */
+/* Near and far lines without any SM on the other side may mean anything. */
 static void modes_that_all_see_alike_are_not_sides(void **state)
 {
     const struct fingerprint_l2 l2 = sides_with("sides=4K@195");
@@ -198,7 +196,7 @@ static void modes_that_all_see_alike_are_not_sides(void **state)
     assert_int_equal(l2.sides.reason, REASON_IRREGULAR);
 }
 
-/* The side of SM 0 is the first, whichever the model calls so. */
+/* The side of SM 0 is the first, whatever its name in the model. */
 static void the_first_sm_is_on_the_first_side(void **state)
 {
     const struct fingerprint_l2 l2 = sides_with("sides=8K@195 far_side=0-2,7");

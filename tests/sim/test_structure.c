@@ -1,8 +1,6 @@
-/* test_structure.c: sets, ways, replacement and fill of simulated GPUs, against their own models:
- * right, or not sure, and never wrong.
- *
- * REACH_SEED=N runs the random GPU N alone, REACH_COUNT=N the first N.
- */
+/* test_structure.c: sets, ways, replacement and fill of simulated GPUs, compared with their models:
+ * right or not sure, never wrong. REACH_SEED=N runs the random GPU N alone, REACH_COUNT=N the first
+ * N. */
 #include "base/units.h"
 #include "gpu/sim/sim_profiles.h"
 #include "tests/share.h"
@@ -46,7 +44,8 @@ static void put_away(struct take *t)
     free(t);
 }
 
-/* The level of the model that this one is: the same entry, the same cost. NULL where none is. */
+/* Returns the level of the model with the same entry and the same cost, or NULL if there is none.
+ */
 static const struct sim_level *model_of(const struct sim_desc *d, const struct tlb_level *l)
 {
     const struct sim_level *found = NULL;
@@ -72,7 +71,7 @@ static uint32_t sets_with(const struct sim_level *s, uint32_t ways)
     return sets;
 }
 
-/* Are the sets found just those of the model? */
+/* Returns whether the sets found are exactly the sets of the model. */
 static bool same_sets(const struct sim_level *s, const struct tlb_level *l)
 {
     uint32_t sets = 0;
@@ -183,8 +182,8 @@ static void groups_read_as_the_model_says(void **state)
     put_away(t);
 }
 
-/* Two groups of which each alone reads all that the memory gives: side by side they are slow, and
- * no TLB has a part in it. */
+/* Each of two groups alone uses all of the memory bandwidth. Side by side they are slow, and no TLB
+ * is the cause. */
 static void bandwidth_is_told_from_translation(void **state)
 {
     (void)state;
@@ -198,7 +197,7 @@ static void bandwidth_is_told_from_translation(void **state)
     put_away(t);
 }
 
-/* Set sizes that were not drawn. */
+/* set sizes that were not drawn */
 static void named_structures_are_found(void **state)
 {
     (void)state;
@@ -230,8 +229,8 @@ static void named_structures_are_found(void **state)
     put_away(t);
 }
 
-/* The 16 translations that missed last keep the nine pages of one overflowing set, which looks like
- * one entry behind the sets. Few sets, walked in full, and many, sampled. */
+/* The 16 translations that missed last keep the nine pages of one overflowing set, and look like
+ * one entry behind the sets. Tested with few sets, walked in full, and with many, sampled. */
 static void what_missed_last_is_told_from_wide_sets(void **state)
 {
     (void)state;

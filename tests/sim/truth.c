@@ -2,8 +2,8 @@
  *
  * The onset is found by walking the model without noise, at a stride of one entry: bisecting
  * between a footprint that never misses and one that does. That is not always the number of
- * entries: pages that stay in a nearer level are not asked of a farther one, and a hash may lay two
- * pages too many into one set before the others are full.
+ * entries. Pages that stay in a nearer level cause no requests to a farther one, and a hash may
+ * overfill one set before the others are full.
  */
 #include "tests/sim/truth.h"
 
@@ -24,18 +24,18 @@ enum {
     SMALLEST_PENALTY = 3
 };
 
-#define ALL        0.9999 /* of the loads that can miss */
+#define ALL        0.9999 /* share of the loads that can miss */
 #define ALMOST_ALL 0.95
 
-/* A walk over pages that are `stride` apart, by the first SM. */
+/* A walk of the first SM over pages that are `stride` apart. */
 struct walker {
     struct sim_mmu *mmu;
     uint64_t range_bytes;
     uint64_t stride;
-    uint32_t most; /* pages to look at */
+    uint32_t most; /* pages to be tested */
 };
 
-/* Loads of one lap over `pages` pages that missed level `k`. */
+/* Returns how many loads of one lap over `pages` pages missed level `k`. */
 static uint32_t misses(const struct walker *w, uint32_t k, uint32_t pages)
 {
     uint32_t count = 0;
@@ -48,7 +48,8 @@ static uint32_t misses(const struct walker *w, uint32_t k, uint32_t pages)
     return count;
 }
 
-/* Fewest pages of which more than `share` miss level k; 0: no number that is looked at. */
+/* Returns the fewest pages with a share of more than `share` that misses level k, or 0 if no tested
+ * number has it. */
 static uint32_t fewest(const struct walker *w, uint32_t k, double share)
 {
     uint32_t lo = 0;
@@ -93,15 +94,15 @@ static void level_of(struct walker *w, const struct sim_desc *d, uint32_t k,
                                 .lru = l->policy == SIM_LRU};
     sharing_of(d, l, out);
     set_stride(w, l->entry_bytes, (uint64_t)l->entries * 4 + 64);
-    /* Random victims: what a set holds is what counts, not how long it takes to settle. */
+    /* With random victims the capacity of a set counts, not the time until it settles. */
     const uint32_t onset = fewest(w, k, 0);
     out->fits = out->lru ? (onset ? onset - 1 : 0) : l->entries;
     out->nearly = fewest(w, k, ALMOST_ALL);
     out->saturated = fewest(w, k, ALL);
 }
 
-/* Seen at this stride, does level k begin twice as far as the nearer one ends, and end half as far
- * as the farther one begins? */
+/* Returns whether, at this stride, level k begins at twice the end of the nearer level, and ends at
+ * half of the begin of the farther one. */
 static bool apart_at(struct walker *w, const struct sim_desc *d, uint32_t k, uint64_t stride)
 {
     uint32_t most = 0;
@@ -127,8 +128,8 @@ static bool apart_at(struct walker *w, const struct sim_desc *d, uint32_t k, uin
            misses(w, k + 1, 2 * last < w->most ? 2 * last : w->most) == 0;
 }
 
-/* Random victims keep some pages of a nearer level, now these and now those, and a level behind it
- * is then not asked for them. */
+/* Random victims keep varying pages of a nearer level, and a level behind it then gets no requests
+ * for them. */
 static void find_fits_alone(const struct sim_desc *desc, struct truth *out)
 {
     struct sim_desc strict = *desc;
@@ -202,7 +203,7 @@ static enum answer judge(bool known, bool right)
     return !known ? ANSWER_NOT_SURE : right ? ANSWER_RIGHT : ANSWER_WRONG;
 }
 
-/* Onsets of random victims come late: near it one load in hundreds misses. */
+/* Onsets of random victims come late, because near the onset only one load in hundreds misses. */
 static bool entries_right(const struct truth_level *t, uint32_t entries)
 {
     const uint32_t late = t->lru ? 1 : t->fits / 20 + 1;
@@ -214,7 +215,7 @@ static bool entries_right(const struct truth_level *t, uint32_t entries)
 static bool saturation_right(const struct truth_level *t, uint64_t bytes)
 {
     const double pages = (double)bytes / (double)t->entry_bytes;
-    /* Behind random victims a page now hits in the nearer level and now does not. */
+    /* Behind random victims a page sometimes hits in the nearer level. */
     const double slack = t->steady ? 1.0 / 64 : 1.0 / 12;
     return t->nearly > 0 && pages >= t->nearly * (1 - slack) - 1 &&
            (t->saturated == 0 || pages <= t->saturated * (1 + slack) + 1);
@@ -250,8 +251,8 @@ static void compare_level(const struct truth_level *t, const struct tlb_level *l
          l->sharing.group_count, shared_by_name(t->shared_by), t->sharing.group_count);
 }
 
-/* Gives the found levels from `found` on to described ones from `next` on, in order, so that as
- * little as possible is wrong. */
+/* Matches the found levels from `found` on with the described ones from `next` on, in order, with
+ * the least error. */
 static void match(const struct truth *t, const struct fingerprint *fp, uint32_t found,
                   uint32_t next, const struct truth_score *so_far, struct truth_score *best)
 {

@@ -1,5 +1,5 @@
-/* truth.h: what a perfect measurement of a simulated GPU would say, worked out from the model
- * itself, and how a fingerprint compares with it: every number right, not sure, or wrong. */
+/* truth.h: the result of a perfect measurement of a simulated GPU, computed from the model, and its
+ * comparison with a fingerprint: every number is right, not sure, or wrong. */
 #ifndef REACH_TESTS_SIM_TRUTH_H
 #define REACH_TESTS_SIM_TRUTH_H
 
@@ -8,22 +8,24 @@
 
 struct truth_level {
     uint64_t entry_bytes;
-    uint32_t fits;       /* most pages, an entry apart, that are walked round and round unmissed */
-    uint32_t fits_alone; /* the same were all levels LRU: nearer ones then hide none of its pages */
-    uint32_t nearly;     /* fewest of which 95 in 100 miss; 0: beyond the range */
-    uint32_t saturated;  /* fewest that all miss; 0: beyond the range, or never */
+    uint32_t fits;       /* most pages, an entry apart, that a cyclic walk reads without a miss */
+    uint32_t fits_alone; /* the same if all levels were LRU, so that nearer ones hide none of its
+                          * pages */
+    uint32_t nearly;     /* fewest pages of which 95 in 100 miss; 0 if beyond the range */
+    uint32_t saturated;  /* fewest pages that all miss; 0 if beyond the range, or never */
     double penalty_cycles;
-    /* Most that a step of this level can cost: where it does not stand apart from a neighbor, some
-     * of the neighbor's misses come and go with it. As penalty_cycles where it does. */
+    /* Highest cost that a step of this level can show. If the level is distinct from its neighbors,
+     * it equals penalty_cycles. Otherwise it includes misses of a neighbor. */
     double most_cycles;
     bool lru;
-    bool steady; /* this level and all nearer ones are: what is walked here is the same each time */
+    bool steady; /* this level and all nearer ones are deterministic, so a walk gives the same
+                  * result each time */
     enum shared_by shared_by;
     struct sm_partition sharing;
-    /* Can be told apart from its neighbors, at a stride of one entry and at the stride of the
-     * sweeps: begins to miss at twice the pages with which the nearer level always misses, and
-     * misses always before half of what the farther one needs to begin; costs enough; fits the
-     * range. */
+    /* The level is distinct from its neighbors, at a stride of one entry and at the stride of the
+     * sweeps. It begins to miss at twice the pages with which the nearer level always misses. It
+     * always misses before half of the pages at which the farther one begins. It costs enough and
+     * fits the range. */
     bool apart;
 };
 
@@ -34,12 +36,12 @@ struct truth {
 
 void truth_of(const struct sim_desc *desc, struct truth *out);
 
-/* What a comparison found. */
+/* The result of a comparison. */
 struct truth_score {
     uint32_t right;
-    uint32_t not_sure; /* fields without a value, and levels that are not there but stand apart */
+    uint32_t not_sure; /* fields without a value, and distinct levels that do not exist */
     uint32_t wrong;
-    char text[1024]; /* a line for each that is not right */
+    char text[1024]; /* one line for each field that is not right */
 };
 
 /* Compares all levels, their sharing, and the windows that follow from them. */

@@ -1,8 +1,8 @@
 /* For docs/methods.md. */
-/* driver_costs.cu: what calls of the driver cost that a measurement makes often or with much
- * memory. One line per call: its name, how often it was made, microseconds per call (median and
- * most), so that the times of `reachd --log-level debug` can be attributed. Needs 2 GiB of device
- * memory and 4 GiB of host memory. */
+/* driver_costs.cu: the cost of driver calls that a measurement makes often or with much memory. One
+ * line per call: its name, how often it was made, microseconds per call (median and most), so that
+ * the times of `reachd --log-level debug` can be attributed. Needs 2 GiB of device memory and 4 GiB
+ * of host memory. */
 #include "tests/gpu/common.cuh"
 #include <cuda.h>
 
@@ -17,12 +17,12 @@
 #include <thread>
 #include <vector>
 
-/* A function of the driver by its name with its version, which cuda.h makes a macro of. */
+/* Returns a function of the driver by its name with its version, because cuda.h makes it a macro. */
 #define VERSIONED(name) DRIVER(name)
 
 static const size_t MIB = 1 << 20;
 static const size_t GIB = 1 << 30;
-static const size_t HOST_BYTES = 768 * MIB; /* of one kind of memory at depth full */
+static const size_t HOST_BYTES = 768 * MIB; /* calls for one kind of memory at depth full */
 enum { OFTEN = 200, SLOTS = 1024 };
 
 static CUdevice device;
@@ -142,7 +142,7 @@ static void mapping(size_t slot)
     measure("  cuMemRelease", 1, [&](int) { CHECK(DRIVER(cuMemRelease)(handle)); });
 }
 
-/* May a part of a handle be mapped? Then one handle serves runs of all lengths. */
+/* Tests whether a part of a handle may be mapped. If so, one handle serves runs of all lengths. */
 static void partial_mapping()
 {
     const CUmemAllocationProp prop = device_memory();
@@ -263,8 +263,8 @@ static void managed()
 
 /* ---- at the same time ---- */
 
-/* Launches of a kernel of 300 us while another thread makes `call`: if the driver keeps launches
- * waiting, the call cannot be made beside probes. */
+/* Launches a kernel of 300 us while another thread makes `call`. If the driver delays the launches,
+ * the call cannot be made beside probes. */
 static void beside(const char *name, CUcontext context, const std::function<void()> &call)
 {
     std::atomic<bool> ended(false);

@@ -1,5 +1,5 @@
 /* For docs/memory-allocation.md. */
-/* fragmented.cu: what reach_device_alloc and reach_compact are worth in fragmented memory.
+/* fragmented.cu: the gain of reach_device_alloc and reach_compact in fragmented memory.
  *
  *     fragmented --frame-bytes=N [--gib=97] [--held=0,1,5,25] [--json=FILE]
  *
@@ -30,7 +30,7 @@
 
 enum { LINE = 128, CHUNK_FRAMES = 64, BLOCK = 1024 };
 static const uint64_t MIB = 1 << 20, GIB = 1 << 30, PAGE = 2 * MIB;
-/* Of the rate where nothing was held: below it, a chunk counts as scattered. */
+/* Share of the rate without held memory; a chunk below it counts as scattered. */
 static const double WHOLE_ENOUGH = 0.95;
 
 /* ---- the driver, which the program is not linked with --------------------------------------- */
@@ -146,7 +146,7 @@ static double seconds(void)
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-/* Bytes read per ns; the best of `repeats`. */
+/* Returns bytes read per ns; the best of `repeats`. */
 static double read_gbps(const void *base, uint32_t rounds, int repeats)
 {
     cudaEvent_t a, b;
@@ -176,7 +176,8 @@ static uint64_t verify(const void *array, uint64_t length)
     return wrong;
 }
 
-/* The rate of each chunk of `array`, spread over the addresses of the whole; every `step`th. */
+/* Measures the rate of each chunk of `array`, spread over the addresses of the whole; every
+ * `step`th. */
 static std::vector<double> chunk_rates(char *array, uint64_t step)
 {
     const uint64_t frames = bytes / frame_bytes;
@@ -207,7 +208,7 @@ struct compacted {
     double chunks_whole; /* share of the chunks that were whole before */
     reach_compaction done;
     uint64_t wrong;
-    double break_even_s; /* of reading at the new rate */
+    double break_even_s; /* seconds of reading at the new rate */
 };
 
 struct row {
@@ -217,7 +218,7 @@ struct row {
     compacted held, given_back;
 };
 
-static double whole_gbps; /* of a chunk where nothing was held */
+static double whole_gbps; /* rate of a chunk without held memory */
 
 struct judge {
     const char *array;
@@ -245,7 +246,7 @@ static compacted compact(reach_pool *pool, char *array, double before_gbps)
     CHECK(reach_compact(pool, &o, &c.done, &why));
     c.wrong = verify(array, bytes);
     c.gbps = read_gbps(array, 1024, 3);
-    /* Bytes read until the faster reads have made up for the time. */
+    /* Seconds of reading until the faster reads have made up for the time. */
     if (c.gbps > 1.02 * before_gbps)
         c.break_even_s = c.done.ns / 1e9 / (c.gbps / before_gbps - 1);
     return c;
@@ -313,7 +314,7 @@ static row measure(double percent)
 
 /* ---- host memory ----------------------------------------------------------------------------- */
 
-/* Words that the host or the GPU does not see as the other wrote them, by kind. */
+/* Words in which the host or the GPU does not see the value that the other wrote, by kind. */
 static uint64_t try_host_kinds(void)
 {
     static const char *const names[] = {"best", "pinned", "managed", "vmm"};
@@ -441,7 +442,7 @@ int main(int argc, char **argv)
     access_of_device.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 
     wrong = try_host_kinds();
-    rows.push_back(measure(0)); /* what is whole, and the rate there */
+    rows.push_back(measure(0)); /* whole chunks, and their rate */
     for (const char *p = option(argc, argv, "--held", "1,5,25"); *p; p += strspn(p, ",")) {
         char *end;
         const double percent = strtod(p, &end);

@@ -24,7 +24,7 @@ enum {
     LANES = 8,
     LINE_BYTES = 128,
     ITEMS = 4,
-    ROUNDS = 16 /* of a piece */,
+    ROUNDS = 16 /* rounds of a piece */,
     PIECES = 1 << 10 /* per SM */,
     RUNS = 5
 };
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(THREADS)
         *out = sum;
 }
 
-/* 10^9 bytes per second, the best of RUNS; 0, with a line of stderr, if the table is of another
- * chip. */
+/* Returns 10^9 bytes per second, the best of RUNS. Returns 0, with a line on stderr, if the table
+ * is for another chip. */
 static double measure(const reach_table &table, const uint4 *base, uint32_t working_sms)
 {
     uint32_t *out;
@@ -79,7 +79,7 @@ static double measure(const reach_table &table, const uint4 *base, uint32_t work
     CHECK(cudaMalloc((void **)&out, sizeof *out));
     CHECK(cudaEventCreate(&before));
     CHECK(cudaEventCreate(&after));
-    for (uint32_t run = 0; run <= RUNS; run++) { /* the first warms up */
+    for (uint32_t run = 0; run <= RUNS; run++) { /* the first run warms up */
         float ms;
         CHECK(reach_table_start(&table, 0));
         CHECK(cudaEventRecord(before));
@@ -119,7 +119,7 @@ static double measure_windows(const reach_windows &windows, const uint4 *base)
     return gbps;
 }
 
-/* One window, of all SMs. */
+/* One window for all SMs. */
 static double measure_naive(uint64_t bytes, const uint4 *base)
 {
     std::vector<int16_t> table(REACH_SM_MAX, 0);

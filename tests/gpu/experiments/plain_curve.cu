@@ -10,8 +10,8 @@
  * single groups or pairs of them), with their windows and regions, and runs the very same kernels
  * (kernels/read_kernels.cu) over plain memory. Prints one line a region, "access bytes
  * region_bytes windows alias plain ratio", and then "worst RATIO", the largest deviation of the
- * curve from 1, and "worst rate RATIO", for the other kinds. Regions that do not fit into what
- * is free are left out, and said so.
+ * curve from 1, and "worst rate RATIO", for the other kinds. Regions that do not fit into free
+ * memory are left out, with a message.
  *
  * Limit: both run at other moments; clocks and a neighbor's traffic may differ.
  */
@@ -27,9 +27,9 @@
 
 enum {
     REPEATS = 5,
-    MOST_REPEATS = 64, /* of the daemon's probes */
+    MOST_REPEATS = 64, /* repeats of a daemon probe */
     SM_SLOTS = 512,
-    RUN_NS = 4000000, /* long against the start of a kernel, short enough for sixteen regions */
+    RUN_NS = 4000000, /* long compared with the start of a kernel, short enough for sixteen regions */
     WARM_NS = RUN_NS / 2,
     LIMIT_NS = 2000000000,
     LINE = 128
@@ -45,7 +45,7 @@ static void check(cudaError_t result, const char *call)
     exit(EXIT_FAILURE);
 }
 
-/* What a launch needs on the device. */
+/* Device memory of a launch. */
 struct setup {
     u64 memory;
     u64 bytes;
@@ -59,7 +59,7 @@ struct setup {
     u64 *ended;
 };
 
-/* By what a probe's JSON says; the curve's says nothing. */
+/* Selects the kernel by the JSON of a probe; a probe of the curve has no such member. */
 static const struct kernel {
     const char *access;
     u32 bytes;
@@ -78,7 +78,8 @@ template <typename T> static T *allocate(size_t count)
     return p;
 }
 
-/* All that is free, or as much of it as one allocation can have; zeroed, as the kernel wants it. */
+/* Takes all free memory, or as much as one allocation can have, and zeroes it, because the kernel
+ * requires that. */
 static void take_memory(struct setup *s)
 {
     const u64 step = 32ull << 20;
@@ -122,7 +123,7 @@ static void launch_check(const struct setup *s)
     CHECK(cudaMemset(s->control, 0, 96 * sizeof(u32)));
 }
 
-/* Which SM ids there are. */
+/* Finds the SM ids. */
 static void take_census(struct setup *s)
 {
     u32 seen[SM_SLOTS], positions[SM_SLOTS] = {0}, n = 0;
@@ -169,14 +170,14 @@ static void open_setup(int gpu, struct setup *s)
     take_census(s);
 }
 
-/* A READ probe, and what the daemon measured. */
+/* A READ probe, and the result of the daemon. */
 struct probe {
-    const struct kernel *kernel; /* NULL: of a kind that is not known here */
+    const struct kernel *kernel; /* NULL if its kind is not supported here */
     u32 window_count;
     u32 repeats;
     u32 sm_count;
     u32 sm_ids[SM_SLOTS];
-    int window_of_sm[SM_SLOTS]; /* by SM id; -1: idle */
+    int window_of_sm[SM_SLOTS]; /* window by SM id; -1 means idle */
     const json_t *regions;
     const json_t *values; /* [region][repeat][1 + sm]: elapsed ns, then lines */
 };
@@ -206,8 +207,7 @@ static void read_probe(const json_t *observation, struct probe *out)
     out->values = json_object_get(observation, "values");
 }
 
-/* The windows lie side by side and are as long as their share of the SMs, as daemon/gpu/probe.h
- * says. */
+/* The windows lie side by side. Their length is their share of the SMs: see daemon/gpu/probe.h. */
 static void place_windows(const struct probe *p, u64 region, reach_window *out)
 {
     u64 all = 0;
@@ -228,7 +228,7 @@ static void place_windows(const struct probe *p, u64 region, reach_window *out)
     }
 }
 
-/* GB/s over plain memory, counted as the daemon counts. */
+/* Returns GB/s over plain memory, counted like the daemon's. */
 static double read_once(const struct setup *s, const struct probe *p, u64 region, u32 seed)
 {
     reach_window windows[SM_SLOTS];
@@ -260,7 +260,7 @@ static double read_once(const struct setup *s, const struct probe *p, u64 region
     return (double)total * p->kernel->bytes / (double)(last - first);
 }
 
-/* The same from the daemon's numbers. */
+/* Returns GB/s from the numbers of the daemon. */
 static double daemon_once(const struct probe *p, size_t region_index, u32 repeat)
 {
     const size_t row = (region_index * p->repeats + repeat) * (1 + p->sm_count);
@@ -283,7 +283,7 @@ static double median(double *values, u32 count)
     return values[count / 2];
 }
 
-/* Prints one line; returns how far the two are apart, 0 where only one is known. */
+/* Prints one line. Returns the difference of the two, or 0 if only one is known. */
 static double compare(const struct setup *s, const struct probe *p, size_t index)
 {
     const u64 region = (u64)json_integer_value(json_array_get(p->regions, index));
@@ -305,7 +305,7 @@ static double compare(const struct setup *s, const struct probe *p, size_t index
     return fabs(by_daemon / by_us - 1);
 }
 
-/* Does every SM have a window? */
+/* Returns whether every SM has a window. */
 static bool all_work(const struct probe *p)
 {
     for (u32 i = 0; i < p->sm_count; i++) {
@@ -326,7 +326,7 @@ int main(int argc, char **argv)
 {
     FILE *in = argc == 2 || argc == 3 ? fopen(argv[1], "r") : NULL;
     struct setup s;
-    double worst[2] = {0, 0}; /* of the curve, of other kinds */
+    double worst[2] = {0, 0}; /* worst ratios of the curve and of other kinds */
     u32 found = 0;
 
     if (!in) {

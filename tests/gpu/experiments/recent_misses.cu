@@ -29,31 +29,31 @@ typedef uint64_t u64;
 
 enum {
     MOST = 96,   /* entries of a cycle */
-    OTHERS = 48, /* of these, in sets of their own */
-    BEYOND = 4,  /* entries that only what lies beside the sets can keep */
+    OTHERS = 48, /* entries of the cycle in sets of their own */
+    BEYOND = 4,  /* entries that only the store beside the sets can keep */
     MOST_COUNT = 24,
     LAPS = 12,
     WARM_LAPS = 4,
-    FIRST_LAPS = 3, /* of the neighbor, before the SM begins */
+    FIRST_LAPS = 3, /* warm-up laps of the neighbor, before the SM begins */
     LINE = 128
 };
-static const u64 SPARE = (u64)1 << 30; /* bytes, for the driver */
+static const u64 SPARE = (u64)1 << 30; /* bytes left for the driver */
 static const u32 NEIGHBOR_LAPS = 100000;
 
 struct cycle {
     u32 sm;
-    u32 length, timed; /* the first `timed` count */
+    u32 length, timed; /* only the first `timed` loads are counted */
     const u32 *at[MOST];
 };
 
 struct job {
-    struct cycle own, neighbor; /* the same SM: no neighbor */
-    u32 ready, done;            /* of the neighbor; of all */
+    struct cycle own, neighbor; /* the same SM means no neighbor */
+    u32 ready, done;            /* set by the neighbor; set at the end */
     u64 cycles, loads;
-    u64 neighbor_cycles; /* stored, or the compiler would leave its loads out */
+    u64 neighbor_cycles; /* stored, so that the compiler keeps the loads */
 };
 
-/* Cycles of a load; the second clock waits for the value, which is 0. */
+/* Returns the cycles of a load; the second clock waits for the value, which is 0. */
 static __device__ u32 timed_load(const u32 *at)
 {
     u32 value, after;
@@ -117,8 +117,8 @@ struct setup {
     u64 entry_bytes;
     u32 sets, ways, sms, shared_bytes;
     u32 *memory;
-    job *now;                                      /* on the device */
-    std::vector<std::vector<const u32 *>> entries; /* of each set */
+    job *now;                                      /* memory on the device */
+    std::vector<std::vector<const u32 *>> entries; /* entries of each set */
 };
 
 static u32 set_of(const setup &s, u64 address)
@@ -129,8 +129,8 @@ static u32 set_of(const setup &s, u64 address)
     return set;
 }
 
-/* Places in an entry differ from entry to entry and from set to set, or they would meet in few sets
- * of a data cache. */
+/* Places within an entry differ between entries and sets. Otherwise the lines would meet in few
+ * sets of a data cache. */
 static void add(setup &s, cycle *c, u32 set, u32 which)
 {
     const std::vector<const u32 *> &all = s.entries[set % s.sets];
@@ -141,7 +141,8 @@ static void add(setup &s, cycle *c, u32 set, u32 which)
     c->at[c->length++] = all[which] + (set * 31 + which * 37) % 997 * (LINE / sizeof(u32));
 }
 
-/* `count` entries of one set, `more` of the next, and others in sets from `others` on. */
+/* Makes a cycle of `count` entries of one set, `more` of the next, and others in sets from `others`
+ * on. */
 static cycle make(setup &s, u32 sm, u32 set, u32 count, u32 more, u32 others)
 {
     cycle c = {};

@@ -1,6 +1,6 @@
 /* For docs/jobs.md. */
-/* sector_updates.cu: how fast a GPU changes random sectors of 32 bytes, whatever the job: the bound
- * of a Bloom filter's additions, hash tables and histograms. For tests/gpu/test_cuco.py.
+/* sector_updates.cu: the rate at which a GPU changes random sectors of 32 bytes. It is the bound of
+ * additions to Bloom filters, of hash tables and of histograms. For tests/gpu/test_cuco.py.
  *
  *     sector_updates BYTES KEYS
  *
@@ -26,7 +26,7 @@ enum { THREADS = 1024, SM_BLOCKS = 2, LANES = 8, SECTOR_BYTES = 32, RUNS = 5, BI
 enum way { OR, LOAD_STORE, STORE_WORD, STORE_SECTOR, LOAD, WAYS };
 static const char *const names[WAYS] = {"or", "load-store", "store-word", "store-sector", "load"};
 
-/* From sm_80 on the sector leaves the L2 early: none is used again soon. */
+/* From sm_80 on the sector leaves the L2 early, because no sector is used again soon. */
 static __device__ void set_bit(u32 *at, u32 bit)
 {
 #if __CUDA_ARCH__ >= 800
@@ -41,7 +41,7 @@ static __device__ void set_bit(u32 *at, u32 bit)
 #endif
 }
 
-/* LANES lanes have a sector each time. */
+/* LANES lanes work on one sector at a time. */
 template <int WAY>
 __global__ void __launch_bounds__(THREADS)
     update(u32 *memory, u64 sectors, u64 keys, u64 seed, u32 *sink)
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(THREADS)
         else if (WAY == LOAD)
             sum |= __ldcg(at);
     }
-    if (sum) /* or the loads would be left out */
+    if (sum) /* stored, so that the compiler keeps the loads */
         *sink = sum;
 }
 
@@ -80,7 +80,7 @@ template <int WAY> static void run(const setup &s)
 
     CHECK(cudaEventCreate(&before));
     CHECK(cudaEventCreate(&after));
-    for (u32 k = 0; k <= RUNS; k++) { /* the first warms up */
+    for (u32 k = 0; k <= RUNS; k++) { /* the first run warms up */
         CHECK(cudaEventRecord(before));
         update<WAY><<<s.blocks, THREADS>>>(s.memory, s.sectors, s.keys,
                                            (u64)(WAY * RUNS + k + 1) << 40, s.sink);

@@ -1,4 +1,4 @@
-/* The exclusive sum of CUB, on the CPU (cuda_runtime.h beside it). */
+/* device_scan.cuh: the exclusive sum of CUB, on the CPU (see cuda_runtime.h). */
 #include "cuda_runtime.h"
 
 namespace cub

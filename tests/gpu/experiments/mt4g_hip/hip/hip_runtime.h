@@ -1,8 +1,6 @@
-/*
- * The part of HIP that MT4G uses, over the CUDA runtime: what hipcc does on an NVIDIA platform,
- * where only nvcc is there. Test of this project only (tests/gpu/experiments/mt4g.sh); the reachd
- * programs do not use it.
- */
+/* The part of HIP that MT4G uses, over the CUDA runtime. It replaces hipcc for NVIDIA on machines
+ * that only have nvcc. Test of this project only (tests/gpu/experiments/mt4g.sh); the reachd
+ * programs do not use it. */
 #ifndef REACH_TEST_HIP_RUNTIME_H
 #define REACH_TEST_HIP_RUNTIME_H
 
@@ -62,7 +60,7 @@
 #define hipCreateTextureObject                       cudaCreateTextureObject
 #define hipDestroyTextureObject                      cudaDestroyTextureObject
 
-/* Newer CUDA runtimes have the clocks only as attributes, and no revision of the chip. */
+/* Newer CUDA runtimes have the clocks only as attributes, and have no revision of the chip. */
 struct hipDeviceProp_t {
     char name[256];
     size_t totalGlobalMem, sharedMemPerBlock, totalConstMem, sharedMemPerMultiprocessor,
