@@ -1,11 +1,8 @@
-/* disturbance.c: see disturbance.h.
- *
- * On a GPU that two processes use, each has it alone for a time slice of milliseconds. A probe that
- * is cut in two shows it in one of these ways: the load that was under way took a million cycles;
- * everything that was cached is gone, so that pages which fit miss once; a throughput run ends
- * late. The rules below look for each. Where a rule compares cycles it takes its scale from the
- * observation itself, so that none needs to know the chip.
- */
+/* disturbance.c: see disturbance.h. If two processes use a GPU, each has it alone for a time slice
+ * of milliseconds. A probe that is cut in two shows one of three signs: the load that was under way
+ * took a million cycles; all cached data is gone, so pages that fit miss once; a throughput run
+ * ends late. The rules below look for each sign. A rule that compares cycles takes its scale from
+ * the observation itself, so no rule depends on the chip. */
 #include "analysis/disturbance.h"
 
 #include "analysis/levels/control.h"
@@ -20,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* NVML's throttle reasons by which the hardware itself halves clocks or worse; a power cap, a
+/* NVML's throttle reasons for which the hardware itself halves clocks or more. A power cap, a
  * thermal limit in software and an idle clock are part of normal work. */
 enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 0x80 };
 
@@ -30,28 +27,28 @@ enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 
 
 /* Repeats of a throughput may differ by this share. On a quiet GPU they differ by 1 %. */
 #define READ_TOLERANCE 0.1
-/* And a run may end so much later than asked for. */
+/* A run may end later than requested by this factor. */
 #define READ_OVERTIME 1.25
-/* Accesses of memory behind a slow link, all SMs at once, take longer than that to come back. */
+/* Accesses of memory behind a slow link by all SMs at once take longer to come back. */
 #define FAR_OVERTIME 3.0
-/* Smaller regions measure caches, and the first of them a clock that is still rising. */
+/* Smaller regions measure caches, and the first region a clock that is still rising. */
 #define READ_SMALLEST_BYTES (32 * MIB)
 
-/* A curve may fall by this much, or by the spread of the point that is lower. */
+/* A curve may fall by this amount, or by the spread of the lower point. */
 #define CURVE_TOLERANCE_CYCLES 8.0
 #define SPREAD_QUANTILE        0.95
 
-/* The loads of a point of shared memory together take less than this many single loads. */
+/* The loads of a point of shared memory together take less than this number of single loads. */
 enum { FEWEST_BYSTANDERS = 3, LOADS_TOGETHER = 10 };
 
-/* No cache that a probe's loads reach answers as soon. If most do, the kernel does not wait for
- * them. */
+/* No cache that a probe's loads reach answers faster. If most loads do, the kernel does not wait
+ * for them. */
 enum { LEAST_CYCLES = 20 };
 
 static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The worse verdict stays, and of two alike the first. */
+/* Keeps the worse verdict; the first of two equal ones. */
 static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
 {
     va_list args;
@@ -83,8 +80,8 @@ static void classify_clock(const struct probe_conditions *c, struct assessment *
               after / 1000);
 }
 
-/* Under MPS other processes share the TLBs at all times. The measurement shows what they leave, and
- * no probe can distinguish that from a smaller TLB. */
+/* Under MPS other processes share the TLBs at all times. The measurement sees only the remaining
+ * entries, and no probe can distinguish that from a smaller TLB. */
 static void classify_concurrency(const struct probe_conditions *c, struct assessment *out)
 {
     if (IS_KNOWN(c->concurrent_processes) && c->concurrent_processes.v > 0)
@@ -100,22 +97,22 @@ static void classify_throttling(const struct probe_conditions *c, struct assessm
               (unsigned long long)c->throttle_reasons.v);
 }
 
-/* Loads whose SM was taken away, and whether there is any signal at all. */
+/* Finds loads whose SM was taken away, and whether there is any signal at all. */
 static void classify_loads(const struct observation *o, struct assessment *out)
 {
     const size_t n = o->result.value_count;
     size_t away = 0;
     size_t nothing = 0;
     size_t too_quick = 0;
-    const uint32_t least = o->spec.kind == PROBE_CACHE ? 0 : LEAST_CYCLES; /* L1 takes fewer */
-    /* Without a load there is little to time: that is what is asked. */
+    const uint32_t least = o->spec.kind == PROBE_CACHE ? 0 : LEAST_CYCLES; /* L1 is faster */
+    /* A probe without a load times the clock itself, so it has little to time. */
     const bool any_load = o->spec.kind != PROBE_CACHE || o->spec.path != PATH_NONE;
     for (size_t i = 0; i < n; i++) {
         away += o->result.values[i] > DISTURBANCE_AWAY_CYCLES;
         nothing += any_load && o->result.values[i] == 0;
         too_quick += o->result.values[i] < least;
     }
-    /* A hit in the cache of constants takes less, without the clock's own cycles. */
+    /* A hit in the cache of constants takes less than the clock's own cycles. */
     if (o->spec.kind != PROBE_CACHE && too_quick * 2 > n && nothing * 2 <= n)
         blame(out, VERDICT_UNUSABLE, "%zu of %zu loads took less than %d cycles: nothing is timed",
               too_quick, n, LEAST_CYCLES);
@@ -132,7 +129,7 @@ static void classify_loads(const struct observation *o, struct assessment *out)
               away, n, DISTURBANCE_AWAY_CYCLES);
 }
 
-/* Shared memory is an SM's own: what takes so long was not there. */
+/* Shared memory belongs to one SM, so a load that takes this long was not executing. */
 static void classify_onchip(const struct observation *o, struct assessment *out)
 {
     const uint32_t most = DISTURBANCE_AWAY_CYCLES * LOADS_TOGETHER;
@@ -146,8 +143,8 @@ static void classify_onchip(const struct observation *o, struct assessment *out)
               away, o->result.value_count, most);
 }
 
-/* More pages cannot miss less: whichever way a level chooses its sets, a longer footprint only adds
- * to each. This needs points that ascend, which they do in every plan. */
+/* More pages cannot miss less, because a longer footprint only adds pages to each set. This needs
+ * ascending points, which every plan has. */
 static void classify_curve(const struct observation *o, struct assessment *out)
 {
     double highest = 0;
@@ -165,7 +162,7 @@ static void classify_curve(const struct observation *o, struct assessment *out)
     }
 }
 
-/* Entries that are there in one lap and gone in the next. */
+/* Finds entries that are present in one lap and gone in the next. */
 static void classify_control(const struct observation *o, struct assessment *out)
 {
     const uint32_t flushes = control_flushes(o);
@@ -175,7 +172,8 @@ static void classify_control(const struct observation *o, struct assessment *out
               flushes);
 }
 
-/* The reference of an entry test, a refinement or a confirmation fits; thresholds come from it. */
+/* The reference of an entry test, a refinement or a confirmation must fit, because thresholds come
+ * from it. */
 static void classify_reference(const struct observation *o, struct assessment *out)
 {
     const bool has_reference = o->spec.point_count >= 2 &&
@@ -186,7 +184,7 @@ static void classify_reference(const struct observation *o, struct assessment *o
               (unsigned long long)o->spec.points[0]);
 }
 
-/* One SM in one repeat of a round: what it lost, and its control. Medians over the slice. */
+/* One SM in one repeat of a round: its loss and its control. Medians over the slice. */
 struct seen {
     double loss;
     double control;
@@ -203,7 +201,7 @@ static struct seen scan(const struct observation *o, uint32_t repeat, uint32_t s
                          .control = stats_median_u32(control, o->spec.slice_pages)};
 }
 
-/* Median over repeats of what this SM lost. */
+/* Median loss of this SM over repeats. */
 static double usual_loss(const struct observation *o, uint32_t sm)
 {
     double losses[PROBE_MAX_REPEATS];
@@ -212,7 +210,7 @@ static double usual_loss(const struct observation *o, uint32_t sm)
     return stats_median_f64(losses, o->spec.repeats);
 }
 
-/* What hits one SM by chance is noise, and votes take care of it. What hits half of the SMs in one
+/* A loss of one SM by chance is noise, and votes take care of it. A loss of half of the SMs in one
  * repeat, and not in the others, came from outside. */
 static void classify_repeats(const struct observation *o, struct assessment *out)
 {
@@ -275,7 +273,7 @@ static void classify_reads(const struct observation *o, struct assessment *out)
                       "a read of %u us took %.0f: another process had the GPU in between",
                       o->spec.duration_us, ns / 1000);
         }
-        /* Writes over a link are buffered on the way, and come in bursts. */
+        /* Writes over a link are buffered on the way and come in bursts. */
         if (o->spec.memory != MEMORY_DEVICE && o->spec.access == ACCESS_WRITE)
             continue;
         if (most - least > READ_TOLERANCE * most)
@@ -285,7 +283,7 @@ static void classify_reads(const struct observation *o, struct assessment *out)
     }
 }
 
-/* A read that stays in a cache asks about no level: it warms the GPU up. */
+/* A read that stays in a cache measures no level: it warms the GPU up. */
 static bool is_warm_up(const struct probe_spec *spec)
 {
     bool small = spec->kind == PROBE_READ;

@@ -16,9 +16,9 @@
 
 #include "observe/observe.h"
 
-/* Longest that a load can take while its SM stays ours, in cycles. A load that waits for memory
- * behind a full queue takes some thousand; a time slice of another process is at least hundreds of
- * microseconds long. */
+/* Longest time of a load whose SM was not taken away, in cycles. A load that waits for memory
+ * behind a full queue takes some thousand cycles. A time slice of another process is at least
+ * hundreds of microseconds long. */
 #define DISTURBANCE_AWAY_CYCLES 100000u
 
 /* Classifies by the values and conditions; the assessment in `o` is not read. */

@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LRU_SHARE   0.97 /* share of the loads of an overflowed set that miss */
-#define OTHER_SHARE 0.90
-#define FLIPPING_SHARE                                                                             \
-    0.2 /* share of the missing lines that also hit, if the policy is not LRU                      \
-         */
-#define STEADY_SHARE 0.01
+#define LRU_SHARE      0.97 /* share of the loads of an overflowed set that miss */
+#define OTHER_SHARE    0.90
+#define FLIPPING_SHARE 0.2 /* of the missing lines also hit: not LRU */
+#define STEADY_SHARE   0.01
 
 enum {
     STEPS = 12,
@@ -22,8 +20,7 @@ enum {
 
 struct set_walks {
     const struct observation *o;
-    const struct observation
-        *later; /* the walks of `o` timed a lap later; NULL if there are none */
+    const struct observation *later; /* walks of `o` timed a lap later; NULL if none */
     struct walk_votes before, at;
 };
 

@@ -259,8 +259,7 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     read_modes(kept, kept_count, &modes);
     out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
     out->evidence.p5_cycles = evidence_make(EVIDENCE_WALKS, count, 0);
-    if (w->ask_count ==
-        0) /* otherwise this is not the last call, and the search takes a millisecond */
+    if (w->ask_count == 0) /* only on the last call: the search takes a millisecond */
         read_p6(loads, (uint32_t)o->spec.points[0], o->spec.stride_bytes, threshold, out);
     return REASON_NONE;
 }

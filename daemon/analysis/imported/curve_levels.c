@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#define PAGES_SLACK 0.06 /* two onsets are the same when they are no further apart */
-#define RISE_SLACK  0.15 /* two rises likewise, of the larger */
+#define PAGES_SLACK 0.06 /* two onsets are the same if they are no further apart */
+#define RISE_SLACK  0.15 /* two rises are the same within this share of the larger */
 #define TAIL_SHARE  0.1  /* a later rise below this share of a step belongs to it */
 #define FULL_SHARE  0.1  /* a scatter below this share of the penalty shows where a rise ends */
 
@@ -15,7 +15,8 @@ static double rise_of(const struct mean_step *s)
     return s->to_cycles - s->from_cycles;
 }
 
-/* Do two intervals (last fit, first miss] overlap, give or take the slack? In any one unit. */
+/* Returns whether two intervals (last fit, first miss] overlap within the slack, in any one
+ * unit. */
 static bool overlap(const struct mean_step *a, double unit_a, const struct mean_step *b,
                     double unit_b)
 {
@@ -25,16 +26,16 @@ static bool overlap(const struct mean_step *a, double unit_a, const struct mean_
                (double)a->first_miss_pages * unit_a;
 }
 
-/* Is `rise` the share of `full` that is expected? False too where the scatter would let half a
- * rise pass for a whole one. */
+/* Returns whether `rise` is the share of `full` that is expected. Returns false too if the scatter
+ * would let half a rise pass for a whole one. */
 static bool rise_fits(double rise, double full, double share, double tolerance_cycles)
 {
     const double slack = RISE_SLACK * share * full + tolerance_cycles / 4;
     return slack < share * full / 2 && fabs(rise - share * full) <= slack;
 }
 
-/* Do both steps start from the same nearer levels? These miss as often at longer strides, and at
- * shorter ones no more often. */
+/* Returns whether both steps start from the same nearer levels. These miss as often at longer
+ * strides, and no more often at shorter ones. */
 static bool same_base(const struct mean_step *s, bool shorter, const struct mean_step *full,
                       double tolerance_cycles)
 {
@@ -44,7 +45,7 @@ static bool same_base(const struct mean_step *s, bool shorter, const struct mean
 }
 
 /* The step of curve `c` (may be NULL) whose rise is `share` of the rise of `full` (a step at
- * `stride_bytes`), and whose onset and base fit it. NULL if there is none. */
+ * `stride_bytes`), and whose onset and base fit it. NULL if there is no such step. */
 static struct mean_step *find_partner(struct mean_curve *c, const struct mean_step *full,
                                       uint64_t stride_bytes, double tolerance_cycles)
 {
@@ -77,8 +78,8 @@ static void explain(struct mean_curves *curves, const struct curve_level *level)
     }
 }
 
-/* Does the step at this stride that begins at `onset_pages` come right behind one that no level
- * explains? */
+/* Returns whether the step at this stride that begins at `onset_pages` directly follows a step that
+ * no level explains. */
 static bool is_later_stage(struct mean_curves *curves, uint64_t stride_bytes, uint64_t onset_pages)
 {
     const struct mean_curve *const c = mean_curves_at(curves, stride_bytes);
@@ -90,8 +91,9 @@ static bool is_later_stage(struct mean_curves *curves, uint64_t stride_bytes, ui
     return false;
 }
 
-/* What follows a level's step in its own curve. A small rise is the same level's: some entries live
- * longer than others. A larger one that no level explains leaves open where this step ends. */
+/* Judges the steps that follow a level's step in its own curve. A small rise belongs to the same
+ * level: some entries live longer than others. If no level explains a larger rise, the end of this
+ * step stays open. */
 static void settle(struct mean_curves *curves, struct mean_curve *curve, uint32_t i,
                    struct curve_level *level)
 {
@@ -101,7 +103,7 @@ static void settle(struct mean_curves *curves, struct mean_curve *curve, uint32_
     if (is_later_stage(curves, level->stride_bytes, level->step.first_miss_pages) ||
         is_later_stage(curves, level->stride_bytes / 2, level->half_onset_pages) ||
         is_later_stage(curves, level->stride_bytes * 2, level->twice_onset_pages)) {
-        level->settled = false; /* a stage of something that is not understood */
+        level->settled = false; /* a stage of an unknown level */
         level->entries = UNKNOWN_U32(REASON_DISAGREEMENT);
         return;
     }
@@ -116,7 +118,7 @@ static void settle(struct mean_curves *curves, struct mean_curve *curve, uint32_
         level->penalty_cycles = rise_of(&curve->steps[i]) + tail;
         curve->steps[k].explained = true;
     }
-    /* The same where the curve creeps on to its end without a step. */
+    /* The same applies if the curve creeps to its end without a step. */
     const double rest = curve->last_cycles - curve->steps[curve->step_count - 1].to_cycles;
     if (k == curve->step_count && rest > 0 && tail + rest <= most)
         level->penalty_cycles += rest;
@@ -124,8 +126,8 @@ static void settle(struct mean_curves *curves, struct mean_curve *curve, uint32_
         level->settled = false;
 }
 
-/* Entries from the step at one entry's length, with two more witnesses: n halves lie in ceil(n/2)
- * entries or one more, whatever the alignment, and at twice the stride no more pages fit. */
+/* Entries from the step at one entry's length, with two more witnesses. n halves lie in ceil(n/2)
+ * entries or one more, with any alignment. At twice the stride no more pages fit. */
 static struct maybe_u32 entries_of(const struct mean_step *s, const struct mean_step *half,
                                    const struct mean_step *twice)
 {
@@ -139,7 +141,7 @@ static struct maybe_u32 entries_of(const struct mean_step *s, const struct mean_
     return KNOWN_U32((uint32_t)s->last_fit_pages);
 }
 
-/* The levels whose entry is the stride of this curve. */
+/* Finds the levels whose entry is the stride of this curve. */
 static void find_triples(struct mean_curves *curves, struct mean_curve *curve,
                          struct curve_levels *out)
 {
@@ -172,7 +174,7 @@ static void find_triples(struct mean_curves *curves, struct mean_curve *curve,
     }
 }
 
-/* Examines what follows each level's step, now that all levels are known. */
+/* Examines the steps that follow each level's step, now that all levels are known. */
 static void settle_all(struct mean_curves *curves, struct curve_levels *out)
 {
     for (uint32_t k = 0; k < out->count; k++) {
@@ -196,8 +198,9 @@ static void sort_levels(struct curve_levels *out)
     }
 }
 
-/* Two steps at one stride that lie less than a factor of two apart are taken for one level that
- * overflows in two stages, because its sets are unequal: what a miss costs in all stays open. */
+/* Joins two steps at one stride that lie less than a factor of two apart. They count as one level
+ * that overflows in two stages, because its sets are unequal. The total cost of a miss stays
+ * open. */
 static void join_stages(struct curve_levels *out)
 {
     for (uint32_t k = 0; k + 1 < out->count;) {

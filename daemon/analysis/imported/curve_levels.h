@@ -26,14 +26,14 @@ enum { CURVE_LEVELS_MAX_ODD = 4 };
 struct curve_level {
     uint64_t stride_bytes;
     struct mean_step step;
-    uint64_t half_onset_pages; /* at half the stride, in pages of that */
+    uint64_t half_onset_pages; /* at half the stride, in pages of half the size */
     uint64_t twice_onset_pages;
-    double tolerance_cycles;  /* of the curve it was read from */
+    double tolerance_cycles;  /* of the curve that the level comes from */
     double penalty_cycles;    /* of the step, and of the small rises that follow it */
-    bool settled;             /* what follows the step shows where it ends */
+    bool settled;             /* the steps after it show where the step ends */
     bool saturation_known;    /* the scatter is small enough to see where the rise ends */
     double hit_cycles;        /* the mean below it */
-    struct maybe_u32 entries; /* most that fit */
+    struct maybe_u32 entries; /* the most entries that fit */
 };
 
 /* A step that no level explains. */
@@ -45,7 +45,7 @@ struct odd_step {
 struct curve_levels {
     uint32_t count;
     struct curve_level levels[FINGERPRINT_MAX_LEVELS]; /* nearest to the SM first */
-    uint32_t odd_count; /* all of them; at most CURVE_LEVELS_MAX_ODD are kept */
+    uint32_t odd_count; /* number of all odd steps; at most CURVE_LEVELS_MAX_ODD are kept */
     struct odd_step odd[CURVE_LEVELS_MAX_ODD];
 };
 

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* Strides that must agree on a level, and on its onset. */
+/* Number of strides that must agree on a level, and on its onset. */
 enum { STRIDES_OF_A_LEVEL = 3, STRIDES_OF_AN_ONSET = 2 };
 
 bool imported_is_in(const struct observation_set *set)
@@ -49,7 +49,7 @@ static struct evidence sharing_evidence_of(const struct mean_sharing *sharing)
     return evidence_make(EVIDENCE_MEAN_PAIRS, sharing->matrices, sharing->confidence.v);
 }
 
-/* Only what is known has evidence. */
+/* Only known numbers have evidence. */
 static void fill_evidence(const struct curve_level *level, const struct mean_sharing *sharing,
                           struct tlb_level *out)
 {
@@ -71,7 +71,7 @@ static void fill_evidence(const struct curve_level *level, const struct mean_sha
 static void fill_levels(const struct curve_levels *levels, const struct mean_sharing *sharing,
                         struct fingerprint *fp)
 {
-    uint64_t last_reach = 0; /* a level farther out cannot reach less */
+    uint64_t last_reach = 0; /* a farther level cannot have a shorter reach */
 
     fp->level_count = levels->count;
     for (uint32_t k = 0; k < levels->count; k++) {
@@ -92,7 +92,8 @@ static void fill_levels(const struct curve_levels *levels, const struct mean_sha
     }
 }
 
-/* The outermost level that groups have to themselves, or else that each SM has. -1: none. */
+/* The outermost level of groups, or else the outermost level of single SMs. Returns -1 if there is
+ * none. */
 static int window_level(const struct fingerprint *fp)
 {
     int found = -1;

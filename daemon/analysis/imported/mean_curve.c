@@ -1,11 +1,8 @@
-/* mean_curve.c: see mean_curve.h.
- *
- * Plateaus are grown greedily, and must not drift. A plateau inside a curve must have half more
- * pages at its end than at its beginning. Levels lie further apart than that, and the slow ramp
- * of a level with many sets leaves the tolerance earlier. A plateau at an end of the curve may be
- * shorter, because the curve stops there; at the upper end it must be long enough that the ramp
- * before it would have shown.
- */
+/* mean_curve.c: see mean_curve.h. Plateaus are grown greedily, and must not drift. A plateau inside
+ * a curve must have half more pages at its end than at its beginning. Levels lie further apart than
+ * that, and the slow ramp of a level with many sets leaves the tolerance earlier. A plateau at an
+ * end of the curve may be shorter, because the curve stops there; at the upper end it must be long
+ * enough to show the ramp before it. */
 #include "analysis/imported/mean_curve.h"
 
 #include "base/stats.h"
@@ -16,29 +13,29 @@
 
 #define TOLERANCE_FLOOR_CYCLES 2.0
 #define TOLERANCE_SIGMAS       4.0
-#define SIGMA_QUANTILE         0.6827 /* of what lies within one sigma of the middle */
+#define SIGMA_QUANTILE         0.6827 /* share of the values within one sigma of the middle */
 
-/* Pages at the end of an inner plateau over those at its beginning; the smaller span will do where
- * many points bear it out. */
+/* Pages at the end of an inner plateau over those at its beginning. The smaller span is enough if
+ * many points confirm it. */
 #define INNER_SPAN       1.5
 #define INNER_SPAN_DENSE 1.25
 #define GAP_SPAN         1.25
 
-/* A first rise of this many tolerances is the first: where misses grow as pages do, one that hid
- * below the tolerance a page before would have been half as high, give or take the scatter. If the
- * next point falls again, this one was an outlier. */
+/* A first rise of at least this many tolerances is the true onset. Misses grow with pages, so a
+ * rise hidden below the tolerance one page earlier would be half as high, within the scatter. If
+ * the next point falls again, this one was an outlier. */
 #define SHARP 3.0
 
 enum {
-    MIN_RUN = 3,     /* points of a plateau */
-    DENSE_RUN = 40,  /* points that are many */
-    CENTER_RUN = 64, /* its first points, whose median is its height */
+    MIN_RUN = 3,     /* fewest points of a plateau */
+    DENSE_RUN = 40,  /* number of points that allows the smaller span */
+    CENTER_RUN = 64, /* number of its first points, whose median is its height */
     TRIM_RUN = 5,
-    LOOK_AHEAD = 3 /* points back on the plateau that make the one before them an outlier */
+    LOOK_AHEAD = 3 /* points that must return to the plateau to make the preceding one an outlier */
 };
 
 struct run {
-    uint32_t first, last; /* points, both on the plateau */
+    uint32_t first, last; /* indices of points, both on the plateau */
     double center;
 };
 
@@ -49,7 +46,7 @@ static int compare_points(const void *a, const void *b)
     return (x->pages > y->pages) - (x->pages < y->pages);
 }
 
-/* Sorts, and averages what was measured at the same footprint. */
+/* Sorts the points, and averages values of the same footprint. */
 static void order_points(struct mean_curve *c)
 {
     uint32_t kept = 0;
@@ -71,8 +68,8 @@ static void order_points(struct mean_curve *c)
     c->count = kept + 1;
 }
 
-/* The scatter of neighboring points, without the slope: the median slope is subtracted.
- * `scratch` has room for count values. */
+/* The scatter of neighboring points, after the median slope is subtracted. `scratch` has room for
+ * count values. */
 static double tolerance_of(const struct mean_curve *c, double *scratch)
 {
     if (c->count < 2)
@@ -102,7 +99,8 @@ static bool is_on(const struct mean_curve *c, uint32_t i, double center)
     return fabs(c->points[i].cycles - center) <= c->tolerance_cycles;
 }
 
-/* Do the points behind `i` lie on the plateau again, so that `i` alone was off? */
+/* Returns whether the points after `i` lie on the plateau again, so that `i` alone is an
+ * outlier. */
 static bool comes_back(const struct mean_curve *c, uint32_t i, double center)
 {
     uint32_t seen = 0;
@@ -113,8 +111,8 @@ static bool comes_back(const struct mean_curve *c, uint32_t i, double center)
     return seen > 1;
 }
 
-/* A run may have begun on the ramp before it, and pulled its height after it. It begins where the
- * next few points together are as high as it is. */
+/* A run may have begun on the ramp before it, which shifts its height. It begins at the first few
+ * points that together are as high as the run. */
 static void trim(const struct mean_curve *c, struct run *r)
 {
     while (r->last - r->first >= MIN_RUN) {
@@ -147,7 +145,7 @@ static struct run grow(const struct mean_curve *c, uint32_t first)
     return r;
 }
 
-/* Is a run at an end of the curve level, as far as its scatter lets one see? */
+/* Returns whether a run at an end of the curve is level, within its scatter. */
 static bool is_level(const struct mean_curve *c, const struct run *r)
 {
     const uint32_t third = (r->last - r->first + 1) / 3;
@@ -158,7 +156,8 @@ static bool is_level(const struct mean_curve *c, const struct run *r)
     return fabs(ends - begins) <= c->tolerance_cycles / 2;
 }
 
-/* Would the ramp before a run at the curve's end have shown in it, had it gone on? */
+/* Returns whether the ramp before a run at the curve's end would be visible in the run, had it
+ * continued. */
 static bool has_settled(const struct mean_curve *c, const struct run *r)
 {
     const uint32_t points = r->last - r->first + 1;
@@ -167,8 +166,8 @@ static bool has_settled(const struct mean_curve *c, const struct run *r)
     return r->center - c->points[r->first - back].cycles > 2 * c->tolerance_cycles;
 }
 
-/* Cuts what drifts off the end of a run: the next level may begin so gently that its first points
- * are still within the tolerance. */
+/* Cuts drifting points off the end of a run. The next level may begin so gently that its first
+ * points are still within the tolerance. */
 static void cut_drift(const struct mean_curve *c, struct run *r)
 {
     const uint32_t last = r->last;
@@ -195,7 +194,7 @@ static bool is_plateau(const struct mean_curve *c, const struct run *r)
     return (double)c->points[r->last].pages >= span * (double)c->points[r->first].pages;
 }
 
-/* What lies between two plateaus, the lower one first. */
+/* Reads the step between two plateaus, the lower one first. */
 static void read_step(const struct mean_curve *c, const struct run *from, const struct run *to,
                       struct mean_step *out)
 {
@@ -228,7 +227,8 @@ static void find_steps(struct mean_curve *c)
         struct run r = grow(c, i);
         cut_drift(c, &r);
         if (!is_plateau(c, &r)) {
-            /* A long run that is no plateau is skipped by halves, so that the time stays linear. */
+            /* A long run that is not a plateau is skipped by halves, so that the time stays
+             * linear. */
             i += 1 + (r.last - r.first) / 2;
             continue;
         }
@@ -243,7 +243,8 @@ static void find_steps(struct mean_curve *c)
     }
 }
 
-/* Finds the curve of this stride, or makes room for it in order. NULL: too many strides. */
+/* Finds the curve of this stride, or makes room for it in order. Returns NULL if there are too many
+ * strides. */
 static struct mean_curve *curve_of(struct mean_curves *out, uint64_t stride_bytes)
 {
     uint32_t i = 0;

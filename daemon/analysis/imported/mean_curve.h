@@ -32,7 +32,7 @@ struct mean_step {
     uint64_t first_miss_pages; /* the point after it */
     uint64_t full_pages;       /* first point on the upper plateau */
     double from_cycles;        /* the lower plateau */
-    double to_cycles;          /* the upper one */
+    double to_cycles;          /* the upper plateau */
     bool sharp;  /* the first dirty point rises so far that no smaller rise hides before it */
     bool gapped; /* this many footprints of the step were not probed; a plateau could hide there */
     bool explained;  /* a level explains it (curve_levels.h) */
@@ -45,7 +45,7 @@ struct mean_curve {
     struct mean_point *points; /* owned; ascending, each number of pages once */
     double tolerance_cycles;
     double last_cycles; /* median of the last few points */
-    uint32_t outliers;  /* points that left a plateau alone */
+    uint32_t outliers;  /* single points that left a plateau */
     uint32_t step_count;
     struct mean_step steps[MEAN_CURVE_MAX_STEPS];
 };
@@ -55,9 +55,9 @@ struct mean_curves {
     struct mean_curve curves[MEAN_CURVES_MAX]; /* ascending strides */
 };
 
-/* Collects the MEANS observations of `set` into one curve a stride and finds the steps of each.
- * Points that were measured twice are averaged. What is beyond MEAN_CURVES_MAX strides is left out.
- * The caller owns `*out` (mean_curves_free). STATUS_NO_MEMORY. */
+/* Collects the MEANS observations of `set` into one curve per stride and finds the steps of each.
+ * Points that were measured twice are averaged. Strides beyond MEAN_CURVES_MAX are left out. The
+ * caller owns `*out` (mean_curves_free). May return STATUS_NO_MEMORY. */
 enum status mean_curves_read(const struct observation_set *set, struct mean_curves *out,
                              struct err *err);
 void mean_curves_free(struct mean_curves *take);

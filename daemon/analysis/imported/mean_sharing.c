@@ -6,26 +6,26 @@
 #include <math.h>
 #include <string.h>
 
-/* A row's values are compared in shares of what a lost walk costs. */
+/* The values of a row are compared in shares of the cost of a lost walk. */
 #define CLEARLY_LOW      0.35
 #define CLEARLY_HIGH     0.65
-#define MOST_PAGES       1.06  /* of the onset: the pages of one SM fit, nearly */
-#define MOST_FALSE_PAIRS 0.001 /* that may be expected */
-#define LOSS_LEAST       0.5   /* of the level's penalty, or the diagonal has not evicted itself */
-#define LOSS_MOST        1.6   /* or something else went slow */
-#define FLAT_SHARE       0.25  /* a row without contrast spreads less, in shares of the penalty */
-#define ABSOLUTE_SLACK   0.25  /* of the penalty: how near an absolute latency must come */
+#define MOST_PAGES       1.06  /* of the onset: the pages of one SM fit, almost exactly */
+#define MOST_FALSE_PAIRS 0.001 /* expected number of false pairs that is allowed */
+#define LOSS_LEAST       0.5   /* of the penalty; below it, the diagonal did not evict itself */
+#define LOSS_MOST        1.6   /* above it, something else became slow */
+#define FLAT_SHARE       0.25  /* share of the penalty; a row without contrast spreads less */
+#define ABSOLUTE_SLACK   0.25  /* share of the penalty within which an absolute latency must come */
 
 enum cell { CELL_LOW = 0, CELL_UNSURE, CELL_HIGH };
 
-/* One matrix and what was made of it. */
+/* One matrix and its results. */
 struct matrix {
     const struct observation *o;
     uint32_t sms;
-    double penalty_cycles;     /* of the level that it asks about */
-    double hit_cycles;         /* of the curve, below that level */
+    double penalty_cycles;     /* of the level under test */
+    double hit_cycles;         /* of the curve, below this level */
     double low[REACH_MAX_SMS]; /* lowest value of each row */
-    double loss_cycles;        /* what a lost walk costs: the median of the diagonal */
+    double loss_cycles;        /* cost of a lost walk: the median of the diagonal */
 };
 
 static double value_of(const struct matrix *m, uint32_t i, uint32_t k)
@@ -42,8 +42,8 @@ static double entries_touched(const struct probe_spec *spec, const struct curve_
     return pages * (double)spec->stride_bytes / (double)level->stride_bytes;
 }
 
-/* Which level a matrix asks about: the only one that holds the pages of one SM but not of two,
- * while every other level holds both or not even one. -1 if there is none. */
+/* Returns the level that a matrix tests: the only one that holds the pages of one SM but not of
+ * two. Every other level must hold both or not even one. Returns -1 if there is none. */
 static int level_of(const struct probe_spec *spec, const struct curve_levels *levels)
 {
     int found = -1;
@@ -57,7 +57,7 @@ static int level_of(const struct probe_spec *spec, const struct curve_levels *le
         if (2 * one < first || one >= full)
             continue; /* never lost, or always */
         if (one > first * MOST_PAGES || 2 * one < full || found >= 0 || !level->settled)
-            return -1; /* lost in part, or with a second level, or by one whose penalty is open */
+            return -1; /* lost in part, with a second level, or without a known penalty */
         found = (int)k;
     }
     return found;
@@ -81,7 +81,7 @@ static void read_matrix(const struct observation *o, const struct curve_level *l
     out->loss_cycles = stats_median_f64(losses, out->sms);
 }
 
-/* What SM i lost by the walk of SM k, as a share of a lost walk. */
+/* The loss of SM i by the walk of SM k, as a share of a lost walk. */
 static double share_of(const struct matrix *m, uint32_t i, uint32_t k)
 {
     return (value_of(m, i, k) - m->low[i]) / m->loss_cycles;
@@ -93,7 +93,7 @@ static enum cell cell_of(const struct matrix *m, uint32_t i, uint32_t k)
     return share <= CLEARLY_LOW ? CELL_LOW : share >= CLEARLY_HIGH ? CELL_HIGH : CELL_UNSURE;
 }
 
-/* How far the worst clear cell is from the middle. */
+/* The distance of the worst clear cell from the middle. */
 static double margin_of(const struct matrix *m)
 {
     double margin = 1;
@@ -104,7 +104,7 @@ static double margin_of(const struct matrix *m)
     return margin;
 }
 
-/* The result of both SMs: one clear no is enough for a no, a yes needs both. */
+/* The result of both SMs: one clear no makes a no, a yes needs both. */
 static enum cell pair_of(const struct matrix *m, uint32_t i, uint32_t k)
 {
     const enum cell a = cell_of(m, i, k);
@@ -114,9 +114,9 @@ static enum cell pair_of(const struct matrix *m, uint32_t i, uint32_t k)
     return a == CELL_HIGH && b == CELL_HIGH ? CELL_HIGH : CELL_UNSURE;
 }
 
-/* How many pairs of SMs that share nothing would look as if they did, by the share of values that
- * are high in one direction alone: something else went slow there. Only two SMs that seem to have
- * no other partner can be taken in by one such pair. */
+/* The expected number of pairs that share nothing and look as if they did. It follows from the
+ * share of values that are high in one direction alone, because something else became slow there.
+ * Only two SMs that seem to have no other partner can be misjudged by one such pair. */
 static double false_pairs(const struct matrix *m, const uint32_t *sizes, uint32_t groups)
 {
     double odd = 0.5;
@@ -135,7 +135,7 @@ static double false_pairs(const struct matrix *m, const uint32_t *sizes, uint32_
     return chance * chance * alone * (alone - 1) / 2;
 }
 
-/* Is there a group that rests on one pair, where chance makes pairs? */
+/* Returns whether a group rests on one pair while chance makes pairs. */
 static bool is_doubtful(const struct matrix *m, const struct sm_partition *p)
 {
     uint32_t sizes[REACH_MAX_GROUPS] = {0};
@@ -148,8 +148,8 @@ static bool is_doubtful(const struct matrix *m, const struct sm_partition *p)
     return any_of_two && false_pairs(m, sizes, p->group_count) > MOST_FALSE_PAIRS;
 }
 
-/* Makes groups of the pairs. False if they form none: sharing must hold for every two SMs
- * of a group and for no others. */
+/* Makes groups of the pairs. Returns false if they form no groups: sharing must hold for every two
+ * SMs of a group and for no others. */
 static bool make_groups(const struct matrix *m, struct mean_sharing *out)
 {
     uint16_t group[REACH_MAX_SMS];
@@ -191,14 +191,14 @@ static void derive_contrast(const struct matrix *m, struct mean_sharing *out)
         start(REASON_DISAGREEMENT, out);
         return;
     }
-    /* One group of all would have left no low value to judge by. */
+    /* One group of all SMs would have left no low value to judge by. */
     out->shared_by = out->found.group_count == m->sms ? SHARED_SM : SHARED_GROUP;
     out->confidence = KNOWN_F64(margin_of(m));
     for (uint32_t i = 0; i < m->sms; i++)
         out->loss_cycles[m->o->result.sm_ids[i]] = value_of(m, i, i) - m->low[i];
 }
 
-/* How much slower SM i reads in this test than on the curve, for rows with contrast. */
+/* The additional cycles of SM i in this test, compared with the curve, for rows with contrast. */
 static void find_offsets(const struct matrix *m, double *offset, bool *known)
 {
     for (uint32_t i = 0; i < m->sms; i++) {
@@ -207,7 +207,8 @@ static void find_offsets(const struct matrix *m, double *offset, bool *known)
     }
 }
 
-/* Does every value of the matrix lie where a miss of the level does, and none where a hit does? */
+/* Returns whether every value of the matrix lies near a miss of the level, and no value near
+ * a hit. */
 static bool all_missed(const struct matrix *m, const double *offset, const bool *known,
                        double *margin)
 {
@@ -253,8 +254,8 @@ static void join(const struct mean_sharing *one, bool first, struct mean_sharing
         all->matrices += one->matrices;
 }
 
-/* The two passes: rows with contrast give the offsets, and the offsets then judge the rows without
- * contrast. */
+/* There are two passes: rows with contrast give the offsets, and the offsets then judge the rows
+ * without contrast. */
 static void classify(const struct matrix *m, bool flat_ones, double *offset, bool *known,
                      struct mean_sharing *out)
 {

@@ -25,14 +25,14 @@
 struct mean_sharing {
     enum shared_by shared_by;
     struct maybe_f64 confidence;       /* 0..1: how far the worst value was from the threshold */
-    struct sm_partition found;         /* where shared_by is SHARED_GROUP or SHARED_SM */
-    double loss_cycles[REACH_MAX_SMS]; /* by SM id: what its own walk cost it; 0: not seen */
+    struct sm_partition found;         /* valid if shared_by is SHARED_GROUP or SHARED_SM */
+    double loss_cycles[REACH_MAX_SMS]; /* cost of its own walk, by SM id; 0 if not seen */
     uint32_t matrices;                 /* SMs that gave this result */
     enum reason reason;                /* why shared_by is SHARED_UNKNOWN */
 };
 
 /* Derives the sharing of each of `levels` from the matrices in `set` about it; `out` has
- * levels->count elements. Several matrices about one level must agree, else it is
+ * levels->count elements. Several matrices about one level must agree, otherwise the reason is
  * REASON_DISAGREEMENT. */
 void mean_sharing_estimate(const struct observation_set *set, const struct curve_levels *levels,
                            struct mean_sharing *out);

@@ -8,22 +8,23 @@
 #include <math.h>
 #include <string.h>
 
-/* Footprints for which no page misses now and hits then, as far as no level replaces at random. */
+/* Footprints in which no page alternates between hits and misses, unless a level replaces at
+ * random. */
 static const uint64_t control_points[] = {4, 16, 64, 192};
 enum {
     CONTROL_POINTS = sizeof control_points / sizeof control_points[0],
     CONTROL_SAMPLES = PROBE_MAX_SAMPLES,
-    FEWEST_LAPS = 3, /* to find what is usual */
+    FEWEST_LAPS = 3, /* laps that give a usual value */
     SHORTEST_RUN = 4
 };
 
-/* A load is slow if it takes this many cycles, or this many deviations, longer than usual for its
- * page. */
+/* A load is slow if it takes longer than usual for its page by this many cycles, or this many
+ * deviations. */
 #define SLOW_CYCLES     6.0
 #define SLOW_DEVIATIONS 5.0
 #define DEVIATION       1.4826 /* of a normal distribution, per median of its residuals */
 
-/* If more of them are slow, the level replaces at random, and there is no result. */
+/* If a larger share of loads is slow, the level replaces at random, and there is no result. */
 #define MOST_SLOW 0.3
 /* If the footprint lost its entries, this many pages in a row are slow. */
 #define RUN_SHARE 0.75
@@ -48,7 +49,7 @@ bool control_is(const struct probe_spec *spec)
            memcmp(spec->points, control_points, sizeof control_points) == 0;
 }
 
-/* What each page costs in most laps. */
+/* The cost of each page in most laps. */
 static void find_usual(const uint32_t *values, uint32_t samples, uint32_t pages, double *out)
 {
     uint32_t own[PROBE_MAX_SAMPLES];
@@ -114,24 +115,25 @@ uint32_t control_count(const struct observation_set *set)
     return count;
 }
 
-/* Does a larger footprint take longer than the one before it, by more than its loads differ? */
+/* Returns whether a larger footprint takes longer than the previous one, by more than the spread of
+ * its loads. */
 static bool climbs(const struct observation *o, uint32_t point)
 {
     const double rise = sweep_median(o, point) - sweep_median(o, point - 1);
     return rise > fmax(SLOW_CYCLES, sweep_spread(o, point - 1, 0.25, 0.75));
 }
 
-/* Do the loads of a footprint between a smaller and a larger one lie apart from the loads of both?
- * A level that overflows in part leaves some of them as fast as before and makes others as slow as
- * after. */
+/* Returns whether the loads of a footprint between a smaller and a larger one lie apart from the
+ * loads of both. A level that overflows in part leaves some of them as fast as before and makes
+ * others as slow as after. */
 static bool is_plateau(const struct observation *o, uint32_t point)
 {
     return sweep_quantile(o, point, 0.25) > sweep_quantile(o, point - 1, 0.75) &&
            sweep_quantile(o, point, 0.75) < sweep_quantile(o, point + 1, 0.25);
 }
 
-/* The first level from `from` on that overflows between these numbers of pages, as a sweep saw it.
- * `count` if none does. */
+/* The first level, starting at `from`, that overflows between these numbers of pages in a sweep.
+ * Returns `count` if none does. */
 static uint32_t find_overflow(const struct level_estimate *levels, uint32_t from, uint32_t count,
                               uint64_t few, uint64_t many)
 {

@@ -1,7 +1,5 @@
-/* level_estimate.h: what is known of one TLB level while it is measured. Pure.
- *
- * levels.c fills in what the sweep and the entry tests show, refine.c onset and saturation.
- */
+/* level_estimate.h: the state of one TLB level during its measurement. Pure. levels.c fills in the
+ * results of the sweep and the entry tests, refine.c onset and saturation. */
 #ifndef REACH_ANALYSIS_LEVELS_LEVEL_ESTIMATE_H
 #define REACH_ANALYSIS_LEVELS_LEVEL_ESTIMATE_H
 
@@ -11,11 +9,11 @@
 enum {
     LEVELS_MAX = FINGERPRINT_MAX_LEVELS,
     LEVELS_SWEEP_POINTS = 8,    /* fewest points of a sweep; other walks have fewer */
-    LEVELS_ENTRY_SAMPLES = 512, /* timed loads a point of an entry test */
+    LEVELS_ENTRY_SAMPLES = 512, /* timed loads per point of an entry test */
     LEVELS_MIN_STRIDE = 4096    /* no GPU translates smaller pages */
 };
 
-/* Where a level overflows, counted in pages of one stride. */
+/* The pages between which a level overflows, counted at one stride. */
 struct level_bracket {
     uint64_t stride_bytes;
     uint64_t last_fit_pages;   /* the most probed pages that fit */
@@ -26,27 +24,28 @@ struct level_bracket {
 /* A count of pages refers to the stride of its own group of members. */
 struct level_estimate {
     size_t seen_by;             /* index of the sweep in the set; stays the same as the set grows */
-    struct level_bracket sweep; /* as the sweep saw it */
-    double share;               /* of loads that miss beyond saturation, in the sweep */
+    struct level_bracket sweep; /* in the sweep */
+    double share;               /* share of loads that miss beyond saturation, in the sweep */
     double penalty_cycles;      /* of the step in the sweep, later of the entry test */
 
     /* From the entry tests. */
     bool entry_known;
     uint64_t entry_bytes;
     struct level_bracket at_entry; /* the bracket, at a stride of one entry */
-    bool test_clean;               /* the reference of the last such test fitted */
-    double test_misses;        /* share of the last such test's loads that missed, without noise */
-    double slower_hits_cycles; /* the reference of that test against the reference of the first */
-    double separation; /* share of loads on the right side of the threshold, the worse of two */
+    bool test_clean;               /* the reference of the last entry test fitted */
+    double test_misses;        /* share of missing loads in the last entry test, without noise */
+    double slower_hits_cycles; /* cycles of that reference above the reference of the first */
+    double separation; /* share of loads on the right side of the threshold, the lower of two */
     bool test_wanted;  /* the next entry test tests `wanted` */
     struct level_bracket wanted;
 
     /* From the refinement, at a stride of entry_bytes. 0 is unknown. */
     uint64_t lo_pages;     /* the most that fit */
     uint64_t hi_pages;     /* the fewest with misses */
-    uint64_t sat_lo_pages; /* the most of which some load hits */
-    uint64_t sat_hi_pages; /* the fewest of which every load misses */
-    /* How often both of the last two were seen. sat_lo_pages counts if it is above lo_pages. */
+    uint64_t sat_lo_pages; /* the most pages of which some load hits */
+    uint64_t sat_hi_pages; /* the fewest pages of which every load misses */
+    /* The number of times that sat_lo_pages and sat_hi_pages were both seen. sat_lo_pages counts if
+     * it is above lo_pages. */
     uint32_t sat_votes;
     bool sat_refuted;            /* one footprint hit at one time and missed wholly at another */
     double onset_penalty_cycles; /* of the first pages that miss; 0 if too few or too noisy */
@@ -54,10 +53,9 @@ struct level_estimate {
      * If false, they serve only to choose other probes. */
     bool counted;
     bool non_lru; /* a page that hits in one lap misses in the next: not LRU, or disturbed */
-    bool masked;  /* hits grew slower towards the entry than nearer levels explain: another level
-                     hides which SMs share this one */
+    bool masked;  /* hits grew slower than nearer levels explain: another level hides the sharing */
     bool merged;  /* a nearer level overflows within this step, so neither is seen alone */
-    /* Evidence of the above for the fingerprint (docs/methods.md). */
+    /* Evidence of the fields above for the fingerprint (docs/methods.md). */
     struct evidence entry_evidence;
     struct evidence reach_evidence;
     struct evidence saturation_evidence;
@@ -65,15 +63,15 @@ struct level_estimate {
     uint64_t undecided_pages; /* a footprint to walk again; 0 if there is none */
 };
 
-/* From the last pages that fit: a footprint that fits for certain, and is still far beyond the
- * nearer levels. */
+/* A footprint that fits for certain, and is still far beyond the nearer levels. Derived from the
+ * last pages that fit. */
 static inline uint64_t level_reference_pages(uint64_t last_fit_pages)
 {
     const uint64_t eighth = last_fit_pages / 8 > 1 ? last_fit_pages / 8 : 1;
     return last_fit_pages > eighth ? last_fit_pages - eighth : 1;
 }
 
-/* From the full pages: a quarter more than it takes to overflow every set. */
+/* A quarter more pages than needed to overflow every set. Derived from the full pages. */
 static inline uint64_t level_pages_beyond(uint64_t full_pages)
 {
     return full_pages + full_pages / 4 + 1;

@@ -1,21 +1,16 @@
-/* levels.c: see levels.h.
- *
- * Worked example, an H200 (docs/measurements): the sweeps at a stride of 64 MiB step by 10 cycles
- * between 15 and 19 pages and by 90 between 2047 and 2435. Entry tests of the second step: at 64
- * and at 32 MiB all loads miss with 3044 pages. At 16 MiB the same number of pages hits, and with
- * twice the number every other load misses: an entry covers 32 MiB. Refining there: 2049 pages fit,
- * 2050 do not, and from about 2304 on every load misses.
- *
- * There are two kinds of level on the way down from a long stride S to an entry E. A level that
- * chooses its sets by a hash holds the same number of *pages* at any stride S >= E. A level that
- * chooses them by the low bits of the page number holds the same number of *bytes*: each doubling
- * of the stride halves the sets in use. So the test at half the stride has the same number of pages
- * and, if those fit, the same number of bytes. E is reached when neither makes every load miss.
- *
- * Limits: the length of an entry is assumed to be a power of two. A level with a shorter reach than
- * the level before it leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not seen,
- * nor a step of fewer than one load in 20 (an entry longer than 16 strides of the sweep).
- */
+/* levels.c: see levels.h. Worked example, an H200 (docs/measurements): the sweeps at a stride of 64
+ * MiB step by 10 cycles between 15 and 19 pages and by 90 between 2047 and 2435. Entry tests of the
+ * second step: at 64 and at 32 MiB all loads miss with 3044 pages. At 16 MiB the same number of
+ * pages hits, and with twice the number every other load misses: an entry covers 32 MiB. Refining
+ * there: 2049 pages fit, 2050 do not, and from about 2304 on every load misses. There are two kinds
+ * of level on the way down from a long stride S to an entry E. A level that chooses its sets by a
+ * hash holds the same number of *pages* at any stride S >= E. A level that chooses them by the low
+ * bits of the page number holds the same number of *bytes*: each doubling of the stride halves the
+ * sets in use. So the test at half the stride uses the same number of pages and, if those fit, the
+ * same number of bytes. E is reached when every load misses in neither test. Limits: the length of
+ * an entry is assumed to be a power of two. A level with a shorter reach than the level before it
+ * leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not detected, nor a step of
+ * fewer than one load in 20 (an entry longer than 16 strides of the sweep). */
 #include "analysis/levels/levels.h"
 
 #include "analysis/levels/refine.h"
@@ -28,12 +23,12 @@
 
 enum {
     MOST_SWEEP_PAGES = 8192,
-    FEWEST_TEST_PAGES = 4, /* fewer loads show nothing of a cycle */
-    MOST_DOUBLINGS = 4     /* of the first stride, where the sweep's share misled */
+    FEWEST_TEST_PAGES = 4, /* fewer loads show no cycle */
+    MOST_DOUBLINGS = 4     /* doublings of the first stride, if the sweep's share misled */
 };
 
-/* Share of the test's loads that counts as all, at the first stride; of those that missed there, at
- * the ones after; and around a half, which is what half an entry makes. */
+/* Share of the test's loads that counts as all: at the first stride, and relative to it at the
+ * following strides. Then the range around a half, which half an entry causes. */
 #define ALL_SHARE       0.75
 #define STILL_ALL_SHARE 0.85
 #define LEAST_HALF      0.35
@@ -41,11 +36,11 @@ enum {
 
 #define MORE_OF_A_STEP 1.1
 
-/* Most hits that look like misses and the reverse. With more of them, shares are not known. */
+/* The most hits that look like misses, and the reverse. Beyond it, shares are not known. */
 #define MOST_OVERLAP 0.6
 
-/* Loads of the test's reference that look like misses, above those that look as far below:
- * outliers, or pages that had not come back yet. */
+/* Loads of the test's reference that look like misses, above those that look equally far below.
+ * They are outliers, or pages that had not come back yet. */
 #define MOST_UNCLEAN 0.04
 
 /* Share of the entry test's loads that must miss, so that the median is a miss. */
@@ -57,10 +52,10 @@ enum {
 #define SWEEP_LOW           0.05
 #define SWEEP_HIGH          0.95
 
-/* Hits may grow slower by this many times what the nearer levels cost. */
+/* Hits may become slower by this multiple of the cost of the nearer levels. */
 #define EXPLAINED 1.1
 
-/* Hits of one level that differ by no more than this are of that level. */
+/* Hits that differ by no more than this belong to one level. */
 #define SAME_HITS_CYCLES 4.0
 
 uint64_t levels_sweep_stride(const struct gpu_limits *limits)
@@ -92,15 +87,15 @@ static bool is_sweep(const struct observation *o)
     return o->spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&o->spec);
 }
 
-/* Does `cycles` lie among the loads of a point, give or take so much? */
+/* Returns whether `cycles` lies among the loads of a point, within `margin`. */
 static bool lies_among(const struct observation *o, uint32_t point, double cycles, double margin)
 {
     return cycles >= sweep_quantile(o, point, SWEEP_LOW) - margin &&
            cycles <= sweep_quantile(o, point, SWEEP_HIGH) + margin;
 }
 
-/* How much longer the loads of a point take, at least, than `cycles`: below 0 if shorter, 0 if that
- * lies among them. */
+/* The least excess of the loads of a point over `cycles`. It is below 0 if they are shorter, and 0
+ * if `cycles` lies among them. */
 static double apart(const struct observation *o, uint32_t point, double cycles)
 {
     const double above = sweep_quantile(o, point, SWEEP_LOW) - cycles;
@@ -109,10 +104,10 @@ static double apart(const struct observation *o, uint32_t point, double cycles)
     return above > 0 ? above : below > 0 ? -below : 0;
 }
 
-/* Do two sweeps agree about every common footprint? The one line of the first may be nearer to the
- * SM than all lines of the second, or farther, by no more than these differ among themselves. The
- * smallest common footprint gives the difference: it is walked several times, so pages that were
- * lost once do not matter. */
+/* Returns whether two sweeps agree about every common footprint. The one line of the first may be
+ * nearer to the SM than all lines of the second, or farther. The difference must not exceed the
+ * spread of the lines. The smallest common footprint gives the difference: it is walked several
+ * times, so pages that were lost in one walk do not matter. */
 static bool sweeps_agree(const struct observation *a, const struct observation *b,
                          uint32_t *out_common)
 {
@@ -137,7 +132,8 @@ static bool sweeps_agree(const struct observation *a, const struct observation *
     return agree;
 }
 
-/* Does a sweep of other footprints agree with it, or is there none that could? */
+/* Returns whether a sweep of other footprints agrees with this one, or no sweep could
+ * confirm it. */
 static bool is_borne_out(const struct observation_set *set, const struct observation *sweep)
 {
     bool alone = true;
@@ -186,7 +182,7 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
            out->points[1] > out->points[0] && probe_check(out, limits, NULL) == STATUS_OK;
 }
 
-/* The same footprint seen at half the stride: with the same number of pages, or of bytes. */
+/* The same footprint at half the stride: with the same number of pages, or of bytes. */
 static struct level_bracket halve(const struct level_bracket *b, bool same_bytes)
 {
     const uint64_t times = same_bytes ? 2 : 1;
@@ -196,7 +192,7 @@ static struct level_bracket halve(const struct level_bracket *b, bool same_bytes
                                   .full_pages = b->full_pages * times};
 }
 
-/* As many bytes at `ratio` times the stride. */
+/* The same number of bytes at `ratio` times the stride. */
 static struct level_bracket lengthen(const struct level_bracket *b, uint64_t ratio)
 {
     return (struct level_bracket){.stride_bytes = b->stride_bytes * ratio,
@@ -206,11 +202,11 @@ static struct level_bracket lengthen(const struct level_bracket *b, uint64_t rat
                                   .full_pages = (b->full_pages + ratio - 1) / ratio};
 }
 
-/* Of the test's loads, how many missed: all, half of them, any other number. */
+/* The share of the test's loads that missed: all, half, or any other number. */
 enum answer { ANSWER_ALL, ANSWER_HALF, ANSWER_OTHER, ANSWER_MISSING, ANSWER_OUT_OF_RANGE };
 
-/* What the entry test of this bracket said; `*all` is the share of misses when all missed last, 0
- * before. Notes a test that has not been made. */
+/* The answer of the entry test of this bracket. `*all` is the share of misses when all missed last,
+ * 0 before. Notes a test that has not been made. */
 static enum answer ask_entry(const struct observation_set *set, struct level_estimate *level,
                              const struct level_bracket *bracket, double *all,
                              const struct observation **out)
@@ -235,7 +231,7 @@ static enum answer ask_entry(const struct observation_set *set, struct level_est
     return share > LEAST_HALF ? ANSWER_HALF : ANSWER_OTHER;
 }
 
-/* The penalty as seen at a stride of one entry, and how cleanly hits and misses separate there. */
+/* Reads the penalty at a stride of one entry, and the separation of hits and misses there. */
 static void read_entry_test(const struct observation *o, struct level_estimate *level)
 {
     const double hit = sweep_median(o, 0);
@@ -250,8 +246,8 @@ static void read_entry_test(const struct observation *o, struct level_estimate *
     level->separation = hits_right < misses_right ? hits_right : misses_right;
 }
 
-/* Are the hits at `b` slower than those at `a`? Lines of memory at other distances move a median
- * by less than the spread of their loads. */
+/* Returns whether the hits at `b` are slower than the hits at `a`. Lines of memory at other
+ * distances move a median by less than the spread of their loads. */
 static bool slower_hits(double a, double b, const struct observation *o)
 {
     return b - a > fmax(SAME_HITS_CYCLES, sweep_spread(o, 0, 0.25, 0.75) / 2);
@@ -270,8 +266,8 @@ static double median_of_hits(const struct observation *o, double threshold)
 }
 
 /* At the entry all of the test's loads miss, at half of it some still hit. If those hits, or the
- * reference's, are slower than the reference was at the entry, then a nearer level has overflowed
- * in between, and the step is of two. */
+ * reference's hits, are slower than the reference at the entry, a nearer level has overflowed in
+ * between. The step then consists of two levels. */
 static bool is_merged(const struct level_estimate *level, const struct observation *all,
                       const struct observation *some)
 {
@@ -292,7 +288,7 @@ static struct level_bracket first_bracket(const struct level_estimate *level)
     return ratio == 1 ? level->sweep : lengthen(&level->sweep, ratio);
 }
 
-/* How far the two answers that make an entry are from their thresholds. */
+/* The distance of the two answers that make an entry from their thresholds. */
 static struct evidence score_entry(const struct level_estimate *level,
                                    const struct observation *all, const struct observation *half)
 {
@@ -306,8 +302,9 @@ static struct evidence score_entry(const struct level_estimate *level,
                          fmin((full - ALL_SHARE) / (1 - ALL_SHARE), 1 - off / (MOST_HALF - 0.5)));
 }
 
-/* From the first stride at which all miss, down to the last. The search ends where the same number
- * of bytes at half the stride makes half of the loads miss, because half an entry does that. */
+/* Searches from the first stride at which all loads miss down to the last such stride. The search
+ * ends if the same number of bytes at half the stride makes half of the loads miss, because half an
+ * entry does that. */
 static void derive_entry(const struct observation_set *set, struct level_estimate *level)
 {
     struct level_bracket at = first_bracket(level);
@@ -346,7 +343,7 @@ static void derive_entry(const struct observation_set *set, struct level_estimat
     read_entry_test(last_all, level);
 }
 
-/* Two sweeps overlap; the level that shows this step already, or NULL. */
+/* The level that shows this step already, because two sweeps overlap, or NULL. */
 static struct level_estimate *find_step(struct level_estimate *levels, uint32_t count,
                                         const struct sweep_step *step)
 {
@@ -357,8 +354,8 @@ static struct level_estimate *find_step(struct level_estimate *levels, uint32_t 
     return NULL;
 }
 
-/* Of a step that two sweeps show, the one that saw more of its loads miss saw more of it: the other
- * ended within the step. It takes the place of all that it overlaps. */
+/* If two sweeps show a step, the sweep with the larger share of misses counts, because the other
+ * one ended within the step. The new level replaces all levels that it overlaps. */
 static void read_step(const struct observation_set *set, const struct observation *o,
                       const struct sweep_step *step, struct level_estimate *levels, uint32_t *count)
 {
@@ -401,7 +398,7 @@ static void sort_by_pages(struct level_estimate *levels, uint32_t count)
         }
 }
 
-/* Two steps that led to one entry and to the same pages are one level, seen by two sweeps. */
+/* Two steps that led to the same entry and the same pages are one level in two sweeps. */
 static bool is_same_level(const struct level_estimate *a, const struct level_estimate *b)
 {
     return a->entry_known && b->entry_known && a->entry_bytes == b->entry_bytes &&
@@ -415,7 +412,7 @@ static uint32_t drop_doubles(struct level_estimate *levels, uint32_t count)
     uint32_t kept = 0;
     for (uint32_t k = 0; k < count; k++) {
         const bool same = kept > 0 && is_same_level(&levels[kept - 1], &levels[k]);
-        /* Two steps of one sweep are two levels: the search for the second ended at the first. */
+        /* Two steps of one sweep are two levels; the search for the second ended at the first. */
         if (same && levels[kept - 1].seen_by == levels[k].seen_by)
             levels[k].merged = true;
         if (!same || levels[k].merged)
@@ -426,9 +423,9 @@ static uint32_t drop_doubles(struct level_estimate *levels, uint32_t count)
     return kept;
 }
 
-/* The reference of the entry tests covers more pages the shorter the stride, and so leaves the
- * nearer levels on the way. What their misses cost is known; a level that was not found costs too.
- * Lines of memory at other distances count for a spread of them. */
+/* The reference of the entry tests covers more pages at shorter strides, and so it leaves the
+ * nearer levels on the way. The cost of their misses is known; any other cost comes from a level
+ * that was not found. Lines of memory at other distances may add one spread. */
 static void find_masked(const struct observation_set *set, struct level_estimate *levels,
                         uint32_t count)
 {

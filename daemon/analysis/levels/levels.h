@@ -19,27 +19,27 @@
 
 #include "analysis/levels/level_estimate.h"
 
-enum { LEVELS_SWEEP_SAMPLES = 256 }; /* timed loads a point */
+enum { LEVELS_SWEEP_SAMPLES = 256 }; /* timed loads per point */
 
-/* All levels that the observations show, nearest first. Writes at most LEVELS_MAX. */
+/* Finds all levels that the observations show, nearest first. Writes at most LEVELS_MAX. */
 uint32_t levels_estimate(const struct observation_set *set, struct level_estimate *out);
 
-/* The miss penalty: from the first pages that miss, or from the entry test if those are too few.
+/* The miss penalty, from the first pages that miss, or from the entry test if those are too few.
  * Unknown if noise hides it, or if two levels overflow together. */
 struct maybe_f64 levels_penalty(const struct level_estimate *level);
-/* Its evidence, if it is known. */
+/* The evidence of the penalty, if it is known. */
 struct evidence levels_penalty_evidence(const struct level_estimate *level);
 
-/* The stride of the sweeps: the smallest power of two with which at most 8192 pages span the
- * range, and no less than the granule. */
+/* The stride of the sweeps: the smallest power of two with which at most 8192 pages span the range.
+ * It is no less than the granule. */
 uint64_t levels_sweep_stride(const struct gpu_limits *limits);
 
-/* The entry test of a bracket (level_estimate.wanted) on SM `sm`. False if it has too few pages or
- * is out of range. */
+/* Makes the entry test of a bracket (level_estimate.wanted) on SM `sm`. Returns false if it has too
+ * few pages or is out of range. */
 bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
                        uint16_t sm, struct probe_spec *out);
 
-/* Are kind, stride and points the same? */
+/* Returns whether kind, stride and points are the same. */
 bool levels_same_walk(const struct probe_spec *a, const struct probe_spec *b);
 /* The first sweep like `spec` that other sweeps confirm, or NULL. Two sweeps with common footprints
  * must agree about each of them, by the median of one and the spread of the other. A sweep that

@@ -1,8 +1,8 @@
 /* refine.c: see refine.h.
  *
- * Does a footprint fit? Counting slow loads is not enough: nine missing pages of 2049 are fewer
- * than the outliers of a noisy chip. But LRU is strict. The pages of a set that overflows miss in
- * every lap, while outliers strike another page each time:
+ * A count of slow loads does not show whether a footprint fits: nine missing pages of 2049 are
+ * fewer than the outliers of a noisy chip. But LRU is strict. The pages of a set that overflows
+ * miss in every lap, while outliers strike another page each time:
  *
  *              lap 1   lap 2   lap 3
  *     page 0    miss    miss    miss     evicted: its set is one page too full
@@ -36,22 +36,22 @@
 enum {
     FEWEST_CHANGES = 32, /* pairs of laps, to distinguish LRU from chance */
     FEWEST_SHIFTED = 16,
-    FEWEST_QUICK_PART = 4, /* of the loads that pass for hits */
+    FEWEST_QUICK_PART = 4, /* divisor of the loads that look like hits */
     FEWEST_DIFFERENCES = 4
 };
 
-#define BY_CHANCE              1e-5 /* so improbable is not by chance */
-#define LIKELY_SEEN            0.98 /* of the pages that miss, at least this share must look like it */
-#define SETTLING               0.004 /* of the pages may still miss once after the warm lap (H200: 5 of 2049) */
-#define FULL_SHARE             0.95 /* of the loads that miss: every load */
-#define SMALL_MISSES           0.05 /* between these shares of misses LRU and chance look different */
+#define BY_CHANCE              1e-5  /* a less probable result is not chance */
+#define LIKELY_SEEN            0.98  /* least share of missing pages that must look like misses */
+#define SETTLING               0.004 /* share of pages that miss once more (H200: 5 of 2049) */
+#define FULL_SHARE             0.95  /* share of misses that counts as every load */
+#define SMALL_MISSES           0.05  /* between these shares of misses LRU and chance differ */
 #define LARGE_MISSES           0.95
-#define MOST_OVERLAP           0.05 /* of hits and misses, for a share to be known to a twentieth */
+#define MOST_OVERLAP           0.05 /* of hits and misses, to measure a share to a twentieth */
 #define PENALTY_SHARE          0.2
 #define MOST_NOISE_FOR_PENALTY 0.04
 #define QUARTILES_OF_SIGMA     1.349 /* of a normal distribution */
-#define ERROR_OF_MEDIAN        1.8   /* of a difference of two, in sigmas of one load */
-#define PENALTY_CYCLES         2.0   /* known to this many cycles, or to this part */
+#define ERROR_OF_MEDIAN        1.8   /* of a difference of two medians, in sigmas of one load */
+#define PENALTY_CYCLES         2.0   /* precision of a penalty: this many cycles, or this part */
 #define PENALTY_PART           0.05
 #define MOST_SHIFT             4.0 /* cycles; a level that costs less cannot be detected (sweep.c) */
 
@@ -59,13 +59,13 @@ enum {
 struct noise {
     double hit;         /* cycles, median */
     double threshold;   /* cycles, half way between hit and miss */
-    double slow_share;  /* of the reference's loads above it, as counted */
-    double fast_share;  /* of them as far below the hits: what misses would look like */
+    double slow_share;  /* share of the reference's loads above it, as counted */
+    double fast_share;  /* share of them equally far below the hits: misses that would look fast */
     double sigma;       /* cycles, of single loads about their median */
     double slow_if_hit; /* upper bounds */
     double fast_if_miss;
-    double slow_weight; /* of one slow load, for a miss, */
-    double fast_weight; /* and of one fast load against it */
+    double slow_weight; /* weight of one slow load for a miss */
+    double fast_weight; /* weight of one fast load against it */
 };
 
 enum fit { FITS, MISSES, UNDECIDED };
@@ -74,17 +74,18 @@ enum fit { FITS, MISSES, UNDECIDED };
 struct point {
     enum fit fit;
     bool certain;      /* pages that miss beyond doubt, not only more slow loads than usual */
-    double shift;      /* cycles that pages which hit take longer than at the reference */
-    double miss_share; /* of its loads, less what hits explain */
+    double shift;      /* additional cycles of pages that hit, compared with the reference */
+    double miss_share; /* share of its loads that miss, corrected for hits */
     bool whole;        /* every page was timed */
     double pairs;      /* of successive laps of one page */
-    double changes;    /* of these, with another fate */
-    double margin;     /* of `fit`, where that is certain: 0..1 (weigh_fit) */
+    double changes;    /* changes between hit and miss among these pairs */
+    double margin;     /* of `fit`, if that is certain: 0..1 (weigh_fit) */
 };
 
 /* ---- one point ---- */
 
-/* Of `n` loads, `count` were so; more than this share is hardly to be expected. */
+/* The upper bound of a share of which `count` in `n` loads were seen; a larger share is
+ * improbable. */
 static double upper_bound(double count, double n)
 {
     const double bound = (count + 2 * sqrt(count) + 2) / n;
@@ -97,8 +98,8 @@ static struct noise noise_of(const struct observation *o, double penalty_cycles)
     const double quartiles = sweep_spread(o, 0, 0.25, 0.75);
     const double hit = sweep_median(o, 0);
     const double slow = sweep_share_above(o, 0, hit + penalty_cycles / 2) * n;
-    /* Noise goes both ways, outliers only up. Loads that are faster without others that are slower
-     * are hits of a nearer level. */
+    /* Noise goes both ways, outliers only up. Loads that are faster, without others that are
+     * slower, are hits of a nearer level. */
     const double below = n - sweep_share_above(o, 0, hit - penalty_cycles / 2) * n;
     const double fast = fmin(below, slow);
     const double slow_if_hit = upper_bound(slow, n);
@@ -138,21 +139,21 @@ static double poisson_tail(double mean, uint32_t k)
     return below < 1 ? 1 - below : 0;
 }
 
-/* How a page's slow loads weigh: above 0 it rather misses. */
+/* The weight of a page's slow loads; above 0 a miss is more likely. */
 static double weight(const struct noise *noise, uint32_t laps, uint32_t slow)
 {
     return slow * noise->slow_weight - (laps - slow) * noise->fast_weight;
 }
 
-/* What weighing all pages came to. */
+/* The result of weighing all pages. */
 struct scales {
-    uint32_t certain;   /* miss beyond doubt */
+    uint32_t certain;   /* pages that miss beyond doubt */
     uint32_t likely;    /* rather miss */
-    double by_chance;   /* of the likely ones, how many outliers make */
-    double least_power; /* of pages that miss, how many are likely ones, at least */
-    uint32_t laps;      /* of every page, at least */
-    double first;       /* weight of the page that weighs most, */
-    double second;      /* and of the next: two make a footprint that does not fit */
+    double by_chance;   /* likely pages that are expected from outliers */
+    double least_power; /* least share of missing pages that become likely ones */
+    uint32_t laps;      /* least number of laps of every page */
+    double first;       /* weight of the page that weighs most */
+    double second;      /* weight of the next page; two pages show that a footprint does not fit */
 };
 
 /* Fewest slow loads of `laps` that make a page a likely one. */
@@ -201,8 +202,9 @@ static void score_pages(const struct observation *o, uint32_t p, const struct no
         least > 0 ? binomial_tail(least, 1 - noise->fast_if_miss, fewest_likely(noise, least)) : 0;
 }
 
-/* Pages of the reference that still hit in this larger footprint: how much longer do they take? The
- * same pages, so their distance cancels. Longer hits mean that a nearer level overflows here. */
+/* The additional cycles of pages of the reference that still hit in this larger footprint. The
+ * pages are the same, so their distance cancels. Longer hits mean that a nearer level overflows
+ * here. */
 static double shift_of(const struct observation *o, uint32_t p, const struct noise *noise)
 {
     double differences[PROBE_MAX_SAMPLES];
@@ -216,8 +218,8 @@ static double shift_of(const struct observation *o, uint32_t p, const struct noi
 }
 
 /* Misses have noise of their own, which the reference does not show: some are as quick as a slow
- * hit. Half of all hits are no slower than their median. Where hardly any load is, those that pass
- * for hits are misses; then what is quick, twice, is all that hit. */
+ * hit. Half of all hits are no slower than their median. If hardly any load is that quick, the
+ * loads that look like hits are misses. The hits are then twice the number of quick loads. */
 static double share_of_misses(const struct observation *o, uint32_t p, const struct noise *noise,
                               double slow, double expected)
 {
@@ -229,9 +231,10 @@ static double share_of_misses(const struct observation *o, uint32_t p, const str
     return fmax(slow - expected, 0) / n;
 }
 
-/* How far a point is from another fit. If the point misses: how far the page that makes it certain
- * outweighs the doubt. If it fits: how many more laps it takes until the page most like a miss is
- * as like a miss as a hit, and how many of the missing pages would be seen. */
+/* The distance of a point from another fit. If the point misses, it is the excess of the page that
+ * makes it certain. If it fits, two numbers count. One is the number of further laps until the page
+ * most like a miss is as like a miss as a hit. The other is the share of missing pages that would
+ * be seen. */
 static double score_fit(const struct observation *o, uint32_t p, const struct noise *noise,
                         const struct scales *s, enum fit fit)
 {
@@ -280,15 +283,15 @@ bool refine_misses(const struct observation *o, uint32_t point, double penalty_c
 
 /* ---- all points of a level ---- */
 
-/* Is this CHASE a refinement or a confirmation, at a stride of one entry? */
+/* Returns whether this CHASE is a refinement or a confirmation, at a stride of one entry. */
 static bool is_about(const struct probe_spec *s, const struct level_estimate *level)
 {
     return s->stride_bytes == level->entry_bytes && s->point_count < LEVELS_SWEEP_POINTS &&
            !trace_is(s);
 }
 
-/* Is this a confirmation (confirm.h) of this level's onset: two points of it, behind the reference?
- */
+/* Returns whether this is a confirmation (confirm.h) of this level's onset: two points of it,
+ * behind the reference. */
 static bool is_confirmation(const struct probe_spec *s, const struct level_estimate *level)
 {
     return s->stride_bytes == level->entry_bytes && s->point_count == 2 &&
@@ -296,8 +299,8 @@ static bool is_confirmation(const struct probe_spec *s, const struct level_estim
            s->points[1] <= level->at_entry.full_pages;
 }
 
-/* Most pages that a confirmation saw fit. Outliers and disturbances make pages miss that fit, and
- * nothing makes pages hit that do not: an onset seen below this was none. */
+/* The most pages that fit in a confirmation. Outliers and disturbances make fitting pages miss, and
+ * nothing makes other pages hit. So an onset below this number was wrong. */
 static uint64_t refuted_pages(const struct observation_set *set, const struct level_estimate *level)
 {
     uint64_t most = 0;
@@ -308,13 +311,13 @@ static uint64_t refuted_pages(const struct observation_set *set, const struct le
     return most;
 }
 
-/* What all refinements of a level came to. */
+/* The result of all refinements of a level. */
 struct tally {
-    uint64_t refuted;      /* pages that a confirmation saw fit */
-    uint64_t most_fitting; /* whatever else was seen */
+    uint64_t refuted;      /* pages that fit in a confirmation */
+    uint64_t most_fitting; /* regardless of other results */
     uint64_t fewest_certain;
     bool shifted;
-    uint64_t penalty_pages; /* of the point that penalty_cycles was read at; 0: none yet */
+    uint64_t penalty_pages; /* of the point that gave penalty_cycles; 0 if there is none yet */
     double penalty_cycles;
     struct evidence penalty_evidence;
     uint64_t undecided[PROBE_MAX_POINTS];
@@ -334,8 +337,9 @@ static void read_changes(const struct point *point, const struct noise *noise, s
     tally->if_chance += 2 * m * (1 - m) * point->pairs;
 }
 
-/* Is this the share of a footprint of which every load misses? Noise makes some misses look like
- * hits. The rest is a share of the counted loads, with the error of a count. 0: unknown. */
+/* Whether this is the share of a footprint of which every load misses. Noise makes some misses look
+ * like hits. The remainder is a share of the counted loads, with the error of a count. Returns 0 if
+ * unknown. */
 static int fullness(const struct point *point, const struct noise *noise, uint32_t samples)
 {
     const double apart = 1 - noise->slow_share - noise->fast_share;
@@ -347,7 +351,7 @@ static int fullness(const struct point *point, const struct noise *noise, uint32
     return share - error >= FULL_SHARE - 1.0 / samples ? 1 : share + error < FULL_SHARE ? -1 : 0;
 }
 
-/* How much more than enough of the loads miss. */
+/* The excess of the share of misses over the required share. */
 static double score_full(const struct point *point, const struct noise *noise)
 {
     const double share = point->miss_share / (1 - noise->slow_share - noise->fast_share);
@@ -374,8 +378,8 @@ static void read_point(uint64_t pages, const struct point *point, int full,
         level->sat_lo_pages = pages;
 }
 
-/* The median of one page's loads that are slow, or that are not. False where they are fewer than
- * this share of its laps: a page with one slow load in many had an outlier. */
+/* The median of one page's loads that are slow, or of those that are not. Returns false if they are
+ * fewer than this share of its laps, because a page with one slow load in many had an outlier. */
 static bool page_median(const struct observation *o, uint32_t p, uint64_t page, double threshold,
                         bool slow, double share, double *out)
 {
@@ -393,10 +397,10 @@ static bool page_median(const struct observation *o, uint32_t p, uint64_t page, 
     return true;
 }
 
-/* What misses cost in the smallest footprint with enough of them, so that a farther level has no
- * part in it: the pages of the reference that miss now, each against itself. Only where noise
- * confuses few loads, for else the slow ones are not the misses, and where there are loads enough
- * to know it to a twentieth, or to two cycles. */
+/* Reads the cost of misses in the smallest footprint with enough of them, so that no farther level
+ * contributes. Pages of the reference that miss now are compared with themselves. Noise must
+ * confuse few loads, otherwise the slow ones are not the misses. There must be enough loads for a
+ * precision of a twentieth, or of two cycles. */
 static void read_penalty(const struct observation *o, uint32_t p, const struct point *point,
                          const struct noise *noise, struct tally *tally)
 {
@@ -421,7 +425,7 @@ static void read_penalty(const struct observation *o, uint32_t p, const struct p
     const double error =
         ERROR_OF_MEDIAN * noise->sigma / sqrt((double)n * fmax(1, laps * point->miss_share));
     const double precision = fmax(PENALTY_CYCLES, PENALTY_PART * penalty);
-    /* Differences of two kinds: another level is hit at one time and missed at another. */
+    /* Differences of two kinds: another level hits at one time and misses at another. */
     const double halves = stats_quantile_f64(differences, n, 0.75) - penalty;
     if (3 * error > precision || halves > 2 * precision)
         return;
@@ -445,7 +449,7 @@ static void read_refinement(const struct observation *o, struct level_estimate *
     }
 }
 
-/* A footprint that fits where a smaller one does not: one of the two was disturbed. */
+/* If a footprint fits and a smaller one does not, one of the two was disturbed. */
 static void settle(const struct tally *tally, struct level_estimate *level)
 {
     const bool contradicts = level->hi_pages && tally->most_fitting >= level->hi_pages;
@@ -468,19 +472,19 @@ static void settle(const struct tally *tally, struct level_estimate *level)
     }
     level->onset_penalty_cycles = tally->penalty_cycles;
     level->onset_penalty_evidence = tally->penalty_evidence;
-    /* Below saturation nothing saturates. */
+    /* A saturation below the onset is not possible. */
     if (level->sat_hi_pages && level->sat_lo_pages >= level->sat_hi_pages)
         level->sat_lo_pages = level->sat_hi_pages - 1;
 }
 
-/* The result of all walks of one number of pages: laps add up, and the best margin counts. */
+/* Adds the result of all walks of one number of pages: laps add up, and the best margin counts. */
 static void add_to(struct evidence *e, uint64_t laps, double margin)
 {
     *e =
         evidence_make(EVIDENCE_REFINE, e->repeats + (laps > 0 ? laps : 1), fmax(e->margin, margin));
 }
 
-/* Goes once more through what was asked about the three numbers that came out. */
+/* Collects the evidence of all walks of the three resulting numbers. */
 static void score_bracket(const struct observation_set *set, struct level_estimate *level)
 {
     struct evidence fits = {.margin = 0};
@@ -508,10 +512,10 @@ static void score_bracket(const struct observation_set *set, struct level_estima
     level->reach_evidence = evidence_weaker(fits, misses);
 }
 
-/* Of the pages that hit in a point of one observation, in at least half of their laps: how many do
- * so in a point of another too? At least half of the fewer, if it is the sets that do not overflow
- * yet that hit. What hits because others left a gap in the order of eviction is another page each
- * time. */
+/* Returns whether the same pages hit in two points, each from one observation. A page hits if it
+ * does so in at least half of its laps. At least half of the smaller group must hit in both points
+ * if the cause is sets that do not overflow yet. If a gap in the order of eviction causes the hits,
+ * other pages hit each time. */
 static bool same_pages_hit(const struct observation *a, uint32_t i, const struct observation *b,
                            uint32_t k, double threshold)
 {
@@ -531,14 +535,14 @@ static bool same_pages_hit(const struct observation *a, uint32_t i, const struct
     return in_both > 0 && 2 * in_both >= (in_a < in_b ? in_a : in_b);
 }
 
-/* Where a footprint was first seen to hit in part. */
+/* The point at which a footprint was first seen to hit in part. */
 struct partly {
     const struct observation *o; /* NULL: nowhere */
     uint32_t point;
 };
 
-/* Counts how often the bracket of the saturation was seen, and looks for what contradicts it. Work
- * of others can make pages hit that never do alone, because what they evict leaves a gap in the
+/* Counts how often the bracket of the saturation was seen, and looks for contradictions. Work of
+ * other processes can make pages hit that never hit alone, because its evictions leave a gap in the
  * order of eviction. */
 static void count_saturation(const struct observation_set *set, struct level_estimate *level)
 {

@@ -10,11 +10,11 @@
 
 enum {
     REFINE_WARM_LAPS = 1,
-    FEWEST_LAPS = 3, /* timed, near the onset */
+    FEWEST_LAPS = 3, /* timed laps, near the onset */
     MIN_SAMPLES = 256,
     WIDE_BRACKET = 32,
-    FINE_ONSET = 4096,     /* an onset is found to one page in this many, */
-    FINE_SATURATION = 128, /* a saturation to one in this many */
+    FINE_ONSET = 4096,     /* an onset is found to one page in this number */
+    FINE_SATURATION = 128, /* a saturation is found to one page in this number */
     SATURATION_SAMPLES = 1536
 };
 
@@ -25,14 +25,14 @@ uint64_t refine_plan_reference(const struct level_estimate *level)
     return level_reference_pages(level->at_entry.last_fit_pages);
 }
 
-/* Points ascend; others are left out. */
+/* Adds a point; points that do not ascend are left out. */
 static void add_point(struct probe_spec *spec, uint64_t pages)
 {
     if (pages > spec->points[spec->point_count - 1])
         spec->points[spec->point_count++] = pages;
 }
 
-/* Up to three points evenly inside (lo, hi). */
+/* Adds up to three points evenly inside (lo, hi). */
 static void add_between(struct probe_spec *spec, uint64_t lo, uint64_t hi)
 {
     for (uint64_t q = 1; q <= 3; q++)
@@ -40,7 +40,7 @@ static void add_between(struct probe_spec *spec, uint64_t lo, uint64_t hi)
             add_point(spec, lo + (hi - lo) * q / 4);
 }
 
-/* Are the two numbers neighbors, or nearly? */
+/* Returns whether the two numbers are neighbors, or nearly. */
 static bool is_fine(uint64_t lo, uint64_t hi, uint64_t parts)
 {
     const uint64_t step = lo / parts > 1 ? lo / parts : 1;
@@ -62,7 +62,8 @@ bool refine_plan_saturation_is_fine(const struct level_estimate *level)
 }
 
 /* Chooses the points after the reference: first the bracket of the sweep and, if it does not hold
- * at this stride, all that is beyond; then closer to the onset; then closer to the saturation. */
+ * at this stride, the range beyond it. Then come points closer to the onset, then points closer to
+ * the saturation. */
 static void choose_points(const struct level_estimate *level, struct probe_spec *out)
 {
     const uint64_t clean = level->at_entry.last_fit_pages;

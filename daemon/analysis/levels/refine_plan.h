@@ -11,13 +11,14 @@
 
 enum { REFINE_MOST_LAPS = 64 };
 
-#define REFINE_PAGE_ODDS     100.0 /* certain at this many times the number of pages */
+#define REFINE_PAGE_ODDS     100.0 /* certain at this multiple of the number of pages */
 #define REFINE_MOST_CONFUSED 0.45
 
-/* The next refinement. False if the level is as fine as it gets. */
+/* Makes the next refinement. Returns false if the level cannot be refined further. */
 bool refine_plan_next(const struct level_estimate *level, const struct gpu_limits *limits,
                       uint16_t sm, struct probe_spec *out);
-/* Walks the two footprints between which saturation lies once more. False if it is not known. */
+/* Walks the two footprints around the saturation again. Returns false if the saturation is not
+ * known. */
 bool refine_plan_saturation(const struct level_estimate *level, const struct gpu_limits *limits,
                             uint16_t sm, struct probe_spec *out);
 
@@ -26,9 +27,9 @@ uint64_t refine_plan_reference(const struct level_estimate *level);
 /* The number of timed laps that decide about this many pages: three on a quiet chip. */
 uint64_t refine_plan_laps(const struct level_estimate *level, uint64_t pages);
 
-/* Are lo_pages and hi_pages there, and neighbors or nearly? */
+/* Returns whether lo_pages and hi_pages are known, and neighbors or nearly. */
 bool refine_plan_onset_is_fine(const struct level_estimate *level);
-/* Is the saturation known to one page in 128? Useless probes leave it wider. */
+/* Returns whether the saturation is known to one page in 128. Useless probes leave it wider. */
 bool refine_plan_saturation_is_fine(const struct level_estimate *level);
 
 #endif

@@ -1,9 +1,6 @@
-/* sweep.c: see sweep.h.
- *
- * In a plain allocation every page is probed on a line of its own, and lines lie at different
- * distances from the SM (H200: 265 to 325 cycles, all hits). A larger footprint then meets slower
- * lines, and its percentiles step as if a level had overflowed.
- */
+/* sweep.c: see sweep.h. In a plain allocation every page is probed on its own line, and lines lie
+ * at different distances from the SM (H200: 265 to 325 cycles, all hits). A larger footprint then
+ * meets slower lines, and its percentiles step as if a level had overflowed. */
 #include "analysis/levels/sweep.h"
 
 #include "base/stats.h"
@@ -11,18 +8,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Two percentiles belong to one plateau when they differ by less than this. Those of 256 loads with
- * five cycles of noise scatter by some 0.5; the smallest penalty published is 9. */
+/* Two percentiles belong to one plateau if they differ by less than this. Percentiles of 256 loads
+ * with five cycles of noise scatter by some 0.5; the smallest penalty published is 9. */
 #define PLATEAU_TOLERANCE_CYCLES 3.0
 
 #define STEP_QUANTILE 0.95
 
-/* Loads above the middle that count as none: one outlier in a hundred is normal. */
+/* Share of loads above the middle that counts as zero: one outlier in a hundred is normal. */
 #define SHARE_NONE 0.04
-/* Of the upper plateau's share, to count as saturated. */
+/* Part of the upper plateau's share that counts as saturated. */
 #define SHARE_FULL 0.9
-/* Of that share, this part of the loads of pages that fitted before must have grown slower
- * themselves. */
+/* Part of that share that must come from slower loads of pages that fitted before. */
 #define SHARE_OWN 0.25
 
 struct plateau {
@@ -57,7 +53,7 @@ double sweep_spread(const struct observation *o, uint32_t point, double low, dou
     return sweep_quantile(o, point, high) - sweep_quantile(o, point, low);
 }
 
-/* The run of points from `first` on that stay together; its length is at least 1. */
+/* The run of points, starting at `first`, that stay together; its length is at least 1. */
 static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t first)
 {
     struct plateau p = {.first = first, .last = first, .cycles = cycles[first]};
@@ -68,9 +64,9 @@ static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t fi
     return p;
 }
 
-/* Runs of at least two points. A run close to the one before it joins it: a lone point between
- * them was an outlier. The first point may stand alone: a level that holds one or two pages of so
- * long a stride is seen in no other. */
+/* Finds runs of at least two points. A run close to the previous run joins it: a lone point between
+ * them was an outlier. The first point may stand alone, because a level that holds one or two pages
+ * at a stride this long is visible in no other point. */
 static uint32_t find_plateaus(const double *cycles, uint32_t n, struct plateau *out)
 {
     uint32_t count = 0;
@@ -95,7 +91,7 @@ static double median_of_medians(const struct observation *o, const struct platea
     return stats_median_f64(medians, p->last - p->first + 1);
 }
 
-/* Over the plateau's second half: percentiles reach their height when one load in 20 is slow, and
+/* Uses the plateau's second half: percentiles reach their height when one load in 20 is slow, and
  * the share of slow loads still grows then. */
 static double median_share(const struct observation *o, const struct plateau *p, double threshold)
 {
@@ -121,16 +117,15 @@ static double middle_of(const struct observation *o, const struct plateau *from,
     return (from->cycles + to->cycles) / 2;
 }
 
-/* How far apart the middle nine tenths of a point's loads lie. Lines of memory at different
- * distances from the SM spread them by tens of cycles, and which lines a footprint meets changes
- * with it. */
+/* The width of the middle nine tenths of a point's loads. Lines of memory at different distances
+ * from the SM spread them by tens of cycles, and each footprint meets other lines. */
 static double spread_of(const struct observation *o, uint32_t point)
 {
     return sweep_spread(o, point, 1 - STEP_QUANTILE, STEP_QUANTILE);
 }
 
-/* The share of loads of point `to` that took longer, by more than `cycles`, than the same
- * page did at point `from`. Load k is of page k modulo the footprint. */
+/* The share of loads of point `to` that took longer, by more than `cycles`, than the same page at
+ * point `from`. Load k reads page k modulo the footprint. */
 static double share_grown(const struct observation *o, uint32_t from, uint32_t to, double cycles)
 {
     const uint32_t *before = observation_chase(o, from);
@@ -152,7 +147,7 @@ static double share_grown(const struct observation *o, uint32_t from, uint32_t t
     return (double)grown / loads;
 }
 
-/* Over the second half of the upper plateau, as median_share. */
+/* Uses the second half of the upper plateau, like median_share. */
 static double median_grown(const struct observation *o, const struct plateau *from,
                            const struct plateau *to, double cycles)
 {
