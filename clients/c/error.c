@@ -40,7 +40,7 @@ void fail_text(struct reach_error *error, enum reach_status status, const char *
     va_start(args, format);
     vsnprintf(error->text, sizeof(error->text), format, args);
     va_end(args);
-    text_sanitize(error->text); /* it may contain parts of anything */
+    text_sanitize(error->text); /* the message may contain any bytes */
     error->status = status;
     error->http_status = 0;
     error->field[0] = '\0';

@@ -1,4 +1,4 @@
-/* error.h: how a call of libreach fails. Any thread. */
+/* error.h: errors of calls of libreach. Any thread. */
 #ifndef REACH_CLIENTS_C_ERROR_H
 #define REACH_CLIENTS_C_ERROR_H
 
@@ -6,14 +6,14 @@
 
 #include "base/status.h"
 
-/* Fills `*error` (if not NULL) and is `status`. A macro, so that a checker that reads one file sees
- * that a failure is one. */
+/* Fills `*error` (if not NULL) and evaluates to `status`. It is a macro so that a checker of a
+ * single file can see the failure. */
 #define fail_with(error, status, ...) (fail_text(error, status, __VA_ARGS__), (status))
 
 void fail_text(struct reach_error *error, enum reach_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Names the parameter to blame in an error that is filled. NULL: none. */
+/* Names the parameter to blame in a filled error. NULL if there is none. */
 void fail_field(struct reach_error *error, const char *field);
 
 #endif

@@ -1,9 +1,7 @@
-/* get.c: one request, wherever the answer comes from, and what of an answer may be returned:
- * nothing about another GPU, from a stale fingerprint, or from before the daemon became
- * unreachable, unless the caller allows it.
- *
- * A GET to a daemon carries the ETag of its last answer to the same target; on a 304 that answer is
- * returned again, confirmed. */
+/* get.c: one request to any source, and the checks of its answer. An answer is refused if it is
+ * about another GPU. Unless the caller allows it, an answer is also refused if its fingerprint is
+ * stale, or if it is older than the loss of the daemon. A GET to a daemon carries the ETag of its
+ * last answer to the same target. On a 304 that answer is returned again, confirmed. */
 #include "clients/c/answer_cache.h"
 #include "clients/c/handle.h"
 #include "clients/c/http.h"
@@ -19,14 +17,14 @@
 
 enum { HTTP_OK = 200, HTTP_NOT_MODIFIED = 304, HTTP_UNAVAILABLE = 503, DISCOVERY_PAUSE_MS = 100 };
 
-/* Of what a job relies on, and of anything else (an observation is raw numbers). */
+/* Limits for answers that a job relies on, and for all others (an observation is raw numbers). */
 enum { MAX_ANSWER_BYTES = 16 << 20, MAX_RAW_BYTES = 1 << 30 };
 
 /* One call of the public interface. */
 struct call {
     struct reach *reach;
     const struct reach_request *request;
-    enum answer_kind kind; /* of the body of a 200 */
+    enum answer_kind kind; /* kind of the body of a 200 */
     uint64_t end_ms;
     unsigned allow;
     struct reach_error *error;
@@ -73,7 +71,7 @@ static const char *source_name(const struct reach *reach)
     return reach->http ? http_address(reach->http) : reach->offline->name;
 }
 
-/* A problem document (RFC 9457) has what failed, the parameter to blame, and what to do. */
+/* A problem document (RFC 9457) contains the failure, the parameter to blame, and the next step. */
 static enum reach_status fail_with_problem(const struct call *call,
                                            const struct reach_answer *answer)
 {
@@ -96,9 +94,9 @@ static enum reach_status fail_with_problem(const struct call *call,
     return status;
 }
 
-/* ---- what may be returned ---- */
+/* ---- checks of an answer ---- */
 
-/* The {gpu} of the target; "" if it has none. `out` needs REACH_UUID_BYTES. */
+/* Copies the {gpu} of the target, "" if it has none. `out` needs REACH_UUID_BYTES. */
 static void gpu_of_target(const char *target, char *out)
 {
     static const char prefix[] = "/v1/gpus/";
@@ -109,7 +107,7 @@ static void gpu_of_target(const char *target, char *out)
         snprintf(out, REACH_UUID_BYTES, "%.*s", (int)strcspn(at, "/?"), at);
 }
 
-/* An index, "pci:0" or "cuda:0", whose colon may be escaped? */
+/* Returns whether this is an index, "pci:0" or "cuda:0". The colon may be escaped. */
 static bool is_index(const char *gpu)
 {
     return gpu[strspn(gpu, "0123456789")] == '\0' || strncmp(gpu, "pci", 3) == 0 ||
@@ -194,9 +192,9 @@ static enum reach_status send_offline(const struct call *call, struct reach_answ
     return answer_new(&origin, got.body, got.body_bytes, out, call->error);
 }
 
-/* Has the daemon's driver not yet answered which GPUs there are? The lists have it themselves, and
- * any other request of the API is refused with "not-ready". (The marks cannot be part of a JSON
- * string, in which quotes are escaped.) */
+/* Returns whether GPU discovery of the daemon is still running. The lists of GPUs report it, and
+ * other requests of the API are refused with "not-ready". (The marks cannot be part of a JSON
+ * string, because quotes are escaped there.) */
 static bool is_discovering(const struct call *call, const struct http_response *got)
 {
     const char *mark = got->http_status == HTTP_UNAVAILABLE ? "\"slug\":\"not-ready\""
@@ -218,7 +216,8 @@ static enum reach_status exchange_once(const struct call *call, const char *tag,
                      is_raw ? MAX_RAW_BYTES : MAX_ANSWER_BYTES, (uint32_t)left, out, call->error);
 }
 
-/* Repeated while GPU discovery runs, unless the caller allows the answers of meanwhile. */
+/* Repeats the request while GPU discovery runs, unless the caller allows answers during discovery.
+ */
 static enum reach_status exchange(const struct call *call, const char *tag,
                                   struct http_response *out)
 {
@@ -239,8 +238,8 @@ static enum reach_status exchange(const struct call *call, const char *tag,
                      source_name(call->reach));
 }
 
-/* From the cache: confirmed by the daemon (with a tag), or because no daemon answers (NULL).
- * REACH_NOT_FOUND: it is not there. */
+/* Returns an answer from the cache. With a tag, the daemon has confirmed it; if `tag` is NULL, no
+ * daemon answers. Returns REACH_NOT_FOUND if the cache does not contain it. */
 static enum reach_status from_cache(const struct call *call, const char *tag,
                                     struct reach_answer **out)
 {
@@ -258,7 +257,7 @@ static enum reach_status from_cache(const struct call *call, const char *tag,
     return status;
 }
 
-/* What came back other than 304. Takes the body. */
+/* Makes the answer from a response other than 304. Takes the body. */
 static enum reach_status from_response(const struct call *call, struct http_response *take,
                                        struct reach_answer **out)
 {
@@ -306,7 +305,7 @@ static enum reach_status send_to_daemon(const struct call *call, struct reach_an
         status = from_cache(call, tag, out);
         if (status != REACH_NOT_FOUND)
             return status;
-        /* Another thread has dropped it meanwhile. */
+        /* Another thread has dropped the answer meanwhile. */
         status = exchange(call, "", &got);
         if (status != REACH_OK)
             return status;
@@ -326,7 +325,7 @@ static enum reach_status perform(const struct call *call, struct reach_answer **
 
 /* ---- the public functions ---- */
 
-/* A path that HTTP can carry as it is. */
+/* Returns whether HTTP can carry the path unchanged. */
 static bool is_target(const char *target)
 {
     if (!target || target[0] != '/' || strlen(target) >= HTTP_TARGET_BYTES)
@@ -338,7 +337,8 @@ static bool is_target(const char *target)
     return true;
 }
 
-/* The value of a header field, which no line ends. NULL is fine. */
+/* Returns whether the text is valid as the value of a header field, without line ends. NULL is
+ * allowed. */
 static bool is_field(const char *value)
 {
     const size_t length = value ? strlen(value) : 0;
@@ -380,8 +380,8 @@ static enum reach_status check_request(const struct reach *reach,
     return REACH_OK;
 }
 
-/* `is_typed`: with the fields of the answer, if its target has any. What this library's own
- * handlers answer is correct and not stale, so it needs them for the typed functions alone. */
+/* `is_typed` requests the fields of the answer, if its target has any. Answers of this library's
+ * own handlers are correct and not stale, so only the typed functions need the fields. */
 static enum reach_status send_request(struct reach *reach, const struct reach_request *request,
                                       bool is_typed, struct reach_answer **out,
                                       struct reach_error *error)
@@ -440,7 +440,7 @@ enum reach_status handle_get(struct reach *reach, const char *target, struct rea
     return status;
 }
 
-/* ---- fingerprints, and the state that says whether they are stale ---- */
+/* ---- fingerprints and their states ---- */
 
 static enum reach_status get_state(struct reach *reach, const char *gpu, struct reach_answer **out,
                                    struct reach_error *error)
@@ -451,7 +451,8 @@ static enum reach_status get_state(struct reach *reach, const char *gpu, struct 
     return handle_get(reach, target, out, error);
 }
 
-/* Document and state must be of the same fingerprint, which may be replaced between the two. */
+/* Document and state must describe the same fingerprint, which may be replaced between the two
+ * requests. */
 enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
                                         struct reach_answer **out, struct reach_error *error)
 {

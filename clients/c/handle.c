@@ -1,4 +1,4 @@
-/* handle.c: opens and closes a handle, its settings, and what needs no source. */
+/* handle.c: opens and closes a handle, its settings, and functions that need no source. */
 #include "clients/c/handle.h"
 
 #include "clients/c/answer_cache.h"
@@ -26,7 +26,7 @@ const char *reach_version(void)
 
 /* ---- the source ---- */
 
-/* The rest after the prefix, or NULL. */
+/* Returns the rest after the prefix, or NULL. */
 static const char *after(const char *text, const char *prefix)
 {
     const size_t length = strlen(prefix);

@@ -1,7 +1,7 @@
-/* handle.h: what a handle consists of. Inside libreach alone; programs include reach.h.
+/* handle.h: the parts of a handle. Private to libreach; programs include reach.h.
  *
  *     question.c  the typed functions: struct -> target
- *     get.c       one request, wherever the answer comes from
+ *     get.c       one request to any source
  *     http.c      from a daemon          answer_cache.c its last answers, by ETag
  *     offline.c   from a file or the environment, by the daemon's own handlers
  *     answer.c    an answer              decode.c   its JSON -> the structs of reach.h
@@ -31,7 +31,7 @@ struct reach {
 enum reach_status handle_get(struct reach *reach, const char *target, struct reach_answer **out,
                              struct reach_error *error);
 
-/* Is the call complete, and `gpu` a name that needs no escaping? */
+/* Checks that the call is complete and that `gpu` is a name that needs no escaping. */
 enum reach_status handle_check(const struct reach *reach, const char *gpu, bool has_out,
                                struct reach_error *error);
 

@@ -1,8 +1,8 @@
 /* http.c: libcurl. Idle connections are in a small pool; a call takes one or makes one, and no lock
- * is held during network I/O. Never through a proxy: the daemon is on this node or next to it.
+ * is held during network I/O. No proxy is used, because the daemon is on this node or next to it.
  *
- * After a fork, parent and child have the same sockets, and each would read the responses of the
- * other. The parent keeps them; the child drops its pool. */
+ * After a fork, parent and child share the sockets, and each would read the responses of the other.
+ * The parent keeps them; the child drops its pool. */
 #include "clients/c/http.h"
 
 #include "clients/c/process.h"
@@ -22,9 +22,9 @@ enum { MAX_IDLE = 8, URL_BYTES = HTTP_TARGET_BYTES + 1024, NAME_BYTES = 64 };
 
 struct http {
     char *base;          /* owned: "http://127.0.0.1:17322" */
-    char *socket_path;   /* owned; NULL: by address */
-    uint32_t generation; /* of the process that made the idle connections. Guarded by the lock of
-                            the process, as the next two */
+    char *socket_path;   /* owned; NULL if connected by address */
+    uint32_t generation; /* fork count of the process that made the idle connections. Guarded by the
+                            lock of the process, like the next two */
     unsigned idle_count;
     CURL *idle[MAX_IDLE];
 };
@@ -32,13 +32,13 @@ struct http {
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static CURLcode curl_started;
 
-/* Never undone: another part of the program may use libcurl too. */
+/* This is never undone, because another part of the program may use libcurl too. */
 static void start_curl(void)
 {
     curl_started = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* The libcurl of the Python wheel speaks http alone. */
+/* The libcurl of the Python wheel supports only http. */
 static bool has_tls(void)
 {
     return curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_SSL;
@@ -100,7 +100,7 @@ static void free_inherited(CURL *take)
     close(nothing);
 }
 
-/* In a new process, drops the connections of the parent. The lock is held. */
+/* Drops the connections of the parent in a new process. The lock is held. */
 static void notice_fork(struct http *http)
 {
     if (http->generation == process_generation())
@@ -167,8 +167,8 @@ static size_t on_data(char *data, size_t size, size_t count, void *cls)
     return bytes;
 }
 
-/* Copies the value of a line that begins with `name` and has less than HTTP_TAG_BYTES; a longer one
- * is as none. */
+/* Copies the value of a line that begins with `name`. Ignores a value of HTTP_TAG_BYTES or more.
+ */
 static void scan_field(const char *line, size_t bytes, const char *name, char *out)
 {
     size_t at = strlen(name);
@@ -196,7 +196,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *cls)
 static void set_up(const struct http *http, CURL *curl, const char *url, uint32_t timeout_ms,
                    struct curl_slist *fields, struct http_response *answer)
 {
-    curl_easy_reset(curl); /* connections are kept */
+    curl_easy_reset(curl); /* connections stay open */
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 1L); /* free_inherited needs to find it */
@@ -220,7 +220,8 @@ static bool is_method(const struct reach_request *request, const char *method)
     return request->method && strcmp(request->method, method) == 0;
 }
 
-/* Appends "name: value" unless the value is NULL. False without memory, or if it is too long. */
+/* Appends "name: value" unless the value is NULL. Returns false if memory runs out or the text is
+ * too long. */
 static bool add_field(struct curl_slist **fields, const char *name, const char *value)
 {
     struct curl_slist *more;
@@ -258,8 +259,8 @@ static void set_method(CURL *curl, const struct reach_request *request)
     }
 }
 
-/* Why there is no connection, and what to do. The messages of libcurl name ports even for a Unix
- * socket. A daemon that runs need not be started. */
+/* Reports why there is no connection and what to do. The messages of libcurl name ports even for a
+ * Unix socket. The hint to start the daemon is left out if it runs. */
 #define START "start it (systemctl start reachd), or name another source"
 static const char *why_not_connected(const char *socket_path)
 {
@@ -307,8 +308,8 @@ static enum reach_status fail_with_code(const struct http *http, CURLcode code, 
     }
 }
 
-/* A response to another request must never become an answer. An older daemon sends no
- * id, and neither do the few refusals of its HTTP library. */
+/* A response to another request must never become an answer. Older daemons and the few refusals of
+ * the HTTP library send no id. */
 static enum reach_status check_id(const struct http *http, const char *id,
                                   const struct http_response *got, struct reach_error *error)
 {

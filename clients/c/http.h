@@ -10,32 +10,32 @@ enum { HTTP_TAG_BYTES = 64, HTTP_TARGET_BYTES = 4096, HTTP_FIELD_BYTES = 512 };
 
 struct http;
 
-/* `base` is a URL without a path; `socket_path` NULL: by address. Copies both. Errors:
- * REACH_NO_MEMORY, REACH_NOT_SUPPORTED (libcurl does not start). */
+/* `base` is a URL without a path. If `socket_path` is NULL, connects by address. Copies both.
+ * Returns REACH_NO_MEMORY, or REACH_NOT_SUPPORTED if libcurl does not start. */
 enum reach_status http_new(const char *base, const char *socket_path, struct http **out,
                            struct reach_error *error);
 void http_free(struct http *take);
 
-/* What came back: owned body, terminated; NULL if it is empty. */
+/* A response. The body is owned and terminated; NULL if it is empty. */
 struct http_response {
     long http_status;
-    char tag[HTTP_TAG_BYTES];        /* the ETag with its quotes; "": none */
-    char request_id[HTTP_TAG_BYTES]; /* X-Request-Id; "": none */
+    char tag[HTTP_TAG_BYTES];        /* the ETag with its quotes; "" if there is none */
+    char request_id[HTTP_TAG_BYTES]; /* X-Request-Id; "" if there is none */
     char *body;
     size_t body_bytes;
-    size_t max_bytes; /* a longer body is REACH_PROTOCOL */
+    size_t max_bytes; /* limit; a longer body is REACH_PROTOCOL */
 };
 
-/* `tag` goes into If-None-Match; "": no such field. Any HTTP status is REACH_OK here. Errors:
+/* `tag` is sent in If-None-Match; "" sends no such field. Any HTTP status is REACH_OK here. Errors:
  * REACH_UNREACHABLE, REACH_TIMEOUT, REACH_PROTOCOL (not HTTP, too long, or the X-Request-Id of
- * another request), REACH_NO_MEMORY.
- * `*out` has something to free (http_response_free) only after REACH_OK. */
+ * another request), REACH_NO_MEMORY. `*out` has something to free (http_response_free) only after
+ * REACH_OK. */
 enum reach_status http_send(struct http *http, const struct reach_request *request, const char *tag,
                             size_t max_bytes, uint32_t timeout_ms, struct http_response *out,
                             struct reach_error *error);
 void http_response_free(struct http_response *take);
 
-/* The address, for sentences. Borrowed. */
+/* Returns the address for messages. Borrowed. */
 const char *http_address(const struct http *http);
 
 #endif

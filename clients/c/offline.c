@@ -1,5 +1,5 @@
-/* offline.c: a file is a snapshot of one GPU. The environment is one of N + 1 GPUs, for the highest
- * REACH_JOB_N; those without a text have no fingerprint. */
+/* offline.c: a file is a snapshot of one GPU. The environment is a snapshot of N + 1 GPUs, for the
+ * highest REACH_JOB_N. GPUs without a text have no fingerprint. */
 #include "clients/c/offline.h"
 
 #include "api/handlers/handlers.h"
@@ -29,7 +29,7 @@ void offline_free(struct offline *take)
     free(take);
 }
 
-/* With room for `gpu_count` GPUs; NULL without memory. */
+/* Allocates a snapshot with room for `gpu_count` GPUs; returns NULL if memory runs out. */
 static struct offline *make(enum reach_source source, const char *name, uint32_t gpu_count)
 {
     struct offline *offline = calloc(1, sizeof(*offline));
@@ -48,7 +48,7 @@ static struct offline *make(enum reach_source source, const char *name, uint32_t
     return NULL;
 }
 
-/* The fingerprint has been read: the rest of the GPU follows from it. */
+/* Fills the other members of a GPU from its fingerprint, which has been read. */
 static void set_ready(struct snapshot_gpu *gpu)
 {
     gpu->identity = gpu->fingerprint.gpu;
@@ -56,8 +56,8 @@ static void set_ready(struct snapshot_gpu *gpu)
     gpu->state = GPU_STATE_READY;
 }
 
-/* The id that the document has: a newer release hashes fields that are dropped here. A document
- * without one gets the hash of what was read. */
+/* Uses the id in the document, because a newer release also hashes fields that are dropped here. A
+ * document without an id gets the hash of the fields that were read. */
 static void read_id(const json_t *json, struct snapshot_gpu *gpu, struct reach_error *error)
 {
     const char *id = json_string_value(json_object_get(json, "id"));
@@ -69,7 +69,8 @@ static void read_id(const json_t *json, struct snapshot_gpu *gpu, struct reach_e
         fail_text(error, REACH_NO_MEMORY, "no memory for the id of a fingerprint");
 }
 
-/* The document, a new reference; NULL and an error. A pipe, which could block, is refused. */
+/* Returns the document as a new reference, or NULL with an error. A pipe is refused because it
+ * could block. */
 static json_t *load_document(const char *path, struct reach_error *error)
 {
     json_t *json = NULL;
@@ -126,7 +127,7 @@ static const char *variable(uint32_t number, char *name)
     return text && *text ? text : NULL;
 }
 
-/* One GPU from its text, if there is one. */
+/* Reads one GPU from its text, if there is one. */
 static enum reach_status read_variable(uint32_t number, enum offline_strictness strictness,
                                        struct snapshot_gpu *out, struct reach_error *error)
 {
@@ -208,7 +209,7 @@ enum reach_status offline_revalidate(const struct offline *offline, const char *
 
 /* ---- a request ---- */
 
-/* The terminated body; NULL without memory. */
+/* Returns the terminated body; NULL if memory runs out. */
 static char *take_body(struct reply *reply, size_t *out_bytes)
 {
     struct document *d = reply->document;

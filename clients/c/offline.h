@@ -12,43 +12,45 @@
 struct offline {
     enum reach_source source;
     char *name;                /* owned: the path of the file, or "the environment" */
-    struct snapshot *snapshot; /* owned: of one GPU, or of all that the environment has */
+    struct snapshot *snapshot; /* owned; one GPU, or all GPUs of the environment */
     uint64_t read_ms;          /* CLOCK_MONOTONIC */
 };
 
-/* Reads and checks the file. Errors: REACH_NOT_FOUND, REACH_CORRUPT, REACH_NO_MEMORY. The caller
- * owns `*out`. */
+/* Reads and checks the file. Returns REACH_NOT_FOUND, REACH_CORRUPT or REACH_NO_MEMORY on failure.
+ * The caller owns `*out`. */
 enum reach_status offline_open_file(const char *path, struct offline **out,
                                     struct reach_error *error);
 
-/* What to do about a variable that reachd did not write. */
+/* The treatment of a variable that reachd did not write. */
 enum offline_strictness {
     OFFLINE_SKIP,  /* ignore it; if nothing is left, REACH_OK and `*out` is NULL */
-    OFFLINE_REFUSE /* REACH_CORRUPT; if there are none, REACH_NOT_FOUND */
+    OFFLINE_REFUSE /* return REACH_CORRUPT; REACH_NOT_FOUND if there are no variables */
 };
 
-/* What a scheduler put into the environment of this job: REACH_JOB_0, REACH_JOB_1 and so on, one
- * text per GPU (planner/job_env.h), by CUDA ordinal within the job. Also REACH_NO_MEMORY. */
+/* Reads the variables that a scheduler set for this job: REACH_JOB_0, REACH_JOB_1 and so on, one
+ * text per GPU (planner/job_env.h), by CUDA ordinal within the job. Returns REACH_NO_MEMORY if
+ * memory runs out. */
 enum reach_status offline_open_environment(enum offline_strictness strictness, struct offline **out,
                                            struct reach_error *error);
 void offline_free(struct offline *take);
 
-/* What a daemon would have sent. */
+/* The response that a daemon would have sent. */
 struct offline_response {
     uint32_t http_status;
     char *body; /* owned, terminated */
     size_t body_bytes;
-    const struct snapshot_gpu *gpu; /* that the target names; borrowed */
+    const struct snapshot_gpu *gpu; /* the GPU in the target; borrowed */
 };
 
-/* REACH_NO_MEMORY; anything else is a response. `call` (NULL: not needed) gets what the planner
- * answered, if its function is called and the status is 200. */
+/* Returns REACH_NO_MEMORY if memory runs out; every other failure is a response. `call` (may be
+ * NULL) gets the planner's answer if its function is called and the status is 200. */
 enum reach_status offline_send(const struct offline *offline, const struct reach_request *request,
                                struct planner_call *call, struct offline_response *out,
                                struct reach_error *error);
 
-/* Reads the file again: does it still have this fingerprint of this GPU? REACH_STALE,
- * REACH_WRONG_GPU, and what reading can fail with; REACH_NOT_SUPPORTED for the environment. */
+/* Reads the file again and checks that it still contains this fingerprint of this GPU. Returns
+ * REACH_STALE, REACH_WRONG_GPU, or an error of reading. Returns REACH_NOT_SUPPORTED for the
+ * environment. */
 enum reach_status offline_revalidate(const struct offline *offline, const char *gpu_uuid,
                                      const char *fingerprint_id, struct reach_error *error);
 

@@ -1,6 +1,6 @@
-/* planned.c: what the planner answered in this process -> the structs of reach.h, without JSON
- * between. Numbers are rounded as the JSON has them, so that an answer is the same wherever it
- * comes from. Arrays and texts are those of the planner's answer, which the content owns. */
+/* planned.c: converts the planner's answer in this process to the structs of reach.h, without JSON.
+ * Numbers are rounded like in the JSON, so that answers from all sources are equal. Arrays and
+ * texts belong to the planner's answer, which the content owns. */
 #include "clients/c/answer.h"
 
 #include "api/encode/encode.h"
@@ -43,7 +43,7 @@ _Static_assert(sizeof(struct reach_window) == sizeof(struct placement_window) &&
 
 _Static_assert(sizeof(struct reach_extent) == sizeof(struct layout_range), "ranges");
 
-/* The part of each allocation between two positions, to `out`. */
+/* Writes the part of each allocation between two positions to `out`. */
 static void set_parts(const struct layout *layout, uint64_t from, uint64_t to,
                       struct reach_extent *out)
 {
@@ -53,8 +53,8 @@ static void set_parts(const struct layout *layout, uint64_t from, uint64_t to,
     }
 }
 
-/* Writes the windows, whose bounds are positions of `layout` (NULL: bytes); `window_of_sm` stays
- * where it is. */
+/* Writes the windows. Their bounds are positions of `layout`, or bytes if it is NULL.
+ * `window_of_sm` is not copied. */
 static void set_windows(struct answer_content *answer, const struct layout *layout,
                         const struct placement_window *windows, uint32_t count,
                         const int16_t *window_of_sm, uint32_t sm_slots, struct reach_windows *out)
@@ -182,7 +182,7 @@ static void set_option(struct answer_content *answer, const struct strategy_opti
                                 .why = from->why};
 }
 
-/* What an item touches: one access of the only allocation, or a list. */
+/* Writes the accesses of an item: one access of the only allocation, or a list. */
 static void set_item(struct answer_content *answer, const struct plan_call *call,
                      struct reach_plan *to)
 {

@@ -14,7 +14,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint generation;
-static bool has_ids; /* guarded by lock, as the next */
+static bool has_ids; /* guarded by lock, like the next */
 static uint64_t last_id;
 
 static void after_fork_in_child(void)
@@ -24,7 +24,7 @@ static void after_fork_in_child(void)
     process_unlock();
 }
 
-/* Never undone; if the library is unloaded, glibc forgets them. */
+/* The handlers are never removed here; glibc removes them if the library is unloaded. */
 static void start(void)
 {
     pthread_atfork(process_lock, process_unlock, after_fork_in_child);
@@ -50,7 +50,7 @@ uint32_t process_generation(void)
     return atomic_load(&generation);
 }
 
-/* A random number; without the kernel's, one that another process hardly has. */
+/* Returns a random number of the kernel, or else a number that is unlikely in another process. */
 static uint64_t first_id(void)
 {
     uint64_t id;

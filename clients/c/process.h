@@ -1,5 +1,6 @@
-/* process.h: what all handles of a process share: one lock for their pools and caches, and the ids
- * of requests. A fork takes the lock first, so a child finds it free and what it guards whole. */
+/* process.h: the state that all handles of a process share: one lock for their pools and caches,
+ * and the ids of requests. A fork takes the lock first. So in a child the lock is free and the
+ * guarded data are consistent. */
 #ifndef REACH_CLIENTS_C_PROCESS_H
 #define REACH_CLIENTS_C_PROCESS_H
 
@@ -7,18 +8,18 @@
 
 enum { PROCESS_ID_BYTES = 17 };
 
-/* Before any other function of this header; any number of times. */
+/* Call this before any other function of this header. It may be repeated. */
 void process_start(void);
 
-/* Held for a moment only, never during I/O. */
+/* The lock is held briefly, never during I/O. */
 void process_lock(void);
 void process_unlock(void);
 
-/* How many forks lie between the process that loaded the library and this one. */
+/* Returns the number of forks between the process that loaded the library and this one. */
 uint32_t process_generation(void);
 
-/* A new id for X-Request-Id, 16 hexadecimal digits. No two requests of one process have the same;
- * in another process they begin at a random number. `out` needs PROCESS_ID_BYTES. */
+/* Writes a new id for X-Request-Id, 16 hexadecimal digits. Ids are unique within a process and
+ * begin at a random number. `out` needs PROCESS_ID_BYTES. */
 void process_request_id(char *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* question.c: the typed functions of reach.h. The table of planner/params.h says what each sends;
- * what is 0 is left out, and then the daemon's default holds.
+/* question.c: the typed functions of reach.h. The table of planner/params.h lists the parameters of
+ * each. A parameter of 0 is left out, and the daemon uses its default.
  */
 #include "clients/c/handle.h"
 #include "clients/c/http.h"
@@ -13,11 +13,12 @@
 
 enum { VALUE_BYTES = 40 };
 
-/* The allocations of a request; none: it has one, in its own fields. */
+/* The allocations of a request. If there are none, the request's own fields describe its only
+ * allocation. */
 struct allocations {
     uint32_t count;
     const struct reach_allocation *of;
-    bool are_touched; /* touches and sizes of accesses count too */
+    bool are_touched; /* touches and sizes of accesses are used too */
 };
 
 /* ---- targets ---- */
@@ -30,7 +31,7 @@ static void add(char *target, const char *name, const char *value)
              value);
 }
 
-/* Exact, and without the plus of an exponent, which is a blank in a query. */
+/* The text is exact and has no plus in the exponent, because a plus is a blank in a query. */
 static const char *real_text(double value, char *out)
 {
     char *plus;
@@ -42,7 +43,7 @@ static const char *real_text(double value, char *out)
     return out;
 }
 
-/* The value as text; NULL if it is left out, or is no word. */
+/* Returns the value as text; NULL if it is left out or is not a word of the table. */
 static const char *value_text(const struct param *p, bool is_needed, const void *from, char *out)
 {
     uint64_t integer = 0;
@@ -76,7 +77,7 @@ static const char *value_text(const struct param *p, bool is_needed, const void 
     return integer > 0 || is_needed ? out : NULL;
 }
 
-/* `offsets`: in the request, of each parameter that the function takes. */
+/* `offsets` are the offsets in the request of all parameters of the function. */
 static enum reach_status add_params(enum planner_function function, const size_t *offsets,
                                     bool has_list, const void *request, char *target,
                                     struct reach_error *error)
@@ -107,7 +108,7 @@ static enum reach_status add_params(enum planner_function function, const size_t
 
 enum { LIST_BYTES = REACH_ALLOCATION_MAX * VALUE_BYTES, DEFAULT_ELEMENT = 128, SECTOR = 32 };
 
-/* What is 0 in a list is sent as the default, since a list has all of its items. */
+/* A value of 0 in a list is sent as the default, because a list contains all items. */
 static uint64_t element_of(const struct reach_allocation *a)
 {
     return a->element_bytes > 0 ? a->element_bytes : DEFAULT_ELEMENT;
@@ -182,7 +183,7 @@ static enum reach_status add_allocations(const struct allocations *list, char *t
     return REACH_OK;
 }
 
-/* ---- asking ---- */
+/* ---- typed functions ---- */
 
 /* The offset of each parameter in its struct. */
 /* Generated from daemon/planner/params.c by make generated: offsets. */
@@ -230,7 +231,7 @@ static const size_t explain_offsets[] = {
 /* A typed function. The first offset is the offset of the bytes. */
 struct question {
     enum planner_function function;
-    size_t size; /* of the request struct */
+    size_t size; /* size of the request struct */
     const size_t *offsets;
 };
 
@@ -265,7 +266,7 @@ static enum reach_status begin(const struct reach *reach, const char *gpu,
     return status;
 }
 
-/* The bytes that an answer is for; 0: it has none. */
+/* Returns the bytes of an answer; 0 if it has none. */
 static uint64_t bytes_of(const struct reach_answer *answer)
 {
     switch (answer->content->kind) {
@@ -282,7 +283,7 @@ static uint64_t bytes_of(const struct reach_answer *answer)
     }
 }
 
-/* The bytes that are asked about. */
+/* Returns the bytes of the request. */
 static uint64_t asked_bytes(const struct question *question, const void *request,
                             const struct allocations *list)
 {

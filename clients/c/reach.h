@@ -1,6 +1,6 @@
 /* reach.h: libreach, the C client of reachd. C11 and C++; needs no other header of the project.
  *
- * A job asks before it launches a kernel, and works as the answer says:
+ * A job sends a request before it launches a kernel, and follows the answer:
  *
  *     struct reach *reach;
  *     struct reach_answer *answer = NULL;
@@ -16,41 +16,41 @@
  *     reach_answer_free(answer);
  *     reach_close(reach);
  *
- * An answer is the JSON of the HTTP API, wherever it comes from: a daemon, an exported fingerprint
- * or the environment of a job. Off line the daemon's own code answers in this process. reach_get
+ * An answer is the JSON of the HTTP API from every source: a daemon, an exported fingerprint or the
+ * environment of a job. Without a daemon, the daemon's own code answers in this process. reach_get
  * returns the JSON; the typed functions return an opaque answer that has been decoded and checked.
  *
  * Units are part of every name: _bytes, _gbps (10^9 bytes per second), _ms. A size is 1 .. 2^50.
  *
- * Errors. Each call that can fail returns a status and takes, last, a struct reach_error that may
- * be NULL. Nothing is guessed: there is no answer for another GPU, from a fingerprint known to be
- * stale, or from before the daemon became unreachable, unless the caller allows it (reach_allow);
- * then the answer says so (struct reach_provenance).
+ * Errors. Each call that can fail returns a status. Its last argument is a struct reach_error,
+ * which may be NULL. The library never returns an answer for another GPU. It returns an answer from
+ * a stale fingerprint, or from before the daemon became unreachable, only if the caller allows it
+ * (reach_allow). Such an answer is marked (struct reach_provenance, reach_answer_source).
  *
  * Ownership. The caller owns every answer (reach_answer_free) and every JSON text (reach_free). An
- * answer does not depend on its handle and does not change. What the accessors return belongs to
- * the answer.
+ * answer does not depend on its handle and does not change. The answer owns all results of the
+ * accessors.
  *
- * Threads. Several threads may use one handle, and read one answer, at the same time. reach_close
- * comes when no other call is in progress. No call takes longer than the timeout
- * (reach_set_timeout_ms), except to read a file from disk. While the daemon's driver has not yet
- * answered which GPUs there are, a request is repeated; at the timeout it fails with
- * REACH_UNAVAILABLE.
+ * Threads. Several threads may use one handle, and read one answer, at the same time. Call
+ * reach_close only when no other call is in progress. No call takes longer than the timeout
+ * (reach_set_timeout_ms), except to read a file from disk. While GPU discovery of the daemon runs,
+ * a request is repeated. At the timeout it fails with REACH_UNAVAILABLE.
  *
- * Processes. After a fork, parent and child may go on with the same handle, and each closes its own
- * copy, also if other threads of the parent were in calls. The child opens its own connections and
- * leaves those of the parent alone. A process made without the handlers of pthread_atfork (vfork, a
- * raw clone) must not use a handle. Each request has an id (X-Request-Id), and a response with
- * another id is REACH_PROTOCOL. A response without one is accepted: older daemons send none. A
- * proxy must pass the id on in both directions (systemd/nginx-reachd.conf).
+ * Processes. After a fork, parent and child may both use the handle, and each closes its own copy.
+ * This holds even if other threads of the parent were in calls. The child opens its own connections
+ * and does not use the connections of the parent. A process made without the handlers of
+ * pthread_atfork (vfork, a raw clone) must not use a handle. Each request has an id (X-Request-Id),
+ * and a response with another id is REACH_PROTOCOL. A response without an id is accepted, because
+ * older daemons send none. A proxy must pass the id on in both directions
+ * (systemd/nginx-reachd.conf).
  *
  * Locale. Requests and answers are the same in every locale: a call uses the C locale in its own
  * thread and restores the caller's locale before it returns.
  *
  * Compatibility. The caller sets `size` of every request to its sizeof, so that a later release can
  * append fields; all other fields may be 0. Structs behind a const pointer are allocated by the
- * library: a later release appends fields, so do not copy or embed them. A value that an enum of
- * this header does not know is reported as 0, its _OTHER value; the JSON has the word.
+ * library. A later release appends fields, so do not copy or embed them. A value without a constant
+ * in its enum is reported as 0, the _OTHER value; the JSON contains the word.
  */
 #ifndef REACH_H
 #define REACH_H
@@ -80,7 +80,7 @@ enum reach_status {
     REACH_NO_WINDOW = 7,        /* this SM gets no work, or there are no windows */
     REACH_UNREACHABLE = 8,      /* no daemon answers, or the connection broke */
     REACH_TIMEOUT = 9,          /* no complete answer in time */
-    REACH_PROTOCOL = 10,        /* the response is not one of reachd, or contradicts itself */
+    REACH_PROTOCOL = 10,        /* the response is not from reachd, or contradicts itself */
     REACH_CORRUPT = 11,         /* the file is not a fingerprint */
     REACH_NOT_SUPPORTED = 12,   /* this daemon, or this kind of source, cannot do it */
     REACH_NO_MEMORY = 13,
@@ -93,14 +93,14 @@ enum { REACH_ERROR_BYTES = 640, REACH_FIELD_BYTES = 32, REACH_UUID_BYTES = 64 };
 
 struct reach_error {
     enum reach_status status;
-    uint32_t http_status;          /* of the response; 0: there was none */
-    char field[REACH_FIELD_BYTES]; /* the request parameter to blame; "": none */
+    uint32_t http_status;          /* status of the response; 0 if there was none */
+    char field[REACH_FIELD_BYTES]; /* request parameter to blame; "" if there is none */
     char text[REACH_ERROR_BYTES];  /* one or two sentences, no newline, always terminated */
 };
 
-/* "wrong-gpu"; "unknown" for any other value. Static. */
+/* Returns the name, such as "wrong-gpu"; "unknown" for any other value. Static. */
 const char *reach_status_name(enum reach_status status);
-/* The version of the library at run time: "0.1.0". Static. */
+/* Returns the version of the library at run time, such as "0.1.0". Static. */
 const char *reach_version(void);
 
 /* ---- the handle ----------------------------------------------------------------------------- */
@@ -111,72 +111,72 @@ struct reach; /* one source of answers, connections to it, and the last answers 
  *   "unix:/run/reachd/reachd.sock"   a daemon on this Unix socket
  *   "http://127.0.0.1:17322"         a daemon at this URL (https:// too)
  *   "file:/path/fingerprint.json"    an exported fingerprint. Reads the file now.
- *   "env:"                           what a scheduler put into the environment of this job:
+ *   "env:"                           the variables that a scheduler set for this job:
  *                                    REACH_JOB_0 and so on (docs/slurm.md)
  *   "daemon:"                        $REACHD_URL; the default socket below; the default URL
  *   NULL or ""                       the first of: $REACHD_URL, if it is "file:" or "env:"; the
  *                                    environment of the job, if it has a valid REACH_JOB_N;
  *                                    $REACHD_URL; the socket /run/reachd/reachd.sock, if it
  *                                    exists; http://127.0.0.1:17322
- * Does not connect to a daemon yet. The caller owns `*out` (reach_close).
- * Errors: REACH_INVALID_ARGUMENT, REACH_NO_MEMORY; for a file and for "env:" REACH_NOT_FOUND,
- * REACH_CORRUPT. */
+ * Does not connect to a daemon yet. The caller owns `*out` (reach_close). Returns
+ * REACH_INVALID_ARGUMENT or REACH_NO_MEMORY on failure; for a file and "env:" also REACH_NOT_FOUND
+ * or REACH_CORRUPT. */
 enum reach_status reach_open(const char *uri, struct reach **out, struct reach_error *error);
-/* NULL is fine. */
+/* NULL is allowed. */
 void reach_close(struct reach *take);
 
-/* The most that one call may take; 1 .. 3600000, default 5000. Any thread, any time. */
+/* Sets the time limit of one call: 1 .. 3600000, default 5000. Any thread, any time. */
 enum reach_status reach_set_timeout_ms(struct reach *reach, uint32_t timeout_ms,
                                        struct reach_error *error);
 
-/* What to return besides a current answer from a fingerprint that describes the GPU. */
+/* Kinds of answers that may be returned besides current answers from a valid fingerprint. */
 enum reach_allow {
     REACH_ALLOW_NOTHING = 0,       /* the default */
     REACH_ALLOW_STALE = 1 << 0,    /* answers from a fingerprint known to be stale */
-    REACH_ALLOW_CACHED = 1 << 1,   /* if no daemon answers: its last answer to the same request
-                                     through this handle */
-    REACH_ALLOW_DISCOVERY = 1 << 2 /* while the daemon's driver has not yet answered which GPUs
-                                      there are: its answers of meanwhile, at once */
+    REACH_ALLOW_CACHED = 1 << 1,   /* last answer of an unreachable daemon to this request */
+    REACH_ALLOW_DISCOVERY = 1 << 2 /* answers while GPU discovery runs */
 };
-/* `allow`: values of enum reach_allow, or-ed. Any thread, any time. REACH_INVALID_ARGUMENT. */
+/* `allow` is the bitwise OR of values of enum reach_allow. Any thread, any time. Returns
+ * REACH_INVALID_ARGUMENT for other bits. */
 enum reach_status reach_allow(struct reach *reach, uint32_t allow, struct reach_error *error);
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* GET: `target` is a path of the API with its query, "/v1/gpus/0/plan?bytes=137GiB" (GET / lists
- * them). `*out_json` is the body, terminated, for reach_free. If the request is refused it is the
- * problem document (RFC 9457), and if there is no response NULL. A stale answer that is not allowed
- * is REACH_STALE, with the body. Off line, requests that only a daemon can answer (history,
- * observations, metrics) are REACH_NOT_SUPPORTED. */
+/* Sends a GET. `target` is a path of the API with its query, "/v1/gpus/0/plan?bytes=137GiB" (GET /
+ * lists the paths). `*out_json` is the terminated body, freed with reach_free. If the request is
+ * refused, it is the problem document (RFC 9457); it is NULL if there is no response. A stale
+ * answer that is not allowed is REACH_STALE, with the body. Without a daemon, requests that only a
+ * daemon can answer (history, observations, metrics) are REACH_NOT_SUPPORTED. */
 enum reach_status reach_get(struct reach *reach, const char *target, char **out_json,
                             struct reach_error *error);
-/* Frees a text from reach_get. NULL is fine. */
+/* Frees a text from reach_get. NULL is allowed. */
 void reach_free(void *take);
 
 struct reach_answer;
 
 struct reach_request {
     size_t size;
-    const char *method; /* "GET", "POST", "DELETE"; NULL: "GET" */
+    const char *method; /* "GET", "POST", "DELETE"; NULL means "GET" */
     const char *target;
-    const char *body;   /* JSON; NULL: none */
-    const char *accept; /* media type; NULL: application/json */
-    const char *token;  /* for POST and DELETE, if the daemon requires one; NULL: none */
+    const char *body;   /* JSON; NULL if there is none */
+    const char *accept; /* media type; NULL means application/json */
+    const char *token;  /* for POST and DELETE, if the daemon requires one; may be NULL */
 };
 
-/* Any request. `*out` is also set if the request is refused (the problem document) and for an
- * answer that is stale; it is NULL if there is no response. */
+/* Sends any request. `*out` is also set if the request is refused (the problem document) and for a
+ * stale answer. It is NULL if there is no response. */
 enum reach_status reach_send(struct reach *reach, const struct reach_request *request,
                              struct reach_answer **out, struct reach_error *error);
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* NULL is fine. */
+/* NULL is allowed. */
 void reach_answer_free(struct reach_answer *take);
 
-/* The body, terminated; `bytes` may be NULL. JSON, unless the request asked for something else. */
+/* Returns the terminated body; `bytes` may be NULL. The body is JSON unless the request accepts
+ * another type. */
 const char *reach_answer_body(const struct reach_answer *answer, size_t *bytes);
-/* 200 for an answer from a file, the environment or the cache. */
+/* Returns the HTTP status, 200 for an answer from a file, the environment or the cache. */
 uint32_t reach_answer_http_status(const struct reach_answer *answer);
 
 enum reach_source {
@@ -186,7 +186,8 @@ enum reach_source {
     REACH_FROM_ENVIRONMENT = 4
 };
 enum reach_source reach_answer_source(const struct reach_answer *answer);
-/* Since the daemon sent or confirmed it, or the file or the environment was read. */
+/* Returns the time since the daemon sent or confirmed the answer, or since the file or the
+ * environment was read. */
 uint64_t reach_answer_age_ms(const struct reach_answer *answer);
 
 enum reach_origin {
@@ -196,44 +197,42 @@ enum reach_origin {
     REACH_IMPORTED = 3
 };
 
-/* "measured"; NULL for any other value. Static. */
+/* Returns the name, such as "measured"; NULL for any other value. Static. */
 const char *reach_origin_name(enum reach_origin origin);
 
-/* What an answer rests on. */
+/* The fingerprint that an answer rests on. */
 struct reach_provenance {
     const char *gpu_uuid;
     const char *fingerprint_id;
     enum reach_origin origin;
-    bool stale; /* the chip or its driver is known to have changed */
-    const char
-        *speeds_taken_at; /* RFC 3339: when the speeds that predictions rest on were measured;
-                             "": not, or not said */
+    bool stale;                  /* the chip or its driver is known to have changed */
+    const char *speeds_taken_at; /* RFC 3339: time of the speed measurement; "" if unknown */
 };
-/* NULL for an answer that does not rest on one fingerprint (a list, a problem document). */
+/* Returns NULL for an answer that does not rest on one fingerprint (a list, a problem document). */
 const struct reach_provenance *reach_answer_provenance(const struct reach_answer *answer);
 
-/* Is the answer for the GPU with this UUID ("GPU-..", "MIG-..", "SIM-.."; case is ignored, and
- * "GPU-" and "MIG-" are the same, as in requests: CUDA gives the bytes alone)? REACH_WRONG_GPU
- * names both. REACH_INVALID_ARGUMENT for NULL. Sends nothing. */
+/* Checks that the answer is for the GPU with this UUID ("GPU-..", "MIG-..", "SIM-.."). Case is
+ * ignored. "GPU-" and "MIG-" are equal, like in requests, because CUDA returns only the bytes.
+ * Returns REACH_WRONG_GPU with both names, or REACH_INVALID_ARGUMENT for NULL. Sends nothing. */
 enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, const char *gpu_uuid,
                                          struct reach_error *error);
 
-/* Does the answer still hold? Asks the daemon; reads the file again. REACH_STALE if the fingerprint
- * was replaced or became stale (whatever reach_allow says); REACH_NOT_FOUND, REACH_NOT_MEASURED,
- * REACH_UNREACHABLE, .. if that is not known; REACH_NOT_SUPPORTED for "env:". For jobs that run
- * for hours. */
+/* Checks that the answer is still valid: queries the daemon, or reads the file again. For jobs that
+ * run for hours. Returns REACH_STALE if the fingerprint was replaced or became stale, independent
+ * of reach_allow. Returns another error (REACH_NOT_FOUND, REACH_NOT_MEASURED, REACH_UNREACHABLE,
+ * ..) if the check is impossible, and REACH_NOT_SUPPORTED for "env:". */
 enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
                                    struct reach_error *error);
 
-/* The same two checks for a program that keeps only the UUID and the id of the fingerprint
- * (struct reach_provenance): in another process, or after the answer was freed. */
+/* Make the same two checks for a program that keeps only the UUID and the id of the fingerprint
+ * (struct reach_provenance). They work in another process, or after the answer was freed. */
 enum reach_status reach_check_gpu(const char *answered_uuid, const char *gpu_uuid,
                                   struct reach_error *error);
 enum reach_status reach_check_fingerprint(struct reach *reach, const char *answered_uuid,
                                           const char *fingerprint_id, struct reach_error *error);
 
-/* The text of a UUID as CUDA gives it (cudaDeviceProp.uuid, cuDeviceGetUuid_v2), 16 bytes. `mig`
- * may be false for an instance: libreach and the daemon find it by the rest. `out` needs
+/* Writes the text of a UUID of CUDA (cudaDeviceProp.uuid, cuDeviceGetUuid_v2), 16 bytes. `mig` may
+ * be false for an instance, because libreach and the daemon find it without the prefix. `out` needs
  * REACH_UUID_BYTES. Returns `out`. */
 char *reach_uuid_text(const unsigned char *bytes, bool mig, char *out);
 
@@ -241,12 +240,12 @@ char *reach_uuid_text(const unsigned char *bytes, bool mig, char *out);
 struct reach_number {
     bool known;
     double value;       /* 0 if it is not known */
-    const char *reason; /* why not: "not-measured", "not-observable: beyond-memory"; "" if known */
+    const char *reason; /* if unknown: "not-measured", "not-observable: beyond-memory" */
 };
 
-/* In all that follows `gpu` is a UUID, the beginning of one, or an index as text ("0"): of the
- * daemon's list, by PCI address; 0 for a file; the N of REACH_JOB_N for "env:", which is the CUDA
- * ordinal within the job. */
+/* In all functions below, `gpu` is a UUID, the beginning of one, or an index as text ("0"). The
+ * index is the place in the daemon's list, by PCI address. It is 0 for a file. For "env:" it is the
+ * N of REACH_JOB_N, the CUDA ordinal within the job. */
 
 /* ---- GPUs and fingerprints ------------------------------------------------------------------ */
 
@@ -255,7 +254,7 @@ enum reach_state {
     REACH_STATE_UNKNOWN = 1, /* found, never measured */
     REACH_STATE_QUEUED = 2,
     REACH_STATE_MEASURING = 3,
-    REACH_STATE_READY = 4, /* of a file and of the environment, always */
+    REACH_STATE_READY = 4, /* always for a file and for the environment */
     REACH_STATE_FAILED = 5,
     REACH_STATE_LOST = 6, /* the driver no longer lists it */
     REACH_STATE_CHECKING = 7,
@@ -263,7 +262,7 @@ enum reach_state {
 };
 
 struct reach_gpu {
-    uint32_t index; /* only the UUID is stable */
+    uint32_t index; /* can change; only the UUID is stable */
     const char *uuid;
     const char *name;
     enum reach_origin origin;
@@ -271,40 +270,40 @@ struct reach_gpu {
     uint32_t sm_count;
     uint64_t memory_bytes;
     bool mig;
-    const char *fingerprint_id; /* "": not measured yet */
-    bool stale;                 /* that fingerprint is */
+    const char *fingerprint_id; /* "" if the GPU has not been measured */
+    bool stale;                 /* whether that fingerprint is stale */
 };
 
-/* The GPUs of the node, in the daemon's order. There may be none. Never cached. */
+/* Returns the GPUs of the node, in the daemon's order. The list may be empty. Never cached. */
 enum reach_status reach_get_gpus(struct reach *reach, struct reach_answer **out,
                                  struct reach_error *error);
 uint32_t reach_answer_gpu_count(const struct reach_answer *answer);
-/* NULL after the last. */
+/* Returns NULL after the last one. */
 const struct reach_gpu *reach_answer_gpu(const struct reach_answer *answer, uint32_t i);
 
 /* The part of a fingerprint that jobs use. */
 struct reach_fingerprint {
-    const char *name; /* of the GPU */
+    const char *name; /* name of the GPU */
     const char *driver_version;
-    const char *depth;    /* the deepest of what it contains: "quick", "full", "memory", "matrix" */
+    const char *depth;    /* deepest measurement in it: "quick", "full", "memory", "matrix" */
     const char *taken_at; /* RFC 3339, UTC */
     uint32_t sm_count;
     uint64_t memory_bytes;
-    struct reach_number reach_bytes;       /* of one group */
+    struct reach_number reach_bytes;       /* reach of one group */
     struct reach_number entry_bytes;       /* alignment of windows */
     struct reach_number recommended_bytes; /* longest window at a base of any alignment */
     struct reach_number plateau_gbps;      /* random 128-byte reads within the reach */
-    struct reach_number whole_memory_gbps; /* the same over the largest region probed */
-    uint32_t group_count;                  /* 0: not known */
+    struct reach_number whole_memory_gbps; /* the same reads over the largest region probed */
+    uint32_t group_count;                  /* 0 if it is not known */
     uint32_t sm_slots;                     /* length of group_of_sm: highest SM id + 1 */
-    const int16_t *group_of_sm;            /* REACH_IDLE: no such SM, or not certain */
-    struct reach_number sides;             /* of the L2: 2, if it has them */
+    const int16_t *group_of_sm;            /* REACH_IDLE if the SM does not exist or is uncertain */
+    struct reach_number sides;             /* number of sides of the L2: 2 if it has them */
     struct reach_number
-        side_granule_bytes;               /* of physical memory, aligned, on one side as a whole */
-    struct reach_number side_near_cycles; /* of an atomic of one thread on its own side */
-    struct reach_number side_far_cycles;  /* and on the other */
+        side_granule_bytes; /* aligned unit of physical memory, entirely on one side */
+    struct reach_number side_near_cycles; /* latency of an atomic of one thread on its own side */
+    struct reach_number side_far_cycles;  /* the same on the other side */
     uint32_t side_slots;                  /* length of side_of_sm; 0 if the sides are not known */
-    const int16_t *side_of_sm;            /* 0 or 1; REACH_IDLE: no such SM */
+    const int16_t *side_of_sm;            /* 0 or 1; REACH_IDLE if the SM does not exist */
 };
 
 enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
@@ -314,7 +313,7 @@ const struct reach_fingerprint *reach_answer_fingerprint(const struct reach_answ
 /* ---- scope and placement -------------------------------------------------------------------- */
 
 enum reach_access { REACH_READ = 0, REACH_ATOMIC = 1, REACH_WRITE = 2 };
-/* "read"; NULL for any other value. Static. */
+/* Returns the name, such as "read"; NULL for any other value. Static. */
 const char *reach_access_name(enum reach_access access);
 
 enum reach_advice {
@@ -323,12 +322,12 @@ enum reach_advice {
     REACH_USE_SCOPES = 2,
     REACH_USE_WINDOWS = 3,
     REACH_NO_LIMIT_SEEN = 4,
-    REACH_NOT_ENOUGH_GROUPS = 5 /* then there are no windows */
+    REACH_NOT_ENOUGH_GROUPS = 5 /* there are no windows */
 };
-/* "nothing-to-do"; NULL for any other value. Static. */
+/* Returns the name, such as "nothing-to-do"; NULL for any other value. Static. */
 const char *reach_advice_name(enum reach_advice advice);
 
-/* A part of an allocation. Final. */
+/* A part of an allocation. No release appends fields. */
 struct reach_extent {
     uint64_t first_byte;
     uint64_t length_bytes;
@@ -340,12 +339,11 @@ enum { REACH_ALLOCATION_MAX = 16, REACH_SCOPE_MAX = 256 };
  * metadata and the values of a hash table, a set of embedding tables. */
 struct reach_allocation {
     uint64_t bytes;
-    uint64_t granularity_bytes; /* bounds of its parts are multiples: a row. 0: the element (in a
-                                   plan), 128 (in a scope). Allocations with the same number of rows
-                                   are cut at the same row */
-    double touches;             /* plan: accesses of it per item; 0: none, it is only laid out with
-                                   the others */
-    uint32_t element_bytes;     /* plan: as in reach_job */
+    uint64_t granularity_bytes; /* size of a row: bounds of parts are multiples. 0 means the element
+                                   (in a plan) or 128 (in a scope). Allocations with equal numbers
+                                   of rows are cut at the same row */
+    double touches; /* plan: accesses to it per item; 0 if it is only laid out with the others */
+    uint32_t element_bytes;     /* plan: like in reach_job */
     uint32_t transaction_bytes; /* likewise */
 };
 
@@ -361,27 +359,26 @@ struct reach_scope_request {
      * allocations 128. */
     uint64_t granularity_bytes;
     /* End of the generated part. */
-    uint32_t allocation_count;                 /* 0: one, as above */
-    const struct reach_allocation *allocation; /* REACH_ALLOCATION_MAX at most; then bytes and
-                                                  granularity_bytes above do not count */
+    uint32_t allocation_count; /* 0 means one, described above; at most REACH_ALLOCATION_MAX */
+    const struct reach_allocation *allocation; /* replaces bytes and granularity_bytes above */
 };
 
-/* The ranges of passes, side by side, as equal as whole TLB entries allow. Pass k touches, of
- * allocation i, range[k * allocation_count + i] alone. */
+/* The ranges of passes. They are contiguous, and as equal as whole TLB entries allow. In allocation
+ * i, pass k touches only range[k * allocation_count + i]. */
 struct reach_scopes {
-    uint32_t scope_count;      /* 0: none, or more than REACH_SCOPE_MAX */
+    uint32_t scope_count;      /* 0 if there are none, or more than REACH_SCOPE_MAX */
     uint32_t allocation_count; /* 1, unless the request has a list */
     const struct reach_extent *range;
 };
 
-/* How many bytes may one pass access at random before translation limits its speed? */
+/* The number of bytes that one pass may access at random before translation limits its speed. */
 struct reach_scope {
     uint64_t bytes;
     enum reach_advice advice;
-    uint64_t scope_bytes;               /* the most that one pass should access */
+    uint64_t scope_bytes;               /* largest number of bytes for one pass */
     uint64_t passes;                    /* bytes / scope_bytes, rounded up */
-    struct reach_scopes scopes;         /* one of each pass */
-    struct reach_number predicted_gbps; /* of useful lines */
+    struct reach_scopes scopes;         /* one scope for each pass */
+    struct reach_number predicted_gbps; /* throughput of useful lines */
     struct reach_number naive_gbps;
     const char *reason;
 };
@@ -392,33 +389,34 @@ enum reach_status reach_get_scope(struct reach *reach, const char *gpu,
 const struct reach_scope *reach_answer_scope(const struct reach_answer *answer);
 
 enum {
-    REACH_IDLE = -1,       /* in window_of_sm and group_of_sm: none */
-    REACH_SM_MAX = 512,    /* sm_slots is at most this */
-    REACH_WINDOW_MAX = 256 /* window_count likewise */
+    REACH_IDLE = -1,       /* no window in window_of_sm, no group in group_of_sm */
+    REACH_SM_MAX = 512,    /* largest value of sm_slots */
+    REACH_WINDOW_MAX = 256 /* likewise of window_count */
 };
 
-/* Final: an array of these goes to a device as it is. */
+/* No release appends fields, so an array of these can be copied to a device. */
 struct reach_window {
-    uint64_t first_byte; /* within the allocation */
+    uint64_t first_byte; /* offset within the allocation */
     uint64_t length_bytes;
     uint32_t sm_count; /* SMs that work there */
     uint32_t group_count;
 };
 
-/* Windows lie side by side and cover the allocation; the table says which SM works in which. If
- * there are several allocations, each window has a part of each (which may be empty if that one has
- * few rows), and first_byte and length_bytes of a window are the sums over its parts. Final. */
+/* Windows are contiguous and cover the allocation; the table maps SMs to windows. If there are
+ * several allocations, each window has a part of each. A part may be empty if the allocation has
+ * few rows. first_byte and length_bytes of a window are the sums over its parts. No release appends
+ * fields. */
 struct reach_windows {
-    uint32_t window_count; /* 0: there are none */
+    uint32_t window_count; /* 0 if there are none */
     uint32_t sm_slots;     /* length of window_of_sm: highest SM id + 1 */
     const struct reach_window *window;
-    const int16_t *window_of_sm;     /* by SM id (%smid); REACH_IDLE: gets no work */
+    const int16_t *window_of_sm;     /* by SM id (%smid); REACH_IDLE if the SM gets no work */
     uint32_t allocation_count;       /* 1, unless the request has a list */
-    const struct reach_extent *part; /* of allocation i in window w: w * allocation_count + i */
+    const struct reach_extent *part; /* part i of window w: index w * allocation_count + i */
 };
 
-/* The window of one SM, always one of the table: REACH_NO_SUCH_SM for an id outside of it,
- * REACH_NO_WINDOW for an SM without work. `*out_window` is then unchanged. */
+/* Looks up the window of one SM in the table. Returns REACH_NO_SUCH_SM for an id outside of the
+ * table, REACH_NO_WINDOW for an SM without work. `*out_window` is then unchanged. */
 enum reach_status reach_window_of_sm(const struct reach_windows *windows, uint32_t sm,
                                      uint32_t *out_window, struct reach_error *error);
 
@@ -435,12 +433,12 @@ struct reach_placement_request {
     /* End of the generated part. */
 };
 
-/* Which SM should work in which window of memory? */
+/* The assignment of SMs to windows of memory. */
 struct reach_placement {
     uint64_t bytes;
     enum reach_advice advice;
     struct reach_windows windows;
-    struct reach_number headroom_bytes; /* the reach of a group less the longest window */
+    struct reach_number headroom_bytes; /* reach of a group minus the longest window */
     struct reach_number predicted_gbps; /* with this placement */
     struct reach_number naive_gbps;
     const char *reason;
@@ -453,9 +451,9 @@ const struct reach_placement *reach_answer_placement(const struct reach_answer *
 
 /* ---- plan ----------------------------------------------------------------------------------- */
 
-/* A job. An item is what it does again and again: one access, or those of `allocation`. All 0 but
- * for `size` and `bytes`: reads of 128 bytes at positions that it computes at no cost, any number
- * of times, by SMs that can be bound to windows. */
+/* A job. An item is its unit of work: one access, or the accesses of `allocation`. If all fields
+ * except `size` and `bytes` are 0, the job reads 128 bytes per item at positions that it computes
+ * at no cost. It does so any number of times, on SMs that can be bound to windows. */
 struct reach_job {
     size_t size;
     /* Generated from daemon/planner/params.c by make generated: plan. */
@@ -514,10 +512,9 @@ struct reach_job {
      * at the same row. */
     uint64_t granularity_bytes;
     /* End of the generated part. */
-    uint32_t allocation_count; /* 0: one, as above */
+    uint32_t allocation_count; /* 0 means one, described above; at most REACH_ALLOCATION_MAX */
     const struct reach_allocation
-        *allocation; /* REACH_ALLOCATION_MAX at most; then bytes, element_,
-                        transaction_ and granularity_bytes do not count */
+        *allocation; /* replaces bytes, element_, transaction_ and granularity_bytes */
 };
 
 enum reach_strategy {
@@ -526,10 +523,10 @@ enum reach_strategy {
     REACH_WINDOWS = 2,             /* groups in windows; each SM takes work of its own window */
     REACH_FILTERED_WINDOWS = 3,    /* the SMs of each window scan all input and keep their own */
     REACH_PARTITIONED_WINDOWS = 4, /* the input is partitioned by window first */
-    REACH_SIDES = 5,               /* each SM reads what lives on its side of the L2 */
+    REACH_SIDES = 5,               /* each SM reads the memory on its side of the L2 */
     REACH_STRATEGY_COUNT = 6
 };
-/* "filtered-windows"; NULL for any other value. Static. */
+/* Returns the name, such as "filtered-windows"; NULL for any other value. Static. */
 const char *reach_strategy_name(enum reach_strategy strategy);
 
 /* The resource that is always busy. */
@@ -543,58 +540,58 @@ enum reach_bound {
     REACH_BOUND_LAUNCH = 6 /* launches take longer than the work */
 };
 
-/* One strategy for the job. Numbers of an impossible one are 0 or unknown. */
+/* One strategy for the job. If it is impossible, its numbers are 0 or unknown. */
 struct reach_option {
     enum reach_strategy strategy;
-    bool possible;            /* if not, `why` says why not */
-    struct reach_number gbps; /* predicted: item_bytes of useful items, over all the time */
+    bool possible;            /* if false, `why` contains the reason */
+    struct reach_number gbps; /* predicted: item_bytes of useful items over the total time */
     struct reach_number times_naive;
-    uint64_t passes;                 /* over all the input */
-    uint32_t windows;                /* 0: none */
-    uint64_t scope_bytes;            /* of each pass but perhaps the last; 0: none */
-    double extra_bytes_per_access;   /* moved beyond what naive moves, per item */
-    struct reach_number extra_bytes; /* in all, if `accesses` was given */
+    uint64_t passes;      /* number of passes over the whole input */
+    uint32_t windows;     /* 0 if there are none */
+    uint64_t scope_bytes; /* length of each pass except possibly the last; 0 if there are none */
+    double extra_bytes_per_access;   /* additional traffic compared with naive, per item */
+    struct reach_number extra_bytes; /* total, if `accesses` was given */
     enum reach_bound bound;
     const char *why;
 };
 
-/* What the cost of an access rests on. */
+/* The source of the cost of an access. */
 enum reach_price {
     REACH_PRICE_OTHER = 0,
     REACH_PRICE_NONE = 1,
     REACH_PRICE_MEASURED = 2,
     REACH_PRICE_BETWEEN = 3,  /* smaller and larger accesses were measured */
-    REACH_PRICE_SCALED = 4,   /* from another size */
+    REACH_PRICE_SCALED = 4,   /* scaled from another size */
     REACH_PRICE_JOB = 5,      /* in_reach_gbps of the job */
-    REACH_PRICE_SIMULATED = 6 /* of a simulated GPU */
+    REACH_PRICE_SIMULATED = 6 /* cost of a simulated GPU */
 };
 
 struct reach_plan {
-    uint64_t bytes;         /* of all allocations */
-    uint32_t element_bytes; /* as assumed if the job left them out; 0: see `allocation` */
+    uint64_t bytes;         /* sum of all allocations */
+    uint32_t element_bytes; /* assumed if the job left them out; 0 if `allocation` is used */
     uint32_t transaction_bytes;
     double item_bytes;                         /* transaction bytes of one item */
-    uint32_t allocation_count;                 /* 0: one, of which an item touches one element */
-    const struct reach_allocation *allocation; /* as assumed */
+    uint32_t allocation_count;                 /* 0 means one; an item touches one element of it */
+    const struct reach_allocation *allocation; /* with the assumed values */
     enum reach_price price;
     struct reach_number in_reach_gbps; /* such accesses within the reach, with no other limit */
-    enum reach_strategy recommended;   /* of option 0, which is always possible */
+    enum reach_strategy recommended;   /* strategy of option 0, which is always possible */
     const char *reason;
-    struct reach_number contiguous;            /* the share of the memory that was assumed to be */
-    struct reach_number naive_contiguous_gbps; /* naive, if all of the memory were */
-    struct reach_number naive_scattered_gbps;  /* naive, if none of it were */
+    struct reach_number contiguous; /* share of the memory that was assumed to be contiguous */
+    struct reach_number naive_contiguous_gbps; /* naive, if all of the memory were contiguous */
+    struct reach_number naive_scattered_gbps;  /* naive, if no memory were contiguous */
     uint32_t option_count;                     /* best first; impossible ones last */
-    uint64_t scope_bytes;                      /* for passes over scopes; 0: not possible */
+    uint64_t scope_bytes;                      /* for passes over scopes; 0 if not possible */
     uint64_t passes;                           /* likewise */
-    struct reach_scopes scopes;                /* one of each pass; none: not possible */
-    struct reach_windows windows; /* for the strategies with windows; none: not possible */
+    struct reach_scopes scopes;                /* one scope for each pass; empty if not possible */
+    struct reach_windows windows; /* for the strategies with windows; empty if not possible */
 };
 
-/* Every strategy for the job, best first, and what each needs. */
+/* Returns all strategies for the job, best first, with their scopes and windows. */
 enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
                                  struct reach_answer **out, struct reach_error *error);
 const struct reach_plan *reach_answer_plan(const struct reach_answer *answer);
-/* NULL after the last. */
+/* Returns NULL after the last one. */
 const struct reach_option *reach_answer_option(const struct reach_answer *answer, uint32_t i);
 
 /* ---- split ---------------------------------------------------------------------------------- */
@@ -604,34 +601,34 @@ enum { REACH_JOB_MAX = 16 };
 struct reach_split_request {
     size_t size;
     uint32_t job_count;    /* 1 .. REACH_JOB_MAX */
-    const uint64_t *bytes; /* of each: its own allocation, accessed at random */
-    const double *weight;  /* of each: its share of the SMs; NULL: equal */
+    const uint64_t *bytes; /* allocation of each job, accessed at random */
+    const double *weight;  /* share of the SMs of each job; NULL means equal shares */
 };
 
-/* What one job gets: whole groups, and windows in its own allocation. */
+/* The share of one job: whole groups, and windows in its own allocation. */
 struct reach_share {
     uint64_t bytes;
     double weight;
-    bool fits; /* its windows are within the reach; if not, there is one window of all its bytes */
+    bool fits; /* windows are within the reach; if false, there is one for all its bytes */
     uint32_t sm_count;
     uint32_t group_count;
-    struct reach_windows windows;     /* REACH_IDLE: also an SM of another job */
+    struct reach_windows windows;     /* REACH_IDLE also for an SM of another job */
     struct reach_number gbps;         /* predicted, 128-byte reads, with the others running */
     struct reach_number unsplit_gbps; /* the same with every SM anywhere, for all jobs */
     const char *why;
 };
 
 struct reach_split {
-    uint32_t job_count; /* as in the request */
+    uint32_t job_count; /* same as in the request */
     const char *reason;
 };
 
-/* One GPU for several jobs, so that none evicts translations of another. */
+/* Splits one GPU among several jobs, so that no job evicts translations of another. */
 enum reach_status reach_get_split(struct reach *reach, const char *gpu,
                                   const struct reach_split_request *request,
                                   struct reach_answer **out, struct reach_error *error);
 const struct reach_split *reach_answer_split(const struct reach_answer *answer);
-/* Of job i of the request. NULL after the last. */
+/* Returns the share of job i of the request, NULL after the last one. */
 const struct reach_share *reach_answer_share(const struct reach_answer *answer, uint32_t i);
 
 /* ---- explain -------------------------------------------------------------------------------- */
@@ -665,7 +662,7 @@ enum reach_verdict {
     REACH_VERDICT_CANNOT_SAY = 4
 };
 
-/* Is it the TLB? */
+/* The verdict whether translation limits a job. */
 struct reach_explanation {
     uint64_t bytes;
     uint32_t element_bytes;
@@ -673,16 +670,16 @@ struct reach_explanation {
     enum reach_price price;
     double observed_gbps;
     enum reach_verdict verdict;
-    struct reach_number in_reach_gbps; /* expected of such accesses within the reach */
+    struct reach_number in_reach_gbps; /* expected for such accesses within the reach */
     struct reach_number expected_gbps; /* expected over these bytes, any SM anywhere */
-    struct reach_number contiguous;    /* as in reach_plan, and the two that follow */
+    struct reach_number contiguous;    /* like in reach_plan; the next two also */
     struct reach_number naive_contiguous_gbps;
     struct reach_number naive_scattered_gbps;
-    struct reach_number loss_gbps;         /* in reach less observed; 0 if the job is faster */
-    struct reach_number translation_share; /* of the time that is lost, 0 .. 1 */
+    struct reach_number loss_gbps; /* in_reach_gbps minus observed_gbps; 0 if the job is faster */
+    struct reach_number translation_share; /* share of the lost time, 0 .. 1 */
     const char *reason;
     uint32_t check_count;
-    const char *const *checks; /* what would prove it, or what else to examine */
+    const char *const *checks; /* checks that would prove the verdict, or other causes to examine */
 };
 
 enum reach_status reach_get_explain(struct reach *reach, const char *gpu,
