@@ -1,4 +1,4 @@
-/* test_clock.c: dates as text and back; the monotonic clock does what its name says. */
+/* test_clock.c: dates as text and back, and the properties of the monotonic clock. */
 #include "base/clock.h"
 #include "base/rng.h"
 
@@ -72,7 +72,7 @@ static void refuses_other_forms(void **state)
     }
 }
 
-/* The C library's calendar is the oracle. */
+/* The calendar of the C library is the reference. */
 static void agrees_with_the_library(void **state)
 {
     const uint64_t seed = 20263;
@@ -104,7 +104,7 @@ static void monotonic_never_goes_back(void **state)
     }
 }
 
-/* Between two readings of the C library, to the second. */
+/* The result is between two readings of the C library, to the second. */
 static void wall_clock_is_that_of_the_library(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void wall_clock_is_that_of_the_library(void **state)
     assert_in_range(now, before - 1, after + 1); /* time() may read a coarser clock */
 }
 
-/* A sleep of 20 ms takes at least that, by a clock that counts nanoseconds. */
+/* A sleep of 20 ms takes at least 20 ms by a clock that counts nanoseconds. */
 static void monotonic_counts_nanoseconds(void **state)
 {
     const struct timespec nap = {.tv_nsec = 20000000};

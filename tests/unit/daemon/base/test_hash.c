@@ -1,4 +1,4 @@
-/* test_hash.c: FNV-1a against its published values. */
+/* test_hash.c: FNV-1a compared with its published values. */
 #include "base/hash.h"
 
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void every_bit_counts(void **state)
     }
 }
 
-/* Every bit and every length, zeros too. */
+/* Every bit and every length has an effect, also of zeros. */
 static void the_quick_one_tells_apart(void **state)
 {
     unsigned char row[64] = {0};

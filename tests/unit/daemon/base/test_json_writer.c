@@ -1,5 +1,5 @@
-/* test_json_writer.c: what json_writer writes is what jansson writes of the same values, real
- * numbers with the fewest digits that are read as the same. */
+/* test_json_writer.c: json_writer writes the same text as jansson for the same values. Real
+ * numbers have the fewest digits that are read as the same number. */
 #include "base/json_writer.h"
 
 #include "base/rng.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many digits jansson needs for a number to be read as the same. */
+/* Returns the number of digits with which jansson reads the same number. */
 static size_t digits_of(double v)
 {
     for (size_t digits = 15; digits < 17; digits++) {
@@ -27,7 +27,8 @@ static size_t digits_of(double v)
     return 17;
 }
 
-/* Ends the text and holds it against the value, which goes, as jansson writes it with `flags`. */
+/* Ends the text and compares it with the value in jansson's format with `flags`. Frees the
+ * value. */
 static void same_as(struct json_writer *t, json_t *take, size_t flags)
 {
     size_t bytes = 0;
@@ -155,7 +156,7 @@ static void test_reals(void **state)
     }
 }
 
-/* Decimal numbers of every size come back as they were written down, by whichever way. */
+/* Decimal numbers of every size come back as they were written, with either writer. */
 static void test_decimals(void **state)
 {
     const char *given = getenv("REACH_SEED");
@@ -197,7 +198,7 @@ static void test_figures(void **state)
     free(text);
 }
 
-/* Any value, with names and texts that need an escape, on one line and on many. */
+/* Any value, with names and texts that need an escape, on one line and on several. */
 static void test_values(void **state)
 {
     static const char source[] =
@@ -217,7 +218,8 @@ static void test_values(void **state)
     }
 }
 
-/* By name at every depth, as jansson sorts: an id is the hash of this text. */
+/* Keys are sorted by name at every depth, like jansson sorts them, because an id is the hash of
+ * this text. */
 static void test_sorted(void **state)
 {
     json_t *const value = json_pack("{s:i, s:{s:i, s:[{s:i, s:i}], s:n}, s:s}", "b", 1, "a", "z", 2,
@@ -271,7 +273,7 @@ static void test_sorted_as_written(void **state)
     }
 }
 
-/* With bytes that are not UTF-8 as '?'. */
+/* Returns the text with bytes that are not UTF-8 as '?'. */
 static json_t *text_value(const char *text)
 {
     char ascii[64];

@@ -1,5 +1,6 @@
-/* test_log.c: lines in each format, and that logging neither waits nor floods. Where lines go is
- * found once in a process, so each case logs in a child whose standard error the parent holds. */
+/* test_log.c: lines in each format. Logging neither waits nor floods. A process chooses the
+ * destination of its log once, so each case logs in a child whose standard error the parent
+ * holds. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ enum { HANG_SECONDS = 1000, TEXT_BYTES = 1 << 20, FLOOD_LINES = 20000 };
 
 static char text[TEXT_BYTES];
 
-/* Runs `lines` in a child that has `fd` as its standard error (-1: none at all). */
+/* Runs `lines` in a child with `fd` as its standard error; -1 means no standard error. */
 static pid_t start(void (*lines)(void), int fd)
 {
     fflush(NULL);
@@ -33,7 +34,7 @@ static pid_t start(void (*lines)(void), int fd)
 
     assert_true(child >= 0);
     if (child == 0) {
-        alarm(HANG_SECONDS); /* a call that waits becomes a death by SIGALRM */
+        alarm(HANG_SECONDS); /* a call that waits ends in SIGALRM */
         signal(SIGPIPE, SIG_IGN);
         unsetenv("JOURNAL_STREAM");
         if (fd < 0) {
@@ -56,7 +57,7 @@ static void ends_well(pid_t child)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* All that can be read from `fd` until its end. */
+/* Reads `fd` to its end. */
 static size_t read_all(int fd)
 {
     size_t used = 0;
@@ -79,7 +80,7 @@ static unsigned count_lines(void)
     return count;
 }
 
-/* Runs `lines` with a pipe and reads what came. */
+/* Runs `lines` with a pipe and reads the output. */
 static void logged(void (*lines)(void))
 {
     int ends[2];
@@ -119,7 +120,7 @@ static void test_text(void **state)
     assert_string_equal(text, PLAIN_LINES);
 }
 
-/* As systemd names the standard error that it has connected to journald. */
+/* systemd describes the standard error that it has connected to journald like this. */
 static void a_few_lines_for_journald(void)
 {
     struct stat st;
@@ -147,7 +148,7 @@ static void a_few_json_lines(void)
     log_error("\"quoted\" back\\slash \xc3\xa4 broken \xc3( \xff \xed\xa0\x80 end");
 }
 
-/* One line of `text` as JSON; moves on to the next. */
+/* Returns one line of `text` as JSON and advances to the next line. */
 static json_t *next_json(char **at)
 {
     char *end = strchr(*at, '\n');
@@ -251,7 +252,7 @@ static void test_journal(void **state)
     unlink(journal_path);
     close(null);
 
-    /* Nobody is there: it is text then. */
+    /* No journal is listening, so the format is text. */
     logged(to_the_journal);
     assert_string_equal(text, PLAIN_LINES);
 }
@@ -275,7 +276,7 @@ static void flood_the_journal(void)
     flood();
 }
 
-/* Each of them takes some lines and then no more, and there is no reader. */
+/* Each of these descriptors takes some lines and then no more, because it has no reader. */
 static void test_nobody_reads(void **state)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -299,7 +300,7 @@ static void test_nobody_reads(void **state)
     unlink(journal_path);
 }
 
-/* The reader has gone, or there never was one. */
+/* The reader has gone, or it never existed. */
 static void test_nobody_is_there(void **state)
 {
     int ends[2];
@@ -312,7 +313,7 @@ static void test_nobody_is_there(void **state)
     close(ends[1]);
 }
 
-static int again[2]; /* tells the child that the parent has read */
+static int again[2]; /* reports to the child that the parent has read */
 
 static void flood_then_one_more(void)
 {
@@ -335,7 +336,7 @@ static void test_what_was_lost_is_told(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, again), 0);
     int parent = dup(again[0]), other = again[1];
 
-    again[0] = again[1]; /* the child reads and writes its one end */
+    again[0] = again[1]; /* the child reads and writes one end */
     again[1] = other;
     pid_t child = start(flood_then_one_more, ends[1]);
 
@@ -367,8 +368,8 @@ static void flood_with_a_rate(void)
     log_info("the last line");
 }
 
-/* However fast or slowly this runs, what is there and what is said to be missing is everything. On
- * a slow machine lines get through in between, and each tells what was missing before it. */
+/* At any speed, the lines and the reported losses add up to all lines. On a slow machine, some
+ * lines pass in between, and each reports the losses before it. */
 static void test_rate(void **state)
 {
     unsigned missing = 0;

@@ -1,4 +1,4 @@
-/* test_maybe.c: absent numbers say why, and the names of reasons and origins lead back. */
+/* test_maybe.c: absent numbers have a reason, and names of reasons and origins are read back. */
 #include "types/identity.h"
 #include "base/maybe.h"
 

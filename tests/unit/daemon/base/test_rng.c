@@ -1,4 +1,4 @@
-/* test_rng.c: SplitMix64 against published output; ranges kept. */
+/* test_rng.c: SplitMix64 compared with published output; numbers stay in their ranges. */
 #include "base/rng.h"
 
 #include <stdarg.h>
@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* The first numbers for the seed 1234567, as given for the authors' reference implementation. */
+/* The first numbers for the seed 1234567, as published for the authors' reference
+ * implementation. */
 static void published_values(void **state)
 {
     struct rng rng = {.state = 1234567};

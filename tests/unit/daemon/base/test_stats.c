@@ -1,4 +1,4 @@
-/* test_stats.c: order statistics against sorting, on shapes that break naive selection. */
+/* test_stats.c: order statistics compared with sorting, on shapes that break naive selection. */
 #include "base/rng.h"
 #include "base/format_number.h"
 #include "base/stats.h"
@@ -53,11 +53,11 @@ static void medians_by_hand(void **state)
     assert_true(stats_median_u32(odd, 3) == 5);
     assert_true(stats_median_u32(one, 1) == 7);
     assert_true(stats_median_u32(two, 2) == 6.5);
-    assert_true(stats_median_u32(wide, 2) == 4294967295.0); /* no overflow in the sum */
+    assert_true(stats_median_u32(wide, 2) == 4294967295.0); /* the sum does not overflow */
     assert_true(stats_median_f64(f, 4) == 0.75);
 }
 
-/* The reason why there is no mean: one interrupted load among a dozen. */
+/* One interrupted load among a dozen is the reason for the median instead of the mean. */
 static void median_ignores_one_outlier(void **state)
 {
     const uint32_t v[] = {270, 271, 270, 272, 20000, 271, 270, 271, 272, 270, 271, 271};
@@ -93,7 +93,7 @@ static void mad_by_hand(void **state)
     assert_true(stats_mad_f64(flat, 3) == 0);
 }
 
-/* Fills v with one of the shapes that sweeps give: random, few values, flat, up, down, a step. */
+/* Fills v with one of the shapes of sweeps: random, few values, flat, up, down, a step. */
 static void fill(struct rng *rng, uint32_t *v, size_t n, unsigned shape)
 {
     for (size_t i = 0; i < n; i++) {
@@ -145,7 +145,7 @@ static void agrees_with_sorting(void **state)
             deviation[i] = fabs(f[i] - median);
         qsort(deviation, n, sizeof(*deviation), compare_f64);
         assert_true(stats_mad_f64(f, n) == sorted_median(deviation, n));
-        /* Each rank in turn: q half way between (k-1)/n and k/n means the k-th smallest. */
+        /* Tests a random rank: q half way between (k-1)/n and k/n means the k-th smallest. */
         const size_t k = 1 + rng_below(&rng, n);
         memcpy(before, v, n * sizeof(*v));
         assert_int_equal(stats_quantile_u32(v, n, ((double)k - 0.5) / (double)n), sorted[k - 1]);
@@ -166,8 +166,8 @@ static void copies_leave_the_input(void **state)
     assert_memory_equal(before, v, sizeof(v));
 }
 
-/* Without memory for a copy the same comes out. (Under a sanitizer there is memory: alloc_fail.h.)
- */
+/* Without memory for a copy the result is the same. (Under a sanitizer there is memory:
+ * alloc_fail.h.) */
 static void without_memory_the_same(void **state)
 {
     struct rng rng = {.state = 7};
@@ -217,7 +217,7 @@ static void six_digits_by_hand(void **state)
     assert_true(isnan(round_six_digits(NAN)));
 }
 
-/* What printf makes of six digits, to the last bits, and the same when done again. */
+/* The result equals six digits of printf to the last bits. Rounding again does not change it. */
 static void six_digits_at_random(void **state)
 {
     const uint64_t seed = 20263;

@@ -19,7 +19,7 @@ static void every_status_is_described(void **state)
         assert_non_null(info->slug);
         assert_true(strlen(info->slug) > 0);
         assert_int_equal(strspn(info->slug, "abcdefghijklmnopqrstuvwxyz-"), strlen(info->slug));
-        /* Sentences: they are shown as they are. */
+        /* The texts are sentences, because they are shown unchanged. */
         assert_int_equal(info->message[strlen(info->message) - 1], '.');
         assert_int_equal(info->next_step[strlen(info->next_step) - 1], '.');
     }
@@ -32,7 +32,7 @@ static void slugs_are_unique_and_lead_back(void **state)
         assert_int_equal(status_from_slug(status_info((enum status)s)->slug), s);
 }
 
-/* Clients match on these: changing one is a new version of the API. */
+/* Clients match these names: changing one needs a new version of the API. */
 static void slugs_that_clients_know(void **state)
 {
     (void)state;
@@ -80,7 +80,7 @@ static void a_hint_of_its_own_wins(void **state)
     assert_int_equal(err_set_hint(NULL, STATUS_FULL, "Wait.", "dropped"), STATUS_FULL);
 }
 
-/* What belongs to one route or command is a hint of its own. */
+/* A text that belongs to one route or command is a hint of its own. */
 static void the_table_fits_everywhere(void **state)
 {
     static const char *const narrow[] = {"GET /",      "POST /", "reachctl",
@@ -133,7 +133,7 @@ static void long_texts_are_cut_and_terminated(void **state)
     assert_int_equal(err.status, STATUS_IO);
 }
 
-/* Text from a request or a driver must not forge lines in a log, nor end in half a character. */
+/* Text from a request or a driver must neither forge lines in a log nor end in half a character. */
 static void text_is_one_line_of_whole_characters(void **state)
 {
     struct err err = {0};
@@ -155,7 +155,7 @@ static void text_is_one_line_of_whole_characters(void **state)
     }
 }
 
-/* RFC 3629: what is not a character becomes a question mark, byte by byte; characters stay. */
+/* RFC 3629: each byte that is not part of a character becomes a question mark. Characters stay. */
 static void text_is_valid_utf8(void **state)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* test_units.c: sizes are read exactly or refused with a reason; what is printed is read back. */
+/* test_units.c: sizes are read exactly or refused with a reason, and printed sizes are read
+ * back. */
 #include "base/rng.h"
 #include "base/units.h"
 
@@ -152,7 +153,7 @@ static void formats_for_people(void **state)
         {1536, "1.5 KiB"},
         {2 * MIB, "2 MiB"},
         {64 * GIB + 512 * MIB, "64.5 GiB"},
-        {MIB - 1, "1 MiB"}, /* and not 1024 KiB */
+        {MIB - 1, "1 MiB"}, /* not 1024 KiB */
         {GIB - 1, "1 GiB"},
         {(uint64_t)5 << 40, "5 TiB"},
         {INT64_MAX, "8388608 TiB"},

@@ -1,5 +1,5 @@
-/* test_campaign.c: what the plan asks, whatever the answers are: it ends, it never asks the same
- * twice, its fraction never falls, and it keeps no state. Over GPUs on paper. */
+/* test_campaign.c: requests of the plan, for any answers. It ends, it never requests the same
+ * probe twice, its progress never falls, and it keeps no state. Runs over GPUs on paper. */
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/traces.h"
 #include "analysis/throughput/throughput.h"
@@ -17,15 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VOTES = 24 }; /* of one pivot: the same round may be asked again for more of them */
+enum { MOST_VOTES = 24 }; /* of one pivot; a round may be repeated for more votes */
 
 struct watch {
-    bool confirmed; /* what was found does not always hold: then a part is done again */
+    bool confirmed; /* some conclusions are not confirmed, so a part is done again */
     double progress;
     uint32_t steps;
     enum depth depth;
     bool sharing_seen[PROBE_KIND_COUNT];
-    struct observation_set fillers; /* all that were named; without results */
+    struct observation_set fillers; /* all fillers that were named; without results */
 };
 
 static bool is_sharing(const struct probe_spec *spec)
@@ -38,7 +38,7 @@ static bool is_confirmation(const struct probe_spec *spec)
     return spec->kind == PROBE_CHASE && spec->point_count == 2;
 }
 
-/* How often this has been asked. Pairs in other rows are another question. */
+/* Returns the number of requests for this probe. Pairs in other rows are another probe. */
 static uint32_t times_asked(const struct observation_set *set, const struct probe_spec *spec)
 {
     uint32_t n = 0;
@@ -68,7 +68,7 @@ static void watch_fillers(const struct observation_set *set, const struct campai
     }
 }
 
-/* What holds for every step of every plan. */
+/* Properties of every step of every plan. */
 static void watch_step(const struct observation_set *set, const struct campaign_step *step,
                        void *data)
 {
@@ -98,7 +98,7 @@ static void watch_step(const struct observation_set *set, const struct campaign_
     if (step->spec_count == 0)
         assert_float_equal(step->progress, 1, 1e-9);
 
-    /* Without a memo: the same observations, the same question. */
+    /* There is no memory: the same observations lead to the same request. */
     struct campaign_step *again = calloc(1, sizeof *again);
     assert_non_null(again);
     assert_int_equal(campaign_next(set, w->depth, NULL, again, NULL), STATUS_OK);
@@ -151,7 +151,7 @@ static void every_depth_ends(void **state)
     }
 }
 
-/* A deeper measurement asks all that a shallower one asks, and in the same order, and more. */
+/* A deeper measurement requests all probes of a shallower one in the same order, and more. */
 static void deeper_begins_like_shallower(void **state)
 {
     struct paper_gpu gpu;
@@ -194,7 +194,7 @@ static void the_matrix_has_every_row(void **state)
     observation_set_free(&set);
 }
 
-/* As many rounds as groups, give or take: not one for each SM. */
+/* The number of rounds is close to the number of groups, not to the number of SMs. */
 static void rounds_follow_groups_not_sms(void **state)
 {
     struct paper_gpu gpu;
@@ -218,7 +218,7 @@ static void rounds_follow_groups_not_sms(void **state)
     observation_set_free(&set);
 }
 
-/* Little memory behind the range: the throughput probes are left out, the rest is measured. */
+/* With little memory behind the range, only the throughput probes are left out. */
 static void throughput_needs_memory(void **state)
 {
     struct paper_gpu gpu;
@@ -241,7 +241,7 @@ static bool is_rate(const struct probe_spec *spec)
     return spec->kind == PROBE_READ && !probe_is_line_read(spec);
 }
 
-/* Depth full asks each kind of access once naive and once by group, and no shallower depth does. */
+/* Depth full requests each kind of access once naive and once by group. No shallower depth does. */
 static void other_kinds_of_access_are_asked_at_full(void **state)
 {
     (void)state;
@@ -278,7 +278,7 @@ static void other_kinds_of_access_are_asked_at_full(void **state)
     }
 }
 
-/* Any number of levels, of any size, shared in any way, with noise. */
+/* Any number of levels, of any size, with any sharing, with noise. */
 static void random_paper(struct rng *rng, struct paper_gpu *out)
 {
     uint64_t entry = (uint64_t)64 * KIB << rng_below(rng, 6);
@@ -344,8 +344,8 @@ static void expect_asked(const struct observation_set *set, const struct observa
         assert_true(times_asked(all, &set->items[i].spec) > 0);
 }
 
-/* What is named as a filler is asked later if it was left out. If it was run, the measurement
- * consists of the same probes in another order. */
+/* A filler that was left out is requested later. If it was run, the measurement consists of the
+ * same probes in another order. */
 static void fillers_are_probes_of_later_phases(void **state)
 {
     struct paper_gpu gpu;
@@ -376,7 +376,7 @@ static void expect_no_fillers(const struct observation_set *set, const struct ca
     assert_int_equal(step->filler_count, 0);
 }
 
-/* They would be one more thing that an interrupted step waits for. */
+/* An interrupted step would also wait for its fillers. */
 static void beside_others_there_are_no_fillers(void **state)
 {
     struct paper_gpu gpu;
@@ -391,7 +391,8 @@ static void beside_others_there_are_no_fillers(void **state)
     observation_set_free(&set);
 }
 
-/* All SMs read device memory at random: not a group, and not the warm-up. */
+/* Returns whether all SMs read device memory at random. A read by one group and the warm-up do
+ * not count. */
 static bool is_region_read(const struct probe_spec *spec)
 {
     bool idle = spec->kind != PROBE_READ || spec->memory != MEMORY_DEVICE || spec->run_bytes > 0 ||
@@ -402,7 +403,7 @@ static bool is_region_read(const struct probe_spec *spec)
     return !idle;
 }
 
-/* The last region of a probe: its first repeat is 3 % slower than the second. */
+/* Changes the last region of a probe: its first repeat is 3 % slower than the second. */
 static void disturb_last(struct observation *o)
 {
     const uint32_t row = 1 + o->result.sm_count;
@@ -461,7 +462,7 @@ static void regions_that_disagree_are_read_again(void **state)
     free(step);
 }
 
-/* Answers that mean nothing: whatever the GPU says, the plan ends. */
+/* With meaningless answers of the GPU, the plan still ends. */
 static void rubbish_ends(void **state)
 {
     struct rng rng = {.state = paper_seed("rubbish", 62)};

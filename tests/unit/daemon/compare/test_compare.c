@@ -1,6 +1,7 @@
-/* test_compare.c: is this chip normal? The reference tables against a naive count; random chips;
- * each number of a real chip doctored in turn is odd, and nothing else; a shared file has no text
- * of the fingerprint but the model's name. TEST_SEED repeats a run. */
+/* test_compare.c: comparison of a chip with others. The reference tables are compared with a
+ * naive count, on random chips. Each number of a real chip is doctored in turn and is the only
+ * odd one. A shared file contains no text of the fingerprint except the name of the model.
+ * TEST_SEED repeats a run. */
 #include "base/rng.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -73,7 +74,7 @@ static void values_of(const struct fingerprint *fp, struct values *out)
     metrics_visit(fp, keep, out);
 }
 
-/* Its place in `v`; -1: it is not there. */
+/* Returns its place in `v`, or -1 if it is absent. */
 static int place_of(const struct values *v, const char *name)
 {
     for (uint32_t i = 0; i < v->count; i++) {
@@ -126,7 +127,7 @@ static double about(struct rng *r, double v)
 static void vary(struct rng *r, struct fingerprint *fp, uint32_t number)
 {
     *fp = real;
-    fp->taken_at += number; /* the files differ in any case: plateaus are random */
+    fp->taken_at += number; /* the files differ in any case, because plateaus are random */
     fp->throughput.plateau_gbps.v = about(r, real.throughput.plateau_gbps.v);
     fp->throughput.whole_memory_gbps.v = about(r, real.throughput.whole_memory_gbps.v);
 }
@@ -208,7 +209,7 @@ static void another_kind_is_unknown(void **state)
 
     (void)state;
     assert_non_null(reference_find_kind(reference, &gpu));
-    gpu.memory_bytes += gpu.memory_bytes / 100; /* what a driver reserves */
+    gpu.memory_bytes += gpu.memory_bytes / 100; /* the reserve of a driver */
     assert_non_null(reference_find_kind(reference, &gpu));
     gpu.memory_bytes = real.gpu.memory_bytes / 2;
     assert_null(reference_find_kind(reference, &gpu));
@@ -227,7 +228,7 @@ static void another_kind_is_unknown(void **state)
 
 /* ---- verdicts ---- */
 
-/* What comparison_make says, held against the rule; the verdict is the caller's to expect. */
+/* Compares the result of comparison_make with the rule. The caller checks the verdict. */
 static enum compare_verdict compare(const struct reference *reference, const struct fingerprint *fp,
                                     uint32_t *out_odd)
 {
@@ -259,7 +260,7 @@ static void too_few_are_not_compared(void **state)
     struct reference *reference = reference_of(chips, OUTLIER_LEAST_CHIPS - 2);
     assert_int_equal(compare(reference, &odd, &n), COMPARE_TOO_FEW);
     reference_free(reference);
-    reference = reference_of(chips, OUTLIER_LEAST_CHIPS - 1); /* with itself enough */
+    reference = reference_of(chips, OUTLIER_LEAST_CHIPS - 1); /* enough with the chip itself */
     assert_int_equal(compare(reference, &odd, &n), COMPARE_ODD);
     assert_int_equal(n, 1);
     reference_free(reference);
@@ -267,7 +268,7 @@ static void too_few_are_not_compared(void **state)
     free(chips);
 }
 
-/* Three chips of a kind are judged by the numbers that a kind of eleven has too. */
+/* Three chips of a kind are judged by the numbers that they share with a kind of eleven. */
 static void few_chips_borrow_the_spread(void **state)
 {
     struct fingerprint *const chips = calloc(CHIPS + 2, sizeof(*chips));
@@ -295,8 +296,8 @@ static void few_chips_borrow_the_spread(void **state)
     free(chips);
 }
 
-/* A single class says that no second one was certain: one group a little apart is enough for that.
- */
+/* A single class means that no second one was certain. One group with a small deviation is
+ * enough for that. */
 static void a_single_class_is_no_number(void **state)
 {
     static struct values v;
@@ -311,8 +312,8 @@ static void a_single_class_is_no_number(void **state)
     assert_true(place_of(&v, "topology.penalty_classes") < 0);
 }
 
-/* Beyond the reach of host memory the speed falls with the bytes that are read, of which depth full
- * takes fewer. */
+/* Beyond the reach of host memory, throughput falls with the number of bytes, and depth full
+ * reads fewer bytes. */
 static void beyond_the_reach_is_compared_with_as_much(void **state)
 {
     static struct values v;
@@ -335,11 +336,11 @@ static void beyond_the_reach_is_compared_with_as_much(void **state)
 
 /* ---- each number in turn ---- */
 
-static struct reference *alike; /* eleven chips, each as the real one but for its throughputs */
+static struct reference *alike; /* eleven chips like the real one, with other throughputs */
 static uint32_t doctored_count;
 
-/* The comparison of a doctored chip: odd in exactly the judged values that differ from the real
- * chip's. */
+/* Checks the comparison of a doctored chip. Exactly the judged values that differ from the real
+ * chip are odd. */
 static void check_doctored(const struct fingerprint *fp, const char *what)
 {
     static struct values before, after;
@@ -355,8 +356,8 @@ static void check_doctored(const struct fingerprint *fp, const char *what)
         const int was = place_of(&before, row->name);
         const int is = place_of(&after, row->name);
         assert_true(is >= 0 && was >= 0);
-        /* All chips have the real one's numbers, so there is no deviation. The least of the groups
-         * changes a little if the group that had it is doctored. */
+        /* All chips have the numbers of the real one, so there is no deviation. The lowest
+         * number of the groups changes a little if its group is doctored. */
         const bool differs =
             row->property ? strcmp(before.of[was].text, after.of[is].text) != 0
                           : fabs(before.of[was].v - after.of[is].v) > 0.05 * before.of[was].v;
@@ -431,7 +432,7 @@ static void plant(char *text, size_t size)
     (void)snprintf(text, size, "%s", CANARY);
 }
 
-/* Every text of the fingerprint that its tables have. */
+/* Writes the canary into every text of the fingerprint that its tables have. */
 static void plant_texts(const struct object *o, char *base)
 {
     for (const struct member *m = o->members; m < o->members + o->count; m++) {
@@ -470,8 +471,7 @@ static uint32_t occurrences(const char *text, const char *of)
     return n;
 }
 
-/* Every member of the document is one that is expected, and no value of it is a text but those of
- * this program. */
+/* Every member of the document is an expected one, and its texts are texts of this program. */
 static void check_members(const json_t *json, const struct fingerprint *fp)
 {
     static const char *const expected[] = {"format", "gpu",        "depth",  "measured_on",

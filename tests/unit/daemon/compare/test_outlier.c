@@ -1,7 +1,8 @@
-/* test_outlier.c: the rule against a naive one; how often it calls a chip odd that is drawn from
- * the population of the others, for populations that it does not suit (heavy tails, variants), and
- * the rule that it replaced; which faults it finds. docs/compare.md has the tables that this
- * prints. TEST_SEED repeats the random cases, REACH_COUNT sets the number of drawn kinds. */
+/* test_outlier.c: the rule compared with a naive one. It counts how often a chip from the
+ * population of the others is called odd. Populations include unsuitable ones (heavy tails,
+ * variants), and the rule is compared with its predecessor. It also counts the faults that are
+ * found. The output is in the tables of docs/compare.md. TEST_SEED repeats the random cases, and
+ * REACH_COUNT sets the number of drawn kinds. */
 #include "base/rng.h"
 #include "base/stats.h"
 #include "compare/outlier.h"
@@ -30,7 +31,7 @@ static bool is_odd(double v, const double *all, uint32_t n, const struct outlier
     return outlier_bounds(&spread, lent, &low, &high) && (v < low || v > high);
 }
 
-/* ---- against a naive rule ---- */
+/* ---- comparison with a naive rule ---- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -72,7 +73,7 @@ static void the_rule_is_the_naive_one(void **state)
             const double over =
                 fmax(n > out ? v[i] - sorted[n - 1 - out] : 0, n > out ? sorted[out] - v[i] : 0) -
                 beyond;
-            if (fabs(over) > 1e-9) /* not where the two formulas may round differently */
+            if (fabs(over) > 1e-9) /* skipped if the two formulas may round differently */
                 assert_int_equal(is_odd(v[i], v, n, &none), n > 7 && over > 0);
         }
     }
@@ -83,8 +84,8 @@ static void the_rule_is_the_naive_one(void **state)
 struct population {
     const char *name;
     enum { NORMAL, LAPLACE, STUDENT_3, TWO } shape;
-    double deviation; /* standard, of one variant; relative to the median */
-    double share;     /* of the second variant, which is 10 % above */
+    double deviation; /* standard deviation of one variant, relative to the median */
+    double share;     /* of the second variant, which is 10 % higher */
 };
 
 static double normal(void)
@@ -103,12 +104,12 @@ static double draw(const struct population *p)
 
     if (p->shape == STUDENT_3) {
         const double a = normal(), b = normal(), c = normal();
-        return 1 + p->deviation * x / sqrt(a * a + b * b + c * c); /* has a variance of 3 */
+        return 1 + p->deviation * x / sqrt(a * a + b * b + c * c); /* the variance is 3 */
     }
     return 1 + p->deviation * x + (p->shape == TWO && rng_unit(&draws) < p->share ? 0.1 : 0);
 }
 
-/* As it was before: from the median, of eight chips. */
+/* The previous rule: distance from the median, with at least eight chips. */
 static bool was_odd(double v, const double *all, uint32_t n)
 {
     const double far = fabs(v - stats_median_f64(all, n));
@@ -122,8 +123,8 @@ struct rate {
     double before;
 };
 
-/* The share of numbers that are called odd. A kind with few chips borrows from one of thirteen,
- * drawn from the same population. */
+/* The share of numbers that are called odd. A kind with few chips borrows from a kind of
+ * thirteen from the same population. */
 static struct rate rate_of(const struct population *p, uint32_t n, uint32_t kinds)
 {
     double v[MAX_CHIPS], other[DONOR];
@@ -153,8 +154,7 @@ static uint32_t kinds_to_draw(void)
     return count ? (uint32_t)strtoul(count, NULL, 10) : KINDS;
 }
 
-/* Bounds are loose: they hold for any seed with KINDS kinds, and a rule that is worse by much
- * exceeds them. */
+/* Bounds are loose: they hold for any seed with KINDS kinds, and a much worse rule exceeds them. */
 static void few_chips_are_called_odd_by_chance(void **state)
 {
     static const struct population populations[] = {
@@ -189,7 +189,7 @@ static void few_chips_are_called_odd_by_chance(void **state)
     }
 }
 
-/* A kind whose chips differ twice as far as those of the kind that lends. */
+/* A kind whose chips vary twice as much as those of the kind that lends. */
 static void a_borrowed_spread_may_be_half(void **state)
 {
     static const struct population lends = {"", NORMAL, 0.01, 0};
@@ -215,7 +215,7 @@ static void a_borrowed_spread_may_be_half(void **state)
 
 /* ---- faults ---- */
 
-/* The share of faulty chips that are found if `faulty` of `n` have lost `loss`. */
+/* The share of faulty chips that are found if `faulty` of `n` chips have lost `loss`. */
 static double found_of(const struct population *p, uint32_t n, uint32_t faulty, double loss)
 {
     double v[MAX_CHIPS];
@@ -248,7 +248,8 @@ static void a_fault_of_one_chip_in_ten_is_found(void **state)
                       of[i].faulty, of[i].chips, found, half);
         assert_true(found > 0.97);
     }
-    /* The price: with fewer than twenty chips two of the same fault are a variant. */
+    /* The price is that two chips with the same fault are a variant, if there are fewer than
+     * twenty chips. */
     assert_true(found_of(&even, 12, 2, 0.5) < 0.05);
 }
 
@@ -261,7 +262,7 @@ static void what_is_not_judged(void **state)
     double low, high;
 
     (void)state;
-    outlier_lend(&lent, &spread); /* relative to what? */
+    outlier_lend(&lent, &spread); /* there is nothing to be relative to */
     assert_int_equal(lent.kinds, 0);
     assert_true(outlier_bounds(&spread, &lent, &low, &high));
     assert_true(low == 0 && high == 0);

@@ -1,4 +1,4 @@
-/* test_config.c: the command line, the sockets it asks for, the service manager's protocol. */
+/* test_config.c: the command line, its sockets, and the protocol of the service manager. */
 #include "config/config.h"
 #include "service/listen.h"
 #include "service/sd_notify.h"
@@ -36,7 +36,7 @@ static enum status parse(char **arguments, struct config *out, struct err *err)
 }
 
 #define ARGS(...) ((char *[]){__VA_ARGS__, NULL})
-/* Literals are not written to; the cast says so once. */
+/* Literals are not written to; the cast is in this place only. */
 #define A(text) ((char[]){text})
 
 static void test_defaults(void **state)
@@ -254,10 +254,10 @@ static void test_sockets(void **state)
     assert_int_equal(set.roles[1], LISTEN_UNIX);
     assert_int_equal(set.roles[2], LISTEN_HEALTH);
 
-    /* A living socket is not taken away, a port neither. */
+    /* Neither a socket in use nor a port in use is taken away. */
     assert_int_equal(listen_open(&c, &second, &err), STATUS_CONFLICT);
     assert_int_equal(connect_unix(path), 0);
-    c.socket_given = false; /* a default in the way is only left out */
+    c.socket_given = false; /* a default socket that is in use is left out */
     assert_int_equal(listen_open(&c, &second, &err), STATUS_OK);
     assert_int_equal(second.count, 2);
     listen_close(&second);
@@ -267,7 +267,8 @@ static void test_sockets(void **state)
     assert_int_equal(stat(path, &st), -1);
 }
 
-/* Who may change something from afar needs a token; who only probes does not. */
+/* A remote address needs a token if its clients may change something. An address for probes
+ * needs none. */
 static void test_what_other_machines_may_reach(void **state)
 {
     struct listen_set set;
@@ -286,7 +287,7 @@ static void test_what_other_machines_may_reach(void **state)
     listen_close(&set);
 }
 
-/* What a killed daemon has left is taken over; what is no socket is left alone. */
+/* A socket that a killed daemon left is taken over. A file that is not a socket is left alone. */
 static void test_a_name_left_behind(void **state)
 {
     char path[80];

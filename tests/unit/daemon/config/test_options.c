@@ -1,4 +1,4 @@
-/* test_options.c: one option, three places. */
+/* test_options.c: one option in three places. */
 #include "config/config.h"
 #include "config/config_table.h"
 
@@ -44,8 +44,8 @@ static void write_file(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Parses "reachd --config PATH" and up to two arguments more, which a config points into: they live
- * as long as a program's do, until the next call. */
+/* Parses "reachd --config PATH" and up to two more arguments. A config points into them, so they
+ * live until the next call. */
 static enum status parse(struct config *out, const char *first, const char *second, struct err *err)
 {
     static char name[] = "reachd", option[] = "--config", a[TEXT_BYTES], b[TEXT_BYTES];
@@ -56,7 +56,7 @@ static enum status parse(struct config *out, const char *first, const char *seco
     return config_parse(first ? second ? 5 : 4 : 3, argv, out, err);
 }
 
-/* A value that an option takes and that is not its default. */
+/* Returns a valid value of an option that is not its default. */
 static const char *sample(const struct config_option *o)
 {
     switch (o->type) {
@@ -138,7 +138,7 @@ static void test_the_later_place_wins(void **state)
     write_file("log-level = error\nlog-format = json\nlisten = 127.0.0.1:1\n"
                "simulate = k80\nsimulate = p100\nmeasure-on-start = no\n");
     setenv("REACHD_LISTEN", "127.0.0.1:2", 1);
-    setenv("REACHD_LOG_FORMAT", "", 1); /* as an environment file may have it: not set */
+    setenv("REACHD_LOG_FORMAT", "", 1); /* an empty variable is not set */
     assert_int_equal(parse(&c, "--listen=127.0.0.1:3", "--measure-on-start", &err), STATUS_OK);
     assert_string_equal(c.listen, "127.0.0.1:3");
     assert_int_equal(c.log_level, LOG_LEVEL_ERROR);
@@ -265,7 +265,8 @@ static void test_wrong_environment(void **state)
     config_free(&c);
 }
 
-/* What may change while it serves does, the rest is named, and texts are left where they are. */
+/* Options that may change while the daemon serves do, the others are reported, and texts stay in
+ * place. */
 static void test_renew(void **state)
 {
     struct config old = config_defaults(), fresh = config_defaults();
@@ -310,7 +311,7 @@ static size_t random_file(char *out, size_t size)
     return used;
 }
 
-/* A file is refused with a reason, or what --check-config prints of it says the same again. */
+/* A file is refused with a reason, or the output of --check-config for it has the same meaning. */
 static void test_printed_and_read_again(void **state)
 {
     const char *given = getenv("TEST_SEED");

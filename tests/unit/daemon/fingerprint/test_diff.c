@@ -1,4 +1,4 @@
-/* test_diff.c: two fingerprints side by side. Properties over random pairs: a value is the same as
+/* test_diff.c: two fingerprints side by side. Properties over random pairs: a value equals
  * itself, and the class does not depend on the order. TEST_SEED repeats a run. */
 #include "base/rng.h"
 #include "base/units.h"
@@ -84,7 +84,7 @@ static struct fingerprint_diff compare(const struct fingerprint *a, const struct
     return ab;
 }
 
-/* What one measurement and the next of a quiet chip differ by. */
+/* The differences between two measurements of a quiet chip. */
 static void add_noise(struct fingerprint *fp, struct rng *rng)
 {
     fp->taken_at += (int64_t)rng_below(rng, 100000);
@@ -172,7 +172,7 @@ static void random_pairs(void **state)
             expected = c > expected ? c : expected;
         }
         d = compare(a, b);
-        /* Two swaps may cancel out; two changes of one number may too. */
+        /* Two swaps may cancel each other, and so may two changes of one number. */
         if (d.result > expected)
             fail_msg("%s: %s", fingerprint_class_name(d.result), d.sentences[0]);
         assert_int_equal(compare(b, b).result, FINGERPRINT_SAME);
@@ -197,7 +197,7 @@ static void every_change_is_named(void **state)
     }
 }
 
-/* Groups of which a side knows only a part are compared by that part; numbers do not matter. */
+/* Groups of which a side has only a part are compared by that part. Their numbers do not matter. */
 static void half_known_groups(void **state)
 {
     struct fingerprint *a = base_fingerprint();

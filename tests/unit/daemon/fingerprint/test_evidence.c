@@ -1,6 +1,6 @@
-/* test_evidence.c: what a piece of evidence may be, and how it is made. Its JSON is held to in
- * test_fingerprint and test_evidence_columns, what analysis makes of it in
- * tests/sim/test_evidence. */
+/* test_evidence.c: valid pieces of evidence, and how they are made. test_fingerprint and
+ * test_evidence_columns check its JSON, tests/sim/test_evidence checks the evidence of an
+ * analysis. */
 #include "fingerprint/evidence.h"
 
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static void repeats_that_agree_have_a_margin(void **state)
     assert_float_equal(evidence_of_repeats(EVIDENCE_RANDOM_READS, near, 3).margin, 0.98, 1e-12);
     assert_float_equal(evidence_of_repeats(EVIDENCE_RANDOM_READS, wild, 3).margin, 0, 0);
     assert_float_equal(evidence_of_repeats(EVIDENCE_RANDOM_READS, none, 2).margin, 0, 0);
-    /* one alone says nothing of how far others would be */
+    /* a single number gives no spread */
     assert_float_equal(evidence_of_repeats(EVIDENCE_RANDOM_READS, same, 1).margin, 0, 0);
     assert_int_equal(evidence_of_repeats(EVIDENCE_RANDOM_READS, same, 3).repeats, 3);
 }

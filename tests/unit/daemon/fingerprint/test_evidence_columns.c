@@ -1,6 +1,6 @@
-/* test_evidence_columns.c: the evidence of a list's elements, in columns beside the list: what is
- * written for which evidence, that all of it comes back, that documents of before there were
- * columns read the same, and that no half-said column passes. */
+/* test_evidence_columns.c: the evidence of the elements of a list, in columns beside the list.
+ * It is written, read back completely, and read from documents without columns. Incomplete
+ * columns are refused. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/rng.h"
@@ -26,9 +26,9 @@ static const struct evidence pairs = {.method = EVIDENCE_PAIRS, .repeats = 3, .m
 static const struct evidence oftener = {.method = EVIDENCE_ROUNDS, .repeats = 9, .margin = 0.5};
 static const struct evidence none = {.method = EVIDENCE_NONE};
 
-/* ---- what is written ---- */
+/* ---- written form ---- */
 
-/* Three SMs, each a group of its own, whose penalties rest on `e`. */
+/* Three SMs, each in a group of its own, whose penalties have the evidence `e`. */
 static void three_groups(const struct evidence *e, struct fingerprint *fp)
 {
     fingerprint_init(fp);
@@ -89,7 +89,8 @@ static void what_is_common_is_one_value(void **state)
                    PENALTY("\"method\":\"rounds\",\"repeats\":[3,3,9],\"margin\":0.5"));
 }
 
-/* The margins show which element has none; what the others share stays one value. */
+/* The margins show the element without evidence. Values that the others share stay single
+ * values. */
 static void gaps_are_null(void **state)
 {
     (void)state;
@@ -105,7 +106,7 @@ static void gaps_are_null(void **state)
                            "\"margin\":[0.5,0.5,null]"));
 }
 
-/* Nothing is written inside the elements any more. */
+/* The elements no longer contain evidence. */
 static void elements_have_none(void **state)
 {
     const struct evidence e[GROUPS] = {rounds, rounds, rounds};
@@ -123,7 +124,7 @@ static void elements_have_none(void **state)
     json_decref(document);
 }
 
-/* ---- all of it comes back ---- */
+/* ---- reading back ---- */
 
 static uint64_t seed_of_this_run(void)
 {
@@ -134,7 +135,7 @@ static uint64_t seed_of_this_run(void)
     return seed;
 }
 
-/* Of two structs of evidence. */
+/* compares two structs of evidence */
 #define SAME_EVIDENCE(a, b)                                                                        \
     same_evidence((const struct evidence *)&(a), (const struct evidence *)&(b),                    \
                   sizeof(a) / sizeof(struct evidence))
@@ -162,7 +163,7 @@ static void same_lists(const struct fingerprint *a, const struct fingerprint *b)
             SAME_EVIDENCE(t->rates[i].points[k].evidence, u->rates[i].points[k].evidence);
 }
 
-/* Which forms have occurred, of a column whose list has more than one element. */
+/* Number of occurrences of each form of a column, for lists with more than one element. */
 struct seen {
     uint32_t single_margin;
     uint32_t margins;
@@ -181,7 +182,7 @@ static bool has_null(const json_t *array)
     return false;
 }
 
-/* What a list's columns are called, and the numbers that can have one. */
+/* The names of the columns of a list, and the numbers that can have one. */
 struct shape {
     const char *field;
     const char *const *names;
@@ -215,7 +216,7 @@ static void scan_field(const json_t *columns, const struct shape *shape, size_t 
 /* Every list that may have columns. */
 struct list {
     const struct shape *shape;
-    json_t *owner; /* borrowed: what the list and its columns are fields of */
+    json_t *owner; /* borrowed; the list and its columns are fields of it */
     const char *name;
 };
 enum { MOST_LISTS = 2 + FINGERPRINT_MAX_RATES };
@@ -264,7 +265,7 @@ static void all_comes_back(void **state)
                     seen[k].repeats && seen[k].gaps_in_methods && seen[k].absent);
 }
 
-/* ---- the layout of before ---- */
+/* ---- the previous layout ---- */
 
 static const json_t *entry(const json_t *column, const char *part, size_t i)
 {
@@ -273,7 +274,7 @@ static const json_t *entry(const json_t *column, const char *part, size_t i)
     return json_is_array(value) ? json_array_get(value, i) : value;
 }
 
-/* Puts the columns of one list into its elements, where they were. */
+/* Moves the columns of one list into its elements, like in the previous layout. */
 static void put_inside(const struct list *list)
 {
     const json_t *const elements = json_object_get(list->owner, list->name);
@@ -326,9 +327,9 @@ static void old_documents_read_the_same(void **state)
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- refused columns ---- */
 
-/* The penalties' column of three groups is `column`. */
+/* The column of the penalties of three groups is `column`. */
 static enum status read_penalty(const char *column, struct fingerprint *out, struct err *err)
 {
     struct fingerprint fp;
@@ -360,7 +361,7 @@ static void expect_refused(const char *column, const char *says)
     "{\"method\":" method ",\"repeats\":" repeats ",\"margin\":" margin "}"
 #define AT "topology.group_evidence.miss_penalty_cycles"
 
-/* The smallest faults are refused below; this is what they are faults of. */
+/* The columns that are accepted. The tests below make the smallest possible faults in them. */
 static void whole_columns_are_taken(void **state)
 {
     static const char *const whole[] = {
@@ -368,9 +369,9 @@ static void whole_columns_are_taken(void **state)
         COLUMN("\"rounds\"", "3", "1"),
         COLUMN("\"rounds\"", "3", "[null,0.5,0]"),
         COLUMN("[null,\"pairs\",\"rounds\"]", "[null,1,4294967295]", "[null,0.5,0]"),
-        /* longer than needed, and it says one thing all the same */
+        /* longer than needed, but consistent */
         COLUMN("[\"rounds\",\"rounds\",\"rounds\"]", "[3,3,3]", "[0.5,0.5,0.5]"),
-        /* a newer release may know more of it */
+        /* a newer release may add fields */
         "{\"method\":\"rounds\",\"repeats\":3,\"margin\":0.5,\"weather\":\"fair\"}",
     };
 
@@ -396,7 +397,7 @@ static void lists_of_the_wrong_length_are_refused(void **state)
     expect_refused(COLUMN("[\"rounds\"]", "3", "0.5"), AT ".method: has 1 entries");
 }
 
-/* A margin for an element that has no method or repeats, or the other way round. */
+/* A margin for an element that has no method or repeats, or the reverse. */
 static void nulls_at_different_places_are_refused(void **state)
 {
     (void)state;
@@ -438,8 +439,8 @@ static void wrong_values_are_refused(void **state)
     expect_refused("null", AT ": must be an object");
 }
 
-/* Takes a document with one thing changed: the field `field` of its topology, its throughput or
- * its first rate is `value`. */
+/* Takes a document with one change: `value` replaces the field `field` of its topology, its
+ * throughput or its first rate. */
 static void expect_list_refused(uint32_t list, const char *field, const char *value,
                                 const char *says)
 {
@@ -463,7 +464,7 @@ static void expect_list_refused(uint32_t list, const char *field, const char *va
     json_decref(document);
 }
 
-/* Columns of nothing, of no object, and of numbers that are not known. */
+/* Columns of an empty list, of values that are not objects, and of unknown numbers. */
 static void columns_that_fit_no_list_are_refused(void **state)
 {
     static const char naive[] = "{\"naive_gbps\":" COLUMN("\"rounds\"", "3", "0.5") "}";
@@ -480,7 +481,7 @@ static void columns_that_fit_no_list_are_refused(void **state)
                         "groups[0].alone_gbps is absent and has evidence");
 }
 
-/* Evidence of one number in the old place of one element, beside whatever columns there are. */
+/* Evidence of one number in the old place of one element, beside any columns. */
 static enum status read_with_old(const char *number, struct fingerprint *out, struct err *err)
 {
     const struct evidence e[GROUPS] = {rounds, none, rounds};

@@ -1,5 +1,5 @@
-/* test_fingerprint.c: a fingerprint survives its JSON with its id, and nothing that breaks an
- * invariant passes the check. */
+/* test_fingerprint.c: a fingerprint survives its JSON with its id, and the check refuses every
+ * value that breaks an invariant. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/rng.h"
@@ -22,7 +22,7 @@
 enum { ROUND_TRIPS = 400, SANITIZED_ROUND_TRIPS = 100 };
 enum { SPOILINGS = 3000, SANITIZED_SPOILINGS = 800 };
 
-/* Of two structs of evidence. */
+/* compares two structs of evidence */
 #define SAME_EVIDENCE(a, b)                                                                        \
     same_evidence((const struct evidence *)&(a), (const struct evidence *)&(b),                    \
                   sizeof(a) / sizeof(struct evidence))
@@ -80,7 +80,7 @@ static void same_rates(const struct throughput *a, const struct throughput *b)
     }
 }
 
-/* By way of text, as it is stored. */
+/* Converts the value by way of text, like the store. */
 static json_t *through_text(json_t *take)
 {
     char *const text = json_dumps(take, JSON_COMPACT);
@@ -133,7 +133,7 @@ static void test_round_trip(void **state)
     }
 }
 
-/* Changes or drops one leaf, wherever it lies. */
+/* Changes or drops one leaf, at any place. */
 static void change_leaf(struct rng *r, json_t *json)
 {
     const char *key;
@@ -200,7 +200,7 @@ static void test_spoilt(void **state)
     assert_in_range(refused, spoilings / 4, spoilings);
 }
 
-/* The smallest value that says something: three SMs in two groups, one level. */
+/* The smallest value with content: three SMs in two groups, one level. */
 static void small(struct fingerprint *fp)
 {
     fingerprint_init(fp);
@@ -254,7 +254,7 @@ static void expect_corrupt(const struct fingerprint *fp, const char *named)
         fail_msg("\"%s\" does not name %s", err.text, named);
 }
 
-/* Static, since a sanitizer gives each expansion in a function a place of its own on the stack. */
+/* Static, because a sanitizer gives each expansion in a function its own place on the stack. */
 #define EXPECT_CORRUPT(change, named)                                                              \
     do {                                                                                           \
         static struct fingerprint fp;                                                              \
@@ -370,7 +370,7 @@ static void test_check_rate_points(void **state)
                    "rates[0].points[1].naive_gbps");
 }
 
-/* A fingerprint of before there were rates does not get an empty list of them. */
+/* A fingerprint from the time before rates does not get an empty list of them. */
 static void test_check_contiguity(void **state)
 {
     (void)state;
@@ -402,7 +402,7 @@ static void test_check_caches(void **state)
     EXPECT_CORRUPT(fp.latency.far_cycles = KNOWN_F64(800), "latency.far_cycles");
 }
 
-/* What was not measured is not in the document, so that older ones keep their ids. */
+/* A value that was not measured is not in the document, so older documents keep their ids. */
 static void test_check_l2(void **state)
 {
     (void)state;
@@ -488,13 +488,13 @@ static void test_knows_nothing(void **state)
     assert_int_equal(fingerprint_check(&zero, NULL), STATUS_OK);
     assert_int_equal(fingerprint_id(&fp, a, NULL), STATUS_OK);
     assert_int_equal(fingerprint_id(&zero, b, NULL), STATUS_OK);
-    assert_string_equal(a, b); /* no reason given means not measured */
+    assert_string_equal(a, b); /* an absent reason means not measured */
     assert_int_equal(strlen(a), FINGERPRINT_ID_BYTES - 2);
     assert_memory_equal(a, "fp", 2);
 
     assert_int_equal(fingerprint_from_json(json, &from_empty, NULL), STATUS_OK);
     assert_int_equal(fingerprint_id(&from_empty, b, NULL), STATUS_OK);
-    assert_string_equal(a, b); /* what is missing stays unknown */
+    assert_string_equal(a, b); /* missing fields stay unknown */
     json_decref(json);
 }
 
@@ -517,7 +517,7 @@ static void test_newer_release(void **state)
     json_decref(json);
 }
 
-/* The origin decides whether a number may be quoted: a document must not say two things. */
+/* The origin decides whether a number may be quoted, so a document must not contradict itself. */
 static void test_origin_agrees(void **state)
 {
     struct fingerprint fp;
@@ -575,7 +575,7 @@ static void test_layout(void **state)
     json_decref(json);
 }
 
-/* Noise does not change what the chip is; a moved SM does. */
+/* Noise does not change the structure of the chip, but a moved SM does. */
 static void test_structure_hash(void **state)
 {
     struct fingerprint a;
@@ -595,7 +595,7 @@ static void test_structure_hash(void **state)
     b.topology.confidence = KNOWN_F64(0.75);
     b.conditions.sm_clock_khz = KNOWN_U32(1980000);
     (void)snprintf(b.gpu.driver_version, sizeof(b.gpu.driver_version), "999");
-    b.levels[0].sets = KNOWN_U32(1); /* only depth full asks */
+    b.levels[0].sets = KNOWN_U32(1); /* only depth full requests it */
     b.levels[0].replacement = REPLACEMENT_LRU;
     assert_true(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
     b.topology.partition.group_of_sm[2] = 1;

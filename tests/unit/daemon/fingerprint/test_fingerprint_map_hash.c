@@ -1,5 +1,5 @@
-/* test_fingerprint_map_hash.c: a group map's name follows who goes with whom, and nothing else.
- * REACH_SEED repeats a run. */
+/* test_fingerprint_map_hash.c: the name of a group map depends on the SMs of each group and on
+ * nothing else. REACH_SEED repeats a run. */
 #include "fingerprint/fingerprint.h"
 #include "base/rng.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -12,7 +12,7 @@
 
 enum { DRAWS = 300 };
 
-/* SMs here and there, each in one of `groups` groups; numbers as drawn, not in any order. */
+/* Random SMs, each in one of `groups` groups, whose numbers are in no order. */
 static void draw(struct rng *r, struct sm_partition *out)
 {
     const uint32_t sms = 2 + (uint32_t)rng_below(r, REACH_MAX_SMS - 2);
@@ -62,7 +62,7 @@ static void other_names_change_nothing(void **state)
     }
 }
 
-/* One SM moved to another group that has SMs, or taken away, is another map. */
+/* If one SM is moved to another group that has SMs, or is removed, the map is another one. */
 static void another_map_has_another_name(void **state)
 {
     struct rng r = {.state = paper_seed("map hash", 20261122)};
@@ -81,9 +81,8 @@ static void another_map_has_another_name(void **state)
     }
 }
 
-/* Pinned, to a value that was computed apart: a name that is kept in databases and monitoring
- * systems must not change with a version.
- */
+/* The hash equals a value that was computed separately. Names in databases and monitoring
+ * systems must not change with a version. */
 static void names_stay(void **state)
 {
     static const uint16_t k80[] = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 2, 3, 4};

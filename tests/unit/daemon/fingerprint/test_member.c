@@ -1,4 +1,5 @@
-/* test_member.c: units, labels and keys of rows, and what every row of a fingerprint must have. */
+/* test_member.c: units, labels and keys of rows, and the required parts of every row of a
+ * fingerprint. */
 #include "fingerprint/members.h"
 #include "base/units.h"
 
@@ -55,7 +56,7 @@ static void keys_tell_elements_apart(void **state)
     assert_true(object_compare_keys(curve->object, &far, &near) > 0);
 }
 
-/* Each row that is in the document has a sentence, and a range that is one. */
+/* Each row in the document has a sentence and a valid range. */
 static void expect_rows(const struct object *o, unsigned *count)
 {
     assert_non_null(o->name);

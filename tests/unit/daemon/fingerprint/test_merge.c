@@ -1,6 +1,7 @@
-/* test_merge.c: what a node knows never gets less. Exact cases, and properties over random pairs of
- * fingerprints: a merged one is valid, knows at least as much of each part as either of the two
- * did, says of each kept part where it is from, and survives JSON. TEST_SEED repeats a run. */
+/* test_merge.c: a node never has less knowledge after a merge. Exact cases, and properties over
+ * random pairs of fingerprints. A merged fingerprint is valid and has at least as much of each
+ * part as either source. It names the source of each kept part and survives JSON. TEST_SEED
+ * repeats a run. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/units.h"
@@ -41,7 +42,7 @@ static void fill_level(struct fingerprint *fp, uint32_t k)
     l->shared_by = k ? SHARED_GROUP : SHARED_SM;
 }
 
-/* What a quick measurement finds. */
+/* The results of a quick measurement. */
 static void fill_quick(struct fingerprint *fp, int64_t taken_at)
 {
     fingerprint_init(fp);
@@ -114,8 +115,8 @@ static void quick_keeps_what_full_found(void **state)
     assert_int_equal(quick.measurement_depth, DEPTH_QUICK);
 }
 
-/* A part of the newest measurement is kept with its depth, not with the depth of what it was merged
- * with. */
+/* A part of the newest measurement keeps its own depth, not the depth of the document that it
+ * was merged with. */
 static void depths_are_of_their_measurements(void **state)
 {
     struct fingerprint third;
@@ -132,7 +133,8 @@ static void depths_are_of_their_measurements(void **state)
     assert_valid(&third);
 }
 
-/* A document as it was written before depths were told apart: its depth is of the newest alone. */
+/* A document from the time before separate depths: its depth is the depth of the newest
+ * measurement. */
 static void an_older_document_gets_its_depth(void **state)
 {
     struct fingerprint back;
@@ -150,7 +152,7 @@ static void an_older_document_gets_its_depth(void **state)
     assert_int_equal(back.measurement_depth, DEPTH_QUICK);
 }
 
-/* The third measurement tells of the first, not of the second, which only passed it on. */
+/* The third measurement names the first as the source, not the second, which only passed it on. */
 static void sources_are_passed_on(void **state)
 {
     struct fingerprint third;
@@ -166,7 +168,7 @@ static void sources_are_passed_on(void **state)
     assert_string_equal(third.kept[PART_GROUPS].id, "");
 }
 
-/* Nothing is left to keep: the document is the measurement's. */
+/* No old part is left to keep: the document is the one of the measurement. */
 static void full_replaces_all(void **state)
 {
     struct fingerprint newer;
@@ -207,7 +209,7 @@ static void a_coarser_saturation_is_no_news(void **state)
     assert_int_equal(quick.kept[LEVEL_PART_COUNT + LEVEL_PART_SIZE].taken_at, 1000);
 }
 
-/* With little free memory less is walked: a level that could not be seen is still there. */
+/* With little free memory, shorter walks are made. A level that they cannot reach is kept. */
 static void unseen_levels_are_kept(void **state)
 {
     (void)state;
@@ -260,7 +262,7 @@ static void a_missing_level_contradicts(void **state)
     assert_false(fingerprint_contradicts(&full, &quick, reason));
 }
 
-/* A step whose onset was not found, where the earlier measurement had walked as far. */
+/* The onset of a step was not found, although the earlier measurement had walked just as far. */
 static void a_level_too_many_contradicts(void **state)
 {
     (void)state;
@@ -271,7 +273,7 @@ static void a_level_too_many_contradicts(void **state)
     assert_false(fingerprint_contradicts(&full, &quick, reason));
 }
 
-/* The same in what was known: there is nothing to keep of it. */
+/* The same step in the known fingerprint has no content to keep. */
 static void an_unknown_level_is_not_kept(void **state)
 {
     (void)state;
@@ -282,7 +284,7 @@ static void an_unknown_level_is_not_kept(void **state)
     assert_int_equal(quick.level_count, 2);
 }
 
-/* A plain allocation of a GiB on an H200 shows no level: that is an answer, at every depth. */
+/* A plain allocation of a GiB on an H200 shows no level. This is an answer at every depth. */
 static void no_level_within_the_range_is_an_answer(void **state)
 {
     (void)state;
@@ -316,7 +318,7 @@ static void a_drop_is_told(void **state)
     assert_int_equal(quick.throughput.curve_count, 0);
 }
 
-/* An earlier map with fewer SMs: numbers by group would be of other groups. */
+/* An earlier map with fewer SMs: its numbers by group belong to other groups. */
 static void numbers_of_other_groups_are_not_kept(void **state)
 {
     (void)state;
@@ -352,7 +354,7 @@ static void assert_survives_json(const struct fingerprint *fp)
     json_decref(json);
 }
 
-/* Makes two random fingerprints such that they may be of one chip: the same identity and map. */
+/* Makes two random fingerprints that may be of one chip: they have the same identity and map. */
 static void make_related(const struct fingerprint *a, struct fingerprint *b, struct rng *r)
 {
     b->gpu = a->gpu;
@@ -409,7 +411,7 @@ static void never_less_and_always_valid(void **state)
                 continue;
             if (part != PART_BEYOND)
                 assert_true(part_known(&merged, part) >= part_known(&b, part));
-            /* Memory of the host may have changed: see memory_is_kept_while_it_is_the_same. */
+            /* Host memory may have changed: see memory_is_kept_while_it_is_the_same. */
             if (part != PART_BEYOND && part < PART_MEMORY)
                 assert_true(part_known(&merged, part) >= part_known(&a, part));
         }
@@ -431,7 +433,7 @@ static void set_pinned(struct fingerprint *fp, double gbps, uint64_t reach_bytes
     fp->memory[MEMORY_HOST_PINNED - 1].onset_bytes = KNOWN_U64(reach_bytes + reach_bytes / 16);
 }
 
-/* A measurement that knows less of a kind keeps what was known, unless the kind has changed. */
+/* A measurement with fewer numbers for a kind keeps the known ones, unless the kind has changed. */
 static void memory_is_kept_while_it_is_the_same(void **state)
 {
     static const struct {

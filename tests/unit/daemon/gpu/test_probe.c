@@ -1,4 +1,4 @@
-/* test_probe.c: what is a sensible probe, how many values it answers, where windows lie. */
+/* test_probe.c: valid probes, the number of values in an answer, and the position of windows. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "gpu/probe.h"
@@ -113,7 +113,7 @@ static struct probe_spec reads(void)
     };
 }
 
-/* Of every kind of access. */
+/* Probes of every kind of access. */
 static void other_kinds_of_access_pass(void **state)
 {
     static const struct {
@@ -184,7 +184,7 @@ static void runs_are_checked(void **state)
     limits.arena = ARENA_PLAIN;
     assert_int_equal(probe_check(&spec, &limits, &err), STATUS_NOT_SUPPORTED);
     limits.arena = ARENA_SIMULATED;
-    limits.backing_bytes = limits.range_bytes; /* one plain allocation */
+    limits.backing_bytes = limits.range_bytes; /* as for one plain allocation */
     assert_int_equal(probe_longest_run(&limits), 0);
 }
 
@@ -228,7 +228,7 @@ static void complete_specs_pass(void **state)
     }
 }
 
-/* One field made wrong; the message must name it. */
+/* One field is made wrong, and the message must name it. */
 struct damage {
     size_t offset;
     size_t size;
@@ -382,7 +382,7 @@ static void value_counts_follow_the_table(void **state)
     assert_int_equal(probe_concurrency_loads(spec.points[1]), 32);
 }
 
-/* Only a source that says so answers them. */
+/* Only a source that supports these probes answers them. */
 static void a_source_may_lack_shared_memory_and_clusters(void **state)
 {
     const struct gpu_limits none = {.range_bytes = GIB, .sm_count = 4};
@@ -438,8 +438,8 @@ static void ranges_saturate_and_are_limits(void **state)
     assert_true(probe_range_bytes(&spec, 13) == UINT64_MAX);
 }
 
-/* Windows lie side by side, cover the region to the last whole line, and are as long as their share
- * of the SMs, to a line. */
+/* Windows lie side by side and cover the region to the last whole line. Their lengths are
+ * proportional to their SMs, to a line. */
 static void expect_windows_tile(const struct probe_spec *spec, const uint16_t *ids, uint32_t sms,
                                 uint64_t region)
 {

@@ -1,6 +1,6 @@
 /* test_import.c: the files of the public TLB benchmark, good and bad. The folder k80 beside this
- * file has the published set of one K80, with its license. Mutations are random; REACH_SEED repeats
- * them. */
+ * file has the published set of one K80, with its license. Mutations are random, and REACH_SEED
+ * repeats them. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/bench_files.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -70,7 +70,7 @@ static void assert_level(const struct tlb_level *l, uint64_t entry, uint32_t ent
     assert_true(l->evidence.reach_bytes.margin > 0.7);
 }
 
-/* Karnagel 2017, table 2 and figure 5, but for the second capacity: see docs/import.md. */
+/* Karnagel 2017, table 2 and figure 5, except for the second capacity: see docs/import.md. */
 static void k80_is_as_published(void **state)
 {
     static const uint16_t groups[13] = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 2, 3, 4};
@@ -112,7 +112,7 @@ static void k80_is_as_published(void **state)
     free(fp);
 }
 
-/* Without the curves nothing can be said about who shares what: the marks are not input. */
+/* Without the curves there is no conclusion about sharing, because the marks are not input. */
 static void marks_are_not_input(void **state)
 {
     struct import_file files[K80_FILES];
@@ -132,14 +132,14 @@ static void marks_are_not_input(void **state)
     free(fp);
 }
 
-/* ---- what is read ---- */
+/* ---- accepted files ---- */
 
 #define HEAD "#Some GPU: cuda 8.0, reduction mode: avg\n"
 
 static enum status read_one(const char *name, const char *text, size_t bytes,
                             struct observation_set *out, struct err *err)
 {
-    /* Just as long as it is, so that a sanitizer sees a read beyond it. */
+    /* A copy of exact length, so that a sanitizer detects a read beyond it. */
     char *const copy = malloc(bytes ? bytes : 1);
     assert_non_null(copy);
     memcpy(copy, text, bytes);
@@ -190,7 +190,7 @@ static void a_matrix_becomes_an_observation(void **state)
     observation_set_free(&set);
 }
 
-/* What is imported travels as JSON like any observation. */
+/* Imported data is converted to JSON like any observation. */
 static void it_travels(void **state)
 {
     static const char text[] = HEAD "#,64,\n1,241,\n";
@@ -209,7 +209,7 @@ static void it_travels(void **state)
     observation_set_free(&set);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused files ---- */
 
 struct bad {
     const char *name;
@@ -369,7 +369,7 @@ static size_t damage(struct rng *rng, char *text, size_t bytes, size_t room)
     return bytes;
 }
 
-/* Whatever comes: no crash, a sentence or a fingerprint that holds its invariants. */
+/* Any input gives a sentence or a fingerprint that holds its invariants, without a crash. */
 static void damaged_files_do_no_harm(void **state)
 {
     enum { ROUNDS = 1500, ROOM = 1 << 16 };

@@ -1,6 +1,6 @@
-/* test_import_chips.c: files of GPUs that do not exist, through the import: what it concludes is
- * right or "not sure". REACH_SEED repeats a run; each GPU has a seed of its own, printed when it
- * fails. */
+/* test_import_chips.c: files of GPUs that do not exist go through the import. Each conclusion is
+ * right or "not sure". REACH_SEED repeats a run; each GPU has a seed of its own, which is
+ * printed on failure. */
 #include "tests/unit/support/bench_files.h"
 #include "tests/unit/support/paper_gpu.h"
 
@@ -15,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHIPS = 150, MAX_MIB = 990000 /* from 10^6 on the benchmark prints exponents */ };
+enum { CHIPS = 150, MAX_MIB = 990000 /* the benchmark prints exponents from 10^6 on */ };
 
-/* How much was told, over all chips: "not sure" alone would pass every other check. */
+/* Number of conclusions over all chips: "not sure" alone would pass every other check. */
 struct tally {
     uint32_t levels, seen, entries, sharing;
 };
 
-/* The files that a search for this level would make. */
+/* The files of a search for this level. */
 static void look_for(struct bench_gpu *gpu, uint32_t k, struct rng *rng, struct bench_files *files)
 {
     const struct bench_level *const l = &gpu->levels[k];
@@ -42,7 +42,7 @@ static void look_for(struct bench_gpu *gpu, uint32_t k, struct rng *rng, struct 
         bench_sharing(gpu, l->entry_kib, bench_level_entries(gpu, k), files);
 }
 
-/* Somebody who does not know where to look. */
+/* The files of a search without any hint. */
 static void look_anywhere(struct bench_gpu *gpu, struct rng *rng, struct bench_files *files)
 {
     const uint64_t stride = 32ULL << rng_below(rng, 9);
@@ -95,7 +95,7 @@ static bool sharing_is_right(const struct bench_gpu *gpu, uint32_t k, const stru
     return false;
 }
 
-/* Is the walk at this footprint as slow as it gets, as far as the noise lets one see? */
+/* Returns whether the walk at this footprint is as slow as possible, within the noise. */
 static bool is_full(const struct bench_gpu *gpu, uint32_t k, uint64_t bytes)
 {
     const struct bench_level *const l = &gpu->levels[k];
@@ -106,7 +106,7 @@ static bool is_full(const struct bench_gpu *gpu, uint32_t k, uint64_t bytes)
            most - fmax(3 + 5 * gpu->noise_cycles, 0.12 * l->penalty_cycles);
 }
 
-/* Can the GPU's level k be this level? NULL: yes. */
+/* Returns NULL if the GPU's level k can be this level, otherwise the field that differs. */
 static const char *why_not(const struct bench_gpu *gpu, uint32_t k, const struct tlb_level *told)
 {
     const struct bench_level *const l = &gpu->levels[k];
@@ -160,7 +160,7 @@ static void describe(const struct bench_gpu *gpu, const struct fingerprint *fp)
         print_message("  note: %s\n", fp->conditions.notes[i]);
 }
 
-/* Each level that is found must be one of the GPU's, in their order. */
+/* Each level that is found must be a level of the GPU, in the same order. */
 static void check(const struct bench_gpu *gpu, const struct fingerprint *fp, uint64_t seed,
                   struct tally *tally)
 {
@@ -195,7 +195,7 @@ static void expect_method(bool known, struct evidence e, enum evidence_method me
     assert_int_equal(e.method, known ? method : EVIDENCE_NONE);
 }
 
-/* What is known rests on the files, and says so. */
+/* Each known number has the files as its evidence. */
 static void check_evidence(const struct fingerprint *fp)
 {
     for (uint32_t k = 0; k < fp->level_count; k++) {
@@ -266,7 +266,7 @@ static void chips_looked_at_anywhere(void **state)
     assert_true(tally.levels > CHIPS);
 }
 
-/* One chip again: REACH_CHIP=SEED, looked at well and anywhere. */
+/* Repeats one chip with REACH_CHIP=SEED, searched with and without hints. */
 static void one_chip_again(void **state)
 {
     const char *const text = getenv("REACH_CHIP");

@@ -1,5 +1,5 @@
-/* test_group_reads.c: groups alone and in pairs, from a chip that reads by rule: what each group
- * can do, which two share a TLB, and which two share bandwidth. */
+/* test_group_reads.c: groups alone and in pairs, on a chip that reads by rule. The results are
+ * the throughput of each group, and the groups that share a TLB or bandwidth. */
 #include "analysis/throughput/group_reads.h"
 #include "analysis/throughput/throughput.h"
 #include "base/rng.h"
@@ -19,15 +19,15 @@ enum { GROUPS = 6, MOST_STEPS = 40, NOBODY = 99 };
 struct chip {
     uint32_t sizes[GROUPS];
     double per_sm[GROUPS];    /* GB/s of one SM, alone */
-    uint32_t tlb_of[GROUPS];  /* groups with the same share one TLB */
-    double most_gbps[GROUPS]; /* by `pipe_of`: what its groups read together at most; 0: no limit */
+    uint32_t tlb_of[GROUPS];  /* groups with the same number share one TLB */
+    double most_gbps[GROUPS]; /* total limit of the groups of a pipe; 0 means no limit */
     uint32_t pipe_of[GROUPS];
     double reach_bytes;
-    double noise;     /* of a throughput */
-    double edge_us;   /* from the first SM's start to the last one's */
-    uint32_t hiccups; /* reads of pairs that are half as fast, from the first on */
-    uint32_t jumps;   /* probes of one group whose first read is 5 % off, from the first on */
-    uint32_t asked[3][THROUGHPUT_MORE_REPEATS + 1]; /* probes by windows and repeats */
+    double noise;     /* relative, of a throughput */
+    double edge_us;   /* from the start of the first SM to the start of the last */
+    uint32_t hiccups; /* number of first reads of pairs that are half as fast */
+    uint32_t jumps;   /* number of first probes of one group whose first read is 5 % off */
+    uint32_t asked[3][THROUGHPUT_MORE_REPEATS + 1]; /* number of probes by windows and repeats */
     struct rng rng;
 };
 
@@ -60,7 +60,8 @@ static uint32_t sm_count(const struct chip *c)
     return sms;
 }
 
-/* GB/s of one SM: as fast as alone, unless its TLB must reach too far or its pipe is full. */
+/* Returns GB/s of one SM: as fast as alone, unless its TLB must reach too far or its pipe is
+ * full. */
 static double speed_of(const struct chip *c, const struct probe_spec *spec, uint64_t region,
                        uint32_t id)
 {
@@ -197,7 +198,7 @@ static void groups_that_share_nothing(void **state)
     assert_true(t.pairs.worst_ratio.v > 0.98);
 }
 
-/* There are hundreds of pairs: one that is not slow is read once. */
+/* There are hundreds of pairs, so a pair that is not slow is read once. */
 static void pairs_are_read_once(void **state)
 {
     struct chip c = plain_chip();
@@ -212,7 +213,7 @@ static void pairs_are_read_once(void **state)
     assert_int_equal(t.evidence.pairs.repeats, 1);
 }
 
-/* One that was slow by chance is read again, and no longer slow. */
+/* A pair that was slow by chance is read again, and is no longer slow. */
 static void a_slow_pair_is_read_again(void **state)
 {
     struct chip c = plain_chip();
@@ -228,7 +229,7 @@ static void a_slow_pair_is_read_again(void **state)
     assert_true(t.pairs.worst_ratio.v > 0.98);
 }
 
-/* A group whose two reads disagree is read five times, and these count. */
+/* A group whose two reads disagree is read five times, and these five count. */
 static void a_group_is_read_again_if_it_disagrees(void **state)
 {
     struct chip c = plain_chip();
@@ -245,7 +246,7 @@ static void a_group_is_read_again_if_it_disagrees(void **state)
     assert_int_equal(t.groups[0].evidence.alone_gbps.repeats, THROUGHPUT_MORE_REPEATS);
 }
 
-/* A pair reads shorter than a group alone, and is no slower for it. */
+/* A pair reads for a shorter time than a group alone, and is not slower because of it. */
 static void a_short_read_is_no_slow_one(void **state)
 {
     struct chip c = plain_chip();
@@ -290,7 +291,7 @@ static void shared_bandwidth_is_no_tlb(void **state)
     assert_float_equal(t.pairs.worst_ratio.v, 300.0 / 480, 0.02);
 }
 
-/* Groups of four SMs that read as much as those of six. */
+/* Groups of four SMs that have the same throughput as those of six. */
 static void speed_need_not_follow_sms(void **state)
 {
     (void)state;

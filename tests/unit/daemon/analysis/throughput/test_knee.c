@@ -1,5 +1,5 @@
-/* test_knee.c: memory and translation of a GPU overlap. In every fingerprint of docs/measurements,
- * random accesses for which the two take nearly the same time take as long as the larger alone.
+/* test_knee.c: memory and translation of a GPU overlap. If both take nearly the same time,
+ * random accesses take as long as the larger alone, in every fingerprint of docs/measurements.
  * The cost of a miss is taken from the largest region of the curve, which is not judged. */
 #include "types/access.h"
 #include "fingerprint/fingerprint.h"
@@ -15,14 +15,14 @@
 #include <jansson.h>
 #include <math.h>
 
-/* The smaller of the two is at least so much of the larger: adding them by their sixth powers
- * would cost 2.7 % or more. */
+/* The smaller time is at least this share of the larger. Adding them by their sixth powers would
+ * cost 2.7 % or more. */
 static const double NEAR = 0.75;
 static const double LESS = 0.02, MORE = 0.01;
 
 struct knee {
     uint32_t chips, points;
-    double least, most; /* measured time / time of the larger */
+    double least, most; /* measured time / larger of the two times */
 };
 
 static bool load(const char *path, struct fingerprint *out)
@@ -41,7 +41,7 @@ static double miss_share(const struct fingerprint *fp, uint64_t region_bytes)
     return 1 - (double)fp->windows.reach_bytes.v / (double)region_bytes;
 }
 
-/* Accesses of `bytes` each, of which a region has been measured. */
+/* Judges one measured region of accesses of `bytes` each. */
 static void judge(const struct fingerprint *fp, double miss_ns, uint32_t bytes,
                   struct maybe_f64 plateau_gbps, const struct curve_point *p, struct knee *knee)
 {

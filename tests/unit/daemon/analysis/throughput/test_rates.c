@@ -1,4 +1,4 @@
-/* test_rates.c: throughput of other kinds of access, from observations made by hand. */
+/* test_rates.c: throughput of other kinds of access, from hand-made observations. */
 #include "analysis/throughput/throughput.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint_check.h"
@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-/* The GPU on paper: it makes the same number of accesses whatever they move, 1000 GB/s of 128 bytes
- * inside the reach of 19200 MiB, a quarter beyond. */
+/* The GPU on paper makes the same number of accesses of any size. It reads 1000 GB/s with 128
+ * bytes inside the reach of 19200 MiB, and a quarter beyond. */
 struct bench {
     struct paper_gpu gpu;
     struct observation_set set;
@@ -43,7 +43,7 @@ static struct probe_spec naive(enum access access, uint32_t bytes)
                                .window_sms = REACH_MAX_SMS};
 }
 
-/* Three windows over one region, by whole groups or across them. */
+/* Three windows over one region, by whole groups or across groups. */
 static struct probe_spec windows(const struct bench *b, uint64_t bytes, bool by_group)
 {
     struct probe_spec spec = naive(ACCESS_WRITE, 32);
@@ -102,7 +102,7 @@ static void each_kind_has_its_rate_in_order(void **state)
     }
 }
 
-/* Of several regions within the reach it is the largest, in whichever order they come. */
+/* The largest of several regions within the reach counts, in any order of the regions. */
 static void the_plateau_is_the_largest_region_inside(void **state)
 {
     struct bench b;
@@ -115,7 +115,7 @@ static void the_plateau_is_the_largest_region_inside(void **state)
     ask(&b, spec);
     struct observation *o = &b.set.items[0];
     const size_t columns = (size_t)o->result.sm_count + 1;
-    for (uint32_t k = 3; k < 6; k++) /* of the second region */
+    for (uint32_t k = 3; k < 6; k++) /* rows of the second region */
         for (uint32_t i = 0; i < o->result.sm_count; i++)
             o->result.values[k * columns + 1 + i] /= 8;
     conclude(&b);
@@ -155,7 +155,7 @@ static void by_group_is_kept_at_the_largest_region(void **state)
     assert_float_equal(r->points[1].naive_gbps.v, 62.5, 1);
 }
 
-/* Neither takes what is the other's. */
+/* The curve and the rates do not take points of each other. */
 static void curve_and_rates_are_kept_apart(void **state)
 {
     struct bench b;
@@ -187,7 +187,7 @@ static void too_little_memory_gives_no_rates(void **state)
     assert_int_equal(b.fp.throughput.rate_count, 0);
 }
 
-/* More regions than there is room for: what fits, ascending. */
+/* There are more regions than the list has room for. It has the ones that fit, ascending. */
 static void points_are_bounded(void **state)
 {
     struct bench b;

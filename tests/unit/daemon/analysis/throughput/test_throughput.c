@@ -1,4 +1,4 @@
-/* test_throughput.c: throughput of random reads, from observations made by hand. */
+/* test_throughput.c: throughput of random reads, from hand-made observations. */
 #include "analysis/throughput/throughput.h"
 #include "base/units.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The GPU on paper, and a fingerprint with its groups and its reach of 19200 MiB filled in. */
+/* The GPU on paper, and a fingerprint with its groups and its reach of 19200 MiB. */
 struct bench {
     struct paper_gpu gpu;
     struct observation_set set;
@@ -41,7 +41,7 @@ static struct probe_spec naive(void)
                                .window_sms = REACH_MAX_SMS};
 }
 
-/* Three windows over 36 GiB, by whole groups or across them. */
+/* Three windows over 36 GiB, by whole groups or across groups. */
 static struct probe_spec windows(const struct bench *b, bool by_group)
 {
     struct probe_spec spec = naive();
@@ -81,7 +81,7 @@ static void the_plateau_is_inside_the_reach(void **state)
     observation_set_free(&b.set);
 }
 
-/* What each group reads adds up to what all read. */
+/* The throughputs of the groups add up to the throughput of all. */
 static void groups_share_the_plateau(void **state)
 {
     struct bench b;
@@ -100,7 +100,7 @@ static void groups_share_the_plateau(void **state)
     observation_set_free(&b.set);
 }
 
-/* The SMs of one point and all its repeats read a quarter, as if they missed. */
+/* Reduces the reads of one point, in all repeats, to a quarter, like misses do. */
 static void quarter_reads(struct observation *o)
 {
     const size_t columns = (size_t)o->result.sm_count + 1;
@@ -141,7 +141,7 @@ static void windows_by_group_and_by_sm_are_told_apart(void **state)
     observation_set_free(&b.set);
 }
 
-/* One repeat that a neighbor slowed down does not move a median of three. */
+/* One repeat that a neighbor slowed down does not move the median of three. */
 static void one_slow_repeat_does_not_count(void **state)
 {
     struct bench b;
@@ -161,7 +161,7 @@ static void one_slow_repeat_does_not_count(void **state)
     observation_set_free(&b.set);
 }
 
-/* A region that stays in L2 tells of the L2. */
+/* A region that stays in the L2 measures the L2. */
 static void small_regions_do_not_count(void **state)
 {
     struct bench b;
@@ -195,12 +195,13 @@ static void too_little_memory_behind_the_range_is_said(void **state)
     assert_false(IS_KNOWN(b.fp.throughput.plateau_gbps));
     assert_int_equal(b.fp.throughput.plateau_gbps.reason, REASON_NO_DEVICE_MEMORY);
     assert_int_equal(b.fp.throughput.curve_count, 0);
-    b.set.gpu.l2_cache_bytes = 0; /* not told: taken as enough */
+    b.set.gpu.l2_cache_bytes = 0; /* with an unknown L2 size, the memory is enough */
     assert_true(throughput_is_from_memory(&b.set));
     observation_set_free(&b.set);
 }
 
-/* More regions than the curve has points: what fits, ascending, without doubles. */
+/* There are more regions than the curve has points. It has the ones that fit, ascending, without
+ * duplicates. */
 static void the_curve_is_bounded_and_ascends(void **state)
 {
     struct bench b;

@@ -42,7 +42,7 @@ static void the_steadiest_low_one(void **state)
             jitter[i] = 30;
         }
         jitter[best] = 3;
-        level[(best + 1) % CUDA_LINES] = 330; /* steady, but far */
+        level[(best + 1) % CUDA_LINES] = 330; /* steady but far */
         jitter[(best + 1) % CUDA_LINES] = 0;
         fill(level, jitter, seed);
         if (cuda_probe_choose_line(cycles) != best)
@@ -51,7 +51,7 @@ static void the_steadiest_low_one(void **state)
     }
 }
 
-/* One load in 32 that took very long says nothing about a line. */
+/* One load in 32 that took very long does not count against a line. */
 static void an_outlier_does_not_count(void **state)
 {
     uint32_t level[CUDA_LINES], jitter[CUDA_LINES] = {0};

@@ -1,5 +1,5 @@
-/* test_sim_desc.c: descriptions are read exactly, written back exactly, or refused with the place;
- * every profile is one. */
+/* test_sim_desc.c: descriptions are read exactly, written back exactly, or refused with the
+ * place of the error. Every profile is a valid description. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "gpu/sim/sim_desc.h"
@@ -208,7 +208,7 @@ static void random_level(struct rng *rng, uint32_t sms, struct sim_level *l)
     l->walkers = 1 + (uint32_t)rng_below(rng, 4);
 }
 
-/* Any description there is. The struct is zeroed first, padding included, so that bytes compare. */
+/* Any valid description. The struct is zeroed first, padding included, so that bytes compare. */
 static void random_desc(struct rng *rng, struct sim_desc *d)
 {
     memset(d, 0, sizeof *d);
@@ -332,7 +332,7 @@ static void profiles_describe_what_is_published(void **state)
     assert_int_equal(a100.levels[1].entries * a100.levels[1].entry_bytes, 64 * GIB);
 }
 
-/* Each field a description sets has a row that says where its value comes from. */
+/* Each field that a description sets has a row with the source of its value. */
 static void profiles_name_the_source_of_each_field(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* test_sim_gpu.c: the simulated source through the contract of gpu.h: identities, limits, and
- * probes giving back what the description says (reads: test_sim_reads.c). */
+ * probes that return the numbers of the description (reads: test_sim_reads.c). */
 #include "base/stats.h"
 #include "base/units.h"
 #include "gpu/gpu.h"
@@ -41,7 +41,7 @@ static void lists_what_was_asked_for(void **state)
     assert_int_equal(id[1].memory_bytes, 12 * GIB);
     assert_int_equal(id[0].compute_major, 9);
 
-    /* The same descriptions have the same names, whatever stands around them. */
+    /* The same descriptions have the same names, for any other descriptions around them. */
     const char *const fewer[] = {"k80", "h200", NULL};
     struct gpu_options other = sim_bench_options(fewer);
     assert_int_equal(gpu_list(&other, again, REACH_MAX_GPUS, &n, NULL), STATUS_OK);
@@ -222,7 +222,7 @@ static void rounds_find_groups(void **state)
     rounds_find_the_group("a100-80g", 32 * MIB, 8, 3000, 150);
 }
 
-/* Without the flush a slice that fits the first level hides what happened to the second. */
+/* Without the flush, a slice that fits the first level hides the evictions from the second. */
 static void a_flush_uncovers_the_level_behind(void **state)
 {
     (void)state;
@@ -240,7 +240,8 @@ static void a_flush_uncovers_the_level_behind(void **state)
         for (int kind = PROBE_ROUND; kind <= PROBE_PAIRS; kind++) {
             spec.kind = (enum probe_kind)kind;
             struct probe_result r = sim_bench_run(&b, &spec);
-            /* SM 1 shares the second level with the pivot, SM 0, and has its own first one. */
+            /* SM 1 shares the second level with the pivot, SM 0, and has a first level of its
+             * own. */
             assert_int_equal(median_of(&r, &spec, 1, 1), flush > 0 ? 360 : 300);
             assert_int_equal(median_of(&r, &spec, 1, 3), flush > 0 ? 310 : 300);
             probe_result_free(&r);
@@ -277,7 +278,8 @@ static void pairs_agree_with_the_description(void **state)
     gpu_close(b.gpu);
 }
 
-/* Atomics on the other side take so much longer, whichever page an SM begins at. */
+/* Atomics on the far side take longer by the described cycles, for any page at which an SM
+ * begins. */
 static void sides_agree_with_the_description(void **state)
 {
     (void)state;
@@ -297,7 +299,7 @@ static void sides_agree_with_the_description(void **state)
     for (uint32_t i = 0; i < 2 * 256; i++) {
         const uint32_t *v = r.values + i / 256 * 3 * 256 + i % 256;
         const uint32_t first = r.values[i / 256 * 3 * 256 + i % 256 / 4 * 4];
-        assert_int_equal(v[0], first); /* of its granule */
+        assert_int_equal(v[0], first); /* the first of its granule */
         assert_int_equal(v[0] > 400, v[256] < 400);
         assert_int_equal(v[256], v[512]);
         assert_int_equal(v[0] + v[256], 2 * 300 + 200);
@@ -308,7 +310,7 @@ static void sides_agree_with_the_description(void **state)
     gpu_close(b.gpu);
 }
 
-/* A load alone takes the latency; lanes in one bank wait for each other. */
+/* A load alone takes the latency, and lanes in one bank wait for each other. */
 static void shared_memory_agrees_with_the_description(void **state)
 {
     static const struct {
@@ -336,7 +338,7 @@ static void shared_memory_agrees_with_the_description(void **state)
     gpu_close(b.gpu);
 }
 
-/* Sixteen SMs of eighteen are in a cluster of 16; SMs of two GPCs never are. */
+/* Sixteen of eighteen SMs are in a cluster of 16. SMs of two GPCs never share a cluster. */
 static void clusters_agree_with_the_description(void **state)
 {
     struct bench b = sim_bench_open("sms=22 memory=4G l1=16@2M/2 gpc=0-17:18-21 "
@@ -437,8 +439,8 @@ static void conditions_are_reported_or_unknown(void **state)
     gpu_close(b.gpu);
 }
 
-/* A probe beside time slices: its values are those of a GPU that is alone, because what a slice
- * interrupts is done again. Where slices leave too little they are 0. */
+/* A probe beside time slices has the values of a GPU that is alone, because interrupted parts
+ * are repeated. The values are 0 if the slices leave too little time. */
 static void time_slices_change_no_value(void **state)
 {
     static const char chip[] = "sms=4 memory=1G l1=8@2M/sm;miss=20 l2=64@2M/0,1:2,3;miss=80";

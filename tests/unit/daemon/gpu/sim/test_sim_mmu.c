@@ -1,5 +1,5 @@
-/* test_sim_mmu.c: the fast model does what the plainest one does, access by access, and shows the
- * patterns that the papers show. */
+/* test_sim_mmu.c: the fast model equals the plainest model, access by access, and shows the
+ * patterns of the papers. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "gpu/sim/sim_mmu.h"
@@ -42,7 +42,7 @@ static struct sim_mmu *mmu_of(const char *text)
     return mmu;
 }
 
-/* Misses of level `level` in the third lap of a cyclic walk by SM `sm`. */
+/* Returns the misses of level `level` in the third lap of a cyclic walk by SM `sm`. */
 static uint32_t lap_misses(struct sim_mmu *mmu, uint32_t sm, uint64_t stride, uint32_t pages,
                            uint32_t level)
 {
@@ -66,7 +66,7 @@ struct plain_level {
     uint32_t set[PLAIN_INSTANCES][PLAIN_ENTRIES];
 };
 
-/* Pages are dealt to the sets in turn, as long as each has room. */
+/* Pages are assigned to the sets in turn while each has room. */
 static uint32_t plain_deal(const uint32_t *set_ways, uint32_t sets, uint64_t turn)
 {
     for (uint32_t round = 0;; round++) {
@@ -77,7 +77,8 @@ static uint32_t plain_deal(const uint32_t *set_ways, uint32_t sets, uint64_t tur
     }
 }
 
-/* The page number in pieces as long as a set number, all added without carry. */
+/* The page number is cut into pieces with the length of a set number, which are added without
+ * carry. */
 static uint32_t plain_fold(uint32_t sets, uint64_t entry)
 {
     uint32_t bits = 0;
@@ -141,7 +142,7 @@ static bool plain_touch(struct plain_level *p, const struct sim_level *l, uint32
     return false;
 }
 
-/* Random pieces of the same loads, each counted at once, miss as they did one by one. */
+/* Random pieces of the same loads, each counted in one call, miss like single loads. */
 static void counts_the_same(const struct sim_desc *d, const struct sim_load *loads,
                             const uint8_t *missed, size_t count, struct rng *rng)
 {
@@ -181,7 +182,7 @@ static void equals_the_plainest_model(void **state)
         assert_non_null(plain);
         for (uint64_t now = 1; now <= PLAIN_LOADS; now++) {
             uint32_t sm = (uint32_t)rng_below(&rng, d.sm_count);
-            /* Half of the loads nearby, so that there are hits at every level. */
+            /* Half of the loads are nearby, so that every level has hits. */
             uint64_t span = rng_below(&rng, 2) ? GIB : (uint64_t)1 << (18 + rng_below(&rng, 11));
             uint64_t va = rng_below(&rng, span);
             uint32_t missed = sim_mmu_access(mmu, sm, va);
@@ -247,7 +248,7 @@ static void list_renew(struct list *s, uint32_t at)
     list_insert(s, 0, entry, sectors);
 }
 
-/* Makes room in a full set and takes the translation in. */
+/* Makes room in a full set and inserts the translation. */
 static void list_fill(struct list *s, const struct sim_level *l, uint32_t ways, struct rng *rng,
                       uint64_t entry, uint64_t bit)
 {
@@ -262,7 +263,8 @@ static void list_fill(struct list *s, const struct sim_level *l, uint32_t ways, 
         list_remove(s, ways);
 }
 
-/* True if it hits, in its set or among those that missed last; these are in order of use too. */
+/* Returns whether it hits, in its set or among the recent entries; these are also in order of
+ * use. */
 static bool list_touch(struct list *s, struct list *recent, const struct sim_level *l,
                        uint32_t ways, struct rng *rng, uint64_t entry, uint64_t bit)
 {
@@ -389,8 +391,8 @@ static void k80_levels_begin_where_published(void **state)
     sim_mmu_free(mmu);
 }
 
-/* Half the stride misses half as often from the same footprint on; twice the stride begins at twice
- * the footprint (Karnagel 2017, figure 2). */
+/* Half the stride misses half as often, beginning at the same footprint. Twice the stride begins
+ * at twice the footprint (Karnagel 2017, figure 2). */
 static void three_strides_show_the_boundary(void **state)
 {
     (void)state;
@@ -435,7 +437,7 @@ static void a_sector_misses_without_evicting(void **state)
     sim_mmu_free(mmu);
 }
 
-/* Random loads from n pages hit e of them, whatever the policy, and in sets of any width. */
+/* Random loads from n pages hit e of them, for any policy and for sets of any width. */
 static void random_loads_hit_reach_over_region(void **state)
 {
     static const char *const texts[] = {
@@ -459,7 +461,7 @@ static void random_loads_hit_reach_over_region(void **state)
     }
 }
 
-/* A cyclic walk beyond a random level misses now and then, not always. */
+/* A cyclic walk beyond a random level misses sometimes, not always. */
 static void random_policy_shows_in_a_cycle(void **state)
 {
     (void)state;
@@ -486,10 +488,10 @@ static void a_flush_forgets_everything(void **state)
     sim_mmu_free(mmu);
 }
 
-/* Eight sets of eight, and those that missed last beside them. Nine pages are of a set that is too
- * small for them: while those that walk in turn are not more than those that are kept, nothing
- * misses; with one set more, all pages of these sets miss in every lap. 16 of them look like one
- * more entry behind the sets, as on an H200. */
+/* Eight sets of eight, with a buffer of recent entries beside them. An overflowing set has nine
+ * pages. If the buffer holds all pages of the overflowing sets, nothing misses. With one more
+ * such set, all pages of these sets miss in every lap. A buffer of 16 looks like one more entry
+ * behind the sets, like on an H200. */
 static void sets_overflow_into_those_that_missed_last(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_sim_reads.c: reads at random by many SMs of a simulated GPU: their speeds are those of the
+/* test_sim_reads.c: random reads by the SMs of a simulated GPU have the throughputs of the
  * description, within the reach and beyond. */
 #include "base/stats.h"
 #include "base/units.h"
@@ -41,7 +41,7 @@ static struct probe_spec read_spec(const struct sim_desc *d, uint32_t windows)
     return spec;
 }
 
-/* Little: 4 SMs with one line each in flight read 4 * 128 bytes in 512 ns. */
+/* Little's law: 4 SMs with one line each in flight read 4 * 128 bytes in 512 ns. */
 static void few_loads_in_flight_are_slow(void **state)
 {
     struct bench b =
@@ -94,8 +94,8 @@ static void reads_fall_beyond_the_reach_and_windows_help(void **state)
     gpu_close(b.gpu);
 }
 
-/* Misses a second are what the walkers of a group can serve, so the rate says the miss share:
- * beyond the reach 1 - reach / region of all loads. */
+/* The walkers of a group limit the misses per second, so the throughput gives the miss rate.
+ * Beyond the reach it is 1 - reach / region of all loads. */
 static void miss_share_is_that_of_random_loads(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void miss_share_is_that_of_random_loads(void **state)
     };
     struct probe_result r = sim_bench_run(&b, &spec);
     for (size_t row = 0; row < 3; row++) {
-        /* Two groups, one miss each 10 ns, three loads of four miss. */
+        /* There are two groups, one miss takes 10 ns, and three of four loads miss. */
         double expected = 2 * 0.1e9 / 0.75 * PROBE_LINE_BYTES / 1e9;
         assert_true(fabs(row_gbps(&r, row) / expected - 1) < 0.04);
     }
@@ -120,8 +120,8 @@ static void miss_share_is_that_of_random_loads(void **state)
     gpu_close(b.gpu);
 }
 
-/* Half of the loads go to scattered frames, whose misses take three times as long: twice the time
- * in all. Runs as long as a frame are not scattered. */
+/* Half of the loads go to scattered frames, whose misses take three times as long, so the total
+ * time doubles. Runs of the length of a frame are not scattered. */
 static void scattered_misses_cost_more(void **state)
 {
     static const struct {
@@ -159,7 +159,8 @@ static double accesses_per_ns(const struct probe_result *r, size_t row)
     return accesses / v[0];
 }
 
-/* Within the reach an access costs what its kind costs memory; beyond it a walk, whatever it is. */
+/* Within the reach, an access has the memory cost of its kind. Beyond the reach, any access
+ * costs a walk. */
 static void kinds_differ_inside_the_reach_alone(void **state)
 {
     static const struct {
@@ -195,7 +196,7 @@ static void kinds_differ_inside_the_reach_alone(void **state)
     gpu_close(b.gpu);
 }
 
-/* A single group reaches what its SMs can take, not the plateau of all (Walker 2024, figure 4). */
+/* A single group is limited by its SMs, not by the plateau of all SMs (Walker 2024, figure 4). */
 static void idle_sms_read_nothing(void **state)
 {
     (void)state;
@@ -218,7 +219,8 @@ static void idle_sms_read_nothing(void **state)
     gpu_close(b.gpu);
 }
 
-/* Two openings answer the same: nothing depends on anything but the description and the probes. */
+/* Two openings give the same answers, because these depend only on the description and the
+ * probes. */
 static void the_same_probes_get_the_same_answers(void **state)
 {
     (void)state;
