@@ -36,10 +36,10 @@
  *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: as in l1d
  *   clock_pair=8       what reading the clock twice adds to each of these loads; default 0
  *   l2fill=64          what a miss of the L2 (of l2cache= bytes) brings; default 32
- *   l2line=128         bytes of the L2 that one word takes; default: as l2fill
+ *   l2line=128         bytes of the L2 that one word takes; default: l2fill
  *   l2keeps=1          which lines of a long footprint are left in the L2: 0 those at some
  *                      addresses (the default), 1 the last, 2 each the less likely the older it is
- *   memory_miss=440    cycles that a miss of the L2 takes on top of a hit; default 0: no contrast
+ *   memory_miss=440    cycles that a miss of the L2 takes on top of a hit; default 0
  *   tail=0.09@400      this share of the loads from memory takes up to 400 cycles more
  *   page_tables=512M@300   a translation that all levels miss takes 300 cycles more in another
  *                      stretch of 512M than the one before it; default: no matter where
@@ -51,12 +51,12 @@
  *                      default: none
  *   gpc=0-15:16-31     the SMs of each GPC, within which a cluster lies, as a level's sharing;
  *                      default: gpu
- *   memory_ns=450      of one load from memory, which bounds reads with few loads in flight;
- *                      default 0: never
+ *   memory_ns=450      time of one load from memory, which bounds reads with few loads in flight;
+ *                      default 0 means no limit
  *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
  *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
  *   read_noise=0.003   relative standard deviation of a throughput
- *   seed=7             of everything random here; default 1
+ *   seed=7             seed of all random numbers here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
  *   neighbor=30000@500000  another process on the GPU: after some 30000 loads one after the other
@@ -65,7 +65,7 @@
  *                      own. The load in progress takes that much longer.
  *   neighbor_pages=200 then it fills none of them whole: each SM touches 200 pages of the neighbor;
  *                      default: enough for all TLBs
- *   neighbor_level=2   and these only in level 2; default 0: in all levels
+ *   neighbor_level=2   and these only in level 2; default 0 means all levels
  *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after
  *                      50000 more back again: memory then takes 0.8 times its cycles
  *
@@ -81,7 +81,7 @@
  *              policy=random  victim: lru (default), fifo, random, or cycle:2,3,2,1,2,4: each set
  *                             replaces its ways, from 1, in this order again and again; sets of at
  *                             most 32 ways (Mei 2016, figure 11)
- *              hash=xor       how pages choose a set: mod (default); skew: as mod, moved on by one
+ *              hash=xor       how pages choose a set: mod (default); skew: like mod, shifted by one
  *                             set after each round through the entries, so that pages at twice the
  *                             distance also reach all sets; xor: all bits of the page number folded
  *                             over each other, for a power of two of equal sets
@@ -121,11 +121,11 @@
 enum {
     SIM_MAX_LEVELS = 6,
     SIM_MAX_RUNS = 4,        /* different set sizes of one level */
-    SIM_MAX_ENTRIES = 65536, /* of one instance of a level */
+    SIM_MAX_ENTRIES = 65536, /* entries of one instance of a level */
     SIM_MAX_SECTORS = 64,
     SIM_MAX_RECENT = 64,
     SIM_MAX_CYCLE = 16,      /* victims of policy=cycle */
-    SIM_MAX_SHORT_WAYS = 32, /* of sets with recent= or policy=cycle */
+    SIM_MAX_SHORT_WAYS = 32, /* largest set of a level with recent= or policy=cycle */
     SIM_MAX_BANKS = 256,
     SIM_MAX_BANK_BYTES = 16,
     SIM_MAX_NAME = 48,
@@ -138,7 +138,7 @@ enum sim_noise { SIM_NOISE_NONE = 0, SIM_NOISE_UNIFORM, SIM_NOISE_GAUSS };
 
 struct sim_run {
     uint32_t ways;
-    uint32_t count; /* sets of that many ways */
+    uint32_t count; /* number of sets with that number of ways */
 };
 
 struct sim_level {
@@ -149,18 +149,18 @@ struct sim_level {
     uint32_t walkers;
     uint32_t sectors;
     uint32_t recent;
-    uint32_t block; /* 0: one entry */
+    uint32_t block; /* 0 means one entry */
     uint32_t cycle_count;
-    uint8_t cycle[SIM_MAX_CYCLE]; /* ways, from 1 */
+    uint8_t cycle[SIM_MAX_CYCLE]; /* the ways in order of replacement, from 1 */
     enum sim_policy policy;
     enum sim_hash hash;
     uint32_t run_count;
     struct sim_run runs[SIM_MAX_RUNS];
     uint32_t instance_count;
-    uint16_t instance_of_sm[REACH_MAX_SMS]; /* by position; numbered by the first SM of each */
+    uint16_t instance_of_sm[REACH_MAX_SMS]; /* by position; ordered by the first SM of each */
 };
 
-/* Another kind of memory. If gbps is 0 there is none, and `refused` has the reason. */
+/* Another kind of memory. If gbps is 0 it is absent, and `refused` has the reason. */
 struct sim_kind {
     double gbps;
     double miss_ns;
@@ -172,7 +172,7 @@ struct sim_kind {
     enum reason refused;
 };
 
-/* Shared memory of an SM; latency_cycles 0: not answered. */
+/* Shared memory of an SM. latency_cycles is 0 if probes of it are not answered. */
 struct sim_shared {
     uint64_t sm_bytes, block_bytes;
     double conflict_cycles;
@@ -181,82 +181,83 @@ struct sim_shared {
     uint32_t banks, bank_bytes;
 };
 
-/* `largest` 0: none. */
+/* Clusters. `largest` is 0 if there are none. */
 struct sim_clusters {
     double bytes_per_cycle;
     uint32_t largest;
     uint32_t latency_cycles, own_cycles;
 };
 
-/* What a footprint that is longer than the L2 leaves in it. */
+/* The part of a footprint longer than the L2 that stays in it. */
 enum sim_l2_keeps { SIM_L2_KEEPS_SOME = 0, SIM_L2_KEEPS_LAST, SIM_L2_KEEPS_YOUNG };
 
 /* A flat value; zero it before use. A number that is 0 stands for the default of its field. */
 struct sim_desc {
     char name[SIM_MAX_NAME];
-    char uuid[SIM_MAX_NAME];   /* "": from the hash of the description */
-    char serial[SIM_MAX_NAME]; /* "": not reported */
+    char uuid[SIM_MAX_NAME];   /* "" means a UUID from the hash of the description */
+    char serial[SIM_MAX_NAME]; /* "" means not reported */
     char driver[SIM_MAX_NAME]; /* "": "simulated" */
     uint64_t memory_bytes;
     uint64_t l2_cache_bytes;
-    uint64_t range_bytes;        /* 0: four times the memory */
-    uint64_t granule_bytes;      /* 0: 2 MiB */
+    uint64_t range_bytes;        /* 0 means four times the memory */
+    uint64_t granule_bytes;      /* 0 means 2 MiB */
     uint64_t frame_bytes;        /* 0: none */
-    uint64_t side_granule_bytes; /* 0: the L2 has one side */
-    uint64_t array_bytes;        /* 0: shared memory is apart */
+    uint64_t side_granule_bytes; /* 0 means that the L2 has one side */
+    uint64_t array_bytes;        /* 0 means that shared memory is separate */
     uint64_t l2_fill_bytes;      /* 0: 32 */
-    uint64_t l2_line_bytes;      /* 0: as l2_fill_bytes */
+    uint64_t l2_line_bytes;      /* 0 means l2_fill_bytes */
     uint64_t page_table_bytes;   /* 0: none */
-    double tail_share;           /* of the loads from memory */
+    double tail_share;           /* share of the loads from memory */
     double scattered_factor;
-    uint64_t data_l1_bytes; /* 0: none; likewise the L2 */
+    uint64_t data_l1_bytes; /* 0 means no such cache, like for the L2 */
     uint64_t data_l2_bytes;
     double data_l1_gbps;
     double data_l2_gbps;
     double noise_cycles;
-    double outlier_share; /* of the loads, 0..1 */
+    double outlier_share; /* share of the loads, 0..1 */
     double plateau_gbps;
-    double sm_gbps; /* 0: twice the share of the plateau */
+    double sm_gbps; /* 0 means twice the share of the plateau */
     double read_noise;
     double reclock_factor;
-    double memory_ns; /* of one load; 0: never a limit */
+    double memory_ns; /* time of one load; 0 means no limit */
     uint64_t seed;
     uint32_t cc_major;
     uint32_t cc_minor;
-    uint32_t clock_khz; /* 0: not reported */
+    uint32_t clock_khz; /* 0 means not reported */
     uint32_t latency_cycles;
     uint32_t spread_cycles;
     uint32_t outlier_cycles;
-    uint32_t neighbor_loads; /* between two turns of the neighbor, on average; 0: none */
+    uint32_t neighbor_loads; /* loads between two turns of the neighbor, on average; 0 means no
+                                neighbor */
     uint32_t neighbor_cycles;
-    uint32_t neighbor_pages; /* 0: all entries are gone */
-    uint32_t neighbor_level; /* 0: all levels */
-    uint32_t far_cycles;     /* of an atomic on the other side of the L2 */
-    uint32_t reclock_loads;  /* between two changes of the clock; 0: none */
+    uint32_t neighbor_pages; /* 0 means that all entries are evicted */
+    uint32_t neighbor_level; /* 0 means all levels */
+    uint32_t far_cycles;     /* extra cycles of an atomic on the other side of the L2 */
+    uint32_t reclock_loads;  /* loads between two changes of the clock; 0 means no change */
     enum sim_noise noise;
     uint32_t sm_count;
     uint32_t level_count;
     uint16_t sm_ids[REACH_MAX_SMS];     /* ascending */
     uint16_t side_of_sm[REACH_MAX_SMS]; /* by position; 0 or 1 */
-    uint16_t gpc_of_sm[REACH_MAX_SMS];  /* by position; numbered by the first SM of each */
+    uint16_t gpc_of_sm[REACH_MAX_SMS];  /* by position; GPCs in the order of their first SM */
     struct sim_shared shared;
     struct sim_clusters clusters;
     struct sim_level levels[SIM_MAX_LEVELS];
-    struct sim_level l1d, read_only, constant; /* of each SM; absent without entries */
-    uint32_t constant_cycles;                  /* 0: latency_cycles less its miss_cycles */
-    uint32_t clock_cycles; /* what reading the clock adds to each timed load of a CACHE */
+    struct sim_level l1d, read_only, constant; /* of each SM; absent if it has no entries */
+    uint32_t constant_cycles;                  /* 0 means latency_cycles minus its miss_cycles */
+    uint32_t clock_cycles; /* extra cycles for reading the clock in each timed load of a CACHE */
     uint32_t memory_cycles;
     uint32_t l2_keeps; /* enum sim_l2_keeps */
     uint32_t page_table_cycles;
     uint32_t tail_cycles;
     uint64_t host_memory_bytes;
-    uint32_t pcie_generation; /* of the link to the host; 0: not reported */
+    uint32_t pcie_generation; /* of the link to the host; 0 means not reported */
     uint32_t pcie_lanes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
 };
 
 /* Parses a description. `base` (may be NULL: the defaults above) has the fields that the text
- * leaves out; `sms` and `smids` in the text drop the levels of `base`. STATUS_INVALID_ARGUMENT
+ * leaves out; `sms` and `smids` in the text remove the levels of `base`. STATUS_INVALID_ARGUMENT
  * names the field and the place in it. */
 enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct sim_desc *out,
                            struct err *err);
@@ -267,13 +268,13 @@ char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size);
 /* The virtual range in bytes, with the default filled in. */
 uint64_t sim_desc_range(const struct sim_desc *desc);
 
-/* The memory of this kind as a GPU of its own, with a range of this length, so that the same model
- * answers its probes. The kind must be there. */
+/* Describes the memory of this kind as a separate GPU with a range of this length, so that the same
+ * model answers its probes. The kind must exist. */
 void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint64_t range_bytes,
                    struct sim_desc *out);
 
 /* The identity of the simulated GPU `desc` (sim_gpu.c), the `twin`th (0, 1, ..) of its kind on the
- * node: its UUID is a hash of the two, so it stays the same as long as the description does. */
+ * node: Its UUID is a hash of the two, so it changes only if the description does. */
 void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* sim_desc_text.c: a description from text, and back. One table of fields serves both directions,
- * so a field cannot be read and not be written. A field with its default is left out, so a printed
- * description is as short as a written one. */
+ * so a field cannot be read and not be written. Fields with their default value are not printed, so
+ * a printed description is no longer than a written one. */
 #include "gpu/sim/sim_desc.h"
 
 #include "base/assert.h"
@@ -31,23 +31,23 @@ enum kind {
     SMS,
     SMIDS,
     NOISE,
-    LEVEL, /* `number.max` is its index */
+    LEVEL, /* `number.max` is the index of the level */
     KIND,  /* `number.max` is the enum memory_kind */
     FAR_SMS,
     CACHE, /* `number.offset` is an offset in struct sim_level */
     SHARED,
     CLUSTERS,
     GPCS,
-    NUMBER, /* and in the SECOND row behind it, if there is one */
-    PERIOD, /* likewise; the first number is at least 1 */
-    SECOND  /* the key is what separates the two numbers */
+    NUMBER, /* a second number follows if the next row is SECOND */
+    PERIOD, /* like NUMBER, but the first number is at least 1 */
+    SECOND  /* the key is the separator of the two numbers */
 };
 
 struct field {
     const char *key;
     enum kind kind;
-    struct sim_number number; /* of a name: its offset */
-    const char *missing;      /* SECOND: the message if the key is not there */
+    struct sim_number number; /* for a name: its offset */
+    const char *missing;      /* SECOND: the message if the key is missing */
 };
 
 #define AT(member) offsetof(struct sim_desc, member)
@@ -128,7 +128,7 @@ static const struct field fields[] = {
     {"", NAME, {SIM_U32, 0, 0}, NULL} /* the end */
 };
 
-enum { NOISE_WORDS = 3, PLAIN_BYTES = 64 /* of any default */ };
+enum { NOISE_WORDS = 3, PLAIN_BYTES = 64 /* length of any default */ };
 static const char *const noise_words[NOISE_WORDS] = {
     [SIM_NOISE_NONE] = "none", [SIM_NOISE_UNIFORM] = "uniform:", [SIM_NOISE_GAUSS] = "gauss:"};
 
@@ -207,7 +207,7 @@ static enum status read_sm_count(struct sim_cursor *c, struct sim_desc *d)
     return STATUS_OK;
 }
 
-/* The SMs of the second side of the L2. */
+/* Reads the SMs of the second side of the L2. */
 static enum status read_far_sms(struct sim_cursor *c, struct sim_desc *d)
 {
     memset(d->side_of_sm, 0, sizeof d->side_of_sm);
@@ -230,7 +230,7 @@ static enum status read_far_sms(struct sim_cursor *c, struct sim_desc *d)
     return STATUS_OK;
 }
 
-/* The SMs; drops the levels, sides and GPCs, which depend on them. */
+/* Reads the SMs. Removes the levels, sides and GPCs, which depend on them. */
 static enum status read_sms(struct sim_cursor *c, bool ids, struct sim_desc *d)
 {
     memset(d->levels, 0, sizeof d->levels);
@@ -284,7 +284,8 @@ static enum status read_value(struct sim_cursor *c, const struct field *f, struc
     }
 }
 
-/* The field whose key comes next, and skips the key; NULL: none. */
+/* Returns the field whose key comes next, and skips the key. Returns NULL if there is no such
+ * field. */
 static const struct field *read_key(struct sim_cursor *c)
 {
     for (uint32_t i = 0; i < FIELD_COUNT; i++) {
@@ -296,7 +297,7 @@ static const struct field *read_key(struct sim_cursor *c)
     return NULL;
 }
 
-/* Reads one field; `seen` has whether each row of the table was. */
+/* Reads one field. `seen` records for each row of the table whether it was read. */
 static enum status read_field(struct sim_cursor *c, struct sim_desc *d, bool *seen)
 {
     enum { SMS_ROW = 3, SMIDS_ROW = 4 };
@@ -462,7 +463,7 @@ char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size)
         const char *value = w.at;
         put_value(&w, &fields[i], desc);
         if (strcmp(value, text) == 0)
-            w = before; /* the default is left out */
+            w = before; /* a field with its default value is not printed */
     }
     *w.at = '\0';
     return out;

@@ -1,7 +1,8 @@
 /* sim_gpu.c: the simulated source: GPUs that are described by a text and answer the same probes as
  * real ones. All its results carry the origin "simulated". See gpu/gpu.h for the contract,
- * sim_desc.h for the text, sim_profiles.h for the GPUs that have a name. Here are identity and
- * limits; its parts: sim_machine (the probes), sim_read (throughput), sim_mmu (translation). */
+ * sim_desc.h for the text, sim_profiles.h for the GPUs that have a name. This file has identity and
+ * limits. Its parts are sim_machine (the probes), sim_read (throughput) and sim_mmu
+ * (translation). */
 #include "gpu/gpu.h"
 
 #include "base/hash.h"
@@ -16,7 +17,7 @@
 #define DEFAULT_MEMORY_LIMIT (GIB + GIB / 10)
 #define BACKING_BYTES        (512 * MIB)
 #define DEFAULT_GRANULE      (2 * MIB)
-enum { HOST_SHARE = 4 }; /* of the host's memory one part, as on a real one */
+enum { HOST_SHARE = 4 }; /* host memory is divided by this, like on a real GPU */
 
 struct sim_gpu {
     struct gpu base;
@@ -24,9 +25,9 @@ struct sim_gpu {
     struct gpu_identity identity;
     struct gpu_limits limits;
     struct sim_machine *machine;
-    /* Of other memory: one kind at a time, as on a real GPU. */
+    /* Other memory: one kind at a time, like on a real GPU. */
     struct sim_machine *memory;
-    struct probe_spec memory_spec; /* of the probe that it was made for */
+    struct probe_spec memory_spec; /* the probe that it was made for */
     uint64_t memory_bytes;
 };
 
@@ -59,8 +60,7 @@ void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_ide
     out->origin = ORIGIN_SIMULATED;
 }
 
-/* The number of the first `n` texts that describe the same GPU, so that it would have their UUID.
- */
+/* Returns how often the first `n` texts describe the same GPU, which would have the same UUID. */
 static uint32_t count_twins(const char *const *texts, uint32_t n, const struct sim_desc *desc)
 {
     struct gpu_identity id;
@@ -77,7 +77,7 @@ static uint32_t count_twins(const char *const *texts, uint32_t n, const struct s
     return twins;
 }
 
-/* The `n`th GPU of the options, and its identity. */
+/* Reports the `n`th GPU of the options, and its identity. */
 static enum status describe_nth(const struct gpu_options *options, uint32_t n,
                                 struct sim_desc *desc, struct gpu_identity *id, struct err *err)
 {
@@ -121,7 +121,7 @@ static enum status find_gpu(const struct gpu_options *options, const char *uuid,
     return err_set(err, STATUS_NOT_FOUND, "there is no simulated GPU with UUID %.64s", uuid);
 }
 
-/* Simulated memory costs nothing, but the limits of a real GPU hold here too. */
+/* Simulated memory costs nothing, but the limits of a real GPU apply here too. */
 static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
 {
     const struct sim_desc *d = &gpu->desc;
@@ -208,8 +208,8 @@ static struct maybe_u32 clock_of(const struct sim_gpu *gpu)
     return gpu->desc.clock_khz ? KNOWN_U32((uint32_t)khz) : UNKNOWN_U32(REASON_NOT_REPORTED);
 }
 
-/* The machine that answers a probe, made if it is not there; NULL and the reason in `out` if there
- * is no such memory. */
+/* Returns the machine that answers a probe, and makes it if needed. Returns NULL and the reason in
+ * `out` if there is no such memory. */
 static enum status use_memory(struct sim_gpu *sim, const struct probe_spec *spec,
                               struct sim_machine **out_machine, struct probe_conditions *out,
                               struct err *err)

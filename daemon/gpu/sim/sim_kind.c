@@ -1,6 +1,6 @@
-/* sim_kind.c: other kinds of memory of a simulated GPU: their text, and each as a GPU of its own
- * with two levels of translation, one for each group of SMs and one for the GPU, behind which one
- * walker serves all misses. */
+/* sim_kind.c: other kinds of memory of a simulated GPU: their text, and each as a separate GPU.
+ * That GPU has two levels of translation, one for each group of SMs and one for the whole GPU. One
+ * walker behind them serves all misses. */
 #include "gpu/sim/sim_text.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ enum { MAX_GBPS = 1000000, MAX_MISS_NS = 1000000, MIN_ENTRY_BYTES = 4096 };
 
 #define AT(member) offsetof(struct sim_kind, member)
 
-/* Each number, and what stands before it. */
+/* Each number, and the text before it. */
 static const struct {
     const char *before;
     struct sim_number number;
@@ -62,7 +62,8 @@ void sim_kind_put(struct sim_writer *w, const struct sim_kind *kind)
     }
 }
 
-/* The level whose groups the table of a group follows: the last that is not of the whole GPU. */
+/* Returns the level whose groups the table of a group follows: the last level that is not shared by
+ * the whole GPU. */
 static const struct sim_level *group_level(const struct sim_desc *d)
 {
     uint32_t i = d->level_count - 1;

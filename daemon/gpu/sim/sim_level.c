@@ -11,7 +11,7 @@ enum { MAX_WALKERS = 4096, MAX_MISS_NS = 1000000, MIN_ENTRY_BYTES = 4096, MIN_LI
 
 static const struct sim_number entry_bytes = {SIM_BYTES, AT(entry_bytes), 0};
 
-/* Options with a number; printed in this order if they differ from their default. */
+/* Options with a number, printed in this order if they differ from their default. */
 static const struct {
     const char *key;
     struct sim_number number;
@@ -25,7 +25,7 @@ static const struct {
 };
 enum { PRINTED_BEFORE_SETS = 1 }; /* of them */
 
-/* Options with a word; 0 is the default of each. */
+/* Options with a word. 0 is the default of each. */
 static const struct {
     const char *text;
     size_t offset;
@@ -42,7 +42,7 @@ _Static_assert(sizeof(enum sim_policy) == sizeof(uint32_t) &&
                    sizeof(enum sim_hash) == sizeof(uint32_t),
                "choices");
 
-/* Numbers the instances by the lowest SM of each, which makes equal sharings equal structs. */
+/* Numbers the instances by the lowest SM of each. So equal sharings are equal structs. */
 static void number_instances(struct sim_level *l, uint32_t sm_count)
 {
     uint16_t renamed[REACH_MAX_SMS];
@@ -288,7 +288,7 @@ enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t in
     return s;
 }
 
-/* The K of "groups of K in a row"; 0 if the groups are not like that. */
+/* Returns the K of "groups of K in a row", or 0 if the groups have another form. */
 static uint32_t group_size(const struct sim_desc *d, const struct sim_level *l)
 {
     uint32_t k = 1; /* the first SM is always in the first group */

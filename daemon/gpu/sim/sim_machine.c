@@ -20,7 +20,7 @@ double sim_gauss(struct rng *rng)
     return sum - GAUSS_PAIRS;
 }
 
-/* Loads until the neighbor's next turn. */
+/* Returns the number of loads until the neighbor's next turn. */
 static uint32_t next_turn(struct sim_machine *m)
 {
     return 1 + (uint32_t)rng_below(&m->others, (uint64_t)m->desc.neighbor_loads * 2 + 1);
@@ -77,7 +77,7 @@ void sim_machine_overlap(struct sim_machine *m, uint32_t loads)
     m->sides = 0;
 }
 
-/* The neighbor's turn: its pages take the place of all translations, or of some. */
+/* Takes the neighbor's turn: its pages replace all translations, or some of them. */
 static void evict(struct sim_machine *m)
 {
     if (m->desc.neighbor_pages == 0)
@@ -87,7 +87,7 @@ static void evict(struct sim_machine *m)
                       rng_next(&m->others));
 }
 
-/* What other processes do to the GPU. */
+/* Applies the effects of other processes on the GPU. */
 static uint32_t let_others(struct sim_machine *m)
 {
     if (m->desc.reclock_loads > 0 && --m->loads_to_reclock == 0) {

@@ -8,34 +8,35 @@
 
 struct sim_machine;
 
-/* Copies `desc`. NULL: no memory. */
+/* Copies `desc`. Returns NULL if there is no memory. */
 struct sim_machine *sim_machine_new(const struct sim_desc *desc);
 void sim_machine_free(struct sim_machine *take);
 
-/* One load: its cycles, noise included, or only its effect. */
+/* Runs one load. The first returns its cycles, noise included; the second has only its effect. */
 uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 void sim_machine_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 
-/* The SM clock relative to the description: 1, except after `reclock`. */
+/* Returns the SM clock relative to the description: 1, except after `reclock`. */
 double sim_machine_clock_factor(const struct sim_machine *m);
 
-/* Where an SM reads: whole lines from `va` on. */
+/* The window that an SM reads: whole lines from `va` on. */
 struct sim_window {
     uint64_t va;
     uint64_t bytes;
 };
 
-/* What one access of READ does: as in a probe_spec. */
+/* The kind of access of a READ, like in a probe_spec. */
 struct sim_access {
     enum access access;
     uint32_t bytes;
-    uint32_t in_flight; /* accesses of one SM at a time; 0: no limit */
-    /* Frames from scattered_va on that are not one run of physical memory each; 0: none. */
+    uint32_t in_flight; /* accesses in flight of one SM; 0 means no limit */
+    /* From scattered_va on, scattered_bytes of frames are not one run of physical memory each. 0 if
+     * there are no such frames. */
     uint64_t scattered_va;
     uint64_t scattered_bytes;
 };
 
-/* READ at one point: the SM at position i reads in windows[window_of[i]] (at most
+/* Runs READ at one point: the SM at position i reads in windows[window_of[i]] (at most
  * PROBE_MAX_WINDOWS), or not at all if that is PROBE_SM_IDLE. Writes `repeats` rows of elapsed
  * nanoseconds and the accesses of each SM. */
 void sim_machine_read(struct sim_machine *m, struct sim_access access,
@@ -43,11 +44,11 @@ void sim_machine_read(struct sim_machine *m, struct sim_access access,
                       uint32_t duration_us, uint32_t repeats, uint32_t *rows);
 
 /* Runs a checked spec over a range that starts at virtual address `va`; writes
- * probe_value_count(spec, sm_count) values. STATUS_INVALID_ARGUMENT if an SM id of the spec does
- * not exist. */
+ * probe_value_count(spec, sm_count) values. Returns STATUS_INVALID_ARGUMENT if an SM id of the spec
+ * does not exist. */
 enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                             uint32_t *values, struct err *err);
-/* Of that run: probe_conditions.interruptions. */
+/* Returns probe_conditions.interruptions of that run. */
 uint32_t sim_machine_interruptions(const struct sim_machine *m);
 
 #endif

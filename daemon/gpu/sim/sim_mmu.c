@@ -1,10 +1,7 @@
-/* sim_mmu.c: levels of TLBs one behind the other.
- *
- * What a level does depends on the loads that reach it and on their order, on nothing else. So many
- * loads are counted level by level: all of them touch the first, then those that missed touch the
- * second, and each ends as if they had come one by one. A level's loop is short and has
- * no branch that depends on hit or miss.
- */
+/* sim_mmu.c: levels of TLBs one behind the other. The result of a level depends only on the loads
+ * that reach it and on their order. So groups of loads are counted level by level: all of them
+ * touch the first level, then the loads that missed touch the second. Each load ends with the same
+ * result as one by one. A level's loop is short and has no branch that depends on hit or miss. */
 #include "gpu/sim/sim_mmu.h"
 
 #include "base/assert.h"
@@ -12,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Loads of one pass: their numbers fit into the first level of the data cache. */
+/* Loads of one pass. Their numbers fit into the first level of the data cache. */
 enum { PASS_LOADS = 1024 };
 
 struct sim_mmu {

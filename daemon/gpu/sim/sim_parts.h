@@ -14,65 +14,68 @@ struct sim_machine {
     struct sim_desc desc;
     struct sim_mmu *mmu;
     struct rng rng;                     /* of noise */
-    uint32_t far_cycles[REACH_MAX_SMS]; /* by position: the distance of this SM, on top of a load */
-    struct rng others;                  /* of other processes */
-    uint32_t loads_to_turn;             /* until the neighbor's next turn */
-    uint32_t side_by_side;              /* loads that take the time of one; 0: 1 */
-    uint32_t sides;                     /* of these, made so far */
-    uint32_t loads_to_reclock;          /* until the clock changes */
+    uint32_t far_cycles[REACH_MAX_SMS]; /* by position: extra cycles of a load for the distance of
+                                           this SM */
+    struct rng others;                  /* for other processes */
+    uint32_t loads_to_turn;             /* loads until the neighbor's next turn */
+    uint32_t side_by_side;              /* loads that take the time of one load; 0 means 1 */
+    uint32_t sides;                     /* number of these loads made so far */
+    uint32_t loads_to_reclock;          /* loads until the clock changes */
     bool reclocked;
-    uint64_t turns;         /* that the neighbor has had */
-    uint64_t away;          /* of these, so long that a kernel notices (kernels/abi.h) */
-    uint32_t interruptions; /* of the last probe: stretches that were done again, or in vain */
-    /* Loads whose result is not asked for: counted together, before any whose result is. */
+    uint64_t turns;         /* turns that the neighbor has had */
+    uint64_t away;          /* turns long enough for a kernel to notice (kernels/abi.h) */
+    uint32_t interruptions; /* of the last probe: stretches that were repeated, even in vain */
+    /* Loads whose result is not needed. They are counted together, before any load whose result
+     * is. */
     uint32_t pending_count;
     struct sim_load pending[SIM_PENDING_LOADS];
 };
 
-/* One load of an SM, and what others do meanwhile. Returns how many levels missed; `*away_cycles`
- * (may be NULL) is how long the neighbor had the GPU during it. */
+/* Runs one load of an SM and the effects of other processes meanwhile. Returns the number of levels
+ * that missed. `*away_cycles` (may be NULL) is the time for which the neighbor had the GPU during
+ * the load. */
 uint32_t sim_machine_access(struct sim_machine *m, uint32_t sm, uint64_t va, uint32_t *away_cycles);
 
-/* Loads in this order; out_missed[i] is how many levels loads[i] missed. */
+/* Runs loads in this order; out_missed[i] is the number of levels that loads[i] missed. */
 void sim_machine_count(struct sim_machine *m, const struct sim_load *loads, uint32_t count,
                        uint8_t *out_missed);
 
-/* From now on this number of loads takes the time of one: loads of several SMs, and of the lanes of
- * a warp. */
+/* From now on this number of loads takes the time of one load. It is for loads of several SMs, and
+ * of the lanes of a warp. */
 void sim_machine_overlap(struct sim_machine *m, uint32_t loads);
 
-/* A draw from the normal distribution with deviation 1. */
+/* Returns a draw from the normal distribution with deviation 1. */
 double sim_gauss(struct rng *rng);
 
-/* SIDES: all repeats. */
+/* SIDES: runs all repeats. */
 void sim_sides_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                    uint32_t *values);
 
-/* WORKING_SET_READ: all points, all repeats. */
+/* WORKING_SET_READ: runs all points and repeats. */
 void sim_working_set_read_run(struct sim_machine *m, const struct probe_spec *spec,
                               uint32_t *values);
-/* CACHE: all points. False: no memory. */
+/* CACHE: runs all points. Returns false if there is no memory. */
 bool sim_cache_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                    uint32_t *values);
 
-/* Noise, other processes and the clock, on top of these cycles. */
+/* Returns these cycles with noise, other processes and the clock. */
 uint32_t sim_machine_noisy(struct sim_machine *m, double cycles, uint32_t away_cycles);
-/* These cycles with noise and outliers. */
+/* Returns these cycles with noise and outliers. */
 double sim_machine_scatter(struct sim_machine *m, double cycles);
-/* What one line of the L2 takes more for one SM, fixed by the seed: its slice. */
+/* Returns the extra cycles of a line of the L2 for one SM, fixed by the seed: its slice. */
 uint32_t sim_slice_cycles(const struct sim_machine *m, uint64_t va);
-/* What the side takes more on which the line is. */
+/* Returns the extra cycles for the side of the line. */
 uint32_t sim_side_cycles(const struct sim_machine *m, uint32_t sm, uint64_t va);
 
-/* SHARED and PEER: all repeats. The description must have them. */
+/* SHARED and PEER: run all repeats. The description must have shared memory or clusters. */
 void sim_shared_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
 void sim_peer_run(struct sim_machine *m, const struct probe_spec *spec, uint32_t *values);
 
-/* CONCURRENCY: all points, all repeats. */
+/* CONCURRENCY: runs all points and repeats. */
 void sim_concurrency_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                          uint32_t *values);
 
-/* READ: all points, all repeats. */
+/* READ: runs all points and repeats. */
 void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                   uint32_t *values);
 

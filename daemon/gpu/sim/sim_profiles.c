@@ -15,7 +15,7 @@
 
 #define COUNT(a) (uint32_t)(sizeof(a) / sizeof(a)[0])
 
-/* K80: one of the two GPUs of the board. The sharing of L2 follows the published raw data: 13 of 15
+/* K80: one of the two GPUs of the board. The L2 is shared like in the published raw data: 13 of 15
  * SMs, two groups of two. */
 static const char k80_description[] =
     "name=K80 cc=3.7 sms=13 memory=12G l2cache=1536K granule=128K latency=241 spread=12 "
@@ -51,7 +51,7 @@ static const struct sim_source k80_sources[] = {
 };
 
 /* P100: 56 of 60 SMs, ten to a GPC, two of the six GPCs with eight. L3 is beyond the memory of the
- * card, but not beyond a virtual range, so the model has it where the paper predicts it. */
+ * card but not beyond a virtual range, so the model has the L3 that the paper predicts. */
 #define P100_GROUPS                                                                                \
     "0,1,18,19,28,29,38,39,50,51:"                                                                 \
     "2,3,16,17,32,33,36,37,52,53:"                                                                 \
@@ -130,8 +130,8 @@ static const struct sim_source a100_sources[] = {
     {"read_noise", SIM_GUESS, ""},
 };
 
-/* The GPUs of Mei and Chu 2016. Their text has the structure of the caches and of the TLBs, and the
- * latencies only in figures: those here are made up. */
+/* The GPUs of Mei and Chu 2016. Their text has the structure of the caches and of the TLBs, but the
+ * latencies only in figures. The latencies here are made up. */
 #define MEI      "Mei and Chu 2016, "
 #define MEI_TLBS "l1=16@2M/sm;miss=27;policy=random l2=65@2M/gpu;miss=261;sets=17+8x6 "
 static const char gtx560ti_description[] =
@@ -207,7 +207,7 @@ static const struct sim_source gtx980_sources[] = {
 };
 
 /* H100 and H200: nothing about their translation is published. The H200 profile is GPU-32d7f372,
- * the H100 profile GPU-dcda818d; their levels and groups came out the same. */
+ * the H100 profile GPU-dcda818d; their measured levels and groups are the same. */
 #define HOPPER_GROUPS                                                                              \
     "0,1,48,49,128,129:"                                                                           \
     "2,3,50,51,92,93:"                                                                             \
@@ -236,8 +236,8 @@ static const struct sim_source gtx980_sources[] = {
 #define HOPPER_TLBS                                                                                \
     "l1=16@16M/sm;miss=10 "                                                                        \
     "l2=2048@32M/" HOPPER_GROUPS ";miss=90;sets=8x256;hash=xor;"
-/* As clusters showed them on GPU-e28522e7, an H200 with these groups: the last four pairs, which
- * belong to the first GPC by their groups, take part in no cluster of more than two. */
+/* The GPCs that clusters showed on GPU-e28522e7, an H200 with these groups. The last four pairs
+ * belong to the first GPC by their groups. They take part in no cluster of more than two. */
 #define HOPPER_GPCS                                                                                \
     "gpc=0,1,16,17,32,33,48,49:"                                                                   \
     "2,3,18,19,34,35,50,51,64,65,78,79,92,93,106,107:"                                             \
@@ -257,7 +257,7 @@ static const struct sim_source gtx980_sources[] = {
     "const=32@64;miss=70;sets=4x8 const_hit=34 clock_pair=8 l2fill=64 tail=0.09@600 "
 #define H100_CACHES HOPPER_CACHES("227")
 #define H200_CACHES HOPPER_CACHES("262")
-/* Whole groups, so that 66 SMs are on either side. */
+/* Whole groups are on one side, so that either side has 66 SMs. */
 #define HOPPER_FAR_SIDE "far_side=16-31,38-43,46,47,64-77,82-87,90,91,106-119,122-125,130,131 "
 static const char h100_description[] =
     "name=H100-80G cc=9.0 sms=132 memory=81079M l2cache=50M latency=265 spread=60 noise=gauss:1.7 "
@@ -280,7 +280,7 @@ static const char h200_description[] =
     "host-registered-huge=50.8/3@2420,64K,2048+80,8192+350,24 "
     "peer=375/33@1600,2M,0+0,0+0,0";
 
-/* Of the caches, for both. */
+/* Fields of the caches, for both. */
 #define HOPPER_SOURCES                                                                             \
     {"array", SIM_PUBLISHED, "data sheet: 256 KB for L1 and shared memory"},                       \
         {"l1d", SIM_MEASURED, "an H200, 2026-11-23: 128-byte lines, 32-byte sectors"},             \
@@ -297,7 +297,8 @@ static const char h200_description[] =
     }
 
 #define H200_HOST "docs/measurements/nvidia-h200-89d5a7b7-2026-11-22"
-/* Hosts of other profiles are not known: they have no host memory, and no other kind is probed. */
+/* Hosts of the other profiles are unknown. These have no host memory, and no other kind is
+ * probed. */
 #define H100_MEASURED "docs/measurements/nvidia-h100-80gb-hbm3-dcda818d-2026-11-21"
 static const struct sim_source h100_sources[] = {
     HOPPER_SOURCES,

@@ -1,5 +1,5 @@
 /* sim_profiles.h: simulated GPUs by name: k80, p100, a100-80g, h100-80g, h200. Each is a
- * description as in sim_desc.h, with the source of every number in it. */
+ * description like in sim_desc.h, with the source of every number in it. */
 #ifndef REACH_GPU_SIM_SIM_PROFILES_H
 #define REACH_GPU_SIM_SIM_PROFILES_H
 
@@ -11,7 +11,7 @@ enum sim_evidence {
     SIM_GUESS          /* made up to complete the model; do not quote */
 };
 
-/* Where one field's value, or a part of it, comes from. */
+/* The source of one field's value, or of a part of it. */
 struct sim_source {
     const char *field; /* "l2", or "l2.sets" for one option of it */
     enum sim_evidence evidence;
@@ -27,12 +27,12 @@ struct sim_profile {
 
 /* All profiles, in the order of their age. */
 const struct sim_profile *sim_profiles(uint32_t *out_count);
-/* NULL: no profile has this name. */
+/* Returns NULL if no profile has this name. */
 const struct sim_profile *sim_profile_find(const char *name);
 
-/* Parses what a user writes: a profile's name, a profile's name and fields that replace its own
- * ("h200 noise=none seed=3"), or a whole description. STATUS_NOT_FOUND for an unknown name, with
- * the names there are; STATUS_INVALID_ARGUMENT as in sim_desc_parse. */
+/* Parses the text of a user: a profile's name, a profile's name and fields that replace its own
+ * ("h200 noise=none seed=3"), or a whole description. Returns STATUS_NOT_FOUND for an unknown name,
+ * with the list of names, or the errors of sim_desc_parse. */
 enum status sim_profiles_parse(const char *text, struct sim_desc *out, struct err *err);
 
 #endif

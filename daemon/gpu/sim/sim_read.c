@@ -1,26 +1,28 @@
 /* sim_read.c: READ, the throughput of random reads. Two steps.
  *
- * 1. Miss rates, by the model: every level is first brought to where a long run would have it, then
- *    some thousand random loads per instance are counted, in turns of the SMs. Random loads from
- *    n pages hit a level of e < n entries e/n of the time, so sampling a fraction of 1/2 with 4096
- *    loads is right to 0.8%.
+ * 1. Miss rates, by the model. Every level is first brought to its steady state. Then some thousand
+ *    random loads per instance are counted, in turns of the SMs. Random loads from n pages hit a
+ *    level of e < n entries e/n of the time. So a sample of 4096 loads finds a fraction of 1/2 with
+ *    an error of 0.8%.
  * 2. Rates, by arithmetic. An SM reads at most sm_gbps. A walker takes miss_ns for a miss, so the
  *    misses a second of all SMs of an instance cannot exceed walkers / miss_ns: its SMs slow down
- *    together. What is left shares the plateau of the whole GPU: no SM gets more than a common cap.
+ *    together. The resulting rates share the plateau of the whole GPU: no SM gets more than a
+ *    common cap.
  *
  *    Example: 16 SMs of an H200 placeholder group at 27 GB/s make 3.4e9 loads a second. Over 137 GB
- *    with a reach of 64 GB 53% miss, and one walker with 3.2 ns a miss serves 0.31e9 of them a
- * second: 0.59e9 loads, 75 GB/s. Eight groups: 600 of 2800 GB/s.
+ *    with a reach of 64 GB 53% miss. One walker with 3.2 ns a miss serves 0.31e9 misses a second,
+ *    which allows 0.59e9 loads, 75 GB/s. Eight groups read 600 of 2800 GB/s.
  *
  * Scattered memory. A miss in a frame that is not one run of physical memory counts as
  * scattered_factor misses.
  *
  * Few loads in flight. An SM with b bytes in flight reads at most b / memory_ns (Little). Near the
- * crossing of two bounds x and y the speed is x y / sqrt(x^2 + y^2), as queues fill gradually.
+ * crossing of two bounds x and y the speed is x y / sqrt(x^2 + y^2), because queues fill gradually.
  *
- * Other kinds of access. A walk is a walk, whatever the access is. What an access costs memory is
- * taken from one H200 (docs/methods.md, random-accesses), and a guess for every other chip: as much
- * as 100 bytes at least, and an atomic or a write, which come back dirty, 270.
+ * Other kinds of access. A walk does not depend on the kind of access. The cost of an access in
+ * memory is taken from one H200 (docs/methods.md, random-accesses) and is a guess for every other
+ * chip. It is the cost of at least 100 bytes, or of 270 bytes for an atomic or a write, whose lines
+ * are written back.
  */
 #include "gpu/sim/sim_parts.h"
 
@@ -28,7 +30,7 @@
 #include <string.h>
 
 enum {
-    SAMPLE_LOADS = 4096, /* of one instance */
+    SAMPLE_LOADS = 4096, /* sampled loads of one instance */
     MIN_SM_LOADS = 64,
     MAX_SM_LOADS = 4096,
     CAP_STEPS = 40,         /* halvings on the way to the common cap */
@@ -37,17 +39,17 @@ enum {
 };
 
 static const double ELAPSED_JITTER = 0.01;
-static const double CYCLE_NS = 0.5; /* of the cycles that a neighbor takes */
+static const double CYCLE_NS = 0.5; /* length of a cycle that a neighbor takes */
 
-/* One point: which SM reads where, and the result. */
+/* One point: the windows of the SMs and the result. */
 struct reading {
     const struct sim_desc *desc;
     const struct sim_window *windows;
-    const uint16_t *window_of; /* by position; PROBE_SM_IDLE */
+    const uint16_t *window_of; /* by position; may be PROBE_SM_IDLE */
     struct sim_access access;
-    double cost_bytes;                            /* what one access costs memory */
-    double misses[SIM_MAX_LEVELS][REACH_MAX_SMS]; /* in units of contiguous memory */
-    uint32_t loads;                               /* of each SM, in the sample */
+    double cost_bytes;                            /* cost of one access in memory */
+    double misses[SIM_MAX_LEVELS][REACH_MAX_SMS]; /* in units of misses in contiguous memory */
+    uint32_t loads;                               /* loads of each SM in the sample */
     double rate[REACH_MAX_SMS];                   /* loads a second */
 };
 
@@ -56,8 +58,8 @@ static uint64_t random_line(struct sim_machine *m, const struct sim_window *w)
     return w->va + rng_below(&m->rng, w->bytes / PROBE_LINE_BYTES) * PROBE_LINE_BYTES;
 }
 
-/* Brings one instance of a level to its steady state. A window that fits is touched part by part;
- * of a larger one the last pages seen are what an LRU level holds, and random loads choose them. */
+/* Brings one instance of a level to its steady state. A window that fits is touched part by part.
+ * An LRU level holds the last pages of a larger window, which random loads choose. */
 static void warm_instance(struct sim_machine *m, const struct reading *r, const struct sim_level *l,
                           uint32_t instance)
 {
@@ -102,7 +104,8 @@ static void warm(struct sim_machine *m, const struct reading *r)
     }
 }
 
-/* Loads that each SM must make so that every instance of a limiting level sees enough. */
+/* Returns the number of loads that each SM must make so that every instance of a limiting level
+ * gets enough of them. */
 static uint32_t loads_needed(const struct reading *r)
 {
     uint32_t most = MIN_SM_LOADS;
@@ -165,7 +168,7 @@ static double loads_per_second(const struct reading *r, double gbps)
 static void limit_by_walkers(struct reading *r, uint32_t level)
 {
     const struct sim_level *l = &r->desc->levels[level];
-    double busy[REACH_MAX_SMS] = {0}; /* walkers' seconds a second, by instance */
+    double busy[REACH_MAX_SMS] = {0}; /* busy seconds of the walkers per second, by instance */
     for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
         double share = r->misses[level][sm] / r->loads;
         busy[l->instance_of_sm[sm]] += r->rate[sm] * share * l->miss_ns * 1e-9 / l->walkers;
@@ -177,7 +180,7 @@ static void limit_by_walkers(struct reading *r, uint32_t level)
     }
 }
 
-/* No SM gets more than a cap that makes the sum the plateau. */
+/* Sets a cap for all SMs so that the sum of the rates is the plateau. */
 static void limit_by_plateau(struct reading *r)
 {
     double plateau = loads_per_second(r, r->desc->plateau_gbps);
@@ -221,7 +224,7 @@ static void solve_rates(struct reading *r)
     limit_by_concurrency(r);
 }
 
-/* One repeat's row: elapsed nanoseconds, then lines by SM. */
+/* Writes the row of one repeat: elapsed nanoseconds, then lines by SM. */
 static void write_row(struct sim_machine *m, const struct reading *r, uint32_t duration_us,
                       uint64_t turns, uint32_t *row)
 {
@@ -277,7 +280,7 @@ static void set_windows(const struct sim_desc *d, const struct probe_spec *spec,
     }
 }
 
-/* How much is in flight changes nothing about misses: one sample serves all points. */
+/* The number of loads in flight does not affect misses, so one sample serves all points. */
 void sim_concurrency_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                          uint32_t *values)
 {

@@ -1,9 +1,9 @@
 /* sim_recent.h: the translations that missed last in one instance of a level, in order of use. They
- * stay beside the sets and answer like them. H100 and H200: 16 of each group, which is also how
- * many misses a group has under way at a time (docs/lab.md).
+ * stay beside the sets and answer like them. H100 and H200 keep 16 in each group, which is also the
+ * number of misses in flight of a group (docs/lab.md).
  *
- * A ring, the newest first. Most touches are of none of these: they move its begin at most. Private
- * to sim_tlb.c.
+ * A ring, the newest first. Most touches hit none of these translations and move at most the begin
+ * of the ring. Private to sim_tlb.c.
  */
 #ifndef REACH_GPU_SIM_SIM_RECENT_H
 #define REACH_GPU_SIM_SIM_RECENT_H
@@ -19,13 +19,13 @@ _Static_assert(SIM_MAX_RECENT % RECENT_QUAD == 0, "whole vectors");
 typedef uint32_t recent_quad __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint64_t recent_halves __attribute__((vector_size(16)));
 
-/* All zero: empty. An empty slot is 0, which is no tag. */
+/* The ring is empty if all members are zero. An empty slot is 0, which is not a valid tag. */
 struct sim_recent {
     uint32_t newest;
     uint32_t tag[SIM_MAX_RECENT];
 };
 
-/* `count` is how many are kept; the slots behind them stay empty. */
+/* `count` translations are kept; the slots behind them stay empty. */
 static inline bool recent_has(const struct sim_recent *r, uint32_t count, uint32_t tag)
 {
     recent_quad equal = {0};
@@ -35,8 +35,8 @@ static inline bool recent_has(const struct sim_recent *r, uint32_t count, uint32
     return (halves[0] | halves[1]) != 0;
 }
 
-/* If `missed`, the oldest makes room for `tag`, which is not among them. No branch depends on it.
- */
+/* If `missed`, `tag`, which must not be in the ring, replaces the oldest. No branch depends on
+ * it. */
 static inline void recent_add(struct sim_recent *r, uint32_t count, uint32_t tag, bool missed)
 {
     const uint32_t before = (r->newest == 0 ? count : r->newest) - 1;
@@ -45,7 +45,7 @@ static inline void recent_add(struct sim_recent *r, uint32_t count, uint32_t tag
     r->newest = at;
 }
 
-/* `tag` is among them, and becomes the newest. */
+/* Makes `tag`, which must be in the ring, the newest. */
 static inline void recent_renew(struct sim_recent *r, uint32_t count, uint32_t tag)
 {
     uint32_t moved = tag;

@@ -1,8 +1,8 @@
 /* sim_run.c: CHASE, ROUND and PAIRS on the model of a GPU. See sim_machine.h.
  *
- * What runs at the same time on a GPU is interleaved here load by load, in turns of the SMs, as in
- * a grid that starts together. Timed loads carry the noise of the description; TLBs keep their
- * state between probes.
+ * Concurrent work of a GPU is interleaved here load by load, in turns of the SMs, like in a grid
+ * that starts together. Timed loads carry the noise of the description; TLBs keep their state
+ * between probes.
  */
 #include "gpu/sim/sim_parts.h"
 #include "kernels/abi.h"
@@ -14,8 +14,9 @@ static uint32_t position_of(const struct sim_machine *m, uint16_t sm_id)
     return probe_sm_position(m->desc.sm_ids, m->desc.sm_count, sm_id);
 }
 
-/* One stretch of a point, as the kernel walks it: `loads` untimed ones from page `from` on, then
- * timed ones from number `k` on. Returns how many are timed when the neighbor interrupts it. */
+/* Walks one stretch of a point like the kernel: `loads` untimed loads from page `from` on, then
+ * timed loads from number `k` on. Returns the number of timed loads when the neighbor interrupts
+ * it. */
 static uint32_t walk_and_time(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                               uint64_t pages, uint64_t loads, uint64_t from, uint32_t k,
                               uint32_t *values)
@@ -36,8 +37,8 @@ static uint32_t walk_and_time(struct sim_machine *m, const struct probe_spec *sp
     return k;
 }
 
-/* One point. After an interruption it begins again as a whole REACH_WHOLE_AGAIN times; then it
- * warms up and continues with the first load that is missing, as reach_chase does. */
+/* Runs one point. After an interruption the whole point begins again, up to REACH_WHOLE_AGAIN
+ * times. Then it warms up and continues with the first missing load, like reach_chase. */
 static void run_point(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                       uint64_t pages, uint32_t *values)
 {
@@ -73,8 +74,8 @@ static void walk(struct sim_machine *m, const struct probe_spec *spec, uint64_t 
     }
 }
 
-/* Every SM loads all slices once, each from its own slice on. So an SM ends with the slice of the
- * one before it, which then may still hit a level that the two share: what flush_pages are for. */
+/* Every SM loads all slices once, starting at its own slice. So an SM ends with the slice of the SM
+ * before it, which may still hit a level that the two share. flush_pages prevent that. */
 static void prime_all(struct sim_machine *m, const struct probe_spec *spec, uint64_t va)
 {
     uint32_t sms = m->desc.sm_count;
@@ -89,7 +90,7 @@ static void prime_all(struct sim_machine *m, const struct probe_spec *spec, uint
     }
 }
 
-/* All walk the same further pages, before and after. */
+/* All SMs walk the same further pages, before and after. */
 static void flush_all(struct sim_machine *m, const struct probe_spec *spec, uint64_t va)
 {
     uint64_t first = (uint64_t)m->desc.sm_count * spec->slice_pages;
@@ -99,7 +100,7 @@ static void flush_all(struct sim_machine *m, const struct probe_spec *spec, uint
     }
 }
 
-/* One repeat of a round: without and with thrashing. */
+/* Runs one repeat of a round: without and with thrashing. */
 static void run_repeat(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                        uint32_t *values)
 {
@@ -127,8 +128,8 @@ static void run_repeat(struct sim_machine *m, const struct probe_spec *spec, uin
     }
 }
 
-/* Was the attempt interrupted that began at turn `away` of the neighbor? Then its values are lost.
- * Counts interruptions. */
+/* Returns whether the attempt that began at turn `away` of the neighbor was interrupted. Then its
+ * values are lost. Counts interruptions. */
 static bool was_interrupted(struct sim_machine *m, uint64_t away)
 {
     m->interruptions += m->away != away;
@@ -159,7 +160,7 @@ static void time_slice(struct sim_machine *m, const struct probe_spec *spec, uin
         values[i] = sim_machine_timed_load(m, sm, va + i * spec->stride_bytes);
 }
 
-/* SM `sm` against the pivot: what it times without and with thrashing. */
+/* Times SM `sm` against the pivot, without and with thrashing. */
 static void run_pair(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                      uint32_t pivot, uint32_t sm, uint32_t *control, uint32_t *after)
 {

@@ -1,10 +1,11 @@
 /* sim_shared.c: SHARED and PEER on the model of a GPU: shared memory and clusters.
  *
- * Shared memory. Words of bank_bytes lie in the banks in turn, and one pass serves one word of each
- * bank. Lanes that together need more than all banks give at once are served in parts (two halves
- * of a warp for 8 bytes each from 32 banks of 4). A part takes one pass for each word
- * that it needs from its busiest bank. A load alone takes latency_cycles, and conflict_cycles more
- * for each pass after the first; loads in flight together take turns at bytes_per_cycle.
+ * Shared memory. Consecutive words of bank_bytes lie in consecutive banks, and one pass serves one
+ * word of each bank. If all lanes together need more than one pass can give, they are served in
+ * parts. An example is two halves of a warp for 8 bytes each from 32 banks of 4. A part takes one
+ * pass for each word that it needs from its busiest bank. A load alone takes latency_cycles, and
+ * conflict_cycles more for each pass after the first; loads in flight together take turns at
+ * bytes_per_cycle.
  *
  * Clusters. In each launch every GPC hands out its SMs in another order, two by two with
  * neighboring ids. The rest of a GPC stays idle.
@@ -19,7 +20,8 @@ enum { WARP = 32 };
 
 /* ---- SHARED ---- */
 
-/* Different words of each bank that lanes first..first + lanes - 1 want; the most of one bank. */
+/* Returns the largest number of different words of one bank that lanes first..first + lanes - 1
+ * need. */
 static uint32_t most_words(const struct sim_shared *s, uint32_t first, uint32_t lanes,
                            uint32_t width, uint64_t stride)
 {
@@ -45,7 +47,7 @@ static uint32_t most_words(const struct sim_shared *s, uint32_t first, uint32_t 
     return most;
 }
 
-/* Passes of one load of a warp. */
+/* Returns the passes of one load of a warp. */
 static uint32_t passes(const struct sim_shared *s, uint32_t width, uint64_t stride)
 {
     const uint32_t at_once = s->banks * s->bank_bytes / width;
@@ -83,7 +85,7 @@ void sim_shared_run(struct sim_machine *m, const struct probe_spec *spec, uint32
 
 /* ---- PEER ---- */
 
-/* The SMs of one GPC, by position, pairs in another order each time. */
+/* Orders the SMs of one GPC, by position, pairs in another order each time. */
 static uint32_t shuffle_gpc(struct sim_machine *m, uint16_t gpc, uint16_t *out)
 {
     uint32_t n = 0;

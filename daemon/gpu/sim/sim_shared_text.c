@@ -6,7 +6,7 @@
 
 enum { MAX_BYTES_PER_CYCLE = 100000 };
 
-/* A number, and what stands before it. */
+/* A number, and the text before it. */
 struct part {
     const char *before;
     struct sim_number number;

@@ -1,12 +1,12 @@
 /* sim_sides.c: SIDES on the model of a GPU: each granule of memory lives on one of two sides of the
- * L2, each SM is on one of them, and an atomic on the other side takes longer. On either side a
- * line is nearer or farther by its slice.
+ * L2, each SM is on one of them, and an atomic on the other side takes longer. On either side the
+ * distance of a line depends on its slice.
  *
- * Of two SMs that work at the same time, the model lets the one go after the other, page by page.
+ * If two SMs work at the same time, the model runs them in turn, page by page.
  */
 #include "gpu/sim/sim_parts.h"
 
-/* A number that is fixed by the seed and by `what`, below `bound`. */
+/* Returns a number below `bound` that is fixed by the seed and by `what`. */
 static uint32_t fixed(const struct sim_machine *m, uint64_t what, uint32_t bound)
 {
     struct rng r = {.state = m->desc.seed ^ (what * 0x9e3779b97f4a7c15u)};

@@ -29,7 +29,7 @@ bool sim_text_skip(struct sim_cursor *c, const char *expected)
     return true;
 }
 
-/* Copies the characters of `set` that follow, for a library function to parse. */
+/* Copies the following characters that are in `set`, for a library function to parse. */
 static bool copy_span(const struct sim_cursor *c, const char *set, char *out, size_t out_size)
 {
     size_t n = 0;
@@ -84,7 +84,7 @@ static enum status read_f64(struct sim_cursor *c, double max, double *out)
     if (*end != '\0' || !(v >= 0 && v <= max))
         return sim_text_fail(c, "not a number, negative or too large");
     c->at += strlen(digits);
-    *out = fabs(v); /* "-0" is printed as nothing, and would then differ */
+    *out = fabs(v); /* "-0" is printed as nothing and would differ when read back */
     return STATUS_OK;
 }
 
@@ -134,7 +134,7 @@ void sim_text_put_number(struct sim_writer *w, const struct sim_number *n, const
     } else if (n->type == SIM_BYTES) {
         sim_text_put(w, "%s", units_print_bytes(*(const uint64_t *)slot, text, sizeof text));
     } else {
-        /* The shortest text that strtod reads back as exactly the same. */
+        /* Writes the shortest text that strtod reads back as exactly the same number. */
         memcpy(&v, slot, sizeof v);
         for (int digits = 6; digits <= MAX_DIGITS && (!text[0] || strtod(text, NULL) != v);
              digits++)

@@ -1,5 +1,6 @@
 /* sim_text.h: reads and writes the values in the text of a simulated GPU. Private to
- * sim_desc_text.c and sim_level.c. Each has one table of fields for both directions. */
+ * sim_desc_text.c and sim_level.c. Each of these files has one table of fields for both
+ * directions. */
 #ifndef REACH_GPU_SIM_SIM_TEXT_H
 #define REACH_GPU_SIM_SIM_TEXT_H
 
@@ -25,12 +26,12 @@ struct sim_writer {
 
 /* A number at `offset` of a struct: 0..max. */
 struct sim_number {
-    enum { SIM_U32, SIM_U64, SIM_F64, SIM_BYTES /* of 64 bits; `max` is not used */ } type;
+    enum { SIM_U32, SIM_U64, SIM_F64, SIM_BYTES /* 64 bits; `max` is not used */ } type;
     size_t offset;
     uint64_t max;
 };
 
-/* Sets the error to `what`, with the field and the place in it. STATUS_INVALID_ARGUMENT. */
+/* Sets the error to `what`, with the field and the place in it. Returns STATUS_INVALID_ARGUMENT. */
 enum status sim_text_fail(const struct sim_cursor *c, const char *what);
 /* Skips `expected` if it comes next. */
 bool sim_text_skip(struct sim_cursor *c, const char *expected);
@@ -43,11 +44,11 @@ enum status sim_text_number(struct sim_cursor *c, const struct sim_number *n, vo
 void sim_text_put(struct sim_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void sim_text_put_number(struct sim_writer *w, const struct sim_number *n, const void *object);
-/* Ids in ascending order, three and more in a row as a range; only those with of[i] == group if
- * `of` is not NULL. */
+/* Writes ids in ascending order, three or more in a row as a range. If `of` is not NULL, writes
+ * only ids with of[i] == group. */
 void sim_text_put_ids(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of,
                       uint16_t group);
-/* Has the number of `a` another value in `b`? */
+/* Returns whether the number has different values in `a` and `b`. */
 bool sim_text_differs(const struct sim_number *n, const void *a, const void *b);
 
 /* Level `index`, which begins with its entries and ends before the next blank. */
@@ -58,8 +59,8 @@ void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct 
 enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out);
 void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l);
 
-/* Which SMs are together: "sm", "gpu", a group size or the groups; by position, numbered by the
- * first SM of each. (sim_level.c) */
+/* The sharing of SMs: "sm", "gpu", a group size or the groups. The result is by position, with
+ * groups in the order of their first SM. (sim_level.c) */
 enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm);
 void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of_sm);
 uint32_t sim_sharing_count(const struct sim_desc *d, const uint16_t *of_sm);

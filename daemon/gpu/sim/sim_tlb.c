@@ -13,15 +13,15 @@
  *                                   doubly linked list for each set keeps the order of use. Both
  *                                   are arrays of slot numbers; nothing is allocated after start
  *
- * Before any, each instance remembers the last sector it touched: it is resident and the newest
- * by construction, so touching it again changes nothing. When many SMs of a group walk the same
- * pages side by side, that is the answer for all of them but the first.
+ * Before any search, an instance compares the last sector it touched. This sector is resident and
+ * the newest by construction, so touching it again changes nothing. If many SMs of a group walk the
+ * same pages side by side, all but the first hit this sector.
  *
- * Translations that missed last may stay beside the sets (sim_recent.h). A set that has lost one of
- * them does not take it back while it hits there.
+ * Translations that missed last may stay beside the sets (sim_recent.h). A set that has lost such a
+ * translation does not take it back while it hits there.
  *
- * Sectors: an entry may cover several parts that are filled one by one (a mask beside the tag).
- * Which part is missing does not change the order of use.
+ * Sectors: an entry may cover several parts that are filled one by one (a mask beside the tag). A
+ * missing part does not change the order of use.
  */
 #include "gpu/sim/sim_tlb.h"
 
@@ -37,8 +37,8 @@
 
 enum { CACHE_LINE = 64, QUAD = 4, SHORT_WAYS = 32, NOT_POWER = -1, NO_SLOT = 0 };
 
-/* How a row of slots finds and orders its content when sets are long. Slot numbers are one-based,
- * 0 (NO_SLOT) ends a list. */
+/* The index and the order of a row of slots with long sets. Slot numbers are one-based; 0 (NO_SLOT)
+ * ends a list. */
 struct index {
     uint32_t *bucket; /* [instance][bucket_count] first slot of the chain */
     uint32_t *chain;  /* [instance][entries] next slot of the same bucket */
@@ -54,22 +54,22 @@ struct sim_tlb {
     struct sim_level desc;
     uint64_t sector_bytes;
     int sector_shift; /* NOT_POWER: divide */
-    int entry_shift;  /* sectors of an entry; NOT_POWER: divide */
+    int entry_shift;  /* log2 of the sectors of an entry, or NOT_POWER */
     uint32_t set_count;
-    uint32_t set_mask;     /* a power of two of equal sets: set_count - 1, otherwise 0 */
-    uint32_t equal_ways;   /* all sets are alike: their ways, otherwise 0 */
-    uint32_t xor_shift;    /* bits of a set number */
+    uint32_t set_mask;     /* set_count - 1 for a power of two of equal sets, otherwise 0 */
+    uint32_t equal_ways;   /* ways of each set if all sets are equal, otherwise 0 */
+    uint32_t xor_shift;    /* number of bits of a set number */
     uint32_t *memory;      /* owned: all arrays of this level, those that hold translations first */
     size_t state_words;    /* of them */
     uint32_t *first;       /* [set_count + 1] first slot of each set within the row */
-    uint32_t *set_of_turn; /* [entries] unequal sets: whose turn it is */
+    uint32_t *set_of_turn; /* [entries] for unequal sets: the set of each turn */
     uint32_t *last;        /* [instance] sector touched last, plus one */
     uint32_t *tags;        /* [instance][entries] */
-    uint64_t *filled;      /* [instance][entries] mask of sectors; NULL if there is one */
-    struct sim_recent *recent; /* [instance]; NULL if none are kept */
-    uint32_t row_ways;         /* of each set, if sets are rows of vectors; otherwise 0 */
-    uint32_t set_shift;        /* bits of a block: of entries that choose the same set */
-    uint32_t *turn;            /* [instance][set] victims so far; policy=cycle */
+    uint64_t *filled; /* [instance][entries] mask of sectors; NULL if an entry has one sector */
+    struct sim_recent *recent; /* [instance]; NULL if none is kept */
+    uint32_t row_ways;         /* ways of each set if sets are rows of vectors, otherwise 0 */
+    uint32_t set_shift;        /* log2 of a block: the entries that choose the same set */
+    uint32_t *turn;            /* [instance][set] number of victims so far; policy=cycle */
     bool is_long;
     struct index index;
     struct rng rng;
@@ -84,8 +84,8 @@ static int log2_exact(uint64_t v)
 
 #ifdef __SSE2__
 enum { HAVE_ROWS = true };
-/* A set of `quads` x 4 ways, LRU. What precedes the hit moves up by one, in registers: a load that
- * straddles two stores would wait for both. */
+/* A set of `quads` x 4 ways, LRU. The slots before the hit move up by one, in registers, because a
+ * load that straddles two stores would wait for both. */
 static inline __attribute__((always_inline)) bool row_lru(uint32_t *slot, uint32_t quads,
                                                           uint32_t tag)
 {
@@ -129,7 +129,8 @@ static inline bool row_lru(uint32_t *slot, uint32_t quads, uint32_t tag)
 typedef uint32_t quad __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint64_t quad_halves __attribute__((vector_size(16)));
 
-/* The position of `tag` among the slots, `ways` if no slot holds it. Four at a time. */
+/* Returns the position of `tag` among the slots, or `ways` if no slot holds it. It compares four at
+ * a time. */
 static inline uint32_t find_tag(const uint32_t *slot, uint32_t ways, uint32_t tag)
 {
     uint32_t i = 0;
@@ -181,7 +182,7 @@ static bool short_lru_sectored(uint32_t *slot, uint64_t *filled, uint32_t ways, 
     return hit;
 }
 
-/* Fills a sector of a resident entry. Was it there? */
+/* Fills a sector of a resident entry. Returns whether it was already filled. */
 static inline bool fill(uint64_t *filled, uint32_t i, uint64_t bit)
 {
     const bool hit = !filled || (filled[i] & bit);
@@ -190,7 +191,7 @@ static inline bool fill(uint64_t *filled, uint32_t i, uint64_t bit)
     return hit;
 }
 
-/* Overwrites an entry. A miss, so false. */
+/* Overwrites an entry. Returns false for a miss. */
 static inline bool replace(uint32_t *slot, uint64_t *filled, uint32_t victim, uint32_t tag,
                            uint64_t bit)
 {
@@ -227,7 +228,7 @@ static bool short_random(struct sim_tlb *l, uint32_t *slot, uint64_t *filled, ui
     return replace(slot, filled, victim, tag, bit);
 }
 
-/* `turn`: how many victims this set has had. */
+/* `turn` is the number of victims that this set has had. */
 static bool short_cycle(const struct sim_level *desc, uint32_t *turn, uint32_t *slot,
                         uint64_t *filled, uint32_t ways, uint32_t tag, uint64_t bit)
 {
@@ -306,7 +307,7 @@ static void unlink_chain(const struct sim_tlb *l, struct row *r, uint32_t slot)
     *from = r->chain[slot - 1];
 }
 
-/* A free slot of the set, or its victim, taken out of the index and the order. */
+/* Returns a free slot of the set, or its victim, removed from the index and the order. */
 static uint32_t long_make_room(struct sim_tlb *l, struct row *r, uint32_t set)
 {
     uint32_t ways = l->first[set + 1] - l->first[set];
@@ -357,7 +358,7 @@ static inline uint32_t set_of(const struct sim_tlb *l, uint32_t entry)
     if (l->set_count == 1)
         return 0;
     if (l->xor_shift > 0) {
-        /* The pieces of the number added without carry: pairs, then pairs of pairs. */
+        /* Adds the pieces of the number without carry: pairs, then pairs of pairs. */
         uint32_t folded = entry;
         for (uint32_t shift = l->xor_shift; shift < 32; shift *= 2)
             folded ^= folded >> shift;
@@ -385,8 +386,8 @@ static inline bool short_touch(struct sim_tlb *l, size_t at, uint32_t ways, uint
     return short_lru(l->tags + at, ways, tag);
 }
 
-/* A translation that is among those that missed last becomes the newest there, and in its set if
- * the set has it. */
+/* Touches a translation that is among the translations that missed last. It becomes the newest
+ * there, and in its set if the set has it. */
 static bool touch_recent(const struct sim_tlb *l, struct sim_recent *recent, uint32_t *slot,
                          uint32_t ways, uint32_t tag)
 {
@@ -399,7 +400,7 @@ static bool touch_recent(const struct sim_tlb *l, struct sim_recent *recent, uin
     return true;
 }
 
-/* The same for a level of rows: no sectors, equal sets. */
+/* The same for a level of rows, which has no sectors and equal sets. */
 static inline __attribute__((always_inline)) bool row_touch(struct sim_tlb *l, uint32_t ways,
                                                             uint32_t instance, uint32_t entry)
 {
@@ -453,7 +454,7 @@ uint32_t sim_tlb_set(const struct sim_tlb *t, uint64_t va)
     return set_of(t, entry_of(t, sector_of(t, va)));
 }
 
-/* `ways` is a constant if this is inlined: the ways of the level's rows, or 0 if it has none. */
+/* If this is inlined, `ways` is a constant: the ways of the level's rows, or 0 if it has none. */
 static inline __attribute__((always_inline)) bool touch(struct sim_tlb *l, uint32_t ways,
                                                         uint32_t sm, uint64_t va)
 {
@@ -477,7 +478,7 @@ bool sim_tlb_touch(struct sim_tlb *t, uint32_t sm, uint64_t va)
     }
 }
 
-/* Without a branch on hit or miss, so that touches of different sets overlap in the processor. */
+/* No branch depends on hit or miss, so that touches of different sets overlap in the processor. */
 static inline __attribute__((always_inline)) uint32_t pass(struct sim_tlb *t, uint32_t ways,
                                                            const struct sim_load *loads,
                                                            uint32_t *which, uint32_t count)
@@ -507,7 +508,7 @@ uint32_t sim_tlb_pass(struct sim_tlb *t, const struct sim_load *loads, uint32_t 
 
 /* ---- start and end ---- */
 
-/* Assigns the turns 0..entries-1 to the sets in rotation while they have room. */
+/* Assigns the turns 0..entries-1 to the sets in rotation while these have room. */
 static void assign_turns(struct sim_tlb *l)
 {
     uint32_t turn = 0;
@@ -539,7 +540,7 @@ static uint32_t *carve(uint32_t **rest, size_t words)
     return part;
 }
 
-/* One block of memory for all arrays; the masks of 64 bits come first. */
+/* Allocates one block of memory for all arrays. The masks of 64 bits come first. */
 static bool allocate(struct sim_tlb *l)
 {
     const bool sectored = l->desc.sectors > 1;
