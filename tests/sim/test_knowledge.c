@@ -2,7 +2,7 @@
  * that come and go. Each small random chip is measured once alone at depth full, then repeatedly at
  * depth quick. After each measurement:
  *
- *   the served fingerprint has at least as many values of every part as before;
+ *   the served fingerprint has no fewer values of any part than before;
  *   it is true: no number differs from the chip (truth.h);
  *   nothing is dropped, unless the chip was exchanged for one with other groups under the same
  *   UUID. The first measurement alone with it notices that, and all values are replaced.
