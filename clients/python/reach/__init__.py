@@ -1,7 +1,7 @@
-"""The Python client of reachd: how far a GPU's SMs reach at full speed, and which SM should work where.
+"""The Python client of reachd: how far a GPU's SMs reach at full speed, and where each SM should work.
 
-Standard library and libreach, Python 3.9 or later. An answer is the JSON of the HTTP API, a dict with its
-members as attributes too. Type checkers know them, and the parameters of each question (reach.answers):
+It needs the standard library, libreach, and Python 3.9 or later. An answer is the JSON of the HTTP API, a dict with its
+members as attributes too. Type checkers resolve them, and the parameters of each question (reach.answers):
 
     import reach
 
@@ -12,24 +12,24 @@ members as attributes too. Type checkers know them, and the parameters of each q
         window_of_sm = cupy.asarray(plan.placement.table(), dtype=cupy.int16)
         first_byte = [w.first_byte for w in plan.placement.windows]
 
-The source is a URI as reach_open of libreach takes it: "unix:/run/reachd/reachd.sock",
-"http://127.0.0.1:17322", "file:/path.json" (an exported fingerprint: then libreach answers in this
-process, with the daemon's own code), "env:" (what a scheduler put into this job's environment).
-Omitted: the environment of the job, REACHD_URL, the default socket, the default URL, in this order.
+The source is a URI of reach_open of libreach: "unix:/run/reachd/reachd.sock", "http://127.0.0.1:17322",
+"file:/path.json" (an exported fingerprint: then libreach answers in this process, with the daemon's own code), "env:"
+(the answers that a scheduler put into this job's environment). If it is omitted, the client tries the environment of
+the job, REACHD_URL, the default socket and the default URL, in this order.
 
-Units are part of every name: _bytes, _gbps (10^9 bytes per second), _s. A number that is not known
-is None, and the member with "_reason" appended to its name has the reason. Every failure is a ReachError;
-nothing is guessed: libreach checks what it returns, and refuses an answer from a stale fingerprint
-or from before the daemon became unreachable, unless allow_stale or allow_cached is set.
+Units are part of every name: _bytes, _gbps (10^9 bytes per second), _s. A number that is not known is None, and the
+member with "_reason" appended to its name has the reason. Every failure is a ReachError; nothing is guessed. libreach
+checks each answer. It refuses an answer from a stale fingerprint unless allow_stale is set, and one from before the
+daemon became unreachable unless allow_cached is set.
 
-libreach is REACH_LIBRARY of the environment, else the library of the wheel, installation or build which this file
-is part of, else what the loader finds as libreach.so.0.
-Threads: several may use one Reach. No call takes longer than timeout_s. While the daemon's driver has
-not yet answered which GPUs there are, a request is repeated; at the timeout it fails with Unavailable.
-Signals: a handler that raises, such as Ctrl-C's, ends a call in the main thread at once. What the call has sent
-to the daemon stays sent, and its connection ends by itself, at the latest at the timeout.
-Processes: after a fork (multiprocessing, data loaders) parent and child may go on with the same Reach: the child
-opens its own connections. Answers and errors are plain data: copy them, pickle them, use them anywhere.
+libreach is REACH_LIBRARY of the environment, else the library of the wheel, installation or build that contains this
+file, else the loader's libreach.so.0.
+Threads: several may use one Reach. No call takes longer than timeout_s. While the daemon's driver has not yet answered
+which GPUs there are, a request is repeated; at the timeout it fails with Unavailable.
+Signals: a handler that raises, such as the one of Ctrl-C, ends a call in the main thread at once. A request that the
+call has sent is not taken back, and its connection ends by itself, at the latest at the timeout.
+Processes: after a fork (multiprocessing, data loaders) parent and child may both use the same Reach. The child opens
+its own connections. Answers and errors are plain data: copy them, pickle them, use them anywhere.
 """
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = ["IDLE", "ERRORS", "Answer", "Document", "Reach", "ReachError", "Corru
            "NoMemory", "NoSuchSm", "NoWindow", "NotFound", "NotMeasured", "NotSupported", "Protocol", "Stale", "Timeout",
            "Unauthorized", "Unavailable", "Unreachable", "WrongGpu"]
 
-# Numbers of any type: int, float, Decimal, Fraction, those of NumPy.
+# Numbers of any type: int, float, Decimal, Fraction, NumPy numbers.
 Number = Union[SupportsFloat, SupportsIndex]
 GpuName = Union[SupportsIndex, str]  # its index by PCI address, or its UUID
 Size = Union[Number, str]  # bytes: a number, or text as "137GiB", "80G" (2^30) or "80GB" (10^9)
@@ -63,8 +63,8 @@ _A = TypeVar("_A", bound=Answer)
 
 
 class Reach:
-    """One source of answers. A context manager; close() otherwise. A copy, deep or by pickle, is another one of the
-    same source.
+    """One source of answers. It is a context manager; otherwise call close(). A copy, deep or by pickle, is another
+    Reach of the same source.
 
     >>> with Reach("file:fingerprint.json") as source:
     ...     print(source.gpus()[0].name)
@@ -93,8 +93,8 @@ class Reach:
         self.close()
 
     def close(self) -> None:
-        """Calls that are in progress in other threads end as they would have; later ones raise InvalidArgument.
-        Answers stay whole. To close twice is fine.
+        """Closes the source. Calls in progress in other threads end normally; later calls raise InvalidArgument.
+        Answers stay valid. A second close() does nothing.
 
         >>> source = Reach("file:fingerprint.json")
         >>> source.close()
@@ -134,7 +134,7 @@ class Reach:
         return self._call("reach_send", ctypes.byref(request), kind)
 
     def send(self, method: str, path: str, body: Any = None, token: str = "") -> Answer:
-        """Any request; `body` as JSON.
+        """Sends any request and returns the answer; `body` is sent as JSON.
 
         >>> Reach("file:fingerprint.json").send("GET", "/v1/gpus/0/scope?bytes=137GiB").passes
         3
@@ -147,8 +147,8 @@ class Reach:
         return self._send("GET", path + ("?" + query if query else ""), None, "", kind)
 
     def get(self, path: str, **parameters: Any) -> Answer:
-        """GET of a path of the API; parameters that are None are left out. A type checker knows no members of the
-        answer: name them as answer["passes"].
+        """Sends a GET of a path of the API and returns the answer. Parameters that are None are left out. The answer
+        has no typed members: for a type checker, write answer["passes"].
 
         >>> Reach("file:fingerprint.json").get("/v1/gpus/0/scope", bytes=137 << 30, access=None).passes
         3
@@ -156,8 +156,8 @@ class Reach:
         return self._get(path, parameters, Answer)
 
     def revalidate(self, answer: Answer) -> None:
-        """Raises Stale if the fingerprint of the answer was replaced or became stale, and other
-        errors if that is not known. The answer may be a copy, or from another Reach or process.
+        """Raises Stale if the fingerprint of the answer was replaced or became stale, and another ReachError if its
+        state is not known. The answer may be a copy, or from another Reach or process.
 
         >>> source = Reach("file:fingerprint.json")
         >>> source.revalidate(source.plan(0, bytes="137GiB"))
@@ -175,7 +175,7 @@ class Reach:
         return self._get(f"/v1/gpus/{urllib.parse.quote(_calls.parameter('gpu', gpu), safe='')}/{name}", parameters, kind)
 
     def gpus(self) -> List[answers.Gpu]:
-        """The GPUs of the node, in the daemon's order.
+        """Returns the GPUs of the node, in the daemon's order.
 
         >>> [(gpu.index, gpu.sm_count) for gpu in Reach("file:fingerprint.json").gpus()]
         [(0, 132)]
@@ -183,7 +183,7 @@ class Reach:
         return list(self.get("/v1/gpus")["gpus"])
 
     def fingerprint(self, gpu: GpuName) -> answers.Fingerprint:
-        """What is known about a GPU: its UUID, or its index.
+        """Returns the fingerprint of a GPU, which is given by its UUID or its index.
 
         >>> Reach("file:fingerprint.json").fingerprint(0).windows.reach_bytes >> 30
         64
@@ -193,9 +193,9 @@ class Reach:
     # pylint: disable=redefined-builtin  # `bytes` is the name of the parameter
     def scopes(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None,
                granularity: Optional[Sizes] = None) -> List[Any]:
-        """The ranges of passes as (first, end) in bytes, side by side, one for each pass, of which there
-        may be one. For a list of allocations each pass has a list with the range of each of them.
-        granularity=: bounds are multiples of it (a row), one for all or a list.
+        """Returns the range of each pass as (first, end) in bytes, side by side. There may be one pass. For a list of
+        allocations each pass has a list with a range in each allocation. granularity= makes bounds multiples of it (a
+        row): one number for all allocations, or a list.
 
         >>> [(first >> 20, end >> 20) for first, end in Reach("file:fingerprint.json").scopes(0, bytes="100GiB")]
         [(0, 51200), (51200, 102400)]

@@ -1,4 +1,4 @@
-"""Calls of libreach. What they return is plain data: no pointer leaves this module, except inside a Handle."""
+"""Calls of libreach. They return plain data: no pointer leaves this module, except inside a Handle."""
 from __future__ import annotations
 
 import _thread
@@ -34,7 +34,7 @@ class Request(ctypes.Structure):
 
 
 class Result(NamedTuple):
-    """What a call returned; `body` is None if there was no response."""
+    """The result of a call; `body` is None if there was no response."""
     status: int
     error: _Error
     body: Optional[bytes] = None
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
 
 def load() -> ctypes.CDLL:
-    """libreach, with the types of its functions. Raises NotSupported."""
+    """libreach, with the types of its functions. Raises NotSupported if it cannot be loaded."""
     pointer, number, text = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_char_p
     functions: Tuple[Tuple[Any, ...], ...] = (
         ("reach_status_name", text, ctypes.c_int),
@@ -76,7 +76,7 @@ def load() -> ctypes.CDLL:
 # ---- values --------------------------------------------------------------------------------------
 
 def encoded(value: Any, what: str) -> bytes:
-    """A text for C. Raises InvalidArgument unless it is one."""
+    """Returns a text for C. Raises InvalidArgument unless `value` is a text."""
     if not isinstance(value, str):
         raise InvalidArgument(f"{what} must be a str, not {type(value).__name__}")
     try:
@@ -89,7 +89,7 @@ def encoded(value: Any, what: str) -> bytes:
 
 
 def shown(value: Any) -> str:
-    """A value for a sentence; an int may be too long for Python."""
+    """Returns a value as text for a message; an int may be too long for Python to print."""
     try:
         return f"{value!r:.80}"
     except ValueError:
@@ -97,7 +97,7 @@ def shown(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    """A number of any type: exactly, or if it is not decimal the nearest double."""
+    """Returns a number of any type as text: exactly, or as the nearest double if it is not decimal."""
     if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
         return "true" if value else "false"
     try:
@@ -115,7 +115,8 @@ def _number(value: Any) -> str:
 
 
 def parameter(name: str, value: Any) -> str:
-    """A parameter as the API takes it: a text, a number, a bool, or a list of these. Raises InvalidArgument."""
+    """Returns a parameter as text for the API. It is a text, a number, a bool, or a list of these. Raises
+    InvalidArgument for other types."""
     if isinstance(value, str):
         encoded(value, name)
         return value
@@ -133,8 +134,8 @@ def parameter(name: str, value: Any) -> str:
 # ---- a handle ------------------------------------------------------------------------------------
 
 class Handle:
-    """A struct reach. It is closed when nothing refers to it any more, and every call does: so no call has a closed
-    one."""
+    """A struct reach. It is closed when no reference to it is left. Every call holds a reference, so no call uses a
+    closed one."""
 
     def __init__(self, uri: Optional[bytes], timeout_ms: int, allow: int) -> None:
         self.pointer = ctypes.c_void_p()
@@ -150,15 +151,15 @@ class Handle:
             self.library.reach_close(self.pointer)
 
     def check(self, status: int, error: _Error, document: Any = None) -> None:
-        """Raises what a status other than 0 means."""
+        """Raises the exception of a status other than 0."""
         _check(self.library, status, error, document)
 
     def ask(self, function: str, argument: Any) -> Result:
-        """A call that returns an answer."""
+        """Makes a call that returns an answer."""
         return self._run(lambda: self._ask(function, argument))
 
     def check_fingerprint(self, gpu_uuid: bytes, fingerprint_id: bytes) -> Result:
-        """Whether an answer that rests on this fingerprint still holds."""
+        """Returns whether an answer from this fingerprint is still valid."""
         def call() -> Result:
             error = _Error()
             return Result(self.library.reach_check_fingerprint(self.pointer, gpu_uuid, fingerprint_id,
@@ -182,9 +183,9 @@ class Handle:
             library.reach_answer_free(pointer)
 
     def _run(self, call: Callable[[], Result]) -> Result:
-        """The call, so that a signal interrupts the wait for a daemon. Python handles signals in the main thread and
-        only between its own instructions, so there the call is in another thread. If a handler raises, that thread
-        ends by itself, at the latest at the timeout."""
+        """Makes the call so that a signal interrupts the wait for a daemon. Python handles signals in the main thread
+        only, between its own instructions. A call of the main thread therefore runs in another thread. If a handler
+        raises, that thread ends by itself, at the latest at the timeout."""
         if not self.blocks or threading.get_ident() != threading.main_thread().ident:
             return call()
         process, done = os.getpid(), _thread.allocate_lock()
@@ -220,7 +221,7 @@ def _check(library: ctypes.CDLL, status: int, error: _Error, document: Any = Non
 
 
 def check_gpu(answered_uuid: str, gpu_uuid: Any) -> None:
-    """reach_check_gpu. Raises WrongGpu, InvalidArgument."""
+    """Calls reach_check_gpu. Raises WrongGpu or InvalidArgument."""
     library, error = load(), _Error()
     _check(library, library.reach_check_gpu(encoded(answered_uuid, "the UUID of the answer"),
                                             encoded(gpu_uuid, "uuid"), ctypes.byref(error)), error)

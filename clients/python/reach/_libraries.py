@@ -1,4 +1,4 @@
-"""Where libreach and libreach-cuda are, for the modules of this package."""
+"""Finds libreach and libreach-cuda for the modules of this package."""
 from __future__ import annotations
 
 import ctypes
@@ -12,8 +12,8 @@ class CudaError(ctypes.Structure):
 
 
 def path(name: str, variable: str) -> str:
-    """What the environment variable names; else the library of the wheel, build or installation that this file
-    is part of; else the bare name, for the loader to find."""
+    """Returns the path in the environment variable, else the library of the wheel, build or installation that contains
+    this file, else the bare name for the loader."""
     here = os.path.dirname(os.path.abspath(__file__))
     near = (os.path.join(here, *folder, name)
             for folder in (("lib",), ("..", ".."), ("..", "..", "..", "..", "lib")))

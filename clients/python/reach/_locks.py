@@ -1,4 +1,4 @@
-"""A lock that a child finds free after a fork, whichever thread of the parent held it."""
+"""A lock that is free in a child after a fork, even if a thread of the parent held it."""
 from __future__ import annotations
 
 import os
@@ -7,8 +7,8 @@ from typing import Any
 
 
 class Lock:
-    """A context manager, for the life of the process; the thread that holds it may enter again. What it guards is
-    whole whenever another thread can fork: single operations of dictionaries and sets."""
+    """A context manager for the life of the process. The thread that holds it may enter again. It guards single
+    operations of dictionaries and sets, so the data is consistent whenever another thread forks."""
 
     def __init__(self) -> None:
         self._renew()

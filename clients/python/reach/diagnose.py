@@ -1,5 +1,4 @@
-"""What memory an array is, and whether the GPU's TLB reaches all of it (libreach-cuda,
-reach_diagnose.h).
+"""The kind of memory of an array, and whether the GPU's TLB reaches all of it (libreach-cuda, reach_diagnose.h).
 
     import reach, reach.diagnose, torch
 
@@ -10,8 +9,8 @@ reach_diagnose.h).
         found = reach.diagnose.diagnose(table, source, uuid)    # and what its planner says: found["plan"]
 
 An array is anything with data_ptr() (a tensor, dense and contiguous), with __cuda_array_interface__, or a pair
-(address, bytes). It is read, never written. A number that is not known is None, and the member with
-"_reason" appended has the reason. The library is found as by reach.torch.pool.
+(address, bytes). It is read, never written. A number that is not known is None, and the member with "_reason" appended
+has the reason. The library is found in the same way as in reach.torch.pool.
 """
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def _refuse(array: Any) -> InvalidArgument:
 
 
 def _place(array: Any) -> Tuple[int, int]:
-    """Address and bytes."""
+    """Returns the address and the bytes of an array."""
     if isinstance(array, tuple):
         if len(array) != 2 or not all(hasattr(number, "__index__") and 0 <= operator.index(number) < 1 << 64
                                       for number in array):
@@ -89,20 +88,21 @@ def _numbers(options: _Options, fingerprint: Any) -> None:
 
 def diagnose(array: Any, source: Any = None, gpu: str = "0", device: Optional[int] = None,
              driver: Optional[str] = None) -> Dict[str, Any]:
-    """`source`: a reach.Reach, which knows the GPU as `gpu`; `device`: the CUDA ordinal of the GPU that reads,
-    else the device of the array, else 0. Raises RuntimeError, and reach.InvalidArgument for what is no array:
+    """Diagnoses an array and returns the findings as a dict. `source` is a reach.Reach, with the GPU named by `gpu`.
+    `device` is the CUDA ordinal of the GPU that reads; by default it is the device of the array, or 0. Raises
+    RuntimeError if the call fails, and reach.InvalidArgument if `array` is not an array:
 
     >>> diagnose([1, 2, 3])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     reach.InvalidArgument: diagnose takes a tensor (data_ptr), ... not [1, 2, 3] of type builtins.list; ...
 
-    What follows needs a GPU and PyTorch:
+    The next example needs a GPU and PyTorch:
 
     >>> table = torch.empty(1 << 30, device="cuda")  # doctest: +SKIP
     >>> diagnose(table)["memory"]  # doctest: +SKIP
     'device'
 
-    A driver that is not there is an error, never a guess:
+    A missing driver is an error:
 
     >>> diagnose((0, 4096), driver="/nowhere/libcuda.so.1")  # doctest: +ELLIPSIS
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Documents of the API as Python has them: plain data, which is copied, pickled and used in any process."""
+"""Documents of the API as plain Python data, which can be copied, pickled and used in any process."""
 from __future__ import annotations
 
 import time
@@ -25,7 +25,7 @@ class Document(Dict[str, Any]):
                 raise AttributeError(name) from None
 
     def table(self) -> List[int]:
-        """window_of_sm as arrays of numbers take it: IDLE for an SM without work.
+        """Returns window_of_sm as a list of numbers, with IDLE for an SM without work.
 
         >>> Document(window_of_sm=[0, None, 1]).table()
         [0, -1, 1]
@@ -33,7 +33,8 @@ class Document(Dict[str, Any]):
         return [IDLE if window is None else window for window in self["window_of_sm"]]
 
     def window_of(self, sm: int) -> int:
-        """The window of one SM, always one of the table. Raises NoSuchSm, NoWindow.
+        """Returns the window of one SM, always one of the table. Raises NoSuchSm if the SM is not in the table, and
+        NoWindow if it has no work.
 
         >>> import reach
         >>> reach.Reach("file:fingerprint.json").placement(0, bytes="137GiB").window_of(131)
@@ -51,14 +52,14 @@ class Document(Dict[str, Any]):
 
 
 class Basis(NamedTuple):
-    """What an answer rests on; "": not on one fingerprint."""
+    """The fingerprint on which an answer rests; "" if it does not rest on one fingerprint."""
     gpu_uuid: str = ""
     fingerprint_id: str = ""
 
 
 class Answer(Document):
-    """The body of an answer. `source` is where it comes from: "daemon", "cache", "file" or
-    "environment". It depends neither on its Reach nor on its process: copy and pickle it as any dict.
+    """The body of an answer. `source` is its origin: "daemon", "cache", "file" or "environment". An answer depends
+    neither on its Reach nor on its process: copy and pickle it like any dict.
 
     >>> import reach
     >>> answer = reach.Reach("file:fingerprint.json").scope(0, bytes="137GiB")
@@ -82,7 +83,8 @@ class Answer(Document):
         self.__dict__.update(state, _confirmed_s=time.monotonic() - max(0.0, time.time() - state["_confirmed_s"]))
 
     def age_s(self) -> float:
-        """Since the daemon sent or confirmed it, or the file or the environment was read.
+        """Returns the age of the answer in seconds, since the daemon sent or confirmed it, or since the file or the
+        environment was read.
 
         >>> import reach
         >>> reach.Reach("file:fingerprint.json").scope(0, bytes="1GiB").age_s() >= 0

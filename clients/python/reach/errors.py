@@ -1,12 +1,12 @@
-"""How a call fails: one class for each status of libreach, all of them a ReachError."""
+"""The failures of a call: one class for each status of libreach, all subclasses of ReachError."""
 from __future__ import annotations
 
 from typing import Any
 
 
 class ReachError(Exception):
-    """What failed, in a sentence. `status` is libreach's name for it, `field` the parameter to blame
-    ("": none), `document` the problem document of the API (None: there was no response).
+    """A failure, described in a sentence. `status` is libreach's name for it. `field` is the invalid parameter, or ""
+    if there is none. `document` is the problem document of the API, or None if there was no response.
 
     >>> import reach
     >>> with reach.Reach("file:fingerprint.json") as source:
@@ -30,17 +30,17 @@ class ReachError(Exception):
 
 
 class InvalidArgument(ReachError, ValueError):
-    """`field` names the parameter, if one is to blame."""
+    """A parameter is invalid; `field` names it if it is known."""
     status = "invalid-argument"
 
 
 class NotFound(ReachError):
-    """No such GPU, or no such file."""
+    """There is no such GPU, or no such file."""
     status = "not-found"
 
 
 class NotMeasured(ReachError):
-    """No fingerprint, or one that lacks what this answer needs."""
+    """There is no fingerprint, or it lacks data that this answer needs."""
     status = "not-measured"
 
 
@@ -65,17 +65,17 @@ class NoWindow(ReachError):
 
 
 class Unreachable(ReachError):
-    """No daemon answers, or the connection broke."""
+    """No daemon answered, or the connection broke."""
     status = "unreachable"
 
 
 class Timeout(ReachError):
-    """No complete answer in time."""
+    """There was no complete answer in time."""
     status = "timeout"
 
 
 class Protocol(ReachError):
-    """The response is not one of reachd, or contradicts itself."""
+    """The response is not from reachd, or contradicts itself."""
     status = "protocol"
 
 
@@ -85,22 +85,22 @@ class Corrupt(ReachError):
 
 
 class NotSupported(ReachError):
-    """This daemon, or this kind of source, cannot do it; or there is no libreach."""
+    """This daemon, or this kind of source, cannot do it, or libreach is missing."""
     status = "not-supported"
 
 
 class NoMemory(ReachError):
-    """Out of memory."""
+    """There is not enough memory."""
     status = "no-memory"
 
 
 class Unavailable(ReachError):
-    """The daemon refuses for now; try again later."""
+    """The daemon refuses the request for now; try again later."""
     status = "unavailable"
 
 
 class Internal(ReachError):
-    """A bug in reachd or libreach."""
+    """There is a bug in reachd or libreach."""
     status = "internal"
 
 
@@ -109,7 +109,7 @@ class Unauthorized(ReachError):
     status = "unauthorized"
 
 
-# As users name them.
+# Users import these classes from reach, so their names begin with reach.
 for _kind in (ReachError, *ReachError.__subclasses__()):
     _kind.__module__ = "reach"
 

@@ -6,9 +6,9 @@
     sums = reach.torch.embedding_bag(table, index, offsets, mode="sum")
     reach.torch.advise(model)                             # which tables lie out of reach
 
-Each operation asks reachd once for each GPU and size of table, and works as the plan says: naive, in scopes, or in
-windows by SM group. If there is no plan, or none is needed, PyTorch's own operator is called, and a
-StockOperatorWarning says why, once. The kernels are Triton's, which PyTorch brings along. PyTorch 2.4 is needed, and
+Each operation requests a plan from reachd once for each GPU and size of table, and follows it: naive, in scopes, or in
+windows by SM group. If there is no plan, or none is needed, PyTorch's own operator is called. A StockOperatorWarning
+then gives the reason, once. The kernels are compiled by Triton, which is part of PyTorch. PyTorch 2.4 is needed, and
 2.5 for a plan. docs/torch.md has more.
 """
 try:

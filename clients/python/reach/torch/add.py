@@ -1,7 +1,7 @@
 """index_add_ and scatter_add_: rows added into a table by index, with atomics.
 
-The order of additions to one row is not fixed, as in PyTorch's own operator; deterministic=True, or
-torch.use_deterministic_algorithms, takes PyTorch's sorting operator instead.
+The order of additions to one row is not fixed, like in PyTorch's own operator. deterministic=True, or
+torch.use_deterministic_algorithms, selects PyTorch's sorting operator instead.
 """
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ _op.register_fake(lambda table, index, source, strategy: None)
 
 def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, alpha: float = 1,
                deterministic: bool = False, strategy: str = "") -> torch.Tensor:
-    """table[index[i]] += alpha * source[i] in place; returns the table.
+    """Does table[index[i]] += alpha * source[i] in place, like table.index_add_(0, index, source, alpha=alpha), and
+    returns the table. reach's kernels take float32, float64, int32 and int64; other dtypes go to PyTorch's operator.
 
-    As table.index_add_(0, index, source, alpha=alpha); float32, float64, int32 and int64 by reach's kernels,
-    other dtypes by PyTorch's. An index outside of the table adds nothing. Where a gradient is needed, PyTorch's
-    operator is taken. It needs PyTorch and Triton:
+    An index outside of the table adds nothing. If a gradient is needed, PyTorch's operator is used. It needs PyTorch
+    and Triton:
 
     >>> index_add_(torch.zeros(3), torch.tensor([2, 0, 2]), torch.ones(3)).tolist()  # doctest: +SKIP
     [1.0, 0.0, 2.0]
@@ -88,8 +88,8 @@ def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, a
 
 def scatter_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, deterministic: bool = False,
                  strategy: str = "") -> torch.Tensor:
-    """As table.scatter_add_(0, index, source) of tensors of one dimension; only the first len(index) numbers of
-    the source are added. It needs PyTorch and Triton:
+    """Does table.scatter_add_(0, index, source) with tensors of one dimension. Only the first len(index) numbers of the
+    source are added. It needs PyTorch and Triton:
 
     >>> scatter_add_(torch.zeros(3), torch.tensor([2, 0, 2]), torch.ones(3)).tolist()  # doctest: +SKIP
     [1.0, 0.0, 2.0]

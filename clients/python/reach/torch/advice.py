@@ -1,4 +1,4 @@
-"""advise(): which tables lie out of reach of this GPU, and what each strategy would gain."""
+"""advise(): the tables that lie out of reach of this GPU, and the gain of each strategy."""
 from __future__ import annotations
 
 import dataclasses
@@ -18,8 +18,8 @@ _INDEX_BYTES = 8
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    """One table. Predicted rows copied out per second; None: not known, and `reason` says why. `gain` is the gain of
-    the plan's first choice over naive. It needs PyTorch and Triton:
+    """One table, with predicted rows copied out per second. A prediction is None if it is not known, and `reason` gives
+    the reason. `gain` is the gain of the plan's first choice over naive. It needs PyTorch and Triton:
 
     >>> advise({"users": torch.zeros(1 << 18, 4)}, file=None)[0].row_bytes  # doctest: +SKIP
     16
@@ -35,7 +35,8 @@ class Advice:
 
 
 def _of_module(model: torch.nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
-    """Embeddings, and what the model's own modules hold; other modules of PyTorch read their parameters in order."""
+    """Returns embeddings, and the tensors of the model's own modules. Other modules of PyTorch read their parameters in
+    order."""
     seen = set()
     for prefix, module in model.named_modules():
         if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)):
@@ -79,7 +80,8 @@ def _one(size: int, row: int, accesses: int) -> Job:
 
 
 def _together(device: torch.device, several: List[Tuple[int, int]], accesses: int) -> Advice:
-    """A row of each at a time. More than a plan can have: as one table."""
+    """Returns the advice for a row of each table at a time. If a plan cannot have that many tables, they count as one
+    table."""
     sizes, rows = tuple(s for s, _ in several), tuple(r for _, r in several)
     name, average = "all together", sum(rows) // len(rows)
     if len(several) > MOST:
@@ -90,14 +92,12 @@ def _together(device: torch.device, several: List[Tuple[int, int]], accesses: in
 
 
 def advise(tables: Tables, accesses: int = ACCESSES, file: Optional[TextIO] = sys.stdout) -> List[Advice]:
-    """Prints a table and returns it: each table of 1 MiB and more of a model (embeddings, and parameters and buffers
-    of modules that are not PyTorch's), of a dict, or of a list, by size; `accesses` rows per call, indices of
-    8 bytes, rows written out.
-
-    A table by itself is within the reach or not: launches one after another need no windows if each table fits.
-    The last entry of each GPU, "all together", holds for gather_tables and embedding_bags, for a row of each
-    table at a time (of more than 16 tables: as one, with rows of average length). file=None: nothing is printed. It
-    needs PyTorch and Triton:
+    """Prints a list of tables and returns it, sorted by size. It has each table of 1 MiB and more of a model
+    (embeddings, and parameters and buffers of modules that are not PyTorch's), of a dict, or of a list. Predictions
+    assume `accesses` rows per call, indices of 8 bytes, and rows written out. Each table is judged alone: launches one
+    after another need no windows if each table fits the reach. The last entry of each GPU, "all together", is for
+    gather_tables and embedding_bags, with a row of each table at a time. More than 16 tables count as one, with rows of
+    average length. With file=None nothing is printed. It needs PyTorch and Triton:
 
     >>> advise({"users": torch.zeros(1 << 18, 4)}, file=None)[0].reason  # doctest: +SKIP
     'the table is not in the memory of a GPU'

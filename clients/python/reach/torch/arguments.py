@@ -1,4 +1,4 @@
-"""What an operation was given: tensors, or a sentence that says what it takes."""
+"""Checks the arguments of an operation: returns tensors, or fails with a sentence that describes valid ones."""
 from __future__ import annotations
 
 from typing import Any, List
@@ -16,13 +16,13 @@ def _check(operation: str, name: str, given: Any) -> None:
 
 
 def check_tensors(operation: str, **tensors: Any) -> None:
-    """Raises reach.InvalidArgument for what is no tensor."""
+    """Raises reach.InvalidArgument if an argument is not a tensor."""
     for name, given in tensors.items():
         _check(operation, name, given)
 
 
 def tensor_list(operation: str, name: str, given: Any) -> List[torch.Tensor]:
-    """The same for a list of tensors, or what else can be iterated over, as a list."""
+    """Returns a list of tensors, or any other iterable of tensors, as a list, with the same errors."""
     if not isinstance(given, (list, tuple)) and (isinstance(given, (str, bytes)) or not hasattr(given, "__iter__")):
         raise reach.InvalidArgument(f"{operation} takes a list of tensors of PyTorch: {name} is a "
                                     f"{type(given).__qualname__}", name)

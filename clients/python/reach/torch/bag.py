@@ -1,8 +1,8 @@
 """embedding_bag: sums or means of bags of rows.
 
-The order of additions is fixed, so a result is the same in every run: a power of two of sums, each of every so
-many-th row of a bag, are added as a tree; then, in scopes and windows, the sums of the parts of the table, in the
-order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they differ from
+The order of additions is fixed, so a result is the same in every run. A bag has a power of two, P, of sums, each of
+every P-th row, which are added as a tree. In scopes and windows the sums of the parts of the table are then added, in
+the order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they differ from
 PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OFFSETS, _SAME = 0, -1  # LENGTH of bags that have offsets, and of bags of a le
 
 
 def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool) -> Job:
-    """`rows` rows in all bags. With two parts both are written as sums of float32, and read again."""
+    """Returns the job of `rows` rows in all bags. With two parts both are written as sums of float32 and read again."""
     row, width = launch.row_bytes(table), table.shape[1]
     per_row = bags / max(1, rows)
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=rows,
@@ -35,39 +35,39 @@ def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted
 
 
 def layout_of(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int) -> Tuple[int, torch.Tensor]:
-    """(LENGTH, the offsets or what is not read). LENGTH is the bags' length for powers of two only, since each one is
-    compiled."""
+    """Returns (LENGTH, the offsets or a tensor that is not read). LENGTH is the bags' length for powers of two only,
+    because each value is compiled."""
     if offsets is not None:
         return _OFFSETS, offsets.contiguous()
     return (length if length & (length - 1) == 0 else _SAME), index
 
 
 def average(numbers: int, bags: int) -> int:
-    """The length of this many bags, to a power of two."""
+    """Returns the average length of this many bags, rounded up to a power of two."""
     return 1 << max(0, numbers // max(1, bags) - 1).bit_length()
 
 
 def bags_of_tile(shape: shapes.Shape, rows: int, width: int) -> int:
-    """Of bags of `rows` rows, rows of `width` numbers, both powers of two. A program has shape.step rows in flight
-    together, of one long bag or of several short ones."""
+    """Returns the bags of a tile, for bags of `rows` rows and rows of `width` numbers, both powers of two. A program
+    has shape.step rows in flight together, of one long bag or of several short ones."""
     return max(shape.items, min(shape.step // min(shape.step, rows), SUMS * shape.warps // width))
 
 
 def lanes_of_tile(shape: shapes.Shape, rows: int, row_bytes: int, bags: int) -> int:
-    """So many rows of each bag are what the warps load at once, 16 bytes a thread."""
+    """Returns the rows of each bag that the warps load at once, 16 bytes a thread."""
     return max(1, min(shape.step, rows, WARP_BYTES * shape.warps // (row_bytes * bags)))
 
 
 def tile(shape: shapes.Shape, rows: int, row_bytes: int, width: int) -> Dict[str, int]:
-    """Bags of `rows` rows, rows of row_bytes and `width` numbers, all powers of two: LANES rows of each of BAGS bags
-    are loaded at once, and a tile has STEPS of these."""
+    """Returns the shape of a tile for bags of `rows` rows and rows of row_bytes and `width` numbers, all powers of two.
+    LANES rows of each of BAGS bags are loaded at once, and a tile has STEPS of these."""
     bags = bags_of_tile(shape, rows, width)
     lanes = lanes_of_tile(shape, rows, row_bytes, bags)
     return {"BAGS": bags, "LANES": lanes, "STEPS": min(shape.step, rows) // lanes}
 
 
 def add_parts(parts: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    """out = parts[0] + parts[1] + ..."""
+    """Computes out = parts[0] + parts[1] + ..."""
     with launch.on(out.device):
         kernels.add_parts[(triton.cdiv(out.numel(), BLOCK),)](parts, out, out.stride(0), out.numel(),
                                                               WIDTH=out.shape[1], PARTS=parts.shape[0], BLOCK=BLOCK)
@@ -75,7 +75,7 @@ def add_parts(parts: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 
 class _Launches(NamedTuple):
-    """All that does not change from one call with such tensors to the next."""
+    """The data that does not change from one call with such tensors to the next."""
     way: launch.Way
     shape: shapes.Shape
     constants: Dict[str, Any]
@@ -83,7 +83,7 @@ class _Launches(NamedTuple):
 
 def _prepare(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool, mean: bool,
              strategy: str) -> Optional[_Launches]:
-    """None: with the stock operator."""
+    """Prepares the launches. Returns None if the stock operator is used instead."""
     work = job(table, index, rows, bags, weighted)
     way = launch.choose("embedding_bag", table, work, strategy, work.row_bytes >= STOCK_ROW_BYTES or rows <= STOCK_ROWS)
     if way is None:
@@ -113,7 +113,7 @@ def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tenso
 
 def _cut(index: torch.Tensor, offsets: torch.Tensor, weights: Optional[torch.Tensor]
          ) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
-    """What is in bags, with offsets from 0 on, as PyTorch wants them. Waits for the device."""
+    """Returns the positions that lie in bags, with offsets from 0, which PyTorch requires. Waits for the device."""
     inside = slice(int(offsets[0]), int(offsets[-1]))
     return index[inside], offsets - offsets[0], None if weights is None else weights[inside]
 
@@ -132,8 +132,9 @@ def _bags(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has
 
 def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int, bags: int, more: Tuple[Any, ...],
                find: Callable[[], Any]) -> Any:
-    """What `find` returns for sums of `numbers` rows in this many bags, found once for each kind of call: a small batch
-    takes longer to plan than to sum. `more`: what else it depends on."""
+    """Returns the result of `find` for sums of `numbers` rows in this many bags, found once for each kind of call,
+    because a small batch takes longer to plan than to sum. `more` holds the other values on which the result depends.
+    """
     kind = ("bag", index.device, index.dtype, max(0, numbers - 1).bit_length(), average(numbers, bags), more,
             *((t.device, t.dtype, t.shape, t.is_contiguous()) for t in tables))
     return launch.remember(kind, find, index.device)
@@ -142,8 +143,8 @@ def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int
 def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
                   weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool, strategy: str,
                   out: Optional[torch.Tensor] = None, rows: Optional[int] = None) -> torch.Tensor:
-    """`out`: bags x width, of adjacent numbers in a row. `rows`: about how many of the index are in bags, if offsets
-    are of a part of it."""
+    """Sums bags by a kernel or the stock operator. `out` has bags x width, with the numbers of a row adjacent. `rows`
+    is about the number of indices in bags, if offsets cover a part of the index."""
     count, bags = rows or index.numel(), _bags(index, offsets, length, has_end)
     found: Optional[_Launches] = None
     if index.numel() == 0 or table.numel() == 0:
@@ -184,7 +185,7 @@ def _save(ctx: Any, inputs: Tuple[Any, ...], output: torch.Tensor) -> None:
 
 def rows_of(grad: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has_end: bool,
              mean: bool) -> torch.Tensor:
-    """The gradient of each row of the index: the gradient of its bag's result."""
+    """Returns the gradient of each row of the index: the gradient of its bag's result."""
     if offsets is None:
         return (grad / length if mean else grad).repeat_interleave(length, dim=0, output_size=index.numel())
     at = torch.arange(index.numel(), device=index.device, dtype=torch.int64)
@@ -199,7 +200,7 @@ def rows_of(grad: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Ten
 
 
 def _backward(ctx: Any, grad: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-    """A dense gradient, as PyTorch's: each row of a bag gets the gradient of the bag's sum."""
+    """Returns a dense gradient, like PyTorch: each row of a bag gets the gradient of the bag's sum."""
     index, *more = ctx.saved_tensors
     offsets = more.pop(0) if ctx.has_offsets else None
     weights, table = more if ctx.weighted else (None, None)
@@ -224,11 +225,12 @@ _op.register_autograd(_backward, setup_context=_save)
 def embedding_bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor] = None,
                   mode: str = "sum", per_sample_weights: Optional[torch.Tensor] = None,
                   include_last_offset: bool = False, strategy: str = "") -> torch.Tensor:
-    """As torch.nn.functional.embedding_bag(index, table, offsets, ...), for mode "sum" and "mean".
+    """Does torch.nn.functional.embedding_bag(index, table, offsets, ...), for mode "sum" and "mean". The index has two
+    dimensions (a bag per row), or one dimension with offsets.
 
-    The index is of two dimensions (a bag per row) or of one with offsets. An empty bag is 0. A result is the same
-    in every run; it differs from PyTorch's in the order of additions (above). An index outside of the table adds
-    nothing. No padding_idx, max_norm or sparse gradient. `strategy` as in gather_rows. It needs PyTorch and Triton:
+    An empty bag is 0. A result is the same in every run; it differs from PyTorch's result in the order of additions
+    (see the module). An index outside of the table adds nothing. There is no padding_idx, max_norm or sparse gradient.
+    `strategy` has the meaning of gather_rows. It needs PyTorch and Triton:
 
     >>> table = torch.arange(6.).view(3, 2)  # doctest: +SKIP
     >>> embedding_bag(table, torch.tensor([0, 2, 1]), torch.tensor([0, 2])).tolist()  # doctest: +SKIP

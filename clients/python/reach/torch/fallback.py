@@ -1,4 +1,4 @@
-"""Why the stock operator is used instead: said once for each reason. Needs no torch."""
+"""Reports why the stock operator is used instead, once for each reason. Needs no torch."""
 from __future__ import annotations
 
 import warnings
@@ -25,6 +25,6 @@ def say(operation: str, why: str) -> None:
 
 
 def forget() -> None:
-    """Says everything again, for tests."""
+    """Repeats all warnings from now on, for tests."""
     with _lock:
         _said.clear()

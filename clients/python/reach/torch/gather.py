@@ -15,15 +15,15 @@ from reach.torch.add import index_add_
 from reach.torch.planning import Job
 
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-# PyTorch's kernel for tables of two dimensions copies 1.65 G rows/s of any length (docs/measurements, H200): from
-# rows of this length on that is as fast as memory. That for one dimension is a plain gather.
+# PyTorch's kernel for tables of two dimensions copies 1.65 G rows/s of any length (docs/measurements, H200): from rows
+# of this length on it is as fast as memory. The kernel for one dimension is a plain gather.
 STOCK_ROW_BYTES = 2048
 STOCK_ROWS = 1 << 15  # up to this many rows PyTorch's operators are done before a kernel of Triton is launched
 SECTOR = 32           # bytes that memory moves at least
 
 
 def _word(row: int, *tensors: torch.Tensor) -> int:
-    """Bytes of a word: divides the row and all addresses."""
+    """Returns the bytes of a word, which divide the row and all addresses."""
     together = row
     for t in tensors:
         together |= t.data_ptr()
@@ -38,8 +38,8 @@ def _as_words(t: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def job(table: torch.Tensor, index: torch.Tensor) -> Job:
-    """A sector that several scopes write rows of is moved again for each, and for windows that do not wait for each
-    other."""
+    """Returns the job of a gather. If several scopes write rows of a sector, each moves it again, and so do windows
+    that do not wait for each other."""
     row = launch.row_bytes(table)
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=index.numel(),
                input_bytes=index.element_size(), written_bytes=row, output_bytes=row if row < SECTOR else 0,
@@ -105,11 +105,12 @@ _op.register_autograd(_backward, setup_context=_save)
 
 def gather_rows(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor] = None,
                 strategy: str = "") -> torch.Tensor:
-    """table[index]: rows of a table of any dtype, by an index of int32 or int64.
+    """Returns table[index]: rows of a table of any dtype, by an index of int32 or int64. The result has the same bits
+    as torch.index_select(table, 0, index).
 
-    As torch.index_select(table, 0, index), with the same bits. An index outside of the table is not read, and its
-    row of the result is undefined. `out` is written in place and must be contiguous. The gradient of the table is
-    dense. `strategy` ("naive", "scopes", "windows" or "stock") overrides the plan. It needs PyTorch and Triton:
+    An index outside of the table is not read, and its row of the result is undefined. `out` is written in place and
+    must be contiguous. The gradient of the table is dense. `strategy` ("naive", "scopes", "windows" or "stock")
+    overrides the plan. It needs PyTorch and Triton:
 
     >>> gather_rows(torch.arange(6).view(3, 2), torch.tensor([2, 0])).tolist()  # doctest: +SKIP
     [[4, 5], [0, 1]]
@@ -140,8 +141,8 @@ index_select = gather_rows
 
 
 def embedding(table: torch.Tensor, index: torch.Tensor, strategy: str = "") -> torch.Tensor:
-    """As torch.nn.functional.embedding(index, table): an index of any shape. No padding_idx, max_norm or sparse
-    gradient. It needs PyTorch and Triton:
+    """Does torch.nn.functional.embedding(index, table) with an index of any shape. There is no padding_idx, max_norm or
+    sparse gradient. It needs PyTorch and Triton:
 
     >>> embedding(torch.arange(6).view(3, 2), torch.tensor([[2], [0]])).tolist()  # doctest: +SKIP
     [[[4, 5]], [[0, 1]]]
