@@ -8,11 +8,11 @@
  *         +--------------------------------> pages
  *            16 17             2048 2304
  *
- * A level that overflows lifts some loads by its miss penalty: all of them where the stride is an
- * entry or longer, one in E / S where an entry covers E bytes and the stride is S < E (Karnagel
- * 2017, figure 2: X/2 has the same onset and a lower plateau). The 95th percentile sees one in 16,
- * and outliers of one load in a hundred leave it alone. Percentiles form plateaus; a step is the
- * way from one to a higher one, and where it begins and ends is read off the share of slow loads.
+ * A level that overflows lifts some loads by its miss penalty: all of them if the stride is an
+ * entry or longer, one in E / S if an entry covers E bytes and the stride is S < E (Karnagel
+ * 2017, figure 2: X/2 has the same onset and a lower plateau). The 95th percentile sees one in
+ * 16, and outliers of one load in a hundred leave it alone. Percentiles form plateaus; a step
+ * leads from one to a higher one. The share of slow loads shows its beginning and its end.
  */
 #ifndef REACH_ANALYSIS_LEVELS_SWEEP_H
 #define REACH_ANALYSIS_LEVELS_SWEEP_H
@@ -22,21 +22,21 @@
 enum { SWEEP_MAX_STEPS = 8 };
 
 struct sweep_step {
-    uint64_t last_fit_pages;   /* last point before, as good as no load above the middle */
+    uint64_t last_fit_pages;   /* last point before; almost no load is above the middle */
     uint64_t first_miss_pages; /* the point after it */
     uint64_t full_pages;       /* first point with the highest share of slow loads */
-    double penalty_cycles;     /* from the one plateau to the other */
-    double share;              /* of loads that miss on the upper plateau, 0..1 */
+    double penalty_cycles;     /* from one plateau to the other */
+    double share;              /* share of loads that miss on the upper plateau, 0..1 */
 };
 
 /* Finds the steps of a CHASE observation whose points ascend. Returns their number. `own_lines`:
- * every page was probed on a line of its own (a plain allocation), at a distance of its own. A step
- * then counts only if pages that were there before it have grown slower themselves: an overflow
- * evicts those too, lines further away leave them alone. If pages share near lines that is not
- * required: a disturbance of the smaller footprint could hide a level. */
+ * every page was probed on its own line (a plain allocation), at its own distance. A step then
+ * counts only if pages that were probed before it have become slower themselves: an overflow evicts
+ * those too, and lines further away do not affect them. If pages share near lines, that is not
+ * required, because a disturbance of the smaller footprint could hide a level. */
 uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out);
 
-/* The median of the loads of one point, the quantile `q`, and the distance of two quantiles; in
+/* The median of the loads of one point; the quantile `q`; the distance of two quantiles. All are in
  * cycles. */
 double sweep_median(const struct observation *o, uint32_t point);
 double sweep_quantile(const struct observation *o, uint32_t point, double q);

@@ -7,20 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is read at this share of the plateau is reached, and fills the link. */
+/* A region is reached at the first share of the plateau, and fills the link at the second. */
 #define REACHED 0.9
 #define FILLED  0.95
 
-/* Walks that miss take longer by this share at least than those that hit. */
+/* Walks that miss take longer than walks that hit by this share at least. */
 #define CLEAR_SHARE 0.03
-/* Of a walk in which half of the loads hit this is a hit. */
+/* If half of the loads of a walk hit, this quantile is a hit. */
 #define LOW_QUANTILE 0.1
 /* See memory_cached_bytes. */
 enum { L2_TIMES = 32 };
 
 /* ---- points ---- */
 
-/* Keeps them ascending; the newer of two at one place counts. */
+/* Adds a point in ascending order; the newer of two at one place counts. */
 static void add_point(struct memory_points *p, uint64_t at, double value, struct evidence evidence)
 {
     uint32_t i = 0;
@@ -36,7 +36,8 @@ static void add_point(struct memory_points *p, uint64_t at, double value, struct
     p->points[i] = (struct memory_point){at, value, evidence};
 }
 
-/* SMs that read, and the group of all of them; FINGERPRINT_NO_GROUP: several. */
+/* Returns the number of SMs that read, and sets the group of all of them, or FINGERPRINT_NO_GROUP
+ * if they are of several. */
 static uint32_t count_readers(const struct observation *o, const struct sm_partition *partition,
                               uint32_t *out_group)
 {
@@ -136,7 +137,8 @@ uint64_t memory_cached_bytes(const struct observation_set *set)
     return bytes > MEMORY_LEAST_HOST_BYTES ? bytes : MEMORY_LEAST_HOST_BYTES;
 }
 
-/* The highest, if two agree: a curve that falls from its first point on has no plateau. */
+/* Returns the highest point, if two agree: a curve that falls from its first point on has no
+ * plateau. */
 static struct memory_point plateau_of(const struct memory_points *p)
 {
     struct memory_point best = {0};
@@ -150,7 +152,7 @@ static struct memory_point plateau_of(const struct memory_points *p)
     return agree >= 2 ? best : (struct memory_point){0};
 }
 
-/* `plateau`: of another list, or of this. */
+/* `plateau` is the plateau of this list or of another one. */
 static void find_bounds(const struct memory_points *p, struct memory_point plateau,
                         struct memory_bounds *out)
 {
@@ -204,9 +206,9 @@ void memory_estimate(const struct observation_set *set, const struct sm_partitio
             read_walk(o, out);
 }
 
-/* As long as a stride is an entry or longer, either no load misses or all do; of shorter strides
- * some loads hit the entry that the one before has filled. So it is the shortest stride at which
- * the quickest loads miss, if a shorter one has been tried. */
+/* If a stride is an entry or longer, either no load misses or all do. At shorter strides some loads
+ * hit the entry that the previous load has filled. So the entry is the shortest stride at which the
+ * quickest loads miss, if a shorter one has been tried. */
 uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *out)
 {
     const struct memory_point *const p = e->strides.points;
@@ -223,7 +225,7 @@ uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *ou
         i++;
     if (i == 0 || i == e->strides.count)
         return 0;
-    /* How far the two next to one another are from the middle between hits and misses. */
+    /* The distance of two neighboring strides from the middle between hits and misses. */
     *out = evidence_make(EVIDENCE_STRIDES, p[i].evidence.repeats,
                          (p[i].value - p[i - 1].value) / (high - low));
     return p[i].at;
@@ -236,7 +238,7 @@ static void set_bytes(struct maybe_u64 *out, uint64_t bytes, enum reason without
     *out = bytes > 0 ? KNOWN_U64(bytes) : UNKNOWN_U64(without);
 }
 
-/* All that was probed is reached: then neither bound was seen. */
+/* If every probed region is reached, neither bound was seen. */
 static void set_bounds(const struct memory_bounds *b, struct maybe_u64 *reach,
                        struct maybe_u64 *onset, struct evidence *evidence)
 {
@@ -267,7 +269,7 @@ static struct curve_point *point_at(struct memory_facts *out, uint64_t bytes)
     return NULL;
 }
 
-/* Windows are compared with what the same region does without: others are left out. */
+/* Windows are compared with the same region without windows; other regions are left out. */
 static void fill_curve(const struct memory_estimate *e, struct memory_facts *out)
 {
     const struct memory_points *const windows[] = {&e->by_group, &e->by_sm};

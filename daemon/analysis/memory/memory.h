@@ -24,13 +24,13 @@ struct memory_point {
     struct evidence evidence;
 };
 
-/* By rising `at`. */
+/* Points in ascending order of `at`. */
 struct memory_points {
     uint32_t count;
     struct memory_point points[MEMORY_MAX_POINTS];
 };
 
-/* The largest point that is reached, and the smallest that is not. 0 if there is none. */
+/* The largest point that is reached, and the smallest that is not. 0 if there is no such point. */
 struct memory_bounds {
     double plateau;
     struct evidence plateau_evidence;
@@ -42,7 +42,7 @@ struct memory_estimate {
     enum memory_kind kind;
     uint32_t peer;
     bool tried;
-    struct maybe_u64 bytes; /* of its range; absent if it cannot be had */
+    struct maybe_u64 bytes; /* of its range; absent if it cannot be allocated */
     char peer_uuid[64];
     struct maybe_u64 peer_bytes;                 /* all memory of the peer */
     uint32_t windows;                            /* of by_group and by_sm */
@@ -50,38 +50,39 @@ struct memory_estimate {
     struct memory_points alone;                  /* GB/s of one group by region */
     struct memory_points counts;                 /* GB/s by SMs that read */
     struct memory_points strides; /* cycles of a load by stride beyond the reach, lowest decile */
-    struct memory_points walks;   /* the same, medians */
+    struct memory_points walks;   /* medians of the same loads */
     struct memory_point near;     /* cycles of a load within the reach */
-    struct memory_point rates[ACCESS_COUNT]; /* GB/s; of ACCESS_READ nothing */
+    struct memory_point rates[ACCESS_COUNT]; /* GB/s; index ACCESS_READ is empty */
     struct memory_bounds reach, windows_reach, group_reach;
 };
 
-/* `partition`: the groups of the window level; its group_count is 0 if they are not known. */
+/* `partition` contains the groups of the window level; its group_count is 0 if they are not
+ * known. */
 void memory_estimate(const struct observation_set *set, const struct sm_partition *partition,
                      enum memory_kind kind, uint32_t peer, struct memory_estimate *out);
 
-/* Bytes of an entry: the longest stride at which all loads miss; 0: none stands out. */
+/* Bytes of an entry: the longest stride at which all loads miss. Returns 0 if no stride
+ * stands out. */
 uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *out);
 
-/* The first of `counts` whose reads are within 5 % of the speed of all SMs. counts.count if there
- * is none. */
+/* Index of the first of `counts` whose reads are within 5 % of the speed of all SMs. Returns
+ * counts.count if there is none. */
 uint32_t memory_filling_count(const struct memory_estimate *e);
 
-/* Does this READ of other memory keep one whole group busy and all other SMs idle? */
+/* Returns whether this READ of other memory keeps one whole group busy and all other SMs idle. */
 bool memory_is_group_alone(const struct observation *o, const struct sm_partition *partition);
 
-/* The L2 cache holds memory of the device, so only regions from here on count: 32 times the cache,
- * as the driver reports it. (Of an H200's device memory 17 times read 3.6 % above the plateau, 34
- * times 1.4 %.) Memory of the host and of peers it does not hold: 51 GB/s from 1 MiB on, as over
- * the link.
- */
+/* Only regions of this length and longer count, because the L2 cache holds memory of the device: 32
+ * times the cache, as reported by the driver. (With device memory of an H200, 17 times the cache
+ * read 3.6 % above the plateau, 34 times 1.4 %.) The L2 does not hold memory of the host and of
+ * peers: 51 GB/s from 1 MiB on, the speed of the link. */
 uint64_t memory_cached_bytes(const struct observation_set *set);
 
-/* Less host memory than this is not probed. */
+/* Smaller host memory is not probed. */
 #define MEMORY_LEAST_HOST_BYTES ((uint64_t)32 << 20)
 
-/* Fills in out->memory, which must be empty; its partition must be there. It stays empty if no kind
- * was probed. */
+/* Fills in out->memory, which must be empty; its partition must be filled in. It stays empty if no
+ * kind was probed. */
 void memory_derive(const struct observation_set *set, struct fingerprint *out);
 
 #endif

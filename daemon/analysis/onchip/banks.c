@@ -1,8 +1,5 @@
-/* banks.c: see banks.h.
- *
- * The cycles of one point are the least of its repeats on each SM, and the median of the SMs: what
- * disturbs a load delays it.
- */
+/* banks.c: see banks.h. The cycles of one point are the least of its repeats on each SM, and the
+ * median of the SMs, because every disturbance delays a load. */
 #include "analysis/onchip/banks.h"
 
 #include "analysis/sharing/sharing.h"
@@ -12,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-#define FIT_SHARE      0.05 /* of the range of the cycles, that they may be off a straight line */
-#define CLEAR_TIMES    3.0  /* so much worse another number of banks must fit */
-#define CONTRAST_SHARE 0.1  /* of the latency, that the range must exceed */
-#define ENOUGH_SHARE   0.95 /* of the highest throughput */
+#define FIT_SHARE      0.05 /* share of the range by which cycles may be off a line */
+#define CLEAR_TIMES    3.0  /* factor by which any other number of banks must fit worse */
+#define CONTRAST_SHARE 0.1  /* share of the latency that the range must exceed */
+#define ENOUGH_SHARE   0.95 /* share of the highest throughput */
 
 enum {
     WARP = 32,
@@ -36,7 +33,7 @@ enum {
     LENGTHS = sizeof bank_lengths / sizeof bank_lengths[0]
 };
 
-/* Loads in flight, ascending: all warps of a block, and then more of each. */
+/* Loads in flight, ascending: all warps of a block, and then more loads of each warp. */
 static const struct {
     uint32_t warps, in_flight;
 } concurrencies[] = {{1, 1}, {2, 1}, {4, 1}, {8, 1}, {16, 1}, {32, 1}, {32, 2}, {32, 4}, {32, 8}};
@@ -44,7 +41,7 @@ enum { CONCURRENCIES = sizeof concurrencies / sizeof concurrencies[0] };
 
 /* ---- the model ---- */
 
-/* Most different words of one bank that `lanes` lanes from `first` on want. */
+/* The most different words of one bank that `lanes` lanes, starting at `first`, need. */
 static uint32_t most_words(uint32_t banks, uint32_t bank_bytes, uint32_t first, uint32_t lanes,
                            uint32_t width, uint64_t stride)
 {
@@ -84,7 +81,7 @@ uint32_t banks_passes(uint32_t banks, uint32_t bank_bytes, uint32_t width_bytes,
 
 /* ---- the probes ---- */
 
-/* SMs from one end of the ids to the other. */
+/* Chooses SMs from one end of the ids to the other. */
 static void choose_sms(const uint16_t *sm_ids, uint32_t sms, struct probe_spec *spec)
 {
     spec->sm_count = sms < SMS ? sms : SMS;
@@ -165,8 +162,8 @@ uint32_t banks_missing(const struct observation_set *set, struct probe_spec *out
 
 /* ---- cycles ---- */
 
-/* Of point `p` in one repeat, or the least of all if `repeat` is the number of repeats: the median
- * of the SMs. */
+/* The median of the SMs for point `p` in one repeat, or for the least of all repeats if `repeat` is
+ * the number of repeats. */
 static double cycles_of(const struct observation *o, uint32_t p, uint32_t repeat)
 {
     double of_sm[REACH_MAX_SMS];
@@ -199,7 +196,7 @@ static struct evidence evidence_of_point(const struct observation *o, uint32_t p
 /* Cycles as a straight line over passes. */
 struct line {
     double slope; /* cycles of one more pass */
-    double error; /* root of the mean square that is left */
+    double error; /* root of the mean square of the residuals */
 };
 
 static struct line fit(const double *cycles, const double *passes, uint32_t n)
@@ -222,14 +219,14 @@ static struct line fit(const double *cycles, const double *passes, uint32_t n)
 
 /* The loads of one width: cycles of one load at each distance. */
 struct series {
-    const struct observation *o; /* NULL: not measured */
+    const struct observation *o; /* NULL if not measured */
     double cycles[STRIDES];
     double low, range;
-    double extra; /* cycles beside the cycles of the loads, in the time of each distance */
+    double extra; /* cycles besides the loads, in the time of each distance */
 };
 
-/* One warp that makes more loads of the same kind takes that many times the latency longer: what is
- * left is the clock's own time, and the way in and out of the loop. */
+/* If one warp makes more loads of the same kind, its time grows by the latency of each. The
+ * remainder is the time of the clock and of entering and leaving the loop. */
 static double extra_cycles(const struct observation_set *set, const struct observation *chase,
                            const uint16_t *sm_ids, uint32_t sms)
 {
@@ -271,7 +268,8 @@ static struct line fit_banks(const struct series *s, uint32_t banks, uint32_t ba
     return fit(s->cycles, passes, STRIDES);
 }
 
-/* What is left if passes show only where they take longer than the latency, which hides the few. */
+/* The remaining error if passes are visible only when they take longer than the latency, which
+ * hides small numbers of passes. */
 static double hidden_error(const struct series *s, uint32_t banks, uint32_t bank_bytes)
 {
     double passes[STRIDES];
@@ -375,7 +373,7 @@ static double bytes_per_cycle(const struct observation *o)
     return (double)s->warps * s->samples * WARP * s->transaction_bytes / least_cycles(o, 0);
 }
 
-/* Fills in the highest speed, and from how many loads in flight on it is reached. */
+/* Fills in the highest speed, and the number of loads in flight that reaches it. */
 static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids, uint32_t sms,
                        struct shared_width *out)
 {
@@ -394,7 +392,7 @@ static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids
     }
     while (enough > 0 && speed[enough - 1] >= ENOUGH_SHARE * speed[best])
         enough--;
-    if (enough + 1 >= CONCURRENCIES) { /* the most in flight alone reach it: it may still grow */
+    if (enough + 1 >= CONCURRENCIES) { /* only the most loads in flight reach it */
         out->bytes_per_cycle = UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
         out->loads_enough = UNKNOWN_U32(REASON_TOO_LITTLE_DATA);
         return;
@@ -408,7 +406,7 @@ static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids
                                                fmin(above, below) / (1 - ENOUGH_SHARE));
 }
 
-/* What all banks give at once, by Little's law. */
+/* The throughput of all banks together, by Little's law. */
 static void fill_needed(const struct fingerprint_shared *banks, struct shared_width *out)
 {
     if (IS_KNOWN(banks->banks) && IS_KNOWN(out->latency_cycles))

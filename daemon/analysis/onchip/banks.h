@@ -1,4 +1,4 @@
-/* banks.h: shared memory: its banks, what a conflict costs, how much it moves. From SHARED
+/* banks.h: the banks of shared memory, the cost of a conflict, and the throughput. From SHARED
  * observations. Pure.
  *
  * One warp loads with its lanes at 33 distances. The number and length of the banks must explain
@@ -12,19 +12,19 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* Passes that a load of `width_bytes` by each of 32 lanes takes, `stride_bytes` from lane to lane.
- * Lanes that together need more than all banks give at once are served in parts. A part takes
- * one pass for each word that it needs from its busiest bank. */
+/* The number of passes of a load of `width_bytes` by each of 32 lanes, `stride_bytes` from lane to
+ * lane. Lanes that together need more than the capacity of all banks are served in parts. A part
+ * takes one pass for each word that it needs from its busiest bank. */
 uint32_t banks_passes(uint32_t banks, uint32_t bank_bytes, uint32_t width_bytes,
                       uint64_t stride_bytes);
 
-/* Writes the probes that are missing, at most `max`; returns their number. None if the source does
- * not answer them. */
+/* Writes the missing probes, at most `max`, and returns their number. There are none if the source
+ * does not answer them. */
 uint32_t banks_missing(const struct observation_set *set, struct probe_spec *out, uint32_t max);
 
 /* Fills in out->shared from the observations. The reasons of absent numbers: cycles that do not
- * depend on the distance (not observable, no-contrast); cycles that no banks explain, or that two
- * explain alike (irregular); speed that still grows with the most loads in flight
+ * depend on the distance (not observable, no-contrast); cycles that no model of banks explains, or
+ * two explain equally well (irregular); speed that still grows with the most loads in flight
  * (too-little-data). */
 void banks_derive(const struct observation_set *set, struct fingerprint *out);
 

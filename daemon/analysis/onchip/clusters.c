@@ -34,7 +34,7 @@ uint32_t clusters_missing(const struct observation_set *set, struct probe_spec *
 
 /* ---- one size ---- */
 
-/* Did each cluster run once, with one SM for each of its blocks? */
+/* Returns whether each cluster ran once, with one SM for each of its blocks. */
 static bool is_whole(const struct observation *o, uint32_t repeat)
 {
     const uint32_t size = o->spec.cluster_sms;
@@ -68,7 +68,8 @@ static bool all_whole(const struct observation *o)
     return whole;
 }
 
-/* Median of one load in `repeat`: from another SM of the cluster, or from the own one. 0: none. */
+/* Median of one load in `repeat`, from another SM of the cluster or from the own one. Returns 0 if
+ * there is none. */
 static double latency(const struct observation *o, uint32_t repeat, bool own)
 {
     double *const cycles = malloc(MOST_PAIRS * sizeof *cycles);
@@ -100,7 +101,7 @@ static double ring_speed(const struct observation *o, uint32_t repeat)
     return n > 0 ? stats_median_f64(speeds, n) : 0;
 }
 
-/* A number of each repeat; unknown if one has none. */
+/* One number from all repeats; unknown if a repeat has none. */
 static struct maybe_f64 of_repeats(const struct observation *o, const double *values,
                                    struct evidence *out)
 {
@@ -136,7 +137,7 @@ static void fill_size(const struct observation *o, struct cluster_size *out)
 
 /* ---- GPCs ---- */
 
-/* Sets of SM positions: each leads to another of its set, the first one of it to itself. */
+/* Sets of SM positions: each position leads to another one of its set, the first one to itself. */
 struct sets {
     uint32_t count;
     uint16_t parent[REACH_MAX_SMS];
@@ -174,7 +175,7 @@ static void unite_clusters(const struct observation *o, uint32_t repeat, struct 
     }
 }
 
-/* Clusters of `size` that fit into sets of these lengths. */
+/* The number of clusters of `size` that fit into sets of these lengths. */
 static uint32_t fitting(const uint32_t *lengths, uint32_t count, uint32_t size)
 {
     uint32_t sum = 0;
@@ -184,7 +185,7 @@ static uint32_t fitting(const uint32_t *lengths, uint32_t count, uint32_t size)
     return sum;
 }
 
-/* Do sets of these lengths explain how many clusters of each size fit? */
+/* Returns whether sets of these lengths explain the number of clusters of each size that fit. */
 static bool explains(const struct fingerprint_clusters *c, const uint32_t *lengths, uint32_t count)
 {
     for (uint32_t k = 0; k < c->size_count; k++)
@@ -193,7 +194,7 @@ static bool explains(const struct fingerprint_clusters *c, const uint32_t *lengt
     return true;
 }
 
-/* Would they also if two of them were one? */
+/* Returns whether they would also explain it if two of them were one. */
 static bool is_ambiguous(const struct fingerprint_clusters *c, const uint32_t *lengths,
                          uint32_t count)
 {

@@ -10,17 +10,17 @@
 enum {
     AGREE_QUIET = 1,
     AGREE_DISTURBED = 2,
-    LOOSE_QUIET = 256, /* the onset may have been seen this part too early */
+    LOOSE_QUIET = 256, /* the onset may have been found too early by this part */
     MIN_SAMPLES = 256,
     VOTES_DISTURBED = 2
 };
 
 #define HIT_QUANTILE 0.25
 
-/* The kernel's own code and data take entries too, now in this set and now in that. So the first
- * pages beyond the onset miss at one time and not at another (H200: 2049 and 2050 pages of 2048
- * entries); somewhat further on they always do. A measurement that was disturbed is asked exactly:
- * it may then fail where a quiet one would not. */
+/* The kernel's own code and data take entries too, in varying sets. So the first pages beyond the
+ * onset miss only at times (H200: 2049 and 2050 pages of 2048 entries); somewhat further on they
+ * always miss. A disturbed measurement is tested exactly: it may then fail although a quiet one
+ * would not. */
 static uint64_t beyond_onset(const struct observation_set *set, const struct level_estimate *level)
 {
     return set->disturbed > 0 ? level->hi_pages
@@ -51,19 +51,19 @@ bool confirm_test(const struct observation_set *set, const struct level_estimate
         .sms = {sm}};
     if (probe_check(out, &set->limits, NULL) == STATUS_OK)
         return true;
-    /* A step of the sweep whose entry is not known: at least the points that showed it. */
+    /* A step of the sweep without a known entry: at least the points that showed it. */
     out->points[1] = full;
     return !level->entry_known && probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
 
-/* Would a miss stand out of what hits cost? Where every page lies on a line of its own (the plain
- * arena), hits differ by more than the misses of a small level add. */
+/* Returns whether a miss stands out from the cost of hits. If every page lies on its own line (the
+ * plain arena), hits differ by more than the misses of a small level add. */
 static bool has_contrast(const struct observation *o, double penalty_cycles)
 {
     return sweep_spread(o, 0, 0.05, 0.95) < penalty_cycles;
 }
 
-/* An answer may also leave it open: noise can hide a miss. */
+/* An answer may also leave the question open: noise can hide a miss. */
 enum answer { AGREES, CONTRADICTS, OPEN };
 
 static enum answer answer_of(const struct observation *o, const struct level_estimate *level)
@@ -74,7 +74,7 @@ static enum answer answer_of(const struct observation *o, const struct level_est
         return has_contrast(o, level->penalty_cycles) ? CONTRADICTS : OPEN;
     if (level->entry_known)
         return refine_misses(o, 1, level->penalty_cycles) ? AGREES : OPEN;
-    /* The clean pages may not all have come back yet, where victims are drawn at random. */
+    /* The clean pages may not all have come back yet, if victims are random. */
     const double threshold = sweep_quantile(o, 0, HIT_QUANTILE) + level->penalty_cycles / 2;
     if (sweep_share_above(o, 1, threshold) <= level->share / 2)
         return CONTRADICTS;

@@ -2,13 +2,13 @@
  *
  * SMs with neighboring ids that always go together are one unit (a TPC). A regular die of G groups
  * has its units in rows: the k-th unit of each group, in one order of the groups that is the same
- * in every row. The search covers two ways of numbering the SMs that are left.
+ * in every row. The search covers two ways of numbering the remaining SMs.
  *
  *   in order   ids follow the rows, and a lost unit leaves a gap. Then cutting the ids into rows
  *              and finding the order of the groups gives the places of the gaps. All cuts are
  *              tried.
- *   assigned   ids are assigned to what is left, so gaps have closed: the number of units that each
- *              group has lost is known, but not their places in the group.
+ *   assigned   ids are assigned to remaining SMs, so gaps have closed: the number of units that
+ * each group has lost is known, but not their places in the group.
  */
 #include "analysis/sharing/floorplan.h"
 
@@ -17,36 +17,37 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Steps of the search after which it gives up: a few milliseconds. */
+/* The search gives up after this number of steps, a few milliseconds. */
 enum { WORK_LIMIT = 2000000 };
 
-/* More hypothetical SMs than this share of the real ones explain everything, hence nothing. */
+/* If the hypothetical SMs exceed this share of the real ones, any pattern can be explained, so the
+ * result means nothing. */
 enum { BUDGET_DIVISOR = 4 };
 
-/* A pattern that chance gives once in 2^20 times is taken for one. */
+/* A pattern that chance produces less than once in 2^20 times counts as a pattern. */
 enum { CHANCE_BITS = 20 };
 
-/* What was measured. Places are positions in the order of the SM ids; gaps in the ids mean nothing.
- */
+/* The measured groups. Places are positions in the order of the SM ids; gaps in the ids mean
+ * nothing. */
 struct chip {
     uint32_t sms;
     uint32_t groups;
     uint32_t largest;                 /* SMs of the largest group */
-    uint32_t largest_count;           /* groups as large as that */
-    uint32_t runs;                    /* stretches of neighbors in one group */
+    uint32_t largest_count;           /* number of groups of that size */
+    uint32_t runs;                    /* number of stretches of neighbors in one group */
     uint32_t run_gcd;                 /* every stretch is a multiple of this */
     uint32_t budget;                  /* most hypothetical SMs */
     uint16_t group_at[REACH_MAX_SMS]; /* by place */
 };
 
-/* One way to cut the units into rows, on the way through all of them. */
+/* One way to cut the units into rows; the search visits all of them. */
 struct search {
     uint32_t unit_sms;
     uint32_t units;
     uint32_t groups;
     uint32_t rows;
     uint16_t group_at[REACH_MAX_SMS];      /* by unit */
-    uint16_t next_of_group[REACH_MAX_SMS]; /* the next unit of the same group; `units`: none */
+    uint16_t next_of_group[REACH_MAX_SMS]; /* next unit of the same group; `units` if none */
     uint16_t first_of_group[REACH_MAX_GROUPS];
     bool starts_row[REACH_MAX_SMS];
     bool placed[REACH_MAX_GROUPS];
@@ -99,20 +100,22 @@ static void read_chip(const struct topology *t, struct chip *out)
         out->budget = REACH_MAX_SMS - out->sms;
 }
 
-/* False when the work is used up; then every loop ends. */
+/* Returns false if the work is used up; then every loop ends. */
 static bool spend(struct search *s, uint32_t steps)
 {
     s->work = s->work > steps ? s->work - steps : 0;
     return s->work > 0;
 }
 
-/* Is there an edge from unit i to the one behind it: "stands left of it in the same row"? */
+/* Returns whether there is an edge from unit i to the next one, that is, unit i is left of it in
+ * the same row. */
 static bool has_edge(const struct search *s, uint32_t i, uint32_t end)
 {
     return i + 1 < end && !s->starts_row[i + 1];
 }
 
-/* Is every unit of group `g` the first of its row, or behind a unit of a placed group? */
+/* Returns whether every unit of group `g` is the first of its row, or follows a unit of a placed
+ * group. */
 static bool is_next(const struct search *s, uint32_t g)
 {
     for (uint32_t i = s->first_of_group[g]; i < s->units; i = s->next_of_group[i])
@@ -121,10 +124,10 @@ static bool is_next(const struct search *s, uint32_t g)
     return true;
 }
 
-/* Does one order of the groups suit all rows up to unit `end`? */
+/* Returns whether one order of the groups suits all rows up to unit `end`. */
 static bool has_order(struct search *s, uint32_t end)
 {
-    uint16_t waits[REACH_MAX_GROUPS] = {0}; /* rows in which the group before is not ready yet */
+    uint16_t waits[REACH_MAX_GROUPS] = {0}; /* rows in which the preceding group is not ready yet */
     uint16_t ready[REACH_MAX_GROUPS];
     uint32_t count = 0;
     uint32_t done = 0;
@@ -148,7 +151,8 @@ static bool has_order(struct search *s, uint32_t end)
     return done == s->groups;
 }
 
-/* Keeps the list sorted, the latest first; of more than it holds, the latest. False: known. */
+/* Keeps the list sorted, the latest first. If it is full, the latest candidates stay. Returns false
+ * if the candidate is already in it. */
 static bool keep_candidate(struct disabled_sms *d, uint32_t sms, const uint16_t *candidate)
 {
     uint32_t at = 0;
@@ -175,7 +179,7 @@ static bool keep_candidate(struct disabled_sms *d, uint32_t sms, const uint16_t 
     return true;
 }
 
-/* Rows and columns are known: what of the die is not there? */
+/* Adds the missing SMs of the die, from the known rows and columns. */
 static void add_candidate(struct search *s)
 {
     bool there[REACH_MAX_SMS] = {false};
@@ -194,7 +198,8 @@ static void add_candidate(struct search *s)
     s->count += keep_candidate(s->out, sms, candidate) ? 1 : 0;
 }
 
-/* Every order of the groups that suits all rows is a candidate. As deep as there are groups. */
+/* Every order of the groups that suits all rows is a candidate. The recursion is as deep as the
+ * number of groups. */
 static void place_columns(struct search *s, uint32_t column)
 {
     if (column == s->groups) {
@@ -212,7 +217,7 @@ static void place_columns(struct search *s, uint32_t column)
 }
 
 /* Cuts the units from `start` on into `rows` rows in every way. A row without units is never
- * needed: the die without it is smaller. As deep as there are rows. */
+ * needed, because the die without it is smaller. The recursion is as deep as the number of rows. */
 static void cut_rows(struct search *s, uint32_t start, uint32_t rows)
 {
     const uint32_t rest = s->units - start;
@@ -252,9 +257,10 @@ static void search_rows(struct search *s, const struct chip *c, uint32_t unit_sm
     cut_rows(s, 0, s->rows);
 }
 
-/* Can the ids lie in the order of a die whose groups are all as large as the largest one? Fills
- * unit, count and candidates of `out`. No larger groups are tried: every group would have lost
- * something, and with that much to insert, patterns of another kind find an explanation too. */
+/* Returns whether the ids can lie in the order of a die whose groups are all as large as the
+ * largest one. Fills in unit, count and candidates of `out`. Larger groups are not tried: every
+ * group would have lost SMs, and with this number of insertions, patterns of another kind find an
+ * explanation too. */
 static bool find_in_order(const struct chip *c, struct disabled_sms *out)
 {
     struct search s = {.work = WORK_LIMIT, .out = out};
@@ -273,12 +279,13 @@ static bool find_in_order(const struct chip *c, struct disabled_sms *out)
     return s.count > 0;
 }
 
-/* How far from the start the units go round `columns` columns, the groups of a column taking turns.
- * `out_die` gets the groups of a die in which every column has the groups of the longest one. */
+/* The number of units from the start that go round `columns` columns, while the groups of a column
+ * take turns. `out_die` gets the groups of a die in which every column has the groups of the
+ * longest one. */
 static uint32_t dealt_head(const struct chip *c, uint32_t columns, uint32_t *out_die)
 {
     uint16_t column_of[REACH_MAX_GROUPS];
-    uint16_t turns[REACH_MAX_GROUPS][2] = {{0}}; /* groups of the column, units of it so far */
+    uint16_t turns[REACH_MAX_GROUPS][2] = {{0}}; /* groups of the column, and its units so far */
     uint16_t rank[REACH_MAX_GROUPS] = {0};       /* of the group in its column */
     uint32_t most = 0;
     uint32_t i;
@@ -302,20 +309,21 @@ static uint32_t dealt_head(const struct chip *c, uint32_t columns, uint32_t *out
     return i;
 }
 
-/* Units that must follow the turns for chance to be ruled out: with G groups each does so by chance
- * once in G times, for G numbers of columns. All together at most once in a million. */
+/* Units that must follow the turns to rule out chance. With G groups each unit does so by chance
+ * once in G times, for G numbers of columns. The total chance is at most once in a million. */
 static uint32_t proof_units(uint32_t groups)
 {
     uint32_t bits = 0;
 
-    REACH_ASSERT(groups > 1); /* one group is one stretch, and not asked about */
+    REACH_ASSERT(groups > 1); /* one group is one stretch and is not tested */
     while (groups >> (bits + 1) > 0)
         bits++;
     return 1 + (CHANCE_BITS + bits - 1) / (bits > 0 ? bits : 1);
 }
 
-/* Groups of the full die, where the order of the ids shows how they were assigned; 0: not sure.
- * `out_margin`: how many more units than it takes follow the turns, as a share of them. */
+/* Groups of the full die, if the order of the ids shows how they were assigned; 0 means not
+ * certain. `out_margin` is the number of further units that follow the turns, as a share of the
+ * required ones. */
 static uint32_t find_assigned(const struct chip *c, double *out_margin)
 {
     uint32_t best = 0;
@@ -323,7 +331,7 @@ static uint32_t find_assigned(const struct chip *c, double *out_margin)
     uint32_t all = 0; /* units until every group has had one */
 
     *out_margin = 1;
-    if (c->runs == c->groups) /* one group after the other: there are no turns to look at */
+    if (c->runs == c->groups) /* one group after the other: there are no turns */
         return c->groups;
     for (uint32_t seen = 0; seen < c->groups; all++)
         seen += c->group_at[all * c->run_gcd] == seen ? 1 : 0;
@@ -340,8 +348,7 @@ static uint32_t find_assigned(const struct chip *c, double *out_margin)
     return best >= proof ? die : 0;
 }
 
-/* "5x3/10,11": rows in the die, or "24x6/4:2,13:2": group 4 has lost 2. "" where it does not fit.
- */
+/* "5x3/10,11": rows in the die, or "24x6/4:2,13:2": group 4 has lost 2. "" if it does not fit. */
 static void write_signature(const struct topology *t, uint32_t die_groups, struct disabled_sms *d)
 {
     const uint32_t k = t->nominal_group_sms.v;
@@ -364,7 +371,8 @@ static void write_signature(const struct topology *t, uint32_t die_groups, struc
         d->signature[0] = '\0';
 }
 
-/* `margin` of the pattern; how far the lost SMs are from too many counts too. */
+/* `margin` is the margin of the pattern; the distance of the lost SMs from too large a count also
+ * counts. */
 static void set_die(struct topology *t, const struct chip *c, uint32_t groups, double margin)
 {
     struct disabled_sms *const d = &t->disabled;

@@ -6,46 +6,46 @@
 #include <math.h>
 #include <string.h>
 
-/* A pivot that lost less than this share of the level's penalty was not evicted by itself. */
+/* A pivot that lost less than this share of the level's penalty did not evict itself. */
 #define PIVOT_MIN_SHARE 0.3
 
-/* Votes of one round that are counted: 16 repeats with the most SMs that a GPU can have. */
+/* The most votes of one round: 16 repeats with the most SMs that a GPU can have. */
 enum { ROUND_MAX_VOTES = 16 * REACH_MAX_SMS };
 
 enum {
-    MAX_VOTES = 16,     /* of one pivot: what is beyond is not counted */
+    MAX_VOTES = 16,     /* of one pivot; more are not counted */
     SETTLED_VOTES = 15, /* more do not change a verdict */
 };
 
-/* A verdict is settled before that when no SM is nearer to the threshold than this share of it. */
+/* A verdict is settled earlier if no SM is nearer to the threshold than this share of it. */
 #define SETTLED_MARGIN 0.25
 
-/* And the chance that any of its SMs is on the wrong side, as their pages speak, is this at most.
- */
+/* The chance that any of its SMs is on the wrong side, by their pages, must also be at most
+ * this. */
 #define MOST_DOUBT  0.005
-#define LEAST_SIGMA 0.5 /* cycles come as whole numbers */
+#define LEAST_SIGMA 0.5 /* cycles are whole numbers */
 #define MOST_STRAYS 0.45
 
-/* What every SM lost, vote by vote, when this pivot thrashed. */
+/* The losses of every SM, vote by vote, when this pivot thrashed. */
 struct votes {
     uint32_t pivot; /* position */
     uint32_t sm_count;
     uint32_t votes;
     double losses[MAX_VOTES][REACH_MAX_SMS]; /* by position, cycles */
-    double odds[REACH_MAX_SMS]; /* by position: how its pages speak for a loss; logarithm */
+    double odds[REACH_MAX_SMS];              /* log odds of a loss from its pages, by position */
 };
 
-/* Slices: of a round long enough for a median, of both no longer than it takes. */
+/* Slices: those of a round are long enough for a median, and both kinds no longer than needed. */
 enum { ROUND_MIN_SLICE = 3, ROUND_MAX_SLICE = 6, PAIR_MAX_SLICE = 8, BLIND_FLUSH = 512 };
 
-/* How single pages scatter about what they lost, over all SMs of one verdict. */
+/* The scatter of single pages about their loss, over all SMs of one verdict. */
 struct scatter {
     double loss;  /* of the pivot, cycles */
     double sigma; /* cycles */
     double stray; /* share of pages that are off by a whole loss */
 };
 
-enum { MOST_RESIDUALS = 4096 }; /* enough to know a scatter by */
+enum { MOST_RESIDUALS = 4096 }; /* number of residuals that determines a scatter */
 
 /* The verdict over all SMs, by position. */
 struct verdict_row {
@@ -54,8 +54,8 @@ struct verdict_row {
     bool exhausted; /* more votes would not help */
     bool in[REACH_MAX_SMS];
     uint32_t votes;
-    double margin;              /* of the SM nearest to a threshold, in parts of what there is */
-    double agreement;           /* share of votes for the majority, of the worst SM */
+    double margin;              /* of the SM nearest to a threshold, as a share */
+    double agreement;           /* lowest share of an SM's votes for its majority */
     double loss[REACH_MAX_SMS]; /* median of the votes */
 };
 
@@ -81,7 +81,7 @@ int sharing_probed_level(const struct probe_spec *spec, uint32_t sm_count,
     return -1;
 }
 
-/* The medians of the votes, and half of what the pivot itself lost: the threshold. */
+/* Computes the medians of the votes and returns the threshold, half of the pivot's own loss. */
 static double score_votes(const struct votes *b, struct verdict_row *row)
 {
     double own[MAX_VOTES];
@@ -93,7 +93,7 @@ static double score_votes(const struct votes *b, struct verdict_row *row)
     return row->loss[b->pivot] / 2;
 }
 
-/* Chance that some SM is on the wrong side. */
+/* The chance that any SM is on the wrong side. */
 static double doubt_of(const struct votes *b, const struct verdict_row *row)
 {
     double doubt = 0;
@@ -102,7 +102,8 @@ static double doubt_of(const struct votes *b, const struct verdict_row *row)
     return doubt;
 }
 
-/* The median of an SM's votes against the threshold, and whether more votes are wanted. */
+/* Compares the median of an SM's votes with the threshold, and finds whether more votes are
+ * needed. */
 static void classify(const struct votes *b, double threshold, double penalty_cycles,
                      struct verdict_row *row)
 {
@@ -126,7 +127,7 @@ static void classify(const struct votes *b, double threshold, double penalty_cyc
                    (row->exhausted || nearest >= SETTLED_MARGIN);
 }
 
-/* Is this observation one of ours: of this method, about this level, over the same SMs? */
+/* Returns whether this observation has this method, this level and the same SMs. */
 static bool is_about(const struct observation *o, const struct level_estimate *levels,
                      uint32_t level_count, uint32_t k, uint32_t sms)
 {
@@ -134,7 +135,8 @@ static bool is_about(const struct observation *o, const struct level_estimate *l
            sharing_probed_level(&o->spec, sms, levels, level_count) == (int)k;
 }
 
-/* Joins one verdict to what is known. Groups are numbered as they come; renumber() orders them. */
+/* Joins one verdict with the earlier ones. Groups are numbered as they come; renumber() orders
+ * them. */
 static void read_verdict(const struct verdict_row *row, const uint16_t *sm_ids, uint32_t sms,
                          struct sharing_estimate *out)
 {
@@ -154,7 +156,7 @@ static void read_verdict(const struct verdict_row *row, const uint16_t *sm_ids, 
     out->lone_pivots += members == 1;
     out->whole_gpu = out->whole_gpu && members == sms;
     if (group != FINGERPRINT_NO_GROUP) {
-        /* This group has been seen: both verdicts must name the same SMs. */
+        /* This group has been seen, so both verdicts must contain the same SMs. */
         for (uint32_t i = 0; i < sms; i++)
             if (row->in[i] != (out->found.group_of_sm[sm_ids[i]] == group))
                 out->conflict = true;
@@ -198,9 +200,9 @@ struct vote {
     uint32_t k;
     uint32_t sms;
     uint16_t pivot;              /* SM id */
-    const struct observation *o; /* of this vote; before the first: the pivot's first */
+    const struct observation *o; /* of this vote; at first, the pivot's first observation */
     uint32_t outer;              /* of this vote: the repeat of a ROUND, the row of PAIRS */
-    uint32_t next;               /* the place to continue at */
+    uint32_t next;               /* the place at which to continue */
 };
 
 static bool next_vote(struct vote *v)
@@ -220,7 +222,8 @@ static bool next_vote(struct vote *v)
     return false;
 }
 
-/* The slice of one SM in one vote: the same pages before and after, so their distances cancel. */
+/* The slice of one SM in one vote. Pages are the same before and after, so their distances
+ * cancel. */
 struct slice {
     const uint32_t *control;
     const uint32_t *after;
@@ -255,8 +258,8 @@ static void cast_votes(struct vote v, struct votes *out)
     }
 }
 
-/* The log odds of one page: it lost about as much as the pivot, or nothing. It may also be a stray:
- * a page that the control had lost too, or an outlier. */
+/* The log odds of one page: it lost about as much as the pivot, or nothing. It may also be a stray,
+ * which is an outlier or a page that the control had lost too. */
 static double odds_of(double lost, const struct scatter *scatter)
 {
     const double far = (lost - scatter->loss) / scatter->sigma;
@@ -268,7 +271,7 @@ static double odds_of(double lost, const struct scatter *scatter)
                ((1 - scatter->stray) * out + scatter->stray * in + floor));
 }
 
-/* The same votes again, page by page, once the scatter is known. */
+/* Adds the same votes again, page by page, once the scatter is known. */
 static void add_odds(struct vote v, const struct scatter *scatter, struct votes *out)
 {
     for (uint32_t n = 0; n < out->votes && next_vote(&v); n++)
@@ -279,16 +282,16 @@ static void add_odds(struct vote v, const struct scatter *scatter, struct votes 
         }
 }
 
-/* How pages scatter about the side that each SM seems to be on: sigma from the middle of the
- * residuals, and how many pages are off by more than it makes probable. */
+/* The scatter of pages about the side that each SM seems to be on: sigma from the middle of the
+ * residuals, and the number of pages that are further off than sigma makes probable. */
 static struct scatter scatter_of(struct vote v, const struct verdict_row *row, double loss)
 {
     static const double sigma_of_median = 1.4826; /* of a normal distribution's residuals */
     struct scatter out = {.loss = loss};
     double residuals[MOST_RESIDUALS];
     uint32_t count = 0;
-    uint32_t seen = 0;   /* pages, also those beyond MOST_RESIDUALS */
-    uint32_t strays = 0; /* of them: nearer to the other side */
+    uint32_t seen = 0;   /* pages, including those beyond MOST_RESIDUALS */
+    uint32_t strays = 0; /* pages that are nearer to the other side */
 
     while (next_vote(&v)) {
         for (uint32_t i = 0; i < v.o->result.sm_count; i++) {
@@ -310,7 +313,7 @@ static struct scatter scatter_of(struct vote v, const struct verdict_row *row, d
     return out;
 }
 
-/* The verdict of one pivot, from all its votes. */
+/* Computes the verdict of one pivot from all its votes. */
 static void try_pivot(const struct vote *first, uint32_t position, struct verdict_row *row)
 {
     struct votes votes = {.sm_count = first->sms, .pivot = position};
@@ -404,7 +407,8 @@ void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, str
     }
 }
 
-/* Pages at level k's stride that evict everything from the levels nearer to the SM. */
+/* The number of pages at level k's stride that evict everything from the levels nearer to
+ * the SM. */
 static uint64_t flush_pages(const struct level_estimate *levels, uint32_t k)
 {
     uint64_t most = 0;

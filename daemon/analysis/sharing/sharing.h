@@ -1,6 +1,6 @@
-/* sharing.h: which SMs share one TLB level. Pure.
+/* sharing.h: finds the SMs that share one TLB level. Pure.
  *
- * A pivot evicts; an SM whose own pages were evicted by that shares the level with it. Each SM is
+ * A pivot evicts; an SM whose own pages are evicted shares the level with it. Each SM is
  * compared with itself: the same pages, timed without thrashing just before (the control). So
  * neither the distance to a page's slice of L2 nor the distance to the next level matters.
  *
@@ -27,56 +27,54 @@ enum { SHARING_MAX_UNSETTLED = 8 };
 /* The result of the rounds and pairs of one level. */
 struct sharing_estimate {
     uint32_t rounds;           /* pivots classified, by either method */
-    uint32_t lone_pivots;      /* of these: no other SM was evicted */
-    bool whole_gpu;            /* of these, every one: all SMs were evicted */
+    uint32_t lone_pivots;      /* of `rounds`: no other SM was evicted */
+    bool whole_gpu;            /* in every round all SMs were evicted */
     bool conflict;             /* an SM in two groups */
-    bool doubtful;             /* a pivot whose votes, all that there may be, do not settle */
-    struct sm_partition found; /* groups so far, numbered by their lowest SM id; others NO_GROUP */
+    bool doubtful;             /* a pivot that the highest number of votes does not settle */
+    struct sm_partition found; /* groups so far, numbered by their lowest SM id, or NO_GROUP */
     uint32_t grouped_sms;
     uint32_t unsettled_count; /* pivots that need more votes: repeat the probe */
     uint16_t unsettled[SHARING_MAX_UNSETTLED];
-    uint32_t least_votes; /* of a pivot that was classified */
-    double margin;        /* 0..1: of any SM in any round, the least (docs/methods.md) */
+    uint32_t least_votes; /* of any pivot that was classified */
+    double margin;        /* 0..1: the least of any SM in any round (docs/methods.md) */
     bool by_rounds, by_pairs;
-    double agreement; /* 0..1: of any SM's votes in any round, the worst */
+    double agreement; /* 0..1: the lowest of any SM's votes in any round */
     double
-        loss_cycles[REACH_MAX_SMS]; /* by position: what each SM lost when evicted; 0: not seen */
+        loss_cycles[REACH_MAX_SMS]; /* by position: loss of each SM when evicted; 0 if not seen */
 };
 
 enum sharing_method { SHARING_ROUNDS = 1, SHARING_PAIRS = 2, SHARING_BOTH = 3 };
 
-/* Evaluates the observations of `methods` that ask about level `k` of `levels`. */
+/* Evaluates the observations of `methods` that test level `k` of `levels`. */
 void sharing_estimate(const struct observation_set *set, const struct level_estimate *levels,
                       uint32_t level_count, uint32_t k, enum sharing_method methods,
                       struct sharing_estimate *out);
 
-/* A ROUND, or a row of PAIRS, about level k on `sms` SMs; the caller sets pivots and repeats. False
- * if its pages do not fit the level.
- *
- * A level of C entries on a chip of M SMs: the slices of a round, primed together, must fit it with
- * room to spare, M * s <= 3/4 C and s >= 3; and so must the slices with the pages that evict them
- * from the levels nearer to the SM, 5/4 of what saturates those. If that is impossible (16 entries,
- * 132 SMs), pairs ask the SMs one at a time: s + flush <= 3/4 C.
- *
- * If no nearer level is known there may be one nevertheless, too small for the sweeps or too cheap
- * for the noise; a slice that stays in it looks as if it had not been evicted. So up to 512 pages
- * are walked then, if there is room. */
+/* Makes a ROUND, or a row of PAIRS, about level k on `sms` SMs; the caller sets pivots and repeats.
+ * Returns false if its pages do not fit the level. Consider a level of C entries on a chip of M
+ * SMs. The slices of a round are primed together and must fit it with room to spare: M * s <= 3/4 C
+ * and s >= 3. The slices must also fit together with the pages that evict them from the levels
+ * nearer to the SM, 5/4 of what saturates those levels. If that is impossible (16 entries, 132
+ * SMs), pairs test the SMs one at a time: s + flush <= 3/4 C. An unknown nearer level may exist,
+ * too small for the sweeps or too cheap for the noise. A slice that stays in it looks as if it had
+ * not been evicted. So up to 512 pages are walked if no nearer level is known and there is room. */
 bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_kind kind,
                   uint64_t sms, struct probe_spec *out);
 
 /* The evidence of the groups, if any pivot was classified. */
 struct evidence sharing_evidence(const struct sharing_estimate *s);
 
-/* What an SM lost when evicted, by SM id (0: not seen), and its evidence: fills in the groups of
- * the partition, with their sizes and penalties. */
+/* Fills in the groups of the partition, with their sizes, penalties and evidence. `loss_of_sm` is
+ * the loss of an SM when evicted, by SM id (0 if not seen). */
 void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, struct topology *out);
 
-/* Which level a ROUND or PAIRS observation asks about: the outermost whose entries its primed pages
- * fit and its thrashing pages do not, at a stride of one entry. -1: none. */
+/* Index of the level that a ROUND or PAIRS observation tests: the outermost whose entries its
+ * primed pages fit and its thrashing pages do not, at a stride of one entry. Returns -1 if there is
+ * none. */
 int sharing_probed_level(const struct probe_spec *spec, uint32_t sm_count,
                          const struct level_estimate *levels, uint32_t level_count);
 
-/* The SM ids of the GPU as the observations saw them; 0 if there are none. */
+/* Writes the SM ids of the GPU in the observations. Returns 0 if there are none. */
 uint32_t sharing_sm_ids(const struct observation_set *set, uint16_t *out);
 
 #endif

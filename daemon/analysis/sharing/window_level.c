@@ -1,12 +1,9 @@
-/* window_level.c: see window_level.h.
- *
- * The window level is the outermost one that a group of SMs has to itself: put each group into its
- * own window no longer than that reach, and its loads hit there. Where no level is shared by
- * groups, the outermost private one takes the part, with groups of one SM. A level shared by the
- * whole GPU cannot be helped by windows: every SM's pages compete in it wherever they lie. Where it
- * is not known who shares a farther level, there is no window level: a map by the wrong level would
- * cost a job all that windows can give.
- */
+/* window_level.c: see window_level.h. The window level is the outermost one that a group of SMs has
+ * to itself. If each group uses its own window no longer than that reach, its loads hit there. If
+ * no level is shared by groups, the outermost private one is used, with groups of one SM. Windows
+ * cannot help with a level shared by the whole GPU, because every SM's pages compete in it wherever
+ * they lie. If the sharing of a farther level is not known, there is no window level: a map by the
+ * wrong level would cost a job the whole benefit of windows. */
 #include "analysis/sharing/window_level.h"
 
 #include "analysis/levels/levels.h"
@@ -60,7 +57,7 @@ void structure_sharing(const struct observation_set *set, struct structure *out)
     }
 }
 
-/* Does every level evict in another order in every lap? */
+/* Returns whether every level evicts in another order in every lap. */
 static bool all_by_chance(const struct structure *s)
 {
     for (uint32_t k = 0; k < s->level_count; k++) {

@@ -1,5 +1,5 @@
-/* window_level.h: which TLB level limits the window of a group. Pure. Shared by the analysis that
- * reports it and the campaign that measures throughput with it. */
+/* window_level.h: the TLB level that limits the window of a group. Pure. Shared by the analysis
+ * that reports it and the campaign that measures throughput with it. */
 #ifndef REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 #define REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 
@@ -12,23 +12,23 @@ struct structure {
     struct level_estimate levels[LEVELS_MAX];
     struct sharing_estimate sharing[LEVELS_MAX]; /* by both methods */
     enum shared_by shared_by[LEVELS_MAX];
-    int window_level; /* index; -1: none */
+    int window_level; /* index; -1 if there is none */
 };
 
 void structure_estimate(const struct observation_set *set, struct structure *out);
-/* Its two halves: the levels, from CHASE probes, and who shares them, from ROUND and PAIRS probes
- * and the levels. */
+/* Fill in the two halves: the levels, from CHASE probes, and their sharing, from ROUND and PAIRS
+ * probes and the levels. */
 void structure_levels(const struct observation_set *set, struct structure *out);
 void structure_sharing(const struct observation_set *set, struct structure *out);
 
-/* What a sharing estimate amounts to on a GPU with `sm_count` SMs. Private to an SM is concluded
- * from all SMs, or from SHARING_SAMPLE pivots that evicted only themselves. */
+/* The conclusion from a sharing estimate on a GPU with `sm_count` SMs. A level is private to an SM
+ * if all SMs, or SHARING_SAMPLE pivots, evicted only themselves. */
 enum shared_by sharing_derive(const struct sharing_estimate *s, uint32_t sm_count);
 enum { SHARING_SAMPLE = 8 };
 
-/* Reach of one group in the window level: known once that level is refined. */
+/* Reach of one group in the window level; known once this level is refined. */
 struct maybe_u64 structure_reach_bytes(const struct structure *s);
-/* The longest window that fits whatever the alignment of its base: the reach less one entry. */
+/* The longest window that fits with any alignment of its base: the reach less one entry. */
 struct maybe_u64 structure_recommended_bytes(const struct structure *s);
 
 #endif

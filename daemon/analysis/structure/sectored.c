@@ -10,14 +10,14 @@ enum {
     BELOW_SAMPLES = 2048,
     WARM_LAPS = 1,
     MOST_PARTS = 64, /* positions within an entry that are distinguished */
-    FEWEST_PAGES = 8 /* of a level, for the stride above */
+    FEWEST_PAGES = 8 /* pages of a level, for the stride above */
 };
 
-/* Share of misses that counts as none, in a walk that fits. */
+/* Share of misses that counts as zero in a walk that fits. */
 #define NONE_SHARE 0.05
 #define SOME_SHARE 0.2
 
-/* Pages of the walk below to an entry: a power of two, or 0 where an entry is one page or less. */
+/* Pages per entry of the walk below: a power of two, or 0 if an entry is one page or less. */
 static uint64_t sectors_below(const struct observation_set *set, const struct level_estimate *level)
 {
     const uint64_t page = set->limits.granule_bytes;
@@ -30,7 +30,7 @@ static uint64_t sectors_below(const struct observation_set *set, const struct le
     return level->entry_bytes % stride == 0 ? level->entry_bytes / stride : 0;
 }
 
-/* The observation of this walk, or asks for it. */
+/* Finds the observation of this walk, or requests it. */
 static const struct observation *find_or_ask(const struct observation_set *set,
                                              const struct trace_ask *ask,
                                              struct sectored_estimate *out)
@@ -43,9 +43,9 @@ static const struct observation *find_or_ask(const struct observation_set *set,
     return o;
 }
 
-/* By position within an entry: the median latency. One position stands out by the penalty where a
- * miss fills the rest. The nearest level with shorter entries adds its own steps, so the worst of
- * the others counts. Returns by how many penalties it does. */
+/* Compares the median latency by position within an entry. If a miss fills the rest of the entry,
+ * one position stands out by the penalty. The nearest level with shorter entries adds its own
+ * steps, so the slowest of the other positions counts. Returns the difference in penalties. */
 static double one_position_misses(const struct observation *o, uint64_t parts, double penalty)
 {
     const uint32_t *row = observation_chase(o, 0);
@@ -95,7 +95,7 @@ static enum below ask_below(const struct observation_set *set, const struct leve
 
 enum above { ABOVE_PENDING, ABOVE_AS_MANY, ABOVE_FEWER, ABOVE_UNSURE };
 
-/* Pages that no nearer level holds; 0 where that is not known. */
+/* The number of pages that no nearer level holds; 0 if that is not known. */
 static uint64_t beyond_nearer(const struct structure *s, uint32_t k)
 {
     uint64_t most = 1;
@@ -107,8 +107,8 @@ static uint64_t beyond_nearer(const struct structure *s, uint32_t k)
     return most;
 }
 
-/* Do three quarters of the pages still fit at twice the stride? Held against fewer, which must miss
- * the nearer levels as well. */
+/* Finds whether three quarters of the pages still fit at twice the stride. They are compared with
+ * fewer pages, which must miss the nearer levels as well. */
 static enum above ask_above(const struct observation_set *set, const struct structure *s,
                             uint32_t k, struct sectored_estimate *out)
 {
@@ -151,8 +151,9 @@ static bool blocks_are_uniform(const struct trace *t, uint64_t pages, uint32_t b
     return true;
 }
 
-/* In the first cycle that misses, do pages 2 i and 2 i + 1 always behave alike? `out_block` is the
- * number of pages that leave together; 0 if all do, because their number is then not known. */
+/* Finds whether pages 2 i and 2 i + 1 always behave alike in the first cycle that misses.
+ * `out_block` is the number of pages that leave together; 0 if all do, because their number is then
+ * not known. */
 static enum neighbors ask_neighbors(const struct observation_set *set,
                                     const struct level_estimate *level, uint32_t *out_block,
                                     struct evidence *out_evidence)

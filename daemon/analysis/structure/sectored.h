@@ -21,14 +21,15 @@ enum { SECTORED_MAX_ASKS = 4 };
 struct sectored_estimate {
     enum fill fill;
     struct maybe_u32 entry_pages;  /* allocation pages that one entry covers */
-    struct maybe_u64 tag_bytes;    /* of an entry that is filled in parts: all of it */
-    struct evidence fill_evidence; /* of what is known */
+    struct maybe_u64 tag_bytes;    /* length of an entry that is filled in parts */
+    struct evidence fill_evidence; /* evidence of the known results */
     struct evidence pages_evidence;
     uint32_t ask_count; /* walks to make first */
     struct trace_ask asks[SECTORED_MAX_ASKS];
 };
 
-/* Level k of `s`, by its walks and traces. Settled once no ask is left. */
+/* Estimates level k of `s`, by its walks and traces. The result is final if no walk is
+ * requested. */
 void sectored_estimate(const struct observation_set *set, const struct structure *s, uint32_t k,
                        struct sectored_estimate *out);
 

@@ -18,20 +18,21 @@ enum {
     WINDOW = 12,        /* cycles past the onset */
     FEW_SAMPLES = 2048, /* timed loads of a short cycle */
     CHEAP_LOADS = 512 * 1024,
-    NEARER_TIMES = 16, /* this many times its entries, and a level of any policy keeps nothing */
+    NEARER_TIMES = 16, /* with this multiple of its entries, a level of any policy keeps nothing */
     SHIFTS = 3,
     SHIFTS_THAT_AGREE = 2, /* an entry that the kernel itself needs can spoil one */
     WARM_LAPS = 2,
     BEFORE = 3,
-    FEW_ASKS = 8, /* at a time, where the saturation should have been reached */
+    FEW_ASKS = 8, /* requests at a time, if the saturation should have been reached */
     MID_POINTS = 4
 };
 
 #define MOST_FALSE_RATE 0.25
-/* Of what misses now and then, so few are as quick as a hit that no hit is among them. */
+/* If at most this share of the irregular misses is as quick as a hit, there is no hit among
+ * them. */
 #define MOST_QUICK_SHARE 0.005
 
-/* One level at work. */
+/* The state of the work on one level. */
 struct work {
     const struct observation_set *set;
     const struct level_estimate *level;
@@ -39,7 +40,7 @@ struct work {
     uint64_t base_bytes;
     uint64_t control_pages;
     uint32_t warm_laps;
-    enum reason gave_up; /* votes that no more asking makes certain */
+    enum reason gave_up; /* reason if further walks cannot make the votes certain */
     uint32_t count;
     struct cycle points[STEPS_MAX_CYCLES]; /* ascending */
 };
@@ -49,7 +50,8 @@ uint64_t sets_control_pages(const struct level_estimate *level)
     return level->lo_pages * 3 / 4;
 }
 
-/* From the start of the range. `count` is the number of points, so unused ones need no value. */
+/* Starts at the beginning of the range. `count` is the number of points, so unused ones need no
+ * value. */
 static void begin(struct work *w, const struct observation_set *set,
                   const struct level_estimate *level, struct sets_estimate *out)
 {
@@ -63,7 +65,7 @@ static void begin(struct work *w, const struct observation_set *set,
     w->count = 0;
 }
 
-/* The first cycle to look at: a few pages before the onset, which may have been found a page or two
+/* The first cycle to walk: a few pages before the onset, which may have been found a page or two
  * too late. */
 static uint64_t first_pages(const struct work *w)
 {
@@ -79,7 +81,7 @@ static void give_up(struct sets_estimate *out, enum reason reason)
     out->run_count = 0;
 }
 
-/* By the trace's own control, once it is there. */
+/* The number of laps by the trace's own control, if it exists. */
 static uint64_t laps_for(const struct work *w, const struct trace *t)
 {
     double error = 1 - w->level->separation;
@@ -103,7 +105,7 @@ static struct trace_ask cycle_of(const struct work *w, uint64_t pages)
                               .control_pages = w->control_pages};
 }
 
-/* Asks for this cycle (again), unless that has been done often enough. */
+/* Requests this cycle (again), unless that has been done often enough. */
 static void ask(struct work *w, const struct trace *t, uint64_t pages)
 {
     struct sets_estimate *out = w->out;
@@ -120,7 +122,7 @@ static void ask(struct work *w, const struct trace *t, uint64_t pages)
     out->asks[out->ask_count++].samples = (uint32_t)samples_for(w, t, pages);
 }
 
-/* Adds this cycle to the work, or asks for it. Cycles must come in ascending order. */
+/* Adds this cycle to the work, or requests it. Cycles must come in ascending order. */
 static void load(struct work *w, uint64_t pages)
 {
     if (pages > TRACE_MAX_PAGES || w->count == STEPS_MAX_CYCLES) {
@@ -139,8 +141,8 @@ static void load(struct work *w, uint64_t pages)
         ask(w, &p->trace, pages);
 }
 
-/* A page that misses in a cycle misses in every longer one. Settles what votes alone do not; what
- * stays unsure, or contradicts that, is asked again. */
+/* A page that misses in a cycle misses in every longer one. This settles pages whose votes are not
+ * certain. Pages that stay uncertain, or contradict it, are requested again. */
 static void settle_page(struct work *w, uint32_t page, bool *again)
 {
     const uint64_t bit = (uint64_t)1 << (page % 64);
@@ -177,7 +179,8 @@ static void settle_page(struct work *w, uint32_t page, bool *again)
     }
 }
 
-/* True where every page of every cycle is settled. Otherwise there are asks, or it gave up. */
+/* Returns true if every page of every cycle is settled. Otherwise there are requests, or the work
+ * has given up. */
 static bool settle(struct work *w)
 {
     bool again[STEPS_MAX_CYCLES] = {false};
@@ -199,7 +202,7 @@ static bool settle(struct work *w)
 /* ---- replacement ---- */
 
 /* A quarter more pages than fit: with LRU most sets overflow, with an arbitrary victim most of
- * their pages now hit and now miss. */
+ * their pages miss irregularly. */
 static uint64_t mix_pages(const struct level_estimate *level)
 {
     return level->lo_pages + level->lo_pages / 4 + 2;
@@ -210,8 +213,8 @@ static double flips_of(double rate)
     return 2 * rate * (1 - rate);
 }
 
-/* Do pages behave alike in every lap? If they do not, the noise of the control may explain it, or
- * the noise of misses, which does not make misses as quick as hits. */
+/* Finds whether pages behave alike in every lap. If they do not, the noise of the control may
+ * explain it, or the noise of misses, which does not make misses as quick as hits. */
 static enum replacement classify_replacement(const struct trace *t, double *margin)
 {
     const double a = flips_of(t->false_miss_rate);
@@ -234,10 +237,10 @@ static enum replacement classify_replacement(const struct trace *t, double *marg
 
 enum shift_answer { SHIFT_PENDING, SHIFT_UNSURE, SHIFT_SETS, SHIFT_VICTIM };
 
-/* Pages of the first step from another start; 0 if the walk does not show it, -1 if it is
- * requested. If pages are placed by a hash, a start `shift` pages later leaves out that many pages
- * with sets of their own and takes in the same number that do not fit. So the step comes up to
- * `shift` pages sooner. */
+/* The number of pages of the first step from another start. Returns 0 if the walk does not show it,
+ * -1 if it is requested. If pages are placed by a hash, a start `shift` pages later leaves out this
+ * number of pages with sets of their own. It includes the same number of pages that do not fit. So
+ * the step comes up to `shift` pages sooner. */
 static int first_step_from(struct work *other, uint64_t first_at, uint32_t shift)
 {
     struct steps steps;
@@ -280,7 +283,7 @@ static enum shift_answer ask_shifts(const struct work *w, const struct steps *st
 
 /* ---- conclusions ---- */
 
-/* Most ways first. */
+/* Adds sets, sorted by ways, most first. */
 static void add_sets(struct sets_estimate *out, uint32_t ways, uint32_t sets)
 {
     uint32_t at = 0;
@@ -300,7 +303,7 @@ static void add_sets(struct sets_estimate *out, uint32_t ways, uint32_t sets)
     out->run_count += 1;
 }
 
-/* The cycle with the fewest laps, and the least certain page of any. */
+/* Evidence of the cycle with the fewest laps, and of the least certain page of any cycle. */
 static struct evidence score_points(const struct work *w)
 {
     struct evidence e =
@@ -313,7 +316,7 @@ static struct evidence score_points(const struct work *w)
     return e;
 }
 
-/* `steps` are all of the level's, or those that stand for `missing` more like the last. */
+/* `steps` contains all steps of the level, or a part of them, with `missing` more like the last. */
 static void derive(struct work *w, const struct steps *steps, uint32_t missing, bool victim)
 {
     struct sets_estimate *out = w->out;
@@ -360,7 +363,7 @@ static void derive_steps(struct work *w, const struct steps *steps, uint32_t mis
 
 /* ---- complete: every cycle from the onset to the saturation ---- */
 
-/* The first cycle in which every page misses, by its place; -1: none yet. */
+/* Index of the first cycle in which every page misses. Returns -1 if there is none yet. */
 static int full_point(const struct work *w)
 {
     for (uint32_t i = 1; i < w->count && w->points[i].pages == w->points[i - 1].pages + 1; i++)
@@ -378,7 +381,8 @@ static bool is_cheap(const struct work *w, uint64_t last_pages)
            cycles * last_pages * laps <= CHEAP_LOADS;
 }
 
-/* No page is known to hit. What is unsure in the last cycle is asked again. */
+/* Returns whether no page is known to hit. Uncertain pages of the last cycle are requested
+ * again. */
 static bool is_full(const struct cycle *p)
 {
     return p->trace.missed_pages + p->trace.unsure_pages == p->pages;
@@ -445,7 +449,7 @@ static uint64_t predicted_steps(const struct steps *steps)
     return (rest - steps->size[0]) / ways;
 }
 
-/* At a quarter, a half, three quarters of the way, and at its end. */
+/* Loads cycles at a quarter, a half and three quarters of the way, and at its end. */
 static void load_samples(struct work *w, uint64_t fits, uint64_t steps)
 {
     uint64_t last = w->points[w->count - 1].pages;
@@ -489,7 +493,7 @@ static void estimate_sampled(struct work *w)
 
 /* ---- one level ---- */
 
-/* Why a level cannot be asked, from what is known of those nearer to the SM. */
+/* The reason why a level cannot be tested, from the levels nearer to the SM. */
 static enum reason obstacle(const struct structure *s, uint32_t k, const struct sets_estimate *all)
 {
     const struct level_estimate *level = &s->levels[k];
@@ -513,7 +517,7 @@ static enum reason obstacle(const struct structure *s, uint32_t k, const struct 
     return REASON_NONE;
 }
 
-/* The cycles that every level is asked first. True where they are there and settled. */
+/* Loads the cycles that every level needs first. Returns true if they are present and settled. */
 static bool load_window(struct work *w)
 {
     const uint64_t lo = w->level->lo_pages;
@@ -532,7 +536,7 @@ static bool load_window(struct work *w)
     return settled;
 }
 
-/* In sets of one way there is no choice of a victim. */
+/* Sets of one way have no choice of a victim. */
 static bool any_choice(const struct work *w)
 {
     struct steps steps;
@@ -585,7 +589,7 @@ void sets_estimate_all(const struct observation_set *set, const struct structure
             continue;
         }
         begin(w, set, &s->levels[k], &out[k]);
-        w->warm_laps += k; /* each level nearer takes a lap to do the same in every lap */
+        w->warm_laps += k; /* each nearer level takes a lap to repeat itself in every lap */
         estimate_level(w);
     }
     free(w);

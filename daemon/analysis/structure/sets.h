@@ -31,21 +31,21 @@ enum { SETS_MAX_ASKS = 48 };
 struct sets_estimate {
     enum replacement replacement;
     struct maybe_u32 sets;
-    struct maybe_u32 ways; /* where all sets have the same number */
+    struct maybe_u32 ways; /* if all sets have the same number */
     struct maybe_u32 victim_entries;
-    uint32_t run_count; /* different set sizes; 0: not known */
+    uint32_t run_count; /* different set sizes; 0 means not known */
     struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
-    struct evidence evidence; /* of sets, ways and victims, where they are known */
+    struct evidence evidence; /* of sets, ways and victims, if they are known */
     struct evidence replacement_evidence;
     uint32_t ask_count; /* cycles to walk first; until then nothing is known */
     struct trace_ask asks[SETS_MAX_ASKS];
 };
 
-/* Pages of the control of a level's traces: they fit for certain. */
+/* Pages of the control of a level's traces, which fit for certain. */
 uint64_t sets_control_pages(const struct level_estimate *level);
 
-/* For every level of `s`; out[LEVELS_MAX]. A level waits for those nearer to the SM, because their
- * hits would hide what this one does. */
+/* Estimates every level of `s`; out[LEVELS_MAX]. A level waits for the levels nearer to the SM,
+ * because their hits would hide its own. */
 void sets_estimate_all(const struct observation_set *set, const struct structure *s,
                        struct sets_estimate *out);
 

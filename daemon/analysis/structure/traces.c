@@ -16,18 +16,18 @@
 enum {
     POINTS_A_SPEC = 16,
     BASE_LAPS = 3,
-    MEDIAN_LOADS = 2048 /* of a control: enough for its middle */
+    MEDIAN_LOADS = 2048 /* of a control; enough for its middle */
 };
 
 #define CERTAIN 7.0
-/* Of a control of a thousand loads nothing below this can be known. */
+/* Lower rates cannot be measured with a control of a thousand loads. */
 #define LEAST_RATE 0.002
 #define QUIET_RATE 0.001
-/* Beyond this many penalties, and some cycles, a load is no miss but something else. */
+/* A load beyond this number of penalties, plus some cycles, is not a miss. */
 #define MISS_AT_MOST 2.0
 #define MISS_SLACK   30.0
-/* Slices of L2 at different distances: if this share of the control's loads is misjudged by one
- * threshold for all, every page gets its own. */
+/* Slices of L2 lie at different distances. If a common threshold misjudges this share of the
+ * control's loads, every page gets its own threshold. */
 #define SCATTER_RATE 0.03
 
 /* How one observation distinguishes a hit from a miss. */
@@ -35,14 +35,14 @@ struct gauge {
     double penalty;
     double base; /* of a hit */
     double false_miss, false_hit;
-    uint32_t own_bases; /* pages [0, own_bases) have a base of their own; 0: none has */
+    uint32_t own_bases; /* pages [0, own_bases) have a base of their own; 0 if none has */
     double base_of[TRACE_MAX_PAGES];
 };
 
 struct votes {
     uint16_t hits[TRACE_MAX_PAGES];
     uint16_t misses[TRACE_MAX_PAGES];
-    uint16_t quick[TRACE_MAX_PAGES]; /* of the hits: no slower than the control's middle */
+    uint16_t quick[TRACE_MAX_PAGES]; /* votes of the hits no slower than the control's middle */
 };
 
 enum vote { VOTE_NONE, VOTE_HIT, VOTE_MISS };
@@ -77,7 +77,8 @@ static const uint32_t *control_of(const struct observation *o, uint32_t *out_pag
     return observation_chase(o, last);
 }
 
-/* Rates of the control's loads beyond the threshold, above and, by the noise's symmetry, below. */
+/* Rates of the control's loads beyond the threshold: above it and, because the noise is symmetric,
+ * below. */
 static void rate_control(const struct observation *o, struct gauge *g)
 {
     uint32_t pages;
@@ -95,7 +96,7 @@ static void rate_control(const struct observation *o, struct gauge *g)
     g->false_hit = (double)below / o->spec.samples;
 }
 
-/* Each page's median over the control's laps. */
+/* Computes each page's median over the control's laps. */
 static void read_own_bases(const struct observation *o, struct gauge *g)
 {
     enum { MOST_LAPS = 64 };
@@ -141,8 +142,8 @@ double trace_threshold(const struct observation *o, double penalty_cycles)
     return middle(row, o->spec.samples) + penalty_cycles / 2;
 }
 
-/* All whole laps of one point. Pages that the control does not cover have no vote where bases
- * differ from page to page. */
+/* Casts the votes of all whole laps of one point. If bases differ from page to page, pages that the
+ * control does not cover have no vote. */
 static void cast(const struct observation *o, uint32_t point, const struct gauge *g,
                  struct votes *votes, struct trace *out)
 {
@@ -268,7 +269,7 @@ void trace_read(const struct observation_set *set, const struct trace_ask *which
         count_votes(&votes, out);
 }
 
-/* Two laps that agree are enough where of a million pages less than one is misjudged twice. */
+/* Two laps that agree are enough if less than one of a million pages is misjudged twice. */
 uint32_t trace_laps_needed(double error_rate)
 {
     const double e = at_least(error_rate);

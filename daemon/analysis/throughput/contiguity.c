@@ -19,8 +19,8 @@ enum {
     LEAST_REGIONS = 2 /* a region holds at least this many parts in runs */
 };
 
-/* How much of the region is in runs: a part of it, and few of them: a map and an unmap take 40 us.
- * What noise hides in a part is measured again over all of it. */
+/* The part of the region that is in runs: a part with few runs, because a map and an unmap take 40
+ * us. If noise hides the result in a part, all of the region is measured. */
 struct extent {
     uint32_t part;
     uint32_t max_runs;
@@ -28,18 +28,20 @@ struct extent {
 static const struct extent SEARCH = {16, 1280};
 static const struct extent PRICE = {1, 8192};
 
-/* Translation limits reads that are slower than this part of the plateau. */
+/* Translation limits reads that are slower than this share of the plateau. */
 static const double LIMITED = 0.7;
-/* A price is higher if it is by this part of the contiguous one, and beyond the noise by: */
+/* A price is higher if it exceeds the contiguous one by this share, and by this multiple of the
+ * noise. */
 static const double LEAST_RISE = 0.15;
 static const double NOISES = 4;
 static const double LEAST_NOISE = 0.0005;
-/* Of the way from the contiguous to the scattered price. */
+/* Position between the contiguous price (0) and the scattered price (1). */
 static const double MIDDLE = 0.5;
 static const double CLEAR = 1.0 / 6;
-/* Two prices of scattered memory agree within (that over a small part of a region is lower): */
+/* Two prices of scattered memory agree within this share. (The price over a small part of a region
+ * is lower.) */
 static const double AGREE = 1.0 / 3;
-/* Standard error of the median of READ_REPEATS numbers over their range, if they are normal. */
+/* Standard error of the median of READ_REPEATS normal numbers, relative to their range. */
 static const double MEDIAN_ERROR = 1.2533 / 3 / 2.97;
 
 struct search {
@@ -62,7 +64,8 @@ struct price {
 
 /* ---- the region ---- */
 
-/* Of naive reads over the largest region of the curve within the reach; 0: none. */
+/* The speed of naive reads over the largest region of the curve within the reach. Returns 0 if
+ * there is none. */
 static double plateau_gbps(const struct observation_set *set, uint64_t reach_bytes)
 {
     struct evidence unused;
@@ -90,7 +93,7 @@ static uint64_t round_up(uint64_t bytes, uint64_t to)
     return (bytes + to - 1) / to * to;
 }
 
-/* The bytes in runs: whole longest ones, so that all behind them stays aligned. */
+/* The number of bytes in runs: whole longest runs, so that all memory behind them stays aligned. */
 static uint64_t extent_bytes(const struct search *c, uint64_t run_bytes, struct extent e)
 {
     const uint64_t wanted = c->region_bytes / e.part;
@@ -101,8 +104,8 @@ static uint64_t extent_bytes(const struct search *c, uint64_t run_bytes, struct 
 
 /* ---- probes ---- */
 
-/* With this many bytes in runs, or, in recordings of campaigns that mapped more, with the next
- * larger number. */
+/* Finds the observation with this number of bytes in runs. Recordings of campaigns that mapped more
+ * may have the next larger number. */
 static const struct observation *find(const struct search *c, uint64_t run_bytes,
                                       uint64_t scattered_bytes)
 {
@@ -133,7 +136,7 @@ static void ask(const struct search *c, uint64_t run_bytes, uint64_t scattered_b
                                       .window_sms = REACH_MAX_SMS};
 }
 
-/* GB/s, and the standard error as a part of it. */
+/* GB/s, and the standard error as a share of it. */
 static double gbps_of(const struct observation *o, double *noise, struct evidence *evidence)
 {
     double gbps[PROBE_MAX_REPEATS];
@@ -147,7 +150,7 @@ static double gbps_of(const struct observation *o, double *noise, struct evidenc
     return median;
 }
 
-/* False, and the probe is asked for, if it is missing. */
+/* Returns false if the probe is missing, and requests it. */
 static bool price_of(const struct search *c, uint64_t run_bytes, struct extent extent,
                      struct price *out)
 {
@@ -200,9 +203,9 @@ static void set_scattered(const struct search *c, double factor, struct evidence
     f->evidence.scattered_miss_ns = evidence;
 }
 
-/* Are the longest runs contiguous? If a frame is longer than these, the whole region in them is
- * slower than a part of it; and faster if the memory behind the rest is scattered itself. False if
- * not, or if the probe is missing. */
+/* Returns whether the longest runs are contiguous. If a frame is longer than these, the whole
+ * region in runs is slower than a part of it. It is faster if the memory behind the runs is
+ * scattered itself. Returns false if not, or if the probe is missing. */
 static bool longest_is_contiguous(const struct search *c)
 {
     struct price whole;
@@ -214,11 +217,11 @@ static bool longest_is_contiguous(const struct search *c)
     return fabs(whole.factor - 1) <= LEAST_RISE / 2;
 }
 
-/* Runs of one granule cost as much as the longest. */
+/* Records that runs of one granule cost as much as the longest. */
 static void no_difference(const struct search *c, const struct price *fine)
 {
     if (fine->factor - 1 + NOISES * fine->noise > 2 * LEAST_RISE) {
-        unknown(c->out, REASON_NO_CONTRAST); /* there may be a rise that noise hides */
+        unknown(c->out, REASON_NO_CONTRAST); /* noise may hide a rise */
         return;
     }
     c->out->found.frame_bytes = NOT_OBSERVABLE_U64(REASON_NO_TRACE);
@@ -231,8 +234,9 @@ static void disagree(const struct search *c)
     c->out->found.scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
 }
 
-/* The frame is twice this long. Runs of it, the longest that do not fill a frame, have the price
- * all over the region. If they have none, the price of short runs was noise. */
+/* The frame is twice this long. Runs of this length are the longest that do not fill a frame, so
+ * they must have the price all over the region. If they do not, the price of short runs was
+ * noise. */
 static void set_frame(const struct search *c, uint64_t run_bytes, double margin,
                       const struct price *fine)
 {
@@ -253,9 +257,9 @@ static void set_frame(const struct search *c, uint64_t run_bytes, double margin,
         set_scattered(c, half.factor, half.evidence);
 }
 
-/* How far the price of runs of this length is from the middle between the two prices, upwards; over
- * more memory if noise hides that over a part. NAN if that hides it too. False if a probe is
- * missing. */
+/* The distance of the price of runs of this length from the middle between the two prices, upwards.
+ * If noise hides it over a part, more memory is measured. NAN if noise hides it there too. Returns
+ * false if a probe is missing. */
 static bool from_middle(const struct search *c, uint64_t run_bytes, double rise, double *out)
 {
     static const struct extent *const extents[] = {&SEARCH, &PRICE};
@@ -297,9 +301,9 @@ static void find_frame(const struct search *c, const struct price *fine)
     set_frame(c, c->granule_bytes << low, margin, fine);
 }
 
-/* The smallest region beyond the reach in which translation limits reads, with a part of it in the
- * longest runs. False if there is none, or if the probe of the next region is missing and
- * requested. */
+/* Finds the smallest region beyond the reach in which translation limits reads, with a part of it
+ * in the longest runs. Returns false if there is none, or if the probe of the next region is
+ * missing and requested. */
 static bool find_region(struct search *c, double plateau, struct evidence *evidence)
 {
     static const uint32_t quarters[] = {5, 6, 8, 12};
