@@ -1,5 +1,5 @@
-/* test_knowledge.c: when a measurement is merged with what is known, when it replaces it, and when
- * it must be made again. */
+/* test_knowledge.c: a measurement is merged with the known fingerprint, replaces it, or must be
+ * repeated. */
 #include "base/log.h"
 #include "base/units.h"
 #include "measure/knowledge.h"
@@ -15,7 +15,7 @@
 static struct fingerprint known, out;
 static struct knowledge k;
 
-/* One level of this many entries of 2 MiB; 0: its reach was not found. */
+/* One level with this many entries of 2 MiB; 0 means that its reach was not found. */
 static struct fingerprint measured(uint32_t entries)
 {
     struct fingerprint fp;
@@ -69,7 +69,7 @@ static void one_that_says_nothing_is_inconclusive(void **state)
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
 }
 
-/* Two in a row that agree, and that nothing disturbed: the levels of this GPU cannot be counted. */
+/* Two undisturbed measurements in a row agree, so the levels of this GPU cannot be counted. */
 static void no_reach_twice_is_an_answer(void **state)
 {
     struct fingerprint fp = measured(0), other = measured(0);
@@ -85,7 +85,8 @@ static void no_reach_twice_is_an_answer(void **state)
     assert_int_equal(join(&fp), STATUS_OK);
     assert_int_equal(out.caches[CACHE_L1].size_bytes.v, 16384);
     assert_false(IS_KNOWN(out.levels[0].reach_bytes));
-    /* Another entry, another number of levels, or a load between them. */
+    /* A different entry, a different number of levels, or a load between the two makes it
+     * inconclusive. */
     k.unsettled = false;
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
     assert_int_equal(join(&other), STATUS_INCONCLUSIVE);
@@ -97,7 +98,7 @@ static void no_reach_twice_is_an_answer(void **state)
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
     assert_int_equal(knowledge_join(&k, &fp, false, &out, NULL), STATUS_INCONCLUSIVE);
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
-    /* A reach that is found counts at once, and is not given up again. */
+    /* A reach that is found counts immediately, and is not given up again. */
     assert_int_equal(join(&good), STATUS_OK);
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
     k.known = &good;
@@ -158,7 +159,7 @@ static void what_a_check_doubts_falls_at_once(void **state)
     assert_string_not_equal(out.dropped.id, "");
 }
 
-/* Found by simulation: two measurements beside a load saw the same wrong groups. */
+/* A simulation found this case: two measurements beside a load had the same wrong groups. */
 static void beside_a_load_nothing_is_replaced(void **state)
 {
     const struct fingerprint fp = measured(32);
@@ -171,8 +172,8 @@ static void beside_a_load_nothing_is_replaced(void **state)
     assert_int_equal(knowledge_join(&k, &fp, false, &out, NULL), STATUS_OK);
 }
 
-/* Found by simulation: two measurements beside a load saw a level more, and its onset in neither.
- */
+/* A simulation found this case: two measurements beside a load had an additional level, both
+ * without its onset. */
 static void two_open_levels_confirm_nothing(void **state)
 {
     struct fingerprint fp = measured(16);

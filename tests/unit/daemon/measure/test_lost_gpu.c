@@ -1,8 +1,7 @@
-/* test_lost_gpu.c: GPUs that the driver loses, shows again, or shows for the first time, over a
+/* test_lost_gpu.c: GPUs that the driver loses, shows again, or shows for the first time, with a
  * real store, real workers and the real plan. The worker is this program, started with --worker.
- * Which simulated GPUs its driver shows it reads from a file, so that a test can take a GPU away
- * and put it, or another, back.
- */
+ * It reads the list of simulated GPUs from a file, so that a test can remove a GPU and restore
+ * it or add another. */
 #include "gpu/gpu.h"
 
 #include "gpu/sim/sim_desc.h"
@@ -29,8 +28,8 @@ static char shown_path[80], draft_path[80], reset_path[80];
 
 /* ---- the driver of the worker ------------------------------------------------------------ */
 
-/* In the place of the file's own source (gpu.c): whatever was asked for, what the file describes,
- * one GPU on each line. Without any there is no driver. */
+/* Replaces the source of gpu.c. The GPUs are the ones of the file, one on each line, for any
+ * request. Without GPUs there is no driver. */
 static enum status shown(const struct gpu_options *options, struct gpu_options *out,
                          struct err *err)
 {
@@ -71,7 +70,7 @@ enum status gpu_find(const struct gpu_options *options, gpu_found_fn *found, voi
     return status;
 }
 
-/* Without a UUID the first GPU would be opened, which nothing here asks for. */
+/* Without a UUID the first GPU would be opened, but no test requests that. */
 enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
                      uint32_t *out_count, struct err *err)
 {
@@ -129,7 +128,7 @@ static void show_all(const char *lines)
     assert_non_null(file);
     assert_true(fputs(lines, file) >= 0);
     assert_int_equal(fclose(file), 0);
-    assert_int_equal(rename(draft_path, shown_path), 0); /* at once: a worker may be reading */
+    assert_int_equal(rename(draft_path, shown_path), 0); /* atomic: a worker may be reading */
 }
 
 /* From now on the driver shows this GPU and no other. */
@@ -141,7 +140,7 @@ static void show(const char *groups, const char *uuid)
     show_all(line);
 }
 
-/* Waits until there is such a measurement and it has ended. */
+/* Waits until this measurement exists and has ended. */
 static struct measurement await(struct pipeline *p, const char *id)
 {
     const struct timespec step = {.tv_nsec = 2000000};
@@ -166,7 +165,7 @@ static struct snapshot_gpu *gpu_of(struct snapshot_cell *cell)
     return &gpu;
 }
 
-/* The driver shows no GPU; the next measurement finds out. The fingerprint stays. */
+/* The driver shows no GPU, and the next measurement detects it. The fingerprint stays. */
 static void lose(struct pipeline *p, struct snapshot_cell *cell)
 {
     const struct snapshot_gpu before = *gpu_of(cell);
@@ -215,7 +214,7 @@ static void a_lost_gpu_comes_back(void **state)
     memcpy(first, gpu_of(cell)->fingerprint_id, sizeof first);
     assert_int_equal(gpu_of(cell)->fingerprint.topology.partition.group_count, 2);
 
-    /* The same chip: looked at, and not measured again. */
+    /* The same chip is checked, and not measured again. */
     lose(p, cell);
     show("4", "SIM-lost");
     measurement = await(p, "m-3");
@@ -226,7 +225,7 @@ static void a_lost_gpu_comes_back(void **state)
     assert_int_equal(gpu_of(cell)->last_error.status, STATUS_OK);
     assert_string_equal(gpu_of(cell)->fingerprint_id, first);
 
-    /* With other groups: what was measured is stale, and it is measured again. */
+    /* With other groups, the fingerprint is stale, and the chip is measured again. */
     lose(p, cell);
     show("0,1,2,4:3,5,6,7", "SIM-lost");
     measurement = await(p, "m-5");
@@ -288,7 +287,7 @@ static void end(struct node *n)
     store_close(n->store);
 }
 
-/* The driver is asked again, as by SIGHUP. */
+/* The driver is queried again, like on SIGHUP. */
 static void ask(struct node *n, const char *lines)
 {
     struct err err = {0};
@@ -326,21 +325,21 @@ static void a_gpu_is_added_and_another_goes(void **state)
     begin(&n, ONE, false);
     memcpy(first, reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint_id, sizeof first);
 
-    /* Added in front of the other one: that keeps its place, and is not measured again. */
+    /* A GPU is added in front of the other one, which keeps its place and is not measured again. */
     ask(&n, TWO ONE);
     assert_true(reaches(&n, 1, "SIM-two", GPU_STATE_READY)->has_fingerprint);
     assert_string_equal(reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint_id, first);
     assert_int_equal(pipeline_submit(n.p, "SIM-two", DEPTH_QUICK, &measurement, &err), STATUS_OK);
     assert_int_equal(await(n.p, measurement.id).state, MEASUREMENT_DONE);
 
-    /* One goes while nothing is measured: it is lost at once, and the other is as it was. */
+    /* A GPU goes while no measurement runs. It is lost immediately, and the other is unchanged. */
     ask(&n, TWO);
     const struct snapshot_gpu *gpu = reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
     assert_int_equal(gpu->last_error.status, STATUS_NOT_FOUND);
     assert_string_equal(gpu->fingerprint_id, first);
     (void)reaches(&n, 1, "SIM-two", GPU_STATE_READY);
 
-    /* A third one is found, without a request, when a lost one is looked for. */
+    /* The search for a lost GPU also finds a third one, without a request. */
     show_all(TWO THREE);
     assert_true(reaches(&n, 2, "SIM-three", GPU_STATE_READY)->has_fingerprint);
     (void)reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
@@ -349,7 +348,8 @@ static void a_gpu_is_added_and_another_goes(void **state)
     end(&n);
 }
 
-/* The driver is unloaded: every GPU is lost. A newer one is loaded: what was measured is stale. */
+/* The driver is unloaded, and every GPU is lost. A newer driver is loaded, and the fingerprints
+ * are stale. */
 static void the_driver_is_reloaded(void **state)
 {
     struct node n;
@@ -370,7 +370,7 @@ static void the_driver_is_reloaded(void **state)
     assert_string_not_equal(gpu->fingerprint_id, first);
     (void)reaches(&n, 1, "SIM-two", GPU_STATE_READY);
 
-    /* Without an interval in which it was gone. */
+    /* The driver changes without an interval in which it is gone. */
     ask(&n, ONE TWO);
     for (bool old = true; old;)
         old = strcmp(reaches(&n, 0, "SIM-one", GPU_STATE_READY)->identity.driver_version, "1") != 0;
@@ -391,7 +391,7 @@ static void reset_gpu(bool lost)
     assert_int_equal(fclose(file), 0);
 }
 
-/* A measurement in the middle of which the GPU is reset, changes or falls off the bus. */
+/* Runs a measurement during which the GPU is reset, changes or falls off the bus. */
 static void fails(struct node *n, const char *id)
 {
     struct measurement measurement;
@@ -414,14 +414,14 @@ static void a_gpu_is_reset_while_it_is_measured(void **state)
     begin(&n, ONE, false);
     memcpy(first, reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint_id, sizeof first);
     fails(&n, first);
-    reset_gpu(false); /* it works again: looked at, and not measured */
+    reset_gpu(false); /* it works again, so it is checked and not measured */
     const struct snapshot_gpu *gpu = reaches(&n, 0, "SIM-one", GPU_STATE_READY);
     assert_string_equal(gpu->fingerprint_id, first);
     assert_int_equal(gpu->last_error.status, STATUS_OK);
 
     fails(&n, first);
     show_all(ONE_NEWER);
-    reset_gpu(false); /* it has changed: measured */
+    reset_gpu(false); /* it has changed, so it is measured */
     gpu = reaches(&n, 0, "SIM-one", GPU_STATE_READY);
     /* A check that read the old list before it was replaced finds no change. */
     while (strcmp(gpu->fingerprint.gpu.driver_version, "2") != 0) {
@@ -431,8 +431,8 @@ static void a_gpu_is_reset_while_it_is_measured(void **state)
     memcpy(first, gpu->fingerprint_id, sizeof first);
 
     fails(&n, first);
-    /* It is gone: lost. It does not work before that, because a check that read the old list
-     * would find it in order. */
+    /* The GPU is gone and becomes lost. It does not work before that, because a check that read
+     * the old list would find it unchanged. */
     show_all("");
     gpu = reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
     assert_int_equal(gpu->last_error.status, STATUS_NO_DRIVER);
@@ -443,7 +443,7 @@ static void a_gpu_is_reset_while_it_is_measured(void **state)
     end(&n);
 }
 
-/* More than there is room for; asked many times at once. */
+/* More GPUs than places; the list is requested many times at once. */
 /* Waits until all places are taken, and this many GPUs with this UUID are not lost.
  * Returns the number of GPUs. */
 static uint32_t count_once(struct node *n, const char *uuid, uint32_t wanted)
@@ -480,11 +480,11 @@ static void more_than_there_is_room_for(void **state)
     show_all(lines);
     for (int i = 0; i < 50; i++)
         assert_int_equal(pipeline_rediscover(n.p, &err), STATUS_OK);
-    /* The lost one gives its place to one that is there, and gets one again when it is back. */
+    /* The lost GPU gives its place to a present one. It gets a place when it is back. */
     assert_int_equal(count_once(&n, "SIM-one", 0), REACH_MAX_GPUS);
     ask(&n, ONE);
     assert_int_equal(count_once(&n, "SIM-one", 1), REACH_MAX_GPUS);
-    end(&n); /* in the middle of measurements */
+    end(&n); /* during measurements */
 }
 
 static int make_folder(void **state)

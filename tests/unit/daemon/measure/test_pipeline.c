@@ -1,4 +1,4 @@
-/* test_pipeline.c: measurements, their threads and what is published. */
+/* test_pipeline.c: measurements, their threads, and published results. */
 #include "tests/unit/support/pipeline.h"
 #include "fingerprint/fingerprint_json.h"
 
@@ -83,7 +83,7 @@ static void load_only_run(const struct node *n, const char *uuid, struct observa
     assert_int_equal(store_load_run(n->store, row.run, out, &err), STATUS_OK);
 }
 
-/* One probe ahead of the disk, and still in the order in which the campaign has asked. */
+/* One probe runs ahead of the disk, and results stay in the order of the campaign's requests. */
 static void test_observations_keep_their_order(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
@@ -100,8 +100,8 @@ static void test_observations_keep_their_order(void **state)
     node_stop(&n);
 }
 
-/* A filler runs beside the step that names it and is stored; the step that asks for it takes that
- * answer, and what is pending at the end is awaited. So each probe is stored once. */
+/* A filler runs beside the step that names it and is stored. The step that requests it takes
+ * that answer, and pending fillers are awaited at the end. So each probe is stored once. */
 static void test_fillers_are_run_once(void **state)
 {
     static const uint64_t expected[] = {4, 5, 6, 7, 20, 21, 22, 23};
@@ -175,7 +175,7 @@ static void test_queue_and_join(void **state)
     node_stop(&n);
 }
 
-/* Two GPUs that are measured at depth memory would be in each other's way. */
+/* Two GPUs that are measured at depth memory would disturb each other. */
 static void test_one_gpu_at_a_time_at_depth_memory(void **state)
 {
     struct node n = node_start(":memory:", two_gpus, false);
@@ -222,8 +222,8 @@ static void test_unknown_gpus_are_measured_once(void **state)
     node_stop(&n);
 }
 
-/* The first snapshot of the node that starts, looked for all the time: the state of GPU 0 in it.
- * GPU_STATE_UNKNOWN if this thread slept while it was the newest. */
+/* Polls for the first snapshot of a starting node, and returns the state of GPU 0 in it. The
+ * result is GPU_STATE_UNKNOWN if this thread slept while the snapshot was current. */
 static void *watch_first_state(void *out)
 {
     struct snapshot_cell *cell;
@@ -235,7 +235,7 @@ static void *watch_first_state(void *out)
         const struct snapshot *s = snapshot_acquire(cell);
 
         count = s->gpu_count;
-        if (count && s->generation == 2) /* 1 is empty */
+        if (count && s->generation == 2) /* generation 1 is empty */
             *(enum gpu_state *)out = s->gpus[0].state;
         snapshot_release(s);
     }
@@ -270,7 +270,7 @@ static void test_nothing_is_ready_before_its_check(void **state)
     check_known = false;
 }
 
-/* A fingerprint from the time of another driver is served, but said to be out of date. */
+/* A fingerprint from the time of another driver is served as stale. */
 static void test_another_driver(void **state)
 {
     struct node n = node_start(database, one_gpu, false);
@@ -324,7 +324,7 @@ static void test_measurement_table(void **state)
     assert_int_equal(queue_waiting_like(queue, "B", MEASUREMENT_NEW, DEPTH_MATRIX), QUEUE_NONE);
     assert_int_equal(queue_next(queue, "C"), QUEUE_NONE);
 
-    /* The oldest of those that have ended makes room. */
+    /* The oldest measurement that has ended makes room. */
     queue->items[queue_find(queue, "m-9")].state = MEASUREMENT_DONE;
     queue->items[queue_find(queue, "m-5")].state = MEASUREMENT_FAILED;
     slot = queue_add(queue, "A", MEASUREMENT_NEW, DEPTH_QUICK, 1);

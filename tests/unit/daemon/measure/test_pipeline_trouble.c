@@ -1,5 +1,5 @@
 /* test_pipeline_trouble.c: measurements that are disturbed, fail, hang, run out of memory or are
- * stopped: what was known stays in service. */
+ * stopped. The known fingerprint stays in service. */
 #include "tests/unit/support/pipeline.h"
 
 #include "tests/unit/support/alloc_fail.h"
@@ -40,10 +40,10 @@ static void test_a_quick_one_keeps_what_a_full_one_found(void **state)
     assert_string_equal(gpu_of(&n, 0)->fingerprint.measurement_id, quick.measured_id);
     assert_int_equal(store_fingerprint(n.store, quick.uuid, quick.measured_id, &measured, &err),
                      STATUS_OK);
-    assert_false(IS_KNOWN(measured.throughput.plateau_gbps)); /* history has it as it was */
+    assert_false(IS_KNOWN(measured.throughput.plateau_gbps)); /* the original in history */
     node_stop(&n);
 
-    n = node_start(database, one_gpu, false); /* and after a restart */
+    n = node_start(database, one_gpu, false); /* the same after a restart */
     assert_string_equal(gpu_of(&n, 0)->fingerprint.kept[PART_CURVE].id, full.fingerprint_id);
     node_stop(&n);
 }
@@ -67,7 +67,7 @@ static void test_an_empty_one_is_not_published(void **state)
     node_stop(&n);
 }
 
-/* Another reach replaces all that was known only if two measurements find the same one. */
+/* A different reach replaces the known fingerprint only if two measurements find it. */
 static void test_a_change_is_confirmed(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
@@ -92,7 +92,7 @@ static void test_a_change_is_confirmed(void **state)
     node_stop(&n);
 }
 
-/* A failed run keeps all that it has seen, the last observation too. */
+/* A failed run keeps all its observations, including the last. */
 static void test_failed_runs_keep_their_observations(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
@@ -113,7 +113,7 @@ static void test_failed_runs_keep_their_observations(void **state)
     node_stop(&n);
 }
 
-/* Whatever happens to a measurement, the last good fingerprint stays published. */
+/* After any failure of a measurement, the last good fingerprint stays published. */
 static void test_failures_leave_the_last_good_one(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
@@ -144,9 +144,9 @@ static void test_failures_leave_the_last_good_one(void **state)
     node_stop(&n);
 }
 
-/* The disk is full in the middle of a run: the measurement fails with an error, serving continues.
- */
-/* What the daemon measures by itself, and could not, it measures again. */
+/* The disk is full in the middle of a run: the measurement fails with an error, and the daemon
+ * still serves. */
+/* The daemon repeats its own measurements if they fail. */
 static void test_what_failed_is_tried_again(void **state)
 {
     (void)state;
@@ -167,14 +167,14 @@ static void test_what_failed_is_tried_again(void **state)
     node_stop(&n);
 }
 
-/* A worker that does not come back from its driver is left alone and not killed; no other
- * worker measures the GPU until it has ended; then the GPU is looked for again. */
+/* A worker that hangs in its driver is left alone and not killed. No other worker measures the
+ * GPU until it has ended. Then the daemon looks for the GPU again. */
 static void test_a_worker_that_hangs_is_left_alone(void **state)
 {
     const struct timespec step = {.tv_nsec = 2000000};
 
     (void)state;
-    grace_ms = 10000; /* a thousand times what one needs that does not hang; waited out once */
+    grace_ms = 10000; /* a thousand times the normal time; waited out once */
     struct node n = node_start(":memory:", one_gpu, false);
     struct measurement good = measure(&n, 0, DEPTH_QUICK), bad;
     struct err err = {0};
@@ -259,7 +259,7 @@ static void test_the_store_cannot_be_written(void **state)
     node_stop(&n);
 }
 
-/* A worker that hangs does not hold up the end; what waits in the queue is forgotten. */
+/* A worker that hangs does not delay the end. The queue is dropped. */
 static void test_stop_while_measuring(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
@@ -279,8 +279,8 @@ static void test_stop_while_measuring(void **state)
     unlink(marker_path);
 }
 
-/* One measurement while one allocation of this process fails: it ends, whatever its end, and soon
- * what is published is what it says. Returns whether an allocation failed. */
+/* Runs one measurement while one allocation of this process fails. It ends in any state, and the
+ * published state soon matches it. Returns whether an allocation failed. */
 static bool one_short_measurement(const struct node *n, uint64_t fail_at, uint64_t *failures)
 {
     const struct timespec step = {.tv_nsec = 2000000};
@@ -301,7 +301,7 @@ static bool one_short_measurement(const struct node *n, uint64_t fail_at, uint64
     }
     while (gpu_of(n, 0)->state !=
            (measurement.state == MEASUREMENT_DONE ? GPU_STATE_READY : GPU_STATE_FAILED)) {
-        nanosleep(&step, NULL); /* it is published again without being asked */
+        nanosleep(&step, NULL); /* it is published again without a request */
     }
     if (measurement.state == MEASUREMENT_DONE) {
         assert_string_equal(gpu_of(n, 0)->fingerprint_id, measurement.fingerprint_id);
@@ -312,7 +312,7 @@ static bool one_short_measurement(const struct node *n, uint64_t fail_at, uint64
     return alloc_fail.failures > 0;
 }
 
-/* Every allocation in long tests, otherwise some. */
+/* Fails every allocation in long tests, otherwise some. */
 static void test_allocations_that_fail(void **state)
 {
     const uint64_t a_step = getenv("REACH_LONG") ? 1 : SHORT_STEP;

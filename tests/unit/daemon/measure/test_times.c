@@ -1,4 +1,4 @@
-/* test_times.c: the times of a measurement are summed by what was probed, and the log has them. */
+/* test_times.c: the times of a measurement are summed by kind of probe and logged. */
 #include "measure/times.h"
 
 #include "base/log.h"
@@ -50,7 +50,7 @@ static void test_rows(void **state)
     assert_int_equal(t.rows[PROBE_KIND_COUNT + 1 + MEMORY_HOST_PINNED].device_ns, 50);
 }
 
-/* What measure_times_log writes, by a child: the log finds once in a process where lines go. */
+/* Runs measure_times_log in a child, because a process chooses the destination of its log once. */
 static void logged(const struct measure_times *t, char *out)
 {
     int ends[2];
@@ -101,8 +101,8 @@ static const char LINES[] =
     "debug: gpu GPU-0: time of the daemon, ms: open 1.0, probes 2.0 (8 steps: choose 5.0, "
     "store 6.0, await 7.0), derive 3.0, close 4.0\n";
 
-/* A line for each row that has probes, one with their sum, one of the daemon; no time is taken for
- * another. */
+/* There is a line for each row with probes, one with their sum, and one for the daemon. No time
+ * is mistaken for another. */
 static void test_log_lines(void **state)
 {
     struct measure_times t = {.open_ns = 1 * NSEC_PER_MSEC,

@@ -1,4 +1,4 @@
-/* test_observe.c: every observation survives its JSON, and no other JSON passes for one. */
+/* test_observe.c: every observation survives its JSON, and no other JSON is accepted as one. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_observation.h"
 #include "base/rng.h"
@@ -14,7 +14,7 @@
 
 enum { ROUND_TRIPS = 300, SPOILINGS = 2000 };
 
-/* Structs have padding, documents have none. */
+/* Compares documents, because structs have padding. */
 static void assert_same_json(json_t *take_a, json_t *take_b)
 {
     assert_non_null(take_a);
@@ -36,7 +36,7 @@ static void assert_same_observation(const struct observation *a, const struct ob
     assert_string_equal(a->assessment.message, b->assessment.message);
 }
 
-/* By way of text, as it travels. */
+/* Converts the observation by way of text, like a message. */
 static json_t *through_text(json_t *take)
 {
     json_error_t e;
@@ -51,7 +51,8 @@ static json_t *through_text(json_t *take)
     return again;
 }
 
-/* Written and read without a JSON value for each number it is the same, alone and in a message. */
+/* An observation is the same if it is written and read without a JSON value for each number.
+ * This holds alone and in a message. */
 static void assert_same_text(const struct observation *a, const json_t *json)
 {
     static const char before[] = "{\"ok\":\"run\",\"observation\":";
@@ -89,7 +90,7 @@ static void assert_same_text(const struct observation *a, const json_t *json)
     free(rendered);
 }
 
-/* What is no list of such numbers stays in the line, for the parser to refuse. */
+/* A text that is not a list of such numbers stays in the line, and the parser refuses it. */
 static void test_values_that_stay(void **state)
 {
     static const char *const lines[] = {
@@ -166,8 +167,8 @@ static void test_round_trip(void **state)
     }
 }
 
-/* Takes one thing out of a document, or changes it: what comes out is refused with a sentence, or
- * is an observation that writes itself as it was read. */
+/* Removes or changes a part of a document. The result is refused with a sentence, or is an
+ * observation whose JSON is the same. */
 static void spoil(struct rng *r, json_t *json)
 {
     static const char *const victims[] = {"probe", "conditions", ""};
@@ -256,7 +257,7 @@ static struct observation small_chase(void)
     return o;
 }
 
-/* Sets one field of one part and expects the sentence to name it. */
+/* Sets one field of one part and expects the error to name it. */
 static void expect_refusal(const char *part, const char *field, json_t *value, const char *named)
 {
     struct observation o = small_chase();
@@ -319,7 +320,7 @@ static void test_not_an_object(void **state)
     json_decref(array);
 }
 
-/* The two kinds of absence are told apart, and each keeps its reason. */
+/* The two kinds of absence differ, and each keeps its reason. */
 static void test_absent_numbers(void **state)
 {
     struct observation o = small_chase();
@@ -432,7 +433,7 @@ static void test_limits(void **state)
     json_decref(json);
 }
 
-/* A spec that was not checked does not lead out of its arrays. */
+/* A spec that was not checked causes no access outside its arrays. */
 static void test_absurd_spec(void **state)
 {
     struct probe_spec spec = {.kind = PROBE_CHASE, .point_count = PROBE_MAX_POINTS + 1};
@@ -474,7 +475,7 @@ static void test_accessors(void **state)
     observation_free(&o);
 }
 
-/* The curve's reads say nothing of their kind, as in older observations; the others say all. */
+/* Reads of the curve have no kind of access, like in older observations. Other reads have one. */
 static void test_access(void **state)
 {
     struct probe_spec spec = {.kind = PROBE_READ,
@@ -526,7 +527,7 @@ static void test_set(void **state)
         assert_int_equal(set.items[i].spec.base_bytes, i * PROBE_LINE_BYTES);
     observation_set_free(&set);
     assert_int_equal(set.count, 0);
-    observation_set_free(&set); /* once more is fine */
+    observation_set_free(&set); /* a second call is valid */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* test_explain.c: is it the TLB? By hand on the large chip (64 GiB of reach, 4000 GB/s inside, 1000
- * over 128 GiB), then over random sizes and rates. */
+/* test_explain.c: whether the TLB limits a job. By hand on the large chip (64 GiB of reach, 4000
+ * GB/s inside, 1000 over 128 GiB), then over random sizes and rates. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/rng.h"
@@ -36,7 +36,7 @@ static void test_translation(void **state)
     assert_true(fabs(answer.translation_share.v - 1) < 1e-6);
     assert_non_null(strstr(answer.checks[0], "half of the reach"));
     assert_non_null(strstr(answer.checks[2], "If that helps too"));
-    /* A tenth more or less is the same. */
+    /* A difference of a tenth gives the same answer. */
     explain(128 * GIB, 920);
     assert_int_equal(answer.bottleneck, BOTTLENECK_TRANSLATION);
     explain(128 * GIB, 1090);
@@ -47,30 +47,30 @@ static void test_something_else(void **state)
 {
     (void)state;
     placement_make_large(&fp);
-    /* A tenth of what naive reaches: 0.096 ns of 1.248 are translation's. */
+    /* At a tenth of naive's throughput, translation takes 0.096 ns of 1.248. */
     explain(128 * GIB, 100);
     assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_true(fabs(answer.translation_share.v - 0.096 / 1.248) < 1e-6);
     assert_non_null(strstr(answer.checks[0], "no faster there"));
-    /* Within the reach it never is, however slow. */
+    /* Within the reach, translation is never the bottleneck, even for slow jobs. */
     explain(32 * GIB, 100);
     assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_true(answer.translation_share.v == 0);
-    /* Nothing is lost. */
+    /* The job has no loss. */
     explain(128 * GIB, 3990);
     assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_false(IS_KNOWN(answer.translation_share));
     assert_non_null(strstr(answer.reason, "nothing is lost"));
-    /* 0.096 of 0.168 ns. */
+    /* Translation takes 0.096 of 0.168 ns. */
     explain(128 * GIB, 640);
     assert_int_equal(answer.bottleneck, BOTTLENECK_PARTLY);
-    /* Faster than random accesses anywhere can be. */
+    /* The job is faster than random accesses can be. */
     explain(128 * GIB, 2500);
     assert_int_equal(answer.bottleneck, BOTTLENECK_PARTLY);
     assert_non_null(strstr(answer.reason, "less random"));
 }
 
-/* Scattered memory whose misses cost 1.5 times as much: 1000 GB/s become 667. */
+/* The misses of scattered memory cost 1.5 times more: 1000 GB/s become 667. */
 static void test_scattered(void **state)
 {
     struct explain_request r = {.bytes = 128 * GIB, .observed_gbps = 2000 / 3.0, .scattered = 1};
@@ -85,7 +85,8 @@ static void test_scattered(void **state)
     assert_true(fabs(answer.translation_share.v - 1) < 1e-6);
     assert_true(fabs(answer.naive_contiguous_gbps.v - 1000) < 1e-6);
     assert_true(answer.naive_scattered_gbps.v == answer.expected_gbps.v);
-    /* The same job whose memory nothing is known of: partly, and what else it may be. */
+    /* The same job without information about its memory: the answer is partly, with other
+     * possible causes. */
     explain(r.bytes, r.observed_gbps);
     assert_int_equal(answer.bottleneck, BOTTLENECK_PARTLY);
     assert_non_null(strstr(answer.reason, "physically scattered memory: 666.7"));
@@ -110,7 +111,7 @@ static void test_cannot_say(void **state)
     assert_int_equal(answer.bottleneck, BOTTLENECK_CANNOT_SAY);
     assert_false(IS_KNOWN(answer.in_reach_gbps));
     assert_non_null(strstr(answer.checks[0], "depth full"));
-    /* The curve ends long before. */
+    /* The curve ends far below this size. */
     explain(1000 * GIB, 100);
     assert_int_equal(answer.bottleneck, BOTTLENECK_CANNOT_SAY);
     assert_true(IS_KNOWN(answer.in_reach_gbps) && !IS_KNOWN(answer.expected_gbps));
@@ -124,9 +125,8 @@ static void test_cannot_say(void **state)
     assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_INVALID_ARGUMENT);
 }
 
-/* A job at the speed that is predicted for naive gets the answer translation, if there is a
- * loss; a job at a quarter of it does not; and the planner's naive is what is
- * expected here. */
+/* A job at the predicted speed of naive gets the answer translation, if there is a loss. A job
+ * at a quarter of it does not. The expected speed is the planner's naive. */
 static void test_properties(void **state)
 {
     static struct strategy_answer plan;

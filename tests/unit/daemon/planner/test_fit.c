@@ -1,5 +1,5 @@
-/* test_fit.c: where a working set stays (planner/fit.h), on the curves of one H200. TEST_SEED
- * repeats the random cases. */
+/* test_fit.c: which cache holds a working set (planner/fit.h), on the curves of one H200.
+ * TEST_SEED repeats the random cases. */
 #include "planner/fit.h"
 #include "tests/unit/support/placement_fixture.h"
 
@@ -24,7 +24,7 @@ static struct rng rng;
 static struct fingerprint fp;
 static struct fit_answer answer;
 
-/* Random reads of 512 bytes, an H200 of 2026-11-23: KiB, same, own, near; 0: not measured. */
+/* Random reads of 512 bytes, an H200 of 2026-11-23: KiB, same, own, near; 0 means not measured. */
 static const double h200[][4] = {
     {64, 25343, 0, 0},           {128, 25138, 0, 0},         {192, 21474, 0, 0},
     {256, 20778, 0, 0},          {512, 16954, 0, 0},         {1024, 14208, 25345, 0},
@@ -107,7 +107,7 @@ static void sets_stay_where_they_are_as_fast(void **state)
     assert_int_equal(answer.near_keeps_bytes.v, 112 * MIB);
 }
 
-/* Nothing is invented: what was not measured is absent, with a reason. */
+/* No number is invented: numbers that were not measured are absent, with a reason. */
 static void what_is_not_measured_is_unknown(void **state)
 {
     (void)state;
@@ -144,7 +144,8 @@ static struct maybe_f64 gbps_beside(uint64_t bytes, uint64_t shared_bytes, uint3
     return answer.gbps;
 }
 
-/* With another L1 than was measured, sets near its length have no number; others have. */
+/* With an L1 of another size than measured, sets near its length have no number. Other sets have
+ * one. */
 static void another_l1_is_not_what_was_measured(void **state)
 {
     (void)state;
@@ -159,7 +160,7 @@ static void another_l1_is_not_what_was_measured(void **state)
     assert_int_equal(answer.l1.size_bytes.v, 248 * KIB);
     assert_true(IS_KNOWN(gbps_beside(64 * KIB, 0, 1)));
     assert_true(IS_KNOWN(gbps_beside(32 * MIB, 0, 1)));
-    assert_false(IS_KNOWN(gbps_beside(256 * KIB, 200 * KIB, 1))); /* not measured with so much */
+    assert_false(IS_KNOWN(gbps_beside(256 * KIB, 200 * KIB, 1))); /* not measured at 200 KiB */
     assert_int_equal(answer.l1.size_bytes.reason, REASON_TOO_LITTLE_DATA);
 }
 
@@ -185,7 +186,8 @@ static void what_is_known_is_passed_on(void **state)
     assert_int_equal(answer.cluster_sms.reason, REASON_NOT_APPLICABLE);
 }
 
-/* By how much a longer set was measured to be faster than a shorter one: noise. */
+/* Returns the largest factor by which a longer set was measured to be faster than a shorter one;
+ * this is noise. */
 static double most_rise(enum fit_reuse reuse)
 {
     const int column = reuse == FIT_OWN ? 2 : 1;
@@ -200,7 +202,7 @@ static double most_rise(enum fit_reuse reuse)
     return rise;
 }
 
-/* Longer sets are never faster than they were measured to be, and never stay nearer. */
+/* Longer sets are never faster beyond this noise, and never stay nearer. */
 static void longer_sets_are_slower(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_job_env.c: the text that a job gets into its environment gives the answers of the daemon,
- * byte for byte, and a text that was truncated, changed or made up is refused. The seed is printed;
+/* test_job_env.c: the text in the environment of a job gives the answers of the daemon, byte for
+ * byte. A text that was truncated, changed or made up is refused. The seed is printed, and
  * TEST_SEED repeats it. */
 #include "tests/share.h"
 #include "tests/unit/support/any_fingerprint.h"
@@ -22,8 +22,8 @@
 enum { FINGERPRINTS = 300, SANITIZED_FINGERPRINTS = 60, QUESTIONS = 24, TARGET_BYTES = 256 };
 
 static const char ID[] = "fp0123456789abcdef";
-static struct snapshot *whole; /* of one GPU, as the daemon has it */
-static struct snapshot *read;  /* as it came through the environment */
+static struct snapshot *whole; /* one GPU, in the form of the daemon */
+static struct snapshot *read;  /* the same, read from the environment */
 static struct fingerprint *fp; /* of `whole` */
 static char read_id[FINGERPRINT_ID_BYTES];
 static struct err err;
@@ -160,7 +160,7 @@ static void compare_answers(const char *what)
     }
 }
 
-/* Sizes that a GPU has, so that windows come out of it more often than not. */
+/* Sets realistic sizes, so that most plans contain windows. */
 static void bring_into_reach(void)
 {
     const uint64_t entry = (uint64_t)1 << (20 + rng_below(&rng, 6));
@@ -189,7 +189,7 @@ static void test_random(void **state)
         (void)send_through_the_environment();
         compare_answers("random");
     }
-    /* Else the comparison says little. */
+    /* Otherwise the comparison proves little. */
     for (uint32_t i = 0; i < ROUTES; i++) {
         printf("# %s: %u answers\n", routes[i].name, answered[i]);
         assert_true(answered[i] > count / 8);
@@ -315,8 +315,8 @@ static void fill_throughput(struct throughput *t)
     }
 }
 
-/* As much of everything as there can be: 512 SMs in 256 groups, every kind of memory, every peer.
- * An absent number with the longest reason is longer than any known one. */
+/* The largest fingerprint: 512 SMs in 256 groups, every kind of memory, every peer. An absent
+ * number with the longest reason is longer than any known one. */
 static void test_largest(void **state)
 {
     size_t bytes;
@@ -343,10 +343,10 @@ static void test_largest(void **state)
         fail_msg("%s", err.text);
     bytes = send_through_the_environment();
     printf("# the longest text has %zu bytes\n", bytes);
-    assert_true(bytes < JOB_ENV_TEXT_BYTES - 8192); /* room for what the next fields need */
+    assert_true(bytes < JOB_ENV_TEXT_BYTES - 8192); /* room for future fields */
 }
 
-/* ---- what is refused ---- */
+/* ---- refused texts ---- */
 
 static void refuse(const char *text, enum status wanted)
 {
@@ -382,7 +382,7 @@ static void test_truncated_and_changed(void **state)
     free(whole_text);
 }
 
-/* The first `from` of a text replaced by `to`, and a check that is right again. */
+/* Replaces the first `from` of a text by `to`, and corrects the checksum. */
 static char *rewrite(const char *text, const char *from, const char *to)
 {
     const char *const at = strstr(text, from);
@@ -442,8 +442,8 @@ static void test_made_up(void **state)
         refuse(again, STATUS_CORRUPT);
         free(again);
     }
-    /* The table above fails for its fields, not for its rewriting; and a newer release adds some.
-     */
+    /* The table above fails because of its fields, not because it was rewritten. A newer release
+     * adds fields. */
     again = rewrite(text, "\"mig\":false", "\"mig\":true,\"later\":[{\"x\":1}]");
     assert_int_equal(read_text(again), STATUS_OK);
     assert_true(read->gpus[0].fingerprint.gpu.mig);

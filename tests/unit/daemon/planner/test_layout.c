@@ -1,4 +1,5 @@
-/* test_layout.c: matched parts of several allocations: by hand, and what holds for any of them. */
+/* test_layout.c: matched parts of several allocations: cases by hand, and properties of any
+ * layout. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "planner/layout.h"
@@ -43,8 +44,9 @@ static void test_the_margin_by_hand(void **state)
     assert_int_equal(layout_alignment_bytes(&l, 2 * MIB), 2 * 2 * MIB + 2 * 128);
 }
 
-/* Offsets of 2 GiB beside edges of 100 GiB, each touched once: an offset is touched 50 times as
- * often per byte, so the offsets stay in the TLB, and half of the accesses hit without any work. */
+/* Offsets of 2 GiB beside edges of 100 GiB, each touched once. An offset is touched 50 times
+ * more often per byte, so the offsets stay in the TLB. Half of the accesses hit without any
+ * work. */
 static void test_what_is_touched_more_stays(void **state)
 {
     const struct layout even = {.count = 2, .of = {{50 * GIB, 8, 1}, {50 * GIB, 8, 1}}};
@@ -53,10 +55,10 @@ static void test_what_is_touched_more_stays(void **state)
     const uint64_t of_graph = layout_effective_bytes(&graph, 64 * GIB, 102 * GIB);
 
     (void)state;
-    /* The same density is one allocation. */
+    /* Allocations with the same density are like one allocation. */
     assert_true(llabs((int64_t)(layout_effective_bytes(&even, 64 * GIB, 100 * GIB) - 100 * GIB)) <
                 (int64_t)MIB);
-    /* Misses: none of the offsets, 1 - 62 / 100 of the edges, so 0.19 of all. */
+    /* No offsets miss, and 1 - 62 / 100 of the edges do, which are 0.19 of all. */
     assert_true(fabs((double)of_graph / (double)GIB - 64 / (1 - 0.19)) < 0.5);
     /* Nearly all accesses hit. */
     assert_true(layout_effective_bytes(&hot, 64 * GIB, 102 * GIB) < 64 * GIB + 64 * MIB);
@@ -82,7 +84,7 @@ static uint64_t entries_of(uint64_t bytes, uint64_t entry)
     return bytes > 0 ? (bytes + entry - 2) / entry + 1 : 0;
 }
 
-/* A window of the reach less one entry and the margin fits the entries of the reach. */
+/* A window of the reach, without one entry and the margin, fits the entries of the reach. */
 static void check_window(struct rng *rng, const struct layout *l)
 {
     const uint64_t entry = (uint64_t)1 << (12 + rng_below(rng, 12));
@@ -124,7 +126,8 @@ static void check_cover(struct rng *rng, const struct layout *l)
         assert_int_equal(ends[i], l->of[i].bytes);
 }
 
-/* Never above what is touched or below the reach; more bytes never count as fewer. */
+/* The result is never above the touched bytes or below the reach. More bytes never count as
+ * fewer. */
 static void check_effective(struct rng *rng, const struct layout *l)
 {
     const uint64_t touched = layout_touched_bytes(l);

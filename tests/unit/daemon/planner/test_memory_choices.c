@@ -1,7 +1,7 @@
-/* test_memory_choices.c: which memory, and how. First on the fingerprint of a real H200 (docs/
- * measurements), whose numbers are known; then over random kinds of memory that follow the model of
- * translation, for which the right answer can be computed. The seed is printed; TEST_SEED repeats
- * it. */
+/* test_memory_choices.c: the choice of a kind of memory and of its use. First on the fingerprint
+ * of a real H200 (docs/measurements), whose numbers are known. Then over random kinds of memory
+ * that follow the model of translation, so that the right answer can be computed. The seed is
+ * printed, and TEST_SEED repeats it. */
 #include "tests/unit/support/any_fingerprint.h"
 #include "tests/unit/support/placement_fixture.h"
 
@@ -100,14 +100,14 @@ static void test_host(void **state)
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 7.064, CHOICE_MEASURED);
     assert_ptr_equal(choice(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.choices[0]);
 
-    /* All are as fast: the usual one. */
+    /* All kinds have the same speed, so the usual one comes first. */
     ask(512 * MIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_ptr_equal(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), &answer.choices[0]);
     assert_null(find(MEMORY_HOST_PINNED, STRATEGY_WINDOWS));
 }
 
-/* Between 1 GiB, 13.17 GB/s, and 2 GiB, 7.064: a line in 1 / bytes. Between 4.25 GiB, which windows
- * still reach, and 8 GiB likewise. */
+/* The time is linear in 1 / bytes between 1 GiB, 13.17 GB/s, and 2 GiB, 7.064. This also holds
+ * between 4.25 GiB, the reach of windows, and 8 GiB. */
 static void test_between(void **state)
 {
     const double at_1 = 128 / 13.1658, at_2 = 128 / 7.0644;
@@ -127,7 +127,7 @@ static void test_between(void **state)
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.47, CHOICE_BETWEEN);
 }
 
-/* Nothing is extrapolated; what promises twice as much comes first all the same. */
+/* Numbers are not extrapolated. A choice that promises twice the throughput still comes first. */
 static void test_beyond(void **state)
 {
     (void)state;
@@ -140,17 +140,18 @@ static void test_beyond(void **state)
     ask(1 * GIB, LOCATION_DEVICE, ACCESS_READ, 0);
     assert_int_equal(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->basis, CHOICE_AT_LEAST);
     assert_ptr_equal(choice(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.choices[0]);
-    /* What a small region has of the cache is not counted. */
+    /* A small region gains from the cache, but that does not count. */
     ask(256 * MIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_ptr_equal(choice(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.choices[0]);
     assert_true(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->gbps.v == answer.choices[0].gbps.v);
     ask(100 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_true(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE) >
-                choice(MEMORY_DEVICE, STRATEGY_NAIVE)); /* and known before unknown */
+                choice(MEMORY_DEVICE, STRATEGY_NAIVE)); /* known numbers before unknown */
     assert_true(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->probed_gbps.v > 4000);
 }
 
-/* Within the reach as measured; beyond it a miss takes as long as one of a read. */
+/* Within the reach, the measured number counts. Beyond it, a miss takes the same time as a miss
+ * of a read. */
 static void test_other_accesses(void **state)
 {
     (void)state;
@@ -166,7 +167,7 @@ static void test_other_accesses(void **state)
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 50.5, CHOICE_SCALED);
 }
 
-/* GB/s of what is left of a curve over a region of it, if that is not its first or last. */
+/* Predicts GB/s over an inner region of a curve from its other points. */
 static double predict_left_out(struct memory_facts *m, uint32_t i)
 {
     const struct memory_facts whole = *m;
@@ -180,7 +181,7 @@ static double predict_left_out(struct memory_facts *m, uint32_t i)
     return w->gbps.v;
 }
 
-/* Points that are left out are found again from the others, on real curves. */
+/* Points that are left out are predicted from the others, on real curves. */
 static void test_left_out(void **state)
 {
     double sum = 0, worst = 0;
@@ -203,7 +204,7 @@ static void test_left_out(void **state)
     assert_true(sum / count < 0.03 && worst < 0.13);
 }
 
-/* plan and memory cannot contradict each other. */
+/* The answers of plan and memory never contradict each other. */
 static void test_device_is_the_plan(void **state)
 {
     static const uint64_t sizes[] = {1, GIB, 64 * GIB, 80 * GIB, 137 * GIB};
@@ -244,7 +245,7 @@ static void assert_refused(uint64_t bytes, enum memory_location location, enum s
         assert_string_equal(err.field, "bytes");
 }
 
-/* A location has what is recorded of it; an older recording does not say what the host has. */
+/* A location has its recorded size. An older recording does not contain the size of the host. */
 static void test_too_many(void **state)
 {
     (void)state;
@@ -270,7 +271,7 @@ static void test_too_many(void **state)
                    "has no memory at this location that was read");
 }
 
-/* The choices in one kind of memory are those that it has among all, in their order. */
+/* The choices in one kind of memory are its choices among all kinds, in the same order. */
 static void assert_one_kind(uint64_t bytes, enum memory_kind kind)
 {
     struct memory_request r = {.bytes = bytes, .fingerprint_id = "fp0123456789abcdef"};
@@ -298,7 +299,7 @@ static void assert_one_kind(uint64_t bytes, enum memory_kind kind)
     assert_int_equal(one.left_out_count, 0);
 }
 
-/* A table of 2 GiB that is pinned already: windows, not the kind that would be faster. */
+/* A table of 2 GiB that is already pinned gets windows, not a faster kind. */
 static void test_one_kind(void **state)
 {
     static const uint64_t sizes[] = {256 * MIB, 2 * GIB, 16 * GIB, 100 * GIB};
@@ -316,11 +317,11 @@ static void test_one_kind(void **state)
         for (enum memory_kind kind = MEMORY_DEVICE; kind < MEMORY_KIND_COUNT; kind++)
             assert_one_kind(sizes[i], kind);
     }
-    r.location = LOCATION_DEVICE; /* pinned memory is not there */
+    r.location = LOCATION_DEVICE; /* pinned memory is elsewhere */
     assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_NOT_APPLICABLE);
 }
 
-/* ---- what holds for all ---- */
+/* ---- properties of all answers ---- */
 
 static uint64_t first_seed(void)
 {
@@ -331,8 +332,8 @@ static uint64_t first_seed(void)
     return seed;
 }
 
-/* Translation by two tables: ns of an access of 128 bytes over this many, and the regions that a
- * measurement probes: doublings, and the gap around the cliff halved. */
+/* A model of translation by two tables: ns of an access of 128 bytes over this region. Probed
+ * regions double, and the gap around the cliff is halved. */
 struct model {
     double memory_ns, miss_ns;
     uint64_t reach, windows_reach, probed;
@@ -367,7 +368,8 @@ static void add_point(struct memory_facts *f, const struct model *m, uint64_t by
     }
 }
 
-/* The largest region that is read at 90 % of the plateau; 0: all that was probed is. */
+/* Returns the largest region that is read at 90 % of the plateau; 0 if this holds for all probed
+ * regions. */
 static uint64_t edge_of(const struct model *m, uint64_t reach)
 {
     const double slow = m->memory_ns / 0.9;
@@ -417,7 +419,7 @@ static void check_order(void)
     }
 }
 
-/* `worst`: how far a prediction is off. */
+/* `worst` is the largest error of a prediction. */
 static void check_choice(const struct memory_choice *w, const struct memory_facts *f,
                          const struct model *m, uint64_t bytes, double *worst)
 {
@@ -484,7 +486,7 @@ static struct maybe_u64 real_capacity(enum memory_kind kind, const char *peer_uu
                                                          : host;
 }
 
-/* Host memory that was probed, without ranges that may repeat a handle. */
+/* Returns the largest probed size of host memory, without ranges that may repeat a handle. */
 static uint64_t most_probed(void)
 {
     static const enum memory_kind kinds[] = {MEMORY_HOST_PINNED, MEMORY_MANAGED_HOST,
@@ -497,7 +499,7 @@ static uint64_t most_probed(void)
     return most;
 }
 
-/* Nothing is listed as a choice that is known to be too small; what is unknown has its reason. */
+/* No choice is known to be too small, and an unknown size has a reason. */
 static void check_capacities(uint64_t bytes)
 {
     for (uint32_t k = 0; k < answer.choice_count; k++) {
@@ -515,7 +517,7 @@ static void check_capacities(uint64_t bytes)
         assert_non_null(strstr(answer.reason, "not recorded"));
 }
 
-/* A peer of an H200 that was measured by a release that did not record how much it has. */
+/* A release measured this peer of an H200 without recording its size. */
 static void test_peer(void **state)
 {
     struct memory_facts *const peer = &fp.memory[MEMORY_PEER - 1];
@@ -550,16 +552,14 @@ static void test_peer(void **state)
     assert_int_equal(answer.choices[0].kind, MEMORY_PEER);
     assert_int_equal(answer.choice_count, 1);
     assert_refused(900 * GIB + 1, LOCATION_ANY, STATUS_TOO_MANY_BYTES, "together");
-    /* Nothing but the peer's size is unknown and nothing else is large enough. */
+    /* Only the size of the peer is unknown, and no other memory is large enough. */
     peer->peer_memory_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
     ask(900 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_int_equal(answer.choice_count, 1);
     assert_non_null(strstr(answer.reason, "How much memory the peer has is not recorded"));
 }
 
-/* Device memory of a GPU whose reach was not found: the curve of any SM anywhere holds, and no
- * more.
- */
+/* Device memory of a GPU whose reach was not found: only the curve of reads by any SM is valid. */
 static void test_without_a_reach(void **state)
 {
     static struct memory_answer planned;
@@ -585,7 +585,7 @@ static void test_without_a_reach(void **state)
     assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
 }
 
-/* Whatever a fingerprint says: an answer with every invariant, or a refusal that says why. */
+/* For any fingerprint there is an answer with every invariant, or a refusal with a reason. */
 static void test_any_fingerprint(void **state)
 {
     struct rng r = {.state = first_seed()};

@@ -29,7 +29,7 @@ static void test_three_windows(void **state)
     placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
     placement_check_sms(&fp, &a);
     placement_check_balance(&fp, &a);
-    /* 16s and 18s into three: the closest to 44 each is 50, 50 and 32. */
+    /* Groups of 16 and 18 SMs in three windows: the closest to 44 each is 50, 50 and 32. */
     assert_int_equal(a.windows[0].sm_count + a.windows[1].sm_count + a.windows[2].sm_count, 132);
     /* 137 GiB is within an eighth of the last point. */
     assert_float_equal(a.predicted_gbps.v, 3950, 1e-9);
@@ -37,7 +37,7 @@ static void test_three_windows(void **state)
     assert_non_null(strstr(a.reason, a.fingerprint_id));
     assert_non_null(strstr(a.reason, "137 GiB"));
     assert_int_equal(a.reason[strlen(a.reason) - 1], '.');
-    r.fingerprint_id = "fp0123456789abcdef"; /* who has the id need not have it worked out */
+    r.fingerprint_id = "fp0123456789abcdef"; /* a caller with the id saves the computation */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_string_equal(a.fingerprint_id, r.fingerprint_id);
     assert_non_null(strstr(a.reason, r.fingerprint_id));
@@ -62,9 +62,9 @@ static void test_lengths_follow_sms(void **state)
     assert_null(strstr(a.reason, "uneven"));
 }
 
-/* 100 GiB by 30 to 10 would be 75 and 25: cut at the limit, since two groups cannot make three
- * windows. */
-/* Eight groups of 16 SMs; the last four read `slow` of what the others do. */
+/* 100 GiB in the ratio 30 to 10 would be 75 and 25. It is cut at the limit, since two groups
+ * cannot make three windows. */
+/* Eight groups of 16 SMs. The last four have a throughput of `slow` times the others. */
 static void make_two_speeds(struct fingerprint *fp, double slow)
 {
     static const uint32_t sizes[] = {16, 16, 16, 16, 16, 16, 16, 16};
@@ -76,7 +76,7 @@ static void make_two_speeds(struct fingerprint *fp, double slow)
         fp->topology.groups[g].random_read_gbps = KNOWN_F64(g < 4 ? 500 : 500 * slow);
 }
 
-/* Slow groups get less to do, so that all are done at the same time. */
+/* Slow groups get less work, so that all finish at the same time. */
 static void test_lengths_follow_throughput(void **state)
 {
     struct fingerprint fp;
@@ -93,7 +93,8 @@ static void test_lengths_follow_throughput(void **state)
         assert_float_equal((double)a.windows[w].length_bytes / GIB, w < 4 ? 20 : 10, 0.3);
     assert_non_null(strstr(a.reason, "by throughput"));
 
-    /* In two windows, fast and slow groups are dealt so that both read as much. */
+    /* In two windows, fast and slow groups are distributed so that both windows have the same
+     * throughput. */
     r.windows = 0;
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_OK);
     placement_check_sms(&fp, &a);
@@ -106,7 +107,7 @@ static void test_lengths_follow_throughput(void **state)
     }
 }
 
-/* What differs within noise, or is not known of every group, changes nothing. */
+/* Differences within noise, and numbers that some groups lack, have no effect. */
 static void test_noise_is_no_throughput(void **state)
 {
     struct fingerprint fp;
@@ -148,7 +149,7 @@ static void test_cut_at_limit(void **state)
     assert_non_null(strstr(a.reason, "uneven"));
 }
 
-/* Two windows of 20+10 and 10+10+... would pass the limit; three proportional ones do not. */
+/* Two windows of 20+10 and 10+10+... SMs would exceed the limit. Three proportional ones do not. */
 static void test_more_windows_before_cutting(void **state)
 {
     static const uint32_t sizes[] = {20, 20, 20};
@@ -163,7 +164,8 @@ static void test_more_windows_before_cutting(void **state)
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_count, 3);
     assert_int_equal(a.windows[0].length_bytes, 40 * GIB);
-    /* Asked for two all the same: 80 and 40 cannot be, 64 less one entry and the rest can. */
+    /* With two windows requested, 80 and 40 are impossible. 64 less one entry, and the other
+     * bytes, are possible. */
     r.windows = 2;
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_count, 2);
@@ -211,7 +213,7 @@ static void test_nothing_to_do_without_groups(void **state)
     r.bytes = 3 * GIB;
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
     assert_non_null(strstr(err_next_step(&err), "reachctl measure --depth full"));
-    fp.depth = DEPTH_FULL; /* that has been done */
+    fp.depth = DEPTH_FULL; /* this has been done */
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
     assert_null(strstr(err_next_step(&err), "depth full"));
 }
@@ -257,8 +259,8 @@ static void test_no_limit_seen(void **state)
     assert_int_equal(scope.passes, 1);
 }
 
-/* A TLB that each SM has for itself limits nothing if reads are as fast beyond it as within: in a
- * MIG instance, say, whose memory is less than a group of SMs reaches. */
+/* A TLB of a single SM limits nothing if reads beyond it are as fast as within. An example is a
+ * MIG instance with less memory than the reach of a group of SMs. */
 static void test_a_limit_that_costs_nothing(void **state)
 {
     struct fingerprint fp;
@@ -283,7 +285,7 @@ static void test_a_limit_that_costs_nothing(void **state)
         assert_int_equal(placement_scope(&fp, &q, &scope, NULL), STATUS_OK);
         assert_int_equal(scope.advice, group ? ADVICE_SCOPES : ADVICE_NO_LIMIT_SEEN);
 
-        fp.throughput.curve[2].naive_gbps = KNOWN_F64(3800); /* 5 % slower: it costs something */
+        fp.throughput.curve[2].naive_gbps = KNOWN_F64(3800); /* 5 % slower, so there is a cost */
         assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
         assert_int_equal(a.advice, ADVICE_WINDOWS);
         fp.throughput.curve[2].naive_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
@@ -359,13 +361,13 @@ static void test_granularity(void **state)
     r.granularity_bytes = GIB;
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, GIB);
-    r.granularity_bytes = 4 * KIB; /* finer than the entry: the entry rules */
+    r.granularity_bytes = 4 * KIB; /* finer than the entry, so the entry counts */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
-    r.granularity_bytes = 1000; /* a record: 125 entries are 262 144 records */
+    r.granularity_bytes = 1000; /* a record size: 125 entries are 262 144 records */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, 125 * 2 * MIB);
-    r.granularity_bytes = 5 * GIB + 1; /* no common multiple in sight: the asked one alone */
+    r.granularity_bytes = 5 * GIB + 1; /* without a common multiple, only the request counts */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, 5 * GIB + 1);
 }
@@ -413,7 +415,7 @@ static void test_unsure_sms_idle(void **state)
     assert_int_equal(a.window_of_sm[5], -1);
     assert_int_equal(a.window_of_sm[131], -1);
     placement_check_sms(&fp, &a);
-    r.bytes = GIB; /* where one window does, they may work */
+    r.bytes = GIB; /* with one window, these SMs may work */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_of_sm[5], 0);
 }
@@ -443,8 +445,8 @@ static void test_scope(void **state)
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_INVALID_ARGUMENT);
 }
 
-/* A level beyond the group's, shared by all, as a K80 has it: its reach bounds a pass as long as
- * reads inside it keep half of their speed. */
+/* A level beyond the level of groups, shared by all SMs, like in a K80. Its reach bounds a pass
+ * if reads inside it keep half of their speed. */
 static void test_scope_of_a_wider_level(void **state)
 {
     struct fingerprint fp;
@@ -467,7 +469,7 @@ static void test_scope_of_a_wider_level(void **state)
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.scope_bytes, 32 * GIB - 2 * MIB);
     fp.levels[0].reach_bytes = KNOWN_U64(64 * GIB);
-    q.access = ACCESS_ATOMIC; /* the curve speaks of reads */
+    q.access = ACCESS_ATOMIC; /* the curve is of reads */
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.scope_bytes, 32 * GIB - 2 * MIB);
     q.access = ACCESS_READ;
@@ -537,7 +539,7 @@ static void test_size_texts(void **state)
     assert_string_equal(a, b);
 }
 
-/* Two digits as printf rounds them. Sizes at random, and those that lie in the middle. */
+/* Two digits, rounded like printf rounds them, for random sizes and for sizes in the middle. */
 static void test_size_texts_round(void **state)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -1,5 +1,5 @@
-/* test_placement_properties.c: what holds for every partition and every plan, on random
- * fingerprints. The seed is printed; TEST_SEED repeats it. */
+/* test_placement_properties.c: properties of every partition and every plan, on random
+ * fingerprints. The seed is printed, and TEST_SEED repeats it. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/rng.h"
@@ -26,7 +26,8 @@ static void test_partition_example(void **state)
     assert_int_equal(window_of[0], 0);
 }
 
-/* What only a bug of the planner can ask for: an error, and never the end of the process. */
+/* Only a bug of the planner makes such a request. It causes an error, and never the end of the
+ * process. */
 static void test_partition_out_of_range(void **state)
 {
     static const uint32_t sizes[] = {7, 7};
@@ -43,7 +44,7 @@ static void test_partition_out_of_range(void **state)
     assert_false(windows_cut(&request, lengths).fits);
 }
 
-/* Least possible difference of two sums, by looking at every subset. */
+/* Returns the least possible difference of two sums, from every subset. */
 static uint32_t best_split(const uint32_t *sizes, uint32_t count)
 {
     uint32_t all = 0;
@@ -63,7 +64,7 @@ static uint32_t best_split(const uint32_t *sizes, uint32_t count)
     return best;
 }
 
-/* Chips have groups of two or three sizes: there the answer is the best there is, or one SM off. */
+/* Chips have groups of two or three sizes. For two sizes, the answer is the best one. */
 static void test_partition_against_all_subsets(void **state)
 {
     struct rng rng = {.state = 20161};
@@ -98,7 +99,7 @@ static void random_fingerprint(struct rng *rng, struct fingerprint *fp)
         sizes[g] = base + (uint32_t)rng_below(rng, 3);
     placement_make_groups(fp, sizes, groups);
     placement_make_limits(fp, entry * (2 + rng_below(rng, 40000)), entry);
-    if (rng_below(rng, 4) == 0) { /* one SM in doubt */
+    if (rng_below(rng, 4) == 0) { /* one doubtful SM */
         uint16_t sm = (uint16_t)rng_below(rng, fp->gpu.sm_count);
         uint16_t g = fp->topology.partition.group_of_sm[sm];
         if (fp->topology.groups[g].sm_count > 1) {

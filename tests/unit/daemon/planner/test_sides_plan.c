@@ -1,4 +1,4 @@
-/* test_sides_plan.c: what the planner makes of sets that caches keep, and of the sides of the L2
+/* test_sides_plan.c: plans for sets that caches hold, and for the sides of the L2
  * (planner/set_cost.h, planner/strategy_sides.h). TEST_SEED repeats the random cases. */
 #include "planner/explain.h"
 #include "planner/set_cost.h"
@@ -73,20 +73,21 @@ static void near_is_as_measured(void **state)
         assert_float_equal(plan(job, STRATEGY_SIDES)->gbps.v, h200[i].near, 1);
         assert_float_equal(placement_option(&answer, STRATEGY_SIDES)->times_naive.v,
                            h200[i].near / h200[i].same, 1e-3);
-        /* Worth it where it gains more than 3 %. */
+        /* Sides are worth it if they gain more than 3 %. */
         assert_int_equal(answer.options[0].strategy,
                          h200[i].near > h200[i].same * 1.03 ? STRATEGY_SIDES : STRATEGY_NAIVE);
     }
 }
 
-/* Beyond the longest set: on the lines of the two longest, of what memory gives. */
+/* Beyond the longest set, the gain continues on the lines of the two longest sets. It is applied
+ * to the throughput of memory. */
 static void memory_gains_on_from_the_longest_set(void **state)
 {
     const struct job_request job = {.bytes = 16 * GIB};
     const double naive = plan(job, STRATEGY_NAIVE)->gbps.v;
 
     (void)state;
-    /* From 1 / GiB to 1 / (16 GiB) is 15 / 48 as far as from 1 / (256 MiB) to 1 / GiB. */
+    /* The step from 1/GiB to 1/(16 GiB) is 15/48 of the step from 1/(256 MiB) to 1/GiB. */
     const double near = 1 / 4784.0 + (1 / 4784.0 - 1 / 5901.0) * 15 / 48;
     const double same = 1 / 4619.0 + (1 / 4619.0 - 1 / 5233.0) * 15 / 48;
     assert_float_equal(placement_option(&answer, STRATEGY_SIDES)->gbps.v / naive, same / near,
@@ -94,7 +95,7 @@ static void memory_gains_on_from_the_longest_set(void **state)
     assert_non_null(strstr(placement_option(&answer, STRATEGY_SIDES)->why, "longest"));
 }
 
-/* What was not measured has no number, and says why. */
+/* A combination that was not measured has no number, but a reason. */
 static void what_is_not_measured_is_not_offered(void **state)
 {
     const struct {
@@ -137,8 +138,8 @@ static void input_is_scanned_by_both_sides(void **state)
     assert_float_equal(placement_option(&answer, STRATEGY_SIDES)->extra_bytes, 8, 1e-9);
 }
 
-/* Between two lengths the time is between theirs, longer sets are slower, and lengths that were
- * measured are as measured. */
+/* Between two lengths the time is between their times. Longer sets are slower, and measured
+ * lengths have their measured times. */
 static void times_are_between(void **state)
 {
     (void)state;
@@ -159,7 +160,7 @@ static void times_are_between(void **state)
     assert_int_equal(set_cost_plateau_bytes(&fp, SET_NEAR, 512, 0, 0.95).v, 96 * MIB);
 }
 
-/* A set that caches keep a part of is within the reach: whatever it loses, not to the TLB. */
+/* A set that is partly in caches is within the reach, so it loses nothing to the TLB. */
 static void explain_knows_the_plateaus(void **state)
 {
     const struct {

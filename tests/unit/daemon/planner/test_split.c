@@ -1,5 +1,5 @@
-/* test_split.c: one GPU for several jobs. By hand, then what holds for every chip and every set of
- * jobs, on random ones. The seed is printed; TEST_SEED repeats it. */
+/* test_split.c: one GPU for several jobs. Cases by hand, then properties for random chips and
+ * random sets of jobs. The seed is printed, and TEST_SEED repeats it. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/rng.h"
@@ -34,19 +34,21 @@ static void test_by_hand(void **state)
     assert_int_equal(answer.parts[0].window_count, 1);
     assert_int_equal(answer.parts[1].window_count, 2);
     assert_true(answer.parts[0].fits && answer.parts[1].fits);
-    /* Half of the plateau each; unsplit, both share 140 GiB behind every TLB. */
+    /* Each job has half of the plateau. Unsplit, both share 140 GiB beyond the reach of every
+     * TLB. */
     assert_true(answer.parts[0].gbps.v > 1990 && answer.parts[0].gbps.v < 2010);
     assert_true(answer.parts[0].unsplit_gbps.v < 500);
     r.jobs[1].weight = 3;
     split(&r);
     assert_int_equal(answer.parts[0].group_count, 2);
     assert_int_equal(answer.parts[1].group_count, 6);
-    /* A job that needs more groups than its weight gives gets them. */
+    /* A job that needs more groups than its weight provides gets them. */
     r.jobs[0] = (struct split_job){.bytes = 300 * GIB, .weight = 0.01};
     split(&r);
     assert_true(answer.parts[0].group_count >= 5 && answer.parts[0].fits);
     assert_true(answer.parts[1].fits);
-    /* Too much for any part of this chip: it misses, and the others do not pay for it. */
+    /* The first job is too large for any part of this chip. It misses, and the other job keeps
+     * its groups. */
     r.jobs[0].bytes = 2000 * GIB;
     split(&r);
     assert_false(answer.parts[0].fits);
@@ -93,7 +95,7 @@ static uint32_t random_chip(struct rng *rng)
         sizes[g] = 1 + (uint32_t)rng_below(rng, 8);
     placement_make_groups(&fp, sizes, groups);
     placement_make_limits(&fp, entry * (3 + rng_below(rng, 3000)), entry);
-    if (rng_below(rng, 4) == 0) { /* an SM in doubt */
+    if (rng_below(rng, 4) == 0) { /* one doubtful SM */
         uint16_t sm = (uint16_t)rng_below(rng, fp.gpu.sm_count);
         uint16_t g = fp.topology.partition.group_of_sm[sm];
         if (fp.topology.groups[g].sm_count > 1) {
@@ -104,8 +106,8 @@ static uint32_t random_chip(struct rng *rng)
     return groups;
 }
 
-/* All SMs of a group are in one job, in one window; all groups work; windows cover each job's
- * bytes and stay within the reach. */
+/* All SMs of a group are in one job and one window, and all groups work. Windows cover the bytes
+ * of each job and stay within the reach. */
 static void check(const struct split_request *r, uint32_t groups)
 {
     const uint64_t limit = fp.windows.recommended_bytes.v;
@@ -150,8 +152,8 @@ static void check(const struct split_request *r, uint32_t groups)
         assert_int_equal(next, r->jobs[j].bytes);
         needed += (r->jobs[j].bytes - 1) / limit + 1;
     }
-    /* If there are enough groups for all jobs, each has what it needs; with one to spare it also
-     * fits, however uneven its groups are. */
+    /* With enough groups for all jobs, each job gets the groups it needs. With one group to
+     * spare, it also fits if its groups are uneven. */
     for (uint32_t j = 0; j < r->job_count; j++) {
         uint64_t own = (r->jobs[j].bytes - 1) / limit + 1;
         if (needed <= groups)

@@ -1,5 +1,5 @@
-/* test_strategy.c: the planner, by hand, with numbers that can be checked on paper, and against
- * jobs that were measured. */
+/* test_strategy.c: the planner, with numbers that can be checked on paper, and compared with
+ * measured jobs. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/units.h"
@@ -34,8 +34,8 @@ static void assert_near(double a, double b, double part)
         fail_msg("%g is not %g", a, b);
 }
 
-/* The large chip: 64 GiB of reach, 4000 GB/s inside (0.032 ns an access), 1000 GB/s over 128 GiB
- * (0.128 ns). Over 96 GiB 1 / bytes is two thirds of the way from 128 to 64 GiB. */
+/* The large chip: 64 GiB of reach, 4000 GB/s inside (0.032 ns per access), 1000 GB/s over 128
+ * GiB (0.128 ns). At 96 GiB, 1 / bytes is two thirds of the way from 128 to 64 GiB. */
 static void test_naive_between_points(void **state)
 {
     (void)state;
@@ -44,8 +44,8 @@ static void test_naive_between_points(void **state)
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9);
     plan(&(struct job_request){.bytes = 128 * GIB});
     assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9);
-    /* One point is slower than the reach of 64 GiB: misses rise from none there, by 1 - 64 / bytes,
-     * and two thirds of those of 128 GiB are left at 96. */
+    /* One point is slower than the reach of 64 GiB. Misses increase from 0 there by 1 - 64 /
+     * bytes, so 96 GiB has two thirds of the misses of 128. */
     plan(&(struct job_request){.bytes = 96 * GIB});
     assert_near(gbps(STRATEGY_NAIVE), 128 / (0.128 * 2 / 3), 1e-9);
     assert_int_equal(placement_option(&answer, STRATEGY_NAIVE)->bound, BOUND_TRANSLATION);
@@ -75,7 +75,7 @@ static void test_inside_nothing_is_worth_doing(void **state)
 /* Three passes over 128 GiB with a reach of 64 GiB less one entry. */
 static void test_scopes_by_hand(void **state)
 {
-    struct job_request job = {.bytes = 128 * GIB, .scan_gps = 50}; /* 0.02 ns a look */
+    struct job_request job = {.bytes = 128 * GIB, .scan_gps = 50}; /* 0.02 ns per look */
 
     (void)state;
     placement_make_large(&fp);
@@ -85,7 +85,7 @@ static void test_scopes_by_hand(void **state)
     assert_near(gbps(STRATEGY_SCOPES), 128 / 0.06, 1e-3);
     assert_int_equal(placement_option(&answer, STRATEGY_SCOPES)->bound, BOUND_SCAN);
     assert_int_equal(placement_option(&answer, STRATEGY_SCOPES)->passes, 3);
-    /* Windows draw their own work: each position is looked at once. */
+    /* Windows take their own work, so each position is looked at once. */
     assert_near(gbps(STRATEGY_WINDOWS), 3950, 0.01);
     job.scan_gps = 1000;
     plan(&job);
@@ -97,7 +97,8 @@ static void test_scopes_by_hand(void **state)
     assert_int_equal(answer.passes, 0);
 }
 
-/* 16 bytes of input an access: 0.004 ns a reading at 4000 GB/s; over a link of 100 GB/s 0.16 ns. */
+/* An access has 16 bytes of input: 0.004 ns per reading at 4000 GB/s, and 0.16 ns over a link of
+ * 100 GB/s. */
 static void test_input(void **state)
 {
     struct job_request job = {
@@ -109,13 +110,13 @@ static void test_input(void **state)
     assert_false(placement_option(&answer, STRATEGY_WINDOWS)->possible);
     assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9);
     assert_near(gbps(STRATEGY_SCOPES), 128 / (0.032 + 3 * 0.004), 1e-3);
-    /* Read to count and to partition, written at twice the price, read again; filtered windows read
-     * together, once. */
+    /* Input is read to count and to partition, written at twice the cost, and read again.
+     * Filtered windows read together, once. */
     assert_near(gbps(STRATEGY_PARTITIONED_WINDOWS), 128 / (0.032 + 5 * 0.004), 0.02);
     assert_near(gbps(STRATEGY_FILTERED_WINDOWS), 128 / (0.032 + 0.004), 0.02);
     assert_near(placement_option(&answer, STRATEGY_SCOPES)->extra_bytes_total.v, 32e12, 1e-9);
     assert_near(placement_option(&answer, STRATEGY_PARTITIONED_WINDOWS)->extra_bytes, 48, 1e-9);
-    /* 8 bytes of output that three passes or windows add to: twice more, read and written. */
+    /* Three passes or windows add to 8 bytes of output: two more times, read and written. */
     job.output_bytes = 8;
     plan(&job);
     assert_near(gbps(STRATEGY_SCOPES), 128 / (0.032 + 3 * 0.004 + 2 * 0.004), 1e-3);
@@ -127,7 +128,7 @@ static void test_input(void **state)
     job.partition_bytes = 0;
     job.input_gbps = 100;
     plan(&job);
-    /* The link is the limit, and works beside all else: no strategy gains. */
+    /* The link is the limit, and works in parallel with all others: no strategy gains. */
     assert_near(gbps(STRATEGY_NAIVE), 128 / 0.16, 1e-9);
     assert_near(gbps(STRATEGY_SCOPES), 128 / 0.16, 1e-9);
     assert_near(placement_option(&answer, STRATEGY_SCOPES)->extra_bytes, 64, 1e-9);
@@ -147,7 +148,7 @@ static void test_fixed_and_unknown(void **state)
         assert_false(placement_option(&answer, (enum strategy)s)->possible);
     assert_false(answer.has_placement);
     assert_int_equal(answer.options[0].strategy, STRATEGY_SCOPES);
-    /* Of atomics nothing is known within the reach: no number is made up. */
+    /* The throughput of atomics within the reach is unknown, and no number is invented. */
     job = (struct job_request){.bytes = 128 * GIB, .access = ACCESS_ATOMIC};
     plan(&job);
     assert_int_equal(answer.basis, BASIS_NONE);
@@ -157,17 +158,17 @@ static void test_fixed_and_unknown(void **state)
     job.no_sm_binding = true;
     plan(&job);
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
-    /* What the job measured itself is enough: translation is the reads'. */
+    /* The job's own measurement is enough, because translation is the same as for reads. */
     job = (struct job_request){
         .bytes = 128 * GIB, .access = ACCESS_ATOMIC, .in_reach_gbps = 500, .element_bytes = 32};
     plan(&job);
     assert_int_equal(answer.basis, BASIS_JOB);
-    assert_near(gbps(STRATEGY_NAIVE), 32 / 0.128, 0.003); /* its own limit is half of that */
-    assert_near(gbps(STRATEGY_WINDOWS), 500, 1e-3);       /* even but for whole entries */
+    assert_near(gbps(STRATEGY_NAIVE), 32 / 0.128, 0.003); /* its own limit takes half of it */
+    assert_near(gbps(STRATEGY_WINDOWS), 500, 1e-3);       /* even, except for whole entries */
 }
 
-/* Memory by the job's own word and translation take the same time, 0.128 ns: reads overlap, a job
- * that waits for what atomics return does not as well. */
+/* Memory, from the number of the job, and translation take the same time, 0.128 ns. Reads
+ * overlap both. A job that waits for results of atomics overlaps them less. */
 static void test_knee(void **state)
 {
     struct job_request job = {.bytes = 128 * GIB, .in_reach_gbps = 250, .element_bytes = 32};
@@ -181,8 +182,8 @@ static void test_knee(void **state)
     assert_near(gbps(STRATEGY_NAIVE), 250 / pow(2, 1.0 / 6), 1e-9);
 }
 
-/* Sizes that were not measured: larger ones by the byte, smaller ones as the smallest measured;
- * translation by the access. */
+/* Sizes that were not measured: larger ones scale by bytes, smaller ones equal the smallest
+ * measured one. Translation is counted per access. */
 static void test_sizes(void **state)
 {
     (void)state;
@@ -195,7 +196,7 @@ static void test_sizes(void **state)
     plan(&(struct job_request){.bytes = 128 * GIB, .element_bytes = 1024});
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9); /* 0.256 ns of memory hide 0.128 */
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
-    /* With 512 measured too, 320 is half way between. */
+    /* With 512 measured as well, 320 is halfway between. */
     fp.throughput.rate_count = 1;
     fp.throughput.rates[0] = (struct access_rate){
         .access = ACCESS_READ,
@@ -212,8 +213,8 @@ static void test_sizes(void **state)
     assert_near(gbps(STRATEGY_NAIVE), 3000, 1e-9);
 }
 
-/* 1 GiB besides takes 512 entries and one: windows of 63 GiB less two entries, so 126 GiB no
- * longer fit two of them. */
+/* 1 GiB of other data takes 512 entries and one. Windows have 63 GiB less two entries, so two of
+ * them no longer hold 126 GiB. */
 static void test_reserve(void **state)
 {
     struct job_request job = {.bytes = 126 * GIB};
@@ -261,13 +262,13 @@ static void test_refusals(void **state)
     fp.windows.reach_bytes = UNKNOWN_U64(REASON_TOO_LITTLE_DATA);
     assert_int_equal(strategy_plan(&fp, &(struct job_request){.bytes = GIB}, &answer, &err),
                      STATUS_NOT_APPLICABLE);
-    /* A reach beyond what could be probed: naive is all there is to do. */
+    /* The reach is beyond the probed range, so naive is the only choice. */
     placement_make_large(&fp);
     fp.windows.reach_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     plan(&(struct job_request){.bytes = 100 * GIB});
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
     assert_false(answer.options[1].possible);
-    /* Groups not known: scopes go on. */
+    /* Without known groups, scopes are still possible. */
     placement_make_large(&fp);
     fp.topology.partition.group_count = 0;
     plan(&(struct job_request){.bytes = 100 * GIB});
@@ -291,7 +292,7 @@ static struct access_rate rate_of(enum access access, uint32_t bytes, double pla
                                             .by_group_gbps = KNOWN(plateau)}}};
 }
 
-/* The rates of an H200, as its depth full found them on 2026-11-21. */
+/* The rates of an H200, measured at depth full on 2026-11-21. */
 static void make_h200(void)
 {
     static const double naive[][2] = {{68, 4398.7}, {72, 3689.3}, {80, 2053.1},  {96, 1226.4},
@@ -316,9 +317,9 @@ static void make_h200(void)
     fp.throughput.rates[3] = rate_of(ACCESS_WRITE, 32, 523.5, 515.9, 240.6, 190.2);
 }
 
-/* What the jobs of clients/examples reached on an H200 on 2026-11-21, each measured in one run with
- * all its strategies, beside what it reached within the reach. Within a tenth, or the model is
- * wrong. Measured 0: not run. */
+/* Results of the jobs of clients/examples on an H200 on 2026-11-21. Each was measured in one run
+ * with all its strategies, and within the reach. The model must be within a tenth. Measured 0
+ * means not run. */
 static void test_measured_jobs(void **state)
 {
     static const struct {
@@ -362,7 +363,7 @@ static void test_measured_jobs(void **state)
           .scan_gps = 640.9,
           .in_reach_gbps = 1373.6},
          {191.8, 1353.4, 0, 1371.8, 1044.6}},
-        /* Grouping: both limits are near one another. */
+        /* Grouping, in which both limits are close to each other. */
         {{.bytes = 80 * GIB,
           .access = ACCESS_ATOMIC,
           .element_bytes = 16,
@@ -392,7 +393,7 @@ static void test_measured_jobs(void **state)
                 assert_near(gbps((enum strategy)s), runs[i].measured[s], 0.1);
             best = fmax(best, runs[i].measured[s]);
         }
-        /* The first choice of those that the job has. */
+        /* The first choice among the strategies of the job. */
         for (int k = 0; k < STRATEGY_COUNT && first == 0; k++)
             first = runs[i].measured[answer.options[k].strategy];
         assert_true(first >= best * 0.97);
@@ -410,9 +411,9 @@ static void test_names(void **state)
     assert_string_equal(strategy_name(STRATEGY_COUNT), "invalid");
 }
 
-/* ---- what an item may be besides one access ---- */
+/* ---- items with more than one access ---- */
 
-/* 128 bytes written once at 4000 GB/s: 0.032 ns more of memory in every strategy. */
+/* 128 bytes written once at 4000 GB/s take 0.032 ns more of memory in every strategy. */
 static void test_written_once(void **state)
 {
     const struct job_request job = {
@@ -421,14 +422,14 @@ static void test_written_once(void **state)
     (void)state;
     placement_make_large(&fp);
     plan(&job);
-    assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9); /* translation still hides it */
+    assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9); /* hidden by translation */
     assert_near(gbps(STRATEGY_SCOPES), 128 / (0.064 + 3 * 0.004), 1e-3);
     assert_near(gbps(STRATEGY_FILTERED_WINDOWS), 128 / (0.064 + 0.004), 0.02);
     assert_near(gbps(STRATEGY_PARTITIONED_WINDOWS), 128 / (0.064 + 5 * 0.004), 0.02);
     assert_near(placement_option(&answer, STRATEGY_SCOPES)->extra_bytes, 32, 1e-9);
 }
 
-/* An item of two accesses takes the memory of both, and misses twice. */
+/* An item of two accesses takes the memory time of both, and misses twice. */
 static void test_touches(void **state)
 {
     struct job_request job = {.allocation_count = 1,
@@ -440,13 +441,13 @@ static void test_touches(void **state)
     assert_near(answer.item_bytes, 256, 1e-9);
     assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9);
     assert_near(gbps(STRATEGY_WINDOWS), 3950, 0.01);
-    /* In halves that are touched once each it is the same. */
+    /* Two halves that are touched once each give the same. */
     job = (struct job_request){
         .allocation_count = 2,
         .allocations = {{.bytes = 64 * GIB, .touches = 1}, {.bytes = 64 * GIB, .touches = 1}}};
     plan(&job);
     assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-4);
-    /* What is only laid out takes nothing of a reach. */
+    /* An allocation that is only laid out takes no part of the reach. */
     job.allocations[0].bytes = 60 * GIB;
     job.allocations[1].touches = 0;
     plan(&job);
@@ -454,8 +455,8 @@ static void test_touches(void **state)
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9);
 }
 
-/* Three tables that no reach holds together: windows of matched parts, at the speed of the reach.
- */
+/* Three tables together exceed every reach. Windows of matched parts have the speed of the
+ * reach. */
 static void test_three_tables(void **state)
 {
     const struct job_request job = {.input_bytes = 8,
@@ -481,8 +482,8 @@ static void test_three_tables(void **state)
     assert_true(parts == 120 * GIB);
 }
 
-/* 10 us each: a hundred thousand reads take naive 13 us of its own and windows 3 us, and windows
- * have two launches more. */
+/* A launch takes 10 us. A hundred thousand reads take 13 us with naive and 3 us with windows,
+ * and windows have two more launches. */
 static void test_batches(void **state)
 {
     struct job_request job = {.bytes = 128 * GIB, .accesses = 100000};
@@ -505,9 +506,9 @@ static void test_batches(void **state)
     assert_int_equal(answer.options[0].strategy, STRATEGY_WINDOWS);
 }
 
-/* Over twice the reach half of the reads miss for 0.128 ns, so a miss is 0.256 ns. Each of three
- * passes loads the entries of its scope into the TLB of each group, and never more than it reads.
- */
+/* Over twice the reach, half of the reads miss for 0.128 ns, so a miss is 0.256 ns. Each of
+ * three passes loads the entries of its scope into the TLB of each group, and never more than it
+ * reads. */
 static void test_cold_scopes(void **state)
 {
     struct job_request job = {.bytes = 128 * GIB, .accesses = 100000000, .launch_us = 1e-9};

@@ -1,5 +1,5 @@
-/* test_strategy_properties.c: what holds for the planner's answer to every fingerprint and every
- * job, on random ones. The seed is printed; TEST_SEED repeats it. */
+/* test_strategy_properties.c: properties of the planner's answer for every fingerprint and every
+ * job, on random ones. The seed is printed, and TEST_SEED repeats it. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/rng.h"
@@ -29,7 +29,7 @@ static void assert_near(double a, double b, double part)
         fail_msg("%g is not %g", a, b);
 }
 
-static const double LOOSE = 1e-9; /* of arithmetic, relative */
+static const double LOOSE = 1e-9; /* relative error of arithmetic */
 
 static void random_rates(struct rng *rng)
 {
@@ -59,8 +59,8 @@ static void random_rates(struct rng *rng)
     }
 }
 
-/* Sets within a tenth of the reach, faster than any memory above, and the slower the longer they
- * are; near ones are never slower, and gain less and less. */
+/* Sets within a tenth of the reach, faster than any memory above. Longer sets are slower. Near
+ * sets are never slower, and their gain decreases. */
 static void random_sets(struct rng *rng)
 {
     uint64_t bytes = fp.windows.reach_bytes.v / 1000 + 1;
@@ -124,7 +124,7 @@ static void random_fingerprint(struct rng *rng)
     }
 }
 
-/* The bytes of the job, in several allocations. */
+/* The bytes of the job, divided into several allocations. */
 static void random_allocations(struct rng *rng, struct job_request *job)
 {
     const uint32_t count = 1 + (uint32_t)rng_below(rng, LAYOUT_MAX);
@@ -255,7 +255,7 @@ static void check_not_faster(const struct job_request *better, const struct job_
     }
 }
 
-/* What is written once takes its time in every strategy. */
+/* Data that is written once takes its time in every strategy. */
 static void check_output(struct rng *rng, const struct job_request *job)
 {
     struct job_request other = *job;
@@ -264,7 +264,7 @@ static void check_output(struct rng *rng, const struct job_request *job)
     check_not_faster(job, &other, "more output");
 }
 
-/* Launches cost: the fewer items, the slower each, never faster than without that cost; and a
+/* Launches have a cost. Fewer items make each slower, and never faster than without that cost. A
  * single item is never worth a second launch. */
 static void check_batches(struct rng *rng, const struct job_request *job)
 {
@@ -318,8 +318,8 @@ static void check_monotone(struct rng *rng, const struct job_request *job)
         assert_true(!placement_option(&more, STRATEGY_PARTITIONED_WINDOWS)->possible);
 }
 
-/* More scattered memory makes nothing faster; the range that every answer has is what the two ends
- * get, contains the answer, and does not depend on the share. */
+/* More scattered memory makes no strategy faster. The range of an answer is given by the two
+ * extremes, contains the answer, and does not depend on the share. */
 static void check_scattered(struct rng *rng, const struct job_request *job)
 {
     static struct strategy_answer ends[2];

@@ -1,7 +1,7 @@
-/* test_triton_jobs.c: the planner beside kernels that it has not been derived from: gathers, sums
- * of bags and additions in Triton on an H200 (docs/measurements/triton-h200-2026-11-22), predicted
- * from the fingerprint of another H200. Prints predicted and measured, and holds what the model
- * reaches. */
+/* test_triton_jobs.c: the planner compared with kernels that it was not derived from. They are
+ * gathers, sums of bags and additions in Triton on an H200
+ * (docs/measurements/triton-h200-2026-11-22), predicted from the fingerprint of another H200.
+ * Prints predicted and measured numbers, and checks the accuracy of the model. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/units.h"
@@ -18,7 +18,7 @@
 static struct fingerprint fp;
 static struct strategy_answer answer;
 
-/* 10^9 rows or additions per second; 0: not run. */
+/* 10^9 rows or additions per second; 0 means not run. */
 struct run {
     const char *what;
     struct job_request job;
@@ -28,14 +28,14 @@ struct run {
 
 enum { INDEX_BYTES = 8, BAG = 64 };
 
-/* A row is read by its index, and written out once. */
+/* A row is read by its index, and written once. */
 #define GATHER(table, row)                                                                         \
     {                                                                                              \
         .bytes = (table)*GIB, .element_bytes = (row), .input_bytes = INDEX_BYTES,                  \
         .written_bytes = (row)                                                                     \
     }
-/* Rows of two-byte numbers, summed to four bytes each; two windows write partial sums, which are
- * added: read twice and written once more. */
+/* Rows of two-byte numbers, summed to four bytes each. Two windows write partial sums, which are
+ * read twice and written once more for the addition. */
 #define SUM(table, row)                                                                            \
     {                                                                                              \
         .bytes = (table)*GIB, .element_bytes = (row), .input_bytes = INDEX_BYTES,                  \
@@ -95,8 +95,9 @@ static void print_ratio(const char *what, const char *how, double got, double me
     printf("# %-14s %-18s %9.2f %9.2f %6.2f\n", what, how, got, measured, got / measured);
 }
 
-/* Within the reach the model has no writing beside reading (it costs more than both alone), and no
- * kernel of its own: never too slow by a tenth, and too fast by a sixth at most. */
+/* Within the reach, the model lacks writing beside reading (it costs more than both alone), and
+ * the overhead of a kernel. Predictions are too slow by at most a tenth, and too fast by at most
+ * a sixth. */
 static void test_within_the_reach(void **state)
 {
     (void)state;
@@ -110,7 +111,7 @@ static void test_within_the_reach(void **state)
     }
 }
 
-/* The number that decides whether anything gains. */
+/* This number decides whether a strategy gains. */
 static void test_naive_beyond_the_reach(void **state)
 {
     (void)state;
@@ -122,9 +123,9 @@ static void test_naive_beyond_the_reach(void **state)
     }
 }
 
-/* With what the kernel itself reached within the reach. The bags are left out of the bound: each of
- * these kernels is limited by its own instructions once it masks rows, which no memory model has
- * (the CUDA kernel of clients/examples is not). */
+/* Predicts with the kernel's own throughput within the reach. The bags have no upper bound: once
+ * these kernels mask rows, their own instructions limit them. No memory model includes this (the
+ * CUDA kernel of clients/examples has no such limit). */
 static void test_strategies(void **state)
 {
     (void)state;
@@ -146,8 +147,8 @@ static void test_strategies(void **state)
     }
 }
 
-/* Whether the job says what it reaches or not, the first choice is the fastest that was measured,
- * or within three percent. */
+/* With or without the job's own throughput, the first choice is the fastest measured one, or
+ * within three percent of it. */
 static void test_first_choice(void **state)
 {
     (void)state;

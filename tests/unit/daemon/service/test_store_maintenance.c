@@ -1,6 +1,5 @@
-/* test_store_maintenance.c: the thread that does the store's upkeep: what it has measured again,
- * and whether it is seen to stand still. The pipeline is a stand-in that counts.
- */
+/* test_store_maintenance.c: the thread that maintains the store: the measurements that it
+ * requests, and the detection of a stuck thread. The pipeline is a stand-in that counts. */
 #include "service/store_maintenance.h"
 
 #include "base/status.h"
@@ -23,7 +22,7 @@ static atomic_int regained;
 static atomic_bool requeue_waits;
 static sem_t is_waiting, go_on;
 
-/* In place of start.c. */
+/* Replaces start.c. */
 void pipeline_requeue(struct pipeline *p)
 {
     (void)p;
@@ -48,7 +47,8 @@ static struct store_maintenance *start(struct store *store)
     return k;
 }
 
-/* It has come round at least once: it has moved, was woken, and has moved again. */
+/* Waits until the thread has completed at least one round: it has moved, was woken, and has
+ * moved again. */
 static void until_it_moves(struct store_maintenance *k)
 {
     for (int moved = 0; moved < 2; moved += store_maintenance_is_alive(k))
@@ -66,7 +66,7 @@ static void store_a_run(const char *path)
     store_close(store);
 }
 
-/* Opens the store and looks at its rows, before the maintenance starts. */
+/* Opens the store and checks its rows, before the maintenance starts. */
 static struct store *looked_at(const char *path, uint64_t damaged_rows, uint64_t quarantined)
 {
     struct store *store = NULL;
@@ -119,8 +119,7 @@ static void test_file_lost_before_it_began(void **state)
     keep_and_close(looked_at(path, 0, 1), 1);
 }
 
-/* It sleeps and still moves whenever it is asked; a stuck one is reported; then it continues.
- */
+/* A sleeping thread still moves on request. A stuck one is reported, and then it continues. */
 static void test_standing_still_is_seen(void **state)
 {
     char path[512];
@@ -132,7 +131,7 @@ static void test_standing_still_is_seen(void **state)
     struct store_maintenance *k = start(store);
 
     assert_int_equal(sem_wait(&is_waiting), 0);
-    (void)store_maintenance_is_alive(k); /* what it had moved until now */
+    (void)store_maintenance_is_alive(k); /* discards earlier moves */
     for (int i = 0; i < LOOKS; i++) {
         assert_false(store_maintenance_is_alive(k));
         a_moment();

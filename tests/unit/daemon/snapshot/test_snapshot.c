@@ -1,4 +1,4 @@
-/* test_snapshot.c: views never change, never mix, and go with their last reader. */
+/* test_snapshot.c: views never change, are never mixed, and are freed with their last reader. */
 #include "snapshot/snapshot.h"
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ static void test_starts_empty(void **state)
     snapshot_discard(NULL);
 }
 
-/* A reader keeps what it has, whatever is published, and even when the cell has gone. */
+/* A reader keeps its view, even after a new one is published or the cell has gone. */
 static void test_views_stay(void **state)
 {
     struct snapshot_cell *const cell = snapshot_cell_new();
@@ -93,7 +93,7 @@ static void test_names(void **state)
     assert_string_equal(gpu_state_name(GPU_STATE_LOST), "lost");
 }
 
-/* What the threads share, and what they have seen: cmocka asserts in the main thread alone. */
+/* State and results that the threads share, because cmocka asserts only in the main thread. */
 struct play {
     struct snapshot_cell *cell;
     atomic_bool done;
@@ -102,7 +102,7 @@ struct play {
     atomic_uint views;
 };
 
-/* Every part of one view carries the same number. */
+/* Every part of one view has the same number. */
 static void stamp(struct snapshot *s, uint32_t number)
 {
     for (uint32_t i = 0; i < s->gpu_count; i++) {

@@ -1,5 +1,5 @@
-/* test_sqlite.c: what a failed call of SQLite is called, and opening a database to read it: nothing
- * is created or written, whatever is there. */
+/* test_sqlite.c: the status of a failed call of SQLite, and opening a database to read it. No
+ * file is created or written. */
 #include "tests/unit/support/store_cases.h"
 #include "tests/unit/support/store_fixture.h"
 
@@ -31,7 +31,7 @@ static sqlite3 *open_to_write(const char *path, const char *sql)
     return db;
 }
 
-/* The sentence has the file, `what` and `why`; the next step is `hint` or more. */
+/* The error text contains the path and `why`, and the next step contains `hint`. */
 static void assert_said(const struct err *err, const char *path, const char *why, const char *hint)
 {
     if (!strstr(err->text, path) || !strstr(err->text, why) || !strstr(err_next_step(err), hint))
@@ -45,7 +45,7 @@ static enum status run(sqlite3 *db, const char *sql, struct err *err)
     return rc == SQLITE_OK ? STATUS_OK : sqlite_fail(&use, db, rc, NULL, sql, err);
 }
 
-/* A limit on the size of files stands for a full disk; SQLite calls it an I/O error. */
+/* A limit on the size of files simulates a full disk; SQLite reports an I/O error. */
 static void test_no_room(void **state)
 {
     static const char fill[] = "INSERT INTO t VALUES (zeroblob(1000000))";
@@ -134,7 +134,7 @@ static void test_nothing_is_created(void **state)
     assert_false(is_there(path, "-shm"));
 }
 
-/* With a writer beside it, what it has committed is read; one that begins later is noticed. */
+/* Committed data of a concurrent writer is read. A writer that begins later is detected. */
 static void test_writers(void **state)
 {
     char path[PATH_BYTES];

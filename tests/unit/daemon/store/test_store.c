@@ -1,5 +1,5 @@
-/* test_store.c: what was stored comes back, what has rotted does not, and no other program's file
- * loses a byte. Faults in the middle of a write are in test_store_faults.c. */
+/* test_store.c: stored data comes back, damaged data does not, and files of other programs lose
+ * no byte. Faults in the middle of a write are in test_store_faults.c. */
 #include "tests/unit/support/store_cases.h"
 #include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/store_fixture.h"
@@ -92,7 +92,7 @@ static void test_in_a_file(void **state)
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
     assert_int_equal(fp.duration_ms, 1);
     store_close(store);
-    store = fixture_open(path); /* and it opens a third time */
+    store = fixture_open(path); /* the file opens a third time */
     store_close(store);
 }
 
@@ -129,7 +129,7 @@ static void test_rules_of_runs(void **state)
     assert_int_equal(store_fail_run(store, second, &why, &err), STATUS_OK);
     assert_int_equal(store_fail_run(store, second, &why, &err), STATUS_CONFLICT);
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
-    assert_int_equal(fp.duration_ms, 1); /* the one before the failure */
+    assert_int_equal(fp.duration_ms, 1); /* the fingerprint before the failure */
     observation_free(&o);
     store_close(store);
 }
@@ -183,8 +183,8 @@ static void test_paging(void **state)
     store_close(store);
 }
 
-/* What is not clean comes back set aside, and is listed with its verdict; one that was changed from
- * outside is skipped. */
+/* Observations that are not clean come back set aside, and are listed with their verdict. An
+ * observation that was changed from outside is skipped. */
 static void test_verdicts(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
@@ -227,7 +227,7 @@ static void test_verdicts(void **state)
 
 enum { SERVED_RUNS = 6, SERVED_KEPT = 3 };
 
-/* A run whose measurement is served as another document; `ids` gets both. */
+/* Stores a run whose measurement is served as another document; `ids` gets both ids. */
 static void serve_run(struct store *store, uint32_t n, char ids[2][FINGERPRINT_ID_BYTES])
 {
     const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);
@@ -257,7 +257,8 @@ static void assert_found(struct store *store, const char *id, bool found)
     assert_string_equal(back, id);
 }
 
-/* What was served since `run`, newest first, is `count` documents; `out` gets their ids. */
+/* Lists the documents served since `run`, newest first. There are `count`, and `out` gets their
+ * ids. */
 static void list_served(struct store *store, int64_t run, uint32_t count,
                         char (*out)[FINGERPRINT_ID_BYTES])
 {
@@ -267,7 +268,7 @@ static void list_served(struct store *store, int64_t run, uint32_t count,
     assert_int_equal(found, count);
 }
 
-/* What was served is found as long as the run that made it, and no longer. */
+/* A served document is found as long as its run exists, and no longer. */
 static void test_served_documents(void **state)
 {
     struct store *store = fixture_open(fixture_path(*state, "state.db"));
@@ -293,7 +294,7 @@ static void test_served_documents(void **state)
     store_close(store);
 }
 
-/* Another release writes what is known in its own way: both documents are of one run. */
+/* Another release writes the known fingerprint in its own way. Both documents belong to one run. */
 static void test_a_document_written_again(void **state)
 {
     struct store *store = fixture_open(fixture_path(*state, "state.db"));
@@ -312,7 +313,7 @@ static void test_a_document_written_again(void **state)
     store_close(store);
 }
 
-/* A state file of the first release has no verdicts; its observations stay good. */
+/* A state file of the first release has no verdicts. Its observations stay valid. */
 static void test_a_file_without_verdicts(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
@@ -361,10 +362,10 @@ static void test_rotten_rows(void **state)
                    "UPDATE run SET document = replace(document, '9.0', '9.1') WHERE id = 4;");
     store = fixture_open(path);
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
-    assert_int_equal(fp.duration_ms, 2); /* 4 and 3 are rotten */
+    assert_int_equal(fp.duration_ms, 2); /* 4 and 3 are damaged */
     assert_int_equal(store_list_fingerprints(store, FIXTURE_UUID, 0, prints, 8, &count, &err),
                      STATUS_OK);
-    assert_int_equal(count, 3); /* a listing reads no documents: 4 is still in it */
+    assert_int_equal(count, 3); /* a listing reads no documents, so 4 is still in it */
     assert_int_equal(prints[1].run, 2);
     assert_int_equal(store_fingerprint(store, FIXTURE_UUID, prints[0].id, &fp, &err),
                      STATUS_NOT_FOUND);
@@ -386,7 +387,7 @@ static void test_rotten_rows(void **state)
     free((char *)(uintptr_t)path);
 }
 
-/* What the threads share; cmocka asserts in the main thread alone. */
+/* State that the threads share, because cmocka asserts only in the main thread. */
 struct play {
     struct store *store;
     const char *uuid;

@@ -34,8 +34,8 @@ enum {
     KILLS = 30,
     KILLS_LONG = 1000,
     KILLS_OF_ONE_FILE = 10,
-    STEPS = 2,          /* runs stored under fault */
-    SANITIZED_STEP = 3, /* every third call fails in turn */
+    STEPS = 2,          /* number of runs stored under faults */
+    SANITIZED_STEP = 3, /* only every third call fails */
     ALL_CALLS_LIMIT = 3000
 };
 
@@ -43,7 +43,7 @@ static int install(void **state)
 {
     (void)state;
     store_fault_install();
-    store_fault.skip_syncs = true; /* they are counted and fail, and the power stays on */
+    store_fault.skip_syncs = true; /* syncs are counted and can fail; power is not lost */
     return 0;
 }
 
@@ -64,12 +64,13 @@ static void assert_integrity(const char *path)
                            -1, &stmt, NULL),
         SQLITE_OK);
     assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-    assert_int_equal(sqlite3_column_int(stmt, 0), 0); /* both or neither */
+    assert_int_equal(sqlite3_column_int(stmt, 0), 0); /* both exist or neither does */
     sqlite3_finalize(stmt);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Number of the current fingerprint, 0 where there is none; it must be what was written. */
+/* Returns the number of the current fingerprint, or 0 if there is none. It must equal the
+ * written one. */
 static uint32_t current_number(struct store *store)
 {
     struct fingerprint fp;
@@ -100,15 +101,15 @@ static uint32_t count_observations(struct store *store)
     return count;
 }
 
-/* What the store has said it holds. */
+/* Data that the store has acknowledged. */
 struct promise {
     uint32_t number;       /* of the last fingerprint that was acknowledged */
-    uint32_t tried;        /* of the last one that was tried */
+    uint32_t tried;        /* of the last fingerprint that was tried */
     uint32_t observations; /* acknowledged */
     uint32_t tried_observations;
 };
 
-/* One run, with every acknowledgement noted. */
+/* Stores one run and records every acknowledgement. */
 static enum status promised_run(struct store *store, uint32_t number, struct promise *p)
 {
     const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);
@@ -139,15 +140,14 @@ static enum status promised_run(struct store *store, uint32_t number, struct pro
     return s;
 }
 
-/* In this process a failure has changed nothing. */
+/* In this process, a failure has changed nothing. */
 static void assert_kept_now(struct store *store, const struct promise *p)
 {
     assert_int_equal(current_number(store), p->number);
     assert_int_equal(count_observations(store), p->observations);
 }
 
-/* After a start: nothing that was acknowledged is missing, nothing is there that was never tried.
- */
+/* After a start, no acknowledged data is missing, and no data exists that was never tried. */
 static void assert_kept_later(struct store *store, const struct promise *p)
 {
     const uint32_t number = current_number(store);
@@ -157,8 +157,8 @@ static void assert_kept_later(struct store *store, const struct promise *p)
     assert_in_range(observations, p->observations, p->tried_observations);
 }
 
-/* Opens, stores, closes, all under fault; then looks at what is left. Returns whether any call
- * failed: when none did, n is beyond the end. */
+/* Opens, stores and closes under faults, then checks the file. Returns whether any call failed;
+ * if none did, n is past the end. */
 static bool one_faulty_life(const char *directory)
 {
     char *const path = strdup(fixture_path(directory, "state.db"));
@@ -199,7 +199,7 @@ struct way {
     bool persistent;
     bool torn;
     unsigned kinds;
-    bool quick; /* also without REACH_LONG */
+    bool quick; /* runs also without REACH_LONG */
 };
 
 static void every_call(const struct way *way)
@@ -218,7 +218,7 @@ static void every_call(const struct way *way)
         fixture_remove(directory);
     }
     assert_true(n > 20 && n < ALL_CALLS_LIMIT);
-    assert_true(store_fault.syncs > 0); /* or the linker has not put ours first */
+    assert_true(store_fault.syncs > 0); /* otherwise the linker did not choose our functions */
     print_message("%s: failed at each step of %llu calls\n", way->name,
                   (unsigned long long)(n - 2));
 }
@@ -245,7 +245,7 @@ static void test_every_call(void **state)
     }
 }
 
-/* Says on the pipe what has been acknowledged, until it is killed. */
+/* Writes each acknowledged number to the pipe, until it is killed. */
 static void store_until_killed(const char *path, uint32_t first, int pipe_fd)
 {
     struct store *store = NULL;
@@ -261,9 +261,9 @@ static void store_until_killed(const char *path, uint32_t first, int pipe_fd)
     }
 }
 
-/* Lets a child store for a while, kills it, and returns the last number it acknowledged. `writing`:
- * the while begins with its first acknowledgment, so that there is one on a machine of any speed.
- */
+/* Lets a child store for a while, kills it, and returns the last acknowledged number. If
+ * `writing` is set, the time begins with the first acknowledgement, so that there is one on any
+ * machine. */
 static uint32_t killed_life(const char *path, uint32_t first, bool writing, struct rng *r)
 {
     const struct timespec pause = {.tv_nsec = (long)(3000000 + rng_below(r, 30000000))};
@@ -292,7 +292,7 @@ static uint32_t killed_life(const char *path, uint32_t first, bool writing, stru
     return number;
 }
 
-/* So many kills of one file, one after the other. Returns the number of runs in it. */
+/* Kills the writers of one file, one after the other. Returns the number of runs in it. */
 static uint32_t kill_again_and_again(int kills, struct rng *r)
 {
     char *const directory = fixture_directory();
@@ -309,9 +309,10 @@ static uint32_t kill_again_and_again(int kills, struct rng *r)
         if (store_open(path, &store, &err) != STATUS_OK)
             fail_msg("%s", err.text);
         number = current_number(store);
-        /* At most one more than was said: the kill may fall between the commit and the word. */
+        /* There is at most one more than acknowledged, because the kill may fall between the
+         * commit and the acknowledgement. */
         assert_in_range(number, acknowledged, acknowledged + 1);
-        if (store_maintain(store, &renewed, &err) != STATUS_OK) /* looks at every row */
+        if (store_maintain(store, &renewed, &err) != STATUS_OK) /* checks every row */
             fail_msg("%s", err.text);
         store_health(store, &health);
         assert_false(renewed);

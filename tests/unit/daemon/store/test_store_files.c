@@ -1,5 +1,5 @@
-/* test_store_files.c: whose file it is, and what happens where there is no room, no permission or
- * damage. Nobody else's file loses a byte, and what is served is what was written. */
+/* test_store_files.c: owners of the file, and errors without room, without permission or with
+ * damage. Files of other programs lose no byte, and served data equals written data. */
 #include "base/rng.h"
 #include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/store_cases.h"
@@ -26,10 +26,10 @@ enum {
     DAMAGED_COPIES = 150,
     DAMAGED_COPIES_LONG = 5000,
     NOBODY = 65534,
-    EXIT_SKIPPED = 77 /* of a child that could not set up what it needs */
+    EXIT_SKIPPED = 77 /* of a child that could not set up its environment */
 };
 
-/* Somebody else may read while the daemon has it; a second daemon may not. */
+/* Other programs may read while the daemon has the file open. A second daemon may not open it. */
 static void test_one_daemon(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
@@ -47,7 +47,7 @@ static void test_one_daemon(void **state)
         _exit(store_open(path, &second, NULL) == STATUS_CONFLICT ? 0 : 1);
     assert_int_equal(waitpid(child, &exit_code, 0), child);
     assert_int_equal(exit_code, 0);
-    fixture_run(store, FIXTURE_UUID, 1, 1); /* the refused ones took nothing away */
+    fixture_run(store, FIXTURE_UUID, 1, 1); /* the refused opens removed nothing */
     store_close(store);
     store_close(fixture_open(path));
 }
@@ -66,8 +66,8 @@ static uint32_t count_files(const char *directory)
     return count;
 }
 
-/* Opening must fail with this status and a sentence; every byte, and every other file in the
- * directory, stays as it is. */
+/* Opening must fail with this status and a sentence. Every byte, and every other file in the
+ * directory, stays unchanged. */
 static void expect_refusal(const char *directory, const char *name, enum status expected)
 {
     char path[512];
@@ -93,7 +93,7 @@ static void expect_refusal(const char *directory, const char *name, enum status 
     free(after);
 }
 
-/* The file that begins so, in this directory; the case fails where there is none. */
+/* Returns the file in this directory with this beginning; the case fails if there is none. */
 static char *find_file(const char *directory, const char *beginning)
 {
     DIR *const d = opendir(directory);
@@ -110,8 +110,8 @@ static char *find_file(const char *directory, const char *beginning)
     return found;
 }
 
-/* Opening must work with an empty database, and the file must be beside it under a name that says
- * so, with every byte it had. */
+/* Opening must succeed with an empty database. The file must be beside it with every byte, under
+ * a name that marks it. */
 static void expect_aside(const char *directory, const char *name)
 {
     char path[512];
@@ -155,7 +155,7 @@ static void test_foreign_files(void **state)
     (void)snprintf(path, sizeof(path), "%s/it", (const char *)*state);
     fixture_write(path, "notes of a person\n", 18);
     expect_aside(*state, "it");
-    fixture_write(path, "SQLite format 3", 16); /* a header and no more */
+    fixture_write(path, "SQLite format 3", 16); /* only a header */
     expect_aside(*state, "it");
     for (uint32_t i = 0; i < 100000; i++)
         noise[i] = (char)rng_next(&r);
@@ -171,7 +171,7 @@ static void test_foreign_files(void **state)
     expect_aside(*state, "it");
 }
 
-/* Two in the same second, and both are kept. */
+/* Two files are set aside in the same second, and both are kept. */
 static void test_aside_overwrites_nothing(void **state)
 {
     const char *const path = fixture_path(*state, "it");
@@ -192,7 +192,7 @@ static void test_aside_overwrites_nothing(void **state)
     assert_int_equal(access(again, F_OK), 0);
 }
 
-/* The move was cut short: a log without its database is not taken for the next one's. */
+/* The move was interrupted: a log without its database is not used for the next database. */
 static void test_log_without_database(void **state)
 {
     char path[512];
@@ -232,7 +232,7 @@ static void test_newer_schema(void **state)
     expect_refusal(*state, "it", STATUS_NOT_SUPPORTED);
 }
 
-/* Only the log says that the schema is newer: the main file must not be brought up to date. */
+/* Only the log contains the newer schema. The main file must not be upgraded. */
 static void test_newer_schema_in_log(void **state)
 {
     char path[512];
@@ -275,7 +275,7 @@ static void test_no_place(void **state)
     assert_null(store);
 }
 
-/* An empty file holds nothing that could be lost. */
+/* An empty file holds no data that could be lost. */
 static void test_empty_file(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
@@ -284,8 +284,8 @@ static void test_empty_file(void **state)
     store_close(fixture_open(path));
 }
 
-/* Runs `body` in a child, if asked and if this is root as nobody; cmocka's asserts do not reach
- * there. */
+/* Runs `body` in a child, as user nobody if requested and if this is root. The asserts of cmocka
+ * do not work there. */
 static int in_child(int (*body)(const char *directory), bool as_nobody, const char *directory)
 {
     int status = 0;
@@ -350,7 +350,7 @@ static void test_no_permission(void **state)
     assert_int_equal(chmod(*state, 0700), 0);
 }
 
-/* Fills the store until there is no room; then it must still answer with what it took. */
+/* Fills the store until there is no room. Then it must still serve the accepted data. */
 static int write_without_room(const char *directory)
 {
     struct store *store = NULL;
@@ -379,7 +379,7 @@ static int write_without_room(const char *directory)
     return 0;
 }
 
-/* Bytes that may still be written, for the system call that the child puts into SQLite. */
+/* Number of bytes that may still be written by the system call that the child puts into SQLite. */
 static size_t room;
 
 static ssize_t pwrite_with_room(int fd, const void *data, size_t size, off_t offset)
@@ -419,7 +419,7 @@ static int open_without_room(const char *directory)
     return store_open(fixture_path(directory, "state.db"), &store, &err) == STATUS_FULL ? 0 : 1;
 }
 
-/* A small file system of its own, where this may be mounted. */
+/* Writes to a small file system of its own, if mounting is allowed. */
 static int write_on_small_disk(const char *directory)
 {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -469,7 +469,7 @@ static void test_full_disk(void **state)
     store_close(store);
 }
 
-/* Too little room for even an empty database. */
+/* There is too little room even for an empty database. */
 static void test_full_from_the_start(void **state)
 {
     expect_child(open_without_room, *state);
@@ -486,7 +486,7 @@ static void test_read_only_disk(void **state)
     expect_child(open_on_read_only_disk, *state);
 }
 
-/* All that a damaged file may do: be refused, or serve what was written. */
+/* A damaged file must be refused, or serve the written data. */
 static void read_damaged(const char *path, bool keep)
 {
     struct store *store = NULL;

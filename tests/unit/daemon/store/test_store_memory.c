@@ -1,8 +1,7 @@
-/* test_store_memory.c: every allocation of the store, of SQLite and of jansson under it fails at
- * its n-th use, once and for good. What must hold is what holds for a disk that fails
- * (test_store_faults.c): nothing acknowledged is lost, nothing is half there, no file is taken for
- * damaged, and the next process continues. alloc_fail.h says which allocations those are.
- */
+/* test_store_memory.c: every allocation of the store, of SQLite and of jansson below it fails at
+ * its n-th use, once or permanently. The invariants are the ones of a failing disk
+ * (test_store_faults.c). No acknowledged data is lost or incomplete, no file is treated as
+ * damaged, and the next process continues. alloc_fail.h lists these allocations. */
 #include "base/rng.h"
 #include "tests/unit/support/alloc_fail.h"
 #include "tests/unit/support/store_cases.h"
@@ -40,7 +39,7 @@ static uint32_t current(struct store *store)
                                                                                   : 0;
 }
 
-/* One run; the observation is made outside, where nothing fails. */
+/* Stores one run. The caller makes the observation, because allocations do not fail there. */
 static enum status one_run(struct store *store, uint32_t number, const struct observation *o,
                            struct err *err)
 {
@@ -69,8 +68,8 @@ static void assert_nothing_aside(const char *directory)
     closedir(d);
 }
 
-/* A life with a run in the file already: opens, looks at all rows, writes, reads, copies, closes.
- * Returns whether anything failed. */
+/* Uses a file that already has a run: opens, checks all rows, writes, reads, copies, closes.
+ * Returns whether any allocation failed. */
 static bool one_short_life(const char *directory, const char *path, const char *copy, uint64_t n)
 {
     struct observation o = fixture_observation(1, 200);
@@ -116,7 +115,8 @@ static bool one_short_life(const char *directory, const char *path, const char *
     return alloc_fail.failures > 0;
 }
 
-/* Every allocation in long tests; otherwise some of them, others each time a step is added. */
+/* Fails every allocation in long tests, otherwise some; a new step in the test changes the
+ * selection. */
 static void every_allocation(bool persistent, uint64_t first)
 {
     const uint64_t step = getenv("REACH_LONG") ? 1 : QUICK_STEP;
@@ -134,7 +134,7 @@ static void every_allocation(bool persistent, uint64_t first)
         failed = one_short_life(directory, path, copy, n);
         fixture_remove(directory);
     }
-    assert_false(failed); /* the last one was beyond the end */
+    assert_false(failed); /* the last one was past the end */
     assert_true(lives > 10);
     print_message("%llu lives, one allocation in %llu\n", (unsigned long long)lives,
                   (unsigned long long)step);
@@ -146,8 +146,8 @@ static void test_once(void **state)
     every_allocation(false, 1);
 }
 
-/* Where a document is written, every allocation, also in the quick test: jansson's json_dumps lost
- * the name of a field there without a word. */
+/* If a document is written, every allocation fails in turn, also in the quick test. jansson's
+ * json_dumps silently lost the name of a field there. */
 static void test_documents(void **state)
 {
     struct observation o = fixture_observation(1, 200);

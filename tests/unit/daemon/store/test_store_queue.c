@@ -1,7 +1,6 @@
-/* test_store_queue.c: results do not depend on the disk. What cannot be written is kept in memory,
- * served from there, and stored in order when writing works; the health says so until all is
- * stored.
- */
+/* test_store_queue.c: results do not depend on the disk. Data that cannot be written is kept in
+ * memory, served from there, and stored in order when writing works. The health reports it until
+ * all data is stored. */
 #include "store/store_queue.h"
 
 #include "fingerprint/fingerprint_json.h"
@@ -122,7 +121,7 @@ static void assert_found(struct store *store, uint32_t number)
     assert_int_equal(fp.duration_ms, number);
 }
 
-/* The observations in the file are those with these numbers, newest first. */
+/* The file contains the observations with these numbers, newest first. */
 static void assert_observations(struct store *store, const uint32_t *numbers, uint32_t count)
 {
     struct store_observation_row rows[64];
@@ -135,8 +134,8 @@ static void assert_observations(struct store *store, const uint32_t *numbers, ui
         assert_int_equal(rows[i].started_at, 1700000000 + numbers[i]);
 }
 
-/* While writing fails, whatever the reason, all is served from memory; then all is in the file, in
- * order. */
+/* While writing fails, for any reason, all data is served from memory. Later all of it is in the
+ * file, in order. */
 static void test_kept_and_stored_in_order(void **state)
 {
     static const int errors[] = {ENOSPC, EDQUOT, EROFS, EIO};
@@ -152,7 +151,7 @@ static void test_kept_and_stored_in_order(void **state)
         store = fixture_open(path);
         whole_run(store, 1, 1);
         run = begin(store);
-        observe(store, run, 20, SMALL); /* in the file */
+        observe(store, run, 20, SMALL); /* stored in the file */
         break_writes(errors[i]);
         observe(store, run, 21, SMALL);
         assert_int_equal(current(store), 1);
@@ -187,7 +186,7 @@ static void test_kept_and_stored_in_order(void **state)
     }
 }
 
-/* A run that fails while writing fails ends as failed in the file. */
+/* A run that fails while the disk fails is recorded as failed in the file. */
 static void test_a_failed_run_is_kept(void **state)
 {
     struct store *const store = fixture_open(fixture_path(*state, "it"));
@@ -212,7 +211,8 @@ static void test_a_failed_run_is_kept(void **state)
                    "WHERE state = 'failed' AND failure_text = 'the votes disagree'");
 }
 
-/* The error stays until maintenance has written: one small write that succeeds proves nothing. */
+/* The error stays until maintenance has written, because one small successful write proves
+ * nothing. */
 static void test_a_small_write_is_no_recovery(void **state)
 {
     struct store *const store = fixture_open(fixture_path(*state, "it"));
@@ -229,7 +229,7 @@ static void test_a_small_write_is_no_recovery(void **state)
     store_close(store);
 }
 
-/* Beyond the limit the observations of the oldest run go first, whole; then old fingerprints. */
+/* Beyond the limit, all observations of the oldest run are dropped first, then old fingerprints. */
 static void test_limit(void **state)
 {
     static const uint32_t numbers[] = {32, 31, 30};
@@ -254,7 +254,7 @@ static void test_limit(void **state)
     store_close(store);
 }
 
-/* A run of which some observations were dropped gets no others. */
+/* If some observations of a run were dropped, the run gets no others. */
 static void test_dropped_observations_are_whole_runs(void **state)
 {
     static const uint32_t numbers[] = {50};
@@ -278,7 +278,7 @@ static void test_dropped_observations_are_whole_runs(void **state)
     store_close(store);
 }
 
-/* The run is no longer in the file: it begins there again. */
+/* The run is no longer in the file, so it begins there again. */
 static void test_a_run_begins_again(void **state)
 {
     static const uint32_t numbers[] = {2};
@@ -299,8 +299,8 @@ static void test_a_run_begins_again(void **state)
     store_close(store);
 }
 
-/* Another process would see whether this one has the database open: SQLite locks a range for that.
- */
+/* Returns whether another process detects that this one has the database open. SQLite locks a
+ * range for this. */
 static bool is_seen_as_open(const char *path)
 {
     enum { SHARED_FIRST = 0x40000002, SHARED_SIZE = 510 };
@@ -318,8 +318,8 @@ static bool is_seen_as_open(const char *path)
     return WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
-/* Otherwise the next process that reads the file removes the log in use, and what is stored after
- * that is lost. */
+/* Without the lock, the next process that reads the file removes the log in use, and later data
+ * is lost. */
 static void test_the_file_stays_locked(void **state)
 {
     char path[512];
@@ -338,7 +338,7 @@ static void test_the_file_stays_locked(void **state)
     store_close(store);
 }
 
-/* No directory at the start: results are kept until it is there. */
+/* The directory is absent at the start: results are kept until it exists. */
 static void test_starts_without_a_directory(void **state)
 {
     char path[512];
@@ -360,7 +360,7 @@ static void test_starts_without_a_directory(void **state)
     (void)remove(fixture_path(*state, "later"));
 }
 
-/* The end is one more attempt. */
+/* Closing makes one more attempt. */
 static void test_close_stores_what_waits(void **state)
 {
     char path[512];
@@ -376,7 +376,7 @@ static void test_close_stores_what_waits(void **state)
     assert_int_equal(current(store), 1);
     break_writes(EIO);
     whole_run(store, 2, 2);
-    store_close(store); /* these are lost */
+    store_close(store); /* these runs are lost */
     repair_writes();
     store = fixture_open(path);
     assert_int_equal(current(store), 1);
@@ -408,7 +408,7 @@ static void *store_runs(void *self)
     return NULL;
 }
 
-/* Allows files of any size, or of one byte. */
+/* Allows files of any size, or of at most one byte. */
 static void allow_writes(bool allowed)
 {
     static struct rlimit before;
@@ -435,7 +435,8 @@ static void assert_all_in_order(struct store *store, const struct writer *w)
         assert_int_equal(rows[i].duration_ms, RUNS_OF_A_THREAD - i);
 }
 
-/* Two threads measure while writing fails and works in turn, and maintenance writes what waits. */
+/* Two threads measure while writing fails and works in turn, and maintenance writes the waiting
+ * data. */
 static void test_threads(void **state)
 {
     struct store *const store = fixture_open(fixture_path(*state, "it"));
@@ -478,7 +479,7 @@ static bool fill(const char *path)
     return fd >= 0 && errno == ENOSPC;
 }
 
-/* In a child with a small disk of its own, in whose log there is room for small writes. */
+/* Runs in a child with a small disk of its own, whose log has room for small writes. */
 static int on_a_full_disk(const char *directory)
 {
     char filling[512];

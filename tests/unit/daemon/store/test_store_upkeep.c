@@ -1,5 +1,5 @@
-/* test_store_upkeep.c: what the store does about damage, faults and growth while the daemon runs,
- * and the copy of it that can be taken meanwhile. */
+/* test_store_upkeep.c: how the store handles damage, faults and growth while the daemon runs,
+ * and copies that are made at the same time. */
 #include "tests/unit/support/store_cases.h"
 #include "tests/unit/support/store_fault.h"
 #include "tests/unit/support/store_fixture.h"
@@ -33,7 +33,7 @@ static struct store_health health_of(struct store *store)
     return health;
 }
 
-/* One round, which must come to this. */
+/* Runs one round of maintenance, which must return this status. */
 static bool keep(struct store *store, enum status expected)
 {
     struct err err = {0};
@@ -75,12 +75,12 @@ static int64_t number(const char *path, const char *sql)
     return n;
 }
 
-/* Every kind of change to every kind of row is found, dropped, counted, and nothing else goes. */
+/* Every change to every kind of row is found, dropped and counted. No other row is dropped. */
 static void test_damaged_rows_are_dropped(void **state)
 {
     static const struct {
         const char *sql;
-        uint32_t fingerprint; /* what is current then */
+        uint32_t fingerprint; /* the current fingerprint after the change */
         bool lacks;
         int64_t observations;
     } cases[] = {
@@ -89,7 +89,7 @@ static void test_damaged_rows_are_dropped(void **state)
         {"UPDATE fingerprint SET taken_at = taken_at + 1 WHERE run = 2", 3, false, 6},
         {"UPDATE fingerprint SET document_hash = 0 WHERE run = 3", 3, true, 6},
         {"UPDATE knowledge SET document = replace(document, '0', '1') WHERE run = 3", 2, true, 6},
-        /* The one before these two is in the fingerprint of its run. */
+        /* The document before these two is in the fingerprint of its run. */
         {"UPDATE knowledge SET document = replace(document, '0', '1')", 1, true, 6},
         {"DELETE FROM knowledge WHERE run = 1;"
          "UPDATE knowledge SET document = replace(document, '0', '1')",
@@ -131,7 +131,7 @@ static void test_damaged_rows_are_dropped(void **state)
         assert_int_equal(lacks(store, FIXTURE_UUID), cases[i].lacks);
         assert_false(keep(store, STATUS_OK));
         assert_int_equal(health_of(store).damaged_rows, bad);
-        fixture_run(store, FIXTURE_UUID, 9, 1); /* measured again: all is well */
+        fixture_run(store, FIXTURE_UUID, 9, 1); /* measured again, so nothing is missing */
         assert_false(lacks(store, FIXTURE_UUID));
         store_close(store);
         assert_int_equal(number(path, "SELECT count(*) FROM observation"),
@@ -141,7 +141,7 @@ static void test_damaged_rows_are_dropped(void **state)
     }
 }
 
-/* A row that a reader meets makes upkeep look, long after the start. */
+/* If a reader meets a damaged row, upkeep checks the file, even long after the start. */
 static void test_a_reader_calls_upkeep(void **state)
 {
     const char *const path = fixture_path(*state, "it");
@@ -158,13 +158,13 @@ static void test_a_reader_calls_upkeep(void **state)
     assert_int_equal(store_list_observations(store, FIXTURE_UUID, 0, 0, rows, 4, &count, NULL),
                      STATUS_OK);
     assert_int_equal(count, 1);
-    store_wait(store, STORE_NO_TIMEOUT); /* comes back at once, or this never ends */
+    store_wait(store, STORE_NO_TIMEOUT); /* returns immediately, or the test never ends */
     assert_false(keep(store, STATUS_OK));
     assert_int_equal(health_of(store).damaged_rows, 1);
     store_close(store);
 }
 
-/* Pages that make no sense: the file goes aside while the daemon runs, and numbers go on. */
+/* Pages are meaningless: the file is moved aside while the daemon runs, and numbering continues. */
 static void test_damaged_pages(void **state)
 {
     char path[512];
@@ -187,7 +187,7 @@ static void test_damaged_pages(void **state)
         assert_int_equal(fwrite(junk, 1, sizeof(junk), f), sizeof(junk));
     }
     fclose(f);
-    store = fixture_open(path); /* the header is good */
+    store = fixture_open(path); /* the header is valid */
     last = fixture_run(store, OTHER_UUID, 4, 1);
     assert_true(keep(store, STATUS_OK));
     assert_int_equal(health_of(store).quarantined, 1);
@@ -204,7 +204,8 @@ static void test_damaged_pages(void **state)
     store_close(store);
 }
 
-/* The disk refuses all writes: reads go on, the health says why; then it takes them again. */
+/* The disk refuses all writes: reads still work, and the health has the reason. Then the disk
+ * accepts writes again. */
 static void test_recovers(void **state)
 {
     static const int errors[] = {ENOSPC, EROFS, EIO};
@@ -230,7 +231,7 @@ static void test_recovers(void **state)
         assert_int_equal(current(store, FIXTURE_UUID), 1 + i);
         assert_int_not_equal(store_maintain(store, &renewed, &err), STATUS_OK);
         assert_int_equal(health_of(store).last_error.status, err.status);
-        store_wait(store, STORE_NO_TIMEOUT); /* the change is news once, and only once */
+        store_wait(store, STORE_NO_TIMEOUT); /* the change is reported once, and only once */
         store_wait(store, 1);
         assert_int_equal(current(store, FIXTURE_UUID), 1 + i);
         store_fault.armed = false;
@@ -242,7 +243,8 @@ static void test_recovers(void **state)
     store_close(store);
 }
 
-/* No directory at the start: an empty store that says so, and a full one once it is there. */
+/* The directory is absent at the start: the store is empty and reports it. It is complete once
+ * the directory exists. */
 static void test_starts_without_a_directory(void **state)
 {
     char path[512];
@@ -269,7 +271,7 @@ static void test_starts_without_a_directory(void **state)
     (void)remove(fixture_path(*state, "later"));
 }
 
-/* Begins a run as soon as that is possible, and ends it. */
+/* Begins a run as soon as possible, and ends it. */
 static void *begin_and_finish(void *self)
 {
     int64_t run = 0;
@@ -281,7 +283,7 @@ static void *begin_and_finish(void *self)
     return (void *)(uintptr_t)s;
 }
 
-/* A run that begins at the moment in which the file can be written is not an interrupted one. */
+/* A run that begins at the moment when the file becomes writable is not an interrupted one. */
 static void test_recovery_ends_no_new_run(void **state)
 {
     char path[512];
@@ -305,7 +307,7 @@ static void test_recovery_ends_no_new_run(void **state)
     }
 }
 
-/* What may not pass is still a refusal. */
+/* A file that is not allowed is still refused. */
 static void test_refuses_at_the_start(void **state)
 {
     char path[512];
@@ -322,8 +324,8 @@ static void test_refuses_at_the_start(void **state)
     assert_null(second);
 }
 
-/* In a child with a file system of its own: read-only at the start, writable later. With a log that
- * was not taken in (the daemon before was killed), and without. */
+/* Runs in a child with a file system of its own: read-only at the start, writable later. If
+ * `killed` is set, the previous daemon left a log that was not merged. */
 static int serve_read_only(const char *directory, bool killed)
 {
     const char *const path = fixture_path(directory, "it");
@@ -396,7 +398,7 @@ static void test_read_only_after_a_kill(void **state)
     expect_child(serve_read_only, *state, true);
 }
 
-/* A run that a killed daemon has left is not running indefinitely. */
+/* A run that a killed daemon left does not stay in the state running. */
 static void test_cut_runs_end(void **state)
 {
     const char *const path = fixture_path(*state, "it");
@@ -409,7 +411,7 @@ static void test_cut_runs_end(void **state)
     assert_int_equal(store_begin_run(store, &gpu, &limits, DEPTH_FULL, 1, &run, NULL), STATUS_OK);
     store_close(store);
     store = fixture_open(fixture_path(*state, "it"));
-    assert_int_equal(store_load_run(store, run, &set, NULL), STATUS_OK); /* and its seal is good */
+    assert_int_equal(store_load_run(store, run, &set, NULL), STATUS_OK); /* the seal is valid */
     observation_set_free(&set);
     store_close(store);
     assert_int_equal(number(fixture_path(*state, "it"),
@@ -418,7 +420,7 @@ static void test_cut_runs_end(void **state)
                      1);
 }
 
-/* The disk fails from the n-th call of opening on, for each n, and works again later. */
+/* The disk fails from the n-th call of opening on, for each n, and later works again. */
 static void test_cut_runs_end_when_the_disk_works_again(void **state)
 {
     const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);
@@ -477,7 +479,7 @@ static void test_limits(void **state)
         assert_int_equal(store_fail_run(store, run, &why, NULL), STATUS_OK);
         assert_false(keep(store, STATUS_OK));
     }
-    /* The current fingerprint of the other GPU is its oldest run: kept whole. */
+    /* The current fingerprint of the other GPU is from its oldest run, which is kept as a whole. */
     assert_int_equal(current(store, OTHER_UUID), 50);
     assert_int_equal(number(path, "SELECT count(*) FROM observation WHERE run = 1"), 3);
     assert_int_equal(
@@ -486,7 +488,7 @@ static void test_limits(void **state)
     assert_int_equal(number(path, "SELECT count(DISTINCT run) FROM observation"), 3);
     assert_int_equal(current(store, FIXTURE_UUID), 9);
 
-    limits.bytes = 1; /* too little for anything: only what is current stays */
+    limits.bytes = 1; /* too little for anything: only current data stays */
     store_set_limits(store, &limits);
     fixture_run(store, FIXTURE_UUID, 10, 3);
     assert_false(keep(store, STATUS_OK));
@@ -514,7 +516,7 @@ static void *write_on(void *argument)
     return NULL;
 }
 
-/* Copies taken during writes: each opens, is whole, and is no older than the one before. */
+/* Copies are made during writes: each opens, is complete, and is no older than the previous one. */
 static void test_backup(void **state)
 {
     char path[512];
@@ -587,7 +589,7 @@ static void *keep_on(void *argument)
     return NULL;
 }
 
-/* Upkeep beside writers and readers; ended while it waits. */
+/* Upkeep runs beside writers and readers, and is stopped while it waits. */
 static void test_upkeep_beside_others(void **state)
 {
     struct writing w = {.store = fixture_open(fixture_path(*state, "it"))};

@@ -1,9 +1,6 @@
-/* test_worker.c: both ends of a measurement process.
- *
- * This program is its own worker: started as "... --worker" it serves descriptor 3, in the way that
- * REACH_TEST_WORKER names. "real" is the true worker with a simulated GPU; the others are the ways
- * in which a process can let its parent down.
- */
+/* test_worker.c: both ends of a measurement process. This program is its own worker: if started
+ * as "... --worker", it serves descriptor 3. REACH_TEST_WORKER names its behavior. "real" is the
+ * real worker with a simulated GPU; the others are ways in which a process can fail its parent. */
 #include "worker/jsonl.h"
 #include "worker/reap.h"
 #include "worker/worker.h"
@@ -27,7 +24,7 @@
 #define PLENTY (3600 * NSEC_PER_SEC)
 #define SOON   (50 * NSEC_PER_MSEC)
 #define GRACE  (10 * NSEC_PER_SEC)
-/* For children that never end by themselves. */
+/* grace period of children that never end by themselves */
 #define SHORT_GRACE (300 * NSEC_PER_MSEC)
 
 enum { CHILD_FD = 3, CHILD_EXIT = 7 };
@@ -41,7 +38,7 @@ static void child_say(const char *text)
     }
 }
 
-/* Waits for a message that has `verb` in it. */
+/* Waits for a message that contains `verb`. */
 static void child_await(const char *verb)
 {
     static struct jsonl_reader reader = {.fd = CHILD_FD};
@@ -130,7 +127,7 @@ static void child_last_words(void)
     _exit(CHILD_EXIT);
 }
 
-/* Says how many descriptors it has, as an error. */
+/* Reports its number of descriptors as an error. */
 static void child_counts_descriptors(void)
 {
     char text[80];
@@ -184,7 +181,7 @@ static struct worker *start(const char *mode)
     return w;
 }
 
-/* What a worker lists. */
+/* The GPUs that a worker lists. */
 struct listed {
     struct gpu_listed gpus[4];
     uint32_t count;
@@ -210,7 +207,7 @@ static void stop_within(struct worker *w, nsec_t grace_ns)
     worker_stop(w, &(struct worker_timeouts){.grace_ns = grace_ns, .may_kill = true});
 }
 
-/* Stops it and makes sure that it has gone: reaped, not a zombie. */
+/* Stops the worker and checks that it has gone and is not a zombie. */
 static void stop(struct worker *w)
 {
     pid_t pid = (pid_t)worker_pid(w);
@@ -260,7 +257,7 @@ static void test_measures_a_simulated_gpu(void **state)
     stop(w);
 }
 
-/* Two questions in the pipe give two answers, in their order. */
+/* Two requests in the pipe give two answers, in their order. */
 static void test_two_questions_ahead(void **state)
 {
     struct worker *w = start("real");
@@ -330,7 +327,7 @@ static void test_a_dead_worker_is_a_lost_gpu(void **state)
     }
 }
 
-/* A worker that says why and leaves is believed, also when another question was on its way. */
+/* The reason of a worker that exits is used, even if another request was on its way. */
 static void test_last_words_are_heard(void **state)
 {
     struct worker *w = start("last-words");
@@ -433,7 +430,7 @@ static void test_no_executable(void **state)
 
 /* ---- worker_main by hand: lines in, lines out --------------------------------------------- */
 
-/* Runs worker_main in a child with `input`; returns its exit code, its answers in `output`. */
+/* Runs worker_main in a child with `input`. Returns its exit code, and its answers in `output`. */
 static int by_hand(const char *input, size_t length, char *output, size_t output_size)
 {
     int in[2], out[2], status = 0;
@@ -468,7 +465,7 @@ static void test_bad_messages(void **state)
 {
     static const struct {
         const char *input;
-        const char *answer; /* part of it */
+        const char *answer; /* part of the answer */
         int exit_code;
     } cases[] = {
         {"", "", 0},
@@ -517,7 +514,7 @@ static void test_bad_messages(void **state)
     assert_int_equal(by_hand("{\"do\":\"close\"}\0\n", 16, output, sizeof output), 65);
 }
 
-/* SIGTERM ends a worker that waits, with its GPU closed: exit code 0, not a death by signal. */
+/* SIGTERM ends a waiting worker and closes its GPU: exit code 0, not a death by signal. */
 static void test_sigterm_is_an_orderly_end(void **state)
 {
     int pair[2], status = 0;
