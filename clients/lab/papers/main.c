@@ -45,7 +45,7 @@ static int check_all(void)
     return pichai > mosaic ? pichai : mosaic;
 }
 
-enum { LAB_USAGE = -1 }; /* the command line is not valid */
+enum { LAB_USAGE = -1 }; /* status of an invalid command line */
 
 static int run_command(int argc, char **argv)
 {

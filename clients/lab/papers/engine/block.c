@@ -1,4 +1,4 @@
-/* block.c: see block.h. At a branch, each warp runs one side after the other; with compaction, the
+/* block.c: see block.h. At a branch, each warp runs one side after the other. With compaction, the
  * threads of a block are packed into new warps (Fung and Aamodt 2011). */
 #include "clients/lab/papers/engine/block.h"
 
@@ -117,7 +117,8 @@ static bool matrix_agrees(const void *context, uint32_t home, uint32_t lane, uin
     return true;
 }
 
-/* The first operation of a side of the branch, or LAB_NO_THREAD if the side has none. */
+/* Returns the first operation of a side of the branch, or LAB_NO_THREAD if the side has no
+ * operation. */
 static uint32_t first_op(const struct lab_work *work, uint32_t op, uint32_t side)
 {
     const uint32_t region = work->ops[op].region;
@@ -128,7 +129,7 @@ static uint32_t first_op(const struct lab_work *work, uint32_t op, uint32_t side
     return LAB_NO_THREAD;
 }
 
-/* Gives each warp of the block its own threads back, behind the branch. */
+/* Restores the original threads of each warp of the block, behind the branch. */
 static void restore_warps(struct lab_core *c, uint32_t block)
 {
     struct lab_block *b = &c->blocks[block];
@@ -150,7 +151,8 @@ static void restore_warps(struct lab_core *c, uint32_t block)
         advance_warp(c, warp);
 }
 
-/* Packs the threads of one side and runs them. False if the side has no thread or no operation. */
+/* Packs the threads of one side and runs them. Returns false if the side has no thread or no
+ * operation. */
 static bool run_side(struct lab_core *c, uint32_t block, uint32_t side)
 {
     struct lab_block *b = &c->blocks[block];
@@ -189,7 +191,8 @@ static bool run_side(struct lab_core *c, uint32_t block, uint32_t side)
     return count > 0;
 }
 
-/* A warp has reached the branch, or the end of its side. The last warp of the block continues. */
+/* Handles a warp that reached the branch or the end of its side. The last warp of the block
+ * continues. */
 static void arrive_at_branch(struct lab_core *c, uint32_t warp)
 {
     const uint32_t block = warp / c->work->block_warps;

@@ -1,11 +1,11 @@
-/* cache.c: see cache.h. The order of use is a stamp per slot, so entries never move. */
+/* cache.c: see cache.h. Each slot has a stamp of its last use, so entries never move. */
 #include "clients/lab/papers/engine/cache.h"
 
 #include <stdlib.h>
 
 struct lab_cache *lab_cache_new(uint32_t sets, uint32_t ways)
 {
-    const size_t slots = (size_t)sets * ways * 2; /* half of them are stamps */
+    const size_t slots = (size_t)sets * ways * 2; /* tags[] also contains the stamps */
     struct lab_cache *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
@@ -49,7 +49,7 @@ uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot)
     return newer;
 }
 
-/* The index of the least stamp of a set; the first of equal ones. */
+/* Returns the index of the lowest stamp of a set. The lowest index wins ties. */
 static uint32_t oldest_way(const uint32_t *used, uint32_t ways)
 {
     uint32_t oldest = 0;

@@ -2,9 +2,9 @@
  * cache, a TLB or a victim tag array. Lookup and fill are separate calls, because time passes
  * between them. (sim_tlb.h, which has no clock, does both in one.)
  *
- * A tag is a number of a line or a page, from 1 to 2^32 - 1. Its low bits select the
- * set. An entry keeps its slot until it is evicted, and the slot is the index of arrays about the
- * entry. One thread at a time. */
+ * A tag is the number of a line or a page, from 1 to 2^32 - 1. Its low bits select the set. An
+ * entry keeps its slot until it is evicted. Arrays with data of entries are indexed by slot. One
+ * thread at a time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_CACHE_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_CACHE_H
 
@@ -19,15 +19,15 @@ enum { LAB_NO_SLOT = UINT32_MAX };
 
 struct lab_cache {
     uint32_t sets, ways;
-    uint32_t now;      /* counts uses: the stamp of the newest */
-    uint32_t *tags;    /* of each set: its tags (0 is empty), then the stamps of their last use, so
-                        * that a set of 8 fills one line of the host's cache */
-    uint64_t *ready;   /* by slot: the cycle in which the content is available */
-    uint16_t *history; /* by slot of a TLB: the warps that used the entry; set by the owner */
-    uint8_t *owner;    /* by slot: the warp that filled it */
+    uint32_t now;      /* number of uses, and stamp of the newest use */
+    uint32_t *tags;    /* tags of each set (0 is empty), followed by the stamps of their last use. A
+                          set of 8 fills one line of the host's cache */
+    uint64_t *ready;   /* by slot: cycle in which the content is available */
+    uint16_t *history; /* by slot of a TLB: warps that used the entry; set by the owner */
+    uint8_t *owner;    /* by slot: warp that filled it */
 };
 
-/* An empty cache. `sets` is a power of two. NULL if out of memory. */
+/* Returns an empty cache, or NULL if out of memory. `sets` is a power of two. */
 struct lab_cache *lab_cache_new(uint32_t sets, uint32_t ways);
 void lab_cache_free(struct lab_cache *take);
 
@@ -36,13 +36,13 @@ static inline uint32_t lab_cache_first(const struct lab_cache *c, uint32_t tag)
     return (tag & (c->sets - 1)) * (2 * c->ways);
 }
 
-/* The stamp of the last use of a slot. */
+/* Returns the stamp of the last use of a slot. */
 static inline uint32_t *lab_cache_used(const struct lab_cache *c, uint32_t slot)
 {
     return &c->tags[slot + c->ways];
 }
 
-/* The slot of a tag, or LAB_NO_SLOT. Does not change the cache. */
+/* Returns the slot of a tag, or LAB_NO_SLOT. Does not change the cache. */
 static inline uint32_t lab_cache_find(const struct lab_cache *c, uint32_t tag)
 {
     const uint32_t first = lab_cache_first(c, tag);
@@ -69,14 +69,14 @@ static inline uint32_t lab_cache_find(const struct lab_cache *c, uint32_t tag)
     return way < c->ways ? first + way : LAB_NO_SLOT;
 }
 
-/* Finds `count` tags, at most 32. Returns those that are there, one bit each, and writes their
+/* Finds `count` tags, at most 32. Returns a mask of the tags that are present, and writes their
  * slots in order. out_slots needs room for one more slot. */
 static inline uint32_t lab_cache_find_all(const struct lab_cache *c, const uint32_t *tags,
                                           uint32_t count, uint16_t *out_slots)
 {
     uint32_t found = 0;
 #ifdef __SSE2__
-    /* No branch per tag, because hits are not predictable. */
+    /* There is no branch per tag, because hits are not predictable. */
     for (uint32_t i = 0; c->ways == 4 && i < count; i++) {
         const uint32_t first = lab_cache_first(c, tags[i]);
         const __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(c->tags + first));
@@ -98,7 +98,7 @@ static inline uint32_t lab_cache_find_all(const struct lab_cache *c, const uint3
     return found;
 }
 
-/* The number of entries of the set that were used after this one. */
+/* Returns the number of entries of the set that were used after this one. */
 uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot);
 
 /* Makes the slot the most recently used of its set. */
@@ -107,9 +107,9 @@ static inline void lab_cache_use(struct lab_cache *c, uint32_t slot)
     *lab_cache_used(c, slot) = ++c->now;
 }
 
-/* Replaces the least recently used entry of the set by a tag that is not in the cache.
- * `*out_evicted` is the replaced tag, 0 if the slot was empty. The arrays by slot still belong to
- * the replaced entry. */
+/* Replaces the least recently used entry of the set by a tag that is not in the cache. Sets
+ * `*out_evicted` to the replaced tag, or to 0 if the slot was empty. Returns the slot. Other arrays
+ * still contain the data of the replaced entry. */
 uint32_t lab_cache_fill(struct lab_cache *c, uint32_t tag, uint32_t *out_evicted);
 
 #endif

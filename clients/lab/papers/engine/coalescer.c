@@ -1,4 +1,4 @@
-/* coalescer.c: see coalescer.h. Hash tables of lines and of pages find the distinct ones. */
+/* coalescer.c: see coalescer.h. Hash tables find the distinct lines and pages. */
 #include "clients/lab/papers/engine/coalescer.h"
 
 #include "clients/lab/papers/engine/shared_memory_system.h"
@@ -11,8 +11,8 @@
 
 enum { BUCKETS = 64, BUCKET_BITS = 6, EMPTY = 0xff };
 
-/* The index of `value` in values[]. If it is not there, returns `count`, and the caller may append
- * it. */
+/* Returns the index of `value` in values[]. If it is missing, returns `count`, and the caller may
+ * append it. */
 static uint32_t find_value(uint8_t bucket[BUCKETS], const uint32_t *values, uint32_t count,
                            uint32_t value)
 {
@@ -25,7 +25,7 @@ static uint32_t find_value(uint8_t bucket[BUCKETS], const uint32_t *values, uint
     return count;
 }
 
-/* Writes the lines of all lanes. Returns the lanes whose line is the line of the lane before. */
+/* Writes the lines of all lanes. Returns the lanes that have the same line as the lane before. */
 static uint32_t split_lines(const uint64_t addresses[LAB_LANES], uint32_t lines[LAB_LANES])
 {
     uint32_t same = 0;

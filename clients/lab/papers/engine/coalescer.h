@@ -11,12 +11,12 @@ enum { LAB_LANES = 32 };
 struct lab_access {
     uint8_t line_count, page_count;
     uint8_t page_of_line[LAB_LANES]; /* index into pages[] */
-    uint8_t lane_of_page[LAB_LANES]; /* the first lane that uses it */
+    uint8_t lane_of_page[LAB_LANES]; /* first lane that uses the page */
     uint32_t lines[LAB_LANES];       /* byte address >> LAB_LINE_SHIFT */
     uint32_t pages[LAB_LANES];       /* byte address >> page_shift */
 };
 
-/* `addresses` are in bytes, below 2^38, of the lanes whose bit is set in `lanes`. A page is at
+/* Coalesces the byte addresses of the lanes in `lanes`. Addresses are below 2^38. A page is at
  * least as large as a line. */
 void lab_coalesce(const uint64_t addresses[LAB_LANES], uint32_t lanes, uint32_t page_shift,
                   struct lab_access *out);

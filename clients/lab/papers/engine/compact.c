@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A history has two fields of 6 bits. Each is a warp plus one, or 0 if empty. */
+/* A history has two fields of 6 bits. A field contains a warp plus one, or 0 if it is empty. */
 enum { WARP_BITS = 6, WARP_MASK = (1 << WARP_BITS) - 1, HISTORY_MASK = (1 << 2 * WARP_BITS) - 1 };
 
 uint32_t lab_compact_block(const uint32_t *lanes, uint32_t warps, lab_may_join *may_join,

@@ -1,6 +1,7 @@
 /* compact.h: thread block compaction (Fung and Aamodt 2011) and the common page matrix of Pichai,
- * Hsu and Bhattacharjee 2014, section 8: at a divergent branch the threads of a block that go the
- * same way are packed into new warps, each in its own lane. No I/O. One thread at a time. */
+ * Hsu and Bhattacharjee 2014, section 8. At a divergent branch, the threads of a block that take
+ * the same side are packed into new warps. Each thread keeps its lane. No I/O. One thread at a
+ * time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_COMPACT_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_COMPACT_H
 
@@ -10,32 +11,33 @@
 
 enum { LAB_MAX_BLOCK_WARPS = 32, LAB_NO_THREAD = UINT32_MAX };
 
-/* True if a thread may join a new warp. The thread is in `lane` of warp `home` of the block; the
- * new warp already has threads of the warps in `members` (one bit each). */
+/* Returns whether a thread may join a new warp. The thread is in `lane` of warp `home` of the
+ * block. The new warp already has threads of the warps in `members` (one bit each). */
 typedef bool lab_may_join(const void *context, uint32_t home, uint32_t lane, uint32_t members);
 
-/* Packs threads into new warps, each thread in its own lane, the lowest warp first. lanes[w] are
- * the lanes of warp w that take this side of the branch. A thread that may not join a new warp goes
- * into a later one; if `may_join` is NULL, every thread may. Writes the thread of each new warp and
- * lane (warp x LAB_LANES + lane, or LAB_NO_THREAD). Returns the number of new warps, at most
- * `warps`. */
+/* Packs threads into new warps, the lowest warp first. Each thread keeps its lane. lanes[w] are the
+ * lanes of warp w that take this side of the branch. A thread that may not join a new warp is
+ * packed into a later one. If `may_join` is NULL, every thread may join. Writes the thread of each
+ * new warp and lane (warp x LAB_LANES + lane, or LAB_NO_THREAD). Returns the number of new warps,
+ * at most `warps`. */
 uint32_t lab_compact_block(const uint32_t *lanes, uint32_t warps, lab_may_join *may_join,
                            const void *context, uint32_t out[][LAB_LANES]);
 
 /* The common page matrix of a core: a saturating counter for each pair of warps. */
 enum { LAB_MATRIX_WARPS = 48, LAB_MATRIX_CLEAR_CYCLES = 500 };
 struct lab_matrix {
-    uint32_t bits; /* of a counter, 1 to 8 */
+    uint32_t bits; /* bits per counter, 1 to 8 */
     uint64_t cleared_at;
     uint8_t count[LAB_MATRIX_WARPS][LAB_MATRIX_WARPS];
 };
 
-/* Updates the matrix after `warp` hit a TLB entry. `*history` has the last two warps that used the
- * entry, and is updated. */
+/* Updates the matrix after `warp` hit a TLB entry. `*history` contains the last two warps that used
+ * the entry, and is updated. */
 void lab_matrix_hit(struct lab_matrix *m, uint16_t *history, uint32_t warp, uint64_t now);
-/* True if the counter of the two warps is at its maximum, or if they are the same warp. */
+/* Returns whether the counter of the two warps is at its maximum. Returns true if they are the same
+ * warp. */
 bool lab_matrix_agree(const struct lab_matrix *m, uint32_t a, uint32_t b);
-/* The size of all counters in bits. */
+/* Returns the size of all counters in bits. */
 uint32_t lab_matrix_size_bits(uint32_t warps, uint32_t bits);
 
 #endif

@@ -52,7 +52,7 @@ static void issue_memory(struct lab_core *c, uint32_t warp)
         lab_mmu_start_walks(c, warp, c->now);
 }
 
-/* Looks up the pages of a warp again that still has to wait for the walks of another warp. */
+/* Looks up the pages again for a warp that still waits for the walks of another warp. */
 static void retry_lookup(struct lab_core *c, uint32_t warp)
 {
     (void)lab_mmu_lookup(c, warp, c->now);
@@ -68,7 +68,7 @@ static void issue_compute(struct lab_core *c, uint32_t warp)
     c->memory |= bit(warp);
 }
 
-/* The warps that may issue an instruction with memory as soon as the caches accept one. */
+/* Returns the warps that may issue an instruction with memory as soon as the caches accept one. */
 static uint64_t memory_candidates(struct lab_core *c)
 {
     uint64_t may = c->memory & ~c->swapped;
@@ -79,7 +79,7 @@ static uint64_t memory_candidates(struct lab_core *c)
     return may;
 }
 
-/* The warps of all blocks behind the block of this warp. */
+/* Returns the warps of all blocks behind the block of this warp. */
 static uint64_t warps_after_block(uint32_t warp, uint32_t of_block)
 {
     const uint32_t end = (warp / of_block + 1) * of_block;
@@ -123,13 +123,14 @@ static void handle_event(struct lab_core *c, const struct lab_event *event)
     }
 }
 
-/* The time at which the caches accept the next instruction with memory, if no line waits. */
+/* Returns the time at which the caches accept the next instruction with memory, if no line
+ * waits. */
 static uint64_t caches_free_at(const struct lab_core *c)
 {
     return c->lines_free > c->lookups_free ? c->lines_free : c->lookups_free;
 }
 
-/* The time of the next change, if no warp can issue now. */
+/* Returns the time of the next change, if no warp can issue now. */
 static uint64_t next_change(const struct lab_core *c, uint64_t may)
 {
     uint64_t at = c->events.count > 0 ? c->events.heap[0].at : LAB_NEVER;
@@ -138,8 +139,8 @@ static uint64_t next_change(const struct lab_core *c, uint64_t may)
     return at;
 }
 
-/* Steps that read memory must not run ahead of other cores: lines, walks, and instructions with
- * memory that need not wait for the walks of another warp. */
+/* Steps that read memory must not run ahead of other cores. These steps are lines, walks, and
+ * instructions with memory that do not wait for the walks of another warp. */
 void lab_core_run(struct lab_core *c, uint64_t limit)
 {
     while (c->live != 0) {

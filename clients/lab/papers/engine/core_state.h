@@ -12,14 +12,14 @@
 enum { LAB_QUEUE = 4 * LAB_LANES, LAB_MAX_LOADS = LAB_MAX_WALKS * LAB_LEVELS };
 static const uint64_t LAB_NEVER = UINT64_MAX;
 
-/* An event of a core: its kind, and a warp or a walker. */
+/* The code of an event of a core contains its kind, and a warp or a walker. */
 enum lab_event_kind { LAB_WARP_READY = 0, LAB_L1_READY, LAB_LOAD_READY };
 static inline uint64_t lab_event_code(enum lab_event_kind kind, uint32_t index)
 {
     return (uint64_t)kind << 32 | index;
 }
 
-/* A mask of the `count` lowest of 32 bits. */
+/* Returns a mask of the `count` lowest of 32 bits. */
 static inline uint32_t lab_low_bits(uint32_t count)
 {
     return count >= LAB_LANES ? UINT32_MAX : (1u << count) - 1;
@@ -27,30 +27,30 @@ static inline uint32_t lab_low_bits(uint32_t count)
 
 struct lab_warp {
     uint32_t threads[LAB_LANES];
-    uint32_t lanes;  /* with a thread */
-    uint32_t active; /* in the current operation */
+    uint32_t lanes;  /* lanes that have a thread */
+    uint32_t active; /* lanes that are active in the current operation */
     uint32_t iteration, op, gap;
-    uint32_t taken, taken_region; /* the lanes that take the last branch; region 0: none yet */
+    uint32_t taken, taken_region; /* lanes that took the last branch; region 0 means no branch */
     /* The current instruction with memory. */
     struct lab_access access;
-    uint32_t missed;       /* pages that missed, one bit each */
-    uint32_t queued_lines; /* that wait for the data cache */
-    uint64_t ready;        /* when the data of all lines read so far is available */
+    uint32_t missed;       /* mask of the pages that missed */
+    uint32_t queued_lines; /* lines that wait for the data cache */
+    uint64_t ready;        /* time at which the data of all read lines is available */
     bool walking;
-    bool packed; /* made by compaction */
+    bool packed; /* warp that compaction made */
 };
 
 /* The result of looking up the pages of an instruction. */
 struct lab_translation {
-    uint32_t missed, hits; /* pages, one bit each */
-    uint16_t cycles;       /* of the lookup */
+    uint32_t missed, hits; /* masks of pages */
+    uint16_t cycles;       /* cycles of the lookup */
     uint16_t hit_count;
-    uint16_t slots[LAB_LANES + 1]; /* of the hits */
+    uint16_t slots[LAB_LANES + 1]; /* slots of the hits */
 };
 
 /* Buckets of the two hash tables from pages to the warps that wait to look them up again. A warp
- * that is in both buckets of a page may wait for it. The tables find the warps whose translations
- * change with an entry of the TLB. */
+ * that is in both buckets of a page may wait for this page. The tables find the warps whose
+ * translations change with an entry of the TLB. */
 enum { LAB_WANTED = 256 };
 
 /* A line that waits for the data cache. */
@@ -61,7 +61,7 @@ struct lab_line {
     bool page_missed;
 };
 
-/* The misses of one warp. A core walks for one warp at a time. */
+/* The walks of one warp. A core walks for one warp at a time. */
 struct lab_walks {
     uint32_t warp;
     uint64_t start;
@@ -69,17 +69,17 @@ struct lab_walks {
     uint64_t pages[LAB_MAX_WALKS];
     struct lab_walk_load loads[LAB_MAX_LOADS];
     uint32_t load_count;
-    uint32_t next[LAB_MAX_WALKERS]; /* the next load of each walker */
+    uint32_t next[LAB_MAX_WALKERS]; /* next load of each walker */
     uint32_t walkers_busy;
-    uint64_t kept[2]; /* remembered entries of the upper levels, + 1 */
+    uint64_t kept[2]; /* remembered entries of the upper levels plus one */
 };
 
 struct lab_block {
-    uint32_t running; /* warps */
+    uint32_t running; /* number of running warps */
     uint32_t waiting; /* running warps at the branch */
-    uint32_t side;    /* of the branch, while packed warps run */
+    uint32_t side;    /* side of the branch while packed warps run */
     uint32_t id;
-    uint32_t op; /* the first operation of the branch */
+    uint32_t op; /* first operation of the branch */
     uint32_t iteration;
     bool packed;
 };
@@ -87,21 +87,21 @@ struct lab_block {
 /* The members that every step reads come first, so that they fill few cache lines of the host. */
 struct lab_core {
     _Alignas(64) uint64_t now;
-    uint64_t next; /* the time of the next step; LAB_NEVER if the core is done */
+    uint64_t next; /* time of the next step; LAB_NEVER if the core is done */
     struct lab_events events;
-    /* Warps, one bit each: those with instructions before memory, those at an instruction with
-     * memory, those that missed while another warp walks, and those that have not ended. */
+    /* Masks of warps. `compute`: before an instruction with memory; `memory`: at an instruction
+     * with memory; `swapped`: missed while another warp walks; `live`: not ended. */
     uint64_t compute, memory, swapped, live;
     uint64_t waiting;      /* warps that will look up their pages again */
     uint64_t translated;   /* waiting warps with a valid entry in translations[] */
-    uint64_t lines_free;   /* when the data cache accepts the next line */
-    uint64_t lookups_free; /* when the TLB accepts the next instruction */
-    uint32_t last;         /* the warp that issued last */
-    uint32_t queue_count;  /* of `queue` */
+    uint64_t lines_free;   /* time at which the data cache accepts the next line */
+    uint64_t lookups_free; /* time at which the TLB accepts the next instruction */
+    uint32_t last;         /* warp that issued last */
+    uint32_t queue_count;  /* number of lines in `queue` */
     uint32_t id;
     bool queue_event, walks_active;
     const struct lab_machine *machine;
-    struct lab_locality_state *locality; /* owned; NULL without such a scheduler */
+    struct lab_locality_state *locality; /* owned; NULL if the scheduler has no locality */
     struct lab_counts counts;
     struct lab_cache *l1;  /* owned */
     struct lab_cache *tlb; /* owned; NULL if translation is free */
@@ -110,19 +110,22 @@ struct lab_core {
     uint32_t blocks_started;
     uint32_t mshr_next;
     uint64_t launches;
-    uint64_t mshrs[LAB_MSHRS]; /* when each miss register is free, the oldest at mshr_next */
-    /* Cycles until the lookup of page number i of an instruction is done. 0 without a TLB. */
+    uint64_t mshrs[LAB_MSHRS]; /* times at which the miss registers are free; the oldest is at
+                                  mshr_next */
+    /* Cycles until the lookup of page number i of an instruction is done. They are 0 if there is no
+     * TLB. */
     uint16_t wait_of_page[LAB_LANES];
-    uint16_t lookup_cycles[LAB_LANES + 1]; /* by the number of pages */
+    uint16_t lookup_cycles[LAB_LANES + 1]; /* cycles by number of pages */
     struct lab_translation translations[LAB_MAX_WARPS];
     uint64_t wanted[2][LAB_WANTED];
-    /* A ring of lines, of at most two instructions: one, and one whose walks ended meanwhile. */
+    /* A ring of lines of at most two instructions. The second one is an instruction whose walks
+     * ended. */
     uint32_t queue_first;
     struct lab_line queue[LAB_QUEUE];
     struct lab_walks walks;
     struct lab_warp warps[LAB_MAX_WARPS];
     struct lab_block blocks[LAB_MAX_WARPS];
-    uint64_t ages[LAB_MAX_WARPS]; /* of blocks: the number of the launch */
+    uint64_t ages[LAB_MAX_WARPS]; /* number of the launch of each block */
     struct lab_matrix matrix;
 };
 
@@ -130,7 +133,7 @@ struct lab_engine {
     const struct lab_machine *machine;
     struct lab_memory *memory; /* owned */
     struct lab_core *cores;    /* owned */
-    uint32_t blocks;           /* of each core */
+    uint32_t blocks;           /* blocks per core */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* engine.c: runs the core whose next step is the earliest, until another core's step is earlier. */
+/* engine.c: runs the core with the earliest next step, until another core has an earlier one. */
 #include "clients/lab/papers/engine/engine.h"
 
 #include "clients/lab/papers/engine/block.h"
@@ -73,7 +73,8 @@ static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_
 
 /* ---- run ---- */
 
-/* The time of a core's next step and its number in one integer, so the lower number wins ties. */
+/* A turn contains the time of a core's next step and the core's number, so the lower number wins
+ * ties. */
 enum { ID_BITS = 6 };
 _Static_assert(1 << ID_BITS >= LAB_MAX_CORES, "each core has a number");
 
@@ -83,7 +84,7 @@ static uint64_t core_turn(const struct lab_core *c)
 }
 
 /* The turns of all cores that are not running, and the earliest turn of each 4 and each 16 cores. A
- * heap would branch on each comparison, and nearly every turn moves far. */
+ * heap would need a branch per comparison, and nearly every turn would move far. */
 enum { FOUR = 4 };
 _Static_assert(LAB_MAX_CORES == FOUR * FOUR * FOUR, "three rows");
 struct turns {
@@ -111,7 +112,7 @@ static void set_turn(struct turns *t, uint32_t core, uint64_t turn)
     t->of_16[row] = earliest(t->of_4[row]);
 }
 
-/* The last time at which a core may take a step if another core has the turn `other`. */
+/* Returns the last time at which a core may take a step if another core has the turn `other`. */
 static uint64_t step_limit(uint64_t other, uint32_t id)
 {
     const uint64_t at = other >> ID_BITS;

@@ -1,12 +1,12 @@
 /* engine.h: the timed engine. The cores of a simulated GPU run a job instruction by instruction,
- * with TLBs, page walks and caches in the path of each load. The machines are those of papers, so
- * all numbers are simulated.
+ * with TLBs, page walks and caches in the path of each load. The machines are described in papers,
+ * so all numbers are simulated.
  *
  * There is no loop over cycles. Each core has a heap of events, and the core with the earliest
- * event runs next. Instructions without memory touch nothing that cores share, so a core may issue
- * them ahead of other cores. A warp issues in order and waits for each of its loads. Times are
- * integers in cycles of the cores. The result depends only on the arguments. A run uses one thread;
- * runs are independent. */
+ * event runs next. Instructions without memory do not use shared state, so a core may issue them
+ * ahead of other cores. A warp issues in order and waits for each of its loads. Times are integers
+ * in cycles of the cores. The result depends only on the arguments. A run uses one thread; runs are
+ * independent. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_ENGINE_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_ENGINE_H
 
@@ -16,15 +16,15 @@
 #include "clients/lab/papers/engine/work.h"
 
 struct lab_result {
-    uint64_t cycles; /* until the last core ends */
+    uint64_t cycles; /* cycles until the last core ends */
     struct lab_counts all;
-    uint64_t core_done[LAB_MAX_CORES]; /* the cycle in which each core ends */
+    uint64_t core_done[LAB_MAX_CORES]; /* cycle in which each core ends */
     uint64_t core_instructions[LAB_MAX_CORES];
 };
 
 /* Runs `blocks` blocks of the job on each core. Core c runs blocks c, c + cores, and so on.
- * `work_of_core` has an entry per core. STATUS_NO_MEMORY; STATUS_INVALID_ARGUMENT if the warps of a
- * core are not a multiple of the warps of a block. */
+ * `work_of_core` has an entry per core. Returns STATUS_NO_MEMORY if out of memory. Returns
+ * STATUS_INVALID_ARGUMENT if the warps of a core are not a multiple of the warps of a block. */
 enum status lab_engine_run(const struct lab_machine *machine,
                            const struct lab_work *const *work_of_core, uint32_t blocks,
                            struct lab_result *out, struct err *err);

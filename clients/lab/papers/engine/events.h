@@ -12,7 +12,7 @@ struct lab_event {
     uint64_t code; /* defined by the owner */
 };
 
-/* Zero it before use; lab_events_free releases what it holds. */
+/* Zero the structure before use. lab_events_free frees the heap. */
 struct lab_events {
     struct lab_event *heap; /* owned */
     uint32_t count, capacity;
@@ -29,7 +29,7 @@ static inline void lab_events_free(struct lab_events *e)
     *e = (struct lab_events){0};
 }
 
-/* Makes room for `capacity` events. False if out of memory. */
+/* Makes room for `capacity` events. Returns false if out of memory. */
 static inline bool lab_events_reserve(struct lab_events *e, uint32_t capacity)
 {
     struct lab_event *more = capacity > 0 ? realloc(e->heap, capacity * sizeof *more) : NULL;

@@ -18,8 +18,8 @@ static void report_line_miss(struct lab_core *c, const struct lab_line *l, uint6
         lab_locality_missed(s, l->warp, l->line, l->page_missed && x > 0 ? x : 1, at);
 }
 
-/* Reads one line in cycle `at`. `slot` is its slot of the cache or LAB_NO_SLOT. Returns the cycle
- * in which its data is available. A miss takes the oldest miss register. */
+/* Reads one line in cycle `at`. `slot` is its slot in the cache or LAB_NO_SLOT. Returns the cycle
+ * in which the data is available. A miss takes the oldest miss register. */
 static uint64_t read_line(struct lab_core *c, const struct lab_line *l, uint32_t slot, uint64_t at)
 {
     c->counts.lines++;

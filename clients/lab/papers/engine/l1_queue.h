@@ -5,7 +5,7 @@
 #include "clients/lab/papers/engine/core_state.h"
 
 /* Queues the lines of the warp's instruction whose page is in `pages` (one bit each). The warp is
- * ready when the data of all lines is available and no page is being walked for it. */
+ * ready when the data of all lines is available and no walk of the warp is pending. */
 void lab_l1_queue_add(struct lab_core *c, uint32_t warp, uint32_t pages, bool missed, uint64_t now);
 
 /* Reads queued lines until one misses and no miss register is free. */

@@ -8,30 +8,30 @@
 enum { LAB_MAX_CORES = 64, LAB_MAX_WALKERS = 8, LAB_MSHRS = 32 };
 
 struct lab_tlb_desc {
-    uint32_t entries, ways; /* of each core; with 0 entries, translation is free */
-    uint32_t ports;         /* pages looked up in the same cycle */
-    uint32_t hit_cycles;    /* of a lookup, beyond an access to the data cache beside it */
+    uint32_t entries, ways; /* size per core; with 0 entries, translation is free */
+    uint32_t ports;         /* pages that are looked up in the same cycle */
+    uint32_t hit_cycles;    /* cycles of a lookup that exceed an access to the data cache */
     bool hits_under_misses; /* warps whose pages all hit continue while a miss is pending */
     bool overlap;           /* lines of pages that hit are read while other pages are walked */
-    uint32_t walkers;       /* of each core */
-    bool scheduled_walks;   /* over all misses of the warp (lab_walk_scheduled) */
-    bool remembers;         /* keeps the last entry read of each of the two upper levels */
+    uint32_t walkers;       /* page walkers per core */
+    bool scheduled_walks; /* walks are scheduled over all misses of the warp (lab_walk_scheduled) */
+    bool remembers;       /* the last entry of each of the two upper levels is kept */
 };
 
 struct lab_compact_desc {
     bool on;
-    bool aware;    /* uses the common page matrix */
-    uint32_t bits; /* of a counter of the matrix */
+    bool aware;    /* the common page matrix is used */
+    uint32_t bits; /* bits per counter of the matrix */
 };
 
 struct lab_machine {
     uint32_t cores;
-    uint32_t warps;        /* of each core, at most LAB_MAX_WARPS */
-    uint32_t issue_cycles; /* of an instruction of a warp */
+    uint32_t warps;        /* warps per core, at most LAB_MAX_WARPS */
+    uint32_t issue_cycles; /* cycles per instruction of a warp */
     uint32_t page_shift;
     uint32_t l1_bytes, l1_ways;
-    uint32_t l1_cycles; /* from the access of a line to its data, if it hits */
-    uint32_t l1_busy;   /* of the data cache, per line; of the TLB, per page and port */
+    uint32_t l1_cycles; /* cycles from the access to the data, if the line hits */
+    uint32_t l1_busy; /* busy cycles of the data cache per line, and of the TLB per page and port */
     struct lab_memory_desc memory;
     struct lab_tlb_desc tlb;
     struct lab_sched_desc sched;

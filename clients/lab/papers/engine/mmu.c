@@ -1,4 +1,4 @@
-/* mmu.c: see mmu.h (Pichai, Hsu and Bhattacharjee 2014, section 6). The misses of one warp are
+/* mmu.c: see mmu.h (Pichai, Hsu and Bhattacharjee 2014, section 6). Only the misses of one warp are
  * walked at a time, because there are no misses under misses. */
 #include "clients/lab/papers/engine/mmu.h"
 
@@ -22,7 +22,7 @@ static struct wait_buckets buckets_of_page(struct lab_core *c, uint32_t page)
                                  &c->wanted[1][hash >> 16 & (LAB_WANTED - 1)]};
 }
 
-/* The warps that may wait for the page. */
+/* Returns the warps that may wait for the page. */
 static uint64_t warps_waiting_for(struct lab_core *c, uint32_t page)
 {
     const struct wait_buckets w = buckets_of_page(c, page);
@@ -53,7 +53,7 @@ static __attribute__((noinline)) void look_up_pages(struct lab_core *c, uint32_t
     c->translated |= c->waiting & bit(warp);
 }
 
-/* The state of the warp's pages in the TLB. Does not change the machine. */
+/* Returns the state of the warp's pages in the TLB. Does not change the machine. */
 static const struct lab_translation *current_translation(struct lab_core *c, uint32_t warp)
 {
     if (!(c->translated & bit(warp)))
@@ -154,8 +154,8 @@ static uint64_t read_entry(struct lab_core *c, const struct lab_walk_load *load,
     return there;
 }
 
-/* Starts the loads of the next level of all walks, one per cycle. The level after it starts when
- * all of them have returned. */
+/* Starts the loads of the next level of all walks, one per cycle. The level after that starts when
+ * all loads have returned. */
 static void step_level(struct lab_core *c, uint64_t now)
 {
     struct lab_walks *w = &c->walks;

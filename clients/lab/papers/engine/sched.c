@@ -1,8 +1,8 @@
 /* sched.c: see sched.h. Each warp has a score, and a warp that lost lines has a higher one. The
  * warps with the highest scores may load, until the sum of their scores reaches the cutoff. If no
- * warp lost a line, every score is the base, and the sum of all is the cutoff.
+ * warp lost a line, every score is the base, and the sum of all scores is the cutoff.
  *
- * Rules and constants are those of the simulator that the authors of CCWS released
+ * Rules and constants come from the simulator that the authors of CCWS released
  * (tgrogers/ccws-2012: scheduling-point-system.cc, gpu-cache.cc,
  * QuadroFX5800-CCWS/gpgpusim.config). The score of a warp that ended is 0, and its successor begins
  * with that score. A loss that is worth less than the base leaves a score below the base. A victim
@@ -56,7 +56,8 @@ void lab_locality_free(struct lab_locality_state *take)
     free(take);
 }
 
-/* The score at `now`. A score above the base falls to it; one below it stays. */
+/* Returns the score at `now`. A score above the base falls to the base. A score below the base
+ * stays. */
 static uint64_t score_at(const struct lab_locality_state *s, uint32_t warp, uint64_t now)
 {
     const uint64_t base = lab_sched_constants.base_score;
@@ -80,7 +81,7 @@ static uint64_t cutoff_score(const struct lab_locality_state *s)
     return (uint64_t)s->live * lab_sched_constants.base_score;
 }
 
-/* Adds points. The new score is at least the base, and otherwise at most `most`. */
+/* Adds points. The new score is at most `most`, but at least the base. */
 static void add_points(struct lab_locality_state *s, uint32_t warp, uint64_t points, uint64_t most,
                        uint64_t now)
 {
@@ -124,7 +125,7 @@ void lab_locality_hit(struct lab_locality_state *s, uint32_t warp, uint32_t dept
         add_points(s, warp, points, UINT64_MAX, now);
 }
 
-/* True if the last selection is recent and one of its warps still runs. */
+/* Returns whether the last selection is recent and one of its warps still runs. */
 static bool is_recent(const struct lab_locality_state *s, uint64_t live, uint64_t now)
 {
     return s->started && (s->may_load & live) != 0 &&
@@ -167,7 +168,7 @@ static uint64_t select_highest(const struct lab_locality_state *s, uint64_t warp
     return chosen;
 }
 
-/* The same for warps at the base, the lowest number first. */
+/* Selects warps at the base in the same way, the lowest number first. */
 static uint64_t select_lowest(const struct lab_locality_state *s, uint64_t warps, uint64_t *sum)
 {
     uint64_t chosen = 0;

@@ -1,8 +1,8 @@
 /* sched.h: selects the warp that issues next and the warps that may load. The orders are round
- * robin and greedy-then-oldest. Cache-conscious scheduling (CCWS) follows Rogers, O'Connor and
- * Aamodt 2012. Pichai, Hsu and Bhattacharjee 2014, section 7, add TA-CCWS, which weights lines
- * whose page also missed the TLB, and TCWS, whose victim tags are pages. Times are cycles. One
- * thread at a time.
+ * robin, oldest first, and greedy-then-oldest. Cache-conscious scheduling (CCWS) follows Rogers,
+ * O'Connor and Aamodt 2012. Pichai, Hsu and Bhattacharjee 2014, section 7, add TA-CCWS and TCWS.
+ * TA-CCWS weights lines whose page also missed the TLB. The victim tags of TCWS are pages. Times
+ * are cycles. One thread at a time.
  */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_SCHED_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_SCHED_H
@@ -14,24 +14,24 @@ enum lab_order { LAB_ROUND_ROBIN = 0, LAB_GREEDY_OLDEST, LAB_OLDEST };
 enum lab_locality { LAB_NO_LOCALITY = 0, LAB_OF_LINES, LAB_OF_PAGES };
 enum { LAB_MAX_WARPS = 64, LAB_DEPTHS = 4 };
 
-/* All constants of these schedulers. Those marked [t] are in Pichai's text; the others are those of
+/* All constants of these schedulers. Constants with [t] are in Pichai's text, the others are from
  * Rogers. */
 struct lab_sched_constants {
-    uint32_t base_score;   /* of a warp that lost no line */
+    uint32_t base_score;   /* score of a warp that lost no line */
     uint32_t throttle;     /* K_THROTTLE */
-    uint32_t line_entries; /* of a warp's victim tags [t] */
+    uint32_t line_entries; /* victim tags per warp [t] */
     uint32_t line_ways;    /* [t] */
     uint32_t page_entries; /* [t] */
-    uint32_t decay_cycles; /* after which a score loses a point */
-    uint32_t find_cycles;  /* after which the warps that may load are selected again */
+    uint32_t decay_cycles; /* cycles after which a score loses a point */
+    uint32_t find_cycles;  /* cycles between two selections of the warps that may load */
 };
 extern const struct lab_sched_constants lab_sched_constants;
 
 struct lab_sched_desc {
     enum lab_order order;
     enum lab_locality locality;
-    uint32_t miss_weight; /* of a lost line whose page missed too (TA-CCWS x:1); 0: 1 */
-    uint32_t entries;     /* of a warp's victim tags; 0: as in the constants */
+    uint32_t miss_weight; /* weight of a lost line whose page missed too (TA-CCWS x:1); 0 means 1 */
+    uint32_t entries;     /* victim tags per warp; 0 means the constant */
     uint32_t depth_weights[LAB_DEPTHS]; /* points for a TLB hit at each depth */
 };
 
@@ -39,22 +39,22 @@ struct lab_sched_desc {
 struct lab_locality_state {
     struct lab_sched_desc desc;
     uint32_t warps;
-    uint64_t hits;         /* of victim tags, by warps that run */
-    uint64_t instructions; /* issued by warps that run */
+    uint64_t hits;         /* hits of victim tags by warps that run */
+    uint64_t instructions; /* instructions that these warps issued */
     uint32_t hits_of[LAB_MAX_WARPS];
     uint32_t instructions_of[LAB_MAX_WARPS];
-    uint32_t live;     /* warps at found_at */
-    uint64_t may_load; /* the selection at found_at, one bit each */
+    uint32_t live;     /* number of warps at found_at */
+    uint64_t may_load; /* mask of the warps selected at found_at */
     uint64_t found_at;
     bool started;
-    uint64_t raised;               /* warps whose score may be above the base, one bit each */
-    uint64_t low;                  /* warps whose score is below the base */
-    uint64_t score[LAB_MAX_WARPS]; /* at the time at[] */
+    uint64_t raised;               /* mask of the warps whose score may be above the base */
+    uint64_t low;                  /* mask of the warps whose score is below the base */
+    uint64_t score[LAB_MAX_WARPS]; /* score at the time at[] */
     uint64_t at[LAB_MAX_WARPS];
     struct lab_cache *victims[LAB_MAX_WARPS]; /* owned */
 };
 
-/* NULL if out of memory. */
+/* Returns NULL if out of memory. */
 struct lab_locality_state *lab_locality_new(const struct lab_sched_desc *desc, uint32_t warps);
 void lab_locality_free(struct lab_locality_state *take);
 
@@ -64,19 +64,20 @@ static inline void lab_locality_issued(struct lab_locality_state *s, uint32_t wa
     s->instructions_of[warp]++;
 }
 
-/* The warp has ended: its losses and instructions no longer count. */
+/* Records that `warp` has ended. Its losses and instructions no longer count. */
 void lab_locality_ended(struct lab_locality_state *s, uint32_t warp);
-/* A line or page that `warp` had filled was evicted. */
+/* Records that a line or page of `warp` was evicted. */
 void lab_locality_evicted(struct lab_locality_state *s, uint32_t warp, uint32_t tag);
-/* `warp` missed a line or page. Its score rises if the tag is among its victims. */
+/* Records that `warp` missed a line or page. The score of the warp rises if the tag is among its
+ * victims. */
 void lab_locality_missed(struct lab_locality_state *s, uint32_t warp, uint32_t tag, uint32_t weight,
                          uint64_t now);
-/* `warp` hit the TLB at this depth of the set (lab_cache_depth). */
+/* Records that `warp` hit the TLB at this depth of the set (lab_cache_depth). */
 void lab_locality_hit(struct lab_locality_state *s, uint32_t warp, uint32_t depth, uint64_t now);
-/* Selects the warps of `live` that may load. */
+/* Returns the warps of `live` that may load. */
 uint64_t lab_locality_may_load(struct lab_locality_state *s, uint64_t live, uint64_t now);
 
-/* The first warp of `ready` after `last`, in a circle. `ready` must not be empty. */
+/* Returns the first warp of `ready` after `last`, in a circle. `ready` must not be empty. */
 static inline uint32_t lab_sched_next(uint64_t ready, uint32_t last)
 {
     const uint64_t after = last >= LAB_MAX_WARPS - 1 ? 0 : ready & (~(uint64_t)0 << (last + 1));

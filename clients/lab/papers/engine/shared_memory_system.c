@@ -28,13 +28,13 @@ void lab_memory_free(struct lab_memory *take)
     free(take);
 }
 
-/* All bits of the line select the channel, so that no stride uses a single one. */
+/* All bits of the line select the channel, so that no stride uses only one channel. */
 static uint32_t line_channel(const struct lab_memory *m, uint32_t line)
 {
     return (uint32_t)(((uint64_t)line * 0x9e3779b1u) >> 16) & (m->desc.channels - 1);
 }
 
-/* The cycles that a transfer occupies the port and the cache. */
+/* Returns the cycles for which a transfer occupies the port and the cache. */
 struct transfer {
     uint32_t port_busy, cache_busy;
 };

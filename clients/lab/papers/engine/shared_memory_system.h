@@ -1,6 +1,6 @@
 /* shared_memory_system.h: the second-level data cache and the memory channels, which all cores
- * share. Each is a server with a time at which it is free next, and serves requests in the order of
- * the calls. Times are cycles of the cores. One thread at a time. */
+ * share. Each unit is a server with a time at which it is free next. It serves requests in the
+ * order of the calls. Times are cycles of the cores. One thread at a time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_SHARED_MEMORY_SYSTEM_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_SHARED_MEMORY_SYSTEM_H
 
@@ -9,16 +9,16 @@
 enum { LAB_MAX_CHANNELS = 16, LAB_MAX_PORTS = 64, LAB_LINE_SHIFT = 7 };
 
 struct lab_memory_desc {
-    uint32_t cache_bytes, cache_ways; /* of all channels */
-    uint32_t cache_line_shift;        /* log2 of its line size over a core's */
-    uint32_t cache_cycles;            /* of a hit, from a core and back */
-    uint32_t cache_busy;              /* of one channel, per line of a core */
+    uint32_t cache_bytes, cache_ways; /* size of the caches of all channels */
+    uint32_t cache_line_shift;        /* log2 of (line size of the cache / line size of a core) */
+    uint32_t cache_cycles;            /* cycles of a hit, from a core and back */
+    uint32_t cache_busy;              /* busy cycles of one channel per line of a core */
     uint32_t channels;                /* a power of two */
-    uint32_t dram_cycles;             /* added for a line that misses */
-    uint32_t dram_busy;               /* of one channel, per line of the cache */
+    uint32_t dram_cycles;             /* cycles that are added if the line misses */
+    uint32_t dram_busy;               /* busy cycles of one channel per line of the cache */
     uint32_t cores_per_port;          /* cores that share a port to the channels */
-    uint32_t port_busy;               /* per line of a core */
-    uint32_t entry_busy;              /* of a channel's cache and of a port, per table entry */
+    uint32_t port_busy;               /* busy cycles of a port per line of a core */
+    uint32_t entry_busy; /* busy cycles of a channel's cache and of a port per table entry */
 };
 
 struct lab_memory {
@@ -40,16 +40,16 @@ static inline uint64_t lab_server_start(uint64_t *free, uint64_t now, uint32_t b
     return start;
 }
 
-/* NULL if out of memory. */
+/* Returns NULL if out of memory. */
 struct lab_memory *lab_memory_new(const struct lab_memory_desc *desc);
 void lab_memory_free(struct lab_memory *take);
 
 /* Reads a core's line (byte address >> LAB_LINE_SHIFT, 2^cache_line_shift to 2^32 - 1). Returns the
- * cycle in which its data is available. `*out_hit` is true if the cache has the line or has already
- * requested it. */
+ * cycle in which the data is available. Sets `*out_hit` to whether the cache has the line or has
+ * already requested it. */
 uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t core_line, uint64_t now,
                          bool *out_hit);
-/* The same for a walker, which reads one entry of the line and transfers less. */
+/* Reads one entry of the line for a walker. The transfer is shorter. */
 uint64_t lab_memory_read_entry(struct lab_memory *m, uint32_t core, uint32_t core_line,
                                uint64_t now, bool *out_hit);
 

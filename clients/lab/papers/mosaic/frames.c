@@ -1,8 +1,9 @@
 /* frames.c: allocation, merging in place, compaction.
  *
- * One table has the owner of each physical page, and one per application has the place of each
- * virtual page. Only GPU-MMU has a list of free pages. The others search a frame from a hint. A
- * frame has a count of used pages and an owner: none, one application, or foreign data.
+ * One table contains the owner of each physical page. One table per application contains the place
+ * of each virtual page. Only GPU-MMU has a list of free pages. The other designs search a frame
+ * from a hint. A frame has a count of used pages. Its owner is an application, foreign data, or
+ * UNOWNED.
  */
 #include "clients/lab/papers/mosaic/frames.h"
 
@@ -16,10 +17,10 @@ enum owner { UNOWNED = 0xff, FOREIGN = 0xfe };
 static const uint32_t FOREIGN_PAGE = UINT32_MAX - 1;
 
 struct frame {
-    uint16_t used;    /* pages */
+    uint16_t used;    /* number of used pages */
     uint16_t foreign; /* used pages of foreign data */
     uint16_t hint;    /* no page before this place is free */
-    uint8_t owner;    /* gets the free pages */
+    uint8_t owner;    /* owner, which gets the free pages */
     bool merged;
 };
 
@@ -27,14 +28,14 @@ struct frames {
     struct frames_config c;
     struct frames_counts counts;
     struct frame *frames;
-    uint32_t *holder;                  /* of each physical page: app << APP_SHIFT | virtual page */
-    uint32_t *place[FRAMES_MAX_APPS];  /* of each virtual page */
-    uint32_t open_of[FRAMES_MAX_APPS]; /* FRAMES_COCOA: the last frame that gave a page, or none */
-    uint32_t *pool;                    /* FRAMES_BASE: the free pages; the last one is taken next */
+    uint32_t *holder;                  /* by physical page: app << APP_SHIFT | virtual page */
+    uint32_t *place[FRAMES_MAX_APPS];  /* physical page of each virtual page */
+    uint32_t open_of[FRAMES_MAX_APPS]; /* FRAMES_COCOA: last frame that gave a page, or no frame */
+    uint32_t *pool;                    /* FRAMES_BASE: free pages; the last one is taken next */
     uint32_t pool_count;
-    uint32_t free_frames;  /* without an owner */
-    uint32_t next_frame;   /* where the search for a free frame continues */
-    uint32_t next_channel; /* where compaction continues */
+    uint32_t free_frames;  /* number of frames without an owner */
+    uint32_t next_frame;   /* frame at which the search for a free frame continues */
+    uint32_t next_channel; /* channel at which compaction continues */
     struct rng rng;
     frames_forget *forget;
     void *forget_arg;
@@ -102,7 +103,8 @@ static void report_change(const struct frames *f, uint32_t app, uint32_t page, b
 
 /* ---- one frame ---- */
 
-/* The free pages that a frame reserves. Only the frame of an application reserves pages. */
+/* Returns the number of free pages that a frame reserves. Only the frame of an application reserves
+ * pages. */
 static uint32_t reserved_pages(const struct frame *fr)
 {
     return fr->owner < FRAMES_MAX_APPS ? (uint32_t)FRAMES_PAGES - fr->used : 0u;
@@ -180,7 +182,7 @@ static void split_frame(struct frames *f, uint32_t frame)
 
 /* ---- contiguity-aware compaction ---- */
 
-/* The free places of other frames of the same owner and channel. */
+/* Returns the number of free places in other frames of the same owner and channel. */
 static uint32_t room_beside(const struct frames *f, uint32_t frame)
 {
     uint32_t room = 0;
@@ -191,7 +193,7 @@ static uint32_t room_beside(const struct frames *f, uint32_t frame)
     return room;
 }
 
-/* The fullest frame with room, so that the emptiest can be freed next. */
+/* Returns the fullest frame with room, so that the emptiest frame can be freed next. */
 static uint32_t find_destination(const struct frames *f, uint32_t frame)
 {
     uint32_t best = FRAMES_NONE;
@@ -212,8 +214,8 @@ static void move_page(struct frames *f, uint32_t from, uint32_t to)
         report_change(f, holder >> APP_SHIFT, holder & PAGE_MASK, false);
 }
 
-/* Moves all pages of an unmerged frame to other frames. False, without a move, if there is no room.
- */
+/* Moves all pages of an unmerged frame to other frames. If there is no room, moves no page and
+ * returns false. */
 static bool empty_frame(struct frames *f, uint32_t frame)
 {
     struct frame *fr = &f->frames[frame];
@@ -233,7 +235,7 @@ static bool empty_frame(struct frames *f, uint32_t frame)
     return true;
 }
 
-/* The emptiest frame of a channel that belongs to the application or to foreign data. */
+/* Returns the emptiest frame of a channel that belongs to the application or to foreign data. */
 static uint32_t find_emptiest(const struct frames *f, uint32_t app, uint32_t channel)
 {
     uint32_t best = FRAMES_NONE;
@@ -337,8 +339,8 @@ static bool place_single(struct frames *f, uint32_t app, uint32_t page)
     return true;
 }
 
-/* Places an aligned 2 MiB in a frame and merges it. All its pages are there, so none has to move.
- */
+/* Places an aligned 2 MiB in a frame and merges the frame. All pages are in place, so no page
+ * moves. */
 static bool place_large(struct frames *f, uint32_t app, uint32_t page)
 {
     uint32_t frame = take_frame(f, app);

@@ -1,14 +1,16 @@
 /* frames.h: physical memory in large frames of 512 base pages. The allocators are those of Mosaic
  * (Ausavarungnirun et al., MICRO 2017) and of its comparison:
  *
- *   FRAMES_BASE    the paper's GPU-MMU: base pages of all applications share frames and get any
- * free page; no frame is merged FRAMES_LARGE   large pages alone: each 2 MiB of virtual memory that
- * is touched takes a frame FRAMES_COCOA   Mosaic: each aligned 2 MiB of an allocation takes a free
- * frame, page i at place i, and is merged in place; the rest takes single pages from frames of the
- * same application
+ *   FRAMES_BASE   the paper's GPU-MMU. Base pages of all applications share frames and get any
+ *                 free page. No frame is merged.
+ *   FRAMES_LARGE  large pages alone. Each touched 2 MiB of virtual memory takes a frame.
+ *   FRAMES_COCOA  Mosaic. Each aligned 2 MiB of an allocation takes a free frame, page i at
+ *                 place i, and is merged in place. Other pages of the allocation take single
+ *                 pages from frames of the same application.
  *
- * Pages are numbers of 4 KiB pages. Virtual pages count from 0 in each application. Physical page p
- * is place p % 512 of frame p / 512. Frame f is in memory channel f % channels. Not thread safe. */
+ * A page is the number of a 4 KiB page. Virtual pages count from 0 in each application. Physical
+ * page p is place p % 512 of frame p / 512. Frame f is in memory channel f % channels. Not thread
+ * safe. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_FRAMES_H
 #define REACH_CLIENTS_LAB_PAPERS_MOSAIC_FRAMES_H
 
@@ -33,51 +35,52 @@ struct frames_config {
 };
 
 struct frames_counts {
-    uint64_t used_pages;    /* of applications, now */
-    uint64_t reserved;      /* free pages that only one application can get, now */
-    uint64_t most_reserved; /* the largest value of `reserved` so far */
-    uint64_t merges;        /* in place */
-    uint64_t splinters;     /* each flushes one large entry from all TLBs */
-    uint64_t copied_pages;  /* moved by compaction, within their channel */
-    uint64_t freed_frames;  /* by compaction */
+    uint64_t used_pages;    /* pages that applications use now */
+    uint64_t reserved;      /* free pages that only one application can get now */
+    uint64_t most_reserved; /* largest value of `reserved` */
+    uint64_t merges;        /* merges in place */
+    uint64_t splinters;     /* split frames; each split flushes one large entry from all TLBs */
+    uint64_t copied_pages;  /* pages that compaction moved within their channel */
+    uint64_t freed_frames;  /* frames that compaction freed */
     uint64_t emergencies;   /* merged frames that were split because no other page was free */
     uint64_t mixed_frames;  /* frames with foreign pages in which an application got pages */
-    uint64_t refused_pages; /* because memory was full */
+    uint64_t refused_pages; /* pages that were refused because memory was full */
 };
 
 struct frames;
 
-/* Copies `config`. NULL if out of memory. */
+/* Copies `config`. Returns NULL if out of memory. */
 struct frames *frames_new(const struct frames_config *config);
 void frames_free(struct frames *take);
 
-/* Called for each translation that becomes invalid: of one base page, or of the large page at
- * `page`. May be NULL. */
+/* This function is called for each translation that becomes invalid. The translation is for one
+ * base page, or for the large page at `page`. It may be NULL. */
 typedef void frames_forget(void *arg, uint32_t app, uint32_t page, bool large);
 void frames_on_change(struct frames *f, frames_forget *forget, void *arg);
 
-/* Fills memory with foreign data, before any allocation. The share `index` of the frames, drawn at
- * random, gets the share `occupancy` of its pages filled (0..1 each). Compaction may move foreign
- * data; they are never freed. */
+/* Fills memory with foreign data, before any allocation. The share `index` of the frames is drawn
+ * at random. The share `occupancy` of their pages is filled (0..1 each). Foreign data can be moved
+ * by compaction, but are never freed. */
 void frames_fragment(struct frames *f, double index, double occupancy);
 
-/* Allocates pages [first, first + count), which must not be allocated. False if memory is full;
- * pages up to that point are then allocated. */
+/* Allocates pages [first, first + count), which must not be allocated. Returns false if memory is
+ * full. Earlier pages of the range are then allocated. */
 bool frames_alloc(struct frames *f, uint32_t app, uint32_t first, uint32_t count);
 
 /* Frees pages [first, first + count). Pages that are not allocated are skipped. */
 void frames_release(struct frames *f, uint32_t app, uint32_t first, uint32_t count);
 
-/* The physical page of a virtual page, or FRAMES_NONE. */
+/* Returns the physical page of a virtual page, or FRAMES_NONE. */
 uint32_t frames_page(const struct frames *f, uint32_t app, uint32_t page);
 
-/* True if the 2 MiB around the page are one large page. */
+/* Returns whether the 2 MiB around the page are one large page. */
 bool frames_is_large(const struct frames *f, uint32_t app, uint32_t page);
 
 struct frames_counts frames_count(const struct frames *f);
 
-/* Reserved free pages over used pages: now, or with the most that was ever reserved, which the
- * released simulator of Mosaic counts. 0 if no page is used. */
+/* These functions return reserved free pages divided by used pages, or 0 if no page is used.
+ * frames_most_bloat uses the largest number of reserved pages, like the released simulator of
+ * Mosaic. */
 double frames_bloat(const struct frames *f);
 double frames_most_bloat(const struct frames *f);
 

@@ -1,6 +1,6 @@
 /* gen_mosaic.c: the table of the applications and the generator. The arrays that a loop reads and
- * the passes over the data are those of the programs in the released simulator. A row is as long as
- * in a square or a cube of the array's size. */
+ * the passes over the data follow the programs in the released simulator. Rows have the length of a
+ * row in a square or cube of the array's size. */
 #include "clients/lab/papers/mosaic/gen_mosaic.h"
 
 #include <math.h>
@@ -15,8 +15,9 @@ enum { WINDOW_STEPS = 64 }; /* memory instructions of a warp before the window o
 static const double ZIPF_POWER = 4;
 enum { PERCENT = 100 };
 
-/* The least number of allocations of an application. Those that are not arrays are small and not
- * read by the loop: flags, parameters, sums. Fitted to the paper's bloat with large pages. */
+/* Minimum number and size of the allocations of an application. Allocations that are not arrays are
+ * small, and the loop does not read them: flags, parameters, sums. The numbers are fitted to the
+ * paper's bloat with large pages. */
 enum { ALLOCATIONS = 10, LEAST_KB = 16 };
 
 /* clang-format off */
@@ -70,8 +71,8 @@ static uint32_t virtual_line(const struct gen_layout *l, uint32_t array, uint32_
     return l->first_page[array] * GEN_PAGE_LINES + line;
 }
 
-/* The sizes of the arrays of an application differ by at most half of their mean, drawn by its own
- * seed. Equal sizes would often be multiples of a large page. */
+/* The sizes of the arrays of an application differ by at most half of their mean. They are drawn
+ * with the seed of the application. Equal sizes would often be multiples of a large page. */
 void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,
                       struct gen_layout *out)
 {
@@ -106,9 +107,9 @@ uint32_t gen_mosaic_pages(const struct gen_layout *l)
 /* ---- patterns: line numbers in the array, before the remainder by its length ---- */
 
 struct place {
-    uint32_t lines;     /* of the array */
+    uint32_t lines;     /* lines of the array */
     uint32_t window;    /* lines */
-    uint32_t iteration; /* of the warp's loop */
+    uint32_t iteration; /* iteration of the warp's loop */
 };
 
 static uint32_t stream_line(const struct gen_layout *l, const struct gen_warp *w,
@@ -144,7 +145,8 @@ static bool is_far(const struct gen_layout *l, struct gen_warp *w)
     return rng_below(&w->rng, PERCENT) < l->app->far_percent;
 }
 
-/* A random line of a moving window that is at most as large as the array, or sometimes any line. */
+/* Returns a random line of a moving window, or sometimes any line. The window is never larger than
+ * the array. */
 static uint32_t gather_line(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
 {
     const uint32_t window = p->window < p->lines ? p->window : p->lines;
@@ -159,7 +161,7 @@ static uint32_t zipf_line(const struct gen_layout *l, struct gen_warp *w, const 
     return (uint32_t)(lines * pow(rng_unit(&w->rng), ZIPF_POWER));
 }
 
-/* A node of the top of the tree, or of a path to a leaf. */
+/* Returns a node of the top of the tree, or of a path to a leaf. */
 static uint32_t tree_line(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
 {
     const uint32_t lines = !is_far(l, w) && p->window < p->lines ? p->window : p->lines;
@@ -203,7 +205,7 @@ uint32_t gen_mosaic_loop(const struct gen_app *app, uint32_t *out_lines)
     return app->op_count + (app->small_arrays > 0 ? 1u : 0u);
 }
 
-/* A random line of one small array. All warps move from one array to the next. */
+/* Returns a random line of one small array. All warps move from one array to the next. */
 static uint32_t small_array_line(const struct gen_layout *l, struct gen_warp *w,
                                  uint32_t *out_lines)
 {

@@ -13,7 +13,8 @@
 
 enum { TARGETS = 15, GROUPS = 7 };
 
-/* The figure of each target, and the reason why it is not reproduced, as far as it is known. */
+/* The figure of each target, and the reason for a target that is not reproduced, if the reason is
+ * known. */
 static const struct {
     const char *id, *figure, *why;
 } targets[TARGETS] = {
@@ -51,7 +52,7 @@ static const struct {
 };
 
 static const struct {
-    const char *figures, *ids; /* each between spaces */
+    const char *figures, *ids; /* names of figures and targets, each between spaces */
     enum status (*simulate)(struct mosaic_report *, struct err *);
 } groups[GROUPS] = {
     {" 3 ", " M1 ", mosaic_page_sizes},
@@ -72,7 +73,7 @@ static bool is_in(const char *name, const char *names)
     return strstr(names, text) != NULL;
 }
 
-/* True if the target has parts and all of them hold. */
+/* Returns whether the target has parts and all parts hold. */
 static bool is_reproduced(const struct mosaic_report *r, const char *id, bool *out_there)
 {
     bool good = true;
@@ -129,7 +130,8 @@ static bool is_known(const char *id)
     return false;
 }
 
-/* Joins the names, each between spaces; NULL if there are none. False if one is not a target. */
+/* Joins the names, each between spaces. The result is NULL if there are no names. Returns false if
+ * a name is not a target. */
 static bool join_ids(char **ids, int count, char *text, size_t size, const char **out)
 {
     size_t length = 0;

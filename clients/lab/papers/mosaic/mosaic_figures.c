@@ -54,7 +54,7 @@ enum { PAGING_SIZES = 3 };
 enum { BASE_THERE, BASE_COMES, LARGE_THERE, LARGE_COMES, PAGING_RUNS };
 static const uint32_t paging_sizes[PAGING_SIZES] = {1, 2, 5};
 
-/* One pass over a quarter of the data. */
+/* Describes one pass over a quarter of the data. */
 static struct mosaic_run paging_run(uint32_t app, uint32_t copies, uint32_t kind)
 {
     const struct mosaic_workload w = mosaic_workload((copies - 1) * GEN_MOSAIC_APPS + app);
@@ -77,7 +77,8 @@ static double mean_cycles(const struct mosaic_case *c)
     return sum;
 }
 
-/* The cycles of all passes of a run. Pages come in the first pass and are present in the others. */
+/* Returns the cycles of all passes of a run. Pages arrive in the first pass and are present in
+ * later passes. */
 static double run_cycles(const struct mosaic_case *first, const struct mosaic_case *other)
 {
     const double others = gen_mosaic_app(first->run.apps[0])->passes - 1.0;

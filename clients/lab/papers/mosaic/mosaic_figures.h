@@ -4,7 +4,8 @@
 
 #include "clients/lab/papers/mosaic/mosaic_report.h"
 
-/* Each simulates, prints the rows of its figures and adds their targets. STATUS_NO_MEMORY. */
+/* Each function simulates, prints the rows of its figures and adds their targets. Returns
+ * STATUS_NO_MEMORY if out of memory. */
 enum status mosaic_page_sizes(struct mosaic_report *r, struct err *err); /* M1 */
 enum status mosaic_paging(struct mosaic_report *r, struct err *err);     /* M2, M3 */
 enum status mosaic_speedups(struct mosaic_report *r, struct err *err);   /* M5 to M9 */

@@ -2,10 +2,10 @@
  * partitions of 2 banks, and DRAM has 6 channels of 8 banks. The paper gives the sizes, ways and
  * cycles of both caches.
  *
- * The released simulator gives the rest. The queue of a partition takes 85 cycles before its L2 and
- * 30 before DRAM. GDDR5 takes 12 memory clocks to precharge, to open and to read, and transfers 4
- * bytes four times per clock. The crossbar is chosen. With first ready, first come and a long
- * queue, rows cost latency and no bandwidth. */
+ * The released simulator gives the other numbers. The queue of a partition takes 85 cycles before
+ * its L2 and 30 before DRAM. GDDR5 takes 12 memory clocks to precharge, to open and to read, and
+ * transfers 4 bytes four times per clock. The cycles of the crossbar are chosen. The queue is long
+ * and serves ready requests first, so rows cost latency, but no bandwidth. */
 #include "clients/lab/papers/mosaic/mosaic_memory.h"
 
 #include <stdbool.h>
@@ -32,13 +32,13 @@ enum {
     ROW_HIT_CYCLES = 7,   /* 12 clocks of 1674 MHz in cycles of 1020 MHz */
     ROW_MISS_CYCLES = 22, /* 36 */
     SIXTEENTHS = 16,
-    BUS_SIXTEENTHS = 78 /* 128 bytes at 4 x 4 x 1674 MHz, in sixteenths of a cycle */
+    BUS_SIXTEENTHS = 78 /* 128 bytes at 4 x 4 x 1674 MHz in sixteenths of a cycle */
 };
 
 /* The ways of each set, the youngest first. */
 struct tags {
-    uint32_t *line;  /* + 1; 0 is empty */
-    uint32_t *ready; /* the cycle of its arrival; runs are shorter than 2^32 cycles */
+    uint32_t *line;  /* line + 1, or 0 if the way is empty */
+    uint32_t *ready; /* cycle of the line's arrival; runs are shorter than 2^32 cycles */
 };
 
 struct mosaic_memory {
@@ -91,8 +91,8 @@ static uint32_t hash_line(uint32_t line)
     return line ^ line >> 13;
 }
 
-/* Makes a line the youngest of its set. True if it was there or already requested; ready[0] then is
- * the cycle of its arrival. `ways` is a multiple of 4. */
+/* Makes a line the youngest of its set. Returns whether it was present or already requested;
+ * ready[0] is then the cycle of its arrival. `ways` is a multiple of 4. */
 static bool touch_line(uint32_t *line, uint32_t *ready, uint32_t ways, uint32_t tag)
 {
 #ifdef __SSE2__

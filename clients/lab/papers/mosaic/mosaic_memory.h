@@ -11,14 +11,15 @@ enum { MOSAIC_LINE_BYTES = 128, MOSAIC_CHANNELS = 6 };
 
 struct mosaic_memory;
 
-/* NULL if out of memory. */
+/* Returns NULL if out of memory. */
 struct mosaic_memory *mosaic_memory_new(uint32_t cores);
 void mosaic_memory_free(struct mosaic_memory *take);
 
-/* A core reads physical line `line` (address / 128) at `now`. Returns the cycle of its arrival. */
+/* Reads physical line `line` (address / 128) for a core at `now`. Returns the cycle of its
+ * arrival. */
 uint64_t mosaic_memory_read(struct mosaic_memory *m, uint32_t core, uint32_t line, uint64_t now);
 
-/* The same for the page walker, which is beside the L2 cache. */
+/* Reads a line for the page walker, which is beside the L2 cache. */
 uint64_t mosaic_memory_walk(struct mosaic_memory *m, uint32_t line, uint64_t now);
 
 #endif

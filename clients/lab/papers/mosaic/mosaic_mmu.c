@@ -10,63 +10,63 @@
 #include <string.h>
 
 enum {
-    APP_SHIFT = 20, /* a key has the numbers of the page and of the application */
+    APP_SHIFT = 20, /* a key contains the numbers of the page and of the application */
     LARGE_SHIFT = 9,
     L1_CYCLES = 1,
     L2_CYCLES = 10,
     L2_WAYS = 16,
     L2_PORTS = 2,
     WALK_CACHE_WAYS = 8,
-    WALK_CACHE_CYCLES = 85, /* in the configuration of the released simulator */
+    WALK_CACHE_CYCLES = 85, /* from the configuration of the released simulator */
     LEVELS = 4,
     LEVEL_BITS = 9,
-    ENTRIES_OF_LINE_SHIFT = 4, /* of 8 bytes */
-    TABLE_LINES = 1 << 26,     /* the first line of page tables, behind all data */
-    LEVEL_LINES = 1 << 22,     /* of one level's tables */
+    ENTRIES_OF_LINE_SHIFT = 4, /* entries of 8 bytes */
+    TABLE_LINES = 1 << 26,     /* first line of the page tables, behind all data */
+    LEVEL_LINES = 1 << 22,     /* lines of the tables of one level */
     LEVEL_KEYS = 1 << 24
 };
 static const uint32_t NONE = UINT32_MAX;
-/* The paper's bus (section 3.2): 55 us to use for 4 KiB, 318 us for 2 MiB, at 1020 MHz. */
+/* The bus of the paper (section 3.2) takes 55 us for 4 KiB and 318 us for 2 MiB, at 1020 MHz. */
 static const double BUS_LATENCY_CYCLES = 54.5e-6 * 1020e6;
 static const double BUS_CYCLES_PER_BYTE = 1020e6 / 7.96e9;
 
-/* The request of a core. */
+/* Pending request of a core. */
 struct request {
     uint32_t key, app, page;
     bool large;
     uint32_t next_of_walk;
 };
 
-/* A walk, indexed by the core that asked first. */
+/* Pending walk, indexed by the core of the first request. */
 struct walk {
     uint32_t key, app, page;
     bool active, large;
-    uint8_t level;    /* to read next */
-    uint32_t waiting; /* list of the other cores that wait, the last first */
+    uint8_t level;    /* level that is read next */
+    uint32_t waiting; /* list of the other waiting cores, the last one first */
 };
 
 /* The pages in transfer, in order. The bus transfers one page after another. */
 struct bus {
     uint64_t free_at;
-    uint16_t *state[FRAMES_MAX_APPS]; /* of each page or large page */
-    uint32_t first, count;            /* of `coming`, a ring */
+    uint16_t *state[FRAMES_MAX_APPS]; /* state of each page or large page */
+    uint32_t first, count;            /* range in the ring `coming` */
     struct {
         uint16_t *state;
         uint64_t at;
     } coming[MOSAIC_MAX_FAULTS];
 };
-enum { ABSENT, PRESENT, COMING }; /* COMING + the position in the ring */
+enum { ABSENT, PRESENT, COMING }; /* COMING + position in the ring */
 
 struct mosaic_mmu {
     struct mosaic_mmu_desc desc;
     struct mosaic_mmu_host host;
     struct mosaic_mmu_counts counts;
-    struct mosaic_tlb **l1_base, **l1_large; /* of each core */
+    struct mosaic_tlb **l1_base, **l1_large; /* TLBs of each core */
     struct mosaic_tlb *l2_base, *l2_large, *walk_cache;
-    uint64_t *l1_free; /* of each core's port */
+    uint64_t *l1_free; /* time at which the port of each core is free */
     uint64_t l2_free[L2_PORTS];
-    struct request *requests; /* of each core */
-    struct walk *walks;       /* of each core */
+    struct request *requests; /* request of each core */
+    struct walk *walks;       /* walk of each core */
     struct bus *bus;          /* NULL if all pages are in memory */
 };
 
@@ -151,7 +151,7 @@ struct mosaic_mmu_counts mosaic_mmu_count(const struct mosaic_mmu *m)
     return m->counts;
 }
 
-/* The events of requests come first, then those of walks, then the event of the bus. */
+/* The numbers of request events come first, then walk events, then the event of the bus. */
 uint32_t mosaic_mmu_events(const struct mosaic_mmu *m)
 {
     return 2 * m->desc.cores + 1;
@@ -245,7 +245,7 @@ bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t app, uin
 
 /* ---- walks ---- */
 
-/* The walk that fetches the translation of a request, or NONE. */
+/* Returns the walk that fetches the translation of a request, or NONE. */
 static uint32_t find_walk(const struct mosaic_mmu *m, const struct request *r)
 {
     for (uint32_t c = 0; c < m->desc.cores; c++) {
@@ -256,7 +256,7 @@ static uint32_t find_walk(const struct mosaic_mmu *m, const struct request *r)
     return NONE;
 }
 
-/* The number of a page's entry in a level; level 0 is the root. */
+/* Returns the number of a page's entry in a level. Level 0 is the root. */
 static uint32_t entry_number(uint32_t page, uint32_t level)
 {
     return page >> LEVEL_BITS * (LEVELS - 1 - level);
@@ -268,8 +268,8 @@ static uint32_t table_line(uint32_t app, uint32_t page, uint32_t level)
            ((app << APP_SHIFT | entry_number(page, level)) >> ENTRIES_OF_LINE_SHIFT);
 }
 
-/* The levels of a walk. A large page alone ends at the third level; the walk of a merged page reads
- * the first entry of the fourth. */
+/* Returns the number of levels of a walk. A walk of MOSAIC_LARGE ends at the third level. The walk
+ * of a merged page also reads the first entry of the fourth level. */
 static uint32_t walk_levels(const struct mosaic_mmu *m)
 {
     return m->desc.design == MOSAIC_LARGE ? LEVELS - 1 : LEVELS;
@@ -344,8 +344,9 @@ static void start_transfer(struct mosaic_mmu *m, uint16_t *state, double bytes, 
         post_arrival(m);
 }
 
-/* True if the page of a walk is not in memory. Its transfer then starts, unless it has started
- * already. Other cores that waited for the walk find the fault by walks of their own. */
+/* Returns whether the page of a walk is not in memory. Starts the transfer of such a page, unless
+ * it has started already. Other cores that waited for the walk find the fault in their own
+ * walks. */
 static bool raise_fault(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
     struct walk *w = &m->walks[core];

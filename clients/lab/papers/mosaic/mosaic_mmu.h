@@ -2,9 +2,9 @@
  * for base pages and for large pages in each core and behind all cores. Misses to the same page are
  * merged, one page walker serves all cores, and far faults go over the bus.
  *
- * A core waits for one translation at a time, because its memory unit works in order, like the
- * released simulator's. Only the warps that touch a page wait for its transfer (section 3.2).
- * Times are cycles of a core. Not thread safe.
+ * A core waits for one translation at a time, because its memory unit works in order, like in the
+ * released simulator. Only the warps that touch a page wait for its transfer (section 3.2). Times
+ * are cycles of a core. Not thread safe.
  *
  * The caller has the clock: it provides `post`, and calls mosaic_mmu_due at the posted time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_MMU_H
@@ -21,28 +21,29 @@ enum mosaic_design {
     MOSAIC_DESIGNS
 };
 
-/* The most pages in transfer at a time. At least one warp waits for each. */
+/* Maximum number of pages in transfer. At least one warp waits for each page. */
 enum { MOSAIC_MAX_FAULTS = 2048 };
 
 struct mosaic_mmu_desc {
     enum mosaic_design design;
     uint32_t cores;
     uint32_t l1_base, l1_large; /* entries, fully associative */
-    uint32_t l2_base, l2_large; /* entries; the base ones 16-way */
-    uint32_t walk_cache;        /* entries for upper levels, 8-way; 0: none */
+    uint32_t l2_base, l2_large; /* entries; base entries are 16-way */
+    uint32_t walk_cache;        /* entries for upper levels, 8-way; 0 means no walk cache */
     bool lazy;                  /* a page comes over the bus at its first access */
 };
 
-/* The paper's MMU: 128 + 16 entries in a core, 512 + 256 behind, no walk cache, no faults. */
+/* Returns the paper's MMU. A core has 128 + 16 entries, and the second level has 512 + 256. There
+ * is no walk cache, and there are no faults. */
 struct mosaic_mmu_desc mosaic_mmu_paper(enum mosaic_design design, uint32_t cores);
 
-/* If a walk of another core already fetches the page, the core waits for it. It then looks up the
- * second level and hits, as in the released simulator. So each miss of the second level is a walk.
- */
+/* If a walk of another core already fetches the page, the core waits for it. The core then looks up
+ * the second level and hits, like in the released simulator. So each miss of the second level is a
+ * walk. */
 struct mosaic_mmu_counts {
     uint64_t l1_lookups, l1_misses;
     uint64_t l2_lookups, l2_misses;
-    uint64_t l2_large_lookups, l2_large_misses; /* the part for large pages */
+    uint64_t l2_large_lookups, l2_large_misses; /* lookups and misses of large pages */
     uint64_t walks, faults;
 };
 
@@ -52,8 +53,8 @@ struct mosaic_mmu_host {
     void (*post)(void *arg, uint32_t what, uint64_t at); /* one event per `what` at a time */
     /* The translation that the core waits for is available in cycle `at`. */
     void (*resolved)(void *arg, uint32_t core, uint64_t at);
-    /* Called if lazy: the page that the core waits for is not in memory. The core no longer waits.
-     * Its instruction may ask again after `arrived` with the same `fault`. */
+    /* Called if `lazy` is set and the page that the core waits for is not in memory. The core no
+     * longer waits. Its instruction may be repeated after `arrived` with the same `fault`. */
     void (*faulted)(void *arg, uint32_t core, uint32_t fault);
     void (*arrived)(void *arg, uint32_t fault);
     const struct frames *frames;

@@ -1,5 +1,5 @@
-/* mosaic_picture.c: see mosaic_picture.h. Each number is a bar, with the accepted band beneath it
- * and the paper's number beside it. */
+/* mosaic_picture.c: see mosaic_picture.h. Each number is drawn as a bar. The accepted band is
+ * beneath the bar, and the paper's number is beside it. */
 #include "clients/lab/papers/mosaic/mosaic_picture.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ static void print_text(const char *text)
 
 static void print_row(const struct mosaic_part *p, uint32_t row)
 {
-    /* Bands without an end and numbers far outside of a band are truncated. */
+    /* Truncates bands without an end and numbers far outside of a band. */
     const double most = fmax(fabs(p->value), fmin(fabs(p->high), 4 * fabs(p->value) + p->low)) + 1;
     const struct scale s = {fmin(fmin(0, p->value), fmax(p->low, -most)), most};
     const uint32_t y = TOP + row * ROW;

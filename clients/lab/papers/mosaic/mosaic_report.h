@@ -1,6 +1,6 @@
 /* mosaic_report.h: collects the numbers of the figures of Mosaic (Ausavarungnirun et al., MICRO
  * 2017) as targets M1 to M15. A target has the simulated numbers, the numbers of the paper's text,
- * and bands. The bands are those of the design and are not fitted. All numbers are simulated. */
+ * and bands. The bands come from the design and are not fitted. All numbers are simulated. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_REPORT_H
 #define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_REPORT_H
 
@@ -8,10 +8,10 @@
 
 /* A part of a target: a number with a band, or a statement. */
 struct mosaic_part {
-    char id[4]; /* of the target */
+    char id[4]; /* id of the target */
     char what[60];
-    const char *unit;  /* NULL for a statement */
-    const char *paper; /* the number in the paper's text */
+    const char *unit;  /* unit, or NULL for a statement */
+    const char *paper; /* number in the paper's text */
     double value, low, high;
     bool holds;
 };
@@ -23,7 +23,7 @@ struct mosaic_report {
     uint32_t part_count;
     struct mosaic_alone alone; /* valid if has_alone */
     bool has_alone;
-    bool quiet; /* print no rows */
+    bool quiet; /* no rows are printed */
     bool whole; /* sweeps run all workloads instead of a part of them */
 };
 

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 enum { PERCENT = 100, MAX_POINTS = 8 };
-/* Every 8th workload includes several of each number of applications and of both kinds. */
+/* One workload in 8 is run. These include several workloads of each number of applications and of
+ * both kinds. */
 enum { PART = 8 };
-/* The copy of a base page over its channel, by reading and writing 64-bit words, one per memory
- * clock; and by a bulk copy in DRAM. */
+/* Cycles to copy a base page over its channel and by a bulk copy in DRAM. The channel reads and
+ * writes 64-bit words, one per memory clock. */
 static const double COPY_CYCLES = 2 * 512 / 1674e6 * 1020e6;
 static const double BULK_COPY_CYCLES = 80e-9 * 1020e6;
 
@@ -48,8 +49,8 @@ static enum status sweep_run(struct mosaic_report *r, struct sweep *s, struct er
     return status == STATUS_OK ? mosaic_run_cases(s->cases, s->points * s->workloads, err) : status;
 }
 
-/* The mean weighted speed-up at a point. Workloads that do not fit memory at some point are left
- * out. */
+/* Returns the mean weighted speed-up at a point. Workloads that do not fit memory at some point are
+ * left out. */
 static double sweep_mean(const struct sweep *s, uint32_t point, double copy_cycles)
 {
     double sum = 0;
@@ -116,10 +117,10 @@ static enum status entries_curve(struct mosaic_report *r, enum which_entries whi
     return status;
 }
 
-/* A smaller difference comes from the order of events, not from the entries. */
+/* A smaller difference is due to the order of events, not to the entries. */
 static const double NOISE = 0.001;
 
-/* True if more entries are never worse. */
+/* Returns whether more entries are never worse. */
 static bool is_rising(const struct curve *c)
 {
     for (uint32_t p = 1; p < c->count; p++) {
@@ -188,7 +189,7 @@ struct gains {
     double word, bulk, free;
 };
 
-/* In percent. The gains of compaction are relative to none at the same point. */
+/* Numbers in percent. The gains of compaction are relative to no compaction at the same point. */
 static struct gains gains_at(const struct sweep *s, uint32_t point, double whole)
 {
     const uint32_t points = s->points / 2;
@@ -263,7 +264,8 @@ enum status mosaic_compaction(struct mosaic_report *r, struct err *err)
 
 /* ---- memory alone ---- */
 
-/* The mean bloat of the workloads that fit, in percent. Negative if out of memory. */
+/* Returns the mean bloat of the workloads that fit, in percent. Returns a negative number if out of
+ * memory. */
 static double mean_bloat(uint32_t first, uint32_t end, enum mosaic_design design, double index,
                          double occupancy, double *out_worst)
 {

@@ -4,7 +4,8 @@
 
 #include "clients/lab/papers/mosaic/mosaic_report.h"
 
-/* Each simulates, prints the rows of its figures and adds their targets. STATUS_NO_MEMORY. */
+/* Each function simulates, prints the rows of its figures and adds their targets. Returns
+ * STATUS_NO_MEMORY if out of memory. */
 enum status mosaic_bloat(struct mosaic_report *r, struct err *err);      /* M4, M14 */
 enum status mosaic_entries(struct mosaic_report *r, struct err *err);    /* M10, M11 */
 enum status mosaic_compaction(struct mosaic_report *r, struct err *err); /* M12, M13 */

@@ -4,7 +4,7 @@
  * warp follows.
  *
  * The memory unit of a core works in order, one line per cycle. While it waits for a translation,
- * the memory instructions of all warps wait behind it, as in the released simulator. So a miss
+ * the memory instructions of all warps wait behind it, like in the released simulator. So a miss
  * "often stalls many of the warps" (section 3.1). Only the warps that touch a page wait for its
  * transfer over the bus (section 3.2).
  */
@@ -14,14 +14,14 @@
 #include <string.h>
 
 enum { WHEEL = 8192, WORD_BITS = 64, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
-enum { MOST_ITERATIONS = 1 << 15 }; /* more than a grid needs for the longest array */
+enum { MOST_ITERATIONS = 1 << 15 }; /* more iterations than a grid needs for the longest array */
 static const uint32_t NONE = UINT32_MAX;
 
 struct warp {
     struct gen_warp gen;
     uint16_t app, core;
-    bool issued;    /* the gap is issued; the memory instruction is next */
-    uint64_t ready; /* when all lines read so far have arrived */
+    bool issued;    /* the gap is issued and the memory instruction is next */
+    uint64_t ready; /* time at which all lines that were read have arrived */
 };
 
 /* The memory instructions of a core, in order. */
@@ -30,26 +30,26 @@ struct unit {
     uint32_t first, count;        /* the first one is being executed */
     uint32_t lines[GEN_MAX_LINES];
     uint32_t line_count, next;
-    uint32_t page;    /* of the previous line; its translation is available at page_at */
+    uint32_t page;    /* page of the previous line; its translation is available at page_at */
     uint64_t page_at; /* UINT64_MAX if there is no page */
-    uint64_t free_at; /* when the unit accepts the next line */
+    uint64_t free_at; /* time at which the unit accepts the next line */
 };
 
 /* A core. Its warps are in the order of their age. */
 struct core {
-    uint64_t free_at; /* when the next warp may issue */
-    uint64_t ready;   /* warps, one bit each */
+    uint64_t free_at; /* time at which the next warp may issue */
+    uint64_t ready;   /* mask of the ready warps */
     bool busy;        /* a warp is issuing */
     bool waits;       /* the memory unit waits for a translation */
     struct unit unit;
 };
 _Static_assert(MOSAIC_WARPS <= 64, "a bit for each warp of a core");
 
-/* The rest of an instruction that waits for the transfer of a page. */
+/* The remaining lines of an instruction that waits for the transfer of a page. */
 struct parked {
     uint32_t lines[GEN_MAX_LINES];
     uint32_t line_count; /* 0 if the warp waits for no page */
-    uint32_t next;       /* the next warp that waits for the same page */
+    uint32_t next;       /* next warp that waits for the same page */
 };
 _Static_assert((int)MOSAIC_CORES *(int)MOSAIC_WARPS <= (int)MOSAIC_MAX_FAULTS,
                "each warp waits for at most one page");
@@ -67,15 +67,14 @@ struct clock {
     struct gen_layout layouts[MOSAIC_MAX_APPS];
     struct warp *warps;
     uint32_t warp_count;
-    uint32_t running; /* warps that have not reached their quota */
+    uint32_t running; /* number of warps that have not reached their quota */
     struct core cores[MOSAIC_CORES];
-    struct parked *parked; /* of each warp; NULL if no page is transferred */
-    uint32_t
-        first_parked[MOSAIC_MAX_FAULTS]; /* the first warp that waits for each page in transfer */
-    struct event *events;                /* of warps, then of the MMU */
+    struct parked *parked;                    /* one per warp; NULL if no page is transferred */
+    uint32_t first_parked[MOSAIC_MAX_FAULTS]; /* first waiting warp of each page in transfer */
+    struct event *events;                     /* events of warps, then of the MMU */
     uint32_t first[WHEEL], last[WHEEL];
     uint64_t used[WHEEL / WORD_BITS];
-    uint32_t waiting; /* events */
+    uint32_t waiting; /* number of pending events */
     uint64_t now;
     struct mosaic_result *out;
     struct mosaic_mmu_counts at_warm;
@@ -83,7 +82,8 @@ struct clock {
 
 /* ---- the wheel ---- */
 
-/* An event beyond the end of the wheel goes into the last slot, and is posted again from there. */
+/* An event beyond the end of the wheel is stored in the last slot and is posted again from
+ * there. */
 static void post_event(struct clock *c, uint32_t id, uint64_t at)
 {
     const uint64_t last = c->now + WHEEL - 1;
@@ -98,7 +98,7 @@ static void post_event(struct clock *c, uint32_t id, uint64_t at)
     c->waiting++;
 }
 
-/* Moves `now` to the next slot with events. There must be one. */
+/* Moves `now` to the next slot with events. There must be such a slot. */
 static uint32_t next_slot(struct clock *c)
 {
     uint32_t slot = (uint32_t)(c->now % WHEEL);
@@ -151,7 +151,7 @@ static void count_instructions(struct clock *c, const struct warp *w, uint32_t i
     c->out->cycles[w->app] = c->now - c->run->warm;
 }
 
-/* The oldest ready warp issues its gap, which occupies the core, and its memory instruction. */
+/* Issues the gap and the memory instruction of the oldest ready warp. The gap occupies the core. */
 static void issue_oldest(struct clock *c, uint32_t at)
 {
     struct core *core = &c->cores[at];
@@ -188,7 +188,7 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Starts the first instruction of the unit. Its lines are those that were parked, or new ones. */
+/* Starts the first instruction of the unit. Its lines are parked lines or new lines. */
 static void begin_first(struct clock *c, struct unit *u)
 {
     const uint32_t id = u->warps[u->first];
@@ -213,7 +213,7 @@ static void drop_first(struct clock *c, struct unit *u)
         begin_first(c, u);
 }
 
-/* Reads the lines of the first instruction. False if the unit waits for a translation. */
+/* Reads the lines of the first instruction. Returns false if the unit waits for a translation. */
 static bool read_lines(struct clock *c, struct core *core)
 {
     struct unit *u = &core->unit;
@@ -348,9 +348,9 @@ struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layou
     return f;
 }
 
-/* The step at which an application begins. A stretch begins anywhere in a run, because no end of an
- * allocation is near the start of all arrays. All designs get the same stretch. A run with a quota
- * begins at its start. */
+/* Returns the step at which an application begins. A stretch begins anywhere in a run, because no
+ * end of an allocation is near the start of all arrays. All designs get the same stretch. A run
+ * with a quota begins at step 0. */
 static uint32_t first_step(const struct clock *c, uint32_t app)
 {
     const struct mosaic_run *run = c->run;

@@ -15,27 +15,27 @@ struct mosaic_run {
     struct mosaic_mmu_desc mmu;
     uint32_t app_count;
     uint8_t apps[MOSAIC_MAX_APPS];  /* numbers of gen_mosaic_app */
-    uint8_t cores[MOSAIC_MAX_APPS]; /* of each; at most MOSAIC_CORES in all */
+    uint8_t cores[MOSAIC_MAX_APPS]; /* cores of each application; at most MOSAIC_CORES in total */
     /* Cycles from `warm` on are counted. The run ends when each warp has made `quota` memory
      * instructions, or at cycle `end` if quota is 0. */
     uint64_t warm, end;
     uint32_t quota;
-    uint32_t shrink;              /* a divisor of the applications' memory; 0 means 1 */
+    uint32_t shrink;              /* divisor of the applications' memory; 0 means 1 */
     double fragmented, occupancy; /* frames_fragment */
     bool compact;
     uint64_t seed;
 };
 
 struct mosaic_result {
-    uint64_t instructions[MOSAIC_MAX_APPS]; /* of warps, counted */
-    uint64_t cycles[MOSAIC_MAX_APPS];       /* in which they were counted */
+    uint64_t instructions[MOSAIC_MAX_APPS]; /* warp instructions that were counted */
+    uint64_t cycles[MOSAIC_MAX_APPS];       /* cycles in which they were counted */
     struct mosaic_mmu_counts mmu;
     struct frames_counts frames;
     double bloat;
-    bool full; /* the arrays did not fit memory */
+    bool full; /* the arrays did not fit into memory */
 };
 
-/* STATUS_NO_MEMORY. */
+/* Returns STATUS_NO_MEMORY if out of memory. */
 enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *out,
                             struct err *err);
 
@@ -44,7 +44,7 @@ static inline double mosaic_ipc(const struct mosaic_result *r, uint32_t app)
     return r->cycles[app] > 0 ? (double)r->instructions[app] / (double)r->cycles[app] : 0;
 }
 
-/* Only the memory of a run, with all arrays allocated. NULL if out of memory. */
+/* Returns only the memory of a run, with all arrays allocated. Returns NULL if out of memory. */
 struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
                                   bool *out_full);
 

@@ -1,5 +1,5 @@
 /* mosaic_tlb.c: see mosaic_tlb.h. Each entry is in a list of its set by age, and in a chain by the
- * hash of its key. So a lookup in a set of 256 takes as long as one in a set of 16. */
+ * hash of its key. So the time of a lookup does not depend on the size of the set. */
 #include "clients/lab/papers/mosaic/mosaic_tlb.h"
 
 #include <stdlib.h>
@@ -9,15 +9,15 @@ static const uint32_t NO_KEY = UINT32_MAX;
 
 struct node {
     uint32_t key;
-    uint16_t older, younger; /* in its set; NONE at the ends */
-    uint16_t chain;          /* the next entry of the same hash */
+    uint16_t older, younger; /* neighbors by age in the set; NONE at the ends */
+    uint16_t chain;          /* next entry with the same hash */
 };
 
 struct mosaic_tlb {
     uint32_t entries, ways, sets, hash_mask;
-    uint16_t *oldest, *youngest; /* of each set */
-    uint16_t *chains;            /* of each hash */
-    struct node *nodes;          /* set s begins at s * ways */
+    uint16_t *oldest, *youngest; /* oldest and youngest entry of each set */
+    uint16_t *chains;            /* first entry of each hash */
+    struct node *nodes;          /* nodes; set s begins at s * ways */
 };
 
 static uint32_t key_hash(const struct mosaic_tlb *t, uint32_t key)

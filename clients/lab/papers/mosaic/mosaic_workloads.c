@@ -1,6 +1,6 @@
 /* mosaic_workloads.c: see mosaic_workloads.h. A simulated stretch is long enough to fill the TLBs
  * and far shorter than a run. A whole run is computed from the speed of the kernel in the stretch
- * and from the transfers, which are bytes over a bus. */
+ * and from the transfers over the bus. */
 #include "clients/lab/papers/mosaic/mosaic_workloads.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum { WARM_CYCLES = 10000, END_CYCLES = 60000, SEED = 1, MAX_THREADS = 64 };
-static const double COPY_CYCLES = 54.5e-6 * 1020e6; /* of a transfer, without its bytes */
+static const double COPY_CYCLES = 54.5e-6 * 1020e6; /* time of a transfer without its bytes */
 static const double CYCLES_PER_BYTE = 1020e6 / 7.96e9;
 
 struct mosaic_workload mosaic_workload(uint32_t index)
@@ -110,7 +110,7 @@ static double copy_count(uint32_t app)
 }
 
 /* The bus serves all applications in turn, one page each. So until an application has its last
- * page, each other one transfers the same number of bytes, or all of its own. */
+ * page, each other application transfers the same number of bytes, or all of its bytes. */
 static double transfer_cycles(const struct mosaic_run *run, uint32_t app, enum mosaic_launch launch)
 {
     const double own = transferred_bytes(run->apps[app]);

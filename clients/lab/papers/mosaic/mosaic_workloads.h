@@ -8,7 +8,7 @@
 enum {
     MOSAIC_HOMOGENEOUS =
         GEN_MOSAIC_APPS * MOSAIC_MAX_APPS, /* 135: 1 to 5 copies of each application */
-    MOSAIC_MIXES = 25,                     /* of each size from 2 to 5 */
+    MOSAIC_MIXES = 25,                     /* number of mixes of each size from 2 to 5 */
     MOSAIC_WORKLOADS = MOSAIC_HOMOGENEOUS + MOSAIC_MIXES * (MOSAIC_MAX_APPS - 1)
 };
 
@@ -17,12 +17,12 @@ struct mosaic_workload {
     uint8_t apps[MOSAIC_MAX_APPS];
 };
 
-/* Workloads 0 to MOSAIC_WORKLOADS - 1. The homogeneous ones come first, in the order of their
- * copies, then mixes of different applications, drawn by a fixed seed. */
+/* Returns workload 0 to MOSAIC_WORKLOADS - 1. Homogeneous workloads come first, in the order of
+ * their copies. Mixes of different applications follow, drawn with a fixed seed. */
 struct mosaic_workload mosaic_workload(uint32_t index);
 
-/* A run on the paper's machine. Applications share the cores evenly, and the first ones get the
- * remainder. */
+/* Returns a run on the paper's machine. Applications share the cores evenly. The first applications
+ * get the remainder. */
 struct mosaic_run mosaic_workload_run(const struct mosaic_workload *w, enum mosaic_design design);
 
 struct mosaic_case {
@@ -35,31 +35,31 @@ enum status mosaic_run_cases(struct mosaic_case *cases, uint32_t count, struct e
 
 /* The way in which the data come to the GPU. */
 enum mosaic_launch {
-    MOSAIC_NO_TRANSFER, /* they are already there */
+    MOSAIC_NO_TRANSFER, /* data are on the GPU before the launch */
     MOSAIC_COPIED,      /* each array is copied before the application starts */
-    MOSAIC_PAGED        /* base page by base page over the bus, at the launch */
+    MOSAIC_PAGED        /* base pages are transferred one by one at the launch */
 };
 
-/* The instructions per cycle of one application over a whole run. The transfers of all applications
- * of the workload over one bus come first. Then all passes run at the speed of the simulated
- * stretch, plus `stall` cycles in which nothing runs. */
+/* Returns the instructions per cycle of one application over a whole run. The transfers of all
+ * applications of the workload over one bus come first. Then all passes run at the speed of the
+ * simulated stretch, plus `stall` cycles in which nothing runs. */
 double mosaic_whole_ipc(const struct mosaic_case *c, uint32_t app, enum mosaic_launch launch,
                         double stall);
 
-/* The cycles of the whole run. */
+/* Returns the cycles of the whole run. */
 double mosaic_whole_cycles(const struct mosaic_case *c, uint32_t app, enum mosaic_launch launch,
                            double stall);
 
-/* Memory instructions of a warp in one pass over the application's data. */
+/* Returns the memory instructions of a warp in one pass over the application's data. */
 uint32_t mosaic_pass_steps(const struct gen_layout *l);
 
-/* Each application alone on GPU-MMU, by the number of cores; whole runs. */
+/* Speed of each application alone on GPU-MMU in a whole run, by the number of cores. */
 struct mosaic_alone {
     double ipc[GEN_MOSAIC_APPS][MOSAIC_CORES + 1];
 };
 enum status mosaic_run_alone(struct mosaic_alone *out, struct err *err);
 
-/* The sum over applications of IPC together divided by IPC alone. */
+/* Returns the sum over all applications of IPC together divided by IPC alone. */
 double mosaic_weighted(const struct mosaic_case *c, const struct mosaic_alone *alone,
                        enum mosaic_launch launch, double stall);
 

@@ -1,5 +1,5 @@
 /* bench_engine.c: see bench_engine.h. Each job of Pichai 2014 runs on the augmented machine. The
- * time is the processor time of this thread. */
+ * result is the processor time of this thread. */
 #include "clients/lab/papers/pichai/bench_engine.h"
 
 #include "clients/lab/exit_status.h"

@@ -1,4 +1,4 @@
-/* bench_engine.h: prints how fast the timed engine is. */
+/* bench_engine.h: prints the speed of the timed engine. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_BENCH_ENGINE_H
 #define REACH_CLIENTS_LAB_PAPERS_PICHAI_BENCH_ENGINE_H
 

@@ -21,34 +21,34 @@
 
 #include <stddef.h>
 
-/* The parameters that are set by inputs of the paper. */
+/* Parameters that follow from inputs in the paper. */
 enum {
-    BFS_FRONTIER_OF_256 = 180, /* threads in the frontier */
-    BFS_DEGREES = 5,           /* the most edges that a thread reads */
-    BFS_POWER = 16,            /* of the power law of targets */
-    BFS_ROW_BYTES = 32,        /* of edges, on average */
+    BFS_FRONTIER_OF_256 = 180, /* share of the threads in the frontier */
+    BFS_DEGREES = 5,           /* maximum number of edges that a thread reads */
+    BFS_POWER = 16,            /* exponent of the power law of targets */
+    BFS_ROW_BYTES = 32,        /* mean bytes of edges per row */
     MUMMER_LEVELS = 9,
     MUMMER_FANOUT_SHIFT = 4,
-    MUMMER_ALIVE_OF_256 = 225, /* lanes that match another level */
-    MUMMER_HOT_OF_256 = 110,   /* visited nodes that are hot */
+    MUMMER_ALIVE_OF_256 = 225, /* share of the lanes that match another level */
+    MUMMER_HOT_OF_256 = 110,   /* share of the visited nodes that are hot */
     MUMMER_HOT_PAGES = 6,
     MUMMER_NODE_BYTES = 32,
     MUMMER_QUERY_BYTES = 64,
     KMEANS_FEATURES = 80,
     KMEANS_CENTERS = 5,
     CLUSTER_CENTERS = 12,
-    CLUSTER_WARPS_SHARE = 1, /* warps whose points are neighbors */
+    CLUSTER_WARPS_SHARE = 1, /* number of warps with adjacent points */
     CLUSTER_GROUP = 1,       /* adjacent dimensions */
     CACHED_ASKED_OF_256 = 40,
     CACHED_KEYS_LOG2 = 11,
     CACHED_PLACES_LOG2 = 22,
     CACHED_PACKET_BYTES = 64,
     PATH_OTHERS = 31,     /* instructions of the kernel's loop per row */
-    PATH_WARPS_SHARE = 2, /* warps whose tiles are neighbors */
+    PATH_WARPS_SHARE = 2, /* number of warps with adjacent tiles */
 };
 
 static const uint64_t FOOTPRINT = GIB;
-/* The arrays begin at different addresses. None is a multiple of a large power of two. */
+/* The arrays begin at different addresses. No address is a multiple of a large power of two. */
 #define ARRAY(i) ((uint64_t)(i)*4 * GIB + (uint64_t)(i)*1234 * 4096 + MIB)
 
 static bool of_256(uint64_t hash, uint32_t share)
@@ -56,13 +56,13 @@ static bool of_256(uint64_t hash, uint32_t share)
     return (hash & 255) < share;
 }
 
-/* A number in [0, bound), for bounds below 2^32. */
+/* Returns a number in [0, bound), for bounds below 2^32. */
 static uint64_t number_below(uint64_t hash, uint64_t bound)
 {
     return (hash >> 32) * bound >> 32;
 }
 
-/* u^power for a uniform u, with 32 bits. */
+/* Returns u^power for a uniform u, with 32 bits. */
 static uint64_t power_law(uint64_t hash, uint32_t power)
 {
     const uint64_t u = hash >> 32;
@@ -72,7 +72,7 @@ static uint64_t power_law(uint64_t hash, uint32_t power)
     return product;
 }
 
-/* A rank from 1 to 2^log2. The probability of each is about 1 / rank. */
+/* Returns a rank from 1 to 2^log2. The probability of a rank is about 1 / rank. */
 static uint64_t zipf_rank(uint64_t hash, uint32_t log2)
 {
     const uint64_t x = (hash >> 40) * log2; /* 24 bits of fraction */
@@ -206,7 +206,7 @@ static void kmeans_addresses(const void *context, const uint32_t threads[LAB_LAN
 
 static const struct lab_op cluster_ops[] = {{4, 0, 0}, {4, 0, 0}, {4, 0, 0}};
 
-/* The number of a thread's point. The points of `share` warps are adjacent. */
+/* Returns the number of a thread's point. The points of `share` warps are adjacent. */
 static uint64_t scattered_point(uint64_t thread, uint32_t share, uint64_t points)
 {
     const uint64_t tile = (uint64_t)share * LAB_LANES;
@@ -280,7 +280,7 @@ static uint32_t cached_taken(const void *context, const uint32_t threads[LAB_LAN
 
 /* ---- pathfinder ---- */
 
-/* Like Rodinia's kernel, which has all but the wall in registers and shared memory. */
+/* In Rodinia's kernel, all data except the wall are in registers and shared memory. */
 static const struct lab_op path_ops[] = {{PATH_OTHERS, 1, 0}};
 
 static void path_addresses(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
@@ -296,7 +296,7 @@ static void path_addresses(const void *context, const uint32_t threads[LAB_LANES
     }
 }
 
-/* With each row, one lane less on each side of a tile has a result. Then a new tile begins. */
+/* Each row has one lane less with a result on each side of a tile. Then a new tile begins. */
 static uint32_t path_taken(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                            uint32_t iteration, uint32_t region)
 {
@@ -316,7 +316,7 @@ static uint32_t path_taken(const void *context, const uint32_t threads[LAB_LANES
 /* ---- all ---- */
 
 #define OPS(a) .ops = (a), .op_count = sizeof(a) / sizeof(a)[0]
-/* Blocks have 512 threads in bfs and streamcluster and 256 in the others, as in Rodinia. */
+/* Blocks have 512 threads in bfs and streamcluster and 256 in the other jobs, like in Rodinia. */
 static const struct lab_work works[LAB_JOBS] = {
     [LAB_BFS] = {.name = "bfs",
                  OPS(bfs_ops),

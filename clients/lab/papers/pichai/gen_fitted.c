@@ -1,11 +1,12 @@
-/* gen_fitted.c: jobs that have every input in the text of Pichai 2014 and no structure of a
+/* gen_fitted.c: jobs that have all inputs in the text of Pichai 2014, but no structure of a
  * program.
  *
  * An instruction of a warp is one of three kinds, selected by a hash:
  *
- *   own  each thread reads a line of its own record, which has several lines and is read
- * repeatedly; the records of adjacent threads are adjacent hot  adjacent lanes read one of a few
- * pages that all warps read far  adjacent lanes read a random page of 1 GiB
+ *   own  Each thread reads a line of its own record. A record has several lines and is read
+ *        repeatedly. The records of adjacent threads are adjacent.
+ *   hot  Adjacent lanes read one of a few pages that all warps read.
+ *   far  Adjacent lanes read a random page of 1 GiB.
  *
  *                  own                      hot                   far
  *   bfs            edges of a vertex        vertices of hubs      other neighbors
@@ -13,7 +14,7 @@
  *   streamcluster  coordinates of a point   centers               tables of centers
  *   mummergpu      query and matches        top of the tree       nodes below
  *   pathfinder     rows of a tile           its halo              the way back
- *   memcached      packet                   keys asked for often  other keys
+ *   memcached      packet                   frequent keys         other keys
  */
 #include "clients/lab/papers/pichai/gen.h"
 
@@ -27,16 +28,16 @@
 enum { PAGE_BYTES = 4096, PAGE_LINES = 32, LINE_BYTES = PAGE_BYTES / PAGE_LINES };
 static const uint64_t OWN_AT = 8 * GIB, HOT_AT = 16 * GIB, FAR_AT = 24 * GIB;
 static const uint64_t PAGES = GIB / PAGE_BYTES;
-/* The distance of hot pages, so that they are in different sets. */
+/* Distance of hot pages, which places them in different sets. */
 enum { HOT_STRIDE_PAGES = 17 };
 
 struct mixture {
-    uint8_t own_of_256, hot_of_256; /* of 256 instructions; the others are far */
-    uint8_t own_lines;              /* of a record */
-    uint8_t own_warps;              /* whose records are adjacent */
+    uint8_t own_of_256, hot_of_256; /* shares of 256 instructions; the others are far */
+    uint8_t own_lines;              /* lines per record */
+    uint8_t own_warps;              /* warps with adjacent records */
     uint8_t hot_pages;
-    uint8_t hot_lanes, far_lanes; /* that read the same page */
-    uint8_t taken_of_256;         /* threads that take the branch of each iteration */
+    uint8_t hot_lanes, far_lanes; /* lanes that read the same page */
+    uint8_t taken_of_256;         /* share of the threads that take the branch of each iteration */
 };
 
 /* The independent random choices of each instruction. */
@@ -92,9 +93,9 @@ static uint32_t taken(const void *context, const uint32_t threads[LAB_LANES], ui
     return take;
 }
 
-/* Branches and the instructions between memory instructions are those of gen.c. All other numbers
- * were changed at random until the inputs held (docs/papers/pichai.md). In the order of the
- * members. */
+/* Branches and the instructions between memory instructions are the same as in gen.c. All other
+ * numbers were changed at random until the inputs held (docs/papers/pichai.md). The numbers are in
+ * the order of the members. */
 static const struct mixture mixtures[LAB_JOBS] = {
     [LAB_BFS] = {86, 138, 6, 1, 3, 1, 2, 180},
     [LAB_KMEANS] = {38, 214, 6, 2, 4, 8, 2, 0},
@@ -104,7 +105,8 @@ static const struct mixture mixtures[LAB_JOBS] = {
     [LAB_MEMCACHED] = {60, 188, 4, 4, 4, 32, 2, 40},
 };
 
-/* An iteration has three instructions of all threads, then three of those that take the branch. */
+/* An iteration has three instructions of all threads, then three of the threads that take the
+ * branch. */
 #define SIX(gap, region)                                                                           \
     {                                                                                              \
         {gap, 0, 0}, {gap, 0, 0}, {gap, 0, 0}, {gap, region, 0}, {gap, region, 0},                 \

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 
-/* Pseudo-random, and a function of its arguments. */
+/* Returns a pseudo-random number that depends only on the arguments. */
 static inline uint64_t lab_gen_hash(uint64_t a, uint64_t b, uint64_t c)
 {
     struct rng r = {(a - 1) * 0x9e3779b97f4a7c15u + b * 0xd1342543de82ef95u +

@@ -1,6 +1,6 @@
-/* pichai.c: the figures of Pichai 2014, the statements of its text about them, and the bands. The
- * figures are pictures, so only numbers in the text are compared. The bands were set before the
- * first run. */
+/* pichai.c: the figures of Pichai 2014, the statements in its text about the figures, and the
+ * bands. The figures are pictures, so only numbers in the text are compared. The bands were set
+ * before the first run. */
 #include "clients/lab/papers/pichai/pichai.h"
 
 #define ANY 1e9

@@ -1,6 +1,6 @@
 /* pichai.h: the figures and targets of Pichai, Hsu and Bhattacharjee, Architectural Support for
- * Address Translation on GPUs (ASPLOS 2014). A figure is a table of runs. A target has the
- * statement of the paper's text and the bands in which it counts as reproduced. All numbers are
+ * Address Translation on GPUs (ASPLOS 2014). A figure is a table of runs. A target has a statement
+ * of the paper's text, and bands in which the statement counts as reproduced. All numbers are
  * simulated. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_H
 #define REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_H
@@ -11,22 +11,22 @@
 
 /* A number of the runs of one job. `a`, `b` and `c` are machines. */
 enum pichai_metric {
-    SPEED,            /* of a; NO_TLB is 1 */
-    LOSS,             /* of a against b, % */
-    GAIN,             /* of a over b, % */
-    GAP,              /* speed of a minus speed of b, in percent of NO_TLB's */
-    SHARE,            /* gain of a over b in percent of the gain of c over b, of the means */
-    ORDER,            /* the least gain of a machine of the list over the one before it, % */
-    BEST,             /* the index of the fastest machine of the list; of c if c is within 1 % */
-    MISS_RATE,        /* of TLB lookups, % */
-    MEMORY_SHARE,     /* of instructions, % */
-    DIVERGENCE,       /* distinct pages of an instruction, mean */
-    MOST_DIVERGENCE,  /* the same, largest */
-    MISS_COST,        /* of a TLB miss of a in L1 misses of b */
-    LOADS_SAVED,      /* of a walk, a against b, % */
-    HITS_ADDED,       /* hits of walk loads, a minus b, points */
+    SPEED,            /* speed of a; NO_TLB has 1 */
+    LOSS,             /* loss of a relative to b, % */
+    GAIN,             /* gain of a relative to b, % */
+    GAP,              /* speed of a minus speed of b, in percent of the speed of NO_TLB */
+    SHARE,            /* mean gain of a over b in percent of the mean gain of c over b */
+    ORDER,            /* least gain of a machine of the list over the machine before it, % */
+    BEST,             /* index of the fastest machine of the list, or of c if c is within 1 % */
+    MISS_RATE,        /* misses in TLB lookups, % */
+    MEMORY_SHARE,     /* share of instructions with memory, % */
+    DIVERGENCE,       /* mean number of distinct pages per instruction */
+    MOST_DIVERGENCE,  /* maximum number of distinct pages per instruction */
+    MISS_COST,        /* cost of a TLB miss of a in L1 misses of b */
+    LOADS_SAVED,      /* loads of a walk that a saves relative to b, % */
+    HITS_ADDED,       /* hit rate of walk loads, a minus b, points */
     IDLE,             /* cycles without an issue, % */
-    DIVERGENCE_ADDED, /* a minus b */
+    DIVERGENCE_ADDED, /* divergence, a minus b */
     MISSES_ADDED,     /* TLB miss rate, a minus b, points */
 };
 
@@ -39,17 +39,17 @@ struct pichai_part {
     const char *what;
     enum pichai_metric metric;
     enum pichai_machine a, b, c;
-    enum pichai_machine list[PICHAI_LIST]; /* of ORDER and BEST */
-    uint32_t count;                        /* of the list */
+    enum pichai_machine list[PICHAI_LIST]; /* machines of ORDER and BEST */
+    uint32_t count;                        /* length of the list */
     enum pichai_over over;
     uint32_t which;   /* ONE_JOB: the job; AT_LEAST: the number of jobs */
-    double low, high; /* the band: low <= value <= high */
+    double low, high; /* band: low <= value <= high */
 };
 
 struct pichai_target {
     const char *id;
     uint32_t figure;
-    const char *paper; /* the statement of the text */
+    const char *paper; /* statement of the text */
     uint32_t part_count;
     struct pichai_part parts[PICHAI_PARTS];
 };

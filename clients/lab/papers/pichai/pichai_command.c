@@ -108,7 +108,7 @@ static void print_jobs(const char *first)
 
 enum { EXACT_TARGETS = 3 };
 
-/* Prints U1 to U3. Returns how many hold. */
+/* Prints U1 to U3. Returns the number that hold. */
 static uint32_t check_exact(void)
 {
     struct pichai_exact e = {0};
@@ -155,8 +155,8 @@ static bool all_known(char *const *ids, int count)
     return true;
 }
 
-/* Reads the options and moves the other arguments to the front. Returns their number, or -1 after
- * an error, which is reported. */
+/* Reads the options and moves the other arguments to the front. Returns their number. After an
+ * error, reports it and returns -1. */
 static int read_options(int count, char **arguments, struct pichai_options *out)
 {
     static const uint32_t most = 64;
@@ -194,11 +194,11 @@ static int read_options(int count, char **arguments, struct pichai_options *out)
     return kept;
 }
 
-/* Makes runs with the options of the command line. `*out_count` is the number of other arguments.
- * NULL after an error, which is reported. */
+/* Makes runs with the options of the command line. Sets `*out_count` to the number of other
+ * arguments. After an error, reports it and returns NULL. */
 static struct pichai_runs *new_runs(int count, char **arguments, int *out_count)
 {
-    static const uint32_t of_block = 16; /* the largest block of a job */
+    static const uint32_t of_block = 16; /* warps of the largest block of a job */
     struct pichai_runs *runs = calloc(1, sizeof *runs);
     if (!runs) {
         (void)fprintf(stderr, "reach-lab-papers: no memory for the runs\n");

@@ -1,4 +1,4 @@
-/* pichai_command.h: the commands about Pichai 2014. They reorder `argv`, and return an exit
+/* pichai_command.h: the commands about Pichai 2014. They reorder `argv` and return an exit
  * status. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_COMMAND_H
 #define REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_COMMAND_H

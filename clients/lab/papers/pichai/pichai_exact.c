@@ -24,8 +24,8 @@ static void walks_of_figure_8(struct pichai_exact *out)
 
 /* ---- figure 19 ---- */
 
-/* Threads 1 to 12 in three warps. Threads 2, 3, 5 and 12 take block C, the others block B. The
- * figure is a picture; with these pages, every statement of the text about it holds. */
+/* Threads 1 to 12 are in three warps. Threads 2, 3, 5 and 12 take block C, the others take block B.
+ * The figure is a picture. With these pages, every statement of the text about the figure holds. */
 static const uint32_t to_c[WARPS] = {1 << 1 | 1 << 2, 1 << 0, 1 << 3};
 static const uint32_t page_of_thread[WARPS][THREADS] = {{6, 2, 3, 6}, {2, 1, 1, 1}, {4, 4, 5, 3}};
 
@@ -57,7 +57,7 @@ static uint32_t count_misses(struct lab_cache *tlb, const uint32_t warp[LAB_LANE
     return misses;
 }
 
-/* Asks the matrix. The warps of this example do not share pages often enough. */
+/* Queries the matrix. The warps of this example do not share pages often enough. */
 static bool joins_by_matrix(const void *matrix, uint32_t home, uint32_t lane, uint32_t members)
 {
     (void)lane;

@@ -1,44 +1,45 @@
-/* pichai_machines.c: the machines of Pichai 2014. No parameter is fitted. Each has its origin:
+/* pichai_machines.c: the machines of Pichai 2014. No parameter is fitted. Each parameter has an
+ * origin:
  *
- *   [t]  the paper's text. It gives the channels and capacities of memory only.
- *   [r]  the configuration of CCWS (tgrogers/ccws-2012, QuadroFX5800-CCWS), which section 5.2 names
- * as the origin of parameters: a Quadro FX 5800 with data caches [c]  GPGPU-Sim's public
- * configuration of the Quadro FX 5800, which has the same numbers of cores and channels: memory at
- * 800 MHz, two transfers of 8 bytes per cycle
+ *   [t]  the paper's text. For memory, it gives only channels and capacities.
+ *   [r]  the configuration of CCWS (tgrogers/ccws-2012, QuadroFX5800-CCWS). It describes a
+ *        Quadro FX 5800 with data caches. Section 5.2 names it as the origin of parameters.
+ *   [c]  GPGPU-Sim's public configuration of the Quadro FX 5800. It has the same numbers of cores
+ *        and channels. Memory runs at 800 MHz with two transfers of 8 bytes per cycle.
  *
- * Both files write 8 lanes at 1300 MHz as 32 lanes at 325 MHz, so a cycle of theirs is four cycles
- * here. */
+ * Both files describe 8 lanes at 1300 MHz as 32 lanes at 325 MHz, so one of their cycles is four
+ * cycles here. */
 #include "clients/lab/papers/pichai/pichai_machines.h"
 
 #include <stddef.h>
 
 static const struct lab_machine base = {
     .cores = 30,       /* [t] */
-    .warps = 48,       /* [t] 6.2; 1024 threads of 5.2 would be 32 */
+    .warps = 48,       /* [t] section 6.2; 1024 threads of section 5.2 would be 32 warps */
     .issue_cycles = 4, /* 32 lanes through a pipeline of 8 [t] */
     .page_shift = 12,  /* [t] */
     .l1_bytes = 32768, /* [t] */
     .l1_ways = 8,      /* [r] */
-    .l1_cycles = 80,   /* 20 of 325 MHz [r] */
-    .l1_busy = 4,      /* a line in each cycle of 325 MHz [r] */
+    .l1_cycles = 80,   /* 20 cycles of 325 MHz [r] */
+    .l1_busy = 4,      /* one line per cycle of 325 MHz [r] */
     .memory =
         {
             .cache_bytes = 8 * 131072, /* [t] */
             .cache_ways = 8,           /* [c] */
             .cache_line_shift = 1,     /* 256 bytes [r] */
             .cache_cycles = 60,        /* "several tens of cycles" [t] */
-            .cache_busy = 10,          /* 128 bytes and a head of 8, 32 per cycle of 650 MHz [c] */
+            .cache_busy = 10,          /* 128 + 8 bytes, 32 per cycle of 650 MHz [c] */
             .channels = 8,             /* [t] */
             .dram_cycles = 65,   /* precharge, activate, read: 10 + 12 + 10 and 8 of 800 MHz [c] */
-            .dram_busy = 26,     /* 256 bytes, 16 per cycle of 800 MHz [c] */
+            .dram_busy = 26,     /* 256 bytes at 16 per cycle of 800 MHz [c] */
             .cores_per_port = 3, /* [c] */
-            .port_busy = 10,     /* like the channel [c] */
-            .entry_busy = 2,     /* 8 bytes and a head of 8 are one flit of 32 [c] */
+            .port_busy = 10,     /* same as for the channel [c] */
+            .entry_busy = 2,     /* 8 + 8 bytes in a flit of 32 [c] */
         },
 };
 
-/* Cycles of a lookup beyond those of the data cache beside it. 128 entries take none [t]. The text
- * does not give the time of more entries; one cycle per doubling is assumed. */
+/* Cycles of a lookup that exceed an access to the data cache. 128 entries take no such cycle [t].
+ * The text does not give the time of larger TLBs. One cycle per doubling is assumed. */
 static const struct {
     uint32_t entries, cycles;
 } access_time[] = {{64, 0}, {128, 0}, {256, 1}, {512, 2}};
@@ -164,7 +165,7 @@ void pichai_machine(enum pichai_machine which, struct lab_machine *out)
     *out = base;
     out->tlb = (struct lab_tlb_desc){
         .entries = table[which].entries,
-        .ways = 4, /* 4 ways, by the depths of TCWS [t] */
+        .ways = 4, /* 4 ways, because TCWS has 4 depths [t] */
         .ports = table[which].ports,
         .hit_cycles = kind == SLOW ? access_cycles(table[which].entries) : 0,
         .hits_under_misses = kind >= HIT,
@@ -180,7 +181,7 @@ void pichai_machine(enum pichai_machine which, struct lab_machine *out)
     out->compact = (struct lab_compact_desc){
         .on = table[which].tbc, .aware = table[which].bits > 0, .bits = table[which].bits};
     if (table[which].locality != LAB_NO_LOCALITY)
-        out->sched.order = LAB_GREEDY_OLDEST; /* of those that may load (shader.cc) [r] */
+        out->sched.order = LAB_GREEDY_OLDEST; /* order of the warps that may load (shader.cc) [r] */
     if (table[which].tbc)
         out->sched.order = LAB_OLDEST; /* "age-based scheduling" [t] */
     if (table[which].page_shift > 0)

@@ -1,6 +1,5 @@
-/* pichai_picture.c: see pichai_picture.h. There is a group of bars for each job and one for the
- * mean, with its number on each bar. The colors differ in luminance, so bars are distinct without
- * color. */
+/* pichai_picture.c: see pichai_picture.h. Each job has a group of bars, and so has the mean. Each
+ * bar has its number. The colors differ in luminance, so bars are distinct without color. */
 #include "clients/lab/papers/pichai/pichai_picture.h"
 
 #include <math.h>
@@ -31,7 +30,7 @@ static double largest(const struct pichai_runs *runs, const struct pichai_figure
     return most > 0 ? most : 1;
 }
 
-/* The least number that is 1, 2 or 5 times a power of ten and at least `v`. */
+/* Returns the least number not below `v` that is 1, 2 or 5 times a power of ten. */
 static double rounded_up(double v)
 {
     const double power = pow(10, floor(log10(v)));
@@ -71,7 +70,7 @@ void pichai_print_svg(const struct pichai_runs *runs, const struct pichai_figure
 {
     const uint32_t columns = figure->column_count;
     const uint32_t group =
-        columns * BAR > 90 ? columns * BAR : 90; /* at least as wide as its name */
+        columns * BAR > 90 ? columns * BAR : 90; /* a column is never narrower than its name */
     const uint32_t bars = LEFT + (LAB_JOBS + 1) * (group + GAP_WIDTH);
     const uint32_t width = bars > columns * LEGEND ? bars : LEFT + columns * LEGEND;
     const double top = rounded_up(largest(runs, figure));

@@ -116,7 +116,7 @@ static double ratio(uint64_t a, uint64_t b)
     return b > 0 ? (double)a / (double)b : NAN;
 }
 
-/* The speed-up over NO_TLB of a job, or the mean of all if job is LAB_JOBS. */
+/* Returns the speed-up of a job over NO_TLB, or the mean of all jobs if `job` is LAB_JOBS. */
 static double speed(const struct pichai_runs *r, enum pichai_machine which, uint32_t job)
 {
     double sum = 0;
