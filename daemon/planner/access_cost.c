@@ -1,18 +1,19 @@
-/* access_cost.c: from GB/s at some sizes to nanoseconds at any size, as in docs/planner.md ("An
- * access"): time and not throughput adds up, and the time of translation is linear in 1 / bytes.
- */
+/* access_cost.c: computes nanoseconds at any size from GB/s at some sizes, as in docs/planner.md
+ * ("An access"). Times add up and throughputs do not, and the time of translation is linear in 1 /
+ * bytes. */
 #include "planner/access_cost.h"
 
 #include <math.h>
 #include <stddef.h>
 
-/* Beyond the last point a line counts for an eighth of its size, as in predict_gbps. */
+/* Beyond the last point the curve is extended by an eighth of its size, as in predict_gbps. */
 enum { BEYOND_DIVISOR = 8 };
 
-/* Writes against reads: the size that both are measured at, and what is assumed otherwise. */
+/* The size at which writes and reads are both measured, and the assumed factor without these
+ * measurements. */
 enum { FACTOR_BYTES = 32, UNMEASURED_FACTOR = 2 };
 
-/* Points that are slower by less than this show memory, not translation. */
+/* Points that are slower by less than this factor show memory, not translation. */
 static const double VISIBLE = 1.02;
 
 static double ns_of(uint32_t transaction_bytes, double gbps)
@@ -22,11 +23,11 @@ static double ns_of(uint32_t transaction_bytes, double gbps)
 
 /* ---- what is measured ---- */
 
-/* Accesses of one kind and size. Number 0 are the reads of the curve, then come the rates. */
+/* Accesses of one kind and size. Number 0 is the reads of the curve, and the rates follow. */
 struct measured {
     enum access access;
     uint32_t transaction_bytes;
-    double plateau_gbps; /* 0: not known */
+    double plateau_gbps; /* 0 if not known */
 };
 
 static uint32_t measured_count(const struct throughput *t)
@@ -49,7 +50,7 @@ static void add_point(struct access_cost_series *s, uint64_t reach_bytes, uint64
         s->points[s->count++] = (struct access_cost_point){bytes, ns};
 }
 
-/* A number that is not known is 0. */
+/* Returns 0 for a number that is not known. */
 static void add_gbps(struct access_cost_source *s, uint64_t reach_bytes, uint64_t bytes,
                      double naive, double by_group)
 {
@@ -59,7 +60,7 @@ static void add_gbps(struct access_cost_source *s, uint64_t reach_bytes, uint64_
         add_point(&s->by_group, reach_bytes, bytes, ns_of(s->transaction_bytes, by_group));
 }
 
-/* False if the plateau is not known, without which the points mean nothing. */
+/* Returns false if the plateau is not known, because the points have no meaning without it. */
 static bool read_source(const struct throughput *t, uint32_t k, uint64_t reach_bytes,
                         struct access_cost_source *out)
 {
@@ -86,7 +87,7 @@ static bool read_source(const struct throughput *t, uint32_t k, uint64_t reach_b
 
 enum { NO_NEIGHBOR = UINT32_MAX };
 
-/* The nearest measured sizes at or below, and at or above. */
+/* The nearest measured sizes at or below, and at or above the size. */
 struct neighbors {
     uint32_t low;
     uint32_t high;
@@ -142,7 +143,7 @@ static void combine(const struct throughput *t, enum access access, struct acces
     p->in_reach_ns = KNOWN_F64(in_reach);
 }
 
-/* Needs points out of reach: without them a source says nothing of translation. */
+/* Needs points out of reach: without them a source has no information about translation. */
 static void find_clear(const struct throughput *t, struct access_cost *p)
 {
     struct access_cost_source s;
@@ -155,7 +156,7 @@ static void find_clear(const struct throughput *t, struct access_cost *p)
     }
 }
 
-/* A sector that is written in part is read first and written back later. */
+/* A sector that is only partly written is read first and written back later. */
 static double write_factor(const struct throughput *t)
 {
     double reads = 0;
@@ -202,7 +203,7 @@ void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, do
 
 /* ---- at any size ---- */
 
-/* ns at `bytes` on the straight line in 1 / bytes through two points. */
+/* Nanoseconds at `bytes` on the straight line in 1 / bytes through two points. */
 static double on_line(const struct access_cost_point *a, const struct access_cost_point *b,
                       uint64_t bytes)
 {
@@ -212,10 +213,10 @@ static double on_line(const struct access_cost_point *a, const struct access_cos
     return a->ns + (1 / (double)bytes - from) / (to - from) * (b->ns - a->ns);
 }
 
-/* Between points i and i + 1. Where the first is as fast as within the reach, the line bends
- * somewhere between: the next line backwards says where or, if there is no next point, the line
- * that rises from 0 at the reach. Beyond the reach there is no bend to look for, and such a line
- * would carry the noise of two points that are close to each other. */
+/* Nanoseconds between points i and i + 1. If the first is as fast as within the reach, the line
+ * bends somewhere between them. The bend is on the next line, extended backwards, or, without a
+ * next point, on the line that rises from 0 at the reach. Beyond the reach there is no bend, and
+ * such a line would carry the noise of two points that are close together. */
 static double between(const struct access_cost_series *s, uint32_t i, uint64_t bytes)
 {
     const struct access_cost_point *a = &s->points[i];
@@ -236,7 +237,7 @@ static double between(const struct access_cost_series *s, uint32_t i, uint64_t b
     return on_line(a, b, bytes);
 }
 
-/* False beyond what was measured. */
+/* Returns false beyond the measured range. */
 static bool series_at(const struct access_cost_series *s, double in_reach_ns, uint64_t bytes,
                       double *out)
 {
@@ -264,8 +265,8 @@ static bool series_at(const struct access_cost_series *s, double in_reach_ns, ui
     return s->count > 1 && bytes - last->bytes <= last->bytes / BEYOND_DIVISOR;
 }
 
-/* What translation takes where memory takes longer: along the line from nothing at the reach to the
- * first point that shows it. */
+/* The time of translation while memory takes longer. It follows the line from 0 at the reach to the
+ * first point that shows translation. */
 static double hidden(const struct access_cost_source *s, uint64_t reach_bytes, uint64_t bytes)
 {
     const struct access_cost_point reach = {reach_bytes, 0};
@@ -278,13 +279,14 @@ static double hidden(const struct access_cost_source *s, uint64_t reach_bytes, u
     return 0;
 }
 
-/* Translation as this source shows it: false where memory hides it, or beyond what was measured. */
+/* The time of translation in this source. Returns false if memory hides it, or beyond the measured
+ * range. */
 static bool shown(const struct access_cost_source *s, uint64_t bytes, double *out)
 {
     return series_at(&s->naive, s->in_reach_ns, bytes, out) && *out > s->in_reach_ns * VISIBLE;
 }
 
-/* Of contiguous memory. */
+/* The time of translation in contiguous memory. */
 static struct maybe_f64 contiguous_ns(const struct access_cost *p, uint64_t bytes)
 {
     double low;
@@ -328,7 +330,7 @@ struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t byte
     return ns;
 }
 
-/* By how much an access in windows was measured to be slower than one within the reach. */
+/* The measured slowdown of an access in windows, relative to one within the reach. */
 static double slowdown_by_group(const struct access_cost_source *s, uint64_t bytes)
 {
     double ns;

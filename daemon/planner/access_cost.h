@@ -1,5 +1,5 @@
-/* access_cost.h: the cost of one random access in nanoseconds of the whole GPU, by kind, size and
- * footprint, from the rates of a fingerprint. Pure; no allocation; any thread.
+/* access_cost.h: the cost of one random access, by kind, size and footprint, from the rates of a
+ * fingerprint. The unit is a nanosecond of the whole GPU. Pure; no allocation; any thread.
  *
  * There are two costs. Memory takes in_reach_ns per access, whatever its address. Translation takes
  * a time that depends on the footprint only. An access costs the larger of the two
@@ -16,17 +16,17 @@ enum { ACCESS_COST_MAX_POINTS = FINGERPRINT_MAX_CURVE + 1 };
 
 struct access_cost_point {
     uint64_t bytes;
-    double ns; /* of one access */
+    double ns; /* nanoseconds of one access */
 };
 
 struct access_cost_series {
     uint32_t count;
-    uint64_t reach_bytes; /* where the time of translation begins to rise from 0; 0: not known */
+    uint64_t reach_bytes; /* where the time of translation begins to rise from 0; 0 if not known */
     struct access_cost_point
-        points[ACCESS_COST_MAX_POINTS]; /* by rising bytes; the first at the reach */
+        points[ACCESS_COST_MAX_POINTS]; /* in order of bytes; the first is at the reach */
 };
 
-/* Accesses of one kind and size, as measured. */
+/* Measured accesses of one kind and size. */
 struct access_cost_source {
     uint32_t transaction_bytes;
     double in_reach_ns;
@@ -37,41 +37,42 @@ struct access_cost_source {
 struct access_cost {
     enum basis basis;
     uint32_t transaction_bytes;
-    uint64_t reach_bytes;         /* of one group; 0: no limit seen */
-    struct maybe_f64 scattering;  /* translation, relative to contiguous memory; 1 or more */
-    struct maybe_f64 in_reach_ns; /* of one access within the reach */
-    double stream_ns;             /* of one byte read in order; 0: not known */
-    double write_factor;          /* cost of a scattered write over a read; 2 unless writes and
-                                     reads of 32 bytes are measured */
-    /* Interpolated between `sources` (0, 1 or 2) of them: `part` of the way from low to high. */
+    uint64_t reach_bytes;         /* reach of one group; 0 if no limit was seen */
+    struct maybe_f64 scattering;  /* translation relative to contiguous memory; 1 or more */
+    struct maybe_f64 in_reach_ns; /* nanoseconds of one access within the reach */
+    double stream_ns;             /* nanoseconds of one byte read in order; 0 if not known */
+    double write_factor; /* cost of a scattered write relative to a read; 2 unless writes and reads
+                            of 32 bytes are measured */
+    /* The number of sources (0, 1 or 2). Costs are interpolated between them: `part` of the way
+     * from low to high. */
     uint32_t sources;
     double part;
     struct access_cost_source low;
     struct access_cost_source high;
-    /* The kind of access that memory serves fastest within the reach, so that it hides least of
-     * translation. transaction_bytes 0: none. */
+    /* The kind of access that memory serves fastest within the reach, so that it hides the least of
+     * translation. transaction_bytes is 0 if there is none. */
     struct access_cost_source clear;
 };
 
-/* `transaction_bytes` > 0. */
+/* Computes the cost from the rates. `transaction_bytes` must be above 0. */
 void access_cost_read(const struct throughput *t, const struct reach_limit *limit,
                       enum access access, uint32_t transaction_bytes, struct access_cost *out);
 
-/* The job's memory: this share of it, 0..1, is not in physically contiguous frames.
- * access_cost_read sets 0. With another share the price of a miss must be known for both kinds of
- * memory. */
+/* Sets the share of the job's memory, 0..1, that is not in physically contiguous frames.
+ * access_cost_read sets it to 0. Another share requires that the price of a miss is known for both
+ * kinds of memory. */
 void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, double scattered);
 
-/* ns that translation takes for an access of any SM anywhere in `bytes`; 0 within the reach.
- * Unknown, with the reason, if no measurement covers that many bytes. */
+/* Nanoseconds of translation for an access of any SM anywhere in `bytes`, which are 0 within the
+ * reach. Unknown, with the reason, if no measurement covers that many bytes. */
 struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_t bytes);
 
-/* ns of an access of any SM anywhere in `bytes`: what translation takes or memory, whichever is
- * more. Unknown, with the reason, if either is. */
+/* Nanoseconds of an access of any SM anywhere in `bytes`: the larger of translation and memory.
+ * Unknown, with the reason, if either is unknown. */
 struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t bytes);
 
-/* By how much an access is slower than within the reach if each group stays in its own window,
- * `bytes` in all: as measured, 1 if it was not. */
+/* The slowdown of an access relative to one within the reach, if each group stays in its own window
+ * of `bytes` in all. It is 1 if it was not measured. */
 double access_cost_by_group_slowdown(const struct access_cost *p, uint64_t bytes);
 
 #endif

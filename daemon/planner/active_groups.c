@@ -9,9 +9,9 @@
 
 enum { WEIGHT_OF_AN_SM = 64 };
 
-/* If the groups, all at work, were measured to read in other proportions than their SMs, windows
- * follow what they read: then all groups finish their windows at the same time. Within noise the
- * number of SMs is as good, and the same on every chip of a model. */
+/* If groups that all work at once do not read in proportion to their SMs, windows follow the
+ * measured reads. Then all groups finish their windows at the same time. Within noise the number of
+ * SMs is as good, and the same on every chip of a model. */
 static void score_groups(const struct fingerprint *fp, struct active_groups *active)
 {
     const struct sm_partition *p = &fp->topology.partition;

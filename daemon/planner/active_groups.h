@@ -1,5 +1,5 @@
-/* active_groups.h: the SM groups that can get work, and how much work each can do. Pure; no
- * allocation; any thread. */
+/* active_groups.h: the SM groups that can get work, and the amount of work that each can do. Pure;
+ * no allocation; any thread. */
 #ifndef REACH_PLANNER_ACTIVE_GROUPS_H
 #define REACH_PLANNER_ACTIVE_GROUPS_H
 
@@ -11,21 +11,21 @@
 struct active_groups {
     uint32_t count;
     uint32_t sizes[REACH_MAX_GROUPS];
-    uint16_t dense_of[REACH_MAX_GROUPS]; /* by the fingerprint's group number */
-    bool in[REACH_MAX_GROUPS];           /* likewise: is it one of these? */
-    uint32_t weights[REACH_MAX_GROUPS];  /* what windows are balanced by */
-    bool weighted;                       /* by throughput; otherwise by SMs */
+    uint16_t dense_of[REACH_MAX_GROUPS]; /* weight, by the fingerprint's group number */
+    bool in[REACH_MAX_GROUPS];           /* whether the group is active, by the same number */
+    uint32_t weights[REACH_MAX_GROUPS];  /* the weights that windows balance */
+    bool weighted;                       /* true: weights are throughput; false: numbers of SMs */
     bool chosen;                         /* the caller excluded some groups */
-    uint32_t sms;                        /* in all of them */
+    uint32_t sms;                        /* sum over all of them */
     uint32_t slots;                      /* highest SM id + 1 */
 };
 
-/* All groups with SMs, or those of them for which `groups`, by the fingerprint's number, is true
- * (NULL: all). */
+/* Reads the groups with SMs. If `groups` is not NULL, only those with `groups` true, by the
+ * fingerprint's group number. */
 void active_groups_count(const struct fingerprint *fp, const bool *groups,
                          struct active_groups *out);
 
-/* Does this group of the partition work? False for FINGERPRINT_NO_GROUP. */
+/* Returns whether this group of the partition works. Returns false for FINGERPRINT_NO_GROUP. */
 static inline bool active_groups_has(const struct active_groups *active,
                                      const struct sm_partition *p, uint16_t group)
 {
@@ -33,7 +33,7 @@ static inline bool active_groups_has(const struct active_groups *active,
            (!active->chosen || active->in[group]);
 }
 
-/* placement_plan for these groups alone; in placement.c. SMs of the others get -1. */
+/* placement_plan for these groups alone; defined in placement.c. SMs of other groups get -1. */
 enum status placement_plan_for(const struct fingerprint *fp,
                                const struct placement_request *request, const bool *groups,
                                struct placement_answer *out, struct err *err);

@@ -1,6 +1,6 @@
-/* explain.c: of the time that an access of the job takes longer than one within the reach, how much
- * is due to translation? docs/planner.md has the formula and the thresholds ("Explain").
- */
+/* explain.c: an access of the job takes longer than one within the reach. This file computes the
+ * share of that time that translation causes. docs/planner.md has the formula and the thresholds
+ * ("Explain"). */
 #include "planner/explain.h"
 
 #include "planner/access_cost.h"
@@ -14,19 +14,19 @@
 
 static const double MOSTLY = 0.85;
 static const double SLIGHTLY = 0.4;
-static const double NEAR_PLATEAU = 0.9; /* of what a set of this length was measured to reach */
-static const double FROM_CACHE = 1.2;   /* of memory's: a cache answers a good part of the reads */
-static const double ABOVE_EXPECTED = 1.1; /* observed over expected: faster than naive can be */
+static const double NEAR_PLATEAU = 0.9; /* relative to the measured speed of a set of this length */
+static const double FROM_CACHE = 1.2; /* relative to memory: above it, a cache answers many reads */
+static const double ABOVE_EXPECTED = 1.1; /* observed over expected: faster than naive */
 
 struct explaining {
     const struct fingerprint *fp;
     const struct explain_request *request;
     struct reach_limit limit;
-    struct maybe_f64 cached_gbps; /* of a set within the reach that caches keep a part of */
+    struct maybe_f64 cached_gbps; /* speed of a set within the reach, partly kept by caches */
     struct explain_answer *out;
 };
 
-/* GB/s of accesses that take so long. */
+/* GB/s of accesses that take `ns` each. */
 static struct maybe_f64 gbps_of(struct maybe_f64 ns, uint32_t transaction_bytes)
 {
     if (IS_KNOWN(ns))
@@ -41,7 +41,8 @@ static struct maybe_f64 naive_gbps(const struct explaining *e, struct access_cos
     return gbps_of(access_cost_naive_ns(cost, e->request->bytes), e->out->transaction_bytes);
 }
 
-/* Unknown if such sets were not measured, or if they are so long that caches do not matter. */
+/* The speed of a set that caches may keep. Unknown if such sets were not measured, or if they are
+ * so long that caches do not matter. */
 static struct maybe_f64 cached_gbps(const struct explaining *e)
 {
     const uint64_t bytes = e->request->bytes;
@@ -117,7 +118,7 @@ static void write_cannot_say(const struct explaining *e)
     snprintf(out->checks[0], sizeof(out->checks[0]), "%s", next_step_full(e->fp, missing->reason));
 }
 
-/* A job that is slower than contiguous memory allows may have other memory. */
+/* A job that is slower than contiguous memory allows may have scattered memory. */
 static void write_scattered(const struct explaining *e, char *out, size_t room)
 {
     const struct maybe_f64 scattered = e->out->naive_scattered_gbps;
@@ -129,7 +130,8 @@ static void write_scattered(const struct explaining *e, char *out, size_t room)
                  scattered.v);
 }
 
-/* Within the reach of a group, and short enough for caches to keep a part. */
+/* Returns whether the set is within the reach of a group and short enough for caches to keep a part
+ * of it. */
 static void write_cached(const struct explaining *e, char *out, size_t room)
 {
     const bool from_cache = e->cached_gbps.v > FROM_CACHE * e->out->in_reach_gbps.v;
@@ -178,8 +180,8 @@ static void write_verdict(const struct explaining *e)
              more, out->fingerprint_id);
 }
 
-/* What would prove it: the same job without translation misses, and a control that differs only in
- * what should not matter. */
+/* Writes what would prove the finding: the same job without translation misses, and a control that
+ * differs only in properties that should not matter. */
 static void write_checks(const struct explaining *e)
 {
     struct explain_answer *out = e->out;

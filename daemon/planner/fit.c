@@ -1,7 +1,8 @@
 /* fit.c: see fit.h.
  *
- * Where a set stays is judged by speed, since that is what a job gets: it is in a cache if random
- * reads of it are 95 % as fast as those of the smaller sets that are in it for sure.
+ * The place of a set is judged by speed, because speed is what matters to a job. A set is in a
+ * cache if its random reads are at least 95 % as fast as those of smaller sets that surely are in
+ * it.
  */
 #include "planner/fit.h"
 
@@ -17,11 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { L2_SURELY_DIVISOR = 4 }; /* a quarter of the L2 stays in it, whichever SM reads it */
+enum { L2_SURELY_DIVISOR = 4 }; /* a quarter of the L2 stays in the L2 for every SM */
 
 static const double KEPT = 0.95;
-/* L1 of another length changes the speed of sets by less than the predictions' error where it keeps
- * so small a part of what an SM reads. */
+/* If L1 keeps at most this part of what an SM reads, its size changes the speed by less than the
+ * error of the predictions. */
 static const double L1_PART = 1.0 / 64;
 
 NAME_FUNCTION(fit_level_name, enum fit_level, [FIT_UNKNOWN] = "unknown", [FIT_L1] = "l1",
@@ -33,7 +34,7 @@ struct fitting {
     const struct fit_request *request;
     struct fit_facts facts;
     struct reach_limit limit;
-    bool reach_known; /* the limit is known, or its absence */
+    bool reach_known; /* the limit is known, or is known not to exist */
     enum set_spread spread;
     struct fit_answer *out;
 };
@@ -50,7 +51,7 @@ static struct maybe_f64 set_gbps(const struct fitting *f, enum set_spread spread
     return gbps_of(f, set_cost_ns(f->fp, spread, f->out->transaction_bytes, bytes));
 }
 
-/* The longest measured set of this spread at 95 % of `gbps` or more. */
+/* The longest measured set of this spread with at least 95 % of `gbps`. */
 static struct maybe_u64 longest_at(const struct fitting *f, enum set_spread spread,
                                    struct maybe_f64 gbps)
 {
@@ -90,7 +91,7 @@ static struct maybe_f64 memory_gbps(const struct fitting *f)
     return UNKNOWN_F64(REASON_NOT_MEASURED);
 }
 
-/* Speeds do not tell if memory is as fast as the L2: then its size does. */
+/* If memory is as fast as the L2, speeds cannot show the limit, and the size of the L2 is used. */
 static void find_l2_keeps(struct fitting *f)
 {
     const struct cache_facts *const l2 = &f->fp->caches[CACHE_L2];
@@ -122,7 +123,7 @@ static void find_levels(struct fitting *f)
         shortest > 0 ? set_gbps(f, f->spread, shortest) : UNKNOWN_F64(REASON_NOT_MEASURED);
     out->l2.gbps = l2_bytes > 0 ? set_gbps(f, SET_SAME, l2_bytes / L2_SURELY_DIVISOR)
                                 : UNKNOWN_F64(REASON_NOT_REPORTED);
-    /* Without a step between them the shortest set is in the L2 already. */
+    /* If L1 and L2 are equally fast, the shortest set is in the L2 already. */
     if (IS_KNOWN(out->l1.gbps) && IS_KNOWN(out->l2.gbps) && out->l2.gbps.v >= KEPT * out->l1.gbps.v)
         out->l1.gbps = UNKNOWN_F64(REASON_NO_CONTRAST);
     out->l1.keeps_bytes = longest_at(f, f->spread, out->l1.gbps);
@@ -159,7 +160,7 @@ static enum fit_level level_of(const struct fitting *f)
 
 /* ---- the speeds ---- */
 
-/* Was the set measured with about as much L1 as this job has, or does that not matter? */
+/* Returns whether the set was measured with about the L1 of this job, or the L1 does not matter. */
 static bool is_as_measured(const struct fitting *f)
 {
     const struct maybe_u64 own = f->facts.l1_bytes;
@@ -278,7 +279,7 @@ enum status fit_plan(const struct fingerprint *fp, const struct fit_request *req
     if (s != STATUS_OK)
         return s;
     f.spread = request->reuse == FIT_OWN ? SET_OWN : SET_SAME;
-    /* More than there is, is an answer here; and so is a reach that is not known. */
+    /* Too many bytes and an unknown reach are results here, not errors. */
     f.reach_known =
         reach_limit_read(fp, request->bytes, out->fingerprint_id, &f.limit, &no_limit) == STATUS_OK;
     shared.v *= blocks;

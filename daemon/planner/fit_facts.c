@@ -1,8 +1,8 @@
-/* fit_facts.c: what a fingerprint knows of caches, shared memory and loads in flight (fit.h). */
+/* fit_facts.c: reads caches, shared memory and loads in flight from a fingerprint (fit.h). */
 #include "planner/fit_facts.h"
 
-/* The L1 of an SM beside `shared_bytes` of shared memory: of the least measured division that
- * leaves so much, which is written to `*out_carveout`. */
+/* The L1 of an SM beside `shared_bytes` of shared memory. It is taken from the smallest sufficient
+ * measured division, which is written to `*out_carveout`. */
 static struct maybe_u64 l1_beside(const struct fingerprint *fp, uint64_t shared_bytes,
                                   struct maybe_u64 *out_carveout)
 {
@@ -45,7 +45,7 @@ void fit_facts_read(const struct fingerprint *fp, struct maybe_u64 shared_bytes,
                                              : UNKNOWN_U64(set_shared.reason);
     out->l1_bytes = out->set_l1_bytes;
     out->carveout_bytes =
-        UNKNOWN_U64(REASON_NOT_APPLICABLE); /* the job does not say what it takes */
+        UNKNOWN_U64(REASON_NOT_APPLICABLE); /* the job's shared memory is unknown */
     if (IS_KNOWN(shared_bytes))
         out->l1_bytes = l1_beside(fp, shared_bytes.v, &out->carveout_bytes);
 }

@@ -11,8 +11,8 @@ enum { FORMAT_SIZE_BYTES = 32, FORMAT_RATE_BYTES = 64 };
  * FORMAT_SIZE_BYTES. */
 char *format_size(uint64_t bytes, char *out);
 
-/* The same for two sizes that a sentence compares: if they differ but would read alike, both are
- * written in bytes. */
+/* Formats two sizes that a sentence compares. If they differ but would read alike, both are written
+ * in bytes. */
 void format_size_pair(uint64_t a, uint64_t b, char *out_a, char *out_b);
 
 /* "4211 GB/s", "11.3 GB/s", "not known (not-measured)". Returns `out`, which needs

@@ -1,6 +1,5 @@
-/* job_env.c: see job_env.h. Anyone can write into an environment, so the text is read like any
- * other document from outside: by the reader of fingerprints, which checks every field and the
- * whole. */
+/* job_env.c: see job_env.h. Any program can write into an environment, so the text is not trusted.
+ * The reader of fingerprints reads it, and checks every field and the whole. */
 #include "planner/job_env.h"
 
 #include "base/hash.h"
@@ -18,10 +17,10 @@
 #define BEGIN  "{\"version\":"
 #define DIGITS "0123456789"
 
-enum { FIRST_BYTES = 16 << 10 }; /* most texts take less */
+enum { FIRST_BYTES = 16 << 10 }; /* enough for most texts */
 enum { CHECK_BYTES = sizeof ",\"check\":\"0123456789abcdef\"}" };
 
-/* The end of a text whose other bytes are these. `out` needs CHECK_BYTES; returns it. */
+/* Writes the end of a text whose other bytes are given. `out` needs CHECK_BYTES and is returned. */
 static const char *format_check(const char *text, size_t bytes, char *out)
 {
     (void)snprintf(out, CHECK_BYTES, ",\"check\":\"%016" PRIx64 "\"}",
@@ -77,7 +76,8 @@ static void print_windows(FILE *out, const struct placement_answer *answer)
     fprintf(out, "\n");
 }
 
-/* What scripts use; nothing for a GPU whose memory is not known (an imported one). */
+/* Writes the variables for scripts. There are none for a GPU with unknown memory (an imported
+ * one). */
 static enum status print_plan(FILE *out, const struct fingerprint *fp, const char *id,
                               struct err *err)
 {
@@ -125,7 +125,7 @@ char *job_env_variables(const struct fingerprint *fp, const char *id, struct err
 
 /* ---- reading ---- */
 
-/* Is this a whole text of the version that is read here? */
+/* Returns whether this is a complete text of the supported version. */
 static enum status check_text(const char *text, size_t bytes, struct err *err)
 {
     const size_t checked = bytes > CHECK_BYTES ? bytes - (CHECK_BYTES - 1) : 0;

@@ -1,8 +1,8 @@
-/* job_env.h: the environment variables of a job for one GPU: a text with everything that the
- * planner reads of a fingerprint, and what a script can use without a planner. The daemon writes
- * the variables, and libreach reads the text. Pure; any thread.
+/* job_env.h: the environment variables of a job for one GPU. They contain a text with everything
+ * that the planner reads of a fingerprint, and numbers for scripts without a planner. The daemon
+ * writes the variables, and libreach reads the text. Pure; any thread.
  *
- * A table of windows is right for one allocation size only. From the text libreach plans for any
+ * A table of windows is right for one allocation size only. With the text libreach plans for any
  * size, with the code of the daemon and the same answers.
  *
  *     {"version":1,"id":"fp..","gpu":{..},"origin":"measured",..,"check":"0123456789abcdef"}
@@ -22,12 +22,12 @@
 
 #include <stddef.h>
 
-/* The most bytes of the text, with its end. Linux allows 128 KiB for one variable (MAX_ARG_STRLEN),
- * and the Slurm plugin takes 120 KiB for all variables of a GPU. */
+/* The most bytes of the text, including NUL. Linux allows 128 KiB for one variable
+ * (MAX_ARG_STRLEN), and the Slurm plugin takes 120 KiB for all variables of a GPU. */
 enum { JOB_ENV_TEXT_BYTES = 112 << 10 };
 
-/* Returns the text, from malloc; NULL and an error without memory, or if it is too long. `id` is
- * the fingerprint's. Bytes of texts that are not printable ASCII become '?'. */
+/* Returns the text, from malloc. Returns NULL and an error if memory runs out or the text is too
+ * long. `id` is the fingerprint's id. Bytes of texts that are not printable ASCII become '?'. */
 char *job_env_text(const struct fingerprint *fp, const char *id, struct err *err);
 
 /* Returns every variable of this GPU as "NAME=value\n", from malloc:
@@ -44,10 +44,10 @@ char *job_env_text(const struct fingerprint *fp, const char *id, struct err *err
  * NULL and an error: those of placement_scope (the fingerprint has too little), or no memory. */
 char *job_env_variables(const struct fingerprint *fp, const char *id, struct err *err);
 
-/* Reads a text: `*out` is a fingerprint that holds every invariant and from which the planner
- * answers as from the one that was written; what the planner does not read is unknown in it.
- * `out_id` needs FINGERPRINT_ID_BYTES. STATUS_CORRUPT: it was truncated or changed, or a field is
- * wrong. STATUS_NOT_SUPPORTED: another version. */
+/* Reads a text. `*out` gets a fingerprint that holds every invariant and gives the same answers of
+ * the planner as the original. Members that the planner does not read are unknown in it. `out_id`
+ * needs FINGERPRINT_ID_BYTES. Returns STATUS_CORRUPT if the text was truncated or changed, or a
+ * field is wrong, and STATUS_NOT_SUPPORTED for another version. */
 enum status job_env_read(const char *text, struct fingerprint *out, char *out_id, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* layout.c: bounds by rows, and which allocation keeps the entries of a TLB.
+/* layout.c: bounds by rows, and the allocations that keep the entries of a TLB.
  *
  * The margin: L bytes at any base touch at most ceil(L / entry) + 1 entries, and n rounded lengths
  * are at most n - 1 entries longer than their sum rounded, so n parts of S bytes together touch at
@@ -84,8 +84,8 @@ struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t
     return sum;
 }
 
-/* Of `scale` of each allocation: the bytes that are in the TLB after `time` items have touched them
- * at random, and the share of accesses that miss. */
+/* For `scale` of each allocation: the bytes that are in the TLB after `time` items have touched
+ * them at random, and the share of accesses that miss. */
 static double resident(const struct layout *l, double scale, double time, double *out_missed)
 {
     double bytes = 0;

@@ -15,8 +15,8 @@ enum { LAYOUT_MAX = 16 };
 
 struct layout_allocation {
     uint64_t bytes;     /* at least 1 */
-    uint64_t row_bytes; /* bounds are multiples, but for the end; at least 1 */
-    double touches;     /* accesses of it per item; 0: none */
+    uint64_t row_bytes; /* bounds are multiples of this, except the end; at least 1 */
+    double touches;     /* accesses to it per item; 0 means none */
 };
 
 struct layout {
@@ -24,19 +24,19 @@ struct layout {
     struct layout_allocation of[LAYOUT_MAX];
 };
 
-/* One allocation that is cut at any byte. */
+/* A layout of one allocation that is cut at any byte. */
 struct layout layout_single(uint64_t bytes);
 
 uint64_t layout_bytes(const struct layout *l); /* of all */
 uint64_t layout_touched_bytes(const struct layout *l);
 
-/* What a reach less one entry loses so that the parts of a window fit it, together and each at any
- * alignment: two entries for each further allocation, and two rows of each. 0 for one allocation
- * that is cut at any byte. */
+/* The margin that a reach less one entry loses so that the parts of a window fit it, together and
+ * each at any alignment: two entries for each further allocation, and two rows of each. It is 0 for
+ * one allocation that is cut at any byte. */
 uint64_t layout_alignment_bytes(const struct layout *l, uint64_t entry_bytes);
 
-/* The bound of allocation `i` at this position: rows before it in the same proportion, rounded
- * down. Allocations with the same number of rows are cut at the same row. */
+/* The bound of allocation `i` at this position: the same fraction of its rows, rounded down.
+ * Allocations with the same number of rows are cut at the same row. */
 uint64_t layout_bound(const struct layout *l, uint32_t i, uint64_t position);
 
 struct layout_range {
@@ -44,15 +44,16 @@ struct layout_range {
     uint64_t length_bytes;
 };
 
-/* The part of allocation `i` between two positions; it may be empty if its rows are few. */
+/* The part of allocation `i` between two positions. It may be empty if the allocation has few
+ * rows. */
 struct layout_range layout_part(const struct layout *l, uint32_t i, uint64_t from, uint64_t to);
-/* The sums over all allocations: what lies before, and the part. */
+/* Sums over all allocations: the bytes before the part, and the bytes of the part. */
 struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t to);
 
-/* The number of bytes, touched evenly, of which a TLB of `reach_bytes` misses the same share of
- * accesses as of the first `bytes` of this layout; `bytes` at most. Allocations that are touched
- * more per byte stay in the TLB longer: a hit if fewer other pages were touched since
- * than there are entries (Che, Tung, Wang: Hierarchical Web Caching Systems, 2002, section IV). */
+/* The evenly touched bytes of which a TLB of `reach_bytes` misses the same share of accesses as of
+ * the first `bytes` of this layout; at most `bytes`. Allocations that are touched more per byte
+ * stay in the TLB longer. An access hits if fewer other pages were touched since the last one than
+ * there are entries (Che, Tung, Wang: Hierarchical Web Caching Systems, 2002, section IV). */
 uint64_t layout_effective_bytes(const struct layout *l, uint64_t reach_bytes, uint64_t bytes);
 
 #endif

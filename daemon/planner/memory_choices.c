@@ -1,6 +1,6 @@
-/* memory_choices.c: lists the choices of each kind of memory, predicts each, and ranks them. The
- * probed regions are a curve like the curve of device memory, and access_cost.c interpolates
- * it. */
+/* memory_choices.c: lists the choices of each kind of memory, predicts their speeds, and ranks
+ * them. The probed regions are a curve like the curve of device memory, and access_cost.c
+ * interpolates it. */
 #include "planner/memory_choices.h"
 
 #include "types/name_of.h"
@@ -12,13 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Writes and atomics of other memory are measured with this many bytes, within the reach. */
+/* The size of an access at which writes and atomics of other memory are measured, within the
+ * reach. */
 enum { RATE_BYTES = 32, LEAD_BYTES = 96, REACH_TEXT_BYTES = 160 };
 
-/* Of what a choice without a number reaches over less memory. */
+/* A choice without a number ranks by this part of its throughput over less memory. */
 static const double UNMEASURED_SHARE = 0.5;
 
-/* Of the plateau, in the facts. */
+/* The part of the plateau that counts as reached, as in memory_facts.h. */
 static const double REACHED = 0.9;
 
 NAME_FUNCTION(
@@ -26,8 +27,7 @@ NAME_FUNCTION(
     [CHOICE_MEASURED] = "measured", [CHOICE_BETWEEN] = "between", [CHOICE_SCALED] = "scaled",
     [CHOICE_AT_LEAST] = "at-least", [CHOICE_SIMULATED] = "simulated")
 
-/* How a job gets each kind, and the order of those that are as fast as one another: the usual
- * choices first. */
+/* The way to allocate each kind, and the order of equally fast kinds: the usual choices first. */
 static const struct {
     const char *allocate;
     uint32_t effort;
@@ -48,20 +48,20 @@ struct advising {
     const struct fingerprint *fp;
     const struct memory_request *request;
     struct memory_answer *out;
-    struct maybe_f64 device_gbps;   /* naive, in device memory */
-    struct maybe_f64 in_reach_gbps; /* within the reach of it */
+    struct maybe_f64 device_gbps;   /* naive accesses in device memory */
+    struct maybe_f64 in_reach_gbps; /* accesses within the reach of device memory */
 };
 
 /* ---- what there is ---- */
 
-/* An imported fingerprint does not contain it. */
+/* The size of device memory, which an imported fingerprint does not contain. */
 static struct maybe_u64 device_bytes(const struct fingerprint *fp)
 {
     return fp->gpu.memory_bytes > 0 ? KNOWN_U64(fp->gpu.memory_bytes)
                                     : UNKNOWN_U64(REASON_NOT_REPORTED);
 }
 
-/* The most that one allocation of this kind can have. Managed memory that the host has no room for
+/* The most that one allocation of this kind can have. Managed memory that does not fit the host
  * stays at the device. */
 static struct maybe_u64 capacity_of(const struct fingerprint *fp, const struct memory_facts *m)
 {
@@ -81,7 +81,7 @@ static struct maybe_u64 larger_of(struct maybe_u64 a, struct maybe_u64 b)
     return a.v > b.v ? a : b;
 }
 
-/* The most that any kind of this location has; `any` includes the peers. */
+/* The most bytes of any kind of memory at this location; `any` includes the peers. */
 static struct maybe_u64 location_bytes(const struct fingerprint *fp, enum memory_location location)
 {
     struct maybe_u64 most = fp->conditions.host_memory_bytes;
@@ -123,7 +123,7 @@ static bool is_at_location(enum memory_kind kind, enum memory_location location)
            (location == LOCATION_DEVICE ? is_device : memory_kind_is_host(kind));
 }
 
-/* Is memory of this kind among what the request is about? */
+/* Returns whether the request includes memory of this kind. */
 static bool is_requested(const struct memory_request *request, enum memory_kind kind)
 {
     return is_at_location(kind, request->location) &&
@@ -142,8 +142,8 @@ leave_out(struct advising *a, enum memory_kind kind, const char *peer_uuid, cons
     va_end(args);
 }
 
-/* Host memory that a measurement really had. A range of HOST_VIRTUAL may be one handle that is
- * mapped again and again. */
+/* The most host memory that a measurement actually had. A range of HOST_VIRTUAL may be one handle
+ * that is mapped repeatedly, so it does not count. */
 static uint64_t host_bytes_seen(const struct fingerprint *fp)
 {
     uint64_t seen = 0;
@@ -157,8 +157,8 @@ static uint64_t host_bytes_seen(const struct fingerprint *fp)
     return seen;
 }
 
-/* How doubtful is it that the bytes fit? 0: they do. Another GPU may well be smaller than the host.
- */
+/* How uncertain it is that the bytes fit; 0 if they fit. A peer may well have less memory than the
+ * host. */
 static uint32_t doubt_of(const struct advising *a, enum memory_kind kind, struct maybe_u64 capacity)
 {
     if (IS_KNOWN(capacity) ||
@@ -193,7 +193,7 @@ static struct maybe_f64 column_of(const struct curve_point *p, enum strategy s)
     return s == STRATEGY_WINDOWS ? p->by_group_gbps : p->naive_gbps;
 }
 
-/* Was a region of this size probed with this strategy? */
+/* Returns whether a region of this size was probed with this strategy. */
 static bool is_probed(const struct curve_point *curve, uint32_t count, enum strategy s,
                       uint64_t bytes)
 {
@@ -259,8 +259,8 @@ static struct maybe_f64 gbps_at(const struct access_cost *cost, uint64_t bytes)
     return ns;
 }
 
-/* Without a plan: measurements of any SM anywhere hold whatever a TLB reaches. `why_not`:
- * why there is no plan. */
+/* Adds the choice without a plan: measurements of any SM anywhere are valid for any reach of a TLB.
+ * `why_not` is the reason why there is no plan. */
 static void add_device_alone(struct advising *a, const char *why_not)
 {
     const struct throughput *const t = &a->fp->throughput;
@@ -289,7 +289,7 @@ static void add_device_alone(struct advising *a, const char *why_not)
         format_rate(w->gbps, rate), reason_slug(a->fp->windows.reach_bytes.reason));
 }
 
-/* Those of the plan that need no input, in its order. */
+/* Adds the options of the plan that need no input, in its order. */
 static void add_device(struct advising *a)
 {
     const struct job_request job = {.bytes = a->request->bytes,
@@ -323,7 +323,7 @@ static void add_region(struct throughput *t, uint64_t bytes, struct maybe_f64 gb
             (struct curve_point){.region_bytes = bytes, .naive_gbps = gbps};
 }
 
-/* Windows reach windows_reach_bytes, which has no point of its own. */
+/* Adds the end of windows_reach_bytes, which has no point of its own. */
 static void add_windows_edge(const struct memory_facts *m, const struct curve_point *next,
                              struct throughput *t)
 {
@@ -334,7 +334,7 @@ static void add_windows_edge(const struct memory_facts *m, const struct curve_po
         add_region(t, edge, last->naive_gbps);
 }
 
-/* What was measured for this choice, as access_cost_read takes it. */
+/* The measurements for this choice, in the form that access_cost_read takes. */
 static void read_curve(const struct memory_facts *m, enum strategy s, struct throughput *out)
 {
     memset(out, 0, sizeof(*out));
@@ -342,7 +342,7 @@ static void read_curve(const struct memory_facts *m, enum strategy s, struct thr
     for (uint32_t i = 0; !IS_KNOWN(m->plateau_gbps) && i < m->curve_count; i++)
         if (IS_KNOWN(m->curve[i].naive_gbps) && m->curve[i].naive_gbps.v > out->plateau_gbps.v)
             out->plateau_gbps = m->curve[i].naive_gbps;
-    if (s == STRATEGY_WINDOWS) /* what needs no windows */
+    if (s == STRATEGY_WINDOWS) /* the size that needs no windows */
         add_region(out, IS_KNOWN(m->reach_bytes) ? m->reach_bytes.v : 1, out->plateau_gbps);
     for (uint32_t i = 0; i < m->curve_count; i++) {
         if (s == STRATEGY_WINDOWS)
@@ -356,8 +356,8 @@ static void read_curve(const struct memory_facts *m, enum strategy s, struct thr
         .access = ACCESS_WRITE, .transaction_bytes = RATE_BYTES, .plateau_gbps = m->write_gbps};
 }
 
-/* Of memory that is slow in windows over the smallest region that was tried with them, nothing says
- * from where on. */
+/* Returns whether the size is below the first region tried with windows, and that region is slow.
+ * It is then unknown where the speed falls. */
 static bool is_below_curve(const struct memory_facts *m, const struct throughput *t,
                            enum strategy s, uint64_t bytes)
 {
@@ -387,10 +387,10 @@ static enum choice_basis kind_basis(const struct advising *a, const struct memor
                : CHOICE_BETWEEN;
 }
 
-/* Fills in gbps, basis and what was probed, of which there is something. */
+/* Fills in gbps, basis and the probed numbers. At least one region must have been probed. */
 static void predict(const struct advising *a, const struct memory_facts *m, struct memory_choice *w)
 {
-    const struct reach_limit none = {.observed = false}; /* the curve has it */
+    const struct reach_limit none = {.observed = false}; /* the curve contains the limit */
     const uint64_t bytes = a->request->bytes;
     struct throughput t;
     struct access_cost cost;
@@ -417,7 +417,7 @@ static double least(double a, struct maybe_f64 b)
     return IS_KNOWN(b) && b.v < a ? b.v : a;
 }
 
-/* It is device memory: what it seems to be faster over a small region is the L2 cache. */
+/* The memory is device memory. It seems faster over a small region only because of the L2 cache. */
 static void cap_at_device(const struct advising *a, struct memory_choice *w)
 {
     w->gbps.v = least(w->gbps.v, a->device_gbps);
@@ -425,7 +425,7 @@ static void cap_at_device(const struct advising *a, struct memory_choice *w)
     w->rank_gbps = least(w->rank_gbps, a->device_gbps);
 }
 
-/* How far any SM reads at full speed, if that is known, as the end of a sentence. */
+/* Writes how far any SM reads at full speed, if that is known, as the end of a sentence. */
 static void reach_text(const struct memory_facts *m, char *out)
 {
     const bool has_reach = IS_KNOWN(m->reach_bytes);
@@ -466,7 +466,7 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
                  rests[w->basis], reach);
 }
 
-/* Any SM anywhere, or each of `windows` groups in a window of its own. */
+/* A sentence about any SM anywhere, or about each of `windows` groups in a window of its own. */
 static void add_kind_choice(struct advising *a, const struct memory_facts *m, enum strategy s,
                             uint32_t windows)
 {
@@ -490,7 +490,8 @@ static void add_kind_choice(struct advising *a, const struct memory_facts *m, en
     write_why(a, m, lead, w);
 }
 
-/* How many windows by group were measured; 0: none, or all SMs reach all of the memory. */
+/* The number of windows by group that were measured. It is 0 if there were none, or if all SMs
+ * reach all of the memory. */
 static uint32_t windows_that_help(const struct memory_facts *m, uint64_t bytes)
 {
     uint32_t windows = 0;
@@ -556,8 +557,8 @@ static uint32_t least_doubt(const struct memory_answer *out, uint32_t from)
     return least;
 }
 
-/* The best from choice `from` on of those that fit most certainly, of device memory the first: its
- * plan has ranked it. */
+/* The best choice from `from` on, among those that most certainly fit. Only the first choice in
+ * device memory counts, because its plan has ranked the others. */
 static uint32_t next_best(const struct memory_answer *out, uint32_t from)
 {
     const uint32_t doubt = least_doubt(out, from);
@@ -594,7 +595,7 @@ static void rank(struct memory_answer *out)
     }
 }
 
-/* Whose memory has an unknown size, if that is what the first choice needs. */
+/* A note if the first choice depends on memory of unknown size. */
 static const char *size_note(const struct advising *a)
 {
     const struct memory_choice *const first = &a->out->choices[0];
@@ -624,11 +625,11 @@ static void write_reason(const struct advising *a)
              format_rate(first->gbps, rate), then, a->out->fingerprint_id, size_note(a));
 }
 
-/* If no kind that this location includes is left: what was read is too small, or nothing was read.
- */
+/* The next step if no kind at this location is left: the probed memory is too small, or none was
+ * probed. */
 static const char *nothing_left_step(const struct advising *a)
 {
-    enum reason why = REASON_NOT_SUPPORTED; /* every kind that there is has an element */
+    enum reason why = REASON_NOT_SUPPORTED; /* every kind that exists has an element */
 
     for (uint32_t i = 0; i < a->fp->memory_count; i++) {
         const struct memory_facts *const m = &a->fp->memory[i];
@@ -641,7 +642,7 @@ static const char *nothing_left_step(const struct advising *a)
     return next_step_full(a->fp, why);
 }
 
-/* The depth at which the kinds were measured: a later measurement of less depth keeps them. */
+/* The depth at which the kinds were measured. A later measurement of less depth keeps them. */
 static enum depth depth_of_kinds(const struct fingerprint *fp)
 {
     for (uint32_t i = 0; i < fp->memory_count; i++)
@@ -650,9 +651,9 @@ static enum depth depth_of_kinds(const struct fingerprint *fp)
     return fp->depth;
 }
 
-/* What to do about the first choice that has no number; of those behind a choice that has one, only
- * if a deeper measurement helps. Device memory is read as a whole at depth full; of other kinds
- * depth memory reads more. */
+/* Writes the next step for the first choice without a number. A choice behind one with a number
+ * counts only if a deeper measurement helps. Depth full reads all of device memory; depth memory
+ * reads more of the other kinds. */
 static void write_next_step(const struct advising *a)
 {
     struct memory_answer *const out = a->out;

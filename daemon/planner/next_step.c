@@ -1,10 +1,10 @@
-/* next_step.c: by the depth that was measured, then by the reason. */
+/* next_step.c: selects the step by the depth that was measured, then by the reason. */
 #include "planner/next_step.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Depth matrix measures of other kinds of memory what depth full does. */
+/* For other kinds of memory, depth matrix measures the same as depth full. */
 static bool covers(enum depth had, enum depth needed)
 {
     return needed == DEPTH_MEMORY ? had == DEPTH_MEMORY : had >= needed;

@@ -1,16 +1,17 @@
-/* next_step.h: what to do about a number that a fingerprint lacks. To measure again helps only if
- * that can find more than the measurement at hand. Pure; no allocation; any thread. */
+/* next_step.h: the next step if a fingerprint lacks a number. Another measurement helps only if it
+ * can find more than the present one. Pure; no allocation; any thread. */
 #ifndef REACH_PLANNER_NEXT_STEP_H
 #define REACH_PLANNER_NEXT_STEP_H
 
 #include "fingerprint/fingerprint.h"
 
-/* One or two sentences, static. `needed` is the least depth that measures the number, `had` the
- * depth that was measured, and `why` the reason for which the number is absent. */
+/* The next step in one or two sentences, static. `needed` is the least depth that measures the
+ * number, `had` is the depth that was measured, and `why` is the reason why the number is
+ * absent. */
 const char *next_step(const struct fingerprint *fp, enum depth had, enum depth needed,
                       enum reason why);
 
-/* The same of a number that depth full measures. */
+/* The next step for a number that depth full measures. */
 const char *next_step_full(const struct fingerprint *fp, enum reason why);
 
 /* Appends a blank and next_step_full to a sentence, if the number is absent. */

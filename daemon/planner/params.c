@@ -1,4 +1,4 @@
-/* params.c: the rows, and the checks that need no text. */
+/* params.c: the rows, and the checks on numbers. */
 #include "planner/params.h"
 
 #include "planner/explain.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The words of an enum. */
+/* The words of the enums. */
 #define WORDS(prefix, type, count)                                                                 \
     static const char *prefix##_word(uint32_t i)                                                   \
     {                                                                                              \
@@ -179,8 +179,8 @@ static const struct param rows[] = {
 enum { ROW_COUNT = sizeof(rows) / sizeof(*rows) };
 _Static_assert((int)ROW_COUNT <= (int)PARAM_MOST_ROWS, "reachctl has room for each");
 
-/* The bytes of a plan's and a scope's request are those of its first allocation until the decoder
- * has them all. */
+/* In the requests of a plan and of a scope, `bytes` is the size of the first allocation until the
+ * decoder has read all of them. */
 static const struct param_layout layouts[PLANNER_COUNT] = {
     [PLANNER_SCOPE] = {sizeof(struct scope_request), offsetof(struct scope_request, layout.count),
                        offsetof(struct scope_request, layout.of), sizeof(struct layout_allocation),
@@ -226,7 +226,7 @@ static enum status check_real(const struct param *p, const char *from, struct er
     double v;
 
     memcpy(&v, from, sizeof(v));
-    if (v >= 0 && v <= p->most) /* not a number is neither */
+    if (v >= 0 && v <= p->most) /* NaN fails both comparisons */
         return STATUS_OK;
     return err_set_field(err, STATUS_INVALID_ARGUMENT, p->name,
                          "%s must be a number from 0 to %.0f: check it", p->name, p->most);

@@ -1,9 +1,9 @@
-/* placement.c: which SM should work in which window?
+/* placement.c: assigns SMs to windows.
  *
  * Walker: A100 80 GB memory beyond 64 GB, 2024, section 2.4. The SMs of one group share a TLB that
- * translates `reach` bytes. If all of a group stay in one window no longer than that, no load
- * misses, although all groups together reach far more. (Assigning single SMs to windows without
- * regard to groups gains nothing: then each TLB serves every window.)
+ * translates `reach` bytes. If all SMs of a group stay in one window of at most that length, no
+ * load misses, although all groups together reach far more. (Assigning single SMs to windows
+ * without regard to groups gains nothing: then each TLB serves every window.)
  *
  *   memory   |<------ window 0 ------>|<------ window 1 ------>|<-- window 2 -->|
  *   groups    0  3  5                  1  4  7                  2  6
@@ -34,11 +34,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One way to do it. */
+/* One assignment of groups to windows. */
 struct candidate {
     uint32_t windows;
     uint16_t window_of[REACH_MAX_GROUPS];
-    uint32_t totals[REACH_MAX_GROUPS]; /* weights in each window */
+    uint32_t totals[REACH_MAX_GROUPS]; /* sum of weights in each window */
     uint64_t lengths[PLACEMENT_MAX_WINDOWS];
     struct windows_result cut;
 };
@@ -49,7 +49,7 @@ struct plan {
     struct reach_limit limit;
     struct active_groups active;
     uint64_t unit_bytes;
-    uint64_t reserved_bytes; /* of the reach, by what the job touches besides */
+    uint64_t reserved_bytes; /* part of the reach that other data of the job takes */
     char bytes_text[FORMAT_SIZE_BYTES];
     char limit_text[FORMAT_SIZE_BYTES]; /* usable bytes, or the range in which no limit was seen */
     struct candidate best;
@@ -71,8 +71,9 @@ static void try_windows(const struct plan *plan, uint32_t windows, struct candid
         out->cut = windows_cut(&request, out->lengths);
 }
 
-/* The first proportional number of windows from `from` to `to`, else the least uneven one. False
- * where none fits; `*out_empty` then says whether one would, but for a window without a byte. */
+/* Finds the first proportional number of windows from `from` to `to`, else the least uneven one.
+ * Returns false if none fits. `*out_empty` is then true if one would fit, but with an empty
+ * window. */
 static bool search(struct plan *plan, uint32_t from, uint32_t to, bool *out_empty)
 {
     struct candidate c;
@@ -211,7 +212,7 @@ static void answer_windows(const struct plan *plan, struct placement_answer *out
              uneven, out->fingerprint_id);
 }
 
-/* Which parameter to change so that bounds fit; NULL: neither was given. */
+/* The parameter to change so that the bounds fit, or NULL if neither was given. */
 static const char *bounds_field(const struct placement_request *request)
 {
     return request->granularity_bytes > 0 ? "granularity" : request->windows > 0 ? "windows" : NULL;
@@ -263,8 +264,8 @@ static enum status check_request(const struct plan *plan, struct err *err)
     return STATUS_OK;
 }
 
-/* A failure here is a bug, and no job may use the answer. An error and not an assertion, because
- * libreach must not end the process. */
+/* A failure here is a bug, and no job may use the answer. It is an error and not an assertion,
+ * because libreach must not end the process. */
 static enum status check_answer(const struct placement_request *r,
                                 const struct placement_answer *out, struct err *err)
 {

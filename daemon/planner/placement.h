@@ -1,6 +1,6 @@
 /* placement.h: the two basic answers of the planner. Pure; any thread. libreach links this too.
- * Computing the id of a fingerprint takes some 200 us and memory, the rest a few us and none: a
- * caller that answers often passes the id.
+ * Computing the id of a fingerprint takes some 200 us and memory; everything else takes a few us
+ * and no memory. Frequent callers should pass the id.
  *
  *   scope      how many bytes may one pass touch at random before translation sets the speed?
  *              (Karnagel 2017, section 5: passes over TLB scopes)
@@ -25,51 +25,50 @@ enum { PLACEMENT_MAX_WINDOWS = 256, PLANNER_REASON_BYTES = 480 };
 /* The most bytes of a request: 2^50 (1 PiB). More is STATUS_INVALID_ARGUMENT. */
 #define PLACEMENT_MAX_BYTES ((uint64_t)1 << 50)
 
-/* What the answer recommends. A closed set, so that programs can branch on it. */
+/* The recommendation of the answer. The set is closed, so programs can branch on it. */
 enum advice {
     ADVICE_NOTHING_TO_DO = 0, /* the bytes fit the reach: any SM may work anywhere */
     ADVICE_SCOPES,            /* passes over scopes */
     ADVICE_WINDOWS,           /* groups in windows */
-    ADVICE_NO_LIMIT_SEEN,     /* none that costs speed, up to the range probed */
+    ADVICE_NO_LIMIT_SEEN,     /* no limit that costs speed, within the probed range */
     ADVICE_NOT_ENOUGH_GROUPS  /* windows would need more groups than there are: use scopes */
 };
 const char *advice_name(enum advice a); /* "nothing-to-do", "scopes", "windows", ... */
 
 struct scope_request {
-    /* 1..PLACEMENT_MAX_BYTES together, each touched: what the job touches at random. Row bytes of
-     * 0: any byte for one allocation, SCOPE_ROW_BYTES for several. */
+    /* The bytes that the job touches at random: 1..PLACEMENT_MAX_BYTES together, all touched. If a
+     * row has 0 bytes, one allocation is cut at any byte, and several at SCOPE_ROW_BYTES. */
     struct layout layout;
     enum access access;
-    const char *fingerprint_id; /* of the fingerprint, if the caller has it; NULL: computed */
+    const char *fingerprint_id; /* id of the fingerprint; computed if NULL */
 };
 
-/* Bounds of several allocations, unless the request has others: elements of a job by default. */
+/* The granularity of the bounds of several allocations, unless the request has another one. In a
+ * job the default is the element. */
 enum { SCOPE_ROW_BYTES = 128 };
 
 struct scope_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     enum advice advice;
-    uint64_t scope_bytes; /* largest range one pass should touch; all if that fits */
+    uint64_t scope_bytes; /* largest range that one pass should touch; everything if that fits */
     uint64_t passes;      /* ceil(bytes / scope_bytes) */
-    struct layout layout; /* defaults filled in */
-    uint64_t step_bytes; /* scope k begins at position k step_bytes of the layout: `passes` of them,
-                            as equal as whole TLB entries allow */
-    struct maybe_f64
-        predicted_gbps;          /* of useful lines; scanning the skipped ones is not included */
-    struct maybe_f64 naive_gbps; /* of one pass over everything */
-    char reason[PLANNER_REASON_BYTES]; /* what was compared with what; what to do if a number is
-                                          absent */
+    struct layout layout; /* defaults are filled in */
+    uint64_t step_bytes;  /* scope k begins at position k step_bytes of the layout; there are
+                             `passes` scopes, as equal as whole TLB entries allow */
+    struct maybe_f64 predicted_gbps;   /* useful lines, without the scan */
+    struct maybe_f64 naive_gbps;       /* one pass over everything */
+    char reason[PLANNER_REASON_BYTES]; /* the comparison, and the next step if a number is absent */
 };
 
 struct placement_request {
-    uint64_t bytes;             /* 1..PLACEMENT_MAX_BYTES: length of the allocation */
-    uint32_t windows;           /* 0: as few as the reach allows */
-    uint64_t granularity_bytes; /* window bounds are multiples of this; 0: the TLB entry. A power of
-                                   two not needed */
-    const char *fingerprint_id; /* as in scope_request */
-    uint64_t reserve_bytes;     /* touched at random besides, by all SMs: comes off every window,
-                                   in whole entries and one for its alignment */
-    uint64_t alignment_bytes;   /* comes off every window besides (layout_alignment_bytes) */
+    uint64_t bytes;             /* length of the allocation, 1..PLACEMENT_MAX_BYTES */
+    uint32_t windows;           /* 0 means as few as the reach allows */
+    uint64_t granularity_bytes; /* window bounds are multiples of this, which need not be a power of
+                                   two; 0 means the TLB entry */
+    const char *fingerprint_id; /* same as in scope_request */
+    uint64_t reserve_bytes; /* bytes that all SMs also touch at random; subtracted from every window
+                               in whole entries, plus one entry for alignment */
+    uint64_t alignment_bytes; /* also subtracted from every window (layout_alignment_bytes) */
 };
 
 struct placement_window {
@@ -85,22 +84,23 @@ struct placement_answer {
     uint32_t window_count;
     struct placement_window windows[PLACEMENT_MAX_WINDOWS];
     uint32_t sm_slots;                   /* length of window_of_sm: highest SM id + 1 */
-    int16_t window_of_sm[REACH_MAX_SMS]; /* by SM id; -1: no such SM, or assign it no work */
+    int16_t window_of_sm[REACH_MAX_SMS]; /* by SM id; -1 if there is no such SM, or if it gets no
+                                            work */
     uint64_t headroom_bytes;             /* reach less the longest window and the reserve */
-    double imbalance; /* work per SM in the busiest window over that in all; 1 is even */
-    struct maybe_f64 predicted_gbps; /* predicted with this placement */
+    double imbalance; /* work per SM in the busiest window over the mean; 1 is even */
+    struct maybe_f64 predicted_gbps; /* prediction with this placement */
     struct maybe_f64 naive_gbps;     /* predicted without */
     char reason[PLANNER_REASON_BYTES];
 };
 
 /* Errors: STATUS_INVALID_ARGUMENT (bytes 0 or above PLACEMENT_MAX_BYTES), STATUS_TOO_MANY_BYTES
- * (more than this GPU's own memory, which is what these answers are about), STATUS_NOT_APPLICABLE
- * (the fingerprint knows too little; the message says what is missing and how to get it). */
+ * (more than this GPU's own memory, to which these answers apply), STATUS_NOT_APPLICABLE (the
+ * fingerprint lacks a result; the message has its name and the way to get it). */
 enum status placement_scope(const struct fingerprint *fp, const struct scope_request *request,
                             struct scope_answer *out, struct err *err);
 
-/* Errors as above; also STATUS_INVALID_ARGUMENT for a window count that the groups cannot serve or
- * a granularity that leaves a window empty or beyond the reach. */
+/* Errors are the same, and also STATUS_INVALID_ARGUMENT for a window count that the groups cannot
+ * serve, or a granularity that leaves a window empty or beyond the reach. */
 enum status placement_plan(const struct fingerprint *fp, const struct placement_request *request,
                            struct placement_answer *out, struct err *err);
 

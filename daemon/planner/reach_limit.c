@@ -1,4 +1,4 @@
-/* reach_limit.c: the facts that every answer needs, or a message about what is missing.
+/* reach_limit.c: the facts that every answer needs, or a message about missing ones.
  *
  * A window must fit the level that groups share. A pass may go further: on a K80 a group reaches
  * 130 MiB, and beyond it a level that all SMs share reaches 2 GiB. Its misses are the
@@ -29,7 +29,7 @@ static enum status check_bytes(uint64_t bytes, struct err *err)
     return STATUS_OK;
 }
 
-/* The longest range that fits at any alignment; 0 where there is none. */
+/* The longest range that fits at any alignment, or 0 if there is none. */
 static uint64_t usable_of(const struct fingerprint *fp)
 {
     uint64_t reach = fp->windows.reach_bytes.v;
@@ -72,9 +72,9 @@ enum status reach_limit_check_device(const struct fingerprint *fp, uint64_t byte
                          "%s are more than the %s of memory that this GPU has", asked, there);
 }
 
-/* Does each SM have a TLB of its own with this reach, whose misses cost reads of `bytes`
- * nothing? What answers them then reaches as far as anything was measured: all of the memory of a
- * MIG instance, say. Without a curve that is not known. */
+/* Returns whether each SM has a TLB of its own with this reach, whose misses do not slow down reads
+ * of `bytes`. The next level then reaches as far as the measured range, for example all of the
+ * memory of a MIG instance. Returns false without a curve. */
 static bool costs_nothing(const struct fingerprint *fp, uint64_t bytes)
 {
     const struct maybe_f64 naive = predict_gbps(&fp->throughput, PREDICT_NAIVE, bytes);
@@ -196,9 +196,8 @@ uint64_t reach_limit_scope_bytes(const struct fingerprint *fp, const struct reac
 
 /* ---- the curve ---- */
 
-/* Beyond the last point the curve counts for 1/8 of its size: an allocation of "all memory" is a
- * little larger than the largest region that a probe could use, and there the curve falls slowly.
- */
+/* Beyond the last point the curve is extended by 1/8 of its size. An allocation of "all memory" is
+ * a little larger than the largest region of a probe, and the curve falls slowly there. */
 enum { BEYOND_DIVISOR = 8 };
 
 static struct maybe_f64 value_of(const struct curve_point *p, enum predict_column column)

@@ -1,4 +1,4 @@
-/* scope.c: how many bytes may one pass touch at random?
+/* scope.c: the bytes that one pass may touch at random.
  *
  * Karnagel, Ben-Nun, Werner, Habich, Lehner: Big Data Causing Big (TLB) Problems, DaMoN 2017,
  * section 5. Instead of one pass over everything, a job makes several: each scans all its
@@ -23,7 +23,7 @@ static uint64_t bytes_of(const struct scope_request *request)
     return layout_bytes(&request->layout);
 }
 
-/* The curve is of reads: the throughput of atomics or writes does not follow from it. */
+/* The curve contains reads only. The throughput of atomics or writes does not follow from it. */
 static struct maybe_f64 predicted(const struct fingerprint *fp, const struct scope_request *request,
                                   uint64_t bytes)
 {
@@ -42,7 +42,7 @@ static struct maybe_f64 in_scope_gbps(const struct fingerprint *fp,
     return v;
 }
 
-/* "the 63.97 GiB that an SM group reaches without a miss", or what else bounds a pass. */
+/* The limit of a pass: "the 63.97 GiB that an SM group reaches without a miss", or another one. */
 static const char *bound_text(const struct reach_limit *limit, uint64_t scope_bytes)
 {
     return scope_bytes == limit->usable_bytes
@@ -66,7 +66,7 @@ static void answer_unlimited(const struct fingerprint *fp, const struct scope_re
              probed, asked, out->fingerprint_id);
 }
 
-/* As equal as whole entries allow, but in no fewer passes. */
+/* Makes scopes as equal as whole entries allow, without adding a pass. */
 static uint64_t equal_step(uint64_t bytes, uint64_t scope_bytes, uint64_t entry_bytes)
 {
     const uint64_t passes = (bytes - 1) / scope_bytes + 1;
@@ -114,12 +114,12 @@ static uint64_t longest_entry(const struct fingerprint *fp, const struct reach_l
     return longest;
 }
 
-/* What one pass may touch of these allocations. */
+/* The scope of one pass over these allocations. */
 static enum status read_scope(const struct fingerprint *fp, const struct scope_request *request,
                               const struct reach_limit *limit, const struct layout *layout,
                               uint64_t *out_bytes, struct err *err)
 {
-    /* The curve that a wider scope rests on is one of reads. */
+    /* A wider scope is based on the curve, which contains reads only. */
     const uint64_t most =
         request->access == ACCESS_READ ? reach_limit_scope_bytes(fp, limit) : limit->usable_bytes;
     const uint64_t margin = layout_alignment_bytes(layout, longest_entry(fp, limit));
@@ -136,7 +136,7 @@ static enum status read_scope(const struct fingerprint *fp, const struct scope_r
                          asked, there);
 }
 
-/* The allocations of the request, with defaults; their sizes are within the limits. */
+/* Fills in the defaults of the allocations of the request, and checks their sizes. */
 static enum status check_layout(const struct scope_request *request, struct layout *out,
                                 struct err *err)
 {

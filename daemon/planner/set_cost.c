@@ -21,7 +21,7 @@ static bool is_there(const struct working_set *w, enum set_spread spread,
     return w->transaction_bytes == transaction_bytes && IS_KNOWN(gbps) && gbps.v > 0;
 }
 
-/* Reads of a size that was measured, of a set between two that were. */
+/* The cost of reads of a measured size, for a set between two measured sets. */
 static struct maybe_f64 measured_ns(const struct fingerprint *fp, enum set_spread spread,
                                     uint32_t transaction_bytes, uint64_t bytes)
 {
@@ -53,7 +53,7 @@ static struct maybe_f64 measured_ns(const struct fingerprint *fp, enum set_sprea
     return KNOWN_F64(low + (1 / (double)bytes - from) / (to - from) * (ns_of(above, spread) - low));
 }
 
-/* The nearest measured sizes of a read at or below, and at or above; 0: none. */
+/* The nearest measured sizes of a read at or below, and at or above; 0 if there is none. */
 static void find_sizes(const struct fingerprint *fp, uint32_t want, uint32_t *out_low,
                        uint32_t *out_high)
 {
@@ -90,7 +90,7 @@ struct maybe_f64 set_cost_ns(const struct fingerprint *fp, enum set_spread sprea
     return ns;
 }
 
-/* The longest set of this spread that is shorter than `than`; 0: none. */
+/* The longest set of this spread that is shorter than `than`; 0 if there is none. */
 static uint64_t longest_below(const struct fingerprint *fp, enum set_spread spread, uint64_t than)
 {
     uint64_t most = 0;

@@ -23,11 +23,11 @@ struct splitting {
     struct split_answer *out;
     struct reach_limit limit;
     struct active_groups active;            /* all groups */
-    struct access_cost access_cost;         /* of 128-byte reads */
-    uint32_t claims[SPLIT_MAX_JOBS];        /* groups not yet assigned that a job needs */
+    struct access_cost access_cost;         /* throughput of 128-byte reads */
+    uint32_t claims[SPLIT_MAX_JOBS];        /* groups that the job still needs */
     double targets[SPLIT_MAX_JOBS];         /* SMs */
     double have[SPLIT_MAX_JOBS];            /* SMs */
-    int16_t job_of_group[REACH_MAX_GROUPS]; /* by the fingerprint's number */
+    int16_t job_of_group[REACH_MAX_GROUPS]; /* by the fingerprint's group number */
     uint64_t all_bytes;
 };
 
@@ -106,7 +106,7 @@ static void claim(struct splitting *s)
     }
 }
 
-/* The largest group without a job; REACH_MAX_GROUPS if there is none. */
+/* The largest group without a job, or REACH_MAX_GROUPS if there is none. */
 static uint32_t next_group(const struct splitting *s)
 {
     uint32_t best = REACH_MAX_GROUPS;

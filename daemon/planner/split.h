@@ -1,10 +1,9 @@
-/* split.h: divides one GPU among several jobs by whole groups, so that none evicts another's
- * translations.
- * Pure; no allocation; any thread.
+/* split.h: divides one GPU among several jobs by whole groups, so that no job evicts the
+ * translations of another. Pure; no allocation; any thread.
  *
- * Each group works for one job. What a job does with its groups is the planner's windows: its own
- * allocation, cut by its own groups. Levels that all SMs share cannot be split; the answer says
- * if there is one.
+ * Each group works for one job. A job uses its groups in windows of the planner: its own
+ * allocation, cut by its own groups. Levels that all SMs share cannot be split; the answer reports
+ * them.
  */
 #ifndef REACH_PLANNER_SPLIT_H
 #define REACH_PLANNER_SPLIT_H
@@ -16,14 +15,14 @@ enum { SPLIT_MAX_JOBS = 16 };
 #define SPLIT_MAX_WEIGHT 1000000.0
 
 struct split_job {
-    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: its own allocation, touched at random */
-    double weight;  /* its share of the SMs; 0: 1 */
+    uint64_t bytes; /* its own allocation, touched at random, 1..PLACEMENT_MAX_BYTES */
+    double weight;  /* its share of the SMs; 0 means 1 */
 };
 
 struct split_request {
     uint32_t job_count; /* 1..SPLIT_MAX_JOBS */
     struct split_job jobs[SPLIT_MAX_JOBS];
-    const char *fingerprint_id; /* as in placement_request */
+    const char *fingerprint_id; /* same as in placement_request */
 };
 
 struct split_part {
@@ -31,10 +30,9 @@ struct split_part {
     uint32_t sm_count;
     uint32_t group_count;
     uint32_t window_count;
-    uint32_t first_window;         /* in windows[] of the answer */
-    struct maybe_f64 gbps;         /* predicted, 128-byte reads, the others at work too */
-    struct maybe_f64 unsplit_gbps; /* its share of the SMs, any of them, each job anywhere: all the
-                                      bytes of all jobs behind every TLB */
+    uint32_t first_window;         /* index of its first window in windows[] of the answer */
+    struct maybe_f64 gbps;         /* prediction for 128-byte reads, with the others at work too */
+    struct maybe_f64 unsplit_gbps; /* prediction if every job used any SM */
     char why[200];
 };
 
@@ -42,17 +40,17 @@ struct split_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     uint32_t job_count;
     struct split_part parts[SPLIT_MAX_JOBS];
-    uint32_t window_count; /* of all parts */
-    /* first_byte is in the job's own allocation */
+    uint32_t window_count; /* number of windows of all parts */
+    /* first_byte counts in the job's own allocation */
     struct placement_window windows[PLACEMENT_MAX_WINDOWS];
     uint32_t sm_slots;                   /* highest SM id + 1 */
-    int16_t job_of_sm[REACH_MAX_SMS];    /* -1: no such SM, or assign it no work */
-    int16_t window_of_sm[REACH_MAX_SMS]; /* within its job's windows, from 0; -1 as above */
+    int16_t job_of_sm[REACH_MAX_SMS];    /* -1 if there is no such SM, or if it gets no work */
+    int16_t window_of_sm[REACH_MAX_SMS]; /* window within its job's windows, from 0; -1 likewise */
     char reason[PLANNER_REASON_BYTES + 80];
 };
 
 /* Errors: STATUS_INVALID_ARGUMENT (no job, too many, more jobs than groups, a size or a weight out
- * of range), STATUS_NOT_APPLICABLE (the fingerprint knows no groups or no reach). */
+ * of range), STATUS_NOT_APPLICABLE (the fingerprint has no groups or no reach). */
 enum status split_jobs(const struct fingerprint *fp, const struct split_request *request,
                        struct split_answer *out, struct err *err);
 

@@ -1,17 +1,16 @@
 /* strategy_cost.c: four resources work at the same time, and a pass takes as long as the busiest:
  * the scan of positions, the link that brings input, memory, translation. docs/planner.md has the
- * formulas ("A pass", "The strategies") and what they were compared with.
- */
+ * formulas ("A pass", "The strategies") and their validation. */
 #include "planner/strategy_cost.h"
 
 #include "planner/set_cost.h"
 
 #include <math.h>
 
-/* To add to what is in memory is to read and to write it. */
+/* Adding to a number in memory reads and writes it. */
 enum { MOVES_TO_ADD = 2, SOFTNESS = 6, NS_PER_US = 1000 };
 
-/* Of a position that a partition writes where the job has no input: an offset. */
+/* The size of a position that a partition writes if the job has no input: an offset. */
 static const double POSITION_BYTES = 8;
 
 /* One pass, or one part of a pass. */
@@ -19,12 +18,12 @@ struct load {
     double scan;
     double memory;
     double translation;
-    bool waits; /* the job's own limit stands for memory, and its threads wait for each access */
+    bool waits; /* the job's own limit replaces memory, and its threads wait for each access */
 };
 
-/* Memory and translation of GPUs overlap, as all measured curves show: the larger alone costs. A
- * job that waits for the result of an atomic has fewer of them under way, so near
- * one another both cost; far apart the larger alone does. */
+/* Memory and translation of GPUs overlap, as all measured curves show, so only the larger one
+ * counts. A job that waits for the result of an atomic has fewer of them in flight. If both times
+ * are similar, both count; if they are far apart, only the larger one counts. */
 static double soft_max(double a, double b)
 {
     const double most = fmax(a, b);
@@ -58,8 +57,8 @@ static struct cost unknown(enum reason why)
 
 /* ---- the accesses of an item ---- */
 
-/* The costs of accesses of allocation `i`: those of the costing if the size is the same, else in
- * `room`. */
+/* The costs of accesses to allocation `i`: those in the costing if the size is the same, else new
+ * ones in `room`. */
 static const struct access_cost *cost_of(const struct costing *c, uint32_t i,
                                          struct access_cost *room)
 {
@@ -77,7 +76,8 @@ static double touches_of(const struct costing *c, uint32_t i)
     return c->sizes->layout.of[i].touches;
 }
 
-/* Of contiguous memory or not: what translation takes for an item over the first `bytes`. */
+/* The time of translation for an item over the first `bytes`, with the current share of scattered
+ * memory. */
 static struct maybe_f64 translation_ns(const struct costing *c, uint64_t bytes)
 {
     struct access_cost room;
@@ -95,13 +95,13 @@ static struct maybe_f64 translation_ns(const struct costing *c, uint64_t bytes)
     return KNOWN_F64(sum);
 }
 
-/* The basis of an item is the basis of its weakest access. */
+/* The weaker of two bases. The basis of an item is the basis of its weakest access. */
 static enum basis weaker(enum basis a, enum basis b)
 {
     return a == BASIS_NONE || b == BASIS_NONE ? BASIS_NONE : a > b ? a : b;
 }
 
-/* Memory and windows: `access`, `slowdown`, and what they rest on. */
+/* Computes `access`, `slowdown` and their basis. */
 static void add_accesses(struct costing *c, struct strategy_answer *sizes)
 {
     struct access_cost room;
@@ -143,7 +143,7 @@ static uint32_t first_touched(const struct layout *l)
     return i;
 }
 
-/* What an item moves besides its accesses. */
+/* Computes the bytes that an item moves besides its accesses. */
 static void add_streams(struct costing *out, const struct job_request *job)
 {
     const double computed = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;
@@ -163,8 +163,9 @@ static void add_streams(struct costing *out, const struct job_request *job)
     out->add_ns = job->output_bytes * stream * MOVES_TO_ADD;
 }
 
-/* Accesses of one set that caches may keep: as such sets were measured. Smaller than memory's cost
- * they may be; more than translation's, which such sets include, they are not here. */
+/* Replaces the cost of accesses to one set that caches may keep by the measured cost of such sets.
+ * The cost may be smaller than memory's. Such sets include translation, and here they are within
+ * the reach. */
 static void add_cached(struct costing *c, const struct strategy_answer *sizes)
 {
     const bool fits = !c->limit.observed || c->bytes <= c->limit.usable_bytes;
@@ -208,7 +209,8 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
         out->access = UNKNOWN_F64(REASON_NOT_MEASURED);
     if (!IS_KNOWN(out->access))
         return;
-    /* What the job measured includes one reading of its input, and what it writes once. */
+    /* The job's own measurement includes one reading of its input and the output that is written
+     * once. */
     if (!has_own)
         out->access.v += job->written_bytes * out->access_cost.stream_ns;
     else if (out->local)
@@ -223,7 +225,8 @@ void costing_scatter(struct costing *c, double scattered)
 
 /* ---- a pass ---- */
 
-/* The link works beside all else; then come the launches, each after the other. */
+/* Adds the link, which works in parallel with everything else, and the launches, which follow one
+ * another. */
 static struct cost in_all(const struct costing *c, struct cost cost, uint64_t steps)
 {
     const double launches = c->step_ns * (double)steps;
@@ -240,7 +243,8 @@ static struct cost in_all(const struct costing *c, struct cost cost, uint64_t st
     return cost;
 }
 
-/* As evenly touched bytes, with what is touched besides, as far as that matters to translation. */
+/* The evenly touched bytes that correspond to the first `bytes`, plus the reserve, if they exceed
+ * the usable bytes. */
 static uint64_t footprint(const struct costing *c, uint64_t bytes)
 {
     if (bytes <= c->limit.usable_bytes)
@@ -265,8 +269,8 @@ struct cost cost_naive(const struct costing *c)
 
 /* ---- scopes ---- */
 
-/* What translation takes for an item over everything, of contiguous memory if the price of
- * scattered memory is not known. */
+/* The time of translation for an item over everything. If the price of scattered memory is not
+ * known, the price of contiguous memory is used. */
 static struct maybe_f64 known_translation_ns(const struct costing *c)
 {
     const struct maybe_f64 ns = translation_ns(c, footprint(c, c->bytes));
@@ -279,9 +283,9 @@ static struct maybe_f64 known_translation_ns(const struct costing *c)
     return translation_ns(&contiguous, footprint(c, c->bytes));
 }
 
-/* A pass finds the translations of another scope in the TLBs: ns per item until each group (or, of
- * a wider level, one TLB for all) has those of its own, at the price of a miss that nothing hides.
- * Not more misses than accesses. */
+/* Nanoseconds per item for cold TLBs. A pass finds the translations of another scope in the TLBs,
+ * until each group has its own translations (on a wider level, one TLB for all groups). Each costs
+ * a miss that nothing hides. There are not more misses than accesses. */
 static double cold_ns(const struct costing *c, uint64_t scope_bytes, uint64_t entry_bytes)
 {
     const bool by_group = scope_bytes <= c->limit.usable_bytes;
@@ -311,7 +315,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     struct maybe_f64 translation;
     struct cost last;
     struct load l = {.scan = c->scan_ns, .waits = waits_for_accesses(c->job)};
-    double each; /* pass, whatever its share */
+    double each; /* cost of each pass, independent of its share */
     double share;
     double rest;
 
@@ -336,7 +340,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     return s;
 }
 
-/* Known before unknown, cheap before expensive, few passes before many. */
+/* Known costs come before unknown ones, low costs before high ones, few passes before many. */
 static bool is_better(const struct scope_cost *a, const struct scope_cost *b)
 {
     if (a->cost.known != b->cost.known)
@@ -377,8 +381,8 @@ bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
 
 /* ---- windows ---- */
 
-/* ns of the accesses of an item in the busiest window, as if all of its SMs were a GPU of their
- * own. */
+/* Nanoseconds of the accesses of an item in the busiest window, as if all of its SMs were a GPU of
+ * their own. */
 static struct maybe_f64 in_windows(const struct costing *c, const struct placement_answer *w)
 {
     struct maybe_f64 ns = c->access;
@@ -396,7 +400,7 @@ struct cost cost_windows(const struct costing *c, const struct placement_answer 
     return IS_KNOWN(access) ? in_all(c, busiest(&l), STEPS_WINDOWS) : unknown(access.reason);
 }
 
-/* How much longer the smallest window takes to scan everything than all SMs together. */
+/* The ratio of the times that the smallest window and all SMs together take to scan everything. */
 static double scan_alone(const struct placement_answer *w)
 {
     uint32_t all = 0;
@@ -429,7 +433,7 @@ struct cost cost_filtered(const struct costing *c, const struct placement_answer
     return in_all(c, busiest(&l), STEPS_WINDOWS);
 }
 
-/* All positions are looked at twice: to count those of each window, and to write them. */
+/* All positions are read twice: to count those of each window, and to write them. */
 struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows)
 {
     const struct maybe_f64 access = in_windows(c, windows);
@@ -457,7 +461,7 @@ double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readi
     switch (s) {
     case STRATEGY_SCOPES:
     case STRATEGY_SIDES:
-    case STRATEGY_FILTERED_WINDOWS: /* over a link: kept, and read from there each time */
+    case STRATEGY_FILTERED_WINDOWS: /* input over a link is kept, and read from memory each time */
         return (double)(c->local ? readings - 1 : readings + 1) * job->input_bytes + added;
     case STRATEGY_PARTITIONED_WINDOWS:
         return 2 * (job->partition_bytes > 0 ? job->partition_bytes : computed) +

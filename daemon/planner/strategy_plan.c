@@ -1,5 +1,5 @@
-/* strategy_plan.c: requests windows and scopes, prices every way to do the job, ranks them, and
- * says why.
+/* strategy_plan.c: requests windows and scopes, computes the cost of every way to do the job, ranks
+ * them, and writes the reason.
  *
  * Ranking picks again and again, among those not picked yet, the simplest of all that are within
  * three percent of the fastest. Predictions are no better than that, and a job should not be
@@ -40,7 +40,7 @@ enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
     return STATUS_OK;
 }
 
-/* The allocations of the job, with defaults for what it leaves out. */
+/* The allocations of the job, with defaults for omitted numbers. */
 static enum status lay_out(const struct job_request *job, struct strategy_answer *out,
                            struct err *err)
 {
@@ -100,22 +100,22 @@ static enum status check_allocations(const struct job_request *job, struct err *
 
 /* ---- the options ---- */
 
-/* All that is known while an answer is made. */
+/* The state of a plan while an answer is made. */
 struct planner {
     const struct job_request *job;
     struct costing costing;
     struct strategy_answer *out;
-    uint64_t alignment_bytes; /* of the layout, at the window level */
+    uint64_t alignment_bytes; /* bytes of the layout, at the window level */
     bool in_reach;            /* the job fits the reach, or there is no limit */
-    struct cost naive;        /* every other is compared with it */
-    struct err no_windows;    /* STATUS_OK: placement has answered */
+    struct cost naive;        /* all other options are compared with it */
+    struct err no_windows;    /* STATUS_OK if there is a placement */
     struct cost costs[STRATEGY_COUNT];
     struct maybe_f64 naive_gbps;
 };
 
 /* ---- words ---- */
 
-/* ", limited by translation"; "" if unknown. */
+/* ", limited by translation", or "" if the bottleneck is unknown. */
 static const char *bound_text(enum bound b)
 {
     static const char *const texts[] = {[BOUND_UNKNOWN] = "",
@@ -154,7 +154,7 @@ __attribute__((format(printf, 2, 3))) static void write_why(struct strategy_opti
     va_end(args);
 }
 
-/* What follows a sentence about a scan. */
+/* The end of a sentence about a scan. */
 static const char *free_scan_text(const struct costing *c)
 {
     return c->scan_ns > 0 ? "" : ", assuming the scan costs nothing";
@@ -163,7 +163,7 @@ static const char *free_scan_text(const struct costing *c)
 static void set_possible(struct planner *p, enum strategy s, const struct cost *cost,
                          uint64_t readings)
 {
-    struct strategy_option *o = &p->out->options[s]; /* until they are ranked */
+    struct strategy_option *o = &p->out->options[s]; /* order until the options are ranked */
     const double extra = cost_extra_bytes(&p->costing, s, readings);
 
     p->costs[s] = *cost;
@@ -182,7 +182,7 @@ static void set_possible(struct planner *p, enum strategy s, const struct cost *
         o->times_naive = KNOWN_F64(p->naive.ns / cost->ns);
 }
 
-/* Naive of memory of which this share is scattered. */
+/* Naive in memory with this scattered share. */
 static struct maybe_f64 naive_of(struct planner *p, double scattered)
 {
     struct cost cost;
@@ -193,7 +193,7 @@ static struct maybe_f64 naive_of(struct planner *p, double scattered)
     return cost.known ? KNOWN_F64(p->out->item_bytes / cost.ns) : UNKNOWN_F64(cost.why);
 }
 
-/* "; 390 GB/s if its memory is physically scattered", unless that makes no difference. */
+/* "; 390 GB/s if its memory is physically scattered", unless there is no difference. */
 static const char *scattered_text(const struct planner *p, char *out)
 {
     const struct strategy_answer *answer = p->out;
@@ -273,7 +273,7 @@ static void add_scopes(struct planner *p)
 
 static void ask_windows(struct planner *p, const struct fingerprint *fp)
 {
-    const bool several = p->job->allocation_count > 0; /* these are cut by rows */
+    const bool several = p->job->allocation_count > 0; /* these positions are cut by rows */
     struct placement_request r = {.bytes = p->costing.bytes,
                                   .windows = p->job->windows,
                                   .granularity_bytes = several ? 0 : p->job->granularity_bytes,
@@ -308,7 +308,7 @@ static void windows_text(const struct planner *p, struct strategy_option *o)
               how, filtered ? free_scan_text(&p->costing) : "");
 }
 
-/* Why there is no placement in windows. */
+/* The reason why there is no placement in windows. */
 static void no_windows_text(const struct planner *p, struct strategy_option *o)
 {
     const struct costing *c = &p->costing;
@@ -367,8 +367,8 @@ static void add_sides(struct planner *p)
 
 /* ---- the order ---- */
 
-/* Falling simplicity, as the header has it. Filtered windows are one launch where scopes are
- * several, and were never measured to be slower. */
+/* Order of falling simplicity, as in the header. Filtered windows need one launch and scopes need
+ * several, and filtered windows were never measured to be slower. */
 static uint32_t effort_of(const struct planner *p, enum strategy s)
 {
     static const uint32_t effort[] = {[STRATEGY_NAIVE] = 1,  [STRATEGY_WINDOWS] = 2,
@@ -383,8 +383,8 @@ static double launches_ns(const struct planner *p, enum strategy s)
     return p->costing.step_ns * (s == STRATEGY_NAIVE ? STEPS_NAIVE : STEPS_WINDOWS);
 }
 
-/* What an option ranks by. Where naive is not known it may be as fast as within the reach, and so
- * may windows of which nothing is known. */
+/* The throughput that ranks an option. If naive is not known, it is assumed as fast as within the
+ * reach, and so are windows without known throughput. */
 static double rank_ns(const struct planner *p, enum strategy s)
 {
     const struct costing *c = &p->costing;
@@ -532,7 +532,7 @@ static enum status check_numbers(const struct job_request *job, struct err *err)
     return s;
 }
 
-/* The request is checked, the limit and the costs are read. */
+/* Plans a job after the request is checked and the limit and the costs are read. */
 static enum status begin(struct planner *p, const struct fingerprint *fp, struct err *err)
 {
     const struct job_request *job = p->job;
@@ -551,7 +551,7 @@ static enum status begin(struct planner *p, const struct fingerprint *fp, struct
     if (s != STATUS_OK)
         return s;
     p->alignment_bytes = layout_alignment_bytes(&out->layout, limit.entry_bytes);
-    /* A reserve beyond the reach leaves nothing of it: that is an answer. */
+    /* A reserve beyond the reach leaves nothing of it, which is a result and not an error. */
     if (reach_limit_reserve(&limit, job->reserve_bytes, &no_room) == STATUS_INVALID_ARGUMENT)
         return err_set_field(err, no_room.status, no_room.field, "%s", no_room.text);
     if (no_room.status != STATUS_OK ||

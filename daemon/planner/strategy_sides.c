@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Throughput of near reads over any reads of a set. */
+/* Throughput of near reads relative to any reads of a set. */
 static struct maybe_f64 gain_of(const struct costing *c, uint32_t transaction_bytes,
                                 bool *out_extrapolated)
 {
@@ -23,7 +23,8 @@ static struct maybe_f64 gain_of(const struct costing *c, uint32_t transaction_by
     return IS_KNOWN(same) ? KNOWN_F64(same.v / near.v) : same;
 }
 
-/* All SMs over those of the smaller side: how much longer that one scans everything. */
+/* The ratio of all SMs to those of the smaller side: the slowdown of a scan of everything by that
+ * side. */
 static double parts_of(const struct sm_partition *side_of_sm)
 {
     uint32_t count[2] = {0, 0};

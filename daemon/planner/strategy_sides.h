@@ -1,20 +1,20 @@
-/* strategy_sides.h: what a job gains if each SM reads only lines of its own side of the L2.
- * Pure; no allocation; any thread. Part of the planner.
+/* strategy_sides.h: the gain of a job if each SM reads only lines of its own side of the L2. Pure;
+ * no allocation; any thread. Part of the planner.
  *
- * The gain is measured: random reads of a set of the same length, from the near side and from any.
- * Beyond the longest measured set, both are extrapolated from the two longest. Without these
- * measurements the strategy is not possible. docs/planner.md ("Sides").
+ * The gain is measured by random reads of a set of the same length, from the near side and from
+ * both sides. Beyond the longest measured set, both are extrapolated from the two longest. Without
+ * these measurements the strategy is not possible. docs/planner.md ("Sides").
  */
 #ifndef REACH_PLANNER_STRATEGY_SIDES_H
 #define REACH_PLANNER_STRATEGY_SIDES_H
 
 #include "planner/strategy_cost.h"
 
-/* Why the strategy is not possible. */
+/* The reason why the strategy is not possible. */
 enum sides_obstacle {
     SIDES_POSSIBLE = 0,
-    SIDES_NOT_KNOWN,        /* the sides; `missing` has the reason */
-    SIDES_NOT_MEASURED,     /* near reads of this size; `missing` has the reason */
+    SIDES_NOT_KNOWN,        /* no sides are known; `missing` has the reason */
+    SIDES_NOT_MEASURED,     /* no near reads of this size; `missing` has the reason */
     SIDES_NOT_READS,        /* atomics and writes were not measured by side */
     SIDES_MULTI_ALLOCATION, /* the job touches several allocations */
     SIDES_NO_BINDING,       /* work cannot be bound to SMs */
@@ -26,15 +26,15 @@ enum sides_obstacle {
 struct sides_cost {
     bool possible;
     enum sides_obstacle obstacle;
-    struct maybe_f64 missing; /* unknown, with the reason */
-    double gain;              /* near throughput over any, as measured */
+    struct maybe_f64 missing; /* unknown, with the reason, if not measured */
+    double gain;              /* measured near throughput relative to any */
     bool extrapolated;        /* beyond the longest measured set */
     struct cost cost;
 };
 
 void sides_cost_read(const struct costing *c, bool in_reach, struct sides_cost *out);
 
-/* One sentence: what it takes, or why it is not possible. `gbps`: predicted. */
+/* One sentence: the requirements, or the reason why it is not possible. `gbps` is predicted. */
 void sides_text(const struct costing *c, const struct sides_cost *sides, struct maybe_f64 gbps,
                 char *out, size_t room);
 

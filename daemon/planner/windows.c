@@ -1,7 +1,7 @@
-/* windows.c: SM groups into windows, evenly, and the bounds of the windows.
+/* windows.c: assigns SM groups to windows evenly, and computes the bounds of the windows.
  *
- * To split numbers into k sums that are as equal as possible is NP-hard, but groups are few and of
- * two or three sizes. So:
+ * Splitting numbers into k sums that are as equal as possible is NP-hard. But groups are few and
+ * have two or three sizes, so a heuristic works:
  *
  *   1. Longest first (Graham: Bounds on Multiprocessing Timing Anomalies, 1969): groups by falling
  *      size, each into the window with the smallest sum. Two sums then never differ by more than
@@ -23,7 +23,7 @@
 
 /* ---- groups to windows ---- */
 
-/* More steps than any real chip needs; a bound on the time of an answer, not on its quality. */
+/* More steps than any real chip needs. The number bounds the time of an answer, not its quality. */
 enum { IMPROVE_STEPS = 512 };
 
 static const uint32_t NO_GROUP = UINT32_MAX;
@@ -37,13 +37,13 @@ struct assignment {
     uint32_t members[REACH_MAX_GROUPS]; /* groups in each window */
 };
 
-/* One exchange: `give` moves to the window of `get`, and `get` back; NO_GROUP: only `give` moves.
- */
+/* One exchange: `give` moves to the window of `get`, and `get` moves back. If `get` is NO_GROUP,
+ * only `give` moves. */
 struct change {
     uint32_t give;
     uint32_t get;
     uint16_t to;
-    int64_t gain; /* how much the sum of squares falls */
+    int64_t gain; /* decrease of the sum of squares */
 };
 
 static void sort_falling(const uint32_t *sizes, uint32_t count, uint16_t *order)
@@ -75,7 +75,8 @@ static void assign_longest_first(struct assignment *d)
     }
 }
 
-/* Sum of squares before less after, when `moved` leaves the window with sum a for that with b. */
+/* The decrease of the sum of squares when `moved` moves from the window with sum a to the one with
+ * sum b. */
 static int64_t gain_of(int64_t a, int64_t b, int64_t moved)
 {
     return a * a + b * b - (a - moved) * (a - moved) - (b + moved) * (b + moved);
@@ -187,24 +188,24 @@ bool windows_assign(const uint32_t *sizes, uint32_t count, uint32_t windows, uin
 
 /* ---- bounds ---- */
 
-/* Where one window ends and the next begins.
+/* The bounds between windows.
  *
- * A window gets bytes in proportion to its SMs, so that all SMs finish together: with 50, 48 and
- * 34 SMs, 132 GiB fall into 50, 48 and 34 GiB. Lengths are counted in whole units (the TLB entry,
- * or the requested granularity), bound k at floor(units * SMs so far / all SMs); what is left over
- * behind the last whole unit belongs to the last window.
+ * A window gets bytes in proportion to its SMs, so that all SMs finish together: with 50, 48 and 34
+ * SMs, 132 GiB fall into 50, 48 and 34 GiB. Lengths are counted in whole units (the TLB entry, or
+ * the requested granularity), bound k at floor(units * SMs so far / all SMs); bytes behind the last
+ * whole unit belong to the last window.
  *
- * A proportional window that would exceed the limit is cut at the limit, and what it loses is
- * spread over the others, again in proportion, until none exceeds it.
+ * A proportional window that would exceed the limit is cut at the limit. The cut bytes are spread
+ * over the other windows, again in proportion, until no window exceeds it.
  *
- * Why the limit is reach less one entry: a range of L bytes at any base touches at most
- * ceil(L / entry) + 1 entries. With L <= reach - entry there are enough entries for
- * bounds and bases of any alignment. Bounds at entries only keep two windows from sharing one, so
- * an odd granularity may break that alignment without harm.
+ * The limit is reach less one entry for this reason: a range of L bytes at any base touches at most
+ * ceil(L / entry) + 1 entries. With L <= reach - entry there are enough entries for bounds and
+ * bases of any alignment. Bounds at entries only keep two windows from sharing one, so an odd
+ * granularity may break that alignment without harm.
  */
 typedef unsigned __int128 wide;
 
-/* A common multiple of entry and granularity is taken while this many of it make a window: it then
+/* A common multiple of entry and granularity is used if a window has enough of them. The unit then
  * moves a bound by less than two percent of a window. */
 enum { UNITS_PER_WINDOW = 64 };
 
@@ -234,12 +235,12 @@ uint64_t windows_unit(uint64_t entry_bytes, uint64_t granularity_bytes, uint64_t
     return coarse > UINT64_MAX ? UINT64_MAX : (uint64_t)coarse;
 }
 
-/* One cut in whole units. */
+/* One division into whole units. */
 struct cut {
     const struct windows_request *request;
-    uint64_t units;                   /* whole units in all */
-    uint64_t rest_bytes;              /* behind the last whole unit; of the last window */
-    bool full[PLACEMENT_MAX_WINDOWS]; /* at its cap */
+    uint64_t units;                   /* number of whole units */
+    uint64_t rest_bytes;              /* bytes behind the last whole unit, for the last window */
+    bool full[PLACEMENT_MAX_WINDOWS]; /* windows at their cap */
 };
 
 static uint64_t cap_of(const struct cut *c, uint32_t w)
@@ -266,7 +267,7 @@ static uint64_t open_share(const struct cut *c, uint64_t *out_units)
     return share;
 }
 
-/* Marks the windows whose proportional part is beyond their cap. True: some were. */
+/* Marks the windows whose proportional part is beyond their cap. Returns true if there were any. */
 static bool fill_up(struct cut *c)
 {
     uint64_t units;
@@ -335,8 +336,8 @@ struct windows_result windows_cut(const struct windows_request *request, uint64_
     if (room < c.units)
         return result;
 
-    /* Each turn fills at least one more window. There is room for all units, so they cannot all be
-     * beyond their caps at once, and a last open window takes what is left. */
+    /* Each turn fills at least one more window. There is room for all units, so not all windows can
+     * be beyond their caps at once, and the last open window takes the remaining units. */
     while (fill_up(&c))
         result.proportional = false;
     write_lengths(&c, lengths);

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /* Puts each of `count` groups (sizes >= 1, at most REACH_MAX_GROUPS of them) into one of `windows`
- * windows, 1 <= windows <= count. No window stays empty, and no two windows differ by more than
- * the largest group. Windows are numbered by their lowest group. The same input always gives the
- * same answer. `window_of` has `count` elements, `totals` has `windows`. False, and nothing is
- * done, for numbers out of these ranges. */
+ * windows, 1 <= windows <= count. No window stays empty, and no two windows differ by more than the
+ * largest group. Windows are numbered by their lowest group. The same input always gives the same
+ * answer. `window_of` has `count` elements, `totals` has `windows`. Returns false, and does
+ * nothing, for numbers out of these ranges. */
 bool windows_assign(const uint32_t *sizes, uint32_t count, uint32_t windows, uint16_t *window_of,
                     uint32_t *totals);
 
@@ -23,15 +23,15 @@ struct windows_request {
 };
 
 struct windows_result {
-    bool fits;         /* all within the limit; if not, the rest says nothing */
-    bool empty;        /* fits, but some window has no byte */
-    bool proportional; /* no window had to be cut short at the limit */
-    double imbalance;  /* bytes per SM of the worst window over those of all; 1 is even */
+    bool fits;  /* all windows are within the limit; if not, the other members are not valid */
+    bool empty; /* fits, but some window has no byte */
+    bool proportional; /* no window was cut short at the limit */
+    double imbalance;  /* bytes per SM of the worst window over the mean; 1 is even */
 };
 
-/* The unit for a requested granularity (0: none): a multiple of both granularity and entry if that
- * is fine enough for windows of limit_bytes, else the smallest multiple of the granularity
- * that is not below the entry. */
+/* The unit for a requested granularity; 0 means none. It is a multiple of both granularity and
+ * entry if that is fine enough for windows of limit_bytes. Otherwise it is the smallest multiple of
+ * the granularity that is not below the entry. */
 uint64_t windows_unit(uint64_t entry_bytes, uint64_t granularity_bytes, uint64_t limit_bytes);
 
 /* Writes the length of each window to `lengths`. */
