@@ -10,7 +10,7 @@ static int thousandths(double weight)
     return weight >= 1 ? 1000 : weight > 0 ? (int)(weight * 1000) : 0; /* 0 if it is not a number */
 }
 
-/* The weight after ";q=" in one element of Accept, in thousandths, limited to 0 .. 1000. */
+/* Returns the weight after ";q=" in one element of Accept, in thousandths, limited to 0 .. 1000. */
 static int weight_of(const char *element, size_t bytes)
 {
     for (size_t i = 0; i + 2 < bytes; i++) {

@@ -261,7 +261,7 @@ static bool parse_each(const struct param *p, enum param_form form, const char *
 
 static const char digits[] = "0123456789";
 
-/* The length of digits[.digits] at the beginning. 0 if there are none. */
+/* Returns the length of digits[.digits] at the beginning, 0 if there are none. */
 static size_t decimal_bytes(const char *text)
 {
     const size_t whole = strspn(text, digits);

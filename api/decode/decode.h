@@ -17,8 +17,8 @@ enum { DECODE_MAX_DEPTH = 16, DECODE_MAX_VALUES = 1024 };
 /* Decodes an optional decimal number from 1 to `most`. */
 bool decode_count(const struct request *request, const char *name, uint64_t most, uint64_t *out,
                   struct err *err);
-/* Decodes the page of a list, newest first: its "limit" (1..1000, default 100) and its "cursor",
- * the end of the previous page (0 means the first page). */
+/* Decodes the page of a list, newest first. "limit" is 1..1000, default 100. "cursor" is the end of
+ * the previous page; 0 means the first page. */
 bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *out_cursor,
                  struct err *err);
 /* Decodes the request of a function of the planner. `out` is its struct, described by param_layout.
@@ -30,12 +30,12 @@ bool decode_planner_request(const struct request *request, enum planner_function
  * missing. */
 bool decode_is_well_formed(const struct request *request, enum planner_function function,
                            const char *name);
-/* The number of an observation in a path: 1..2^63-1. Returns false if the text is not such a
- * number. */
+/* Decodes the number of an observation in a path: 1..2^63-1. Returns false if the text is not such
+ * a number. */
 bool decode_number(const char *text, int64_t *out);
 
-/* The body of POST measurements: nothing, or {"depth": "quick|full|memory|matrix"}. `*out` is
- * unchanged if no depth is named. (decode_body.c) */
+/* Decodes the body of POST measurements: nothing, or {"depth": "quick|full|memory|matrix"}. `*out`
+ * is unchanged if no depth is named. (decode_body.c) */
 bool decode_depth_body(const struct request *request, enum depth *out, struct problem *out_problem);
 
 /* Returns how well the value of an Accept field matches `type`, such as "text/csv", in thousandths.

@@ -1,4 +1,4 @@
-/* problem.h: why a request is refused, for an RFC 9457 problem document. A plain value.
+/* problem.h: the reason of a refusal, for an RFC 9457 problem document. A plain value.
  *
  *     {"type": "urn:reachd:problem:invalid-argument", "slug": "invalid-argument",
  *      "title": "The request asks for something that has no meaning.", "status": 400,

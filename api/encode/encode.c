@@ -40,7 +40,7 @@ static void write_links(struct json_writer *t, const char *uuid)
     json_writer_close(t, '}');
 }
 
-/* The state of a GPU and of its fingerprint. */
+/* Writes the state of a GPU and of its fingerprint. */
 static void write_state(struct json_writer *t, const struct snapshot_gpu *gpu)
 {
     json_writer_text(t, "state", gpu_state_name(gpu->state));

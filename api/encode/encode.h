@@ -10,14 +10,14 @@
 
 struct json_writer;
 
-/* {"discovery", "gpus": [..], "source_error"}, each GPU as encode_gpu. A non-NULL `daemon_version`
- * is written first, and each GPU then has its "fingerprint" (null if there is none) instead of
- * links. */
+/* Writes {"discovery", "gpus": [..], "source_error"}, each GPU like encode_gpu. A non-NULL
+ * `daemon_version` is written first, and each GPU then has its "fingerprint" (null if there is
+ * none) instead of links. */
 void encode_gpus(struct json_writer *t, const struct snapshot *s, const char *daemon_version);
 void encode_gpu(struct json_writer *t, const struct snapshot_gpu *gpu, uint32_t index);
 void encode_node(struct json_writer *t, const struct snapshot *s, const char *hostname,
                  const char *daemon_version);
-/* The list of GPUs of /readyz. A nonzero `now` (wall clock, seconds) adds the age of each
+/* Writes the list of GPUs of /readyz. A nonzero `now` (wall clock, seconds) adds the age of each
  * fingerprint. */
 void encode_states(struct json_writer *t, const char *name, const struct snapshot *s, int64_t now);
 

@@ -9,7 +9,7 @@
  *   cache   elements,sample,cycles
  *   spread  set_bytes,repeat,sm,elapsed_ns,reads
  *   shared  repeat,sm,point,cycles
- *   peer    repeat,row,column,value, as gpu/probe.h has them
+ *   peer    repeat,row,column,value, in the order of gpu/probe.h
  *   in-flight  point,repeat,sm,elapsed_ns,lines
  *
  * One header line, one line per value (RFC 4180, except for plain line feeds). The JSON document is

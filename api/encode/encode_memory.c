@@ -30,7 +30,7 @@ static void write_bytes(struct json_writer *t, const struct fingerprint *fp)
     json_writer_u64_maybe(t, "host_memory_bytes", fp->conditions.host_memory_bytes);
 }
 
-/* The numbers of an object of the fingerprint, without its lists. */
+/* Writes the numbers of an object of the fingerprint, without its lists. */
 static void write_numbers(struct json_writer *t, const struct fingerprint *fp, const char *name)
 {
     const struct member *const part = object_member(&fingerprint_object, name);

@@ -1,6 +1,6 @@
 /* cache.h: rendered documents, so that most answers need no rendering. A document made from the
- * snapshot lives until the next generation; one that never changes lives as long as the server.
- * Used by the serving thread alone.
+ * snapshot lives until the next generation; a document that never changes lives as long as the
+ * server. Used by the serving thread alone.
  */
 #ifndef REACH_API_HANDLERS_CACHE_H
 #define REACH_API_HANDLERS_CACHE_H

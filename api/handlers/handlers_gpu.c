@@ -72,7 +72,7 @@ bool handlers_check_measured(const struct handlers_context *c, const struct requ
     return false;
 }
 
-/* The index of the API. */
+/* Replies with the index of the API. */
 static uint32_t index_of(const struct handlers_context *c)
 {
     return (uint32_t)(c->gpu - c->snapshot->gpus);

@@ -17,7 +17,7 @@ void handlers_read_failed(const struct request *request, struct err *err, const 
     reply_err(reply, request, err);
 }
 
-/* A page of the history or of the observations. */
+/* Replies with a page of the history or of the observations. */
 static void reply_page(const struct handlers_context *c, const struct request *request,
                        bool history, struct reply *reply)
 {

@@ -1,4 +1,4 @@
-/* handlers_measurement.c: starts, shows and ends measurements. */
+/* handlers_measurement.c: starts, reports and ends measurements. */
 #include "api/handlers/handlers.h"
 
 #include "api/decode/decode.h"

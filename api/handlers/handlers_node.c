@@ -65,7 +65,7 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
                       failed ? first->last_error.text : "");
 }
 
-/* The members that ?verbose adds for operators. */
+/* Writes the members that ?verbose adds for operators. */
 static void write_measurements(struct json_writer *t, const struct api_health *now)
 {
     json_writer_open(t, "measurements", '{');

@@ -254,7 +254,7 @@ static void no_such_method(const struct request *request, const char *allow, str
     reply->allow = allow;
 }
 
-/* The parameters of a route, separated by ", ": its own text, or `room`. */
+/* Returns the parameters of a route, separated by ", ": its own text, or `room`. */
 static const char *list_params(const struct route *route, char room[PARAMS_BYTES])
 {
     const struct param *p;

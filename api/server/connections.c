@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* The largest delay with which a connection ends, as a part of the deadline. */
+/* A connection ends late by at most this part of the deadline. */
 enum { CHECKS_PER_DEADLINE = 128 };
 
 struct connection *connections_add(struct connections *all, int fd, nsec_t now)

@@ -121,7 +121,7 @@ static struct entry *make_room(struct answer_cache *cache)
     return oldest;
 }
 
-/* Fills an empty entry; without memory it stays empty. */
+/* Fills an empty entry. If memory runs out, the entry stays empty. */
 static void fill(struct entry *e, const char *target, const char *tag,
                  const struct reach_answer *answer)
 {

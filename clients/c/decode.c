@@ -1,6 +1,6 @@
 /* decode.c: converts the JSON of a daemon to the structs of reach.h. No other file decodes. Fields
- * of a newer daemon are ignored. Texts are those of the JSON value, which the answer owns.
- * Relations between the fields are checked afterwards (check.c).
+ * of a newer daemon are ignored. Texts belong to the JSON value, which the answer owns. Relations
+ * between the fields are checked afterwards (check.c).
  */
 #include "clients/c/answer.h"
 

@@ -44,7 +44,7 @@
  * older daemons send none. A proxy must pass the id on in both directions
  * (systemd/nginx-reachd.conf).
  *
- * Locale. Requests and answers are the same in every locale: a call uses the C locale in its own
+ * Locale. Requests and answers are the same in every locale. A call uses the C locale in its own
  * thread and restores the caller's locale before it returns.
  *
  * Compatibility. The caller sets `size` of every request to its sizeof, so that a later release can
@@ -335,8 +335,8 @@ struct reach_extent {
 
 enum { REACH_ALLOCATION_MAX = 16, REACH_SCOPE_MAX = 256 };
 
-/* One of several allocations that a job touches together: the offsets and the edges of a graph, the
- * metadata and the values of a hash table, a set of embedding tables. */
+/* One of several allocations that a job touches together. Examples are the offsets and edges of a
+ * graph, the metadata and values of a hash table, and sets of embedding tables. */
 struct reach_allocation {
     uint64_t bytes;
     uint64_t granularity_bytes; /* size of a row: bounds of parts are multiples. 0 means the element
@@ -390,8 +390,8 @@ const struct reach_scope *reach_answer_scope(const struct reach_answer *answer);
 
 enum {
     REACH_IDLE = -1,       /* no window in window_of_sm, no group in group_of_sm */
-    REACH_SM_MAX = 512,    /* largest value of sm_slots */
-    REACH_WINDOW_MAX = 256 /* likewise of window_count */
+    REACH_SM_MAX = 512,    /* largest sm_slots */
+    REACH_WINDOW_MAX = 256 /* largest window_count */
 };
 
 /* No release appends fields, so an array of these can be copied to a device. */

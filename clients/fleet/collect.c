@@ -1,10 +1,8 @@
 /* collect.c: runs all transfers that are allowed, resumes paused ones, ends expired ones, and
- * decides what each response means.
- *
- * Failures that may be temporary are retried: a refused connection (the daemon may be restarting),
- * a connection that ends before the response does, and the statuses 429, 502, 503 and 504. A
- * deadline, a bad certificate or a bad response is not retried. A host whose GPU discovery is
- * running is queried again until its deadline.
+ * evaluates each response. Failures that may be temporary are retried. These are a refused
+ * connection (the daemon may be restarting), an incomplete response, and the statuses 429, 502, 503
+ * and 504. A deadline, a bad certificate or a bad response is not retried. A host whose GPU
+ * discovery is running is queried again until its deadline.
  */
 #include "clients/fleet/collect.h"
 
@@ -157,7 +155,7 @@ static enum status start_transfer(struct transfer *t, nsec_t now, struct err *er
     return STATUS_OK;
 }
 
-/* ---- what a response means ---- */
+/* ---- evaluation of a response ---- */
 
 /* Ends the host without an answer. Returns true, like every function below if the host has ended.
  */
@@ -209,9 +207,9 @@ static enum fleet_outcome transfer_outcome(const struct transfer *t, CURLcode co
     }
 }
 
-/* Sets the time of the next attempt. The pause doubles each time, and is a random value from half
- * to one and a half of that, so that hosts that failed together are not retried together.
- * `at_least_ms` is Retry-After. Returns false if no time or no attempt is left. */
+/* Sets the time of the next attempt. The pause doubles each time, and is multiplied by a random
+ * factor from 0.5 to 1.5. So hosts that failed together are not retried together. `at_least_ms` is
+ * Retry-After. Returns false if no time or no attempt is left. */
 static bool may_pause(struct transfer *t, uint64_t at_least_ms, struct rng *rng, nsec_t now)
 {
     const uint64_t middle = (uint64_t)FIRST_PAUSE_MS << (t->tries < 8 ? t->tries - 1 : 7);

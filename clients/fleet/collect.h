@@ -46,12 +46,12 @@ struct collect_result {
 };
 
 /* Called once for each host, in the order in which they end. `host` is its place in the list, from
- * 0. Any status but STATUS_OK ends collect with that status. */
+ * 0. Any status except STATUS_OK ends collect with that status. */
 typedef enum status collect_fn(void *self, uint32_t host, const struct collect_result *result,
                                struct err *err);
 
-/* Queries all hosts; curl_global_init must have been called. `db` has the tag to send to each host.
- * STATUS_INVALID_ARGUMENT: the certificates cannot be used. */
+/* Queries all hosts; curl_global_init must have been called. `db` contains the tag to send to each
+ * host. Returns STATUS_INVALID_ARGUMENT if the certificates cannot be used. */
 enum status collect_run(const struct hosts *hosts, const struct collect_settings *settings,
                         struct fleet_db *db, collect_fn *done, void *self, struct err *err);
 

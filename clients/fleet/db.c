@@ -211,7 +211,7 @@ void fleet_close(struct fleet_db *take)
     free(take);
 }
 
-/* ---- what is stored of a host ---- */
+/* ---- stored data of a host ---- */
 
 static enum status copy_etag(void *self, const char *const *values, struct err *err)
 {

@@ -17,12 +17,13 @@
 struct fleet_db;
 
 /* Opens a path, or postgresql://... (or postgres://...). Creates the tables if there are none.
- * Tables of an earlier version are upgraded, which needs the right to alter them. STATUS_CONFLICT:
- * another version created the tables. STATUS_NOT_SUPPORTED: this build has no libpq. */
+ * Tables of an earlier version are upgraded, which needs the right to alter them. Returns
+ * STATUS_CONFLICT if another version created the tables, STATUS_NOT_SUPPORTED if this build has no
+ * libpq. */
 enum status fleet_open(const char *where, struct fleet_db **out, struct err *err);
-/* Opens a database for reports. This creates and changes nothing, not even beside a file.
- * STATUS_NOT_FOUND: the file does not exist, or contains no survey. STATUS_CONFLICT: another
- * version created the tables. The errors of a file are those of sqlite_read_open. */
+/* Opens a database for reports. This creates and changes nothing, not even beside a file. Returns
+ * STATUS_NOT_FOUND if the file does not exist or contains no survey, STATUS_CONFLICT if another
+ * version created the tables, and the errors of sqlite_read_open. */
 enum status fleet_open_to_read(const char *where, struct fleet_db **out, struct err *err);
 void fleet_close(struct fleet_db *take);
 
@@ -63,15 +64,15 @@ struct fleet_host {
 struct fleet_survey {
     int64_t number; /* from 1 */
     uint32_t elapsed_ms;
-    uint32_t gpu_count;        /* GPUs that count, including those of unchanged hosts */
+    uint32_t gpu_count;        /* number of counted GPUs, including GPUs of unchanged hosts */
     uint32_t conflict_count;   /* UUIDs that several hosts report */
     uint32_t new_fingerprints; /* fingerprints that were not stored before */
 };
 
 enum status fleet_survey_begin(struct fleet_db *db, struct err *err);
 /* Adds a host, once per survey. `place` is its position in the list of hosts, from 1, and orders
- * the reports. `answer` has its GPUs if the host answered, and is otherwise NULL; an unchanged host
- * has the GPUs of its last answer. */
+ * the reports. `answer` contains its GPUs if the host answered, and is otherwise NULL. An unchanged
+ * host has the GPUs of its last answer. */
 enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
                              struct host_answer *answer, struct err *err);
 /* Stores the survey. `at` is its date in RFC 3339, UTC; `began` is its start on the monotonic

@@ -5,7 +5,7 @@
 #ifndef REACH_CLIENTS_FLEET_DB_ENGINE_H
 #define REACH_CLIENTS_FLEET_DB_ENGINE_H
 
-#include "build/gen/fleet_sql.h" /* schema/fleet, as the build embeds it */
+#include "build/gen/fleet_sql.h" /* schema/fleet, embedded by the build */
 #include "clients/fleet/db.h"
 
 enum {
@@ -55,13 +55,13 @@ struct fleet_engine {
 };
 
 extern const struct fleet_engine fleet_sqlite;
-extern const struct fleet_engine fleet_postgres; /* STATUS_NOT_SUPPORTED without libpq */
+extern const struct fleet_engine fleet_postgres; /* returns STATUS_NOT_SUPPORTED without libpq */
 
 /* Stores the surveys of a SQLite file of version 1 in a new file of this version, which replaces
  * it. The old file is kept as PATH.version-1. (upgrade_1.c) */
 enum status fleet_upgrade_version_1(const char *path, struct err *err);
 
-/* Connects to the database. Unless `read_only` is set, creates its tables or upgrades those of
+/* Connects to the database. Unless `read_only` is set, creates its tables or upgrades tables of
  * versions 2 and 3. If the database is a file of version 1, sets `*out_oldest`, changes nothing,
  * and fails. */
 enum status fleet_connect(const char *where, bool read_only, struct fleet_db **out,
@@ -98,8 +98,8 @@ const char *fleet_integer_text(int64_t v, char *out); /* returns out[FLEET_INTEG
  * null. */
 enum status fleet_run_integer(struct fleet_db *db, const char *sql, int parameter_count,
                               const char *const *parameters, int64_t *out, struct err *err);
-/* Runs statements that are separated by ";" at the end of a line. Each gets those of the two
- * parameters that it names; `row` gets the rows of all. */
+/* Runs statements that are separated by ";" at the end of a line. Each gets the parameters that it
+ * names, out of two; `row` gets the rows of all. */
 enum status fleet_script(struct fleet_db *db, const char *sql, const char *first,
                          const char *second, fleet_row_fn *row, void *self, struct err *err);
 /* Runs a script without parameters and rows. */

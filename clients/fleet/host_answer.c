@@ -29,7 +29,7 @@ static bool is_fingerprint_id(const char *text)
            text[ID_LETTERS + ID_DIGITS] == '\0';
 }
 
-/* The id is the hash of all other members, including those that a newer daemon has added. */
+/* The id is the hash of all other members, including members that a newer daemon has added. */
 static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, struct err *err)
 {
     const char *const listed = json_string_value(json_object_get(fingerprint, "id"));

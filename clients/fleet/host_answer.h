@@ -36,8 +36,8 @@ struct host_answer {
 };
 
 /* Reads a response to GET /v1/fingerprints. All texts are printable lines. The caller frees `out`
- * in any case. STATUS_PROTOCOL: the response has another form. STATUS_CONFLICT: it contradicts
- * itself. The message names the place. */
+ * in any case. Returns STATUS_PROTOCOL if the response has another form, STATUS_CONFLICT if it
+ * contradicts itself. The message names the place. */
 enum status host_answer_read(const json_t *document, struct host_answer *out, struct err *err);
 void host_answer_free(struct host_answer *take);
 

@@ -1,8 +1,9 @@
 /* hosts.c: maps every spelling of a host to one name, and finds names in a tree.
  *
- * Names come from users and from other programs, so only listed characters are allowed: letters,
- * digits, '.', '-', '_', colons in brackets, and in a path those that need no escape. A name cannot
- * be mistaken for an option, contain a user or a password, or break a line of a report. */
+ * Names come from users and from other programs, so only listed characters are allowed. These are
+ * letters, digits, '.', '-', '_', colons in brackets, and in a path characters that need no escape.
+ * A name cannot be mistaken for an option, contain a user or a password, or break a line of a
+ * report. */
 #include "clients/fleet/hosts.h"
 
 #include "base/text.h"
@@ -30,7 +31,7 @@ enum {
 
 static const char HTTP[] = "http://";
 static const char HTTPS[] = "https://";
-static const char UNIX[] = "unix:"; /* the path distinguishes it from a host called unix */
+static const char UNIX[] = "unix:"; /* the path distinguishes it from a host with the name unix */
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 #define PATH_CHARACTERS NAME_CHARACTERS "~/"
 

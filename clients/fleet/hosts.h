@@ -37,26 +37,26 @@ void hosts_begin(struct hosts *out, uint16_t port);
 void hosts_free(struct hosts *take);
 
 /* Adds one host: a name or address, with or without a port, an http or https URL, or unix:/path. A
- * URL may only have scheme, host, port and path. STATUS_INVALID_ARGUMENT: the text is not a host.
- * STATUS_FULL: the list has `most` hosts. */
+ * URL may only have scheme, host, port and path. Returns STATUS_INVALID_ARGUMENT if the text is not
+ * a host, STATUS_FULL if the list has `most` hosts. */
 enum status hosts_add(struct hosts *h, const char *text, struct err *err);
 
-/* Adds one host per line, without blanks around it, empty lines, and comments after a #. */
+/* Adds one host per line. Surrounding blanks, empty lines, and comments after a # are ignored. */
 enum status hosts_add_lines(struct hosts *h, const char *text, size_t bytes, struct err *err);
 
 /* Adds the targets of Prometheus' file_sd JSON: [{"targets": ["n1:17322"], "labels": {"__scheme__":
  * "https"}}]. Other labels are ignored. */
 enum status hosts_add_file_sd(struct hosts *h, const char *text, size_t bytes, struct err *err);
 
-/* Expands a host list expression of Slurm, as SLURM_JOB_NODELIST and sinfo write it:
+/* Expands a host list expression of Slurm, the format of SLURM_JOB_NODELIST and sinfo:
  *
  *     n[001-256]          n001 n002 .. n256, with the digits of the lower bound
  *     a[1-3,7]b[01-02]    a1b01 a1b02 a2b01 .. a7b02; the last bracket varies fastest
  *     login,n[1-2]        login n1 n2
  *
- * STATUS_INVALID_ARGUMENT: the expression is invalid. STATUS_FULL: it has more than `most` hosts.
- * In both cases `each` is not called. If `each` does not return STATUS_OK, its status ends the
- * expansion. */
+ * Returns STATUS_INVALID_ARGUMENT if the expression is invalid, STATUS_FULL if it has more than
+ * `most` hosts. In both cases `each` is not called. If `each` does not return STATUS_OK, its status
+ * ends the expansion. */
 typedef enum status hosts_fn(void *self, const char *host, struct err *err);
 enum status hosts_expand(const char *expression, uint64_t most, hosts_fn *each, void *self,
                          struct err *err);

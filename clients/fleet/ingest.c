@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- GPUs that were measured again, too few of a kind to know their noise ---- */
+/* ---- repeated measurements of GPUs, too few of a kind to determine the noise ---- */
 
 /* Two fingerprints of one GPU. No statement can run while rows are read, so their differences wait
  * here. */
 struct pair {
-    char id[FLEET_INTEGER_BYTES]; /* id of the later one */
+    char id[FLEET_INTEGER_BYTES]; /* id of the later fingerprint */
     struct fingerprint before;
     struct fingerprint after;
 };

@@ -36,7 +36,7 @@ struct source {
 };
 
 static const struct source sources[] = {
-    /* It consists of tables of the other reports. */
+    /* The summary consists of tables of the other reports. */
     {FLEET_REPORT_SUMMARY, "summary", "", NULL, OMITTED},
     /* Failures come first. */
     {FLEET_REPORT_HOSTS, "hosts", "names", fleet_sql_report_hosts, BRIEF},
@@ -73,7 +73,7 @@ bool fleet_format_from_name(const char *name, enum fleet_format *out)
     return FROM_NAME(names, name, out);
 }
 
-/* ---- which survey ---- */
+/* ---- selection of a survey ---- */
 
 static enum status read_head(void *self, const char *const *values, struct err *err)
 {
@@ -176,7 +176,7 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
     return STATUS_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- all reports ---- */
 
 /* Returns the number of rows of a table to print; 0 if the table is not printed. */
 static uint64_t most_rows(const struct source *source, unsigned bits, enum fleet_format format)

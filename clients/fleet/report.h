@@ -29,15 +29,15 @@ bool fleet_report_from_name(const char *name, unsigned *out);
 bool fleet_format_from_name(const char *name, enum fleet_format *out);
 
 struct fleet_report_options {
-    int64_t survey;    /* 0 for the latest */
-    const char *model; /* name that the driver reports; NULL for all models */
+    int64_t survey;    /* number of the survey; 0 for the latest */
+    const char *model; /* model name reported by the driver; NULL for all models */
     enum fleet_format format;
-    unsigned reports; /* of fleet_report_bit; 0 for the summary */
+    unsigned reports; /* bits of fleet_report_bit; 0 for the summary */
 };
 
-/* Prints the reports in the order of their bits, all from one state of the database.
- * STATUS_NOT_FOUND: the survey does not exist, or there is none yet. STATUS_IO: `out` cannot be
- * written. STATUS_CONFLICT: a survey is in progress in `db`. */
+/* Prints the reports in the order of their bits, all from one state of the database. Returns
+ * STATUS_NOT_FOUND if the survey does not exist or there is none yet, STATUS_IO if `out` cannot be
+ * written, STATUS_CONFLICT if a survey is in progress in `db`. */
 enum status fleet_report(struct fleet_db *db, const struct fleet_report_options *options, FILE *out,
                          struct err *err);
 

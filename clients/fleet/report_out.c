@@ -116,7 +116,7 @@ static const struct style {
     const char *none;    /* text of a cell without a value */
     const char *first;   /* text before the first cell */
     const char *between; /* text before the other cells */
-    const char *end;     /* of a row */
+    const char *end;     /* text after the cells of a row */
 } styles[FLEET_FORMAT_COUNT] = {
     [FLEET_FORMAT_TABLE] = {put_terminal, true, "-", "", "\n", "\n"},
     [FLEET_FORMAT_JSON] = {put_json, false, "null", "", ",", "}"},
@@ -126,7 +126,7 @@ static const struct style {
     [FLEET_FORMAT_HTML] = {put_xml, true, "", "<tr><td>", "<td>", "\n"},
 };
 
-/* Writes the fewest digits that are read as the same number. */
+/* Writes the fewest digits that represent the same number. */
 static void put_exact(FILE *out, double v)
 {
     char text[NUMBER_BYTES];

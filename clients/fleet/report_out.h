@@ -2,7 +2,7 @@
  *
  * Texts come from hosts that may be hostile, so each format escapes the characters that have a
  * meaning in it. These are control and direction characters for terminals, pipes and markup for
- * Markdown, quotes and the beginning of a formula for CSV, and markup for HTML. */
+ * Markdown, and markup for HTML. For CSV they are quotes and the beginning of a formula. */
 #ifndef REACH_CLIENTS_FLEET_REPORT_OUT_H
 #define REACH_CLIENTS_FLEET_REPORT_OUT_H
 
@@ -24,7 +24,7 @@ enum fleet_format {
 struct report_head {
     int64_t survey;
     char at[40];
-    int64_t gpus; /* GPUs that count */
+    int64_t gpus; /* number of counted GPUs */
     int64_t hosts;
     bool simulated; /* some are simulated */
     bool measured;  /* some are not simulated */
@@ -35,9 +35,9 @@ struct report_table {
     const char *part;  /* name of the part, "counts", or "" if there is one part */
     const char *title; /* for people */
     const char *columns[REPORT_MAX_COLUMNS]; /* ends with NULL */
-    /* The kind of each column: 't' a text, 'c' an integer, 'r' a number (all digits in JSON and
-     * CSV, six elsewhere), 'p' a percentage (one digit for people), 'a' two values of a row, of
-     * which a text has precedence over a number. */
+    /* The kind of each column: 't' is a text, 'c' an integer, 'p' a percentage (one digit for
+     * people). 'r' is a number (all digits in JSON and CSV, six elsewhere). 'a' is two values of a
+     * row; a text has precedence over a number. */
     char kinds[REPORT_MAX_COLUMNS];
 };
 
@@ -58,8 +58,8 @@ struct report_out {
 
 void report_begin(struct report_out *r, const struct report_head *head);
 void report_table_begin(struct report_out *r, const struct report_table *table);
-/* Prints a row of texts and NULLs, as a query returns them. JSON and CSV omit a row `for_people`,
- * such as a total. */
+/* Prints a row of texts and NULLs, the form that a query returns. JSON and CSV omit a row
+ * `for_people`, such as a total. */
 void report_row(struct report_out *r, const char *const *values, bool for_people);
 /* Ends a table, with up to two sentences below it. NULL prints nothing. */
 void report_table_end(struct report_out *r, const char *note, const char *more);

@@ -31,7 +31,7 @@ static void print_predictions(const json_t *answer)
 
 /* ---- windows ---- */
 
-/* Prints the SMs of one window, or those without work (IDLE). */
+/* Prints the SMs of one window, or the SMs without work (IDLE). */
 static void print_sms(const char *label, const json_t *window_of_sm, json_int_t window)
 {
     json_t *sms = json_array();

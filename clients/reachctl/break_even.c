@@ -1,6 +1,6 @@
-/* break_even.c: reachctl break-even prints what a chip gains by the best strategy over naive, for
- * sizes of rows and of the table. One table is for rows that are read in place, one for rows that
- * are copied out. The planner computes the numbers from the fingerprint. */
+/* break_even.c: reachctl break-even prints the gain of the best strategy over naive, for sizes of
+ * rows and of the table. One output is for rows that are read in place, one for rows that are
+ * copied out. The planner computes the numbers from the fingerprint. */
 #include "clients/reachctl/client.h"
 
 #include "base/format_number.h"
@@ -26,7 +26,7 @@ static const struct column columns[] = {
 };
 enum { COLUMN_COUNT = sizeof(columns) / sizeof(*columns) };
 
-/* What the job does with a row. */
+/* The use of a row by the job. */
 static const char *const works[] = {"in-place", "copied"};
 enum { IN_PLACE, COPIED, WORK_COUNT };
 
@@ -68,8 +68,8 @@ static struct cell make_cell(const struct table *t, uint64_t bytes, const struct
     return (struct cell){true, answer.options[0].times_naive.v, answer.options[0].strategy};
 }
 
-/* Returns the step between rows: the power of two near a 16th of the reach, or the next one with
- * which the memory out of reach has at most MOST_ROWS rows. */
+/* Returns the step between rows: the power of two near a 16th of the reach. The step is doubled
+ * until the memory out of reach has at most MOST_ROWS rows. */
 static uint64_t row_step(uint64_t reach, uint64_t memory)
 {
     uint64_t step = 1;
@@ -230,7 +230,7 @@ static void print_text(const struct table *t, bool markdown)
 
 /* ---- the command ---- */
 
-/* Reads a number above 0; returns false if the text is not one. NULL leaves `*out` as it is. */
+/* Reads a number above 0; returns false if the text is not one. NULL leaves `*out` unchanged. */
 static bool parse_number(const char *text, double *out)
 {
     char *end = NULL;

@@ -1,5 +1,5 @@
-/* chip.h: the structure of a chip for `reachctl map`: the SM groups of a fingerprint, the window of
- * each over the whole memory, and the SMs that are disabled. Pure. */
+/* chip.h: the structure of a chip for `reachctl map`. It consists of the SM groups of a
+ * fingerprint, the window of each over the whole memory, and the disabled SMs. Pure. */
 #ifndef REACHCTL_CHIP_H
 #define REACHCTL_CHIP_H
 

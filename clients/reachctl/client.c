@@ -23,7 +23,7 @@ struct client {
     struct reach *reach;
 };
 
-/* Returns the source as libreach names it, which the caller frees; NULL if out of memory. */
+/* Returns the source in the notation of libreach, which the caller frees; NULL if out of memory. */
 static char *source_uri(const struct options *options)
 {
     char *uri = NULL;
@@ -136,8 +136,8 @@ static enum exit_code report_failure(enum reach_status status, const struct reac
 
 /* ---- GPU discovery ---- */
 
-/* The daemon serves before the driver has listed the GPUs. Until then its list of GPUs has a field
- * that says so, and a request for one GPU fails with "not-ready". */
+/* The daemon serves before the driver has listed the GPUs. Until then a field in its list of GPUs
+ * reports this, and a request for one GPU fails with "not-ready". */
 static bool is_discovering(const struct reach_answer *answer, const json_t *json)
 {
     const char *discovery = json_string_value(json_object_get(json, "discovery"));

@@ -38,7 +38,7 @@ enum exit_code client_delete(struct client *client, const char *path, struct cli
 void client_answer_free(struct client_answer *take);
 
 typedef void client_print_fn(const struct options *options, const json_t *answer);
-/* GETs `path` and prints the response; with --json as it is. */
+/* GETs `path` and prints the response; with --json the response is unchanged. */
 enum exit_code client_print(struct client *client, const struct options *options, const char *path,
                             client_print_fn *print);
 

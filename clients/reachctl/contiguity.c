@@ -1,6 +1,6 @@
 /* contiguity.c: reachctl contiguity reports how scattered the free memory of a GPU is now.
  *
- * The driver does not report it, and counting handles does not show it: if the driver finds no
+ * The driver does not report it, and counting handles does not show it. If the driver finds no
  * contiguous run, it scatters a handle without an error. So libreach-cuda allocates the free memory
  * in this process and reads it at random. The prices of a miss in the fingerprint turn the time
  * into a share. The library is loaded when the command runs, because reachctl itself has no device

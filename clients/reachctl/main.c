@@ -214,7 +214,7 @@ static const struct option fixed_options[] = {
 };
 enum { FIXED_COUNT = sizeof(fixed_options) / sizeof(*fixed_options) };
 
-/* Returns the fixed options and those of the parameters, terminated. */
+/* Returns the fixed options and the options of the parameters, terminated. */
 static const struct option *make_long_options(void)
 {
     static struct option all[FIXED_COUNT + PARAM_MOST_ROWS + 1];

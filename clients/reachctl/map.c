@@ -1,6 +1,6 @@
 /* map.c: reachctl map prints a chip as text of 80 columns, or as JSON. There is a line for each SM
- * group with a place for each SM of a full group, followed by the windows and the disabled SMs of
- * the die. */
+ * group with a place for each SM of a full group. The windows and the disabled SMs of the die
+ * follow. */
 #include "clients/reachctl/chip.h"
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/picture.h"

@@ -22,7 +22,7 @@ enum exit_code {
 };
 
 /* Options that only some commands take: X(ID, field of struct options, name, argument of getopt).
- * Those of requests to the planner are in planner/params.h. */
+ * Options of requests to the planner are in planner/params.h. */
 #define OPTIONS_ALL(X)                                                                             \
     X(GPU, gpu, "gpu", required_argument)                                                          \
     X(DEPTH, depth, "depth", required_argument)                                                    \

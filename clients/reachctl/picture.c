@@ -1,9 +1,9 @@
 /* picture.c: SVG on standard output: a chip as nested boxes, and the curve of a fingerprint.
  *
  * The pictures are plain SVG: no script, no style sheet, nothing from elsewhere. Texts can come
- * from a driver or a file, so they are sanitized and escaped. The colors are those of Okabe and
- * Ito, which color-blind readers can tell apart, and no meaning is in a color alone. All lengths
- * are in units of the picture.
+ * from a driver or a file, so they are sanitized and escaped. The palette is from Okabe and Ito,
+ * which color-blind readers can distinguish, and no meaning is in a color alone. All lengths are in
+ * units of the picture.
  */
 #include "clients/reachctl/picture.h"
 

@@ -74,7 +74,7 @@ static enum status open_db(const char *where, bool to_read, struct fleet_db **ou
     return to_read ? fleet_open_to_read(name, out, err) : fleet_open(name, out, err);
 }
 
-/* ---- which hosts ---- */
+/* ---- selection of hosts ---- */
 
 static enum status read_whole(const char *path, char **out, size_t *out_bytes, struct err *err)
 {
@@ -140,7 +140,8 @@ static enum status add_hosts(struct hosts *hosts, const struct options *o, struc
 
 /* ---- limits ---- */
 
-/* An option with a number, which is multiplied by `scale`. A missing option leaves `*out` as it is.
+/* Reads an option with a number, which is multiplied by `scale`. A missing option leaves `*out`
+ * unchanged.
  */
 struct limit {
     const char *text;

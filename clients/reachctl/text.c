@@ -12,7 +12,7 @@ enum { FIELD_BYTES = 1024, SPEC_BYTES = 64 };
 
 static const char NOT_OBSERVABLE_PREFIX[] = "not-observable: ";
 
-/* Writes why a number is null: the field NAME_reason. */
+/* Writes the reason why a number is null: the field NAME_reason. */
 static void put_absent(const json_t *object, const char *name, char *out)
 {
     const size_t prefix = sizeof(NOT_OBSERVABLE_PREFIX) - 1;
@@ -24,7 +24,7 @@ static void put_absent(const json_t *object, const char *name, char *out)
     if (!why)
         why = "not-reported";
     if (strcmp(why, "not-applicable") == 0)
-        snprintf(out, FIELD_BYTES, "-"); /* the number is not unknown, it has no meaning here */
+        snprintf(out, FIELD_BYTES, "-"); /* the number has no meaning here */
     else if (strncmp(why, NOT_OBSERVABLE_PREFIX, prefix) == 0)
         snprintf(out, FIELD_BYTES, "not observable (%.60s)", why + prefix);
     else

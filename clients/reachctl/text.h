@@ -14,7 +14,7 @@
  *     {gbps?:0}          nothing if there is no such field
  *
  * A number that is null reads "not sure (not-measured)", "not observable (beyond-memory)", or "-"
- * if it has no meaning, as the field NAME_reason says.
+ * if it has no meaning; see the field NAME_reason.
  */
 #ifndef REACHCTL_TEXT_H
 #define REACHCTL_TEXT_H
@@ -27,12 +27,12 @@ enum { TEXT_CELL_BYTES = 96, TEXT_MAX_COLUMNS = 12, TEXT_LINE_BYTES = 4096 };
 /* Writes the template with the fields of `object` to `out`, truncated if it does not fit; returns
  * `out`. */
 char *text_expand(const json_t *object, const char *template, char *out, size_t out_size);
-/* Prints the same to stdout, at most TEXT_LINE_BYTES. */
+/* Prints the filled template to stdout, at most TEXT_LINE_BYTES. */
 void text_print(const json_t *object, const char *template);
 
 /* Prints a table with a row for each object of the array. `columns` has, for each column, its title
  * and the template of its cells: ">SMs {sm_count:d}|state {state}". A title that begins with ">" is
- * right-aligned. Columns are as wide as they need to be. "{#}" is the index of the row. */
+ * right-aligned. Columns have the width of their longest cell. "{#}" is the index of the row. */
 void text_table(const json_t *rows, const char *columns);
 
 #endif

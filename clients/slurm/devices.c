@@ -68,7 +68,7 @@ static bool on_node(const struct devices *node, bool same_count, uint32_t place,
     return as_node || in_list;
 }
 
-/* Replaces indices of the task with those of the node. Returns false if they are ambiguous. */
+/* Replaces indices of the task with indices of the node. Returns false if they are ambiguous. */
 static bool translate_indices(const char *node, struct devices *io)
 {
     struct devices on;

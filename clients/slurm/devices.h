@@ -20,9 +20,9 @@ struct devices {
     char names[DEVICES_MAX][DEVICE_NAME_BYTES]; /* in the order in which CUDA numbers them */
 };
 
-/* `visible` is the value of CUDA_VISIBLE_DEVICES, `node` the value of SLURM_STEP_GPUS or
- * SLURM_JOB_GPUS, and `order` the value of CUDA_DEVICE_ORDER, each "" if it is not set. Like in
- * CUDA, the list ends at an entry "-1". Returns false if the values name no GPU or are ambiguous.
+/* `visible` is the value of CUDA_VISIBLE_DEVICES, `node` of SLURM_STEP_GPUS or SLURM_JOB_GPUS, and
+ * `order` of CUDA_DEVICE_ORDER. Each is "" if it is not set. Like in CUDA, the list ends at an
+ * entry "-1". Returns false if the values name no GPU or are ambiguous.
  */
 bool devices_read(const char *visible, const char *node, const char *order, struct devices *out);
 

@@ -1,5 +1,5 @@
-/* reach_spank.c: the SPANK plugin. Before a task starts, it gets the data of the planner about the
- * GPUs of the task from reachd, and puts them into the environment, where libreach finds them.
+/* reach_spank.c: the SPANK plugin. Before a task starts, the plugin gets the planner's data about
+ * the GPUs of the task from reachd. It puts the data into the environment for libreach.
  *
  * No failure of reachd may fail a job. Every failure is one line of slurmd's debug log, the task
  * starts as without the plugin, and each hook returns 0. The only error is an invalid value of
