@@ -18,10 +18,10 @@ static void set_sms(const struct fingerprint *fp, struct sim_desc *out)
 }
 
 /* Returns the number of recent misses that the level keeps, from the entries that a cyclic walk
- * finds beyond the sets. The walk finds v more entries if w + 1 pages of v sets fit the recent
- * misses, but w + 1 pages of v + 1 sets do not. A set has w ways. The function returns the power of
- * two in that range, or the least number if there is no power of two. One entry beyond sets of 8
- * gives 16. The latency traces of all H100s and H200s confirm this number load by load. */
+ * finds beyond the sets. A set has w ways. The walk finds v more entries if the recent misses hold
+ * w + 1 pages of v sets, but not of v + 1 sets. The function returns the power of two in that
+ * range, or the least number if there is no power of two. One entry beyond sets of 8 gives 16. The
+ * latency traces of all H100s and H200s confirm this number load by load. */
 static uint32_t recent_misses(uint32_t victims, uint32_t ways)
 {
     const uint32_t least = victims * (ways + 1);

@@ -1,4 +1,4 @@
-/* random_reads.c: see random_reads.h. The SMs take turns, like in a grid whose blocks start
+/* random_reads.c: see random_reads.h. The SMs take turns, like the SMs of a grid whose blocks start
  * together.
  */
 #include "clients/lab/whatif/random_reads.h"

@@ -233,8 +233,8 @@ static void sort_buffer(const uint32_t *units, uint32_t count, uint32_t shift, u
     }
 }
 
-/* Pieces are dealt to SMs in random order, like from a queue. In strict rotation a group would get
- * the same pages every few buffers. */
+/* Pieces are dealt to SMs in random order, like blocks from a queue. In strict rotation a group
+ * would get the same pages every few buffers. */
 static uint32_t sm_of_piece(uint64_t piece, uint32_t sm_count)
 {
     struct rng r = {piece};

@@ -34,8 +34,7 @@ struct lab_matrix {
 /* Updates the matrix after `warp` hit a TLB entry. `*history` contains the last two warps that used
  * the entry, and is updated. */
 void lab_matrix_hit(struct lab_matrix *m, uint16_t *history, uint32_t warp, uint64_t now);
-/* Returns whether the counter of the two warps is at its maximum. Returns true if they are the same
- * warp. */
+/* Returns whether the counter of the two warps is at its maximum, or the warps are the same. */
 bool lab_matrix_agree(const struct lab_matrix *m, uint32_t a, uint32_t b);
 /* Returns the size of all counters in bits. */
 uint32_t lab_matrix_size_bits(uint32_t warps, uint32_t bits);

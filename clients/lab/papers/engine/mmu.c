@@ -175,8 +175,8 @@ static void step_level(struct lab_core *c, uint64_t now)
     lab_events_push(&c->events, there, lab_event_code(LAB_LOAD_READY, 0));
 }
 
-/* Starts the next load of walker k, which walks pages k, k + walkers and so on with LAB_LEVELS
- * loads each. next[k] counts its loads. */
+/* Starts the next load of walker k. This walker walks pages k, k + walkers and so on, with
+ * LAB_LEVELS loads per page. next[k] counts the loads. */
 static void step_serial(struct lab_core *c, uint32_t walker, uint64_t now)
 {
     struct lab_walks *w = &c->walks;

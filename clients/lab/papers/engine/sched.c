@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-/* No constant was chosen by a result. A core of that simulator issues an instruction in each cycle
- * of 325 MHz, which is four cycles of the engine (pichai_machines.c). */
+/* No constant depends on a result. A core of the released simulator issues one instruction per
+ * cycle of 325 MHz. This is four cycles of the engine (pichai_machines.c). */
 const struct lab_sched_constants lab_sched_constants = {
     .base_score = 100,
     .throttle = 8,

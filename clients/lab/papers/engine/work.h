@@ -25,11 +25,11 @@ struct lab_work {
     /* Writes the byte addresses of the lanes in `lanes`. They are from 2^20 to 2^37. */
     void (*addresses)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                       uint32_t iteration, uint32_t op, uint64_t out[LAB_LANES]);
-    /* Returns the lanes that take the branch. It is NULL if the job has no branch. */
+    /* Returns the lanes that take the branch. The pointer is NULL if the job has no branch. */
     uint32_t (*taken)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                       uint32_t iteration, uint32_t region);
-    /* Does the same for the lanes that took the previous branch. It is NULL if other lanes may take
-     * this branch. */
+    /* Does the same for the lanes that took the previous branch. The pointer is NULL if other lanes
+     * may take this branch. */
     uint32_t (*taken_too)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                           uint32_t iteration, uint32_t region);
 };

@@ -1,5 +1,5 @@
-/* frames.h: physical memory in large frames of 512 base pages. The allocators are those of Mosaic
- * (Ausavarungnirun et al., MICRO 2017) and of its comparison:
+/* frames.h: physical memory in large frames of 512 base pages. The allocators are the ones of
+ * Mosaic (Ausavarungnirun et al., MICRO 2017) and of its comparison:
  *
  *   FRAMES_BASE   the paper's GPU-MMU. Base pages of all applications share frames and get any
  *                 free page. No frame is merged.
@@ -53,8 +53,8 @@ struct frames;
 struct frames *frames_new(const struct frames_config *config);
 void frames_free(struct frames *take);
 
-/* This function is called for each translation that becomes invalid. The translation is for one
- * base page, or for the large page at `page`. It may be NULL. */
+/* A function that is called for each translation that becomes invalid. The translation is for one
+ * base page, or for the large page at `page`. The function may be NULL. */
 typedef void frames_forget(void *arg, uint32_t app, uint32_t page, bool large);
 void frames_on_change(struct frames *f, frames_forget *forget, void *arg);
 

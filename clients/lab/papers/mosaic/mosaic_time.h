@@ -44,7 +44,8 @@ static inline double mosaic_ipc(const struct mosaic_result *r, uint32_t app)
     return r->cycles[app] > 0 ? (double)r->instructions[app] / (double)r->cycles[app] : 0;
 }
 
-/* Returns only the memory of a run, with all arrays allocated. Returns NULL if out of memory. */
+/* Returns the memory of a run with all arrays allocated, without running it. Returns NULL if out of
+ * memory. */
 struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
                                   bool *out_full);
 

@@ -68,7 +68,7 @@ static bool joins_by_matrix(const void *matrix, uint32_t home, uint32_t lane, ui
     return true;
 }
 
-/* Packs the threads of block B, then those of block C. Returns the number of warps. */
+/* Packs the threads of block B, then the threads of block C. Returns the number of warps. */
 static uint32_t pack_blocks(lab_may_join *may_join, const void *matrix, uint32_t warps[][LAB_LANES])
 {
     const uint32_t b[WARPS] = {to_b(0), to_b(1), to_b(2)};
