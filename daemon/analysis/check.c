@@ -1,10 +1,14 @@
-/* check.c: see check.h. The check compares only results that the fingerprint determines, with the
- * probes of the measurement. A level without known saturation is skipped, and so is a group behind
- * a nearer level of unknown size. The thresholds are wide on purpose. An exchanged chip, or one
- * with another floor plan, differs by whole groups and whole levels. A difference of a page or a
- * few cycles is noise and does not justify a new measurement. Noise makes some hits look like
- * misses and some misses like hits, with the shares q and r. The share of loads that truly miss is
- * then (seen - q) / (1 - q - r), within the error of a count. */
+/* check.c: see check.h.
+ *
+ * The check compares only results that the fingerprint determines, with the probes of the
+ * measurement. A level without known saturation is skipped, and so is a group behind a nearer level
+ * of unknown size. The thresholds are wide on purpose. An exchanged chip, or one with another floor
+ * plan, differs by whole groups and whole levels. A difference of a page or a few cycles is noise
+ * and does not justify a new measurement.
+ *
+ * Noise makes some hits look like misses and some misses like hits, with the shares q and r. The
+ * share of loads that truly miss is then (seen - q) / (1 - q - r), within the error of a count.
+ */
 #include "analysis/check.h"
 
 #include "analysis/levels/levels.h"

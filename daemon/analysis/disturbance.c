@@ -1,8 +1,11 @@
-/* disturbance.c: see disturbance.h. If two processes use a GPU, each has it alone for a time slice
- * of milliseconds. A probe that is cut in two shows one of three signs: the load that was under way
- * took a million cycles; all cached data is gone, so pages that fit miss once; a throughput run
- * ends late. The rules below look for each sign. A rule that compares cycles takes its scale from
- * the observation itself, so no rule depends on the chip. */
+/* disturbance.c: see disturbance.h.
+ *
+ * If two processes use a GPU, each has it alone for a time slice of milliseconds. A probe that is
+ * cut in two shows one of three signs: the load that was under way took a million cycles; all
+ * cached data is gone, so pages that fit miss once; a throughput run ends late. The rules below
+ * look for each sign. A rule that compares cycles takes its scale from the observation itself, so
+ * no rule depends on the chip.
+ */
 #include "analysis/disturbance.h"
 
 #include "analysis/levels/control.h"

@@ -61,11 +61,11 @@ enum {
     FILLERS = 6      /* of one step */
 };
 
-/* Of the groups' reads: each group alone and each pair once. */
+/* Part of the groups' reads: each group alone and each pair once. */
 #define GROUPS_FIRST_PART 0.9
 
 /* The progress at the end of the phases of depth quick, and of full. The phases of a deeper depth
- * take about as long again. */
+ * take about as much time again. */
 static const struct {
     double quick, full;
 } done_at[DEPTH_COUNT] = {[DEPTH_QUICK] = {1.0, 1.0},
@@ -85,7 +85,7 @@ static void describe(struct campaign_step *out, double progress, const char *for
     out->progress = progress;
 }
 
-/* What every phase gets. */
+/* The input of every phase. */
 struct phase {
     const struct observation_set *set;
     const struct structure *s;
@@ -96,7 +96,7 @@ struct phase {
     struct err *err;
 };
 
-/* Points from `first` to `last` pages, POINTS_AN_OCTAVE for each doubling, `last` included. */
+/* Adds points from `first` to `last` pages, POINTS_AN_OCTAVE for each doubling, `last` included. */
 static void add_points(struct probe_spec *spec, uint64_t first, uint64_t last)
 {
     static const double ratio = 1.189207115002721; /* 2^(1/4) */
@@ -110,7 +110,7 @@ static void add_points(struct probe_spec *spec, uint64_t first, uint64_t last)
     spec->points[spec->point_count++] = last;
 }
 
-/* Schedules the sweep from `first` to `last` pages, unless it is there and confirmed. Returns how
+/* Schedules the sweep from `first` to `last` pages, unless it is present and confirmed. Returns how
  * often it was made. */
 static uint32_t add_sweep(const struct phase *p, uint64_t first, uint64_t last,
                           struct campaign_step *out)
@@ -129,7 +129,8 @@ static uint32_t add_sweep(const struct phase *p, uint64_t first, uint64_t last,
     return asked;
 }
 
-/* Beside other processes, at the beginning and at the end: do they take entries away? */
+/* Schedules a control at the beginning and at the end, if there are other processes that may take
+ * entries away. */
 static enum status schedule_control(const struct phase *p, uint32_t wanted,
                                     struct campaign_step *out)
 {
@@ -169,7 +170,8 @@ static enum status schedule_sweeps(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-/* Two levels that look alike may need the same probe: once is enough. */
+/* Drops specs that are already in the step, because two levels that look alike may need the same
+ * probe. */
 static void keep_new(struct campaign_step *out)
 {
     const struct probe_spec *spec = &out->specs[out->spec_count];
@@ -181,7 +183,7 @@ static void keep_new(struct campaign_step *out)
     out->spec_count += 1;
 }
 
-/* One entry test for each level whose search is not over. */
+/* Schedules one entry test for each level whose search is not over. */
 static enum status schedule_entries(const struct phase *p, struct campaign_step *out)
 {
     for (uint32_t k = 0; k < p->s->level_count; k++) {
@@ -194,8 +196,8 @@ static enum status schedule_entries(const struct phase *p, struct campaign_step 
     return STATUS_OK;
 }
 
-/* One refinement for each level that can be known more finely. If the test is there already, the
- * level is as fine as it gets; otherwise the test would be repeated indefinitely. */
+/* Schedules one refinement for each level that can be refined further. If the test exists already,
+ * the level cannot be refined; otherwise the test would be repeated indefinitely. */
 static enum status schedule_refinements(const struct phase *p, struct campaign_step *out)
 {
     for (uint32_t k = 0; k < p->s->level_count; k++) {
@@ -251,7 +253,7 @@ static bool is_in_step(const struct campaign_step *step, const struct probe_spec
 }
 
 /* Packs traces into probes, several cycles each. Leaves out a probe that the GPU cannot run, or
- * that another level with entries of this length needs too. */
+ * that another level with the same entry size needs too. */
 static void add_traces(const struct observation_set *set, struct trace_ask *asks, uint32_t count,
                        uint16_t sm, struct campaign_step *out)
 {
@@ -265,8 +267,8 @@ static void add_traces(const struct observation_set *set, struct trace_ask *asks
 }
 
 /* A phase ends when none of its probes is missing, and observations are only added. So an
- * observation of a later phase, after all of this one, shows that this phase is over. Finding that
- * out again would mean to read every load again, hundreds of times in a measurement. */
+ * observation of a later phase, after all of this one, shows that this phase is over. A new check
+ * would read every load again, hundreds of times in a measurement. */
 static bool is_over(const struct observation_set *set, enum probe_kind kind, enum probe_kind later)
 {
     bool any = false;
@@ -316,7 +318,8 @@ static enum status schedule_working_sets(const struct phase *p, struct campaign_
     return STATUS_OK;
 }
 
-/* Two structs whose padding differs count as different: then some work is done twice. */
+/* Two structs whose padding differs count as different; the only cost is that some work is done
+ * twice. */
 static bool same_bytes(const void *a, const void *b, size_t bytes)
 {
     return memcmp(a, b, bytes) == 0;
@@ -334,7 +337,7 @@ static enum status schedule_caches(const struct phase *p, struct campaign_step *
 {
     struct hierarchy_estimate estimate;
 
-    if (is_over(p->set, PROBE_CACHE, PROBE_SHARED)) /* the next phase that is no filler */
+    if (is_over(p->set, PROBE_CACHE, PROBE_SHARED)) /* the next phase that is not a filler */
         return STATUS_OK;
     hierarchy_estimate(p->set, &estimate);
     for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
@@ -395,7 +398,7 @@ static enum status schedule_groups(const struct phase *p, struct campaign_step *
             out->specs[out->spec_count++] = asks.specs[i];
     if (asks.count == 0)
         return STATUS_OK;
-    /* The number of slow pairs is known for certain only once all pairs are there. */
+    /* The number of slow pairs is certain only when all pairs have been read. */
     double done = GROUPS_FIRST_PART * (asks.total - asks.missing) / asks.total;
     if (asks.missing == 0)
         done += (1 - GROUPS_FIRST_PART) * (asks.closer - asks.closer_missing) / asks.closer;
@@ -418,12 +421,12 @@ static enum status schedule_matrix(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-/* In order, with the depth from which on each is done. */
+/* The phases in order, with the lowest depth of each. */
 static const struct {
     enum status (*schedule)(const struct phase *p, struct campaign_step *out);
     enum depth depth;
-    bool is_chain; /* its steps depend on one another: fillers run beside them */
-    bool fills;    /* and these are of this phase */
+    bool is_chain; /* its steps depend on one another, so fillers run beside them */
+    bool fills;    /* its probes serve as fillers */
 } phases[] = {
     {schedule_first_control, DEPTH_QUICK, false, false},
     {schedule_sweeps, DEPTH_QUICK, false, false},
@@ -470,7 +473,7 @@ static enum status add_fillers(const struct phase *p, uint32_t now, struct campa
     return status;
 }
 
-/* Observations of these kinds, as bits. */
+/* The number of observations of these kinds, given as bits. */
 static size_t count_kinds(const struct observation_set *set, unsigned kinds)
 {
     size_t n = 0;
@@ -481,8 +484,8 @@ static size_t count_kinds(const struct observation_set *set, unsigned kinds)
     return n;
 }
 
-/* Brings the memo up to date with the observations. Levels that new walks confirm, as those that
- * trace a level's sets do, leave their sharing as it is. */
+/* Brings the memo up to date with the observations. If new walks only confirm levels, like those
+ * that trace a level's sets, the sharing stays as it is. */
 static void memo_renew(const struct observation_set *set, struct campaign_memo *memo)
 {
     const size_t walks = count_kinds(set, 1U << PROBE_CHASE);

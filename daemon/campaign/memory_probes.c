@@ -1,10 +1,10 @@
-/* memory_probes.c: see probes.h. Probes of the kinds of memory beside plain device memory.
+/* memory_probes.c: see probes.h. Probes of the kinds of memory besides plain device memory.
  *
- * One kind after the other, those that differ most first, because a kind's range is made anew when
- * another was probed in between. Of each: random reads over regions that double, then halvings of
- * the gap around the cliff; and at depth memory, or of pinned memory, windows, one group alone,
- * numbers of SMs, other accesses and walks. A kind that the time does not suffice for is not begun:
- * it is reported as not measured.
+ * Kinds are probed one after the other, because a kind's range is made anew when another was probed
+ * in between. The kinds that differ most come first. Each kind gets random reads over regions that
+ * double, then halvings of the gap around the cliff. At depth memory, and for pinned memory, it
+ * also gets windows, one group alone, numbers of SMs, other accesses and walks. A kind is not begun
+ * if the time is too short; it is reported as not measured.
  */
 #include "campaign/probes.h"
 
@@ -14,32 +14,34 @@
 
 #include <string.h>
 
-/* Of one region: long enough for several of the slowest accesses. */
+/* Times of one region: long enough for several of the slowest accesses. */
 enum { MEMORY_READ_US = 1500, MEMORY_RATE_US = 3000, MEMORY_REPEATS = 2, MEMORY_SEED = 20241 };
-/* Of windows, and of large regions. Half of it, before the count, fills the tables of all groups.
- * After 0.75 ms a part is still missing: H200s read 2 GiB of pinned memory at 7.1 GB/s instead of
- * the 7.8 of a job that runs longer. */
+/* Time of windows, and of large regions. Half of it, before the count, fills the tables of all
+ * groups. After 0.75 ms a part is still missing: H200s read 2 GiB of pinned memory at 7.1 GB/s
+ * instead of the 7.8 of a job that runs longer. */
 enum { MEMORY_STEADY_US = 4000 };
-/* Walks have from 2^8 pages on, and the seventh 2^14. */
+/* Walks have at least 2^8 pages, and the seventh has 2^14. */
 enum { FIRST_WALK_PAGES = 256, WALKS = 7, MOST_WALKS = 9, WALK_SAMPLES = 1024, NEAR_PAGES = 1024 };
 enum { SHORTEST_STRIDE = 1024 };
 enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset */ };
 
 #define SMALLEST_BYTES MEMORY_LEAST_HOST_BYTES
 #define SHORTEST_BYTES MIB
-/* Of a range that is not mapped again and again: making it must end before a probe's deadline. */
+/* The longest range that is not mapped again and again; it must be made before a probe's
+ * deadline. */
 #define LONGEST_BYTES (32 * GIB)
-/* Of pinned memory, which the driver makes in one call: other processes wait while it pins it.
- * Twice the reach of windows on an H200 (4.25 GiB), so that their cliff is seen. */
+/* The longest range of pinned memory. The driver pins it in one call, and other processes wait
+ * meanwhile. It is twice the reach of windows on an H200 (4.25 GiB), so that their cliff is
+ * visible. */
 #define LONGEST_PINNED_BYTES (8 * GIB)
-/* The bytes that a second of budget makes present. Measured: half a second for each GiB (memory of
- * pages of 4 KiB that the driver allocates). */
+/* The bytes that a second of budget makes present: half a second was measured for each GiB (memory
+ * of pages of 4 KiB that the driver allocates). */
 #define BYTES_A_SECOND (2 * GIB)
-/* Of the curve and the search for the cliff; of one step in detail. */
+/* Time of the curve and the search for the cliff, and of one step in detail. */
 enum { CURVE_MS = 80, DETAIL_MS = 60 };
 
-/* Defaults by depth, if the limits have no other. At depth full a range is the shortest that shows
- * a cliff at half of it; at depth memory it is as long as its share of the time allows. */
+/* Defaults by depth, if the limits have no other value. At depth full a range is the shortest that
+ * shows a cliff at half of it; at depth memory it is as long as its share of the time allows. */
 static const struct {
     uint32_t ms;
     uint64_t most_bytes, alias_bytes;
@@ -54,18 +56,18 @@ static const enum memory_kind kinds[] = {MEMORY_MANAGED_HOST,         MEMORY_HOS
                                          MEMORY_HOST_VIRTUAL,         MEMORY_MANAGED_DEVICE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* As fast as the plateau, but for noise. */
+/* Share of the plateau that counts as equally fast, because of noise. */
 static const double AS_FAST = 0.98;
 
-/* What every step gets. */
+/* The input of every step. */
 struct memory_plan {
     const struct observation_set *set;
-    const struct sm_partition *groups; /* without groups: NULL */
+    const struct sm_partition *groups; /* NULL without groups */
     struct memory_estimate e;
     uint64_t most_bytes; /* of the kind's range */
-    bool is_alias;       /* that range is one handle that is mapped again and again */
-    uint32_t read_us;    /* of a region */
-    nsec_t left;         /* of the time for all kinds */
+    bool is_alias;       /* the range is one handle that is mapped again and again */
+    uint32_t read_us;    /* time of one region */
+    nsec_t left;         /* remaining time for all kinds */
     struct campaign_step *out;
 };
 
@@ -85,7 +87,7 @@ static bool same_probe(const struct probe_spec *a, const struct probe_spec *b)
            (a->kind != PROBE_READ || same_read(a, b));
 }
 
-/* Has it an answer, or was it tried too often? */
+/* Returns whether the spec has an answer, or was tried too often. */
 static bool is_done(const struct observation_set *set, const struct probe_spec *spec)
 {
     uint32_t tries = 0;
@@ -98,7 +100,7 @@ static bool is_done(const struct observation_set *set, const struct probe_spec *
     return tries >= MOST_TRIES;
 }
 
-/* True if there is something to run. */
+/* Returns true if there is a probe to run. */
 static bool add(struct memory_plan *p, const struct probe_spec *spec)
 {
     if (spec->point_count == 0 || probe_check(spec, &p->set->limits, NULL) != STATUS_OK ||
@@ -109,7 +111,7 @@ static bool add(struct memory_plan *p, const struct probe_spec *spec)
     return true;
 }
 
-/* A READ without points, by all SMs in one window, or by none of them. */
+/* A READ without points, by all SMs in one window, or without SMs. */
 static struct probe_spec read_spec(const struct memory_plan *p, bool all)
 {
     struct probe_spec spec = {.kind = PROBE_READ,
@@ -132,7 +134,8 @@ static bool add_region(struct memory_plan *p, struct probe_spec *spec, uint64_t 
     return add(p, spec);
 }
 
-/* Halves the gap between what is reached and what is not; 0 if that is narrow. */
+/* Halves the gap between the largest region that is reached and the smallest that is not. Returns 0
+ * if the gap is narrow. */
 static uint64_t middle(const struct memory_bounds *b)
 {
     if (b->reach == 0 || b->onset == 0 || b->onset - b->reach <= b->onset / FINEST)
@@ -142,7 +145,7 @@ static uint64_t middle(const struct memory_bounds *b)
 
 /* ---- the missing probes of one kind ---- */
 
-/* Regions that double, up to the whole range, and one that any table should reach. */
+/* Adds regions that double, up to the whole range, and one that any table should reach. */
 static bool add_curve(struct memory_plan *p)
 {
     const bool in_l2 = p->e.kind == MEMORY_MANAGED_DEVICE;
@@ -170,8 +173,8 @@ static bool add_cliff(struct memory_plan *p)
     return bytes > 0 && add_region(p, &spec, bytes);
 }
 
-/* Windows by group, and the control, over the regions of the curve beyond the reach, until one is
- * slow; then the gap is halved. */
+/* Adds windows by group, and the control, over the regions of the curve beyond the reach, until one
+ * is slow; then the gap is halved. */
 static bool add_windows(struct memory_plan *p)
 {
     const struct memory_bounds *const b = &p->e.windows_reach;
@@ -195,7 +198,7 @@ static bool add_windows(struct memory_plan *p)
     return add_region(p, &spec, bytes) || any;
 }
 
-/* The largest group, the first of equals. */
+/* Returns the largest group, the first of equals. */
 static uint32_t largest_group(const struct sm_partition *groups)
 {
     uint32_t sms[REACH_MAX_GROUPS] = {0};
@@ -228,8 +231,8 @@ static bool add_alone(struct memory_plan *p)
     return add(p, &spec);
 }
 
-/* A region well within the reach of all: the largest of the curve up to half of it that is read as
- * fast as any, for some kinds slow down long before they fall below 90 %. */
+/* A region well within the reach of all: the largest of the curve, up to half of the reach, that is
+ * read as fast as any. Some kinds slow down long before they fall below 90 %. */
 static uint64_t near_bytes(const struct memory_plan *p)
 {
     const struct memory_bounds *const b = &p->e.reach;
@@ -241,8 +244,8 @@ static uint64_t near_bytes(const struct memory_plan *p)
     return near;
 }
 
-/* 1, 2, 4 .. SMs, spread over the chip. Many SMs only if few do not fill the link, because the
- * fewest that do are wanted. */
+/* Adds 1, 2, 4 .. SMs, spread over the chip. Large numbers are added only if small ones do not fill
+ * the link, because the smallest sufficient number is wanted. */
 static bool add_counts(struct memory_plan *p)
 {
     enum { FEW_SMS = 8 };
@@ -285,8 +288,8 @@ static uint64_t power_of_two(uint64_t v)
     return p;
 }
 
-/* One walk within the reach; beyond it, over one footprint, walks whose stride is halved, and again
- * while the shortest still misses. */
+/* Adds one walk within the reach. Beyond the reach, over one footprint, it adds walks whose stride
+ * is halved, until the shortest stride does not miss. */
 static bool add_walks(struct memory_plan *p)
 {
     struct probe_spec spec = {.kind = PROBE_CHASE,
@@ -322,7 +325,7 @@ static bool add_walks(struct memory_plan *p)
 /* ---- which kind ---- */
 
 /* Managed memory on the device is cached, so a measurement needs a large part of the device: three
- * quarters of the free memory at depth memory. 0 if that is too little. */
+ * quarters of the free memory at depth memory. Returns 0 if that is too little. */
 static uint64_t managed_bytes(const struct observation_set *set, enum depth depth)
 {
     const uint64_t held = set->limits.device_memory_bytes;
@@ -332,8 +335,9 @@ static uint64_t managed_bytes(const struct observation_set *set, enum depth dept
     return depth == DEPTH_MEMORY && bytes >= 2 * memory_cached_bytes(set) ? bytes : 0;
 }
 
-/* Is the range one handle that is mapped again and again? Not at depth memory if it is the host's:
- * 16 GiB of a handle of 128 MiB were read at 4.3 GB/s on an H200, other pinned memory at 5.2. */
+/* Returns whether the range is one handle that is mapped again and again. Host memory at depth
+ * memory is not: 16 GiB of a handle of 128 MiB were read at 4.3 GB/s on an H200, other pinned
+ * memory at 5.2. */
 static bool is_alias(enum memory_kind kind, enum depth depth)
 {
     return kind == MEMORY_PEER || (kind == MEMORY_HOST_VIRTUAL && depth != DEPTH_MEMORY);
@@ -370,7 +374,8 @@ static nsec_t time_spent(const struct observation_set *set)
     return spent;
 }
 
-/* Milliseconds until the cliff of this kind is known: as a GiB took on the host of an H200. */
+/* Milliseconds until the cliff of this kind is known, from the time per GiB on the host of
+ * an H200. */
 static uint64_t expected_ms(const struct memory_plan *p)
 {
     static const uint32_t ms_a_gib[MEMORY_KIND_COUNT] = {
@@ -378,13 +383,13 @@ static uint64_t expected_ms(const struct memory_plan *p)
         [MEMORY_HOST_REGISTERED] = 230, [MEMORY_HOST_REGISTERED_HUGE] = 120,
         [MEMORY_MANAGED_DEVICE] = 30,   [MEMORY_HOST_VIRTUAL] = 230,
     };
-    enum { ALIAS_MS_A_GIB = 22 }; /* of a range that is mapped again and again */
+    enum { ALIAS_MS_A_GIB = 22 }; /* per GiB of a range that is mapped again and again */
 
     return CURVE_MS +
            (p->is_alias ? ALIAS_MS_A_GIB : ms_a_gib[p->e.kind]) * (p->most_bytes / MIB) / 1024;
 }
 
-/* The next probes of one kind. False if none is missing. */
+/* Schedules the next probes of one kind. Returns false if none is missing. */
 static bool schedule_kind(struct memory_plan *p, bool in_detail)
 {
     static bool (*const steps[])(struct memory_plan * p) = {add_windows, add_alone, add_counts,

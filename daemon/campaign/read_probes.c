@@ -1,10 +1,10 @@
 /* read_probes.c: see probes.h.
  *
- * Regions: doublings up to the whole memory, and around each level's reach, where the curve bends.
- * Windows: as few as the reach allows, with whole groups in each, so that each has about the same
- * number of SMs. The control assigns the same number of windows along the SMs in order of their
- * groups, so that every group is spread over several windows. A job would do that if it knew
- * windows but not groups. The control must gain nothing (Walker 2024, figure 1).
+ * Regions are doublings up to the whole memory, and points around each level's reach, where the
+ * curve bends. Windows are as few as the reach allows. Each contains whole groups and about the
+ * same number of SMs. The control assigns the same number of windows along the SMs in order of
+ * their groups, so that every group is spread over several windows. A job with windows but without
+ * groups would do that. The control must gain nothing (Walker 2024, figure 1).
  */
 #include "campaign/probes.h"
 
@@ -17,16 +17,17 @@ enum {
     READ_US = 1000,
     READ_SEED = 20240,
     MAX_REGIONS = 30,
-    MOST_BEYOND = 5 /* regions beyond the reach, of other kinds of access */
+    MOST_BEYOND = 5 /* regions beyond the reach, for other kinds of access */
 };
 
-/* Ascending, without doubles; the last is the largest that can be probed. */
+/* Regions in ascending order, without duplicates; the last is the largest that can be probed. */
 struct read_regions {
     uint32_t count;
     uint64_t bytes[MAX_REGIONS];
 };
 
-/* Keeps the list ascending and free of doubles, within the memory and the range. */
+/* Adds a region and keeps the list ascending and without duplicates, within the memory and the
+ * range. */
 static void add_region(struct read_regions *r, uint64_t bytes, uint64_t most)
 {
     uint32_t at = 0;
@@ -96,7 +97,8 @@ void read_probes_by_sm(const struct sm_partition *partition, uint32_t windows, u
                 out[id] = (uint16_t)(n++ % windows);
 }
 
-/* The answer to `spec` with at least its repeats: the one with the most. NULL if there is none. */
+/* The answer to `spec` with the most repeats, at least its own number. Returns NULL if there is
+ * none. */
 static const struct observation *find_read(const struct observation_set *set,
                                            const struct probe_spec *spec)
 {
@@ -115,7 +117,7 @@ static const struct observation *find_read(const struct observation_set *set,
     return found;
 }
 
-/* The points of `o` whose repeats disagree, to be read more often. */
+/* A spec that reads the points of `o` whose repeats disagree again, with more repeats. */
 static struct probe_spec read_again(const struct observation *o, const struct probe_spec *spec)
 {
     struct probe_spec again = *spec;
@@ -129,8 +131,8 @@ static struct probe_spec read_again(const struct observation *o, const struct pr
     return again;
 }
 
-/* Unless it has no points, there is no room, or the set has its answer. In the last case, adds the
- * points to be read more often. */
+/* Adds the spec, unless it has no points, there is no room, or the set has its answer. In the last
+ * case, adds the points that need more repeats. */
 static void add_spec(const struct observation_set *set, const struct probe_spec *spec,
                      struct campaign_step *out)
 {
@@ -156,7 +158,7 @@ static struct probe_spec base_spec(uint32_t windows)
     return spec;
 }
 
-/* The regions that need just this number of windows, by group and by SM. */
+/* Schedules the regions that need exactly this number of windows, by group and by SM. */
 static void schedule_windows(const struct observation_set *set, const struct read_regions *regions,
                              const struct sm_partition *partition, uint64_t window_bytes,
                              uint32_t windows, struct campaign_step *out)
@@ -196,9 +198,9 @@ void read_probes_next(const struct observation_set *set, const struct structure 
 
 /* ---- other kinds of access ---- */
 
-/* The regions are a part of the curve's, so that each number has a 128-byte read beside it: the
- * largest within the reach, and a regular selection of those beyond it. Like those of the curve
- * they are closest around each level's reach, where the curve bends. */
+/* The regions are a part of the curve's, so that each number has a 128-byte read beside it. They
+ * are the largest within the reach, and a regular selection of those beyond it. Like the regions of
+ * the curve, they are closest around each level's reach, where the curve bends. */
 static void choose_points(const struct read_regions *regions, struct maybe_u64 reach,
                           struct probe_spec *spec)
 {
@@ -211,14 +213,14 @@ static void choose_points(const struct read_regions *regions, struct maybe_u64 r
     const uint32_t beyond = regions->count - first;
     const uint32_t taken = beyond < MOST_BEYOND ? beyond : MOST_BEYOND;
     for (uint32_t k = 0; k < taken; k++) {
-        /* The first and the last among them, the nearest whole places between. */
+        /* The first and the last region, and the nearest whole places between them. */
         const uint32_t place =
             taken > 1 ? (2 * k * (beyond - 1) + taken - 1) / (2 * (taken - 1)) : 0;
         spec->points[spec->point_count++] = regions->bytes[first + place];
     }
 }
 
-/* The largest region by group, where it takes windows at all. */
+/* Schedules the largest region by group, if it needs windows. */
 static void schedule_by_group(const struct observation_set *set, const struct structure *s,
                               const struct rate_kind *kind, uint64_t bytes,
                               struct campaign_step *out)

@@ -6,11 +6,10 @@
 
 enum { ROUND_REPEATS = 3, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
 
-/* Votes end after fifteen. A probe that was made more often than this is no evidence about its
- * level. */
+/* Votes end after fifteen. A probe that was made more often is no evidence about its level. */
 enum { MOST_ASKED = 20 };
 
-/* A round for level k with this pivot. False if rounds do not fit the level. */
+/* Makes a round for level k with this pivot. Returns false if rounds do not fit the level. */
 static bool make_round(const struct observation_set *set, const struct structure *s, uint32_t k,
                        uint16_t pivot, struct probe_spec *out)
 {
@@ -21,7 +20,8 @@ static bool make_round(const struct observation_set *set, const struct structure
     return probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
 
-/* Rows of pairs for level k; the caller chooses the pivots. False if pairs do not fit the level. */
+/* Makes rows of pairs for level k; the caller chooses the pivots. Returns false if pairs do not fit
+ * the level. */
 static bool make_pairs(const struct observation_set *set, const struct structure *s, uint32_t k,
                        struct probe_spec *out)
 {
@@ -42,8 +42,8 @@ static bool has_row(const struct observation_set *set, const struct structure *s
     return false;
 }
 
-/* The first rows: neighbors, and far apart, so that a level shared by two or by a cluster shows.
- */
+/* Chooses the first rows: neighboring SMs and distant ones, to show a level shared by two SMs or by
+ * a cluster. */
 static void choose_sample(const uint16_t *sm_ids, uint32_t sms, struct probe_spec *out)
 {
     const uint32_t wanted[SHARING_SAMPLE] = {0,       1,           2,           sms / 4,
@@ -59,7 +59,7 @@ static void choose_sample(const uint16_t *sm_ids, uint32_t sms, struct probe_spe
     }
 }
 
-/* The lowest SMs that are in no group yet. */
+/* Chooses the lowest SMs that are in no group yet. */
 static uint32_t choose_ungrouped(const struct sharing_estimate *sharing, const uint16_t *sm_ids,
                                  uint32_t sms, uint32_t most, uint16_t *out)
 {
@@ -70,7 +70,7 @@ static uint32_t choose_ungrouped(const struct sharing_estimate *sharing, const u
     return n;
 }
 
-/* More votes for pivots that are not settled, by the method that was used before. */
+/* Schedules more votes for pivots that are not settled, by the method that was used before. */
 static void schedule_unsettled(const struct observation_set *set, const struct structure *s,
                                uint32_t k, struct campaign_step *step)
 {
@@ -87,8 +87,9 @@ static void schedule_unsettled(const struct observation_set *set, const struct s
     step->specs[step->spec_count++] = pairs;
 }
 
-/* The next probes of level k. False if neither method fits. Every second SM without a group is a
- * pivot: neighbors often share a group, and a round that finds a known group only confirms it. */
+/* Schedules the next probes of level k. Returns false if neither method fits. Every second SM
+ * without a group is a pivot: neighbors often share a group, and a round that finds a known group
+ * only confirms it. */
 static bool schedule_level(const struct observation_set *set, const struct structure *s, uint32_t k,
                            struct campaign_step *step)
 {
@@ -122,7 +123,7 @@ static bool schedule_level(const struct observation_set *set, const struct struc
     return true;
 }
 
-/* How often the probe was made. */
+/* The number of times that the probe was made. */
 static uint32_t count_asked(const struct observation_set *set, const struct probe_spec *spec)
 {
     uint32_t asked = 0;

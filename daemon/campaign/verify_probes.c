@@ -1,8 +1,8 @@
 /* verify_probes.c: see verify_probes.h.
  *
- * The estimate counts the loads that one SM makes one after the other, and takes each for a miss of
- * every level. An H200: 7.6 thousand loads for its second level, 4.6 thousand for each repeat of a
- * round, at 0.3 us each: 2 ms, and 4 ms for each of its groups.
+ * The estimate counts the loads that one SM makes one after the other, and counts each as a miss of
+ * every level. An H200 needs 7.6 thousand loads for its second level and 4.6 thousand for each
+ * repeat of a round, at 0.3 us each. That is 2 ms, and 4 ms for each of its groups.
  */
 #include "campaign/verify_probes.h"
 
@@ -12,12 +12,12 @@
 #include <string.h>
 
 enum {
-    BASE_CYCLES = 500,         /* of a load, where nothing is known */
+    BASE_CYCLES = 500,         /* of a load, if nothing is known */
     USUAL_CLOCK_KHZ = 1400000, /* if it was not reported */
     WARM_UP_US = 4000
 };
 
-/* Loads that one SM makes in a row. */
+/* The number of loads that one SM makes in a row. */
 static double loads_of(const struct probe_spec *s, uint32_t sms)
 {
     double loads = 0;
@@ -44,7 +44,7 @@ static double load_us(const struct fingerprint *fp)
     return cycles * 1000 / (IS_KNOWN(clock) && clock.v > 0 ? clock.v : USUAL_CLOCK_KHZ);
 }
 
-/* The lowest SM of a group. */
+/* Returns the lowest SM of a group. */
 static uint16_t first_sm(const struct fingerprint *fp, uint32_t group)
 {
     uint16_t id = 0;
@@ -70,7 +70,7 @@ void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits
     uint32_t rounds = 0;
 
     memset(out, 0, sizeof *out);
-    spec = campaign_warm_up(WARM_UP_US, 1); /* a chip at rest has a low clock */
+    spec = campaign_warm_up(WARM_UP_US, 1); /* an idle chip has a low clock */
     add(out, &spec);
     for (uint32_t k = 0; k < fp->level_count; k++) {
         if (!check_level_test(fp, k, limits, sm, &spec))
@@ -88,7 +88,7 @@ void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits
         rounds += 1;
     }
     if (out->spec_count == 1)
-        out->spec_count = 0; /* nothing to warm up for */
+        out->spec_count = 0; /* there is nothing to warm up for */
     snprintf(out->message, sizeof out->message, "is it still the chip that was measured?");
 }
 

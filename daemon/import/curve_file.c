@@ -1,4 +1,4 @@
-/* curve_file.c: the curve text: a head of strides, then a row a footprint.
+/* curve_file.c: the curve text: a head of strides, then a row per footprint.
  *
  *     #,1024,2048,4096,
  *     48,249,249,240,
@@ -13,7 +13,7 @@
 
 enum { MILLION = 1000000, KIB_PER_MIB = 1024, MAX_FOOTPRINT_MIB = 16 << 20 };
 
-/* The points of one stride that are not in an observation yet. */
+/* The points of one stride that are not yet in an observation. */
 struct column {
     uint64_t stride_kib;
     uint32_t count;
@@ -25,7 +25,7 @@ struct table {
     uint32_t columns;
     bool closed; /* rows end with a comma */
     uint32_t rows;
-    uint64_t last_mib; /* of the row before, in millionths */
+    uint64_t last_mib; /* of the preceding row, in millionths */
     struct column column[IMPORT_MAX_STRIDES];
 };
 
@@ -55,7 +55,7 @@ static enum status read_strides(struct lines *l, struct table *t, struct err *er
     return t->columns > 0 ? STATUS_OK : lines_wrong(l, err, "has no strides");
 }
 
-/* Makes one observation of the points of a column. */
+/* Makes one observation from the points of a column. */
 static enum status flush(struct column *c, struct observation_set *set, struct err *err)
 {
     struct observation o = {0};
@@ -85,7 +85,7 @@ static uint64_t print_error(uint64_t mib_millionths)
     return (step + 1) / 2;
 }
 
-/* The footprint as a number of pages. */
+/* Returns the footprint as a number of pages. */
 static enum status count_pages(const struct lines *l, uint64_t mib_millionths, uint64_t stride_kib,
                                uint64_t *out, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* import.c: see import.h. Distinguishes the two kinds of text and combines their facts about the
- * GPU: all files must be about the same one. */
+ * GPU; all files must describe the same one. */
 #include "import/import.h"
 
 #include "analysis/analysis.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ", reduction mode: avg". */
+/* Reads ", reduction mode: avg". */
 static enum status read_mode(struct lines *l, struct field f, struct import_head *out,
                              struct err *err)
 {
@@ -64,7 +64,7 @@ static enum status read_head(struct lines *l, struct import_head *out, struct er
     return rest.at ? read_mode(l, rest, out, err) : STATUS_OK;
 }
 
-/* The rest of a text: its first line that is not empty determines its kind. */
+/* Reads the rest of a text: its first line that is not empty determines its kind. */
 static enum status read_body(struct lines *l, struct import_head *head, struct observation_set *set,
                              struct err *err)
 {
@@ -108,7 +108,7 @@ static enum status read_file(const struct import_file *file, struct import_head 
     return s == STATUS_OK ? read_body(&l, head, set, err) : s;
 }
 
-/* Is this file about the same GPU as the files before it? */
+/* Checks that this file describes the same GPU as the preceding files. */
 static enum status check_same(const struct import_file *file, const struct import_head *head,
                               const struct import_head *first, struct err *err)
 {
@@ -122,7 +122,7 @@ static enum status check_same(const struct import_file *file, const struct impor
                        first->name);
 }
 
-/* All sharing matrices must have the same SMs; what else is known of the GPU follows. */
+/* All sharing matrices must have the same SMs; the other facts of the GPU follow. */
 static enum status set_sms(struct observation_set *set, struct err *err)
 {
     const struct probe_result *first = NULL;
@@ -158,7 +158,7 @@ static void set_gpu(const struct import_head *head, const struct import_options 
     gpu->origin = ORIGIN_IMPORTED;
 }
 
-/* The benchmark allocates plainly, and at least as much as it walked. */
+/* The benchmark makes a plain allocation, at least as long as the longest walk. */
 static void set_conditions(const struct import_options *options, struct observation_set *set)
 {
     uint64_t range = 0;
@@ -177,7 +177,7 @@ static void set_conditions(const struct import_options *options, struct observat
     }
 }
 
-/* A name from the command line is printable, and fits. */
+/* A name from the command line must be printable and fit. */
 static enum status check_name(const char *name, struct err *err)
 {
     const size_t n = name ? strlen(name) : 1;

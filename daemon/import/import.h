@@ -1,6 +1,6 @@
 /* import.h: published measurements of others as observations. Pure: texts in, values out.
  *
- * What is read is the output of the public benchmark cuda-gpu-tlb (Karnagel and Werner 2017), two
+ * The input is the output of the public benchmark cuda-gpu-tlb (Karnagel and Werner 2017), two
  * kinds of text:
  *
  *   curve    TLB-Test-*.csv                        sharing    TLBsharing-STRIDE-PAGES.txt
@@ -42,20 +42,20 @@ struct import_file {
 };
 
 struct import_options {
-    const char *gpu_name; /* what to call the GPU; NULL: as the files do */
-    int64_t imported_at;  /* seconds since 1970, UTC: the files have no time of measurement */
+    const char *gpu_name; /* name for the GPU; NULL means the name in the files */
+    int64_t imported_at;  /* seconds since 1970, UTC; the files have no time of measurement */
 };
 
 /* Reads 1..IMPORT_MAX_FILES files about one GPU into `*out`, which the caller then owns
- * (observation_set_free). The GPU has origin imported and a UUID of its own, "IMPORTED-" and a hash
- * of its name, so that it is never taken for an attached one and two imports under one name are one
- * history. On failure `*out` is empty. STATUS_INVALID_ARGUMENT, STATUS_NO_MEMORY. */
+ * (observation_set_free). The GPU has origin imported and its own UUID, "IMPORTED-" and a hash of
+ * its name. So it is never taken for an attached one, and two imports under one name are one
+ * history. On failure `*out` is empty. May return STATUS_INVALID_ARGUMENT or STATUS_NO_MEMORY. */
 enum status import_read(const struct import_file *files, size_t count,
                         const struct import_options *options, struct observation_set *out,
                         struct err *err);
 
-/* The same, and what the analysis derives from it. The depth is quick: levels and groups, as far as
- * the files show them. */
+/* Reads the same, and derives a fingerprint. The depth is quick: levels and groups, as far as the
+ * files show them. */
 enum status import_derive(const struct import_file *files, size_t count,
                           const struct import_options *options, struct observation_set *out_set,
                           struct fingerprint *out_fp, struct err *err);

@@ -27,7 +27,7 @@ enum status lines_wrong(const struct lines *l, struct err *err, const char *form
                    l->number ? l->number : 1, what);
 }
 
-/* Printable ASCII, tabs, and all bytes above: names may have any of these. */
+/* Printable ASCII, tabs, and all bytes above ASCII: names may have any of these. */
 static bool is_text(const char *at, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {

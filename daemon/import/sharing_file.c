@@ -1,4 +1,4 @@
-/* sharing_file.c: the sharing text: a matrix of mean latencies, one row and column an SM.
+/* sharing_file.c: the sharing text: a matrix of mean latencies, one row and one column per SM.
  *
  * Its name must contain the stride and the pages. Only means are read: with reduction mode min the
  * benchmark reports the smallest of all loads of a walk, and one load that still hits is no
@@ -13,14 +13,14 @@
 
 enum { MAX_PAGES = 1 << 24, KIB_BYTES = 1024 };
 
-/* The matrix as it is read. */
+/* The matrix while it is read. */
 struct matrix {
     uint32_t sms;
     uint16_t ids[REACH_MAX_SMS];
     uint32_t *values; /* owned */
 };
 
-/* "dir/TLBsharing-2048-65.txt" -> 2048, 65. */
+/* Reads the stride and the pages: "dir/TLBsharing-2048-65.txt" -> 2048, 65. */
 static bool read_name(const char *name, uint64_t *stride_kib, uint64_t *pages)
 {
     const char *const slash = strrchr(name, '/');
@@ -76,7 +76,7 @@ static enum status read_ids(struct lines *l, struct matrix *m, struct err *err)
             return s;
         if (m->sms > 0 && id <= m->ids[m->sms - 1])
             return lines_wrong(l, err, "the SMs do not ascend");
-        m->ids[m->sms++] = id; /* ascending and below REACH_MAX_SMS: they fit */
+        m->ids[m->sms++] = id; /* ids ascend and are below REACH_MAX_SMS, so they fit */
     }
     return m->sms > 0 ? STATUS_OK : lines_wrong(l, err, "has no SMs");
 }

@@ -19,7 +19,7 @@ void observation_free(struct observation *take)
     *take = (struct observation){0};
 }
 
-/* Makes room for one more. */
+/* Makes room for one more observation. */
 static enum status grow(struct observation **items, size_t count, size_t *capacity, struct err *err)
 {
     const size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
@@ -103,7 +103,7 @@ const uint32_t *observation_chase(const struct observation *o, uint32_t p)
     return o->result.values + (size_t)p * o->spec.samples;
 }
 
-/* ROUND and PAIRS have the same axes but for the first. */
+/* ROUND and PAIRS have the same axes except for the first. */
 static const uint32_t *slice(const struct observation *o, uint32_t outer, uint32_t half,
                              uint32_t sm)
 {
@@ -148,7 +148,7 @@ const uint32_t *observation_peer(const struct observation *o, uint32_t repeat, u
            ((size_t)repeat * (1 + o->result.sm_count) + row) * probe_peer_columns(&o->spec);
 }
 
-/* Column 0 is the time, then one column an SM. */
+/* Column 0 is the time, followed by one column per SM. */
 static const uint32_t *read_row(const struct observation *o, uint32_t p, uint32_t repeat)
 {
     const size_t columns = (size_t)o->result.sm_count + 1;
@@ -159,7 +159,7 @@ static const uint32_t *read_row(const struct observation *o, uint32_t p, uint32_
     return o->result.values + ((size_t)p * o->spec.repeats + repeat) * columns;
 }
 
-/* Bytes a nanosecond are 10^9 bytes a second. A run that took no time has moved nothing. */
+/* Bytes per nanosecond are 10^9 bytes per second. A run that took no time has moved nothing. */
 static double gbps(const struct observation *o, uint64_t accesses, uint32_t elapsed_ns)
 {
     if (elapsed_ns == 0)

@@ -1,10 +1,10 @@
 /* observe.h: an observation is the record of one probe: its specification, every raw number, and
- * the conditions it ran under. Observations are stored before they are analyzed, so every result
- * can be derived again on a machine without a GPU.
+ * its conditions. Observations are stored before they are analyzed, so every result can be derived
+ * again on a machine without a GPU.
  *
- * One form for everything: the JSON text that observation_write writes travels from the worker
- * to the daemon, lies in the store, is served by the API and is what tests/replay replays. Its
- * schema is schema/json/observation.schema.json.
+ * There is one form for every purpose. The worker sends the JSON text of observation_write to the
+ * daemon, the store contains it, the API serves it and tests/replay replays it. Its schema is
+ * schema/json/observation.schema.json.
  */
 #ifndef REACH_OBSERVE_OBSERVE_H
 #define REACH_OBSERVE_OBSERVE_H
@@ -28,27 +28,28 @@ void observation_free(struct observation *take);
 
 /* Writes every field. */
 void observation_write(struct json_writer *t, const char *name, const struct observation *o);
-/* Writes it as a text of its own. The caller frees it. NULL without memory. */
+/* Writes it as a separate text. The caller frees it. Returns NULL if there is no memory. */
 char *observation_to_text(const struct observation *o, size_t *out_bytes);
-/* Strict: unknown fields, wrong types, out-of-range numbers and a value count that does not fit the
- * spec are STATUS_PROTOCOL, with the field's name. On success the caller owns `*out`. */
+/* Reads strictly. Returns STATUS_PROTOCOL, with the field's name, for unknown fields, wrong types,
+ * out-of-range numbers and a value count that does not fit the spec. On success the caller owns
+ * `*out`. */
 enum status observation_from_json(const json_t *json, struct observation *out, struct err *err);
 
 /* The numbers of the first list "values" in a line of JSON, taken out of it before it is parsed. */
 struct observation_values {
-    uint32_t *numbers; /* owned; NULL: nothing was taken */
+    uint32_t *numbers; /* owned; NULL if nothing was taken */
     size_t count;
 };
-/* Takes the numbers out of the line, whose end is a NUL: the line becomes shorter, and its list
- * empty. A line without such a list stays as it is, as does a list of anything but integers from 0
- * to 2^32 - 1 without blanks; the parser reports the error. STATUS_NO_MEMORY. */
+/* Takes the numbers out of the line, which ends with a NUL: the line becomes shorter, and its list
+ * empty. A line without such a list stays as it is. So does a list that contains blanks or anything
+ * but integers from 0 to 2^32 - 1; the parser reports the error. May return STATUS_NO_MEMORY. */
 enum status observation_take_values(char *line, size_t *io_length, struct observation_values *out,
                                     struct err *err);
-/* As observation_from_json, with the values of such a line; takes them in any case. */
+/* Like observation_from_json, with the values of such a line, which it takes in any case. */
 enum status observation_from_parts(const json_t *json, struct observation_values *take,
                                    struct observation *out, struct err *err);
 
-/* Specs travel alone too, from the daemon to the worker. The same strictness. */
+/* Specs also travel alone, from the daemon to the worker. They are read equally strictly. */
 void probe_spec_write(struct json_writer *t, const char *name, const struct probe_spec *spec);
 enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, struct err *err);
 enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out, struct err *err);
@@ -62,8 +63,8 @@ struct observation_list {
     size_t capacity;
 };
 
-/* All observations of one measurement so far, in order: the input of campaign and analysis. What is
- * not clean is in `excluded`: kept as evidence, and not analyzed. */
+/* All observations of one measurement so far, in order: the input of campaign and analysis.
+ * Observations that are not clean are in `excluded`: kept as evidence, and not analyzed. */
 struct observation_set {
     struct gpu_identity gpu;
     struct gpu_limits limits;
@@ -71,28 +72,27 @@ struct observation_set {
     size_t count;
     size_t capacity;
     struct observation_list excluded; /* disturbed and unusable ones */
-    uint32_t others;                  /* most other processes that were reported during any */
+    uint32_t others;                  /* most other processes that any observation reported */
     size_t interrupted;               /* stretches within probes (probe_conditions.interruptions) */
-    size_t disturbed; /* of these, the ones of the device's own memory; others show nothing about
-                         levels */
+    size_t disturbed; /* of these, in the device's own memory; others show no levels */
 };
 
-/* Did other processes have the GPU open, or work on it as far as probes show it? */
+/* Returns whether other processes had the GPU open, or worked on it as far as probes show. */
 bool observation_set_is_shared(const struct observation_set *set);
 
-/* Appends to the clean or the excluded ones; takes the observation also if it fails
+/* Appends to the clean or the excluded observations. Takes the observation also on failure
  * (STATUS_NO_MEMORY). */
 enum status observation_set_add(struct observation_set *set, struct observation *take,
                                 struct err *err);
 void observation_set_free(struct observation_set *take);
 
-/* The first observation of this kind behind `o` (NULL: of all) in the device's own memory. NULL if
- * there is none. */
+/* The first observation of this kind after `o`, or of all if `o` is NULL, in the device's own
+ * memory. Returns NULL if there is none. */
 const struct observation *observation_next(const struct observation_set *set,
                                            const struct observation *o, enum probe_kind kind);
 
-/* The first observation behind `o` that touches the same memory as `spec`. NULL if there is none.
- */
+/* The first observation after `o` that touches the same memory as `spec`. Returns NULL if there is
+ * none. */
 const struct observation *observation_next_same_memory(const struct observation_set *set,
                                                        const struct observation *o,
                                                        const struct probe_spec *spec);
@@ -103,7 +103,7 @@ const uint32_t *observation_chase(const struct observation *o, uint32_t p);
  * spec.slice_pages values. */
 const uint32_t *observation_round(const struct observation *o, uint32_t repeat, uint32_t half,
                                   uint32_t sm);
-/* PAIRS: likewise, by the pivot's place in the spec. */
+/* PAIRS: the same values, by the pivot's place in the spec. */
 const uint32_t *observation_pair(const struct observation *o, uint32_t pivot, uint32_t half,
                                  uint32_t sm);
 /* SIDES: the row of the SM at place `sm` of the spec in `repeat`: spec.samples values. */
@@ -112,15 +112,15 @@ const uint32_t *observation_sides(const struct observation *o, uint32_t repeat, 
 const uint32_t *observation_shared(const struct observation *o, uint32_t repeat, uint32_t sm);
 /* PEER: row 0, or the row of SM position `row` - 1, in `repeat`: probe_peer_columns values. */
 const uint32_t *observation_peer(const struct observation *o, uint32_t repeat, uint32_t row);
-/* READ, CONCURRENCY: GB/s (10^9 bytes a second, accesses times the bytes of one) of all SMs
- * together in one repeat, and of one SM position. */
+/* READ, CONCURRENCY: GB/s of all SMs together in one repeat, and of one SM position. One GB/s is
+ * 10^9 bytes per second; bytes are accesses times the length of one. */
 double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat);
-/* From the start of the first SM to the end of the last one. */
+/* Time from the start of the first SM to the end of the last one. */
 uint32_t observation_read_ns(const struct observation *o, uint32_t p, uint32_t repeat);
 double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_t repeat,
                                 uint32_t sm);
-/* MEANS: mean cycles of one load at point `p`. MEAN_PAIRS: of SM position `sm` after SM position
- * `other` has walked. */
+/* MEANS: mean cycles of one load at point `p`. MEAN_PAIRS: mean cycles of SM position `sm` after SM
+ * position `other` has walked. */
 double observation_mean(const struct observation *o, uint32_t p);
 double observation_mean_pair(const struct observation *o, uint32_t sm, uint32_t other);
 

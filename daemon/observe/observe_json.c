@@ -3,10 +3,10 @@
  *     {"probe": {..}, "sm_ids": [0, 1, ..], "shape": [points, samples], "values": [..],
  *      "conditions": {..}, "verdict": "clean"}
  *
- * A spec's JSON has the fields that its kind uses and no others, so that a reader sees what was
- * asked and a zero is never mistaken for a value. Counts are the lengths of the arrays. An idle SM
- * is null in window_of_sm. A read that is not the curve's also has access and transaction_bytes;
- * one over scattered memory, run_bytes and scattered_bytes.
+ * A spec's JSON has the fields that its kind uses and no others, so that a reader sees the request
+ * and a zero is never mistaken for a value. Counts are the lengths of the arrays. An idle SM is
+ * null in window_of_sm. A read that is not the curve's also has access and transaction_bytes; one
+ * over scattered memory, run_bytes and scattered_bytes.
  *
  * The values are one flat array, last axis fastest, beside the lengths of its axes: nested arrays
  * would cost a node per row, and every reader can fold a flat one. A ROUND of 132 SMs, 8 pages and
@@ -36,7 +36,7 @@ _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_O
 
 static const struct json_names paths = {probe_path_name, PATH_COUNT};
 
-/* Their variants are parts of a spec. */
+/* The variants are parts of a spec. */
 static const struct json_field spec_fields[] = {
     NUMBER(stride_bytes, U64, SPEC_PAGES | SPEC_STRIDE),
     NUMBER(base_bytes, U64, SPEC_BASE),
@@ -72,7 +72,7 @@ static const struct json_field spec_fields[] = {
      .variants = SPEC_WINDOWS},
 };
 
-/* Of a READ; both or none. */
+/* Fields of a READ; both or none are present. */
 static const struct json_field run_fields[] = {NUMBER(run_bytes, U64, 0),
                                                NUMBER(scattered_bytes, U64, 0)};
 
@@ -83,7 +83,7 @@ static const struct json_names memories = {memory_kind_name, MEMORY_KIND_COUNT};
 static const struct json_names arenas = {arena_kind_name, ARENA_SIMULATED + 1};
 static const struct json_names verdicts = {verdict_name, VERDICT_UNUSABLE + 1};
 
-/* An unchecked spec must not lead out of its own arrays. */
+/* An unchecked spec must not lead beyond its own arrays. */
 static bool counts_fit(const struct probe_spec *spec)
 {
     return spec->kind < PROBE_KIND_COUNT && spec->point_count <= PROBE_MAX_POINTS &&
@@ -117,7 +117,7 @@ void probe_spec_write(struct json_writer *t, const char *name, const struct prob
     json_writer_close(t, '}');
 }
 
-/* Both or none. */
+/* Both fields or none are present. */
 static void access_from_json(struct json_reader *in, struct probe_spec *out)
 {
     if (!json_object_get(in->object, "access") && !json_object_get(in->object, "transaction_bytes"))
@@ -154,7 +154,7 @@ enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, str
     memory_from_json(&in, out);
     s = json_reader_end(&in);
     if (s == STATUS_OK && probe_check(out, NULL, &why) != STATUS_OK)
-        s = err_set(err, STATUS_PROTOCOL, "%s", why.text); /* starts with "probe: " */
+        s = err_set(err, STATUS_PROTOCOL, "%s", why.text); /* the text starts with "probe: " */
     return s;
 }
 
@@ -185,7 +185,7 @@ static const struct json_field limit_fields[] = {
      .optional = true},
 };
 
-/* Runs that were recorded before have none of them. */
+/* Older recordings have none of these fields. */
 static const struct json_field link_fields[] = {
     {"pcie_generation", JSON_FIELD_U32_MAYBE, AT(gpu_limits, pcie_generation), .optional = false},
     {"pcie_lanes", JSON_FIELD_U32_MAYBE, AT(gpu_limits, pcie_lanes), .optional = false},
@@ -225,7 +225,7 @@ static const struct json_field sm_ids = {"sm_ids",
 /* Variants of the conditions. */
 enum { DEVICE_MEMORY = 1, OTHER_MEMORY = 2 };
 
-/* Documents of the first release lack the optional ones. */
+/* Some recorded documents lack the optional fields. */
 static const struct json_field condition_fields[] = {
     CONDITION(started_at, TIME),
     CONDITION(duration_ns, U64),
@@ -279,7 +279,7 @@ void observation_write(struct json_writer *t, const char *name, const struct obs
     json_writer_close(t, '}');
 }
 
-/* A publication of means need not report which SM walked. */
+/* A publication of means need not report the SM that walked. */
 static void sm_ids_from_json(struct json_reader *in, enum probe_kind kind, struct probe_result *out)
 {
     json_fields_read(in, &sm_ids, 1, 0, out);
@@ -306,7 +306,7 @@ static void shape_from_json(struct json_reader *in, const struct observation *o)
     }
 }
 
-/* From the list, or, where they were taken out of it, from `taken`. */
+/* Reads the values from the list, or from `taken` if they were taken out of it. */
 static void values_from_json(struct json_reader *in, struct observation_values *taken,
                              struct observation *o)
 {
@@ -350,7 +350,7 @@ static void values_from_json(struct json_reader *in, struct observation_values *
     }
 }
 
-/* Observations of the first release have no verdict, and count as clean. */
+/* Some recorded observations have no verdict, and count as clean. */
 static void assessment_from_json(struct json_reader *in, struct assessment *out)
 {
     if (!json_object_get(in->object, "verdict") && !json_object_get(in->object, "verdict_reason"))
@@ -392,7 +392,7 @@ enum status observation_from_parts(const json_t *json, struct observation_values
     sm_ids_from_json(&in, out->spec.kind, &out->result);
     if (json_reader_ok(&in))
         conditions_from_json(&in, &out->spec, &out->result.conditions);
-    if (json_reader_ok(&in)) { /* only now do spec and SMs say how many values there are */
+    if (json_reader_ok(&in)) { /* the number of values is known only after the spec and the SMs */
         shape_from_json(&in, out);
         values_from_json(&in, take, out);
     }

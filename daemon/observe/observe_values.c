@@ -1,17 +1,17 @@
-/* observe_values.c: the long list of an observation's JSON, read without a JSON value for each
- * number, and the text that has it.
+/* observe_values.c: reads the long list of an observation's JSON without a JSON value for each
+ * number, and the text that contains it.
  *
- * The bytes "values":[ begin a list of that name wherever they are, or of a name that ends in an
- * escaped quote and the word. Of the objects in an observation only the whole one may have either,
- * and only the former, so a line that has its numbers elsewhere is refused with and without them.
+ * The bytes "values":[ begin a list of that name at any place, or a list whose name ends in an
+ * escaped quote and the word. Only the whole observation may contain the former, and no object may
+ * contain the latter. So a line that has its numbers elsewhere is refused with and without them.
  */
 #include "observe/observe.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One number without sign, zeros before it, fraction or exponent. NULL if it is not such a number.
- */
+/* Reads one number without sign, leading zeros, fraction or exponent. Returns NULL if it is not
+ * such a number. */
 static const char *read_number(const char *at, uint32_t *out)
 {
     enum { MOST_DIGITS = 10 };
@@ -26,7 +26,7 @@ static const char *read_number(const char *at, uint32_t *out)
     return at;
 }
 
-/* The numbers up to the bracket; false if there is anything else. */
+/* Reads the numbers up to the bracket. Returns false if there is anything else. */
 static bool read_numbers(const char *at, const char *end, uint32_t *out)
 {
     for (;;) {

@@ -1,7 +1,10 @@
 /* l2_memory.c: latencies of the L2 and of memory, and the bytes that a miss of the L2 loads; see
- * hierarchy.h. Memory answers in two modes if the L2 has two sides, and some loads take longer
- * still (a bank that is refreshed). The modes are the two highest peaks of the loads by their
- * cycles, if there is a valley between them. */
+ * hierarchy.h.
+ *
+ * Memory answers in two modes if the L2 has two sides, and some loads take longer still (a bank
+ * that is refreshed). The modes are the two highest peaks of the loads by their cycles, if there is
+ * a valley between them.
+ */
 #include "analysis/caches/hierarchy.h"
 
 #include "analysis/caches/l2_size.h"

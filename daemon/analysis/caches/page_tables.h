@@ -1,8 +1,10 @@
 /* page_tables.h: P6 of Mei and Chu 2016, section 5.2, from a walk over pages that no TLB level
- * holds. Pure. If only the entries of one stretch of memory are cached (512 MB on Kepler and
- * Maxwell), the first load of each stretch takes longer than the loads after it. Stretches are
- * powers of two long. The start of the first one is unknown, because only the distance of the pages
- * is known. */
+ * holds. Pure.
+ *
+ * If only the entries of one stretch of memory are cached (512 MB on Kepler and Maxwell), the first
+ * load of each stretch takes longer than the loads after it. Stretches are powers of two long. The
+ * start of the first one is unknown, because only the distance of the pages is known.
+ */
 #ifndef REACH_ANALYSIS_CACHES_PAGE_TABLES_H
 #define REACH_ANALYSIS_CACHES_PAGE_TABLES_H
 

@@ -1,8 +1,11 @@
-/* sides.c: see sides.h. The time of one line of one SM is the least of its repeats, because every
- * disturbance delays an atomic. The lines of an SM are in two modes if one gap between them is
- * wide. It must be wider than any other gap by CLEAR_TIMES, and wider than the difference between
- * the two least repeats of a line by NOISE_TIMES. The gap is looked for away from both ends,
- * because the few slowest lines lie apart. */
+/* sides.c: see sides.h.
+ *
+ * The time of one line of one SM is the least of its repeats, because every disturbance delays an
+ * atomic. The lines of an SM are in two modes if one gap between them is wide. It must be wider
+ * than any other gap by CLEAR_TIMES, and wider than the difference between the two least repeats of
+ * a line by NOISE_TIMES. The gap is looked for away from both ends, because the few slowest lines
+ * lie apart.
+ */
 #include "analysis/caches/sides.h"
 
 #include "analysis/sharing/sharing.h"

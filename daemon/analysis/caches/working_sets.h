@@ -1,8 +1,10 @@
 /* working_sets.h: throughput of random reads of a set, by its length and its spread over the SMs.
- * From WORKING_SET_READ observations. Pure. Throughput bends at a length that fills a cache: first
- * the L1 of each SM, then the L2. The L2 keeps less data that SMs of both of its sides read.
- * Lengths are doublings, closer to one another around the first such bend and around the length of
- * the L2 that the driver reports. */
+ * From WORKING_SET_READ observations. Pure.
+ *
+ * Throughput bends at a length that fills a cache: first the L1 of each SM, then the L2. The L2
+ * keeps less data that SMs of both of its sides read. Lengths are doublings, closer to one another
+ * around the first such bend and around the length of the L2 that the driver reports.
+ */
 #ifndef REACH_ANALYSIS_CACHES_WORKING_SETS_H
 #define REACH_ANALYSIS_CACHES_WORKING_SETS_H
 

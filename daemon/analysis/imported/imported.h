@@ -1,7 +1,9 @@
-/* imported.h: a fingerprint from means that others have published. Pure. mean_curve.c reads the
- * curves, curve_levels.c makes levels of them, and mean_sharing.c finds which SMs share a level.
- * This module combines these results to a fingerprint. Its numbers mean the same as in a
- * measurement. */
+/* imported.h: a fingerprint from means that others have published. Pure.
+ *
+ * mean_curve.c reads the curves, curve_levels.c makes levels of them, and mean_sharing.c finds
+ * which SMs share a level. This module combines these results to a fingerprint. Its numbers mean
+ * the same as in a measurement.
+ */
 #ifndef REACH_ANALYSIS_IMPORTED_IMPORTED_H
 #define REACH_ANALYSIS_IMPORTED_IMPORTED_H
 

@@ -1,8 +1,11 @@
-/* mean_curve.c: see mean_curve.h. Plateaus are grown greedily, and must not drift. A plateau inside
- * a curve must have half more pages at its end than at its beginning. Levels lie further apart than
- * that, and the slow ramp of a level with many sets leaves the tolerance earlier. A plateau at an
- * end of the curve may be shorter, because the curve stops there; at the upper end it must be long
- * enough to show the ramp before it. */
+/* mean_curve.c: see mean_curve.h.
+ *
+ * Plateaus are grown greedily, and must not drift. A plateau inside a curve must have half more
+ * pages at its end than at its beginning. Levels lie further apart than that, and the slow ramp of
+ * a level with many sets leaves the tolerance earlier. A plateau at an end of the curve may be
+ * shorter, because the curve stops there; at the upper end it must be long enough to show the ramp
+ * before it.
+ */
 #include "analysis/imported/mean_curve.h"
 
 #include "base/stats.h"

@@ -1,12 +1,16 @@
-/* control.h: a walk that shows whether other processes take entries away. Pure. Some small
- * footprints are walked for milliseconds. Alone on a GPU each of their pages costs the same in
- * every lap, whether it hits or misses. If other work takes entries of any level away, a run of
- * loads takes longer than usual. The control runs if other processes are on the GPU, at the
+/* control.h: a walk that shows whether other processes take entries away. Pure.
+ *
+ * Some small footprints are walked for milliseconds. Alone on a GPU each of their pages costs the
+ * same in every lap, whether it hits or misses. If other work takes entries of any level away, a
+ * run of loads takes longer than usual. The control runs if other processes are on the GPU, at the
  * beginning of a measurement and at its end. It is needed because only a time slice leaves a gap
  * that the kernel sees (kernels/abi.h); a flush by the driver or a process that runs at the same
- * time leaves none. Limits: the control misses a process that takes too few entries to affect small
- * footprints. It also misses one that takes entries less often than every ten thousand loads;
- * therefore results are confirmed (sharing/confirm.h). */
+ * time leaves none.
+ *
+ * Limits: the control misses a process that takes too few entries to affect small footprints. It
+ * also misses one that takes entries less often than every ten thousand loads; therefore results
+ * are confirmed (sharing/confirm.h).
+ */
 #ifndef REACH_ANALYSIS_LEVELS_CONTROL_H
 #define REACH_ANALYSIS_LEVELS_CONTROL_H
 

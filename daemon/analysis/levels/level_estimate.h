@@ -1,5 +1,7 @@
-/* level_estimate.h: the state of one TLB level during its measurement. Pure. levels.c fills in the
- * results of the sweep and the entry tests, refine.c onset and saturation. */
+/* level_estimate.h: the state of one TLB level during its measurement. Pure.
+ *
+ * levels.c fills in the results of the sweep and the entry tests, refine.c onset and saturation.
+ */
 #ifndef REACH_ANALYSIS_LEVELS_LEVEL_ESTIMATE_H
 #define REACH_ANALYSIS_LEVELS_LEVEL_ESTIMATE_H
 

@@ -1,16 +1,22 @@
-/* levels.c: see levels.h. Worked example, an H200 (docs/measurements): the sweeps at a stride of 64
- * MiB step by 10 cycles between 15 and 19 pages and by 90 between 2047 and 2435. Entry tests of the
- * second step: at 64 and at 32 MiB all loads miss with 3044 pages. At 16 MiB the same number of
- * pages hits, and with twice the number every other load misses: an entry covers 32 MiB. Refining
- * there: 2049 pages fit, 2050 do not, and from about 2304 on every load misses. There are two kinds
- * of level on the way down from a long stride S to an entry E. A level that chooses its sets by a
- * hash holds the same number of *pages* at any stride S >= E. A level that chooses them by the low
- * bits of the page number holds the same number of *bytes*: each doubling of the stride halves the
- * sets in use. So the test at half the stride uses the same number of pages and, if those fit, the
- * same number of bytes. E is reached when every load misses in neither test. Limits: the length of
- * an entry is assumed to be a power of two. A level with a shorter reach than the level before it
- * leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not detected, nor a step of
- * fewer than one load in 20 (an entry longer than 16 strides of the sweep). */
+/* levels.c: see levels.h.
+ *
+ * Worked example, an H200 (docs/measurements): the sweeps at a stride of 64 MiB step by 10 cycles
+ * between 15 and 19 pages and by 90 between 2047 and 2435. Entry tests of the second step: at 64
+ * and at 32 MiB all loads miss with 3044 pages. At 16 MiB the same number of pages hits, and with
+ * twice the number every other load misses: an entry covers 32 MiB. Refining there: 2049 pages fit,
+ * 2050 do not, and from about 2304 on every load misses.
+ *
+ * There are two kinds of level on the way down from a long stride S to an entry E. A level that
+ * chooses its sets by a hash holds the same number of *pages* at any stride S >= E. A level that
+ * chooses them by the low bits of the page number holds the same number of *bytes*: each doubling
+ * of the stride halves the sets in use. So the test at half the stride uses the same number of
+ * pages and, if those fit, the same number of bytes. E is reached when some loads hit in both
+ * tests.
+ *
+ * Limits: the length of an entry is assumed to be a power of two. A level with a shorter reach than
+ * the level before it leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not
+ * detected, nor a step of fewer than one load in 20 (an entry longer than 16 strides of the sweep).
+ */
 #include "analysis/levels/levels.h"
 
 #include "analysis/levels/refine.h"

@@ -1,6 +1,9 @@
-/* sweep.c: see sweep.h. In a plain allocation every page is probed on its own line, and lines lie
- * at different distances from the SM (H200: 265 to 325 cycles, all hits). A larger footprint then
- * meets slower lines, and its percentiles step as if a level had overflowed. */
+/* sweep.c: see sweep.h.
+ *
+ * In a plain allocation every page is probed on its own line, and lines lie at different distances
+ * from the SM (H200: 265 to 325 cycles, all hits). A larger footprint then meets slower lines, and
+ * its percentiles step as if a level had overflowed.
+ */
 #include "analysis/levels/sweep.h"
 
 #include "base/stats.h"
@@ -187,10 +190,10 @@ static bool read_step(const struct observation *o, bool own_lines, const struct 
     return true;
 }
 
-/* If few loads miss, the percentile is one of the lowest misses, and climbs by the noise as misses
- * become more frequent. Two signs show that nothing else happened. The medians rise by the whole
- * penalty when half of the loads miss, while the percentiles hardly rise. And the spread is the
- * spread of hits and misses together. Such plateaus are one. */
+/* If few loads miss, the percentile is one of the lowest misses, and climbs by the noise when
+ * misses become more frequent. Two signs show that nothing else happened. The medians rise by the
+ * whole penalty when half of the loads miss, while the percentiles hardly rise. And the spread is
+ * the spread of hits and misses together. Such plateaus are joined. */
 static uint32_t join_climbing(const struct observation *o, struct plateau *plateaus, uint32_t count)
 {
     uint32_t kept = count > 0;

@@ -1,5 +1,8 @@
-/* banks.c: see banks.h. The cycles of one point are the least of its repeats on each SM, and the
- * median of the SMs, because every disturbance delays a load. */
+/* banks.c: see banks.h.
+ *
+ * The cycles of one point are the least of its repeats on each SM, and the median of the SMs,
+ * because every disturbance delays a load.
+ */
 #include "analysis/onchip/banks.h"
 
 #include "analysis/sharing/sharing.h"

@@ -8,7 +8,7 @@
  *              and finding the order of the groups gives the places of the gaps. All cuts are
  *              tried.
  *   assigned   ids are assigned to remaining SMs, so gaps have closed: the number of units that
- * each group has lost is known, but not their places in the group.
+ *              each group has lost is known, but not their places in the group.
  */
 #include "analysis/sharing/floorplan.h"
 

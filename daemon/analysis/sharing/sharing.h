@@ -51,13 +51,17 @@ void sharing_estimate(const struct observation_set *set, const struct level_esti
                       struct sharing_estimate *out);
 
 /* Makes a ROUND, or a row of PAIRS, about level k on `sms` SMs; the caller sets pivots and repeats.
- * Returns false if its pages do not fit the level. Consider a level of C entries on a chip of M
- * SMs. The slices of a round are primed together and must fit it with room to spare: M * s <= 3/4 C
- * and s >= 3. The slices must also fit together with the pages that evict them from the levels
- * nearer to the SM, 5/4 of what saturates those levels. If that is impossible (16 entries, 132
- * SMs), pairs test the SMs one at a time: s + flush <= 3/4 C. An unknown nearer level may exist,
- * too small for the sweeps or too cheap for the noise. A slice that stays in it looks as if it had
- * not been evicted. So up to 512 pages are walked if no nearer level is known and there is room. */
+ * Returns false if its pages do not fit the level.
+ *
+ * Consider a level of C entries on a chip of M SMs. The slices of a round are primed together and
+ * must fit it with room to spare: M * s <= 3/4 C and s >= 3. The slices must also fit together with
+ * the pages that evict them from the levels nearer to the SM, 5/4 of what saturates those levels.
+ * If that is impossible (16 entries, 132 SMs), pairs test the SMs one at a time: s + flush <= 3/4
+ * C.
+ *
+ * An unknown nearer level may exist, too small for the sweeps or too cheap for the noise. A slice
+ * that stays in it looks as if it had not been evicted. So up to 512 pages are walked if no nearer
+ * level is known and there is room. */
 bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_kind kind,
                   uint64_t sms, struct probe_spec *out);
 

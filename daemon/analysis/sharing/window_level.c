@@ -1,9 +1,12 @@
-/* window_level.c: see window_level.h. The window level is the outermost one that a group of SMs has
- * to itself. If each group uses its own window no longer than that reach, its loads hit there. If
- * no level is shared by groups, the outermost private one is used, with groups of one SM. Windows
- * cannot help with a level shared by the whole GPU, because every SM's pages compete in it wherever
- * they lie. If the sharing of a farther level is not known, there is no window level: a map by the
- * wrong level would cost a job the whole benefit of windows. */
+/* window_level.c: see window_level.h.
+ *
+ * The window level is the outermost one that a group of SMs has to itself. If each group uses its
+ * own window no longer than that reach, its loads hit there. If no level is shared by groups, the
+ * outermost private one is used, with groups of one SM. Windows cannot help with a level shared by
+ * the whole GPU, because every SM's pages compete in it wherever they lie. If the sharing of a
+ * farther level is not known, there is no window level: a map by the wrong level would cost a job
+ * the whole benefit of windows.
+ */
 #include "analysis/sharing/window_level.h"
 
 #include "analysis/levels/levels.h"

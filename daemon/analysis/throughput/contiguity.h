@@ -1,11 +1,11 @@
-/* contiguity.h: within which length of memory physical contiguity matters, and what a miss costs in
- * contiguous and in scattered memory, from READ observations with run_bytes. Pure.
+/* contiguity.h: the length of memory within which physical contiguity matters, and the cost of a
+ * miss in contiguous and in scattered memory. From READ observations with run_bytes. Pure.
  *
  * A TLB entry of an H200 translates 32 MiB wherever its pages lie, but a miss takes 1.87 times as
  * long if they are not one run of physical memory (docs/contiguity.md). So naive reads just beyond
- * the reach are repeated with a part of the region in runs of one granule, of the longest length
- * that can be made, and of lengths between, until two that differ by a factor of two have different
- * prices: the longer one is the frame.
+ * the reach are repeated with a part of the region in runs. Runs are one granule long, as long as
+ * possible, and of lengths between. The search ends when two lengths that differ by a factor of two
+ * have different prices: the longer one is the frame.
  */
 #ifndef REACH_ANALYSIS_THROUGHPUT_CONTIGUITY_H
 #define REACH_ANALYSIS_THROUGHPUT_CONTIGUITY_H
@@ -13,20 +13,21 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* Prices are nanoseconds of the whole GPU per miss. The reasons of absent ones: no memory to lay
- * out (no-device-memory, or not-reported by a plain allocation), no region in which translation
- * limits reads (no-contrast), repeats or methods that disagree. */
+/* Prices are nanoseconds of the whole GPU per miss. A price is absent if there is no memory to lay
+ * out (no-device-memory, or not-reported by a plain allocation), if translation limits reads in no
+ * region (no-contrast), or if repeats or methods disagree. */
 struct contiguity_estimate {
-    bool asks; /* a probe is missing; what is known is then not final */
+    bool asks; /* a probe is missing; the result is then not final */
     struct probe_spec ask;
     struct fingerprint_contiguity found;
 };
 
-/* `reach_bytes`: of the level that limits naive reads. Needs the naive curve in the set. */
+/* `reach_bytes` is the reach of the level that limits naive reads. Needs the naive curve in the
+ * set. */
 void contiguity_estimate(const struct observation_set *set, struct maybe_u64 reach_bytes,
                          struct contiguity_estimate *out);
 
-/* Fills in out->contiguity; not measured if a probe is missing. */
+/* Fills in out->contiguity, which is not measured if a probe is missing. */
 void contiguity_derive(const struct observation_set *set, struct maybe_u64 reach_bytes,
                        struct fingerprint *out);
 

@@ -9,13 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-/* After 400 us even a small group has read more than the L2 keeps: after 200 us, groups of four SMs
+/* After 400 us even a small group has read more than the L2 keeps; after 200 us, groups of four SMs
  * of an H200 find 5 % of their lines there. Two groups read twice as much. There are hundreds of
- * pairs, so each is read once, and only one that is slow again. */
+ * pairs, so each is read once, and only a pair that is slow is read again. */
 enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, PAIR_REPEATS = 1, SLOW_REPEATS = 2 };
 
-/* Of one reach: a group alone; the longer window of a pair; both windows of a pair that must, or
- * must not, fit together; a group beyond. */
+/* Shares of one reach: the window of a group alone; the longer window of a pair; both windows of a
+ * pair that must, or must not, fit together; the window of a group beyond the reach. */
 #define ALONE_PART   0.6
 #define WINDOW_PART  0.85
 #define WIDE_PART    1.5
@@ -24,11 +24,11 @@ enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, PAIR_REPEATS = 1, SLOW_REP
 #define BEYOND_PART  2.0
 #define BEYOND_LEAST 1.25
 
-/* A pair is slow that loses more than this, and more than four times what repeats differ by. */
+/* A pair is slow if it loses more than this, and more than four times the spread of repeats. */
 #define SLOW_LOSS   0.04
 #define NOISE_TIMES 4.0
 
-/* The groups, as these probes see them. */
+/* The groups in the view of these probes. */
 struct group_set {
     const struct observation_set *set;
     const struct sm_partition *partition;
@@ -38,7 +38,7 @@ struct group_set {
     uint64_t most_bytes; /* longest region */
 };
 
-/* False where the groups are not known, or nothing can be said about their throughput. */
+/* Returns false if the groups are not known, or nothing can be concluded about their throughput. */
 static bool collect_groups(const struct observation_set *set, const struct structure *s,
                            struct group_set *out)
 {
@@ -62,7 +62,7 @@ static bool collect_groups(const struct observation_set *set, const struct struc
 
 /* ---- the probes ---- */
 
-/* A region of whole 2 MiB. False if it is too short to measure memory, or too long. */
+/* Sets a region of whole 2 MiB. Returns false if it is too short to measure memory, or too long. */
 static bool set_region(const struct group_set *c, struct probe_spec *spec, double bytes)
 {
     const uint64_t region = (uint64_t)bytes / (2 * MIB) * (2 * MIB);
@@ -94,7 +94,7 @@ static void put_group(const struct group_set *c, struct probe_spec *spec, uint32
             spec->window_of_sm[id] = window;
 }
 
-/* Group g alone: within its reach, and beyond it where the range is long enough. */
+/* Group g alone: within its reach, and beyond it if the range is long enough. */
 static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec *out)
 {
     double beyond = c->reach_bytes * BEYOND_PART;
@@ -109,7 +109,7 @@ static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec 
     return true;
 }
 
-/* Groups a and b side by side. Windows are as long as their groups are large. */
+/* Groups a and b side by side. The length of a window is proportional to the size of its group. */
 static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, uint32_t repeats,
                       bool tight, struct probe_spec *out)
 {
@@ -126,8 +126,8 @@ static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, uint32_
     return set_region(c, out, c->reach_bytes * (tight ? TIGHT_PART : parts));
 }
 
-/* Pairs of recordings were read longer; the reads of one group all have one duration. Of several
- * with enough repeats, the one with the most counts. */
+/* Finds the answer to `spec`. Recordings read pairs longer; the reads of one group all have one
+ * duration. Among several answers with enough repeats, the one with the most counts. */
 static const struct observation *find(const struct group_set *c, const struct probe_spec *spec)
 {
     const struct observation *found = NULL;
@@ -153,7 +153,7 @@ static double gbps_of(const struct observation *o, uint32_t point, struct eviden
 
 struct pair {
     uint16_t a, b;
-    double ratio; /* of what the two read alone */
+    double ratio; /* relative to the sum of the two alone */
     uint32_t repeats;
     bool tight_known;
     double tight_ratio; /* the same with both windows inside one reach */
@@ -172,8 +172,8 @@ struct readings {
     struct pair pairs[GROUP_READS_MAX_PAIRS];
 };
 
-/* The answer to this spec, counted. NULL if there is none; the spec is then among the asks. `asks`
- * may be NULL. */
+/* The answer to this spec, which is counted. Returns NULL if there is none; the spec is then among
+ * the asks. `asks` may be NULL. */
 static const struct observation *answer_to(const struct group_set *c, const struct probe_spec *spec,
                                            bool closer, struct group_asks *asks)
 {
@@ -216,9 +216,9 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         r->noise = stats_median_f64(spreads, n);
 }
 
-/* GB/s of the SMs while they count, each for the time that the probe asks for. They start some
- * three microseconds apart, which the time of the whole read includes: the more, the shorter it is.
- */
+/* GB/s of the SMs that count, each for the time that the probe requests. SMs start some three
+ * microseconds apart, which the time of the whole read includes; the share is larger for shorter
+ * reads. */
 static double counted_gbps(const struct observation *o)
 {
     double gbps[PROBE_MAX_REPEATS];
@@ -229,7 +229,8 @@ static double counted_gbps(const struct observation *o)
     return stats_median_f64(gbps, o->spec.repeats);
 }
 
-/* What the two groups read together over what they read alone; 0: one of these is missing. */
+/* The throughput of the two groups together over their throughput alone. Returns 0 if one of these
+ * is missing. */
 static double ratio_of(const struct readings *r, uint32_t a, uint32_t b,
                        const struct observation *pair)
 {
@@ -249,7 +250,8 @@ static double slow_below(const struct readings *r)
     return 1 - (noise > SLOW_LOSS ? noise : SLOW_LOSS);
 }
 
-/* One pair; where it is slow again, and then once more, closer together. */
+/* Reads one pair. If it is slow it is read again, and if it is still slow once more, closer
+ * together. */
 static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct readings *r,
                       struct group_asks *asks)
 {
@@ -304,13 +306,13 @@ void group_reads_missing(const struct observation_set *set, const struct structu
 
 /* ---- conclusions ---- */
 
-/* How far a ratio is from what counts as slow: 1 where nothing is lost, or as much as may be. */
+/* The distance of a ratio from the slow limit: 1 if nothing is lost, or the highest loss. */
 static double margin_of(const struct readings *r, double ratio)
 {
     return fabs(ratio - slow_below(r)) / (1 - slow_below(r));
 }
 
-/* Do reads of a group scale with its number of SMs? For groups of unequal size. */
+/* Finds whether reads of a group scale with its number of SMs, for groups of unequal size. */
 static void derive_speed(const struct group_set *c, const struct readings *r, struct topology *out)
 {
     const uint32_t n = c->partition->group_count;
@@ -397,7 +399,7 @@ void group_reads_derive(const struct observation_set *set, const struct structur
     read_all(&c, &r, NULL);
     for (uint32_t g = 0; g < c.partition->group_count; g++) {
         struct sm_group *group = &out->groups[g];
-        /* what is not known has none */
+        /* unknown results have no evidence */
         group->evidence.alone_gbps = r.alone_evidence[g];
         group->evidence.beyond_gbps = r.beyond_evidence[g];
         if (!IS_KNOWN(r.alone[g]))

@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_BYTES (128 * MIB) /* at most, of an SM */
-#define ENOUGH_SHARE 0.95        /* of the plateau */
+#define WINDOW_BYTES (128 * MIB) /* the longest window of an SM */
+#define ENOUGH_SHARE 0.95        /* share of the plateau */
 
 enum {
     REPEATS = 2,
     DURATION_US = 400,
     SEED = 77,
     STEPS = 8,        /* first shares of the SMs */
-    FINEST_SHARE = 64 /* of the SMs, to which the number is found */
+    FINEST_SHARE = 64 /* share of the SMs to which the number is found */
 };
 
 static const uint32_t warp_counts[] = {4, 8, 16, 32};
@@ -32,12 +32,12 @@ _Static_assert((int)POINTS <= (int)FINGERPRINT_MAX_CONCURRENCY, "all points are 
 
 /* ---- the probes ---- */
 
-/* The SM ids, one of each group after another, so that the first n are spread over the groups. */
+/* The SM ids, in turn from each group, so that the first n are spread over the groups. */
 static uint32_t spread_sms(const struct observation_set *set, const struct structure *s,
                            uint16_t *out)
 {
     uint16_t ids[REACH_MAX_SMS];
-    uint32_t place[REACH_MAX_SMS] = {0}; /* of each SM in its group */
+    uint32_t place[REACH_MAX_SMS] = {0}; /* index of each SM in its group */
     uint32_t in_group[REACH_MAX_GROUPS] = {0};
     const uint32_t sms = sharing_sm_ids(set, ids);
     const struct sm_partition *const p =
@@ -54,8 +54,8 @@ static uint32_t spread_sms(const struct observation_set *set, const struct struc
     return sms;
 }
 
-/* Bytes of a window: half of what the nearest level of the TLB reaches, and no more than leaves
- * other memory behind each. */
+/* Bytes of a window: half of the reach of the nearest TLB level, short enough to leave other memory
+ * behind each window. */
 static uint64_t window_bytes(const struct observation_set *set, const struct structure *s,
                              uint32_t windows)
 {
@@ -70,7 +70,7 @@ static uint64_t window_bytes(const struct observation_set *set, const struct str
     return bytes / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
 }
 
-/* The first `n` of the spread SMs read. */
+/* The spec in which the first `n` of the spread SMs read. */
 static struct probe_spec spec_of(const struct observation_set *set, const struct structure *s,
                                  uint32_t n)
 {
@@ -158,7 +158,7 @@ static int by_sms(const void *left, const void *right)
     return (a->sms > b->sms) - (a->sms < b->sms);
 }
 
-/* What was measured by SMs, ascending; at most FINGERPRINT_MAX_BY_SMS. */
+/* Reads the results by number of SMs, ascending; at most FINGERPRINT_MAX_BY_SMS. */
 static uint32_t read_by_sms(const struct observation_set *set, struct sms_point *out)
 {
     uint32_t n = 0;
@@ -170,7 +170,8 @@ static uint32_t read_by_sms(const struct observation_set *set, struct sms_point 
     return n;
 }
 
-/* Index of the first point from which on all reach the share; `count` if the last does not. */
+/* Index of the first point after which all points reach the share. Returns `count` if the last one
+ * does not. */
 static uint32_t first_enough(const struct sms_point *points, uint32_t count)
 {
     double plateau = 0;
@@ -183,7 +184,7 @@ static uint32_t first_enough(const struct sms_point *points, uint32_t count)
     return first;
 }
 
-/* The next number of SMs to probe; 0: none. */
+/* The next number of SMs to probe. Returns 0 if there is none. */
 static uint32_t next_sms(const struct observation_set *set, uint32_t sms)
 {
     struct sms_point points[FINGERPRINT_MAX_BY_SMS];
@@ -224,8 +225,9 @@ bool parallel_missing(const struct observation_set *set, const struct structure 
 
 /* ---- what is enough ---- */
 
-/* The worst share of the plateau of the points with this many loads in flight in an SM or more;
- * and the best one with fewer, and how many that are at most (0: there are none). */
+/* The lowest share of the plateau among the points with at least this number of loads in flight per
+ * SM. Also the highest share among the other points, and the largest number of loads in flight of
+ * these (0 if there are none). */
 struct cut {
     double above, below;
     uint32_t fewer;
@@ -262,7 +264,7 @@ static void find_loads(struct fingerprint_parallelism *p)
     uint32_t loads = most;
     struct cut c = cut_at(p, loads);
 
-    if (c.below < ENOUGH_SHARE) { /* the most in flight alone: it may still grow */
+    if (c.below < ENOUGH_SHARE) { /* only the most loads in flight: it may still grow */
         p->loads_enough = p->loads_short = UNKNOWN_U32(REASON_TOO_LITTLE_DATA);
         return;
     }
@@ -298,7 +300,7 @@ static void read_surface(const struct observation *o, struct fingerprint_paralle
     find_loads(p);
     if (p->latency_ns.known == MAYBE_NOT_OBSERVABLE)
         return;
-    if (p->surface[0].gbps.v <= 0) { /* too few reads in so short a time */
+    if (p->surface[0].gbps.v <= 0) { /* too few reads in this short time */
         p->latency_ns = UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
         return;
     }

@@ -1,4 +1,4 @@
-/* parallel.h: how many loads in flight, and how many SMs, keep memory busy? From CONCURRENCY
+/* parallel.h: the numbers of loads in flight and of SMs that keep memory busy. From CONCURRENCY
  * observations. Pure.
  *
  *   surface  all SMs read random lines, with few to many warps and loads of each in flight
@@ -16,7 +16,7 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* The next probe; false if none is missing, or if the GPU could not run it. */
+/* Makes the next probe. Returns false if none is missing, or if the GPU could not run it. */
 bool parallel_missing(const struct observation_set *set, const struct structure *s,
                       struct probe_spec *out);
 

@@ -6,12 +6,12 @@
 
 #include <math.h>
 
-#define DISAGREE 0.01 /* of the higher of two repeats */
+#define DISAGREE 0.01 /* share of the higher of two repeats */
 
 enum { L2_TIMES = 4 };
 #define SMALLEST_REGION_BYTES (32 * MIB)
 
-/* How the SMs of a READ were assigned to windows. */
+/* The assignment of the SMs of a READ to windows. */
 enum throughput_column { THROUGHPUT_NAIVE = 0, THROUGHPUT_BY_GROUP, THROUGHPUT_BY_SM };
 
 /* A region that fits the cache measures the cache. */
@@ -86,8 +86,8 @@ bool throughput_disagrees(const struct observation *o, uint32_t point)
     return o->spec.repeats == THROUGHPUT_REPEATS && throughput_spread(o, point) > DISAGREE;
 }
 
-/* The point for this region, in ascending order; NULL where there is no room for one more. Why a
- * new one has no windows: `without`. */
+/* The point for this region, in ascending order. Returns NULL if there is no room for another one.
+ * `without` is the reason why a new point has no windows. */
 static struct curve_point *point_for(struct curve_point *points, uint32_t *count, uint32_t max,
                                      uint64_t region_bytes, enum reason without)
 {
@@ -124,7 +124,8 @@ static void set_column(struct curve_point *out, enum throughput_column column,
     *columns[column].evidence = evidence;
 }
 
-/* What each group read in a naive measurement within the reach, all groups at work. */
+/* Fills in the reads of each group in a naive measurement within the reach, with all groups
+ * active. */
 static void read_groups(const struct observation *o, uint32_t point, struct topology *topology)
 {
     double gbps[REACH_MAX_GROUPS][PROBE_MAX_REPEATS] = {{0}};
@@ -142,13 +143,14 @@ static void read_groups(const struct observation *o, uint32_t point, struct topo
     }
 }
 
-/* Of the plateau and of the whole memory so far. */
+/* The largest regions so far: of the plateau and of the whole memory. */
 struct largest {
     uint64_t plateau_bytes;
     uint64_t memory_bytes;
 };
 
-/* The largest naive region within the reach (or at all, if no reach limits) makes the plateau. */
+/* The largest naive region within the reach makes the plateau. If no reach limits, the largest of
+ * all does. */
 static void read_naive(const struct observation *o, uint32_t p, struct maybe_f64 gbps,
                        struct evidence evidence, struct largest *largest, struct fingerprint *out)
 {
@@ -214,7 +216,7 @@ const struct rate_kind rate_kinds[RATE_KINDS] = {
     {ACCESS_WRITE, PROBE_SECTOR_BYTES},
 };
 
-/* One region beyond the reach. */
+/* Reads one region beyond the reach. */
 static void read_beyond(const struct observation *o, uint32_t p,
                         const struct sm_partition *partition, struct access_rate *rate)
 {
@@ -231,8 +233,8 @@ static void read_beyond(const struct observation *o, uint32_t p,
         set_column(point, column, gbps, evidence);
 }
 
-/* The largest naive region within the reach makes the plateau, or the largest of all if no reach
- * limits. `*plateau_bytes` is the plateau of the rate until now. */
+/* The largest naive region within the reach makes the plateau. If no reach limits, the largest of
+ * all does. `*plateau_bytes` is the region of the current plateau. */
 static void read_within(const struct observation *o, uint32_t p, uint64_t *plateau_bytes,
                         struct access_rate *rate)
 {
@@ -243,7 +245,8 @@ static void read_within(const struct observation *o, uint32_t p, uint64_t *plate
         throughput_median_gbps(o, p, EVIDENCE_RANDOM_ACCESSES, &rate->evidence.plateau_gbps));
 }
 
-/* By group is reported at the largest region alone: everywhere else the plateau shows it. */
+/* The speed by group is reported at the largest region only, because the plateau shows it
+ * elsewhere. */
 static void keep_last_by_group(struct access_rate *rate)
 {
     for (uint32_t k = 0; k + 1 < rate->point_count; k++) {

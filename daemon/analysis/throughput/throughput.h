@@ -1,10 +1,10 @@
 /* throughput.h: throughput of random 128-byte reads, from READ observations. Pure.
  *
- * A READ observation with one window is naive. With several it is "by group" where every group of
- * the window level lies in one window, and "by SM", the control, where one does not (Walker 2024,
+ * A READ observation with one window is naive. With several windows it is "by group" if every group
+ * of the window level lies in one window. Otherwise it is "by SM", the control (Walker 2024,
  * figures 1 and 6). The plateau is the naive throughput at the largest region that every group
- * reaches; several times the L2 must lie behind the range, or hits in L2 would inflate it. Where
- * some SMs are idle, it is about groups: group_reads.h.
+ * reaches; several times the L2 must lie behind the range, or hits in L2 would inflate it. If some
+ * SMs are idle, it measures groups (group_reads.h).
  */
 #ifndef REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
 #define REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
@@ -12,34 +12,37 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* Is the memory behind the range large enough for its data not to stay in L2? At least four times
- * as large, so that at most a quarter of the reads hit there. True if the L2 is not known. */
+/* Returns whether the memory behind the range is too large for its data to stay in L2. It must be
+ * at least four times as large, so that at most a quarter of the reads hit there. Returns true if
+ * the L2 is not known. */
 bool throughput_is_from_memory(const struct observation_set *set);
 
-/* Is a region of this length determined by memory rather than by the cache? */
+/* Returns whether memory, rather than the cache, determines the speed of a region of this
+ * length. */
 bool throughput_region_counts(const struct observation_set *set, uint64_t bytes);
 
-/* Do all SMs of this READ observation read? Those of single groups do not (group_reads.h). */
+/* Returns whether all SMs of this READ observation read. In reads of single groups they do not
+ * (group_reads.h). */
 bool throughput_all_sms_read(const struct observation *o);
 
-/* Has each group all its SMs in one of several windows? */
+/* Returns whether each group has all its SMs in one of several windows. */
 bool throughput_is_by_group(const struct probe_spec *spec, const struct sm_partition *partition);
 
-/* GB/s at one point, the median of the repeats, and how well they agree. */
+/* GB/s at one point, the median of the repeats, and their agreement. */
 double throughput_median_gbps(const struct observation *o, uint32_t point,
                               enum evidence_method method, struct evidence *out);
 
-/* A point is read twice, and if the two are more than 1 % apart, in a later probe, five times. The
- * last observation of a point counts. */
+/* A point is read twice. If the two results are more than 1 % apart, a later probe reads it five
+ * times. The last observation of a point counts. */
 enum { THROUGHPUT_REPEATS = 2, THROUGHPUT_MORE_REPEATS = 5 };
 
-/* How far the repeats of one point lie apart, as a share of the highest. */
+/* The spread of the repeats of one point, as a share of the highest. */
 double throughput_spread(const struct observation *o, uint32_t point);
-/* Was this point read only twice, with results that are more than 1 % apart? */
+/* Returns whether this point was read only twice, with results that are more than 1 % apart. */
 bool throughput_disagrees(const struct observation *o, uint32_t point);
 
-/* Fills in the curve of out->throughput and the groups' random_read_gbps. The partition and
- * windows.reach_bytes must be there. */
+/* Fills in the curve of out->throughput and the groups' random_read_gbps. Needs the partition and
+ * windows.reach_bytes. */
 void throughput_derive(const struct observation_set *set, struct fingerprint *out);
 
 /* ---- random accesses of other kinds than the curve's ----
@@ -56,11 +59,11 @@ struct rate_kind {
 };
 
 enum { RATE_KINDS = 4 };
-/* By access, then by bytes; without the curve's. */
+/* Ordered by access, then by bytes; without the kind of the curve. */
 extern const struct rate_kind rate_kinds[RATE_KINDS];
 
-/* Fills in out->throughput.rates, which must be empty. The partition and windows.reach_bytes must
- * be there. Without observations of other kinds, as from older releases, it stays empty. */
+/* Fills in out->throughput.rates, which must be empty. Needs the partition and windows.reach_bytes.
+ * It stays empty without observations of other kinds. */
 void rates_derive(const struct observation_set *set, struct fingerprint *out);
 
 #endif
