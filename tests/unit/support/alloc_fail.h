@@ -1,10 +1,10 @@
-/* alloc_fail.h: an allocation of this program fails at its n-th use, once or from then on. For one
- * file of a test program, which it gives malloc and its like.
+/* alloc_fail.h: an allocation of this program fails at its n-th use, once or from then on. Include
+ * it in one file of a test program, because it defines malloc and related functions.
  *
- * Without a sanitizer malloc, calloc and realloc themselves are replaced. A sanitizer wants them
- * for itself, so the linker wraps the calls of this program (mk/variant.mk), and the allocations of
- * SQLite and jansson fail by their own hooks. Any thread may allocate; armed and disarmed by one,
- * while the others are at rest or it does not matter.
+ * Without a sanitizer, malloc, calloc and realloc themselves are replaced. A sanitizer needs them,
+ * so the linker wraps the calls of this program (mk/variant.mk). The allocations of SQLite and
+ * jansson then fail by their own hooks. Any thread may allocate. One thread starts and stops the
+ * failures, while the others are idle or their allocations do not matter.
  */
 #ifndef REACH_TESTS_UNIT_SHORTAGE_H
 #define REACH_TESTS_UNIT_SHORTAGE_H
@@ -42,7 +42,7 @@ static bool none_left(void)
     return true;
 }
 
-/* From now on the n-th one fails. */
+/* Makes the n-th allocation from now on fail. */
 static void alloc_fail_begin(uint64_t n)
 {
     alloc_fail.fail_at = n;
@@ -94,7 +94,7 @@ static void *short_json(size_t size)
     return NULL;
 }
 
-/* Before the first use of SQLite and jansson. */
+/* Call this before the first use of SQLite and jansson. */
 static void alloc_fail_install(void)
 {
     sqlite3_mem_methods methods;
@@ -111,7 +111,7 @@ static void alloc_fail_install(void)
 
 #else
 
-/* The C library's own, under the names it has for who replaces them. */
+/* The functions of the C library, under the names for programs that replace them. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *p, size_t size);

@@ -55,19 +55,19 @@ static struct evidence new_evidence(struct rng *r)
                          rng_below(r, 3000), rng_unit(r) * 1.2 - 0.1);
 }
 
-/* For some of what is known. */
+/* Makes evidence for some of the known numbers. */
 static void any_evidence(struct rng *r, bool known, struct evidence *e)
 {
     if (known && rng_below(r, 3) > 0)
         *e = new_evidence(r);
 }
 
-/* What the evidence of one number looks like through the elements of a list. */
+/* The evidence of one number in the elements of a list. */
 struct column {
-    bool none;       /* no element has any */
-    bool everywhere; /* the number is known in each */
-    bool gaps;       /* some elements have none */
-    bool methods;    /* they differ.. */
+    bool none;       /* no element has evidence */
+    bool everywhere; /* the number is known in each element */
+    bool gaps;       /* some elements have no evidence */
+    bool methods;    /* methods differ */
     bool repeats;
     bool margins;
     struct evidence common;
@@ -84,7 +84,7 @@ static struct column any_column(struct rng *r)
                            .common = new_evidence(r)};
 }
 
-/* The number of one element, and what it rests on. */
+/* Draws the number of one element and its evidence. */
 static void any_number(struct rng *r, const struct column *c, struct maybe_f64 *number,
                        struct evidence *e)
 {
@@ -100,7 +100,7 @@ static void any_number(struct rng *r, const struct column *c, struct maybe_f64 *
                            .margin = c->margins ? own.margin : c->common.margin};
 }
 
-/* SMs dealt at random, groups then numbered by their lowest SM. */
+/* Puts SMs into random groups, and numbers the groups by their lowest SM. */
 static void any_partition(struct rng *r, uint32_t sms, struct sm_partition *p)
 {
     const uint32_t colours = (uint32_t)(1 + rng_below(r, 30));
@@ -121,7 +121,7 @@ static void any_partition(struct rng *r, uint32_t sms, struct sm_partition *p)
     }
 }
 
-/* All different sizes that fit, most ways first, or none known. */
+/* Distinct sizes that fit, most ways first, or no known sizes. */
 static void any_sets(struct rng *r, struct tlb_level *l)
 {
     uint32_t sets = 0;
@@ -167,7 +167,7 @@ static void any_level(struct rng *r, uint32_t sms, uint32_t i, struct tlb_level 
     any_evidence(r, l->fill != FILL_UNKNOWN, &l->evidence.fill);
 }
 
-/* Up to 200 SMs of a die that has room for them, and sets of them, the latest first. */
+/* Up to 200 SMs of a die with room for them, and sets of these SMs, the latest first. */
 static void any_disabled(struct rng *r, struct topology *t)
 {
     struct disabled_sms *const d = &t->disabled;
@@ -270,7 +270,7 @@ static void any_curve(struct rng *r, struct throughput *t)
     }
 }
 
-/* By groups only at the largest region. */
+/* Only the largest region has a number by group. */
 static void any_rate_points(struct rng *r, struct access_rate *rate)
 {
     const struct column naive = any_column(r);
@@ -286,7 +286,7 @@ static void any_rate_points(struct rng *r, struct access_rate *rate)
     }
 }
 
-/* Each kind of a few once, in order; none as often as any. */
+/* Each of a few kinds at most once, in order. */
 static void any_rates(struct rng *r, struct throughput *t)
 {
     static const uint32_t bytes[] = {32, 64, 512};
@@ -306,8 +306,8 @@ static void any_rates(struct rng *r, struct throughput *t)
     }
 }
 
-/* Not measured as often as any. */
-/* By transaction_bytes, then by set_bytes. */
+/* In half of the cases the list is empty. */
+/* Sorted by transaction_bytes, then by set_bytes. */
 static void any_working_sets(struct rng *r, struct fingerprint *fp)
 {
     uint64_t bytes = 0;
@@ -379,7 +379,7 @@ static void any_cache(struct rng *r, struct cache_facts *c)
     any_evidence(r, IS_KNOWN(c->latency_cycles), &c->evidence.latency_cycles);
 }
 
-/* Not measured as often as any. */
+/* In half of the cases nothing is measured. */
 static void any_caches(struct rng *r, struct fingerprint *fp)
 {
     struct fingerprint_latency *const l = &fp->latency;
@@ -412,7 +412,7 @@ static struct maybe_u32 some_u32(struct rng *r)
                            : UNKNOWN_U32(any_reason(r));
 }
 
-/* Not measured as often as any, like the next two. */
+/* In half of the cases nothing is measured. The next two functions do the same. */
 static void any_shared(struct rng *r, struct fingerprint_shared *s)
 {
     const bool banks = rng_below(r, 2);
@@ -481,7 +481,7 @@ static void any_parallelism(struct rng *r, struct fingerprint_parallelism *p)
         p->by_sms[p->by_sms_count++] = (struct sms_point){.sms = sms, .gbps = some_f64(r)};
 }
 
-/* Not measured as often as any. */
+/* In half of the cases nothing is measured. */
 static void any_contiguity(struct rng *r, struct fingerprint_contiguity *c)
 {
     if (rng_below(r, 2))
@@ -510,7 +510,7 @@ static void any_memory_curve(struct rng *r, struct memory_facts *m)
     }
 }
 
-/* Each kind, and some peers; every third cannot be had. */
+/* Each kind, and some peers. Every third kind is not available. */
 static void any_memory(struct rng *r, struct fingerprint *fp)
 {
     fp->memory_count = MEMORY_PEER - 1 + (uint32_t)rng_below(r, FINGERPRINT_MAX_PEERS + 1);
@@ -564,7 +564,7 @@ static void any_source(struct rng *r, struct fingerprint_source *out)
     out->taken_at = (int64_t)(rng_next(r) >> 30);
 }
 
-/* Parts of up to three measurements, and one that was dropped. */
+/* Parts of up to three measurements, and one dropped measurement. */
 static void any_kept(struct rng *r, struct fingerprint *fp)
 {
     struct fingerprint_source sources[3] = {0};

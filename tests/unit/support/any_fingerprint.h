@@ -1,7 +1,6 @@
-/* any_fingerprint.h: fingerprints drawn at random that hold every invariant: each number known,
- * unknown or not observable, with evidence where it is known. In lists the evidence of one number
- * is drawn for all elements together, so that each form of its column comes about
- * (evidence_json.h). */
+/* any_fingerprint.h: random fingerprints that hold every invariant. Each number is known,
+ * unknown or not observable, with evidence if it is known. In lists, the evidence of one number
+ * is drawn for all elements together, so that each form of its column occurs (evidence_json.h). */
 #ifndef REACH_TESTS_UNIT_ANY_FINGERPRINT_H
 #define REACH_TESTS_UNIT_ANY_FINGERPRINT_H
 

@@ -1,4 +1,4 @@
-/* api_fixture.c: a backend that remembers what it was asked, a made-up snapshot, a raw client. */
+/* api_fixture.c: a backend that records its last request, a made-up snapshot, and a raw client. */
 #include "tests/unit/support/api_fixture.h"
 
 #include "base/units.h"
@@ -16,7 +16,7 @@
 const char API_UUID[] = "SIM-00000000-0000-4000-8000-000000000001";
 const char API_UNMEASURED[] = "SIM-00000000-0000-4000-8000-000000000002";
 
-/* ---- a backend that remembers what it was asked ---- */
+/* ---- a backend that records its last request ---- */
 
 static enum status write_value(struct json_writer *out, json_t *take)
 {
@@ -142,7 +142,7 @@ static void fake_condition(void *self, struct api_health *out)
 
 /* ---- the fixture ---- */
 
-/* One GPU with 4 groups of 4 SMs and 1 GiB of reach, made up; one that was not measured. */
+/* One made-up GPU with 4 groups of 4 SMs and 1 GiB of reach, and one GPU that was not measured. */
 static void publish(struct api_fixture *f)
 {
     struct snapshot *s = snapshot_draft(2);
@@ -266,7 +266,7 @@ int api_dial(const struct api_fixture *f)
     return fd;
 }
 
-/* Runs the server until `fd` can be read or the server has nothing left to do for `ms`. */
+/* Runs the server until `fd` can be read, or the server is idle for `ms`. */
 bool api_pump(struct api_fixture *f, int fd, int ms)
 {
     for (;;) {
@@ -282,7 +282,7 @@ bool api_pump(struct api_fixture *f, int fd, int ms)
     }
 }
 
-/* Does `text` hold a whole answer? HEAD and 304 have no body. */
+/* Returns whether `text` contains a complete answer. HEAD and 304 have no body. */
 static bool complete(const char *text, size_t bytes, bool no_body)
 {
     const char *end = strstr(text, "\r\n\r\n");
@@ -324,7 +324,7 @@ void api_read(struct api_fixture *f, int fd, bool no_body, struct api_answer *ou
     memcpy(out->head, buffer, (size_t)(end + 2 - buffer));
     out->body_bytes = bytes - (size_t)(end + 4 - buffer);
     for (int tries = 0; tries < 2 && !out->body; tries++)
-        out->body = malloc(out->body_bytes + 1); /* one of them may be made to fail */
+        out->body = malloc(out->body_bytes + 1); /* a test may make one of them fail */
     assert_non_null(out->body);
     memcpy(out->body, end + 4, out->body_bytes + 1);
 }
@@ -338,13 +338,13 @@ void api_send(struct api_fixture *f, int fd, const char *data, size_t bytes)
             continue;
         }
         if (sent < 0)
-            return; /* refused early: the answer is there */
+            return; /* refused early, so the answer has arrived */
         data += sent;
         bytes -= (size_t)sent;
     }
 }
 
-/* Sends bytes as they are on a connection of their own. */
+/* Sends unchanged bytes on a new connection. */
 void api_ask_bytes(struct api_fixture *f, const char *data, size_t bytes, struct api_answer *out)
 {
     int fd = api_dial(f);
@@ -387,7 +387,7 @@ char *api_line_of(char *out, size_t size, const char *method, const char *target
     return out;
 }
 
-/* GET, an answer with this status, and its JSON. */
+/* Sends GET, checks the status, and returns the JSON. */
 json_t *api_get(struct api_fixture *f, const char *target, unsigned status)
 {
     char request[1024];
@@ -414,7 +414,7 @@ const char *api_text_in(const json_t *json, const char *name)
     return text;
 }
 
-/* A refusal must be whole: slug, sentence, next step; and blame `parameter` if given. */
+/* A refusal must be complete: slug, sentence, next step. It names `parameter` if given. */
 void api_refused(struct api_fixture *f, const char *target, unsigned status, const char *slug,
                  const char *parameter)
 {

@@ -1,7 +1,6 @@
-/* api_fixture.h: the HTTP server in the test's own process, on a Unix socket, and a client that
- * writes bytes by hand. Server and client share one thread: the client writes, and then reads
- * whatever comes while the server is run in between. So nothing depends on time but tests of the
- * deadline. */
+/* api_fixture.h: the HTTP server in the process of the test, on a Unix socket, and a client that
+ * sends raw bytes. Server and client share one thread. The client sends a request and then runs
+ * the server while it waits for the answer. So only tests of the deadline depend on time. */
 #ifndef REACH_TESTS_API_FIXTURE_H
 #define REACH_TESTS_API_FIXTURE_H
 
@@ -17,7 +16,7 @@
 extern const char API_UUID[];       /* GPU 0: made up, 4 groups of 4 SMs, 1 GiB of reach */
 extern const char API_UNMEASURED[]; /* GPU 1: never measured */
 
-/* What the backend was asked last. */
+/* The last request to the backend. */
 struct fake_backend {
     int submitted;
     enum depth depth;
@@ -28,7 +27,7 @@ struct fake_backend {
     int cancelled;
     enum status cancel_status;
     struct err database;
-    bool ended; /* the cancelled job has */
+    bool ended; /* the cancelled job has ended */
 };
 
 struct api_fixture {
@@ -38,50 +37,51 @@ struct api_fixture {
     struct api_server *server;
     char path[64];
     char id[FINGERPRINT_ID_BYTES];
-    const char *token;           /* of the next server; NULL: none */
-    enum api_listener_role role; /* of its socket */
+    const char *token;           /* of the next server; NULL if there is none */
+    enum api_listener_role role; /* of the socket of the next server */
 };
 
 struct api_answer {
     unsigned status;
-    bool closed; /* by the server, after the answer or without one */
+    bool closed; /* by the server, after the answer or without an answer */
     char head[2048];
     char *body;
     size_t body_bytes;
 };
 
-/* A whole request from its first line and more header fields. */
+/* A complete request from its first line and more header fields. */
 #define API_REQUEST(line, fields) line " HTTP/1.1\r\nHost: x\r\n" fields "\r\n"
 
 #define API_TEST(name) cmocka_unit_test_setup_teardown(name, api_set_up, api_tear_down)
 
 int api_set_up(void **state);
 int api_tear_down(void **state);
-/* Only against a hang: no machine takes so long to answer. */
+/* Detects a hang only: no machine needs this time for an answer. */
 enum { API_HANG_MS = 600000 };
 
-/* The same with another deadline and connection limit; 0: the default. */
+/* Restarts with another deadline and connection limit; 0 means the default. */
 int api_restart(struct api_fixture *f, nsec_t deadline_ns, uint32_t limit);
-/* A connection. */
+/* Returns a new connection. */
 int api_dial(const struct api_fixture *f);
-/* Runs the server until `fd` can be read (true), or nothing happens for `ms`. */
+/* Runs the server until `fd` can be read (true), or the server is idle for `ms` (false). */
 bool api_pump(struct api_fixture *f, int fd, int ms);
-/* One answer; the test frees its body. `no_body`: it answers HEAD. */
+/* Reads one answer; the test frees its body. `no_body` is set for the answer to HEAD. */
 void api_read(struct api_fixture *f, int fd, bool no_body, struct api_answer *out);
 void api_send(struct api_fixture *f, int fd, const char *data, size_t bytes);
-/* Sends bytes as they are on a connection of their own, and reads one answer. */
+/* Sends unchanged bytes on a new connection, and reads one answer. */
 void api_ask_bytes(struct api_fixture *f, const char *data, size_t bytes, struct api_answer *out);
 void api_ask(struct api_fixture *f, const char *data, struct api_answer *out);
 unsigned api_status_of(struct api_fixture *f, const char *data);
-/* The same until there is an answer: a machine may be slower than a short deadline allows. */
+/* Repeats the request until there is an answer, because a machine may be slower than a short
+ * deadline allows. */
 unsigned api_status_at_last(struct api_fixture *f, const char *data);
 /* Writes a request to `out`. */
 char *api_line_of(char *out, size_t size, const char *method, const char *target,
                   const char *fields);
-/* GET, which must have this status, and its JSON. */
+/* Sends GET, which must have this status, and returns its JSON. */
 json_t *api_get(struct api_fixture *f, const char *target, unsigned status);
 const char *api_text_in(const json_t *json, const char *name);
-/* The same for a refusal, which must be whole: slug, sentence, next step; and blame `parameter`. */
+/* Checks that a refusal is complete: slug, sentence, next step. It must name `parameter`. */
 void api_refused(struct api_fixture *f, const char *target, unsigned status, const char *slug,
                  const char *parameter);
 

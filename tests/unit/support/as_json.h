@@ -1,4 +1,4 @@
-/* as_json.h: documents as values of jansson's, for tests that look into them or change them. New
+/* as_json.h: documents as jansson values, for tests that read or change them. Returns new
  * references; NULL if the document cannot be written. */
 #ifndef REACH_TESTS_UNIT_AS_JSON_H
 #define REACH_TESTS_UNIT_AS_JSON_H
@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-/* Ends the text. */
+/* Ends the text and parses it. */
 static inline json_t *as_json(struct json_writer *t)
 {
     size_t bytes = 0;
@@ -19,7 +19,7 @@ static inline json_t *as_json(struct json_writer *t)
     return json;
 }
 
-/* What `write` writes of the rest, as in AS_JSON(observation_write, &o). */
+/* Returns the output of `write`, as in AS_JSON(observation_write, &o). */
 #define AS_JSON(write, ...)                                                                        \
     __extension__({                                                                                \
         struct json_writer as_json_text;                                                           \

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One level while a walk grows page by page. */
+/* State of one level while a walk grows page by page. */
 struct counting {
     uint32_t in_set[BENCH_MAX_SETS];
-    uint64_t entries; /* distinct ones that the walk touches */
-    uint64_t lost;    /* of these, in sets that overflow */
-    uint64_t last;    /* the entry touched last, plus one */
+    uint64_t entries; /* number of distinct entries that the walk touches */
+    uint64_t lost;    /* number of these entries in sets that overflow */
+    uint64_t last;    /* the last entry that was touched, plus one */
 };
 
-/* The set of the entry that comes `n`th: each set gets one for each of its ways. */
+/* Returns the set of the `n`th entry. Each set gets one entry for each of its ways. */
 static uint64_t spread(const struct bench_level *level, uint64_t n)
 {
     const uint64_t others = level->sets - 1;
@@ -42,7 +42,7 @@ static void count_page(const struct bench_level *level, uint64_t address_kib, st
 
 static double mean_of(const struct bench_gpu *gpu, const struct counting *levels, uint64_t pages)
 {
-    double share = 1; /* of loads that missed every nearer level */
+    double share = 1; /* share of loads that missed every nearer level */
     double mean = gpu->hit_cycles;
 
     for (uint32_t k = 0; k < gpu->level_count; k++) {
@@ -82,7 +82,7 @@ static double gauss(struct rng *rng)
     return sum - 6;
 }
 
-/* What the benchmark would print: cut to a whole number. */
+/* Returns the number that the benchmark would print, cut to an integer. */
 static unsigned long printed(struct bench_gpu *gpu, double cycles)
 {
     cycles += gauss(&gpu->rng) * gpu->noise_cycles;
@@ -119,7 +119,7 @@ static void add(struct bench_files *out, const char *name, const struct text *ta
         abort();
     struct import_file *const file = &out->files[out->count];
     snprintf(out->names[out->count], sizeof out->names[0], "%s", name);
-    /* A copy of just its length, so that a sanitizer sees a read beyond it. */
+    /* A copy of exact length, so that a sanitizer detects a read beyond it. */
     char *const text = malloc(take->bytes ? take->bytes : 1);
     if (!text)
         abort();
@@ -171,8 +171,8 @@ void bench_curves(struct bench_gpu *gpu, uint64_t from_mib, uint64_t to_mib, uin
     add(out, name, &t);
 }
 
-/* Share of the pages that SM i loses in one level when it walks them, SM k the same number of
- * others, and it walks its own again. */
+/* Share of the pages that SM i loses in one level. SM i walks them, SM k walks the same number
+ * of other pages, and SM i walks its own again. */
 static double lost_share(const struct bench_gpu *gpu, uint32_t level, uint64_t stride_kib,
                          uint32_t pages, bool shared)
 {
@@ -213,7 +213,7 @@ void bench_sharing(struct bench_gpu *gpu, uint64_t stride_kib, uint32_t pages,
                 share = fmin(share, of[i] == of[k] ? high[l] : low[l]);
                 mean += share * gpu->levels[l].penalty_cycles;
             }
-            /* The same SM is as far from memory in every test. */
+            /* The distance of an SM from memory is the same in every test. */
             mean += (double)(i * 7 % 13) + 0 * distance;
             put(&t, "%lu ", printed(gpu, mean));
         }
@@ -234,7 +234,8 @@ void bench_files_free(struct bench_files *take)
     take->count = 0;
 }
 
-/* Private, in groups of any sizes, or of the whole GPU; never shared by fewer than a nearer one. */
+/* The level is private, shared by groups of any sizes, or by the whole GPU. It is never shared
+ * by fewer SMs than a nearer level. */
 static void random_groups(struct rng *rng, struct bench_gpu *gpu, uint32_t level)
 {
     uint16_t *const of = gpu->levels[level].group_of_sm;

@@ -75,21 +75,21 @@ static uint32_t cycles_of(struct paper_gpu *gpu, double cycles)
     return (uint32_t)lround(cycles);
 }
 
-/* Entries of this level that `pages` pages touch. */
+/* Returns the number of entries of this level that `pages` pages touch. */
 static double touched(const struct paper_level *l, uint64_t pages, uint64_t stride)
 {
     const double each = stride < l->entry_bytes ? (double)stride / (double)l->entry_bytes : 1;
     return ceil((double)pages * each);
 }
 
-/* How many miss of entries that are walked round and round. */
+/* Returns the number of missing entries in a cyclic walk. */
 static double missing(const struct paper_level *l, double entries)
 {
     const double share = (entries - l->fits) / (double)(l->saturated - l->fits);
     return entries * (share < 0 ? 0 : share > 1 ? 1 : share);
 }
 
-/* The first page of an entry finds it missing or not; the others find what the first brought. */
+/* The first page of an entry may miss. The others find the entry that the first page brought. */
 static bool page_misses(const struct paper_level *l, uint64_t page, uint64_t pages, uint64_t stride)
 {
     const uint64_t first = page * stride / l->entry_bytes;
@@ -115,8 +115,9 @@ static void answer_chase(struct paper_gpu *gpu, const struct probe_spec *spec, u
         }
 }
 
-/* What a load of the slice takes: a level that `primed` pages overflow has lost it anyhow, one that
- * the pivot shares has lost it where the pivot walks (`thrash` > 0) past what fits. */
+/* Returns the cycles of a load of the slice. It misses a level that `primed` pages overflow. It
+ * also misses a level that it shares with the pivot if the pivot walks too many pages (`thrash`
+ * > 0). */
 static double slice_cycles(const struct paper_gpu *gpu, const struct probe_spec *spec, uint32_t sm,
                            uint32_t pivot, uint64_t primed, uint64_t thrash)
 {

@@ -1,11 +1,8 @@
-/* pipeline.h: what the tests of measurements share: a daemon without its API, over a real store and
- * real workers. Included once by a program.
- *
- * The campaign and the analysis are stand-ins defined here, so that a test decides when the
- * campaign ends or waits, and whether the measurement is disturbed. The worker is the test program
- * itself, started with --worker; it measures a simulated K80, or dies where REACH_TEST_WORKER says
- * so.
- */
+/* pipeline.h: a daemon without its API, with a real store and real workers, for the tests of
+ * measurements. Included once by a program. The campaign and the analysis are stand-ins defined
+ * here, so a test decides when the campaign ends or waits, and whether the measurement is
+ * disturbed. The worker is the test program itself, started with --worker. It measures a
+ * simulated K80, or fails in the way that REACH_TEST_WORKER names. */
 #ifndef REACH_TESTS_UNIT_PIPELINE_H
 #define REACH_TESTS_UNIT_PIPELINE_H
 
@@ -38,15 +35,15 @@ enum { CHILD_FD = 3, STEPS = 3, SPECS_A_STEP = 3, SHORT_STEP = 67 };
 
 /* ---- the stand-ins ----------------------------------------------------------------------- */
 
-static atomic_int disturbed_left;        /* results that will be disturbed */
+static atomic_int disturbed_left;        /* number of results that will be disturbed */
 static atomic_int breaks_rules;          /* the result breaks the rules of a fingerprint */
-static atomic_int empty_left;            /* results that will have the reach of no level */
-static atomic_int reach_entries;         /* of the one level that is found; 0: 16 */
-static atomic_int odd_left;              /* results that will have half of them */
-static atomic_int campaign_is_disturbed; /* at its third step */
-static atomic_int campaign_waits;        /* for `campaign_go`, at its first step */
+static atomic_int empty_left;            /* number of results without the reach of any level */
+static atomic_int reach_entries;         /* of the only level that is found; 0 means 16 */
+static atomic_int odd_left;              /* number of results with half of the entries */
+static atomic_int campaign_is_disturbed; /* at the third step */
+static atomic_int campaign_waits;        /* for `campaign_go`, at the first step */
 static sem_t campaign_is_waiting, campaign_go;
-static atomic_int campaign_fills; /* its steps are those of steps_with_fillers */
+static atomic_int campaign_fills; /* its steps come from steps_with_fillers */
 
 static inline struct probe_spec walk_of(uint64_t pages)
 {
@@ -59,7 +56,7 @@ static inline struct probe_spec walk_of(uint64_t pages)
                                .sm_count = 1};
 }
 
-/* Observations of walks of this many pages. */
+/* Returns the number of observations of walks of this many pages. */
 static inline uint32_t times_walked(const struct observation_set *set, uint64_t pages)
 {
     uint32_t n = 0;
@@ -72,7 +69,7 @@ static inline uint32_t times_walked(const struct observation_set *set, uint64_t 
 
 enum { CAMPAIGN_STEPS = 2, CAMPAIGN_SPECS = 3, CAMPAIGN_FILLERS = 2 };
 
-/* Two steps. The first has a filler that the second asks for, and one that no step asks for; the
+/* Two steps. The first has a filler that the second requests, and one that no step requests. The
  * last filler is pending when the campaign ends. */
 static const uint64_t step_pages[CAMPAIGN_STEPS][CAMPAIGN_SPECS] = {{4, 5, 6}, {7, 20, 21}};
 static const uint64_t filler_pages[CAMPAIGN_STEPS][CAMPAIGN_FILLERS] = {{22, 20}, {23, 24}};
@@ -184,7 +181,7 @@ static inline int child_main(void)
         }
     }
     if (mode && marker &&
-        strcmp(mode, "hangs") == 0) { /* as in a call of the driver, deaf to SIGTERM */
+        strcmp(mode, "hangs") == 0) { /* like in a call of the driver, with SIGTERM ignored */
         signal(SIGTERM, SIG_IGN);
         close(creat(marker, 0600));
         for (;;) {
@@ -208,9 +205,9 @@ struct node {
 static const char *const two_gpus[] = {"k80", "p100", NULL};
 static const char *const one_gpu[] = {"k80", NULL};
 
-static uint32_t grace_ms;                          /* of the next node's workers; 0: as ever */
+static uint32_t grace_ms;                          /* of the next node; 0 means the default */
 static bool check_known;                           /* of the next node */
-static struct snapshot_cell *_Atomic watched_cell; /* of the node that starts; NULL: none */
+static struct snapshot_cell *_Atomic watched_cell; /* of the starting node; NULL if none */
 
 static inline struct node node_start(const char *state, const char *const *simulated,
                                      bool measure_unknown)
@@ -239,7 +236,7 @@ static inline void node_stop(struct node *n)
     pipeline_stop(n->pipeline);
     snapshot_cell_free(n->cell);
     store_close(n->store);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, not even a dead one */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, not even a zombie */
     assert_int_equal(errno, ECHILD);
 }
 
@@ -265,7 +262,7 @@ static inline struct measurement submit(const struct node *n, uint32_t index, en
     return measurement;
 }
 
-/* Waits until it has ended. */
+/* Waits until the measurement has ended. */
 static inline struct measurement await(const struct node *n, const char *id)
 {
     const struct timespec step = {.tv_nsec = 2000000};

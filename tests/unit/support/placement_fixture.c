@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- fingerprints to ask about ---- */
+/* ---- fingerprints for requests ---- */
 
-/* SMs dealt to groups in turn, as real chips number them: group g gets sizes[g] of them. */
+/* SMs are assigned to groups in turn, like on real chips: group g gets sizes[g] SMs. */
 void placement_make_groups(struct fingerprint *fp, const uint32_t *sizes, uint32_t groups)
 {
     uint32_t left[REACH_MAX_GROUPS];
@@ -50,7 +50,7 @@ void placement_make_empty(struct fingerprint *fp)
         fp->topology.partition.group_of_sm[sm] = FINGERPRINT_NO_GROUP;
 }
 
-/* Made up, and like no chip in particular: 132 SMs in 8 groups, 64 GiB of reach. */
+/* A made-up chip: 132 SMs in 8 groups, 64 GiB of reach. */
 void placement_make_large(struct fingerprint *fp)
 {
     static const uint32_t sizes[] = {16, 18, 16, 16, 18, 16, 16, 16};
@@ -80,7 +80,7 @@ void placement_make_large(struct fingerprint *fp)
     memcpy(fp->throughput.curve, curve, sizeof(curve));
 }
 
-/* ---- what must hold for every plan ---- */
+/* ---- invariants of every plan ---- */
 
 void placement_check_cover(const struct placement_answer *a, uint64_t bytes)
 {

@@ -1,4 +1,4 @@
-/* placement_fixture.h: fingerprints to ask about, and what must hold for every answer. */
+/* placement_fixture.h: fingerprints for requests, and invariants of every answer. */
 #ifndef REACH_TESTS_PLACEMENT_FIXTURE_H
 #define REACH_TESTS_PLACEMENT_FIXTURE_H
 
@@ -9,21 +9,21 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-/* SMs dealt to groups in turn, as real chips number them: group g gets sizes[g] of them. */
+/* SMs are assigned to groups in turn, like on real chips: group g gets sizes[g] SMs. */
 void placement_make_groups(struct fingerprint *fp, const uint32_t *sizes, uint32_t groups);
 void placement_make_limits(struct fingerprint *fp, uint64_t reach, uint64_t entry);
 void placement_make_empty(struct fingerprint *fp);
-/* Made up, and like no chip in particular: 132 SMs in 8 groups, 64 GiB of reach. */
+/* A made-up chip: 132 SMs in 8 groups, 64 GiB of reach. */
 void placement_make_large(struct fingerprint *fp);
 
-/* What must hold for every plan. */
+/* Check the invariants of every plan. */
 void placement_check_cover(const struct placement_answer *a, uint64_t bytes);
 void placement_check_windows(const struct fingerprint *fp, const struct placement_answer *a,
                              uint64_t bytes, uint64_t unit);
 void placement_check_sms(const struct fingerprint *fp, const struct placement_answer *a);
 void placement_check_balance(const struct fingerprint *fp, const struct placement_answer *a);
 
-/* The planner's option of this strategy, wherever it is ranked. */
+/* Returns the planner's option of this strategy, at any rank. */
 const struct strategy_option *placement_option(const struct strategy_answer *a, enum strategy s);
 
 #endif

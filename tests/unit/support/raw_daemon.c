@@ -27,7 +27,7 @@ static bool readable(const struct raw_daemon *d, int fd)
     return false;
 }
 
-/* False: the connection is gone. */
+/* Returns false if the connection is gone. */
 static bool say(struct raw_daemon *d, int fd)
 {
     size_t at = 0;

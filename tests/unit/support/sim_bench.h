@@ -5,7 +5,7 @@
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_desc.h"
 
-/* A simulated GPU that is open, and its description. */
+/* An open simulated GPU and its description. */
 struct bench {
     struct sim_desc desc;
     struct gpu *gpu;
@@ -13,13 +13,13 @@ struct bench {
     struct gpu_limits limits;
 };
 
-/* `texts`: descriptions, ended by NULL, that outlive the options. */
+/* `texts` are descriptions, ended by NULL, that outlive the options. */
 struct gpu_options sim_bench_options(const char *const *texts);
 
-/* The test fails if there is no such GPU; `gpu` is for gpu_close. */
+/* Fails the test if there is no such GPU; the caller calls gpu_close for `gpu`. */
 struct bench sim_bench_open(const char *text);
 
-/* The test fails if the probe does; the result is for probe_result_free. */
+/* Fails the test if the probe fails; the caller calls probe_result_free for the result. */
 struct probe_result sim_bench_run(struct bench *b, const struct probe_spec *spec);
 
 #endif

@@ -1,18 +1,18 @@
-/* store_cases.h: steps that the store's cmocka cases share; each fails the case it runs in. What
- * needs no cmocka is in store_fixture.h. */
+/* store_cases.h: steps that the cmocka cases of the store share. Each fails the current case.
+ * Functions without cmocka are in store_fixture.h. */
 #ifndef REACH_TESTS_UNIT_STORE_CASES_H
 #define REACH_TESTS_UNIT_STORE_CASES_H
 
 #include "store/store.h"
 
-/* A directory as the case's state. */
+/* The state of a case is a directory. */
 int fixture_set_up(void **state);
 int fixture_tear_down(void **state);
 
 struct store *fixture_open(const char *path);
-/* The number of a whole run with `count` observations. */
+/* Stores a complete run with `count` observations and returns its number. */
 int64_t fixture_run(struct store *store, const char *uuid, uint32_t number, uint32_t count);
-/* SQL from outside, as from a shell. */
+/* Runs SQL from outside, like from a shell. */
 void fixture_tamper(const char *path, const char *sql);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct store_fault store_fault;
 
-/* Is this the call that fails? Sets errno if so. */
+/* Returns whether this call fails, and sets errno if so. */
 static bool fails_now(enum store_fault_kind kind, const char *name)
 {
     struct store_fault *const f = &store_fault;
@@ -105,14 +105,14 @@ static int faulty_fcntl(int fd, int command, ...)
     va_start(arguments, command);
     argument = va_arg(arguments, void *);
     va_end(arguments);
-    /* Giving a lock back does not fail. */
+    /* Releasing a lock does not fail. */
     if (command == F_SETLK && ((const struct flock *)argument)->l_type != F_UNLCK &&
         fails_now(FAULT_LOCKS, "fcntl"))
         return -1;
     return fcntl(fd, command, argument);
 }
 
-/* These stand in for the C library's, in the whole program. */
+/* These functions replace the ones of the C library in the whole program. */
 int fsync(int fd)
 {
     store_fault.syncs++;

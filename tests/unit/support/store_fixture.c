@@ -1,4 +1,5 @@
-/* store_fixture.c: see store_fixture.h. Fails by aborting: it is used in forked children, too. */
+/* store_fixture.c: see store_fixture.h. Fails by aborting, because it is also used in forked
+ * children. */
 #include "tests/unit/support/store_fixture.h"
 
 #include "base/assert.h"

@@ -17,7 +17,7 @@
 enum { REQUEST_BYTES = 4096, POLL_MS = 20 };
 
 struct connection {
-    int fd; /* -1: free */
+    int fd; /* -1 if free */
     size_t bytes;
     char request[REQUEST_BYTES];
 };
@@ -41,7 +41,7 @@ static bool has_tag(const char *request, const char *tag)
     return tag && strstr(request, field);
 }
 
-/* True: the connection is to be closed. */
+/* Returns true if the connection must be closed. */
 static bool answer(struct stub_daemon *stub, int fd, const char *request)
 {
     char target[1024] = "";

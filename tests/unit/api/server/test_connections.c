@@ -17,7 +17,7 @@ enum { PLACES = 24, STEPS = 4000, DEADLINE = 1000 };
 
 /* A connection is a pair of sockets. The far end detects when the near end is shut down. */
 struct place {
-    struct connection *client; /* NULL: free */
+    struct connection *client; /* NULL if free */
     int far;
     int near;
     nsec_t since;

@@ -187,7 +187,7 @@ static void test_devices(void **state)
         const char *visible;
         const char *node;
         const char *order;
-        const char *names; /* NULL: unknown */
+        const char *names; /* NULL if unknown */
     } cases[] = {
         {"0,1", "", "PCI_BUS_ID", "pci:0,pci:1"},
         {"0,1", "", "", "cuda:0,cuda:1"}, /* CUDA numbers the fastest GPU first */

@@ -154,7 +154,7 @@ static void runs_are_checked(void **state)
                                 .sm_count = 8};
     static const struct {
         uint64_t run, scattered;
-        const char *field; /* NULL: fine */
+        const char *field; /* NULL if the spec is valid */
     } runs[] = {{2 * MIB, 512 * MIB, NULL},
                 {64 * MIB, 64 * MIB, NULL},
                 {2 * MIB, 0, NULL},

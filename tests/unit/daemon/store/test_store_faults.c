@@ -1,13 +1,11 @@
-/* test_store_faults.c: every system call that writes is made to fail at its n-th use, for n = 1, 2,
- * .. until a whole run passes without a fault; and the process is killed at arbitrary moments.
- *
- * What must hold, whatever fails:
- *
- * - What a call acknowledged as stored is there after the next start, unchanged.
- * - What failed has changed nothing for this process; after the next start there is the old state,
- * or the new one whole (an fsync that failed may have worked: store_open.c), never a half.
- * - No fingerprint is without its run, and integrity_check says ok.
- * - Once the fault is gone, the same file takes the next run.
+/* test_store_faults.c: every system call that writes fails at its n-th use, for n = 1, 2, .. until
+ * a run passes without a fault. The process is also killed at arbitrary moments. Invariants after
+ * any failure:
+ * - Data that a call acknowledged as stored exists after the next start, unchanged.
+ * - A failed call has changed nothing for this process. The next start finds the old state or the
+ * complete new state (an fsync that failed may have worked: store_open.c).
+ * - No fingerprint is without its run, and integrity_check reports ok.
+ * - Without the fault, the same file takes the next run.
  */
 #include "base/assert.h"
 #include "base/rng.h"

@@ -62,7 +62,7 @@ enum { PLAIN_ENTRIES = 512, PLAIN_INSTANCES = 8, PLAIN_LOADS = 30000 };
 struct plain_level {
     uint64_t entry[PLAIN_INSTANCES][PLAIN_ENTRIES];
     uint64_t sectors[PLAIN_INSTANCES][PLAIN_ENTRIES];
-    uint64_t used_at[PLAIN_INSTANCES][PLAIN_ENTRIES]; /* 0: empty */
+    uint64_t used_at[PLAIN_INSTANCES][PLAIN_ENTRIES]; /* 0 if empty */
     uint32_t set[PLAIN_INSTANCES][PLAIN_ENTRIES];
 };
 
