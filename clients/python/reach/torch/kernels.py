@@ -1,13 +1,13 @@
-"""The device code of reach.torch: each operation as a pass over one range of the table, and in windows.
+"""The device code of reach.torch. Each operation exists as a pass over one range of the table, and in windows.
 
 A pass (`*_scope`) has one program per piece of the input. It scans every index of its piece and touches the
 rows from `lo` to below `hi` only: naive is one such pass over all rows, scopes are several.
 
-A launch in windows (`*_windows`) has all programs that the GPU holds at once. A program finds the window of
-the SM that it runs on and draws pieces from that window's queue until it is empty; then it takes the next
-window, so the result never depends on which SMs the programs were given. Queues are counters, one per 128 bytes,
-that advance by DRAW pieces. The next piece is drawn and its indices are loaded while the rows of the current one
-are under way; draws are relaxed atomics, since an acquire or release would wait for the stores before it.
+A launch in windows (`*_windows`) has the number of programs that the GPU runs at once. A program finds the window of
+the SM that it runs on and draws pieces from that window's queue until it is empty; then it takes the next window, so
+the result never depends on the SMs of the programs. Queues are counters, one per 128 bytes, that advance by DRAW
+pieces. The next piece is drawn and its indices are loaded while the rows of the current one are in flight. Draws are
+relaxed atomics, because an acquire or release would wait for the stores before it.
 
 Rows lie at 64-bit offsets. An index outside of the table is in no range, so its row is neither read nor written.
 """
@@ -26,7 +26,7 @@ SM_SLOTS = 1024    # entries of a table of windows by SM id
 
 @triton.jit
 def first_window(window_of_sm):
-    """The window of the SM that runs this program. Tests replace `smid`."""
+    """Returns the window of the SM that runs this program. Tests replace `smid`."""
     return tl.load(window_of_sm + smid())
 
 
@@ -37,7 +37,7 @@ def _draw(queue, DRAW: tl.constexpr):
 
 @triton.jit
 def _next(queue, piece, DRAW: tl.constexpr):
-    """The piece after this one: the next that was drawn with it, or the first of another draw."""
+    """Returns the piece after this one: the next one of the same draw, or the first one of another draw."""
     piece += 1
     if piece % DRAW == 0:
         piece = _draw(queue, DRAW)
@@ -51,9 +51,10 @@ def _of_window(word, w):
 
 @triton.jit
 def _draw_close(queues, w, pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, AHEAD: tl.constexpr):
-    """A draw of window w. AHEAD, with two windows: their queues are the halves of one word, so that a draw tells how
-    far the other window is. Waits until that is at most AHEAD pieces behind, or for POLLS polls, since its SMs may have
-    other work: what one window has read of the index is still in the L2 when the other reads it."""
+    """Draws from the queue of window w. With AHEAD there are two windows: their queues are the halves of one word, so a
+    draw also returns the position of the other window. Waits until the other window is at most AHEAD pieces behind, or
+    for POLLS polls, because its SMs may have other work. The part of the index that one window has read is then still
+    in the L2 when the other window reads it."""
     if AHEAD > 0 and WINDOWS == 2:
         both = queues.to(tl.pointer_type(tl.int64))
         one = w.to(tl.int64) * 0 + DRAW
@@ -73,7 +74,7 @@ def _draw_close(queues, w, pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, AH
 
 @triton.jit
 def _indices(index, count, piece, ROWS: tl.constexpr):
-    """Those of a piece; -1 behind the last."""
+    """Returns the rows of a piece, with -1 past the last one."""
     r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
     return tl.load(index + r, mask=r < count, other=-1).to(tl.int64)
 
@@ -137,15 +138,15 @@ def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces,
 
 @triton.jit
 def _tile_rows(STEPS: tl.constexpr, LANES: tl.constexpr):
-    """[LANES, 1, STEPS]: the place of a row of the tile in its bag."""
+    """Returns [LANES, 1, STEPS]: the place of a row of the tile in its bag."""
     return tl.arange(0, STEPS)[None, None, :] * LANES + tl.arange(0, LANES)[:, None, None]
 
 
 @triton.jit
 def _tile_sum(table, weights, i, p, valid, lo, hi, width, FULL: tl.constexpr, PADDED: tl.constexpr,
               WEIGHTED: tl.constexpr, SUM: tl.constexpr):
-    """[LANES, BAGS, PADDED] of the rows i [LANES, BAGS, STEPS] within the range. p: their places in the index.
-    FULL: a row has PADDED numbers."""
+    """Returns [LANES, BAGS, PADDED]: the sums of the rows i [LANES, BAGS, STEPS] within the range. p holds their places
+    in the index. FULL means that a row has PADDED numbers."""
     here = (i >= lo) & (i < hi)
     c = tl.arange(0, PADDED)[None, None, None, :]
     mask = here[:, :, :, None]
@@ -173,9 +174,9 @@ def _bag_store(out, stride, sums, b, bags, part, length, width, PADDED: tl.const
 def _bag(index, offsets, weights, table, out, stride, bags, last, total, part, piece, lo, hi,
          LENGTH: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
          STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
-    """The sums of what lies in the range, of BAGS bags, go to part `part` of `out`, whose rows are `stride` numbers
-    apart. LENGTH -1: each bag has `last` positions. 0: bag b has those from offsets[b] to below offsets[b + 1]; bag
-    `last`, which has no next, ends at `total`."""
+    """Writes the sums of the rows in the range, of BAGS bags, to part `part` of `out`, whose rows are `stride` numbers
+    apart. With LENGTH -1 each bag has `last` positions. With LENGTH 0 bag b has the positions from offsets[b] to below
+    offsets[b + 1]; bag `last` has no next offset and ends at `total`."""
     b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
     if LENGTH > 0:
         first = b * LENGTH
@@ -202,7 +203,7 @@ def _bag(index, offsets, weights, table, out, stride, bags, last, total, part, p
 
 @triton.jit
 def _bag_positions(piece, total, LENGTH: tl.constexpr, BAGS: tl.constexpr, LANES: tl.constexpr):
-    """Of bags of LENGTH, that are one tile."""
+    """Sums bags of LENGTH, each of which is one tile."""
     b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
     p = b[None, :, None] * LENGTH + _tile_rows(LENGTH // LANES, LANES)
     return p, p < total
@@ -222,7 +223,8 @@ def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, 
                 WINDOWS: tl.constexpr, DRAW: tl.constexpr, LENGTH: tl.constexpr,
                 WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr, LANES: tl.constexpr,
                 WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
-    """Bags of LENGTH = STEPS x LANES rows are one tile each, and the next bags' indices are loaded during it."""
+    """Sums bags of LENGTH = STEPS x LANES rows, each of which is one tile. The indices of the next bags are loaded
+    meanwhile."""
     w = first_window(window_of_sm)
     for _ in range(WINDOWS):
         lo = tl.load(bounds + w)
@@ -251,7 +253,7 @@ def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, 
 
 @triton.jit(do_not_specialize=["numbers"])
 def add_parts(parts, out, stride, numbers, WIDTH: tl.constexpr, PARTS: tl.constexpr, BLOCK: tl.constexpr):
-    """out = the first part + the second + ..., in this order. Its rows of WIDTH numbers are `stride` apart."""
+    """Computes out = the first part + the second + ..., in this order. Its rows of WIDTH numbers are `stride` apart."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = at < numbers
     s = tl.load(parts + at, mask=mask)
@@ -297,7 +299,7 @@ def add_windows(index, source, table, count, bounds, window_of_sm, queues, piece
 
 @triton.jit
 def _mix(x):
-    """The finalizer of splitmix64 (Steele, Lea and Flood 2014): 64 random bits of a counter."""
+    """Returns 64 random bits of a counter: the finalizer of splitmix64 (Steele, Lea and Flood 2014)."""
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB
     return x ^ (x >> 31)
@@ -305,7 +307,8 @@ def _mix(x):
 
 @triton.jit
 def _neighbor(indptr, seeds, count, nodes, seed, r, FANOUT: tl.constexpr):
-    """Positions in the array of edges, -1 for a node without any; draw k of node r is number r x FANOUT + k."""
+    """Writes positions in the array of edges, and -1 for a node without neighbors. Draw k of node r is number r x
+    FANOUT + k."""
     node = tl.load(seeds + r // FANOUT, mask=r < count, other=-1).to(tl.int64)
     known = (node >= 0) & (node < nodes)
     first = tl.load(indptr + node, mask=known, other=0).to(tl.int64)
@@ -325,7 +328,7 @@ def neighbor_positions(indptr, seeds, positions, count, nodes, seed, FANOUT: tl.
 @triton.jit(do_not_specialize=["count", "nodes", "seed"])
 def neighbor_direct(indptr, edges, seeds, out, count, nodes, seed, FANOUT: tl.constexpr,
                     BLOCK: tl.constexpr):
-    """Positions and edges in one pass over the whole graph: naive."""
+    """Finds positions and reads edges in one pass over the whole graph: naive."""
     r = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     p = _neighbor(indptr, seeds, count, nodes, seed, r, FANOUT)
     tl.store(out + r, tl.load(edges + p, mask=p >= 0, other=-1), mask=r < count)
@@ -343,7 +346,7 @@ def _part_of(key, boundaries, PARTS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["count", "blocks"])
 def partition_count(keys, boundaries, counts, count, blocks, PARTS: tl.constexpr, BLOCK: tl.constexpr):
-    """counts[part, block] = keys of the block in the part."""
+    """Sets counts[part, block] to the number of keys of the block in the part."""
     piece = tl.program_id(0)
     r = piece.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     part = _part_of(tl.load(keys + r, mask=r < count, other=0).to(tl.int64), boundaries, PARTS)
@@ -355,7 +358,7 @@ def partition_count(keys, boundaries, counts, count, blocks, PARTS: tl.constexpr
 @triton.jit(do_not_specialize=["count", "blocks"])
 def partition_move(keys, boundaries, starts, moved, order, count, blocks, ORDER: tl.constexpr,
                    PARTS: tl.constexpr, BLOCK: tl.constexpr):
-    """Each key to its place: starts[part, block] + the number of keys of its part before it in the block. One
+    """Moves each key to its place: starts[part, block] + the number of keys of its part before it in the block. One
     scan counts four parts at once, 16 bits each; BLOCK is less than 65536."""
     piece = tl.program_id(0)
     r = piece.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)

@@ -1,10 +1,10 @@
-"""The device code of reach.torch over a list of tables: rows copied out, and sums of bags, in one launch.
+"""The device code of reach.torch over a list of tables: one launch copies rows out or sums bags.
 
-Tables lie in runs of neighbors that the reach holds together; without a need for that, all are one run. A piece is a
-block of samples of one table, and the pieces of a run take its tables in turn. A pass (`copy`, `bag`) has a program per
-piece, run after run, so that few programs of two runs are at work at once. In windows (`bag_windows`) the groups of SMs
-have runs of their own and work on all runs at once, as in kernels: a program draws pieces of the run of its SM, then of
-the next runs.
+Tables lie in runs of neighbors that fit the reach together. If runs are not needed, all tables are one run. A piece is
+a block of samples of one table, and the pieces of a run take its tables in turn. A pass (`copy`, `bag`) has a program
+per piece, run after run, so that few programs of two runs are active at once. In windows (`bag_windows`) each group of
+SMs has its own runs, so all runs are processed at once. A program draws pieces of the run of its SM, then of the next
+runs, like in kernels.
 
 `about` has lines of one number per table: its address, the length of its rows and its first column in a row of the
 result, both in units of UNIT elements, its rows, the first table of its run, the tables of its run, and its kind. KINDS
@@ -22,7 +22,7 @@ from reach.torch.kernels import QUEUE_STRIDE, _bag_store, _draw, _next, _tile_ro
 
 @triton.jit
 def _table(about, tables, t, UNIT: tl.constexpr, TYPE: tl.constexpr):
-    """Its address, the elements of a row, its first column, and its rows."""
+    """Returns the address of a table, the elements of a row, its first column, and its rows."""
     start = tl.load(about + t).to(tl.pointer_type(TYPE))
     start = tl.multiple_of(start, UNIT * TYPE.primitive_bitwidth // 8)
     width = tl.load(about + tables + t) * UNIT
@@ -32,7 +32,7 @@ def _table(about, tables, t, UNIT: tl.constexpr, TYPE: tl.constexpr):
 
 @triton.jit
 def _run(about, tables, t):
-    """The first table of the run of table t, and how many it has."""
+    """Returns the first table of the run of table t, and the number of tables in the run."""
     return tl.load(about + 4 * tables + t).to(tl.int32), tl.load(about + 5 * tables + t).to(tl.int32)
 
 
@@ -43,7 +43,7 @@ def _kind(about, tables, t):
 
 @triton.jit
 def _place(about, tables, pieces, program):
-    """(the table, the piece of it) of a program of a pass, if each table has this many pieces."""
+    """Returns (the table, the piece of it) of a program of a pass. Each table has this many pieces."""
     first, many = _run(about, tables, program // pieces)
     piece = program - first * pieces
     return first + piece % many, piece // many
@@ -69,7 +69,7 @@ def _copy(index, about, out, count, tables, t, piece, UNIT: tl.constexpr, PADDED
 
 @triton.jit(do_not_specialize=["count", "tables", "pieces"])
 def copy(index, about, out, count, tables, pieces, KINDS: tl.constexpr, UNIT: tl.constexpr, ROWS: tl.constexpr):
-    """The rows of a table lie together in `out`, table after table. A kind is (PADDED, FULL)."""
+    """Copies rows. The rows of a table lie together in `out`, table after table. A kind is (PADDED, FULL)."""
     t, piece = _place(about, tables, pieces, tl.program_id(0))
     kind = _kind(about, tables, t)
     for k in tl.static_range(len(KINDS)):
@@ -83,9 +83,9 @@ def copy(index, about, out, count, tables, pieces, KINDS: tl.constexpr, UNIT: tl
 def _bag(index, offsets, weights, about, out, each, bags, tables, columns, t, piece, LENGTH: tl.constexpr,
          UNIT: tl.constexpr, PADDED: tl.constexpr, FULL: tl.constexpr, LANES: tl.constexpr, BAGS: tl.constexpr,
          ROWS: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
-    """The sums of BAGS bags of one table. Bag b of table t is number t x bags + b. LENGTH -1: it has `each` positions.
-    0: it has those from offsets[number] to below offsets[number + 1]. A tile has ROWS rows of each bag. FULL: the
-    table's rows have PADDED numbers."""
+    """Sums BAGS bags of one table. Bag b of table t is number t x bags + b. With LENGTH -1 it has `each` positions.
+    With LENGTH 0 it has the positions from offsets[number] to below offsets[number + 1]. A tile has ROWS rows of each
+    bag. FULL means that the table's rows have PADDED numbers."""
     b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
     number = t.to(tl.int64) * bags + b
     start, width, column, rows = _table(about, tables, t, UNIT, TYPE)
@@ -138,7 +138,8 @@ def bag(index, offsets, weights, about, out, each, bags, tables, columns, pieces
 def bag_windows(index, offsets, weights, about, out, each, bags, tables, columns, pieces, run_of_sm, queues,
                 DRAW: tl.constexpr, KINDS: tl.constexpr, LENGTH: tl.constexpr, UNIT: tl.constexpr, BAGS: tl.constexpr,
                 ROWS: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
-    """As bag. run_of_sm has the first table of a run for each SM; the queue of a run is its first table's."""
+    """Sums bags like `bag`, in windows. run_of_sm has the first table of a run for each SM. The queue of a run is the
+    queue of its first table."""
     at = first_window(run_of_sm)
     done = 0
     while done < tables:

@@ -1,9 +1,9 @@
-"""From a tensor to launches: which plan holds for it, its tables on the device, and the launches of a strategy.
+"""The way from a tensor to launches: its plan, the plan's tables on the device, and the launches of a strategy.
 
-Everything is kept by device, so several GPUs work in one process. A plan and its tables are made by the first
-call with a table of that size (of a batch of that size, to the next power of two): from then on a call neither
-waits for the device nor asks anybody, so it can be captured in a CUDA graph. Queues are a new tensor of each
-launch, so launches of several streams do not share them. Threads: any.
+Everything is kept by device, so several GPUs work in one process. The first call with a table of some size, and a batch
+of some size to the next power of two, makes a plan and its tables. Later calls neither wait for the device nor request
+a plan, so they can be captured in a CUDA graph. The queues are a new tensor in each launch, so launches of several
+streams do not share them. Any thread may call the functions.
 """
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ STOCK = "stock"
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How a table is worked on. `bounds`: rows, of the scopes of each pass or of the windows. A list of tables has
-    `runs` instead, of whole tables that lie within the reach together, (first table, tables) each, or neither: table
-    by table. In windows `window_of_sm` then has the first table of an SM's run."""
+    """How a table is processed. `bounds` are rows: the limits of the scopes of each pass, or of the windows. A list of
+    tables has `runs` instead: (first table, tables) of each run of whole tables that lie within the reach together.
+    Without both, the tables are processed one by one. In windows with runs `window_of_sm` has the first table of an
+    SM's run."""
     strategy: str
     reason: str
     bounds: Tuple[int, ...] = ()
@@ -57,8 +58,8 @@ _remembered: Dict[Tuple[Any, ...], Any] = {}
 
 
 def use(source: Union[None, str, reach.Reach] = None) -> None:
-    """From now on ask this source: a reach.Reach or its URI; None: as reach.Reach() finds one. Forgets all plans
-    and the warnings that were given. It needs PyTorch and Triton:
+    """Requests plans from this source from now on. It is a reach.Reach or its URI; with None it is the default of
+    reach.Reach(). Forgets all plans and all warnings given so far. It needs PyTorch and Triton:
 
     >>> use("file:fingerprint.json")  # doctest: +SKIP
     """
@@ -72,14 +73,15 @@ def use(source: Union[None, str, reach.Reach] = None) -> None:
 
 
 def forget() -> None:
-    """What was chosen for the calls so far; their plans are kept."""
+    """Forgets the choices for the calls so far; plans are kept."""
     with _lock:
         _ways.clear()
         _remembered.clear()
 
 
 def remember(key: Tuple[Any, ...], find: Callable[[], Any], device: torch.device) -> Any:
-    """What `find` said the first time, until `use`; what it says during the capture of a CUDA graph does not count."""
+    """Returns the first result of `find`, until the next `use`. A result found during the capture of a CUDA graph is
+    not kept."""
     key = (*key, shapes.only())
     with _lock:
         if key in _remembered:
@@ -91,7 +93,7 @@ def remember(key: Tuple[Any, ...], find: Callable[[], Any], device: torch.device
 
 
 def facts(device: torch.device) -> Tuple[str, int]:
-    """The UUID and the number of SMs of a GPU, as this process sees it."""
+    """Returns the UUID and the number of SMs of a GPU, as this process sees it."""
     if device.type != "cuda":
         raise NoPlan("the table is not in the memory of a GPU")
     properties = torch.cuda.get_device_properties(device)
@@ -102,7 +104,7 @@ def facts(device: torch.device) -> Tuple[str, int]:
 
 
 def plan(device: torch.device, job: Job) -> Plan:
-    """Asked once for each device and job. Raises NoPlan."""
+    """Requests the plan once for each device and job. Raises NoPlan if there is none."""
     global _planner  # pylint: disable=global-statement
     number = -1 if device.index is None else device.index
     key = number, dataclasses.replace(job, accesses=job.rounded())
@@ -136,7 +138,7 @@ def _ask(device: torch.device, number: int, job: Job) -> Union[Plan, NoPlan]:
 
 
 def shares(device: torch.device, lengths: Sequence[int], weights: Sequence[float]) -> Optional[Tuple[int, ...]]:
-    """Planner.shares of the source that made the plan."""
+    """Returns Planner.shares of the source that made the plan."""
     return None if _planner is None else _planner.shares(facts(device)[0], lengths, weights)
 
 
@@ -145,13 +147,14 @@ def capturing(device: torch.device) -> bool:
 
 
 def _slots(window_of_sm: Sequence[int], device: torch.device) -> torch.Tensor:
-    """On the device. An SM that has no window begins with the first."""
+    """Returns the table of windows on the device. An SM without a window begins with the first one."""
     slots = [max(0, w) for w in window_of_sm][:kernels.SM_SLOTS]
     return torch.tensor(slots + [0] * (kernels.SM_SLOTS - len(slots)), dtype=torch.int32, device=device)
 
 
 def _in_turn(device: torch.device, job: TablesJob, strategy: str) -> Optional[float]:
-    """Predicted items per second table by table; a table within the reach has nothing to gain from the strategy."""
+    """Returns predicted items per second if the tables are processed one by one. A table within the reach gains nothing
+    from the strategy."""
     plans = [plan(device, job.part(k, 1)) for k in range(len(job.tables))]
     each = [p.rows_per_s(strategy) or p.rows_per_s("naive") for p in plans]
     return 1 / sum(1 / s for s in each if s) if all(each) else None
@@ -171,7 +174,8 @@ def _over(runs: Optional[Sequence[Tuple[int, int]]], job: TablesJob) -> str:
 
 
 def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[float]]]:
-    """(the strategy of this job, what the plan says of each: items per second). Raises NoPlan."""
+    """Returns (the strategy of this job, the predicted items per second of each strategy). Raises NoPlan if there is no
+    plan."""
     if isinstance(job, TablesJob):
         return _predicted_list(device, job)
     found = plan(device, job)
@@ -179,8 +183,8 @@ def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[f
 
 
 def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
-    """The way to read a list of tables: one run of all of them, runs of all whole tables that fit within the reach,
-    or one table after another."""
+    """Returns the way to read a list of tables: one run of all of them, runs of the whole tables that fit within the
+    reach, or one table after another."""
     if strategy == "naive":
         return Way(strategy, "asked for", runs=((0, len(job.tables)),))
     found = plan(device, job)
@@ -196,8 +200,9 @@ def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
 
 def _runs_in_windows(device: torch.device, job: TablesJob, found: Plan,
                      runs: Tuple[Tuple[int, int], ...]) -> Optional[Way]:
-    """Each run has groups of SMs, in proportion to its tables: SMs that wait for memory read the same number of rows in
-    the same time, whatever the rows' length. None: the source of plans has no groups."""
+    """Assigns groups of SMs to each run, in proportion to its tables, because SMs that wait for memory read the same
+    number of rows in the same time, independent of the rows' length. Returns None if the source of plans has no
+    groups."""
     of_sm = shares(device, [sum(job.tables[first:first + many]) for first, many in runs],
                    [float(many) for _, many in runs])
     if of_sm is None:
@@ -226,8 +231,8 @@ def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
 
 
 def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_is_as_good: bool) -> Optional[Way]:
-    """How to do it; None: with the stock operator, and why was said. `strategy` "": by the plan. A strategy that
-    was asked for and cannot be had is a RuntimeError."""
+    """Returns the way to run an operation, or None if the stock operator is used, after a warning with the reason. With
+    `strategy` "" the plan decides. Raises RuntimeError if a requested strategy is not available."""
     if strategy not in ("", STOCK, *STRATEGIES):
         raise ValueError(f"strategy {strategy!r} is not one of stock, {', '.join(STRATEGIES)}")
     if strategy == STOCK:
@@ -268,8 +273,8 @@ def on(device: torch.device) -> ContextManager[Any]:
 
 def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments: Any, numbered: bool = False,
         **constants: Any) -> None:
-    """The launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. `numbered`: a pass
-    gets its number, behind `arguments`."""
+    """Makes the launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. With `numbered`
+    each pass also gets its number, after `arguments`."""
     pieces = triton.cdiv(items, shape.items)
     device = arguments[0].device
     with on(device):
@@ -288,7 +293,8 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
 
 def run_list(way: Way, scope: Any, windows: Any, items: int, tables: int, shape: Shape, *arguments: Any,
              **constants: Any) -> None:
-    """The launch of a way with runs over `items` items of each table of a list. The kernels are of kernels_tables."""
+    """Makes the launch of a way with runs over `items` items of each table of a list. The kernels are in
+    kernels_tables."""
     pieces = triton.cdiv(items, shape.items)
     device = arguments[0].device
     with on(device):
@@ -302,7 +308,7 @@ def run_list(way: Way, scope: Any, windows: Any, items: int, tables: int, shape:
 
 
 def plain(*tensors: torch.Tensor) -> bool:
-    """Whether a call may go past the dispatcher: nothing is traced and no gradient is needed."""
+    """Returns whether a call may bypass the dispatcher: nothing is traced and no gradient is needed."""
     if torch.compiler.is_compiling():
         return False
     grad = torch.is_grad_enabled()
@@ -321,7 +327,7 @@ def row_bytes(table: torch.Tensor) -> int:
 
 
 def unfit(table: torch.Tensor) -> str:
-    """Why the kernels cannot take a table; "": they can."""
+    """Returns why the kernels cannot take a table, or "" if they can."""
     if table.dim() == 0:
         return "the table has no dimension"
     if not table.is_contiguous():

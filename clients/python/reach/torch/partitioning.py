@@ -1,8 +1,8 @@
 """partition: a stable partition of indices by window or scope, on the device.
 
-Two passes over the keys (Blelloch 1990, split): each block counts its keys of each part, a sum over all blocks
-gives the places, and each block moves its keys there in their order. Each 4-byte key moves 12 bytes, with the order
-24.
+There are two passes over the keys (Blelloch 1990, split). Each block counts its keys of each part, a sum over all
+blocks gives the places, and each block moves its keys there in their order. The traffic per 4-byte key is 12 bytes, or
+24 with the order.
 """
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ BLOCK, WARPS = 4096, 8
 
 
 class Partitioned(NamedTuple):
-    """Part p has the keys from index[starts[p]] to below index[starts[p + 1]], in their order, and order[k] is
-    where index[k] was. `starts` is on the device of the keys. It needs PyTorch and Triton:
+    """The result of partition(). Part p has the keys from index[starts[p]] to below index[starts[p + 1]], in their old
+    order, and order[k] is the former position of index[k]. `starts` is on the device of the keys. It needs PyTorch and
+    Triton:
 
     >>> partition(torch.tensor([5, 1, 7, 2]), [4]).order.tolist()  # doctest: +SKIP
     [1, 3, 0, 2]
@@ -38,12 +39,10 @@ def _partition_stock(index: torch.Tensor, inner: torch.Tensor, with_order: bool)
 
 def partition(index: torch.Tensor, boundaries: Union[torch.Tensor, Sequence[int]],
               with_order: bool = True) -> Partitioned:
-    """Partitions keys of int32 or int64 by ascending boundaries, stably: part 0 has the keys below boundaries[0],
-    part p those from boundaries[p - 1] to below boundaries[p], the last part the rest.
-
-    So n boundaries make n + 1 parts. A tensor of boundaries on the device of the keys makes no copy and does not
-    wait. with_order=False: without the positions, for keys that are looked up in any order. It needs PyTorch and
-    Triton:
+    """Partitions keys of int32 or int64 by ascending boundaries, stably. Part 0 has the keys below boundaries[0], part
+    p the keys from boundaries[p - 1] to below boundaries[p], and the last part the other keys. So n boundaries make n +
+    1 parts. A tensor of boundaries on the device of the keys makes no copy and does not wait. with_order=False omits
+    the positions, for keys that are looked up in any order. It needs PyTorch and Triton:
 
     >>> parts = partition(torch.tensor([5, 1, 7, 2]), [4])  # doctest: +SKIP
     >>> parts.index.tolist(), parts.starts.tolist()  # doctest: +SKIP

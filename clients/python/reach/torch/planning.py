@@ -1,6 +1,6 @@
-"""What reach.torch asks reachd, and what it makes of the answer. Needs neither torch nor a GPU.
+"""The requests of reach.torch to reachd, and the evaluation of the answers.
 
-`ask` is the only place that knows the parameters of a plan. What a source does not yet understand
+Needs neither torch nor a GPU. Only `ask` contains the parameters of a plan. A parameter that a source does not support
 (`written_bytes`) is left out for that source from then on.
 """
 from __future__ import annotations
@@ -18,14 +18,14 @@ _OPTIONAL = ("written_bytes", "accesses", "launch_us")  # of no effect on the re
 
 
 class NoPlan(Exception):
-    """Why there is no plan, in a sentence."""
+    """There is no plan; the message is the reason, as a sentence."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What is accessed: `accesses` rows of `row_bytes` at random in a table of `table_bytes`. Per access,
-    `input_bytes` are read and `written_bytes` written in order, and `output_bytes` are sums that each window
-    or scope has a part of. in_step: two windows work on an access at nearly the same time, so that their parts of
+    """The accesses of an operation: `accesses` rows of `row_bytes` at random in a table of `table_bytes`. Per access,
+    `input_bytes` are read and `written_bytes` written in order, and `output_bytes` are sums that each window or scope
+    has a part of. `in_step` means that two windows work on an access at nearly the same time, so that their parts of
     `output_bytes` meet in the L2 and are moved once."""
     table_bytes: int
     row_bytes: int
@@ -45,7 +45,7 @@ class Job:
         return {**words, "accesses": self.rounded(), "launch_us": LAUNCH_US}
 
     def rounded(self) -> int:
-        """The number of accesses as a power of two, so that a batch of another length finds the same plan."""
+        """Rounds the number of accesses to a power of two, so that a batch of another length finds the same plan."""
         return 1 << max(0, self.accesses - 1).bit_length()
 
     def read(self, answer: Any) -> Plan:
@@ -54,9 +54,9 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class TablesJob(Job):
-    """The same over several tables at a time: an item is a row of each. `tables` are their bytes and `rows` the
-    bytes of a row of each; table_bytes and row_bytes are the sums, `accesses` counts items. at_once: runs of tables
-    that the reach holds are read at once, each by groups of SMs of its own, where nothing else is asked for."""
+    """A Job over several tables at a time: an item is a row of each. `tables` are their bytes and `rows` the bytes of a
+    row of each. table_bytes and row_bytes are the sums, and `accesses` counts items. `at_once` means that runs of
+    tables within the reach are read at once, each by its own groups of SMs, if nothing else is requested."""
     tables: Tuple[int, ...] = ()
     rows: Tuple[int, ...] = ()
     at_once: bool = False
@@ -65,7 +65,8 @@ class TablesJob(Job):
         return {**super().parameters(), "bytes": list(self.tables), "element": list(self.rows)}
 
     def part(self, first: int, many: int) -> Job:
-        """Items that are a row of each of these tables only; what is read and written beside them in proportion."""
+        """Returns the job for items that are a row of each of these tables only. Other reads and writes shrink in
+        proportion."""
         tables, rows = self.tables[first:first + many], self.rows[first:first + many]
         given: Dict[str, Any] = {"table_bytes": sum(tables), "row_bytes": sum(rows)}
         for name, share in (("input_bytes", many / len(self.tables)), ("written_bytes", sum(rows) / self.row_bytes),
@@ -78,8 +79,8 @@ class TablesJob(Job):
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """`strategy` is one of STRATEGIES. `windows` are their first bytes and the end of the last. `window_of_sm`
-    has -1 for an SM without work. `gbps` are the planner's predictions, in transaction bytes; None: unknown."""
+    """`strategy` is one of STRATEGIES. `windows` are their first bytes and the end of the last. `window_of_sm` has -1
+    for an SM without work. `gbps` are the planner's predictions in transaction bytes, or None if unknown."""
     strategy: str
     reason: str
     scope_bytes: int
@@ -91,13 +92,13 @@ class Plan:
     in_reach_gbps: Optional[float] = None
 
     def rows_per_s(self, strategy: str) -> Optional[float]:
-        """Predicted accesses per second."""
+        """Returns predicted accesses per second."""
         gbps = self.gbps.get(strategy)
         return None if gbps is None else gbps * 1e9 / self.transaction_bytes
 
 
 def _windows(placement: Any, table_bytes: int) -> Tuple[int, ...]:
-    """Their bounds; they cover the table without a gap, or there is no plan."""
+    """Returns the bounds of windows or scopes. They must cover the table without a gap; otherwise there is no plan."""
     found = sorted((int(w["first_byte"]), int(w["length_bytes"])) for w in placement["windows"])
     bounds = [0]
     for first, length in found:
@@ -110,7 +111,7 @@ def _windows(placement: Any, table_bytes: int) -> Tuple[int, ...]:
 
 
 def read(answer: Any, table_bytes: int) -> Plan:
-    """The plan in an answer. Raises NoPlan if it has no strategy that reach.torch can follow."""
+    """Returns the plan in an answer. Raises NoPlan if it has no strategy that reach.torch can follow."""
     options = {NAMES[o["strategy"]]: o for o in answer["options"] if o["strategy"] in NAMES and o["possible"]}
     if not options:
         raise NoPlan("the plan has no strategy that reach.torch knows")
@@ -128,7 +129,8 @@ def read(answer: Any, table_bytes: int) -> Plan:
 
 
 class Planner:
-    """One source of answers (a reach.Reach), and what it does not understand. Threads: as reach.Reach."""
+    """One source of answers (a reach.Reach), and the parameters that it does not support. Threads may share it like a
+    reach.Reach."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -176,8 +178,8 @@ class Planner:
 
 
     def shares(self, gpu: str, lengths: Sequence[int], weights: Sequence[float]) -> Optional[Tuple[int, ...]]:
-        """Which of these parts of memory each SM works on: each group has one, and a part the SMs of its weight. None:
-        there are fewer groups, or a part needs several windows."""
+        """Returns the part of memory on which each SM works. Each group has one part, and a part has SMs in proportion
+        to its weight. Returns None if there are fewer groups than parts, or if a part needs several windows."""
         try:
             answer = self._source.split(gpu, bytes=list(lengths), weight=[w / sum(weights) for w in weights])
             answer.check_gpu(gpu)
@@ -195,20 +197,21 @@ def _to_leave_out(why: reach.ReachError, words: Dict[str, Any]) -> Optional[str]
 
 
 def row_bounds(bounds: Tuple[int, ...], row_bytes: int, rows: int) -> Tuple[int, ...]:
-    """Bounds in bytes as bounds in rows. A row across a bound belongs to the window that it ends in."""
+    """Converts bounds in bytes to bounds in rows. A row across a bound belongs to the window in which it ends."""
     inner = [min(rows, first // row_bytes) for first in bounds[1:-1]]
     return (0, *inner, rows)
 
 
 def scope_bounds(scope_bytes: int, row_bytes: int, rows: int) -> Tuple[int, ...]:
-    """The fewest equal scopes of whole rows, none longer than scope_bytes (or one row)."""
+    """Returns the fewest equal scopes of whole rows, none longer than scope_bytes (or one row)."""
     per_scope = max(1, scope_bytes // row_bytes)
     passes = max(1, -(-rows // per_scope))
     return tuple(rows * k // passes for k in range(passes + 1))
 
 
 def packed(scope_bytes: int, tables: Tuple[int, ...]) -> Optional[Tuple[Tuple[int, int], ...]]:
-    """Runs of whole tables, (first table, tables) each, none longer than scope_bytes; None if a table is."""
+    """Returns runs of whole tables, (first table, tables) each, none longer than scope_bytes; None if a table is
+    longer."""
     runs: List[Tuple[int, int]] = []
     room = 0
     for number, length in enumerate(tables):

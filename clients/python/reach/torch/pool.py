@@ -9,10 +9,10 @@ device memory in frames of the measured length, so that a TLB miss costs less wh
         table = torch.empty(rows, columns, device="cuda")
     print(pool.stats())
 
-PyTorch's caching allocator lies above it and asks for segments; a tensor larger than the allocator's
-segments gets one of its own. There is one pool of libreach-cuda per device: a second MemPool shares it, and
-its frame_bytes is ignored. libreach-cuda is REACH_CUDA_LIBRARY of the environment, else the library of the
-installation (or build) which this file is part of, else what the loader finds as libreach-cuda.so.0.
+PyTorch's caching allocator lies above it and asks for segments; a tensor larger than the allocator's segments gets one
+of its own. There is one pool of libreach-cuda per device: a second MemPool shares it, and its frame_bytes is ignored.
+libreach-cuda is REACH_CUDA_LIBRARY of the environment, else the library of the installation (or build) that contains
+this file, else the loader's libreach-cuda.so.0.
 """
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ class _Stats(ctypes.Structure):
 
 
 class MemPool:
-    """`pool` is the torch.cuda.MemPool. `frame_bytes` 0: the driver's allocation granularity, and stats()
-    says so. `keep_bytes`: of free frames that stay with the pool. Raises RuntimeError.
+    """Opens the pool; the attribute `pool` is the torch.cuda.MemPool. `frame_bytes` 0 means the driver's allocation
+    granularity, which stats() reports. `keep_bytes` is the size of the free frames that stay with the pool. Raises
+    RuntimeError on failure.
 
     It needs a GPU and PyTorch:
 
@@ -67,7 +68,8 @@ class MemPool:
             raise RuntimeError(error.text.decode("utf-8", "replace"))
 
     def stats(self) -> Dict[str, int]:
-        """struct reach_alloc_stats of reach_alloc.h. It needs a GPU and PyTorch:
+        """Returns struct reach_alloc_stats of reach_alloc.h as a dict; sizes are in bytes and times in ns. It needs a
+        GPU and PyTorch:
 
         >>> MemPool(frame_bytes=32 << 20).stats()["frame_bytes"]  # doctest: +SKIP
         33554432

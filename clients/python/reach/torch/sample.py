@@ -1,14 +1,13 @@
 """neighbor_sample: random neighbors in a graph stored as compressed sparse rows.
 
-Neighbors are drawn with replacement: draw k of seed r is number r x fanout + k of a counter-based generator
-(splitmix64 of the seed and the counter), so the result depends on the seed alone, not on the strategy, the GPU
-or the batch's launch. A node of degree d gets neighbor floor(u x d / 2^32) of a 32-bit number u: degrees are less
-than 2^32, and probabilities differ by d / 2^32 at most.
-
-There are two ways. In one pass each thread finds its node's list and reads its neighbor: naive. In two steps a pass
-over the far smaller array of offsets writes positions in the array of edges, and gather_rows, in scopes or windows,
-reads the edges there. Neighbors of one node lie together, so one pass translates once for all of them: out of
-reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster one is taken (`predicted`).
+Neighbors are drawn with replacement. Draw k of seed r is number r x fanout + k of a counter-based generator (splitmix64
+of the seed and the counter). The result depends on the seed alone, not on the strategy, the GPU or the launch. A node
+of degree d gets neighbor floor(u x d / 2^32) of a 32-bit number u. Degrees must be less than 2^32, and probabilities
+differ by d / 2^32 at most. There are two ways. In one pass (naive) each thread finds its node's list and reads its
+neighbor. In two steps a pass over the far smaller array of offsets writes positions in the array of edges, and
+gather_rows, in scopes or windows, reads the edges there. Neighbors of one node lie together, so one pass translates
+once for all of them: out of reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster one
+is taken (`predicted`).
 """
 from __future__ import annotations
 
@@ -29,20 +28,21 @@ _SIGN = 1 << 63
 
 
 def _met(listed_bytes: float, fanout: int, unit: int) -> float:
-    """Distinct units of memory among `fanout` draws from a list of that length, on average."""
+    """Returns the average number of distinct units of memory among `fanout` draws from a list of that length."""
     units = max(1.0, listed_bytes / unit)
     return units * (1 - (1 - 1 / units) ** fanout)
 
 
 def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
               fanout: int) -> Tuple[str, Dict[str, Optional[float]]]:
-    """(the strategy, neighbors per second of each). Raises NoPlan.
+    """Returns (the strategy, neighbors per second of each strategy). Raises NoPlan if there is no plan.
 
-    A seed's neighbors lie together, in a list of the mean degree, and take one translation. In one pass they take a
-    line for each draw, each like an access at random: their addresses are found one after the other. In two steps
-    all addresses of a list are known at once: one access at random, and behind it what else memory moves of the list.
-    Each pass reads all positions; so does each window if a seed has several: they all lie in one, so the windows have
-    unequal work in a piece and drift apart by more than the L2 holds. The result is written twice: first -1."""
+    A seed's neighbors lie together, in a list of the mean degree, and take one translation. In one pass each draw takes
+    a line, like an access at random, because the addresses are found one after the other. In two steps all addresses of
+    a list are known at once. A list then takes one access at random plus the other lines that memory moves. Each pass
+    reads all positions. Each window does too if a seed has several positions: they all lie in one window, so the
+    windows have unequal work in a piece and drift apart by more than the L2 holds. The result is written twice, first
+    with -1."""
     device, item, nodes = indices.device, indices.element_size(), max(1, indptr.numel() - 1)
     listed, each, count = indices.numel() / nodes * item, seeds.element_size(), seeds.numel()
     lines = 1 + _met(listed, fanout, LINE)  # and one of the offsets
@@ -73,7 +73,7 @@ def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
 
 
 def _best(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int) -> str:
-    """The strategy that is predicted to be the fastest; "": there is no plan."""
+    """Returns the strategy that is predicted to be the fastest, or "" if there is no plan."""
     key = (indices.device, indices.numel(), indices.dtype, indptr.numel(), seeds.numel().bit_length(), fanout)
 
     def find() -> str:
@@ -85,19 +85,19 @@ def _best(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fano
 
 
 def _signed(x: int) -> int:
-    """64 bits as PyTorch's int64 has them."""
+    """Returns 64 bits as a PyTorch int64."""
     return x - (1 << 64) if x & _SIGN else x
 
 
 def _mix(x: torch.Tensor) -> torch.Tensor:
-    """kernels._mix: PyTorch has no shift of unsigned numbers, so the copies of the sign are cut off."""
+    """Does kernels._mix. PyTorch has no shift of unsigned numbers, so the copies of the sign are masked."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ ((x >> shift) & ((1 << (64 - shift)) - 1))) * _signed(factor)
     return x ^ ((x >> 31) & ((1 << 33) - 1))
 
 
 def _positions_stock(indptr: torch.Tensor, seeds: torch.Tensor, fanout: int, seed: int) -> torch.Tensor:
-    """neighbor_positions with PyTorch's operators."""
+    """Does neighbor_positions with PyTorch's operators."""
     count = seeds.numel() * fanout
     number = torch.arange(1, count + 1, dtype=torch.int64, device=seeds.device)
     bits = _mix(_mix(torch.full_like(number, seed)) + number * _signed(0x9E3779B97F4A7C15))
@@ -119,8 +119,8 @@ def _sample_stock(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tens
 
 def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int, seed: int,
                     strategy: str = "") -> torch.Tensor:
-    """`fanout` neighbors of each node of `seeds`, drawn with replacement: a tensor of len(seeds) x fanout numbers
-    of the dtype of `indices`, -1 for a node without neighbors.
+    """Returns `fanout` neighbors of each node of `seeds`, drawn with replacement: a tensor of len(seeds) x fanout
+    numbers of the dtype of `indices`, with -1 for a node without neighbors.
 
     The neighbors of node v are indices[indptr[v]] to below indices[indptr[v + 1]]; indptr, indices and seeds are
     int32 or int64. 0 <= seed < 2^63. The same seed gives the same result with every strategy and on a CPU.

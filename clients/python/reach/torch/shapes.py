@@ -1,4 +1,4 @@
-"""Shapes of launches by operation and bytes of a row: a table, because nothing may be tuned inside a captured
+"""Shapes of launches by operation and bytes of a row. They are a table, because nothing may be tuned inside a captured
 graph. tests/gpu/experiments/survey_torch_sweep.py measures candidates and prints the lines of this table.
 """
 from __future__ import annotations
@@ -8,9 +8,9 @@ from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 
 class Shape(NamedTuple):
-    """`items` rows or bags per piece, `warps` per program; in windows, `per_sm` programs per SM that draw `draw`
-    pieces at a time. `step`: rows of each bag in flight together. `ahead`: rows that one of two windows may copy before
-    the other (0: any)."""
+    """`items` rows or bags per piece, `warps` per program; in windows, `per_sm` programs per SM that draw `draw` pieces
+    at a time. `step` is the number of rows of each bag in flight together. `ahead` is the number of rows that one of
+    two windows may copy before the other; 0 means no limit."""
     items: int
     warps: int
     per_sm: int = 16
@@ -19,10 +19,11 @@ class Shape(NamedTuple):
     ahead: int = 0
 
 
-# (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer
-# items (`_fit`). Of sweeps on two H200s (docs/measurements/visit-torch-h200-2026-11-23), where candidates were within
-# 2 % the one that was best on both; additions of more than 8 bytes are estimated from registers and bytes in flight.
-# Copies of short rows in windows and bags of several tables: tests/gpu/experiments/survey_torch_variants.py.
+# (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer items
+# (`_fit`). The values come from sweeps on two H200s (docs/measurements/visit-torch-h200-2026-11-23). Among candidates
+# within 2 %, the one that was best on both was taken. Additions of more than 8 bytes are estimated from registers and
+# bytes in flight. Copies of short rows in windows and bags of several tables:
+# tests/gpu/experiments/survey_torch_variants.py.
 TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
     ("copy", "naive"): ((8, Shape(128, 4)), (32, Shape(128, 8)), (64, Shape(64, 4)), (128, Shape(64, 8)),
                         (256, Shape(128, 2))),
@@ -51,7 +52,7 @@ def only() -> Optional[Shape]:
 
 
 def shape(operation: str, strategy: str, row_bytes: int, words: int) -> Shape:
-    """`words`: elements per row, as loaded."""
+    """Returns the shape of an operation. `words` are the elements per row, as loaded."""
     rows = TABLE[operation, strategy]
     if _forced is not None:
         return _fit(_forced, words)
@@ -68,7 +69,7 @@ def _fit(found: Shape, words: int) -> Shape:
 
 @contextlib.contextmanager
 def forced(value: Shape) -> Iterator[None]:
-    """Every launch takes this shape, for a sweep and for tests; of one thread."""
+    """Sets the shape of every launch, for a sweep and for tests, from one thread."""
     global _forced  # pylint: disable=global-statement
     before, _forced = _forced, value
     try:

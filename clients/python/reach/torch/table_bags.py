@@ -31,7 +31,8 @@ def job(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, weighted
 def _bags_alone(tables: Sequence[torch.Tensor], indices: Sequence[torch.Tensor],
                 offsets: Sequence[Optional[torch.Tensor]], weights: Sequence[Optional[torch.Tensor]],
                 lengths: Sequence[int], out: torch.Tensor, mean: bool, strategy: str) -> torch.Tensor:
-    """Table by table, each as it is planned alone: the index, offsets, weights and length of the bags of each."""
+    """Processes table by table, each by its own plan, with the index, offsets, weights and length of the bags of each.
+    """
     parts = out.split([t.shape[1] for t in tables], 1)
     for table, index, starts, weight, length, part in zip(tables, indices, offsets, weights, lengths, parts):
         rows = index.numel() if starts is None else index.numel() // len(tables)
@@ -41,7 +42,8 @@ def _bags_alone(tables: Sequence[torch.Tensor], indices: Sequence[torch.Tensor],
 
 def _of_each(many: int, index: torch.Tensor, offsets: Optional[torch.Tensor], weights: Optional[torch.Tensor],
              bags: int, length: int) -> Tuple[List[torch.Tensor], List[Any], List[Any], List[int]]:
-    """Index, offsets, weights and length of each table. With offsets the whole index is of each."""
+    """Returns the index, offsets, weights and length of each table. With offsets each table refers to the whole index.
+    """
     if offsets is not None:
         return ([index] * many, [offsets[t * bags:(t + 1) * bags + 1] for t in range(many)], [weights] * many,
                 [0] * many)
@@ -50,7 +52,7 @@ def _of_each(many: int, index: torch.Tensor, offsets: Optional[torch.Tensor], we
 
 
 class _Launches(NamedTuple):
-    """All that does not change from one call with such tensors to the next. `kind`: of each table."""
+    """The data that does not change from one call with such tensors to the next. `kind` has the kind of each table."""
     way: launch.Way
     shape: shapes.Shape
     kind: List[int]
@@ -58,15 +60,17 @@ class _Launches(NamedTuple):
 
 
 def _kinds(way: launch.Way, widths: Sequence[int]) -> Tuple[List[Tuple[int, bool]], List[int]]:
-    """In windows an SM sees rows of all tables, and code for the longest alone takes a third fewer registers than code
-    for each length: more programs run at a time. Threads that a short row leaves idle cost less, if they are not many.
+    """Returns the kinds of rows. In windows an SM processes rows of all tables. Code for the longest row alone takes a
+    third fewer registers than code for each length, so more programs run at a time. A few threads that a short row
+    leaves idle cost less.
     """
     one = way.in_windows and max(widths) <= MOST_IDLE * min(widths)
     return lists.kinds_of(widths, 1) if one else lists.kinds_of(widths)
 
 
 def _fit(way: launch.Way, widths: Sequence[int], dtype: torch.dtype, rows: int) -> _Launches:
-    """The launches for bags of `rows` rows, a power of two. A piece has the same number of bags in all tables."""
+    """Returns the launches for bags of `rows` rows, a power of two. A piece has the same number of bags in all tables.
+    """
     kinds, kind = _kinds(way, widths)
     shape = shapes.shape("bags", way.strategy, kinds[0][0] * dtype.itemsize, kinds[0][0])
     bags = min(bag.bags_of_tile(shape, rows, padded) for padded, _ in kinds)
@@ -79,7 +83,7 @@ def _fit(way: launch.Way, widths: Sequence[int], dtype: torch.dtype, rows: int) 
 
 def _prepare(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, weighted: bool,
              strategy: str) -> Optional[_Launches]:
-    """None: with the stock operator."""
+    """Prepares the launches. Returns None if the stock operator is used instead."""
     why = lists.unfit(tables, index) or ("" if tables[0].dtype in _TYPES else
                                          f"{tables[0].dtype} is not a floating type")
     way = lists.choose("embedding_bags", why, tables, job(tables, index, bags, weighted), strategy)
@@ -89,7 +93,7 @@ def _prepare(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, wei
 
 def _launches(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, weighted: bool,
               strategy: str) -> Optional[_Launches]:
-    """As _prepare, once for each kind of call."""
+    """Does _prepare once for each kind of call."""
     found: Optional[_Launches] = bag.remembered(
         tables, index, index.numel(), bags * len(tables), (weighted, strategy),
         lambda: _prepare(tables, index, bags, weighted, strategy))
@@ -98,7 +102,8 @@ def _launches(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, we
 
 def _bags_planned(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Optional[torch.Tensor],
                   weights: Optional[torch.Tensor], bags: int, length: int, mean: bool, strategy: str) -> torch.Tensor:
-    """Bag b of table t is number t x bags + b; `offsets` has a number more than there are bags."""
+    """Sums the bags by the plan. Bag b of table t is number t x bags + b; `offsets` has one number more than there are
+    bags."""
     found = _launches(tables, index, bags, weights is not None, strategy)
     if found is None:
         return _bags_stock(tables, index, offsets, weights, bags, length, mean)
@@ -118,7 +123,7 @@ def _bags_planned(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: 
 
 
 def _spans(index: torch.Tensor, offsets: Optional[torch.Tensor], bags: int, length: int, tables: int) -> List[slice]:
-    """The positions of each table; waits for the device if there are offsets."""
+    """Returns the positions of each table. Waits for the device if there are offsets."""
     if offsets is None:
         return [slice(t * bags * length, (t + 1) * bags * length) for t in range(tables)]
     bounds = offsets[::bags].tolist() if bags else [0] * (tables + 1)
@@ -174,7 +179,7 @@ def _bags_save(ctx: Any, inputs: Tuple[Any, ...], output: torch.Tensor) -> None:
 def _bags_grad(grad: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
                weights: Optional[torch.Tensor], rows: Sequence[int], widths: Sequence[int], length: int,
                mean: bool) -> List[torch.Tensor]:
-    """The gradient of each table: each row of a bag gets the gradient of the bag's sum."""
+    """Returns the gradient of each table: each row of a bag gets the gradient of the bag's sum."""
     found, bags = [], grad.shape[0]
     spans = _spans(index, offsets, bags, length, len(rows))
     for t, (span, part) in enumerate(zip(spans, grad.split(list(widths), 1))):
@@ -194,7 +199,7 @@ def _weights_grad(grad: torch.Tensor, index: torch.Tensor, offsets: Optional[tor
     return found
 
 
-# Operators of their own, because they read offsets on the host, which a compiler cannot trace.
+# Operators with offsets are separate, because they read offsets on the host, which a compiler cannot trace.
 _bags_grad_op = torch.library.custom_op(
     "reach::embedding_bags_backward", _bags_grad, mutates_args=(),
     schema="(Tensor grad, Tensor index, Tensor? offsets, Tensor? weights, SymInt[] rows, SymInt[] widths, "
@@ -246,7 +251,7 @@ def _check_bags(tables: List[torch.Tensor], indices: torch.Tensor, offsets: Opti
 
 def _of_several_lengths(tables: Sequence[torch.Tensor], indices: Sequence[torch.Tensor], mode: str,
                         strategy: str) -> torch.Tensor:
-    """Indices of bags x length each."""
+    """Returns indices of bags x length for each table."""
     if any(i.dim() != 2 or i.shape[0] != indices[0].shape[0] for i in indices):
         raise ValueError("each index has to be of bags x length, with the same number of bags")
     for index in indices:
@@ -262,14 +267,13 @@ def _of_several_lengths(tables: Sequence[torch.Tensor], indices: Sequence[torch.
 def embedding_bags(tables: Sequence[torch.Tensor], indices: lists.Indices, offsets: Optional[torch.Tensor] = None,
                    mode: str = "sum", per_sample_weights: Optional[torch.Tensor] = None,
                    strategy: str = "") -> torch.Tensor:
-    """Sums or means of bags of each table, side by side: a tensor of bags x (sum of the tables' widths), as FBGEMM's
-    table-batched embeddings and the values of TorchRec's KeyedTensor have them.
-
-    With offsets, `indices` and `offsets` are those of a KeyedJaggedTensor: all indices of the first table, then those
-    of the second; bag b of table t has the positions from offsets[t * bags + b] to below the next. Without, `indices`
+    """Returns sums or means of bags of each table, side by side, as a tensor of bags x (sum of the tables' widths).
+    FBGEMM's table-batched embeddings and the values of TorchRec's KeyedTensor have this layout. With offsets, `indices`
+    and `offsets` have the layout of a KeyedJaggedTensor: all indices of the first table, then of the second, and so on.
+    Bag b of table t has the positions from offsets[t * bags + b] to below the next offset. Without offsets, `indices`
     is a tensor of tables x bags x length, or a list of tensors of bags x length, whose lengths may differ. The order of
-    additions, gradients and `strategy` are those of embedding_bag. With offsets the gradient and PyTorch's operators
-    wait for the device. It needs PyTorch and Triton:
+    additions, the gradients and `strategy` are the same as in embedding_bag. With offsets the gradient and PyTorch's
+    operators wait for the device. It needs PyTorch and Triton:
 
     >>> users, items = torch.tensor([[1.], [2.]]), torch.tensor([[10., 20.], [30., 40.]])  # doctest: +SKIP
     >>> offsets = torch.tensor([0, 2, 3, 3, 5])  # doctest: +SKIP

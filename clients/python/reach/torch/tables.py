@@ -1,9 +1,9 @@
 """Lists of tables that are read together, and gather_tables, their rows.
 
-The tables may be allocated apart. They have one plan, asked with the list of their lengths (up to 16; longer lists
-are split). One launch reads all of them, in runs of all whole tables that fit within the reach. If one table is
-longer than the reach, they are read one after another, each as it is planned alone. Rows that are copied out are also
-read so, if each table has enough of them that a launch of its own costs nothing. Results are those of gather_rows.
+The tables may be allocated apart. They have one plan, requested with the list of their lengths (up to 16; longer lists
+are split). One launch reads all of them, in runs of all whole tables that fit within the reach. If one table is longer
+than the reach, they are read one after another, each by its own plan. Copies of rows are also read so, if each table
+has enough rows that its own launch costs nothing. Results are the same as those of gather_rows.
 
 The addresses of the tables are copied to the device by the first call with these tables.
 """
@@ -24,8 +24,8 @@ from reach.torch.planning import MOST, NoPlan, TablesJob
 
 WORD = 4           # bytes that rows are copied by
 LONGEST_LOAD = 16  # bytes of one thread's
-# Rows of each table from which on copies have launches of their own: the end of a launch and its cost on the processor
-# no longer show.
+# Rows of each table from which copies have separate launches: the end of a launch and its cost on the processor no
+# longer matter.
 ALONE_ROWS = 1 << 20
 MOST_KINDS = 4     # lengths of rows that one kernel is compiled for
 Indices = Union[torch.Tensor, Sequence[torch.Tensor]]
@@ -35,7 +35,7 @@ _lock = Lock()
 
 
 def job_of(tables: Sequence[torch.Tensor], index: torch.Tensor, items: int) -> TablesJob:
-    """An item is a row of each table; `index` has the rows of all."""
+    """Returns the job in which an item is a row of each table; `index` has the rows of all tables."""
     rows = tuple(launch.row_bytes(t) for t in tables)
     sizes = tuple(t.shape[0] * row for t, row in zip(tables, rows))
     return TablesJob(table_bytes=sum(sizes), row_bytes=sum(rows), accesses=items, tables=sizes, rows=rows,
@@ -48,7 +48,7 @@ def gather_job(tables: Sequence[torch.Tensor], index: torch.Tensor) -> TablesJob
 
 
 def unfit(tables: Sequence[torch.Tensor], index: torch.Tensor) -> str:
-    """Why they do not go into one launch."""
+    """Returns why the tables do not fit one launch, or "" if they do."""
     if any(t.dtype != tables[0].dtype for t in tables):
         return "the tables are of several dtypes"
     if any(t.device != index.device for t in tables):
@@ -57,8 +57,8 @@ def unfit(tables: Sequence[torch.Tensor], index: torch.Tensor) -> str:
 
 
 def kinds_of(widths: Sequence[int], most: int = MOST_KINDS) -> Tuple[List[Tuple[int, bool]], List[int]]:
-    """Kinds of rows, (numbers to the next power of two, whether all its rows have this length), the longest first, and the
-    kind of each table. Beyond `most` the shortest rows are of the next longer kind."""
+    """Returns kinds of rows, (numbers to the next power of two, whether all its rows have this length), the longest
+    first, and the kind of each table. Beyond `most` kinds, the shortest rows belong to the next longer kind."""
     padded = [triton.next_power_of_2(width) for width in widths]
     lengths = sorted(set(padded), reverse=True)[:most]
     kind = [next(k for k in reversed(range(len(lengths))) if lengths[k] >= p) for p in padded]
@@ -67,8 +67,9 @@ def kinds_of(widths: Sequence[int], most: int = MOST_KINDS) -> Tuple[List[Tuple[
 
 def describe(tables: Sequence[torch.Tensor], element: int, way: launch.Way,
              kind: Sequence[int]) -> Optional[Tuple[torch.Tensor, int]]:
-    """(`about` of kernels_tables, UNIT) in elements of this many bytes. None: not all tables and rows lie at multiples of
-    an element, or this is the first call with these tables and inside the capture of a CUDA graph."""
+    """Returns (`about` of kernels_tables, UNIT) in elements of this many bytes. Returns None if not all tables and rows
+    lie at multiples of an element, or if this is the first call with these tables and it is inside the capture of a
+    CUDA graph."""
     addresses, rows = [t.data_ptr() for t in tables], [launch.row_bytes(t) for t in tables]
     unit = functools.reduce(math.gcd, [*addresses, *rows], LONGEST_LOAD)
     if unit % element:
@@ -87,7 +88,8 @@ def describe(tables: Sequence[torch.Tensor], element: int, way: launch.Way,
 
 def choose(operation: str, why: str, tables: Sequence[torch.Tensor], job: TablesJob,
            strategy: str) -> Optional[launch.Way]:
-    """None: with the stock operator, and why was said. `why`: the kernels cannot take the tables."""
+    """Returns the way, or None if the stock operator is used, after a warning with the reason. `why` is the reason why
+    the kernels cannot take the tables."""
     if why and strategy not in ("", launch.STOCK):
         raise RuntimeError(f"reach.torch.{operation}: no strategy {strategy}: {why}")
     if why:
@@ -98,14 +100,14 @@ def choose(operation: str, why: str, tables: Sequence[torch.Tensor], job: Tables
 
 
 def plans_of(count: int) -> List[slice]:
-    """The tables of each plan."""
+    """Returns the tables of each plan."""
     return [slice(k, min(k + MOST, count)) for k in range(0, count, MOST)]
 
 
 # ---- rows copied out -----------------------------------------------------------------------------
 
 def _gather_planned(tables: Sequence[torch.Tensor], index: torch.Tensor, strategy: str) -> torch.Tensor:
-    """The rows of the tables, one table after another, as one row of elements."""
+    """Copies the rows of the tables, one table after another, as one row of elements."""
     count = index.shape[1]
     way = choose("gather_tables", unfit(tables, index), tables, gather_job(tables, index), strategy)
     if way is None:
@@ -125,7 +127,7 @@ def _gather_planned(tables: Sequence[torch.Tensor], index: torch.Tensor, strateg
 
 
 def _gather_alone(tables: Sequence[torch.Tensor], index: torch.Tensor, strategy: str) -> torch.Tensor:
-    """Table by table, each as it is planned alone."""
+    """Processes table by table, each by its own plan."""
     count = index.shape[1]
     out = tables[0].new_empty(count * sum(map(_width, tables)))
     for t, i, part in zip(tables, index, out.split([count * _width(t) for t in tables])):
@@ -168,13 +170,12 @@ _gather_op.register_autograd(_gather_backward, setup_context=_gather_save)
 
 
 def gather_tables(tables: Sequence[torch.Tensor], indices: Indices, strategy: str = "") -> List[torch.Tensor]:
-    """[table[index] for table, index in zip(tables, indices)]: the rows of each table, with the same
-    bits.
+    """Returns [table[index] for table, index in zip(tables, indices)]: the rows of each table, with the same bits.
 
     `indices` is a tensor of len(tables) x samples, or a list of tensors of one length, int32 or int64. Tables of one
     dtype with rows of a multiple of 4 bytes can go into launches together; others, and indices of several lengths, are
     taken one after another. An index outside of its table is not read, and its row of the result is undefined.
-    Gradients are dense. `strategy` as in gather_rows. It needs PyTorch and Triton:
+    Gradients are dense. `strategy` has the meaning of gather_rows. It needs PyTorch and Triton:
 
     >>> users, items = torch.arange(6).view(3, 2), torch.arange(4).view(4, 1)  # doctest: +SKIP
     >>> [rows.tolist() for rows in gather_tables([users, items], torch.tensor([[2, 0], [3, 3]]))]  # doctest: +SKIP
