@@ -213,7 +213,7 @@ static uint32_t items_of(const char *text, char items[MAX_ITEMS][ITEM_BYTES])
     return 0;
 }
 
-/* The parameter that determines how many items there are. */
+/* Decodes the parameter that determines the number of items. */
 static bool parse_items(const struct param *p, const char *text, const struct param_layout *of,
                         uint32_t *count, char *to, struct err *err)
 {
@@ -312,7 +312,7 @@ bool decode_is_well_formed(const struct request *request, enum planner_function 
 
 /* ---- requests to the planner ---- */
 
-/* One allocation that an item touches once is described by the job itself. */
+/* If an item touches its only allocation once, moves the allocation to the fields of the job. */
 static void simplify(struct job_request *job)
 {
     const struct job_allocation *a = &job->allocations[0];
@@ -332,7 +332,7 @@ static void set_touches(struct job_request *job)
         job->allocations[i].touches = 1;
 }
 
-/* One row of the table, whose text may be NULL. */
+/* Decodes the parameter of one row of the table. `text` may be NULL. */
 static bool decode_param(const struct param *p, const struct param_use *use, const char *text,
                          const struct param_layout *of, char *out, struct err *err)
 {

@@ -36,15 +36,15 @@ char *encode_fit(const struct snapshot_gpu *gpu, const struct fit_call *call, si
 char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes);
 /* Writes the head of each of these documents: the fingerprint that it rests on. */
 void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu);
-/* Members of the document that are not members of the planner's answer. The time at which the
- * speeds behind the predictions were measured (RFC 3339; "" if none were measured), */
+/* The next four compute members that the planner's answer does not contain. This one writes the
+ * time of the speed measurement (RFC 3339), "" if no speeds were measured. */
 enum { ENCODE_TIME_BYTES = 32 };
 const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out);
-/* the largest number of scopes that it lists (null if there are more passes), */
+/* The largest number of scopes in the list, which is null if there are more passes. */
 enum { ENCODE_MAX_SCOPES = 256 };
-/* the headroom, which does not apply without a limit or without windows, */
+/* Returns the headroom, which does not apply without a limit or without windows. */
 struct maybe_u64 encode_headroom(const struct placement_answer *answer);
-/* and the window of each SM of one job, -1 for the other SMs; `out` needs answer->sm_slots. */
+/* Writes the window of each SM of one job, -1 for the other SMs. `out` needs answer->sm_slots. */
 void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out);
 
 /* Returns an observation as a table for spreadsheets, from malloc, owned by the caller. Returns

@@ -264,7 +264,7 @@ void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t
         out[sm] = answer->job_of_sm[sm] == (int16_t)job ? answer->window_of_sm[sm] : -1;
 }
 
-/* The SMs of a job, and the fingerprint's numbers of their groups. */
+/* Writes the SMs of a job, and the fingerprint's numbers of their groups. */
 static void write_members(struct json_writer *t, const struct sm_partition *p, const int16_t *own,
                           uint32_t sm_slots)
 {

@@ -17,7 +17,7 @@
 /* Without a daemon (libreach answers from a file) there is no backend, cache, stats or db_thread.
  */
 struct handlers_context {
-    const struct snapshot *snapshot; /* of this request */
+    const struct snapshot *snapshot; /* snapshot of this request */
     const struct snapshot_gpu
         *gpu; /* GPU in the path, from routes_dispatch; NULL if there is none */
     const struct api_backend *backend;
@@ -30,7 +30,7 @@ struct handlers_context {
     uint64_t number;                /* unique for each call; request ids are made from it */
     bool for_probes;                /* the request came on the socket for health probes */
     bool may_read;                  /* runs in the db_thread, which has neither cache nor stats */
-    enum planner_function function; /* of the route, from routes_dispatch */
+    enum planner_function function; /* function of the route, from routes_dispatch */
     struct planner_call *call;      /* receives the full answer of handlers_planner; may be NULL */
 };
 

@@ -41,10 +41,10 @@ void reply_json(struct reply *reply, unsigned http_status, struct json_writer *t
 void reply_empty(struct reply *reply, unsigned http_status);
 void reply_clear(struct reply *take);
 
-/* Makes the reply a problem document, */
+/* Makes the reply a problem document. */
 void reply_problem(struct reply *reply, const struct request *request,
                    const struct problem *problem);
-/* of this kind with this detail, */
+/* Makes the reply a problem document of this kind with this detail. */
 void reply_refusal(struct reply *reply, const struct request *request, const struct problem *kind,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Does the same for an error: its sentence, its hint, and the parameter that it names. */

@@ -26,7 +26,7 @@ struct route {
     const char *about;
     handlers_fn *handler;           /* or */
     handlers_render_fn *render;     /* renders a document, which is kept */
-    uint32_t slot;                  /* in this slot of the cache */
+    uint32_t slot;                  /* slot of the document in the cache */
     enum planner_function function; /* function of the planner; PLANNER_NONE if there is none */
     bool needs_daemon;              /* reads the database, not the snapshot */
 };
@@ -190,7 +190,7 @@ static bool is_for_probes(const struct route *route)
     return strncmp(route->path, "/v1/", 4) != 0 && strncmp(route->path, "/ui", 3) != 0;
 }
 
-/* One pass over the table. */
+/* Makes one pass over the table. */
 static const struct route *find_exact(struct request *request, bool for_probes, unsigned *methods)
 {
     for (size_t i = 0; i < ROUTE_COUNT; i++) {

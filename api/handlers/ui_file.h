@@ -12,7 +12,7 @@ struct ui_file {
     const char *content_type;
     const unsigned char *text;
     size_t text_bytes;
-    const unsigned char *gzip; /* the same, compressed */
+    const unsigned char *gzip; /* compressed bytes of the file */
     size_t gzip_bytes;
 };
 

@@ -15,7 +15,7 @@ struct connection {
     nsec_t since;                    /* start of the current request, or end of the last */
     uint32_t answered;               /* requests */
     struct transaction *transaction; /* set by the server for the current request, otherwise NULL */
-    bool in_request;                 /* from the request line to the end of the answer */
+    bool in_request;                 /* true from the request line to the end of the answer */
 };
 
 struct connections {

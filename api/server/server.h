@@ -58,7 +58,7 @@ bool api_server_db_thread_is_alive(struct api_server *server);
 
 /* For a loop that also watches other descriptors: returns the descriptor to watch for reading. */
 int api_server_fd(const struct api_server *server);
-/* Call this when it is ready. Never waits. */
+/* Call this when the descriptor is ready. Never waits. */
 void api_server_run(struct api_server *server);
 /* Returns the milliseconds until the call is due even if nothing is ready; -1 means never. */
 int api_server_timeout_ms(const struct api_server *server);

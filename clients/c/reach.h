@@ -439,7 +439,7 @@ struct reach_placement {
     enum reach_advice advice;
     struct reach_windows windows;
     struct reach_number headroom_bytes; /* reach of a group minus the longest window */
-    struct reach_number predicted_gbps; /* with this placement */
+    struct reach_number predicted_gbps; /* throughput with this placement */
     struct reach_number naive_gbps;
     const char *reason;
 };
@@ -580,10 +580,10 @@ struct reach_plan {
     struct reach_number contiguous; /* share of the memory that was assumed to be contiguous */
     struct reach_number naive_contiguous_gbps; /* naive, if all of the memory were contiguous */
     struct reach_number naive_scattered_gbps;  /* naive, if no memory were contiguous */
-    uint32_t option_count;                     /* best first; impossible ones last */
-    uint64_t scope_bytes;                      /* for passes over scopes; 0 if not possible */
-    uint64_t passes;                           /* likewise */
-    struct reach_scopes scopes;                /* one scope for each pass; empty if not possible */
+    uint32_t option_count;        /* number of options: best first, impossible ones last */
+    uint64_t scope_bytes;         /* for passes over scopes; 0 if not possible */
+    uint64_t passes;              /* likewise */
+    struct reach_scopes scopes;   /* one scope for each pass; empty if not possible */
     struct reach_windows windows; /* for the strategies with windows; empty if not possible */
 };
 
@@ -614,7 +614,7 @@ struct reach_share {
     uint32_t group_count;
     struct reach_windows windows;     /* REACH_IDLE also for an SM of another job */
     struct reach_number gbps;         /* predicted, 128-byte reads, with the others running */
-    struct reach_number unsplit_gbps; /* the same with every SM anywhere, for all jobs */
+    struct reach_number unsplit_gbps; /* the same without split and windows, for all jobs */
     const char *why;
 };
 

@@ -25,7 +25,7 @@ enum {
 };
 
 struct hosts {
-    uint16_t port;  /* for hosts without a port; URLs have the port of their scheme */
+    uint16_t port;  /* port of hosts without a port; URLs have the port of their scheme */
     uint32_t most;  /* 1..HOSTS_MOST */
     uint32_t count; /* different hosts */
     uint32_t again; /* hosts that were named again */

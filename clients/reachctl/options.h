@@ -77,7 +77,7 @@ struct options {
         };
         const char *value[OPTION_COUNT];
     };
-    const char *params[PARAM_MOST_ROWS]; /* by the row of planner/params.h */
+    const char *params[PARAM_MOST_ROWS]; /* values by row of planner/params.h */
     struct option_source sources[OPTIONS_MOST_SOURCES];
     int source_count;    /* can exceed the size of `sources` */
     const char *operand; /* BYTES, an ID or the first file; NULL if there is none */

@@ -137,7 +137,7 @@ enum {
 /* Boxes of one size that are laid out in rows. */
 struct grid {
     uint32_t columns;
-    double width; /* of a box */
+    double width; /* width of a box */
     double height;
     double gap;
 };
