@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""The numbers that reachd must reach, those that can be measured on the machine at hand, as a table
-of target, measured and met. The exit status is 1 if one was missed. Timings: run it on a machine
-that does nothing else.
+"""Measures the targets of reachd that this machine can measure, as a table of target, measured and met. The exit
+status is 1 if one was missed. Timings: run it on an idle machine.
 
   without a GPU   a simulated K80 and H200 at depth quick on one core; the daemon at rest; a plan
   with a GPU      also the time and the memory that the probes take, their curves beside a plain
@@ -47,7 +46,7 @@ PLACED_LEAST_TIMES_NAIVE = 4.5
 
 
 class Table:
-    """Rows as they are found; what was missed decides about the exit status."""
+    """The measured rows; a missed target decides the exit status."""
 
     def __init__(self):
         self.missed = 0
@@ -65,8 +64,8 @@ class Table:
 
 
 class Daemon:
-    """A daemon with a port and a database of its own. The database is a file, as on a node: one in
-    memory would count as the daemon's."""
+    """A daemon with its own port and database. The database is a file, like on a node, because a database in memory
+    would count as memory of the daemon."""
 
     def __init__(self, *options, socket="none"):
         self.options = ["--socket", socket] + list(options)
@@ -162,7 +161,7 @@ def held_devices(pid):
 
 
 def bench_rest(table, has_gpu):
-    """After it has measured and answered."""
+    """Its memory after it has measured and answered."""
     daemon = Daemon(*([] if has_gpu else ["--simulate", "h200"]))
     try:
         daemon.wait_for("measured in")
@@ -208,7 +207,7 @@ def bench_plan(table):
 
 
 def curve_ms(measured):
-    """Time of the reads that make the curve: those of 128 bytes in which no SM is idle."""
+    """The time of the reads of the curve: reads of 128 bytes in which no SM is idle."""
     total_ns = 0
     for o in measured.observations("full")[1]:
         windows = o["probe"].get("window_of_sm")
@@ -241,7 +240,7 @@ def bench_probes(table):
 
 
 def checked(daemon):
-    """What the check says that a daemon makes when it starts and knows the GPU."""
+    """The message of the check that a daemon makes at its start for a known GPU."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         with urllib.request.urlopen(daemon.url + "/v1/measurements/m-1", timeout=PATIENCE_S) as answer:

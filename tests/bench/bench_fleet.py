@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How long a survey with new fingerprints takes to be stored, and reports about it, with synthetic
-fingerprints in SQLite and, if a server is installed, in PostgreSQL. Printed, not judged.
+"""Times the storage of a survey with new fingerprints, and its reports, with synthetic fingerprints in SQLite and, if
+a server is installed, in PostgreSQL. Printed, not judged.
 
     tests/bench/bench_fleet.py [--write docs/measurements/fleet-reports.md] [GPUS...]
 
-To store means to check answers that are parsed already, to store them, and to compute quartiles and
-outliers. The goals are about elapsed time, so run it on a machine with nothing else to do.
+Storage includes the check of parsed answers, the writes, and the computation of quartiles and outliers. The goals are
+about elapsed time, so run it on an idle machine.
 """
 import argparse
 import datetime
@@ -20,13 +20,13 @@ BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "relea
 TOOL = os.path.join(BUILD, "tests", "bench", "fleet_fill")
 REPORTS = ["summary", "signatures", "maps", "quartiles", "outliers", "drift", "hosts", "inventory"]
 REPEATS = 3
-# (engine, fingerprints, what): seconds at most
+# (engine, fingerprints, work): seconds at most
 GOALS = {("SQLite", 10000, "store"): 5, ("PostgreSQL", 10000, "store"): 10,
          ("SQLite", 100000, "summary"): 5, ("PostgreSQL", 100000, "summary"): 5}
 
 
 def run(*arguments):
-    """Elapsed seconds, seconds of CPU and KiB at most, as the program itself has measured them."""
+    """Elapsed seconds, CPU seconds and the peak in KiB, measured by the program itself."""
     done = subprocess.run([TOOL, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                           check=True)
     seconds, cpu, kib = done.stderr.split()
@@ -34,8 +34,8 @@ def run(*arguments):
 
 
 def measure(rows, where, engine, gpus, server_cpu):
-    """Appends a row for storing and for each report. `server_cpu` gives the seconds of CPU that the
-    database server has used so far."""
+    """Appends a row for storing and for each report. `server_cpu` returns the CPU seconds that the database server
+    has used so far."""
     for what in ["store"] + REPORTS:
         runs = []
         for _ in range(1 if what == "store" else REPEATS):

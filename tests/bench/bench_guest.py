@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long nvidia-smi waits while reachd measures at depth memory, which pins many GiB of host memory.
+"""Times nvidia-smi while reachd measures at depth memory and pins many GiB of host memory.
 
 Runs nvidia-smi 10 times per second, in processes of its own, before and beside a measurement. Prints the longest waits,
 and the groups and levels that were measured. The exit status is 1 if a wait exceeds the target, or if another reachd
@@ -51,7 +51,7 @@ class Waits(threading.Thread):
 
 
 def measure(folder, reachd):
-    """One measurement at depth memory beside nvidia-smi: the waits, its seconds, its fingerprint."""
+    """Makes one measurement at depth memory beside nvidia-smi. Returns the waits, its seconds and its fingerprint."""
     waits = Waits()
     waits.start()
     start = time.monotonic()

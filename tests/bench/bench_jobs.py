@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The speed of the jobs of the papers, in one run on this GPU: what each must reach, what was
-measured, met or not. Exit status 1 if something was missed.
+"""The speed of the jobs of the papers, in one run on this GPU: the target of each, the result, and whether the target
+was met. Exit status 1 if something was missed.
 
   REACH_JOBS_OUT   a folder for the jobs' tables and JSON files, as docs/measurements keeps them
   REACH_JOBS_SIZES another list of sizes
 
-The targets are those of an H200, whose memory is twice what a group of its SMs reaches; a GPU with
-less to gain misses the multiples, and its planner must say so.
+The targets are those of an H200, whose memory is twice what a group of its SMs reaches; a GPU with less to gain
+misses the multiples, and its planner must report that.
 """
 import json
 import os
@@ -38,7 +38,7 @@ def row(target, measured, met):
 
 
 def fits(sizes, memory_bytes):
-    """The sizes that leave room for what a job needs besides; largest always."""
+    """The sizes that leave room for the other memory of a job; always the largest."""
     units = {"GiB": 1 << 30, "MiB": 1 << 20}
     room = memory_bytes - (4 << 30)
     return [s for s in sizes.split(",") if s == "largest" or int(s[:-3]) * units[s[-3:]] <= room]

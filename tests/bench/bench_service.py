@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""How well the service serves: every ratio in one run on one machine, against nginx there.
+"""Compares the service with nginx: every ratio comes from one run on one machine.
 
     bench_service.py [--seconds N] [--repeats N] [--soak REQUESTS | --beside REACHD..] [--write FILE]
 
 REACH_BENCH_WRITE names the file too.
 
 Servers take turns in an order that is shuffled each time. A ratio is the median of the ratios of two
-servers in one turn, which are seconds apart: so it holds where the machine is at times slower. --soak
-does that instead of the rest, and --beside compares this reachd with those of other builds. The exit status is 1 if a target was missed.
+servers in one turn, which are seconds apart, so it also holds if the machine is slower at times. --soak does that
+instead of the rest, and --beside compares this reachd with those of other builds. The exit status is 1 if a target
+was missed.
 """
 import argparse
 import json
@@ -36,8 +37,8 @@ TURNS, TURN_S = 40, 0.25
 
 
 def measure(servers, sizes):
-    """{(server, document, connections): (rates, p50s, p99s, CPU us a request, the client's)}, an entry a
-    turn in each."""
+    """{(server, document, connections): (rates, p50s, p99s, CPU us per request, client CPU)}, with one entry per turn
+    in each."""
     found = {}
     for _ in range(TURNS):
         for name in sizes:
@@ -91,7 +92,7 @@ def compare(reachd, nginx, bodies):
 # ---- the other rows ----
 
 def vary(name, query):
-    """A script for wrk whose every request is another question."""
+    """A script for wrk that sends a different request each time."""
     script = os.path.join(folder, name + ".lua")
     with open(script, "w", encoding="ascii") as file:
         file.write("local n = 0\nrequest = function()\n n = n + 1\n return wrk.format('GET', "
@@ -167,7 +168,7 @@ def probe(what, reachd, count=50):
 
 
 def probes(options):
-    """The daemon as it is in service here: no real-time priority, one core."""
+    """The daemon as it runs in this service: no real-time priority, one core."""
     reachd = Reachd("--state", ":memory:", "--simulate", "k80", "--max-connections", "64",
                     "--request-deadline-ms", "3600000", realtime=False).measured()
     held = [dial(reachd.port, b"GET /") for _ in range(60)]
@@ -203,7 +204,7 @@ def probes(options):
 
 
 def memory(reachd):
-    """Of the daemon that has served everything above."""
+    """Values of the daemon that has served all requests above."""
     most = reachd.memory_mib("VmHWM")
     row("resident after 256 busy connections: at most 20 MiB", "%.1f MiB" % most, most <= 20)
     idle = [dial(reachd.port, REQUEST) for _ in range(1000)]
@@ -250,7 +251,7 @@ BESIDE_TURNS = 25
 
 
 def beside(options):
-    """Each number of this reachd over the number of the first of the others, in pairs."""
+    """Divides each number of this reachd by the number of the first of the others, in pairs."""
     programs = {version_of(program, "--version"): program for program in options.beside + [REACHD]}
     servers = {name: Reachd("--state", ":memory:", "--simulate", "h200", program=program).measured()
                for name, program in programs.items()}
@@ -306,7 +307,7 @@ MIX_TEXT = ("half cached placements, a fifth 304, a seventh placements and a twe
 
 
 def soak(options):
-    """Every slice is a new run of wrk with connections of its own, so those come and go too."""
+    """Every slice is a new run of wrk with its own connections, so connections come and go too."""
     reachd = Reachd("--state", os.path.join(folder, "soak.db"), "--simulate", "h200").measured()
     tag = reachd.request("GET", "/v1/gpus/0/fingerprint")[2]["ETag"]
     script = os.path.join(folder, "mix.lua")

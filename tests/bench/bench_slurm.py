@@ -160,7 +160,7 @@ def in_slurm():
 # ---- the page ----
 
 def outcomes():
-    """The table that tests/fleet/test_slurm.py prints."""
+    """Returns the table that tests/fleet/test_slurm.py prints."""
     script = os.path.join(common.ROOT, "tests", "fleet", "test_slurm.py")
     outside = {name: value for name, value in os.environ.items() if name != lib_slurm.INSIDE}
     done = subprocess.run([script], capture_output=True, text=True, check=False, env=outside)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How long it takes to fingerprint 256 simulated K80s by a daemon each, on this machine: the study of
-docs/measurements/study-k80-simulated.md without its tables. Exit status 1 where the target is missed.
+"""Times the fingerprints of 256 simulated K80s, with one daemon each, on this machine. It is the study of
+docs/measurements/study-k80-simulated.md without its tables. The exit status is 1 if the target is missed.
 
     bench_study.py [COUNT]
 """

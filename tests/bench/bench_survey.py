@@ -28,7 +28,7 @@ FIRSTS, REPEATS = 5, 15
 
 
 def survey(targets, database):
-    """One survey: seconds from its start to its end, CPU seconds of the program, what it says."""
+    """Makes one survey. Returns its elapsed seconds, the CPU seconds of the program, and its output."""
     before = lib_fleet.children_cpu_seconds()
     began = time.monotonic()
     done = subprocess.run([common.REACHCTL, "survey", "--json", "--file-sd", targets, "--db", database],
@@ -85,7 +85,7 @@ def measure(fleet, folder):
 
 
 def give_priority(fleet, priority):
-    """To every thread of the daemons, and to this program, whose children have it then."""
+    """Applies the priority to every thread of the daemons, and to this program, whose children inherit it."""
     for daemon in fleet.daemons:
         for task in os.listdir(f"/proc/{daemon.process.pid}/task"):
             os.setpriority(os.PRIO_PROCESS, int(task), priority)

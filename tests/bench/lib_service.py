@@ -1,7 +1,6 @@
-"""lib_service.py: what measuring the service needs: servers, a client, quiet cores, and the page of
-results. The server has one core and the client another; where the system permits it both run with
-real-time priority, so that other work on the machine gets what they leave and does not come between
-them. The page says which it was.
+"""lib_service.py: the parts of the measurements of the service: servers, a client, quiet cores, and the page of
+results. The server has one core and the client another. If the system permits it, both run with real-time priority,
+so that other work on the machine does not interrupt them. The page states the priority.
 """
 import datetime
 import http.client
@@ -46,7 +45,7 @@ def note(text):
 # ---- the machine ----
 
 def quiet():
-    """Takes real-time priority; False where that is not permitted."""
+    """Takes real-time priority; returns False if that is not permitted."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(OWN_PRIORITY))
         return True
@@ -58,7 +57,7 @@ REAL_TIME = quiet()
 
 
 def placed(core, realtime=True):
-    """What a child does before it becomes a program: its core, its priority."""
+    """Sets the core and the priority of a child before it runs its program."""
     def go():
         if os.cpu_count() > 1:
             os.sched_setaffinity(0, {core})
@@ -71,7 +70,7 @@ def placed(core, realtime=True):
 
 
 def cpu_us(pid):
-    """CPU time that all threads of a process have had."""
+    """Returns the CPU time that all threads of a process have used."""
     total = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
         try:
@@ -187,7 +186,7 @@ class Reachd:
         return cpu_us(self.process.pid)
 
     def stop(self):
-        """Milliseconds from SIGTERM to its end."""
+        """Returns the milliseconds from SIGTERM to its end."""
         begun = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(PATIENCE_S)
@@ -196,7 +195,7 @@ class Reachd:
 
 
 class Nginx:
-    """One worker, no access log; /NAME is a file, /mem-NAME answers the same number of bytes from memory."""
+    """One worker, no access log; /NAME is a file, and /mem-NAME answers the same number of bytes from memory."""
 
     def __init__(self, bodies):
         self.port = free_port()
@@ -236,7 +235,7 @@ server {{ listen 127.0.0.1:{self.port} backlog=512; root {home}; default_type ap
 
 
 class BareLoop:
-    """bare_loop.c: what the kernel alone takes for answers of this many bytes."""
+    """bare_loop.c: the time of the kernel alone for answers of this many bytes."""
 
     def __init__(self, body_bytes):
         self.port = free_port()
@@ -255,7 +254,8 @@ class BareLoop:
 # ---- clients ----
 
 def load(port, path, connections, seconds):
-    """load_client.c: requests a second, latencies at 50 and 99 % in us, requests, the client's CPU."""
+    """load_client.c: requests per second, latencies at 50 and 99 % in us, requests, and the CPU time of the
+    client."""
     done = subprocess.run([LOAD_CLIENT, str(port), str(connections), str(seconds), path], check=True,
                           capture_output=True, text=True, timeout=PATIENCE_S + seconds,
                           preexec_fn=placed(CLIENT_CORE))
@@ -264,7 +264,7 @@ def load(port, path, connections, seconds):
 
 
 def wrk(port, path, connections, seconds, script):
-    """Requests that wrk made, which a script varies."""
+    """The requests of wrk, which a script varies."""
     done = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s",
                            script, f"http://127.0.0.1:{port}{path}"], check=True,
                           capture_output=True, text=True, timeout=PATIENCE_S + seconds,

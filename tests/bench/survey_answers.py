@@ -24,15 +24,15 @@ from lib_requests import GIB, Requests  # noqa: E402
 PROFILES = ("k80", "a100-80g", "h200")
 COUNT = int(os.environ.get("REACH_COUNT") or 1000)
 SEED = int(os.environ.get("TEST_SEED") or 20261126)
-# What the earlier build calls a member, a parameter or a word: what this one calls it.
+# Names of members, parameters or words in the earlier build, and their names in this one.
 RENAMED = {"home": "location", "ways": "choices", "way": "choice", "beyond-reach": "out-of-reach"}
 EARLIER = {now: before for before, now in RENAMED.items()}
-# Of the program and not of the answer.
+# Members that describe the program and not the answer.
 VOLATILE = ("request_id", "daemon_version", "reachd_version", "generator", "taken_at", "measured_at", "duration_ms", "probe_ms")
 
 
 def same_names(value):
-    """The answer with this build's names, and without what differs from call to call."""
+    """The answer with the names of this build, and without the values that differ from call to call."""
     if isinstance(value, dict):
         return {RENAMED.get(k, k): same_names(v) for k, v in value.items() if k not in VOLATILE}
     if isinstance(value, list):
@@ -67,7 +67,7 @@ def parsed(answer):
 
 
 class Comparison:
-    """Counts what two builds answer."""
+    """Counts the differences between the answers of two builds."""
 
     def __init__(self):
         self.requests, self.worded, self.shown, self.wrong = 0, 0, {}, []
@@ -107,7 +107,7 @@ def compare(comparison, seed, uuid, memory_bytes, before, now):
 
 
 def simulated(comparison, seed, builds, profile):
-    """The earlier build measures; both serve what it stored."""
+    """The earlier build measures; both builds serve its stored results."""
     state = os.path.join(common.folder, profile + ".db")
     first = common.Daemon("--simulate", profile, state=state, program=os.path.join(builds[0], "reachd"))
     first.measured()

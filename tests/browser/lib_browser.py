@@ -6,7 +6,7 @@
     browser.check_quiet()             no message in the console, no request to anywhere else
     browser.check_accessible("chip")
 
-Waits are for states of the page. Where there is no browser, importing this ends the script with 77.
+Waits are for states of the page. If there is no browser, the import of this module ends the script with 77.
 """
 import atexit
 import base64
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import urllib.parse
 
-# As in common.py, which is imported after this: the modules are those of the distribution.
+# Like in common.py, which is imported after this, the modules are the modules of the distribution.
 if not importlib.util.find_spec("selenium") and "REACH_TEST_PYTHON" not in os.environ and \
         os.path.exists("/usr/bin/python3"):
     os.environ["REACH_TEST_PYTHON"] = "of the distribution"
@@ -33,7 +33,7 @@ if not (CHROMIUM and DRIVER and importlib.util.find_spec("selenium")):
     print("no browser: chromium, chromium-driver and python3-selenium are needed (.ci/deps check)")
     sys.exit(77)
 
-# The machine's proxy is not for a daemon on this machine.
+# The proxy of the machine is not for a daemon on this machine.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
 
 from selenium import webdriver  # pylint: disable=wrong-import-position
@@ -52,7 +52,7 @@ ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-s
              "--disable-default-apps", "--disable-sync", "--force-device-scale-factor=1", "--lang=en-US",
              "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
 
-# Texts that are seen, with their contrast to what is behind them (WCAG 2.1, 1.4.3), where it is too little.
+# Visible texts with too little contrast to their background (WCAG 2.1, 1.4.3).
 CONTRAST = """
 const parts = (c) => c.match(/[\\d.]+/g).map(Number);
 const linear = (v) => (v /= 255, v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
@@ -82,7 +82,7 @@ while (walk.nextNode()) {
 return [seen, found];
 """
 
-# Texts that are smaller than 11 px as shown, and what sticks out of the screen without a box of its own to scroll in.
+# Texts that are smaller than 11 px as shown, and elements that extend past the screen without a scroll box.
 SIZES = """
 const seen = (n) => n.checkVisibility() && !n.closest(".hidden, .skip, option, noscript, thead");
 const small = [], outside = [];
@@ -173,8 +173,8 @@ class Browser:
                 not e["params"]["documentURL"].startswith("chrome:")]  # the browser's own first page
 
     def check_quiet(self, but=()):
-        """Nothing in the console but what contains one of `but`, and no page has asked anybody but the server
-        that it is from."""
+        """Checks that the console is empty except for texts with one of `but`, and that no page sent a request to
+        another server."""
         loud = [m for m in self.messages() if not any(text in m for text in but)]
         common.equal(loud, [], "messages in the console")
         asked = self.requests()
@@ -183,8 +183,8 @@ class Browser:
         common.equal(elsewhere, [], "requests to elsewhere")
 
     def check_accessible(self, what, axe=True):
-        """Contrast and names in light and dark, and unless `axe` is False what axe-core finds where it is there: that
-        takes a second for each 2500 elements."""
+        """Checks contrast and names in light and dark, and runs axe-core if it is installed, unless `axe` is False.
+        axe-core takes a second for each 2500 elements."""
         for scheme in ("light", "dark"):
             self.scheme(scheme)
             seen, pale = self.run(CONTRAST)
@@ -196,7 +196,7 @@ class Browser:
         common.equal(self.run(NAMES), [], f"{what}: without a name")
 
     def check_sizes(self, what):
-        """All texts can be read, and nothing is beyond the edges of the screen."""
+        """Checks that all texts can be read, and that no element is beyond the edges of the screen."""
         texts, small, outside = self.run(SIZES)
         assert texts > 10, (what, texts)
         common.equal(small, [], f"{what}: texts below 11 px")
@@ -215,7 +215,7 @@ class Browser:
         return pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") + pdf.count(b"/Type /Page/")
 
     def screenshot(self, name):
-        """The whole page as a PNG in the folder REACH_SCREENSHOTS, if that is set."""
+        """Saves the whole page as a PNG in the folder REACH_SCREENSHOTS, if that is set."""
         if not SCREENSHOTS:
             return
         size = self.cdp("Page.getLayoutMetrics")["cssContentSize"]
@@ -238,7 +238,7 @@ def origin_of(url):
 
 
 def axe_source():
-    """The text of axe.min.js, which .ci/deps fetches into build/browser; "" where it could not."""
+    """Returns the text of axe.min.js, which .ci/deps fetches into build/browser, or "" if it could not."""
     found = glob.glob(os.path.join(ROOT, "build", "browser", "**", "axe.min.js"), recursive=True)
     if not found:
         return ""

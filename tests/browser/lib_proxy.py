@@ -1,5 +1,5 @@
-"""lib_proxy.py: a server before a daemon that passes every answer on, and puts hostile texts into it: the
-daemon itself cuts names and drops control characters, and the page must not depend on that."""
+"""lib_proxy.py: a server in front of a daemon that forwards every answer with hostile texts in it. The daemon itself
+cuts names and drops control characters, and the page must not depend on that."""
 import http.client
 import http.server
 import json
@@ -19,7 +19,7 @@ def spoil(value):
 
 
 def hostile_server(port):
-    """Serves on a port of its own what the daemon on `port` answers. Returns the server; its address is
+    """Serves the answers of the daemon on `port` on its own port. Returns the server; its address is
     server_address."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The page of `reachctl survey report --format html` in a real browser, opened as a file: 2000 simulated
-GPUs, drawn from the table; names that are markup are text; nothing is said to the console, and nothing
-is asked of anybody.
+GPUs, drawn from the table; names that are markup are text; nothing is written to the console, and no request is sent.
 
     REACH_SCREENSHOTS=docs/ui tests/browser/test_fleet_page.py      makes the pictures of docs/fleet.md
 """
@@ -24,7 +23,7 @@ DB = os.path.join(common.folder, "fleet.db")
 PAGE = os.path.join(common.folder, "fleet.html")
 FEW_PAGE = os.path.join(common.folder, "few.html")
 
-# A fleet in which something is wrong: the database is changed, not the program.
+# A fleet with errors: the database is changed, not the program.
 TROUBLE = (
     "UPDATE fleet_sighting SET state = 'stale' WHERE survey = 2 AND slot = 3 AND host % 7 = 0",
     "UPDATE fleet_sighting SET fingerprint = NULL, map = NULL WHERE survey = 2 AND slot = 5 AND host % 9 = 0",
@@ -37,7 +36,7 @@ TROUBLE = (
 
 
 def make(path, gpus, html):
-    """A database of this many GPUs, and the page of its report."""
+    """Makes a database of this many GPUs, and the page of its report."""
     subprocess.run([os.path.join(BUILD, "tests", "bench", "fleet_fill"), path, "fill", str(gpus), "2"], check=True,
                    stderr=subprocess.DEVNULL)
     with sqlite3.connect(path) as db:
@@ -180,7 +179,7 @@ def hostile_names_are_text():
 
 @case
 def it_asks_nobody_and_runs_nothing_else():
-    """The policy of the page, tried: a script and a style that come in later do nothing."""
+    """Tests the policy of the page: a script and a style that come in later have no effect."""
     browser.run("""const s = document.createElement("script"); s.textContent = "document.title = 'ran'"; document.body.append(s);
         const i = document.createElement("img"); i.src = "http://127.0.0.1:1/x.png"; document.body.append(i);""")
     assert browser.run("return document.title") != "ran"

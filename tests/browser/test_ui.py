@@ -72,7 +72,7 @@ def settle(view):
 
 
 def windows_shown():
-    """Of each group box: its SM ids and the window that it names, None for none."""
+    """Returns, for each group box, its SM ids and the window that it names, or None."""
     return browser.run("""
         return [...document.querySelectorAll('.group')].map((g) => [
             [...g.querySelectorAll('.sm:not(.lost)')].map((s) => Number(s.textContent)),
@@ -80,7 +80,7 @@ def windows_shown():
 
 
 def check_windows(daemon, gpu):
-    """The boxes are what the daemon says for the size that is shown."""
+    """The boxes match the answer of the daemon for the size that is shown."""
     size = browser.run("return document.getElementById('boxes').dataset.bytes")
     placement = daemon.json(f"/v1/gpus/{gpu}/placement?bytes={size}")
     groups = daemon.json(f"/v1/gpus/{gpu}/fingerprint")["topology"]["groups"]
@@ -268,7 +268,7 @@ def an_address_is_answered_as_it_is_or_refused():
         equal(browser.all("#ranked tr, #windows tr"), [], view)
     show(daemon, "job", gpu, bytes=200000000000)
     equal(browser.one("[name=bytes]").get_attribute("value"), "200000000000")
-    # Neither on a step of the slider nor on a quarter of a unit.
+    # The value is neither on a step of the slider nor on a quarter of a unit.
     for text, size in (("100000000001", 100000000001), ("96GiB", 96 * GIB), (str(there), there)):
         show(daemon, "chip", gpu, bytes=text)
         equal(browser.run("return document.getElementById('boxes').dataset.bytes"), str(size))
@@ -286,7 +286,7 @@ def an_address_is_answered_as_it_is_or_refused():
 
 
 def compile_and_run(text):
-    """What a C program prints that is copied from the page."""
+    """Returns the output of a C program that is copied from the page."""
     source, program = (os.path.join(common.folder, name) for name in ("job.c", "job"))
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
@@ -298,7 +298,7 @@ def compile_and_run(text):
 @case
 def what_is_copied_runs_and_asks_this_daemon():
     daemon, gpu = CHIPS["h200"]
-    # No address of another daemon is around: what is copied has the one of the page.
+    # No other daemon is involved: the copied text has the address of the page.
     environment = {**{k: v for k, v in os.environ.items() if not k.startswith("REACH")}, "REACH_LIBRARY": LIBRARY,
                    "PYTHONPATH": os.path.join(ROOT, "clients", "python")}
     for location, what, access, element in (("device", "plan", "atomic", 64), ("host", "memory", "read", 128), ("any", "memory", "write", 32)):

@@ -1,4 +1,4 @@
-"""common.py: what the end-to-end tests share: a daemon to talk to, and TAP.
+"""common.py: shared parts of the end-to-end tests: a daemon to talk to, and TAP.
 
     daemon = common.Daemon("--simulate", "k80")
     @common.case
@@ -6,8 +6,8 @@
     common.main()
 
 Each script is a list of cases, run in order. Programs come from the folder REACH_TEST_BUILD
-(default build/release); REACHD and REACHCTL name others. Nothing is judged by the clock: a wait is
-for a state, and its end (PATIENCE_S) only makes a failure of a hang.
+(default build/release); REACHD and REACHCTL name others. No test depends on the clock: a wait is for a state, and its
+limit (PATIENCE_S) only turns a hang into a failure.
 """
 import contextlib
 import hashlib
@@ -25,8 +25,8 @@ import tempfile
 import time
 import traceback
 
-# The modules that hold answers against the contract come from the distribution, whose python need
-# not be the first one here.
+# The modules that check answers against the contract come from the distribution, whose python need not be the first
+# one here.
 if not all(importlib.util.find_spec(name) for name in ("jsonschema", "yaml", "hypothesis")) and \
         "REACH_TEST_PYTHON" not in os.environ and os.path.exists("/usr/bin/python3"):
     os.environ["REACH_TEST_PYTHON"] = "of the distribution"
@@ -59,7 +59,7 @@ def case(function):
 
 
 def until(what, condition):
-    """Waits until condition() gives something true, and returns it."""
+    """Waits until condition() returns a true value, and returns it."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         value = condition()
@@ -103,7 +103,7 @@ class Answer:
 
 
 class Daemon:
-    """A reachd with a port, a Unix socket and a log of its own."""
+    """A reachd with its own port, Unix socket and log."""
 
     def __init__(self, *options, state=":memory:", environment=None, wait=True, prefix=(),
                  program=REACHD):
@@ -134,7 +134,7 @@ class Daemon:
         return re.search(r"serving 127\.0\.0\.1:(\d+)\n(.*\n)*.*serving health probes on", self.log())
 
     def _looked(self):
-        """It serves before the driver has said which GPUs there are; most tests begin after."""
+        """It serves before the driver has reported the GPUs; most tests begin after that."""
         return self.json("/v1/gpus")["discovery"] == "done"
 
     def log(self):
@@ -155,7 +155,7 @@ class Daemon:
         return answer
 
     def health(self, path):
-        """Asks on the port for health probes."""
+        """Sends a request to the port for health probes."""
         def ask():
             connection = http.client.HTTPConnection("127.0.0.1", self.health_port, timeout=PATIENCE_S)
             with contextlib.closing(connection):
@@ -165,7 +165,7 @@ class Daemon:
         return self._patiently(ask)
 
     def _patiently(self, ask):
-        """Asks again where a short deadline for requests has cut us: a machine may be that slow."""
+        """Repeats a request that the short deadline cut, because a machine may be that slow."""
         def asked():
             try:
                 return ask()
@@ -208,7 +208,7 @@ class Daemon:
         return until("the job has ended", ended)
 
     def workers(self):
-        """Process ids of its children that are alive, whichever of its threads has started them."""
+        """The process ids of its living children, whichever thread started them."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -221,8 +221,8 @@ class Daemon:
         return found
 
     def frozen_worker(self, gpu):
-        """Starts a long measurement and stops its worker (SIGSTOP) well before its end. Returns the
-        worker's process id and the job."""
+        """Starts a long measurement and stops its worker (SIGSTOP) well before its end. Returns the process id of the
+        worker and the job."""
         for _ in range(50):
             job = self.submit(gpu, "matrix")
             while True:
@@ -241,7 +241,7 @@ class Daemon:
         raise AssertionError("every measurement was over before its worker could be stopped")
 
     def stop(self, number=signal.SIGTERM):
-        """Ends it and checks that it ends well, and that no sanitizer has complained."""
+        """Ends it and checks that it ends cleanly, and that no sanitizer has reported an error."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         code = self.process.wait(PATIENCE_S)
@@ -253,7 +253,7 @@ class Daemon:
 
 
 def measured_state(simulated):
-    """A state file in which the release build has measured these, once for all scripts and variants."""
+    """A state file in which the release build has measured these GPUs, once for all scripts and variants."""
     release = os.path.join(ROOT, "build", "release", "reachd")
     program = release if os.path.exists(release) else REACHD
     key = hashlib.sha256(repr((list(simulated), os.stat(program).st_mtime_ns)).encode()).hexdigest()[:16]
@@ -269,13 +269,13 @@ def measured_state(simulated):
 
 
 def measuring_daemon(*options):
-    """A daemon that measures its GPUs; a sanitized one, four times as slow, finds them measured: most
-    of what it would do there, unit tests and tests/sim do under the same sanitizer."""
+    """A daemon that measures its GPUs. A sanitized one is four times as slow, so it finds them measured. Unit tests
+    and tests/sim cover most of that work under the same sanitizer."""
     return measured_daemon(*options) if SANITIZED else Daemon(*options)
 
 
 def measured_daemon(*options):
-    """A daemon that finds its GPUs measured: for what asks for its answers alone."""
+    """A daemon that finds its GPUs measured, for tests that only need its answers."""
     state = os.path.join(folder, f"measured{len(daemons)}.db")
     simulated = [text for option, text in zip(options, options[1:]) if option == "--simulate"]
     shutil.copyfile(measured_state(simulated), state)
@@ -290,7 +290,7 @@ def load_json(path):
 
 
 def save_json(name, document):
-    """Into the folder of this run; returns the path."""
+    """Writes into the folder of this run; returns the path."""
     path = os.path.join(folder, name)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(document, file)

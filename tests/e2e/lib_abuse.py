@@ -1,12 +1,12 @@
 """lib_abuse.py: requests that no honest client sends, as bytes.
 
-REFUSED: the answer is a 4xx, 501 or 505, or the connection is closed without one. nginx 1.22 refuses
-55 of these too, and takes the others for what they may mean. LEFT: refused by nginx, and beyond the
-sight of an application over libmicrohttpd 0.9.75; each with its reason. SILENT: no answer at all.
+REFUSED: the answer is a 4xx, 501 or 505, or the connection is closed without an answer. nginx 1.22 refuses 55 of
+these too, and interprets the others. LEFT: refused by nginx, and invisible to an application over libmicrohttpd
+0.9.75; each with its reason. SILENT: there is no answer at all.
 """
 POST = b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: a\r\n"
-# What a request smuggler wants to be taken for a request of its own.
+# A text that a request smuggler wants to pass as a separate request.
 NEXT = b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -15,7 +15,7 @@ def field(line, start=GET):
 
 
 REFUSED = {
-    # The end of the body is not beyond doubt.
+    # The end of the body is ambiguous.
     "two Content-Length": POST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
     "two that differ": POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
     "Content-Length list": POST + b"Content-Length: 2, 2\r\n\r\n{}",
@@ -41,7 +41,7 @@ REFUSED = {
     "chunk of -1": POST + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n{}\r\n0\r\n\r\n",
     "chunk of 2^64": POST + b"Transfer-Encoding: chunked\r\n\r\n10000000000000002\r\n{}\r\n0\r\n\r\n",
     "chunk longer than it says": POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n",
-    # Header fields that two readers may take for different ones.
+    # Header fields that two readers may interpret differently.
     "space before the colon": POST + b"Content-Length : 2\r\n\r\n{}",
     "no colon": field(b"NoColonHere"),
     "name with a space": field(b"X A: b"),
@@ -50,14 +50,14 @@ REFUSED = {
     "control in a value": field(b"X-A: b\x01c"),
     "bare CR in a value": field(b"X-A: b\rc: d"),
     "first field begins with a space": b"GET /healthz HTTP/1.1\r\n X: y\r\nHost: a\r\n\r\n",
-    # Whom is it for?
+    # The target host is ambiguous.
     "two Host": b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     "the same Host twice": b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
     "no Host": b"GET / HTTP/1.1\r\n\r\n",
     "Host with a slash": b"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",
     "Host with a space": b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
     "two Authorization": field(b"Authorization: Bearer a\r\nAuthorization: Bearer b"),
-    # The first line.
+    # The first line is wrong.
     "NUL as %00": b"GET /healthz%00 HTTP/1.1\r\nHost: a\r\n\r\n",
     "NUL in the path": b"GET /healthz\0x HTTP/1.1\r\nHost: a\r\n\r\n",
     "NUL in the query": b"GET /readyz?verbose\0x HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -77,7 +77,7 @@ REFUSED = {
     "HTTP/1.": b"GET /healthz HTTP/1.\r\nHost: a\r\n\r\n",
     "no protocol name": b"GET /healthz HTPP/1.1\r\nHost: a\r\n\r\n",
     "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    # Too much of it.
+    # The request is too long.
     "field of 64 KB": field(b"X-A: " + b"b" * 65536),
     "field name of 64 KB": field(b"X" * 65536 + b": b"),
     "5000 fields": field(b"\r\n".join(b"X%d: y" % i for i in range(5000))),
@@ -88,12 +88,12 @@ REFUSED = {
                                 b"\r\n{}\r\n0\r\n\r\n",
 }
 
-# What nginx refuses as well and an application over libmicrohttpd cannot see.
+# nginx also refuses these, and an application over libmicrohttpd cannot see them.
 LEFT = {
     "NUL in a value": field(b"X-A: b\0c"),  # the library cuts the value there; it is used for nothing
     "folded field": GET + b"X-A: b\r\n c\r\n\r\n",  # arrives joined, as RFC 9112 allows
     "empty name": field(b": b"),  # the library does not show it
 }
 
-# Nothing that is an answer; the deadline ends it.
+# There is no answer; the deadline ends the connection.
 SILENT = {"TLS hello": b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03" + bytes(32)}

@@ -1,10 +1,10 @@
-"""lib_contract.py: holds answers against api/openapi.yaml.
+"""lib_contract.py: checks answers against api/openapi.yaml.
 
-    contract = Contract.load()        None where python3-yaml or python3-jsonschema is missing
+    contract = Contract.load()        None if python3-yaml or python3-jsonschema is missing
     contract.check("GET", "/v1/gpus?x=1", answer)
 
-What the document does not say about an answer is a fault of one of the two: a status that is not
-listed, another type, a body that does not fit its schema, a header that should be there.
+Any difference between an answer and the document is a fault of one of the two: a status that is not listed, another
+type, a body that does not fit its schema, a header that should be there.
 """
 import json
 import os
@@ -71,7 +71,7 @@ class Contract:
             raise Broken(f"{what}: /{where}: {error.message[:300]}")
 
     def find(self, method, path):
-        """The operation, and whether the path is there at all. Fixed names win over captures."""
+        """Returns the operation, and whether the path exists at all. Fixed names win over captures."""
         found = [o for o in self.operations if o.pattern.match(path)]
         found.sort(key=lambda o: (o.path.count("{"), o.path != path))
         method = "GET" if method == "HEAD" else method

@@ -1,5 +1,5 @@
-"""lib_disk.py: a disk that fails when a test asks for it: the system calls of a daemon that write to
-one folder are replaced by a library that is loaded before the C library."""
+"""lib_disk.py: a disk that fails on request of a test. A library that is loaded before the C library replaces the
+system calls with which a daemon writes to one folder."""
 import errno
 import mmap
 import os
@@ -124,7 +124,7 @@ DEFINE_OPEN(open)
 DEFINE_OPEN(open64)
 """
 
-# What fails, with which error: writing, fsync, opening to write; and whether half of a write is done.
+# Sets which calls fail, and with which error: write, fsync, open for writing; and whether half of a write is done.
 FAULTS = {
     "full": (errno.ENOSPC, 0, 0, 0),
     "full, writes are torn": (errno.ENOSPC, 0, 0, 1),

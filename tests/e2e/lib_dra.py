@@ -1,5 +1,5 @@
-"""lib_dra.py: holds a ResourceSlice against the limits of resource.k8s.io/v1 that no schema has (staging/src/k8s.io/api
-of Kubernetes 1.34, resource/v1/types.go and its validation)."""
+"""lib_dra.py: checks a ResourceSlice against the limits of resource.k8s.io/v1 that no schema has
+(staging/src/k8s.io/api of Kubernetes 1.34, resource/v1/types.go and its validation)."""
 import re
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -33,7 +33,7 @@ def check_attribute(name, attribute):
 
 
 def check(document):
-    """Fails on what the API server would refuse; returns the devices by name."""
+    """Fails on a value that the API server would refuse; returns the devices by name."""
     assert (document["apiVersion"], document["kind"]) == ("resource.k8s.io/v1", "ResourceSlice"), document
     assert is_domain(document["metadata"]["name"]), document["metadata"]
     spec = document["spec"]

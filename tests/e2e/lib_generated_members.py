@@ -1,9 +1,9 @@
-"""What is generated from the rows of daemon/fingerprint/members.c: the JSON schema, the components of openapi.yaml and the
-tables of docs/fingerprint.md."""
+"""Generates text from the rows of daemon/fingerprint/members.c: the JSON schema, the components of openapi.yaml and
+the tables of docs/fingerprint.md."""
 import json
 import re
 
-# The names of the enumerations that the identity and what is kept have in common with a fingerprint.
+# The names of the enumerations that the identity and the stored values have in common with a fingerprint.
 DEPTHS = ["quick", "full", "memory", "matrix"]
 ID = {"type": "string", "pattern": "^fp[0-9a-f]{16}$"}
 HEAD = {
@@ -110,7 +110,7 @@ def is_maybe(member):
 
 
 def is_always_there(member):
-    """An optional text is null instead of missing; an array of SMs is missing if nothing is known of them."""
+    """An optional text is null instead of missing; an array of SMs is missing if it is unknown."""
     return member["type"] == "text" or not (member["optional"] or member["type"] in ("sm-lists", "sm-numbers"))
 
 
@@ -132,7 +132,7 @@ def list_range(member):
 
 
 class Forms:
-    """How a kind of member reads in a schema; `ref` makes a reference to a named one."""
+    """Returns the schema of a kind of member; `ref` makes a reference to a named one."""
 
     def __init__(self, table):
         self.groups, self.sms = table["max_groups"], table["max_sms"]
@@ -173,7 +173,7 @@ def schema_of_member(member, forms):
 
 
 def schema_members(table, name, forms):
-    """The properties of an object, what it must have, and the rules of its reasons."""
+    """Returns the properties of an object, its required members, and the rules of its reasons."""
     properties, required, rules = {}, [], []
     for member in table["objects"][name]["members"]:
         properties[member["name"]] = {**schema_of_member(member, forms), "description": member["doc"]}
@@ -212,7 +212,7 @@ def schema(table):
 
 
 def lines_of_json(value, indent=0, before=""):
-    """Indented by two, and what fits into a line is in one."""
+    """Indents by two; an object that fits into a line stays on one line."""
     short = json.dumps(value, ensure_ascii=False)
     if len(before) + indent + len(short) <= 100 or not isinstance(value, (dict, list)) or not value:
         return [" " * indent + before + short]
@@ -277,7 +277,7 @@ def component_members(table, name, forms):
 
 
 def components(table, _):
-    """All objects but the whole fingerprint, which has members that are not in its table."""
+    """All objects except the whole fingerprint, because it has members that are not in its table."""
     forms, lines = Forms(table), []
     for component, one in table["objects"].items():
         if component == "Fingerprint":

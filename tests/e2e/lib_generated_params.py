@@ -1,4 +1,4 @@
-"""What follows from the parameters of requests (daemon/planner/params.c): the parts of lib_generated.py."""
+"""Generates text from the parameters of requests (daemon/planner/params.c): the parts of lib_generated.py."""
 import re
 import textwrap
 
@@ -10,7 +10,7 @@ LEAST_REAL = "0.000001"
 
 
 def of(params, function):
-    """(parameter, how the function takes it) of each that it takes."""
+    """Returns (parameter, its use by the function) for each parameter of the function."""
     return [(p, p["uses"][function]) for p in params if function in p["uses"]]
 
 
@@ -19,7 +19,7 @@ def is_list(use):
 
 
 def additions(param, use):
-    """What the form of a parameter adds to its sentences."""
+    """The sentence that the form of a parameter adds."""
     text = ""
     if is_list(use) and param["kind"] in ("real", "real-or-0"):
         text += f" From {LEAST_REAL} to {param['most']}."
@@ -83,7 +83,7 @@ def annotation(function, param, use):
 
 
 def filled(head, items, tail):
-    """`head` and the items with commas between, in lines that begin below the first item."""
+    """Joins `head` and the items with commas, in lines that begin below the first item."""
     out, line = [], head
     for i, item in enumerate(items):
         text = item + (tail if i + 1 == len(items) else ",")
@@ -95,7 +95,7 @@ def filled(head, items, tail):
 
 
 def docstrings(lines):
-    """By method: its sentences, and its examples, which are not generated."""
+    """The sentences and the examples of each method; the examples are not generated."""
     found, name = {}, None
     for line in lines:
         begin = re.match(r"    def (\w+)\(", line)

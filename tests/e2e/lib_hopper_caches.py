@@ -1,5 +1,5 @@
-"""The tables of caches, shared memory and loads in flight in docs/hopper.md: what tests/gpu/test_hierarchy.py and test_onchip.py
-printed on each chip, beside what others have published."""
+"""The tables of caches, shared memory and loads in flight in docs/hopper.md: the output of
+tests/gpu/test_hierarchy.py and test_onchip.py on each chip, beside published values of others."""
 import ast
 import collections
 import glob
@@ -12,7 +12,7 @@ FOLDER = os.path.join(ROOT, "docs", "measurements")
 MODELS = ("H100", "H200")
 MT4G_H200 = os.path.join(FOLDER, "visit-caches-h200-c817c0c6-2026-11-23", "mt4g.json")
 
-# What others report, as the page's sources (1) to (5) have it. MT4G: its values for an H100 SXM of 80 GB.
+# The values that others report, from the sources (1) to (5) of the page. MT4G: its values for an H100 SXM of 80 GB.
 MT4G_H100 = {("l1", "size_bytes"): "238848", ("l1", "line_bytes"): "128", ("l1", "sector_bytes"): "32", ("l1", "latency_cycles"): "38",
              ("read-only", "size_bytes"): "238848", ("read-only", "line_bytes"): "128", ("read-only", "sector_bytes"): "32",
              ("read-only", "latency_cycles"): "34.9",
@@ -42,7 +42,7 @@ def read(folder, name):
 
 
 def visits(name):
-    """Folders that have the file, of each chip the last: (model, chip, folder), by model and chip."""
+    """The folders that have the file, the last of each chip: (model, chip, folder), by model and chip."""
     found = {}
     for path in sorted(glob.glob(os.path.join(FOLDER, "visit-caches-*", name)), key=lambda p: p.rsplit("-2026", 1)[1]):
         folder = os.path.dirname(path)
@@ -52,7 +52,7 @@ def visits(name):
 
 
 def hierarchy(folder):
-    """Numbers by (cache, name) as test_hierarchy.py has printed them, and its "ok" lines."""
+    """The numbers of test_hierarchy.py by (cache, name), and its "ok" lines."""
     text = read(folder, "hierarchy.txt")
     numbers = {(cache, name): value for cache, name, value in
                re.findall(r"^# (l1|read-only|constant|l2) +(\w+) +(\S+) +\S+$", text, re.M)}
@@ -67,12 +67,14 @@ def known(value):
 
 
 def plain(value):
-    """12.0 is 12, and bytes that are whole KiB or MiB stay bytes: a reader compares them with others' bytes."""
+    """Writes 12.0 as 12, and whole KiB or MiB in bytes, so that a reader can compare them with the bytes of
+    others."""
     return value[:-2] if value.endswith(".0") else value
 
 
 def spread(values):
-    """Least to most of numbers, all of words with how many chips have each; how many are not sure."""
+    """Returns the range of numbers, or all words with the number of chips that have each; and the number of chips
+    that are not sure."""
     sure = [value for value in values if known(value)]
     if not sure:
         return "not sure"
@@ -115,7 +117,7 @@ def caches(markdown):
 
 
 def confirmed(markdown, link):
-    """A row for each chip: what walks of another kind said of what was found."""
+    """A row for each chip: the results of walks of another kind."""
     rows = []
     for model, chip, folder in visits("hierarchy.txt"):
         lines = hierarchy(folder)[1]
@@ -136,7 +138,7 @@ def confirmed(markdown, link):
 
 
 def pairs_of(folder):
-    """What test_onchip.py printed: name, reachd's number, the other program's."""
+    """The output of test_onchip.py: name, the number of reachd, the number of the other program."""
     return {name.strip(): (float(ours), float(other)) for name, ours, other in
             re.findall(r"^# (.+?)  +([\d.]+) +([\d.]+)$", read(folder, "onchip.txt"), re.M)}
 

@@ -1,5 +1,5 @@
-"""lib_hosts.py: hosts that a survey should get past: dead, slow, too talkative, lying, or no daemon
-at all; and relays that put something in front of a real one.
+"""lib_hosts.py: hosts that a survey should survive: dead, slow, too talkative, lying, or no daemon at all; and relays
+that change the answers of a real one.
 
     with lib_hosts.Zoo(folder) as zoo:
         zoo.dead(), zoo.hangs(), zoo.drips(), ...     each gives "127.0.0.1:PORT" or a URL
@@ -102,7 +102,7 @@ class Zoo:
         return self.hosts[-1]
 
     def says(self, data):
-        """One that answers these bytes, whatever it is asked, and closes."""
+        """Answers these bytes to any request, and closes."""
         return self.add(lambda host, connection, *_: host.send(connection, data))
 
     # ---- dead and slow ----
@@ -118,7 +118,7 @@ class Zoo:
         return self.add(lambda host, *_: host.closing.wait())
 
     def drips(self, what="head"):
-        """A byte now and then, without end."""
+        """Sends a byte now and then, without end."""
         def handle(host, connection, *_):
             host.send(connection, head() if what == "body" else b"HTTP/1.1 200 OK\r\nX-More: ")
             while not host.closing.wait(0.05):
@@ -128,7 +128,7 @@ class Zoo:
     # ---- too much ----
 
     def pours(self, length=None, more=b" " * 65536, total=2 * GIB):
-        """2 GiB of JSON, with its length said or not."""
+        """Answers 2 GiB of JSON, with or without its length."""
         def handle(host, connection, *_):
             host.send(connection, head(length=length) + b'{"gpus": [')
             while host.sent < total and not host.closing.is_set():
@@ -156,8 +156,8 @@ class Zoo:
             connection.close()
 
     def relay(self, real, change=None, tls=None, etag=True):
-        """Answers what the daemon at `real` answers; `change(target, status, document)` may give
-        another (status, document)."""
+        """Forwards the answers of the daemon at `real`; `change(target, status, document)` may return another
+        (status, document)."""
         def handle(host, connection, target, fields):
             tag = fields.get("if-none-match")
             status, headers, body = self.ask(real, target, {"If-None-Match": tag} if tag else None)

@@ -1,5 +1,5 @@
-"""What reach-lab should print, computed a second time from the measured files: misses by a formula or by a second model of
-the TLBs, and traces by a second reader. The rules are those of docs/lab.md; nothing here is taken from the program."""
+"""Computes the expected output of reach-lab a second time from the measured files: misses by a formula or by a second
+model of the TLBs, and traces by a second reader. The rules are in docs/lab.md; no code of the program is used."""
 import collections
 import json
 import lzma
@@ -32,30 +32,31 @@ def in_sets(level):
 
 
 def walk_share(chip, region_bytes):
-    """Of random reads. Under LRU a set of w ways holds w random pages of the pages that map to it."""
+    """The miss rate of random reads. Under LRU a set of w ways holds w random pages of the pages that map to it."""
     last = chip["tlb"]["levels"][-1]
     return max(0.0, 1 - in_sets(last) * last["entry_bytes"] / region_bytes)
 
 
 def miss_ns(chip):
-    """From the largest region of the curve."""
+    """The rate of the largest region of the curve."""
     largest = chip["throughput"]["curve"][-1]
     return LINE_BYTES / largest["naive_gbps"] / walk_share(chip, largest["region_bytes"])
 
 
 def random_gbps(chip, region_bytes, in_reach_gbps):
-    """The slower of memory and translation."""
+    """Returns the slower of memory and translation."""
     share = walk_share(chip, region_bytes)
     return min(in_reach_gbps, LINE_BYTES / (share * miss_ns(chip))) if share > 0 else in_reach_gbps
 
 
 def in_reach_gbps(size):
-    """What a job measured of itself within the reach. Results of 2026-11-21 have an older name."""
+    """The rate that a job measured within the reach. Results of 2026-11-21 have an older name."""
     return size.get("in_reach_gbps", size.get("inside_gbps"))
 
 
 def scattered_gbps(chip, whole_gbps, held_percent):
-    """If a share of memory is held in random pages, and every read that misses costs contiguous or scattered."""
+    """The rate if a share of memory is held in random pages, and every read that misses costs contiguous or
+    scattered."""
     memory = chip["contiguity"]
     scattered = 1 - (1 - held_percent / 100) ** (FRAME_PAGES - 1)
     return whole_gbps / (1 - scattered + scattered * memory["scattered_miss_ns"] / memory["contiguous_miss_ns"])
@@ -70,7 +71,7 @@ class Lru(collections.OrderedDict):
         self.size = size
 
     def use(self, key):
-        """True if the key is there. It is then the most recently used."""
+        """Returns True if the key is there. It is then the most recently used."""
         if key in self:
             self.move_to_end(key)
             return True
@@ -103,7 +104,7 @@ class Tlbs:
         return folded
 
     def misses(self, sm, address):
-        """Reads an address. True if the read misses both levels."""
+        """Reads an address. Returns True if the read misses both levels."""
         nearest = self.of_sm.setdefault(sm, Lru(self.first["set_sizes"][0]["ways"]))
         if nearest.use(address // self.first["entry_bytes"]):
             return False
@@ -128,7 +129,7 @@ def observations(name):
 
 
 def latency(name):
-    """(chases, loads, wrong loads) of the chases that are judged, without the page that the kernel stores to."""
+    """Returns (chases, loads, wrong loads) of the judged chases, without the page that the kernel stores to."""
     chip = fingerprint(name)
     tlbs = Tlbs(chip)
     entries = tlbs.sets * tlbs.ways
@@ -208,7 +209,7 @@ def record(data, previous):
 
 
 def read_trace(path):
-    """(granule, records) of an .rlt file. Fails if a check or the numbers of its end are wrong."""
+    """Returns (granule, records) of an .rlt file. Fails if a check or the numbers at its end are wrong."""
     with open(path, "rb") as file:
         data = Bytes(file.read())
     head = data.take(16)

@@ -1,5 +1,5 @@
-"""lib_manifest.py: the files under packaging/kubernetes, and the DaemonSet's containers with what they
-inherit."""
+"""lib_manifest.py: the files under packaging/kubernetes, and the containers of the DaemonSet with their inherited
+settings."""
 import os
 
 import yaml
@@ -10,7 +10,7 @@ FOLDER = os.path.join(ROOT, "packaging", "kubernetes")
 
 
 def load(name):
-    """All documents of one file; a key that is there twice is an error."""
+    """Returns all documents of one file; a duplicate key is an error."""
     class Strict(yaml.SafeLoader):
         pass
 
@@ -37,13 +37,13 @@ def pod():
 
 
 def containers():
-    """{name: container}, those that prepare first."""
+    """{name: container}, the init containers first."""
     spec = pod()["spec"]
     return {c["name"]: c for c in spec["initContainers"] + spec["containers"]}
 
 
 def security(container):
-    """What holds for a container: its own settings over those of the pod."""
+    """The effective settings of a container: its own over the settings of the pod."""
     return {**pod()["spec"]["securityContext"], **container["securityContext"]}
 
 

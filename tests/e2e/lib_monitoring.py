@@ -1,5 +1,5 @@
-"""lib_monitoring.py: what is shipped for Prometheus and Grafana, read: rules, alerts, the dashboard
-and the metrics that each of their expressions names."""
+"""lib_monitoring.py: reads the files for Prometheus and Grafana: rules, alerts, the dashboard and the metrics that
+each of their expressions names."""
 import json
 import os
 import re
@@ -7,7 +7,7 @@ import re
 import common
 
 FOLDER = os.path.join(common.ROOT, "packaging", "prometheus")
-# What is in the place of the dashboard's variables: all jobs that have GPUs, all models.
+# Values for the variables of the dashboard: all jobs that have GPUs, all models.
 VARIABLES = {"$job": "reachd", "$model": ".+"}
 
 
@@ -41,12 +41,12 @@ def panel_expressions():
 
 
 def names_in(expression):
-    """The metrics that an expression names: reachd's own, recorded ones (with a colon), and up."""
+    """Returns the metrics that an expression names: the metrics of reachd, recorded ones (with a colon), and up."""
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expression)
     return {word for word in re.findall(r"[a-zA-Z_:][a-zA-Z0-9_:]*", bare)
             if word.startswith(("reachd_", "process_")) or ":" in word or word == "up"}
 
 
 def families(page):
-    """The names of a page in Prometheus text."""
+    """Returns the names of a page in Prometheus text."""
     return set(re.findall(r"^# TYPE (\S+)", page, re.M))

@@ -1,5 +1,5 @@
-"""lib_nfd.py: what reads a feature file as node feature discovery does, a server that answers whatever
-a test wants, and a watch on a directory."""
+"""lib_nfd.py: a reader of feature files that follows node feature discovery, a server with the answers of a test, and
+a watch on a directory."""
 import ctypes
 import datetime
 import http.server
@@ -21,8 +21,8 @@ def when(text):
 
 
 def read(text):
-    """The labels and the end of each, as NFD's local source reads them; fails on what it would drop
-    or could not make a label of."""
+    """Returns the labels and the end of each, as the local source of NFD reads them. Fails on a line that NFD would
+    drop or could not make a label of."""
     assert len(text.encode()) <= MAX_BYTES, len(text)
     assert text.endswith("\n"), text[-80:]
     labels, expiry = {}, None
@@ -44,7 +44,7 @@ def read(text):
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """Answers every request with the bytes that `body` holds by then."""
+    """Answers every request with the current bytes of `body`."""
     daemon_threads = True
     request_queue_size = 64  # a Unix socket whose queue is full refuses a connection
 
@@ -75,7 +75,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Watch:
-    """What happens in a directory, by inotify."""
+    """Watches the events of a directory, by inotify."""
     CREATE, MODIFY, CLOSE_WRITE, MOVED_TO, ATTRIB = 0x100, 0x2, 0x8, 0x80, 0x4
 
     def __init__(self, folder):
@@ -86,7 +86,7 @@ class Watch:
         assert libc.inotify_add_watch(self.fd, os.fsencode(folder), mask) >= 0
 
     def events(self):
-        """Those since the last call: (mask, name)."""
+        """Returns the events since the last call: (mask, name)."""
         try:
             data = os.read(self.fd, 1 << 20)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""lib_promises.py: what users rely on, as lines of text that must not disappear (docs/stability.md).
+"""lib_promises.py: the interfaces that users rely on, as lines of text that must not disappear (docs/stability.md).
 
     GET /v1/gpus/{gpu}/scope ?bytes must be given
     GET /v1/gpus/{gpu}/scope 200 application/json: Scope
@@ -6,8 +6,8 @@
     Scope.scope_bytes always
     Scope.access = "read"
 
-Each list of such lines is kept in golden/. A line of the list that is gone now, and a parameter that must be given
-now and had not to be, break a program; new lines break none."""
+Each list of such lines is kept in golden/. A line that has disappeared, or a parameter that has become mandatory,
+breaks a program; new lines break none."""
 import json
 import os
 import re
@@ -20,7 +20,7 @@ def _reference(schema):
 
 
 def of_schema(where, schema):
-    """The types, words and fields of a JSON schema; what it refers to is described under its own name."""
+    """Returns the types, words and fields of a JSON schema; references are listed under their own name."""
     if not isinstance(schema, dict):
         return
     if "$ref" in schema:
@@ -90,7 +90,7 @@ def of_openapi(document):
 
 
 def of_help(program, text):
-    """Options with the name of their value, and subcommands."""
+    """Returns the options with the name of their value, and the subcommands."""
     options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", text))
     for option in options:
         yield f"{program} {option}"
@@ -99,7 +99,8 @@ def of_help(program, text):
 
 
 def of_getopt(program, source):
-    """Options of a program that calls getopt_long, from its source: it is built only where nvcc is."""
+    """Returns the options of a program that calls getopt_long, from its source, because it is built only if nvcc is
+    installed."""
     letters = re.search(r'getopt_long\(argc, argv, "([^"]*)"', source)
     for letter, value in re.findall(r"([a-zA-Z])(:?)", letters.group(1)):
         yield f"{program} -{letter}" + (" VALUE" if value else "")
@@ -108,7 +109,7 @@ def of_getopt(program, source):
 
 
 def of_manual(name, text):
-    """Its environment variables and exit statuses."""
+    """Returns its environment variables and exit statuses."""
     for variable in re.findall(r"^\.It Ev (\w+)", text, re.M):
         yield f"{name}: environment {variable}"
     section = re.search(r"^\.Sh EXIT STATUS\n(.*?)^\.Sh ", text, re.M | re.S)
@@ -122,7 +123,7 @@ def of_metrics(text):
 
 
 def broken(old, now):
-    """What a program that was written for `old` would miss."""
+    """Returns the lines that a program that was written for `old` would miss."""
     old, now = set(old), set(now)
     known = {line.split(" ?")[0].split(" body")[0] for line in old}
     demanded = {line for line in now - old if line.endswith(MUST)
@@ -131,7 +132,7 @@ def broken(old, now):
 
 
 def compare(path, now):
-    """Against a list; REACH_API_WRITE=1 writes it anew."""
+    """Compares with a list; REACH_API_WRITE=1 writes it anew."""
     if os.environ.get("REACH_API_WRITE"):
         with open(path, "w", encoding="utf-8") as out:
             out.write("\n".join(sorted(set(now))) + "\n")

@@ -25,7 +25,7 @@ for needed in (TOOL, LIBRARY):
 
 
 def set_comma():
-    """Only numbers: a whole locale takes a second to make."""
+    """Only the category of numbers, because a whole locale takes a second to make."""
     source = os.path.join(common.folder, "comma.txt")
     with open(source, "w", encoding="ascii") as out:
         out.write('LC_NUMERIC\ndecimal_point ","\nthousands_sep "."\ngrouping 3;3\nEND LC_NUMERIC\n')
@@ -38,8 +38,8 @@ def set_comma():
     common.equal(locale.localeconv()["decimal_point"], ",", "the locale of the test")
 
 
-# p11-kit, of which libcurl and libmicrohttpd are users, makes a locale at start, and glibc then loses a copy of
-# LOCPATH: a leak in the sanitized programs that is not theirs.
+# p11-kit, which libcurl and libmicrohttpd use, makes a locale at start, and glibc then loses a copy of LOCPATH. That
+# is a leak in the sanitized programs, and not their fault.
 HAS_COMMA = shutil.which("localedef") is not None and not common.SANITIZED
 if HAS_COMMA:
     set_comma()
@@ -53,7 +53,7 @@ class Refused(Exception):
 
 
 class Tool:
-    """One handle of libreach in a process of its own."""
+    """One handle of libreach in its own process."""
 
     def __init__(self, where):
         self.process = subprocess.Popen([TOOL, where], stdin=subprocess.PIPE,
@@ -74,7 +74,7 @@ class Tool:
         return answer
 
     def patient(self):
-        """Waits for a slow machine, longer than a job would."""
+        """Waits longer than a job would, because the machine may be slow."""
         self.ask("timeout", 1000 * common.PATIENCE_S)
         return self
 
@@ -85,7 +85,7 @@ class Tool:
 
 
 def refusal(function, *arguments, **parameters):
-    """(status, sentence) of a call that must fail."""
+    """Returns (status, sentence) of a call that must fail."""
     try:
         answer = function(*arguments, **parameters)
     except (Refused, reach.ReachError) as why:

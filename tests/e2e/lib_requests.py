@@ -1,4 +1,4 @@
-"""lib_requests.py: random requests to the routes that a snapshot can answer, right ones and wrong ones.
+"""lib_requests.py: random requests to the routes that a snapshot can answer, valid and invalid ones.
 
     requests = Requests(seed)
     requests.most_gib = 80          # of the GPU that they are about
@@ -13,7 +13,7 @@ OTHERS = ("/", "/openapi.yaml", "/v1/gpus", "/v1/fingerprints", "/v1/nothing", "
 
 
 class Requests:
-    """The same seed gives the same requests. One thread."""
+    """The same seed gives the same requests. Only one thread may use it."""
 
     def __init__(self, seed):
         self.draw = random.Random(seed)
@@ -47,12 +47,12 @@ class Requests:
         return lambda: ",".join(item() for _ in range(self.draw.randrange(1, 5)))
 
     def maybe_several(self, item):
-        """Mostly one value; a list of the same length as another one now and then."""
+        """Returns mostly one value, and sometimes a list of the same length as another one."""
         return lambda: item() if self.draw.random() < 0.6 else ",".join(
             item() for _ in range(self.draw.randrange(2, 4)))
 
     def size(self):
-        """A size as people write it: mostly right, and mostly no more than there is."""
+        """Returns a size in the notation of people: mostly valid, and mostly no more than the memory."""
         draw, most = self.draw, self.most_gib
         return draw.choice((
             lambda: str(draw.randrange(1, most * GIB)), lambda: f"{draw.randrange(1, 2 + most)}GiB",
@@ -80,7 +80,7 @@ class Requests:
         if draw.random() < 0.95 and route not in ("fingerprint", "environment", ""):
             query.append(("bytes", self.several(self.size)() if route == "split" else
                           self.maybe_several(self.size)() if route in ("plan", "scope") else self.size()))
-        # A few at a time, or most requests would have something wrong in them.
+        # Only a few at a time, because otherwise most requests would have an error.
         names = self.routes[route]
         for name, value in draw.sample(list(names.items()), min(len(names), draw.randrange(4))):
             query.append((name, value()))

@@ -1,5 +1,5 @@
-"""lib_typed_mistakes.py: what test_python_types.py gives to mypy and never runs. A line with a mistake says what mypy
-reports of it; all other lines are right."""
+"""lib_typed_mistakes.py: code that test_python_types.py gives to mypy and never runs. A line with a mistake has the
+report of mypy in a comment; all other lines are right."""
 import decimal
 import fractions
 from typing import List, Optional

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who may change something: the token, where it comes from, and what is refused without one. And
-how a job is ended early."""
+"""Access rights: the token, its sources, and the requests that are refused without one. It also tests how a job is
+ended early."""
 import os
 import signal
 import stat

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GPUs that come, go, change or are divided under the daemon, over the stand-in driver and its NVML.
-What the node has stands in a file, which each worker reads anew; SIGHUP asks the driver again."""
+"""GPUs that come, go, change or are divided under the daemon, over the stand-in driver and its NVML. The GPUs of the
+node are in a file, which each worker reads anew; SIGHUP queries the driver again."""
 import os
 import signal
 
@@ -13,28 +13,29 @@ node_path = os.path.join(common.folder, "node")
 
 CHIP = ("sms={sms} memory={memory} l2cache={cache} latency=200 noise=gauss:1 l1=16@1M/sm;miss=10 "
         "l2={l2}@2M/{groups};miss=90;miss_ns=7.5 plateau=500 uuid=SIM-{name}")
-# Each at an address of its own, whichever others there are.
+# Each GPU has its own address, whichever others there are.
 ONE = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="one") + "|bus=1"
 TWO = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="two") + "|bus=2"
 NEWER = ONE.replace("|", " driver=999.1|")
-# Half of a chip, with less memory than a group of its SMs reaches; and a quarter, which has more.
+# Half of a chip, with less memory than the reach of a group of its SMs; and a quarter, with more.
 HALF = "mig=" + CHIP.format(sms=4, memory="512M", cache="16M", l2=512, groups=4, name="half")
 QUARTER = "mig=" + CHIP.format(sms=2, memory="256M", cache="8M", l2=32, groups=2, name="quarter")
 
-# Like an eighth of an H200: each SM has a TLB for 256 MiB, a group one for 64 GiB.
+# Like an eighth of an H200: each SM has a TLB for 256 MiB, and a group one for 64 GiB.
 EIGHTH = ("mig=sms=16 memory=18G latency=300 noise=gauss:2 l1=16@16M/sm;miss=10 "
           "l2=2048@32M/0-5:6-11:12-15;miss=90;miss_ns=7.5 plateau=500 uuid=SIM-eighth")
 
 
 def has(*items):
-    """What the node has from now on; nothing: no driver. At once, for a worker may be reading."""
+    """Sets the GPUs of the node; without any there is no driver. The file is replaced at once, because a worker may
+    be reading it."""
     with open(node_path + ".new", "w", encoding="utf-8") as file:
         file.write("|\n".join(items))
     os.rename(node_path + ".new", node_path)
 
 
 def node(*items, environment=None):
-    """Measures nothing by itself; what has a fingerprint is checked."""
+    """It measures only on request; GPUs with a fingerprint are checked."""
     if not os.path.exists(LIBRARY):
         raise common.Skip("the stand-in driver is not built")
     has(*items)
@@ -56,7 +57,7 @@ def reach(daemon, *wanted):
 
 
 def measured(daemon, gpu, depth="quick"):
-    """The id of its fingerprint."""
+    """Returns the id of its fingerprint."""
     job = daemon.finished(daemon.submit(gpu, depth))
     if job["state"] == "failed" and job["error"]["slug"] == "not-supported":
         daemon.stop()
@@ -101,7 +102,7 @@ def the_driver_is_unloaded_and_another_one_loaded():
 
 @case
 def the_mode_changes():
-    """Nobody may use the GPU: the measurement fails, what is known stays. Then it may be used again."""
+    """No process may use the GPU, so the measurement fails and the stored results stay. Then it may be used again."""
     daemon = node(ONE)
     known = measured(daemon, 0)
     has(ONE, "mode=2")
@@ -116,8 +117,8 @@ def the_mode_changes():
 
 @case
 def a_gpu_is_reset_while_it_is_measured():
-    """By others: the context is lost. What is known stays, and is looked at on a signal that the
-    GPU works again (else a minute later)."""
+    """Another process broke the GPU and the context is lost. The stored results stay. They are checked after a signal
+    that the GPU works again (else a minute later)."""
     daemon = node(ONE)
     known = measured(daemon, 0)
     for after, state in ((ONE, "ready"), (NEWER, "stale"), ("fail=cuInit=100", "lost")):
@@ -234,7 +235,7 @@ def a_gpu_is_divided_and_made_whole_again():
 
 @case
 def a_gpu_is_divided_while_nobody_says_so():
-    """Its measurement finds out: the GPU is not there as a whole. So does one of an instance."""
+    """The measurement finds that the GPU is not there as a whole. The same holds for an instance."""
     daemon = node(ONE)
     known = measured(daemon, 0)
     has(ONE, HALF)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Requests that make no sense: each gets a problem that says what to do next, and nothing changes."""
+"""Invalid requests: each gets a problem with the next step, and nothing changes."""
 import json
 import socket
 
@@ -13,7 +13,7 @@ JSON = {"Content-Type": "application/json"}
 MIB = 1 << 20
 # method, path, body, status, slug
 REFUSED = [
-    # no such thing
+    # no such resource
     ("GET", "/nothing", None, 404, "not-found"),
     ("GET", "/v1", None, 404, "not-found"),
     ("GET", "/v1/gpus//", None, 404, "not-found"),
@@ -163,8 +163,8 @@ def other_content_types_are_refused():
 
 
 def raw(data):
-    """Sends bytes as they are; returns the status line's number, or None where none came, because
-    the connection was closed or the deadline has ended it."""
+    """Sends bytes unchanged. Returns the number of the status line, or None if there was none, because the connection
+    was closed or the deadline ended it."""
     with socket.create_connection(("127.0.0.1", daemon.port), timeout=common.PATIENCE_S) as s:
         answer = b""
         try:

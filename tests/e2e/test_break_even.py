@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reachctl break-even: docs/break-even.md is what its commands print (REACH_WRITE_DOCS=1 writes it anew);
-what the planner says of a cell is in the table; a daemon and an exported fingerprint give the same."""
+"""reachctl break-even: docs/break-even.md contains the output of its commands (REACH_WRITE_DOCS=1 writes it anew).
+The table has the planner's result for each cell. A daemon and an exported fingerprint give the same."""
 import json
 import os
 import re
@@ -27,7 +27,7 @@ def tables(*arguments):
 
 
 def printed(command):
-    """The output of a command of the page, whose paths are relative to the root."""
+    """Returns the output of a command of the page, whose paths are relative to the root."""
     words = shlex.split(command)[2:]
     at = words.index("--fingerprint") + 1
     words[at] = os.path.join(ROOT, words[at])

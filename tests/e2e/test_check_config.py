@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""reachd --check-config does what a start does, short of serving: a table of wrong configurations goes through both, and
-both say the same and exit alike. What a start accepts, the check accepts too, beside a running daemon and leaving
-nothing behind."""
+"""reachd --check-config makes the checks of a start without serving. A table of wrong configurations goes through
+both, and both print the same and exit alike. The check also accepts every configuration that a start accepts, beside
+a running daemon, and leaves nothing behind."""
 import os
 import re
 import socket
@@ -45,7 +45,7 @@ def free_port():
 
 
 def outcome(*options, user=None, **settings):
-    """Of a start, or of a check: exit status and standard error."""
+    """Returns the exit status and standard error of a start, or of a check."""
     lines = "".join(f"{name} = {value}\n" for name, value in {**BASE, **settings}.items() if value is not None)
     file = write("one.conf", lines.encode(), 0o644)
     done = subprocess.run([program, "--config", file, *options], capture_output=True, text=True, user=user,
@@ -54,7 +54,7 @@ def outcome(*options, user=None, **settings):
 
 
 def prepare():
-    """Files and folders that the table names."""
+    """Makes the files and folders that the table names."""
     os.chmod(common.folder, 0o755)
     with open(REACHD, "rb") as source:
         write("reachd", source.read(), 0o755)

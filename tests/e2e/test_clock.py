@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The wall clock jumps, a year on and a day back, while the daemon runs: ages are never negative,
-work continues, and no thread wakes for it."""
+"""The wall clock jumps a year ahead and a day back while the daemon runs. Ages are never negative, work continues,
+and no thread wakes because of it."""
 import mmap
 import os
 import shutil
@@ -13,7 +13,7 @@ from common import case, equal
 
 DAY, YEAR = 86400, 365 * 86400
 
-# clock_gettime(CLOCK_REALTIME) and time() of the daemon, shifted by what a file says.
+# Shifts clock_gettime(CLOCK_REALTIME) and time() of the daemon by the value in a file.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -73,14 +73,14 @@ class Shifted:
 
 
 class Age:
-    """What the age of a fingerprint must be: it was taken between two moments of our clock, and is
-    asked for between two others, however long all this takes."""
+    """Returns the bounds of the age of a fingerprint. It was taken between two moments of our clock, and is requested
+    between two others, however long all this takes."""
 
     def __init__(self, shift, begin):
         self.shift, self.begin, self.end = shift, begin, time.time()
 
     def check(self, daemon, shift):
-        """/readyz?verbose says it in whole seconds, and 0 where the clock went back behind it."""
+        """/readyz?verbose prints whole seconds, and 0 if the clock was set back behind it."""
         begin = time.time()
         gpu, = daemon.get("/readyz?verbose").json()["gpus"]
         end, jumped = time.time(), shift - self.shift
