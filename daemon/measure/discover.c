@@ -1,9 +1,9 @@
-/* discover.c: the threads that ask the driver for its GPUs.
+/* discover.c: the threads that list the GPUs of the driver.
  *
  * A driver may take seconds to list the GPUs, and may not be loaded yet when the machine starts. So
- * the daemon serves at once, and this thread lists them (through a worker), again after a second,
- * two, four, at last every minute, until there are some; then it starts their threads and ends.
- * When the driver is to be asked again (pipeline_rediscover) another one does it (hotplug.c).
+ * the daemon serves at once, and this thread lists the GPUs through a worker. It repeats that after
+ * a second, two, four, at last every minute, until there are GPUs. Then it starts their threads and
+ * ends. For pipeline_rediscover another thread lists them again (hotplug.c).
  */
 #include "measure/discover.h"
 
@@ -56,11 +56,11 @@ bool discover_once(struct pipeline *p)
     pipeline_merge(p, &listing);
     if (listing.complete)
         pipeline_requeue(p); /* for rows that were dropped before there were threads */
-    /* A wrong description stays wrong. */
+    /* A wrong description cannot become valid. */
     return listing.complete || listing.why.status == STATUS_INVALID_ARGUMENT;
 }
 
-/* Asks the driver again, once there are GPUs. A driver that is gone shows none. */
+/* Queries the driver again, after GPUs were found. A driver that has been unloaded shows no GPU. */
 static void discover_again(struct pipeline *p)
 {
     struct gpu_listing listing;
@@ -73,7 +73,7 @@ static void discover_again(struct pipeline *p)
         log_warning("the driver does not say which GPUs there are: %s", listing.why.text);
 }
 
-/* Sleeps; beats its heartbeat whenever it is woken. The mutex is held. */
+/* Sleeps. The thread beats its heartbeat whenever it wakes. The mutex is held. */
 static void discover_sleep(struct pipeline *p, nsec_t pause)
 {
     const struct timespec at = clock_timespec(clock_monotonic() + pause);
@@ -146,7 +146,7 @@ enum status pipeline_rediscover(struct pipeline *p, struct err *err)
     if (p->options.stored_only)
         return STATUS_OK;
     pthread_mutex_lock(&p->mutex);
-    for (uint32_t i = 0; i < p->gpu_thread_count; i++) { /* what failed is tried again now */
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) { /* failed measurements are retried now */
         if (p->threads[i].retry_at == 0)
             continue;
         p->threads[i].retry_at = clock_monotonic();
@@ -158,7 +158,7 @@ enum status pipeline_rediscover(struct pipeline *p, struct err *err)
         pthread_cond_signal(&d->wake);
     } else {
         if (d->started)
-            pthread_join(d->pthread, NULL); /* it needs no mutex any more */
+            pthread_join(d->pthread, NULL); /* the thread needs no mutex any more */
         d->ended = false;
         status = discover_make(p, err);
     }

@@ -1,4 +1,4 @@
-/* discover.h: the thread that discovers GPUs, and the GPUs that the store has fingerprints of. */
+/* discover.h: the thread that discovers GPUs, and the GPUs whose fingerprints are in the store. */
 #ifndef REACH_MEASURE_DISCOVER_H
 #define REACH_MEASURE_DISCOVER_H
 
@@ -11,26 +11,26 @@
 struct pipeline;
 struct worker;
 
-/* The thread that discovers GPUs, and ends when there are some; another one for each time that the
- * driver is asked again. */
+/* The thread that discovers GPUs, and ends when GPUs are found. A new thread runs for each later
+ * query of the driver. */
 struct discovery {
     pthread_t pthread;
     bool started;
     bool ended;
     pthread_cond_t wake;
     struct heartbeat heartbeat;
-    struct worker *worker; /* borrowed, while one is under way */
-    int hung_pid;          /* of an abandoned worker; 0: none; the thread's own */
-    bool again;            /* the driver is to be asked (again) */
-    bool found;            /* the driver has shown a GPU since the start */
-    char failure[400];     /* why there is no list, as it was logged last; the thread's own */
+    struct worker *worker; /* borrowed while a worker is running; otherwise NULL */
+    int hung_pid; /* process of an abandoned worker, 0 if there is none; used by the thread alone */
+    bool again;   /* the driver must be queried (again) */
+    bool found;   /* the driver has shown a GPU since the start */
+    char failure[400]; /* the reason logged last for a missing list; used by the thread alone */
 };
 
-/* Asks the driver once. Returns whether there are GPUs. */
+/* Queries the driver once. Returns whether there are GPUs. */
 bool discover_once(struct pipeline *p);
-/* Discovers GPUs in a thread of its own, until there are some. */
+/* Discovers GPUs in a separate thread, until GPUs are found. */
 enum status discover_start(struct pipeline *p, struct err *err);
-/* Publishes the GPUs that the store has fingerprints of. */
+/* Publishes the GPUs whose fingerprints are in the store. */
 enum status discover_stored(struct pipeline *p, struct err *err);
 
 #endif

@@ -7,9 +7,9 @@
 struct gpu_thread;
 struct pipeline;
 
-/* The thread of a GPU; NULL if it has none. The mutex is held. */
+/* Returns the thread of a GPU, or NULL if it has none. The mutex is held. */
 struct gpu_thread *pipeline_find_thread(struct pipeline *p, const char *uuid);
-/* The GPU of a thread in a view; NULL if it is not there. */
+/* Returns the GPU of a thread in a view, or NULL if it is not there. */
 const struct snapshot_gpu *gpu_thread_find(const struct gpu_thread *thread,
                                            const struct snapshot *s);
 

@@ -1,6 +1,6 @@
-/* gpu_thread.c: one GPU's thread: its measurements one after the other, and what is published about
- * it. It sleeps on its condition until a measurement is queued for its GPU. See gpu_thread.h.
- */
+/* gpu_thread.c: the thread of one GPU, which runs its measurements one after the other and
+ * publishes their results. It sleeps on its condition until a measurement is queued for its GPU.
+ * See gpu_thread.h. */
 #include "measure/gpu_thread.h"
 
 #include "base/log.h"
@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer than the worker gives each GPU (gpu_options.identify_ms), twice. */
+/* More than twice the time that the worker gives each GPU (gpu_options.identify_ms). */
 #define PIPELINE_LIST_DEADLINE   (60 * NSEC_PER_SEC)
 #define GPU_THREAD_LONGEST_POLL  (600 * NSEC_PER_SEC) /* between two polls for lost GPUs */
 #define GPU_THREAD_PUBLISH_AGAIN (100 * NSEC_PER_MSEC)
-#define GPU_THREAD_LONGEST_PAUSE (3600 * NSEC_PER_SEC) /* before what failed is tried again */
+#define GPU_THREAD_LONGEST_PAUSE (3600 * NSEC_PER_SEC) /* before a retry after a failure */
 
 static void gpu_thread_progress(void *self, double progress, const char *message)
 {
@@ -73,7 +73,7 @@ static bool gpu_thread_is_stopping(void *self)
     return pipeline_is_stopping(((struct gpu_thread *)self)->pipeline);
 }
 
-/* Logs what a measurement left out, and which parts of what is served are older. */
+/* Logs the gaps of a measurement, and the served parts that are older. */
 static void gpu_thread_log_result(const struct gpu_thread *thread, const struct fingerprint *fp)
 {
     char when[32], name[PART_NAME_BYTES];
@@ -89,15 +89,16 @@ static void gpu_thread_log_result(const struct gpu_thread *thread, const struct 
     }
 }
 
-/* The GPU's state: a measurement is queued, or else `state`. The mutex is held. */
+/* Returns GPU_STATE_QUEUED if a measurement is queued for the GPU, otherwise `state`. The mutex is
+ * held. */
 static enum gpu_state gpu_thread_queued_or(const struct gpu_thread *thread, enum gpu_state state)
 {
     return queue_count_waiting(&thread->pipeline->queue, thread->identity.uuid) ? GPU_STATE_QUEUED
                                                                                 : state;
 }
 
-/* Ends the measurement under way as `state`, with its time: both are read together. The mutex is
- * held. */
+/* Ends the running measurement as `state` and sets its time, because both are read together. The
+ * mutex is held. */
 static struct measurement *gpu_thread_end(struct gpu_thread *thread, enum measurement_state state)
 {
     struct measurement *measurement = &thread->pipeline->queue.items[thread->slot];
@@ -112,14 +113,14 @@ static struct measurement *gpu_thread_end(struct gpu_thread *thread, enum measur
     return measurement;
 }
 
-/* The measurement under way has succeeded. Takes result->known. The mutex is held. */
+/* Handles the success of the running measurement. Takes result->known. The mutex is held. */
 static void gpu_thread_done(struct gpu_thread *thread, const struct measure_result *result)
 {
     struct measurement *measurement = gpu_thread_end(thread, MEASUREMENT_DONE);
     const struct fingerprint *fp = result->known;
     struct gpu_update update = {
         .state = gpu_thread_queued_or(thread, GPU_STATE_READY),
-        .has_error = true, /* none any more */
+        .has_error = true, /* STATUS_OK: the GPU has no error any more */
         .fingerprint = result->known,
     };
 
@@ -136,15 +137,15 @@ static void gpu_thread_done(struct gpu_thread *thread, const struct measure_resu
     gpu_thread_publish(thread, &update);
 }
 
-/* The driver does not show it, or is not there itself (unloaded, or without any GPU it can use), or
- * one of its calls hangs: nothing can be measured until that has changed, which is polled
+/* Returns whether the GPU cannot be measured at present. The driver does not show the GPU, is
+ * unloaded, has no usable GPU, or hangs in a call. The thread polls until that has changed
  * (rediscover_ns). */
 static bool is_gone(enum status status)
 {
     return status == STATUS_NOT_FOUND || status == STATUS_NO_DRIVER || status == STATUS_GPU_HUNG;
 }
 
-/* Failures that may pass in a minute, or in an hour. */
+/* Returns whether the failure may pass in a minute, or in an hour. */
 static bool may_pass(enum status status)
 {
     return status == STATUS_GPU_BUSY || status == STATUS_GPU_NO_MEMORY ||
@@ -153,8 +154,8 @@ static bool may_pass(enum status status)
            status == STATUS_NO_MEMORY;
 }
 
-/* A GPU that fails under a probe may have been reset, or have changed, or be gone: its fingerprint
- * is worth a check. */
+/* Returns whether the fingerprint must be checked. A GPU that fails under a probe may have been
+ * reset, changed or removed. */
 static bool is_doubtful(enum status status)
 {
     return status == STATUS_GPU_LOST || status == STATUS_GPU_FAULT || status == STATUS_DEADLINE;
@@ -171,7 +172,7 @@ static bool has_valid_fingerprint(const struct gpu_thread *thread)
 }
 
 /* Schedules another measurement, after a pause that doubles, if the daemon measures by itself and
- * has no valid fingerprint of the GPU; a check if it has one. The mutex is held. */
+ * has no valid fingerprint of the GPU. Schedules a check if it has one. The mutex is held. */
 static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
 {
     struct pipeline *p = thread->pipeline;
@@ -192,8 +193,7 @@ static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
              (unsigned long long)((thread->retry_pause + NSEC_PER_SEC - 1) / NSEC_PER_SEC));
 }
 
-/* Publishes that a measurement was cancelled: nothing was learned about the GPU. The mutex is held.
- */
+/* Publishes that a measurement was cancelled. It has no result about the GPU. The mutex is held. */
 static void gpu_thread_publish_cancelled(struct gpu_thread *thread, const struct measurement *m)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
@@ -209,8 +209,8 @@ static void gpu_thread_publish_cancelled(struct gpu_thread *thread, const struct
     log_info("gpu %u %s: %s is cancelled", thread->index, m->uuid, m->id);
 }
 
-/* The measurement under way has failed. The last good fingerprint stays as it is. The mutex is
- * held. */
+/* Handles the failure of the running measurement. The last good fingerprint does not change. The
+ * mutex is held. */
 static void gpu_thread_failed(struct gpu_thread *thread, const struct err *why)
 {
     struct measurement *measurement = gpu_thread_end(thread, MEASUREMENT_FAILED);
@@ -225,7 +225,7 @@ static void gpu_thread_failed(struct gpu_thread *thread, const struct err *why)
     thread->lost = is_gone(why->status);
     gpu_thread_plan_retry(thread, why->status);
     snprintf(measurement->message, sizeof measurement->message, "failed: %.140s", why->text);
-    /* A disturbed check is no evidence against the fingerprint. */
+    /* A disturbed check does not contradict the fingerprint. */
     update.state = thread->lost ? GPU_STATE_LOST
                    : measurement->kind == MEASUREMENT_CHECK && why->status == STATUS_DISTURBED
                        ? GPU_STATE_READY
@@ -281,7 +281,7 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
     return STATUS_OK;
 }
 
-/* A worker that was abandoned still has the driver: a second one would hang as well. */
+/* An abandoned worker still uses the driver, so a second worker would hang as well. */
 static bool gpu_thread_still_hangs(int *hung_pid, struct err *err)
 {
     if (*hung_pid && reap_is_abandoned(*hung_pid)) {
@@ -293,7 +293,7 @@ static bool gpu_thread_still_hangs(int *hung_pid, struct err *err)
     return false;
 }
 
-/* Where the GPUs of a list go. */
+/* The target of the GPUs of a list. */
 struct collector {
     struct pipeline *pipeline;
     struct gpu_listing *listing;
@@ -381,7 +381,8 @@ static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_
     return STATUS_OK;
 }
 
-/* A check has succeeded: the fingerprint is still true, or it is not. The mutex is held. */
+/* Handles the success of a check: the fingerprint is still valid, or it is not. The mutex is
+ * held. */
 static void gpu_thread_checked(struct gpu_thread *thread, const struct check *check,
                                nsec_t probe_ns)
 {
@@ -427,7 +428,7 @@ static enum status gpu_thread_check(struct gpu_thread *thread,
     return status;
 }
 
-/* Is there, or may there be, a GPU that the driver does not identify? Calls about it may hang. */
+/* Returns whether there may be a GPU that the driver does not identify. Calls about it may hang. */
 static bool is_beside_bad_gpu(const struct gpu_thread *thread)
 {
     struct pipeline *p = thread->pipeline;
@@ -470,14 +471,14 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
     thread->slot = QUEUE_NONE;
     thread->cancelled = false;
     if (measurement->depth == DEPTH_MEMORY || err.status)
-        pipeline_wake_all(p); /* it may be another's turn */
+        pipeline_wake_all(p); /* another thread may have to poll now */
     pthread_mutex_unlock(&p->mutex);
-    memory_trim(); /* observations are large and measurements rare: give the pages back */
+    memory_trim(); /* observations are large and measurements rare, so unused pages are returned */
     memory_trim_stack();
 }
 
-/* Sleeps until the thread is woken or `until` has come; returns whether it has. 0: no time. The
- * mutex is held. */
+/* Sleeps until the thread is woken or `until` has come. Returns whether that time has come. An
+ * `until` of 0 means no time limit. The mutex is held. */
 static bool gpu_thread_wait(struct gpu_thread *thread, nsec_t until)
 {
     const struct timespec at = clock_timespec(until ? until : UINT64_MAX);
@@ -493,7 +494,7 @@ void pipeline_wake_all(struct pipeline *p)
         pthread_cond_signal(&p->threads[i].wake);
 }
 
-/* Is it the thread that polls for lost GPUs? One asks for all. The mutex is held. */
+/* Returns whether this thread polls for lost GPUs. One thread polls for all. The mutex is held. */
 static bool gpu_thread_polls(const struct gpu_thread *thread)
 {
     const struct pipeline *p = thread->pipeline;
@@ -504,7 +505,7 @@ static bool gpu_thread_polls(const struct gpu_thread *thread)
     return i < p->gpu_thread_count && &p->threads[i] == thread;
 }
 
-/* Polls for lost GPUs: asks the driver, whose list may have others that are new (hotplug.c). The
+/* Polls for lost GPUs by a list of the driver, which may also contain new GPUs (hotplug.c). The
  * mutex is held, and released meanwhile. */
 static void gpu_thread_rediscover(struct gpu_thread *thread)
 {
@@ -537,8 +538,8 @@ static void gpu_thread_poll(struct gpu_thread *thread)
         gpu_thread_rediscover(thread);
 }
 
-/* Sleeps until a measurement is queued or something is due: to publish what found no memory, to
- * measure again, to look for a lost GPU. The mutex is held. */
+/* Sleeps until a measurement is queued or something is due: an update that found no memory, another
+ * measurement, or a poll for a lost GPU. The mutex is held. */
 static void gpu_thread_sleep(struct gpu_thread *thread)
 {
     struct measurement measurement;

@@ -12,22 +12,22 @@ struct gpu_thread;
 /* Main function of a GPU's thread; `self` is the struct gpu_thread. */
 void *gpu_thread_main(void *self);
 
-/* Queues a measurement for `thread`, or joins one that waits. The mutex is held. STATUS_FULL. */
+/* Queues a measurement for `thread`, or joins one that waits. The mutex is held. Returns
+ * STATUS_FULL if the queue is full. */
 enum status gpu_thread_queue(struct gpu_thread *thread, enum measurement_kind kind,
                              enum depth depth, struct measurement *out, struct err *err);
 
-/* Ends the measurement in `slot`, which is this thread's. The mutex is held. STATUS_CONFLICT: it
- * has ended.
- */
+/* Ends the measurement in `slot`, which belongs to this thread. The mutex is held. Returns
+ * STATUS_CONFLICT if it has ended. */
 enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *err);
 
-/* Lists the GPUs through a worker. Each is published as soon as the driver has identified it.
- * `*slot` is the worker meanwhile, for pipeline_stop to cancel. `*hung_pid` is the process of a
- * worker that hangs and is abandoned. The mutex is not held. */
+/* Lists the GPUs through a worker. Each GPU is published as soon as the driver has identified it.
+ * Meanwhile `*slot` is the worker, so that pipeline_stop can cancel it. `*hung_pid` is the process
+ * of a worker that hangs and is abandoned. The mutex is not held. */
 void gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
                           struct gpu_listing *out);
 
-/* Wakes all threads: another one may be the one that polls for lost GPUs. The mutex is held. */
+/* Wakes all threads, because another thread may have to poll for lost GPUs. The mutex is held. */
 void pipeline_wake_all(struct pipeline *p);
 
 #endif

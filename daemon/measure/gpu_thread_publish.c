@@ -1,7 +1,6 @@
-/* gpu_thread_publish.c: what one GPU's thread has published about it. News that finds no memory is
- * pending: it is joined with what comes later, and published as soon as there is memory again. See
- * gpu_thread.h.
- */
+/* gpu_thread_publish.c: the published state of one GPU. An update that finds no memory is pending.
+ * It is merged with later updates, and published as soon as there is memory again. See
+ * gpu_thread.h. */
 #include "measure/gpu_thread_publish.h"
 
 #include "base/log.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds to what is pending; the later word counts. A fingerprint changes hands. */
+/* Adds to the pending update; later values win. The pending update takes the fingerprint. */
 static void gpu_thread_add_update(struct gpu_update *pending, const struct gpu_update *update)
 {
     pending->any = true;
@@ -45,8 +44,8 @@ static void gpu_thread_apply(const struct gpu_update *update, struct snapshot_gp
     gpu->fingerprint_stale = gpu->fingerprint_stale || update->stale;
 }
 
-/* Publishes what is pending. Without memory an older view stays published and the thread's thread
- * tries again. The mutex is held, so that no publication loses another. */
+/* Publishes the pending update. If memory runs out, an older view stays published and the GPU's
+ * thread tries again. The mutex is held, so that no publication loses another. */
 void gpu_thread_publish_pending(struct gpu_thread *thread)
 {
     struct snapshot_cell *cell = thread->pipeline->cell;

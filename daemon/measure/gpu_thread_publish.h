@@ -1,4 +1,4 @@
-/* gpu_thread_publish.h: publishes what has changed of one GPU, as a new snapshot. The mutex of the
+/* gpu_thread_publish.h: publishes the changes of one GPU as a new snapshot. The mutex of the
  * pipeline is held. */
 #ifndef REACH_MEASURE_GPU_THREAD_PUBLISH_H
 #define REACH_MEASURE_GPU_THREAD_PUBLISH_H
@@ -9,18 +9,19 @@
 
 struct gpu_thread;
 
-/* A change of a published GPU; what is not set stays. */
+/* A change of a published GPU. Members that are not set change nothing. */
 struct gpu_update {
     enum gpu_state state;
-    bool has_error;                  /* `error` is set; STATUS_OK in it: no error any more */
-    bool stale;                      /* the fingerprint there is */
-    bool any;                        /* anything is set */
-    struct fingerprint *fingerprint; /* a new one, which is not stale */
+    bool has_error;                  /* `error` is set; STATUS_OK in it clears the error */
+    bool stale;                      /* the published fingerprint is stale */
+    bool any;                        /* any member is set */
+    struct fingerprint *fingerprint; /* a new fingerprint, which is not stale */
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     struct err error;
 };
 
-/* Publishes `update`, whose fingerprint it takes, or what is pending. */
+/* The first publishes `update`, whose fingerprint it takes; the second publishes the pending
+ * update. */
 void gpu_thread_publish(struct gpu_thread *thread, const struct gpu_update *update);
 void gpu_thread_publish_pending(struct gpu_thread *thread);
 

@@ -10,9 +10,10 @@
  *     listed with an error           the driver cannot identify it: failed, with the reason
  *     not listed                     lost, until it is back or an administrator forgets it
  *
- * A GPU with a measurement under way is left alone: the measurement ends with the truth. The driver
- * is queried at the start, on SIGHUP and while a GPU is lost, otherwise never. The list of the
- * start is merged whenever it grows, so a GPU that is slow to answer delays no other.
+ * A GPU with a running measurement is not changed, because the measurement ends with the current
+ * state. The driver is queried at the start, on SIGHUP and while a GPU is lost, otherwise never.
+ * The list of the start is merged whenever it grows, so a GPU that is slow to answer delays no
+ * other.
  */
 #include "measure/hotplug.h"
 
@@ -28,12 +29,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* What a lost GPU comes with. */
+/* The hint for a lost GPU. */
 #define FORGET_HINT                                                                                \
     "If it will not come back: reachctl forget UUID, or DELETE /v1/gpus/{gpu}. It is looked for "  \
     "from time to time."
 
-/* The index of a UUID in a view, or its number of GPUs. */
+/* Returns the index of a UUID in a view, or the number of its GPUs if it is not there. */
 static uint32_t index_of(const struct snapshot *s, const char *uuid)
 {
     const struct snapshot_gpu *const gpu = snapshot_find(s, uuid);
@@ -50,20 +51,21 @@ static bool is_listed(const struct gpu_listing *listing, const char *uuid)
     return false;
 }
 
-/* The first GPU of a list to look at. At its end all are: some may have had no room before. */
+/* Returns the first GPU of a list to merge. At the end of the list all are merged again, because
+ * some may have had no room before. */
 static uint32_t first_new(const struct gpu_listing *listing)
 {
     return listing->complete ? 0 : listing->merged;
 }
 
-/* Is a GPU that was divided whole again? */
+/* Returns whether a GPU that was divided is whole again. */
 static bool is_whole_again(const struct gpu_identity *was, const struct gpu_identity *now)
 {
     return identity_is_divided(was) && !identity_is_divided(now);
 }
 
-/* Must the store be read for this GPU, because nothing of it is published, or not yet as the driver
- * describes it? The mutex is held. */
+/* Returns whether the store must be read for this GPU. Either it is not published, or not yet in
+ * its present form. The mutex is held. */
 static bool is_arrival(struct pipeline *p, const struct snapshot *s, const struct gpu_listed *gpu)
 {
     const struct gpu_thread *const thread = pipeline_find_thread(p, gpu->identity.uuid);
@@ -75,7 +77,7 @@ static bool is_arrival(struct pipeline *p, const struct snapshot *s, const struc
            ((thread && thread->expected) || is_whole_again(&s->gpus[at].identity, &gpu->identity));
 }
 
-/* The arrivals of the list, with what the store has of them. The mutex is not held. */
+/* Collects the arrivals of the list, with their data in the store. The mutex is not held. */
 static enum status find_arrivals(struct pipeline *p, const struct gpu_listing *listing,
                                  struct snapshot **out, struct err *err)
 {
@@ -93,7 +95,7 @@ static enum status find_arrivals(struct pipeline *p, const struct gpu_listing *l
     return pipeline_draft(p, arrivals, n, out, err);
 }
 
-/* The driver shows a GPU, and fails when it is asked about it. Has anything changed? */
+/* Handles a GPU that the driver lists with an error. Returns whether anything has changed. */
 static bool merge_unidentified(struct gpu_thread *thread, const struct err *why,
                                struct snapshot_gpu *gpu)
 {
@@ -106,19 +108,19 @@ static bool merge_unidentified(struct gpu_thread *thread, const struct err *why,
     gpu->state = GPU_STATE_FAILED;
     err_set(&gpu->last_error, why->status, "the driver cannot identify it: %s", why->text);
     log_warning("gpu %s: %s", gpu->identity.uuid, gpu->last_error.text);
-    pthread_cond_signal(&thread->wake); /* to look for it from time to time */
+    pthread_cond_signal(&thread->wake); /* the thread polls for it from time to time */
     return true;
 }
 
-/* The driver shows a GPU that is known. True: `gpu` has changed, and `thread` has something to do
- * if the options want it. The mutex is held. */
+/* Handles a known GPU that the driver lists. Returns true if `gpu` has changed; `thread` then has
+ * work if the options require it. The mutex is held. */
 static bool merge_listed(struct gpu_thread *thread, const struct gpu_identity *now,
                          struct snapshot_gpu *gpu)
 {
     struct check check;
 
     if (thread->expected || is_whole_again(&gpu->identity, now))
-        return false; /* it is among the arrivals */
+        return false; /* the GPU is among the arrivals */
     check_identity(&gpu->identity, now, &check);
     if (!thread->lost && check.result != CHECK_CHANGED)
         return false;
@@ -145,7 +147,7 @@ static bool merge_listed(struct gpu_thread *thread, const struct gpu_identity *n
     return true;
 }
 
-/* The GPU at the address of a lost one. NULL if there is none. */
+/* Returns the GPU at the address of a lost one, or NULL if there is none. */
 static const struct gpu_identity *find_at(const struct gpu_listing *listing,
                                           const struct gpu_identity *lost)
 {
@@ -157,7 +159,7 @@ static const struct gpu_identity *find_at(const struct gpu_listing *listing,
     return NULL;
 }
 
-/* The driver does not show a GPU. The mutex is held. */
+/* Handles a GPU that the driver does not list. The mutex is held. */
 static bool merge_absent(struct gpu_thread *thread, const struct gpu_listing *listing,
                          struct snapshot_gpu *gpu)
 {
@@ -183,11 +185,11 @@ static bool merge_absent(struct gpu_thread *thread, const struct gpu_listing *li
         err_set_hint(&gpu->last_error, STATUS_NOT_FOUND, FORGET_HINT, "the driver shows no GPU %s",
                      uuid);
     log_warning("gpu %s is lost: %s", uuid, gpu->last_error.text);
-    pthread_cond_signal(&thread->wake); /* to look for it from time to time */
+    pthread_cond_signal(&thread->wake); /* the thread polls for it from time to time */
     return true;
 }
 
-/* At the start the driver has no list, and is asked again later. The mutex is held. */
+/* Handles a driver that has no list at the start; it is queried again later. The mutex is held. */
 static bool merge_unanswered(const struct gpu_thread *thread, const struct err *why,
                              struct snapshot_gpu *gpu)
 {
@@ -198,8 +200,8 @@ static bool merge_unanswered(const struct gpu_thread *thread, const struct err *
     return true;
 }
 
-/* Known GPUs: `changed` marks the ones to queue. Returns true if any is to be published otherwise.
- * The mutex is held. */
+/* Merges known GPUs; `changed` marks the GPUs to queue. Returns true if any published GPU has
+ * changed. The mutex is held. */
 static bool merge_known(struct pipeline *p, const struct gpu_listing *listing,
                         struct snapshot *draft, bool changed[REACH_MAX_GPUS])
 {
@@ -231,8 +233,7 @@ static bool merge_known(struct pipeline *p, const struct gpu_listing *listing,
     return any;
 }
 
-/* Makes room for a GPU that is there: removes one that is lost, which stays in the store. The mutex
- * is held. */
+/* Makes room for a listed GPU: removes a lost one, which stays in the store. The mutex is held. */
 static bool make_room(struct pipeline *p, struct snapshot *draft, bool changed[REACH_MAX_GPUS])
 {
     uint32_t at = draft->gpu_count;
@@ -248,7 +249,8 @@ static bool make_room(struct pipeline *p, struct snapshot *draft, bool changed[R
     return true;
 }
 
-/* A published GPU for which the store had to be read: as it was, or whole again. */
+/* Handles a published GPU for which the store had to be read: it is back unchanged, or whole
+ * again. */
 static bool merge_recalled(struct gpu_thread *thread, const struct snapshot_gpu *now,
                            struct snapshot_gpu *gpu)
 {
@@ -261,7 +263,7 @@ static bool merge_recalled(struct gpu_thread *thread, const struct snapshot_gpu 
     return true;
 }
 
-/* The error with which the driver has listed a GPU; NULL if it has none. */
+/* Returns the error with which the driver has listed a GPU, or NULL if there is none. */
 static const struct err *error_of(const struct gpu_listing *listing, const char *uuid)
 {
     for (uint32_t i = 0; i < listing->count; i++) {
@@ -271,7 +273,7 @@ static const struct err *error_of(const struct gpu_listing *listing, const char 
     return NULL;
 }
 
-/* Starts the threads of new GPUs. Were there any? The mutex is held. */
+/* Starts the threads of new GPUs. Returns whether there were any. The mutex is held. */
 static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing,
                            const struct snapshot *arrivals, struct snapshot *draft,
                            bool changed[REACH_MAX_GPUS])
@@ -283,7 +285,7 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
         const struct gpu_identity *const now = &arrivals->gpus[i].identity;
         const struct err *const why = error_of(listing, now->uuid);
         const uint32_t known = index_of(draft, now->uuid);
-        if (known < draft->gpu_count) { /* or another list had it a moment ago */
+        if (known < draft->gpu_count) { /* another list may have added it meanwhile */
             changed[known] = merge_recalled(pipeline_find_thread(p, now->uuid), &arrivals->gpus[i],
                                             &draft->gpus[known]) ||
                              changed[known];
@@ -307,8 +309,8 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
     return any;
 }
 
-/* The state of the list itself: is discovery done, are there no GPUs, or are some missing, and why?
- * Returns true if it has changed. */
+/* Updates the state of the list itself: whether discovery is done, and why there are no GPUs or
+ * some are missing. Returns true if it has changed. */
 static bool merge_source(struct pipeline *p, const struct gpu_listing *listing,
                          struct snapshot *draft)
 {
@@ -321,7 +323,7 @@ static bool merge_source(struct pipeline *p, const struct gpu_listing *listing,
         err_set(&why, listing->why_unnamed.status, "%u GPU%s cannot be identified: %.300s",
                 listing->unnamed, listing->unnamed == 1 ? "" : "s", listing->why_unnamed.text);
     if (p->discovery.found &&
-        listing->why.status) /* the GPUs that were shown before have the error */
+        listing->why.status) /* the GPUs that were published before have the error */
         return false;
     draft->discovering = false;
     if (!was_discovering && strcmp(draft->source_error.text, why.text) == 0)
@@ -340,8 +342,8 @@ static void log_discovered(const struct snapshot *s)
     }
 }
 
-/* A copy of the newest view with room for `more` GPUs, which it does not count yet. The mutex is
- * held. */
+/* Returns a copy of the newest view with room for `more` GPUs, which are not counted yet. The mutex
+ * is held. */
 static struct snapshot *copy_with_room(struct pipeline *p, uint32_t more)
 {
     const struct snapshot *const now = snapshot_acquire(p->cell);
@@ -381,7 +383,7 @@ static void merge(struct pipeline *p, const struct gpu_listing *listing,
     pipeline_wake_all(p);
 }
 
-/* After a failure at the start, discovery counts as done: a list must be complete then. */
+/* After a failure at the start, discovery counts as done, so only a complete list is merged. */
 static bool is_too_early(struct pipeline *p, const struct gpu_listing *listing)
 {
     const struct snapshot *const s = snapshot_acquire(p->cell);

@@ -1,4 +1,4 @@
-/* hotplug.h: merges what the driver lists with what is published. */
+/* hotplug.h: merges the driver's list of GPUs with the published GPUs. */
 #ifndef REACH_MEASURE_HOTPLUG_H
 #define REACH_MEASURE_HOTPLUG_H
 
@@ -6,7 +6,7 @@
 
 struct gpu_listing;
 
-/* Publishes what a list, which may grow, has that is not published yet. The mutex is not held. */
+/* Publishes the unpublished GPUs of a list, which may grow. The mutex is not held. */
 void pipeline_merge(struct pipeline *p, struct gpu_listing *listing);
 
 #endif

@@ -4,8 +4,9 @@
 #include "base/log.h"
 #include "fingerprint/merge.h"
 
-/* Does it leave a level open that was known, or that did not exist? Beside a load such a level may
- * be an artifact, and two measurements that both leave it open do not confirm each other. */
+/* Returns whether the measurement leaves a level open that was known or did not exist. Beside a
+ * load such a level may be an artifact. Two measurements that both leave it open do not confirm
+ * each other. */
 static bool leaves_open(const struct fingerprint *known, const struct fingerprint *measured)
 {
     for (uint32_t i = 0; i < measured->level_count; i++) {
@@ -17,7 +18,7 @@ static bool leaves_open(const struct fingerprint *known, const struct fingerprin
     return false;
 }
 
-/* Does the previous measurement, which contradicted the known fingerprint, agree? */
+/* Returns whether the previous measurement, which contradicted the known fingerprint, agrees. */
 static bool is_confirmed(const struct knowledge *k, const struct fingerprint *measured)
 {
     char reason[MERGE_REASON_BYTES];
@@ -47,8 +48,8 @@ static enum status knowledge_replace(struct knowledge *k, const struct fingerpri
     return fingerprint_drop(k->known, reason, out, err);
 }
 
-/* Is it an answer that no reach was found? Only if that happens twice in the same way without
- * anything that could be its cause, and if nothing better is known. */
+/* Returns whether a measurement without a reach is an answer. It must happen twice in the same way
+ * without a possible cause, and no better result may be known. */
 static bool is_settled(struct knowledge *k, const struct fingerprint *measured, bool quiet)
 {
     char reason[MERGE_REASON_BYTES];

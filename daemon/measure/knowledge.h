@@ -1,13 +1,14 @@
-/* knowledge.h: what a measurement adds to what is known of a GPU.
+/* knowledge.h: adds a measurement to the known results of a GPU.
  *
- * A measurement that agrees with what is known is merged with it (fingerprint/merge.h). One that
- * contradicts it is not believed alone: beside a load a level or a group can look like another, and
- * twice in the same way. It is made again, and it takes the place of all that was known only if
- * both were quiet, agree with each other, and leave no level open that was not open before.
+ * A measurement that agrees with the known results is merged with them (fingerprint/merge.h). A
+ * measurement that contradicts them is not accepted alone: beside a load a level or a group can
+ * look like another, and twice in the same way. The measurement is repeated. It replaces all known
+ * results only if both measurements were quiet, agree with each other, and leave no further level
+ * open.
  *
- * One that finds no reach says nothing if another could, so it is made again too. Of a GPU whose
- * reaches are not known, two in a row that were quiet and agree are an answer: its levels cannot be
- * counted, and what else was found is known. Pure but for the log.
+ * A measurement that finds no reach is no result if another could find one, so it is repeated too.
+ * If no reach of the GPU is known, two quiet measurements in a row that agree are an answer: its
+ * levels cannot be counted, and the other findings are known. Pure except for the log.
  */
 #ifndef REACH_MEASURE_KNOWLEDGE_H
 #define REACH_MEASURE_KNOWLEDGE_H
@@ -16,18 +17,19 @@
 #include "fingerprint/fingerprint.h"
 
 struct knowledge {
-    const struct fingerprint *known; /* borrowed; NULL: nothing */
-    bool doubted;               /* a check has found it out of date: one contradiction is enough */
-    bool suspected;             /* a measurement has contradicted it: */
-    struct fingerprint suspect; /* this one */
-    bool unsettled;             /* the measurement before this one was quiet and found no reach: */
-    struct fingerprint without; /* this one */
+    const struct fingerprint *known; /* borrowed; NULL if there is none */
+    bool doubted;   /* a check has found `known` out of date, so one contradiction is enough */
+    bool suspected; /* `suspect` has contradicted `known` */
+    struct fingerprint suspect; /* the measurement that contradicted `known` */
+    bool unsettled;             /* the measurement before this one was quiet and found no reach */
+    struct fingerprint without; /* that measurement */
 };
 
-/* What is known with this measurement, in `*out`. `quiet`: no probe of it was disturbed, and no
- * other process had the GPU open. STATUS_INCONCLUSIVE: the measurement finds no reach
- * (fingerprint_is_conclusive), and that is not an answer, or not yet. STATUS_DISTURBED: it
- * contradicts what is known, and nothing has confirmed it yet; measure again. STATUS_NO_MEMORY. */
+/* Adds this measurement to the known results and writes them to `*out`. `quiet` means that no probe
+ * was disturbed and no other process had the GPU open. Returns STATUS_INCONCLUSIVE if the
+ * measurement finds no reach (fingerprint_is_conclusive) and that is not an answer yet. Returns
+ * STATUS_DISTURBED if it contradicts the known results and is not confirmed yet; then measure
+ * again. Returns STATUS_NO_MEMORY if memory runs out. */
 enum status knowledge_join(struct knowledge *k, const struct fingerprint *measured, bool quiet,
                            struct fingerprint *out, struct err *err);
 

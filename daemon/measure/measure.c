@@ -5,16 +5,16 @@
  *         submit a probe, store the observation before, await the next, ...
  *     store the rest, derive, check, finish run
  *
- * Storing an observation waits for the disk, as long as a short probe takes. So it is done while
- * the GPU runs the next probe, and within a step one probe more is always submitted. Where the step
- * has fillers (campaign.h), they are submitted behind its probes, and the GPU runs them while the
- * campaign chooses: the next step begins with their answers. Nothing is derived from what is not
- * stored yet, or kept in memory because the disk does not take it (store/store_queue.h).
+ * Storing an observation waits for the disk for the duration of a short probe. So it is done while
+ * the GPU runs the next probe. Within a step one more probe is always submitted. If the step has
+ * fillers (campaign.h), they are submitted behind its probes. The GPU runs them while the campaign
+ * chooses, and the next step begins with their answers. Results are derived only from observations
+ * that are stored, or kept in memory because the disk cannot be written (store/store_queue.h).
  *
- * Each observation is classified as it arrives (analysis/disturbance.h). One that was disturbed is
- * stored and excluded, and its probe is repeated, after a pause that grows: a neighbor's burst may
- * be over by then. Neither campaign nor analysis ever sees it. A probe without a clean answer, or
- * too many that needed more than one, end the run as disturbed.
+ * Each observation is classified as it arrives (analysis/disturbance.h). A disturbed observation is
+ * stored and excluded. Its probe is repeated after a pause that grows, because a neighbor's burst
+ * may be over by then. Neither campaign nor analysis ever sees the observation. A probe without a
+ * clean answer ends the run as disturbed. So do too many probes that needed more than one attempt.
  */
 #include "measure/measure.h"
 
@@ -35,20 +35,22 @@
 #include <time.h>
 
 enum {
-    MEASURE_ATTEMPTS = 2,        /* a disturbed measurement is repeated once */
-    MEASURE_ATTEMPTS_SHARED = 9, /* at depth quick, if other processes had the GPU in between */
-    MEASURE_TRIES = 4,           /* of one probe, in one measurement */
-    MEASURE_MAX_EXCLUDED = 48,   /* disturbed observations in one measurement */
+    MEASURE_ATTEMPTS = 2, /* a disturbed measurement is repeated once */
+    MEASURE_ATTEMPTS_SHARED =
+        9,             /* the same at depth quick, if other processes had the GPU in between */
+    MEASURE_TRIES = 4, /* attempts of one probe in one measurement */
+    MEASURE_MAX_EXCLUDED = 48, /* disturbed observations in one measurement */
     MEASURE_MAX_QUEUE = CAMPAIGN_MAX_SPECS * MEASURE_TRIES,
-    MEASURE_MAX_STEPS = 4096,    /* no campaign is this long */
-    MEASURE_DEADLINE_MS = 30000, /* of one probe, unless the options have another (gpu.h) */
+    MEASURE_MAX_STEPS = 4096,    /* more than any campaign has */
+    MEASURE_DEADLINE_MS = 30000, /* of one probe, unless the options set another (gpu.h) */
 };
 
-/* In addition to a probe's time on the device: messages, a loaded machine. */
+/* In addition to a probe's time on the device, for messages and a loaded machine. */
 #define MEASURE_PROBE_SLACK (30 * NSEC_PER_SEC)
-/* At depth quick no attempt begins that would end later, as long as it takes. */
+/* At depth quick an attempt begins only if it would end within this time, by the duration of the
+ * last. */
 #define MEASURE_QUICK_BUDGET (10 * NSEC_PER_SEC)
-/* Before a probe is repeated; twice as long before the next repetition. */
+/* The pause before a probe is repeated; it doubles for each repetition. */
 #define MEASURE_PAUSE (5 * NSEC_PER_MSEC)
 
 enum { FILLER = -1 };
@@ -56,28 +58,28 @@ enum { FILLER = -1 };
 /* A probe that was submitted and is not answered yet. */
 struct pending {
     struct probe_spec spec;
-    int place; /* in the step, or FILLER */
+    int place; /* index in the step, or FILLER */
 };
 
-/* A measurement: what all attempts share, and the one under way. */
+/* A measurement: state of all attempts, and the current attempt. */
 struct attempt {
     const struct measure_request *request;
-    struct knowledge knowledge; /* of all attempts */
+    struct knowledge knowledge; /* shared by all attempts */
     nsec_t probe_deadline_ns;
     struct fingerprint measured;
     struct worker *worker;
     struct observation_set set;
     struct campaign_step step; /* 70 KiB: too much for the stack */
     struct campaign_memo memo;
-    struct pending pending[WORKER_MAX_PENDING]; /* the oldest first */
+    struct pending pending[WORKER_MAX_PENDING]; /* the oldest is first */
     uint32_t pending_count;
-    uint32_t fillers;       /* of the step that were submitted */
-    struct store_run *run;  /* owned; NULL: not begun */
-    size_t stored;          /* of the set's observations */
-    size_t stored_excluded; /* of its excluded ones */
-    struct assessment last; /* of the latest observation */
-    int number;             /* of the attempt, from 1 */
-    bool shared;            /* the latest was not alone on the GPU */
+    uint32_t fillers;       /* number of the step's fillers that were submitted */
+    struct store_run *run;  /* owned; NULL if it has not begun */
+    size_t stored;          /* number of stored observations of the set */
+    size_t stored_excluded; /* number of stored excluded observations */
+    struct assessment last; /* assessment of the latest observation */
+    int number;             /* number of the attempt, from 1 */
+    bool shared;            /* other processes had the GPU during the latest observation */
     struct measure_times times;
 };
 
@@ -122,7 +124,8 @@ static enum status measure_await(struct attempt *a, struct err *err)
     return observation_set_add(&a->set, &o, err);
 }
 
-/* The last observation was not clean: may its probe be repeated? Waits a little first. */
+/* Returns whether the probe of the last observation, which was not clean, may be repeated. Waits a
+ * little first. */
 static enum status measure_repeat(struct attempt *a, uint32_t tries, struct err *err)
 {
     const struct timespec pause = {.tv_nsec = (long)(tries * MEASURE_PAUSE)};
@@ -150,7 +153,7 @@ static enum status measure_submit(struct attempt *a, const struct probe_spec *sp
     return worker_submit(a->worker, spec, a->probe_deadline_ns, err);
 }
 
-/* The pending probe that is this one. NULL if there is none. */
+/* Returns the pending probe with this spec, or NULL if there is none. */
 static struct pending *measure_find_pending(struct attempt *a, const struct probe_spec *spec)
 {
     for (uint32_t i = 0; i < a->pending_count; i++)
@@ -159,7 +162,7 @@ static struct pending *measure_find_pending(struct attempt *a, const struct prob
     return NULL;
 }
 
-/* Submits the step's fillers, as far as there is room. */
+/* Submits the step's fillers while there is room. */
 static enum status measure_fill(struct attempt *a, struct err *err)
 {
     const struct campaign_step *step = &a->step;
@@ -170,8 +173,8 @@ static enum status measure_fill(struct attempt *a, struct err *err)
     return status;
 }
 
-/* Stores what has come, and awaits the oldest pending probe. `*out_place` is its place in the step,
- * or FILLER. */
+/* Stores the observations that have arrived, and awaits the oldest pending probe. `*out_place` is
+ * its index in the step, or FILLER. */
 static enum status measure_take(struct attempt *a, int *out_place, struct err *err)
 {
     enum status status = measure_store(a, err);
@@ -183,7 +186,7 @@ static enum status measure_take(struct attempt *a, int *out_place, struct err *e
     return status;
 }
 
-/* Awaits what is pending. */
+/* Awaits all pending probes. */
 static enum status measure_drain(struct attempt *a, struct err *err)
 {
     enum status status = STATUS_OK;
@@ -194,7 +197,7 @@ static enum status measure_drain(struct attempt *a, struct err *err)
     return status;
 }
 
-/* Leaves out the step's fillers that are pending already. */
+/* Omits the step's fillers that are already pending. */
 static void measure_drop_known(struct attempt *a)
 {
     struct probe_spec *const fillers = &a->step.specs[a->step.spec_count];
@@ -206,7 +209,8 @@ static void measure_drop_known(struct attempt *a)
     a->step.filler_count = kept;
 }
 
-/* The places of the step's probes; those that are pending as fillers need not be submitted. */
+/* Assigns the indices of the step's probes. Probes that are pending as fillers need not be
+ * submitted. */
 static uint32_t measure_queue_step(struct attempt *a, uint8_t *queue)
 {
     uint32_t queued = 0;
@@ -222,8 +226,8 @@ static uint32_t measure_queue_step(struct attempt *a, uint8_t *queue)
     return queued;
 }
 
-/* Runs all of a step's probes, one ahead; those without a clean answer again, after the others. A
- * filler without one comes again by itself. */
+/* Runs all of a step's probes, one ahead. Probes without a clean answer run again, after the
+ * others. A filler without a clean answer is repeated by the campaign. */
 static enum status measure_step(struct attempt *a, struct err *err)
 {
     const struct campaign_step *step = &a->step;
@@ -247,7 +251,7 @@ static enum status measure_step(struct attempt *a, struct err *err)
         status = status ? status : measure_take(a, &place, err);
         if (status || place == FILLER)
             continue;
-        /* The campaign asks again for one of other memory, and does without it in the end. */
+        /* The campaign requests a probe of other memory again, and omits it in the end. */
         if (a->last.verdict != VERDICT_CLEAN && step->specs[place].memory == MEMORY_DEVICE) {
             status = measure_repeat(a, ++tries[place], err);
             queue[queued++] = (uint8_t)place;
@@ -258,7 +262,7 @@ static enum status measure_step(struct attempt *a, struct err *err)
     return status ? status : measure_fill(a, err);
 }
 
-/* Reports what is done, and what other processes have to do with how long it takes. */
+/* Reports the progress, and the effect of other processes on the duration. */
 static void measure_report(const struct attempt *a)
 {
     const struct measure_request *r = a->request;
@@ -324,8 +328,8 @@ static uint32_t measure_ms(nsec_t from, nsec_t to)
     return (uint32_t)((to - from + NSEC_PER_MSEC / 2) / NSEC_PER_MSEC);
 }
 
-/* Joins what was measured with what is known, and computes the ids of both before anything is
- * stored: what is stored can then be published. */
+/* Merges the measurement with the known results. It computes the ids of both before anything is
+ * stored, so that stored results can be published. */
 static enum status measure_join(struct attempt *a, struct measure_result *out, struct err *err)
 {
     enum status status = fingerprint_check(&a->measured, err);
@@ -340,7 +344,7 @@ static enum status measure_join(struct attempt *a, struct measure_result *out, s
     return status ? status : fingerprint_id(out->known, out->known_id, err);
 }
 
-/* From all observations to a stored fingerprint. */
+/* Derives a fingerprint from all observations and stores it. */
 static enum status measure_derive(struct attempt *a, nsec_t start, nsec_t opened,
                                   struct measure_result *out, struct err *err)
 {
@@ -399,8 +403,7 @@ enum status measure_abandon(const struct measure_request *request, struct worker
                    "the measurement process %d hangs in the driver and is abandoned", pid);
 }
 
-/* Stops the worker; ends the run if it failed. That a worker hangs is the more important failure.
- */
+/* Stops the worker, and ends the run if it failed. A hung worker is the more important failure. */
 static enum status measure_end(struct attempt *a, enum status status, struct err *err)
 {
     if (status && a->run)
@@ -440,9 +443,10 @@ static enum status measure_attempt(struct attempt *a, struct measure_result *out
     return status;
 }
 
-/* May another attempt begin, after one that ended like this? One that contradicts what is known
- * gets one more: only a second one can confirm it. Beside other processes chance has more to do
- * with it, and time slices come and go: several, as long as a quick measurement stays quick. */
+/* Returns whether another attempt may begin after one that ended with this status. An attempt that
+ * contradicts the known results gets one more, because only a second attempt can confirm it. Beside
+ * other processes several attempts are allowed, because chance and time slices have a greater
+ * effect. Their total time stays below the limit of a quick measurement. */
 static bool is_worth_another(const struct attempt *a, enum status status, nsec_t began,
                              nsec_t attempt_began)
 {
@@ -487,6 +491,6 @@ enum status measure_gpu(const struct measure_request *request, struct measure_re
     } while (again);
     free(a);
     if (status && err)
-        *err = local; /* with its hint */
+        *err = local; /* the error with its hint */
     return status;
 }

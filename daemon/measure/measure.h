@@ -15,44 +15,45 @@ struct measure_request {
     struct store *store;
     const char *uuid;
     enum depth depth;
-    const struct fingerprint *known; /* of this GPU so far; NULL: nothing */
+    const struct fingerprint *known; /* known results of this GPU; NULL if there are none */
     bool known_stale;                /* a check has found it out of date */
     void *self; /* first argument of the functions below, which are called from the same thread */
     void (*progress)(void *self, double progress, const char *message);
-    /* Other threads may cancel `worker` from now until this is called with NULL. False: do not
-     * begin, the daemon is stopping. */
+    /* Other threads may cancel `worker` from now until this is called with NULL. Returns false if
+     * the daemon is stopping: do not begin. */
     bool (*attach)(void *self, struct worker *worker);
-    /* Is the daemon stopping, so that a worker gets little time to end? NULL: never. */
+    /* Returns whether the daemon is stopping, so that a worker gets little time to end. NULL means
+     * never. */
     bool (*stopping)(void *self);
-    /* The worker does not end and is abandoned: this process. */
+    /* Reports that the worker with process `pid` does not end and is abandoned. */
     void (*hung)(void *self, int pid);
     nsec_t open_deadline_ns;
-    nsec_t grace_ns; /* for a worker to end */
+    nsec_t grace_ns; /* time for a worker to end */
 };
 
-#define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this, and a margin, is a second */
+#define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this plus a margin is one second */
 
-/* Starts a worker for a request, to be ended by measure_abandon also on failure, and opens the GPU.
- */
+/* Starts a worker for a request and opens the GPU. The caller ends the worker with measure_abandon,
+ * also on failure. */
 enum status measure_open(const struct measure_request *request, struct worker **out,
                          struct gpu_identity *identity, struct gpu_limits *limits, struct err *err);
-/* Ends the worker of a request. STATUS_OK, or STATUS_GPU_HUNG: it is abandoned, `hung` was called.
- */
+/* Ends the worker of a request. Returns STATUS_OK, or STATUS_GPU_HUNG if it was abandoned and
+ * `hung` was called. */
 enum status measure_abandon(const struct measure_request *request, struct worker *take,
                             struct err *err);
 
 /* The result of a measurement. */
 struct measure_result {
-    struct fingerprint *known; /* the caller's; of this GPU from now on (knowledge.h) */
+    struct fingerprint *known; /* the caller's; known results of this GPU from now on */
     char known_id[FINGERPRINT_ID_BYTES];
-    char id[FINGERPRINT_ID_BYTES]; /* of the fingerprint as it was measured */
+    char id[FINGERPRINT_ID_BYTES]; /* id of the fingerprint of this measurement alone */
 };
 
-/* Measures, derives, stores. A measurement that contradicts itself (STATUS_DISTURBED) or determines
- * nothing (STATUS_INCONCLUSIVE) is repeated once, and so is one that contradicts what is known; at
- * depth quick, beside other processes, up to eight times within ten seconds. A
- * single probe that is not clean is repeated up to three times before that. `*out` is complete only
- * with STATUS_OK. Every observation is stored, also those of a failed run. */
+/* Measures, derives, stores. A measurement is repeated once if it contradicts itself or the known
+ * results (STATUS_DISTURBED), or determines nothing (STATUS_INCONCLUSIVE). At depth quick, beside
+ * other processes, it is repeated up to eight times within ten seconds. A single probe that is not
+ * clean is repeated up to three times before that. `*out` is complete only with STATUS_OK. Every
+ * observation is stored, even in a failed run. */
 enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
                         struct err *err);
 
@@ -61,8 +62,8 @@ enum status measure_gpu(const struct measure_request *request, struct measure_re
  *
  * Opens the GPU of `request` (its store and depth are not used), compares its identity, and runs
  * the probes of verify_probes. A probe that is not clean is repeated; a change is checked twice.
- * `*probe_ns` is the time of the first check, without opening the GPU.
- * STATUS_OK: `*out` is complete. Errors are those of the worker; nothing is stored. */
+ * `*probe_ns` is the time of the first check, without opening the GPU. `*out` is complete if it
+ * returns STATUS_OK. Errors come from the worker; nothing is stored. */
 enum status verify_gpu(const struct measure_request *request, const struct fingerprint *fp,
                        struct check *out, nsec_t *probe_ns, struct err *err);
 

@@ -13,7 +13,7 @@ enum measurement_state {
 };
 const char *measurement_state_name(enum measurement_state s);
 
-/* A check verifies whether the stored fingerprint is still true (verify.c). */
+/* A check verifies whether the stored fingerprint is still valid (verify.c). */
 enum measurement_kind { MEASUREMENT_NEW = 0, MEASUREMENT_CHECK };
 const char *measurement_kind_name(enum measurement_kind k); /* "measure", "check" */
 
@@ -21,19 +21,21 @@ struct measurement {
     char id[24]; /* "m-17" */
     char uuid[64];
     enum measurement_kind kind;
-    enum depth depth; /* of a measurement */
+    enum depth depth; /* for a measurement */
     enum measurement_state state;
     double progress;   /* 0..1 */
-    char message[160]; /* what it does, or how it ended */
-    int64_t queued_at; /* wall clock, seconds; 0: not yet */
+    char message[160]; /* the current activity, or the reason for the end */
+    int64_t queued_at; /* wall clock in seconds; 0 means not yet */
     int64_t started_at;
     int64_t ended_at;
-    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* once done: of what is served since */
-    char measured_id[FINGERPRINT_ID_BYTES];    /* once done: of the measurement as it was made */
-    struct err error;                          /* once failed */
+    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* once done: id of the fingerprint that is served
+                                                  since */
+    char measured_id[FINGERPRINT_ID_BYTES]; /* once done: id of the fingerprint of this measurement
+                                               alone */
+    struct err error;                       /* once failed */
 };
 
-/* The number of measurements by state; ended ones since the start. */
+/* The number of measurements by state; ended ones are counted since the start. */
 struct measurement_counts {
     uint64_t queued;
     uint64_t running;

@@ -1,7 +1,7 @@
 /* order.c: the order of the GPUs in a snapshot, which is the order of their indices (docs/http.md):
- * by PCI address. A lost GPU keeps its place, so the indices of the others stay. It comes last if
- * another GPU has its address, because it was replaced or because the state file is from another
- * node. */
+ * by PCI address. A lost GPU keeps its place, so the indices of the others do not change. It comes
+ * last if another GPU has its address, because it was replaced or because the state file is from
+ * another node. */
 #include "measure/order.h"
 
 #include "base/log.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Has another GPU, which is there, the address of this lost one? */
+/* Returns whether a GPU that is present has the address of this lost one. */
 static bool is_displaced(const struct snapshot *s, const struct snapshot_gpu *gpu)
 {
     if (gpu->state != GPU_STATE_LOST)
@@ -23,7 +23,7 @@ static bool is_displaced(const struct snapshot *s, const struct snapshot_gpu *gp
     return false;
 }
 
-/* Belongs `a` behind `b`? */
+/* Returns whether `a` comes after `b`. */
 static bool is_behind(const struct snapshot *s, const struct snapshot_gpu *a,
                       const struct snapshot_gpu *b)
 {
@@ -32,7 +32,7 @@ static bool is_behind(const struct snapshot *s, const struct snapshot_gpu *a,
     return last != is_displaced(s, b) ? last : identity_compare(&a->identity, &b->identity) > 0;
 }
 
-/* The GPUs in their order, as indices of the draft. Stable. */
+/* Returns the GPUs in their order, as indices of the draft. Stable. */
 static bool order_of(const struct snapshot *s, uint32_t out[REACH_MAX_GPUS])
 {
     bool moved = false;
@@ -47,7 +47,7 @@ static bool order_of(const struct snapshot *s, uint32_t out[REACH_MAX_GPUS])
     return moved;
 }
 
-/* Tells the threads their indices. A change is logged unless GPUs are still being discovered. */
+/* Sets the indices of the threads. A change is logged unless GPUs are still being discovered. */
 static void tell_threads(struct pipeline *p, const struct snapshot *s)
 {
     for (uint32_t i = 0; i < s->gpu_count; i++) {

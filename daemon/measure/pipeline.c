@@ -15,15 +15,15 @@
 #include <string.h>
 
 enum {
-    PIPELINE_REDISCOVER_MS = 30 * 1000, /* of a GPU that is lost */
-    PIPELINE_RETRY_MS = 60 * 1000,      /* of one that was busy, or failed */
+    PIPELINE_REDISCOVER_MS = 30 * 1000, /* pause between polls for a lost GPU */
+    PIPELINE_RETRY_MS = 60 * 1000, /* pause after a measurement that found the GPU busy or failed */
     /* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
     PIPELINE_OPEN_MS = 120 * 1000,
     /* A probe under way is finished first, and a driver that is slow to close does not hang. */
     PIPELINE_GRACE_MS = 60 * 1000
 };
 
-/* Everything but the threads. */
+/* Makes everything but the threads. */
 static enum status pipeline_make(const struct pipeline_options *options, struct store *store,
                                  struct snapshot_cell *cell, struct pipeline **out, struct err *err)
 {
@@ -49,7 +49,7 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
     return STATUS_OK;
 }
 
-/* Lists the GPUs and starts what there is. */
+/* Lists the GPUs and starts their threads. */
 static enum status pipeline_discover_now(struct pipeline *p, struct err *err)
 {
     enum status status = pipeline_publish_expected(p, err);
@@ -77,7 +77,7 @@ enum status pipeline_start(const struct pipeline_options *options, struct store 
     return status;
 }
 
-/* Ends the threads: first the one that may start others. */
+/* Ends the threads: first the thread that may start others. */
 static void pipeline_end_threads(struct pipeline *p)
 {
     pthread_mutex_lock(&p->mutex);
@@ -93,7 +93,7 @@ static void pipeline_end_threads(struct pipeline *p)
     pthread_mutex_unlock(&p->mutex);
     if (p->discovery.started)
         pthread_join(p->discovery.pthread, NULL);
-    for (uint32_t i = 0; i < p->gpu_thread_count; i++) { /* they wake each other */
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) { /* the threads wake each other */
         if (p->threads[i].started)
             pthread_join(p->threads[i].pthread, NULL);
     }
@@ -114,7 +114,7 @@ void pipeline_stop(struct pipeline *take)
     free(take);
 }
 
-/* Is the GPU divided by MIG? `err` lists its instances. The mutex is held. */
+/* Returns whether the GPU is divided by MIG. `err` lists its instances. The mutex is held. */
 static bool pipeline_is_divided(struct pipeline *p, const struct gpu_thread *thread,
                                 struct err *err)
 {
@@ -152,7 +152,8 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
     return status;
 }
 
-/* Can this GPU be forgotten? `thread` is NULL if this daemon serves what is stored. */
+/* Returns whether this GPU can be forgotten. `thread` is NULL if this daemon serves stored results
+ * only. */
 static enum status pipeline_check_forget(const struct snapshot *s, const char *uuid,
                                          const struct gpu_thread *thread, bool stored_only,
                                          struct err *err)
@@ -214,7 +215,7 @@ enum status pipeline_forget(struct pipeline *p, const char *uuid, struct err *er
     return status;
 }
 
-/* The slot of a measurement, or QUEUE_NONE. The mutex is held. */
+/* Returns the slot of a measurement, or QUEUE_NONE. The mutex is held. */
 static int pipeline_find(struct pipeline *p, const char *id, struct err *err)
 {
     const int slot = queue_find(&p->queue, id);

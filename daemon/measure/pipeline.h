@@ -4,11 +4,11 @@
  *         ^________________________|
  *
  * A thread sleeps until a measurement is queued for its GPU; an idle daemon uses no CPU time and
- * holds no GPU. The last good fingerprint stays published if a measurement fails; one that a check
- * found out of date is marked stale. Two kinds of threads wake by themselves. The thread of a GPU
- * that the driver has lost or hangs with polls for it. The thread of a GPU whose measurement failed
- * tries again after a minute, two, four ... an hour, and checks the fingerprint if there is one.
- * Any thread may call any function.
+ * holds no GPU. The last good fingerprint stays published if a measurement fails. A fingerprint
+ * that a check found out of date is marked stale. Two kinds of threads wake by themselves. If the
+ * driver has lost a GPU or hangs with it, the GPU's thread polls for it. The thread of a GPU whose
+ * measurement failed tries again after a minute, two, four ... an hour, and checks the fingerprint
+ * if there is one. Any thread may call any function.
  */
 #ifndef REACH_MEASURE_PIPELINE_H
 #define REACH_MEASURE_PIPELINE_H
@@ -24,16 +24,16 @@ struct pipeline;
 
 struct pipeline_options {
     const char *executable; /* of the worker: "/proc/self/exe"; borrowed until pipeline_stop */
-    struct gpu_options gpu; /* its strings are borrowed, too */
-    bool measure_unknown;   /* queue a full fingerprint for each GPU that has none that is true */
-    bool check_known;       /* on start and when it comes back, check each GPU that has one */
-    bool stored_only;       /* publish the GPUs of the store; no worker, no thread */
-    bool list_lost;         /* list real GPUs of the store that the driver does not show */
+    struct gpu_options gpu; /* its strings are borrowed too */
+    bool measure_unknown;   /* queue a full measurement for each GPU without a valid fingerprint */
+    bool check_known; /* check each GPU that has a fingerprint, on start and when it comes back */
+    bool stored_only; /* publish the GPUs of the store; no worker, no thread */
+    bool list_lost;   /* list real GPUs of the store that the driver does not show */
     bool discover_later;    /* return at once, and look for GPUs in a thread until there are some */
-    uint32_t rediscover_ms; /* for a GPU that the driver no longer shows; 0: 30 s */
-    uint32_t retry_ms;      /* after a measurement that failed, doubled each time; 0: 60 s */
-    uint32_t open_ms;       /* for a worker to open its GPU; 0: 120 s */
-    uint32_t grace_ms;      /* for a worker to end; 0: 60 s */
+    uint32_t rediscover_ms; /* between polls for a lost GPU; 0 means 30 s */
+    uint32_t retry_ms;      /* after a failed measurement, doubled each time; 0 means 60 s */
+    uint32_t open_ms;       /* time for a worker to open its GPU; 0 means 120 s */
+    uint32_t grace_ms;      /* time for a worker to end; 0 means 60 s */
 };
 
 /* Lists the GPUs through a worker, loads their fingerprints from the store, publishes the first
@@ -43,44 +43,47 @@ struct pipeline_options {
 enum status pipeline_start(const struct pipeline_options *options, struct store *store,
                            struct snapshot_cell *cell, struct pipeline **out, struct err *err);
 
-/* Cancels what runs, joins the threads. NULL is fine. */
+/* Cancels running measurements and joins the threads. NULL is allowed. */
 void pipeline_stop(struct pipeline *take);
 
 /* Queues a measurement. At most 8 wait for one GPU (STATUS_FULL); a queued measurement of the same
- * depth is joined instead of doubled. Never waits for a measurement. STATUS_NOT_FOUND: no such GPU.
- * STATUS_NOT_SUPPORTED: this pipeline measures nothing, or the GPU is divided by MIG. */
+ * depth is joined instead of doubled. Never waits for a measurement. Returns STATUS_NOT_FOUND if
+ * there is no such GPU. Returns STATUS_NOT_SUPPORTED if this pipeline measures nothing, or the GPU
+ * is divided by MIG. */
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
                             struct measurement *out, struct err *err);
 
-/* Ends a measurement early: a queued one at once, one under way soon, because its worker is
+/* Ends a measurement early: a queued one at once, a running one soon, because its worker is
  * cancelled. Either ends as failed with STATUS_CANCELLED. The last good fingerprint stays. `*out`
- * is the measurement as it is now. STATUS_NOT_FOUND; STATUS_CONFLICT: it has ended already. */
+ * is the present state of the measurement. Returns STATUS_NOT_FOUND, or STATUS_CONFLICT if it has
+ * already ended. */
 enum status pipeline_cancel(struct pipeline *p, const char *id, struct measurement *out,
                             struct err *err);
 
 void pipeline_count_measurements(struct pipeline *p, struct measurement_counts *out);
 
-/* Was every thread alive since the last call? Wakes those that sleep, so that they can beat their
- * heartbeats. `*out_stuck` names one that was not ("the thread of GPU 1"), cut at `size`. For one
- * watcher. */
+/* Returns whether every thread was alive since the last call. Wakes the threads that sleep, so that
+ * they can beat their heartbeats. `*out_stuck` names one that was not ("the thread of GPU 1"), cut
+ * at `size`. For one watcher. */
 bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size);
 
-/* Asks the driver again which GPUs there are, in a thread of its own: new ones are measured, those
- * that it no longer shows are lost, those that have changed are stale and measured. What failed is
- * tried again now instead of later. Never waits for the driver. For one caller, not while the
- * pipeline stops. STATUS_NO_MEMORY: no thread. */
+/* Lists the GPUs of the driver again in a separate thread. New GPUs are measured, missing GPUs are
+ * lost, and changed GPUs are stale and measured. Failed measurements are retried now instead of
+ * later. Never waits for the driver. For one caller, not while the pipeline stops. Returns
+ * STATUS_NO_MEMORY if the thread cannot be made. */
 enum status pipeline_rediscover(struct pipeline *p, struct err *err);
 
-/* Forgets a GPU that the driver does not show: deletes all that is stored about it, and removes it
- * from the list. Waits for the disk. STATUS_NOT_FOUND; STATUS_CONFLICT: it is not lost;
+/* Forgets a GPU that the driver does not show: deletes its data from the store, and removes it from
+ * the list. Waits for the disk. Returns STATUS_NOT_FOUND, STATUS_CONFLICT if it is not lost, or
  * STATUS_READ_ONLY. */
 enum status pipeline_forget(struct pipeline *p, const char *uuid, struct err *err);
 
-/* The store has lost something, or can be written again: queues a measurement for each GPU whose
- * fingerprint it lacks (with `measure_unknown` alone). */
+/* Called if the store has lost data or can be written again. Queues a measurement for each GPU
+ * whose fingerprint it lacks (only with `measure_unknown`). */
 void pipeline_requeue(struct pipeline *p);
 
-/* State of one measurement. The last 256 are remembered. STATUS_NOT_FOUND. */
+/* Reports the state of one measurement. The last 256 are kept. Returns STATUS_NOT_FOUND for an
+ * unknown id. */
 enum status pipeline_measurement(struct pipeline *p, const char *id, struct measurement *out,
                                  struct err *err);
 

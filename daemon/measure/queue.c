@@ -1,5 +1,5 @@
 /* queue.c: see queue.h. The 256 slots are searched one by one: requests are rare, and the search is
- * cheap beside one. */
+ * cheap compared to a request. */
 #include "measure/queue.h"
 
 #include "types/name_of.h"
@@ -67,7 +67,7 @@ static bool queue_is_waiting(const struct measurement_queue *queue, int slot, co
            strcmp(queue->items[slot].uuid, uuid) == 0;
 }
 
-/* Is a measurement at depth memory under way? */
+/* Returns whether a measurement at depth memory is running. */
 static bool queue_memory_is_taken(const struct measurement_queue *queue)
 {
     for (int i = 0; i < QUEUE_MAX; i++) {

@@ -1,5 +1,5 @@
 /* start.c: starts the threads of the discovered GPUs, publishes their fingerprints from the store,
- * and queues what is missing or was lost. */
+ * and queues measurements that are missing or were lost. */
 #include "measure/start.h"
 
 #include "analysis/check.h"
@@ -15,8 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* A small part of the 8 MiB that a thread gets otherwise, and still ten times what the
- * deepest call under it needs. */
+/* The stack of a thread: a small part of the default of 8 MiB, but ten times the deepest call's
+ * need. */
 #define PIPELINE_STACK_BYTES ((size_t)2 << 20)
 
 enum { MOST_STORED = 256 }; /* GPUs that are read from the store */
@@ -39,7 +39,7 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     out->identity = *identity;
     out->state = pipeline_idle_state(out);
     if (identity_is_divided(identity))
-        return; /* what it was as a whole is not true of it now */
+        return; /* the results of the whole GPU do not apply now */
     const enum status status =
         store_recall(p->store, identity->uuid, &out->fingerprint, out->fingerprint_id, &err);
 
@@ -77,8 +77,8 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
     return STATUS_OK;
 }
 
-/* A place for a thread: a new one, or the place of a thread that has ended. NULL if there is none.
- */
+/* Returns a place for a thread: a new one, or the place of a thread that has ended. Returns NULL if
+ * there is none. */
 static struct gpu_thread *free_place(struct pipeline *p)
 {
     for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
@@ -86,7 +86,7 @@ static struct gpu_thread *free_place(struct pipeline *p)
         if (thread->started && !thread->ended)
             continue;
         if (thread->started) {
-            pthread_join(thread->pthread, NULL); /* it needs no mutex any more */
+            pthread_join(thread->pthread, NULL); /* the thread needs no mutex any more */
             pthread_cond_destroy(&thread->wake);
             free(thread->pending.fingerprint);
         }
@@ -142,7 +142,7 @@ void pipeline_remove(struct pipeline *p, struct snapshot *draft, uint32_t index)
             (draft->gpu_count - index) * sizeof draft->gpus[0]);
 }
 
-/* Is there a fingerprint that a check can confirm? */
+/* Returns whether there is a fingerprint that a check can confirm. */
 static bool pipeline_can_check(const struct snapshot_gpu *gpu)
 {
     return gpu->has_fingerprint && !gpu->fingerprint_stale;
@@ -155,7 +155,7 @@ static bool pipeline_will_queue(const struct pipeline *p, const struct snapshot_
     return pipeline_can_check(gpu) ? p->options.check_known : p->options.measure_unknown;
 }
 
-/* The error of a GPU that is divided by MIG: it names its instances. */
+/* Sets the error of a GPU that is divided by MIG, which names its instances. */
 static void pipeline_explain_divided(const struct snapshot *s, struct snapshot_gpu *gpu)
 {
     char names[300] = "";
@@ -204,7 +204,8 @@ static void pipeline_begin(struct pipeline *p, const bool which[REACH_MAX_GPUS])
 void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
                                 const bool which[REACH_MAX_GPUS])
 {
-    /* Shown as queued already: a client that waits for "ready" must not see it before the check. */
+    /* The state is already queued, so that a client that waits for "ready" cannot see it before the
+     * check. */
     for (uint32_t i = 0; i < take->gpu_count; i++) {
         if (which[i] && pipeline_will_queue(p, &take->gpus[i]))
             take->gpus[i].state = GPU_STATE_QUEUED;
@@ -215,7 +216,8 @@ void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
     pipeline_begin(p, which);
 }
 
-/* A measurement that is under way or queued stores what was lost. The mutex is held. */
+/* Requeues a GPU. A running or queued measurement stores the lost results anyway. The mutex is
+ * held. */
 static void requeue_gpu(struct gpu_thread *thread)
 {
     struct pipeline *p = thread->pipeline;
@@ -241,7 +243,7 @@ void pipeline_requeue(struct pipeline *p)
         struct err err = {0};
         bool lacks = false;
 
-        /* Reads the database: without the mutex. */
+        /* Reads the database, so it runs without the mutex. */
         if (store_lacks_fingerprint(p->store, gpu->identity.uuid, &lacks, &err))
             log_warning("gpu %u: cannot read its state: %s", i, err.text);
         pthread_mutex_lock(&p->mutex);
@@ -254,7 +256,7 @@ void pipeline_requeue(struct pipeline *p)
     snapshot_release(s);
 }
 
-/* The real GPUs in the store. None if GPUs are simulated. */
+/* Lists the real GPUs in the store. The list is empty if GPUs are simulated. */
 static enum status list_expected(struct pipeline *p, struct gpu_identity out[REACH_MAX_GPUS],
                                  uint32_t *out_count, struct err *err)
 {

@@ -1,8 +1,8 @@
-/* times.h: where the time of a measurement went, for the log.
+/* times.h: the time of a measurement by activity, for the log.
  *
- * Times of the daemon and of its worker, which overlap: while a probe runs, the daemon stores the
- * answer before. The GPU is at work during a probe's time without that for memory; the worker waits
- * for it during the rest. Plain counters, one thread.
+ * The times of the daemon and of its worker overlap: while a probe runs, the daemon stores the
+ * previous answer. The GPU works during a probe's time minus its time for memory. These are plain
+ * counters for one thread.
  */
 #ifndef REACH_MEASURE_TIMES_H
 #define REACH_MEASURE_TIMES_H
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "observe/observe.h"
 
-/* Rows: each kind of probe, READ over runs, then each kind of memory but the device's. */
+/* Rows: each kind of probe, READ over runs, then each kind of memory except the device's own. */
 enum { MEASURE_TIMES_ROWS = PROBE_KIND_COUNT + 1 + MEMORY_KIND_COUNT };
 
 struct measure_times {
@@ -21,7 +21,7 @@ struct measure_times {
     /* Of probe_ns. */
     nsec_t choose_ns; /* the campaign */
     nsec_t store_ns;  /* observations */
-    nsec_t await_ns;  /* waiting for answers, and reading them */
+    nsec_t await_ns;  /* waiting for answers and reading them */
     uint32_t steps;   /* of the campaign */
     struct measure_times_row {
         uint32_t probes;
@@ -32,8 +32,8 @@ struct measure_times {
 
 /* Counts an answer, clean or not. */
 void measure_times_add(struct measure_times *t, const struct observation *o);
-/* Writes the table at the level debug: a line for each row that has probes, one with their sum, and
- * one of the daemon. `uuid` names the GPU. */
+/* Writes the table at the level debug: a line for each row that has probes, a line with their sum,
+ * and a line for the daemon. `uuid` names the GPU. */
 void measure_times_log(const struct measure_times *t, const char *uuid);
 
 #endif

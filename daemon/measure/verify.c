@@ -64,8 +64,8 @@ static enum status verify_once(struct verification *r, struct check *out, struct
             return status;
     }
     check_observations(r->fp, &r->set, out);
-    /* While the GPU is disturbed a change is not believed, and what has no clean observation is not
-     * known to hold. */
+    /* While the GPU is disturbed a change is ignored. A result without a clean observation is not
+     * confirmed. */
     const bool missing = r->set.count < r->step.spec_count;
 
     if (r->set.excluded.count > 0 && (missing || out->result != CHECK_HOLDS)) {
@@ -76,7 +76,8 @@ static enum status verify_once(struct verification *r, struct check *out, struct
     return STATUS_OK;
 }
 
-/* One check, and a second one if the first has found a change: a measurement is expensive. */
+/* Runs one check, and a second one if the first has found a change, because a measurement is
+ * expensive. */
 static enum status verify_twice(struct verification *r, struct check *out, nsec_t *probe_ns,
                                 struct err *err)
 {

@@ -274,7 +274,7 @@ void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint64_t 
                    struct sim_desc *out);
 
 /* The identity of the simulated GPU `desc` (sim_gpu.c), the `twin`th (0, 1, ..) of its kind on the
- * node: Its UUID is a hash of the two, so it changes only if the description does. */
+ * node. Its UUID is a hash of the two, so it changes only if the description does. */
 void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out);
 
 #endif
