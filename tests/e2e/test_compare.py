@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""reachctl compare and share: the reference set is what the command makes of docs/measurements; each
-real chip among the others of its kind; a doctored one; the daemon and the command say the same; nothing
-of a machine is in a file to send in."""
+"""reachctl compare and share: the command makes the reference set from docs/measurements; each real chip is compared
+with the others of its kind, and so is a doctored one. The daemon and the command print the same. A file for
+submission contains nothing about the machine."""
 import copy
 import glob
 import gzip
@@ -40,7 +40,7 @@ def chips():
 
 
 def file_of(path):
-    """The name of the file in the reference set that a fingerprint makes."""
+    """Returns the name of the file in the reference set that a fingerprint makes."""
     out = os.path.join(common.folder, "one")
     shutil.rmtree(out, ignore_errors=True)
     os.mkdir(out)
@@ -84,7 +84,7 @@ def each_real_chip_among_the_others():
 
 @case
 def chips_measured_since_and_not_in_the_set():
-    """The rule was there before them."""
+    """The rule existed before these chips."""
     seen = set()
     for path in sorted(glob.glob(os.path.join(MEASUREMENTS, "visit-*", "exported-full.json.gz"))):
         with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -114,7 +114,7 @@ def a_doctored_chip_is_odd_in_that_alone():
 
 @case
 def a_doctored_chip_of_a_kind_with_few_is_too():
-    """By the numbers that the other kind has; a property needs eight chips."""
+    """The chip is compared by the numbers that the other kind has; a property needs eight chips."""
     odd_in_that_alone(H100, {name: doctor for name, doctor in DOCTORED.items() if not name.endswith("replacement")})
 
 
@@ -133,7 +133,7 @@ def odd_in_that_alone(path, doctored):
 
 @case
 def what_depends_on_the_group_measured_is_shown_and_not_judged():
-    """Level 2 is measured from one group: near ones have another penalty than far ones."""
+    """Level 2 is measured from one group: near groups have another penalty than far ones."""
     fp = copy.deepcopy(load_json(H200))
     fp["tlb"]["levels"][1]["miss_penalty_cycles"] *= 3
     answer = compared(save_json("doctored.json", fp), REFERENCE)
@@ -142,7 +142,7 @@ def what_depends_on_the_group_measured_is_shown_and_not_judged():
     row = rows["tlb.levels[2].miss_penalty_cycles"]
     equal((row["verdict"], row["chips"]), ("not-judged", 15))
     assert row["deviations"] > answer["rule"]["deviations"], row
-    # What all groups have says the same of the chip.
+    # A value that all groups share is the same for the chip.
     for of in ("least", "most"):
         equal(rows[f"topology.groups.miss_penalty_cycles.{of}"]["verdict"], "normal")
 
@@ -168,7 +168,7 @@ def without_a_reference_there_is_a_reason():
     status, _, err = run(REACHCTL, "compare", H200, "--reference", "/nowhere/at/all")
     equal(status, 1)
     assert "cannot open the reference set /nowhere/at/all" in err and "--reference" in err, err
-    # The programs of a build folder have no set beside them: to share a chip does not help.
+    # The programs of a build folder have no set beside them, so sharing a chip does not help.
     status, out, _ = run(REACHCTL, "compare", H200)
     equal((status, out.splitlines()[0]), (0, "Unknown kind: there is no reference set."))
     assert "--reference FOLDER" in out and "share" not in out, out
@@ -208,7 +208,7 @@ def a_folder_that_is_none_stops_nothing():
 
 
 def strings(value, path=()):
-    """The paths of all texts of a document, one of each shape."""
+    """Returns the paths of all texts of a document, one of each shape."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from strings(inner, path + (key,))
@@ -221,7 +221,7 @@ def strings(value, path=()):
 
 @case
 def no_text_of_a_fingerprint_is_shared():
-    """Each text of the document in turn becomes a canary; the daemon's check refuses some."""
+    """Each text of the document in turn becomes a canary; the check of the daemon refuses some."""
     document = load_json(H200)
     document["conditions"]["notes"] = ["a note"]
     taken = 0

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a job in a container sees and what the daemon of the node says, over the stand-in driver: GPUs in another
-order, some of them, one, an instance of one. Each job asks by the UUIDs of its own driver and gets the answers of
-its own GPUs, in C and in Python; a number is of the daemon's list, and libreach notices that its answer is of
-another GPU. docs/kubernetes.md has the table."""
+"""The GPUs that a job in a container sees, and the answers of the daemon of the node, over the stand-in driver: GPUs
+in another order, some of them, one, an instance of one. Each job uses the UUIDs of its own driver and gets the
+answers for its own GPUs, in C and in Python. A number belongs to the list of the daemon, and libreach detects that
+its answer is for another GPU. docs/kubernetes.md has the table."""
 import json
 import os
 import subprocess
@@ -13,7 +13,7 @@ from common import BUILD, ROOT, SANITIZED, case, equal, until
 import lib_reach
 
 FOLDER = os.path.join(BUILD, "tests", "fakecuda")
-# A python is not sanitized: it loads the driver of the release build.
+# Python is not sanitized, so it loads the driver of the release build.
 PLAIN_FOLDER = os.path.join(ROOT, "build", "release", "tests", "fakecuda")
 PROGRAM = os.path.join(BUILD, "tests", "e2e", "reach_own")
 BYTES = 100 << 20
@@ -49,7 +49,7 @@ print(json.dumps(out))
 
 
 class Node:
-    """The daemon of a node, which sees all that it has, each measured."""
+    """The daemon of a node, which sees all GPUs of the node; each is measured."""
 
     def __init__(self, *items):
         for needed in (os.path.join(FOLDER, "libcuda.so.1"), PROGRAM):
@@ -87,7 +87,7 @@ class Node:
         return done.stdout
 
     def container(self, wanted, visible=None, items=None):
-        """A job whose container has these devices (`items`), of which `visible` are left; it has to see `wanted`."""
+        """A job whose container has these devices (`items`), of which `visible` are left; it must see `wanted`."""
         url = "unix:" + self.daemon.socket
         rows = [json.loads(line) for line in self.run([PROGRAM, url, str(BYTES)], visible, items).splitlines()]
         what = (visible, items)
@@ -113,12 +113,12 @@ def whole_gpus_in_any_order():
     equal(node.container([three, one, two], f"{three},{one},{two}"), ["wrong-gpu"] * 3)
     equal(node.container([three], "2"), ["wrong-gpu"])
     equal(node.container([one, three], "0,2"), ["ok", "wrong-gpu"])
-    # What the container was given: its own list of devices, without the variable.
+    # The devices of the container: its own list, without the variable.
     equal(node.container([two], items=[TWO]), ["wrong-gpu"])
     equal(node.container([three, one], items=[THREE, ONE]), ["wrong-gpu"] * 2)
-    # Both: numbers count within what was given.
+    # With both, numbers count within the devices of the container.
     equal(node.container([one, three], "1,0", [THREE, ONE]), ["ok", "wrong-gpu"])
-    # The answers differ, so that a wrong one would have been seen.
+    # The answers differ, so that a wrong one would be visible.
     maps = [str([group["sms"] for group in node.daemon.json(f"/v1/gpus/{uuid}/fingerprint")["topology"]["groups"]])
             for uuid in node.uuids]
     equal(len(set(maps)), 3, maps)
@@ -127,7 +127,7 @@ def whole_gpus_in_any_order():
 
 @case
 def an_instance_of_a_gpu():
-    """The driver gives a job the 16 bytes of a UUID, and not whether they are of an instance."""
+    """The driver gives a job the 16 bytes of a UUID, but does not show whether they belong to an instance."""
     node = Node(ONE, DIVIDED, HALF, QUARTER)
     instances = [uuid for uuid in node.uuids if uuid.startswith("MIG-")]
     equal(len(instances), 2, node.uuids)

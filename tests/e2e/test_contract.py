@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Every route of the contract, with input that it allows and input that it does not: whatever is
-asked, the answer is one that the contract has (common.py holds every answer against it), and the
-daemon is there afterwards.
+"""Every route of the contract, with allowed and with other input. Every answer is one that the contract has
+(common.py checks every answer), and the daemon still runs afterwards.
 
 Inputs are random. The seed is printed; REACH_TEST_SEED sets it.
 """
@@ -34,14 +33,14 @@ with open(token_path, "w", encoding="ascii") as token_file:
     os.chmod(token_path, 0o600)
     token_file.write(TOKEN)
 BEARER = {"Authorization": "Bearer " + TOKEN}
-# Cases that take what they need from a GPU are quick on a small one.
+# Cases that take values from a GPU are quick on a small one.
 daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200", "--token-file", token_path)
 gpus = daemon.measured()
 contract = common.contract
 operations = contract.operations
 old = daemon.json("/v1/gpus/0/fingerprint")["id"]
 observation = daemon.json("/v1/gpus/0/observations?limit=1")["observations"][0]["id"]
-# A job that waits indefinitely cannot be had; one that has ended can.
+# A job that waits indefinitely is not possible; one that has ended is.
 job = daemon.request("POST", "/v1/gpus/0/measurements", '{"depth": "quick"}',
                      {**BEARER, "Content-Type": "application/json"}).json()
 daemon.finished(job)
@@ -77,7 +76,7 @@ BAD = st.one_of(TEXT, st.sampled_from([
 
 
 def from_schema(schema):
-    """Texts that a parameter with this schema may have."""
+    """Returns texts that a parameter with this schema may have."""
     schema = {**contract.resolve(schema), **schema}
     if "anyOf" in schema:
         return st.one_of([from_schema(one) for one in schema["anyOf"]])
@@ -103,7 +102,7 @@ def good(parameter):
 
 @st.composite
 def allowed_targets(draw, operation):
-    """Whatever the contract allows, about a GPU that is there."""
+    """Returns any request that the contract allows, about an existing GPU."""
     path = operation.path
     query = []
     for p in operation.parameters:
@@ -117,7 +116,7 @@ def allowed_targets(draw, operation):
 
 @st.composite
 def targets(draw, operation, wrong):
-    """A request target of this operation. `wrong`: something about it may not be as it should."""
+    """A request target of this operation. With `wrong`, any part of it may be invalid."""
     path = operation.path
     for p in operation.parameters:
         if p["in"] == "path":
@@ -138,7 +137,7 @@ def targets(draw, operation, wrong):
 
 
 def try_all(examples):
-    """Runs the property with this project's settings."""
+    """Runs the property with the settings of this project."""
     def wrap(function):
         return seed(SEED)(settings(max_examples=examples, deadline=None, database=None,
                                    suppress_health_check=list(HealthCheck))(function))
@@ -147,7 +146,7 @@ def try_all(examples):
 
 @case
 def what_the_contract_allows_is_answered():
-    """Right input never meets a 400: what cannot be is a 422, which names the parameter."""
+    """Valid input never gets a 400: an impossible request is a 422, which names the parameter."""
     for operation in operations:
         if operation.method != "GET":
             continue
@@ -162,7 +161,7 @@ def what_the_contract_allows_is_answered():
         holds()
 
 
-# Found by schemathesis: each fits its schema. The status is the one of today.
+# Found by schemathesis: each fits its schema. The status is the current one.
 FOUND = [
     ("/v1/gpus/0/explain?bytes=8G&gbps=0.000001", 200),
     ("/v1/gpus/0/plan?bytes=8G&in_reach_gbps=0.000001&launch_us=1000000&accesses=9223372036854775807", 200),
@@ -186,7 +185,7 @@ FOUND = [
     ("/v1/gpus/0/split?bytes=1G,2G&weight=1,0", 422),
     ("/v1/gpus/0/history?cursor=9223372036854775807", 200),
 ]
-# What no schema allows.
+# Values that no schema allows.
 FORBIDDEN = ["/v1/gpus/0/split?bytes=", "/v1/gpus/0/split?bytes=1G,,2G", "/v1/gpus/0/scope?bytes=0",
              "/v1/gpus/0/scope?bytes=0.0G", "/v1/gpus/0/plan?bytes=8G&reserve=0", "/v1/gpus/0/plan?bytes=8G&element=1e3",
              "/v1/gpus/0/plan?bytes=8G&touches=x", "/v1/gpus/0/plan?bytes=8G&touches=1,", "/v1/gpus/0/placement?bytes=1..5G",
@@ -243,7 +242,7 @@ def wrong_input_is_refused_as_the_contract_says():
             if operation.method == "GET":
                 daemon.get(target)
             else:  # without the token: nothing is changed
-                # 405: with an empty name it is the path of the list, which ends with a slash then.
+                # 405: with an empty name it is the path of the list, which then ends with a slash.
                 equal(daemon.request(operation.method, target).status in (400, 401, 404, 405), True, target)
         holds()
     equal(daemon.get("/healthz").status, 200)
@@ -252,7 +251,7 @@ def wrong_input_is_refused_as_the_contract_says():
 JSON = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXT),
                     lambda inner: st.one_of(st.lists(inner, max_size=4),
                                             st.dictionaries(TEXT, inner, max_size=4)), max_leaves=20)
-# What a depth must not be: "quick" would start a measurement for each example.
+# A depth must not be valid here: "quick" would start a measurement for each example.
 BODIES = st.one_of(
     JSON.map(json.dumps),
     st.dictionaries(st.sampled_from(["depth", "Depth", "x"]), JSON, min_size=1).map(json.dumps),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The adapters for cuCollections, as far as they need no GPU: tests/gpu/cuco and cuco_set --host, where .ci/cuco has
-fetched cuCollections and they were built."""
+"""The adapters for cuCollections, as far as they need no GPU: tests/gpu/cuco and cuco_set --host. They are tested if
+.ci/cuco has fetched cuCollections and they were built."""
 import os
 import sys
 

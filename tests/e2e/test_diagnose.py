@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reachctl contiguity and reach_diagnose from Python, over the stand-in driver: a measurement through it, then the
-questions that its fingerprint answers. The shared library is from the release build."""
+"""reachctl contiguity and reach_diagnose from Python, over the stand-in driver: a measurement, then the questions
+that its fingerprint answers. The shared library is from the release build."""
 import glob
 import json
 import os
@@ -15,7 +15,7 @@ if os.path.basename(common.BUILD) != "release":
 
 LIBRARY = os.path.join(common.BUILD, "libreach-cuda.so.0")
 FAKE = os.path.join(common.BUILD, "tests", "fakecuda")
-# A reach of 4 GiB.
+# The GPU has a reach of 4 GiB.
 GPU = ("gpu=cc=9.0 sms=8 memory=24G l2cache=16M frame=32M@1.87 l1=16@32M/sm;miss=60 "
        "l2=128@32M/4;miss=90;miss_ns=0.626 plateau=4070 sm_gbps=1000")
 GIB = 1 << 30

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""GPU discovery: a daemon serves before its driver has answered which GPUs there are, never claims an
-empty node until then, and every client waits for the answer. The driver is the stand-in (tests/fakecuda),
-whose cuInit takes the time that the test sets."""
+"""GPU discovery: a daemon serves before its driver has listed the GPUs. Until then it never claims an empty node, and
+every client waits for the answer. The driver is the stand-in (tests/fakecuda), whose cuInit takes the time that the
+test sets."""
 import json
 import os
 import subprocess
@@ -22,7 +22,7 @@ if not os.path.exists(LIBRARY):
 
 
 def node(milliseconds):
-    """A daemon that serves, and whose driver takes so long to answer which GPUs there are."""
+    """A daemon that serves, and whose driver takes this long to list the GPUs."""
     daemon = common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", wait=False,
                            environment={"FAKECUDA": f"gpu=h200,hang=cuInit={milliseconds}"})
     daemon.port = int(common.until("it serves", daemon._serving).group(1))
@@ -51,7 +51,7 @@ def it_runs_then_is_done():
         gpus = daemon.json("/v1/gpus")
         if gpus["discovery"] not in seen:
             seen.append(gpus["discovery"])
-        # A GPU is listed as soon as it is identified, which may be before all are.
+        # A GPU is listed as soon as it is identified, which may be before all GPUs are.
         assert len(gpus["gpus"]) == 1 or (gpus["discovery"] == "running" and not gpus["gpus"]), gpus
         return gpus["discovery"] == "done"
     common.until("discovery is done", is_done)

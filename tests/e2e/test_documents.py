@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The command blocks of README.md and of the pages do what they say: each runs in a shell, against a demo daemon and
-with the programs of an installation. The info string of its fence says what a block is:
+"""The command blocks of README.md and of the pages work: each runs in a shell, against a demo daemon and with the
+programs of an installation. The info string of its fence gives the kind of a block:
 
     ```sh                  runs, and every command in it succeeds
     ```sh slow             the same with REACH_LONG alone (make check-long)
@@ -9,8 +9,9 @@ with the programs of an installation. The info string of its fence says what a b
     ```files               a recipe of CONTRIBUTING.md: a file of this repository in each line, and what to do in it
     ```text, ```c, ...     no commands
 
-A fence without one fails. The blocks of a page run in order in one folder, which has what the page names: the
-repository's own files, and job.c, *.csv and fingerprint.json. The port in the text stands for the daemon's."""
+A fence without one fails. The blocks of a page run in order in one folder, which has the files that the page names:
+files of the repository, and job.c, *.csv and fingerprint.json. The port in the text stands for the port of the
+daemon."""
 import glob
 import json
 import os
@@ -56,7 +57,7 @@ def blocks(page):
 
 
 def runs(info):
-    """Does a block of this info string run here?"""
+    """Returns whether a block of this info string runs here."""
     language, *marks = info.split()
     programs = [mark[len("needs-"):] for mark in marks if mark.startswith("needs-") and mark not in NEVER]
     return (language == "sh" and not NEVER & set(marks) and all(shutil.which(program) for program in programs) and
@@ -64,7 +65,7 @@ def runs(info):
 
 
 def wrong_fences(page, found):
-    """What is not one of the forms above."""
+    """Returns the info strings that have none of the forms above."""
     for info, text in found:
         language, *marks = info.split() or [""]
         shell = language == "sh" and all(mark == "slow" or re.fullmatch(r"needs-[a-z-]+", mark) for mark in marks)
@@ -122,7 +123,7 @@ def anchors(text):
 
 
 def dead_links(page, text):
-    """The links of a page to files that do not exist, and to headings that their page does not have."""
+    """Returns the links of a page to files that do not exist, and to headings that their page does not have."""
     for link in LINK.findall(prose(text)):
         target, _, anchor = link.partition("#")
         if re.match(r"[a-z]+:", link):
@@ -169,7 +170,7 @@ def readme_is_short():
 
 
 def page_served(path):
-    """The page that the first line of an experiment names, or of a script the line behind #!."""
+    """Returns the page that the first line of an experiment names, or of a script the line after #!."""
     with open(path, encoding="utf-8") as file:
         lines = [line for line in file.read().split("\n", 2)[:2] if not line.startswith("#!")]
     found = re.fullmatch(r"(?:/\* |# )For (docs/[a-z-]+\.md)\.(?: \*/)?", lines[0])
@@ -194,7 +195,7 @@ CITED = re.compile(r"measurements/([A-Za-z0-9][\w./-]*\*?)|"
 
 
 def cited(text):
-    """What of docs/measurements a text names."""
+    """Returns the names of docs/measurements in a text."""
     for path, folder in CITED.findall(text):
         name = (path or folder).rstrip("./")
         if name and not name.endswith(("-", "*")) and (folder or "." in name or "-2026-" in name):
@@ -202,7 +203,7 @@ def cited(text):
 
 
 def citing_files():
-    """Texts of this repository that may name a measurement; what was recorded keeps the names of its time."""
+    """Texts of this repository that may name a measurement; recorded files keep the names of their time."""
     names = common.run("git", "-C", ROOT, "ls-files")[1].splitlines()
     return [name for name in names if re.search(r"\.(md|py|sh|c|h|cu|cuh|mk)$|^\.ci/|^Makefile$|^docs/man/", name) and
             name != "CHANGELOG.md" and not name.startswith("tests/fuzz/corpus/")]
@@ -242,7 +243,7 @@ def environment(daemon):
 
 
 def folder_of(page, daemon):
-    """A folder with what the page names. README.md makes its fingerprint.json itself."""
+    """A folder with the files that the page names. README.md makes its fingerprint.json itself."""
     folder = os.path.join(common.folder, page.replace("/", "-"))
     os.mkdir(folder)
     for name in ("docs", "clients", "packaging", "reference"):
@@ -257,7 +258,7 @@ def folder_of(page, daemon):
 
 
 def failures(daemon, page, found, folder):
-    """One line for each block that fails: its page, its commands, what it said."""
+    """Returns one line for each block that fails: its page, its commands, its output."""
     for text in [text for info, text in found if runs(info)]:
         script = text.replace("127.0.0.1:17322", f"127.0.0.1:{daemon.port}")
         done = subprocess.run(["sh", "-e", "-c", script], cwd=folder, env=environment(daemon), capture_output=True,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach-dra: the GPUs as a ResourceSlice. What it contains for real chips, and that any response of the daemon gives a
-valid one. tests/fleet/test_kubernetes.py checks it with the published schemas."""
+"""reach-dra: the GPUs as a ResourceSlice. It tests the content for real chips, and that any response of the daemon
+gives a valid slice. tests/fleet/test_kubernetes.py checks it with the published schemas."""
 import copy
 import json
 import os
@@ -61,7 +61,7 @@ def real_chips_are_devices_with_attributes():
         "reachd.internal/wholeMemoryGbps": round(recorded(H200)["throughput"]["whole_memory_gbps"])})
     equal(one["capacity"], {"memory": {"value": "150109880320"}})
     equal(lib_dra.values(two)["reachd.internal/windows"], 2)
-    # The words are those of the labels.
+    # The words match the words of the labels.
     status, labels, _ = run(NFD, "--socket", server.path, "--dir", "-")
     equal(status, 0)
     for device in (one, two):

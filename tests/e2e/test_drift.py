@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""A stored fingerprint against the chip that is there now: the check on start, stale fingerprints,
-and measurements beside a neighbor. The GPU is simulated and says which UUID it has, so that another
-one can take its place."""
+"""A stored fingerprint against the present chip: the check on start, stale fingerprints, and measurements beside a
+neighbor. The GPU is simulated and reports a chosen UUID, so that another one can take its place."""
 import os
 import re
 
@@ -29,7 +28,7 @@ def first_job(daemon):
 
 
 def stale_marks(daemon):
-    """Of the GPU itself, and of the answers that rest on its fingerprint, which is the same."""
+    """Returns the state of the GPU, which equals the state in the answers that rest on its fingerprint."""
     documents = [daemon.gpus()[0]] + [daemon.json(f"/v1/gpus/0/{what}?bytes=1GiB")
                                       for what in ("scope", "placement")]
     equal(len({d["fingerprint_id"] for d in documents}), 1, documents)
@@ -58,7 +57,7 @@ def still_true(job):
 
 
 def changed(job, what):
-    """The message of a check names what it found, all of it."""
+    """The message of a check names all its findings."""
     equal(re.sub(r"\d+ ms$", "N ms", job["message"]), f"changed: {what}; 6 levels and groups in N ms", job)
 
 
@@ -163,7 +162,7 @@ def structure(fp):
 
 
 def right_or_not_sure(found, truth, what):
-    """Every value that is there is the true one; what is missing says that it could not be had."""
+    """Every present value is true; a missing value is reported as unavailable."""
     assert len(found[0]) <= len(truth[0]), (what, found)
     for level, true in zip(found[0], truth[0]):
         for value, wanted in zip(level, true):

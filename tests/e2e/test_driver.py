@@ -16,14 +16,14 @@ reports = os.path.join(common.folder, "reports")
 
 
 def node(control, *options, measure=False, kept=state):
-    # The stand-in is built as the daemon is; its own leaks are judged by what it reports.
+    # The stand-in is built like the daemon; its own leaks are judged by its report.
     environment = {"FAKECUDA": control, "FAKECUDA_REPORT": reports}
     options = list(options) + ([] if measure else ["--no-measure-on-start"])
     return common.Daemon("--libcuda", LIBRARY, *options, state=kept, environment=environment)
 
 
 def held():
-    """Reports of the drivers that were unloaded in order: all of them hold nothing."""
+    """Returns the reports of the drivers that were unloaded in order; none of them holds anything."""
     with open(reports, encoding="utf-8") as file:
         lines = file.read().splitlines()
     for line in lines:
@@ -94,7 +94,7 @@ def the_driver_lives_in_the_worker_alone():
 
 
 TROUBLES = [
-    # control, options, slug of the job's error, is everything given back?
+    # control, options, slug of the error, whether everything is given back
     ("gpu=h200,mode=2", (), {"gpu-busy"}, True),
     ("gpu=h200,fail=cuDevicePrimaryCtxRetain=46", (), {"gpu-busy"}, True),
     ("gpu=h200,others=144320M", (), {"gpu-no-memory"}, True),
@@ -171,7 +171,7 @@ def a_fingerprint_belongs_to_its_gpu_wherever_that_is():
     equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")
     known = daemon.gpus()[0]
     daemon.stop()
-    # Another GPU before it, so that its index is another.
+    # Adds another GPU before it, so that its index changes.
     daemon = node("gpu=a100-80g," + one)
     gpus = daemon.gpus()
     equal((gpus[0]["fingerprint_id"], gpus[0]["state"]), (None, "unknown"))
@@ -179,7 +179,7 @@ def a_fingerprint_belongs_to_its_gpu_wherever_that_is():
     equal(daemon.get("/v1/gpus/0/fingerprint").json()["slug"], "no-fingerprint")
     equal(daemon.json(f"/v1/gpus/{known['uuid']}/fingerprint")["id"], known["fingerprint_id"])
     daemon.stop()
-    # Another one in its place.
+    # Puts another GPU in its place.
     daemon = node("gpu=a100-80g")
     gpus = {gpu["uuid"]: (gpu["state"], gpu["fingerprint_id"]) for gpu in daemon.gpus()}
     equal((daemon.gpus()[0]["state"], gpus[known["uuid"]]), ("unknown", ("lost", known["fingerprint_id"])))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Parts of openapi.yaml, of the Python package, of the manual page and others are generated from tables of the C code
-(lib_generated.py) and committed. They must be those of the tables; `make generated` (REACH_API_WRITE=1) writes them."""
+(lib_generated.py) and committed. They must match the tables; `make generated` (REACH_API_WRITE=1) writes them."""
 import os
 
 import common

@@ -25,7 +25,7 @@ def read(path):
 
 
 def stored(pattern):
-    """Measured fingerprints of the architecture, by chip: the last of each, with the folder it lies in."""
+    """Returns the measured fingerprints of the architecture, by chip: the last of each, with its folder."""
     found = {}
     for path in glob.glob(os.path.join(FOLDER, "*", pattern)):
         fingerprint = read(path)
@@ -74,7 +74,7 @@ def group_sizes(fingerprint):
 
 
 def classes(fingerprint):
-    """The cycles of a miss over the groups of each class: least to most."""
+    """Returns the range of the cycles of a miss over the groups of each class."""
     found = collections.defaultdict(list)
     for group in fingerprint["topology"]["groups"]:
         if group.get("penalty_class") is not None:
@@ -101,7 +101,7 @@ def value_of(found, place, member, text):
 
 
 def levels():
-    """What the chips of a model agree on: value, and how many chips have it."""
+    """Returns the common value of the chips of a model, and how many chips have it."""
     facts = (("entries", "entries", str), ("memory of an entry", "entry_bytes", size), ("reach", "reach_bytes", size),
              ("all misses from", "saturation_bytes", size), ("ways", "ways", str), ("sets", "sets", str),
              ("victim entries", "victim_entries", str), ("replacement", "replacement", str),
@@ -120,7 +120,7 @@ def levels():
 
 
 def range_of(values, text):
-    """What the chips have, least to most."""
+    """Returns the range of the values of the chips."""
     known = sorted(v for v in values if v)
     if not known:
         return "-"

@@ -45,7 +45,7 @@ def numbers(text):
 
 
 def holds(device, path):
-    """A device says what the fingerprint in a file says; groups are below their windows."""
+    """A device has the values of the fingerprint in a file; groups are below their windows."""
     fp = load_json(path)
     told = infos(device)
     equal((told["ReachUUID"], told["ReachOrigin"], told["ReachFingerprint"]),
@@ -102,7 +102,7 @@ def a_topology_keeps_what_it_has_and_gets_each_gpu_at_its_place():
     ours = [o for o in objects(after, type="Misc") if "ReachUUID" in infos(o)]
     for o, path in zip(ours, paths):
         holds(o, path)
-    # One has a co-processor at its address, one an address alone, one neither.
+    # One has a co-processor at its address, one only an address, one neither.
     equal([(parent[o].get("type"), parent[o].get("name") or parent[o].get("pci_busid")) for o in ours],
           [("OSDev", "cuda0"), ("PCIDev", "0000:02:00.0"), ("Machine", None)])
     for o in ours:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What make install leaves behind: programs build against it by pkg-config, shared and static, and
-run against a daemon; the library shows its own functions and nothing else; the man pages are well
-formed and have an entry for everything there is."""
+"""The result of make install: programs build against it by pkg-config, shared and static, and run against a daemon.
+The library exports only its own functions. The man pages are well formed and have an entry for every option, command
+and function."""
 import glob
 import json
 import os
@@ -98,7 +98,7 @@ def read(path):
 @case
 def make_install_installs():
     environment = {name: "" for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    # Not `install`: where something has changed it would build what others are running now.
+    # `install` is not used: after a change it would build files that others are running now.
     done("make", "-s", "-C", ROOT, "install-built", "DESTDIR=" + stage, "PREFIX=" + PREFIX,
          environment=environment)
     for path in ("bin/reachd", "bin/reachctl", "include/reach.h", "lib/libreach.so.0",
@@ -242,7 +242,7 @@ def the_library_needs_little():
     allowed = ("libc.so", "libm.so", "libcurl.so", "libjansson.so", "ld-linux")
     for name in needed(library):
         assert name.startswith(allowed), needed(library)
-    # Nothing of the daemon but what plans: no store, no server, no device.
+    # Only the planning part of the daemon is in the library: no store, no server, no device.
     names = done("nm", os.path.join(ROOT, "build", "release", "libreach.so.0"))
     found = [word for word in ("sqlite3_", "MHD_", "cuInit", "store_", "probe_", "analysis_",
                                "server_", "fatbin") if re.search(r"\s" + word, names)]
@@ -267,7 +267,7 @@ PAGES = sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.[1358]")))
 
 
 def entries(page):
-    """What a page has an entry for: options as they are typed, commands, functions."""
+    """Returns the entries of a page: options as they are typed, commands, functions."""
     text = read(os.path.join(ROOT, "docs", "man", page))
     described = text.split(".Sh DESCRIPTION")[1]
     items = "\n".join(re.findall(r"^\.It (?:Xo\n\.)?(.*)$", described, re.M))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The jobs without a GPU: what they would do, asked of a daemon and of a file."""
+"""Dry runs of the jobs without a GPU, with a plan from a daemon and from a file."""
 import json
 import os
 import re
@@ -65,7 +65,7 @@ def a_host_input_has_choices_of_its_own():
 
 @case
 def a_k80_is_asked_for_scopes_of_its_own():
-    """Smaller than the 2 GB that its last TLB reaches, as far as looking costs nothing."""
+    """The scope is smaller than the 2 GB reach of its last TLB if looking costs nothing."""
     document, _ = dry("sampling", "--reachd", WHERE, "--gpu", "0", "--bytes", "100MiB,11GiB")
     small, large = document["sizes"]
     equal(labels(small), ["naive"])

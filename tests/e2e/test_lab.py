@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach-lab: its targets on two chips and on scattered memory, and traces that are made, recorded, imported and asked about.
-lib_lab.py computes what is expected, from the measured files."""
+"""reach-lab: its targets on two chips and on scattered memory, and traces that are made, recorded, imported and
+analyzed. lib_lab.py computes the expected output from the measured files."""
 import functools
 import gzip
 import json
@@ -20,7 +20,7 @@ CHIPS = ("nvidia-h100-80gb-hbm3-dcda818d-2026-11-21", "nvidia-h200-2ea0ea17-2026
 
 
 def few():
-    """A folder with the files of few chips: all of them take too long under the sanitizers."""
+    """A folder with the files of few chips, because all of them take too long under the sanitizers."""
     folder = os.path.join(common.folder, "measured")
     if not os.path.isdir(folder):
         os.mkdir(folder)
@@ -133,7 +133,7 @@ def the_benchmark_counts():
 
 
 def written(name, *arguments, stdin=None):
-    """The path of the trace that reach-lab writes, and its messages."""
+    """Returns the path of the trace that reach-lab writes, and its messages."""
     path = os.path.join(common.folder, name)
     with open(path, "wb") as out:
         done = subprocess.run([PROGRAM, *arguments], input=stdin, stdout=out, stderr=subprocess.PIPE, timeout=3600,
@@ -233,7 +233,7 @@ def the_page_has_the_numbers_of_its_files():
 
 
 def traced_lines(name):
-    """What mem_trace printed: kind, bytes of a lane, mask of the lanes with an address, and their lines."""
+    """The output of mem_trace: kind, bytes of a lane, mask of the lanes with an address, and their lines."""
     kinds = {"LDG": "load", "STG": "store", "RED": "atomic", "ATOMG": "atomic"}
     with open(os.path.join(ROOT, "tests", "fuzz", "corpus", "trace_nvbit", name), encoding="ascii") as file:
         accesses = [re.match(r"MEMTRACE: .* - warp \d+ - (\w+)(\S*) - (.*)", line) for line in file]
@@ -266,7 +266,7 @@ def what_tracers_write_is_imported():
 
 
 def nvbit_text(copies, loads):
-    """Output of mem_trace: bulk copies (TMA), and loads of 32 rows over 96 GiB."""
+    """The output of mem_trace: bulk copies (TMA), and loads of 32 rows over 96 GiB."""
     line = "MEMTRACE: CTX 0x1 - grid_launch_id 0 - CTA {},0,0 - warp 0 - {} - {}\n"
     one = "0x7f0000000000 " + 31 * "0x0 "
     text = "MEMTRACE: CTX 0x1 - LAUNCH - Kernel name f - grid launch id 0 - grid size 132,1,1 - block size 32,1,1\n"
@@ -291,7 +291,7 @@ def what_is_left_out_is_known_to_the_end():
     assert "nothing is recommended" in log, log
     status, text, log = run(PROGRAM, "what-if", fingerprint, path)
     assert status == 2 and "90.0 % of the accesses" in text and "GB/s" not in text, (status, text)
-    # A little is said, and answered.
+    # Returns a few requests and their answers.
     packed = os.path.join(common.folder, "few.txt.gz")
     with gzip.open(packed, "wb") as out:
         out.write(nvbit_text(2, 98))

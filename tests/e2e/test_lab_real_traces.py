@@ -24,7 +24,7 @@ def lists():
 
 
 def addresses(mask, form, words):
-    """Of each active lane, from the three forms of a trace: all, a stride, differences."""
+    """Returns the address of each active lane, from the three forms of a trace: all, a stride, differences."""
     lanes = [lane for lane in range(LANES) if mask >> lane & 1]
     if form == 0:
         return [int(word, 16) for word in words[: len(lanes)]]
@@ -38,7 +38,7 @@ def addresses(mask, form, words):
 
 
 def instruction(line, has_lines):
-    """The opcode and the 128-byte lines of an instruction; none if it has no memory."""
+    """Returns the opcode and the 128-byte lines of an instruction, or nothing if it has no memory."""
     words = line.split()[1 if has_lines else 0 :]
     mask = int(words[1], 16)
     opcode = words[3 + int(words[2])]
@@ -54,7 +54,7 @@ def instruction(line, has_lines):
 
 
 def counted(path):
-    """Loads, stores and lines of a kernel."""
+    """Returns the loads, stores and lines of a kernel."""
     loads = stores = lines = 0
     has_lines = False
     with open(path, encoding="ascii") as file:

@@ -3,7 +3,7 @@
 gather and a grouping over 128 GiB, naive, sorted in buffers, in windows and in scattered memory. The traces are made again
 with the jobs' own hash. The fingerprint, each job's speed within the reach and the measured speeds are in the folders.
 
-make check runs the second chip, which the model was not chosen by; make check-long runs both."""
+make check runs the second chip, which was not used to choose the model; make check-long runs both."""
 import functools
 import gzip
 import json
@@ -19,7 +19,7 @@ if common.SANITIZED and not os.environ.get("REACH_LONG"):
     sys.exit(77)
 PROGRAM = os.path.join(common.BUILD, "reach-lab")
 MEASURED = os.path.join(ROOT, "docs", "measurements")
-# Each visit: its number of cases, and the GB/s of its jobs within the reach (test_trace.txt).
+# The number of cases of each visit, and the GB/s of its jobs within the reach (test_trace.txt).
 VISITS = {"visit-traces-h200-65134da3-2026-11-23": (11, {"gather": 4067.7, "grouping": 690.3}),
           "visit-traces-h200-78dcb6f0-2026-11-26": (12, {"gather": 4059.3, "grouping": 685.9})}
 AGREE = 0.10
@@ -44,7 +44,7 @@ def fingerprint_of(visit):
 
 @functools.lru_cache(maxsize=None)
 def rows_of(visit, job, contiguous):
-    """What-if's rows by question and value."""
+    """Returns the rows of what-if by question and value."""
     only = ["as-it-is"] if contiguous == 0 else ["order", "windows"]
     status, text, log = run(PROGRAM, "what-if", "--json", "--blocks", "1", "--in-reach-gbps", str(VISITS[visit][1][job]),
                             "--contiguous", str(contiguous), *[word for name in only for word in ("--only", name)],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Many clients and slow ones. Nobody is judged by the clock: what stalls meets a deadline of an hour
-here and so never comes, and what a deadline must end is waited for."""
+"""Many clients and slow ones. No case depends on the clock. A stalled client meets a deadline of an hour, so the
+deadline never ends it. If a deadline must end a client, the test waits for it."""
 import os
 import resource
 import signal
@@ -21,7 +21,7 @@ def dial(port, data=b""):
 
 
 def status(one):
-    """The status of the answer on this connection; 0 where it is closed without one."""
+    """Returns the status of the answer on this connection, or 0 if it is closed without one."""
     try:
         line = one.recv(15)
     except ConnectionError:
@@ -40,8 +40,8 @@ def start(*options):
 
 @case
 def any_number_of_ready_connections_is_answered():
-    """libmicrohttpd's own epoll thread stops when a multiple of 128 is ready at once; the daemon's
-    loop must not. They are made ready while it is stopped, so that it finds them all at once."""
+    """The epoll thread of libmicrohttpd stops if a multiple of 128 connections is ready at once; the loop of the
+    daemon must not. They are made ready while it is stopped, so that it finds all at once."""
     daemon = start("--request-deadline-ms", "3600000")
     for count in (127, 128, 129, 256, 384):
         os.kill(daemon.process.pid, signal.SIGSTOP)
@@ -49,7 +49,7 @@ def any_number_of_ready_connections_is_answered():
         os.kill(daemon.process.pid, signal.SIGCONT)
         equal([status(one) for one in connections], [200] * count, f"{count} ready connections")
         close(connections)
-        # And again with connections that are known already.
+        # Repeats it with existing connections.
         connections = [dial(daemon.port) for _ in range(count)]
         equal(daemon.get("/healthz").status, 200)
         os.kill(daemon.process.pid, signal.SIGSTOP)
@@ -77,8 +77,8 @@ def whoever_takes_all_places_leaves_those_of_the_others():
 
 @case
 def places_come_back_when_strangers_leave():
-    """Some leave before they were even accepted. The library does not notice it of those that had
-    begun a request, so it is the deadline that gives these places back."""
+    """Some leave before they were even accepted. The library does not detect that for connections that had begun a
+    request, so the deadline frees these places."""
     daemon = start("--request-deadline-ms", "300", "--max-connections", "16")
     for _ in range(3):
         close([dial(daemon.port, b"GET /") for _ in range(64)])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How tests/gpu/test_load.py and survey_busy.py judge an answer from beside a load: only a value that is
-known and differs is wrong. A test of those tests, because none of them runs without a GPU."""
+"""How tests/gpu/test_load.py and survey_busy.py judge an answer from beside a load: only a known value that differs
+is wrong. It tests those tests, because none of them runs without a GPU."""
 import copy
 import json
 import os
@@ -23,7 +23,7 @@ EXPECTED = test_load.structure_of(QUIET)
 
 
 def judged(change):
-    """The counts after one answer: QUIET, changed."""
+    """Returns the counts after one answer: QUIET with a change."""
     fp = copy.deepcopy(QUIET)
     change(fp)
     counts = test_load.Counts()
@@ -32,7 +32,7 @@ def judged(change):
 
 
 def without_groups(fp):
-    """As the daemon says it: who shares the level is not known, so there are no groups."""
+    """Like the report of the daemon: the sharing of the level is unknown, so there are no groups."""
     fp["tlb"]["levels"][1]["shared_by"] = "unknown"
     fp["topology"]["groups"] = []
     fp["windows"]["recommended_bytes"] = None

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""packaging/kubernetes and packaging/container: what can be seen without a cluster. That the files hold
-together, that the daemon takes its configuration and reach-nfd its options, and that no container may
-more than it needs. tests/fleet/test_kubernetes.py holds them against the published schemas and runs
-what they say."""
+"""packaging/kubernetes and packaging/container: the tests that need no cluster. The files are consistent, the daemon
+accepts its configuration and reach-nfd its options, and no container has unneeded rights.
+tests/fleet/test_kubernetes.py checks them against the published schemas and runs their commands."""
 import json
 import os
 import re
@@ -160,7 +159,7 @@ def the_chart_agrees_with_the_image_and_its_values_are_used():
         inner = schema["properties"][name].get("properties", {}) if isinstance(value, dict) else {}
         for key in value if inner and name != "config" else ():
             assert key in inner and re.search(rf"\.Values\.{name}\.{key}|\$tcp\.{key}", templates), (name, key)
-    # Each block of values begins with a comment that says what it is.
+    # Each block of values begins with a comment that describes it.
     for block in re.split(r"\n\n", text.strip()):
         assert block.startswith("# ") or re.match(r"(resources|podLabels):", block), block
     used = set(re.findall(r"\.Values\.(\w+)", templates))

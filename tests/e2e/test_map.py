@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reachctl map: recorded and simulated chips as text, held against what was read over by a person
+"""reachctl map: recorded and simulated chips as text, compared with output that a person has checked
 (tests/e2e/golden), and chips of any shape: every SM once, no line longer than 80 columns."""
 import glob
 import json
@@ -43,7 +43,7 @@ def holds(name, text):
 
 
 def places(text):
-    """What the lines of the groups show: {group: (window, SM ids, dashes)}."""
+    """Returns the content of the group lines: {group: (window, SM ids, dashes)}."""
     rows, group = {}, None
     for line in text.split("\ngroup ")[1].split("\n\n")[0].splitlines()[1:]:
         if not line.startswith(" " * 20):  # else it continues the group before
@@ -168,7 +168,7 @@ def candidates_are_told_or_why_there_are_none():
 
 
 def any_chip(rng, base):
-    """A fingerprint whose group map is any partition of any number of SMs."""
+    """Returns a fingerprint whose group map is any partition of any number of SMs."""
     fp = json.loads(json.dumps(base))
     count = rng.choice([1, 2, 13, 132, 200, rng.randint(1, 512)])
     ids = sorted(rng.sample(range(512), count))
@@ -231,7 +231,7 @@ COMMANDS = {
 
 
 def draw(*arguments):
-    """A picture: well-formed, named, without anything active or from elsewhere."""
+    """A picture is well formed, has a name, and contains no script and no external reference."""
     status, text, log = run(REACHCTL, *arguments)
     equal((status, log), (0, ""), arguments)
     svg = xml.etree.ElementTree.fromstring(text)

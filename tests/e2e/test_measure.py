@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measuring without serving: exported folders, and conclusions drawn again from them."""
+"""Measuring without serving: exported folders, and fingerprints derived again from them."""
 import glob
 import json
 import os
@@ -10,7 +10,7 @@ from common import REACHD, case, equal, run
 out = os.path.join(common.folder, "out")
 # A sanitized measurement of an H200 takes 20 seconds; tests/sim makes them with the same sanitizer.
 LARGE, LARGE_SMS = ("p100", 56) if common.SANITIZED else ("h200", 132)
-# What the pipeline adds to a conclusion from clocks of its own.
+# Members that the pipeline adds to a fingerprint from its own clocks.
 OF_THE_CLOCK = ("id", "taken_at", "duration_ms", "probe_ms")
 
 

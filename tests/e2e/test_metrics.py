@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What monitoring collects and what probes ask: both metric formats, readiness with all that stands
-behind it, and the socket that is theirs."""
+"""The interface for monitoring and probes: both metric formats, readiness with its components, and the socket for
+health probes."""
 import re
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ OPEN = "application/openmetrics-text; version=1.0.0"
 
 
 def read(text, is_open):
-    """The samples of a page, whose form is checked line by line."""
+    """Returns the samples of a page, whose form is checked line by line."""
     kinds, helped, samples, family = {}, set(), {}, None
     lines = text.splitlines()
     equal(text[-1], "\n")
@@ -58,7 +58,7 @@ def both_formats_are_well_formed():
     for accept in ("*/*", "text/plain", "text/plain;q=0.9, application/openmetrics-text;q=0.1",
                    "application/json"):
         assert daemon.get("/metrics", Accept=accept).type == "text/plain", accept
-    # What Prometheus 2 sends.
+    # The header that Prometheus 2 sends.
     equal(daemon.get("/metrics", Accept="application/openmetrics-text;version=1.0.0;q=0.5,"
                                         "text/plain;version=0.0.4;q=0.4,*/*;q=0.1").type,
           "application/openmetrics-text")
@@ -102,8 +102,8 @@ def numbers_follow_what_happens():
 
 
 def map_name(groups):
-    """The name of a group map, worked out apart from the daemon: FNV-1a over each SM and the lowest
-    SM of its group."""
+    """Returns the name of a group map, computed independently of the daemon: FNV-1a over each SM and the lowest SM of
+    its group."""
     first = {sm: min(group["sms"]) for group in groups for sm in group["sms"]}
     h = 0xcbf29ce484222325
     for sm in sorted(first):

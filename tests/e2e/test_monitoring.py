@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What is shipped for Prometheus and Grafana fits the daemon: every metric that a rule, an alert or a
-panel names is one of its own, every rule has a test, and the dashboard has what Grafana asks of one.
-Where promtool is installed, it has a look too."""
+"""The files for Prometheus and Grafana fit the daemon. Every metric that a rule, an alert or a panel names is one of
+the daemon, every rule has a test, and the dashboard has the required members of Grafana. If promtool is installed, it
+checks them too."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ from lib_monitoring import names_in, path, rules
 
 daemon = common.Daemon("--simulate", "k80")
 RECORDS, ALERTS, TESTS = "reachd-records.yml", "reachd-alerts.yml", "reachd-rules-test.yml"
-# Panels that Grafana 9 brings, and what its import refuses to do without.
+# Panels of Grafana 9, and the members that its import requires.
 PANELS = ("stat", "table", "timeseries", "barchart")
 FIELDS = ("title", "uid", "schemaVersion", "version", "panels", "templating", "time", "annotations")
 
@@ -32,7 +32,7 @@ def every_metric_that_is_named_is_there():
         assert names <= known, f"{where}: {names - known}"
         used |= names
     assert {rule["record"] for rule in rules(RECORDS)} & used, "nothing uses what is recorded"
-    # and a check that cannot fail proves nothing
+    # a check that cannot fail proves nothing
     equal(names_in('sum by (gpu) (reachd_x{a="reachd_y"}) / a:reachd_z:b'), {"reachd_x", "a:reachd_z:b"})
 
 

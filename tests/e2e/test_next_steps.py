@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A next step helps in the state in which it is said: two simulated GPUs are measured deeper and deeper, and after
-each measurement all that advises a deeper one must advise one that was not made yet, and have a number after it."""
+"""A next step helps in the state in which it is printed. Two simulated GPUs are measured deeper and deeper. After
+each measurement every advice must name a depth that was not measured yet, and must lead to a number."""
 import os
 import re
 import sys
@@ -12,7 +12,7 @@ if os.path.basename(common.BUILD) != "release":
     print("the sanitized programs measure the same elsewhere")
     sys.exit(77)
 
-# One whose TLB and host memory have limits, and one that its TLB reaches as a whole.
+# One whose TLB and host memory have limits, and one whose TLB reaches all memory.
 KINDS = "host_memory=64G managed-host=51/2@2000,2M,0+0,0+0,0 host-pinned=51/2@2000,64K,2048+100,8192+350,24"
 CORE = ("sms=4 l2cache=16M data_l1=124K@9000 data_l2=15M@7000 l1=128@32M/0,1:2,3;miss=90;miss_ns=0.313 plateau=4070 "
         "sm_gbps=2000")
@@ -38,8 +38,8 @@ def advised(text):
 
 
 def is_answered(text):
-    """By its reason: "windows: such accesses are not known (not-measured), ..". That there is nothing to know is an
-    answer too."""
+    """The problem by its reason: "windows: such accesses are not known (not-measured), ..". "Nothing to measure" is
+    an answer too."""
     return "There is nothing to do" in text or not re.search(r"^reachctl: |^reason [^;]*not known \(", text, re.M)
 
 
@@ -64,7 +64,7 @@ def advice_is_followed_to_a_number():
                     assert is_answered(text), (depth, key, text)
                 if depths:
                     waiting[key] = depths[0]
-    # What was advised where: the rest of the case would hold for programs that advise nothing.
+    # The advice and its place. Without this check the rest would also pass for programs that advise nothing.
     equal(waiting[0, "plan", "6GiB"], "full")
     equal(waiting[0, "break-even"], "full")
     equal(waiting[0, "memory", "4GiB", "--location", "host"], "memory")
@@ -73,7 +73,7 @@ def advice_is_followed_to_a_number():
 
 @case
 def nothing_is_advised_for_what_was_kept():
-    """A quick measurement keeps what deeper ones have found."""
+    """A quick measurement keeps the results of deeper ones."""
     measure("quick")
     for words in REQUESTS[0]:
         text = ask(0, words)

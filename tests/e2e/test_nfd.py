@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""reach-nfd: labels for Kubernetes' node feature discovery. What the labels contain, that any response of the daemon
-gives valid labels, that a reader never sees a partial file, and that labels expire when the daemon ends."""
+"""reach-nfd: labels for Kubernetes' node feature discovery. It tests the content of the labels, that any response of
+the daemon gives valid labels, that a reader never sees a partial file, and that labels expire when the daemon
+ends."""
 import contextlib
 import json
 import os
@@ -202,7 +203,7 @@ def nobody_sees_half_a_file():
     seen = []
 
     def renamed():
-        """What the file holds at each moment that a watcher would read it."""
+        """The content of the file at each moment at which a watcher would read it."""
         for mask, name in watch.events():
             if name == "reachd":
                 equal(mask, watch.MOVED_TO, "the file itself is never opened to be written")
@@ -241,7 +242,7 @@ def labels_end_with_the_daemon():
         labels, _ = lib_nfd.read(content(folder))
         equal((labels["origin"], labels["gpu.count"]), ("simulated", "1"))
         if os.environ.get("REACH_LONG"):
-            # A daemon that hangs: the system takes the connection, and nothing answers.
+            # A daemon that hangs: the system accepts the connection, and no process answers.
             daemon.process.send_signal(signal.SIGSTOP)
             until("labels of a hung daemon have ended",
                   lambda: lib_nfd.read(content(folder))[1] < time.time() - 1)
@@ -278,7 +279,7 @@ def a_signal_leaves_nothing_behind():
 
 @case
 def the_first_process_of_a_container_ends_with_a_signal():
-    """The kernel delivers no signal to it whose action is the default."""
+    """The kernel delivers to it no signal with the default action."""
     serve(gpu(recorded(H100)))
     folder = features("container")
     command = ["unshare", "--pid", "--fork", "--kill-child", NFD, "--socket", server.path, "--dir", folder, "--interval", "600"]

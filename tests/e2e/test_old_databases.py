@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""State files of earlier releases (databases/README.md): nothing is moved away, the history lists the same
-measurements, every id is answered with what was stored under it, and a new measurement is stored."""
+"""State files of earlier releases (databases/README.md). Nothing is moved away, the history lists the same
+measurements, every id is answered with the stored fingerprint, and a new measurement is stored."""
 import gzip
 import json
 import os
@@ -30,8 +30,8 @@ def unpack(name):
 
 
 def unpacked(name):
-    """A copy of it, and what it has: (run, id, document) of measurements and of what was served, the
-    ids of observations, and the last column of runs."""
+    """Copies it and returns its content: (run, id, document) of measurements and of served fingerprints, the ids of
+    observations, and the last column of runs."""
     path = unpack(name)
     file = sqlite3.connect(path)
     tables = [row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -46,7 +46,7 @@ def unpacked(name):
 
 
 def numbers(document, path=""):
-    """Its numbers and words by where they are; evidence, which is in other places today, is left out."""
+    """Returns its numbers and words by path. Evidence, which is in other places today, is left out."""
     if isinstance(document, (dict, list)):
         items = document.items() if isinstance(document, dict) else enumerate(document)
         return {k: v for key, value in items if "evidence" not in str(key)
@@ -55,7 +55,7 @@ def numbers(document, path=""):
 
 
 def check_document(daemon, gpu, name, text):
-    """It is answered under its id, with all that was in it."""
+    """It is answered under its id, with all its values."""
     stored, found = numbers(json.loads(text)), numbers(daemon.json(f"/v1/gpus/{gpu}/fingerprint?at={name}"))
     if ".measurement_id" in stored and ".measurement_depth" not in stored:
         equal(found[".measurement_depth"], stored.pop(".depth"))  # its depth was the newest's alone
@@ -64,7 +64,7 @@ def check_document(daemon, gpu, name, text):
 
 
 def check_history(daemon, gpu, measured, served):
-    """All that was stored is listed and found. Returns the listed rows."""
+    """All stored measurements are listed and found. Returns the listed rows."""
     listed = daemon.json(f"/v1/gpus/{gpu}/history")["fingerprints"]
     old = [(row["run"], row["id"]) for row in listed]
     equal(old[len(old) - len(measured):], [row[:2] for row in measured], "history")
@@ -101,7 +101,7 @@ def check_stored(name):
 
 
 def check_measured(path, measured, served):
-    """Measures the GPU of today's simulation, which is the stored one if it has kept its UUID."""
+    """Measures the GPU of the current simulation, which is the stored one if it has kept its UUID."""
     daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", state=path)
     common.until("it is checked", lambda: daemon.gpus()[0]["state"] in ("ready", "unknown"))
     job = daemon.finished(daemon.submit(0, "quick"))
@@ -132,7 +132,7 @@ def nothing_of_an_older_file_is_lost():
 
 
 def surveys(path):
-    """What a database of surveys has: its surveys, their sightings and the documents."""
+    """Returns the content of a database of surveys: its surveys, their sightings and the documents."""
     file = sqlite3.connect(path)
     found = [list(file.execute(sql)) for sql in (
         "SELECT id, at, elapsed_ms FROM fleet_survey ORDER BY id",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whatever cannot write its output says so and fails. /dev/full refuses every write; short outputs fail at the end, long
-ones in the middle, after which nothing is left to be written at the end."""
+"""A program that cannot write its output reports that and fails. /dev/full refuses every write. Short outputs fail at
+the end, long ones in the middle, and after that nothing is left for the end."""
 import glob
 import os
 import subprocess
@@ -41,7 +41,7 @@ def the_daemon_and_its_modes():
 
 @case
 def a_file_that_cannot_be_written():
-    """Of an export, by a limit of the size of a file; the measurement itself is in memory."""
+    """An export fails by a limit of the file size; the measurement itself is in memory."""
     status, _, log = run("sh", "-c", 'trap "" XFSZ; ulimit -f 0; exec "$@"', "sh", REACHD, "--measure", "quick",
                          "--simulate", "k80", "--export", os.path.join(common.folder, "limited"))
     equal(status, 74, log)
@@ -57,7 +57,7 @@ def reachctl():
     for command in ([lib_scripts.HWLOC], [lib_scripts.NFD, "--dir", "-"], [lib_scripts.DRA, "--node", "n1"]):
         refused(1, *command, "--socket", daemon.socket)
     daemon.stop()
-    # 1 and 2 would say how the two differ.
+    # Exit statuses 1 and 2 would mean a difference between the two.
     refused(3, REACHCTL, "diff", CHIP, CHIP)
     refused(3, REACHCTL, "diff", CHIP, OTHER)
     refused(1, REACHCTL, "break-even", "--fingerprint", CHIP)

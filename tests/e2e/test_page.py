@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The files of the page at /ui/, as a browser asks for them: over TCP and, through a tunnel, the Unix
-socket. tests/browser looks at the page itself."""
+"""The files of the page at /ui/, as a browser requests them: over TCP and, through a tunnel, the Unix socket.
+tests/browser checks the page itself."""
 import gzip
 import os
 import re

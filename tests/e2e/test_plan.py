@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plan, split, explain and memory on simulated GPUs: the routes, their contract, and reachctl's words."""
+"""plan, split, explain and memory on simulated GPUs: the routes, their contract, and the text of reachctl."""
 import json
 import os
 import warnings
@@ -12,7 +12,7 @@ daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200")
 
 
 def contract(name):
-    """The schema of an answer, with what it refers to."""
+    """Returns the schema of an answer, with its references resolved."""
     try:
         import yaml
     except ImportError:
@@ -164,7 +164,7 @@ def every_kind_of_memory_is_ranked():
     host = daemon.json("/v1/gpus/1/memory?bytes=256MiB&location=host")["choices"]
     equal({w["kind"] for w in host}, {"host-pinned", "host-virtual", "managed-host", "host-registered",
                                       "host-registered-huge"})
-    # A GPU of which no other memory was measured.
+    # A GPU on which no other memory was measured.
     equal(daemon.json("/v1/gpus/0/memory")["memory"], [])
     equal(daemon.get("/v1/gpus/0/memory?bytes=1GiB&location=host").status, 409)
     equal({w["kind"] for w in daemon.json("/v1/gpus/0/memory?bytes=1GiB")["choices"]}, {"device"})
@@ -191,7 +191,7 @@ def caches_are_those_of_the_fingerprint():
     equal(known["l2"], fingerprint["l2"])
     equal(known["l2_cache_bytes"], fingerprint["gpu"]["l2_cache_bytes"])
     equal([len(side) for side in known["l2"]["sms"]], [66, 66])
-    # One side, and so nothing to tell apart.
+    # There is one side, so there is no distinction.
     one = daemon.json("/v1/gpus/0/caches")
     validate("Caches", one)
     equal((one["l2"]["sides"], one["l2"]["sides_reason"]), (None, "not-observable: no-contrast"))

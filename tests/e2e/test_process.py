@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The daemon as a process: its options, its workers, what it holds at rest, its service manager."""
+"""The daemon as a process: its options, its workers, its resources at rest, its service manager."""
 import ctypes
 import json
 import os
@@ -83,7 +83,7 @@ def an_address_in_use_is_refused():
 
 @case
 def at_rest_it_does_nothing_and_holds_little():
-    # With a file: a state in memory holds every observation there.
+    # The state is a file, because a state in memory holds every observation there.
     gpus = ("--simulate", "k80", "--simulate", "h200")
     if common.SANITIZED:  # how much it holds after a measurement is not asked there
         daemon = common.measured_daemon(*gpus)
@@ -242,7 +242,7 @@ def a_driver_library_that_is_none_is_reported():
 
 
 class Manager:
-    """A service manager's end of NOTIFY_SOCKET."""
+    """The service manager's end of NOTIFY_SOCKET."""
 
     def __init__(self, name):
         self.path = os.path.join(common.folder, name)
@@ -258,14 +258,14 @@ class Manager:
         return self.socket.recv(500).decode().split("\n")
 
     def until(self, line):
-        """The messages up to the first that has this line, that one included."""
+        """Returns the messages up to the first with this line, including that one."""
         messages = [self.next()]
         while line not in messages[-1]:
             messages.append(self.next())
         return messages
 
     def waiting(self):
-        """What has come and was not read yet."""
+        """Returns the messages that have arrived and were not read yet."""
         self.socket.setblocking(False)
         messages = []
         try:
@@ -300,7 +300,7 @@ def the_service_manager_is_told():
 
 
 class Stopped:
-    """One thread of a process stands still (ptrace), all others run."""
+    """One thread of a process is stopped (ptrace), all others run."""
 
     SEIZE, INTERRUPT, DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
 
@@ -337,7 +337,7 @@ def a_thread_that_stands_still_stops_the_watchdog():
     manager.until("WATCHDOG=1")
     equal(daemon.get("/v1/gpus/0/history").status, 200)  # since then there is a reader
 
-    # None of them keeps the others from answering.
+    # None of them prevents answers to the others.
     for name, says, others in (
             ("gpu-0", r"of GPU \d", ("tcp", "health", "unix")),
             ("gpu-1", r"of GPU \d", ("tcp", "health", "unix")),
@@ -395,7 +395,7 @@ def probes_answer_while_a_gpu_hangs():
 
 @case
 def it_serves_before_the_driver_has_answered():
-    # A driver that never answers: the listing's worker stops in the middle of its start.
+    # The driver never answers, so the worker of the listing stops in the middle of its start.
     fake = os.path.join(common.BUILD, "tests", "fakecuda", "libcuda.so.1")
     if not os.path.exists(fake):
         raise common.Skip("there is no stand-in driver in this build")

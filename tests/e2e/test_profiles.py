@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every simulated profile, measured and served by the daemon: what is known is published, and what is not says why."""
+"""Every simulated profile, measured and served by the daemon. Known values are published, and unknown ones have a
+reason."""
 import json
 import os
 import re
@@ -20,7 +21,7 @@ def profiles():
 
 
 def absent_without_reason(value, path=""):
-    """The paths of numbers that are null without a reason beside them."""
+    """Returns the paths of numbers that are null without a reason beside them."""
     if isinstance(value, list):
         return [p for i, v in enumerate(value) for p in absent_without_reason(v, f"{path}[{i}]")]
     if not isinstance(value, dict):
@@ -62,13 +63,13 @@ def what_is_known_without_a_reach_is_served():
         answer = daemon.get("/v1/gpus/0/" + query)
         equal((answer.status, answer.json()["slug"]), (409, "not-applicable"), query)
         assert "(disagreement)" in answer.json()["detail"], answer.json()
-    # The texture cache and the L1 of Mei and Chu's table 5, by the names that the document has for them.
+    # The texture cache and the L1 of Mei and Chu's table 5, by their names in the document.
     caches = {c["kind"]: c for c in daemon.json("/v1/gpus/0/fingerprint")["caches"]}
     equal([caches[kind]["size_bytes"] for kind in ("l1", "read-only", "l2")], [16384, 12288, 524288])
     assert daemon.json("/v1/gpus/0/caches")["latency"]["p4_cycles"] > 0
     fit = daemon.json("/v1/gpus/0/fit?bytes=300KiB")
     equal((fit["stays"], fit["l2"]["keeps_bytes"], fit["reach_bytes_reason"]), ("l2", 524288, "disagreement"))
-    # Reads of memory are as fast as those of its L2, which is no reason to take a set for one of the L2.
+    # Reads of memory are as fast as reads of its L2. That is no reason to treat a set as one in the L2.
     fit = daemon.json("/v1/gpus/0/fit?bytes=300MiB")
     equal((fit["stays"], fit["l2"]["keeps_bytes"]), ("unknown", 524288))
     ways = daemon.json(f"/v1/gpus/0/memory?bytes={GIB}")["choices"]

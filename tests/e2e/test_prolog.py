@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example Prolog for Slurm, without Slurm: it queues a measurement of a GPU that has none, and of no other."""
+"""The example Prolog for Slurm, without Slurm. It queues a measurement of a GPU that has none, and of no other."""
 import os
 import subprocess
 
@@ -37,7 +37,7 @@ def names_that_are_none_are_ignored():
 
 @case
 def a_measured_gpu_is_not_measured_again():
-    """GPUs are asked about in order: when GPU 0 is measured, GPU 1 has been passed."""
+    """GPUs are queried in order: when GPU 0 is measured, GPU 1 has been passed."""
     before = fingerprints()[1]
     prolog("1,no-gpu,0")
     until("GPU 0 is measured", lambda: fingerprints()[0])

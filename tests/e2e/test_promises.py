@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What docs/stability.md promises: nothing that the lists in golden/ have is gone from the contract (openapi.yaml),
-the files (schema/json), the migrations (schema/db), the command lines, the environment and the metrics. The lists
-are those of the last release; before 1.0 a change that is meant is written with REACH_API_WRITE=1."""
+"""The promises of docs/stability.md. No line of the lists in golden/ may disappear from the contract (openapi.yaml),
+the files (schema/json), the migrations (schema/db), the command lines, the environment and the metrics. The lists are
+from the last release. Before 1.0 an intended change is written with REACH_API_WRITE=1."""
 import copy
 import glob
 import hashlib
@@ -39,7 +39,7 @@ contract = yaml.safe_load(read("api", "openapi.yaml"))
 
 
 def slugs():
-    """Of the problems that are answered."""
+    """The slugs of the problems in answers."""
     text = read("daemon", "base", "status.c")
     for path in glob.glob(os.path.join(ROOT, "api", "**", "*.c"), recursive=True):
         text += read(path)
@@ -116,7 +116,7 @@ def the_page_of_reach_gups_has_every_option():
     equal(page ^ taken, {"reach-gups -h", "reach-gups --help"}, "in one of page and getopt alone")
 
 
-# A change, and whether it breaks programs.
+# (change, whether it breaks programs)
 CHANGES = [
     (lambda c: c["paths"].pop("/readyz"), True),
     (lambda c: c["paths"]["/v1/gpus/{gpu}/scope"]["get"]["parameters"].pop(), True),

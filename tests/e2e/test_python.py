@@ -37,7 +37,7 @@ def read(*path):
 
 
 class Module:
-    """What a source file defines, and what it imports from which other."""
+    """The definitions of a source file, and its imports from the other files."""
 
     def __init__(self, name):
         path = os.path.join(TREE, *name.split("."))
@@ -72,7 +72,7 @@ def every_module():
 
 
 def public():
-    """(name as users write it, its definition): of every module with an __all__, also what other modules
+    """Returns (name in user code, its definition) of every module with an __all__, including names that other modules
     define for it."""
     for home in every_module():
         for name in home.public or ():
@@ -84,7 +84,7 @@ def public():
 
 
 def described():
-    """The same, and the public methods of the classes; values without."""
+    """Returns the same and the public methods of the classes, but no values."""
     for name, node in public():
         if isinstance(node, ast.ClassDef):
             yield name, node, None
@@ -163,7 +163,7 @@ def the_examples_of_torch_do_what_they_say():
 
 
 def signature(node, owner):
-    """Its parameters with their types and defaults, or of a value that it is one."""
+    """Returns its parameters with their types and defaults, or states that it is a value."""
     if isinstance(node, ast.ClassDef):
         return "class(%s)" % ", ".join(ast.unparse(base) for base in node.bases)
     kind = "".join(f"@{ast.unparse(decorator)} " for decorator in node.decorator_list) if owner else ""
@@ -191,7 +191,7 @@ def the_version_is_the_same_everywhere():
     status, text, _ = common.run(common.REACHD, "--version")
     assert status == 0 and re.search(rf"\b{re.escape(version)}\b", text), text
     assert re.search(rf"^## \[(Unreleased|{re.escape(version)})\]", read("CHANGELOG.md"), re.M)
-    # The packages and the wheel take it from these.
+    # The packages and the wheel take the version from these files.
     assert 'version = {attr = "reach.__version__"}' in read("clients", "python", "pyproject.toml")
     assert ".ci/deb build/deb $(VERSION)" in read("mk", "install.mk")
 

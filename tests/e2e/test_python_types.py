@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The types of the Python package are those of api/openapi.yaml: the members of answers, which
-clients/python/reach/answers.py has, and the parameters of questions. After a change of openapi.yaml, REACH_API_WRITE=1
-writes answers.py anew. And mypy finds the mistakes of lib_typed_mistakes.py, those and no others."""
+"""The types of the Python package match api/openapi.yaml: the members of answers in clients/python/reach/answers.py,
+and the parameters of requests. After a change of openapi.yaml, REACH_API_WRITE=1 writes answers.py anew. mypy must
+also find exactly the mistakes of lib_typed_mistakes.py."""
 import ast
 import keyword
 import os
@@ -35,13 +35,13 @@ from reach.document import Answer, Document
 
 
 class Writer:
-    """Classes from schemas, each once, those that others need first."""
+    """Returns classes from schemas, each once, in the order of their dependencies."""
 
     def __init__(self, api):
         self.schemas, self.classes, self.sources = api["components"]["schemas"], {}, {}
 
     def resolve(self, schema):
-        """Without references and allOf; of oneOf, the members of all that are objects."""
+        """Returns a schema without references and allOf. A oneOf becomes the members of all its objects."""
         if "$ref" in schema:
             return self.resolve(self.schemas[schema["$ref"].rsplit("/", 1)[1]])
         parts = schema.get("allOf", []) + schema.get("oneOf", [])
@@ -123,7 +123,7 @@ def the_members_of_answers_are_those_of_the_api():
 
 
 def parameters(question):
-    """By name: the annotation that fits the schema."""
+    """The annotations that fit a schema, by name."""
     kinds = {"Size": "Size", "Sizes": "Sizes"}
     plain = {"integer": "SupportsIndex", "number": "Number", "boolean": "bool", "string": "str"}
     # Lists as text, and a size that has no schema of its own.
@@ -154,7 +154,7 @@ def the_parameters_of_questions_are_those_of_the_api():
         assert arguments.kwarg is None and arguments.vararg is None, question
         equal({a.arg: ast.unparse(a.annotation) for a in arguments.args[2:] + arguments.kwonlyargs},
               parameters(question), question)
-        # Every one of them is sent.
+        # Every parameter is sent.
         sent = {k.arg: ast.unparse(k.value) for node in ast.walk(methods[question]) if isinstance(node, ast.Call)
                 and ast.unparse(node.func) == "self._of_gpu" for k in node.keywords}
         equal(sent, {name: name for name in parameters(question)}, question)
@@ -169,7 +169,7 @@ def mypy_finds_the_mistakes_and_no_others():
                             os.path.join(ROOT, "build", "lint", "mypy-mistakes"), MISTAKES], cwd=common.folder,
                            capture_output=True, text=True, check=False,
                            env={**os.environ, "MYPYPATH": os.path.join(ROOT, "clients", "python")})
-    # Without what mypy proposes or expects instead, which differs between its releases.
+    # Removes the proposals and expectations of mypy, which differ between its releases.
     said = [re.match(r".*lib_typed_mistakes\.py:(\d+): error: (.*?)(?:;.*)?(?:  (\[.*\]))$", line)
             for line in found.stdout.splitlines() if ": note: " not in line]
     assert all(said), found.stdout + found.stderr

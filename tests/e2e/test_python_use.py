@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Use of the Python package that is wrong or out of the ordinary: forks, copies, closing beside running calls, numbers of
-every type, Ctrl-C, wrong types, a process that ends while threads ask. Each gives the right answer or an exception."""
+"""Wrong or unusual use of the Python package: forks, copies, closing beside running calls, numbers of every type,
+Ctrl-C, wrong types, a process that ends while threads make requests. Each gives the right answer or an exception."""
 import copy
 import ctypes
 import decimal
@@ -36,13 +36,13 @@ def opened(uri):
 
 
 def wrong_answers(source, first, count=200):
-    """How many plans are not those that were asked for."""
+    """Returns how many plans do not belong to their request."""
     sizes = [(64 + (first + k) % 70) * GIB for k in range(count)]
     return sum(source.plan(0, bytes=size).bytes != size for size in sizes)
 
 
 def in_child(work):
-    """The exit status of a child that calls `work`: 0 if that returns something true."""
+    """Returns the exit status of a child that calls `work`: 0 if that returns a true value."""
     child = os.fork()
     if child == 0:
         status = 2
@@ -187,7 +187,7 @@ def close_lets_running_calls_end():
 # ---- signals -------------------------------------------------------------------------------------
 
 class Silent:
-    """Accepts, reads a request and says nothing."""
+    """Accepts, reads a request and never answers."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -201,7 +201,7 @@ class Silent:
             one.close()
 
     def then(self, action):
-        """`action` once the next request is here, in another thread."""
+        """Runs `action` in another thread when the next request has arrived."""
         def work():
             self.connections.append(self.listener.accept()[0])
             self.connections[-1].recv(1)
@@ -260,14 +260,14 @@ def a_handler_may_ask_close_and_fork():
 # ---- parameters ----------------------------------------------------------------------------------
 
 class Scalar(float):
-    """As numpy.float64: a float whose repr is not a number."""
+    """Like numpy.float64: a float whose repr is not a number."""
 
     def __repr__(self):
         return f"np.float64({float(self)!r})"
 
 
 class Single:
-    """As numpy.float32: not a float, and not in `numbers` without numpy."""
+    """Like numpy.float32: not a float, and not in `numbers` without numpy."""
 
     def __init__(self, value):
         self.value = ctypes.c_float(value).value
@@ -287,7 +287,7 @@ class Whole:
 
 
 class Array:
-    """As an array of numpy."""
+    """Like an array of numpy."""
 
     def __init__(self, *values):
         self.values = values

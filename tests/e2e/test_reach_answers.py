@@ -13,7 +13,7 @@ from lib_reach import HAS_COMMA, Tool, reach, refusal
 
 GIB = 1 << 30
 PROFILES = ("k80", "p100", "a100-80g", "h100-80g", "h200")
-# By the memory of a GPU: from inside every reach to all there is.
+# Sizes for the memory of a GPU: from within every reach to the full size.
 SHARES = (1 / 4096, 1 / 64, 1 / 8, 1 / 2, 7 / 8, 1)
 JOBS = (
     {}, {"access": "atomic"}, {"access": "write", "element": 4}, {"element": 512},
@@ -68,7 +68,7 @@ class Offline:
 
 
 class Job:
-    """What a scheduler puts into a job's environment for all GPUs, and both clients on that."""
+    """The text that a scheduler puts into the environment of a job for all GPUs, and both clients on that."""
 
     def __init__(self):
         for number, gpu in enumerate(gpus):
@@ -84,7 +84,7 @@ job = Job()
 
 
 def plain(document, *more):
-    """Without what says how it came, and what the typed functions of libreach leave out."""
+    """Removes the members about the source, and the members that the typed functions of libreach leave out."""
     left_out = ("source", "access") + more
     return {name: value for name, value in document.items() if name not in left_out}
 
@@ -161,7 +161,7 @@ def fingerprints_are_the_same():
         same(plain(job.tool.ask("fingerprint", gpu["uuid"])), plain(by_c), gpu["name"])
         equal(python.fingerprint(gpu["uuid"]), document)
         equal(offline[gpu["uuid"]].python.fingerprint(0), document)
-        # The environment has what a planner reads, under the same id.
+        # The environment has the values that a planner reads, under the same id.
         part = job.python.fingerprint(gpu["uuid"])
         equal((part.id, part.windows, part.depth), (document["id"], document["windows"], document["depth"]))
 
@@ -197,7 +197,7 @@ def placements_are_the_same():
 
 
 def tidy_plan(document):
-    """What the structs of reach.h have of a plan."""
+    """Returns the members of a plan that the structs of reach.h have."""
     placement = document["placement"]
     allocations = document.get("allocations") or []
     return {**plain(document), **({"allocations": [plain(a, "basis") for a in allocations]} if allocations else {}),
@@ -205,7 +205,7 @@ def tidy_plan(document):
 
 
 def check_parts(ranges, shares):
-    """Of each allocation the parts lie side by side and cover it."""
+    """The parts of each allocation are adjacent and cover it."""
     for i, size in enumerate(shares):
         end = 0
         for one in ranges:
@@ -246,7 +246,7 @@ def plans_are_the_same():
     recommended = set()
     for gpu in gpus:
         for number, size in enumerate(sizes(gpu)):
-            # Every kind of job at some size, and every size of the plain one.
+            # Yields every kind of job at some size, and every size of the plain one.
             for job in (JOBS[0],) + JOBS[1 + number::3]:
                 found = compare("plan", gpu, {"bytes": size, **job}, tidy=tidy_plan)
                 if not found:
@@ -306,7 +306,7 @@ def advice_is_the_same():
             if raw.status != 200:
                 equal(refusal(offline[uuid].python.memory, uuid, **parameters)[0], "not-measured")
                 continue
-            # Of what is known the environment has what a planner reads.
+            # The environment has the known values that a planner reads.
             for client in (python, offline[uuid].python) + ((job.python,) if parameters else ()):
                 equal(client.memory(uuid, **parameters), raw.json(), (gpu["name"], parameters))
 
@@ -334,7 +334,7 @@ def an_exported_file_plans_too():
     tool = Tool("file:" + path)
     with open(path, encoding="utf-8") as exported:
         equal(tool.ask("scope", 0, bytes=GIB)["fingerprint_id"], json.load(exported)["id"])
-    # Depth quick has measured no throughput: said, not guessed.
+    # Depth quick has measured no throughput: the answer reports that and does not guess.
     answer = tool.ask("plan", 0, bytes=4 * GIB)
     equal({o["gbps"] for o in answer["options"]}, {None}, answer)
     equal({o["gbps_reason"] for o in answer["options"]} & {""}, set(), answer)
@@ -382,7 +382,7 @@ def in_a_job_the_environment_comes_first():
 
 @case
 def the_locale_of_the_caller_is_as_it_was():
-    """After all answers and refusals above, each of which was the same in both locales."""
+    """All answers and refusals above were the same in both locales."""
     if not HAS_COMMA:
         raise Skip("localedef is missing, or glibc would leak")
     for tool in [online, job.tool] + [o.tool for o in offline.values()]:

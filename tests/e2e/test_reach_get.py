@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""One answer, wherever it comes from: random requests to reach_get, from a daemon, from the
-fingerprint that it exports and, if the planner answers, from the environment of a job, give the
-same bytes but for the request id. Right requests and wrong ones, in every route that a snapshot can
-answer. TEST_SEED repeats a run, REACH_COUNT says how many."""
+"""The same answer from every source: random requests to reach_get give the same bytes except for the request id. The
+sources are a daemon, the fingerprint that it exports and, if the planner answers, the environment of a job. The
+requests are valid and invalid, in every route that a snapshot can answer. TEST_SEED repeats a run, REACH_COUNT sets
+the number."""
 import os
 import random
 import re
@@ -16,7 +16,7 @@ PROFILES = ("k80", "a100-80g", "h200")
 COUNT = int(os.environ.get("REACH_COUNT") or (100 if common.SANITIZED and not os.environ.get("REACH_LONG") else 1000))
 SEED = int(os.environ.get("TEST_SEED") or os.environ.get("REACH_SEED") or random.randrange(1 << 32))
 REQUEST_ID = re.compile(r'"request_id":"[0-9a-f]{16}",')
-# The library and the daemon may be of two builds.
+# The library and the daemon may come from two builds.
 VERSION = re.compile(r'"daemon_version":"[^"]*"')
 REQUESTS = Requests(SEED)
 # The planner answers these. The other routes have numbers that the environment does not contain.
@@ -24,7 +24,7 @@ PLANNED = re.compile(r"/(scope|placement|plan|split|explain|memory|fit)\?.*bytes
 
 
 def enough(statuses, number):
-    """So many, and of both kinds: answers and refusals, or the comparison would prove little."""
+    """There must be this many answers and refusals, or the comparison would prove little."""
     return (sum(statuses.values()) >= number and statuses.get(200, 0) > number // 4
             and statuses.get(400, 0) + statuses.get(422, 0) > number // 50)
 
@@ -47,7 +47,7 @@ def requests_of(profile, number):
         what = f"seed {SEED}, {profile}, {target}"
         equal(VERSION.sub("", b["body"]), VERSION.sub("", REQUEST_ID.sub("", a["body"])), what)
         equal((b["http_status"], b["field"]), (a["http_status"], a["field"]), what)
-        # A file knows whose fingerprint it is; the daemon knows that there is no other GPU.
+        # A file contains the GPU of its fingerprint; the daemon has checked that there is no other GPU.
         if (a["status"], b["status"]) != ("not-found", "wrong-gpu"):
             equal(b["status"], a["status"], what)
         if PLANNED.search(target):

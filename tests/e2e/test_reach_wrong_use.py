@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Wrong use of libreach and of the Python package, against live daemons: a plan for another GPU, a fingerprint
-that goes stale, an SM id outside of the table, a daemon that goes away in the middle of a job, one
-that accepts and says nothing. Each must be an error with a sentence, and no window may come of it."""
+"""Wrong use of libreach and of the Python package, against live daemons: a plan for another GPU, a fingerprint that
+goes stale, an SM id outside of the table, a daemon that ends in the middle of a job, one that accepts and never
+answers. Each must be an error with a sentence, and must not produce a window."""
 import os
 import socket
 import threading
@@ -61,7 +61,7 @@ def a_plan_for_another_gpu():
             raise AssertionError("a plan passed for another GPU's")
         except reach.WrongGpu as why:
             assert UUID in str(why) and other in str(why), why
-    # A file answers for its own GPU alone, whatever it is asked.
+    # A file answers only for its own GPU, whatever the request.
     for question in ("plan", "placement", "scope", "fingerprint"):
         status, text = refusal(tool.ask, question, other, bytes=GIB)
         equal(status, "wrong-gpu")
@@ -92,11 +92,11 @@ def an_sm_outside_of_the_table():
         assert "SM 15" in text, text
         equal(refusal(placement.window_of, sm), ("no-such-sm", text))
     equal(refusal(placement.window_of, -1)[0], "no-such-sm")  # and not the last one
-    # No windows at all: not window 0.
+    # The result is no window at all, not window 0.
     by_c.ask("placement", 1, bytes=11 * GIB)
     equal(refusal(by_c.ask, "window", 0)[0], "no-window")
     equal(refusal(python.placement(1, bytes=11 * GIB).window_of, 0)[0], "no-window")
-    # The SMs of another job of a split get no work of this one.
+    # The SMs of another job of a split get no work from this one.
     by_c.ask("split", UUID, bytes=f"{GIB},{GIB}")
     parts = python.split(UUID, [GIB, GIB]).jobs
     for sm in range(16):
@@ -125,7 +125,7 @@ def a_fingerprint_is_replaced_during_a_job():
     for status, text in (refusal(by_c.ask, "revalidate"), refusal(python.revalidate, plan)):
         equal(status, "stale")
         assert first in text and "measured again" in text, text
-    # Asked again, through the handles that have kept the old one, all is well.
+    # The handles that have kept the old answer work again after a new request.
     assert by_c.ask("plan", UUID, bytes=3 * GIB)["fingerprint_id"] != first
     by_c.ask("revalidate")
     python.revalidate(python.plan(UUID, bytes=3 * GIB))
@@ -164,7 +164,7 @@ def a_file_is_replaced_during_a_job():
 
 @case
 def a_fingerprint_that_is_stale():
-    # The same UUID, and SMs 3 and 4 have changed places: the check on start finds it.
+    # The UUID is the same, and SMs 3 and 4 have changed places: the check on start detects that.
     daemon = node(OTHER_GROUPS, "--no-measure-on-start")
     until("the check has found it", lambda: daemon.gpus()[0]["fingerprint_stale"])
     by_c, tcp, python, python_tcp = clients(daemon)
@@ -190,9 +190,9 @@ def a_fingerprint_that_is_stale():
     equal(refusal(by_c.ask, "plan", UUID, bytes=GIB)[0], "stale")
     equal(by_c.ask("gpus")["gpus"][0]["fingerprint_stale"], True)
     equal(python.gpus()[0].fingerprint_stale, True)
-    # The other GPU of the node is well.
+    # The other GPU of the node is healthy.
     by_c.ask("plan", 1, bytes=GIB)
-    # Measured anew, it is true again.
+    # After a new measurement the answer is true again.
     daemon.finished(daemon.submit(0, "full"))
     until("it is true again", lambda: not daemon.gpus()[0]["fingerprint_stale"])
     equal(by_c.ask("plan", UUID, bytes=GIB)["fingerprint_stale"], False)
@@ -235,12 +235,12 @@ def a_daemon_goes_away_in_the_middle_of_a_job():
         equal(refusal(client.plan, UUID, bytes=3 * GIB)[0], "unreachable")
         equal(refusal(client.gpus)[0], "unreachable")
         equal(refusal(client.revalidate, plan)[0], "unreachable")
-    # The answer that the job has stays valid, and shows its age.
+    # The job's answer stays valid, and shows its age.
     table = before["placement"]["window_of_sm"]
     equal([by_c.ask("window", sm)["value"] for sm in range(16)], table)
     equal([plan.placement.window_of(sm) for sm in range(16)], table)
     assert by_c.ask("age")["value"] >= 0 and plan.age_s() > 0
-    # Given out again only to those who take it, and it says so; nothing new is made up.
+    # A stale answer is only given to jobs that accept it, with a mark; no new one is made.
     by_c.ask("allow", 2)
     again = by_c.ask("plan", UUID, bytes=3 * GIB)
     equal({**again, "source": 1}, before)
@@ -295,7 +295,7 @@ def says_nothing(_, over):
 
 
 def drips(connection, over):
-    """A byte now and then: no single read waits long, and the answer never ends."""
+    """Sends a byte now and then: no single read waits long, and the answer never ends."""
     connection.recv(4096)
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
     while not over.wait(0.02):

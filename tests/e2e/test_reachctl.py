@@ -49,7 +49,7 @@ def socket_and_url_tell_the_same():
 
 
 def put_inside(elements, columns):
-    """What columns say of each element, into the elements: as it was before there were columns."""
+    """Copies the values of columns into the elements, which is the form before there were columns."""
     for i, element in enumerate(elements):
         cells = {name: {part: v[i] if isinstance(v, list) else v for part, v in column.items()}
                  for name, column in columns.items()}
@@ -68,7 +68,7 @@ def without_columns(value):
 
 
 def all_evidence(value):
-    """Of each number that has evidence inside its object, in the order of the document."""
+    """Returns each number that has evidence inside its object, in the order of the document."""
     if isinstance(value, dict):
         yield from value.get("evidence", {}).items()
     for name, inner in value.items() if isinstance(value, dict) else enumerate(value):

@@ -47,7 +47,7 @@ def every_answer_to_schemathesis_is_one_of_the_contract():
     config = os.path.join(common.folder, "schemathesis.toml")
     with open(config, "w", encoding="ascii") as file:
         file.write(CHECKS)
-    # The small GPU first: its measurements take a fraction of a second.
+    # The small GPU comes first, because its measurements take a fraction of a second.
     daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200")
     done = subprocess.run([program, "--config-file", config, "run", os.path.join(ROOT, "api", "openapi.yaml"),
                            "--url", f"http://127.0.0.1:{daemon.port}", "--max-examples", str(EXAMPLES), "--seed", str(SEED), "--continue-on-failure", "--no-color"],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The state file: what survives, and what happens where it cannot be used."""
+"""The state file: the data that survive, and the behavior if the file cannot be used."""
 import errno
 import os
 import resource
@@ -25,7 +25,7 @@ def stored_ids(state):
 
 
 def refused(state, code, *words, options=()):
-    """reachd does not start on this state, says why in one sentence, and leaves the file alone."""
+    """reachd does not start on this state, reports the reason in one sentence, and leaves the file alone."""
     before = open(state, "rb").read() if os.path.isfile(state) else None
     status, _, log = run(REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--state", state,
                          "--simulate", "k80", *options)
@@ -123,7 +123,7 @@ def aside(state):
 
 
 def moved(state):
-    """reachd starts with an empty database, and what was there lies beside it with every byte."""
+    """reachd starts with an empty database, and the old file lies beside it with every byte."""
     before = open(state, "rb").read()
     daemon = common.Daemon("--simulate", "k80", state=state)
     equal(daemon.measured()[0]["state"], "ready")

@@ -2,8 +2,8 @@
 """Random faults of the disk under a daemon that measures and is read all the time.
 
 Whatever the disk does, every measurement succeeds, every request is answered and the answer is right, every sample of
-the health is true, and what was answered is in the file when the disk works again. The seed is printed; REACH_SEED
-repeats it, REACH_COUNT sets the number of faults."""
+the health is true, and the answered results are in the file when the disk works again. The seed is printed;
+REACH_SEED repeats it, REACH_COUNT sets the number of faults."""
 import http.client
 import json
 import os
@@ -111,7 +111,7 @@ class Load:
 
 
 def stores(path, body):
-    """Does this answer say that results can be stored?"""
+    """Returns whether this answer reports that results can be stored."""
     if path == "/metrics":
         return b"\nreachd_database_ok 1\n" in body
     answer = json.loads(body)
@@ -138,7 +138,7 @@ def query(state, sql, *values):
 
 
 class Storm:
-    """One daemon after the other on one disk, and what their answers were."""
+    """One daemon after the other on one disk, with their answers."""
 
     def __init__(self, rng):
         self.rng, self.load, self.disk = rng, Load(), lib_disk.Disk("disk")
@@ -156,7 +156,7 @@ class Storm:
         self.load.enter("good", self.daemon)
 
     def measure(self):
-        """One measurement, which succeeds; returns its id."""
+        """Makes one measurement, which succeeds; returns its id."""
         job = self.daemon.finished(self.daemon.submit(0, "quick"))
         equal(job["state"], "done", job)
         return job["fingerprint_id"]
@@ -175,7 +175,7 @@ class Storm:
         self.daemon = self.disk.start(*OPTIONS)
 
     def recover(self):
-        """The disk works again: waits until the daemon says so."""
+        """The disk works again: waits until the daemon reports that."""
         self.load.enter("changing", self.daemon)
         self.disk.repair()
         common.until("all is stored", lambda: is_ok(self.daemon))
@@ -188,7 +188,7 @@ class Storm:
         self.is_stored(ids)
 
     def be_killed(self):
-        """What was answered before is in the file; what was under way is not, or ends as failed."""
+        """Results that were answered before are in the file. A running measurement is missing, or ends as failed."""
         ids = [self.measure() for _ in range(self.rng.randrange(2))]
         self.daemon.submit(0, "quick")
         time.sleep(self.rng.random() * 0.1)

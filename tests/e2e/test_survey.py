@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""reachctl survey: who answers is kept and believed, who does not is gone past and named, in whatever
-way it does not; and a second survey in which nothing changed moves almost nothing. Healthy hosts are
-daemons with simulated GPUs, the others are stand-ins (lib_hosts.py)."""
+"""reachctl survey: hosts that answer are stored and believed. Hosts that do not are skipped and named, whatever their
+fault. A second survey without changes transfers almost nothing. Healthy hosts are daemons with simulated GPUs, the
+others are stand-ins (lib_hosts.py)."""
 import json
 import os
 import pty
@@ -27,7 +27,7 @@ count = [0]
 
 
 def survey(*arguments, db=None, code=0, stdin=None):
-    """Runs one to a database of its own; returns what --json prints, by host besides."""
+    """Surveys into a new database; returns the output of --json, and its hosts by name."""
     count[0] += 1
     db = db or os.path.join(common.folder, f"fleet{count[0]}.db")
     got, out, err = common.run(common.REACHCTL, "survey", "--json", "--db", db, *DEADLINE, *arguments,
@@ -45,7 +45,7 @@ def rows(db, sql):
 
 
 def one(host, outcome, *arguments, detail="", code=3):
-    """A survey of this host alone, which must end so."""
+    """Surveys this host alone; the survey must end with this result."""
     name = getattr(host, "name", host)
     said = survey(name, *arguments, code=code)["hosts"][0]
     equal(said["outcome"], outcome, said)
@@ -198,7 +198,7 @@ def the_slow_cost_their_deadline_and_no_more():
     equal([said["by"][s.name]["outcome"] for s in slow], ["timeout"] * 4)
     equal([said["by"][s.name]["attempts"] for s in slow], [1] * 4)
     assert all(said["by"][s.name]["elapsed_ms"] >= 500 for s in slow), said
-    # All of them have a deadline too: who did not get his turn is named so.
+    # All hosts together have a deadline too: a host that did not get its turn is reported with that reason.
     said = survey(slow[0].name, slow[1].name, REAL, "--deadline", "0.2", "--concurrency", "1", code=3)
     equal([h["outcome"] for h in said["hosts"]], ["timeout"] * 3)
     equal([h["attempts"] for h in said["hosts"]][1:], [0, 0])
@@ -208,7 +208,7 @@ def the_slow_cost_their_deadline_and_no_more():
 @case
 def what_may_pass_is_asked_again():
     def twice(first):
-        """Says `first` once, then what the daemon says."""
+        """Sends `first` once, then the answers of the daemon."""
         real = zoo.relay(REAL)
 
         def handle(host, connection, target, fields):
@@ -223,7 +223,7 @@ def what_may_pass_is_asked_again():
     host = zoo.says(busy)
     equal(one(host, "error")["attempts"], 2)
     equal(len(host.requests), 2)
-    # One that says it needs longer than there is time for is not asked again.
+    # A host that reports that it needs more than the remaining time is not asked again.
     host = zoo.says(lib_hosts.answer("503 Busy", "application/problem+json", "{}", ["Retry-After: 3600"]))
     equal(one(host, "error")["attempts"], 1)
 
@@ -279,7 +279,7 @@ def a_gpu_that_two_hosts_claim_is_believed_of_neither():
     counted = "SELECT g.uuid FROM fleet_sighting s JOIN fleet_gpu g ON g.id = s.gpu WHERE s.counted = 1 AND " \
               "s.survey = %d ORDER BY g.uuid"
     equal(rows(said["db"], counted % 1), [("SIM-b",), ("SIM-c",)])
-    # So it is where one of them has answered before, and says that nothing changed.
+    # The same holds if one of them has answered before, and reports no changes.
     first = survey(REAL, OTHER)
     said = survey(REAL, OTHER, liar.name, db=first["db"], code=4)
     equal([h["outcome"] for h in said["hosts"]], ["inconsistent", "unchanged", "inconsistent"])
@@ -287,7 +287,7 @@ def a_gpu_that_two_hosts_claim_is_believed_of_neither():
     said = survey(REAL, OTHER, db=first["db"])
     equal([h["outcome"] for h in said["hosts"]], ["unchanged"] * 2)
     equal(said["gpus"], 3)
-    # Two names of one daemon are no better, but it is said.
+    # Two names of one daemon get the same result, with a note.
     said = survey(REAL, f"localhost:{daemon.port}", code=3)
     assert "two names" in said["hosts"][0]["detail"], said
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""reachctl survey report: each format is what it claims, read by another parser; the
-simulated chips say that they are."""
+"""reachctl survey report: each format is valid for another parser; the simulated chips are marked as simulated."""
 import base64
 import csv
 import hashlib
@@ -42,7 +41,7 @@ def a_survey_is_made():
 
 
 def refused(path, *words, **how):
-    """survey report fails with these words, and leaves the directory as it is."""
+    """survey report fails with these words, and leaves the directory unchanged."""
     before = sorted(os.listdir(common.folder))
     done = subprocess.run([common.REACHCTL, "survey", "report", "--db", path], capture_output=True, text=True,
                           timeout=common.PATIENCE_S, check=False, **how)
@@ -71,7 +70,8 @@ def what_is_no_database_of_surveys_is_called_what_it_is():
 
 @common.case
 def a_report_changes_nothing_and_needs_no_right_to():
-    """Alone; beside a writer, with its log; and as a user that may write neither the file nor its directory."""
+    """Reads the database alone; beside a writer, with its log; and as a user without write access to the file and its
+    directory."""
     files = [name for name in os.listdir(common.folder) if name.startswith("fleet.db")]
     common.equal(files, ["fleet.db"])
     before = open(DB, "rb").read()
@@ -146,7 +146,7 @@ MAPPED = [os.path.join(common.ROOT, "docs", "measurements", f"nvidia-h200-{chip}
 
 
 def real_hosts():
-    """A host that serves real chips: what a daemon on such a node answers."""
+    """A host that serves real chips, with the answers of a daemon on such a node."""
     documents = []
     for path in MAPPED:
         with open(path, encoding="utf-8") as file:
@@ -159,13 +159,13 @@ def real_hosts():
 
 
 def drawn(path):
-    """The groups of a chip and the window of each over all of its memory, as reachctl map has them."""
+    """The groups of a chip and the window of each over all of its memory, in the view of reachctl map."""
     return json.loads(common.run(common.REACHCTL, "map", path, "--json")[1])
 
 
 @common.case
 def a_plan_for_one_map_costs_on_another():
-    """Held against a count of its own over what reachctl map prints."""
+    """The report is compared with a separate count over the output of reachctl map."""
     host = real_hosts()
     status, out, err = common.run(common.REACHCTL, "survey", "--db", DB, host.name)
     common.equal(status, 0, out + err)

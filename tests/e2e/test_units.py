@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The units, as systemd reads them: no complaint, and little left open. Judged by the systemd of the
-distribution, without a running one."""
+"""The units, checked by the systemd of the distribution without a running one: it reports no error, and few
+exposures."""
 import os
 import re
 import shutil
@@ -8,13 +8,13 @@ import shutil
 import common
 from common import ROOT, case, equal, run
 
-# What `systemd-analyze security` may say at most: 10 is no protection at all.
+# The highest value of `systemd-analyze security`: 10 means no protection at all.
 MOST_EXPOSED = {"reachd.service": 2.0, "reachd-archive.service": 1.2}
 UNITS = os.path.join(ROOT, "systemd")
 
 
 def unit_folder():
-    """The units with the path of a program in them, as `make install` writes it."""
+    """The units with the path of a program, in the form that `make install` writes."""
     folder = os.path.join(common.folder, "units")
     if os.path.isdir(folder):
         return folder
@@ -56,7 +56,7 @@ def they_leave_little_open():
 
 
 def calls_of(name):
-    """The calls of one of systemd's sets, sets inside sets included."""
+    """Returns the calls of one of systemd's sets, including nested sets."""
     code, text, log = run("systemd-analyze", "syscall-filter", "--no-pager", name)
     equal(code, 0, log)
     found = set()
@@ -98,7 +98,7 @@ def every_option_in_a_unit_is_one():
 
 @case
 def the_service_is_started_by_its_sockets():
-    """The sockets of reachd.socket, made by systemd's own program, on addresses of the test's."""
+    """Opens the sockets of reachd.socket with systemd's own program, on addresses of the test."""
     need("systemd-socket-activate")
     unix = os.path.join(common.folder, "activated.sock")
     health = os.path.join(common.folder, "health.sock")

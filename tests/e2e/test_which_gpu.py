@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Which GPU an index means, one GPU that answers badly beside others, and GPUs that are gone. The node has four
-GPUs of two models over the stand-in driver; the fastest is not the first by PCI address."""
+"""The GPU that an index means, a GPU that answers badly beside others, and GPUs that are gone. The node has four GPUs
+of two models over the stand-in driver; the fastest is not the first by PCI address."""
 import os
 import re
 import shutil
@@ -31,7 +31,7 @@ def has(*items):
 
 
 def node(*items, state=STATE, wait=True, nvml=True, options=(), **environment):
-    """Measures nothing by itself; what has a fingerprint is checked."""
+    """It measures only on request; GPUs with a fingerprint are checked."""
     if not os.path.exists(LIBRARY):
         raise common.Skip("the stand-in driver is not built")
     has(*items)
@@ -76,7 +76,7 @@ def metric(daemon, name):
 
 @case
 def the_index_is_by_pci_address():
-    """Whatever CUDA's order, and whether there is NVML."""
+    """The result holds for any order of CUDA, with and without NVML."""
     for order in ({}, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}):
         for nvml in (True, False):
             daemon = node(*FOUR, state=":memory:", nvml=nvml, **order)
@@ -107,7 +107,7 @@ def a_name_that_is_none_gets_a_sentence():
         problem = daemon.get("/v1/gpus/" + name)
         equal(problem.status, status, name)
         assert text in problem.json()["detail"], problem.json()
-    # Two UUIDs begin alike if there is no longer beginning than "GPU-" and one digit: look for one.
+    # Two UUIDs begin alike if they share no longer prefix than "GPU-" and one digit; this searches for a pair.
     first = [uuid[:5] for uuid in uuids]
     for begin in {b for b in first if first.count(b) > 1}:
         assert "beginning of several" in daemon.get("/v1/gpus/" + begin).json()["detail"]
@@ -127,7 +127,8 @@ def taskprolog(daemon, visible, **environment):
 
 
 def exported(daemon, visible, **environment):
-    """What a task gets: a UUID or a sentence for each entry. A slow machine may take more than the script waits."""
+    """Returns the result for a task: a UUID or a sentence for each entry. A slow machine may take longer than the
+    script waits."""
     def answered():
         lines, err = taskprolog(daemon, visible, **environment)
         return len(lines) + len(err.splitlines()) == len(visible.split(",")) and (lines, err)
@@ -143,7 +144,7 @@ def what_slurm_exports_is_of_the_right_gpu():
     equal(exported(daemon, "0,3", **by_address)[0], [("0", uuids[0]), ("1", uuids[3])])
     equal(exported(daemon, "0", SLURM_JOB_GPUS="2")[0], [("0", uuids[2])])
     equal(exported(daemon, f"{uuids[3]},{uuids[0][:13]}")[0], [("0", uuids[3]), ("1", uuids[0])])
-    # CUDA's number 0 is GPU 1, the fastest: the windows of GPU 0 would be another GPU's.
+    # CUDA's number 0 is GPU 1, the fastest: the windows of GPU 0 would be wrong.
     for visible, node_gpus in (("0", "0"), ("0,1", "0,1"), ("0,1", "2,3"), ("0", "")):
         lines, err = exported(daemon, visible, SLURM_JOB_GPUS=node_gpus)
         equal(lines, [], (visible, node_gpus))
@@ -152,7 +153,7 @@ def what_slurm_exports_is_of_the_right_gpu():
         lines, err = exported(daemon, visible, **by_address)
         assert not lines and text in err, (visible, lines, err)
     daemon.stop()
-    # Slurm counts GPUs that are there; a lost one keeps its index in reachd.
+    # Slurm counts present GPUs; a lost one keeps its index in reachd.
     daemon = node(*FOUR[1:], state=state)
     reach(daemon, "lost", "ready", "ready", "ready")
     equal(exported(daemon, "0", **by_address)[0], [("0", uuids[1])])
@@ -185,7 +186,7 @@ def a_gpu_that_fails_is_listed_without_a_fingerprint():
     gpus = reach(daemon, "unknown", "failed", "unknown", "unknown")
     assert "cuDeviceGetUuid" in gpus[1]["last_error"]["text"] and gpus[1]["uuid"].startswith("GPU-"), gpus[1]
     daemon.stop()
-    # Without NVML such a GPU has no name; the list says that it is there.
+    # Without NVML such a GPU has no name; the list still contains it.
     daemon = node(*FOUR, "fail=cuDeviceGetUuid/1=999", state=":memory:", nvml=False)
     answer = daemon.json("/v1/gpus")
     equal(len(answer["gpus"]), 3)
@@ -195,7 +196,7 @@ def a_gpu_that_fails_is_listed_without_a_fingerprint():
 
 @case
 def a_gpu_that_hangs_delays_no_other():
-    """What is stored is served before the driver has answered, and the others are checked."""
+    """Stored results are served before the driver has answered, and the others are checked."""
     state, uuids = measured()
     daemon = node(*FOUR, "hang=*/2", state=state, wait=False)
     equal([gpu["uuid"] for gpu in daemon.gpus()], uuids)
