@@ -282,7 +282,7 @@ static void test_keep_alive_and_pipelining(void **state)
     close(fd);
 }
 
-/* A refused body must not be taken for the next request. */
+/* The server must not treat a refused body as the next request. */
 static void test_refusal_closes(void **state)
 {
     struct api_fixture *f = *state;

@@ -18,8 +18,8 @@ void fleet_fixture_remove(void); /* removes all files */
 /* Returns one number: the first column of the first row, or -1 if there is none. */
 int64_t fleet_fixture_number(struct fleet_db *db, const char *sql);
 
-/* A chip of `model` with five groups of three, of which two groups lose one SM each, `lost_a`
- * and `lost_b`. All numbers are known. `taken_at` makes fingerprints differ. */
+/* A chip of `model` with five groups of three SMs. SMs `lost_a` and `lost_b` of the die are
+ * missing, from two groups. All numbers are known. `taken_at` makes fingerprints differ. */
 void fleet_fixture_chip(struct fingerprint *out, const char *uuid, const char *model,
                         enum origin origin, uint32_t lost_a, uint32_t lost_b, int64_t taken_at);
 /* Returns its JSON, from malloc, and its id. */

@@ -142,7 +142,7 @@ static uint32_t position_of(const struct paper_gpu *gpu, uint16_t sm_id)
     return i;
 }
 
-/* Both have the same axes: outer is a repeat of a round, or a pivot of pairs. */
+/* Rounds and pairs have the same axes: outer is a repeat of a round, or a pivot of pairs. */
 static void answer_slices(struct paper_gpu *gpu, const struct probe_spec *spec, uint32_t *values)
 {
     const bool round = spec->kind == PROBE_ROUND;

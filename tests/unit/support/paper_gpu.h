@@ -17,7 +17,7 @@ enum { PAPER_MAX_LEVELS = 4, PAPER_MAX_STEPS = 1000 };
 struct paper_level {
     uint64_t entry_bytes;
     uint32_t fits;      /* entries of a cyclic walk without a miss */
-    uint32_t saturated; /* fewest entries of which all miss; more than `fits` */
+    uint32_t saturated; /* smallest number of entries that all miss; more than `fits` */
     double penalty_cycles;
     uint16_t group_of_sm[REACH_MAX_SMS]; /* by position */
 };

@@ -23,7 +23,7 @@ enum store_fault_kind {
 struct store_fault {
     bool armed;
     bool persistent; /* all calls from the n-th on fail */
-    bool torn;       /* a failing write leaves half of its bytes */
+    bool torn;       /* a failing write has written half of its bytes */
     bool skip_syncs; /* fsync does nothing and returns success */
     int error_number;
     unsigned kinds;

@@ -170,7 +170,7 @@ static void test_whole_json(void **state)
                      REACH_OK);
     assert_string_equal(json, GOOD);
     reach_free(json);
-    /* A refusal has a body too. */
+    /* A refusal also has a body. */
     f->reply = (struct stub_reply){.http_status = 400,
                                    .body = "{\"slug\":\"invalid-argument\",\"detail\":\"x\","
                                            "\"errors\":[{\"parameter\":\"bytes\"}]}"};
@@ -499,7 +499,7 @@ static void test_contradictions(void **state)
         PLACEMENT(BASIS(GPU, FP_A, "false"),
                   "[{\"first_byte\":0,\"length_bytes\":600,\"sm_count\":2,\"group_count\":1},"
                   "{\"first_byte\":600,\"length_bytes\":401,\"sm_count\":1,\"group_count\":1}]",
-                  TABLE), /* beyond the allocation */
+                  TABLE), /* the windows exceed the allocation */
         PLACEMENT(BASIS(GPU, FP_A, "false"),
                   "[{\"first_byte\":0,\"length_bytes\":600,\"sm_count\":2,\"group_count\":1},"
                   "{\"first_byte\":600,\"length_bytes\":399,\"sm_count\":1,\"group_count\":1}]",

@@ -1,4 +1,4 @@
-/* test_side_lists.c: which granules are on which side of the L2 (clients/cuda/reach_side_lists.h).
+/* test_side_lists.c: the granules on each side of the L2 (clients/cuda/reach_side_lists.h).
  * TEST_SEED repeats the random cases. */
 #include "clients/cuda/reach_side_lists.h"
 

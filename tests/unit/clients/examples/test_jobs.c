@@ -241,7 +241,7 @@ static void a_lost_sample_is_noticed(void **state)
         uint32_t wrong = 0;
 
         measure(&c, run);
-        assert_int_equal(c.runs, 20); /* 5 choices, a warming round and 3 timed ones */
+        assert_int_equal(c.runs, 20); /* 5 choices, a warm-up round and 3 timed rounds */
         for (uint32_t w = 0; w < run->choice_count; w++)
             wrong += !run->choices[w].right;
         assert_true(wrong > 0);

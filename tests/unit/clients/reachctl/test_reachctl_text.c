@@ -1,5 +1,5 @@
-/* test_reachctl_text.c: how reachctl prints fields of a document. The program's objects are not in
- * the library, so the file itself is included. */
+/* test_reachctl_text.c: the printed form of fields of a document in reachctl. The objects of the
+ * program are not in the library, so the file itself is included. */
 #include "clients/reachctl/text.c"
 
 #include <stdarg.h>

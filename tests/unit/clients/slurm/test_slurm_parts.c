@@ -46,7 +46,7 @@ static void test_fetch(void **state)
     assert_string_equal(body, "A=1\n");
     assert_int_equal(strncmp(d.last, "GET /x HTTP/1.1\r\nHost: ", 23), 0);
     assert_true(fcntl(f.fd, F_GETFD) & FD_CLOEXEC);
-    for (int i = 0; i < 3; i++) /* the connection stays */
+    for (int i = 0; i < 3; i++) /* the connection stays open */
         assert_true(fetch_get(&f, "/y", body, sizeof(body), &status));
     assert_int_equal(atomic_load(&d.requests), 4);
     fetch_close(&f);
@@ -197,7 +197,7 @@ static void test_devices(void **state)
         {"0,1", "2,3", "PCI_BUS_ID", "pci:2,pci:3"}, /* in the order that CUDA chooses */
         {"2,3", "2,3", "PCI_BUS_ID", "pci:2,pci:3"}, /* not constrained */
         {"0", "3", "", "pci:3"},                     /* constrained, and only one */
-        {"2", "2,3", "PCI_BUS_ID", "pci:2"},         /* a task bound to one of the step's */
+        {"2", "2,3", "PCI_BUS_ID", "pci:2"},         /* a task bound to one GPU of the step */
         {"0", "2,3", "", "pci:2"},                   /* the same, constrained */
         {"1", "2,3", "", "pci:3"},                   /* */
         {"1", "0,1", "PCI_BUS_ID", "pci:1"},         /* the same either way */

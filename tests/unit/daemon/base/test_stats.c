@@ -178,7 +178,7 @@ static void without_memory_the_same(void **state)
     alloc_fail_install();
     alloc_fail.persistent = true;
     for (unsigned round = 0; round < SHORT_ROUNDS; round++) {
-        const size_t n = MOST - rng_below(&rng, 150); /* more than fit on the stack */
+        const size_t n = MOST - rng_below(&rng, 150); /* more than the stack buffer holds */
         fill(&rng, v, n, round % 6);
         for (size_t i = 0; i < n; i++)
             f[i] = (rng_unit(&rng) - 0.5) * (double)v[i];

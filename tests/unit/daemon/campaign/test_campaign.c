@@ -327,7 +327,7 @@ struct filled {
     struct observation_set set;
 };
 
-/* Runs the fillers of each step too, as the daemon does. */
+/* Runs the fillers of each step too, like the daemon does. */
 static void run_fillers(const struct observation_set *set, const struct campaign_step *step,
                         void *data)
 {

@@ -213,7 +213,7 @@ static void scan_field(const json_t *columns, const struct shape *shape, size_t 
     }
 }
 
-/* Every list that may have columns. */
+/* One of the lists that may have columns. */
 struct list {
     const struct shape *shape;
     json_t *owner; /* borrowed; the list and its columns are fields of it */

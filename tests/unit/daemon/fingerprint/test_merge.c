@@ -111,7 +111,7 @@ static void quick_keeps_what_full_found(void **state)
     assert_int_equal(fingerprint_part_taken_at(&quick, PART_GROUPS), 2000);
     assert_int_equal(quick.levels[1].ways.v, 8);
     assert_string_equal(quick.measurement_id, own);
-    assert_int_equal(quick.depth, DEPTH_FULL); /* of the deepest part */
+    assert_int_equal(quick.depth, DEPTH_FULL); /* the depth of the deepest part */
     assert_int_equal(quick.measurement_depth, DEPTH_QUICK);
 }
 

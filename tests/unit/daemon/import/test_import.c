@@ -104,7 +104,7 @@ static void k80_is_as_published(void **state)
     assert_int_equal(fp->levels[2].shared_by, SHARED_GPU);
     assert_int_equal(fp->topology.partition.group_count, 5);
     assert_memory_equal(fp->topology.partition.group_of_sm, groups, sizeof groups);
-    assert_string_equal(fp->topology.disabled.signature, "5x3/10,11"); /* as in figure 7 */
+    assert_string_equal(fp->topology.disabled.signature, "5x3/10,11"); /* the SMs of figure 7 */
     assert_int_equal(fp->windows.recommended_bytes.v, 140 * MIB);
     observation_set_free(&set);
     for (int i = 0; i < K80_FILES; i++)

@@ -120,7 +120,7 @@ void gpu_close(struct gpu *take)
 
 /* ---- the daemon's side ------------------------------------------------------------------- */
 
-/* From now on the driver shows these GPUs, one on each line. */
+/* Makes the driver show these GPUs from now on, one on each line. */
 static void show_all(const char *lines)
 {
     FILE *const file = fopen(draft_path, "we");
@@ -131,7 +131,7 @@ static void show_all(const char *lines)
     assert_int_equal(rename(draft_path, shown_path), 0); /* atomic: a worker may be reading */
 }
 
-/* From now on the driver shows this GPU and no other. */
+/* Makes the driver show only this GPU from now on. */
 static void show(const char *groups, const char *uuid)
 {
     char line[TEXT_BYTES];
@@ -379,7 +379,7 @@ static void the_driver_is_reloaded(void **state)
     end(&n);
 }
 
-/* From now on every probe finds its context lost. */
+/* Makes every probe report its context as lost from now on, or ends this. */
 static void reset_gpu(bool lost)
 {
     if (!lost) {

@@ -71,7 +71,7 @@ static void test_a_measurement_ends_in_a_fingerprint(void **state)
     node_stop(&n);
 }
 
-/* The observations of the only measurement. */
+/* Loads the observations of the only measurement. */
 static void load_only_run(const struct node *n, const char *uuid, struct observation_set *out)
 {
     struct store_fingerprint_row row;

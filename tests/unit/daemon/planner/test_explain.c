@@ -90,7 +90,7 @@ static void test_scattered(void **state)
     explain(r.bytes, r.observed_gbps);
     assert_int_equal(answer.bottleneck, BOTTLENECK_PARTLY);
     assert_non_null(strstr(answer.reason, "physically scattered memory: 666.7"));
-    /* Without the price of a miss there is no answer for scattered memory. */
+    /* Without the cost of a miss there is no answer for scattered memory. */
     fp.contiguity.scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
     assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_OK);
     assert_int_equal(answer.bottleneck, BOTTLENECK_CANNOT_SAY);

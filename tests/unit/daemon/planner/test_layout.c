@@ -78,7 +78,7 @@ static struct layout random_layout(struct rng *rng)
     return l;
 }
 
-/* Entries that a range may touch at the worst alignment. */
+/* Returns the number of entries that a range may touch at the worst alignment. */
 static uint64_t entries_of(uint64_t bytes, uint64_t entry)
 {
     return bytes > 0 ? (bytes + entry - 2) / entry + 1 : 0;

@@ -468,7 +468,7 @@ static void test_random_kinds(void **state)
     assert_true(naive < 0.12 && windows < 0.15);
 }
 
-/* The capacity of a kind, from the fingerprint alone. */
+/* Returns the capacity of a kind, from the fingerprint alone. */
 static struct maybe_u64 real_capacity(enum memory_kind kind, const char *peer_uuid)
 {
     const struct maybe_u64 host = fp.conditions.host_memory_bytes;
@@ -546,7 +546,7 @@ static void test_peer(void **state)
     assert_non_null(strstr(answer.left_out[answer.left_out_count - 1].why, "139.8 GiB"));
     ask(fp.gpu.memory_bytes, LOCATION_ANY, ACCESS_READ, 0);
     assert_non_null(find(MEMORY_PEER, STRATEGY_NAIVE));
-    /* A peer that is larger than the GPU and its host together. */
+    /* A peer has more memory than the GPU and its host together. */
     peer->peer_memory_bytes = KNOWN_U64(900 * GIB);
     ask(900 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_int_equal(answer.choices[0].kind, MEMORY_PEER);

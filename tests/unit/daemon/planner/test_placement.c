@@ -187,7 +187,7 @@ static void test_nothing_to_do(void **state)
     assert_int_equal(a.windows[0].sm_count, 132);
     placement_check_cover(&a, r.bytes);
     placement_check_sms(&fp, &a);
-    r.bytes++; /* one byte more needs a second window */
+    r.bytes++; /* one more byte needs a second window */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_WINDOWS);
     assert_int_equal(a.window_count, 2);
@@ -487,7 +487,7 @@ static void test_scope_predictions(void **state)
     (void)state;
     placement_make_large(&fp);
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
-    assert_float_equal(a.naive_gbps.v, 2000, 1e-6); /* half way from 3000 to 1000 */
+    assert_float_equal(a.naive_gbps.v, 2000, 1e-6); /* halfway from 3000 to 1000 */
     assert_true(a.predicted_gbps.v > 3000);
     q.access = ACCESS_ATOMIC; /* atomics were not measured */
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);

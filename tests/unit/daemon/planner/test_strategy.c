@@ -72,7 +72,7 @@ static void test_inside_nothing_is_worth_doing(void **state)
     assert_int_equal(answer.options[0].strategy, STRATEGY_WINDOWS);
 }
 
-/* Three passes over 128 GiB with a reach of 64 GiB less one entry. */
+/* There are three passes over 128 GiB with a reach of 64 GiB less one entry. */
 static void test_scopes_by_hand(void **state)
 {
     struct job_request job = {.bytes = 128 * GIB, .scan_gps = 50}; /* 0.02 ns per look */
@@ -192,9 +192,9 @@ static void test_sizes(void **state)
     assert_int_equal(answer.allocations[0].transaction_bytes, 32);
     assert_int_equal(answer.basis, BASIS_SCALED);
     assert_near(gbps(STRATEGY_NAIVE), 32 / 0.128, 1e-9);
-    assert_near(answer.in_reach_gbps.v, 1000, 1e-9); /* 0.032 ns, as of a line */
+    assert_near(answer.in_reach_gbps.v, 1000, 1e-9); /* 0.032 ns, the same as for a line */
     plan(&(struct job_request){.bytes = 128 * GIB, .element_bytes = 1024});
-    assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9); /* 0.256 ns of memory hide 0.128 */
+    assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9); /* 0.128 ns are hidden by 0.256 ns of memory */
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
     /* With 512 measured as well, 320 is halfway between. */
     fp.throughput.rate_count = 1;

@@ -97,8 +97,8 @@ static void test_names(void **state)
 struct play {
     struct snapshot_cell *cell;
     atomic_bool done;
-    atomic_uint mixed;     /* views whose parts do not belong together */
-    atomic_uint backwards; /* generations that fell */
+    atomic_uint mixed;     /* number of views whose parts do not belong together */
+    atomic_uint backwards; /* number of generations that decreased */
     atomic_uint views;
 };
 

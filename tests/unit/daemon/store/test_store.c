@@ -18,7 +18,7 @@
 
 enum { THREAD_RUNS = 15 };
 
-/* The whole story of a measurement, in memory or in a file. */
+/* Stores and reads all parts of a measurement, in memory or in a file. */
 static void story(struct store *store)
 {
     const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);

@@ -463,7 +463,7 @@ static void test_full_disk(void **state)
     struct err err = {0};
 
     expect_child(write_with_little_room, *state);
-    store = fixture_open(fixture_path(*state, "state.db")); /* with room again, it continues */
+    store = fixture_open(fixture_path(*state, "state.db")); /* there is room again */
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
     fixture_run(store, FIXTURE_UUID, fp.duration_ms + 1, 1);
     store_close(store);

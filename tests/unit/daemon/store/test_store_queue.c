@@ -101,7 +101,7 @@ static void whole_run(struct store *store, uint32_t number, uint32_t observation
     finish(store, run, number);
 }
 
-/* The number of the current fingerprint, 0 if there is none. */
+/* Returns the number of the current fingerprint, or 0 if there is none. */
 static uint32_t current(struct store *store)
 {
     struct fingerprint fp;

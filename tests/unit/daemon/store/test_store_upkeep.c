@@ -153,7 +153,7 @@ static void test_a_reader_calls_upkeep(void **state)
     assert_false(keep(store, STATUS_OK));
     fixture_tamper(fixture_path(*state, "it"),
                    "UPDATE observation SET started_at = 5 WHERE id = 1");
-    assert_false(keep(store, STATUS_OK)); /* not noticed yet */
+    assert_false(keep(store, STATUS_OK)); /* not detected yet */
     assert_int_equal(health_of(store).damaged_rows, 0);
     assert_int_equal(store_list_observations(store, FIXTURE_UUID, 0, 0, rows, 4, &count, NULL),
                      STATUS_OK);

@@ -132,7 +132,7 @@ static void what_is_written_is_read(void **state)
     }
 }
 
-/* True if the whole file is read. Asserts that a rejected file has a reason. */
+/* Returns true if the whole file is read. Asserts that a rejected file has a reason. */
 static bool is_read(char *bytes, size_t size)
 {
     struct err err = {0};
@@ -198,7 +198,7 @@ static void a_lost_chunk_is_found(void **state)
     free(cut);
 }
 
-/* Numbers of left out accesses add up, and damage to them is found. */
+/* The numbers of left-out accesses add up, and damage to them is detected. */
 static void what_is_left_out_is_read(void **state)
 {
     const struct rlt_left_out parts[] = {{1, 2, 3, 4}, {.copies = UINT64_MAX / 2}};

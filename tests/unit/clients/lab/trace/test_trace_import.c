@@ -1,5 +1,5 @@
 /* test_trace_import.c: compares imported records with files in the formats of NVBit's mem_trace,
- * Accel-Sim and CSV, which were written by hand from the sources of the tools. */
+ * Accel-Sim and CSV. The files were written by hand from the sources of the tools. */
 #include "clients/lab/trace/import.h"
 
 #include <stdarg.h>
@@ -208,7 +208,7 @@ static void contexts_are_kept_apart(void **state)
     }
 }
 
-/* The trace contains the numbers of left out accesses. */
+/* The trace contains the numbers of left-out accesses. */
 static void nvbit_copies_are_counted_in_the_trace(void **state)
 {
     const struct imported i = import('n', LAUNCH ACCESS("0,0,0", "0", "LDG.E") EIGHT ZEROS24
@@ -320,7 +320,7 @@ static void cut_accelsim_traces_are_refused(void **state)
     assert_refused('k', HEADER_OF("3", "5") BLOCK("1", LOAD), "2 of the 3 blocks");
     assert_refused('k', HEADER_OF("1", "5") BLOCK("1", LOAD), "2 of the 1 blocks");
     assert_refused('k', HEADER_OF("4294967295", "5") BLOCK("1", LOAD), "2 of the 4294967295");
-    /* Without a grid, the number of blocks is not known. */
+    /* Without a grid, the number of blocks is unknown. */
     assert_int_equal(import('k', HEADER_OF("0", "5") BLOCK("1", LOAD)).status, STATUS_OK);
 }
 

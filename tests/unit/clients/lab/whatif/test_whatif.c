@@ -75,7 +75,7 @@ static struct whatif_answer *asked(const struct trace *t, const struct whatif_op
     return &answer;
 }
 
-/* The row of a question and value, or NULL if no row has a number. */
+/* Returns the row of a question and value, or NULL if no row has a number. */
 static const struct whatif_row *row_of(const struct whatif_answer *a, enum whatif_question q,
                                        double value)
 {
@@ -388,8 +388,8 @@ static void wrong_questions_are_refused(void **state)
     trace_free(&t);
 }
 
-/* A trace with a small share left out is answered, with the share. One with a larger share is not.
- */
+/* A trace with a small left-out share gets an answer that reports the share. A trace with a
+ * larger share gets none. */
 static void a_trace_that_lacks_much_is_not_answered(void **state)
 {
     const struct whatif_options o = {.contiguous = -1};

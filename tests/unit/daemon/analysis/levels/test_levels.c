@@ -110,7 +110,7 @@ static void noise_does_not_change_the_levels(void **state)
     }
 }
 
-/* Entries that one chip has and a longer latency do not depend on each other. */
+/* The number of entries of one chip and a longer latency are independent. */
 static void the_distance_of_memory_does_not_matter(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* test_lab_engine.c: the timed engine: the three exact results of Pichai, Hsu and Bhattacharjee
- * 2014 (figures 8 and 19, section 8.2), tags compared with the counting model, and small machines
- * whose cycles are counted by hand. */
+/* test_lab_engine.c: the timed engine. It gives the three exact results of Pichai, Hsu and
+ * Bhattacharjee 2014 (figures 8 and 19, section 8.2). Tags are compared with the counting model,
+ * and the cycles of small machines are counted by hand. */
 #include "base/rng.h"
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/engine.h"
@@ -66,7 +66,8 @@ static void the_loads_of_figure_8_are_those_of_the_figure(void **state)
     for (uint32_t i = 0; i < n; i++)
         count[loads[i].level]++;
     assert_memory_equal(count, of_level, sizeof count);
-    /* Loads 3 and 4 of the figure are on one line, and 5 and 6; 7 is on another. */
+    /* Loads 3 and 4 of the figure share a line, and so do loads 5 and 6. Load 7 is not on the
+     * line of load 6. */
     assert_int_equal(loads[2].entry >> 4, loads[3].entry >> 4);
     assert_int_equal(loads[4].entry >> 4, loads[5].entry >> 4);
     assert_int_not_equal(loads[5].entry >> 4, loads[6].entry >> 4);
@@ -230,7 +231,7 @@ static void one_load_takes_the_cycles_of_its_parts(void **state)
 {
     (void)state;
     struct lab_machine m = small();
-    /* Three instructions, then the load: first level, second level, memory. */
+    /* Three instructions come before the load: first level, second level, memory. */
     struct lab_result r = run_job(&m, 1, 1);
     const uint64_t load = 1 + 60 + 65;
     assert_int_equal(r.cycles, BEFORE * 4 + load);
@@ -262,7 +263,7 @@ static void a_shared_line_brings_its_neighbor(void **state)
     const uint64_t there = lab_memory_read(m, 0, 1000, 0, &hit);
     assert_false(hit);
     assert_int_equal(there, 60 + 65);
-    assert_int_equal(lab_memory_read(m, 0, 1001, 10, &hit), there); /* on its way */
+    assert_int_equal(lab_memory_read(m, 0, 1001, 10, &hit), there); /* the line is on its way */
     assert_true(hit);
     (void)lab_memory_read(m, 0, 1002, 10, &hit);
     assert_false(hit);
@@ -437,7 +438,7 @@ static void a_band_is_judged_over_the_jobs_it_names(void **state)
     p = (struct pichai_part){
         .metric = BEST, .list = {NAIVE_128_3, HITS}, .count = 2, .low = 1, .high = 1};
     assert_true(pichai_part_holds(r, &p));
-    r->of[HITS][3].cycles = 0; /* nothing to compare: not a number, and not in any band */
+    r->of[HITS][3].cycles = 0; /* no number to compare with, so no band contains it */
     assert_false(pichai_part_holds(
         r, &(struct pichai_part){
                .metric = SHARE, .a = HITS, .b = HITS, .c = HITS, .low = -1e9, .high = 1e9}));

@@ -116,7 +116,7 @@ static void all_warps_load_until_one_loses_its_lines(void **state)
 static void who_lost_most_loads_and_the_last_of_the_others_wait(void **state)
 {
     (void)state;
-    /* 100 losses in 1000 instructions: a score of 100 x 8 x cutoff / 1000, the cutoff being 8 x
+    /* 100 losses in 1000 instructions give a score of 100 x 8 x cutoff / 1000. The cutoff is 8 x
      * 100. */
     struct lab_locality_state *s = losing(100, 1);
     const uint64_t score = 100 * 8 * (WARPS * 100) / 1000;
@@ -125,8 +125,8 @@ static void who_lost_most_loads_and_the_last_of_the_others_wait(void **state)
     const uint64_t may = lab_locality_may_load(s, ALL, 1000);
     assert_true(may >> 3 & 1);
     assert_int_equal(__builtin_popcountll(may), 1 + others);
-    /* A point is lost in each cycle of CCWS's simulator, which is four here; with the base score
-     * again, all may load. */
+    /* A point is lost in each cycle of CCWS's simulator, which is four cycles here. With the
+     * base score again, all may load. */
     assert_int_not_equal(lab_locality_may_load(s, ALL, 1000 + 2 * (score - 100)), ALL);
     assert_int_equal(lab_locality_may_load(s, ALL, 1000 + 4 * (score - 100)), ALL);
     lab_locality_free(s);
@@ -151,7 +151,7 @@ static void a_deep_hit_counts_more(void **state)
     assert_non_null(s);
     lab_locality_hit(s, 0, 0, 10);
     lab_locality_hit(s, 1, 3, 10);
-    lab_locality_hit(s, 1, 7, 10); /* deeper than the weights: the last of them */
+    lab_locality_hit(s, 1, 7, 10); /* deeper than the weights, so the last weight counts */
     assert_int_equal(s->score[0], 101);
     assert_int_equal(s->score[1], 116);
     lab_locality_free(s);
@@ -186,7 +186,7 @@ static void a_later_loss_may_score_less(void **state)
     lab_locality_free(s);
 }
 
-/* Its score is the score of the one that ended, 0, until it loses something. It waits first. */
+/* The new warp has the score of the warp that ended, 0, until it loses a line. It waits first. */
 static void the_next_warp_in_a_place_begins_with_nothing(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void a_tag_that_was_missed_stays(void **state)
     struct lab_locality_state *s = losing(1, 1);
     lab_locality_missed(s, 3, 77, 1, 1000);
     assert_int_equal(s->hits, 2);
-    /* After eight other tags of its set, it is gone. */
+    /* After eight other tags of its set, the tag is gone. */
     for (uint32_t i = 1; i <= 8; i++)
         lab_locality_evicted(s, 3, 77 + 2 * i);
     lab_locality_missed(s, 3, 77, 1, 1000);

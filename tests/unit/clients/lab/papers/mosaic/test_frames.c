@@ -1,5 +1,5 @@
-/* test_frames.c: the allocators of Mosaic and those that it is compared with. Single rules are
- * those of the paper; random allocations and releases must keep invariants. */
+/* test_frames.c: the allocators of Mosaic, and the allocators that it is compared with. Single
+ * rules come from the paper. Random allocations and releases must keep invariants. */
 #include "base/rng.h"
 #include "clients/lab/papers/mosaic/frames.h"
 #include "tests/share.h"
@@ -47,8 +47,9 @@ static struct frames *made(enum frames_policy policy, bool compact)
 
 /* ---- invariants ---- */
 
-/* Every page has its own place, a large page is one aligned frame in order, and a frame has one
- * owner unless the policy shares frames. `exact` is false for frames with foreign data. */
+/* Checks that every page has its own place, and that a large page is one aligned frame in order.
+ * A frame has one owner unless the policy shares frames. `exact` is false for frames with
+ * foreign data. */
 static void check(const struct frames *f, bool shared, bool exact)
 {
     static uint32_t owner[FRAMES * FRAMES_PAGES];
@@ -166,7 +167,7 @@ static void below_the_threshold_a_large_page_is_splintered_and_its_frame_freed(v
     struct frames *f = made(FRAMES_COCOA, true);
     struct changes seen = {0};
     (void)state;
-    /* Frame 0 merged; frame 6, of the same channel, takes the rest of its pages. */
+    /* Frame 0 is merged. Its remaining pages move to frame 6, which has the same channel. */
     assert_true(frames_alloc(f, 0, 0, 6 * FRAMES_PAGES));
     assert_true(frames_alloc(f, 0, 8 * FRAMES_PAGES, 10));
     frames_on_change(f, note, &seen);
@@ -241,7 +242,7 @@ static void half_of_the_frames_are_fragmented_by_half(void **state)
     frames_free(f);
 }
 
-/* The order of table 2: fuller fragmented frames reserve less. */
+/* The order is the one of table 2: fuller fragmented frames reserve less. */
 static void bloat_falls_with_occupancy(void **state)
 {
     static const double occupancy[] = {0.01, 0.1, 0.25, 0.35, 0.5, 0.75};

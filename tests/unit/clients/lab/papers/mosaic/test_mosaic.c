@@ -1,5 +1,5 @@
-/* test_mosaic.c: Mosaic's simulated machine: TLBs compared with a plain list, shared walks, faults,
- * applications and workloads of the paper, and runs that repeat. */
+/* test_mosaic.c: Mosaic's simulated machine. The tests are TLBs compared with a plain list,
+ * shared walks, faults, applications and workloads of the paper, and runs that repeat. */
 #include "base/rng.h"
 #include "clients/lab/papers/mosaic/mosaic_tlb.h"
 #include "clients/lab/papers/mosaic/mosaic_workloads.h"
@@ -96,9 +96,9 @@ struct host {
         uint64_t at;
     } events[HOST_EVENTS];
     uint32_t count;
-    uint64_t resolved_at[8]; /* of each core */
+    uint64_t resolved_at[8]; /* time of the resolution for each core */
     uint32_t faulted[8];     /* number of faults of each core */
-    uint32_t fault;          /* the last one reported */
+    uint32_t fault;          /* the last fault that was reported */
     uint64_t arrived_at, now;
     struct mosaic_mmu *mmu;
 };
@@ -217,7 +217,7 @@ static void a_line_on_its_way_is_waited_for(void **state)
     assert_int_equal(mosaic_memory_read(m, 0, 7, 1), first);
     assert_true(mosaic_memory_read(m, 1, 7, 1) >= first);
     assert_int_equal(mosaic_memory_read(m, 0, 7, first + 5), first + 6);
-    /* It is still in transfer after other lines have entered its set. */
+    /* The line is still in transfer after other lines have entered its set. */
     const uint64_t far = mosaic_memory_read(m, 0, 100, 1000);
     for (uint32_t line = 101; line < 164; line++)
         (void)mosaic_memory_read(m, 1, line, 1000);
@@ -257,7 +257,7 @@ static void a_merged_page_takes_one_entry_and_is_looked_up_first(void **state)
     close_bench(&b);
 }
 
-/* Two cores ask for a page. Both get a fault, and the page is transferred once. */
+/* Two cores request a page. Both get a fault, and the page is transferred once. */
 static void a_fault_takes_what_the_paper_measured(void **state)
 {
     struct bench b;
@@ -334,7 +334,8 @@ static void applications_stay_in_their_memory(void **state)
     }
 }
 
-/* The line of an instruction of a warp, for an application of one array and one instruction. */
+/* Returns the line of an instruction of a warp, for an application of one array and one
+ * instruction. */
 static uint32_t line_at(enum gen_pattern pattern, uint32_t id, uint32_t iteration)
 {
     const struct gen_app app = {
@@ -433,7 +434,7 @@ static void the_bus_serves_all_in_turn(void **state)
 }
 
 /* The memory instructions of all warps of a core wait behind a miss. A walk has four loads of at
- * least 95 cycles, and no core asks for another page before its first walk has ended. */
+ * least 95 cycles. No core requests another page before its first walk has ended. */
 static void a_core_waits_for_one_translation(void **state)
 {
     const struct mosaic_workload w = mosaic_workload(2);
@@ -447,7 +448,7 @@ static void a_core_waits_for_one_translation(void **state)
     assert_true(r.instructions[0] > 0);
 }
 
-/* Before the first page has arrived, each warp has asked for exactly one page. */
+/* Before the first page has arrived, each warp has requested exactly one page. */
 static void warps_wait_for_their_own_pages_from_the_bus(void **state)
 {
     const struct mosaic_workload w = mosaic_workload(2);
@@ -470,7 +471,7 @@ static void warps_wait_for_their_own_pages_from_the_bus(void **state)
     assert_int_equal(r.instructions[0], 100ull * l.warps * (gen_mosaic_app(2)->gap + 1u));
 }
 
-/* Translation only costs time, so the ideal TLB is the fastest, up to the order of events. */
+/* Translation only costs time. So the ideal TLB is the fastest, up to the order of events. */
 static void no_design_beats_the_ideal_tlb(void **state)
 {
     (void)state;
