@@ -4,11 +4,11 @@ import ctypes
 
 
 class CudaError(Exception):
-    """What a call of the driver answered."""
+    """The result of a call of the driver."""
 
 
 class Gpu:
-    """The primary context of one GPU, and what was allocated in it; a context manager."""
+    """The primary context of one GPU and its allocations; a context manager."""
 
     def __init__(self, index=0, library="libcuda.so.1"):
         try:
@@ -56,14 +56,14 @@ class Gpu:
         return free.value
 
     def allocate(self, size):
-        """The address of `size` bytes, this object's to free."""
+        """Allocates `size` bytes and returns the address. This object frees them."""
         address = ctypes.c_uint64()
         self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
         self.owned.append(address.value)
         return address.value
 
     def upload(self, array):
-        """The address of a copy of a ctypes array."""
+        """Returns the address of a copy of a ctypes array."""
         address = self.allocate(ctypes.sizeof(array))
         self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(address), array,
                   ctypes.c_size_t(ctypes.sizeof(array)))
@@ -75,7 +75,7 @@ class Gpu:
         return array
 
     def clear(self, address, size):
-        """Zero, in the order of launches."""
+        """Sets memory to zero, in the order of launches."""
         self.call("cuMemsetD8Async", ctypes.c_uint64(address), ctypes.c_ubyte(0),
                   ctypes.c_size_t(size), None)
 
@@ -91,7 +91,7 @@ class Gpu:
         return handle
 
     def launch(self, function, blocks, threads, *arguments):
-        """Arguments are ctypes values, structs by value."""
+        """Launches a kernel. Arguments are ctypes values, structs by value."""
         pointers = (ctypes.c_void_p * len(arguments))(
             *[ctypes.cast(ctypes.byref(a), ctypes.c_void_p) for a in arguments])
         self.call("cuLaunchKernel", function, blocks, 1, 1, threads, 1, 1, 0, None, pointers, None)
@@ -102,7 +102,7 @@ class Gpu:
         return handle
 
     def milliseconds(self, work):
-        """Of what work() launches, on the GPU."""
+        """Returns the time that the launches of work() take on the GPU."""
         self.call("cuEventRecord", self.begin, None)
         work()
         self.call("cuEventRecord", self.end, None)

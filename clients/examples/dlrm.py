@@ -61,7 +61,7 @@ class After(Before):
 
 
 class Naive(Before):
-    """The same launch as if nothing were known of the reach: what the plan adds."""
+    """Makes the same launch without a plan, which shows the gain of the plan."""
     def pooled(self, indices):
         if NO_REACH:
             return super().pooled(indices)
@@ -70,7 +70,7 @@ class Naive(Before):
 
 
 def make_tables(options, size):
-    """Of random numbers, small enough that their sums are exact to a few digits in float16."""
+    """Returns random numbers, small enough that their sums are exact to a few digits in float16."""
     dtype, weights = getattr(torch, options.dtype), []
     for _, share, numbers, _ in TABLES:
         rows = max(1, int(size * share) // (numbers * dtype.itemsize))
@@ -82,8 +82,8 @@ def make_tables(options, size):
 
 
 def seconds(function, options):
-    """Of a call, among several that follow each other; the best of several runs. The first call, which compiles and asks
-    for a plan, does not count."""
+    """Returns the time of one call among several in a row, the best of several runs. The first call, which compiles and
+    requests a plan, does not count."""
     function()
     best, calls = float("inf"), 1 if options.device == "cpu" else CALLS
     for _ in range(options.repeats):
@@ -102,7 +102,7 @@ def wait(options):
 
 
 def as_graph(function):
-    """The function's launches as a CUDA graph, which the processor starts as one."""
+    """Captures the function's launches as a CUDA graph, which the processor starts with one call."""
     function()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
@@ -112,7 +112,7 @@ def as_graph(function):
 
 
 def compare(options, models, dense, indices):
-    """Speeds of each, and the largest differences of the sums and of the predictions."""
+    """Measures the speed of each model, and the largest differences of the sums and of the predictions."""
     samples, rows = dense.shape[0], sum(index.numel() for index in indices)
     found = {"batch": samples, "rows": rows}
     for name, model in models.items():

@@ -50,7 +50,7 @@ class Work(ctypes.Structure):
 
 
 def make_table(gpu, windows, window_of_sm):
-    """A table on the device of [(first_byte, length_bytes)] and a list by SM id."""
+    """Makes a table on the device from [(first_byte, length_bytes)] and a list by SM id."""
     ranks, counts = [], [0] * len(windows)
     for w in window_of_sm:
         ranks.append(counts[w] if w != reach.IDLE else 0)
@@ -66,7 +66,7 @@ def make_table(gpu, windows, window_of_sm):
 
 
 class Gather:
-    """The job: its memory, its kernels, and a run of each strategy."""
+    """The job: its memory, its kernels, and the run of each strategy."""
 
     def __init__(self, gpu, options, size):
         self.gpu, self.bags, self.row_bytes = gpu, options.bags // PIECE * PIECE, options.row_bytes
@@ -102,7 +102,7 @@ class Gather:
         self.gpu.launch(self.kernel[str(self.row_bytes)], self.blocks, THREADS, table, work)
 
     def run(self, strategy, tables):
-        """One run: a pass for each table."""
+        """Runs once, with a pass for each table."""
         numbers, in_window = self.numbers, 0
         if strategy == "partitioned-windows":
             numbers, in_window = self.partitioned, self.in_window
@@ -113,7 +113,7 @@ class Gather:
             self.launch(table, numbers, in_window, 1 if i else 0)
 
     def check(self, tables):
-        """A sum over all results; an SM that is not in a table is an error."""
+        """Returns a sum over all results. An SM that is not in a table is an error."""
         self.gpu.clear(self.sum, 8)
         self.gpu.launch(self.kernel["check"], self.blocks * 4, 256, u64(self.out),
                         u64(self.bags * self.row_bytes // 4), u64(self.sum))
@@ -124,7 +124,7 @@ class Gather:
 
 
 def tables_of(gpu, option, plan, size, slots):
-    """The tables of all passes of an option."""
+    """Makes the tables of all passes of an option."""
     if option.strategy == "naive":
         return [make_table(gpu, [(0, size)], [0] * slots)]
     if option.strategy == "scopes":
@@ -136,7 +136,7 @@ def tables_of(gpu, option, plan, size, slots):
 
 
 def measure(job, gpu, choices, repeats):
-    """Milliseconds and checks of each choice, round by round; the first round warms up."""
+    """Returns milliseconds and checks of each choice, round by round; the first round warms up."""
     times, checks = {name: [] for name, _ in choices}, {name: set() for name, _ in choices}
     for turn in range(repeats + 1):
         for name, tables in choices:

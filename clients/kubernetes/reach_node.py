@@ -1,5 +1,5 @@
-"""reach_node.py: the GPUs of a node for reach-nfd and reach-dra: the list that reachctl prints, and
-the words that labels and attributes share.
+"""reach_node.py: the GPUs of a node for reach-nfd and reach-dra, with the list from reachctl and the names that labels
+and attributes share.
 
 Every function that can fail raises Failure. Bytes are integers.
 """
@@ -15,7 +15,7 @@ MIB, GIB = 1 << 20, 1 << 30
 
 
 class Failure(Exception):
-    """A message for the user. Without a text, reachctl has printed one. `status` is the exit status."""
+    """A message for the user. If there is no text, reachctl has printed one. `status` is the exit status."""
 
     def __init__(self, text="", status=1):
         super().__init__(text)
@@ -57,14 +57,14 @@ def number(document, *path):
 
 
 def is_current(gpu):
-    """Returns whether the fingerprint still describes the GPU, as far as the daemon can tell."""
+    """Returns whether the fingerprint still describes the GPU, as far as the daemon can check."""
     return (isinstance(gpu.get("fingerprint"), dict) and gpu.get("fingerprint_stale") is not True and
             gpu["state"] != "lost")
 
 
 def topology_class(chip):
-    """"132sm-24g-64GiB": SMs, groups and the reach of a group, rounded so that one entry more or less makes no
-    other class. Chips of one class can have different group maps."""
+    """Returns a class such as "132sm-24g-64GiB": SMs, groups and the reach of a group, rounded so that a difference of
+    one entry does not change the class. Chips of one class can have different group maps."""
     word = f"{chip['sm_count']}sm"
     if chip["groups"]:
         word += f"-{len(chip['groups'])}g"
@@ -76,12 +76,12 @@ def topology_class(chip):
 
 
 def map_name(chip):
-    """The first digits of the name of the group map; "" if no groups are known."""
+    """Returns the first digits of the name of the group map, or "" if no groups are known."""
     return (chip["map"] or "")[len("map"):][:HASH_CHARS]
 
 
 def window_count(chip):
-    """The number of windows that cover all memory: 0 if windows cannot be used, None if it is unknown."""
+    """Returns the number of windows that cover all memory: 0 if windows cannot be used, None if it is unknown."""
     if chip["advice"] is None:
         return None
     return len(chip["windows"]) or int(chip["advice"] == "nothing-to-do")

@@ -1,10 +1,11 @@
-// api.js: requests to the daemon that served this page, by paths relative to it, so that they also find
-// it through a tunnel or behind a prefix. The token is kept as long as the page is open, nowhere else.
+// api.js: requests to the daemon that served this page, by paths relative to it, so that they also
+// find it through a tunnel or behind a prefix. The token is kept while the page is open, in memory
+// only.
 
 let token = "";
 export const setToken = (text) => { token = text; };
 
-// A refusal, as the daemon put it: detail and next_step are sentences.
+// A refusal by the daemon; detail and next_step are sentences.
 export class Refusal extends Error {
     constructor(status, problem) {
         super(problem?.detail ?? "the daemon answered with " + status);
@@ -33,15 +34,15 @@ export const get = (path, options) => send("GET", path, options);
 export const post = (path, body) => send("POST", path, { body });
 export const cancel = (path) => send("DELETE", path);
 
-// "v1/gpus/GPU-1/plan" with a query of what is not empty.
+// Returns "v1/gpus/GPU-1/plan" with a query of the parameters that are not empty.
 export function of(gpu, what, query = {}) {
     const pairs = Object.entries(query).filter(([, v]) => v !== "" && v !== null && v !== undefined);
     const text = new URLSearchParams(pairs).toString();
     return `v1/gpus/${encodeURIComponent(gpu.uuid)}/${what}` + (text ? "?" + text : "");
 }
 
-// Calls `answer` with what `ask` gave, unless a newer call of the same function has come meanwhile.
-// Of calls in quick succession, as by a slider, the older are given up.
+// Calls `answer` with the result of `ask`, unless a newer call of the same function was made
+// meanwhile. Older calls in quick succession (from a slider) are abandoned.
 export function latest() {
     let running = null;
     return async (ask, answer, refuse) => {

@@ -1,11 +1,12 @@
-// boxes.js: the SMs of a chip as boxes, one box around each group, colored by window. Lists in the
-// document, so that they are read out as they are seen.
+// boxes.js: the SMs of a chip as boxes, one box around each group, colored by window. They are
+// lists in the document, so that a screen reader reads them in the visible order.
 import { kindClass } from "./color.js";
 import { element } from "./dom.js";
 
 const lostBox = () => element("li", { class: "sm lost" }, element("span", { class: "hidden" }, "lost SM"), "\u00d7");
 
-// The window of a group by `windowOf` (SM id -> window or null), which is the same for all of its SMs.
+// Returns the window of a group by `windowOf` (SM id -> window or null). All SMs of a group have
+// the same window.
 function groupWindow(group, windowOf) {
     return windowOf ? windowOf[group.sms[0]] ?? null : undefined;
 }
@@ -16,8 +17,8 @@ function heading(group, window, notes) {
         notes && element("small", {}, notes));
 }
 
-// One group: its SMs, and a crossed box for each SM that only the full die has. `options`: window (undefined:
-// colored by nothing), lost, notes.
+// Draws one group: its SMs, and a crossed box for each SM that only the full die has. `options` are
+// window (undefined means no color), lost and notes.
 export function groupBox(group, { window, lost = 0, notes = "" } = {}) {
     const kind = window === undefined || window === null ? "" : " " + kindClass(window);
     return element("li", { class: "group" + kind },
@@ -27,7 +28,8 @@ export function groupBox(group, { window, lost = 0, notes = "" } = {}) {
             Array.from({ length: lost }, lostBox)));
 }
 
-// All groups of a fingerprint's topology. `windowOf`: placement.window_of_sm, or null for none.
+// Draws all groups of a fingerprint's topology. `windowOf` is placement.window_of_sm, or null if
+// there is none.
 export function groupBoxes(topology, windowOf, notesOf = () => "") {
     const lost = new Map((topology.disabled?.by_group ?? []).map((row) => [row.group, row.sms]));
     return element("ol", { class: "groups" }, topology.groups.map((group) => groupBox(group, {

@@ -1,9 +1,9 @@
-// changes.js: what differs between two fingerprints: by the path of each number, without what is of the
-// measurement and not of the chip.
+// changes.js: the differences between two fingerprints, by the path of each number. Values of the
+// measurement that do not describe the chip are left out.
 
 const LEFT_OUT = /(^|\.)(id|taken_at|duration_ms|probe_ms|evidence|group_evidence|curve_evidence|point_evidence|conditions|kept|dropped|measurement_id|measurement_depth|depth|gpu|origin|confidence)(\.|$)|_reason$/;
 
-// A list's element is named by what identifies it, so that a size more or less moves none.
+// Members that name the elements of lists, so that an additional size does not move the others.
 const NAMES = ["level", "region_bytes", "kind"];
 function keyOf(value, i) {
     const name = NAMES.find((n) => value !== null && typeof value === "object" && n in value);
@@ -22,8 +22,8 @@ export function flatten(value, path = "", out = new Map()) {
     return out;
 }
 
-// {facts, numbers}: what is equal or not (texts, whole numbers), and what is measured, by how much
-// it differs, the most first. Paths that only one of them has are in `facts`.
+// Returns {facts, numbers}. `facts` are texts and whole numbers that differ, and paths that only
+// one fingerprint has. `numbers` are measured values with their difference, the largest first.
 export function changes(older, newer) {
     const [a, b] = [flatten(older), flatten(newer)];
     const facts = [];

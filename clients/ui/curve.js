@@ -1,12 +1,12 @@
-// curve.js: a chart of lines over bytes, logarithmic in bytes and, where speeds differ by much, in GB/s.
-// Lines differ in color and dash. Each has its name at its end, or below the chart if that is narrow.
+// curve.js: a chart of lines over bytes, logarithmic in bytes and, if speeds differ by much, in
+// GB/s. Lines differ in color and dash. Each has its name at its end, or below a narrow chart.
 import { scaleLinear, scaleLog } from "d3-scale";
 import { area, line } from "d3-shape";
 import { element, replace, svg } from "./dom.js";
 import { bytes } from "./format.js";
 
-// A wider chart is this one, enlarged: so it is printed too. A narrower one is drawn with the pixels that
-// it has, so that its texts keep their size.
+// A wider chart is this chart, enlarged; printing uses it too. A narrower chart is drawn with its
+// own pixels, so that its texts keep their size.
 const WIDEST = 760;
 const NARROW = 560;
 const TICK_WIDTH = 62;
@@ -25,7 +25,7 @@ function powersOfTwo(low, high, most) {
     return all.filter((_, i) => (all.length - 1 - i) % every === 0);
 }
 
-// Of a logarithmic axis: 1, 3, 10, 30 and so on.
+// Ticks of a logarithmic axis are 1, 3, 10, 30 and so on.
 const FIRST_DIGITS = ["1", "3"];
 const ticksOf = (y, log) => (log ? y.ticks(20).filter((v) => FIRST_DIGITS.includes(v.toExponential()[0])) : y.ticks(5));
 
@@ -44,7 +44,7 @@ function axes(frame, x, y, log, unit) {
         svg("text", { class: "tick", x: 4, y: 10 }, unit)];
 }
 
-// Labels at the ends of lines, moved down where they would lie on each other.
+// Moves labels at the ends of lines down if they would overlap.
 function labels(frame, lines, y) {
     const ends = lines.map((l, i) => ({ l, i, p: l.points.at(-1) })).filter((e) => e.p);
     let next = 0;
@@ -80,8 +80,9 @@ function picture({ title, lines, bands, marksAt, log, unit }, frame) {
         lines.map((l) => drawn(l, x, y)), frame.named && labels(frame, lines, y));
 }
 
-// `lines`: {name, kind (a class: color and dash), points: [{x: bytes, y: GB/s}]}, ascending in x.
-// `bands`: {kind, points: [{x, low, high}]}. `marksAt`: [{x, name}], upright lines. `log`: of GB/s.
+// Draws the chart. `lines` are {name, kind (a class: color and dash), points: [{x: bytes, y:
+// GB/s}]}, ascending in x. `bands` are {kind, points: [{x, low, high}]}. `marksAt` are vertical
+// lines: [{x, name}]. `log` makes the GB/s axis logarithmic.
 export function curve({ title, lines, bands = [], marksAt = [], log = false, unit = "GB/s" }) {
     const made = element("div", { class: "chart" });
     let drawn = 0;

@@ -1,18 +1,19 @@
-// dom.js: elements of the page. A text reaches the document only as a text node, so that a name with
-// markup in it is shown as it is.
+// dom.js: elements of the page. A text reaches the document only as a text node, so a name with
+// markup in it is shown unchanged.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// Characters that are not seen or that change the order of others: controls, bidirectional marks.
+// Characters that are invisible or change the order of others: controls, bidirectional marks.
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-// A text from outside: unseen characters become a box, and what is longer than `most` is cut.
+// Returns a text from outside: invisible characters become a box, and text beyond `most` characters
+// is cut.
 export function plain(text, most = 120) {
     const seen = String(text).replace(UNSEEN, "\ufffd");
     return seen.length > most ? seen.slice(0, most - 1) + "\u2026" : seen;
 }
 
-// A child that is a text, with its lines as they are.
+// Returns a child that is a text, with its line breaks unchanged.
 const child = (c) => (typeof c === "string" ? c.replace(UNSEEN, (u) => (u === "\n" ? u : "\ufffd")) : c);
 
 function fill(node, attributes, children) {
@@ -25,8 +26,8 @@ function fill(node, attributes, children) {
     return node;
 }
 
-// An element with attributes (functions of "on..." are listeners; null and false leave one out) and
-// children: nodes, texts, or lists of them.
+// Makes an element with attributes and children. Functions of "on..." are listeners; null and false
+// omit an attribute. Children are nodes, texts, or lists of them.
 export function element(name, attributes, ...children) {
     return fill(document.createElement(name), attributes, children);
 }

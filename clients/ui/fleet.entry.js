@@ -1,10 +1,10 @@
-// fleet.entry.js: the script of `reachctl survey report --format html`. The page has every number as
-// text in its tables; this reads the table of all GPUs and draws it.
+// fleet.entry.js: the script of `reachctl survey report --format html`. The page has every number
+// as text in its tables; this script reads the table of all GPUs and draws it.
 import "./license.js";
 import { element, replace } from "./dom.js";
 import { distanceColor, FARTHEST, heatMap, letters, orders, percent } from "./heat.js";
 
-// A table as objects: a column of numbers gives a number, or null for an empty cell.
+// Returns a table as objects: a column of numbers gives a number, or null for an empty cell.
 function rowsOf(table) {
     const heads = [...table.querySelectorAll("thead th")].map((th) => [th.textContent.trim(), th.dataset.kind !== "t"]);
     return [...table.tBodies[0].rows].map((row, at) => ({ row: at, ...Object.fromEntries(heads.map(([name, isNumber], i) => {
@@ -68,7 +68,7 @@ function draw(gpus) {
             element("a", { href: "#gpus" }, "every GPU"), "."));
 }
 
-// A percentage also as a bar behind its number.
+// Shows a percentage also as a bar behind its number.
 function drawBars(table) {
     const column = [...table.querySelectorAll("thead th")].findIndex((th) => th.dataset.kind === "p");
     for (const row of table.tBodies[0].rows) {

@@ -1,15 +1,15 @@
-// format.js: numbers as a reader wants them. A number that is not known is said to be so, with the
-// reason that came with it.
+// format.js: readable numbers. An unknown number is reported as unknown, with the reason from the
+// answer.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-// At most four digits after which there are more.
+// Returns four significant digits, or a whole number for whole and large values.
 function digits(value) {
     const whole = Math.abs(value) >= 1000 || Number.isInteger(value);
     return whole ? Math.round(value).toString() : value.toPrecision(4).replace(/\.?0+$/, "");
 }
 
-// [amount, unit], in powers of 1024
+// Returns [amount, unit], in powers of 1024.
 function scaled(count) {
     let unit = 0;
     let value = count;
@@ -20,19 +20,20 @@ function scaled(count) {
     return [value, UNITS[unit]];
 }
 
-// 68753031168 -> "64.03 GiB"
+// Formats 68753031168 as "64.03 GiB".
 export function bytes(count) {
     const [value, unit] = scaled(count);
     return digits(value) + " " + unit;
 }
 
-// The same to be sent, and exact: "96GiB", or all digits.
+// Formats bytes exactly, for requests: "96GiB", or all digits.
 export function size(count) {
     const [value, unit] = scaled(count);
     return Number.isInteger(4 * value) ? value + unit : String(count);
 }
 
-// A size that is short to read, and at most a quarter of its unit less: 150121545728 -> 139.75 * 2 ** 30
+// Returns a size that is short to read, and at most a quarter of its unit smaller: 150121545728 ->
+// 139.75 * 2 ** 30
 export function rounded(count) {
     const [value, unit] = scaled(count);
     return Math.floor(4 * value) / 4 * 1024 ** UNITS.indexOf(unit);
@@ -43,7 +44,7 @@ export const cycles = (value) => digits(value) + " cycles";
 export const times = (value) => (value >= 9.95 ? Math.round(value) : value.toFixed(1)) + "\u00d7";
 export const count = (value) => String(value);
 
-// object[name] in words; "unknown: not measured" where it is null.
+// Returns object[name] in words, or "unknown: not measured" if it is null.
 export function maybe(object, name, format) {
     const value = object?.[name];
     if (value !== null && value !== undefined) return format(value);
@@ -51,12 +52,12 @@ export function maybe(object, name, format) {
     return "unknown: " + reason.replace("not-observable: ", "").replaceAll("-", " ");
 }
 
-// "2026-11-22T16:42:58Z" -> "2026-11-22 16:42 UTC"
+// Formats "2026-11-22T16:42:58Z" as "2026-11-22 16:42 UTC".
 export function time(text) {
     return text ? text.slice(0, 10) + " " + text.slice(11, 16) + " UTC" : "never";
 }
 
-// SM ids as ranges: [0, 1, 2, 5] -> "0-2, 5"
+// Formats SM ids as ranges: [0, 1, 2, 5] -> "0-2, 5"
 export function ranges(ids) {
     const out = [];
     for (let i = 0; i < ids.length; i++) {

@@ -1,20 +1,20 @@
-// heat.js: hosts and slots as colored cells: the color is the distance from the median of the model,
-// the letter the group map. All that a cell shows is in its name too.
+// heat.js: hosts and slots as colored cells: the color is the distance from the median of the
+// model, and the letter is the group map. The name of a cell contains all that it shows.
 import { interpolatePuOr } from "d3-scale-chromatic";
 import { median } from "d3-array";
 import { element, plain } from "./dom.js";
 
-// The distance that has the darkest color, as a part of the median.
+// The distance with the darkest color, as a part of the median.
 export const FARTHEST = 0.1;
 
-// Orange is below the median, purple above, both the same to people who see colors differently; pale
-// enough at the ends for black letters.
+// Orange is below the median and purple above. People with any color vision can distinguish them,
+// and black letters stay readable at the ends.
 export const distanceColor = (distance) => interpolatePuOr(0.5 - 0.32 * Math.max(-1, Math.min(1, distance / FARTHEST)));
 
-// A kind of GPU: simulated ones are never compared with measured ones.
+// Returns the kind of a GPU. Simulated GPUs are never compared with measured ones.
 const kindOf = (gpu) => gpu.model + "\n" + gpu.origin;
 
-// kind -> median of a number
+// Maps each kind to the median of a number.
 export function medians(gpus, name) {
     const values = new Map();
     for (const gpu of gpus) {
@@ -26,7 +26,7 @@ export function medians(gpus, name) {
     return new Map([...values].map(([kind, list]) => [kind, median(list)]));
 }
 
-// null: not known
+// Returns null if the distance is not known.
 export function distance(gpu, name, of) {
     const middle = of.get(kindOf(gpu));
     return gpu[name] === null || !middle ? null : gpu[name] / middle - 1;
@@ -34,7 +34,7 @@ export function distance(gpu, name, of) {
 
 export const percent = (part) => (part < 0 ? "\u2212" : "+") + Math.abs(100 * part).toFixed(1) + " %";
 
-// A, B, ... for the most common maps, * for the rest.
+// Assigns A, B, ... to the most common maps, and * to the others.
 export function letters(gpus) {
     const counts = new Map();
     for (const gpu of gpus) if (gpu.map) counts.set(gpu.map, (counts.get(gpu.map) ?? 0) + 1);
@@ -44,7 +44,7 @@ export function letters(gpus) {
 
 const isUnsure = (gpu) => gpu.state === "stale" || (gpu.verdict && gpu.verdict !== "clean");
 
-// "n17 slot 3: H200 (simulated), 749 (+0.1 % of the median), map A, stale"
+// Returns "n17 slot 3: H200 (simulated), 749 (+0.1 % of the median), map A, stale".
 function nameOf(gpu, name, away, letter) {
     return [
         `${plain(gpu.host)} slot ${gpu.slot}: ${plain(gpu.model)}` + (gpu.origin === "measured" ? "" : ` (${gpu.origin})`),
@@ -75,7 +75,7 @@ const ORDERS = {
 };
 export const orders = Object.keys(ORDERS);
 
-// One line for each host, in an order of `orders`.
+// Draws one line for each host, in an order of `orders`.
 export function heatMap(gpus, name, order) {
     const of = medians(gpus, name);
     const kinds = letters(gpus);

@@ -1,5 +1,5 @@
-// levels.js: the TLB levels of a chip as nested boxes, the outermost first, with what each number rests
-// on when asked for.
+// levels.js: the TLB levels of a chip as nested boxes, the outermost first, with the source of each
+// number on request.
 import { element, plain } from "./dom.js";
 import { bytes, count, cycles, maybe } from "./format.js";
 import { table } from "./table.js";
@@ -30,7 +30,7 @@ function levelBox(level, inner) {
         evidenceTable(level), inner);
 }
 
-// What is out of reach of the last level, around all of them.
+// Draws the memory out of reach of the last level, around all levels.
 function beyondBox(tlb, inner) {
     const beyond = tlb.beyond ?? {};
     const far = beyond.reach_bytes ? `Next limit at ${bytes(beyond.reach_bytes)}.`

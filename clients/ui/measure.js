@@ -1,4 +1,5 @@
-// measure.js: starts a measurement and follows it. The token is asked for when the daemon wants one.
+// measure.js: starts a measurement and follows it. It asks the user for the token if the daemon
+// requires one.
 import { cancel, get, of, post, setToken } from "./api.js";
 import { element, replace } from "./dom.js";
 import { choice, labeled, live, refusal } from "./parts.js";

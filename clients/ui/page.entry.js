@@ -1,5 +1,5 @@
-// page.entry.js: the page at /ui/: which GPU and which view, as the address after # says, so that an
-// address can be sent to another person: #chip?gpu=GPU-1&bytes=103079215104
+// page.entry.js: the page at /ui/: it shows the GPU and the view in the part of the address after
+// #, so that an address can be sent to another person: #chip?gpu=GPU-1&bytes=103079215104
 import "./license.js";
 import { get, of } from "./api.js";
 import { element, plain, replace } from "./dom.js";
@@ -31,14 +31,15 @@ function hashOf(view, more = {}) {
     return "#" + view + (pairs.length > 0 ? "?" + new URLSearchParams(pairs) : "");
 }
 
-// A choice within a view: in the address, without a step in the browser's history for each.
+// Sets a choice within a view. It is in the address, without a separate step in the browser's
+// history.
 function change(more) {
     state = { ...state, ...more };
     window.history.replaceState(null, "", hashOf(state.view));
     links();
 }
 
-// The links to the views; made once, so that the focus stays where it is.
+// Makes the links to the views once, so that the focus stays in place.
 const made = Object.fromEntries(Object.entries(VIEWS).map(([view, [name]]) => [view, element("a", {}, name)]));
 function links() {
     for (const [view, link] of Object.entries(made)) {
@@ -48,7 +49,7 @@ function links() {
     }
 }
 
-// The GPU that the address names, by index or UUID; undefined if there is no such GPU.
+// Returns the GPU that the address names by index or UUID, or undefined if there is no such GPU.
 function chosen() {
     const name = state.gpu?.toLowerCase() ?? "0";
     return node.gpus.find((g) => g.uuid.toLowerCase() === name || String(g.index) === name);
@@ -86,7 +87,7 @@ async function ask() {
     return answer;
 }
 
-// Without a fingerprint, looks again until there is one.
+// Polls until there is a fingerprint.
 function watch(gpu, mine) {
     if (RESTING.includes(gpu.state)) return;
     setTimeout(async () => {

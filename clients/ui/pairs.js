@@ -1,5 +1,5 @@
-// pairs.js: the matrix of SM pairs: what a load of one SM costs more after another SM has evicted. Read
-// from the raw observations when asked for, since it is a megabyte.
+// pairs.js: the matrix of SM pairs: the additional cost of a load of one SM after another SM has
+// evicted. It is read from the raw observations on request, because they are a megabyte.
 import { get, of } from "./api.js";
 import { amountColor } from "./color.js";
 import { element, replace } from "./dom.js";
@@ -25,7 +25,7 @@ async function pairObservations(gpu) {
     return Promise.all(rows.filter((o) => o.run === run).map((o) => get(of(gpu, "observations/" + o.id))));
 }
 
-// Of each SM that evicted, by its id: for each SM the cycles that it then lost.
+// Returns, by the id of each SM that evicted, the cycles that each SM then lost.
 function addRows(matrix, o) {
     const [pivots, kinds, sms, pages] = o.shape;
     for (let p = 0; p < pivots; p++) {
@@ -38,7 +38,8 @@ function addRows(matrix, o) {
     matrix.sms = o.sm_ids;
 }
 
-// One matrix for each stride, which is the entry size of the level that was probed; the fullest one.
+// Returns one matrix for each stride, which is the entry size of the probed level. Takes the
+// fullest one.
 function fullest(observations) {
     const byStride = new Map();
     for (const o of observations) {

@@ -4,7 +4,8 @@ import { get, of } from "./api.js";
 
 const hasRoute = (routes, path) => routes.some((r) => r.path === path);
 
-// {bands, note}: the range of the naive curve among the chips of this kind, and what compare says.
+// Returns {bands, note}: the range of the naive curve among the chips of this kind, and the note of
+// compare.
 export async function referenceBands(gpu, routes, rows) {
     if (!hasRoute(routes, "/v1/gpus/{gpu}/compare")) return { bands: [], note: "" };
     const compared = await get(of(gpu, "compare")).catch(() => null);

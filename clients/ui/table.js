@@ -1,15 +1,16 @@
-// table.js: what a picture shows, as a table: for screen readers, for copying, for grep. On a narrow screen
-// each row is a block in which a cell stands behind the head of its column (page.css).
+// table.js: the contents of a picture as a table, for screen readers, for copying, and for grep. On
+// a narrow screen each row is a block in which a cell stands behind the head of its column
+// (page.css).
 import { element } from "./dom.js";
 
-// A cell that gets a line of its own on a narrow screen.
+// A longer cell gets its own line on a narrow screen.
 const LONG = 24;
 
 const isLong = (cell) => (cell?.textContent ?? String(cell)).length > LONG;
 const isNumber = (cell) => /^[0-9]/.test(cell);
 
-// `head`: texts; `rows`: lists of texts or nodes, the first cell names the row. `options.closed`: a
-// button opens it.
+// `head` is a list of texts. `rows` are lists of texts or nodes; the first cell names the row. With
+// `options.closed` a button opens the table.
 export function table(caption, head, rows, options = {}) {
     const body = rows.map((cells) => element("tr", {}, cells.map((cell, i) =>
         i ? element("td", { "data-head": head[i], class: isLong(cell) && "long" }, cell)

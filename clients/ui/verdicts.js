@@ -1,5 +1,5 @@
-// verdicts.js: what an answer of the planner says, in one sentence. "Nothing to gain" is as much an
-// answer as "five times".
+// verdicts.js: an answer of the planner, in one sentence. "Nothing to gain" is as much an answer as
+// "five times".
 import { bytes, gbps, times } from "./format.js";
 import { verdict } from "./parts.js";
 
@@ -19,7 +19,7 @@ function windowsSentence(p) {
     return `${bytes(p.bytes)} in ${p.window_count} windows${speed}.`;
 }
 
-// Of GET placement.
+// Returns the sentence for GET placement.
 export function placementVerdict(p) {
     const sentences = {
         "nothing-to-do": () => verdict("none", `Nothing to gain: ${bytes(p.bytes)} are within the reach of every SM.`, p.reason),
@@ -30,7 +30,7 @@ export function placementVerdict(p) {
     return sentences[p.advice]?.() ?? verdict("unknown", p.reason);
 }
 
-// Of GET plan.
+// Returns the sentence for GET plan.
 export function planVerdict(plan) {
     const best = plan.options[0];
     if (best.strategy === "naive")

@@ -1,5 +1,5 @@
-// view_chip.js: what is inside this GPU: groups of SMs, colored by window for a size that one drags, TLB
-// levels, what the die lacks, and the matrix of SM pairs where it was measured.
+// view_chip.js: the inside of this GPU: groups of SMs, colored by window for a size from a slider,
+// TLB levels, the missing parts of the die, and the matrix of SM pairs if it was measured.
 import { get, latest, of } from "./api.js";
 import { groupBoxes } from "./boxes.js";
 import { element, plain, replace } from "./dom.js";
@@ -12,8 +12,8 @@ import { placementVerdict } from "./verdicts.js";
 
 const STEPS = 240;
 
-// Sizes from an eighth of the reach to all of the memory, each a little larger than the one before and
-// round: a multiple of a 32nd of its power of two.
+// Returns sizes from an eighth of the reach to all of the memory. Each is a little larger than the
+// one before, and a multiple of a 32nd of its power of two.
 export function sizeSteps(fingerprint) {
     const most = fingerprint.gpu.memory_bytes;
     const least = Math.min(most / 2, (fingerprint.windows.reach_bytes ?? most) / 8);
@@ -48,7 +48,7 @@ function groupTable(topology) {
             maybe(g, "alone_gbps", gbps), maybe(g, "beyond_gbps", gbps)]), { closed: true });
 }
 
-// What the chip lacks of a full die.
+// Shows the parts that the chip lacks, compared with a full die.
 function lostText(topology) {
     const lost = topology.disabled ?? {};
     if (lost.sm_count === null || lost.sm_count === undefined)
@@ -59,7 +59,7 @@ function lostText(topology) {
     return `Crossed boxes: ${lost.sm_count} SMs of the full die's ${topology.full_sm_count ?? "?"} are lost (pattern ${lost.signature}).` + candidates;
 }
 
-// Shows any size: its slider then stands at the nearest step, and its text is the size itself.
+// Shows any size. Its slider then stands at the nearest step, and its text shows the exact size.
 function sizeControl(steps, onchange) {
     const output = element("output", { for: "size" });
     const slider = element("input", { type: "range", id: "size", min: 0, max: steps.length - 1, step: 1 });

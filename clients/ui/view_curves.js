@@ -1,5 +1,5 @@
-// view_curves.js: throughput over bytes: measured naive and with windows, predicted with scopes; other
-// kinds of memory; the chips of the same model behind, where there is a reference.
+// view_curves.js: throughput over bytes: measured naive and with windows, predicted with scopes;
+// other kinds of memory; and the chips of the same model in the background if there is a reference.
 import { get, of } from "./api.js";
 import { curve } from "./curve.js";
 import { element } from "./dom.js";
@@ -10,7 +10,8 @@ import { table } from "./table.js";
 
 const points = (rows, name) => rows.filter((r) => r[name]).map((r) => ({ x: r.region_bytes, y: r[name] }));
 
-// Predicted for passes over scopes, at the sizes of the curve that one pass does not cover.
+// Returns predictions for passes over scopes, at the sizes of the curve that need more than one
+// pass.
 async function scopePoints(gpu, rows) {
     const sizes = rows.map((r) => r.region_bytes).filter((b) => b <= gpu.memory_bytes);
     const answers = await Promise.all(sizes.map((b) => get(of(gpu, "scope", { bytes: b }))));

@@ -1,4 +1,5 @@
-// view_history.js: the measurements of this GPU, what changed between two of them, and a new one.
+// view_history.js: the measurements of this GPU, the changes between two of them, and the start of
+// a new one.
 import { get, of } from "./api.js";
 import { changes } from "./changes.js";
 import { element, plain, replace } from "./dom.js";
@@ -38,7 +39,7 @@ async function past(gpu) {
     return Promise.all(page.fingerprints.map(async (row) => ({ row, fingerprint: await get(of(gpu, "fingerprint", { at: row.id })) })));
 }
 
-// Fills the list of measurements; again when one has ended.
+// Fills the list of measurements, and again when a measurement has ended.
 async function fill(gpu, list, differences) {
     try {
         const rows = await past(gpu);

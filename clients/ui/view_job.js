@@ -1,5 +1,5 @@
-// view_job.js: what one's own job should do: the verdict, the strategies in their order, and the same
-// question for curl, C and Python.
+// view_job.js: the recommendation for the user's job: the verdict, the strategies in their order,
+// and the same request for curl, C and Python.
 import { get, latest, of } from "./api.js";
 import { element, replace } from "./dom.js";
 import { bytes, gbps, maybe, rounded, size as sizeText, times } from "./format.js";
@@ -35,7 +35,7 @@ function choiceVerdict(memory) {
 
 const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 
-// The address of the daemon that served this page, perhaps behind a prefix.
+// Returns the address of the daemon that served this page, perhaps behind a prefix.
 const daemon = () => new URL("..", document.baseURI).href.replace(/\/$/, "");
 
 function curlText(gpu, job, what) {
@@ -44,7 +44,7 @@ function curlText(gpu, job, what) {
     return `curl -s ${quoted(`${daemon()}/v1/gpus/${encodeURIComponent(gpu.uuid)}/${what}?${query}`)}`;
 }
 
-// A whole program. Kinds of memory have no struct, and are printed as the JSON that they come in.
+// Returns a whole program. Kinds of memory have no struct, so it prints them as JSON.
 function cText(gpu, job, what) {
     const query = new URLSearchParams({ bytes: job.exact, access: job.access, element: job.element, location: job.location });
     const plan = {
@@ -141,7 +141,8 @@ export function job({ gpu, state, change }) {
             said.dataset.bytes = "none";
         });
     };
-    // As the address has it, also if that cannot be: the daemon then says so.
+    // Sends the value from the address unchanged, even if it is invalid: the daemon then reports
+    // the error.
     const asked = state.bytes ?? rounded(gpu.memory_bytes);
     const start = { bytes: Number.isSafeInteger(Number(asked)) ? sizeText(Number(asked)) : asked, element: state.element ?? 128,
         access: state.access ?? "read", location: state.location ?? "device" };
