@@ -97,7 +97,7 @@ static void fill_levels(const struct observation_set *set, const struct structur
     }
 }
 
-/* Makes each SM its own group, for a window level that no two SMs share. */
+/* Makes each SM a separate group, for a window level that no two SMs share. */
 static void one_group_each(const uint16_t *sm_ids, uint32_t sm_count, struct sm_partition *out)
 {
     out->group_count = sm_count < REACH_MAX_GROUPS ? sm_count : 0;

@@ -3,7 +3,7 @@
  *
  *   levels.c    TLB levels from footprint sweeps (Karnagel 2017, Mei 2016)
  *   sharing.c   SM groups from rounds, and from the pair matrix (Karnagel 2017)
- *   floorplan.c the full die and what this chip lacks of it (Karnagel 2017)
+ *   floorplan.c the full die and the missing parts of this chip (Karnagel 2017)
  *   throughput.c  plateau, curve and windows from random reads (Walker 2024)
  *   imported.c  all of it from imported means, by curve_levels.c and mean_sharing.c
  *   analysis.c  puts them together

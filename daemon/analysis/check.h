@@ -1,12 +1,12 @@
-/* check.h: compares a stored fingerprint with this chip. Pure. In: the fingerprint, the
- * identity of the GPU now, and a handful of observations. Out: still true, changed or unsure.
+/* check.h: compares a stored fingerprint with this chip. Pure. In: the fingerprint, the identity of
+ * the GPU now, and a handful of observations. Out: still true, changed or unsure.
  *
  * The campaign (campaign/verify_probes.h) and the verdict share these definitions:
  *
  *   level     a CHASE at a stride of one entry, of three points: well within, the most pages that
  *             fit, and a quarter beyond saturation. The first two must hit, the last must miss by
  *             about the stored penalty. Probed if entries, saturation and penalty are known.
- *   sharing   a ROUND of the window level or, where its slices do not fit, rows of PAIRS: the
+ *   sharing   a ROUND of the window level or, if its slices do not fit, rows of PAIRS: the
  *             pivot's group must be evicted and no other SM. Judged by the votes and odds of
  *             analysis/sharing/sharing.h; probed if the sizes of all nearer levels are known, too.
  */

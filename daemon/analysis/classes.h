@@ -13,8 +13,8 @@ enum { CLASSES_MAX = 4, CLASSES_MAX_VALUES = 512 };
  * class. */
 uint32_t classes_split(const double *values, uint32_t n, double noise, uint32_t *out_class);
 
-/* How far that is from other classes, as a share (0..1): the excess of a clear gap, or what an
- * unclear gap lacks. `class` is written by classes_split. */
+/* The distance of the nearest other classes, as a share (0..1): the excess of a clear gap, or the
+ * lack of an unclear one. `class` is the output of classes_split. */
 double classes_margin(const double *values, uint32_t n, double noise, const uint32_t *class);
 
 #endif

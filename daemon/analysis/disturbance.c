@@ -108,14 +108,14 @@ static void classify_loads(const struct observation *o, struct assessment *out)
     size_t nothing = 0;
     size_t too_quick = 0;
     const uint32_t least = o->spec.kind == PROBE_CACHE ? 0 : LEAST_CYCLES; /* L1 is faster */
-    /* A probe without a load times the clock itself, so it has little to time. */
+    /* A probe without a load times only the clock, so values of 0 are normal there. */
     const bool any_load = o->spec.kind != PROBE_CACHE || o->spec.path != PATH_NONE;
     for (size_t i = 0; i < n; i++) {
         away += o->result.values[i] > DISTURBANCE_AWAY_CYCLES;
         nothing += any_load && o->result.values[i] == 0;
         too_quick += o->result.values[i] < least;
     }
-    /* A hit in the cache of constants takes less than the clock's own cycles. */
+    /* A hit in the constant cache takes fewer cycles, without the clock's own cycles. */
     if (o->spec.kind != PROBE_CACHE && too_quick * 2 > n && nothing * 2 <= n)
         blame(out, VERDICT_UNUSABLE, "%zu of %zu loads took less than %d cycles: nothing is timed",
               too_quick, n, LEAST_CYCLES);
@@ -132,7 +132,7 @@ static void classify_loads(const struct observation *o, struct assessment *out)
               away, n, DISTURBANCE_AWAY_CYCLES);
 }
 
-/* Shared memory belongs to one SM, so a load that takes this long was not executing. */
+/* Shared memory belongs to one SM, so an SM that takes this long was taken away. */
 static void classify_onchip(const struct observation *o, struct assessment *out)
 {
     const uint32_t most = DISTURBANCE_AWAY_CYCLES * LOADS_TOGETHER;

@@ -7,8 +7,8 @@
  *                repeats that disagree
  *
  * A process that holds memory is no disturbance, nor is a clock that rises during the warm-up, a
- * power cap or an idle GPU: only what can change a result counts. Each observation is
- * classified alone; contradictions between observations are found where they are combined
+ * power cap or an idle GPU: only conditions that can change a result count. Each observation is
+ * classified alone; the code that combines observations finds contradictions between them
  * (analysis.h, confirm.h).
  */
 #ifndef REACH_ANALYSIS_DISTURBANCE_H

@@ -1,18 +1,18 @@
 /* campaign.c: the order of a measurement, coarse to fine.
  *
  *   warm-up   idle chips clock down; also lists the SM ids
- *   control   beside other processes: do they take entries away? (analysis/levels/control.h)
+ *   control   beside other processes: whether they take entries away (analysis/levels/control.h)
  *   sweeps    two at one large stride: up to 256 pages behind one line, and beyond (levels.h)
- *   entries   bytes an entry translates, for each step the sweeps showed
+ *   entries   bytes that an entry translates, for each step of the sweeps
  *   refine    onset and saturation to the page
  *   sharing   rounds or pairs for each level, until every SM is in a group (sharing_probes.c)
- *   confirm   onsets once more (analysis/sharing/confirm.h)
+ *   confirm   onsets a second time (analysis/sharing/confirm.h)
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
  *   caches    depth full: the data caches and memory's latency (analysis/caches/hierarchy.h)
  *   on chip   depth full: shared memory (analysis/onchip/banks.h) and clusters (clusters.h)
  *   sets read depth full: throughput of working sets (analysis/caches/working_sets.h)
- *   in flight depth full: loads in flight and SMs that are enough (analysis/throughput/parallel.h)
+ *   in flight depth full: sufficient loads in flight and SMs (analysis/throughput/parallel.h)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
  *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)

@@ -54,8 +54,8 @@ enum status import_read(const struct import_file *files, size_t count,
                         const struct import_options *options, struct observation_set *out,
                         struct err *err);
 
-/* Reads the same, and derives a fingerprint. The depth is quick: levels and groups, as far as the
- * files show them. */
+/* Reads the same, and derives a fingerprint. The depth is quick: the levels and groups that the
+ * files show. */
 enum status import_derive(const struct import_file *files, size_t count,
                           const struct import_options *options, struct observation_set *out_set,
                           struct fingerprint *out_fp, struct err *err);

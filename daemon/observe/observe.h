@@ -74,10 +74,10 @@ struct observation_set {
     struct observation_list excluded; /* disturbed and unusable ones */
     uint32_t others;                  /* most other processes that any observation reported */
     size_t interrupted;               /* stretches within probes (probe_conditions.interruptions) */
-    size_t disturbed; /* of these, in the device's own memory; others show no levels */
+    size_t disturbed; /* of these, in the device's own memory; others do not affect levels */
 };
 
-/* Returns whether other processes had the GPU open, or worked on it as far as probes show. */
+/* Returns whether other processes had the GPU open, or worked on it according to the probes. */
 bool observation_set_is_shared(const struct observation_set *set);
 
 /* Appends to the clean or the excluded observations. Takes the observation also on failure

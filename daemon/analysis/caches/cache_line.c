@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define SPACED_LEAST 0.1 /* share of loads that miss if every line is walked */
-#define SPACED_SAME  0.5 /* share of SPACED_LEAST, as long as more lines are walked than fit */
+#define SPACED_SAME  0.5 /* share of the first misses, while more lines are walked than fit */
 #define SPACED_NONE  0.1
 
 enum {
@@ -18,8 +18,9 @@ enum {
     SPACINGS = 6
 };
 
-/* A distance between words, in eighths of 2^k sectors, and the length of a footprint in quarters of
- * what fits. Words at this distance overflow the footprint up to one line, and fit beyond. */
+/* A distance between words, in eighths of 2^k sectors, and the length of a footprint, in quarters
+ * of the size that fits. Words at this distance overflow the footprint up to one line, and fit
+ * beyond. */
 struct spacing {
     uint32_t eighths, quarters;
 };
@@ -38,10 +39,10 @@ static double spaced_share(struct chase *c, struct spacing by, uint32_t k)
     return o ? chase_slow_share(o, 0, c->how.threshold) : -1;
 }
 
-/* With 11 eighths and twice what fits: up to a distance of 11/8 of a line, all or 8/11 of the lines
- * of the footprint are walked. These are more than fit, so a large share of loads misses. With LRU
- * all loads miss. With a random victim and 16/11 of the lines that fit, the share is m = 1 -
- * exp(-16/11 m) = 0.55; with all lines it is 0.80. At twice that distance 4/11 of the lines are
+/* With 11 eighths and twice the size that fits: up to a distance of 11/8 of a line, all or 8/11 of
+ * the lines of the footprint are walked. These are more than fit, so a large share of loads misses.
+ * With LRU all loads miss. With a random victim and 16/11 of the lines that fit, the share is m = 1
+ * - exp(-16/11 m) = 0.55; with all lines it is 0.80. At twice that distance 4/11 of the lines are
  * walked, 8/11 of those that fit. So misses vanish between 11/8 and 11/4 of a line, at any place of
  * the lines that miss. If misses only become few, returns REASON_IRREGULAR, and `*out` is the
  * length that no shorter line explains. The reason is that a hash chooses the sets: 8/11 of the
@@ -75,11 +76,11 @@ static enum reason line_of_spacing(struct chase *c, struct spacing by, uint64_t 
     return reason;
 }
 
-/* Such distances are no multiple of two lines, so the words lie in all sets evenly, and sets that
- * are chosen for blocks of lines are no longer than others. If the number of sets has a divisor in
- * common with the eighths, some sets get more words than others and overflow. With 9 eighths this
- * affects a third of 30 sets, with 11 half of 22 sets. So both must give the same result. `*out` is
- * the result of one of them. */
+/* Such distances are no multiple of two lines, so the words lie in all sets evenly. This also holds
+ * if sets are chosen for blocks of lines. If the number of sets has a divisor in common with the
+ * eighths, some sets get more words than others and overflow. With 9 eighths this affects a third
+ * of 30 sets, with 11 half of 22 sets. So both must give the same result. `*out` is the result of
+ * one of them. */
 static enum reason line_by_spacing(struct chase *c, uint64_t *out)
 {
     uint64_t again = 0;
@@ -96,10 +97,10 @@ static enum reason line_by_spacing(struct chase *c, uint64_t *out)
 }
 
 /* Finds whether a line is no longer than this. Some caches overflow before they are full, because
- * some sets get more lines than others. Then more lines stay than what fits for certain, and the
- * misses of spread words vanish too early: at half of the line. But if the line were longer, words
- * that are less than twice this length apart would walk all lines of the footprint, and overflow
- * it. Words that crowd in some sets only add misses, so one of two distances is enough. */
+ * some sets get more lines than others. Then more lines stay than fit for certain, and the misses
+ * of spread words vanish too early: at half of the line. But if the line were longer, words that
+ * are less than twice this length apart would walk all lines of the footprint, and overflow it.
+ * Words that crowd in some sets only add misses, so one of two distances is enough. */
 static enum reason no_longer_line(struct chase *c, uint64_t line_bytes)
 {
     static const uint32_t eighths[] = {8, 13, 15};

@@ -8,7 +8,7 @@
 
 #define LRU_SHARE      0.97 /* share of the loads of an overflowed set that miss */
 #define OTHER_SHARE    0.90
-#define FLIPPING_SHARE 0.2 /* of the missing lines also hit: not LRU */
+#define FLIPPING_SHARE 0.2 /* share of missing lines that also hit: not LRU */
 #define STEADY_SHARE   0.01
 
 enum {
@@ -189,11 +189,10 @@ static uint32_t look_at_length(struct chase *c, struct set_walks *s, uint64_t le
     return count_flipping(&s->at, out_missing, &s->before);
 }
 
-/* For sets that follow no rule. In cycles somewhat longer than what fits, LRU misses the same lines
- * in every lap and in every run, in any set. If a line hits once and misses once, the policy is not
- * LRU. At many lengths other policies look the same (half of the lengths on an H200), so there are
- * many cycles, up to 3/8 longer. The first one fits; its lines change only because loads took long
- * by chance. */
+/* For sets that follow no rule. In cycles somewhat too long, LRU misses the same lines in every lap
+ * and in every run, in any set. If a line hits once and misses once, the policy is not LRU. At many
+ * lengths other policies look the same (half of the lengths on an H200), so there are many cycles,
+ * up to 3/8 longer. The first one fits; its lines change only because loads took long by chance. */
 static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
 {
     enum { LENGTHS = 13, PARTS = 32 };

@@ -13,7 +13,7 @@
 /* The largest share of misses in such a footprint, besides the delayed loads. */
 #define FITS_SHARE  0.004
 #define SHARP       0.1 /* misses of all longer footprints agree with the size within this share */
-#define YOUNG       0.5 /* share of what stays: lines loaded since are young */
+#define YOUNG       0.5 /* age of young lines, as a share of what stays */
 #define OLD         2.0
 #define LONG        3    /* footprints this many times as long as what stays contain old lines */
 #define LONGEST     8    /* in longer ones the translations may be missing too */
@@ -22,7 +22,7 @@
 #define OTHER_YOUNG 0.90
 #define MOST_VARIED 1.5  /* times the least that stays of a long footprint */
 #define LINE_LEAST  0.05 /* share of loads that miss if every line is loaded */
-#define LINE_SAME   0.5  /* share of LINE_LEAST, as long as the distance is no longer than a line */
+#define LINE_SAME   0.5  /* share of the first misses, up to the length of a line */
 #define LINE_NONE   0.25
 #define SURE_HIT    0.6 /* share of the way from a hit to the threshold */
 #define OTHER_OLD   0.08
@@ -255,9 +255,9 @@ static const struct observation *search_stretch(struct cache_walks *w,
     return o;
 }
 
-/* Returns whether the footprint at place `p` of the sweep fits, by its loads in the sweep and in
- * the stretch above, which begins with it. Two walks that may each agree by chance must not count
- * as two chances. */
+/* Returns whether the footprint at place `p` of the sweep fits. Its loads in the sweep count, and
+ * those of the stretch above, which begins with it. Two walks that may each agree by chance must
+ * not count as two chances. */
 static bool border_fits(const struct observation *all, uint32_t p, const struct observation *above,
                         double threshold, double noise)
 {

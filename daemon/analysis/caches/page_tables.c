@@ -1,5 +1,6 @@
-/* page_tables.c: see page_tables.h. First loads are compared with all others by their ranks (Mann
- * and Whitney), because memory answers in two modes with a long tail, which distorts means. */
+/* page_tables.c: see page_tables.h. First loads are compared with all others by their ranks
+ * (Mann and Whitney), because memory answers in two modes with a long tail. The tail would
+ * distort means. */
 #include "analysis/caches/page_tables.h"
 
 #include "base/assert.h"

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SATURATED_SHARE 0.5  /* of the loads are slow: slow loads are misses */
+#define SATURATED_SHARE 0.5  /* share of slow loads that makes them misses */
 #define SECTOR_RIGHT    0.95 /* share of the expected places that miss */
 #define SECTOR_WRONG    0.03 /* share of all other places that miss */
 #define SAME_ARRAY      0.1

@@ -17,7 +17,7 @@
 
 #define CLEAR_TIMES 3.0
 #define NOISE_TIMES 5.0
-#define MAYBE_SHARE 0.5  /* share of CLEAR_TIMES: neither two modes nor one for certain */
+#define MAYBE_SHARE 0.5  /* share of the required gap: neither one mode nor two */
 #define LEAST_SHARE 0.1  /* share of the lines, in either mode */
 #define BULK_SHARE  0.01 /* share of the lines that lie apart at either end */
 #define ALIKE_SHARE 0.99 /* share of the lines on which two SMs agree */

@@ -1,8 +1,7 @@
 /* sides.h: whether the L2 has two sides, and the side of each SM. From SIDES observations. Pure.
  *
  * The L2 of large chips is in two parts, and a line lives in one of them, by a hash of its physical
- * address. An SM waits longer for a line of the other side. Which lines these are shows in two
- * steps:
+ * address. An SM waits longer for a line of the other side. These lines are found in two steps:
  *
  *   fine   two SMs time lines side by side. If their cycles fall into two modes, the places where
  *          one line is near and the next one far are multiples of the granule.
@@ -11,7 +10,7 @@
  *
  * Results on which the two steps differ are unknown. Whether a line is near is relative to an SM,
  * and where a side lies in physical memory differs between allocations: so SMs have sides, and
- * addresses do not.
+ * addresses have none.
  */
 #ifndef REACH_ANALYSIS_CACHES_SIDES_H
 #define REACH_ANALYSIS_CACHES_SIDES_H

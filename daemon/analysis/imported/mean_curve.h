@@ -1,8 +1,8 @@
 /* mean_curve.h: plateaus and steps of one curve of mean latencies. Pure.
  *
- * A mean curve has one number a footprint: the mean of all loads of a walk. So there is no share of
- * slow loads to count, as sweep.c does; what is left are plateaus, the steps between them, and how
- * much the numbers scatter.
+ * A mean curve has one number per footprint: the mean of all loads of a walk. So there is no share
+ * of slow loads to count, unlike in sweep.c. It shows only plateaus, the steps between them, and
+ * the scatter of the numbers.
  *
  *   cycles
  *     305 |                 ________   to
@@ -11,8 +11,8 @@
  *         +--------------------------> pages
  *
  * The tolerance within which two means count as equal comes from the curve itself: four times the
- * scatter of neighboring points, and no less than two cycles, because the benchmarks that publish
- * such curves cut their means to whole cycles, once or twice.
+ * scatter of neighboring points, and no less than two cycles. The reason is that the benchmarks cut
+ * their means to whole cycles, in one or two places.
  */
 #ifndef REACH_ANALYSIS_IMPORTED_MEAN_CURVE_H
 #define REACH_ANALYSIS_IMPORTED_MEAN_CURVE_H

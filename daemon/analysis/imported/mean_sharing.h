@@ -1,10 +1,10 @@
-/* mean_sharing.h: which SMs share a level, from a matrix of mean latencies. Pure.
+/* mean_sharing.h: finds the SMs that share a level, from a matrix of mean latencies. Pure.
  *
  * The matrix is Karnagel's sharing test (2017, sections 3.3 and 4.2): SM i walks t pages, SM k
  * walks t others, i walks its own again. Row i, column k is the mean of that last walk.
  *
- *   high, where k evicted what i had loaded: they share the level, or something else was slow
- *   low, where nothing was evicted: they share nothing, for certain
+ *   high, if k evicted the pages of i: they share the level, or something else was slow
+ *   low, if nothing was evicted: they certainly share nothing
  *
  * So two SMs share a level if both rows are high, and do not share it if either row is clearly low.
  * On the diagonal an SM evicts itself: the loss there is the cost of a lost walk, and it must be

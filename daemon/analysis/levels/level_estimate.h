@@ -25,7 +25,7 @@ struct level_bracket {
 
 /* A count of pages refers to the stride of its own group of members. */
 struct level_estimate {
-    size_t seen_by;             /* index of the sweep in the set; stays the same as the set grows */
+    size_t seen_by;             /* index of the sweep in the set; it never changes */
     struct level_bracket sweep; /* in the sweep */
     double share;               /* share of loads that miss beyond saturation, in the sweep */
     double penalty_cycles;      /* of the step in the sweep, later of the entry test */

@@ -39,7 +39,7 @@ uint64_t levels_sweep_stride(const struct gpu_limits *limits);
 bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
                        uint16_t sm, struct probe_spec *out);
 
-/* Returns whether kind, stride and points are the same. */
+/* Returns whether kind, stride and points are equal. */
 bool levels_same_walk(const struct probe_spec *a, const struct probe_spec *b);
 /* The first sweep like `spec` that other sweeps confirm, or NULL. Two sweeps with common footprints
  * must agree about each of them, by the median of one and the spread of the other. A sweep that

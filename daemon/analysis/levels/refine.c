@@ -9,17 +9,17 @@
  *     page 1     hit    slow     hit     an outlier
  *     page 2     hit     hit     hit
  *
- * So each page is weighed by itself. The reference point, a footprint that fits, gives how often a
- * hit looks slow (q) and a miss would look fast (r). k slow loads of c weigh k log((1-r)/q) - (c-k)
- * log((1-q)/r). If two pages miss beyond doubt, the footprint does not fit; one page alone cannot
- * overflow a set. If no page is even likely to miss, it fits. All else is walked again with more
- * laps, and is unknown if that does not help.
+ * So each page is weighed by itself. The reference point, a footprint that fits, gives the rates at
+ * which a hit looks slow (q) and a miss would look fast (r). k slow loads of c weigh k log((1-r)/q)
+ * - (c-k) log((1-q)/r). If two pages miss beyond doubt, the footprint does not fit; one page alone
+ * cannot overflow a set. If no page is even likely to miss, it fits. Any other footprint is walked
+ * again with more laps, and stays unknown if that does not help.
  *
  * If the victim is random, no page misses in every lap, and a footprint that would fit takes many
- * laps to settle. The sign is how often a page changes between hit and miss from one lap to the
- * next: hardly ever under LRU, but with probability 2 m (1-m) if m of the loads miss by chance.
- * Such a level is not LRU, and its entries cannot be counted this way (Mei 2016, section 4.5,
- * reports the same of the L1 of Fermi).
+ * laps to settle. The sign is the rate at which a page changes between hit and miss from one lap to
+ * the next. It is almost 0 under LRU, and 2 m (1-m) if m of the loads miss by chance. Such a level
+ * is not LRU, and its entries cannot be counted this way (Mei 2016, section 4.5, reports the same
+ * of the L1 of Fermi).
  */
 #include "analysis/levels/refine.h"
 
@@ -42,7 +42,7 @@ enum {
 
 #define BY_CHANCE              1e-5  /* a less probable result is not chance */
 #define LIKELY_SEEN            0.98  /* least share of missing pages that must look like misses */
-#define SETTLING               0.004 /* share of pages that miss once more (H200: 5 of 2049) */
+#define SETTLING               0.004 /* pages that may miss after the warm lap (H200: 5 of 2049) */
 #define FULL_SHARE             0.95  /* share of misses that counts as every load */
 #define SMALL_MISSES           0.05  /* between these shares of misses LRU and chance differ */
 #define LARGE_MISSES           0.95
@@ -84,7 +84,7 @@ struct point {
 
 /* ---- one point ---- */
 
-/* The upper bound of a share of which `count` in `n` loads were seen; a larger share is
+/* An upper bound of the rate of an event that `count` of `n` loads showed. A higher rate is
  * improbable. */
 static double upper_bound(double count, double n)
 {
@@ -232,9 +232,9 @@ static double share_of_misses(const struct observation *o, uint32_t p, const str
 }
 
 /* The distance of a point from another fit. If the point misses, it is the excess of the page that
- * makes it certain. If it fits, two numbers count. One is the number of further laps until the page
- * most like a miss is as like a miss as a hit. The other is the share of missing pages that would
- * be seen. */
+ * makes it certain. If it fits, the lower of two numbers counts. The first is the number of further
+ * laps until the page most like a miss is equally like a hit. The second is the share of missing
+ * pages that would be seen. */
 static double score_fit(const struct observation *o, uint32_t p, const struct noise *noise,
                         const struct scales *s, enum fit fit)
 {

@@ -68,8 +68,8 @@ static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t fi
 }
 
 /* Finds runs of at least two points. A run close to the previous run joins it: a lone point between
- * them was an outlier. The first point may stand alone, because a level that holds one or two pages
- * at a stride this long is visible in no other point. */
+ * them was an outlier. The first point may stand alone, because no other point shows a level that
+ * holds one or two pages at a stride this long. */
 static uint32_t find_plateaus(const double *cycles, uint32_t n, struct plateau *out)
 {
     uint32_t count = 0;

@@ -1,11 +1,11 @@
 /* memory.h: the speed and the reach of one kind of memory (types/memory_kind.h). Pure.
  *
  * Random reads by all SMs over growing regions are fast up to the reach and slow beyond it: a
- * region is reached if it is read at 90 % of the plateau. Beyond it each group in a window of its
- * own may be fast again (Walker 2024), up to a region that is found the same way. One group alone
- * has a reach of its own. The length of an entry follows from walks over one footprint beyond the
- * reach with strides that are halved. All loads hit while there are fewer pages than entries, and
- * all miss from the stride of an entry on (Karnagel 2017, section 3.2).
+ * region is reached if it is read at 90 % of the plateau. Beyond it each group in its own window
+ * may be fast again (Walker 2024), up to a region that is found in the same way. One group alone
+ * has its own reach. The length of an entry follows from walks over one footprint beyond the reach
+ * with strides that are halved. All loads hit while there are fewer pages than entries, and all
+ * miss from the stride of an entry on (Karnagel 2017, section 3.2).
  *
  * The campaign, which requests missing probes, and the analysis share the estimate.
  */

@@ -1,10 +1,10 @@
 /* clusters.h: thread block clusters: the number of SMs that each size can use, the SMs that can be
  * together, and the cost of a load from another SM's shared memory. From PEER observations. Pure.
  *
- * SMs that were seen in one cluster are in one GPC. Whether all SMs of a GPC were seen together
- * follows from how many clusters of each size fit: the sum of floor(SMs of a GPC / size). Sets that
- * give another sum for some size were not yet united, and neither are they certain if uniting two
- * of them gave the same sums.
+ * SMs that were seen in one cluster are in one GPC. The number of clusters of each size that fit
+ * shows whether all SMs of a GPC were seen together: it is the sum of floor(SMs of a GPC / size).
+ * Sets that give another sum for some size are not complete. If the union of two sets gave the same
+ * sums, the sets are not certain.
  */
 #ifndef REACH_ANALYSIS_ONCHIP_CLUSTERS_H
 #define REACH_ANALYSIS_ONCHIP_CLUSTERS_H

@@ -10,7 +10,7 @@
 enum {
     AGREE_QUIET = 1,
     AGREE_DISTURBED = 2,
-    LOOSE_QUIET = 256, /* the onset may have been found too early by this part */
+    LOOSE_QUIET = 256, /* the onset may be too early by one page in this number */
     MIN_SAMPLES = 256,
     VOTES_DISTURBED = 2
 };

@@ -12,8 +12,8 @@
  * A step of the sweep that led to no entry is also walked again: a step that a change of the
  * clock has caused does not come back.
  *
- * A quiet measurement confirms once; one in which some observation was disturbed, or a stretch of
- * it interrupted, needs two that agree, and a second vote of every row of pairs.
+ * A quiet measurement confirms once. If an observation was disturbed or interrupted, two
+ * confirmations must agree, and every row of pairs needs a second vote.
  */
 #ifndef REACH_ANALYSIS_SHARING_CONFIRM_H
 #define REACH_ANALYSIS_SHARING_CONFIRM_H

@@ -24,7 +24,7 @@ enum { WORK_LIMIT = 2000000 };
  * result means nothing. */
 enum { BUDGET_DIVISOR = 4 };
 
-/* A pattern that chance produces less than once in 2^20 times counts as a pattern. */
+/* A pattern counts if chance produces it less often than one time in 2^20. */
 enum { CHANCE_BITS = 20 };
 
 /* The measured groups. Places are positions in the order of the SM ids; gaps in the ids mean

@@ -1,12 +1,12 @@
 /* sharing.h: finds the SMs that share one TLB level. Pure.
  *
- * A pivot evicts; an SM whose own pages are evicted shares the level with it. Each SM is
- * compared with itself: the same pages, timed without thrashing just before (the control). So
- * neither the distance to a page's slice of L2 nor the distance to the next level matters.
+ * A pivot evicts; an SM whose own pages are evicted shares the level with it. Each SM is compared
+ * with itself: the same pages, timed without thrashing just before (the control). So neither the
+ * distance to a page's slice of L2 nor the distance to the next level matters.
  *
  *   ROUND  finds the whole group of one pivot: one round for each group
  *   PAIRS  one row finds it too, SM by SM, with all other SMs idle (Karnagel 2017, section 4.2):
- *          the second method that the rounds are checked against
+ *          the second method, which checks the rounds
  *
  * Each repeat of a round, and each row of pairs, is a vote: the median over the slice of (after -
  * control). The median of an SM's votes is compared with half of the loss of the pivot itself,

@@ -6,7 +6,7 @@
 #include "analysis/levels/level_estimate.h"
 #include "analysis/sharing/sharing.h"
 
-/* Levels and their sharing, as far as the observations determine them. */
+/* The levels and their sharing that the observations determine. */
 struct structure {
     uint32_t level_count;
     struct level_estimate levels[LEVELS_MAX];

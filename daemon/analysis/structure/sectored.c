@@ -108,7 +108,7 @@ static uint64_t beyond_nearer(const struct structure *s, uint32_t k)
 }
 
 /* Finds whether three quarters of the pages still fit at twice the stride. They are compared with
- * fewer pages, which must miss the nearer levels as well. */
+ * fewer pages, which must also miss the nearer levels. */
 static enum above ask_above(const struct observation_set *set, const struct structure *s,
                             uint32_t k, struct sectored_estimate *out)
 {

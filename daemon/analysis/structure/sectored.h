@@ -1,4 +1,5 @@
-/* sectored.h: how many allocation pages one entry covers, and whether a miss fills all of it. Pure.
+/* sectored.h: the number of allocation pages of one entry, and whether a miss fills all of it.
+ * Pure.
  *
  * Three strides show it (Karnagel 2017, figure 2, read load by load):
  *

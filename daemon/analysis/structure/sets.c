@@ -213,8 +213,8 @@ static double flips_of(double rate)
     return 2 * rate * (1 - rate);
 }
 
-/* Finds whether pages behave alike in every lap. If they do not, the noise of the control may
- * explain it, or the noise of misses, which does not make misses as quick as hits. */
+/* Finds whether pages behave alike in every lap. If they do not, the cause may be the noise of the
+ * control, or the noise of misses. The noise of misses does not make them as quick as hits. */
 static enum replacement classify_replacement(const struct trace *t, double *margin)
 {
     const double a = flips_of(t->false_miss_rate);

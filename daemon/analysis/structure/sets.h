@@ -11,8 +11,8 @@
  *   pages | 64   65   66   67   68  ..  72       Mei and Chu 2016, section 4.4: one set of 17 ways
  *   join  |  -    -   18    9    9  ..   9       and six of 8
  *
- * Nothing is assumed about which page belongs to which set. A level with an arbitrary victim shows
- * other misses in every lap. A cyclic walk cannot distinguish LRU from FIFO.
+ * No assumption is made about the set of a page. A level with an arbitrary victim shows other
+ * misses in every lap. A cyclic walk cannot distinguish LRU from FIFO.
  *
  * A victim buffer of v entries behind sets of w ways takes the first v overflows, so that v + 1
  * sets begin to miss together: (v + 1) * (w + 1) pages join at first. One wider set looks the same

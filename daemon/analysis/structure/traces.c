@@ -2,8 +2,8 @@
  *
  * Votes of a page: m misses and h hits. With a false miss rate p and a false hit rate q, each miss
  * speaks for "misses" with log((1 - q) / p), each hit against it with log((1 - p) / q). A page is
- * sure once the sum is CERTAIN or more either way: three votes of three, five of six, or more if
- * there is noise.
+ * sure if the sum is CERTAIN or more in either direction: three votes of three, five of six, or
+ * more if there is noise.
  */
 #include "analysis/structure/traces.h"
 

@@ -42,9 +42,9 @@ struct trace {
     uint64_t flips;
     double miss_share; /* share of the votes */
     double margin;     /* margin of the least certain page among the certain ones: 0..1 */
-    /* Share of the votes that are as quick as the quicker half of the control's hits, among pages
-     * that miss in at least a fifth of their laps. A miss that is quick by noise is rarely among
-     * them, a true hit every other time. */
+    /* Share of the votes that are as quick as the quicker half of the control's hits. The votes are
+     * of pages that miss in at least a fifth of their laps. A miss that is quick by noise is rarely
+     * among them, a true hit every other time. */
     double quick_share;
     double false_miss_rate; /* of hits, from the control; highest of any observation */
     double false_hit_rate;

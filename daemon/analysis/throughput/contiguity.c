@@ -1,10 +1,10 @@
 /* contiguity.c: see contiguity.h.
  *
- * A region has R bytes, of which the first S are runs. If a miss costs k times its price there, and
- * translation limits the reads, their time grows by the factor 1 + (k - 1) S / R. So the search
- * needs only a part of the region: mapping every granule of it would take seconds on a real GPU.
- * The factor is exact only if all of the region is alike (docs/contiguity.md), as it is for the
- * price. */
+ * A region has R bytes, of which the first S are runs. If a miss costs k times its price there,
+ * and translation limits the reads, their time grows by the factor 1 + (k - 1) S / R. So the
+ * search needs only a part of the region: mapping every granule of it would take seconds on a
+ * real GPU. The factor is exact only if all of the region is alike (docs/contiguity.md); for the
+ * price it is. */
 #include "analysis/throughput/contiguity.h"
 
 #include "analysis/throughput/throughput.h"
@@ -35,7 +35,8 @@ static const double LIMITED = 0.7;
 static const double LEAST_RISE = 0.15;
 static const double NOISES = 4;
 static const double LEAST_NOISE = 0.0005;
-/* Position between the contiguous price (0) and the scattered price (1). */
+/* The middle between the contiguous price (0) and the scattered price (1), and the least distance
+ * from it that is clear. */
 static const double MIDDLE = 0.5;
 static const double CLEAR = 1.0 / 6;
 /* Two prices of scattered memory agree within this share. (The price over a small part of a region

@@ -28,7 +28,7 @@ enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, PAIR_REPEATS = 1, SLOW_REP
 #define SLOW_LOSS   0.04
 #define NOISE_TIMES 4.0
 
-/* The groups in the view of these probes. */
+/* The groups and limits of these probes. */
 struct group_set {
     const struct observation_set *set;
     const struct sm_partition *partition;
@@ -172,8 +172,8 @@ struct readings {
     struct pair pairs[GROUP_READS_MAX_PAIRS];
 };
 
-/* The answer to this spec, which is counted. Returns NULL if there is none; the spec is then among
- * the asks. `asks` may be NULL. */
+/* Returns the answer to this spec and counts it. Returns NULL if there is none, and adds the spec
+ * to `asks`, which may be NULL. */
 static const struct observation *answer_to(const struct group_set *c, const struct probe_spec *spec,
                                            bool closer, struct group_asks *asks)
 {

@@ -18,7 +18,7 @@ enum {
     DURATION_US = 400,
     SEED = 77,
     STEPS = 8,        /* first shares of the SMs */
-    FINEST_SHARE = 64 /* share of the SMs to which the number is found */
+    FINEST_SHARE = 64 /* divisor of the SMs: the precision of the number */
 };
 
 static const uint32_t warp_counts[] = {4, 8, 16, 32};
@@ -226,8 +226,7 @@ bool parallel_missing(const struct observation_set *set, const struct structure 
 /* ---- what is enough ---- */
 
 /* The lowest share of the plateau among the points with at least this number of loads in flight per
- * SM. Also the highest share among the other points, and the largest number of loads in flight of
- * these (0 if there are none). */
+ * SM. Also the largest smaller number (0 if there is none), and the highest share with it. */
 struct cut {
     double above, below;
     uint32_t fewer;
