@@ -1,10 +1,10 @@
-/* diagnose.cu: allocates memory of each kind in turn and asks reach_diagnose what it is: an example
- * of the call, and its test on a real GPU.
+/* diagnose.cu: allocates memory of each kind in turn and diagnoses it with reach_diagnose: an
+ * example of the call, and its test on a real GPU.
  *
  *     diagnose [--reachd URI] [--gpu N] [--json]
  *
  * With a source of answers (a daemon, or file:/path/fingerprint.json) it passes the fingerprint's
- * numbers on, and prints what the planner says. Every word of the memory is written before and
+ * numbers on, and prints the planner's prediction. Every word of the memory is written before and
  * compared after the diagnosis. Exit status: 1 if a word has changed, or a call failed other than
  * for lack of memory or of the kind.
  */
@@ -25,7 +25,7 @@
 
 typedef uint64_t u64;
 static const u64 MIB = 1 << 20, GIB = 1 << 30, FRAME = 32 * MIB, PAGE = 2 * MIB;
-static const u64 SPARE = 2 * GIB; /* left free on the device */
+static const u64 SPARE = 2 * GIB; /* bytes left free on the device */
 static const u64 HOST_WITHIN = 512 * MIB, HOST_BEYOND = 2 * GIB;
 
 /* ---- calls -------------------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static void check(int result, const char *call)
 }
 #define TRY(call) check((int)(call), #call)
 
-/* A function of the driver, which the build machine need not have. */
+/* Loads a function of the driver, which the build machine need not have. */
 static void *driver_symbol(const char *name)
 {
     static void *const library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -47,7 +47,7 @@ static void *driver_symbol(const char *name)
     return symbol;
 }
 #define DRIVER(name) ((decltype(&name))driver_symbol(#name))
-/* As they are in every driver; later headers declare them otherwise. */
+/* Signatures that every driver has; later headers declare them differently. */
 typedef int advise_fn(CUdeviceptr, size_t, int, CUdevice);
 typedef int prefetch_fn(CUdeviceptr, size_t, CUdevice, CUstream);
 
@@ -106,7 +106,7 @@ static struct memory take_registered(u64 bytes)
     return m;
 }
 
-/* Handles of `handle_bytes`, in random order. */
+/* Maps handles of `handle_bytes` in random order. */
 static struct memory take_virtual(u64 bytes, u64 handle_bytes, CUmemLocationType where, int id,
                                   bool compressible)
 {
@@ -180,7 +180,7 @@ __global__ void compare(const u64 *words, u64 count, unsigned long long *changed
 
 struct session {
     struct reach_diagnose_options options;
-    struct reach *reach; /* NULL: no fingerprint */
+    struct reach *reach; /* NULL if there is no fingerprint */
     char gpu[REACH_UUID_BYTES];
     bool json;
     unsigned long long *changed; /* one counter on the device */
@@ -220,7 +220,8 @@ static void diagnose(struct session *s, const char *name, struct memory m)
     fflush(stdout);
 }
 
-/* A kind that this machine lacks, or has too little of, is a line and no failure. */
+/* A kind that this machine lacks, or has too little of, is reported in a line and is not a
+ * failure. */
 template <class Take> static void try_case(struct session *s, const char *name, Take take)
 {
     struct memory m;

@@ -1,5 +1,5 @@
-/* diagnose.h: the host side of the example diagnose: what reachd knows of the GPU, and what its
- * planner says of a diagnosis. One thread. */
+/* diagnose.h: the host side of the example diagnose: the fingerprint of the GPU, and the planner's
+ * prediction for a diagnosis. Call it from one thread. */
 #ifndef REACH_CLIENTS_EXAMPLES_DIAGNOSE_H
 #define REACH_CLIENTS_EXAMPLES_DIAGNOSE_H
 
@@ -12,16 +12,17 @@
 extern "C" {
 #endif
 
-/* Fills the numbers of the options from the GPU's fingerprint; what it lacks stays 0. */
+/* Fills the numbers of the options from the GPU's fingerprint; missing ones stay 0. */
 enum reach_status diagnose_numbers(struct reach *reach, const char *gpu,
                                    struct reach_diagnose_options *out, struct reach_error *error);
 
-/* Prints "naive 1224 GB/s; best windows, 4070 GB/s" for the planner's answer, or why there is none.
- * Only device memory is the planner's. */
+/* Prints "naive 1224 GB/s; best windows, 4070 GB/s" for the planner's answer, or the reason if
+ * there is none. The planner covers device memory only. */
 void diagnose_print_plan(FILE *out, struct reach *reach, const char *gpu,
                          const struct reach_diagnosis *found);
 
-/* One line of JSON: the name of the case, the diagnosis, and how many words have changed. */
+/* Prints one line of JSON: the name of the case, the diagnosis, and the number of words that have
+ * changed. */
 void diagnose_print_json(FILE *out, const char *name, const struct reach_diagnosis *found,
                          uint64_t changed);
 

@@ -7,17 +7,17 @@
  *   filtered windows      the SMs of each window scan all bags and add up the rows in it
  *   partitioned windows   the row numbers of each bag are partitioned by window first
  *
- * Within the reach: the same bags, with row numbers below half of the reach.
+ * The calibration within the reach uses the same bags, with row numbers below half of the reach.
  */
 #include "gather_kernels.cuh"
 #include "job_device.cuh"
 
 enum {
-    LAG = 1024,  /* pieces; at twice the distance the L2 no longer holds the row numbers */
-    BATCHES = 4, /* of one execution, over the same bags: a real job has many, and the TLBs are cold
-                    only for the first */
+    LAG = 1024,  /* in pieces; at twice the distance the L2 no longer holds the row numbers */
+    BATCHES = 4, /* number of batches per execution, over the same bags. A real job has many, and
+                    TLBs are cold for the first only */
     REFERENCE_BAGS = 1 << 12,
-    MAX_PARTITIONS = 4 /* windows that bags can be partitioned to */
+    MAX_PARTITIONS = 4 /* largest number of windows to which bags can be partitioned */
 };
 
 typedef void (*gather_kernel)(reach_table, gather_work);
@@ -57,7 +57,7 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
            job_device_allocate(d, &s->sum, sizeof *s->sum, why);
 }
 
-/* The first bags, compared with sums that the CPU computes. */
+/* Compares the first bags with sums that the CPU computes. */
 static bool check_bags(state *s, char *why)
 {
     const u32 columns = s->row_bytes / 4,
@@ -116,7 +116,7 @@ static bool launch(state *s, u32 pass, const u32 *numbers, const uint16_t *in_wi
     return true;
 }
 
-/* All batches with one window for all SMs. */
+/* Runs all batches with one window for all SMs. */
 static bool launch_batches(state *s, const u32 *numbers, bool add, char *why)
 {
     for (int batch = 0; batch < BATCHES; batch++) {
@@ -126,7 +126,7 @@ static bool launch_batches(state *s, const u32 *numbers, bool add, char *why)
     return true;
 }
 
-/* No row lies in an empty window. */
+/* An empty window contains no row. */
 static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *why)
 {
     state *s = (state *)user;

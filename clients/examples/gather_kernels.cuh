@@ -1,12 +1,12 @@
 /* gather_kernels.cuh: a pooled embedding gather, in windows. A bag is 64 row numbers; its result is
  * the sum of those rows. A warp processes 32 / L bags at a time: L lanes of 16 bytes each are as
- * wide as a row and own a bag. They keep the row numbers of their window and add up those rows,
+ * wide as a row and own a bag. They keep the row numbers of their window and add up these rows,
  * with eight loads in flight.
  *
  * If several windows share a bag, its sum is completed in `out`: one window, its "home", stores,
- * and the others add. So that none waits for the store, the windows process the bags `lag` pieces
- * apart: the first to reach a bag is its home. The row numbers that it read are still in the L2
- * when the others follow.
+ * and the others add. The windows process the bags `lag` pieces apart, so that no window waits for
+ * the store. The first window to reach a bag is its home. The row numbers that it read are still in
+ * the L2 when the others follow.
  *
  * gather.cu and gather.py use the same kernels.
  */
@@ -21,24 +21,25 @@ enum {
     GATHER_PIECE = 16, /* bags that a warp draws at a time */
     GATHER_IN_FLIGHT = 8,
     GATHER_THREADS = 1024,
-    GATHER_PAD = 4 /* words between two lists, so that they begin in other banks */
+    GATHER_PAD = 4 /* words between two lists, so that they begin in different banks */
 };
 static const uint32_t GATHER_NONE = 0xffffffffu; /* a row number that no window has */
 
-/* What a launch works on. All pointers are device memory. */
+/* The data of a launch. All pointers are device memory. */
 struct gather_work {
     const float4 *rows;        /* the table */
-    const uint32_t *numbers;   /* [bags][64], of rows */
-    const uint16_t *in_window; /* [windows][bags]: their count, if bags are partitioned by window;
-                                  NULL: `numbers` is one list for all */
-    float4 *out;               /* [bags], of one row each */
-    uint32_t *stored;          /* [pieces], 0 at the start: this piece of `out` may be added to */
-    uint32_t pieces;           /* bags / GATHER_PIECE */
-    uint32_t lag;              /* pieces between a window and the next; windows * lag <= pieces */
-    uint32_t add;              /* 1: `out` has sums already, every window adds */
+    const uint32_t *numbers;   /* [bags][64], row numbers */
+    const uint16_t *in_window; /* [windows][bags]: their count if bags are partitioned by window;
+                                  NULL if `numbers` is one list for all */
+    float4 *out;               /* [bags], one row each */
+    uint32_t *stored; /* [pieces], 0 at the start: whether this piece of `out` may be added to */
+    uint32_t pieces;  /* bags / GATHER_PIECE */
+    uint32_t lag;     /* distance of two windows in pieces; windows * lag <= pieces */
+    uint32_t add;     /* 1 if `out` has sums already and every window adds */
 };
 
-/* A load that the L2 evicts first: rows are not read again soon, row numbers and sums are. */
+/* Loads data that the L2 evicts first. Rows are not read again soon, but row numbers and sums
+ * are. */
 static __device__ __forceinline__ uint64_t gather_policy()
 {
     uint64_t policy = 0;
@@ -48,7 +49,7 @@ static __device__ __forceinline__ uint64_t gather_policy()
     return policy;
 }
 
-/* 0 if `wanted` is false, without a branch. */
+/* Returns 0 if `wanted` is false, without a branch. */
 static __device__ __forceinline__ float4 gather_load(const float4 *at, bool wanted, uint64_t policy)
 {
     float4 v;
@@ -78,7 +79,8 @@ static __device__ __forceinline__ void gather_add(float4 *at, float4 v)
 #endif
 }
 
-/* The row numbers of a bag that this lane holds; GATHER_NONE after the first `count`. */
+/* Returns the row numbers of a bag that this lane holds, with GATHER_NONE after the first
+ * `count`. */
 template <int L>
 static __device__ __forceinline__ void gather_fetch(const uint32_t *bag, uint32_t count,
                                                     uint32_t number[GATHER_BAG / L])
@@ -120,13 +122,13 @@ static __device__ __forceinline__ uint32_t gather_keep(const uint32_t number[GAT
     return __shfl_sync(~0u, end, L - 1, L);
 }
 
-/* This lane's 16 bytes of the sum of the `count` rows of a list. */
+/* Returns this lane's 16 bytes of the sum of the `count` rows of a list. */
 template <int L>
 static __device__ __forceinline__ float4 gather_rows(const float4 *rows, const uint32_t *list,
                                                      uint32_t count, uint64_t policy)
 {
     float4 sum = make_float4(0, 0, 0, 0);
-    uint32_t most = count; /* of the bags that this warp does at a time */
+    uint32_t most = count; /* longest list of the bags that this warp processes at a time */
 #pragma unroll
     for (int step = L; step < 32; step *= 2)
         most = max(most, __shfl_xor_sync(~0u, most, step));
@@ -150,14 +152,15 @@ static __device__ __forceinline__ float4 gather_rows(const float4 *rows, const u
     return sum;
 }
 
-/* The window that reaches a piece first. */
+/* Returns the window that reaches a piece first. */
 static __device__ __forceinline__ uint32_t gather_home(const gather_work &work, uint32_t windows,
                                                        uint32_t piece)
 {
     return min(piece / work.lag, windows - 1);
 }
 
-/* Waits until a piece is stored; all lanes. Usually it is: its home was there `lag` pieces ago. */
+/* Waits until a piece is stored; all lanes must call it. Usually it is stored: its home processed
+ * it `lag` pieces ago. */
 static __device__ __forceinline__ void gather_wait(const uint32_t *stored)
 {
     while (*(volatile const uint32_t *)stored == 0)
@@ -192,7 +195,7 @@ template <int L> static __device__ void gather(const reach_table &table, const g
         for (uint32_t done = together; done <= GATHER_PIECE; done += together) {
             const uint32_t count = gather_keep<L>(number, first, length, list);
             const uint32_t next = bag + together;
-            if (done < GATHER_PIECE) /* in flight together with the rows of this one */
+            if (done < GATHER_PIECE) /* fetched together with the rows of this one */
                 gather_fetch<L>(numbers + (uint64_t)next * GATHER_BAG,
                                 counts ? counts[next] : GATHER_BAG, number);
             __syncwarp();
@@ -212,7 +215,7 @@ template <int L> static __device__ void gather(const reach_table &table, const g
     }
 }
 
-/* One per row size; one block of GATHER_THREADS per SM. */
+/* One kernel per row size. Launch one block of GATHER_THREADS per SM. */
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 1)
     gather_128(reach_table table, gather_work work)
 {
@@ -233,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 1)
 
 /* ---- data and checks ------------------------------------------------------------------------- */
 
-/* Every number of the table, from its row and column. */
+/* Fills every number of the table from its row and column. */
 extern "C" __global__ void gather_fill(float *rows, uint64_t numbers, uint32_t columns)
 {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
@@ -241,7 +244,7 @@ extern "C" __global__ void gather_fill(float *rows, uint64_t numbers, uint32_t c
         rows[i] = element_cell(i / columns, (uint32_t)(i % columns));
 }
 
-/* Random row numbers below `rows`. */
+/* Fills random row numbers below `rows`. */
 extern "C" __global__ void gather_numbers(uint32_t *numbers, uint64_t count, uint64_t rows,
                                           uint32_t seed)
 {
@@ -250,7 +253,7 @@ extern "C" __global__ void gather_numbers(uint32_t *numbers, uint64_t count, uin
         numbers[i] = (uint32_t)element_random(i, seed, rows);
 }
 
-/* A sum over all results that depends on the bag and column of each. */
+/* Computes a sum over all results that depends on the bag and column of each. */
 extern "C" __global__ void gather_check(const float *out, uint64_t count, unsigned long long *sum)
 {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
@@ -263,7 +266,7 @@ extern "C" __global__ void gather_check(const float *out, uint64_t count, unsign
         atomicAdd(sum, mine);
 }
 
-/* Partitions the row numbers of each bag by window: a warp takes a bag, and writes the numbers of
+/* Partitions the row numbers of each bag by window. A warp takes a bag and writes the numbers of
  * each window together, [windows][bags][64], and their count, [windows][bags]. */
 extern "C" __global__ void gather_partition(reach_table table, const uint32_t *numbers,
                                             uint32_t bags, uint32_t row_bytes,

@@ -21,17 +21,17 @@
 
 enum {
     CHUNK = (128 << 20) / 4, /* values */
-    CHUNKS = 4,              /* in the buffer: 512 MiB */
+    CHUNKS = 4,              /* number of chunks in the buffer: 512 MiB */
     ROUND = CHUNK * CHUNKS,  /* values */
     BUFFERS = 2,
-    IN_REACH = REACH_STRATEGY_COUNT, /* the calibration, beside the strategies */
+    IN_REACH = REACH_STRATEGY_COUNT, /* index of the calibration, after the strategies */
     CHOICES
 };
 enum { PLAIN = 0, ZERO_COPY, STREAMED_AGAIN }; /* variants */
 
-/* How a kernel is launched. */
+/* The launch parameters of a kernel. */
 struct shape {
-    u32 threads; /* of the block that each SM has */
+    u32 threads; /* threads of the block of each SM */
     bool look_first;
 };
 
@@ -42,20 +42,20 @@ struct state {
     u64 reach_bytes;
     u32 *host, *values; /* pinned [ROUND]; on the device [ROUND], or [BUFFERS][CHUNK] */
     unsigned long long *result;
-    const reach_windows *windows; /* of the choice that is run */
+    const reach_windows *windows; /* windows of the current choice */
     partition_lists lists;
     cudaStream_t work, copy;
     cudaEvent_t copied[BUFFERS], used[BUFFERS];
-    u64 buckets;           /* of the current table */
-    shape shapes[CHOICES]; /* the best ones; 0 threads: not tried yet */
+    u64 buckets;           /* number of buckets of the current table */
+    shape shapes[CHOICES]; /* best shapes; 0 threads if not tried yet */
     shape now;
     double link_gbps;
 };
 
 /* ---- streaming ------------------------------------------------------------------------------- */
 
-/* Calls use(values, round) for all chunks of all rounds, on the device; `copy`: copied there ahead
- * of their use. */
+/* Calls use(values, round) for all chunks of all rounds, on the device. With `copy` the chunks are
+ * copied to the device ahead of their use. */
 template <class Use> static bool stream(state *s, bool copy, Use use, char *why)
 {
     for (u32 n = 0; n < s->rounds * CHUNKS; n++) {
@@ -87,7 +87,7 @@ static bool launch(state *s, u32 pass, group_input in, char *why)
     return true;
 }
 
-/* All chunks, each in the passes from `first` to `end`. */
+/* Processes all chunks, each in the passes from `first` to `end`. */
 static bool stream_passes(state *s, bool copy, u32 first, u32 end, char *why)
 {
     const auto all = [=](const u32 *values, u32 round) {
@@ -100,7 +100,7 @@ static bool stream_passes(state *s, bool copy, u32 first, u32 end, char *why)
     return stream(s, copy, all, why);
 }
 
-/* Karnagel's naive variant: the whole input again for each scope. */
+/* Karnagel's naive variant, which reads the whole input again for each scope. */
 static bool stream_again(state *s, u32 pass_count, char *why)
 {
     for (u32 p = 0; p < pass_count; p++) {
@@ -123,7 +123,7 @@ static bool stream_partitioned(state *s, char *why)
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
-/* The throughput of the link, from one chunk. */
+/* Measures the throughput of the link with one chunk. */
 static bool measure_link(state *s, char *why)
 {
     const auto copy = [=] {
@@ -159,7 +159,7 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
            (!s->host_input || measure_link(s, why));
 }
 
-/* Computed by the CPU: the number of values, and the checksum that the table must reproduce. */
+/* Computes on the CPU the number of values and the checksum that the table must reproduce. */
 static void find_reference(const state *s, job_run *run)
 {
     run->reference.number[1] = (u64)s->rounds * ROUND;
@@ -177,7 +177,7 @@ static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char 
         return false;
     s->reach_bytes = reach_bytes;
     memset(s->shapes, 0, sizeof s->shapes);
-    const u64 distinct = *bytes / 16 / 2 / s->rounds; /* per round; all rounds fill one half */
+    const u64 distinct = *bytes / 16 / 2 / s->rounds; /* keys per round; all rounds fill one half */
     if (distinct > 0xffffffffull)
         return job_fail(why, "so large a table needs more --values");
     group_values<<<job_blocks(&s->device) * 4, 256>>>(s->values, ROUND, distinct, s->seed);
@@ -212,8 +212,8 @@ static bool time_choice(state *s, const job_choice *choice, double *ms, char *wh
     return job_device_end(&s->device, ms, why);
 }
 
-/* Tries once per choice and size what is fastest: the number of threads and, out of reach, whether
- * to read a bucket before a key is inserted. */
+/* Tries the fastest shape once per choice and size. It varies the number of threads and, out of
+ * reach, whether a bucket is read before a key is inserted. */
 static bool choose_shape(state *s, const job_choice *choice, u32 which, char *why)
 {
     const bool out_of_reach = which == REACH_NAIVE && s->device.bytes > s->reach_bytes;
@@ -234,8 +234,8 @@ static bool choose_shape(state *s, const job_choice *choice, u32 which, char *wh
     return true;
 }
 
-/* The scan: no bucket lies in an empty window. The values do not matter, only that they are on the
- * device, as they are whenever they are scanned more than once. */
+/* Measures the scan with an empty window, which contains no bucket. The values do not matter. They
+ * are on the device, like all values that are scanned more than once. */
 static bool scan(state *s, char *why)
 {
     s->now = {JOB_THREADS, true};
@@ -247,7 +247,7 @@ static bool scan(state *s, char *why)
     return true;
 }
 
-/* Within the reach: streamed as usual, into a table that is within the reach. */
+/* Measures the job within the reach, with the usual streaming. */
 static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *why)
 {
     state *s = (state *)user;
@@ -288,9 +288,9 @@ static u64 batches(const job_options *options)
     return (options->count + ROUND - 1) / ROUND * CHUNKS;
 }
 
-/* A value is one access although it accesses its bucket twice, the key and the count: with few
- * enough threads the second access uses the translation of the first. Input from the host crosses
- * the link once in every strategy, chunk by chunk. */
+/* A value counts as one access, although it accesses its bucket twice (key and count). With few
+ * threads the second access uses the translation of the first. Input from the host crosses the link
+ * once in every strategy, chunk by chunk. */
 static void describe(void *user, const job_options *options, reach_job *out)
 {
     const state *s = (const state *)user;

@@ -19,12 +19,12 @@ enum {
 };
 
 /* Part of a job: `count` values of one round. `values` may be host memory that the GPU reads. If
- * the values are partitioned by window (offsets not NULL), each window has a list of its own. */
+ * the values are partitioned by window (offsets not NULL), each window has its own list. */
 struct group_input {
     const u32 *values;
     u32 count; /* not partitioned */
     u32 round;
-    const u64 *offsets; /* partitioned: [windows + 1], of the lists in `values`; else NULL */
+    const u64 *offsets; /* [windows + 1] bounds of the lists in `values`, or NULL */
 };
 
 static __device__ __forceinline__ u64 group_load_if(const unsigned long long *key, bool wanted)
@@ -38,8 +38,9 @@ static __device__ __forceinline__ u64 group_load_if(const unsigned long long *ke
     return v;
 }
 
-/* Counts `key`. Its search starts at `bucket`, which held `seen` (0: empty, or not read yet). A key
- * is never removed: only a bucket seen as empty needs an atomic, to insert or to read again. */
+/* Counts `key`. The search starts at `bucket`, which held `seen` (0 means empty or not read yet). A
+ * key is never removed, so only a bucket seen as empty needs an atomic, to insert or to read
+ * again. */
 static __device__ void group_count(element_bucket *table, u64 key, u64 bucket, u64 seen, u64 first,
                                    u64 length)
 {
@@ -55,9 +56,10 @@ static __device__ void group_count(element_bucket *table, u64 key, u64 bucket, u
     atomicAdd(&table[bucket].count, 1ull);
 }
 
-/* Counts the value if it is `mine` and its bucket lies in the window. `look_first`: reads the
- * bucket before it writes, and inserts only a key that is missing; best within the reach. Otherwise
- * it inserts at once: one access less for a new key, best if each access costs a translation. */
+/* Counts the value if it is `mine` and its bucket lies in the window. With `look_first` it reads
+ * the bucket before it writes, and inserts only a missing key; this is best within the reach.
+ * Otherwise it inserts at once, with one access less for a new key; this is best if each access
+ * costs a translation. */
 static __device__ __forceinline__ void group_value(element_bucket *table, u64 buckets, u64 key,
                                                    bool mine, bool look_first, u64 first,
                                                    u64 length)
@@ -85,14 +87,14 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
         u32 next = load_if(values + i, i < count);
         for (u32 k = i; k < i + GROUP_PIECE; k += 32) {
             const u32 value = next;
-            next = load_if(values + k + 32, k + 32 < count); /* while this one is processed */
+            next = load_if(values + k + 32, k + 32 < count); /* during the work on this one */
             group_value(table, buckets, element_key(value, in.round), k < count, look_first, first,
                         length);
         }
     }
 }
 
-/* Reads the table: groups, all counts, and a sum over (key, count). */
+/* Reads the table and sums groups, all counts, and a value of (key, count). */
 __global__ void group_result(const element_bucket *table, u64 buckets, unsigned long long *out)
 {
     const u64 step = (u64)gridDim.x * blockDim.x;
@@ -115,7 +117,7 @@ __global__ void group_result(const element_bucket *table, u64 buckets, unsigned 
     }
 }
 
-/* Random values below `distinct`. */
+/* Fills random values below `distinct`. */
 __global__ void group_values(u32 *values, u32 count, u64 distinct, u32 seed)
 {
     const u64 step = (u64)gridDim.x * blockDim.x;
@@ -123,7 +125,7 @@ __global__ void group_values(u32 *values, u32 count, u64 distinct, u32 seed)
         values[i] = (u32)element_random(i, seed, distinct);
 }
 
-/* For partition_run(): values, by their first bucket. */
+/* Values by their first bucket, for partition_run(). */
 struct group_number {
     const u32 *values;
     __device__ u32 operator()(u64 i) const

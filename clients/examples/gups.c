@@ -87,7 +87,7 @@ bool gups_options_parse(int argc, char **argv, struct gups_options *out, char *w
 
     *out = (struct gups_options){.log2_elements = 29, .repeats = 1};
     opterr = 0;
-    optind = 0; /* glibc: begin again, also within a cluster of short options */
+    optind = 0; /* glibc: restart, also within a cluster of short options */
     while ((option = getopt_long(argc, argv, "n:r:a:t:d:h", known, NULL)) != -1) {
         if (option == '?')
             return job_fail(why, "%.60s: unknown option, or its value is missing; try -h",
@@ -154,7 +154,7 @@ static enum reach_access access_of(enum gups_test test)
     }
 }
 
-/* Naive first, as every other choice is compared with it. */
+/* Naive comes first, because every other choice is compared with it. */
 static int by_strategy(const void *a, const void *b)
 {
     return (int)((const struct job_choice *)a)->strategy -
@@ -226,7 +226,7 @@ void gups_print_result(FILE *out, const struct gups_options *options,
             gups_result_name(options->test), giga_accesses(options, choice->milliseconds[0]));
 }
 
-/* Of a word that is read and then written the plan knows one access only. */
+/* A word that is read and then written is only one access in the plan. */
 static bool has_one_access(enum gups_test test)
 {
     return test != GUPS_UPDATE && test != GUPS_UPDATE_NO_LOOP && test != GUPS_READ_WRITE;

@@ -2,12 +2,12 @@
  * in windows, with the options and the output lines of gups in NVIDIA's code-samples.
  *
  * All choices make the same accesses. The sequence is computed, so a choice that works in parts of
- * the table computes all of it once per part and skips what lies elsewhere: each lane runs ahead to
- * the next number of its part, then the lanes of a warp access memory together.
+ * the table computes all of it once per part and skips numbers outside. Each lane advances to the
+ * next number of its part, then the lanes of a warp access memory together.
  *
- * Verification: an XOR, made twice, leaves the table as it was. The second run is always naive, so
- * a choice that skips or repeats an update is found. HPCC allows errors in 1 % of the table; here
- * updates are atomic.
+ * Verification: an XOR, made twice, restores the table. The second run is always naive, so a choice
+ * that skips or repeats an update is found. HPCC allows errors in 1 % of the table; here updates
+ * are atomic.
  */
 #include "gups.h"
 #include "job_device.cuh"
@@ -18,7 +18,7 @@ enum { THREADS = 512 };
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
-/* Word i holds i. */
+/* Sets word i to i. */
 __global__ void fill(u64 *table, u64 elements)
 {
     const u64 step = (u64)gridDim.x * blockDim.x;
@@ -36,7 +36,8 @@ __global__ void count_errors(const u64 *table, u64 elements, unsigned long long 
         atomicAdd(errors, (unsigned long long)wrong);
 }
 
-/* `never` is a value that the table does not hold: a read is kept because its value is compared. */
+/* `never` is a value that the table does not contain. A read is not optimized away, because its
+ * value is compared. */
 template <gups_test TEST>
 static __device__ __forceinline__ void access_word(u64 *word, u64 number, u64 never)
 {
@@ -98,7 +99,7 @@ struct state {
     job_device device;
     gups_options options;
     gups_kernel kernel;
-    u32 blocks; /* all of them run at once */
+    u32 blocks; /* number of blocks, which all run at once */
     u64 elements;
     u64 *table;
     unsigned long long *errors;
@@ -136,7 +137,7 @@ static bool load_passes(state *s, const job_choice *choice, const reach_answer *
     return job_device_load(&s->device, s->passes, choice->pass_count, why);
 }
 
-/* All accesses of all repeats, in the choices' passes. */
+/* Makes all accesses of all repeats, in the passes of the choices. */
 static bool launch(state *s, const job_choice *choice, char *why)
 {
     for (u32 r = 0; r < s->options.repeats; r++) {

@@ -18,7 +18,7 @@ extern "C" {
 
 enum { GUPS_STEPS = 256 }; /* numbers of the sequence that a thread uses at a time */
 
-/* Numbers as NVIDIA's sample has them; the last is ours. */
+/* Test numbers of NVIDIA's sample; the last one is an addition. */
 enum gups_test {
     GUPS_UPDATE = 0,
     GUPS_READ = 1,
@@ -32,22 +32,22 @@ enum gups_test {
 /* The command line. Strings are borrowed from it. */
 struct gups_options {
     uint32_t log2_elements; /* of the table of 8-byte words */
-    uint32_t accesses;      /* per element of the table; 0 on the command line: of the test */
+    uint32_t accesses; /* accesses per element; 0 on the command line means the test's default */
     enum gups_test test;
-    uint32_t device; /* CUDA's index; with dry_run the daemon's */
+    uint32_t device; /* CUDA's index, or the daemon's index with dry_run */
     uint32_t repeats;
-    const char *uri; /* as reach_open takes it; NULL: its default */
+    const char *uri; /* URI of reach_open; its default if NULL */
     bool dry_run;
     bool help;
 };
 
-/* The number after `number`. */
+/* Returns the number after `number`. */
 ELEMENT_FN uint64_t gups_next(uint64_t number)
 {
     return (number << 1) ^ ((int64_t)number < 0 ? 7u : 0u);
 }
 
-/* Bit i of the low half becomes bit 2i. */
+/* Spreads bits: bit i of the low half becomes bit 2i. */
 ELEMENT_FN uint64_t gups_spread(uint32_t half)
 {
     uint64_t x = half;
@@ -59,17 +59,18 @@ ELEMENT_FN uint64_t gups_spread(uint32_t half)
     return (x | x << 1) & 0x5555555555555555ull;
 }
 
-/* The square of a polynomial: a square over GF(2) has no mixed terms, and x^64 is x^2 + x + 1. */
+/* Returns the square of a polynomial. A square over GF(2) has no mixed terms, and x^64 is x^2 + x +
+ * 1. */
 ELEMENT_FN uint64_t gups_square(uint64_t number)
 {
     const uint64_t high = gups_spread((uint32_t)(number >> 32));
-    const uint64_t over = high >> 63 ^ high >> 62; /* what times 7 shifts out of 64 bits */
+    const uint64_t over = high >> 63 ^ high >> 62; /* shifted out of 64 bits by times 7 */
 
     return gups_spread((uint32_t)number) ^ high ^ high << 1 ^ high << 2 ^ over ^ over << 1 ^
            over << 2;
 }
 
-/* Number n of the sequence; number 0 is 1. */
+/* Returns number n of the sequence; number 0 is 1. */
 ELEMENT_FN uint64_t gups_start(uint64_t n)
 {
     uint64_t number = 1;
@@ -82,8 +83,8 @@ ELEMENT_FN uint64_t gups_start(uint64_t n)
     return number;
 }
 
-/* The next number of the sequence whose element lies in [first, first + length), of `*left` that
- * remain; false if there is none. Elements are the low bits of a number. */
+/* Finds the next number of the sequence whose element lies in [first, first + length), among
+ * `*left` remaining ones. Returns false if there is none. Elements are the low bits of a number. */
 ELEMENT_FN bool gups_next_inside(uint64_t *number, uint32_t *left, uint64_t mask, uint64_t first,
                                  uint64_t length)
 {
@@ -97,36 +98,37 @@ ELEMENT_FN bool gups_next_inside(uint64_t *number, uint32_t *left, uint64_t mask
     return inside;
 }
 
-/* False, with a message in `why` (JOB_TEXT_BYTES), for options that are not valid. */
+/* Reads the command line. Returns false, with a message in `why` (JOB_TEXT_BYTES), for invalid
+ * options. */
 bool gups_options_parse(int argc, char **argv, struct gups_options *out, char *why);
 void gups_help(FILE *out);
 
-/* Bytes of the table; updates of one repeat; warps' pieces of them. */
+/* Return the bytes of the table, the updates of one repeat, and the pieces of the warps. */
 uint64_t gups_bytes(const struct gups_options *options);
 uint64_t gups_accesses(const struct gups_options *options);
 uint32_t gups_pieces(const struct gups_options *options);
-/* "Gupdates/s ATOM.CAS.64(loop)", as NVIDIA's sample prints it. Static. */
+/* Returns a static text such as "Gupdates/s ATOM.CAS.64(loop)", the format of NVIDIA's sample. */
 const char *gups_result_name(enum gups_test test);
-/* Whether the accesses, made twice, leave the table as it was. */
+/* Returns whether the accesses, made twice, restore the table. */
 bool gups_can_verify(enum gups_test test);
 
-/* Gets the plan for the table: `*plan`, which the caller frees, and its choices, naive first.
- * Without a plan naive alone remains, and `why` (JOB_TEXT_BYTES) says why; else it is empty.
- * Returns the number of choices. */
+/* Gets the plan for the table. Sets `*plan`, which the caller frees, and its choices, naive first.
+ * Without a plan only naive remains, and `why` (JOB_TEXT_BYTES) has the reason; otherwise it is
+ * empty. Returns the number of choices. */
 uint32_t gups_plan(struct reach *reach, const char *gpu, const struct gups_options *options,
                    struct reach_answer **plan, struct job_choice choices[JOB_MAX_CHOICES],
                    char *why);
 
-/* The lines of NVIDIA's sample about the GPU and the table. */
+/* Prints the lines of NVIDIA's sample about the GPU and the table. */
 struct gups_gpu {
     int count, warp, sms, sm_threads;
-    uint64_t threads; /* of a launch */
+    uint64_t threads; /* threads of a launch */
 };
 void gups_print_header(FILE *out, const struct gups_options *options, const struct gups_gpu *gpu);
-/* "Elapsed time = ..", "Result .. = ..", behind a line that names the choice. */
+/* Prints "Elapsed time = ..", "Result .. = ..", after a line that names the choice. */
 void gups_print_result(FILE *out, const struct gups_options *options,
                        const struct job_choice *choice);
-/* All choices beside each other; before a run with the predictions alone. */
+/* Prints all choices side by side; before a run, the predictions alone. */
 void gups_print_table(FILE *out, const struct gups_options *options,
                       const struct job_choice *choices, uint32_t count);
 

@@ -12,8 +12,7 @@
 #include <string.h>
 
 static const double bytes_per_gib = 1024.0 * 1024.0 * 1024.0;
-/* The advice takes choices as equal that differ by 3 %, and the speed of a link varies by some 2 %.
- */
+/* The advice treats choices within 3 % as equal, and the speed of a link varies by some 2 %. */
 static const double noise = 0.05;
 
 /* ---- the advice ---- */
@@ -123,7 +122,7 @@ void gather_some_sms(const struct reach_fingerprint *chip, uint32_t count, uint6
     for (uint32_t sm = 0; sm < chip->sm_slots; sm++) {
         if (chip->group_of_sm[sm] == REACH_IDLE)
             continue;
-        /* The n-th SM of s is one of `count` if n * count / s is new. */
+        /* The n-th of s SMs is among `count` if n * count / s is a new number. */
         if ((uint64_t)seen * count / chip->sm_count !=
             (uint64_t)(seen + 1) * count / chip->sm_count)
             out->window_of_sm[sm] = 0;

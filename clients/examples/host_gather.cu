@@ -1,11 +1,10 @@
 /* host_gather.cu: a job that gathers from host memory: random 128-byte elements of an array that
- * the GPU reads over its link, without a copy. How fast that is depends on how the array was
- * allocated, and beyond a reach that differs by kind, on where each SM reads. reachd has measured
- * both:
+ * the GPU reads over its link, without a copy. The speed depends on the kind of allocation. Beyond
+ * a reach that differs by kind, it also depends on the window of each SM. reachd has measured both:
  *
  *   1. ask for the choices, best first                        get_advice()
  *   2. allocate memory of that kind, and fill it           make_memory()
- *   3. read as the choice says: any SM anywhere, or each      read_choice()
+ *   3. read in that way: any SM anywhere, or each          read_choice()
  *      SM group in a window of its own
  *
  * To show the gain, it runs all choices, and compares each with its prediction. Every element is a
@@ -23,11 +22,12 @@
 #include <sys/mman.h>
 #include <thread>
 
-/* Drawn by a warp at a time. Few, so that over a slow link no warp is left alone at the end. */
+/* Lines that a warp draws at a time. They are few, so that on a slow link no warp runs alone at the
+ * end. */
 typedef line_reads<32> reads;
 
 static const u64 huge_bytes = 2ull << 20;
-static const double unknown_gbps = 5; /* assumed if no speed is predicted */
+static const double unknown_gbps = 5; /* assumed speed if none is predicted */
 
 static const char help[] =
     "host_gather: reads random 128-byte elements of host memory by each choice that reachd\n"
@@ -54,7 +54,7 @@ static const u64 usual_bytes[] = {512ull << 20, 2ull << 30, 8ull << 30, 16ull <<
 /* The array of one kind. */
 struct memory {
     void *host;
-    const u32 *device; /* where the GPU sees it */
+    const u32 *device; /* its address on the GPU */
     u64 bytes;
     bool from_pool, registered;
 };
@@ -81,7 +81,8 @@ static void fill_part(u32 *words, u64 first, u64 behind)
     }
 }
 
-/* By all processors. The first to touch managed memory decides where it lies: the host. */
+/* Fills the memory with all processors. The first to access managed memory places it, in this case
+ * at the host. */
 static void fill(void *memory, u64 bytes)
 {
     const u64 count = std::thread::hardware_concurrency() ? std::thread::hardware_concurrency() : 1;
@@ -94,7 +95,7 @@ static void fill(void *memory, u64 bytes)
         thread.join();
 }
 
-/* Pages of the process, filled, before they are registered. */
+/* Makes pages of the process and fills them, before they are registered. */
 static bool make_pages(bool huge, u64 bytes, memory *out, char *why)
 {
     const u64 before = gather_read_kib("/proc/self/smaps_rollup", "AnonHugePages:");
@@ -149,10 +150,10 @@ static void free_memory(state *s, memory *take)
     else if (take->host)
         munmap(take->host, take->bytes);
     *take = {};
-    (void)cudaGetLastError(); /* a kind that cannot be had is no failure of the next */
+    (void)cudaGetLastError(); /* clears the error of a kind that is not available */
 }
 
-/* Whole multiples of huge pages, filled. On failure nothing is left. */
+/* Allocates whole multiples of huge pages, and fills them. On failure nothing stays allocated. */
 static bool make_memory(state *s, memory_kind kind, u64 bytes, memory *out, char *why)
 {
     const u64 available = gather_read_kib("/proc/meminfo", "MemAvailable:");
@@ -177,7 +178,7 @@ static u64 lines_of(const state *s, double gbps)
     return (u64)(gbps * 1e6 * (double)s->options->count / LINE_BYTES);
 }
 
-/* A quarter of the lines to fill the tables, and then the repeats. */
+/* Reads a quarter of the lines to warm the TLBs, and then runs the repeats. */
 static bool time_windows(state *s, const memory *m, const reach_windows *windows,
                          gather_choice *choice, char *why)
 {
@@ -206,7 +207,7 @@ static bool read_choice(state *s, const memory *m, u64 bytes, gather_choice *cho
                         choice, why);
 }
 
-/* 1, 2, 4 .. SMs. */
+/* Reads with 1, 2, 4 .. SMs. */
 static bool read_by_sms(state *s, const memory *m, memory_kind kind, u64 bytes, double gbps,
                         char *why)
 {
@@ -229,7 +230,7 @@ static bool read_by_sms(state *s, const memory *m, memory_kind kind, u64 bytes, 
     return true;
 }
 
-/* All choices in memory of one kind over all sizes that it is long enough for. */
+/* Reads all choices in memory of one kind, over all sizes that it can hold. */
 static bool read_kind(state *s, memory_kind kind, const memory *m, char *why)
 {
     for (u32 i = 0; i < s->options->size_count; i++) {
@@ -245,7 +246,8 @@ static bool read_kind(state *s, memory_kind kind, const memory *m, char *why)
            read_by_sms(s, m, kind, s->sizes[0].bytes, first->gbps, why);
 }
 
-/* The largest size below `below` with a choice in memory of this kind; 0: there is none. */
+/* Returns the largest size less than `below` with a choice in memory of this kind, or 0 if there is
+ * none. */
 static u64 largest_size(const state *s, memory_kind kind, u64 below)
 {
     u64 bytes = 0;
@@ -258,7 +260,7 @@ static u64 largest_size(const state *s, memory_kind kind, u64 below)
     return bytes;
 }
 
-/* The choices of this kind and size say why they are not measured. */
+/* Writes into the choices of this kind and size why they are not measured. */
 static void set_why(state *s, memory_kind kind, u64 bytes, const char *why)
 {
     for (u32 i = 0; i < s->options->size_count; i++) {
@@ -269,7 +271,7 @@ static void set_why(state *s, memory_kind kind, u64 bytes, const char *why)
     }
 }
 
-/* With an array of the largest size that can be had. False only if reading failed. */
+/* Measures with an array of the largest available size. Returns false only if reading failed. */
 static bool do_kind(state *s, memory_kind kind, char *why)
 {
     const auto start = std::chrono::steady_clock::now();

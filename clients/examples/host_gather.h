@@ -1,7 +1,8 @@
-/* host_gather.h: the host side of host_gather: what reachd advises for a size, the windows of each
+/* host_gather.h: the host side of host_gather: the advice of reachd for a size, the windows of each
  * choice, the report. Plain C without CUDA, so that it is tested and can plan on any machine.
  *
- * Functions that can fail return false with a message in `why` (JOB_TEXT_BYTES). One thread.
+ * Functions that can fail return false with a message in `why` (JOB_TEXT_BYTES). Call them from one
+ * thread.
  */
 #ifndef REACH_CLIENTS_EXAMPLES_HOST_GATHER_H
 #define REACH_CLIENTS_EXAMPLES_HOST_GATHER_H
@@ -16,22 +17,21 @@ extern "C" {
 
 enum { GATHER_MAX_CHOICES = 32, GATHER_MAX_COUNTS = 12 };
 
-/* One choice of the advice: a kind of host memory, and whether each SM reads anywhere or in
- * windows.
+/* One choice of the advice: a kind of host memory, and whether SMs read anywhere or in windows.
  */
 struct gather_choice {
     enum memory_kind kind;
     enum reach_strategy strategy; /* naive or windows */
     bool predicted;
     double predicted_gbps;
-    uint64_t lines; /* read in each repeat */
+    uint64_t lines; /* lines read in each repeat */
     double milliseconds[JOB_MAX_REPEATS];
-    double gbps;              /* of the median; 0: not measured */
+    double gbps;              /* median speed; 0 if not measured */
     uint64_t mismatches;      /* words that did not have the value of their index */
-    char why[JOB_TEXT_BYTES]; /* not measured: why not; else what the advice says */
+    char why[JOB_TEXT_BYTES]; /* text of the advice, or why it is not measured */
 };
 
-/* The advice for one size, best first, and what was measured. */
+/* The advice for one size, best first, and the measured results. */
 struct gather_size {
     uint64_t bytes;
     char fingerprint_id[32], origin[16];
@@ -55,30 +55,32 @@ struct gather_layout {
     int16_t window_of_sm[REACH_SM_MAX];
 };
 
-/* The path of the request for the advice about `bytes`. */
+/* Writes the path of the request for the advice about `bytes`. */
 void gather_target(const char *gpu, uint64_t bytes, char *out, size_t out_bytes);
-/* Reads the answer. Choices in other memory than the host's, and by other strategies, are left out.
- * False if there is no choice, or if it is no such document. */
+/* Reads the answer. Leaves out choices in other than host memory, and by other strategies. Returns
+ * false if there is no choice, or if the document is invalid. */
 bool gather_read_advice(const char *json, uint64_t bytes, struct gather_size *out, char *why);
 
-/* Every group in a window of its own, each as long as its share of the SMs: as reachd measures
- * windows of host memory. False if no groups are known. */
+/* Gives every group its own window, as long as its share of the SMs, which is how reachd measures
+ * windows of host memory. Returns false if no groups are known. */
 bool gather_by_group(const struct reach_fingerprint *chip, uint64_t bytes,
                      struct gather_layout *out);
-/* One window for `count` SMs, spread over the chip; sm_count: for all. */
+/* Makes one window for `count` SMs, spread over the chip; sm_count means all SMs. */
 void gather_some_sms(const struct reach_fingerprint *chip, uint32_t count, uint64_t bytes,
                      struct gather_layout *out);
 
 /* Sets gbps from the times of `repeats` repeats. */
 void gather_derive(struct gather_choice *choice, uint32_t repeats);
-/* The fastest choice that was measured; NULL: none was. */
+/* Returns the fastest measured choice, or NULL if none was measured. */
 const struct gather_choice *gather_best(const struct gather_size *size);
-/* The naive choice of pinned memory, with which others are compared; NULL: it was not measured. */
+/* Returns the naive choice of pinned memory, the base of comparison, or NULL if it was not
+ * measured. */
 const struct gather_choice *gather_pinned(const struct gather_size *size);
-/* Is the first choice of the advice the fastest measured, but for noise? */
+/* Returns whether the first choice of the advice is the fastest measured, apart from noise. */
 bool gather_first_is_fastest(const struct gather_size *size);
 
-/* The number behind `key` in a file of "key: number kB" lines, in bytes; 0: it is not there. */
+/* Returns the number behind `key` in a file of "key: number kB" lines, in bytes, or 0 if it is
+ * missing. */
 uint64_t gather_read_kib(const char *path, const char *key);
 
 void gather_report(FILE *out, const struct gather_size *size, const char *gpu, bool measured);

@@ -120,7 +120,7 @@ uint32_t job_best(const struct job_run *run)
     return best;
 }
 
-/* The same as the reference, as far as that is known, and as the first choice. */
+/* Returns whether a result equals the known parts of the reference, and the first choice. */
 static bool is_right(const struct job_run *run, const struct job_result *found)
 {
     for (uint32_t i = 0; i < JOB_RESULTS; i++) {
@@ -130,7 +130,7 @@ static bool is_right(const struct job_run *run, const struct job_result *found)
     return memcmp(found, &run->choices[0].result, sizeof *found) == 0;
 }
 
-/* The windows of all passes of a choice; the caller frees them. */
+/* Returns the windows of all passes of a choice; the caller frees them. */
 static struct job_pass *make_passes(const struct job_run *run, const struct job_choice *choice,
                                     uint32_t sm_slots)
 {

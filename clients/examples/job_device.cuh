@@ -11,7 +11,7 @@
 typedef uint32_t u32;
 typedef uint64_t u64;
 
-/* In functions and lambdas that return false with a message in `why`. */
+/* For functions and lambdas that return false with a message in `why`. */
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         const cudaError_t result_ = (call);                                                        \
@@ -24,7 +24,7 @@ enum { JOB_THREADS = 1024 };
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
-/* 0 if `wanted` is false, without a branch; bypasses the SM's own cache. */
+/* Returns 0 if `wanted` is false, without a branch. Bypasses the SM's own cache. */
 static __device__ __forceinline__ u32 load_if(const u32 *address, bool wanted)
 {
     u32 v;
@@ -38,19 +38,19 @@ static __device__ __forceinline__ u32 load_if(const u32 *address, bool wanted)
 
 /* ---- on the host ---------------------------------------------------------------------------- */
 
-/* An open GPU and everything that a job has allocated on it. The state of a job begins with it. */
+/* An open GPU and all allocations of a job on it. It must be the first member of a job's state. */
 struct job_device {
     int sm_count;
     char *memory; /* the job's data: the largest allocation */
     u64 memory_bytes;
-    u64 bytes;                       /* of it that the current size uses */
-    u64 in_reach_bytes;              /* of it that a calibration within the reach uses */
+    u64 bytes;                       /* bytes that the current size uses */
+    u64 in_reach_bytes;              /* bytes that a calibration within the reach uses */
     std::vector<void *> owned;       /* other allocations */
-    std::vector<reach_table> tables; /* one per pass */
+    std::vector<reach_table> tables; /* one table per pass */
     cudaEvent_t before, after;
 };
 
-/* As many blocks as the GPU holds at a time. */
+/* Returns the number of blocks that the GPU holds at a time. */
 static inline u32 job_blocks(const job_device *d)
 {
     return (u32)d->sm_count;
@@ -70,7 +70,7 @@ static inline bool job_device_open(job_device *d, int index, char uuid[REACH_UUI
     return true;
 }
 
-/* Device memory that job_device_close frees. */
+/* Allocates device memory that job_device_close frees. */
 template <class T> static bool job_device_allocate(job_device *d, T **out, u64 bytes, char *why)
 {
     const cudaError_t result = cudaMalloc((void **)out, bytes);
@@ -103,10 +103,11 @@ static inline bool job_device_allocate_largest(job_device *d, u64 spare_bytes, c
     return job_fail(why, "there is no free memory on this GPU");
 }
 
-/* Allocates the memory and chooses the size: `*bytes`, or all of it for 0, in multiples of 512. */
+/* Allocates the memory and chooses the size: `*bytes`, or all memory if it is 0, in multiples of
+ * 512. */
 static inline bool job_device_prepare(job_device *d, u64 *bytes, u64 reach_bytes, char *why)
 {
-    const u64 spare = 768ull << 20; /* taken by the driver when kernels are loaded */
+    const u64 spare = 768ull << 20; /* memory that the driver takes when kernels are loaded */
     if (!job_device_allocate_largest(d, spare, why))
         return false;
     if (*bytes > d->memory_bytes)
@@ -127,7 +128,7 @@ static inline bool job_device_make_tables(job_device *d, u32 count, char *why)
     return true;
 }
 
-/* One table for each pass. */
+/* Makes one table for each pass. */
 static inline bool job_device_load(job_device *d, const job_pass *passes, u32 count, char *why)
 {
     if (!job_device_make_tables(d, count, why))
@@ -143,7 +144,8 @@ static inline bool job_device_begin(job_device *d, char *why)
     return true;
 }
 
-/* Milliseconds since job_device_begin, on the GPU. False also if an SM is in no table. */
+/* Returns milliseconds since job_device_begin, on the GPU. Returns false also if an SM is in no
+ * table. */
 static inline bool job_device_end(job_device *d, double *out_milliseconds, char *why)
 {
     float milliseconds = 0;
@@ -159,7 +161,7 @@ static inline bool job_device_end(job_device *d, double *out_milliseconds, char 
     return true;
 }
 
-/* Milliseconds of launch(), a bool function, with `count` passes loaded. */
+/* Returns milliseconds of launch(), a bool function, with `count` passes loaded. */
 template <class Launch>
 static bool job_device_run(job_device *d, const job_pass *passes, u32 count, Launch launch,
                            double *out_milliseconds, char *why)
@@ -168,7 +170,7 @@ static bool job_device_run(job_device *d, const job_pass *passes, u32 count, Lau
            job_device_end(d, out_milliseconds, why);
 }
 
-/* The same with one window for all SMs. The first of two runs warms up. */
+/* Returns milliseconds with one window for all SMs. The first of two runs warms up. */
 template <class Launch>
 static bool job_device_time(job_device *d, u64 first_byte, u64 length_bytes, Launch launch,
                             double *out_milliseconds, char *why)
@@ -179,7 +181,7 @@ static bool job_device_time(job_device *d, u64 first_byte, u64 length_bytes, Lau
            job_device_run(d, &one, 1, launch, out_milliseconds, why);
 }
 
-/* The `close` of a job. */
+/* The `close` function of a job. */
 static inline void job_device_close(void *state)
 {
     job_device *d = (job_device *)state;

@@ -145,7 +145,7 @@ static void write_result(struct json_writer *t, const struct job *job,
 {
     json_writer_open(t, "result", '{');
     for (uint32_t i = 0; i < JOB_RESULTS && job->result_names[i]; i++) {
-        char text[32]; /* 64 bits without a sign do not fit a JSON integer everywhere */
+        char text[32]; /* unsigned 64-bit numbers do not fit a JSON integer in every reader */
 
         snprintf(text, sizeof text, "%llu", (unsigned long long)result->number[i]);
         json_writer_text(t, job->result_names[i], text);

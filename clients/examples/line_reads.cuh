@@ -1,5 +1,5 @@
-/* line_reads.cuh: random 128-byte lines read in the windows of a table, each word compared with
- * what its address says. Shared by random_read and host_gather. */
+/* line_reads.cuh: random 128-byte lines read in the windows of a table, each word compared with the
+ * value for its address. Shared by random_read and host_gather. */
 #ifndef REACH_EXAMPLES_LINE_READS_CUH
 #define REACH_EXAMPLES_LINE_READS_CUH
 
@@ -11,7 +11,7 @@
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
-/* Counted by the kernel. */
+/* Numbers that the kernel counts. */
 struct tally {
     u64 chunks_done;
     u64 mismatches;
@@ -73,9 +73,9 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
 
 /* ---- on the host ---------------------------------------------------------------------------- */
 
-/* What launches of read_windows<CHUNK_LINES> share. A warp draws CHUNK_LINES at a time. */
+/* The data that launches of read_windows<CHUNK_LINES> share. A warp draws CHUNK_LINES at a time. */
 template <u32 CHUNK_LINES> struct line_reads {
-    u32 *chunks; /* [REACH_WINDOW_MAX]: of work in each window */
+    u32 *chunks; /* [REACH_WINDOW_MAX], chunks of work in each window */
     tally *counted;
     int shared_bytes; /* dynamic shared memory that keeps a second block off an SM */
 
@@ -93,7 +93,7 @@ template <u32 CHUNK_LINES> struct line_reads {
     }
 
     /* Copies the windows and their work to the device. The share of a window in the work is its
-     * share in the bytes. `*out_chunks`: of all windows together. */
+     * share in the bytes. `*out_chunks` is the sum over all windows. */
     bool load(job_device *d, const reach_windows *windows, u64 lines, u64 *out_chunks, char *why)
     {
         u32 of_window[REACH_WINDOW_MAX] = {};
@@ -111,7 +111,8 @@ template <u32 CHUNK_LINES> struct line_reads {
         return true;
     }
 
-    /* The time measures these windows only if every block had an SM of its own and read all. */
+    /* Checks the counts. The time measures these windows only if every block had its own SM and all
+     * lines were read. */
     static bool check(const tally *t, u64 loaded, char *why)
     {
         for (int sm = 0; sm < REACH_SM_MAX; sm++) {
@@ -123,7 +124,8 @@ template <u32 CHUNK_LINES> struct line_reads {
                         (unsigned long long)t->chunks_done, (unsigned long long)loaded);
     }
 
-    /* One timed launch that reads about `lines`: `*out_lines`. Adds to `*mismatches`. */
+    /* Makes one timed launch that reads about `lines`; `*out_lines` is the exact number. Adds to
+     * `*mismatches`. */
     bool run(job_device *d, const u32 *memory, const reach_windows *windows, u64 lines, u32 seed,
              double *out_ms, u64 *out_lines, u64 *mismatches, char *why)
     {

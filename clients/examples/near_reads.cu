@@ -1,5 +1,5 @@
-/* near_reads.cu: random reads of a set that is longer than what the L2 keeps of it, by a job that
- * knows on which side of the L2 each SM is, and what that gains.
+/* near_reads.cu: random reads of a set that exceeds the L2, by a job that uses the side of the L2
+ * of each SM, and the gain of that.
  *
  * The steps, for a job of your own:
  *   1. get the fingerprint, and the plan for the set         get_answers()
@@ -8,8 +8,8 @@
  *      and touches only granules that are near to it
  *
  * To show the gain, the same kernel runs three times with the same work: every SM in all granules,
- * in near ones, and as a control in far ones. Each word that is read is compared with what its
- * address says. The time ends when the last SM has finished.
+ * in near ones, and as a control in far ones. Each word that is read is compared with the value for
+ * its address. The time ends when the last SM has finished.
  */
 #include "element.h"
 #include "job_device.cuh"
@@ -18,9 +18,9 @@
 #include <algorithm>
 
 enum {
-    BLOCK_BYTES = 512, /* of one read of a warp */
+    BLOCK_BYTES = 512, /* bytes of one read of a warp */
     BLOCK_WORDS = BLOCK_BYTES / 4,
-    PIECE_READS = 256, /* drawn by a warp at a time */
+    PIECE_READS = 256, /* reads that a warp draws at a time */
     WARP = 32,
     IN_FLIGHT = 8,
     LANE_WORDS = 4
@@ -49,7 +49,7 @@ static const char *const way_names[WAY_COUNT] = {"anyhow", "near", "far"};
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
-/* The contents of word `at`; word at + 1 is by a constant more. */
+/* Returns the contents of word `at`. Word at + 1 is larger by a constant. */
 static __device__ __forceinline__ u32 word_of(u32 at)
 {
     return at * 0x9e3779b1u + 1;
@@ -62,8 +62,8 @@ __global__ void fill(u32 *memory, u64 words)
         memory[i] = word_of((u32)i);
 }
 
-/* The first word of the i-th random block of this side; the high bits of a hash choose the granule,
- * the low ones the block in it. Sets are whole granules. */
+/* Returns the first word of the i-th random block of this side. The high bits of a hash choose the
+ * granule, the low bits the block in it. Sets are whole granules. */
 static __device__ __forceinline__ u32 random_block(const reach_sides &sides,
                                                    const reach_side_me &me, u32 i, u32 seed)
 {
@@ -74,7 +74,7 @@ static __device__ __forceinline__ u32 random_block(const reach_sides &sides,
     return (granule * blocks + block) * BLOCK_WORDS;
 }
 
-/* A warp reads the blocks of one piece; returns a value that is not 0 if a word was wrong. */
+/* Lets a warp read the blocks of one piece. Returns a value that is not 0 if a word was wrong. */
 static __device__ u32 read_piece(const reach_sides &sides, const reach_side_me &me,
                                  const u32 *memory, u32 piece, u32 seed)
 {
@@ -129,15 +129,15 @@ struct device {
     u32 *memory;
     u64 bytes;
     tally *counted;
-    int shared_bytes;            /* that keep a second block off an SM */
+    int shared_bytes;            /* keeps a second block off an SM */
     reach_sides ways[WAY_COUNT]; /* far shares all but two numbers with near */
     double sort_ms;
 };
 
-/* What reachd says. Owned. */
+/* The answers of reachd. Owned. */
 struct answers {
     struct reach_answer *fingerprint;
-    struct reach_answer *plan; /* of the current size */
+    struct reach_answer *plan; /* plan of the current size */
 };
 
 static const reach_option *option_of(const answers *found, reach_strategy strategy)
@@ -162,7 +162,7 @@ static bool get_plan(reach *from, const char *gpu, u64 bytes, answers *found, ch
            job_fail(why, "%s", error.text);
 }
 
-/* The far way: each side takes the list of the other. */
+/* Makes the far way, in which each side takes the list of the other. */
 static reach_sides far_of(const reach_sides &near)
 {
     reach_sides far = near;
@@ -171,7 +171,7 @@ static reach_sides far_of(const reach_sides &near)
     return far;
 }
 
-/* Allocates, fills and sorts the largest set; smaller ones are its beginning. */
+/* Allocates, fills and sorts the largest set; smaller sets are its beginning. */
 static bool open_set(device *d, const reach_fingerprint *chip, int index, u64 bytes, char *why)
 {
     int shared_per_sm = 0;
@@ -206,7 +206,7 @@ static bool sort_set(device *d, u64 bytes, char *why)
                     d->ways[WAY_NEAR].granule_count);
 }
 
-/* One launch of a way; each side has its share of the work, by its granules. */
+/* Makes one launch of a way. Each side has work in proportion to its granules. */
 static bool run_way(device *d, const reach_sides *way, const job_options *options, double *out_ms,
                     u64 *out_bytes, char *why)
 {
@@ -231,11 +231,12 @@ static bool run_way(device *d, const reach_sides *way, const job_options *option
                     (unsigned long long)of_side.x + of_side.y);
 }
 
-/* GB/s of each way: medians, round by round, so that a drifting clock affects all equally. */
+/* Measures GB/s of each way as medians, round by round, so that a drifting clock affects all
+ * equally. */
 static bool measure(device *d, const job_options *options, double *gbps, char *why)
 {
     double all[WAY_COUNT][JOB_MAX_REPEATS];
-    for (u32 round = 0; round <= options->repeats; round++) /* the first warms up */
+    for (u32 round = 0; round <= options->repeats; round++) /* the first round warms up */
         for (int w = 0; w < WAY_COUNT; w++) {
             double ms = 0;
             u64 bytes = 0;

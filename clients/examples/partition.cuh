@@ -1,12 +1,13 @@
 /* partition.cuh: partitions numbers by window before they are used, so that every SM reads work of
- * its own window only. The price: each number is written and read once more. */
+ * its own window only. In return, each number is written and read once more. */
 #ifndef REACH_EXAMPLES_PARTITION_CUH
 #define REACH_EXAMPLES_PARTITION_CUH
 
 #include "job_device.cuh"
 #include "reach_partition.cuh"
 
-/* The numbers of window w are numbers[offsets[w]] to before numbers[offsets[w + 1]]. */
+/* Lists of numbers by window. The numbers of window w are numbers[offsets[w]] to before
+ * numbers[offsets[w + 1]]. */
 struct partition_lists {
     u32 *numbers;
     u64 *offsets; /* [windows + 1] */
@@ -15,7 +16,7 @@ struct partition_lists {
 };
 
 /* Partitions the numbers number(0) .. number(count - 1) by byte(number), the memory that a number
- * will access, after what runs in `stream`. */
+ * will access. Runs after earlier work in `stream`. */
 template <class Number, class Byte>
 static bool partition_run(const partition_lists *lists, const reach_windows &windows, Number number,
                           Byte byte, u32 count, cudaStream_t stream, char *why)
@@ -33,7 +34,7 @@ static bool partition_run(const partition_lists *lists, const reach_windows &win
     return true;
 }
 
-/* Lists for at most `count` numbers. */
+/* Allocates lists for at most `count` numbers. */
 static inline bool partition_make(job_device *d, partition_lists *out, u32 count, char *why)
 {
     const reach_ranges most = {REACH_WINDOW_MAX, {}};

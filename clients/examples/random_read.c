@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Half of a window that is within the reach is within it by a wide margin. */
+/* Half of a window that is within the reach lies within it by a wide margin. */
 enum { IN_REACH_DIVISOR = 2 };
 
 static int group_of(const struct reach_fingerprint *chip, uint32_t sm)
@@ -14,8 +14,8 @@ static int group_of(const struct reach_fingerprint *chip, uint32_t sm)
     return sm < chip->sm_slots ? chip->group_of_sm[sm] : REACH_IDLE;
 }
 
-/* Whether there is an SM of this id: it has a window, or the placement leaves it idle and the
- * fingerprint knows its group. */
+/* Returns whether there is an SM of this id. It has a window, or the placement leaves it idle and
+ * the fingerprint lists its group. */
 static bool sm_exists(const struct answers *answers, uint32_t sm)
 {
     const struct reach_windows *placed = &reach_answer_placement(answers->placement)->windows;
@@ -35,7 +35,7 @@ static uint64_t longest_window(const struct reach_windows *windows)
     return longest;
 }
 
-/* Windows of the strategy's own. */
+/* Points the windows of a strategy to its own arrays. */
 static void own_windows(struct strategy *out, uint32_t window_count, uint32_t sm_slots)
 {
     out->windows = (struct reach_windows){.window_count = window_count,
@@ -44,7 +44,7 @@ static void own_windows(struct strategy *out, uint32_t window_count, uint32_t sm
                                           .window_of_sm = out->window_of_sm};
 }
 
-/* One window of `bytes` at the start of the allocation, for every SM. */
+/* Makes one window of `bytes` at the start of the allocation, for every SM. */
 static void make_single(const struct answers *answers, uint64_t bytes, struct strategy *out)
 {
     own_windows(out, 1, reach_answer_placement(answers->placement)->windows.sm_slots);
@@ -53,7 +53,7 @@ static void make_single(const struct answers *answers, uint64_t bytes, struct st
         out->window_of_sm[sm] = sm_exists(answers, sm) ? 0 : REACH_IDLE;
 }
 
-/* Assigns the SMs round robin, one group after the other: window 0, 1, .., 0, 1, .., by id if no
+/* Assigns the SMs round robin, one group after the other: window 0, 1, .., 0, 1, .., or by id if no
  * groups are known. The length of a window is proportional to its SMs. */
 static void make_by_sm(const struct answers *answers, uint64_t bytes, struct strategy *out)
 {
@@ -101,8 +101,8 @@ void strategies_make(const struct answers *answers, uint64_t bytes, struct strat
 
 /* ---- report ---------------------------------------------------------------------------------- */
 
-/* What a good placement must reach. The second number is for an H200, whose memory is more than
- * twice the reach of one group; a GPU with less memory has less to gain. */
+/* The least gains of a good placement. The second number is for an H200, whose memory is more than
+ * twice the reach of one group. A GPU with less memory has less to gain. */
 static const double target_of_plateau = 0.98;
 static const double target_times_naive = 4.5;
 
@@ -115,7 +115,7 @@ void timing_derive(struct timing *t, uint32_t repeats)
     t->gbps = (double)t->lines * LINE_BYTES / (median * 1e6);
 }
 
-/* The throughput of strategy `i` over the throughput of strategy `reference`. */
+/* Returns the throughput of strategy `i` over the throughput of strategy `reference`. */
 static double times(const struct report *report, int i, int reference)
 {
     return report->timings ? report->timings[i].gbps / report->timings[reference].gbps : 0;

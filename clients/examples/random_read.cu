@@ -1,10 +1,9 @@
-/* random_read.cu: a job that asks reachd in which window each SM should work, and what it gains.
+/* random_read.cu: a job that gets the window of each SM from reachd, and the gain of that.
  *
- * A GPU translates addresses with small tables. As long as the memory that an SM accesses at random
- * fits the table that its group of SMs shares, memory limits the throughput; out of reach,
- * translation does. So a job over a larger allocation should confine each group to a window of its
- * own. Which SMs form a group, and how long a window may be, differs from chip to chip: the daemon
- * has measured it.
+ * A GPU translates addresses with small tables. While the memory that an SM accesses at random fits
+ * the table of its group of SMs, memory limits the throughput. Out of reach, translation does. So a
+ * job over a larger allocation should confine each group to a window of its own. The groups of SMs
+ * and the longest window differ from chip to chip; the daemon has measured them.
  *
  * The steps, for a job of your own:
  *   1. allocate                                            open_device()
@@ -23,7 +22,7 @@
 
 #include <cstdlib>
 
-/* Drawn by a warp at a time: some 90 us of work. */
+/* Lines that a warp draws at a time: some 90 us of work. */
 typedef line_reads<512> reads;
 
 static const char help[] =
@@ -56,14 +55,14 @@ __global__ void fill(u32 *memory, u64 lines)
 
 /* ---- on the host ---------------------------------------------------------------------------- */
 
-/* Shared by all launches. */
+/* The data that all launches share. */
 struct device {
     job_device base;
     u32 *memory;
     reads launches;
 };
 
-/* Allocates and fills `*bytes`; 0: the largest allocation. Nothing is allocated after that. */
+/* Allocates and fills `*bytes`; 0 means the largest allocation. Nothing is allocated after that. */
 static bool open_device(device *d, int index, u64 *bytes, char *why)
 {
     if (!d->launches.open(&d->base, index, why))
@@ -81,8 +80,8 @@ static bool open_device(device *d, int index, u64 *bytes, char *why)
     return true;
 }
 
-/* Round by round with all strategies in each, so that a drifting clock affects all equally. The
- * first round warms up. */
+/* Runs all strategies in each round, so that a drifting clock affects all equally. The first round
+ * warms up. */
 static bool measure(device *d, const strategy *strategies, const job_options *options,
                     timing *timings, char *why)
 {
@@ -102,7 +101,7 @@ static bool measure(device *d, const strategy *strategies, const job_options *op
     return true;
 }
 
-/* Scope and placement of `bytes`. */
+/* Gets the scope and placement of `bytes`. */
 static bool get_answers(struct reach *reach, const char *gpu, u64 bytes, answers *out, char *why)
 {
     const reach_scope_request scope = {sizeof scope, bytes};
@@ -117,7 +116,7 @@ static bool get_answers(struct reach *reach, const char *gpu, u64 bytes, answers
                     placement->reason);
 }
 
-/* Everything after the options. False also if words were read wrong. */
+/* Does all work after the options are read. Returns false also if words were read wrong. */
 static bool run(device *d, const job_options *options, struct reach **reach, answers *found,
                 char *why)
 {

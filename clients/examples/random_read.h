@@ -26,7 +26,7 @@ struct strategy {
     struct reach_windows windows;
     struct reach_window window[REACH_WINDOW_MAX];
     int16_t window_of_sm[REACH_SM_MAX];
-    uint64_t region_bytes; /* of all windows together */
+    uint64_t region_bytes; /* length of all windows together */
     struct reach_number predicted_gbps;
 };
 
@@ -41,26 +41,27 @@ void strategies_make(const struct answers *answers, uint64_t bytes, struct strat
 
 /* One strategy, measured. */
 struct timing {
-    uint64_t lines; /* read in each repeat */
+    uint64_t lines; /* lines read in each repeat */
     double milliseconds[JOB_MAX_REPEATS];
-    double gbps;         /* of the median: 10^9 bytes per second */
-    uint64_t mismatches; /* words that did not have the value of their address, over all repeats */
+    double gbps;         /* median, in 10^9 bytes per second */
+    uint64_t mismatches; /* wrong words, over all repeats */
 };
 
 /* Sets gbps from the times of `repeats` repeats. */
 void timing_derive(struct timing *t, uint32_t repeats);
 
-/* Everything that is reported. */
+/* The contents of the report. */
 struct report {
     const struct answers *answers;
     const struct strategy *strategies; /* [STRATEGY_COUNT] */
-    const struct timing *timings;      /* [STRATEGY_COUNT]; NULL: only planned */
+    const struct timing *timings;      /* [STRATEGY_COUNT]; NULL if only planned */
     uint64_t bytes;
     const struct job_options *options;
 };
 
 void report_print(FILE *out, const struct report *report);
-/* The same as one JSON document. False, with a message in `why`, if `path` cannot be written. */
+/* Writes the report as one JSON document. Returns false, with a message in `why`, if `path` cannot
+ * be written. */
 bool report_write_json(const char *path, const struct report *report, char *why);
 
 #ifdef __cplusplus

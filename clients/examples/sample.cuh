@@ -1,4 +1,5 @@
-/* sample.cuh: what sample_before.cu and sample_after.cu share: checks of CUDA calls, and the data. */
+/* sample.cuh: the shared parts of sample_before.cu and sample_after.cu: checks of CUDA calls, and
+ * the data. */
 #include "element.h"
 
 #include <cstdio>

@@ -12,7 +12,7 @@
 
 enum {
     IN_FLIGHT = 8,                  /* loads in flight per thread */
-    STEPS = 16,                     /* of IN_FLIGHT loads, in a piece of work */
+    STEPS = 16,                     /* batches of IN_FLIGHT loads in a piece of work */
     PIECE = 32 * IN_FLIGHT * STEPS, /* samples that a warp draws at a time */
     BATCH = 1 << 26                 /* samples that are partitioned at a time */
 };
@@ -34,8 +34,8 @@ static __device__ __forceinline__ void add_up(u64 sum, u64 *total)
         atomicAdd((unsigned long long *)total, (unsigned long long)sum);
 }
 
-/* The sum of this thread's samples of the piece that begins with sample `first`. position(i, &word)
- * returns whether to read sample i, and at which word. */
+/* Returns the sum of this thread's samples of the piece that begins with sample `first`.
+ * position(i, &word) returns whether to read sample i, and its word. */
 template <class Index, class Position>
 static __device__ __forceinline__ u64 read_piece(const u32 *memory, Index first, Position position)
 {
@@ -56,7 +56,7 @@ static __device__ __forceinline__ u64 read_piece(const u32 *memory, Index first,
     return sum;
 }
 
-/* All samples are scanned, and read if they lie in the window of this SM. */
+/* Scans all samples, and reads the ones in the window of this SM. */
 __global__ void __launch_bounds__(JOB_THREADS, 1)
     sample(reach_table table, const u32 *memory, u64 words, u64 samples, u32 seed, u64 *total)
 {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
     add_up(sum, total);
 }
 
-/* The samples in the list of this SM's window. */
+/* Reads the samples in the list of this SM's window. */
 __global__ void __launch_bounds__(JOB_THREADS, 1)
     sample_listed(reach_table table, const u32 *memory, u64 words, partition_lists lists, u64 base,
                   u32 seed, u64 *total)
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
     add_up(sum, total);
 }
 
-/* For partition_run(): sample `base + i` is number i. */
+/* Numbers for partition_run(): sample `base + i` is number i. */
 struct sample_number {
     __device__ u32 operator()(u64 i) const
     {
@@ -159,7 +159,7 @@ static bool launch(state *s, u32 pass, u64 words, char *why)
     return true;
 }
 
-/* No sample lies in an empty window. */
+/* An empty window contains no sample. */
 static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *why)
 {
     state *s = (state *)user;
