@@ -1,17 +1,17 @@
-/* abi.h: the structs that host and device share. Plain C for both: fixed-width members only, device
+/* abi.h: the structs that host and device share. They are plain C: fixed-width members only, device
  * addresses as uint64_t, every struct a multiple of 8 bytes, sizes asserted on both sides.
  *
  * All kernels are launched with one block per SM: the dynamic shared memory of a block is more than
- * half of what an SM has, so that no two fit. Each block adds one to `arrived` and waits until the
- * whole grid has; only then does %smid decide who does what. Every wait gives up after `limit_ns`
- * (by %globaltimer) and sets *gave_up, so that no kernel can hang a device.
+ * half of the SM's, so that no two blocks fit. Each block adds one to `arrived` and waits until the
+ * whole grid has arrived. Only then does %smid decide the role of a block. Every wait gives up
+ * after `limit_ns` (by %globaltimer) and sets *gave_up, so that no kernel can hang a device.
  *
- * On a GPU that other processes use too, each has all SMs for a time slice (H200: 2 ms), and
- * translations may be gone after one of another process. So the latency kernels look at %clock at
- * every load: where more than REACH_AWAY_CYCLES lie between two of them, the GPU was away. What
- * was under way then, a point, a repeat of a round, a pair, is done again; a point as a whole
- * REACH_WHOLE_AGAIN times, then from its last timed load on. After REACH_MOST_FUTILE times in vain
- * the values are 0.
+ * If other processes use the GPU too, each has all SMs for a time slice (H200: 2 ms). Translations
+ * may be lost after a time slice of another process. So the latency kernels read %clock at every
+ * load. If more than REACH_AWAY_CYCLES lie between two loads, the GPU was away. The interrupted
+ * point, repeat of a round or pair is then repeated. A point is repeated as a whole
+ * REACH_WHOLE_AGAIN times, then from its last timed load on. After REACH_MOST_FUTILE futile
+ * attempts the values are 0.
  */
 #ifndef REACH_KERNELS_ABI_H
 #define REACH_KERNELS_ABI_H
@@ -30,32 +30,32 @@ struct reach_grid {
     uint64_t gave_up;   /* uint32_t[1], 0 at launch: set when a wait ran past its limit */
     uint64_t away;      /* uint32_t[3], 0 at launch: enum reach_away */
     uint64_t positions; /* uint32_t[sm_slots]: SM id -> position in the list of SMs */
-    uint64_t limit_ns;  /* most that one wait may take */
-    uint32_t blocks;    /* of the grid: the number of SMs */
+    uint64_t limit_ns;  /* limit of one wait */
+    uint32_t blocks;    /* blocks of the grid: the number of SMs */
     uint32_t sm_slots;  /* highest SM id + 1 */
 };
 
-/* What the words of `away` count. */
+/* The meaning of the words of `away`. */
 enum reach_away {
-    REACH_AWAY_INTERRUPTED = 0, /* stretches that were done again */
-    REACH_AWAY_GIVEN_UP,        /* stretches that were interrupted each time: values 0 */
-    REACH_AWAY_ATTEMPT,         /* reach_round: the last attempt that some SM saw interrupted */
+    REACH_AWAY_INTERRUPTED = 0, /* stretches that were repeated */
+    REACH_AWAY_GIVEN_UP, /* stretches that were interrupted each time, so their values are 0 */
+    REACH_AWAY_ATTEMPT,  /* reach_round: the last attempt that was interrupted on some SM */
     REACH_AWAY_WORDS
 };
 /* A load behind a full queue takes some thousand cycles; a time slice and its two context switches
- * took 800,000 and more on every GPU that was watched. */
+ * took 800,000 and more on every GPU observed. */
 #define REACH_AWAY_CYCLES 100000u
 #define REACH_MOST_FUTILE 16
 #define REACH_WHOLE_AGAIN 2
 
-/* reach_census: seen[smid] counts the blocks that sat on this SM. */
+/* reach_census: seen[smid] counts the blocks on this SM. */
 struct reach_census_args {
     struct reach_grid grid;
     uint64_t seen; /* uint32_t[sm_slots] */
 };
 
 /* The latency probes, reach_chase, reach_round, reach_pairs and reach_sides: see PROBE_CHASE,
- * PROBE_ROUND, PROBE_PAIRS and PROBE_SIDES. Each reads its part of the fields. */
+ * PROBE_ROUND, PROBE_PAIRS and PROBE_SIDES. Each kernel reads its part of the fields. */
 struct reach_walk_args {
     struct reach_grid grid;
     uint64_t base; /* address of page 0 */
@@ -66,7 +66,7 @@ struct reach_walk_args {
                          [repeats * count * samples] */
     uint32_t count;   /* points, repeats of a round, or pivots */
     uint32_t samples; /* chase, sides: at most REACH_CHASE_MAX_SAMPLES */
-    uint32_t laps;    /* chase, sides: untimed ones; otherwise of the thrashing walk */
+    uint32_t laps;    /* chase, sides: untimed laps; otherwise laps of the thrashing walk */
     uint32_t sm;      /* id; chase: the one SM that works; round: the pivot */
     uint32_t slice_pages;
     uint32_t flush_pages;
@@ -75,11 +75,11 @@ struct reach_walk_args {
 };
 #define REACH_CHASE_MAX_SAMPLES 8192
 
-/* One SM's window for reach_read; `lines` 0: idle. */
+/* One SM's window for reach_read. If `lines` is 0, the SM is idle. */
 struct reach_window {
     uint64_t first_line;
     uint64_t lines; /* at most 2^32 */
-    uint32_t rank;  /* of this SM among those that are not idle */
+    uint32_t rank;  /* rank of this SM among the SMs that are not idle */
     uint32_t pad;
 };
 
@@ -94,13 +94,13 @@ struct reach_window {
  *   reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses the result
  *   reach_write          each lane stores 4 bytes of 0 into such a sector
  *
- * They continue for a REACH_COOL_DIVISOR-th of run_ns after the count has ended, so that no SM
- * counts after others have stopped.
+ * All kernels continue for a REACH_COOL_DIVISOR-th of run_ns after the count has ended, so that no
+ * SM counts after others have stopped.
  *
  * If the same memory is mapped again and again (period_lines > 0), a line would be found in L2 more
  * often than in a region with that number of different lines. So a warp draws only some of its
- * lines (random_share of 2^32) from the whole window. For the others it goes through a part of the
- * period that is its own, in scattered order, and draws which of the copies it reads. */
+ * lines (random_share of 2^32) from the whole window. The other lines come from its own part of the
+ * period, in scattered order, and a copy of each is drawn at random. */
 struct reach_read_args {
     struct reach_grid grid;
     uint64_t base;
@@ -109,19 +109,19 @@ struct reach_read_args {
     uint64_t started; /* uint64_t[blocks]: %globaltimer, by position */
     uint64_t ended;   /* uint64_t[blocks] */
     uint64_t sink;    /* uint32_t[1], never written: memory is zero */
-    uint64_t warm_ns; /* read, but not counted, before the clock starts */
+    uint64_t warm_ns; /* reads before the clock starts, which are not counted */
     uint64_t run_ns;
-    uint64_t late_ns;      /* most that the last accesses may take after the cooling */
-    uint64_t period_lines; /* 0: every line of the range is another; otherwise a power of two,
-                              and copies begin at `base` */
+    uint64_t late_ns;      /* limit of the last accesses after the cooling */
+    uint64_t period_lines; /* 0 if no line of the range repeats; otherwise a power of two, and
+                              copies begin at `base` */
     uint32_t seed;
-    uint32_t readers;      /* SMs that are not idle */
+    uint32_t readers;      /* number of SMs that are not idle */
     uint32_t random_share; /* of 2^32 */
-    uint32_t zero;         /* 0: what is added and stored; the compiler must not know */
-    uint32_t gap_lines;    /* reach_read_far: between two pieces of REACH_PIECE_LINES, which alone
-                              `lines` of the windows counts */
-    uint32_t in_flight;    /* reach_read_concurrent: 1, 2, 4, 8, 16 or 32 */
-    uint32_t warps;        /* of a block; 0: REACH_READ_THREADS / 32 */
+    uint32_t zero;      /* always 0: the value that is added and stored, unknown to the compiler */
+    uint32_t gap_lines; /* reach_read_far: lines between two pieces of REACH_PIECE_LINES. The
+                           `lines` of the windows count only the pieces */
+    uint32_t in_flight; /* reach_read_concurrent: 1, 2, 4, 8, 16 or 32 */
+    uint32_t warps;     /* warps of a block; 0 means REACH_READ_THREADS / 32 */
     uint32_t pad;
 };
 
@@ -141,25 +141,25 @@ struct reach_shared_args {
     uint32_t in_flight;
 };
 
-/* reach_peer: see PROBE_PEER. Launched in clusters, without a barrier over the grid: the clusters
- * need not run at the same time. */
+/* reach_peer: see PROBE_PEER. It is launched in clusters, without a barrier over the grid, because
+ * the clusters need not run at the same time. */
 struct reach_peer_args {
     struct reach_grid grid;
-    uint64_t values; /* uint32_t[(1 + SMs) * columns], 0 at launch; row 0 is left to the host */
+    uint64_t values; /* uint32_t[(1 + SMs) * columns], 0 at launch; the host fills in row 0 */
     uint32_t columns;
     uint32_t samples;
     uint32_t ring_bytes; /* a multiple of REACH_PEER_LAP_BYTES */
     uint32_t pad;
 };
-#define REACH_SHARED_BYTES   32768 /* that reach_shared uses */
+#define REACH_SHARED_BYTES   32768 /* used by reach_shared */
 #define REACH_PEER_THREADS   1024
-#define REACH_PEER_LAP_BYTES 65536       /* of all threads: four loads of 16 bytes each */
+#define REACH_PEER_LAP_BYTES 65536       /* read by all threads: four loads of 16 bytes each */
 #define REACH_PEER_TWICE     0xffffffffu /* number of the cluster of an SM that had two blocks */
 
 #define REACH_PIECE_LINES  32
 #define REACH_READ_UNROLL  16
 #define REACH_READ_THREADS 1024
-#define REACH_LANE_UNROLL  4 /* in flight a lane, where each lane is on its own */
+#define REACH_LANE_UNROLL  4 /* loads in flight of a lane, if each lane works alone */
 #define REACH_FAR_UNROLL   8
 #define REACH_BLOCK_LINES  4
 #define REACH_COOL_DIVISOR 8
@@ -167,31 +167,31 @@ struct reach_peer_args {
 /* An SM, for reach_working_set and reach_working_set_sort. */
 struct reach_working_set_sm {
     uint32_t side;     /* 0 or 1 */
-    uint32_t rank;     /* among the SMs of its side */
+    uint32_t rank;     /* rank among the SMs of its side */
     uint32_t side_sms; /* SMs of its side */
     uint32_t pad;
 };
 
 /* reach_working_set_sort: the SMs of either side time an atomic on each granule of a set; `bits`
- * then has a 1 for each that is near to side 1. reach_working_set: random reads of the set, see
- * PROBE_WORKING_SET_READ; reach_working_set_lines of 128 bytes each, reach_working_set_blocks of
- * 512. */
+ * then has a 1 for each granule that is near to side 1. reach_working_set: random reads of the set,
+ * see PROBE_WORKING_SET_READ; reach_working_set_lines of 128 bytes each, reach_working_set_blocks
+ * of 512. */
 struct reach_working_set_args {
     struct reach_grid grid;
     uint64_t base;
     uint64_t sms;    /* struct reach_working_set_sm[sm_slots] */
     uint64_t bits;   /* uint32_t[granules / 32 + 1] */
     uint64_t cycles; /* uint16_t[2 * granules] */
-    uint64_t lines;  /* these four as in reach_read_args */
+    uint64_t lines;  /* these four like in reach_read_args */
     uint64_t started;
     uint64_t ended;
     uint64_t sink;
     uint64_t set_bytes;
     uint64_t warm_ns;
     uint64_t run_ns;
-    uint32_t granules;     /* of the set; 0: the sides do not matter */
-    uint32_t granule_bits; /* log2 of its bytes */
-    uint32_t own;          /* 1: each SM reads a part of its own, of blocks parts */
+    uint32_t granules;     /* granules of the set; 0 if the sides do not matter */
+    uint32_t granule_bits; /* log2 of the bytes of a granule */
+    uint32_t own;          /* 1: each SM reads its own part of the set, of `blocks` parts */
     uint32_t seed;
 };
 #define REACH_WORKING_SET_LAPS 4 /* atomics on a granule, the first untimed */
@@ -207,26 +207,27 @@ enum {
 struct reach_cache_point {
     uint64_t elements;
     uint64_t step; /* elements from one load to the next, modulo `elements` */
-    uint32_t sm;   /* id: who works */
+    uint32_t sm;   /* id of the SM that works */
     uint32_t pad;
 };
 struct reach_cache_args {
     struct reach_grid grid;
-    uint64_t claimed; /* uint32_t[sm_slots], 0 at launch: 1 once a block sits on the SM */
+    uint64_t claimed; /* uint32_t[sm_slots], 0 at launch: 1 if a block runs on the SM */
     uint64_t base;    /* address of element 0; of the bank's start for REACH_PATH_CONSTANT */
     uint64_t stride_bytes;
     uint64_t points;      /* struct reach_cache_point[count] */
     uint64_t values;      /* uint32_t[count * samples] */
     uint64_t sink;        /* uint32_t[1], never written */
-    uint64_t sweep_base;  /* with sweep_bytes: what all SMs load before each point */
+    uint64_t sweep_base;  /* with sweep_bytes: the start of the range that all SMs load before each
+                             point */
     uint64_t sweep_bytes; /* 0: nothing */
     uint64_t touch_bytes; /* the SM first loads one line of each of these blocks of the footprint */
-    uint64_t evict_from;  /* offset of what the SM walks before it times */
+    uint64_t evict_from;  /* offset of the range that the SM walks before it times */
     uint64_t evict_bytes;
     uint32_t count;
     uint32_t samples;
     uint32_t laps; /* untimed */
-    uint32_t path; /* of the timed loads */
+    uint32_t path; /* path of the timed loads */
     uint32_t warm_path;
     uint32_t sweep_footprint; /* 1: all SMs load the footprint before each point;
                                  REACH_SWEEP_ELEMENTS: only its elements */
@@ -238,7 +239,7 @@ struct reach_cache_args {
 #define REACH_SWEEP_BYTES    32
 #define REACH_SWEEP_ELEMENTS 2
 #define REACH_EVICT_STRIDE   32
-#define REACH_TOUCH_OFFSET   96 /* within the first line of each */
+#define REACH_TOUCH_OFFSET   96 /* offset within the first line of each block */
 
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_cache_point) == 24, "abi");

@@ -10,7 +10,7 @@
 #include "abi.h"
 #include "grid.cuh"
 
-/* The constant bank: zero, as all memory of the probes. */
+/* The constant bank. It is zero like all memory of the probes. */
 extern "C" {
 __constant__ uint32_t reach_constants[REACH_CONSTANT_BYTES / 4];
 }
@@ -42,8 +42,7 @@ static __device__ bool meet(const struct reach_grid *g, u32 *round, u32 *flag)
     return *flag != 0;
 }
 
-/* One load by each path, alone and between two reads of the clock. `kind` is the text of the load.
- */
+/* Loads by each path, alone and between two reads of the clock. `kind` is the text of the load. */
 #define LOADS(name, load)                                                                          \
     struct name {                                                                                  \
         static __device__ __forceinline__ u32 plain(u64 address)                                   \
@@ -70,7 +69,7 @@ LOADS(l1_loads, "ld.global.ca.u32")
 LOADS(read_only_loads, "ld.global.nc.u32")
 LOADS(constant_loads, "ld.const.u32")
 
-/* No load: the time that reading the clock twice takes. */
+/* There is no load: it takes the time of reading the clock twice. */
 struct no_loads {
     static __device__ __forceinline__ u32 plain(u64)
     {
@@ -90,7 +89,7 @@ struct no_loads {
     }
 };
 
-/* The next place in a cycle of n elements: `step` elements on, modulo n. */
+/* Returns the next place in a cycle of n elements: `step` elements further, modulo n. */
 struct cursor {
     u64 at, step, n;
     __device__ __forceinline__ void next()
@@ -232,6 +231,6 @@ extern "C" __global__ void __launch_bounds__(REACH_CACHE_THREADS, 1)
         for (uint32_t k = 0; k < a.samples; k++)
             values[k] = cycles[k];
     }
-    if (v) /* never: memory is zero */
+    if (v) /* never true: memory is zero */
         *(uint32_t *)a.sink = v;
 }

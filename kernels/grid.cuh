@@ -22,7 +22,7 @@ static __device__ __forceinline__ u64 timer_ns()
     return t;
 }
 
-/* Uses a value that is always 0, so that the compiler keeps the loads it came from. */
+/* Uses a value that is always 0, so that the compiler keeps the loads that produced it. */
 static __device__ __forceinline__ void keep(u32 v, u32 *shared)
 {
     if (v)
@@ -36,7 +36,7 @@ static __device__ __forceinline__ u32 read_counter(const u32 *p)
     return v;
 }
 
-/* One thread's view of %clock: a pause between two looks that no work explains. */
+/* One thread's view of %clock. It finds a pause between two reads that no work explains. */
 struct watch {
     u32 last;
     bool interrupted;
@@ -67,7 +67,7 @@ static __device__ __forceinline__ u32 *away_word(const struct reach_grid *g, enu
     return (u32 *)g->away + word;
 }
 
-/* Waits until *counter >= target. False if the time is up or another block gave up. */
+/* Waits until *counter >= target. Returns false if the time is up or another block gave up. */
 static __device__ bool wait_for(const struct reach_grid *g, u32 target, u32 sleep_ns,
                                 struct watch *w)
 {

@@ -1,12 +1,12 @@
 /* latency_kernels.cu: the device side of the probes that time loads (daemon/gpu/probe.h): CHASE,
- * ROUND, PAIRS, SIDES; and the census of SMs.
+ * ROUND, PAIRS, SIDES, and the census of SMs.
  *
  * Idea. The arena is zero everywhere, so a chain needs no building: the next address is computed in
  * registers, plus the value just loaded (always 0), which makes each load depend on the one before.
  *
- * A block cannot be placed on a given SM. One block per SM (by shared memory), a counter that all
- * blocks wait on, then %smid decides the role: nothing else guarantees that a block sits on every
- * SM.
+ * A block cannot be placed on a given SM. So there is one block per SM (by shared memory) and a
+ * counter that all blocks wait on. Then %smid decides the role. Only this guarantees a block on
+ * every SM.
  *
  * All kernels are built for each architecture into one fatbin, which daemon/gpu/cuda/cuda_open.c
  * loads. No includes of the CUDA runtime are needed on the host side.
@@ -59,9 +59,9 @@ static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *t
 
 /* A cycle of n pages that one thread walks. */
 struct cycle {
-    u64 base, stride, end; /* addresses of page 0, and behind the last */
+    u64 base, stride, end; /* addresses of page 0 and behind the last page */
     u64 address;           /* of the next page */
-    u32 value;             /* of the last load: 0 */
+    u32 value;             /* value of the last load: 0 */
 };
 
 static __device__ __forceinline__ void next_page(struct cycle *c)
@@ -92,8 +92,8 @@ static __device__ u32 walk_and_time(struct cycle *c, u64 loads, u32 k, u32 sampl
     return k;
 }
 
-/* Untimed laps of one thread after an interruption, for the `futile`th time without a timed load.
- * All lanes together have walked the cycle before. */
+/* Returns the untimed laps of one thread after an interruption, for the `futile`th time without a
+ * timed load. All lanes together have walked the cycle before. */
 static __device__ u32 laps_again(u32 laps, u32 futile)
 {
     if (futile > 0 && futile % 2 == 0)
@@ -101,13 +101,13 @@ static __device__ u32 laps_again(u32 laps, u32 futile)
     return laps > 1 ? laps - 1 : laps;
 }
 
-/* One point, by the first warp. After an interruption it begins again as a whole: at the onset of a
- * level the result depends on the order of all loads before the missing one (H200: 2050 pages miss
- * in every lap, unless the laps begin in their middle). A point that is too long for a time slice
- * warms up from the page whose turn it is, and times the missing loads. All lanes make the first
- * lap after an interruption, which takes a fraction of the time if every page misses. If that lap
- * and the laps of one thread do not fit into a time slice, every second time all lanes alone warm
- * up. */
+/* Runs one point with the first warp. After an interruption the whole point begins again, because
+ * at the onset of a level the result depends on the order of all loads before the missing one.
+ * (H200: 2050 pages miss in every lap, unless the laps begin in their middle.) A point that is too
+ * long for a time slice warms up from the next page, and times the missing loads. All lanes walk
+ * the first lap after an interruption, in a fraction of the time if every page misses. If that lap
+ * and the laps of one thread do not fit into a time slice, only all lanes together warm up every
+ * second time. */
 static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
 {
     u32 k = 0;
@@ -160,8 +160,8 @@ extern "C" __global__ void reach_chase(struct reach_walk_args a)
     }
 }
 
-/* One half of a repeat, by the first warp of each SM: all flush, prime all slices, flush again;
- * then the pivot thrashes (second half only); then every SM times its own slice. */
+/* Runs one half of a repeat with the first warp of each SM. All flush, prime all slices and flush
+ * again. Then the pivot thrashes (second half only). Then every SM times its own slice. */
 static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, u32 me, u32 *taken,
                                   u32 *go_on, u32 *round, struct watch *w)
 {
@@ -186,8 +186,8 @@ static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, 
     return true;
 }
 
-/* When all SMs have ended an attempt: was it interrupted on any? All get the same answer. False if
- * the time is up. */
+/* Called when all SMs have ended an attempt. Reports whether it was interrupted on any SM; all get
+ * the same answer. Returns false if the time is up. */
 static __device__ bool ask_interrupted(const struct reach_grid *g, u32 attempt, u32 *interrupted,
                                        u32 *round, struct watch *w)
 {
@@ -247,7 +247,8 @@ extern "C" __global__ void reach_round(struct reach_walk_args a)
     }
 }
 
-/* A page that still hits in a nearer level is not filled into the farther one: flush first too. */
+/* A page that still hits in a nearer level is not filled into the farther one, so the SMs flush
+ * first too. */
 static __device__ void prime_slice(const struct reach_walk_args *a, u32 *shared, struct watch *w)
 {
     touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared, w);
@@ -261,7 +262,7 @@ static __device__ void thrash(const struct reach_walk_args *a, u32 *shared, stru
           shared, w);
 }
 
-/* Waits for turn `turn` of the pair walk. False if the time is up. */
+/* Waits for turn `turn` of the pair walk. Returns false if the time is up. */
 static __device__ bool take_turn(const struct reach_grid *g, u32 turn, u32 *flag, struct watch *w)
 {
     if (threadIdx.x == 0)
@@ -283,7 +284,7 @@ static __device__ void pass_turn(const struct reach_grid *g, u32 turn)
     __syncwarp();
 }
 
-/* The pivot of a pair: thrashes whenever it has turn + 1, until the pair has ended. */
+/* Runs the pivot of a pair: it thrashes whenever it has turn + 1, until the pair has ended. */
 static __device__ bool serve_pair(const struct reach_walk_args *a, u32 turn, u32 *taken, u32 *flag)
 {
     const u32 *counter = (const u32 *)a->grid.arrived;
@@ -310,8 +311,8 @@ static __device__ bool serve_pair(const struct reach_walk_args *a, u32 turn, u32
     }
 }
 
-/* One attempt of a pair, by the probed SM, which has the turn: primes, times, primes again; the
- * pivot thrashes; it times. False if the time is up. */
+/* Runs one attempt of a pair on the probed SM, which has the turn: it primes, times and primes
+ * again; the pivot thrashes; it times. Returns false if the time is up. */
 static __device__ bool try_pair(const struct reach_walk_args *a, bool pivot, u32 turn, u32 *values,
                                 u32 *taken, u32 *flag, struct watch *w)
 {
@@ -339,7 +340,7 @@ static __device__ bool try_pair(const struct reach_walk_args *a, bool pivot, u32
     return true;
 }
 
-/* All attempts of a pair. */
+/* Runs all attempts of a pair. */
 static __device__ bool probe_pair(const struct reach_walk_args *a, bool pivot, u32 turn,
                                   u32 *values, u32 *taken, u32 *flag)
 {
@@ -368,8 +369,8 @@ static __device__ bool probe_pair(const struct reach_walk_args *a, bool pivot, u
     return true;
 }
 
-/* Three turns a pair: the probed SM, the pivot, the SM again; after an interruption, both once
- * more. All other SMs sleep and poll one word. */
+/* A pair has three turns: the probed SM, the pivot, the SM again. After an interruption both get
+ * another turn. All other SMs sleep and poll one word. */
 extern "C" __global__ void reach_pairs(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];
@@ -398,9 +399,9 @@ extern "C" __global__ void reach_pairs(struct reach_walk_args a)
     }
 }
 
-/* The SMs of the list walk the same pages at the same time, each from a place of its own, so that
- * they seldom meet. An atomic is executed where the line lives: nothing is copied nearer, and the
- * same line can be timed again. */
+/* The SMs of the list walk the same pages at the same time, each from its own place, so that they
+ * seldom meet. An atomic is executed where the line lives: nothing is copied nearer, and the same
+ * line can be timed again. */
 extern "C" __global__ void reach_sides(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];

@@ -1,17 +1,17 @@
-/* load.cuh: loads that L1 cannot answer, and what times them.
+/* load.cuh: loads that L1 cannot answer, and their timing.
  *
  * Loads are ld.global.cg: they bypass L1, where a hit would not be translated at all (Mei 2016). A
  * load is timed by two reads of %clock with the load and a use of its value between them. The
- * hardware issues in order, so the second read waits for the value. The pair costs a constant few
- * cycles, which stay in the numbers: analysis works with differences.
+ * hardware issues in order, so the second read waits for the value. The pair costs a few cycles,
+ * always the same number. They stay in the results, because analysis works with differences.
  */
 #ifndef REACH_KERNELS_LOAD_CUH
 #define REACH_KERNELS_LOAD_CUH
 
 #include "grid.cuh"
 
-/* A load that L1 cannot answer. The assembler drops a load whose value is not used, "volatile" or
- * not, so every value must end in something that is stored (see keep). */
+/* A load that L1 cannot answer. The assembler removes a load whose value is not used, "volatile" or
+ * not. So every value must be part of a result that is stored (see keep). */
 static __device__ __forceinline__ u32 load_line(u64 address)
 {
     u32 v;
@@ -19,8 +19,9 @@ static __device__ __forceinline__ u32 load_line(u64 address)
     return v;
 }
 
-/* Loads and times: *v depends on the address. The second read of the clock is predicated on the
- * value, which is always 0: otherwise the assembler may move it before the use of the value. */
+/* Loads and times the load. *v depends on the address. The second read of the clock is predicated
+ * on the value, which is always 0. Otherwise the assembler may move it before the use of the
+ * value. */
 static __device__ __forceinline__ u32 timed_load(u64 address, u32 *v)
 {
     u32 t0, t1;

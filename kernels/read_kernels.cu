@@ -1,7 +1,6 @@
 /* read_kernels.cu: the device side of READ and CONCURRENCY (daemon/gpu/probe.h): every SM reads,
- * writes or adds at random in its window for a set time, and counts. One block per SM, by shared
- * memory.
- */
+ * writes or adds at random in its window for a set time, and counts its accesses. One block per SM,
+ * by shared memory. */
 #include "abi.h"
 #include "grid.cuh"
 #include "load.cuh"
@@ -11,13 +10,13 @@
  * 32 lines one after the other. If the warp drew together, drawing would cost ten times as much. */
 struct reader {
     u32 state; /* of the random numbers */
-    u32 lines; /* of the window; line numbers count from its start */
+    u32 lines; /* lines of the window; line numbers count from its start */
     u32 random_share;
-    u32 period_mask; /* lines of a period less one; 0: no copies */
+    u32 period_mask; /* lines of a period minus one; 0 if there are no copies */
     u32 period_bits;
-    u32 own_first, own_lines, own_next; /* the warp's part of the period, where this lane is */
-    u32 phase;                          /* where in the period the window starts */
-    u32 copies;                         /* that the window lies in */
+    u32 own_first, own_lines, own_next; /* the warp's part of the period, and this lane's place */
+    u32 phase;                          /* place of the window's start in the period */
+    u32 copies;                         /* copies that the window lies in */
     u32 drawn, turn;                    /* far memory: this lane's line, lines read by the warp */
     u32 gap;                            /* lines between pieces */
 };
@@ -41,15 +40,15 @@ static __device__ __forceinline__ u32 next_line(struct reader *r)
         if (r->own_next >= r->own_lines)
             r->own_next -= r->own_lines;
         /* Copy 0 begins before the window, by the phase, and the last may end behind it. A line
-         * outside is drawn again from the whole window, so every line has the same chance. */
+         * outside is drawn again from the whole window, so every line has the same probability. */
         if (line < r->lines)
             return (u32)line;
     }
     return __umulhi(next_random(&r->state), r->lines);
 }
 
-/* `first_line` and `lines` of the window, and the lines of a period, in units of one draw: lines or
- * blocks of them. */
+/* Makes a reader. `first_line` and `lines` of the window, and the lines of a period, are in units
+ * of one draw: lines or blocks of lines. */
 static __device__ struct reader reader_of(const struct reach_read_args *a, u32 rank, u64 first_line,
                                           u64 lines, u64 period_lines, u32 smid)
 {
@@ -91,12 +90,12 @@ static __device__ u32 read_until(struct reader *r, u64 window, u64 end_ns, u32 *
     return n;
 }
 
-/* The lines of one warp of reach_read_concurrent: a part of its SM's window that is its own, in an
- * order so scattered that no line repeats soon and is found in L2. All lanes compute the same: a
- * shuffle between two loads would delay the second one. */
+/* The lines of one warp of reach_read_concurrent: its own part of its SM's window. The order is so
+ * scattered that no line repeats while it is in L2. All lanes compute the same, because a shuffle
+ * between two loads would delay the second load. */
 struct walker {
     u32 first, count, next;
-    u32 mask, bits; /* of the window's lines, a power of two */
+    u32 mask, bits; /* the window's lines, rounded down to a power of two */
 };
 
 static __device__ __forceinline__ u32 next_of_walk(struct walker *w)
@@ -158,7 +157,7 @@ static __device__ u32 walk_concurrent(const struct reach_read_args *a, u64 windo
     }
 }
 
-/* With `IN_FLIGHT` by the arguments, otherwise at random. */
+/* IN_FLIGHT: the arguments have the loads in flight; otherwise the lines are random. */
 template <bool IN_FLIGHT> static __device__ void read_lines(const struct reach_read_args &a)
 {
     __shared__ u32 total, go_on;
@@ -209,19 +208,20 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
 
 /* ---- other kinds of access ---- */
 
-/* A kind has the number of lines of one draw and of accesses that a warp makes between two looks at
- * the time, and makes them. `base` is the start of the window. */
+/* A kind of access defines the number of lines of one draw, the number of accesses that a warp
+ * makes between two reads of the time, and the accesses. `base` is the start of the window. */
 
-/* A sector that this lane draws. The line comes from the high bits of the mixed number. The state
- * before mixing is an even sequence, so its highest bits choose evenly among the four sectors. */
+/* Returns a sector that this lane draws. The line comes from the high bits of the mixed number. The
+ * state before mixing is an even sequence, so its highest bits choose evenly among the four
+ * sectors. */
 static __device__ __forceinline__ u64 next_sector(struct reader *r, u64 base)
 {
     const u64 line = next_line(r);
     return base + line * 128 + (r->state >> 30) * 32;
 }
 
-/* Lines of far memory, a part of those that the lanes have drawn: over a slow link even these take
- * all SMs a millisecond. */
+/* Reads lines of far memory, only some of the lines that the lanes have drawn. Over a slow link
+ * even these take all SMs a millisecond. */
 struct read_far {
     static const u32 lines = 1, made = REACH_FAR_UNROLL;
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
@@ -258,7 +258,7 @@ struct read_sectors {
     }
 };
 
-/* The 32 blocks that the lanes have drawn, one after the other. */
+/* Reads the 32 blocks that the lanes have drawn, one after the other. */
 struct read_blocks {
     static const u32 lines = REACH_BLOCK_LINES, made = 32;
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
@@ -283,7 +283,7 @@ struct read_blocks {
     }
 };
 
-/* The result is used: an add without a use of its result does not wait. */
+/* The result is used because an add without a use of its result does not wait. */
 struct atomics {
     static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
@@ -338,7 +338,7 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
     const u32 smid = sm_id();
     const u32 me = ((const u32 *)a.grid.positions)[smid];
     const struct reach_window w = ((const struct reach_window *)a.windows)[smid];
-    /* Whole blocks inside the window. */
+    /* Only whole blocks inside the window are used. */
     const u64 first = (w.first_line + Kind::lines - 1) / Kind::lines;
     const u64 behind = (w.first_line + w.lines) / Kind::lines;
     u32 round = 0, sum = 0, n = 0;

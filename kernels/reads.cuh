@@ -1,4 +1,5 @@
-/* reads.cuh: shared by the kernels of random reads: how a lane draws, and what counts. */
+/* reads.cuh: shared by the kernels of random reads: random draws of a lane, and the count of
+ * accesses. */
 #ifndef REACH_KERNELS_READS_CUH
 #define REACH_KERNELS_READS_CUH
 
@@ -14,8 +15,8 @@ static __device__ __forceinline__ u32 next_random(u32 *state)
     return z ^ (z >> 16);
 }
 
-/* The number of `made` accesses between two moments that fall between start and end. If accesses
- * are slow, a warp needs a tenth of the run for a handful of them. */
+/* Returns the part of the `made` accesses between `from` and `to` that falls between start and end.
+ * If accesses are slow, a warp needs a tenth of the run for a few of them. */
 static __device__ __forceinline__ u32 counted(u32 made, u64 from, u64 to, u64 start, u64 end)
 {
     if (from >= start && to <= end)

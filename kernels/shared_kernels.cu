@@ -1,7 +1,7 @@
 /* shared_kernels.cu: the device side of SHARED and PEER in daemon/gpu/probe.h.
  *
- * Idea. Every word holds its own address, so the value of one load is the address of the next,
- * without any arithmetic between them (Mei 2016, listing 4, with all chains of length 1).
+ * Idea. Every word contains its own address, so the value of one load is the address of the next,
+ * without any arithmetic between the loads (Mei 2016, listing 4, with all chains of length 1).
  */
 #include "abi.h"
 #include "grid.cuh"
@@ -11,8 +11,8 @@ static __device__ __forceinline__ u32 shared_address(const void *p)
     return (u32)__cvta_generic_to_shared(p);
 }
 
-/* The clock once `v`, which is not 0, has arrived. The read is predicated on it: otherwise the
- * assembler may move it before the use of the value. */
+/* Returns the clock when `v`, which is not 0, has arrived. The read of the clock is predicated on
+ * `v`. Otherwise the assembler may move it before the use of the value. */
 static __device__ __forceinline__ u32 clock_after(u32 v)
 {
     u32 t;
@@ -49,8 +49,8 @@ template <int WIDTH> static __device__ __forceinline__ u32 load_shared(u32 at, u
     return v;
 }
 
-/* One warp's loads, CONCURRENCY chains side by side. Cycles since the clock was `begin`, or since
- * the first load if that is 0. */
+/* Runs one warp's loads in CONCURRENCY chains side by side. Returns the cycles since the clock was
+ * `begin`, or since the first load if that is 0. */
 template <int WIDTH, int CONCURRENCY>
 static __device__ u32 run_chains(u32 at, u32 row_bytes, u32 loads, u32 begin, u32 *rest)
 {
@@ -99,7 +99,7 @@ static __device__ u32 run_shared(const struct reach_shared_args &a, u32 at, u32 
     return run_width<16>(at, row_bytes, a.samples, a.in_flight, begin, rest);
 }
 
-/* The SMs of the list, each for itself. All warps of a block load the same words. */
+/* The SMs of the list run independently. All warps of a block load the same words. */
 extern "C" __global__ void __launch_bounds__(1024, 1) reach_shared(struct reach_shared_args a)
 {
     extern __shared__ __align__(16) u32 words[];
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) reach_shared(struct reach_
                 begin = clock_cycles() | 1; /* not 0 */
             }
             __syncthreads();
-            /* One warp measures itself alone. If there are several, the last one counts from a
+            /* A single warp measures itself. If there are several warps, the last one counts from a
              * common begin. */
             const u32 from = a.warps == 1 ? 0 : begin;
             const u32 cycles =
@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) reach_shared(struct reach_
                 ((u32 *)a.values)[((u64)(lap - a.laps) * a.sm_count + me) * a.count + p] = most;
         }
     }
-    if (rest == 1) /* never true: it has bits of addresses, or none */
+    if (rest == 1) /* never true: it has bits of addresses, or is 0 */
         words[0] = rest;
 }
 
@@ -152,7 +152,7 @@ static __device__ __forceinline__ void cluster_barrier()
     asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
 }
 
-/* This SM's address of `at` in the SM of rank `rank`. */
+/* Returns this SM's address of `at` in the SM of rank `rank`. */
 static __device__ __forceinline__ u32 map_shared(u32 at, u32 rank)
 {
     u32 mapped;
@@ -160,7 +160,8 @@ static __device__ __forceinline__ u32 map_shared(u32 at, u32 rank)
     return mapped;
 }
 
-/* `samples` loads from the SM of rank `rank`, each from the word that belongs to this SM there. */
+/* Makes `samples` loads from the SM of rank `rank`, each from the word that belongs to this SM
+ * there. */
 static __device__ u32 time_peer(u32 own_word, u32 rank, u32 samples)
 {
     u32 at = map_shared(own_word, rank);
@@ -176,13 +177,13 @@ static __device__ u32 time_peer(u32 own_word, u32 rank, u32 samples)
     return clock_after(at) - begin;
 }
 
-/* All threads read from rank `rank`, four loads of 16 bytes in flight each. */
+/* All threads read from rank `rank`, with four loads of 16 bytes in flight each. */
 static __device__ u32 read_ring(u32 words, u32 rank, u32 bytes)
 {
     u32 sum = 0;
 #pragma unroll 1
     for (u32 done = 0; done < bytes; done += REACH_PEER_LAP_BYTES) {
-        /* Another place each time, so that the compiler cannot reuse an earlier read. */
+        /* The place differs each time, so that the compiler cannot reuse an earlier read. */
         const u32 at =
             map_shared(words + (done / REACH_PEER_LAP_BYTES & 1) * 16384, rank) + threadIdx.x * 16;
         u32 v[4][4];
@@ -200,7 +201,7 @@ static __device__ u32 read_ring(u32 words, u32 rank, u32 bytes)
 }
 #endif
 
-/* Writes nothing if it was compiled for chips without clusters. */
+/* It writes nothing if it was compiled for chips without clusters. */
 extern "C" __global__ void __launch_bounds__(REACH_PEER_THREADS, 1)
     reach_peer(struct reach_peer_args a)
 {
@@ -234,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(REACH_PEER_THREADS, 1)
     if (threadIdx.x == 0)
         row[2 + size] = clock_cycles() - begin;
     cluster_barrier(); /* no block leaves while others read from it */
-    if (sum == 1)      /* never true: the words are 0, or addresses */
+    if (sum == 1)      /* never true: the words are 0 or addresses */
         words[0] = sum;
 #endif
 }

@@ -1,16 +1,16 @@
 /* working_set_kernels.cu: the device side of PROBE_WORKING_SET_READ.
  *
  * Loads go through L1 (ld.global.ca), so that a set may stay in any cache. If only near granules
- * are read, each SM keeps a bit for each granule in shared memory, and a lane draws until it has
- * one that is near: two draws on average.
+ * are read, each SM keeps a bit for each granule in shared memory. A lane draws until it has a near
+ * granule: two draws on average.
  */
 #include "abi.h"
 #include "grid.cuh"
 #include "load.cuh"
 #include "reads.cuh"
 
-/* One thread of each of the first warps times granules of the share of its SM, and takes the least
- * of some times. */
+/* One thread of each of the first warps times the granules of its SM's share, and takes the least
+ * of several times. */
 static __device__ void time_granules(const struct reach_working_set_args &a,
                                      const struct reach_working_set_sm &me, u32 *sink)
 {
@@ -67,13 +67,13 @@ static __device__ __forceinline__ uint4 cached_load(u64 address)
     return v;
 }
 
-/* The accesses of an SM: units of REACH_BLOCK_LINES lines or of one, the first of them at `base`.
- */
+/* The accesses of an SM, in units of one line or of REACH_BLOCK_LINES lines. The first unit is at
+ * `base`. */
 struct spread_reader {
     u32 state; /* of the random numbers */
     u32 units;
     u32 granule_shift; /* unit >> this is its granule */
-    const u32 *near;   /* a bit for each granule; NULL: all are */
+    const u32 *near;   /* a bit for each granule; NULL if all are near */
     u64 base;
 };
 
@@ -87,12 +87,12 @@ static __device__ __forceinline__ u32 draw_unit(struct spread_reader *r)
     }
 }
 
-/* The units that the 32 lanes have drawn, a few with each instruction: one of 512 bytes, or four of
- * 128, so that the instructions do not limit short reads. */
+/* Reads the units that the 32 lanes have drawn. Each instruction reads one unit of 512 bytes or
+ * four of 128, so that the instructions do not limit short reads. */
 template <int UNITS>
 static __device__ __forceinline__ void read_units(struct spread_reader *r, u32 *sum)
 {
-    const u32 lanes = 32 / UNITS; /* of one unit, 16 bytes each */
+    const u32 lanes = 32 / UNITS; /* lanes of one unit, 16 bytes each */
     const u32 mine = draw_unit(r);
     const u32 lane = threadIdx.x % 32;
     __syncwarp();

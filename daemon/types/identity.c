@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* The number of a PCI address, or UINT64_MAX if the text is not one. Drivers write the domain with
- * four or eight digits, in upper or lower case. */
+/* Returns the number of a PCI address, or UINT64_MAX if the text is not one. Drivers write the
+ * domain with four or eight digits, in upper or lower case. */
 static uint64_t address_of(const struct gpu_identity *id)
 {
     uint64_t address = 0;

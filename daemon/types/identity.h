@@ -1,4 +1,4 @@
-/* identity.h: which GPU this is. A flat value that travels from the source to the last client.
+/* identity.h: the identity of a GPU. A flat value that travels from the source to the last client.
  * A result belongs to the UUID and the serial, never to an index. */
 #ifndef REACH_TYPES_IDENTITY_H
 #define REACH_TYPES_IDENTITY_H
@@ -10,8 +10,8 @@
 #include <strings.h>
 
 enum {
-    REACH_MAX_GPUS = 32,   /* of one node, MIG instances counted */
-    REACH_MAX_SMS = 512,   /* of one GPU; also the bound on %smid */
+    REACH_MAX_GPUS = 32,   /* GPUs of one node, including MIG instances */
+    REACH_MAX_SMS = 512,   /* SMs of one GPU; also the bound on %smid */
     REACH_MAX_GROUPS = 256 /* SM groups of one level of one GPU */
 };
 
@@ -22,7 +22,7 @@ enum origin {
 };
 /* "measured", "simulated", "imported". */
 const char *origin_name(enum origin o);
-/* False if no enumerator has the name; `*out` is then unchanged. */
+/* Returns false if no enumerator has the name; `*out` is then unchanged. */
 bool origin_from_name(const char *name, enum origin *out);
 
 struct gpu_identity {
@@ -33,17 +33,17 @@ struct gpu_identity {
     char pci_bus_id[32];    /* "0000:3b:00.0"; "" if not reported */
     uint32_t compute_major; /* compute capability */
     uint32_t compute_minor;
-    uint32_t sm_count;       /* 0: of a GPU that is divided */
+    uint32_t sm_count;       /* 0 if the GPU is divided */
     uint64_t memory_bytes;   /* total, from the driver */
     uint64_t l2_cache_bytes; /* data cache; 0 if the driver does not report it */
     char driver_version[32]; /* "580.159.04"; the CUDA version without NVML */
     char cuda_version[16];   /* of the driver: "13.0" */
     bool mig;                /* this is a MIG instance, or MIG mode is on */
-    enum origin origin;      /* imported: not a GPU of this node */
+    enum origin origin;      /* ORIGIN_IMPORTED if it is not a GPU of this node */
 };
 
-/* Do two texts name the same GPU? Case is ignored, and so is whether a UUID is said to be of a GPU
- * or of an instance: CUDA gives a job the 16 bytes alone, and no two are equal. */
+/* Returns whether two texts name the same GPU. Case is ignored. The prefix, which marks a GPU or an
+ * instance, is ignored too: CUDA gives a job only the 16 bytes, and these are unique. */
 static inline bool identity_is_same_uuid(const char *a, const char *b)
 {
     static const char gpu[] = "GPU-";
@@ -54,7 +54,8 @@ static inline bool identity_is_same_uuid(const char *a, const char *b)
     return strcasecmp(a + (both ? 4 : 0), b + (both ? 4 : 0)) == 0;
 }
 
-/* Is `text` the beginning of this UUID: "GPU-" or "MIG-", and one character more at least? */
+/* Returns whether `text` is the beginning of this UUID: "GPU-" or "MIG-" and at least one more
+ * character. */
 static inline bool identity_is_prefix(const char *text, const char *uuid)
 {
     const size_t bytes = strlen(text);
@@ -64,15 +65,15 @@ static inline bool identity_is_prefix(const char *text, const char *uuid)
 }
 
 /* The documented order of GPUs, which is the order of their indices: by PCI address (domain, bus,
- * device); at one address first the GPU, then its MIG instances by UUID. GPUs without an address
- * are behind the others and equal. Below, equal to or above 0, as for qsort. */
+ * device). At one address the GPU comes first, then its MIG instances by UUID. GPUs without an
+ * address are last and equal. Returns a value below, equal to or above 0, like for qsort. */
 int identity_compare(const struct gpu_identity *a, const struct gpu_identity *b);
 
-/* Do two GPUs have one PCI address? False if either has none. */
+/* Returns whether two GPUs have the same PCI address. Returns false if either has none. */
 bool identity_is_same_address(const struct gpu_identity *a, const struct gpu_identity *b);
 
-/* Is it a GPU in MIG mode? Its instances are GPUs of their own, with its pci_bus_id, and no process
- * can use it as a whole. */
+/* Returns whether it is a GPU in MIG mode. Its instances count as GPUs with its pci_bus_id, and no
+ * process can use it as a whole. */
 static inline bool identity_is_divided(const struct gpu_identity *id)
 {
     return id->mig && id->sm_count == 0;

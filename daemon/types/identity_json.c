@@ -1,5 +1,5 @@
-/* identity_json.c: see identity_json.h. Lies in base because observe and fingerprint both need it
- * and neither may include the other. */
+/* identity_json.c: see identity_json.h. It is a separate file because observe and fingerprint both
+ * need it and neither may include the other. */
 #include "types/identity_json.h"
 
 #include "base/json_fields.h"
@@ -15,7 +15,7 @@ enum { CAPABILITY_BYTES = 24 };
 
 static const struct json_names origins = {origin_name, ORIGIN_IMPORTED + 1};
 
-/* The compute capability is written after the first four. */
+/* The compute capability is written after the first four fields. */
 static const struct json_field fields[] = {
     {"uuid", JSON_FIELD_TEXT, TEXT(uuid)},
     {"name", JSON_FIELD_TEXT, TEXT(name)},
@@ -51,7 +51,7 @@ void identity_json_write(struct json_writer *t, const char *name, const struct g
     json_writer_close(t, '}');
 }
 
-/* At most three digits on each side, written as identity_json_write_members writes them. */
+/* At most three digits on each side, in the form of identity_json_write_members. */
 static void read_capability(struct json_reader *in, struct gpu_identity *out)
 {
     const char *const text = json_reader_word(in, "compute_capability");

@@ -1,7 +1,7 @@
 /* memory_kind.h: the kinds of memory that a kernel can touch, by how they are allocated. A GPU
- * translates them with entries of different lengths, so each has a reach of its own.
+ * translates them with entries of different lengths, so each kind has its own reach.
  *
- *   device                cuMemAlloc, cuMemCreate: what all else in a fingerprint is about
+ *   device                cuMemAlloc, cuMemCreate: the subject of all other parts of a fingerprint
  *   managed-device        cuMemAllocManaged, prefetched to the device
  *   host-pinned           cuMemHostAlloc
  *   host-virtual          cuMemCreate at a NUMA node of the host
@@ -23,16 +23,16 @@ enum memory_kind {
     MEMORY_MANAGED_HOST,
     MEMORY_HOST_REGISTERED,
     MEMORY_HOST_REGISTERED_HUGE,
-    MEMORY_PEER, /* the last: there can be several peers */
+    MEMORY_PEER, /* must be the last, because there can be several peers */
     MEMORY_KIND_COUNT
 };
 
 /* "device", "managed-device", .. */
 const char *memory_kind_name(enum memory_kind kind);
-/* False if no kind has this name, or `name` is NULL; `*out` is then unchanged. */
+/* Returns false if no kind has this name or `name` is NULL; `*out` is then unchanged. */
 bool memory_kind_from_name(const char *name, enum memory_kind *out);
 
-/* Does it take memory of the host? */
+/* Returns whether the kind takes memory of the host. */
 bool memory_kind_is_host(enum memory_kind kind);
 
 #endif

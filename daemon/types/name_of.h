@@ -1,7 +1,6 @@
-/* name_of.h: enumerators and their names, by the table of names of their type. Shared with
- * libreach, which must not end the process that it is linked into: a value outside of the table is
- * "invalid".
- */
+/* name_of.h: enumerators and their names, by the table of names of their type. It is shared with
+ * libreach, which must not end its process. So the name of a value outside of the table is
+ * "invalid". */
 #ifndef REACH_TYPES_NAME_OF_H
 #define REACH_TYPES_NAME_OF_H
 
@@ -21,7 +20,7 @@
         return NAME_OF(names, value);                                                              \
     }
 
-/* Defines <prefix>_name, as NAME_FUNCTION, and <prefix>_from_name, as FROM_NAME. */
+/* Defines <prefix>_name like NAME_FUNCTION, and <prefix>_from_name like FROM_NAME. */
 #define NAME_FUNCTIONS(prefix, type, ...)                                                          \
     static const char *const prefix##_names[] = {__VA_ARGS__};                                     \
                                                                                                    \
@@ -35,8 +34,8 @@
         return FROM_NAME(prefix##_names, name, out);                                               \
     }
 
-/* Sets `*out` to the enumerator called `name`. False if there is none, or `name` is NULL; `*out` is
- * then unchanged. */
+/* Sets `*out` to the enumerator called `name`. Returns false if there is none or `name` is NULL;
+ * `*out` is then unchanged. */
 #define FROM_NAME(names, name, out)                                                                \
     name_find(names, sizeof(names) / sizeof(*(names)), name, (int *)(out))
 

@@ -7,12 +7,12 @@
 
 enum verdict {
     VERDICT_CLEAN = 0, /* a zeroed struct is clean */
-    VERDICT_DISTURBED, /* something else used the GPU: repeat the probe */
+    VERDICT_DISTURBED, /* something else used the GPU, so the probe is repeated */
     VERDICT_UNUSABLE   /* no information: a fault of the device, or no signal */
 };
 /* "clean", "disturbed", "unusable". */
 const char *verdict_name(enum verdict v);
-/* False if no enumerator has the name; `*out` is then unchanged. */
+/* Returns false if no enumerator has the name; `*out` is then unchanged. */
 bool verdict_from_name(const char *name, enum verdict *out);
 
 enum { VERDICT_MESSAGE_BYTES = 160 };

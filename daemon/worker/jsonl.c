@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What one read asks for. An observation of 300 KiB takes five reads, an answer to "close" one
- * small buffer. */
+/* The size of one read. An observation of 300 KiB takes five reads, an answer to "close" one small
+ * buffer. */
 #define LINE_CHUNK_BYTES ((size_t)64 << 10)
 /* A larger buffer is freed when it is empty. */
 #define LINE_KEEP_BYTES ((size_t)256 << 10)
@@ -21,7 +21,7 @@
 /* A watched thread beats its heartbeat at this interval while it waits. */
 #define LINE_PULSE (NSEC_PER_SEC / 4)
 
-/* How long the next poll may take; JSONL_NO_DEADLINE. */
+/* Returns the limit of the next poll. JSONL_NO_DEADLINE if there is no limit. */
 static nsec_t jsonl_timeout(const struct jsonl_wait *wait)
 {
     nsec_t now = clock_monotonic();
@@ -132,7 +132,7 @@ void jsonl_reader_free(struct jsonl_reader *take)
     *take = (struct jsonl_reader){.fd = -1};
 }
 
-/* Sends without SIGPIPE to a socket, writes to a pipe or a terminal. */
+/* Sends to a socket without SIGPIPE; writes to a pipe or a terminal. */
 static ssize_t jsonl_send(int fd, const char *data, size_t n)
 {
     ssize_t sent = send(fd, data, n, MSG_NOSIGNAL);

@@ -1,7 +1,7 @@
 /* jsonl.h: JSON texts over a descriptor, one per line, for both ends of a worker's socket pair.
  *
- * A line is at most JSONL_MAX_BYTES long, its end not counted; a longer one cannot be skipped
- * safely, so it ends the conversation. Every wait has a deadline and can be woken.
+ * A line is at most JSONL_MAX_BYTES long without its end. A longer line cannot be skipped safely,
+ * so it ends the conversation. Every wait has a deadline and can be woken.
  */
 #ifndef REACH_WORKER_JSONL_H
 #define REACH_WORKER_JSONL_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A full pair matrix of 132 SMs is about 10 MiB; nothing sensible is larger than this. */
+/* A full pair matrix of 132 SMs is about 10 MiB. No valid line is longer than this limit. */
 #define JSONL_MAX_BYTES ((size_t)64 << 20)
 /* No deadline. */
 #define JSONL_NO_DEADLINE ((nsec_t)UINT64_MAX)
@@ -27,36 +27,37 @@ enum jsonl_event {
     JSONL_FAILED,   /* see errno */
 };
 
-/* How long to wait, and what ends the wait early. */
+/* The limit of a wait, and the events that end it early. */
 struct jsonl_wait {
     nsec_t until;         /* clock_monotonic(), or JSONL_NO_DEADLINE */
     int wake_fd;          /* -1: none */
-    const sigset_t *mask; /* signals blocked while waiting, as in ppoll; NULL: as they are */
+    const sigset_t *mask; /* signals blocked while waiting, like in ppoll; NULL changes nothing */
 };
 
-/* Bytes that were read and not returned yet. Zero it to start, except `fd`. */
+/* Bytes that were read but not returned yet. The caller zeroes it before the first use and sets
+ * `fd`. */
 struct jsonl_reader {
     int fd;
     char *buffer; /* owned */
-    size_t start; /* of what was not returned */
+    size_t start; /* start of the bytes that were not returned */
     size_t end;
-    size_t scanned; /* no newline before this */
+    size_t scanned; /* there is no newline before this */
     size_t capacity;
 };
 
-/* The next line, without its line feed, terminated by NUL. It stays valid until the next call.
- * `*out_length` distinguishes a NUL within it from its end. */
+/* Returns the next line without its line feed, terminated by NUL. The line stays valid until the
+ * next call. `*out_length` distinguishes a NUL within the line from its end. */
 enum jsonl_event jsonl_read(struct jsonl_reader *r, const struct jsonl_wait *wait, char **out,
                             size_t *out_length);
 /* Frees the buffer; the descriptor stays open. */
 void jsonl_reader_free(struct jsonl_reader *take);
 
-/* Writes one line, `length` bytes with their line feed. Never raises SIGPIPE on a socket. */
+/* Writes one line of `length` bytes, including its line feed. Never raises SIGPIPE on a socket. */
 enum jsonl_event jsonl_write(int fd, const char *line, size_t length,
                              const struct jsonl_wait *wait);
 
-/* One line as an object: no duplicate names, nothing after it. NULL with a message in `why`;
- * json_load_was_short() returns whether memory was short. */
+/* Parses one line as an object without duplicate names or trailing text. Returns NULL with a
+ * message in `why` on failure; json_load_was_short() returns whether memory was short. */
 json_t *jsonl_parse(const char *line, size_t length, char *why, size_t why_size);
 
 #endif

@@ -1,9 +1,9 @@
 /* reap.c: the end of a child process. See reap.h.
  *
  * A process that hangs in a driver call sleeps uninterruptibly. SIGKILL is then only recorded, and
- * waiting for it would hang the daemon too, so such a child is abandoned, logged, and reaped when
- * it has ended. The wait polls waitpid every millisecond: it runs only while a worker is being
- * stopped, and unlike a pidfd it works on every kernel.
+ * a wait for the process would hang the daemon too. So such a child is abandoned and logged, and
+ * reaped when it has ended. The wait polls waitpid every millisecond. It runs only while a worker
+ * is being stopped, and unlike a pidfd it works on every kernel.
  */
 #include "worker/reap.h"
 
@@ -36,7 +36,7 @@ bool reap_wait(pid_t pid, nsec_t ns, int *out_status)
         heartbeat_beat();
         if (got == pid)
             return true;
-        if (got < 0 && errno != EINTR) { /* not ours any more: it was reaped elsewhere */
+        if (got < 0 && errno != EINTR) { /* no child any more: it was reaped elsewhere */
             *out_status = 0;
             return true;
         }
@@ -56,8 +56,8 @@ bool reap_is_stuck(pid_t pid)
 
     if (file)
         fclose(file);
-    /* "pid (name) S ...": the name may hold anything, so the state is after its last parenthesis.
-     */
+    /* "pid (name) S ...": the name may contain any character, so the state is after the last
+     * parenthesis. */
     const char *state = any ? strrchr(stat, ')') : NULL;
 
     return state && state[1] == ' ' && state[2] == 'D';

@@ -1,8 +1,8 @@
 /* worker.c: the daemon's side of a measurement process. See worker.h for the messages.
  *
  * A conversation that is out of step cannot be continued: after a deadline the late answer would be
- * mistaken for the next one. So the first such failure marks the worker (`ended`), which can then
- * only be stopped; that is cheap.
+ * mistaken for the next answer. So the first such failure marks the worker (`ended`). It can then
+ * only be stopped, and a new worker is cheap.
  */
 #include "worker/worker.h"
 
@@ -26,9 +26,9 @@
 
 enum { WORKER_FD = 3 };
 
-/* A new process reads its first message at once; this is for a machine that swaps. */
+/* A new process reads its first message at once. The limit is for a machine that swaps. */
 #define WORKER_SEND_DEADLINE (10 * NSEC_PER_SEC)
-/* Between the end of the conversation and the end of the process: the kernel's work on exit. */
+/* Time from the end of the conversation to the end of the process: the kernel's work on exit. */
 #define WORKER_WAIT_STEP                                                                           \
     (20 * NSEC_PER_MSEC) /* between two checks whether the daemon is stopping */
 #define WORKER_DEATH_DEADLINE (2 * NSEC_PER_SEC)
@@ -38,10 +38,10 @@ struct worker {
     bool reaped;
     int exit_status; /* once reaped */
     int fd;
-    int wake_fd; /* eventfd; readable for good once cancelled */
+    int wake_fd; /* eventfd, permanently readable once cancelled */
     struct jsonl_reader reader;
     uint32_t asked;   /* probes without an answer yet */
-    struct err ended; /* status != STATUS_OK: out of step */
+    struct err ended; /* a status other than STATUS_OK means out of step */
 };
 
 /* Marks the worker as out of step. */
@@ -58,7 +58,7 @@ worker_end(struct worker *w, struct err *err, enum status status, const char *fo
     return err_set(err, status, "%s", reason);
 }
 
-/* Reports why it is out of step. */
+/* Reports why the worker is out of step. */
 static enum status worker_has_ended(const struct worker *w, struct err *err)
 {
     if (err)
@@ -66,7 +66,7 @@ static enum status worker_has_ended(const struct worker *w, struct err *err)
     return w->ended.status;
 }
 
-/* The connection is closed: reports how the process ended. */
+/* Reports how the process ended, after the connection was closed. */
 static enum status worker_died(struct worker *w, struct err *err)
 {
     static const char killed[] =
@@ -114,7 +114,7 @@ static void worker_begin(struct json_writer *message, const char *verb)
     json_writer_text(message, "do", verb);
 }
 
-/* Ends and sends a message. */
+/* Ends a message and sends it. */
 static enum status worker_send(struct worker *w, struct json_writer *message, nsec_t deadline_ns,
                                struct err *err)
 {
@@ -133,14 +133,14 @@ static enum status worker_send(struct worker *w, struct json_writer *message, ns
     } else {
         enum jsonl_event event = jsonl_write(w->fd, line, length, &wait);
 
-        /* A worker that has exited may have sent the reason, which worker_receive finds. */
+        /* A worker that has exited may have sent the reason, which worker_receive reads. */
         status = event == JSONL_END ? STATUS_OK : worker_event(w, event, err);
     }
     free(line);
     return status;
 }
 
-/* A failure that the worker reports. */
+/* Handles a failure that the worker reports. */
 static enum status worker_reported_error(const json_t *message, struct err *err)
 {
     const char *slug = json_string_value(json_object_get(message, "error"));
@@ -150,8 +150,8 @@ static enum status worker_reported_error(const json_t *message, struct err *err)
     return err_set(err, status, "%s", text && *text ? text : status_info(status)->message);
 }
 
-/* Waits for the answer to `verb`. On success the caller owns `*out`. If `values` is not NULL, they
- * are taken out of the line, and the caller owns them in any case. */
+/* Waits for the answer to `verb`. On success the caller owns `*out`. If `values` is not NULL, it
+ * receives the values of the line, which the caller owns in any case. */
 static enum status worker_receive(struct worker *w, const char *verb, nsec_t deadline_ns,
                                   struct observation_values *values, json_t **out, struct err *err)
 {
@@ -212,9 +212,9 @@ static enum status worker_send_options(struct worker *w, const struct gpu_option
     return worker_send(w, &t, WORKER_SEND_DEADLINE, err);
 }
 
-/* Starts the process with `child_fd` as its descriptor 3 and nothing else of ours but the standard
- * ones. It gets a process group of its own, so that Ctrl-C in a terminal reaches the daemon alone,
- * which then stops it in order. */
+/* Starts the process with the standard descriptors and `child_fd` as descriptor 3, and no other
+ * descriptor of the daemon. It gets its own process group, so that Ctrl-C in a terminal reaches the
+ * daemon alone. The daemon then stops it in order. */
 static enum status worker_spawn(const char *executable, int child_fd, pid_t *out, struct err *err)
 {
     char name[] = "reachd", option[] = "--worker";
@@ -286,7 +286,7 @@ out:
     return status;
 }
 
-/* One GPU of the list. */
+/* Reads one GPU of the list. */
 static enum status worker_read_listed(const json_t *answer, struct gpu_listed *out, struct err *err)
 {
     const char *failure = json_string_value(json_object_get(answer, "failure"));
@@ -356,7 +356,7 @@ enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_
     return status;
 }
 
-/* For the log: what is missing counts as nothing. */
+/* For the log only, so a missing time counts as 0. */
 static nsec_t worker_ns(const json_t *time, const char *name)
 {
     const json_int_t ns = json_integer_value(json_object_get(time, name));
@@ -411,12 +411,14 @@ int worker_pid(const struct worker *w)
 void worker_cancel(struct worker *w)
 {
     const uint64_t one = 1;
-    ssize_t ignored = write(w->wake_fd, &one, sizeof one); /* fails only when full: set already */
+    ssize_t ignored =
+        write(w->wake_fd, &one,
+              sizeof one); /* this fails only if the counter is full, so it is already set */
 
     (void)ignored;
 }
 
-/* Waits for the end of the process. False: it has not ended. */
+/* Waits for the end of the process. Returns false if it has not ended. */
 static bool worker_wait(struct worker *w, const struct worker_timeouts *p)
 {
     const nsec_t start = clock_monotonic();
@@ -434,7 +436,7 @@ static bool worker_wait(struct worker *w, const struct worker_timeouts *p)
     }
 }
 
-/* Kills a process that does not end. False: it is stuck in the driver. */
+/* Kills a process that does not end. Returns false if it is stuck in the driver. */
 static bool worker_kill(struct worker *w, nsec_t grace_ns)
 {
     if (reap_is_stuck(w->pid))
@@ -444,7 +446,8 @@ static bool worker_kill(struct worker *w, nsec_t grace_ns)
     return reap_wait(w->pid, grace_ns, &w->exit_status);
 }
 
-/* Ends the process: closes, SIGTERM, then SIGKILL if allowed. False: it is abandoned. */
+/* Ends the process: closes the connection, then sends SIGTERM, then SIGKILL if allowed. Returns
+ * false if the process is abandoned. */
 static bool worker_end_process(struct worker *w, const struct worker_timeouts *p)
 {
     bool in_step = w->ended.status == STATUS_OK && w->asked == 0;
@@ -469,7 +472,7 @@ int worker_stop(struct worker *take, const struct worker_timeouts *timeouts)
     if (!take)
         return 0;
     if (take->fd >= 0) {
-        close(take->fd); /* sends the worker the request to close its GPU and exit */
+        close(take->fd); /* requests the worker to close its GPU and exit */
     }
     if (take->pid > 0 && !take->reaped && !worker_end_process(take, timeouts))
         left = (int)take->pid;

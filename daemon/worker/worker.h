@@ -11,10 +11,10 @@
  * {"ok":"open","gpu":{..},"limits":{..},"open_ns":..}
  * {"ok":"run","time":{..},"observation":{..}} {"ok":"close"} or {"error":"gpu-busy","text":".."}.
  *
- * One thread at a time per worker. Calls wait, at most as long as their deadline (`deadline_ns`:
- * from now), and can be woken early by another thread through `worker_cancel`. After a call that
- * ended out of step (deadline, cancellation, a broken message, a dead worker) every later one ends
- * with the same status; the worker can only be stopped.
+ * One thread at a time per worker. Calls wait until their deadline at most (`deadline_ns` from
+ * now). Another thread can wake them early with `worker_cancel`. A call may end out of step:
+ * deadline, cancellation, a broken message, a dead worker. Then every later call ends with the same
+ * status, and the worker can only be stopped.
  */
 #ifndef REACH_WORKER_WORKER_H
 #define REACH_WORKER_WORKER_H
@@ -29,8 +29,8 @@ struct worker;
 enum status worker_start(const char *executable, const struct gpu_options *options,
                          struct worker **out, struct err *err);
 
-/* Finds the GPUs of this node, without a context on any. `found` is called for each as soon as it
- * is identified, or cannot be. */
+/* Finds the GPUs of this node, without a context on any. `found` is called for each GPU as soon as
+ * it is identified, or the driver has failed to identify it. */
 enum status worker_list(struct worker *w, nsec_t deadline_ns, gpu_found_fn *found, void *self,
                         struct err *err);
 
@@ -38,43 +38,44 @@ enum status worker_list(struct worker *w, nsec_t deadline_ns, gpu_found_fn *foun
 enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
                         struct gpu_identity *identity, struct gpu_limits *limits, struct err *err);
 
-/* Runs one probe. On success the caller owns `*out`. STATUS_DEADLINE: the worker did not answer in
- * time; STATUS_GPU_LOST: it died. */
+/* Runs one probe. On success the caller owns `*out`. Returns STATUS_DEADLINE if the worker did not
+ * answer in time, STATUS_GPU_LOST if it died. */
 enum status worker_run(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
                        struct observation *out, struct err *err);
 
 /* `worker_run` in two halves, so that the caller can store one observation while the worker runs
  * the next probe: worker_submit sends one, worker_await waits for the oldest observation. At most
- * WORKER_MAX_PENDING may be pending (asserted): the pipe holds no more for sure. */
+ * WORKER_MAX_PENDING may be pending (asserted), because the pipe might not hold more. */
 enum { WORKER_MAX_PENDING = 2 };
 enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
                           struct err *err);
 enum status worker_await(struct worker *w, nsec_t deadline_ns, struct observation *out,
                          struct err *err);
 
-/* The process, to be named in messages and killed in tests. */
+/* Returns the process id, to be named in messages and killed in tests. */
 int worker_pid(const struct worker *w);
 
-/* Makes the call that waits in another thread, and every later one, end with STATUS_CANCELLED. */
+/* Makes the call that waits in another thread end with STATUS_CANCELLED, and every later call
+ * too. */
 void worker_cancel(struct worker *w);
 
-/* How long to wait for a worker that may hang in the driver. */
+/* Limits of the wait for a worker that may hang in the driver. */
 struct worker_timeouts {
     nsec_t grace_ns;
-    nsec_t stopping_ns;           /* instead, once `stopping` is true because the daemon stops */
+    nsec_t stopping_ns;           /* replaces grace_ns once `stopping` returns true */
     bool (*stopping)(void *self); /* NULL: never */
     void *self;
-    bool may_kill; /* false: SIGKILL only if the daemon is stopping, for a process that is killed in
+    bool may_kill; /* if false, SIGKILL is sent only if the daemon is stopping; killing a process in
                       the middle of a driver call may freeze the GPU */
 };
-/* Closes the connection and waits for the worker to exit, then sends SIGTERM and waits as long
- * again, then SIGKILL. A worker that does not end is abandoned and logged (reap.h): its process id
- * is returned, else 0. NULL is fine. */
+/* Closes the connection and waits for the worker to exit. Then it sends SIGTERM and waits again,
+ * then SIGKILL. A worker that does not end is abandoned and logged (reap.h). Returns the process id
+ * of an abandoned worker, else 0. NULL is allowed. */
 int worker_stop(struct worker *take, const struct worker_timeouts *timeouts);
 
 /* The worker's main, in its own process: reads messages from `in_fd` and answers on `out_fd` until
- * the former is closed. Both are 3 if the daemon has started it, 0 and 1 if a person drives it
- * (`reachd --worker=stdio`). Returns the exit code. (worker_main.c) */
+ * the former is closed. Both are 3 if the daemon has started it; they are 0 and 1 if a person
+ * drives it (`reachd --worker=stdio`). Returns the exit code. (worker_main.c) */
 int worker_main(int in_fd, int out_fd);
 
 #endif

@@ -38,7 +38,9 @@
 
 enum { WORKER_EXIT_OK = 0, WORKER_EXIT_GPU = 3, WORKER_EXIT_MALFORMED = 65, WORKER_EXIT_IO = 74 };
 
-enum { WORKER_CLOSE_SECONDS = 20 }; /* longest that leaving may take; then SIGALRM ends it */
+enum {
+    WORKER_CLOSE_SECONDS = 20
+}; /* the longest time for leaving, then SIGALRM ends the process */
 
 /* One conversation. */
 struct session {
@@ -47,10 +49,10 @@ struct session {
     struct gpu_options options;
     json_t *options_json;                      /* owns the strings of `options` */
     const char *simulated[REACH_MAX_GPUS + 1]; /* the list in `options` */
-    struct gpu *gpu;                           /* owned; NULL: closed */
-    bool gpu_lost;                             /* leave without closing */
+    struct gpu *gpu;                           /* owned; NULL if closed */
+    bool gpu_lost;                             /* the worker must leave without closing */
     nsec_t probed_ns;  /* when the last probe had ended, or the GPU was open; clock_monotonic() */
-    nsec_t waiting_ns; /* of the time since then, waiting for messages */
+    nsec_t waiting_ns; /* the part of the time since then spent waiting for messages */
     int exit_code;
     bool ended;
 };
@@ -69,7 +71,7 @@ static void session_end(struct session *s, int exit_code)
     s->exit_code = exit_code;
 }
 
-/* Sends a line, which it takes (NULL: there was no memory for it); a closed connection ends the
+/* Sends a line, which it takes. NULL means that memory ran out. A closed connection ends the
  * conversation. */
 static void session_send(struct session *s, char *take, size_t length)
 {
@@ -97,7 +99,7 @@ static void session_begin(struct json_writer *reply, const char *name, const cha
     json_writer_text(reply, name, word);
 }
 
-/* Ends and sends a reply. */
+/* Ends a reply and sends it. */
 static void session_reply(struct session *s, struct json_writer *reply)
 {
     size_t length = 0;
@@ -108,7 +110,7 @@ static void session_reply(struct session *s, struct json_writer *reply)
     session_send(s, line, length);
 }
 
-/* A reply that has nothing else. */
+/* Sends a reply without further members. */
 static void session_done(struct session *s, const char *verb)
 {
     struct json_writer t;
@@ -136,7 +138,7 @@ static void session_malformed(struct session *s, const char *why)
     session_end(s, WORKER_EXIT_MALFORMED);
 }
 
-/* The simulated GPUs as a NULL-terminated list of borrowed strings. */
+/* Makes the list of simulated GPUs: NULL-terminated, with borrowed strings. */
 static void session_read_simulated(struct json_reader *in, const char *out[REACH_MAX_GPUS + 1])
 {
     const json_t *list = json_reader_array(in, "simulated", REACH_MAX_GPUS);
@@ -340,7 +342,7 @@ static void session_handle(struct session *s, const char *line, size_t length)
     json_decref(message);
 }
 
-/* SIGTERM and SIGINT end the wait for a message and nothing else. */
+/* SIGTERM and SIGINT end only the wait for a message. */
 static void session_signals(struct session *s, bool has_daemon)
 {
     const struct sigaction stop = {.sa_handler = session_on_signal};
@@ -403,7 +405,7 @@ int worker_main(int in_fd, int out_fd)
     session_signals(&s, in_fd == out_fd);
     session_serve(&s, &reader);
     if (s.gpu_lost) {
-        /* Every driver call may hang now, including those of exit handlers. */
+        /* Every driver call may hang now, even in exit handlers. */
         log_warning("worker: the GPU does not answer; leaving without closing it");
         _exit(s.exit_code);
     }
