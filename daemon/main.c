@@ -22,8 +22,8 @@
 
 enum { MAIN_WORKER_FD = 3, MAIN_ALLOCATION_KEPT = 128 * 1024 };
 
-/* The worker's main: over descriptor 3 if the daemon has put a socket there, else over standard
- * input and output. */
+/* The worker's main. It communicates over descriptor 3 if the daemon has put a socket there, else
+ * over standard input and output. */
 static int main_worker(bool stdio)
 {
     int type = 0;
@@ -33,8 +33,8 @@ static int main_worker(bool stdio)
     return by_daemon && !stdio ? worker_main(MAIN_WORKER_FD, MAIN_WORKER_FD) : worker_main(0, 1);
 }
 
-/* One arena, and freed pages go back to the system: a daemon that rests most of the time should
- * be small then. */
+/* Uses one arena and returns freed pages to the system, because a daemon is idle most of the time
+ * and should then be small. */
 static void main_keep_memory_small(void)
 {
     mallopt(M_ARENA_MAX, 1);
@@ -72,7 +72,7 @@ static enum status main_run(struct config *config, int argc, char **argv, struct
     return serve_run(config, argc, argv, REACHD_VERSION, err);
 }
 
-/* The exit code, from which a service manager decides whether to start again. */
+/* The exit code, from which a service manager decides whether to restart the daemon. */
 static int main_exit_code(enum status status)
 {
     switch (status) {
@@ -106,8 +106,8 @@ static int main_exit_code(enum status status)
     }
 }
 
-/* A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and a
- * log line would end up in the database. */
+/* Opens closed descriptors from 0 to 2. Otherwise the next file that is opened would get one of
+ * them, and a log line would end up in the database. */
 static void main_reserve_stdio(void)
 {
     int fd;

@@ -33,9 +33,9 @@
 
 enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50, DEMO_FREE_SHARE = 50 };
 
-/* All that lives while the daemon serves. */
+/* Everything that lives while the daemon serves. */
 struct serve {
-    struct config *config; /* the caller's; SIGHUP renews it */
+    struct config *config; /* owned by the caller; SIGHUP renews it */
     int argc;
     char **argv;
     struct store *store;
@@ -49,16 +49,16 @@ struct serve {
     struct listen_set sockets;
     char token[TOKEN_BYTES]; /* "": none */
     struct sd_notify sd_notify;
-    int publication_fd; /* the cell's; -1: no service manager */
+    int publication_fd; /* owned by the cell; -1 if there is no service manager */
     int signal_fd;
     int epoll_fd;
-    bool announced; /* --demo: the lines to try were printed */
+    bool announced; /* --demo: the requests to try were printed */
 };
 
 /* ---- --demo: a GPU in any case, and requests to try
  * ---------------------------------------------- */
 
-/* Has every GPU a fingerprint, or failed to get one? */
+/* Returns whether every GPU has a fingerprint or has failed to get one. */
 static bool demo_is_ready(const struct snapshot *s)
 {
     for (uint32_t i = 0; i < s->gpu_count; i++) {
@@ -71,7 +71,7 @@ static bool demo_is_ready(const struct snapshot *s)
     return true;
 }
 
-/* One request to the first socket, as a curl command. */
+/* Prints one request to the first socket as a curl command. */
 static void demo_curl(const struct listen_set *sockets, const char *path)
 {
     const char *address = sockets->addresses[0];
@@ -83,8 +83,8 @@ static void demo_curl(const struct listen_set *sockets, const char *path)
     }
 }
 
-/* A command of the reachctl beside `program`, which is reachd as it was started; of the one on PATH
- * if that is where reachd was found. */
+/* Prints a command of reachctl. It is the reachctl beside `program`, which is reachd as it was
+ * started, or the one on PATH if reachd was found there. */
 static void demo_reachctl(const struct listen_set *sockets, const char *program, unsigned gib)
 {
     const char *const address = sockets->addresses[0];
@@ -94,7 +94,7 @@ static void demo_reachctl(const struct listen_set *sockets, const char *program,
            address[0] == '/' ? "--socket " : "--url http://", address, gib);
 }
 
-/* A job that uses nearly all of the memory of the first GPU. */
+/* The size in GiB of a job that uses nearly all of the memory of the first GPU. */
 static unsigned demo_gib(const struct snapshot *s)
 {
     const unsigned gib = s->gpu_count ? (unsigned)(s->gpus[0].identity.memory_bytes >> 30) : 0;
@@ -132,7 +132,7 @@ static void demo_announce(const struct listen_set *sockets, const struct snapsho
 /* ---- start --------------------------------------------------------------------------------------
  */
 
-/* Starts the pipeline; in a demo without a GPU, once more with a simulated one. */
+/* Starts the pipeline. In a demo without a GPU, starts it again with a simulated one. */
 static enum status serve_start_pipeline(struct serve *s, struct err *err)
 {
     static const char *const stand_in[] = {"h200", NULL};
@@ -167,8 +167,8 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
     return pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
 }
 
-/* Blocks the signals that end the daemon, in this thread and all that it starts, and gives them a
- * descriptor instead. */
+/* Blocks the signals that end the daemon, in this thread and all threads that it starts, and
+ * delivers them through a descriptor. */
 static enum status serve_signals(struct serve *s, struct err *err)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -180,7 +180,7 @@ static enum status serve_signals(struct serve *s, struct err *err)
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
-    sigaction(SIGXFSZ, &ignore, NULL); /* a file at its limit is an error of one write */
+    sigaction(SIGXFSZ, &ignore, NULL); /* a file at its size limit is an error of one write */
     s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return s->signal_fd < 0
                ? err_set(err, STATUS_IO, "cannot create a signalfd: %s", strerror(errno))
@@ -196,8 +196,8 @@ static enum status serve_watch(struct serve *s, int fd, struct err *err)
                : STATUS_OK;
 }
 
-/* Connections are files. The usual limit of 1024 protects programs that use select; the daemon does
- * not. */
+/* Raises the limit of open files, because connections are files. The usual limit of 1024 protects
+ * programs that use select, which the daemon does not. */
 static void serve_raise_file_limit(void)
 {
     struct rlimit files;
@@ -224,8 +224,8 @@ static enum status serve_sockets(struct serve *s, struct err *err)
     return status ? status : config_check_simulated(s->config, err);
 }
 
-/* The chips to compare with. The default folder need not be there, and a set that cannot be read is
- * no reason not to serve. */
+/* Loads the chips to compare with. The default folder need not exist, and the daemon also serves if
+ * a set cannot be read. */
 static void serve_load_reference(struct serve *s)
 {
     char folder[PATH_MAX];
@@ -293,9 +293,8 @@ static void serve_report_status(struct serve *s, bool ready)
     snapshot_release(view);
 }
 
-/* Reads the token again. Once there is one it cannot be removed: otherwise every user could
- * measure.
- */
+/* Reads the token again. A token cannot be removed while the daemon runs, because then every user
+ * could measure. */
 static enum status serve_read_token(const struct serve *s, char *out, struct err *err)
 {
     enum status status = token_load(s->config->token_file, out, err);
@@ -305,8 +304,8 @@ static enum status serve_read_token(const struct serve *s, char *out, struct err
     return status;
 }
 
-/* SIGHUP: everything is read again, after an error all stays as it is; and the driver is asked
- * again which GPUs there are. */
+/* SIGHUP: reads everything again; after an error everything stays unchanged. The driver is queried
+ * again for its GPUs. */
 static void serve_reload(struct serve *s)
 {
     char others[200];
@@ -330,7 +329,7 @@ static void serve_reload(struct serve *s)
     serve_report_status(s, true);
 }
 
-/* Does what is due; returns the milliseconds until the next time, or -1. */
+/* Does what is due, and returns the milliseconds until the next time, or -1 for never. */
 static int serve_due(struct serve *s)
 {
     int wait_ms = sd_notify_due(&s->sd_notify, s->pipeline, s->store_maintenance, s->http_threads);
@@ -349,7 +348,7 @@ static int serve_due(struct serve *s)
     return wait_ms;
 }
 
-/* Handles a signal. False: the daemon ends. */
+/* Handles a signal. Returns false if the daemon ends. */
 static bool serve_signalled(struct serve *s)
 {
     struct signalfd_siginfo info;
@@ -391,7 +390,7 @@ static enum status serve_loop(struct serve *s, struct err *err)
     }
 }
 
-/* Starts everything in order; what was made is in `s`, also after a failure. */
+/* Starts everything in order. `s` has the parts that were started, also after a failure. */
 static enum status serve_start(struct serve *s, const char *version, struct err *err)
 {
     enum status status = serve_signals(s, err);

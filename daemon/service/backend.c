@@ -1,5 +1,5 @@
-/* backend.c: the API's requests, answered from the store and the pipeline. No slot waits for a
- * measurement; those that read the database wait for the disk. */
+/* backend.c: answers the API's requests from the store and the pipeline. No slot waits for a
+ * measurement, but slots that read the database wait for the disk. */
 #include "service/backend.h"
 
 #include "api/encode/encode.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BACKEND_MAX_PAGE = 1000, BACKEND_MAX_SERVED = 64 }; /* of a measurement */
+enum { BACKEND_MAX_PAGE = 1000, BACKEND_MAX_SERVED = 64 }; /* text of a measurement */
 
 static void write_time_or_null(struct json_writer *t, const char *name, int64_t wall_seconds)
 {
@@ -104,7 +104,7 @@ static void begin_page(struct json_writer *t, const char *name)
     json_writer_open(t, name, '[');
 }
 
-/* `next` 0 is the last page. */
+/* Ends a page. `next` is 0 on the last page. */
 static void end_page(struct json_writer *t, int64_t next)
 {
     json_writer_close(t, ']');
@@ -115,7 +115,7 @@ static void end_page(struct json_writer *t, int64_t next)
     json_writer_close(t, '}');
 }
 
-/* One row of the history, with what was served since. */
+/* Writes one row of the history, with the documents that were served since. */
 static enum status write_fingerprint_row(struct json_writer *t, const struct backend *b,
                                          const char *uuid, const struct store_fingerprint_row *row,
                                          struct err *err)
@@ -147,7 +147,7 @@ static enum status backend_history(void *self, const char *uuid, int64_t before,
     const uint32_t max = limit < BACKEND_MAX_PAGE ? limit : BACKEND_MAX_PAGE;
     struct store_fingerprint_row *rows = calloc(max + 1, sizeof *rows);
     uint32_t count = 0;
-    /* One row more than requested shows whether there is a next page. */
+    /* One more row than requested shows whether there is a next page. */
     enum status status =
         rows ? store_list_fingerprints(b->store, uuid, before, rows, max + 1, &count, err)
              : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
@@ -221,7 +221,7 @@ static enum status backend_observation(void *self, const char *uuid, int64_t id,
         return json_load_was_short()
                    ? err_set(err, STATUS_NO_MEMORY, "no memory for observation %lld", (long long)id)
                    : err_set(err, STATUS_CORRUPT, "observation %lld is not JSON", (long long)id);
-    /* The text does not name its run; the listing does. */
+    /* The text does not contain its run, but the listing does. */
     status = store_list_observations(b->store, uuid, 0, id + 1, &row, 1, &count, err);
     if (!status && (count == 0 || row.id != id))
         status = err_set(err, STATUS_NOT_FOUND, "observation %lld has gone", (long long)id);

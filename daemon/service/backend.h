@@ -1,5 +1,5 @@
-/* backend.h: what the API needs of the rest of the daemon, answered from the store and the
- * pipeline. */
+/* backend.h: the API's access to the rest of the daemon. Requests are answered from the store and
+ * the pipeline. */
 #ifndef REACH_SERVICE_BACKEND_H
 #define REACH_SERVICE_BACKEND_H
 
@@ -11,10 +11,10 @@
 struct backend {
     struct store *store;               /* borrowed */
     struct pipeline *pipeline;         /* borrowed */
-    const struct reference *reference; /* the chips to compare with, borrowed; NULL: none */
+    const struct reference *reference; /* chips to compare with, borrowed; may be NULL */
 };
 
-/* Every slot of the API's contract; borrows `backend`. */
+/* Returns every slot of the API's contract. The result borrows `backend`. */
 struct api_backend backend_api(struct backend *backend);
 
 #endif

@@ -2,9 +2,9 @@
  *
  *     thread: serve what is ready, beat, sleep        watcher: check the heartbeat, wake the thread
  *
- * They share the snapshot cell, the backend and the counters; each renders and caches documents of
- * its own. Connection slots are divided among them first, because file descriptors belong to the
- * process.
+ * The threads share the snapshot cell, the backend and the counters. Each thread renders and caches
+ * its own documents. Connection slots are divided among them first, because file descriptors belong
+ * to the process.
  */
 #include "service/http_threads.h"
 
@@ -20,7 +20,7 @@
 enum { HTTP_THREADS_UNIX_CONNECTIONS = 256 };
 
 struct http_thread {
-    struct api_server *server; /* the thread's, which frees it */
+    struct api_server *server; /* owned by the thread, which frees it */
     pthread_t thread;
     struct heartbeat heartbeat;
     atomic_bool stop;
@@ -74,7 +74,7 @@ static enum status http_threads_connection_slots(const struct listen_set *socket
     return api_share_slots(out, sockets->count, err);
 }
 
-/* Starts the next thread, for socket `i` of the set, which it takes out. */
+/* Starts the next thread for socket `i` of the set, and removes the socket from the set. */
 static enum status http_threads_add(struct http_threads *http_threads,
                                     const struct http_threads_options *options,
                                     const struct api_listener *listener, struct listen_set *sockets,

@@ -11,25 +11,26 @@
 struct http_threads;
 
 struct http_threads_options {
-    struct snapshot_cell *cell;        /* borrowed, as the backend, until http_threads_close */
-    const struct api_backend *backend; /* whose slots may be called from several threads */
+    struct snapshot_cell *cell;        /* borrowed, like the backend, until http_threads_close */
+    const struct api_backend *backend; /* several threads may call its slots */
     const char *daemon_version;        /* static string */
-    const char *token;                 /* copied; "": none */
-    nsec_t request_deadline_ns;        /* 0: 10 s */
-    uint32_t max_connections;          /* of each TCP socket */
+    const char *token;                 /* copied; "" means none */
+    nsec_t request_deadline_ns;        /* 0 means 10 s */
+    uint32_t max_connections;          /* limit for each TCP socket */
 };
 
-/* Serves all sockets of the set, and takes them out of it. `*out` is to be closed also after a
+/* Serves all sockets of the set, and removes them from it. `*out` must be closed also after a
  * failure. */
 enum status http_threads_open(struct listen_set *sockets,
                               const struct http_threads_options *options, struct http_threads **out,
                               struct err *err);
-/* Was every thread alive since the last call? Wakes them, so that they can beat their heartbeats.
- * `out_stuck` names one that was not. For one watcher. */
+/* Returns whether every thread was alive since the last call, and wakes them, so that they can beat
+ * their heartbeats. `out_stuck` gets the name of one that was not alive. Only one watcher may call
+ * it. */
 bool http_threads_are_alive(struct http_threads *http_threads, char *out_stuck, size_t size);
-/* Another token for POST and DELETE, from the next request on. */
+/* Sets another token for POST and DELETE, from the next request on. */
 void http_threads_set_token(struct http_threads *http_threads, const char *token);
-/* Finishes answers under way (at most 1 s) and closes everything. NULL is fine. */
+/* Finishes pending answers (in at most 1 s) and closes everything. NULL is allowed. */
 void http_threads_close(struct http_threads *take);
 
 #endif

@@ -1,8 +1,8 @@
 /* listen.c: the sockets that the daemon serves. See listen.h.
  *
- * Jobs use the loopback, which every local user may. The Unix socket and the port for health probes
- * are for administrators, and have connection slots that no job can take.
- * The name of a socket that a killed daemon has left is recognized by trying to connect.
+ * Jobs use the loopback, which is open to every local user. The Unix socket and the port for health
+ * probes are for administrators, and have connection slots that no job can take. A connection
+ * attempt shows whether the name of a socket was left by a killed daemon.
  */
 #include "service/listen.h"
 
@@ -23,7 +23,7 @@
 
 enum { LISTEN_BACKLOG = 512, LISTEN_FIRST_PASSED_FD = 3, LISTEN_SOCKET_MODE = 0660 };
 
-/* "127.0.0.1:17322" of an address. */
+/* Returns an address as "127.0.0.1:17322". */
 static void listen_name(const struct sockaddr *address, socklen_t length, char *out,
                         size_t out_size)
 {
@@ -54,7 +54,7 @@ static void listen_add(struct listen_set *set, int fd, enum listen_role role)
     set->fds[set->count++] = fd;
 }
 
-/* What descriptor `i` is for, by its name among "a:b:c" and by its family. */
+/* The role of descriptor `i`, by its name among "a:b:c" and by its family. */
 static enum listen_role listen_inherited_role(const char *names, int i, int fd)
 {
     struct sockaddr_storage address = {0};
@@ -75,7 +75,7 @@ static enum listen_role listen_inherited_role(const char *names, int i, int fd)
     return named && address.ss_family == AF_UNIX ? LISTEN_UNIX : LISTEN_TCP;
 }
 
-/* Takes over what systemd passes: descriptors 3, 4, ... (sd_listen_fds(3)). */
+/* Takes the sockets that systemd passes: descriptors 3, 4, ... (sd_listen_fds(3)). */
 static enum status listen_inherited(struct listen_set *set, struct err *err)
 {
     const char *pid = getenv("LISTEN_PID");
@@ -103,7 +103,7 @@ static enum status listen_inherited(struct listen_set *set, struct err *err)
     return STATUS_OK;
 }
 
-/* The workers must not take these sockets for theirs. */
+/* Clears the variables, so that workers do not use these sockets. */
 static void listen_forget_inherited(void)
 {
     unsetenv("LISTEN_PID");
@@ -125,9 +125,9 @@ static void listen_split(char *text, const char **host, const char **port)
     *host = *text ? text : NULL;
 }
 
-/* A check (--check-config) does not fail because a running daemon has the address: it takes another
- * port of the same host, under the name of the one that was asked for. Fails if the other socket is
- * in the same configuration. */
+/* Takes another port of the same host, under the name of the requested one. So a check
+ * (--check-config) does not fail because a running daemon has the address. It fails if the other
+ * socket is in the same configuration. */
 static bool listen_stand_in(const struct addrinfo *asked, enum listen_role role,
                             struct listen_set *set)
 {
@@ -253,7 +253,7 @@ static enum status listen_unix(const char *path, struct listen_set *set, struct 
         snprintf(set->made_directory, sizeof set->made_directory, "%s", parent);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    /* A connection would start a service that waits behind its socket. */
+    /* A connection attempt would start a service that waits behind its socket. */
     if (fd >= 0 && set->checking && listen_is_socket(path)) {
         listen_add(set, fd, LISTEN_UNIX);
         return STATUS_OK;
@@ -277,7 +277,7 @@ static enum status listen_unix(const char *path, struct listen_set *set, struct 
     return STATUS_OK;
 }
 
-/* Keeps an error about something that was asked for; logs one about a default. */
+/* Returns an error about a requested socket, and logs one about a default. */
 static enum status listen_tolerate(enum status status, bool given, const struct err *local,
                                    struct err *err)
 {
@@ -288,8 +288,8 @@ static enum status listen_tolerate(enum status status, bool given, const struct 
     return STATUS_OK;
 }
 
-/* The address of `listen` with the next port; a free one beside a free one. "" if none is left.
- */
+/* Returns the address of `listen` with the next port. If the port of `listen` is 0, the next one is
+ * 0 too. Returns "" if there is no next port. */
 static void listen_next_port(const char *listen, char *out, size_t out_size)
 {
     const char *colon = strrchr(listen, ':');
@@ -330,7 +330,7 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
     if (status || out->count)
         return status;
     if (config->listen) {
-        /* Clients find the daemon by its port: it is left out only if that was asked for. */
+        /* Clients find the daemon by its port, so the port is left out only on request. */
         status = listen_tcp(config->listen, LISTEN_TCP, out, err);
     }
     if (!status && config->socket) {
@@ -366,8 +366,8 @@ static bool listen_is_local(int fd)
 enum status listen_check_local(const struct listen_set *set, struct err *err)
 {
     for (uint32_t i = 0; i < set->count; i++) {
-        /* Nothing can be changed on the port for probes, and who probes is another machine often.
-         */
+        /* Nothing can be changed over the port for probes, and probes often come from another
+         * machine. */
         if (set->roles[i] != LISTEN_HEALTH && !listen_is_local(set->fds[i]))
             return err_set(err, STATUS_INVALID_ARGUMENT,
                            "%s can be reached from other machines, and there is no token: serve a "

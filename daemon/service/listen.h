@@ -1,4 +1,4 @@
-/* listen.h: the sockets that the daemon serves: handed over by systemd, or made here. */
+/* listen.h: the sockets that the daemon serves. They are passed by systemd or created here. */
 #ifndef REACH_SERVICE_LISTEN_H
 #define REACH_SERVICE_LISTEN_H
 
@@ -9,26 +9,29 @@
 
 enum { LISTEN_MAX = 4, LISTEN_TEXT_BYTES = 160 };
 
-/* What a socket is for. */
+/* The purpose of a socket. */
 enum listen_role { LISTEN_TCP = 0, LISTEN_UNIX, LISTEN_HEALTH };
 
 struct listen_set {
     uint32_t count;
-    int fds[LISTEN_MAX]; /* -1: taken over by http_threads_open */
+    int fds[LISTEN_MAX]; /* -1 after http_threads_open took it */
     enum listen_role roles[LISTEN_MAX];
     char addresses[LISTEN_MAX]
                   [LISTEN_TEXT_BYTES];   /* "127.0.0.1:17322", "/run/reachd/reachd.sock" */
-    char unlink_path[LISTEN_TEXT_BYTES]; /* the Unix socket made here; "" if there is none */
+    char unlink_path[LISTEN_TEXT_BYTES]; /* path of the Unix socket created here; "" if there is
+                                            none */
     bool checking; /* --check-config: an address that another process has is no error */
-    char made_directory[LISTEN_TEXT_BYTES]; /* by a check, which removes it; "" if there is none */
+    char made_directory[LISTEN_TEXT_BYTES]; /* directory that a check made and removes; "" if there
+                                               is none */
 };
 
-/* Sockets from systemd (LISTEN_FDS), if there are any; else those of the configuration. A
- * default that cannot be had is logged and left out; one that was asked for is an error. Of those
- * from systemd the ones whose name has "health" in it (FileDescriptorName=) are for probes. */
+/* Takes the sockets from systemd (LISTEN_FDS) if there are any, else those of the configuration. If
+ * a default socket is not available, this is logged and the socket is left out. If a requested one
+ * is not available, that is an error. Sockets from systemd with "health" in their name
+ * (FileDescriptorName=) are for probes. */
 enum status listen_open(const struct config *config, struct listen_set *out, struct err *err);
-/* STATUS_INVALID_ARGUMENT if any of them but the one for probes can be reached from another
- * machine. */
+/* Returns STATUS_INVALID_ARGUMENT if a socket can be reached from another machine. The socket for
+ * probes is exempt. */
 enum status listen_check_local(const struct listen_set *set, struct err *err);
 /* Closes the sockets that are still in the set, and removes the Unix socket's name. */
 void listen_close(struct listen_set *set);

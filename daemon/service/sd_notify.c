@@ -39,7 +39,7 @@ struct sd_notify sd_notify_open(void)
     if (length > 1 && length < sizeof name.sun_path && (path[0] == '/' || path[0] == '@')) {
         memcpy(name.sun_path, path, length);
         if (path[0] == '@') {
-            name.sun_path[0] = '\0'; /* the abstract namespace */
+            name.sun_path[0] = '\0'; /* a name in the abstract namespace */
         }
         n.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (n.fd >= 0 &&
@@ -117,13 +117,13 @@ void sd_notify_reloading(struct sd_notify *n)
     sd_notify_send(n, lines);
 }
 
-/* Is every thread alive? Logs the first that is not. */
+/* Returns whether every thread is alive, and logs the first that is not. */
 static bool sd_notify_all_alive(struct sd_notify *n, struct pipeline *p,
                                 struct store_maintenance *k, struct http_threads *http_threads)
 {
     char gpu_thread[64] = "";
     char http_thread[200] = "";
-    /* Every call wakes its threads, so all are made. */
+    /* Every call wakes its threads, so all calls are made. */
     const bool maintained = store_maintenance_is_alive(k);
     const bool measured = pipeline_is_alive(p, gpu_thread, sizeof gpu_thread);
     const bool served = http_threads_are_alive(http_threads, http_thread, sizeof http_thread);
@@ -149,7 +149,7 @@ int sd_notify_due(struct sd_notify *n, struct pipeline *p, struct store_maintena
     if (n->watchdog_ms < 0)
         return -1;
     if (now >= n->watchdog_due) {
-        /* The first time some threads may not have started yet. */
+        /* Some threads may not have started yet at the first call. */
         if (n->watchdog_due == 0 || sd_notify_all_alive(n, p, k, http_threads))
             sd_notify_send(n, "WATCHDOG=1");
         n->watchdog_due = now + (nsec_t)n->watchdog_ms * NSEC_PER_MSEC;

@@ -11,8 +11,8 @@
 #include "snapshot/snapshot.h"
 
 struct sd_notify {
-    int fd;          /* connected; -1: no service manager */
-    int watchdog_ms; /* interval of "WATCHDOG=1": half of what the manager allows; -1: never */
+    int fd;          /* connected; -1 if there is no service manager */
+    int watchdog_ms; /* interval of "WATCHDOG=1", half of the manager's limit; -1 means never */
     nsec_t watchdog_due;
     bool stuck;       /* already logged */
     char status[200]; /* sent last */
@@ -20,19 +20,19 @@ struct sd_notify {
 
 /* Reads the environment and clears it, so that workers do not inherit it. */
 struct sd_notify sd_notify_open(void);
-/* "READY=1", "STOPPING=1\nSTATUS=...": lines as in sd_notify(3). */
+/* Sends lines as in sd_notify(3): "READY=1", "STOPPING=1\nSTATUS=...". */
 void sd_notify_send(const struct sd_notify *n, const char *lines);
 void sd_notify_close(struct sd_notify *n);
 
-/* The state of the GPUs, if it has changed: "2 GPUs: 1 ready, 1 measuring". `ready`: in any case,
- * and READY=1. */
+/* Sends the state of the GPUs if it has changed: "2 GPUs: 1 ready, 1 measuring". If `ready` is
+ * true, sends it in any case, with READY=1. */
 void sd_notify_state(struct sd_notify *n, const struct snapshot *s, bool ready);
-/* RELOADING=1; READY=1 follows. */
+/* Sends RELOADING=1; READY=1 follows. */
 void sd_notify_reloading(struct sd_notify *n);
 
 /* Notifies the watchdog if that is due and all threads of `p` and `http_threads` and the thread of
  * `k` are alive. Returns the milliseconds until the next call is due, or -1 for never. The caller's
- * own loop is alive, since it calls. */
+ * own loop is alive, because it makes this call. */
 int sd_notify_due(struct sd_notify *n, struct pipeline *p, struct store_maintenance *k,
                   struct http_threads *http_threads);
 

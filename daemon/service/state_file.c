@@ -1,8 +1,8 @@
 /* state_file.c: see state_file.h.
  *
  * A disk that fails, is full, or is not mounted yet may recover, so the daemon starts and waits for
- * it. A file that this user can never make or read, or that a newer release wrote, does not change
- * while the daemon waits, so the daemon does not start.
+ * it. The daemon does not start if this user can never make or read the file, or if a newer release
+ * wrote it, because waiting does not help.
  */
 #include "service/state_file.h"
 
@@ -24,7 +24,7 @@ static bool state_file_in_memory(const struct config *config)
     return strcmp(config->state, ":memory:") == 0;
 }
 
-/* Makes the directories of the default path, and of a demo. */
+/* Returns whether directories are made: those of the default path and of a demo. */
 static bool state_file_makes_directory(const struct config *config)
 {
     return config->demo || !config->state_given;
@@ -39,14 +39,14 @@ static void state_file_up(char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%s", dirname(copy));
 }
 
-/* Makes `path` and the directories above it. An existing one is fine. */
+/* Makes `path` and the directories above it. Existing ones are allowed. */
 static enum status state_file_make_directory(char path[PATH_MAX], struct err *err)
 {
     const mode_t mode = geteuid() == 0 ? 0755 : 0700;
 
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(path, mode); /* what is missing fails the next call */
+        (void)mkdir(path, mode); /* the next call reports a missing directory */
         *slash = '/';
     }
     return mkdir(path, mode) == 0 || errno == EEXIST
@@ -55,8 +55,8 @@ static enum status state_file_make_directory(char path[PATH_MAX], struct err *er
                          strerror(errno));
 }
 
-/* May this user make or read the file? Only refusals that last count: permissions and paths that
- * lead nowhere. */
+/* Returns whether this user may make or read the file. Only permanent refusals count: permissions
+ * and paths that lead nowhere. */
 static enum status state_file_check_access(const struct config *config, struct err *err)
 {
     char path[PATH_MAX];
@@ -68,7 +68,7 @@ static enum status state_file_check_access(const struct config *config, struct e
     while (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT) {
         state_file_up(path);
         if (mode == (W_OK | X_OK) && !state_file_makes_directory(config))
-            return STATUS_OK; /* the directory may come later */
+            return STATUS_OK; /* the directory may be created later */
         mode = W_OK | X_OK;
     }
     const int error = faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno;
@@ -93,13 +93,13 @@ enum status state_file_check(const struct config *config, struct err *err)
     if (status)
         return status;
     status = store_file_inspect(config->state, store_migration_count, &why);
-    /* What else is wrong with the file is the business of the store, which can repair it. */
+    /* The store can repair other defects of the file. */
     return status == STATUS_NOT_SUPPORTED || status == STATUS_INVALID_ARGUMENT
                ? err_set(err, status, "%s", why.text)
                : STATUS_OK;
 }
 
-/* Opens the file, and makes its directory if that is asked for. */
+/* Opens the file. Makes its directory if requested. */
 static enum status state_file_open_path(const struct config *config, struct store **out,
                                         struct err *err)
 {

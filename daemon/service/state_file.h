@@ -5,14 +5,14 @@
 #include "config/config.h"
 #include "store/store.h"
 
-/* Checks what no waiting changes, and changes nothing: the permissions, the kind of file, and
- * whether a newer release wrote it. STATUS_READ_ONLY, STATUS_INVALID_ARGUMENT,
- * STATUS_NOT_SUPPORTED. */
+/* Checks conditions that waiting does not change: the permissions, the kind of file, and whether a
+ * newer release wrote it. Changes nothing. Returns STATUS_READ_ONLY, STATUS_INVALID_ARGUMENT or
+ * STATUS_NOT_SUPPORTED if one of them is not met. */
 enum status state_file_check(const struct config *config, struct err *err);
 
 /* Opens config->state after that check, creating its directory if the path is the default or with
- * --demo, and falls back to memory if the option allows it. In a daemon that serves, a state file
- * that cannot be written yet is no failure (store_open_degraded). The caller owns `*out`
+ * --demo, and falls back to memory if the option allows it. If the daemon serves, a state file that
+ * cannot be written yet is no failure (store_open_degraded). The caller owns `*out`
  * (store_close). */
 enum status state_file_open(const struct config *config, struct store **out, struct err *err);
 

@@ -1,4 +1,4 @@
-/* store_maintenance.c: one thread, asleep in store_wait.
+/* store_maintenance.c: one thread, which sleeps in store_wait.
  *
  *     maintain  ->  was the file recovered or recreated, was a row lost?  ->  measure again
  *               ->  wait: indefinitely, or longer each time while nothing can be written
@@ -26,7 +26,7 @@ struct store_maintenance {
     pthread_t thread;
 };
 
-/* Did something happen after which a GPU may have to be measured? */
+/* Returns whether a GPU may have to be measured because of an event. */
 static bool lost_or_found(const struct store_health *before, const struct store_health *now,
                           bool renewed)
 {
@@ -38,7 +38,7 @@ static bool lost_or_found(const struct store_health *before, const struct store_
 static void *store_maintenance_main(void *self)
 {
     struct store_maintenance *k = self;
-    struct store_health before = {0}; /* counts what was lost before this thread began */
+    struct store_health before = {0}; /* includes losses before this thread began */
     nsec_t wait = MAINTENANCE_FIRST_WAIT;
 
     pthread_setname_np(pthread_self(), "store-maintain");

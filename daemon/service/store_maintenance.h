@@ -7,14 +7,14 @@
 
 struct store_maintenance;
 
-/* Borrows both until store_maintenance_stop. At rest it sleeps; while nothing can be written it
- * tries every few seconds. */
+/* Starts the thread, which borrows both until store_maintenance_stop. When idle it sleeps; while
+ * nothing can be written it tries every few seconds. */
 enum status store_maintenance_start(struct store *store, struct pipeline *pipeline,
                                     struct store_maintenance **out, struct err *err);
-/* Was the thread alive since the last call? Wakes it, so that it can beat its heartbeat. For one
- * watcher. */
+/* Returns whether the thread was alive since the last call, and wakes it, so that it can beat its
+ * heartbeat. Only one watcher may call it. */
 bool store_maintenance_is_alive(struct store_maintenance *k);
-/* Ends it, without finishing its work. NULL is fine. */
+/* Ends the thread without finishing its work. NULL is allowed. */
 void store_maintenance_stop(struct store_maintenance *take);
 
 #endif

@@ -1,5 +1,5 @@
-/* token.c: reads a small secret; refuses an empty file, a file with two lines, and one that every
- * user can read. See token.h. */
+/* token.c: reads a small secret. It refuses an empty file, a file with two lines, and one that
+ * every user can read. See token.h. */
 #include "service/token.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 enum { TOKEN_OTHERS = S_IRWXO };
 
-/* The text of the file without the line feed at its end; one byte more than allowed is read, so
- * that a longer one is noticed. */
+/* Reads the text of the file without the line feed at its end. One byte more than allowed is read,
+ * so that a longer text is noticed. */
 static enum status token_read(int fd, const char *path, char out[TOKEN_BYTES], struct err *err)
 {
     char text[TOKEN_MAX_CHARS + 2];

@@ -6,13 +6,13 @@
 
 enum { TOKEN_MIN_CHARS = 16, TOKEN_MAX_CHARS = 256, TOKEN_BYTES = TOKEN_MAX_CHARS + 1 };
 
-/* Name of the credential that systemd may hand over (LoadCredential=reachd-token:FILE). */
+/* Name of the credential that systemd may pass (LoadCredential=reachd-token:FILE). */
 #define TOKEN_CREDENTIAL "reachd-token"
 
-/* Reads the token from `path`; NULL: from the credential in $CREDENTIALS_DIRECTORY, if there is
- * one, else `out` is "". A file holds 16 to 256 visible ASCII characters and perhaps one line feed,
- * and must not be open to every user. STATUS_INVALID_ARGUMENT, also if there is no such file,
- * or STATUS_IO; the sentence never has the token in it. */
+/* Reads the token from `path`. If `path` is NULL, reads the credential in $CREDENTIALS_DIRECTORY;
+ * without one, `out` is "". A file contains 16 to 256 visible ASCII characters and an optional line
+ * feed, and must not be readable by every user. Returns STATUS_INVALID_ARGUMENT, also if there is
+ * no such file, or STATUS_IO. The error message never contains the token. */
 enum status token_load(const char *path, char out[TOKEN_BYTES], struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* resolve.c: which GPU a name means, and if none, why. */
+/* resolve.c: finds the GPU of a name, or the reason why there is none. */
 #include "snapshot/snapshot.h"
 
 #include <stdlib.h>
@@ -11,14 +11,15 @@ static bool is_number(const char *text)
     return *text && strlen(text) <= 4 && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* Does the driver show it as a whole, so that nvidia-smi and Slurm count it? */
+/* Returns whether the driver shows the GPU as a whole, so that nvidia-smi and Slurm count it. */
 static bool is_counted(const struct snapshot_gpu *gpu)
 {
     return gpu->state != GPU_STATE_LOST &&
            (!gpu->identity.mig || identity_is_divided(&gpu->identity));
 }
 
-/* A number as nvidia-smi and Slurm count: only GPUs that the driver shows. */
+/* Finds a GPU by the number that nvidia-smi and Slurm use, which count only GPUs that the driver
+ * shows. */
 static const struct snapshot_gpu *find_counted(const struct snapshot *s, const char *name,
                                                struct err *err)
 {
@@ -37,8 +38,8 @@ static const struct snapshot_gpu *find_counted(const struct snapshot *s, const c
     return NULL;
 }
 
-/* A number as CUDA counts if CUDA_DEVICE_ORDER is not set: from the fastest GPU, which is certain
- * only if they are all alike. */
+/* Finds a GPU by the number that CUDA uses if CUDA_DEVICE_ORDER is not set. CUDA counts from the
+ * fastest GPU, so the number is certain only if all are alike. */
 static const struct snapshot_gpu *find_by_speed(const struct snapshot *s, const char *name,
                                                 struct err *err)
 {
@@ -62,8 +63,8 @@ static const struct snapshot_gpu *find_by_speed(const struct snapshot *s, const 
     return find_counted(s, name, err);
 }
 
-/* The beginning of one UUID, as CUDA_VISIBLE_DEVICES allows. NULL without an error if it is not
- * one. */
+/* Finds a GPU by the beginning of its UUID, as CUDA_VISIBLE_DEVICES allows. Returns NULL without an
+ * error if the text is not one. */
 static const struct snapshot_gpu *find_prefix(const struct snapshot *s, const char *name,
                                               struct err *err)
 {

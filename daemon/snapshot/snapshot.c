@@ -1,11 +1,11 @@
-/* snapshot.c: one pointer, one counter a view, one mutex.
+/* snapshot.c: one pointer, one counter per view, one mutex.
  *
  *     cell -> view 7 (refs 3: the cell and two readers)     view 6 (refs 1: a slow reader)
  *
- * A reader must not load the pointer and then find that the view was freed before it could
- * raise the counter, so load and raise happen under the mutex (some twenty nanoseconds, never held
- * across anything that waits). Reading and giving back need no lock: a published view never
- * changes, and the counter is atomic. The thread that brings it to zero frees the view.
+ * A reader must not load the pointer and then find that the view was freed before it could raise
+ * the counter, so load and raise happen under the mutex (some twenty nanoseconds, never held across
+ * anything that waits). Reading and releasing need no lock: a published view never changes, and the
+ * counter is atomic. The thread that brings the counter to zero frees the view.
  */
 #include "snapshot/snapshot.h"
 
@@ -20,17 +20,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* What stands before every snapshot in memory. */
+/* The header before every snapshot in memory. */
 struct holder {
     atomic_uint refs;
-    struct snapshot view; /* last: it ends in a flexible array */
+    struct snapshot view; /* last, because it ends in a flexible array */
 };
 
 struct snapshot_cell {
     pthread_mutex_t mutex;
-    struct holder *newest;       /* guarded by mutex; one reference is the cell's */
-    _Atomic uint64_t generation; /* of the newest */
-    int watch_fd;                /* -1: no watcher */
+    struct holder *newest;       /* guarded by mutex; the cell holds one reference */
+    _Atomic uint64_t generation; /* generation of the newest view */
+    int watch_fd;                /* -1 if there is no watcher */
 };
 
 NAME_FUNCTION(
@@ -78,7 +78,8 @@ void snapshot_release(const struct snapshot *take)
     if (!take)
         return;
     h = holder_of(take);
-    /* Release, so that this thread's reads are over; acquire, so that the last one sees that. */
+    /* Release order completes the reads of this thread; acquire order makes them visible to the
+     * last thread. */
     if (atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) == 1)
         free(h);
 }
@@ -149,7 +150,7 @@ void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take)
     pthread_mutex_unlock(&cell->mutex);
     snapshot_release(&before->view);
     if (cell->watch_fd >= 0 && write(cell->watch_fd, &one, sizeof(one)) < 0)
-        return; /* full: it is readable already */
+        return; /* if full, the descriptor is readable already */
 }
 
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index)
@@ -160,7 +161,7 @@ const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *u
     if (!uuid_or_index || uuid_or_index[0] == '\0')
         return NULL;
     index = strtoul(uuid_or_index, &end, 10);
-    /* Digits alone and no leading zero: neither a UUID nor a typing error. */
+    /* Digits without a leading zero, which are neither a UUID nor a typing error. */
     if (isdigit((unsigned char)uuid_or_index[0]) && *end == '\0' &&
         (uuid_or_index[0] != '0' || end == uuid_or_index + 1))
         return index < s->gpu_count ? &s->gpus[index] : NULL;

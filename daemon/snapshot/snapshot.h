@@ -11,67 +11,72 @@
 #include "fingerprint/fingerprint.h"
 
 enum gpu_state {
-    GPU_STATE_UNKNOWN = 0, /* seen, never measured */
-    GPU_STATE_QUEUED,      /* a measurement waits */
+    GPU_STATE_UNKNOWN = 0, /* seen, but never measured */
+    GPU_STATE_QUEUED,      /* waiting for a measurement */
     GPU_STATE_MEASURING,
-    GPU_STATE_READY,    /* the fingerprint describes this chip as it is */
+    GPU_STATE_READY,    /* the fingerprint describes this chip in its present state */
     GPU_STATE_FAILED,   /* the last measurement failed; an older fingerprint may be served */
-    GPU_STATE_LOST,     /* the driver no longer shows it */
-    GPU_STATE_CHECKING, /* a few probes look whether the fingerprint is still true */
-    GPU_STATE_STALE     /* it is not, and is served until a new one is there */
+    GPU_STATE_LOST,     /* the driver no longer shows the GPU */
+    GPU_STATE_CHECKING, /* a few probes check whether the fingerprint is still valid */
+    GPU_STATE_STALE     /* the fingerprint is invalid, and is served until there is a new one */
 };
 const char *gpu_state_name(enum gpu_state s);
 
 struct snapshot_gpu {
     struct gpu_identity identity;
     enum gpu_state state;
-    struct err last_error; /* status STATUS_OK: none */
+    struct err last_error; /* STATUS_OK means no error */
     bool has_fingerprint;
     bool unidentified; /* the driver fails or hangs when it identifies the GPU; last_error has the
                           reason */
-    bool fingerprint_stale; /* known to be from before a change; last_error has the change */
+    bool fingerprint_stale; /* the fingerprint is older than a change, which last_error describes */
     struct fingerprint fingerprint;
-    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "" without one */
+    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "" if there is no fingerprint */
 };
 
 struct snapshot {
-    uint64_t generation;     /* rises by one with every publication, from 1 */
+    uint64_t generation;     /* incremented with every publication, from 1 */
     char source[16];         /* "cuda", "simulated" */
-    struct err source_error; /* why there are no GPUs; STATUS_OK: there are */
-    bool discovering;        /* the source has not answered yet: an empty list claims nothing */
+    struct err source_error; /* the reason why there are no GPUs; STATUS_OK if there are some */
+    bool discovering;        /* the source has not answered yet: an empty list has no meaning */
     uint32_t gpu_count;
-    struct snapshot_gpu gpus[]; /* by PCI address (identity_compare), the index in docs/http.md */
+    struct snapshot_gpu gpus[]; /* in order of PCI address (identity_compare), which gives the index
+                                   in docs/http.md */
 };
 
-struct snapshot_cell; /* holds the newest */
+struct snapshot_cell; /* holds the newest view */
 
-/* A cell with an empty view, generation 1. NULL without memory. */
+/* A cell with an empty view of generation 1. Returns NULL if memory runs out. */
 struct snapshot_cell *snapshot_cell_new(void);
 void snapshot_cell_free(struct snapshot_cell *take);
-/* A descriptor (eventfd, non-blocking) that becomes readable with each publication from now on. The
- * cell's; one reader. -1 on failure. Before other threads use the cell. */
+/* Returns a descriptor (eventfd, non-blocking) that becomes readable with each publication from now
+ * on, or -1 on failure. The cell owns it, and it has one reader. Call it before other threads use
+ * the cell. */
 int snapshot_cell_watch(struct snapshot_cell *cell);
 
-/* The generation of the newest view, without a lock: is the one at hand still the newest? */
+/* The generation of the newest view, read without a lock. A caller can compare it with the
+ * generation of its view. */
 uint64_t snapshot_generation(struct snapshot_cell *cell);
-/* The newest view, to be given back with snapshot_release. Never NULL. */
+/* The newest view, which must be released with snapshot_release. Never NULL. */
 const struct snapshot *snapshot_acquire(struct snapshot_cell *cell);
 void snapshot_release(const struct snapshot *take);
 
-/* A zeroed draft with room for `gpu_count` GPUs, or a copy of `from`. NULL without memory. */
+/* A zeroed draft with room for `gpu_count` GPUs, or a copy of `from`. Returns NULL if memory runs
+ * out. */
 struct snapshot *snapshot_draft(uint32_t gpu_count);
 struct snapshot *snapshot_draft_copy(const struct snapshot *from);
-/* Makes the draft the newest view; sets its generation. Takes it. */
+/* Makes the draft the newest view, sets its generation, and takes ownership. */
 void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take);
-/* Throws a draft away. */
+/* Frees a draft that was not published. */
 void snapshot_discard(struct snapshot *take);
 
-/* By UUID (exact, case ignored) or by decimal index ("0"). NULL if there is no such GPU. */
+/* Finds a GPU by UUID (complete, case ignored) or by decimal index ("0"). Returns NULL if there is
+ * no such GPU. */
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index);
-/* Finds a GPU by its name in a request: as above; by the beginning of its UUID; by "pci:N", which
- * counts the GPUs that the driver shows, by PCI address, like nvidia-smi and Slurm; or by "cuda:N",
- * which counts like CUDA without CUDA_DEVICE_ORDER. If NULL, `*err` has the reason, but not for a
- * node without GPUs (STATUS_OK). */
+/* Finds a GPU by its name in a request. The name is a UUID, the beginning of one, an index, "pci:N"
+ * or "cuda:N". "pci:N" counts the GPUs that the driver shows, by PCI address, like nvidia-smi and
+ * Slurm. "cuda:N" counts like CUDA without CUDA_DEVICE_ORDER. If the result is NULL, `*err` has the
+ * reason, or STATUS_OK for a node without GPUs. */
 const struct snapshot_gpu *snapshot_resolve(const struct snapshot *s, const char *name,
                                             struct err *err);
 

@@ -1,6 +1,6 @@
 /* sqlite_error.c: see sqlite_error.h. For a full disk SQLite reports "disk I/O error", and for a
  * missing permission "unable to open database file". The error number of the system call is more
- * exact. */
+ * precise. */
 #include "sqlite/sqlite_error.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static enum status status_of(const struct sqlite_use *use, int rc, int error_num
     }
 }
 
-/* NULL if the hint of the status is right. */
+/* The hint for a result, or NULL if the hint of the status is right. */
 static const char *hint_of(int rc)
 {
     switch (rc & PRIMARY_CODE) {
@@ -83,8 +83,9 @@ static bool has_errno(int rc)
     return (rc & PRIMARY_CODE) == SQLITE_CANTOPEN || (rc & PRIMARY_CODE) == SQLITE_IOERR;
 }
 
-/* 0 if there is none. What SQLite does after a failed write may have cleared it, and SQLite does
- * not store it for a log. A full file system then shows by its free blocks. */
+/* The error number of the system call, or 0 if there is none. SQLite may have cleared it after a
+ * failed write, and does not store it for a log. In that case a file system without free blocks
+ * counts as full. */
 static int errno_of(sqlite3 *db, int rc, const char *path)
 {
     int number = sqlite3_system_errno(db);
@@ -108,7 +109,7 @@ enum status sqlite_fail(const struct sqlite_use *use, sqlite3 *db, int rc, const
                             : db && rc != SQLITE_FULL ? sqlite3_errmsg(db)
                                                       : sqlite3_errstr(rc);
     const enum status s = status_of(use, rc, error_number);
-    const int word = (int)strcspn(what, " "); /* of a statement: SELECT, INSERT */
+    const int word = (int)strcspn(what, " "); /* first word of a statement: SELECT, INSERT */
 
     return err_set_hint(err, s, hint_of(rc), "the %s %.200s: %.*s failed: %s (SQLite code %d)",
                         use->name, file, word, what, why, rc);

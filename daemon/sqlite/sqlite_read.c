@@ -13,7 +13,8 @@ enum { PRIMARY_CODE = 0xff };
 static const char log_hint[] = "Run this as a user that may write the directory of the file, or "
                                "copy the file and its -wal to another directory.";
 
-/* Is there a file, and may it be read? SQLite's own answer to all of this is "unable to open". */
+/* Checks that the file exists and may be read. SQLite reports only "unable to open" in all of these
+ * cases. */
 static enum status examine(const struct sqlite_use *use, const char *path, struct stat *out,
                            struct err *err)
 {
@@ -38,7 +39,7 @@ static enum status examine(const struct sqlite_use *use, const char *path, struc
     return s;
 }
 
-/* -1: there is no such file beside `path`. */
+/* The size of the file `path` plus `suffix`, or -1 if there is no such file. */
 static off_t size_beside(const char *path, const char *suffix)
 {
     char *name = NULL;
@@ -53,7 +54,8 @@ static off_t size_beside(const char *path, const char *suffix)
     return size;
 }
 
-/* An empty log whose index is gone was left by a process that has read. */
+/* Returns whether the database has a log. An empty log without an index was left by a process that
+ * only read. */
 static bool has_log(const char *path)
 {
     const off_t log = size_beside(path, "-wal");
@@ -62,7 +64,7 @@ static bool has_log(const char *path)
            size_beside(path, "-journal") > 0;
 }
 
-/* "file:PATH?SETTING=1"; NULL without memory. */
+/* Returns "file:PATH?SETTING=1", or NULL if memory runs out. */
 static char *uri_with(const char *path, const char *setting)
 {
     char *const uri = malloc(strlen("file:?=1") + 3 * strlen(path) + strlen(setting) + 1);
@@ -81,7 +83,7 @@ static char *uri_with(const char *path, const char *setting)
     return uri;
 }
 
-/* `setting` is one of SQLite's URI parameters; NULL: none. */
+/* Opens a connection. `setting` is one of SQLite's URI parameters, or NULL for none. */
 static int open_with(const char *path, const char *setting, int flags, sqlite3 **out)
 {
     char *const uri = setting ? uri_with(path, setting) : NULL;
@@ -95,14 +97,14 @@ static int open_with(const char *path, const char *setting, int flags, sqlite3 *
     free(uri);
     if (*out)
         (void)sqlite3_extended_result_codes(*out, 1);
-    /* The log is read, and the header, by the first statement. */
+    /* The first statement reads the log and the header. */
     return rc == SQLITE_OK
                ? sqlite3_exec(*out, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL)
                : rc;
 }
 
-/* "immutable": no other file is read or created. "readonly_shm": the index of the log is built in
- * memory, because a full disk does not take it. */
+/* With "immutable", no other file is read or created. With "readonly_shm", the index of the log is
+ * built in memory, because it cannot be written on a full disk. */
 static int open_file(const char *path, bool locked, int flags, sqlite3 **out)
 {
     int rc = open_with(path, locked ? NULL : "immutable", flags, out);

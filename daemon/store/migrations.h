@@ -1,4 +1,4 @@
-/* migrations.h: schema/db/NNNN_*.sql as the build embeds them. Migration i (from 0) leads from
+/* migrations.h: schema/db/NNNN_*.sql as the build embeds them. Migration i (from 0) changes
  * user_version i to i + 1. A migration that has been released is never changed. */
 #ifndef REACH_STORE_MIGRATIONS_H
 #define REACH_STORE_MIGRATIONS_H
@@ -11,8 +11,8 @@
 extern const char *const store_migrations[];
 extern const unsigned store_migration_count;
 
-/* Migrates a database of ours from `version` (0: it is empty) to the newest schema. What a failed
- * step would have changed stays as it was. */
+/* Migrates a database of reachd from `version` (0 means empty) to the newest schema. A failed step
+ * leaves the database as it was before that step. */
 enum status store_migrate(sqlite3 *db, int64_t version, struct err *err);
 
 #endif

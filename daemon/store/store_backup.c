@@ -1,11 +1,11 @@
 /* store_backup.c: a copy while the daemon works.
  *
  *     read-only connection to the file  ->  VACUUM INTO a name of its own  ->  every row checked
- *         ->  fsync  ->  the name that was asked for
+ *         ->  fsync  ->  the requested name
  *
  * VACUUM INTO reads under one transaction, so the copy is one state of the database; a writer
- * continues beside it (WAL). It reads every row through SQL, so that a damaged page is met here and
- * not after the backup is needed.
+ * continues beside it (WAL). It reads every row through SQL, so that a damaged page is found here
+ * and not when the backup is needed.
  */
 #include "store/store.h"
 

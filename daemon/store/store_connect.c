@@ -1,13 +1,13 @@
-/* store_connect.c: opening, which is mostly refusing.
+/* store_connect.c: opens connections, or refuses to.
  *
  *     whose file? (store_file.c)  ->  SQLite  ->  whose database?  ->  schema  ->  WAL
  *
- * Up to the schema nothing is written, and until all is well the log is not checkpointed on close:
- * a file that is refused keeps every byte. The first commit of a new file is made with a rollback
- * journal, so that the header shows from the start that it is reachd's (store_file.c).
+ * Nothing is written before the schema is checked, and the log is not checkpointed on close before
+ * all checks pass. So a refused file keeps every byte. The first commit of a new file is made with
+ * a rollback journal, so that the header shows from the start that it is reachd's (store_file.c).
  *
- * Memory: SQLite's caches would grow to 2 MiB a connection. Documents are read once and then served
- * from snapshots, so a small cache serves as well; a quarter of a MiB each is what the daemon pays.
+ * By default SQLite's caches grow to 2 MiB per connection. Documents are read once and then served
+ * from snapshots, so a small cache is sufficient. Each connection has a quarter of a MiB.
  */
 #include "store/store_connect.h"
 
@@ -18,10 +18,10 @@
 
 #include <string.h>
 
-#define HEAP_LIMIT      ((sqlite3_int64)3 << 20) /* caches shrink above this; nothing fails */
-#define BUSY_TIMEOUT_MS 2000                     /* a person with a shell may read the file */
+#define HEAP_LIMIT      ((sqlite3_int64)3 << 20) /* caches shrink above this; no call fails */
+#define BUSY_TIMEOUT_MS 2000                     /* users with a shell may read the file */
 
-/* Settings of every connection, before it may write. */
+/* Settings that every connection gets before it may write. */
 static const char connection_settings[] = "PRAGMA cache_size = -256;"
                                           "PRAGMA mmap_size = 0;"
                                           "PRAGMA foreign_keys = ON;"
@@ -32,7 +32,7 @@ static const char log_settings[] = "PRAGMA wal_autocheckpoint = 512;"
 
 enum { CONNECTION_FLAGS = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE };
 
-/* What is the same for every connection. */
+/* Settings that are the same for every connection. */
 static enum status set_up(sqlite3 *db, struct err *err)
 {
     const int rc = store_sql_add_functions(db);
@@ -54,8 +54,8 @@ static enum status open_connection(const char *path, int flags, sqlite3 **out, s
                            : sqlite_fail(&store_sqlite, *out, rc, path, "opening", err);
 }
 
-/* Queries SQLite for what the header showed before: a log beside the file may have something newer.
- */
+/* Reads from SQLite the numbers that the header contained before, because a log beside the file may
+ * have newer ones. */
 static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, struct err *err)
 {
     int64_t application = 0;
@@ -82,8 +82,8 @@ static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, 
     return STATUS_OK;
 }
 
-/* WAL: readers do not wait for the writer. A file system that does not support it gives another
- * mode. */
+/* Sets WAL mode, in which readers do not wait for the writer. A file system that does not support
+ * it gets another mode. */
 static enum status use_log(sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -100,7 +100,7 @@ static enum status use_log(sqlite3 *db, struct err *err)
     return s == STATUS_OK ? store_sql_exec(db, log_settings, err) : s;
 }
 
-/* Finds out now, and not in the middle of a measurement, whether a transaction can begin. */
+/* Checks now, and not in the middle of a measurement, whether a transaction can begin. */
 static enum status try_to_write(sqlite3 *db, struct err *err)
 {
     enum status s = store_sql_begin(db, err);

@@ -1,4 +1,4 @@
-/* store_connect.h: connections to a state file: refused, migrated, ready. */
+/* store_connect.h: opens connections to a state file, which is refused, or migrated and ready. */
 #ifndef REACH_STORE_STORE_CONNECT_H
 #define REACH_STORE_STORE_CONNECT_H
 
@@ -7,27 +7,26 @@
 
 #define STORE_MEMORY_PATH ":memory:"
 
-/* One that may write, to a database of ours with the newest schema; a file that is empty or not
- * there becomes one. In memory: the only connection there is. The lock must be held. On failure
- * nothing that was in the file is lost. The caller owns `*out` (sqlite3_close). Errors as
- * store_open. */
+/* Opens a connection that may write to a database of reachd with the newest schema. An empty or
+ * absent file becomes one. In memory it is the only connection. The lock must be held. On failure
+ * the content of the file stays intact. The caller owns `*out` (sqlite3_close). Errors are the same
+ * as for store_open. */
 enum status store_connect_writer(const char *path, sqlite3 **out, struct err *err);
 
-/* The same beside other connections of this process to the file. It is not inspected: closing a
- * descriptor of it would release their POSIX locks, and another process would remove the log in
- * use.
- */
+/* Opens such a connection beside other connections of this process to the file. The file is not
+ * inspected: closing a descriptor of it would release their POSIX locks, and another process would
+ * remove the log in use. */
 enum status store_connect_writer_again(const char *path, sqlite3 **out, struct err *err);
 
-/* From now on the log goes into the file when the connection is closed. */
+/* From now on the log is written to the file when the connection is closed. */
 void store_connect_trust(sqlite3 *db);
 
-/* One that reads beside the writer. */
+/* Opens a connection that reads beside the writer. */
 enum status store_connect_reader(const char *path, sqlite3 **out, struct err *err);
 
-/* One that reads a file which another process may be writing, or none can; it creates and changes
- * nothing, also beside the file. STATUS_NOT_SUPPORTED if its schema is not the newest. Errors as
- * sqlite_read_open. */
+/* Opens a connection for reading a file that another process may be writing. It creates and changes
+ * no file, neither the database nor a file beside it. Returns STATUS_NOT_SUPPORTED if its schema is
+ * not the newest. Other errors are the same as for sqlite_read_open. */
 enum status store_connect_read_only(const char *path, struct sqlite_read *out, struct err *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* store_file.c: the lock, and the first hundred bytes.
  *
  * An SQLite database begins with 16 bytes "SQLite format 3\0"; bytes 60..63 are user_version and
- * 68..71 application_id, big-endian. A database of ours has both from its very first commit, which
- * is made with a rollback journal before the switch to WAL. So a file that lacks them is
- * not ours, with one exception: a power cut inside that first commit may leave a torn file and a
- * journal that undoes it. Then, and only then, SQLite is let at a file without a header.
+ * 68..71 application_id, big-endian. A database of reachd has both from its first commit, which is
+ * made with a rollback journal before the switch to WAL. So a file that lacks them is not from
+ * reachd, with one exception. A power cut inside that first commit may leave a torn file and a
+ * journal that undoes it. Only in this case SQLite may open a file without a header.
  */
 #include "store/store_file.h"
 
@@ -27,10 +27,10 @@ enum {
     MAGIC_BYTES = 16,
     JOURNAL_MAGIC_BYTES = 8,
     LOCK_MODE = 0600,
-    LOCK_ATTEMPTS = 10 /* each lost to a process that gave up and removed its lock file */
+    LOCK_ATTEMPTS = 10 /* each fails if a process gave up and removed its lock file */
 };
 
-/* It need not be damaged. */
+/* The error for a file of another kind, which need not be damaged. */
 static const char other_file[] = "Check the name of the file: it is not one of reachd's.";
 
 static const char magic[MAGIC_BYTES] = "SQLite format 3";
@@ -48,7 +48,7 @@ enum status store_file_fail(struct err *err, int error_number, const char *what,
                    strerror(error_number));
 }
 
-/* One try. `*out_fd` stays -1, with STATUS_OK, if the file was removed meanwhile. */
+/* Tries once to lock. `*out_fd` stays -1, with STATUS_OK, if the file was removed meanwhile. */
 static enum status lock_once(const char *lock_path, int *out_fd, bool *out_made, struct err *err)
 {
     struct stat by_fd;
@@ -74,7 +74,7 @@ static enum status lock_once(const char *lock_path, int *out_fd, bool *out_made,
                            "another reachd uses this state file (it holds %s)", lock_path);
         return store_file_fail(err, why, "lock", lock_path);
     }
-    /* The holder before may have removed the file: then this lock excludes no process. */
+    /* The previous holder may have removed the file. In that case this lock excludes no process. */
     if (fstat(fd, &by_fd) != 0 || stat(lock_path, &by_path) != 0 || by_fd.st_ino != by_path.st_ino)
         close(fd);
     else
@@ -110,13 +110,13 @@ void store_file_unlock(const char *path, int fd, bool remove_file)
     char *const lock_path = remove_file ? with_suffix(path, "-lock") : NULL;
 
     if (lock_path)
-        (void)unlink(lock_path); /* while it is still held, so that no other process relies on it */
+        (void)unlink(lock_path); /* while it is held, so that no other process relies on it */
     free(lock_path);
     if (fd >= 0)
         close(fd);
 }
 
-/* Reads up to `size` bytes from the start; the number read, or -1. */
+/* Reads up to `size` bytes from the start. Returns the number read, or -1. */
 static ssize_t read_start(const char *path, void *out, size_t size)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

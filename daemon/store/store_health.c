@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "store/store_sql.h"
 
-/* An idle daemon that is asked for its health writes no more often than this. */
+/* If clients request the health of an idle daemon, it writes at most once in this interval. */
 #define STORE_CHECK_AFTER (10 * NSEC_PER_SEC)
 
 void store_health(struct store *store, struct store_health *out)
@@ -83,7 +83,7 @@ enum status store_write_begin(struct store *store, struct err *err)
     }
     pthread_mutex_unlock(&store->writing.mutex);
     store_health(store, &health);
-    if (health.last_error.status == STATUS_OK) /* it is being opened again */
+    if (health.last_error.status == STATUS_OK) /* the connection is being reopened */
         return err_set(err, STATUS_IO, "the state file is being opened");
     return err_set(err, health.last_error.status, "%s", health.last_error.text);
 }

@@ -1,13 +1,13 @@
 /* store_maintain.c: maintenance, by one thread of the daemon.
  *
- *     nothing can be written?  ->  open what is closed, or again what has failed; write new pages,
- *                                  and what waits in memory (store_queue.c)
- *     something was damaged?   ->  check every row; a file that is damaged beyond its rows is
- *                                  quarantined, and an empty one takes its place
- *     a run has ended?         ->  delete what is beyond the limits
+ *     writing fails    ->  reopen closed and failed connections; write new pages, and the records
+ *                          that wait in memory (store_queue.c)
+ *     a row is damaged ->  check every row; a file that is damaged beyond its rows is quarantined,
+ *                          and an empty one takes its place
+ *     a run has ended  ->  delete the rows beyond the limits
  *
- * After an input/output error the writing connection is opened afresh: an fsync that has failed is
- * never asked again about the same pages, because the kernel may have dropped them.
+ * After an input/output error the writing connection is reopened. A failed fsync is never repeated
+ * for the same pages, because the kernel may have dropped them.
  */
 #include "store/store_state.h"
 
@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-/* A writing connection in place of the one that has seen an error. */
+/* Replaces the writing connection after an error. */
 static enum status open_writer_again(struct store *store, struct err *err)
 {
     sqlite3 *fresh = NULL;
@@ -37,7 +37,7 @@ static enum status open_writer_again(struct store *store, struct err *err)
     return STATUS_OK;
 }
 
-/* The numbers of runs continue: a measurement under way must not add to a run of the new file. */
+/* Run numbers continue, because a pending measurement must not add to a run of the new file. */
 static enum status continue_numbers(struct store *store, struct err *err)
 {
     sqlite3 *const db = store->writing.db;
@@ -49,7 +49,7 @@ static enum status continue_numbers(struct store *store, struct err *err)
     return s;
 }
 
-/* Opens the file afresh while readers and writers wait: it could not be written so far, or it is
+/* Reopens the file while readers and writers wait. Either it could not be written so far, or it is
  * damaged beyond its rows (`damage`, else NULL) and is quarantined. Both connections are closed
  * first, because SQLite shares its state of a file among the connections of a process, and that
  * state may be read-only. */
@@ -60,7 +60,7 @@ static enum status open_again(struct store *store, const struct err *damage, str
 
     pthread_mutex_lock(&store->writing.mutex);
     pthread_mutex_lock(&store->reading_apart.mutex);
-    if (damage) /* what is in the log stays there: it goes with its file */
+    if (damage) /* the log is not checkpointed: it is moved with its file */
         (void)sqlite3_db_config(store->writing.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_close(store->writing.db);
     (void)sqlite3_close(store->reading_apart.db);
@@ -94,7 +94,7 @@ static enum status check_room(struct store *store, struct err *err)
     return s;
 }
 
-/* Finds out whether writing works, by writing: new pages (`with_room`), and a row. */
+/* Checks whether writing works, by writing new pages (`with_room`) and a row. */
 static enum status try_write(struct store *store, bool with_room, struct err *err)
 {
     enum status s = with_room ? check_room(store, err) : STATUS_OK;
@@ -111,7 +111,7 @@ static enum status try_write(struct store *store, bool with_room, struct err *er
     return store_write_end(store, s, err);
 }
 
-/* Records the reason why opening fails: it may be another one than before. */
+/* Records the reason why opening fails, which may have changed. */
 static enum status still_failing(struct store *store, enum status s, const struct err *err)
 {
     pthread_mutex_lock(&store->state_mutex);
@@ -125,7 +125,7 @@ static enum status recover(struct store *store, bool reopen, struct err *err)
 {
     enum status s = STATUS_OK;
 
-    if (!store->writing.db) { /* only maintenance changes it */
+    if (!store->writing.db) { /* changed only by maintenance */
         s = store_file_writable(store->path, err);
         if (s == STATUS_OK)
             s = open_again(store, NULL, err);
@@ -157,7 +157,7 @@ static enum status scan(struct store *store, bool *out_recreated, struct err *er
     return still_failing(store, s, err);
 }
 
-/* Keeps what was not done for the next time. */
+/* Restores the work that was not done, for the next time. */
 static void put_back(struct store *store, const struct store_work *left)
 {
     pthread_mutex_lock(&store->state_mutex);
@@ -166,7 +166,7 @@ static void put_back(struct store *store, const struct store_work *left)
     pthread_mutex_unlock(&store->state_mutex);
 }
 
-/* Recovers from an error, or finds out that there is one. */
+/* Recovers from an error, or checks whether there is one. */
 static enum status ensure_writing(struct store *store, const struct store_work *work,
                                   bool has_error, struct err *err)
 {
@@ -175,7 +175,7 @@ static enum status ensure_writing(struct store *store, const struct store_work *
     return work->check ? try_write(store, store_room_is_short(store->path), err) : STATUS_OK;
 }
 
-/* After an error: writes what waits, until no more does. */
+/* After an error, writes the waiting records until none is left. */
 static enum status write_waiting(struct store *store, struct err *err)
 {
     enum status s;
@@ -200,7 +200,7 @@ enum status store_maintain(struct store *store, bool *out_recreated, struct err 
     has_error = store->health.last_error.status != STATUS_OK;
     pthread_mutex_unlock(&store->state_mutex);
     s = ensure_writing(store, &work, has_error, &why);
-    /* A damaged file is no reason to wait for the disk: the scan may repair it. */
+    /* For a damaged file, do not wait for the disk: the scan may repair it. */
     if (work.scan && store->writing.db && (s == STATUS_OK || s == STATUS_CORRUPT)) {
         s = scan(store, out_recreated, &why);
         work.scan = s != STATUS_OK;
@@ -218,7 +218,7 @@ enum status store_maintain(struct store *store, bool *out_recreated, struct err 
     return s == STATUS_OK ? s : err_set(err, s, "%s", why.text);
 }
 
-/* Tries once more to write what waits. */
+/* Tries once more to write the waiting records. */
 static void write_last(struct store *store)
 {
     struct err err = {0};

@@ -9,7 +9,7 @@
 
 enum { STATEMENT_BYTES = 96 };
 
-/* One migration, its number and our name in the header: one transaction. */
+/* One transaction with a migration, its number and the application id in the header. */
 static enum status migrate_once(sqlite3 *db, unsigned from, struct err *err)
 {
     char statement[STATEMENT_BYTES];
@@ -29,7 +29,7 @@ static enum status migrate_once(sqlite3 *db, unsigned from, struct err *err)
     return store_sql_end(db, s, err);
 }
 
-/* Schemas 3 and 4 of before 2026-11-22 have the same checksums in columns of another name. */
+/* Schemas 3 and 4 of before 2026-11-22 have the same checksums in columns with other names. */
 static enum status rename_columns(sqlite3 *db, struct err *err)
 {
     static const char old[] = "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'seal'";

@@ -1,8 +1,8 @@
 /* store_open.c: opens the store.
  *
- * A write that fails leaves the old state to this process. If the failure was an fsync and the
- * process dies before its next write, the next one may find the new state, whole: the log may have
- * reached the disk after all. It never finds half of it.
+ * After a failed write, this process sees the old state. If an fsync failed and the process dies
+ * before its next write, the next process may find the complete new state, because the log may have
+ * reached the disk. It never finds a partial state.
  */
 #include "store/store_state.h"
 
@@ -35,7 +35,8 @@ static struct store *new_store(const char *path)
         return NULL;
     store->lock_fd = -1;
     store->path = strdup(path);
-    pthread_mutex_init(&store->writing.mutex, NULL); /* with default attributes these cannot fail */
+    pthread_mutex_init(&store->writing.mutex,
+                       NULL); /* these calls cannot fail with default attributes */
     pthread_mutex_init(&store->reading_apart.mutex, NULL);
     pthread_mutex_init(&store->state_mutex, NULL);
     pthread_cond_init(&store->wake, NULL);
@@ -151,7 +152,7 @@ static enum status open_how(const char *path, bool anyway, struct store **out, s
     enum status s;
 
     *out = NULL;
-    /* "" would be a file that vanishes, "file:.." a URI with switches of its own. */
+    /* "" would be a temporary file, and "file:.." a URI with its own settings. */
     if (path[0] == '\0' || strncmp(path, "file:", strlen("file:")) == 0)
         return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is not the path of a state file",
                        path);

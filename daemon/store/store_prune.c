@@ -1,20 +1,20 @@
 /* store_prune.c: deletes old rows, so that a state file does not grow indefinitely.
  *
- * Observations are most of the bytes and the least used: they go first, run by run. A run goes with
- * its fingerprint when its GPU has many newer ones. The observations of a GPU's current fingerprint
- * stay, however old. Freed pages are used again; the file itself does not shrink.
+ * Observations take most of the bytes and are used least, so they are deleted first, run by run. A
+ * run is deleted with its fingerprint when its GPU has many newer ones. The observations of a GPU's
+ * current fingerprint always stay. Freed pages are used again; the file itself does not shrink.
  */
 #include "store/store_state.h"
 
 #include "base/log.h"
 #include "store/store_sql.h"
 
-/* What is known of each GPU, and what was known before its newest measurement. */
+/* The served fingerprint of each GPU, and the one before its newest measurement. */
 #define KNOWN_NOW                                                                                  \
     "(SELECT * FROM knowledge k WHERE (SELECT count(DISTINCT n.run) FROM knowledge n "             \
     "WHERE n.uuid = k.uuid AND n.run > k.run) < 2)"
 
-/* Runs that have ended, and that no part of what is known of a GPU comes from. */
+/* Runs that have ended and that no part of a served fingerprint comes from. */
 #define ENDED_AND_OLD                                                                              \
     "SELECT r.id FROM run r WHERE r.state <> 'running' AND r.id NOT IN "                           \
     "(SELECT max(run) FROM fingerprint GROUP BY uuid) AND r.id NOT IN "                            \
@@ -34,7 +34,7 @@ static const char oldest_observed[] =
 static const char delete_run[] = "DELETE FROM run WHERE id = ?";
 static const char delete_observations[] = "DELETE FROM observation WHERE run = ?";
 
-/* Deletes what belongs to the run that the query names; `*out_done`: it names none. */
+/* Deletes the rows of the run that the query returns. `*out_done` is true if it returns none. */
 static enum status forget_one(struct store *store, const char *which, int64_t limit,
                               const char *statement, bool *out_done, struct err *err)
 {

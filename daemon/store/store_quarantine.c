@@ -1,11 +1,11 @@
-/* store_quarantine.c: a file that cannot be used is moved out of the way, whole.
+/* store_quarantine.c: moves an unusable file completely to another name.
  *
  *     reachd.db       ->  reachd.db.corrupt-20261121T113000Z
  *     reachd.db-wal   ->  reachd.db.corrupt-20261121T113000Z-wal      likewise -journal and -shm
  *
- * The database goes first. A move that is cut short then leaves a log without a database, which is
- * never mistaken for the log of the next one: it is moved before that is made. The other way round
- * an older state of the database would reappear.
+ * The database is moved first. An interrupted move then leaves a log without a database. It is
+ * never mistaken for the log of the next database, because it is moved before that is made. In the
+ * opposite order an older state of the database would reappear.
  */
 #include "store/store_file.h"
 
@@ -24,7 +24,7 @@
 
 enum { NAME_BYTES = 4096 + 64, STAMP_BYTES = 32, MAX_NAMES = 1000 };
 
-/* The last one holds nothing that the others do not have. */
+/* The last file holds no data that the others lack. */
 static const char *const companions[] = {"-wal", "-journal", "-shm"};
 enum { COMPANIONS = 3, COMPANIONS_WITH_DATA = 2 };
 
@@ -35,21 +35,21 @@ static bool exists(const char *path)
     return lstat(path, &st) == 0;
 }
 
-/* Like rename, but never onto something. Returns 0 or an error number. */
+/* Renames without overwriting an existing file. Returns 0 or an error number. */
 static int move(const char *from, const char *to)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return errno;
-    /* A file system without that flag: we hold the lock, so no other process makes the name in
-     * between. */
+    /* The file system does not have that flag. The lock is held, so no other process makes the name
+     * meanwhile. */
     if (exists(to))
         return EEXIST;
     return rename(from, to) == 0 ? 0 : errno;
 }
 
-/* So that the new names survive a power cut, if the file system can guarantee that. */
+/* Makes the new names survive a power cut, if the file system can guarantee that. */
 static void sync_directory(const char *path)
 {
     char *const copy = strdup(path);
@@ -62,7 +62,7 @@ static void sync_directory(const char *path)
     free(copy);
 }
 
-/* A name that is free, for the file and all its companions. False if there is none. */
+/* Finds a free name for the file and all its companions. Returns false if there is none. */
 static bool free_name(const char *path, char *out, size_t out_size)
 {
     const time_t now = (time_t)clock_wall_seconds();

@@ -1,7 +1,7 @@
 /* store_queue.c: see store_queue.h.
  *
- *     record  ->  nothing waits, and writing works: written by the thread that has it
- *             ->  otherwise: behind the others, in memory  ->  written by maintenance, in order
+ *     record  ->  if the queue is empty and writing works: written by its thread
+ *             ->  otherwise: appended to the queue in memory  ->  written by maintenance, in order
  *
  * A run begins in the file with its first record, and begins again if the file was replaced.
  */
@@ -20,16 +20,17 @@ struct store_run {
     struct gpu_limits limits;
     enum depth depth;
     int64_t started_at;
-    /* In the file; 0 if it has not begun there. Belongs to the thread of the run, or, while a
-     * record of it waits, to the thread that writes the queue. */
+    /* Number in the file; 0 if it has not begun there. It belongs to the thread of the run. While a
+     * record of the run waits, it belongs to the thread that writes the queue. */
     int64_t number;
-    uint32_t references; /* its owner and its records in the queue; guarded by the state mutex */
-    bool incomplete;     /* its observations were dropped; likewise */
+    uint32_t references; /* references of its owner and of its records in the queue; guarded by the
+                            state mutex */
+    bool incomplete;     /* its observations were dropped; also guarded by the state mutex */
 };
 
 enum record_kind { RECORD_OBSERVATION, RECORD_FINISHED, RECORD_FAILED };
 
-/* The fingerprints that a run ends with. */
+/* The fingerprints at the end of a run. */
 struct finished {
     struct fingerprint measured;
     struct fingerprint known;
@@ -55,7 +56,7 @@ static void free_record(struct queued_record *take)
     free(take);
 }
 
-/* The state mutex is held. */
+/* Frees a record. The state mutex must be held. */
 static void release_run(struct store_run *run)
 {
     if (--run->references == 0)
@@ -113,7 +114,7 @@ static enum status write_record(struct store *store, const struct queued_record 
 
 /* ---- the queue; the state mutex is held ---- */
 
-/* Adds `by` to the number of results that such records hold. */
+/* Adds `by` to the number of results in such records. */
 static void count_result(struct store_results *results, const struct queued_record *r, int by)
 {
     if (r->kind == RECORD_OBSERVATION)
@@ -122,7 +123,7 @@ static void count_result(struct store_results *results, const struct queued_reco
         results->fingerprints += (uint64_t)by;
 }
 
-/* Removes the record that `*link` is, and frees it. */
+/* Removes the record at `*link` and frees it. */
 static void remove_record(struct store *store, struct queued_record **link,
                           struct queued_record *before)
 {
@@ -138,8 +139,8 @@ static void remove_record(struct store *store, struct queued_record **link,
     free_record(r);
 }
 
-/* Removes the records of one kind, of `run` or (NULL) the oldest one. Returns whether there were
- * any. */
+/* Removes the records of one kind, of `run` or, if `run` is NULL, the oldest one. Returns whether
+ * there were any. */
 static bool drop_records(struct store *store, const struct store_run *run, bool observations)
 {
     struct queued_record **link = &store->queue.first;
@@ -227,8 +228,8 @@ static bool may_write(struct store *store)
     return may;
 }
 
-/* Puts a record behind the others. `why` is the failure of its write; NULL: it was not tried.
- * False: it was not tried, and now it can be. */
+/* Appends a record to the queue. `why` is the failure of its write, or NULL if it was not tried.
+ * Returns false if it was not tried and can be written now. */
 static bool keep_record(struct store *store, struct queued_record *take, const struct err *why)
 {
     bool kept = true;
@@ -246,7 +247,7 @@ static bool keep_record(struct store *store, struct queued_record *take, const s
     return kept;
 }
 
-/* Takes the record. */
+/* Takes ownership of the record. */
 static enum status write_or_keep(struct store *store, struct queued_record *take, struct err *err)
 {
     for (;;) {
@@ -311,7 +312,7 @@ enum status store_run_observe(struct store *store, struct store_run *run,
     return write_or_keep(store, r, err);
 }
 
-/* The fingerprints and their ids; the caller frees `*out`. */
+/* Renders the fingerprints and their ids. The caller frees `*out`. */
 static enum status copy_finished(const struct fingerprint *measured,
                                  const struct fingerprint *known, struct finished **out,
                                  struct err *err)

@@ -1,8 +1,8 @@
-/* store_read.c: what is read. A row counts only if its checksums match and its document can be
- * decoded; one that does not is logged and skipped, and measured again by the layer above.
+/* store_read.c: reads rows. A row counts only if its checksums match and its document can be
+ * decoded. Another row is logged and skipped, and the layer above measures its GPU again.
  *
- * Rows are copied out while their statement is at them; no statement outlives its function, because
- * an open one would keep the log from being checkpointed.
+ * Rows are copied while their statement is active. No statement outlives its function, because an
+ * open statement would prevent a checkpoint of the log.
  */
 #include "store/store_state.h"
 
@@ -19,20 +19,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one query reads. */
+/* The state of one query. */
 struct reading {
-    void *to;     /* of its row function */
-    uint32_t max; /* elements at `to` */
+    void *to;     /* argument of its row function */
+    uint32_t max; /* number of elements at `to` */
     uint32_t count;
     bool enough;  /* no more rows are needed */
     bool corrupt; /* a row failed its check */
     struct err *err;
 };
 
-/* Reads the row that the statement is at; STATUS_OK also for one that is skipped. */
+/* Reads the current row of the statement. Returns STATUS_OK also for a skipped row. */
 typedef enum status read_row(struct reading *r, sqlite3_stmt *stmt);
 
-/* Calls `row` for each row of the query, until it fails or has enough. */
+/* Calls `row` for each row of the query, until it fails or needs no more rows. */
 static enum status read_rows(struct store *store, const char *sql, const struct sql_value *values,
                              int count, read_row *row, struct reading *r)
 {
@@ -74,8 +74,7 @@ static bool document_is_good(sqlite3_stmt *stmt)
            (uint64_t)sqlite3_column_int64(stmt, DOCUMENT_HASH);
 }
 
-/* The document of a row. NULL if it is corrupt or if there is no memory; `*out_why` has the reason.
- */
+/* The document of a row, or NULL if it is corrupt or memory runs out. `*out_why` has the reason. */
 static json_t *load_document(sqlite3_stmt *stmt, struct reading *r, struct err *out_why)
 {
     const char *const text = store_sql_text(stmt, DOCUMENT);
@@ -94,7 +93,7 @@ static json_t *load_document(sqlite3_stmt *stmt, struct reading *r, struct err *
     return json;
 }
 
-/* False: the row is corrupt. */
+/* Returns false if the row is corrupt. */
 static bool fingerprint_row(struct reading *r, sqlite3_stmt *stmt,
                             struct store_fingerprint_row *out)
 {
@@ -140,7 +139,7 @@ struct found {
     struct store_fingerprint_row row;
 };
 
-/* Takes the first fingerprint whose row and document are good. */
+/* Takes the first fingerprint with a valid row and document. */
 static enum status read_fingerprint(struct reading *r, sqlite3_stmt *stmt)
 {
     struct found *const found = r->to;
@@ -175,7 +174,7 @@ static enum status read_fingerprint(struct reading *r, sqlite3_stmt *stmt)
     " FROM knowledge WHERE uuid = ?1 "
 #define NEWEST_FIRST " ORDER BY run DESC, number DESC"
 
-/* Two queries: the second is read only if no row of the first is good. */
+/* Two queries: the second is read only if no row of the first is valid. */
 struct queries {
     const char *first;
     const char *second;
@@ -185,7 +184,7 @@ static const struct queries current = {SELECT_SERVED NEWEST_FIRST,
 static const struct queries by_id = {SELECT_MEASURED "AND id = ?2 ORDER BY run DESC",
                                      SELECT_SERVED "AND id = ?2" NEWEST_FIRST};
 
-/* The first good row; STATUS_NOT_FOUND. */
+/* Finds the first valid row. Returns STATUS_NOT_FOUND if there is none. */
 static enum status first_of_two(struct store *store, const struct queries *queries,
                                 const struct sql_value *values, int count, struct found *out,
                                 struct err *err)
@@ -308,7 +307,8 @@ enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint3
 /* ---- listings ---------------------------------------------------------------------------------
  */
 
-/* `before` 0 is the newest: no row is above the largest number there is. */
+/* The first row of a page. If `before` is 0, this is the newest row, because no row is above the
+ * largest number. */
 static int64_t upper_bound(int64_t before)
 {
     return before > 0 ? before : INT64_MAX;
@@ -369,7 +369,7 @@ static enum status list_observation(struct reading *r, sqlite3_stmt *stmt)
     return STATUS_OK;
 }
 
-/* "+": the rows in the order of their numbers, not run by run. */
+/* With "+", the rows are in the order of their numbers, not run by run. */
 #define OF_RUNS_OF_GPU                                                                             \
     " FROM observation WHERE +run IN (SELECT run.id FROM run WHERE run.uuid = ?1) AND "
 #define LIST_OBSERVATIONS(which)                                                                   \
@@ -423,7 +423,7 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
 /* ---- a whole run -------------------------------------------------------------------------------
  */
 
-/* Which GPU a run is of, and under which limits. */
+/* Reads the GPU and the limits of a run. */
 static enum status read_run(struct reading *r, sqlite3_stmt *stmt)
 {
     struct observation_set *const out = r->to;
@@ -453,7 +453,7 @@ static enum status read_run(struct reading *r, sqlite3_stmt *stmt)
                : STATUS_OK;
 }
 
-/* Appends the row's observation; one that is corrupt is skipped. */
+/* Appends the row's observation. A corrupt one is skipped. */
 static enum status read_observation(struct reading *r, sqlite3_stmt *stmt)
 {
     struct store_observation_row row;

@@ -1,8 +1,8 @@
-/* store_room.c: whether new pages can be written beside the state file.
+/* store_room.c: checks whether new pages can be written beside the state file.
  *
- * A small transaction fits into pages that the log has already, so it succeeds on a full disk. Here
- * a file of a few pages is written, made durable and removed. Its name is removed first: a crash
- * leaves nothing.
+ * A small transaction fits into pages that the log has already, so it succeeds on a full disk. This
+ * check writes a file of a few pages, makes it durable and removes it. Its name is removed first: a
+ * crash leaves nothing.
  */
 #include "store/store_file.h"
 #include "store/store_state.h"
@@ -23,7 +23,7 @@ static int write_room(int fd)
 {
     char piece[ROOM_PIECE_BYTES];
 
-    memset(piece, 'r', sizeof(piece)); /* zeros may need no room */
+    memset(piece, 'r', sizeof(piece)); /* zeros may need no space */
     for (int written = 0; written < ROOM_BYTES;) {
         const ssize_t n = write(fd, piece, sizeof(piece));
 
@@ -47,7 +47,7 @@ enum status store_room_check(const char *path, struct err *err)
     if (fd >= 0) {
         (void)unlink(name);
         error = write_room(fd);
-    } else if (errno != EACCES && errno != EPERM) { /* the file may be writable in any case */
+    } else if (errno != EACCES && errno != EPERM) { /* the file may be writable nevertheless */
         error = errno;
     }
     if (error != 0)

@@ -1,4 +1,5 @@
-/* store_rows.h: what the checksums of a row cover, as SQL that writers and readers share.
+/* store_rows.h: the columns that the checksums of a row cover, in SQL that writers and readers
+ * share.
  *
  * reach_row_hash (store_sql.h) covers the columns that never change. Enums go in by name, so that
  * renumbering one does not make old rows look corrupt. A verdict of clean is left out: such rows
@@ -12,8 +13,8 @@
 #define RUN_CHECKSUM         "reach_checksum(id, row_hash, state, ended_at, failure, failure_text)"
 #define OBSERVATION_CHECKSUM "reach_checksum(id, row_hash)"
 
-/* 1 if the columns of a row are what was written. The document is checked apart, by document_hash.
- */
+/* 1 if the columns of a row are unchanged since they were written. The document is checked
+ * separately, by document_hash. */
 #define RUN_IS_GOOD                                                                                \
     "(row_hash = reach_row_hash(uuid, depth, started_at, document_hash) "                          \
     "AND checksum = " RUN_CHECKSUM ")"
@@ -24,7 +25,7 @@
 #define FINGERPRINT_IS_GOOD                                                                        \
     "(row_hash = reach_row_hash(run, uuid, id, depth, origin, taken_at, duration_ms, "             \
     "document_hash))"
-/* A document that is NULL is the one of the fingerprint of the same run (0005_served.sql). */
+/* If a document is NULL, it is the same as the fingerprint of the same run (0005_served.sql). */
 #define KNOWLEDGE_CHECKSUM "reach_checksum(number, row_hash)"
 #define KNOWLEDGE_IS_GOOD                                                                          \
     "(" FINGERPRINT_IS_GOOD " AND checksum = " KNOWLEDGE_CHECKSUM " AND (document IS NOT NULL "    \

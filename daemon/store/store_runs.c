@@ -1,4 +1,5 @@
-/* store_runs.c: what is written. Each function is one transaction, durable when it returns. */
+/* store_runs.c: writes rows. Each function is one transaction, which is durable when the function
+ * returns. */
 #include "store/store_state.h"
 
 #include "base/hash.h"
@@ -12,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Text of a document, for one row. */
+/* The text of a document for one row. */
 struct document {
     char *text; /* owned */
     uint64_t hash;
 };
 
-/* Takes a text with a line feed at its end; the caller frees `out->text`. */
+/* Takes ownership of a text with a line feed at its end. The caller frees `out->text`. */
 static enum status complete(char *take, size_t bytes, const char *what, struct document *out,
                             struct err *err)
 {
@@ -27,12 +28,12 @@ static enum status complete(char *take, size_t bytes, const char *what, struct d
         return err_set(err, STATUS_NO_MEMORY,
                        "%s cannot be written as JSON (no memory, or a size of 2^63 and above)",
                        what);
-    out->text[bytes - 1] = '\0'; /* rows need no line feed */
+    out->text[bytes - 1] = '\0'; /* rows have no line feed */
     out->hash = hash_bytes(HASH_START, out->text, bytes - 1);
     return STATUS_OK;
 }
 
-/* Ends `t`; the caller frees `out->text`. */
+/* Ends `t`. The caller frees `out->text`. */
 static enum status render(struct json_writer *t, const char *what, struct document *out,
                           struct err *err)
 {
@@ -42,7 +43,7 @@ static enum status render(struct json_writer *t, const char *what, struct docume
     return complete(text, bytes, what, out, err);
 }
 
-/* Inserts a row; the transaction has begun. */
+/* Inserts a row. The transaction has begun. */
 static enum status insert_run(struct store *store, const struct gpu_identity *gpu, enum depth depth,
                               int64_t started_at, const struct document *document, int64_t *out_run,
                               struct err *err)
@@ -93,7 +94,8 @@ enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
     return s;
 }
 
-/* STATUS_OK if the run exists and has not ended. Fills `uuid` (of its GPU) if it is not NULL. */
+/* Returns STATUS_OK if the run exists and has not ended. If `uuid` is not NULL, it gets the UUID of
+ * the GPU. */
 static enum status check_running(sqlite3 *db, int64_t run, char *uuid, size_t uuid_size,
                                  struct err *err)
 {
@@ -186,7 +188,7 @@ enum status store_add_observation(struct store *store, int64_t run, const struct
     return s;
 }
 
-/* A fingerprint, ready for a table. */
+/* A fingerprint that is ready for a table. */
 struct rendered {
     const struct fingerprint *fp;
     char id[FINGERPRINT_ID_BYTES];
@@ -222,7 +224,8 @@ static const char insert_served[] =
     "reach_checksum(next, " ROW_HASH ") "
     "FROM (SELECT coalesce(max(number), 0) + 1 AS next FROM knowledge)";
 
-/* Of all but the two newest runs of a GPU, what the fingerprint of the run has too. */
+/* Drops documents that are copies of the fingerprint of their run. The two newest runs of a GPU
+ * keep them. */
 static const char drop_copies[] =
     "UPDATE knowledge SET document = NULL WHERE uuid = ?1 AND document IS NOT NULL AND run NOT IN "
     "(SELECT DISTINCT run FROM knowledge WHERE uuid = ?1 ORDER BY run DESC LIMIT 2) AND EXISTS "
@@ -243,7 +246,8 @@ static enum status insert_fingerprint(sqlite3 *db, const char *statement, int64_
                          NULL, err);
 }
 
-/* Ends a run, with `why` (NULL: well). The transaction has begun, and the run has not ended. */
+/* Ends a run; `why` is NULL if it succeeded. The transaction has begun, and the run has not
+ * ended. */
 static enum status end_run(sqlite3 *db, int64_t run, const struct err *why, struct err *err)
 {
     const struct sql_value values[] = {
@@ -277,7 +281,7 @@ static enum status finish(sqlite3 *db, int64_t run, const struct rendered *measu
     return s == STATUS_OK ? end_run(db, run, NULL, err) : s;
 }
 
-/* Ends the transaction that has ended a run: something may be beyond the limits now. */
+/* Ends the transaction that has ended a run. Rows may now be beyond the limits. */
 static enum status end_and_prune(struct store *store, enum status s, struct err *err)
 {
     s = store_write_end(store, s, err);

@@ -1,15 +1,15 @@
 /* store_scrub.c: checks every row, and the file as a whole.
  *
- * Rows first, the structure after: a row whose text no longer fits its column's check would make
- * SQLite call the file damaged, and is only a row. Documents are hashed in pieces, so that the
- * largest costs no more memory than the smallest. The scan has a connection of its own: no other
- * thread waits.
+ * Rows are checked first and the structure afterwards. Otherwise one row whose text no longer fits
+ * its column's check would make SQLite report the file as damaged. Documents are hashed in pieces,
+ * so that the largest needs no more memory than the smallest. The scan has a connection of its own,
+ * so no other thread waits.
  *
- * What is dropped:
- *   an observation   alone; the fingerprint that was derived from it stands
+ * Dropped rows:
+ *   an observation   alone; the fingerprint that was derived from it stays
  *   a fingerprint    alone; its GPU is measured again
  *   knowledge        alone; the row before it is served, and its GPU is measured again
- *   a run            with all that belongs to it; its GPU is measured again
+ *   a run            with all rows that belong to it; its GPU is measured again
  */
 #include "store/store_state.h"
 
@@ -24,7 +24,8 @@
 
 enum { PAGE_ROWS = 128, PIECE_BYTES = 32768, STEPS_PER_BEAT = 10000 };
 
-/* Of one page: the key, whether the columns are good, and the document's hash (NULL: none). */
+/* The statements of one table. A page has the key, whether the columns are valid, and the
+ * document's hash, which is NULL if there is none. */
 #define TABLE(table, key, good, hash)                                                              \
     {                                                                                              \
         table,                                                                                     \
@@ -34,7 +35,7 @@ enum { PAGE_ROWS = 128, PIECE_BYTES = 32768, STEPS_PER_BEAT = 10000 };
     }
 
 struct table {
-    const char *name; /* of the table, and in the table damage */
+    const char *name; /* name of the table, also in the table damage */
     const char *page;
     const char *drop;
 };
@@ -50,10 +51,10 @@ static const struct table tables[] = {
 
 enum { TABLE_COUNT = sizeof(tables) / sizeof(tables[0]) };
 
-/* A walk over all rows. */
+/* The state of a walk over all rows. */
 struct scan {
     sqlite3 *db;
-    struct store *store; /* to drop the corrupt rows from; NULL: they are only counted */
+    struct store *store; /* drops its corrupt rows; NULL means only count them */
     uint64_t rows;
     uint64_t corrupt;
 };
@@ -76,7 +77,8 @@ static enum status document_is_good(sqlite3 *db, const struct table *table, int6
         h = hash_bytes(h, piece, (size_t)n);
     }
     *out = rc == SQLITE_OK && h == hash;
-    if (rc != SQLITE_OK && (rc != SQLITE_ERROR || size > 0)) /* else its type is no longer text */
+    if (rc != SQLITE_OK &&
+        (rc != SQLITE_ERROR || size > 0)) /* otherwise its type is no longer text */
         s = store_sql_fail(db, rc, "reading a document", err);
     sqlite3_blob_close(blob);
     return s;
@@ -114,7 +116,7 @@ static enum status drop(struct store *store, const struct table *table, int64_t 
     return s;
 }
 
-/* The keys of a page's corrupt rows, in `bad`; `*last` moves to the page's last key. */
+/* Writes the keys of a page's corrupt rows to `bad`. `*last` moves to the page's last key. */
 static enum status scan_page(struct scan *scan, const struct table *table, int64_t *last,
                              int64_t bad[PAGE_ROWS], uint32_t *out_bad, struct err *err)
 {

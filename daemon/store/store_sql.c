@@ -1,4 +1,4 @@
-/* store_sql.c: SQLite's calls; callers get a status and a message. */
+/* store_sql.c: wraps SQLite's calls, so that callers get a status and a message. */
 #include "store/store_sql.h"
 
 #include "base/hash.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Our statements fit our schema: if one does not, the schema's text is damaged. */
+/* All statements fit the schema. If one does not, the schema's text is damaged. */
 const struct sqlite_use store_sqlite = {.name = "state file", .bad_statement = STATUS_CORRUPT};
 
 enum status store_sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
@@ -46,7 +46,7 @@ enum status store_sql_query(sqlite3 *db, const char *sql, const struct sql_value
         rc = bind_values(*out, values, count);
     if (rc == SQLITE_OK)
         return STATUS_OK;
-    s = store_sql_fail(db, rc, sql, err); /* before errno and message change */
+    s = store_sql_fail(db, rc, sql, err); /* before errno and the message change */
     sqlite3_finalize(*out);
     *out = NULL;
     return s;
@@ -56,7 +56,7 @@ enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err)
 {
     const int rc = sqlite3_step(stmt);
 
-    heartbeat_beat(); /* many rows take long; a disk that hangs never returns */
+    heartbeat_beat(); /* many rows take long, but a disk that hangs never returns */
     *out_row = rc == SQLITE_ROW;
     if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return STATUS_OK;
@@ -112,14 +112,15 @@ enum status store_sql_end(sqlite3 *db, enum status so_far, struct err *err)
 {
     if (so_far == STATUS_OK)
         so_far = store_sql_exec(db, "COMMIT", err);
-    /* Some failures have rolled back already; a COMMIT that failed may have left it open. */
+    /* Some failures have rolled back already, and a COMMIT that failed may have left the
+     * transaction open. */
     if (so_far != STATUS_OK && !sqlite3_get_autocommit(db))
         (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     return so_far;
 }
 
-/* With its length before it (reach_checksum) or its terminator after it (reach_row_hash), so that
- * "ab","c" and "a","bc" differ. False: no memory. */
+/* Hashes a text with its length before it (reach_checksum) or its terminator after it
+ * (reach_row_hash), so that "ab","c" and "a","bc" differ. Returns false if memory runs out. */
 static bool hash_text(uint64_t *h, sqlite3_value *value, bool checksum)
 {
     const void *const text = sqlite3_value_text(value);
@@ -134,7 +135,7 @@ static bool hash_text(uint64_t *h, sqlite3_value *value, bool checksum)
     return true;
 }
 
-/* Both functions; reach_checksum has user data. */
+/* Implements both functions. reach_checksum has user data. */
 static void hash_values(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const bool checksum = sqlite3_user_data(context) != NULL;
@@ -143,7 +144,8 @@ static void hash_values(sqlite3_context *context, int count, sqlite3_value **val
     for (int i = 0; i < count; i++) {
         const int type = sqlite3_value_type(values[i]);
 
-        /* Real numbers and blobs are never written: reach_row_hash must not take one for a null. */
+        /* Real numbers and blobs are never written, and reach_row_hash must not take one for a
+         * null. */
         if (checksum || type == SQLITE_FLOAT || type == SQLITE_BLOB)
             h = hash_u64(h, (uint64_t)type);
         if (type == SQLITE_INTEGER) {

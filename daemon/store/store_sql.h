@@ -12,7 +12,7 @@
 /* A value for one parameter of a statement, ?1 first; parameters without a value are NULL. Texts
  * are borrowed until the statement is finalized. */
 struct sql_value {
-    const char *text; /* NULL: the number */
+    const char *text; /* NULL means that the number is used */
     int64_t number;
 };
 #define SQL_INT(n)                                                                                 \
@@ -28,35 +28,35 @@ struct sql_value {
         (int)(sizeof((const struct sql_value[]){__VA_ARGS__}) / sizeof(struct sql_value))
 
 extern const struct sqlite_use store_sqlite;
-/* sqlite_fail for a state file. */
+/* Reports a failed call on a state file, like sqlite_fail. */
 enum status store_sql_fail(sqlite3 *db, int rc, const char *what, struct err *err);
 
-/* Statements without values or rows. */
+/* Runs statements without values or rows. */
 enum status store_sql_exec(sqlite3 *db, const char *sql, struct err *err);
-/* One number, such as PRAGMA application_id; 0 without a row. */
+/* Reads one number, such as PRAGMA application_id. It is 0 if there is no row. */
 enum status store_sql_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
-/* One statement without rows; `*out_changes` (may be NULL) is how many rows it changed. */
+/* Runs one statement without rows. `*out_changes` (may be NULL) gets the number of changed rows. */
 enum status store_sql_run(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
                           int *out_changes, struct err *err);
-/* A statement ready for store_sql_next; the caller finalizes `*out` (NULL is fine). */
+/* Prepares a statement for store_sql_next. The caller finalizes `*out`, which may be NULL. */
 enum status store_sql_query(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
                             sqlite3_stmt **out, struct err *err);
-/* The next row; `*out_row` is false after the last one. */
+/* Moves to the next row. `*out_row` is false after the last one. */
 enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err);
-/* The same with the first row, for queries that give at most one. */
+/* Prepares a statement and moves to its first row, for queries with at most one row. */
 enum status store_sql_first(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
                             sqlite3_stmt **out, bool *out_row, struct err *err);
-/* A column's text, "" if there is no memory for it. Valid until the next row. */
+/* A column's text, or "" if memory runs out. It is valid until the next row. */
 const char *store_sql_text(sqlite3_stmt *stmt, int column);
 
-/* BEGIN IMMEDIATE, and its end: COMMIT if `so_far` is STATUS_OK, else ROLLBACK. Returns the first
- * failure. */
+/* Runs BEGIN IMMEDIATE, and ends the transaction with COMMIT if `so_far` is STATUS_OK, else with
+ * ROLLBACK. Returns the first failure. */
 enum status store_sql_begin(sqlite3 *db, struct err *err);
 enum status store_sql_end(sqlite3 *db, enum status so_far, struct err *err);
 
-/* Adds two functions to the connection, both FNV-1a over their arguments (integers, texts, nulls):
- * reach_checksum over type and value of each; reach_row_hash over the values alone, without nulls.
- * Returns an SQLite code. */
+/* Adds two functions to the connection, both FNV-1a over their arguments (integers, texts, nulls).
+ * reach_checksum covers the type and value of each; reach_row_hash covers the values alone, without
+ * nulls. Returns an SQLite code. */
 int store_sql_add_functions(sqlite3 *db);
 
 #endif

@@ -1,21 +1,21 @@
 /* store_state.h: an open store: its connections, its health and the work of its maintenance.
  *
  *   store_open.c        opens and frees
- *   store_health.c      begins and ends write transactions; is writing possible, what was damaged
- *   store_runs.c        writes
+ *   store_health.c      begins and ends write transactions; records errors and damage
+ *   store_runs.c        writes rows
  *   store_queue.c       keeps in memory what cannot be written
- *   store_room.c        is there room for new pages
- *   store_read.c        reads
- *   store_maintain.c    recovers, checks every row, keeps to the limits; closes
+ *   store_room.c        checks the room for new pages
+ *   store_read.c        reads rows
+ *   store_maintain.c    recovers, checks every row, enforces the limits, closes
  *   store_scrub.c       checks every row and drops the corrupt ones
- *   store_prune.c       deletes what is beyond the limits
+ *   store_prune.c       deletes rows beyond the limits
  *   store_backup.c      copies the file while it is in use
  *   store_connect.c     opens connections, or refuses to
  *   store_migrate.c     brings an older file to the newest schema
- *   store_file.c        the lock; whose file it is
- *   store_quarantine.c  moves a file that cannot be used out of the way
- *   store_sql.c         SQLite's calls and codes in the project's terms
- *   store_rows.h        what the checksums of a row cover
+ *   store_file.c        takes the lock and checks the header
+ *   store_quarantine.c  moves an unusable file to another name
+ *   store_sql.c         wraps SQLite's calls
+ *   store_rows.h        the columns that the checksums of a row cover
  */
 #ifndef REACH_STORE_STORE_STATE_H
 #define REACH_STORE_STORE_STATE_H
@@ -33,17 +33,17 @@ struct store_connection {
     sqlite3 *db;
 };
 
-/* What maintenance has to do. Guarded by the state mutex. */
+/* The pending work of maintenance. Guarded by the state mutex. */
 struct store_work {
-    bool scan;   /* a row or page was corrupt, or none has been checked yet */
+    bool scan;   /* a row or page was corrupt, or no check was made yet */
     bool prune;  /* a run has ended */
-    bool reopen; /* the writing connection has met an I/O error */
-    bool check;  /* nothing was written for a while: does writing still work? */
+    bool reopen; /* the writing connection had an I/O error */
+    bool check;  /* nothing was written for a while, so writing must be checked */
     bool woken;  /* store_wake */
 };
 
-/* What cannot be written yet, in order. Guarded by the state mutex; it is empty unless the health
- * has an error. */
+/* The records that cannot be written yet, in order. Guarded by the state mutex. The queue is empty
+ * unless the health has an error. */
 struct store_queue {
     struct queued_record *first; /* owned */
     struct queued_record *last;
@@ -52,45 +52,47 @@ struct store_queue {
 };
 
 /* Reads have a connection of their own, so that an answer does not wait for a writer's fsync. A
- * store in memory has one for both. Order of the mutexes: writing, reading, state. */
+ * store in memory has one connection for both. The mutexes are locked in the order writing,
+ * reading, state. */
 struct store {
     char *path;
     bool in_memory;
-    int lock_fd;                     /* -1: none; guarded by both connections' mutexes */
-    struct store_connection writing; /* db NULL: the file cannot be written, `health` has why */
+    int lock_fd;                     /* -1 if there is none; guarded by both connections' mutexes */
+    struct store_connection writing; /* db is NULL if the file cannot be written */
     struct store_connection reading_apart;
     struct store_connection *reading;
     struct store_limits limits;
 
-    pthread_mutex_t state_mutex; /* never held during I/O */
+    pthread_mutex_t state_mutex; /* not held during I/O */
     pthread_cond_t wake;
     struct store_health health;
     struct store_work work;
     struct store_queue queue;
-    nsec_t written_at;         /* monotonic: the last write that succeeded */
+    nsec_t written_at;         /* monotonic time of the last write that succeeded */
     uint64_t health_changes;   /* incremented when the health changes */
     uint64_t reported_changes; /* health_changes when store_wait last returned */
     /* The next three are guarded by the writing mutex. */
     int64_t last_run;      /* the highest run number so far */
     int64_t first_run;     /* the first run of this process; 0 if it has none yet */
     bool runs_interrupted; /* runs of an earlier process may still be recorded as running */
-    atomic_bool stop_soon; /* store_wake: maintenance should end soon */
+    atomic_bool stop_soon; /* set by store_wake: maintenance should end soon */
 };
 
-/* Locks the writing connection and begins a transaction. On failure neither is held. */
+/* Locks the writing connection and begins a transaction. On failure the connection is not locked
+ * and there is no transaction. */
 enum status store_write_begin(struct store *store, struct err *err);
 /* Ends the transaction: commits if `s` is STATUS_OK, else rolls back. Releases the connection and
  * its cache, and records a failure in the health, where it stays until store_write_works. Returns
  * the first failure. */
 enum status store_write_end(struct store *store, enum status s, struct err *err);
-/* Is it the file that cannot be written, rather than the request that is wrong? */
+/* Returns whether the file cannot be written, in contrast to a wrong request. */
 bool store_is_write_error(enum status s);
-/* Records in the health that nothing can be written. The state mutex is held. */
+/* Records in the health that nothing can be written. The state mutex must be held. */
 void store_note_error(struct store *store, enum status s, const struct err *err);
-/* Writing has succeeded: clears the error of the health, unless something waits in the queue. */
+/* Clears the error of the health after a successful write, unless records wait in the queue. */
 bool store_write_works(struct store *store);
 
-/* An observation, ready for its table. */
+/* An observation that is ready for its table. */
 struct store_document {
     enum probe_kind kind;
     int64_t started_at;
@@ -99,7 +101,7 @@ struct store_document {
     enum verdict verdict;
     char *text; /* owned */
     size_t text_bytes;
-    uint64_t hash; /* of the text */
+    uint64_t hash; /* hash of the text */
 };
 enum status store_document_render(const struct observation *o, struct store_document *out,
                                   struct err *err);
@@ -107,52 +109,53 @@ enum status store_document_render(const struct observation *o, struct store_docu
 enum status store_add_document(struct store *store, int64_t run, const struct store_document *d,
                                int64_t *out_id, struct err *err);
 
-/* Writes what waits in the queue, in order, until it is empty or a write fails. For one thread. */
+/* Writes the queue in order, until it is empty or a write fails. Only one thread may call it. */
 enum status store_queue_write(struct store *store, struct err *err);
-/* Logs what is lost with the queue, and frees it. */
+/* Logs the losses with the queue, and frees it. */
 void store_queue_free(struct store *store);
-/* The fingerprint with this id (NULL: what is known from the newest measurement) of a GPU, if it
- * waits in the queue. */
+/* The fingerprint of a GPU with this id, if it waits in the queue. If the id is NULL, the served
+ * fingerprint from the newest measurement. */
 bool store_queue_find(struct store *store, const char *uuid, const char *id,
                       struct fingerprint *out);
-/* STATUS_OK if there is room beside the file for some new pages. */
+/* Returns STATUS_OK if there is room beside the file for some new pages. */
 enum status store_room_check(const char *path, struct err *err);
-/* Does the file system report that there is little room, or that it is read-only? */
+/* Returns whether the file system reports that it has little space, or that it is read-only. */
 bool store_room_is_short(const char *path);
 /* Records that a reader found a corrupt row or page. Returns `s`. */
 enum status store_read_end(struct store *store, enum status s, bool corrupt);
 
-/* Open files; a connection is NULL if it is closed. */
+/* Open files. A connection is NULL if it is closed. */
 struct store_files {
     int lock_fd;
     sqlite3 *writing;
     sqlite3 *reading;
 };
-/* Locks (if `files->lock_fd` is -1), quarantines what cannot be used, opens. On failure it holds
- * nothing that was not held before. */
+/* Takes the lock (if `files->lock_fd` is -1), quarantines an unusable file, and opens the
+ * connections. On failure it holds nothing new. */
 enum status store_open_files(struct store *store, struct store_files *files, struct err *err);
 
-/* Closes and frees what there is of a store; what waits in the queue is lost. */
+/* Closes and frees a store, also a partly opened one. Records in the queue are lost. */
 void store_free(struct store *take);
-/* Opens a reading connection to a file that cannot be written, or to nothing. */
+/* Opens a reading connection to a file that cannot be written, or to an empty database. */
 enum status store_open_to_read(struct store *store, struct err *err);
-/* Moves a file that cannot be used because of `why` out of the way, counts and logs it. */
+/* Quarantines a file that cannot be used because of `why`, and counts and logs it. */
 enum status store_quarantine(struct store *store, const struct err *why, struct err *err);
 /* Counts one dropped row. */
 void store_count_damage(struct store *store);
-/* Ends as failed the runs that an earlier daemon did not finish: those below `first_run`. The
- * writing mutex is held, or no other thread uses the store yet. After a failure
- * `runs_interrupted` stays set, and store_maintain tries again when writing works. */
+/* Records as failed the runs that an earlier daemon did not finish, below `first_run`. The writing
+ * mutex must be held, unless no other thread uses the store yet. After a failure `runs_interrupted`
+ * stays set, and store_maintain tries again when writing works. */
 enum status store_end_interrupted_runs(struct store *store, struct err *err);
-/* The same when the file has just been opened: logs a failure and records it in the health. */
+/* Does this for a file that has just been opened. Logs a failure and records it in the health. */
 void store_end_interrupted_at_open(struct store *store);
 
 /* Checks every row through a connection of its own, deletes the corrupt ones and records them in
- * the table damage. STATUS_CORRUPT: the file itself is damaged. STATUS_CANCELLED: store_wake. */
+ * the table damage. Returns STATUS_CORRUPT if the file itself is damaged, and STATUS_CANCELLED
+ * after store_wake. */
 enum status store_scrub(struct store *store, struct err *err);
-/* The same without changing anything: counts rows, and corrupt ones. */
+/* Makes the same checks without a change: counts the rows and the corrupt ones. */
 enum status store_scrub_count(sqlite3 *db, uint64_t *out_rows, uint64_t *out_bad, struct err *err);
-/* Deletes what is beyond the limits. */
+/* Deletes the rows beyond the limits. */
 enum status store_prune(struct store *store, struct err *err);
 
 #endif
