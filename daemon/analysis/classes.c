@@ -19,7 +19,7 @@ enum { FEWEST_OF_A_CLASS = 2 };
 
 struct ranked {
     double value;
-    uint32_t place; /* in the caller's array */
+    uint32_t place; /* index in the caller's array */
 };
 
 struct gap {

@@ -57,8 +57,8 @@ enum {
     BULK_SWEEP_FIRST = 64,
     SWEEP_PAGES = 8192,
     POINTS_AN_OCTAVE = 4,
-    MOST_SWEEPS = 4, /* of each range, until two agree */
-    FILLERS = 6      /* of one step */
+    MOST_SWEEPS = 4, /* sweeps of each range, until two agree */
+    FILLERS = 6      /* fillers of one step */
 };
 
 /* Part of the groups' reads: each group alone and each pair once. */

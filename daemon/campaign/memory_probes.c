@@ -64,7 +64,7 @@ struct memory_plan {
     const struct observation_set *set;
     const struct sm_partition *groups; /* NULL without groups */
     struct memory_estimate e;
-    uint64_t most_bytes; /* of the kind's range */
+    uint64_t most_bytes; /* longest range of the kind */
     bool is_alias;       /* the range is one handle that is mapped again and again */
     uint32_t read_us;    /* time of one region */
     nsec_t left;         /* remaining time for all kinds */

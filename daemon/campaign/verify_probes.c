@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum {
-    BASE_CYCLES = 500,         /* of a load, if nothing is known */
-    USUAL_CLOCK_KHZ = 1400000, /* if it was not reported */
+    BASE_CYCLES = 500,         /* cost of a load, if nothing is known */
+    USUAL_CLOCK_KHZ = 1400000, /* clock if it was not reported */
     WARM_UP_US = 4000
 };
 

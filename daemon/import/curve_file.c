@@ -25,7 +25,7 @@ struct table {
     uint32_t columns;
     bool closed; /* rows end with a comma */
     uint32_t rows;
-    uint64_t last_mib; /* of the preceding row, in millionths */
+    uint64_t last_mib; /* footprint of the preceding row, in millionths */
     struct column column[IMPORT_MAX_STRIDES];
 };
 

@@ -28,8 +28,8 @@ enum {
     IMPORT_MAX_FILES = 64,
     IMPORT_MAX_FILE_BYTES = 16 << 20,
     IMPORT_MAX_LINE_BYTES = 16384, /* 512 SMs need 4 KB */
-    IMPORT_MAX_ROWS = 65536,       /* of one curve file */
-    IMPORT_MAX_STRIDES = 24,       /* of one curve file */
+    IMPORT_MAX_ROWS = 65536,       /* rows of one curve file */
+    IMPORT_MAX_STRIDES = 24,       /* strides of one curve file */
     IMPORT_MAX_STRIDE_KIB = 4 << 20,
     IMPORT_MAX_CYCLES = 1000000
 };

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #define BELOW_MEMORY                                                                               \
-    0.97 /* of the way from a hit of the L2 to the quickest loads from memory: lines               \
-             of the far side hit not far below those */
+    0.97 /* share of the way from an L2 hit to the quickest loads of memory; lines                 \
+            of the far side hit slightly below those */
 #define QUICKEST     0.01
 #define VALLEY_SHARE 0.6  /* share of the lower peak */
 #define LEAST_PEAK   0.02 /* share of the loads, in one bin */
@@ -66,7 +66,7 @@ static const struct observation *find_hits(struct cache_walks *w)
 {
     struct probe_spec spec = walks_l2_spec(PROBE_LINE_BYTES, HIT_SAMPLES);
 
-    spec.warm_laps = 1; /* by then a line of the other side has a copy */
+    spec.warm_laps = 1; /* a line of the other side then has a copy */
     walks_add_points(&spec, HIT_LINES, POINTS);
     return walks_find(w, &spec);
 }

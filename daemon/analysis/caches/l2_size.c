@@ -16,7 +16,7 @@
 #define YOUNG       0.5 /* age of young lines, as a share of what stays */
 #define OLD         2.0
 #define LONG        3    /* footprints this many times as long as what stays contain old lines */
-#define LONGEST     8    /* in longer ones the translations may be missing too */
+#define LONGEST     8    /* longer ones may also miss translations */
 #define LRU_YOUNG   0.97 /* least share of the young lines that stay, if the oldest go first */
 #define LRU_OLD     0.03 /* largest share of the old lines that stay */
 #define OTHER_YOUNG 0.90
@@ -114,7 +114,7 @@ static struct survivors survivors(const struct observation *o, double threshold,
         if ((double)n < LONG * stays || (double)n > LONGEST * stays)
             continue;
         for (uint32_t k = 0; k < o->spec.samples; k++, at = (at + step) % n) {
-            const double age = (double)(n - 1 - at); /* in lines that were loaded later */
+            const double age = (double)(n - 1 - at); /* number of lines that were loaded later */
             s.all += age >= from * stays && age < to * stays;
             s.there += age >= from * stays && age < to * stays && row[k] <= threshold;
         }

@@ -22,7 +22,7 @@ enum {
     SECTOR_WORDS = 1024,
     EVICT_BYTES = 32 << 10,
     BISECT_POINTS = 6,
-    BISECT_MORE = 8, /* if the first repeats are not clear */
+    BISECT_MORE = 8, /* repeats if the first ones are not clear */
     BISECT_MIN_SAMPLES = 1024,
     SAME_LOADS = FIRST_BYTES / WALKS_ELEMENT_BYTES
 };

@@ -367,7 +367,7 @@ void sides_estimate(const struct observation_set *set, struct sides_estimate *ou
             return;
         fine = read_fine(o);
         if (i > 0 && fine.granule_bytes == spec.stride_bytes)
-            fine.granule_bytes = 0; /* so short that it should have been visible before */
+            fine.granule_bytes = 0; /* this length should have been visible before */
         most = fine.modes > most ? fine.modes : most;
     }
     if (sms == 0)

@@ -134,7 +134,7 @@ void walks_add_votes(const struct observation *o, uint64_t n, const struct hit_o
         uint64_t at = 0;
         if (o->spec.points[p] != n)
             continue;
-        const uint32_t *const row = walks_row(o, p, &count); /* from element 0 */
+        const uint32_t *const row = walks_row(o, p, &count); /* the row begins at element 0 */
         for (uint32_t k = 0; k < count; k++, at = at + step < n ? at + step : at + step - n) {
             if (row[k] > how->cut || at >= WALKS_MAX_ELEMENTS)
                 continue;

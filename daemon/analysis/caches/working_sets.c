@@ -13,7 +13,7 @@ enum {
     READ_REPEATS = 2,
     READ_SEED = 31250,
     QUARTERS = 4,
-    ANY_GRANULE_BYTES = 4096, /* for parts without granules */
+    ANY_GRANULE_BYTES = 4096, /* granule of parts without granules */
     LEAST_OF_SM_BYTES = 4096, /* share of each SM, if a set is divided among the SMs */
     NEAR_DIVISOR = 8          /* smaller sets fit any side of the L2 */
 };

@@ -26,10 +26,10 @@ enum { CURVE_LEVELS_MAX_ODD = 4 };
 struct curve_level {
     uint64_t stride_bytes;
     struct mean_step step;
-    uint64_t half_onset_pages; /* at half the stride, in pages of half the size */
+    uint64_t half_onset_pages; /* onset at half the stride, in pages of half the size */
     uint64_t twice_onset_pages;
-    double tolerance_cycles;  /* of the curve that the level comes from */
-    double penalty_cycles;    /* of the step, and of the small rises that follow it */
+    double tolerance_cycles;  /* tolerance of the curve that shows the level */
+    double penalty_cycles;    /* penalty of the step and of the small rises after it */
     bool settled;             /* the steps after it show where the step ends */
     bool saturation_known;    /* the scatter is small enough to see where the rise ends */
     double hit_cycles;        /* the mean below it */

@@ -9,10 +9,10 @@
 /* The values of a row are compared in shares of the cost of a lost walk. */
 #define CLEARLY_LOW      0.35
 #define CLEARLY_HIGH     0.65
-#define MOST_PAGES       1.06  /* of the onset: the pages of one SM fit, almost exactly */
+#define MOST_PAGES       1.06  /* share of the onset: the pages of one SM fit */
 #define MOST_FALSE_PAIRS 0.001 /* expected number of false pairs that is allowed */
-#define LOSS_LEAST       0.5   /* of the penalty; below it, the diagonal did not evict itself */
-#define LOSS_MOST        1.6   /* above it, something else became slow */
+#define LOSS_LEAST       0.5   /* share of the penalty; below it, the diagonal did not evict */
+#define LOSS_MOST        1.6   /* share above which something else became slow */
 #define FLAT_SHARE       0.25  /* share of the penalty; a row without contrast spreads less */
 #define ABSOLUTE_SLACK   0.25  /* share of the penalty within which an absolute latency must come */
 
@@ -22,8 +22,8 @@ enum cell { CELL_LOW = 0, CELL_UNSURE, CELL_HIGH };
 struct matrix {
     const struct observation *o;
     uint32_t sms;
-    double penalty_cycles;     /* of the level under test */
-    double hit_cycles;         /* of the curve, below this level */
+    double penalty_cycles;     /* penalty of the level under test */
+    double hit_cycles;         /* cycles of the curve, below this level */
     double low[REACH_MAX_SMS]; /* lowest value of each row */
     double loss_cycles;        /* cost of a lost walk: the median of the diagonal */
 };

@@ -22,7 +22,7 @@ enum {
  * deviations. */
 #define SLOW_CYCLES     6.0
 #define SLOW_DEVIATIONS 5.0
-#define DEVIATION       1.4826 /* of a normal distribution, per median of its residuals */
+#define DEVIATION       1.4826 /* sigma of a normal distribution, per median of its residuals */
 
 /* If a larger share of loads is slow, the level replaces at random, and there is no result. */
 #define MOST_SLOW 0.3

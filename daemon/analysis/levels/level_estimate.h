@@ -26,11 +26,11 @@ struct level_bracket {
 /* A count of pages refers to the stride of its own group of members. */
 struct level_estimate {
     size_t seen_by;             /* index of the sweep in the set; it never changes */
-    struct level_bracket sweep; /* in the sweep */
+    struct level_bracket sweep; /* bracket in the sweep */
     double share;               /* share of loads that miss beyond saturation, in the sweep */
-    double penalty_cycles;      /* of the step in the sweep, later of the entry test */
+    double penalty_cycles;      /* the step in the sweep, later in the entry test */
 
-    /* From the entry tests. */
+    /* Results of the entry tests. */
     bool entry_known;
     uint64_t entry_bytes;
     struct level_bracket at_entry; /* the bracket, at a stride of one entry */
@@ -41,7 +41,7 @@ struct level_estimate {
     bool test_wanted;  /* the next entry test tests `wanted` */
     struct level_bracket wanted;
 
-    /* From the refinement, at a stride of entry_bytes. 0 is unknown. */
+    /* Results of the refinement, at a stride of entry_bytes. 0 means unknown. */
     uint64_t lo_pages;     /* the most that fit */
     uint64_t hi_pages;     /* the fewest with misses */
     uint64_t sat_lo_pages; /* the most pages of which some load hits */
@@ -50,7 +50,7 @@ struct level_estimate {
      * it is above lo_pages. */
     uint32_t sat_votes;
     bool sat_refuted;            /* one footprint hit at one time and missed wholly at another */
-    double onset_penalty_cycles; /* of the first pages that miss; 0 if too few or too noisy */
+    double onset_penalty_cycles; /* cost of the first misses; 0 if too few or too noisy */
     /* lo_pages and hi_pages are neighbors without contradiction, so they are the number of entries.
      * If false, they serve only to choose other probes. */
     bool counted;
@@ -73,7 +73,7 @@ static inline uint64_t level_reference_pages(uint64_t last_fit_pages)
     return last_fit_pages > eighth ? last_fit_pages - eighth : 1;
 }
 
-/* A quarter more pages than needed to overflow every set. Derived from the full pages. */
+/* The full pages and a quarter more, which overflow every set. */
 static inline uint64_t level_pages_beyond(uint64_t full_pages)
 {
     return full_pages + full_pages / 4 + 1;

@@ -46,11 +46,11 @@ enum {
 #define FULL_SHARE             0.95  /* share of misses that counts as every load */
 #define SMALL_MISSES           0.05  /* between these shares of misses LRU and chance differ */
 #define LARGE_MISSES           0.95
-#define MOST_OVERLAP           0.05 /* of hits and misses, to measure a share to a twentieth */
+#define MOST_OVERLAP           0.05 /* highest overlap that gives shares to a twentieth */
 #define PENALTY_SHARE          0.2
 #define MOST_NOISE_FOR_PENALTY 0.04
-#define QUARTILES_OF_SIGMA     1.349 /* of a normal distribution */
-#define ERROR_OF_MEDIAN        1.8   /* of a difference of two medians, in sigmas of one load */
+#define QUARTILES_OF_SIGMA     1.349 /* quartiles of a normal distribution */
+#define ERROR_OF_MEDIAN        1.8   /* difference of two medians, in sigmas of one load */
 #define PENALTY_CYCLES         2.0   /* precision of a penalty: this many cycles, or this part */
 #define PENALTY_PART           0.05
 #define MOST_SHIFT             4.0 /* cycles; a level that costs less cannot be detected (sweep.c) */
@@ -77,9 +77,9 @@ struct point {
     double shift;      /* additional cycles of pages that hit, compared with the reference */
     double miss_share; /* share of its loads that miss, corrected for hits */
     bool whole;        /* every page was timed */
-    double pairs;      /* of successive laps of one page */
+    double pairs;      /* pairs of successive laps of one page */
     double changes;    /* changes between hit and miss among these pairs */
-    double margin;     /* of `fit`, if that is certain: 0..1 (weigh_fit) */
+    double margin;     /* margin of `fit`, if that is certain: 0..1 (weigh_fit) */
 };
 
 /* ---- one point ---- */
@@ -317,7 +317,7 @@ struct tally {
     uint64_t most_fitting; /* regardless of other results */
     uint64_t fewest_certain;
     bool shifted;
-    uint64_t penalty_pages; /* of the point that gave penalty_cycles; 0 if there is none yet */
+    uint64_t penalty_pages; /* pages of the point behind penalty_cycles; 0 if none yet */
     double penalty_cycles;
     struct evidence penalty_evidence;
     uint64_t undecided[PROBE_MAX_POINTS];

@@ -25,7 +25,7 @@ struct sweep_step {
     uint64_t last_fit_pages;   /* last point before; almost no load is above the middle */
     uint64_t first_miss_pages; /* the point after it */
     uint64_t full_pages;       /* first point with the highest share of slow loads */
-    double penalty_cycles;     /* from one plateau to the other */
+    double penalty_cycles;     /* distance of the two plateaus */
     double share;              /* share of loads that miss on the upper plateau, 0..1 */
 };
 

@@ -42,10 +42,10 @@ struct memory_estimate {
     enum memory_kind kind;
     uint32_t peer;
     bool tried;
-    struct maybe_u64 bytes; /* of its range; absent if it cannot be allocated */
+    struct maybe_u64 bytes; /* length of its range; absent if it cannot be allocated */
     char peer_uuid[64];
     struct maybe_u64 peer_bytes;                 /* all memory of the peer */
-    uint32_t windows;                            /* of by_group and by_sm */
+    uint32_t windows;                            /* number of windows of by_group and by_sm */
     struct memory_points naive, by_group, by_sm; /* GB/s by region */
     struct memory_points alone;                  /* GB/s of one group by region */
     struct memory_points counts;                 /* GB/s by SMs that read */

@@ -286,7 +286,7 @@ static uint32_t dealt_head(const struct chip *c, uint32_t columns, uint32_t *out
 {
     uint16_t column_of[REACH_MAX_GROUPS];
     uint16_t turns[REACH_MAX_GROUPS][2] = {{0}}; /* groups of the column, and its units so far */
-    uint16_t rank[REACH_MAX_GROUPS] = {0};       /* of the group in its column */
+    uint16_t rank[REACH_MAX_GROUPS] = {0};       /* index of the group in its column */
     uint32_t most = 0;
     uint32_t i;
 

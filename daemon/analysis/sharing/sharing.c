@@ -13,7 +13,7 @@
 enum { ROUND_MAX_VOTES = 16 * REACH_MAX_SMS };
 
 enum {
-    MAX_VOTES = 16,     /* of one pivot; more are not counted */
+    MAX_VOTES = 16,     /* votes of one pivot; more are not counted */
     SETTLED_VOTES = 15, /* more do not change a verdict */
 };
 
@@ -40,7 +40,7 @@ enum { ROUND_MIN_SLICE = 3, ROUND_MAX_SLICE = 6, PAIR_MAX_SLICE = 8, BLIND_FLUSH
 
 /* The scatter of single pages about their loss, over all SMs of one verdict. */
 struct scatter {
-    double loss;  /* of the pivot, cycles */
+    double loss;  /* loss of the pivot, cycles */
     double sigma; /* cycles */
     double stray; /* share of pages that are off by a whole loss */
 };
@@ -54,7 +54,7 @@ struct verdict_row {
     bool exhausted; /* more votes would not help */
     bool in[REACH_MAX_SMS];
     uint32_t votes;
-    double margin;              /* of the SM nearest to a threshold, as a share */
+    double margin;              /* margin of the SM nearest to a threshold */
     double agreement;           /* lowest share of an SM's votes for its majority */
     double loss[REACH_MAX_SMS]; /* median of the votes */
 };
@@ -200,8 +200,8 @@ struct vote {
     uint32_t k;
     uint32_t sms;
     uint16_t pivot;              /* SM id */
-    const struct observation *o; /* of this vote; at first, the pivot's first observation */
-    uint32_t outer;              /* of this vote: the repeat of a ROUND, the row of PAIRS */
+    const struct observation *o; /* this vote's; at first, the pivot's first observation */
+    uint32_t outer;              /* repeat of a ROUND, or row of PAIRS */
     uint32_t next;               /* the place at which to continue */
 };
 
@@ -286,7 +286,7 @@ static void add_odds(struct vote v, const struct scatter *scatter, struct votes 
  * residuals, and the number of pages that are further off than sigma makes probable. */
 static struct scatter scatter_of(struct vote v, const struct verdict_row *row, double loss)
 {
-    static const double sigma_of_median = 1.4826; /* of a normal distribution's residuals */
+    static const double sigma_of_median = 1.4826; /* per median residual of a normal distribution */
     struct scatter out = {.loss = loss};
     double residuals[MOST_RESIDUALS];
     uint32_t count = 0;

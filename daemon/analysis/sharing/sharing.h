@@ -27,20 +27,20 @@ enum { SHARING_MAX_UNSETTLED = 8 };
 /* The result of the rounds and pairs of one level. */
 struct sharing_estimate {
     uint32_t rounds;           /* pivots classified, by either method */
-    uint32_t lone_pivots;      /* of `rounds`: no other SM was evicted */
-    bool whole_gpu;            /* in every round all SMs were evicted */
+    uint32_t lone_pivots;      /* pivots that evicted no other SM */
+    bool whole_gpu;            /* every round evicted all SMs */
     bool conflict;             /* an SM in two groups */
     bool doubtful;             /* a pivot that the highest number of votes does not settle */
     struct sm_partition found; /* groups so far, numbered by their lowest SM id, or NO_GROUP */
     uint32_t grouped_sms;
     uint32_t unsettled_count; /* pivots that need more votes: repeat the probe */
     uint16_t unsettled[SHARING_MAX_UNSETTLED];
-    uint32_t least_votes; /* of any pivot that was classified */
+    uint32_t least_votes; /* fewest votes of a classified pivot */
     double margin;        /* 0..1: the least of any SM in any round (docs/methods.md) */
     bool by_rounds, by_pairs;
     double agreement; /* 0..1: the lowest of any SM's votes in any round */
     double
-        loss_cycles[REACH_MAX_SMS]; /* by position: loss of each SM when evicted; 0 if not seen */
+        loss_cycles[REACH_MAX_SMS]; /* loss of each SM when evicted, by position; 0 if not seen */
 };
 
 enum sharing_method { SHARING_ROUNDS = 1, SHARING_PAIRS = 2, SHARING_BOTH = 3 };

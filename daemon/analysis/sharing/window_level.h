@@ -10,7 +10,7 @@
 struct structure {
     uint32_t level_count;
     struct level_estimate levels[LEVELS_MAX];
-    struct sharing_estimate sharing[LEVELS_MAX]; /* by both methods */
+    struct sharing_estimate sharing[LEVELS_MAX]; /* results of both methods */
     enum shared_by shared_by[LEVELS_MAX];
     int window_level; /* index; -1 if there is none */
 };

@@ -18,7 +18,7 @@ enum {
     WINDOW = 12,        /* cycles past the onset */
     FEW_SAMPLES = 2048, /* timed loads of a short cycle */
     CHEAP_LOADS = 512 * 1024,
-    NEARER_TIMES = 16, /* with this multiple of its entries, a level of any policy keeps nothing */
+    NEARER_TIMES = 16, /* a level of any policy keeps nothing of this multiple of its entries */
     SHIFTS = 3,
     SHIFTS_THAT_AGREE = 2, /* an entry that the kernel itself needs can spoil one */
     WARM_LAPS = 2,

@@ -31,11 +31,11 @@ enum { SETS_MAX_ASKS = 48 };
 struct sets_estimate {
     enum replacement replacement;
     struct maybe_u32 sets;
-    struct maybe_u32 ways; /* if all sets have the same number */
+    struct maybe_u32 ways; /* known if all sets have the same number */
     struct maybe_u32 victim_entries;
     uint32_t run_count; /* different set sizes; 0 means not known */
     struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
-    struct evidence evidence; /* of sets, ways and victims, if they are known */
+    struct evidence evidence; /* evidence of sets, ways and victims */
     struct evidence replacement_evidence;
     uint32_t ask_count; /* cycles to walk first; until then nothing is known */
     struct trace_ask asks[SETS_MAX_ASKS];

@@ -16,7 +16,7 @@
 enum {
     POINTS_A_SPEC = 16,
     BASE_LAPS = 3,
-    MEDIAN_LOADS = 2048 /* of a control; enough for its middle */
+    MEDIAN_LOADS = 2048 /* loads of a control; enough for its middle */
 };
 
 #define CERTAIN 7.0
@@ -33,7 +33,7 @@ enum {
 /* How one observation distinguishes a hit from a miss. */
 struct gauge {
     double penalty;
-    double base; /* of a hit */
+    double base; /* cycles of a hit */
     double false_miss, false_hit;
     uint32_t own_bases; /* pages [0, own_bases) have a base of their own; 0 if none has */
     double base_of[TRACE_MAX_PAGES];
@@ -203,7 +203,7 @@ static void count_votes(const struct votes *votes, struct trace *out)
     const double for_hit = log((1 - p) / q);
     uint64_t misses = 0;
     uint64_t all = 0;
-    double least = INFINITY; /* of the sums that are certain */
+    double least = INFINITY; /* least certain sum */
 
     for (uint32_t page = 0; page < out->pages; page++) {
         const double sum = votes->misses[page] * for_miss - votes->hits[page] * for_hit;

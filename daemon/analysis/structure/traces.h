@@ -12,7 +12,7 @@
 #include "observe/observe.h"
 
 enum {
-    TRACE_MAX_PAGES = 4096, /* of a cycle that is classified page by page */
+    TRACE_MAX_PAGES = 4096, /* pages of a cycle that is classified page by page */
     TRACE_WORDS = TRACE_MAX_PAGES / 64,
     TRACE_MAX_ATTEMPTS = 6, /* observations of one cycle; after that it stays uncertain */
     TRACE_MIN_LAPS = 2
@@ -46,7 +46,7 @@ struct trace {
      * of pages that miss in at least a fifth of their laps. A miss that is quick by noise is rarely
      * among them, a true hit every other time. */
     double quick_share;
-    double false_miss_rate; /* of hits, from the control; highest of any observation */
+    double false_miss_rate; /* share of the control's hits; highest of any observation */
     double false_hit_rate;
 };
 
@@ -82,7 +82,7 @@ static inline bool trace_bit(const uint64_t *bits, uint32_t page)
 
 /* ---- steps: how the set of misses grows with the cycle, page by page (sets.h) ---- */
 
-enum { STEPS_MAX_CYCLES = 320 /* of one level */ };
+enum { STEPS_MAX_CYCLES = 320 /* cycles of one level */ };
 
 /* One cycle, and the pages of it that miss. */
 struct cycle {

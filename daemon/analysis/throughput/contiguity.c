@@ -52,7 +52,7 @@ struct search {
     uint64_t region_bytes;
     uint64_t granule_bytes;
     uint64_t longest_bytes;
-    double base_gbps; /* with a part of the region in runs of the longest length */
+    double base_gbps; /* GB/s with a part of the region in the longest runs */
     double base_noise;
 };
 

@@ -326,7 +326,7 @@ static void derive_speed(const struct group_set *c, const struct readings *r, st
     for (uint32_t g = 0; g < n; g++) {
         if (!IS_KNOWN(r->alone[g]))
             return;
-        per_sm[g] = r->alone[g].v / c->sizes[g]; /* so that groups of all sizes compare */
+        per_sm[g] = r->alone[g].v / c->sizes[g]; /* makes groups of all sizes comparable */
         low = fmin(low, per_sm[g]);
         high = fmax(high, per_sm[g]);
         smallest = c->sizes[g] < smallest ? c->sizes[g] : smallest;

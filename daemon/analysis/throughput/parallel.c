@@ -263,7 +263,7 @@ static void find_loads(struct fingerprint_parallelism *p)
     uint32_t loads = most;
     struct cut c = cut_at(p, loads);
 
-    if (c.below < ENOUGH_SHARE) { /* only the most loads in flight: it may still grow */
+    if (c.below < ENOUGH_SHARE) { /* only the most loads in flight reach it: it may still grow */
         p->loads_enough = p->loads_short = UNKNOWN_U32(REASON_TOO_LITTLE_DATA);
         return;
     }
