@@ -17,8 +17,7 @@
  *
  * On the host: reach_table_make once, reach_table_load for each plan, reach_table_start before each
  * launch, reach_table_check after it, reach_table_free. Launch all blocks that the GPU holds at a
- * time (one per SM, or more), so that every SM gets one, because the SM of a block is not
- * predictable.
+ * time (one per SM, or more), so that every SM gets one. The SM of a block is not predictable.
  *
  * An SM whose id is not in the table does nothing and is counted; reach_table_check then fails. It
  * is never sent to an arbitrary window. All pointers of a table are device memory that the table
@@ -108,7 +107,7 @@ static __device__ __forceinline__ reach_extent reach_part(const reach_table &tab
 
 /* Draws the next piece of work of this window. All 32 lanes of a warp must call it and get the same
  * piece. Pieces are 0, 1, 2, ..; each is drawn once per window. reach_ask returns at once, and
- * reach_take waits for the result: a warp with long pieces asks for the next piece before it
+ * reach_take waits for the result. A warp with long pieces requests the next piece before it
  * processes the current one. */
 static __device__ __forceinline__ uint32_t reach_ask(const reach_table &table, const reach_me &me)
 {
@@ -206,9 +205,9 @@ static inline cudaError_t reach_table_load(reach_table *table, const struct reac
 }
 
 /* Makes and loads a table for an allocation of `bytes` on the current device, with the placement of
- * the reachd at `uri` (for reach_open; its default if NULL). Needs libreach. Returns false, with a
- * message in `why`, if there is no placement or if it is for another GPU. The caller frees the
- * table. */
+ * the reachd at `uri`. `uri` is for reach_open; NULL means its default. Needs libreach. Returns
+ * false, with a message in `why`, if there is no placement or if it is for another GPU. The caller
+ * frees the table. */
 static inline bool reach_table_get(const char *uri, uint64_t bytes, reach_table *out, char *why,
                                    size_t why_bytes)
 {

@@ -14,10 +14,10 @@
  *     reach_pool_close(pool);
  *
  * A miss in the TLB costs more if the frame that it translates is not one physical run (1.87 times
- * on an H200, whose frames are 32 MiB). A pool takes device memory frame by frame, because the
- * driver looks for a run of the requested handle's length and scatters the whole handle if there is
- * none. It aligns addresses to frames, packs small arrays into frames, and shares no frame with
- * another pool. These are the contiguity-conserving allocation and the soft guarantee of Mosaic
+ * on an H200, whose frames are 32 MiB). A pool takes device memory frame by frame. The driver looks
+ * for a run of the requested handle's length, and scatters the whole handle if there is none. It
+ * aligns addresses to frames, packs small arrays into frames, and shares no frame with another
+ * pool. These are the contiguity-conserving allocation and the soft guarantee of Mosaic
  * (Ausavarungnirun et al., MICRO 2017).
  *
  * Streams have the rules of cudaMallocAsync: memory from reach_device_alloc can be used at once on

@@ -9,8 +9,8 @@
 
 #include "reach_ranges.h"
 
-/* Returns a 64-bit hash of a number. It is a bijection in which each bit of the number changes each
- * bit of the hash with a chance of about a half (the finalizer of MurmurHash3, Appleby). */
+/* Returns a 64-bit hash of a number. It is a bijection: the finalizer of MurmurHash3 (Appleby).
+ * Each bit of the number changes each bit of the hash with a chance of about a half. */
 REACH_INLINE uint64_t reach_mix_key(uint64_t key)
 {
     key = (key ^ key >> 33) * 0xff51afd7ed558ccdull;
@@ -38,9 +38,9 @@ REACH_INLINE uint64_t reach_item_of_hash(uint64_t hash, uint64_t items)
 }
 
 /* Returns an odd number of items, at most one less than `items`, which must be at least 1. It is
- * for structures that compute an item as hash % items and take more bits from the low end of the
- * same hash, such as cuco's default policy. With a power of two these bits would be the same, and
- * all keys of an item would be alike. */
+ * for structures such as cuco's default policy, which computes an item as hash % items and takes
+ * more bits from the low end of the same hash. With a power of two these bits would be the same,
+ * and all keys of an item would be alike. */
 REACH_INLINE uint64_t reach_odd_items(uint64_t items)
 {
     return items - (items % 2 == 0);

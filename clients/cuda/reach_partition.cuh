@@ -197,7 +197,7 @@ static __device__ __forceinline__ void reach_partition_report(uint32_t ranges, u
 
 /* Returns the payload of key i: from the input, or i itself. */
 template <class Payload> struct reach_partition_payload {
-    const Payload *in; /* NULL: positions */
+    const Payload *in; /* NULL if the payloads are positions */
     Payload *out;
     __device__ __forceinline__ Payload get(uint64_t i) const
     {

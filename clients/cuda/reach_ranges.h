@@ -1,5 +1,5 @@
-/* reach_ranges.h: the scopes and windows of libreach's answers (reach.h) as values for kernels:
- * bounds in items (rows of a table, buckets, words), the search of an index among them, and one
+/* reach_ranges.h: the scopes and windows of libreach's answers (reach.h) as values for kernels. It
+ * has bounds in items (rows of a table, buckets, words), the search of an index among them, and one
  * pass over a scope. For reach_scopes.cuh and reach_partition.cuh; C, C++, host and device compile
  * the same lines (tests/unit/clients/cuda/test_ranges.c). Only the declarations of reach.h are
  * used, no function of libreach. Any thread may call the functions.

@@ -3,7 +3,7 @@
  * The functions are pure, and any thread may call them.
  *
  * Each granule is timed by an SM of either side, and lives on the side whose SM waits less. Both
- * times have the same constant parts, so no border between near and far has to be known.
+ * times have the same constant parts, so the border between near and far is not needed.
  */
 #ifndef REACH_SIDE_LISTS_H
 #define REACH_SIDE_LISTS_H

@@ -2,9 +2,9 @@
  *
  * The L2 of large chips lies in two sides. A line lives on one of them, by a hash of its physical
  * address that changes every few KiB (a granule), and SMs of the other side keep a copy of the data
- * they read on their side. So data that all SMs read takes twice its room. If each SM reads only
- * granules of its own side, twice as much stays in the L2, and every access takes the short way.
- * The strategy "sides" of a plan predicts the gain.
+ * on their side. So data that all SMs read takes twice its room. If each SM reads only granules of
+ * its own side, twice as much stays in the L2, and every access takes the short way. The strategy
+ * "sides" of a plan predicts the gain.
  *
  * No interface reports the sides of the granules of a buffer, so reach_sides_sort times them. It
  * adds 0 atomically to the first word of each, as often as it needs; values do not change, and

@@ -1,5 +1,5 @@
-"""cuda_driver.py: as much of CUDA's driver interface as gather.py needs, by ctypes: nothing to
-install. Memory, modules, launches, time. One GPU, one thread."""
+"""cuda_driver.py: the part of CUDA's driver interface that gather.py needs, by ctypes, with nothing to install. It has
+memory, modules, launches and time, for one GPU and one thread."""
 import ctypes
 
 

@@ -2,8 +2,8 @@
  * and device compile from the same lines. Plain C without CUDA
  * (tests/unit/clients/examples/test_gups.c).
  *
- * The sequence is the benchmark's (HPC Challenge, RandomAccess, http://icl.cs.utk.edu/hpcc):
- * number n is x^n modulo x^64 + x^2 + x + 1 over GF(2), so the next number is one shift, and any
+ * The sequence is from the benchmark (HPC Challenge, RandomAccess, http://icl.cs.utk.edu/hpcc).
+ * Number n is x^n modulo x^64 + x^2 + x + 1 over GF(2). So the next number is one shift, and any
  * number is reached from n by squaring.
  */
 #ifndef REACH_CLIENTS_EXAMPLES_GUPS_H

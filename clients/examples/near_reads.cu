@@ -1,5 +1,5 @@
-/* near_reads.cu: random reads of a set that exceeds the L2, by a job that uses the side of the L2
- * of each SM, and the gain of that.
+/* near_reads.cu: random reads of a set that exceeds the L2, and the gain of a job in which each SM
+ * reads on its side of the L2.
  *
  * The steps, for a job of your own:
  *   1. get the fingerprint, and the plan for the set         get_answers()

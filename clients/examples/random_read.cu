@@ -1,4 +1,4 @@
-/* random_read.cu: a job that gets the window of each SM from reachd, and the gain of that.
+/* random_read.cu: a job that gets the window of each SM from reachd, and its gain.
  *
  * A GPU translates addresses with small tables. While the memory that an SM accesses at random fits
  * the table of its group of SMs, memory limits the throughput. Out of reach, translation does. So a

@@ -2,8 +2,8 @@
  *
  * A pool is one reservation of addresses, cut into frames. A frame may have memory behind it (one
  * handle, or pieces of the granularity), and it has one of three uses. An array of a frame or more
- * takes a run of FRAME_RUN frames and, for its last part, a block in the frame behind them; a
- * smaller one is a block in a FRAME_SHARED frame.
+ * takes a run of FRAME_RUN frames and, for its last part, a block in the frame behind them. A
+ * smaller array is a block in a FRAME_SHARED frame.
  *
  * All functions are called with the pool locked and its context current (alloc_enter).
  */

@@ -1,9 +1,9 @@
 /* diagnose_find.c: derives the findings from the times of random reads.
  *
- * Let R bytes be reached. A random read over B bytes takes the time of the memory or (1 - R / B)
- * times the price of a miss, whichever is longer, because that share of the reads misses
- * (docs/contiguity.md). So two regions out of reach give R and the price, and a known R gives the
- * price alone, which is between the prices of contiguous and of scattered memory.
+ * Let R bytes be reached. A share of (1 - R / B) of the random reads over B bytes misses
+ * (docs/contiguity.md). A read takes the time of the memory or this share of the price of a miss,
+ * whichever is longer. So two regions out of reach give R and the price, and a known R gives the
+ * price alone. The price lies between the prices of contiguous and of scattered memory.
  *
  * Entries are found with pieces of 4 KiB at a stride. A longer stride leaves fewer pieces, and
  * reads are fast once every piece has an entry. In a region of 1.6 times 2^k reaches this stride is

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple
 from reach import _calls
 from reach.errors import NoSuchSm, NoWindow
 
-IDLE = -1  # in a table of windows or groups: none
+IDLE = -1  # in a table of windows or groups: no window or group
 
 
 class Document(Dict[str, Any]):
@@ -17,7 +17,7 @@ class Document(Dict[str, Any]):
     64
     """
 
-    if not TYPE_CHECKING:  # a type checker knows the members from reach.answers, and no others
+    if not TYPE_CHECKING:  # a type checker takes the members from reach.answers, and no others
         def __getattr__(self, name: str) -> Any:
             try:
                 return self[name]

@@ -12,7 +12,7 @@ from reach.torch.planning import Job, MOST, NoPlan, TablesJob
 
 Tables = Union[torch.nn.Module, Mapping[str, torch.Tensor], Iterable[torch.Tensor], torch.Tensor]
 SMALLEST_BYTES = 1 << 20  # of a table that is listed
-ACCESSES = 1 << 24        # of a batch, unless the caller says
+ACCESSES = 1 << 24        # of a batch, unless the caller gives another number
 _INDEX_BYTES = 8
 
 
@@ -92,12 +92,12 @@ def _together(device: torch.device, several: List[Tuple[int, int]], accesses: in
 
 
 def advise(tables: Tables, accesses: int = ACCESSES, file: Optional[TextIO] = sys.stdout) -> List[Advice]:
-    """Prints a list of tables and returns it, sorted by size. It has each table of 1 MiB and more of a model
-    (embeddings, and parameters and buffers of modules that are not PyTorch's), of a dict, or of a list. Predictions
-    assume `accesses` rows per call, indices of 8 bytes, and rows written out. Each table is judged alone: launches one
-    after another need no windows if each table fits the reach. The last entry of each GPU, "all together", is for
-    gather_tables and embedding_bags, with a row of each table at a time. More than 16 tables count as one, with rows of
-    average length. With file=None nothing is printed. It needs PyTorch and Triton:
+    """Prints a list of tables and returns it, sorted by size. It has each table of 1 MiB and more of a model, of a
+    dict, or of a list. A model's tables are its embeddings, and parameters and buffers of modules that are not
+    PyTorch's. Predictions assume `accesses` rows per call, indices of 8 bytes, and rows written out. Each table is
+    judged alone: launches one after another need no windows if each table fits the reach. The last entry of each GPU,
+    "all together", is for gather_tables and embedding_bags, with a row of each table at a time. More than 16 tables
+    count as one, with rows of average length. With file=None nothing is printed. It needs PyTorch and Triton:
 
     >>> advise({"users": torch.zeros(1 << 18, 4)}, file=None)[0].reason  # doctest: +SKIP
     'the table is not in the memory of a GPU'

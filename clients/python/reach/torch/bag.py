@@ -132,8 +132,9 @@ def _bags(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has
 
 def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int, bags: int, more: Tuple[Any, ...],
                find: Callable[[], Any]) -> Any:
-    """Returns the result of `find` for sums of `numbers` rows in this many bags, found once for each kind of call,
-    because a small batch takes longer to plan than to sum. `more` holds the other values on which the result depends.
+    """Returns the result of `find` for sums of `numbers` rows in this many bags. `find` is called once for each kind of
+    call, because a small batch takes longer to plan than to sum. `more` holds the other values on which the result
+    depends.
     """
     kind = ("bag", index.device, index.dtype, max(0, numbers - 1).bit_length(), average(numbers, bags), more,
             *((t.device, t.dtype, t.shape, t.is_contiguous()) for t in tables))

@@ -1,7 +1,7 @@
 """gather_rows, index_select and embedding: rows of a table copied out by index, bit by bit.
 
-A row is copied as words of 4 bytes (Triton makes loads of 16 bytes of them where rows are aligned so), of 8
-bytes if that is the whole row, and of 1 or 2 bytes if it is no multiple of 4.
+A row is copied as words of 4 bytes, of 8 bytes if that is the whole row, and of 1 or 2 bytes if the row is not a
+multiple of 4. Triton combines the words to loads of 16 bytes if rows are aligned to 16 bytes.
 """
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A pass (`*_scope`) has one program per piece of the input. It scans every index 
 rows from `lo` to below `hi` only: naive is one such pass over all rows, scopes are several.
 
 A launch in windows (`*_windows`) has the number of programs that the GPU runs at once. A program finds the window of
-the SM that it runs on and draws pieces from that window's queue until it is empty; then it takes the next window, so
+the SM that it runs on and draws pieces from that window's queue until it is empty. Then it takes the next window, so
 the result never depends on the SMs of the programs. Queues are counters, one per 128 bytes, that advance by DRAW
 pieces. The next piece is drawn and its indices are loaded while the rows of the current one are in flight. Draws are
 relaxed atomics, because an acquire or release would wait for the stores before it.

@@ -200,9 +200,8 @@ def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
 
 def _runs_in_windows(device: torch.device, job: TablesJob, found: Plan,
                      runs: Tuple[Tuple[int, int], ...]) -> Optional[Way]:
-    """Assigns groups of SMs to each run, in proportion to its tables, because SMs that wait for memory read the same
-    number of rows in the same time, independent of the rows' length. Returns None if the source of plans has no
-    groups."""
+    """Assigns groups of SMs to each run, in proportion to its tables. SMs that wait for memory read the same number of
+    rows in the same time, independent of the rows' length. Returns None if the source of plans has no groups."""
     of_sm = shares(device, [sum(job.tables[first:first + many]) for first, many in runs],
                    [float(many) for _, many in runs])
     if of_sm is None:

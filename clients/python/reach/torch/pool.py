@@ -1,5 +1,5 @@
-"""A torch.cuda.MemPool whose memory comes from reach_device_alloc (libreach-cuda):
-device memory in frames of the measured length, so that a TLB miss costs less where memory is fragmented.
+"""A torch.cuda.MemPool whose memory comes from reach_device_alloc (libreach-cuda): device memory in frames of the
+measured length, so that a TLB miss costs less if memory is fragmented.
 
     import reach, reach.torch, torch
 
@@ -9,7 +9,7 @@ device memory in frames of the measured length, so that a TLB miss costs less wh
         table = torch.empty(rows, columns, device="cuda")
     print(pool.stats())
 
-PyTorch's caching allocator lies above it and asks for segments; a tensor larger than the allocator's segments gets one
+PyTorch's caching allocator lies above it and requests segments; a tensor larger than the allocator's segments gets one
 of its own. There is one pool of libreach-cuda per device: a second MemPool shares it, and its frame_bytes is ignored.
 libreach-cuda is REACH_CUDA_LIBRARY of the environment, else the library of the installation (or build) that contains
 this file, else the loader's libreach-cuda.so.0.

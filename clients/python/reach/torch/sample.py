@@ -6,7 +6,7 @@ of degree d gets neighbor floor(u x d / 2^32) of a 32-bit number u. Degrees must
 differ by d / 2^32 at most. There are two ways. In one pass (naive) each thread finds its node's list and reads its
 neighbor. In two steps a pass over the far smaller array of offsets writes positions in the array of edges, and
 gather_rows, in scopes or windows, reads the edges there. Neighbors of one node lie together, so one pass translates
-once for all of them: out of reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster one
+once for all of them. Out of reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster one
 is taken (`predicted`).
 """
 from __future__ import annotations
@@ -40,7 +40,7 @@ def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
     A seed's neighbors lie together, in a list of the mean degree, and take one translation. In one pass each draw takes
     a line, like an access at random, because the addresses are found one after the other. In two steps all addresses of
     a list are known at once. A list then takes one access at random plus the other lines that memory moves. Each pass
-    reads all positions. Each window does too if a seed has several positions: they all lie in one window, so the
+    reads all positions. Each window does too if a seed has several positions. They all lie in one window, so the
     windows have unequal work in a piece and drift apart by more than the L2 holds. The result is written twice, first
     with -1."""
     device, item, nodes = indices.device, indices.element_size(), max(1, indptr.numel() - 1)
@@ -119,8 +119,8 @@ def _sample_stock(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tens
 
 def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int, seed: int,
                     strategy: str = "") -> torch.Tensor:
-    """Returns `fanout` neighbors of each node of `seeds`, drawn with replacement: a tensor of len(seeds) x fanout
-    numbers of the dtype of `indices`, with -1 for a node without neighbors.
+    """Returns `fanout` neighbors of each node of `seeds`, drawn with replacement. The result is a tensor of len(seeds)
+    x fanout numbers of the dtype of `indices`, with -1 for a node without neighbors.
 
     The neighbors of node v are indices[indptr[v]] to below indices[indptr[v + 1]]; indptr, indices and seeds are
     int32 or int64. 0 <= seed < 2^63. The same seed gives the same result with every strategy and on a CPU.

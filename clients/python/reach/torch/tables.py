@@ -68,8 +68,8 @@ def kinds_of(widths: Sequence[int], most: int = MOST_KINDS) -> Tuple[List[Tuple[
 def describe(tables: Sequence[torch.Tensor], element: int, way: launch.Way,
              kind: Sequence[int]) -> Optional[Tuple[torch.Tensor, int]]:
     """Returns (`about` of kernels_tables, UNIT) in elements of this many bytes. Returns None if not all tables and rows
-    lie at multiples of an element, or if this is the first call with these tables and it is inside the capture of a
-    CUDA graph."""
+    lie at multiples of an element. Also returns None if this is the first call with these tables, inside the capture of
+    a CUDA graph."""
     addresses, rows = [t.data_ptr() for t in tables], [launch.row_bytes(t) for t in tables]
     unit = functools.reduce(math.gcd, [*addresses, *rows], LONGEST_LOAD)
     if unit % element:
@@ -173,8 +173,8 @@ def gather_tables(tables: Sequence[torch.Tensor], indices: Indices, strategy: st
     """Returns [table[index] for table, index in zip(tables, indices)]: the rows of each table, with the same bits.
 
     `indices` is a tensor of len(tables) x samples, or a list of tensors of one length, int32 or int64. Tables of one
-    dtype with rows of a multiple of 4 bytes can go into launches together; others, and indices of several lengths, are
-    taken one after another. An index outside of its table is not read, and its row of the result is undefined.
+    dtype with rows of a multiple of 4 bytes can share launches. Other tables, and indices of several lengths, are
+    processed one after another. An index outside of its table is not read, and its row of the result is undefined.
     Gradients are dense. `strategy` has the meaning of gather_rows. It needs PyTorch and Triton:
 
     >>> users, items = torch.arange(6).view(3, 2), torch.arange(4).view(4, 1)  # doctest: +SKIP
