@@ -12,7 +12,7 @@ struct lines {
     const char *file; /* its name, for messages; borrowed */
     const char *next; /* the remaining text */
     const char *end;
-    uint32_t number; /* number of the line below, from 1; 0 at first */
+    uint32_t number; /* number of the line at `at`, from 1; 0 at first */
     const char *at;  /* the line, without its newline; not NUL-terminated */
     size_t bytes;
     bool ended; /* the line ended with a newline */

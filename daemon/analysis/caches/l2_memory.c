@@ -154,7 +154,7 @@ static void read_modes(const uint32_t *loads, uint32_t count, struct fingerprint
     const struct peaks p = find_peaks(bins, (uint32_t)((high - low) / width), count);
     const double border = p.two ? low + (p.valley + 0.5) * width : INFINITY;
     const double top = p.two ? p.second : p.first;
-    /* Three times as far above the last peak as its slowest half reaches below it. */
+    /* The end lies three times as far above the last peak as its slowest half reaches below. */
     const double reach = p.two ? (p.second - p.valley) * width
                                : fmax(4 * width, low + (p.first + 0.5) * width - low);
     const double end = low + (top + 0.5) * width + (p.two ? 1.5 : 3) * reach;

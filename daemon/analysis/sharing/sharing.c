@@ -200,7 +200,7 @@ struct vote {
     uint32_t k;
     uint32_t sms;
     uint16_t pivot;              /* SM id */
-    const struct observation *o; /* this vote's; at first, the pivot's first observation */
+    const struct observation *o; /* of this vote; initially the pivot's first observation */
     uint32_t outer;              /* repeat of a ROUND, or row of PAIRS */
     uint32_t next;               /* the place at which to continue */
 };

@@ -151,7 +151,7 @@ static double gbps_of(const struct observation *o, double *noise, struct evidenc
     return median;
 }
 
-/* Returns false if the probe is missing, and requests it. */
+/* Computes the price. Returns false if the probe is missing, and requests it. */
 static bool price_of(const struct search *c, uint64_t run_bytes, struct extent extent,
                      struct price *out)
 {

@@ -38,7 +38,8 @@ struct group_set {
     uint64_t most_bytes; /* longest region */
 };
 
-/* Returns false if the groups are not known, or nothing can be concluded about their throughput. */
+/* Collects the groups. Returns false if they are not known, or if their throughput would not be
+ * meaningful. */
 static bool collect_groups(const struct observation_set *set, const struct structure *s,
                            struct group_set *out)
 {
@@ -156,7 +157,7 @@ struct pair {
     double ratio; /* relative to the sum of the two alone */
     uint32_t repeats;
     bool tight_known;
-    double tight_ratio; /* the same with both windows inside one reach */
+    double tight_ratio; /* the same ratio with both windows inside one reach */
 };
 
 struct readings {
