@@ -1,7 +1,7 @@
 /* abi.h: the structs that host and device share. They are plain C: fixed-width members only, device
  * addresses as uint64_t, every struct a multiple of 8 bytes, sizes asserted on both sides.
  *
- * All kernels are launched with one block per SM: the dynamic shared memory of a block is more than
+ * All kernels are launched with one block per SM. The dynamic shared memory of a block is more than
  * half of the SM's, so that no two blocks fit. Each block adds one to `arrived` and waits until the
  * whole grid has arrived. Only then does %smid decide the role of a block. Every wait gives up
  * after `limit_ns` (by %globaltimer) and sets *gave_up, so that no kernel can hang a device.
@@ -42,7 +42,7 @@ enum reach_away {
     REACH_AWAY_ATTEMPT,  /* reach_round: the last attempt that was interrupted on some SM */
     REACH_AWAY_WORDS
 };
-/* A load behind a full queue takes some thousand cycles; a time slice and its two context switches
+/* A load behind a full queue takes some thousand cycles. A time slice and its two context switches
  * took 800,000 and more on every GPU observed. */
 #define REACH_AWAY_CYCLES 100000u
 #define REACH_MOST_FUTILE 16
@@ -98,9 +98,9 @@ struct reach_window {
  * SM counts after others have stopped.
  *
  * If the same memory is mapped again and again (period_lines > 0), a line would be found in L2 more
- * often than in a region with that number of different lines. So a warp draws only some of its
- * lines (random_share of 2^32) from the whole window. The other lines come from its own part of the
- * period, in scattered order, and a copy of each is drawn at random. */
+ * often than in a region of different lines. So a warp draws only some of its lines (random_share
+ * of 2^32) from the whole window. The other lines come from its own part of the period, in
+ * scattered order, and a copy of each is drawn at random. */
 struct reach_read_args {
     struct reach_grid grid;
     uint64_t base;
@@ -137,7 +137,7 @@ struct reach_shared_args {
     uint32_t laps; /* untimed */
     uint32_t repeats;
     uint32_t width; /* bytes of a lane */
-    uint32_t warps; /* of a block */
+    uint32_t warps; /* warps of a block */
     uint32_t in_flight;
 };
 
@@ -220,7 +220,7 @@ struct reach_cache_args {
     uint64_t sink;        /* uint32_t[1], never written */
     uint64_t sweep_base;  /* with sweep_bytes: the start of the range that all SMs load before each
                              point */
-    uint64_t sweep_bytes; /* 0: nothing */
+    uint64_t sweep_bytes; /* 0 means no sweep */
     uint64_t touch_bytes; /* the SM first loads one line of each of these blocks of the footprint */
     uint64_t evict_from;  /* offset of the range that the SM walks before it times */
     uint64_t evict_bytes;

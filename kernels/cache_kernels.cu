@@ -1,5 +1,5 @@
 /* cache_kernels.cu: the device side of PROBE_CACHE: dependent loads of one thread, each timed, by
- * the path of the probe (the fine-grained pointer chase of Mei and Chu 2016, section 4.2).
+ * the path of the probe. It is the fine-grained pointer chase of Mei and Chu 2016, section 4.2.
  *
  * L1 and shared memory are parts of one array, so a block takes no more shared memory than it
  * needs. Two blocks may therefore land on one SM, although one block for each SM is launched. The

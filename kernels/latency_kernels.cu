@@ -1,8 +1,8 @@
 /* latency_kernels.cu: the device side of the probes that time loads (daemon/gpu/probe.h): CHASE,
  * ROUND, PAIRS, SIDES, and the census of SMs.
  *
- * Idea. The arena is zero everywhere, so a chain needs no building: the next address is computed in
- * registers, plus the value just loaded (always 0), which makes each load depend on the one before.
+ * Idea. The arena is zero everywhere, so a chain needs no building. The next address is computed in
+ * registers, plus the value just loaded (always 0). So each load depends on the load before.
  *
  * A block cannot be placed on a given SM. So there is one block per SM (by shared memory) and a
  * counter that all blocks wait on. Then %smid decides the role. Only this guarantees a block on
@@ -60,7 +60,7 @@ static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *t
 /* A cycle of n pages that one thread walks. */
 struct cycle {
     u64 base, stride, end; /* addresses of page 0 and behind the last page */
-    u64 address;           /* of the next page */
+    u64 address;           /* address of the next page */
     u32 value;             /* value of the last load: 0 */
 };
 
@@ -101,13 +101,12 @@ static __device__ u32 laps_again(u32 laps, u32 futile)
     return laps > 1 ? laps - 1 : laps;
 }
 
-/* Runs one point with the first warp. After an interruption the whole point begins again, because
- * at the onset of a level the result depends on the order of all loads before the missing one.
- * (H200: 2050 pages miss in every lap, unless the laps begin in their middle.) A point that is too
- * long for a time slice warms up from the next page, and times the missing loads. All lanes walk
- * the first lap after an interruption, in a fraction of the time if every page misses. If that lap
- * and the laps of one thread do not fit into a time slice, only all lanes together warm up every
- * second time. */
+/* Runs one point with the first warp. After an interruption the whole point begins again. At the
+ * onset of a level the result depends on the order of all loads before the missing one. (H200: 2050
+ * pages miss in every lap, unless the laps begin in their middle.) A point that is too long for a
+ * time slice warms up from the next page, and times the missing loads. All lanes walk the first lap
+ * after an interruption, in a fraction of the time if every page misses. If that lap and the laps
+ * of one thread do not fit into a time slice, only all lanes together warm up every second time. */
 static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
 {
     u32 k = 0;
@@ -400,7 +399,7 @@ extern "C" __global__ void reach_pairs(struct reach_walk_args a)
 }
 
 /* The SMs of the list walk the same pages at the same time, each from its own place, so that they
- * seldom meet. An atomic is executed where the line lives: nothing is copied nearer, and the same
+ * seldom meet. An atomic is executed at the home of the line. No copy is made nearer, so the same
  * line can be timed again. */
 extern "C" __global__ void reach_sides(struct reach_walk_args a)
 {

@@ -9,7 +9,7 @@
 /* The state from which one lane draws line numbers. All lanes draw at once, then the warp reads the
  * 32 lines one after the other. If the warp drew together, drawing would cost ten times as much. */
 struct reader {
-    u32 state; /* of the random numbers */
+    u32 state; /* state of the random numbers */
     u32 lines; /* lines of the window; line numbers count from its start */
     u32 random_share;
     u32 period_mask; /* lines of a period minus one; 0 if there are no copies */
@@ -208,8 +208,8 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
 
 /* ---- other kinds of access ---- */
 
-/* A kind of access defines the number of lines of one draw, the number of accesses that a warp
- * makes between two reads of the time, and the accesses. `base` is the start of the window. */
+/* A kind of access defines the lines of one draw, the accesses that a warp makes between two reads
+ * of the time, and the access itself. `base` is the start of the window. */
 
 /* Returns a sector that this lane draws. The line comes from the high bits of the mixed number. The
  * state before mixing is an even sequence, so its highest bits choose evenly among the four

@@ -70,7 +70,7 @@ static __device__ __forceinline__ uint4 cached_load(u64 address)
 /* The accesses of an SM, in units of one line or of REACH_BLOCK_LINES lines. The first unit is at
  * `base`. */
 struct spread_reader {
-    u32 state; /* of the random numbers */
+    u32 state; /* state of the random numbers */
     u32 units;
     u32 granule_shift; /* unit >> this is its granule */
     const u32 *near;   /* a bit for each granule; NULL if all are near */

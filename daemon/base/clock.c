@@ -1,8 +1,8 @@
 /* clock.c: reads two clocks, and converts seconds to dates and back.
  *
  * A date is accepted only in the form that clock_rfc3339 writes: exactly 20 characters, UTC, whole
- * seconds, years 1970 to 9999. strptime and timegm accept more ("2026-2-3", a leap second, blanks)
- * and normalize it silently, so the result is written again and compared.
+ * seconds, years 1970 to 9999. The functions strptime and timegm accept other forms ("2026-2-3", a
+ * leap second, blanks) and normalize them silently. So the result is written again and compared.
  */
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
-/* heartbeat.h: detects threads that hang. Each loop beats its heartbeat in every round and while it
- * waits for something slow; a watcher checks from time to time whether there was a beat. The
- * watcher must wake a thread that sleeps until it is needed, or the thread seems dead. */
+/* heartbeat.h: detects threads that hang. Each loop beats its heartbeat in every round and during
+ * slow waits. A watcher checks from time to time whether there was a beat. The watcher must wake a
+ * thread that sleeps until it is needed, or the thread seems dead. */
 #ifndef REACH_BASE_HEARTBEAT_H
 #define REACH_BASE_HEARTBEAT_H
 
@@ -11,7 +11,7 @@
 /* The caller zeroes it before the first use. */
 struct heartbeat {
     _Atomic uint64_t beats;
-    uint64_t seen; /* the watcher's */
+    uint64_t seen; /* used by the watcher only */
 };
 
 /* From now on heartbeat_beat in this thread beats `p`, which is borrowed. NULL if the thread has no

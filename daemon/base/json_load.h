@@ -1,5 +1,5 @@
-/* json_load.h: parses JSON completely or fails, even if memory runs out. jansson 2.14 omits a
- * character of a name, a text or a number if its buffer cannot grow, and reports no error (load.c,
+/* json_load.h: parses JSON completely or fails, even if memory runs out. If its buffer cannot grow,
+ * jansson 2.14 omits a character of a name, a text or a number, and reports no error (load.c,
  * lex_save). So jansson's allocations are watched from the start of the program. This is for the
  * daemon only: a library must not change how its program allocates. */
 #ifndef REACH_BASE_JSON_LOAD_H

@@ -263,7 +263,7 @@ void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *va
 /* An observation has up to half a million numbers. */
 void json_writer_u32s(struct json_writer *t, const char *name, const uint32_t *values, size_t count)
 {
-    enum { U32_BYTES = 11 }; /* with a comma */
+    enum { U32_BYTES = 11 }; /* one number with a comma */
     char *at = write_name(t, name, 2 + count * U32_BYTES);
 
     if (!at)
@@ -503,7 +503,7 @@ char *json_writer_end(struct json_writer *t, size_t *out_bytes)
 {
     char *text;
 
-    append(t, "\n", 2); /* with the terminator */
+    append(t, "\n", 2); /* the line feed with the terminator */
     text = t->text;
     t->text = NULL;
     free(t->members);

@@ -12,8 +12,7 @@
  * No write blocks. O_NONBLOCK belongs to the open file, which standard error shares with other
  * processes, so it is not set there. A socket takes MSG_DONTWAIT per call. A pipe or a terminal is
  * opened once more, non-blocking, through /proc. If that is not allowed, poll reports whether there
- * is room for a line; then a write blocks only if another process fills the pipe at that very
- * moment.
+ * is room for a line; a write then blocks only if another process fills the pipe at that moment.
  */
 #include "base/log.h"
 
@@ -44,7 +43,7 @@ enum { MESSAGE_BYTES = 1024, LINE_BYTES = 2 * MESSAGE_BYTES + 256, BURST_SECONDS
 static struct {
     _Atomic int level;
     _Atomic int format;
-    _Atomic uint64_t interval_ns;   /* between two lines; 0 means no limit */
+    _Atomic uint64_t interval_ns;   /* pause between two lines; 0 means no limit */
     _Atomic uint64_t paid_until[2]; /* [0]: warnings and worse; [1]: all other lines */
     _Atomic uint64_t above_rate;    /* lines dropped and not reported yet */
     _Atomic uint64_t unwritten;     /* lines not written and not reported yet */

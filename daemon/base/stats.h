@@ -1,5 +1,5 @@
-/* stats.h: order statistics. There is no mean for cycles, on purpose: one interrupted load of
- * 20 000 cycles changes a mean of a dozen loads but not their median.
+/* stats.h: order statistics. There is no mean for cycles, on purpose. One interrupted load of 20
+ * 000 cycles changes the mean of a dozen loads but not the median.
  *
  * All functions need n >= 1 (asserted) and do not change `v`. They copy it, to the heap if n is
  * above 512. If memory runs out they count instead, which takes longer and gives the same result.

@@ -56,7 +56,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A decimal number: `digits` / `scale`, where scale is a power of ten. */
+/* A decimal number: `digits` / `scale`, scale is a power of ten. */
 struct decimal {
     unsigned __int128 digits;
     uint64_t scale;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A node has either its real GPUs or, on request, simulated ones; never a mixture, so that no
+/* A node has either its real GPUs or, on request, simulated GPUs. They are never mixed, so that no
  * result can be mistaken for the other kind. */
 static const struct gpu_ops *source_for(const struct gpu_options *options)
 {
@@ -18,7 +18,7 @@ enum status gpu_find(const struct gpu_options *options, gpu_found_fn *found, voi
     return source_for(options)->list(options, found, self, err);
 }
 
-/* What gpu_list collects. */
+/* The GPUs that gpu_list collects. */
 struct list {
     struct gpu_identity gpus[REACH_MAX_GPUS];
     uint32_t count;

@@ -30,7 +30,7 @@ struct gpu_options {
      * is the upper bound in any case. */
     uint64_t host_memory_bytes;
     uint32_t memory_ms; /* time limit for other kinds of memory; 0 means the default of the depth */
-    bool no_vmm;        /* do not use the virtual memory API, as if it were missing */
+    bool no_vmm;        /* do not use the virtual memory API */
     bool alone; /* make the driver show only the GPU that is opened, because another one hangs */
     uint32_t identify_ms; /* time limit for the driver to identify one GPU; 0 means 20 000 */
 };

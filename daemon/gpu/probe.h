@@ -20,8 +20,8 @@
  *
  * PAIRS: two SMs at a time, for every pivot p and every SM k (Karnagel 2017, section 4.2). k primes
  * pages 0..s-1, walks the next `flush_pages` and times pages 0..s-1 (the control). It primes and
- * walks once more; p walks `thrash_pages` pages beyond those, `warm_laps` times; k times pages
- * 0..s-1 again. All other SMs are idle. If k is p, one SM does it all.
+ * walks once more. Then p walks `thrash_pages` pages beyond those, `warm_laps` times, and k times
+ * pages 0..s-1 again. All other SMs are idle. If k is p, one SM does it all.
  *     values[pivot][half][sm][slice page]: cycles of one load
  *
  * SIDES: the SMs of `sms`, at the same time. They walk pages 0..samples-1 as a cycle, each from a
@@ -37,18 +37,18 @@
  * several SMs run at the same time unless there are sweeps.
  *     values[point][sample]: cycles of one load, at most 65535
  *
- * The sweeps of a CACHE, in this order, each only if the spec has it: all SMs load the footprint,
- * or only its elements (sweep_footprint), or `sweep_bytes` behind the longest footprint, past L1;
- * the SM loads one line of every `touch_bytes` of the footprint past L1, for the translations; the
- * SM walks `evict_bytes` behind the longest footprint by `path`. The private caches of an SM are
- * empty at the start of a probe. shared_bytes is the shared memory of the block of an SM; on many
- * chips L1 is the rest of the same array. PATH_CONSTANT reads the bank of constants,
- * PROBE_CONSTANT_BYTES long, and no memory of the range.
+ * The sweeps of a CACHE come in this order, each only if the spec has it. All SMs load the
+ * footprint, or only its elements (sweep_footprint), or `sweep_bytes` behind the longest footprint,
+ * past L1. The SM loads one line of every `touch_bytes` of the footprint past L1, for the
+ * translations. The SM walks `evict_bytes` behind the longest footprint by `path`. The private
+ * caches of an SM are empty at the start of a probe. shared_bytes is the shared memory of the block
+ * of an SM; on many chips L1 is the rest of the same array. PATH_CONSTANT reads the bank of
+ * constants, PROBE_CONSTANT_BYTES long, and no memory of the range.
  *
  * SHARED: the SMs of `sms`, at the same time. For every point d, the lanes of `warps` warps load
  * `transaction_bytes` each from shared memory, d bytes apart. Every warp makes `samples` loads,
- * `in_flight` at a time, each the address of a next one; `warm_laps` times untimed (Mei 2016,
- * section 6).
+ * `in_flight` at a time, each loading the address of a next one, and `warm_laps` laps before that
+ * are untimed (Mei 2016, section 6).
  *     values[repeat][sm of the spec][point]: cycles until the last load is there
  *
  * PEER: all clusters of `cluster_sms` SMs that fit on the GPU. Every SM makes `samples` loads from
@@ -280,7 +280,7 @@ struct gpu_limits {
     uint64_t shared_sm_bytes;
     uint64_t shared_block_bytes;
     uint32_t cluster_sms; /* largest cluster that PEER may request; 0 if the GPU has no clusters */
-    struct maybe_u32 pcie_generation; /* of the link to the host */
+    struct maybe_u32 pcie_generation; /* generation of the link to the host */
     struct maybe_u32 pcie_lanes;
 };
 
@@ -312,7 +312,7 @@ struct probe_conditions {
     struct maybe_u64 xid; /* the driver's last error number since the GPU was opened, or 0 */
     /* For a probe of other memory, its range or the reason of its absence. Otherwise zero. */
     struct maybe_u64 memory_bytes;
-    char peer_uuid[64];                 /* of MEMORY_PEER */
+    char peer_uuid[64];                 /* UUID of the GPU for MEMORY_PEER */
     struct maybe_u64 peer_memory_bytes; /* MEMORY_PEER: all memory of that GPU */
 };
 

@@ -55,7 +55,7 @@ bool discover_once(struct pipeline *p)
     (void)snprintf(p->discovery.failure, sizeof p->discovery.failure, "%s", listing.why.text);
     pipeline_merge(p, &listing);
     if (listing.complete)
-        pipeline_requeue(p); /* for rows that were dropped before there were threads */
+        pipeline_requeue(p); /* the store may have dropped rows before there were threads */
     /* A wrong description cannot become valid. */
     return listing.complete || listing.why.status == STATUS_INVALID_ARGUMENT;
 }

@@ -1,12 +1,12 @@
-/* hotplug.c: GPUs that come, go or change while the daemon runs. Each list of the driver
- * is merged with what is published:
+/* hotplug.c: GPUs that come, go or change while the daemon runs. Each list of the driver is merged
+ * with the published GPUs:
  *
- *     listed, and not known          a new GPU: a thread of its own
+ *     listed, and not known          a new GPU, which gets a thread
  *     listed, and expected           stored, at the start: checked, or measured if it has changed
  *     listed, and lost               it is back: checked, or measured if it has no fingerprint
- *     listed with another identity   (driver, SMs, memory) what was measured is stale
- *     listed, and divided by MIG     nothing is served of it; its instances are GPUs of their own
- *     listed, and whole again        as the store knows it: what was measured of it is checked
+ *     listed with another identity   (driver, SMs, memory) its fingerprint is stale
+ *     listed, and divided by MIG     it has no results; its instances count as GPUs
+ *     listed, and whole again        its fingerprint in the store is checked
  *     listed with an error           the driver cannot identify it: failed, with the reason
  *     not listed                     lost, until it is back or an administrator forgets it
  *

@@ -1,13 +1,13 @@
 /* knowledge.h: adds a measurement to the known results of a GPU.
  *
  * A measurement that agrees with the known results is merged with them (fingerprint/merge.h). A
- * measurement that contradicts them is not accepted alone: beside a load a level or a group can
- * look like another, and twice in the same way. The measurement is repeated. It replaces all known
+ * measurement that contradicts them is not accepted alone. Beside a load a level or a group can
+ * look like another, even twice in the same way. The measurement is repeated. It replaces all known
  * results only if both measurements were quiet, agree with each other, and leave no further level
  * open.
  *
  * A measurement that finds no reach is no result if another could find one, so it is repeated too.
- * If no reach of the GPU is known, two quiet measurements in a row that agree are an answer: its
+ * If no reach of the GPU is known, two quiet measurements in a row that agree are an answer. Its
  * levels cannot be counted, and the other findings are known. Pure except for the log.
  */
 #ifndef REACH_MEASURE_KNOWLEDGE_H

@@ -42,7 +42,7 @@ enum {
     MEASURE_MAX_EXCLUDED = 48, /* disturbed observations in one measurement */
     MEASURE_MAX_QUEUE = CAMPAIGN_MAX_SPECS * MEASURE_TRIES,
     MEASURE_MAX_STEPS = 4096,    /* more than any campaign has */
-    MEASURE_DEADLINE_MS = 30000, /* of one probe, unless the options set another (gpu.h) */
+    MEASURE_DEADLINE_MS = 30000, /* deadline of one probe, unless the options set another (gpu.h) */
 };
 
 /* In addition to a probe's time on the device, for messages and a loaded machine. */

@@ -57,8 +57,8 @@ struct measure_result {
 enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
                         struct err *err);
 
-/* Checks whether the stored fingerprint still describes this GPU, with a few probes in a worker,
- * when the daemon starts and when a GPU comes back. (verify.c)
+/* Checks with a few probes in a worker whether the stored fingerprint still describes this GPU. It
+ * is used when the daemon starts and when a GPU comes back. (verify.c)
  *
  * Opens the GPU of `request` (its store and depth are not used), compares its identity, and runs
  * the probes of verify_probes. A probe that is not clean is repeated; a change is checked twice.

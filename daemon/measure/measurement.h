@@ -21,7 +21,7 @@ struct measurement {
     char id[24]; /* "m-17" */
     char uuid[64];
     enum measurement_kind kind;
-    enum depth depth; /* for a measurement */
+    enum depth depth; /* depth of a measurement */
     enum measurement_state state;
     double progress;   /* 0..1 */
     char message[160]; /* the current activity, or the reason for the end */

@@ -7,7 +7,7 @@
  * holds no GPU. The last good fingerprint stays published if a measurement fails. A fingerprint
  * that a check found out of date is marked stale. Two kinds of threads wake by themselves. If the
  * driver has lost a GPU or hangs with it, the GPU's thread polls for it. The thread of a GPU whose
- * measurement failed tries again after a minute, two, four ... an hour, and checks the fingerprint
+ * measurement failed tries again after a minute, two, four ... an hour. It checks the fingerprint
  * if there is one. Any thread may call any function.
  */
 #ifndef REACH_MEASURE_PIPELINE_H
@@ -23,15 +23,15 @@
 struct pipeline;
 
 struct pipeline_options {
-    const char *executable; /* of the worker: "/proc/self/exe"; borrowed until pipeline_stop */
+    const char *executable; /* path of the worker: "/proc/self/exe"; borrowed until pipeline_stop */
     struct gpu_options gpu; /* its strings are borrowed too */
     bool measure_unknown;   /* queue a full measurement for each GPU without a valid fingerprint */
     bool check_known; /* check each GPU that has a fingerprint, on start and when it comes back */
     bool stored_only; /* publish the GPUs of the store; no worker, no thread */
     bool list_lost;   /* list real GPUs of the store that the driver does not show */
     bool discover_later;    /* return at once, and look for GPUs in a thread until there are some */
-    uint32_t rediscover_ms; /* between polls for a lost GPU; 0 means 30 s */
-    uint32_t retry_ms;      /* after a failed measurement, doubled each time; 0 means 60 s */
+    uint32_t rediscover_ms; /* pause between polls for a lost GPU; 0 means 30 s */
+    uint32_t retry_ms;      /* pause after a failed measurement, doubled each time; 0 means 60 s */
     uint32_t open_ms;       /* time for a worker to open its GPU; 0 means 120 s */
     uint32_t grace_ms;      /* time for a worker to end; 0 means 60 s */
 };

@@ -19,10 +19,10 @@ struct measure_times {
     nsec_t derive_ns; /* fingerprint, knowledge, store */
     nsec_t close_ns;  /* ending the worker */
     /* Of probe_ns. */
-    nsec_t choose_ns; /* the campaign */
+    nsec_t choose_ns; /* choices of the campaign */
     nsec_t store_ns;  /* observations */
     nsec_t await_ns;  /* waiting for answers and reading them */
-    uint32_t steps;   /* of the campaign */
+    uint32_t steps;   /* steps of the campaign */
     struct measure_times_row {
         uint32_t probes;
         nsec_t device_ns; /* launches and copies */
@@ -32,8 +32,8 @@ struct measure_times {
 
 /* Counts an answer, clean or not. */
 void measure_times_add(struct measure_times *t, const struct observation *o);
-/* Writes the table at the level debug: a line for each row that has probes, a line with their sum,
- * and a line for the daemon. `uuid` names the GPU. */
+/* Writes the table at the level debug: a line for each row that has probes, one with their sum, and
+ * one for the daemon. `uuid` names the GPU. */
 void measure_times_log(const struct measure_times *t, const char *uuid);
 
 #endif

@@ -37,7 +37,7 @@ struct gpu_identity {
     uint64_t memory_bytes;   /* total, from the driver */
     uint64_t l2_cache_bytes; /* data cache; 0 if the driver does not report it */
     char driver_version[32]; /* "580.159.04"; the CUDA version without NVML */
-    char cuda_version[16];   /* of the driver: "13.0" */
+    char cuda_version[16];   /* version of the driver's CUDA: "13.0" */
     bool mig;                /* this is a MIG instance, or MIG mode is on */
     enum origin origin;      /* ORIGIN_IMPORTED if it is not a GPU of this node */
 };

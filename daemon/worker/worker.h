@@ -43,9 +43,10 @@ enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
 enum status worker_run(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
                        struct observation *out, struct err *err);
 
-/* `worker_run` in two halves, so that the caller can store one observation while the worker runs
- * the next probe: worker_submit sends one, worker_await waits for the oldest observation. At most
- * WORKER_MAX_PENDING may be pending (asserted), because the pipe might not hold more. */
+/* These are two halves of `worker_run`, so that the caller can store one observation while the
+ * worker runs the next probe. worker_submit sends a probe; worker_await waits for the oldest
+ * observation. At most WORKER_MAX_PENDING may be pending (asserted), because the pipe might not
+ * hold more. */
 enum { WORKER_MAX_PENDING = 2 };
 enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
                           struct err *err);
@@ -63,7 +64,7 @@ void worker_cancel(struct worker *w);
 struct worker_timeouts {
     nsec_t grace_ns;
     nsec_t stopping_ns;           /* replaces grace_ns once `stopping` returns true */
-    bool (*stopping)(void *self); /* NULL: never */
+    bool (*stopping)(void *self); /* NULL means never */
     void *self;
     bool may_kill; /* if false, SIGKILL is sent only if the daemon is stopping; killing a process in
                       the middle of a driver call may freeze the GPU */

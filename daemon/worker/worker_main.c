@@ -9,18 +9,18 @@
  *     {"do":"run","probe":{..}}           -> {"ok":"run","time":{..},"observation":{..}}
  *     {"do":"close"}                      -> {"ok":"close"}
  *
- * "options" may be left out (real GPUs, default limits), has no answer of its own, and may name
- * any of: simulated, libcuda, memory_limit_bytes, deadline_ms, no_vmm, alone, identify_ms. Without
- * "uuid", "open" takes the first GPU.
+ * "options" may be left out (real GPUs, default limits), has no answer, and may contain any of:
+ * simulated, libcuda, memory_limit_bytes, deadline_ms, no_vmm, alone, identify_ms. Without "uuid",
+ * "open" takes the first GPU.
  *
  * A message that cannot be carried out is answered {"error":slug,"text":message} and the
  * conversation continues. Anything but a JSON object, and a line that is too long, ends it
  * (WORKER_EXIT_MALFORMED): the peer is out of step. After a lost GPU or a hung kernel any call of
  * the driver may hang, so the process reports it and exits without closing (WORKER_EXIT_GPU).
  *
- * SIGTERM is blocked except while waiting for a message: a probe under way is finished (it has a
- * deadline of its own), then the GPU is closed and the process ends. The kernel sends SIGTERM when
- * the daemon dies.
+ * SIGTERM is blocked except while waiting for a message. A running probe is finished (it has its
+ * own deadline), then the GPU is closed and the process ends. The kernel sends SIGTERM when the
+ * daemon dies.
  */
 #include "worker/worker.h"
 
@@ -51,7 +51,7 @@ struct session {
     const char *simulated[REACH_MAX_GPUS + 1]; /* the list in `options` */
     struct gpu *gpu;                           /* owned; NULL if closed */
     bool gpu_lost;                             /* the worker must leave without closing */
-    nsec_t probed_ns;  /* when the last probe had ended, or the GPU was open; clock_monotonic() */
+    nsec_t probed_ns;  /* time when the last probe ended or the GPU was opened; clock_monotonic() */
     nsec_t waiting_ns; /* the part of the time since then spent waiting for messages */
     int exit_code;
     bool ended;

@@ -1,4 +1,4 @@
-/* cuda_api.h: the few functions of the CUDA driver that reachd uses, loaded at run time.
+/* cuda_api.h: the functions of the CUDA driver that reachd uses, loaded at run time.
  *
  * libcuda.so.1 is opened with dlopen, so that the same binary starts on a node without a driver. No
  * cuda.h is needed to build: the types below mirror the part of the public driver ABI that is used.
@@ -33,7 +33,7 @@ struct cu_mem_location {
 };
 struct cu_mem_allocation_prop {
     int type;                   /* 1: pinned */
-    int requested_handle_types; /* 0: none */
+    int requested_handle_types; /* 0 means none */
     struct cu_mem_location location;
     void *win32_metadata;
     struct {
@@ -116,7 +116,7 @@ enum {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_STREAM_NON_BLOCKING = 1,
 
-    CU_MEMHOST_PORTABLE_AND_MAPPED = 3, /* of cuMemHostAlloc and cuMemHostRegister */
+    CU_MEMHOST_PORTABLE_AND_MAPPED = 3, /* flags of cuMemHostAlloc and cuMemHostRegister */
     CU_MEM_ATTACH_GLOBAL = 1,
     CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3,
     CU_MEM_ADVISE_SET_ACCESSED_BY = 5,

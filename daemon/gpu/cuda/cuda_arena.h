@@ -2,7 +2,7 @@
  *
  * Alias arena. The virtual memory API maps one small physical handle again and again, side by side,
  * over a large reserved range. TLBs hold virtual pages, so hundreds of GiB of reach are probed with
- * a few hundred MiB of device memory, and the data of latency probes stays in L2.
+ * a few hundred MiB of device memory. The data of latency probes stays in L2.
  *
  * Latency probes need more: every page must be backed by the *same physical line*. Otherwise the
  * distance to its slice of L2 adds some ten cycles of scatter. So there are two ranges over two

@@ -25,9 +25,9 @@ unsigned cuda_cache_most_shared(const struct cuda_probe *p)
 }
 
 /* Returns the dynamic shared memory of a block of a CACHE: the size of its cycles, or the shared
- * memory that its SM must set aside. The part that the driver and the kernel take is subtracted. A
- * block that requested little and only preferred a division got a larger one on H200s: 64 KiB
- * instead of 32. */
+ * memory set aside by its SM. The part that the driver and the kernel take is subtracted. A block
+ * that requested little and only preferred a division got a larger one on H200s: 64 KiB instead of
+ * 32. */
 static unsigned cache_shared(const struct cuda_probe *p, const struct probe_spec *spec)
 {
     const uint64_t cycles = spec->samples * sizeof(uint16_t);

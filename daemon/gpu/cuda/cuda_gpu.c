@@ -2,8 +2,8 @@
  * context in this (worker) process, allocates the arena, runs probes and releases everything. It
  * never resets a device and never changes clocks or modes.
  *
- * Its parts: cuda_api (the driver's symbols), cuda_list (the list of GPUs), nvml (reports of the
- * management library), cuda_arena (the memory that probes touch) and cuda_probe (launches).
+ * Its parts are cuda_api (the driver's symbols), cuda_list (the list of GPUs), nvml (the management
+ * library), cuda_arena (the memory that probes touch) and cuda_probe (launches).
  */
 #include "gpu/gpu.h"
 

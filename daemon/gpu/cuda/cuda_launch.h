@@ -89,7 +89,7 @@ struct cuda_shape {
     unsigned threads;
     unsigned blocks;
     unsigned cluster_sms;
-    unsigned shared_bytes; /* of a block */
+    unsigned shared_bytes; /* dynamic shared memory of a block */
 };
 
 /* Zeroes the control words, launches and waits for the end. Returns STATUS_DEADLINE if a wait of

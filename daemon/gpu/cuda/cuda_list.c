@@ -1,9 +1,9 @@
 /* cuda_list.c: the list of GPUs of the node.
  *
- * Each GPU and each MIG instance is identified in a process of its own, to which the driver shows
- * no other (CUDA_VISIBLE_DEVICES). So a GPU that is slow, hangs or fails does not disturb the
- * others, and the order in which CUDA numbers devices does not matter. A process sees at most one
- * MIG instance anyway. All processes run at once, up to a deadline. They are started before this
+ * Each GPU and each MIG instance is identified in a separate process, to which the driver shows no
+ * other (CUDA_VISIBLE_DEVICES). So a GPU that is slow, hangs or fails does not disturb the others,
+ * and the order in which CUDA numbers devices does not matter. A process sees at most one MIG
+ * instance anyway. All processes run at once, up to a deadline. They are started before this
  * process calls the driver.
  *
  * The names come from CUDA_VISIBLE_DEVICES if it is set, else from NVML. Without NVML they are the

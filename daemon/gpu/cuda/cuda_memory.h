@@ -5,8 +5,8 @@
  *
  * A range of a peer's memory is one small handle mapped again and again, like in cuda_arena.h. So
  * the reach is probed far beyond the memory that it takes. A range of host memory by the virtual
- * memory API is made the same way if it is longer than the host memory that may be taken. All other
- * memory is as large as the range. All memory is zero. One thread.
+ * memory API is made the same way if it is longer than the limit of host memory. All other memory
+ * is as large as the range. All memory is zero. One thread.
  */
 #ifndef REACH_GPU_CUDA_CUDA_MEMORY_H
 #define REACH_GPU_CUDA_CUDA_MEMORY_H
@@ -16,7 +16,7 @@
 #include "gpu/probe.h"
 
 struct cuda_range {
-    enum memory_kind kind; /* MEMORY_DEVICE: none */
+    enum memory_kind kind; /* MEMORY_DEVICE means no range */
     uint32_t peer;
     cu_deviceptr base;
     uint64_t bytes;

@@ -140,7 +140,8 @@ static enum status read_once(const struct cuda_probe *p, const struct cuda_read_
 
 enum status cuda_read_row(const struct cuda_probe *p, uint32_t *row, struct err *err)
 {
-    uint64_t copy[(CUDA_AT_ENDED - CUDA_AT_LINES) / sizeof(uint64_t) + REACH_MAX_SMS]; /* of all */
+    uint64_t copy[(CUDA_AT_ENDED - CUDA_AT_LINES) / sizeof(uint64_t) +
+                  REACH_MAX_SMS]; /* counts of all SMs */
     const uint64_t *const started = copy + (CUDA_AT_STARTED - CUDA_AT_LINES) / sizeof(uint64_t);
     const uint64_t *const ended = copy + (CUDA_AT_ENDED - CUDA_AT_LINES) / sizeof(uint64_t);
     uint64_t first = UINT64_MAX;

@@ -201,12 +201,12 @@ struct sim_desc {
     uint64_t l2_cache_bytes;
     uint64_t range_bytes;        /* 0 means four times the memory */
     uint64_t granule_bytes;      /* 0 means 2 MiB */
-    uint64_t frame_bytes;        /* 0: none */
+    uint64_t frame_bytes;        /* 0 means no frames */
     uint64_t side_granule_bytes; /* 0 means that the L2 has one side */
     uint64_t array_bytes;        /* 0 means that shared memory is separate */
-    uint64_t l2_fill_bytes;      /* 0: 32 */
+    uint64_t l2_fill_bytes;      /* 0 means 32 */
     uint64_t l2_line_bytes;      /* 0 means l2_fill_bytes */
-    uint64_t page_table_bytes;   /* 0: none */
+    uint64_t page_table_bytes;   /* 0 means no page tables */
     double tail_share;           /* share of the loads from memory */
     double scattered_factor;
     uint64_t data_l1_bytes; /* 0 means no such cache, like for the L2 */
@@ -243,7 +243,7 @@ struct sim_desc {
     struct sim_shared shared;
     struct sim_clusters clusters;
     struct sim_level levels[SIM_MAX_LEVELS];
-    struct sim_level l1d, read_only, constant; /* of each SM; absent if it has no entries */
+    struct sim_level l1d, read_only, constant; /* of each SM; absent without entries */
     uint32_t constant_cycles;                  /* 0 means latency_cycles minus its miss_cycles */
     uint32_t clock_cycles; /* extra cycles for reading the clock in each timed load of a CACHE */
     uint32_t memory_cycles;
@@ -251,7 +251,7 @@ struct sim_desc {
     uint32_t page_table_cycles;
     uint32_t tail_cycles;
     uint64_t host_memory_bytes;
-    uint32_t pcie_generation; /* of the link to the host; 0 means not reported */
+    uint32_t pcie_generation; /* generation of the link to the host; 0 means not reported */
     uint32_t pcie_lanes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
 };

@@ -23,7 +23,7 @@ static const struct {
     {"miss_ns=", {SIM_F64, AT(miss_ns), MAX_MISS_NS}},
     {"walkers=", {SIM_U32, AT(walkers), MAX_WALKERS}},
 };
-enum { PRINTED_BEFORE_SETS = 1 }; /* of them */
+enum { PRINTED_BEFORE_SETS = 1 }; /* number of options printed before the sets */
 
 /* Options with a word. 0 is the default of each. */
 static const struct {

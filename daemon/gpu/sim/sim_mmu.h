@@ -1,5 +1,5 @@
-/* sim_mmu.h: the translation hardware of a GPU as a model: a few levels of set-associative TLBs,
- * each level with instances shared by some of the SMs. It works access by access, without time,
+/* sim_mmu.h: a model of the translation hardware of a GPU: a few levels of set-associative TLBs.
+ * Each level has instances shared by some of the SMs. It works access by access, without time,
  * noise or I/O.
  *
  * Every access searches the levels of its SM, nearest first, until one hits; the levels that missed

@@ -13,7 +13,7 @@ enum { SIM_PENDING_LOADS = 1024, SIM_LANES = 32 };
 struct sim_machine {
     struct sim_desc desc;
     struct sim_mmu *mmu;
-    struct rng rng;                     /* of noise */
+    struct rng rng;                     /* for noise */
     uint32_t far_cycles[REACH_MAX_SMS]; /* by position: extra cycles of a load for the distance of
                                            this SM */
     struct rng others;                  /* for other processes */
@@ -24,7 +24,7 @@ struct sim_machine {
     bool reclocked;
     uint64_t turns;         /* turns that the neighbor has had */
     uint64_t away;          /* turns long enough for a kernel to notice (kernels/abi.h) */
-    uint32_t interruptions; /* of the last probe: stretches that were repeated, even in vain */
+    uint32_t interruptions; /* stretches of the last probe that were repeated, even in vain */
     /* Loads whose result is not needed. They are counted together, before any load whose result
      * is. */
     uint32_t pending_count;

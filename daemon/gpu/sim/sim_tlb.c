@@ -53,14 +53,14 @@ struct index {
 struct sim_tlb {
     struct sim_level desc;
     uint64_t sector_bytes;
-    int sector_shift; /* NOT_POWER: divide */
+    int sector_shift; /* log2 of sector_bytes, or NOT_POWER */
     int entry_shift;  /* log2 of the sectors of an entry, or NOT_POWER */
     uint32_t set_count;
     uint32_t set_mask;     /* set_count - 1 for a power of two of equal sets, otherwise 0 */
     uint32_t equal_ways;   /* ways of each set if all sets are equal, otherwise 0 */
     uint32_t xor_shift;    /* number of bits of a set number */
     uint32_t *memory;      /* owned: all arrays of this level, those that hold translations first */
-    size_t state_words;    /* of them */
+    size_t state_words;    /* number of words that hold translations */
     uint32_t *first;       /* [set_count + 1] first slot of each set within the row */
     uint32_t *set_of_turn; /* [entries] for unequal sets: the set of each turn */
     uint32_t *last;        /* [instance] sector touched last, plus one */

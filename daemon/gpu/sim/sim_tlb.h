@@ -1,6 +1,6 @@
-/* sim_tlb.h: one level of a TLB as a model: all its instances, each shared by some of the SMs, with
- * the sets, the ways, the replacement and the sectors of a sim_level. There is no time, no noise
- * and no I/O.
+/* sim_tlb.h: one level of a TLB as a model: all its instances, each shared by some of the SMs. It
+ * has the sets, the ways, the replacement and the sectors of a sim_level. There is no time, no
+ * noise and no I/O.
  *
  * A load hits if its translation is there. Afterwards the level holds the translation in either
  * case. The state stays between calls, like on hardware. Nothing is allocated after start. One
