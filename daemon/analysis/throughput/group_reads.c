@@ -307,7 +307,7 @@ void group_reads_missing(const struct observation_set *set, const struct structu
 
 /* ---- conclusions ---- */
 
-/* The distance of a ratio from the slow limit: 1 if nothing is lost, or the highest loss. */
+/* The distance of a ratio from the slow limit: 1 if nothing is lost, or twice the limit. */
 static double margin_of(const struct readings *r, double ratio)
 {
     return fabs(ratio - slow_below(r)) / (1 - slow_below(r));
