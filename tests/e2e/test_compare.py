@@ -168,7 +168,7 @@ def without_a_reference_there_is_a_reason():
     status, _, err = run(REACHCTL, "compare", H200, "--reference", "/nowhere/at/all")
     equal(status, 1)
     assert "cannot open the reference set /nowhere/at/all" in err and "--reference" in err, err
-    # The programs of a build folder have no set beside them, so sharing a chip does not help.
+    # The programs of a build folder have no set beside them, so the output does not suggest to share the chip.
     status, out, _ = run(REACHCTL, "compare", H200)
     equal((status, out.splitlines()[0]), (0, "Unknown kind: there is no reference set."))
     assert "--reference FOLDER" in out and "share" not in out, out

@@ -251,7 +251,7 @@ def wrong_input_is_refused_as_the_contract_says():
 JSON = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXT),
                     lambda inner: st.one_of(st.lists(inner, max_size=4),
                                             st.dictionaries(TEXT, inner, max_size=4)), max_leaves=20)
-# A depth must not be valid here: "quick" would start a measurement for each example.
+# Values that are no valid depth: "quick" would start a measurement for each example.
 BODIES = st.one_of(
     JSON.map(json.dumps),
     st.dictionaries(st.sampled_from(["depth", "Depth", "x"]), JSON, min_size=1).map(json.dumps),

@@ -28,7 +28,8 @@ def first_job(daemon):
 
 
 def stale_marks(daemon):
-    """Returns the state of the GPU, which equals the state in the answers that rest on its fingerprint."""
+    """Returns the stale marks of the GPU and of the answers that rest on its fingerprint. All of them have the same
+    id."""
     documents = [daemon.gpus()[0]] + [daemon.json(f"/v1/gpus/0/{what}?bytes=1GiB")
                                       for what in ("scope", "placement")]
     equal(len({d["fingerprint_id"] for d in documents}), 1, documents)

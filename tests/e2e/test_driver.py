@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The daemon over the stand-in driver: the cuda source's code in real workers, and its troubles.
+"""The daemon over the stand-in driver: the code of the cuda source in real workers, and driver faults.
 
-The stand-in (tests/fakecuda) is steered by the environment that the workers inherit. What it gets
-to do wrong ends one job; the fingerprint of before stays served, and the memory is given back.
+The stand-in (tests/fakecuda) is steered by the environment that the workers inherit. An error that it causes ends one
+job; the earlier fingerprint stays served, and the memory is given back.
 """
 import os
 import re

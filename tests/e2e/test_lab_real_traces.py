@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Kernels that Accel-Sim's tracer wrote on a GPU, through reach-lab import: counted here once more, line by line.
 
-The traces are others' and not in this repository. REACH_REAL_TRACES names a folder of them, each with its kernelslist.g;
-docs/lab.md says where three can be had."""
+The traces belong to others and are not in this repository. REACH_REAL_TRACES names a folder of them, each with its
+kernelslist.g; docs/lab.md names three sources."""
 import os
 import subprocess
 

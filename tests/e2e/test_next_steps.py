@@ -38,8 +38,8 @@ def advised(text):
 
 
 def is_answered(text):
-    """The problem by its reason: "windows: such accesses are not known (not-measured), ..". "Nothing to measure" is
-    an answer too."""
+    """Returns whether a text has an answer, by its reason: "windows: such accesses are not known (not-measured), ..".
+    A text that there is nothing to do is an answer too."""
     return "There is nothing to do" in text or not re.search(r"^reachctl: |^reason [^;]*not known \(", text, re.M)
 
 

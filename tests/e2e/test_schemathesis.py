@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""schemathesis over api/openapi.yaml: requests that the document allows and others, drawn from it. No answer is one
-that the document does not have, and no request that it allows is refused with 400.
+"""schemathesis over api/openapi.yaml: random requests that the document allows, and others. The document lists every
+answer, and no allowed request is refused with 400.
 
-Only for make check-long (REACH_LONG), since it takes a minute and schemathesis from the package index
-(.ci/contract-tools); without the index it is skipped and says why. REACH_TEST_SEED repeats a run, REACH_COUNT sets the
-number of examples of each operation.
+It only runs in make check-long (REACH_LONG), because it takes a minute and needs schemathesis from the package index
+(.ci/contract-tools). Without the index it is skipped with the reason. REACH_TEST_SEED repeats a run, REACH_COUNT sets
+the number of examples of each operation.
 """
 import os
 import random

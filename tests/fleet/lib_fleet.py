@@ -39,8 +39,8 @@ import common  # pylint: disable=wrong-import-position
 BATCH = 16  # processes that start at once
 AT_ONCE = os.cpu_count() or 2  # measurements that run at once
 
-# Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, appendix A, table 3: deactivated
-# SMs of 256 K80 GPUs, the name of each pattern and how often it was seen.
+# Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, appendix A, table 3: deactivated SMs of 256 K80
+# GPUs, the name of each pattern and its count.
 TABLE_3 = (((10, 11), 161), ((10, 13), 36), ((10, 12), 23), ((10, 14), 17), ((12, 14), 4), ((11, 14), 4),
            ((11, 12), 4), ((13, 14), 2), ((11, 13), 2), ((12, 13), 2), ((5, 10), 1))
 K80_SMS, K80_GROUPS = 15, 5
@@ -52,7 +52,7 @@ H200_GROUPS = H200_COLUMNS * H200_TURNS
 
 
 class Gpu:
-    """A simulated GPU: what its daemon gets, and what only the test has."""
+    """A simulated GPU: the description for its daemon, and the values for the test alone."""
 
     def __init__(self, model, text, lost, rng):
         self.uuid = "SIM-" + "-".join(f"{rng.getrandbits(4 * n):0{n}x}" for n in (8, 4, 4, 4, 12))
@@ -63,7 +63,7 @@ class Gpu:
 
 
 def noise(rng):
-    """Loads that scatter, on a chip whose SMs sit at distances of its own."""
+    """Noise with scatter, on a chip whose SMs have their own distances."""
     return (f"noise=gauss:{rng.uniform(0.5, 2):.2f} outliers={rng.uniform(0.0003, 0.003):.4f}@1500 "
             f"spread={rng.randint(6, 16)} seed={rng.randint(1, 10 ** 6)}")
 
@@ -73,13 +73,13 @@ def group_text(groups):
 
 
 def k80_groups(pair):
-    """Groups of the K80 that lacks `pair`: ids follow the rows of the die and close the gaps."""
+    """Returns the groups of the K80 that lacks `pair`: ids follow the rows of the die and close the gaps."""
     left = [sm for sm in range(K80_SMS) if sm not in pair]
     return [[i for i, sm in enumerate(left) if sm % K80_GROUPS == g] for g in range(K80_GROUPS)]
 
 
 def k80_fleet(seed, count=256, mixture=TABLE_3):
-    """`count` K80s; 256 are the paper's mixture, more repeat it, fewer are drawn from it."""
+    """Returns `count` K80s; 256 are the mixture of the paper, more repeat it, fewer are drawn from it."""
     rng = random.Random(seed)
     pairs = []
     while len(pairs) < count:
@@ -91,8 +91,8 @@ def k80_fleet(seed, count=256, mixture=TABLE_3):
 
 
 def deal_h200(pairs_left):
-    """SM ids of each group: round the columns, in each the groups that have a pair left taking
-    turns."""
+    """Returns the SM ids of each group. Ids are dealt around the columns, in each column to the groups that have a
+    pair left, in turn."""
     left, turn = list(pairs_left), [0] * H200_COLUMNS
     groups = [[] for _ in left]
     sm = 0
@@ -111,8 +111,8 @@ def deal_h200(pairs_left):
 
 
 def lose_h200(rng, anywhere):
-    """Pairs left of each group. `anywhere`: any six pairs of the die; else of six groups one each,
-    as seven of eight measured chips have it."""
+    """Returns the remaining pairs of each group. With `anywhere` any six pairs of the die are off. Otherwise six
+    groups lack one pair each, like on seven of eight measured chips."""
     pairs = [g for g in range(H200_GROUPS) for _ in range(H200_PAIRS if anywhere else 1)]
     left = [H200_PAIRS] * H200_GROUPS
     for g in rng.sample(pairs, H200_LOST_PAIRS):
@@ -156,7 +156,7 @@ class Daemon:
             return log.read()
 
     def serves(self):
-        """Knows its port and its GPU?"""
+        """Returns whether it has its port and its GPU."""
         if self.process.poll() is not None:
             raise AssertionError(f"a daemon exited with {self.process.returncode}:\n{self.log()}")
         log = self.log()
@@ -166,7 +166,7 @@ class Daemon:
         return self.port is not None
 
     def request(self, method, path, body=None):
-        """The answer's JSON; an error if the status is not 2xx."""
+        """Returns the JSON of the answer; raises an error if the status is not 2xx."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=common.PATIENCE_S)
         try:
             connection.request(method, path, body=body and json.dumps(body),
@@ -180,7 +180,7 @@ class Daemon:
         return json.loads(text)
 
     def measure(self, depth):
-        """Asks for a fingerprint and waits for it. The state says when it is served."""
+        """Requests a fingerprint and waits for it. The state shows when it is served."""
         job = self.request("POST", "/v1/gpus/0/measurements", {"depth": depth})["id"]
         end = time.monotonic() + common.PATIENCE_S
         while time.monotonic() < end:
@@ -197,8 +197,8 @@ class Daemon:
 
 
 class Fleet:
-    """Daemons for `gpus`. `folder`: where state and logs go; default a temporary one, removed at the
-    end. `prefix`: what each is started through, e.g. ("nice", "-n", "5"). One thread."""
+    """Daemons for `gpus`. `folder` is for state and logs; by default it is temporary and removed at the end. `prefix`
+    is a command that starts each daemon, e.g. ("nice", "-n", "5"). Only one thread may use it."""
 
     def __init__(self, gpus, folder=None, prefix=(), options=()):
         self.gpus = gpus
@@ -239,7 +239,7 @@ class Fleet:
             list(pool.map(lambda daemon: daemon.measure(depth), self.daemons))
 
     def resident_bytes(self):
-        """Of all of them, what they share counted once."""
+        """Returns the memory of all daemons, with shared memory counted once."""
         total = 0
         for daemon in self.daemons:
             with open(f"/proc/{daemon.process.pid}/smaps_rollup", encoding="ascii") as rollup:
@@ -247,13 +247,13 @@ class Fleet:
         return total
 
     def write_targets(self, path, labels=None):
-        """A target list as Prometheus' file_sd_configs reads it, in one step."""
+        """Writes a target list for the file_sd_configs of Prometheus, in one step."""
         with open(path + ".new", "w", encoding="utf-8") as out:
             json.dump([{"targets": self.hosts, "labels": labels or {}}], out, indent=1)
         os.rename(path + ".new", path)
 
     def stop(self, well=True):
-        """`well`: a process that did not end as it should is an error."""
+        """With `well`, a process that did not end cleanly is an error."""
         for daemon in self.daemons:
             if daemon.process.poll() is None:
                 daemon.process.send_signal(signal.SIGTERM)
@@ -275,7 +275,7 @@ class Fleet:
 
 
 def children_cpu_seconds():
-    """Of all processes that have ended and were waited for, and theirs."""
+    """Returns the CPU time of all children that have ended and were waited for, and of their children."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

@@ -1,10 +1,10 @@
-"""lib_postgres.py: a PostgreSQL server of one's own, on a Unix socket in a folder that goes away.
+"""lib_postgres.py: a separate PostgreSQL server, on a Unix socket in a temporary folder.
 
     with lib_postgres.Cluster() as cluster:
         cluster.url("one")      a new database's address: postgresql:///one?host=...
 
-The server refuses to run as root, so it runs as its package's user, or as nobody. Nothing is asked
-of a server that may run already, and none is stopped: the port lies in the socket's name alone.
+The server refuses to run as root, so it runs as its package's user, or as nobody. A server that already runs is not
+contacted and not stopped, because the port is only part of the name of the socket.
 """
 import glob
 import os
@@ -26,7 +26,7 @@ def programs():
 
 
 def owner():
-    """Who runs it: None for the user of the test."""
+    """Returns the user that runs the server, or None for the user of the test."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -54,7 +54,7 @@ class Cluster:
         if self.owner:
             command = ["setpriv", f"--reuid={self.owner.pw_uid}", f"--regid={self.owner.pw_gid}",
                        "--clear-groups", "--"] + command
-        # The server keeps what it is given open: a pipe would never end.
+        # The server keeps inherited files open, so a pipe would never end.
         with open(os.path.join(self.folder, "said"), "w+", encoding="utf-8") as said:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False,
                                   timeout=PATIENCE_S, cwd=self.folder, env={**os.environ, "HOME": self.folder})
@@ -86,8 +86,8 @@ class Cluster:
         self._as_owner(os.path.join(self.bin, "pg_ctl"), "-D", self.data, "-w", "-m", "immediate", "stop")
 
     def cpu_seconds(self):
-        """CPU time of the server so far: of its processes, of those that have ended, and of those that
-        have not been waited for yet."""
+        """Returns the CPU time of the server so far: of its processes, of ended ones, and of those not yet waited
+        for."""
         def ticks(pid):
             with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
                 fields = file.read().rsplit(")", 1)[1].split()
@@ -106,7 +106,7 @@ class Cluster:
         return total / os.sysconf("SC_CLK_TCK")
 
     def sql(self, text, database="postgres"):
-        """What psql prints for it, unaligned, without headings."""
+        """Returns the output of psql, unaligned, without headings."""
         done = subprocess.run([os.path.join(self.bin, "psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1",
                                self._address(database), "-c", text],
                               capture_output=True, text=True, timeout=PATIENCE_S, check=False)
@@ -118,6 +118,6 @@ class Cluster:
         return f"postgresql:///{database}?host={self.folder}&port={PORT}&user={self.user}"
 
     def url(self, database):
-        """The address of a database that is made for it."""
+        """Returns the address of a new database."""
         self.sql(f'CREATE DATABASE "{database}"')
         return self._address(database)

@@ -1,5 +1,5 @@
-"""lib_prometheus.py: a Prometheus of Debian's package of one's own: with the configuration, rules and
-target list that are shipped, on a free port of the loopback, data in the test's folder.
+"""lib_prometheus.py: a separate Prometheus of Debian's package, with the shipped configuration, rules and target
+list, on a free port of the loopback, data in the test's folder.
 
     with lib_prometheus.Server(targets_file) as server:
         server.query("count by (signature) (reachd_gpu_fingerprint_info)")
@@ -24,7 +24,7 @@ import lib_monitoring  # pylint: disable=wrong-import-position
 
 
 class Server:
-    """The shipped scrape configuration, but for the targets, and every `interval_s`."""
+    """Returns the shipped scrape configuration with other targets, every `interval_s`."""
 
     def __init__(self, targets, interval_s=5):
         self.folder = tempfile.mkdtemp(prefix="prometheus-", dir=common.folder)
@@ -50,7 +50,7 @@ class Server:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def hasten(self, name, interval_s):
-        """Rules that the shipped file has evaluated seldom are as often as the others."""
+        """Rules that the shipped file evaluates seldom are evaluated at the common interval."""
         path = os.path.join(self.folder, "etc", name)
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -80,7 +80,7 @@ class Server:
             return False
 
     def api(self, path, **parameters):
-        """What its API answers under "data"; an error that it reports is one here."""
+        """Returns the "data" of an API answer; raises an error that the API reports."""
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?" + urllib.parse.urlencode(parameters)
         try:
             with urllib.request.urlopen(url, timeout=common.PATIENCE_S) as answer:

@@ -1,5 +1,5 @@
-"""lib_schemas.py: the JSON schemas that Kubernetes publishes of each release, strict ones that know no other field (as the
-PyPI package kubernetes-validate carries them; .ci/deps puts it under build/fleet)."""
+"""lib_schemas.py: the JSON schemas that Kubernetes publishes for each release, in the strict form that allows no
+other field (the PyPI package kubernetes-validate contains them; .ci/deps puts it under build/fleet)."""
 import glob
 import json
 import os
@@ -14,7 +14,7 @@ BASE = "https://kubernetes.io/api/"  # how the schemas call their folder
 
 
 class Release:
-    """The strict schemas of one release of Kubernetes, from its folder and nowhere else."""
+    """The strict schemas of one release of Kubernetes, only from its folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -29,7 +29,7 @@ class Release:
         return os.path.exists(self.path(document))
 
     def complaint(self, document):
-        """What it says against a document, or None."""
+        """Returns the error in a document, or None."""
         with open(self.path(document), encoding="utf-8") as file:
             schema = json.load(file)
         resolver = jsonschema.RefResolver(BASE, schema, store=self.store)

@@ -1,5 +1,5 @@
-"""lib_slurm.py: a real Slurm of one's own: slurmctld, two slurmd with two GPUs each and a reachd
-beside each, in a private network and under a folder that goes away.
+"""lib_slurm.py: a separate real Slurm: slurmctld, two slurmd with two GPUs each and a reachd beside each, in a
+private network and under a temporary folder.
 
     lib_slurm.enter()              first of all: goes into a network namespace of its own
     cluster = lib_slurm.Cluster()
@@ -10,9 +10,9 @@ beside each, in a private network and under a folder that goes away.
 Each slurmd lives in a mount namespace in which <folder>/run is the node's own /run/reachd, so that
 one plugstack.conf serves both. Jobs are submitted by a user who is not root.
 
-Three traps of Slurm on one machine: it asks for an address other than the loopback's before it
-resolves names (AI_ADDRCONFIG), so the namespace gets one; File= of gres.conf must be a character
-device; and it must be told to bind to the loopback address alone.
+Slurm has three traps on one machine. It needs an address besides the loopback address before it resolves names
+(AI_ADDRCONFIG), so the namespace gets one. File= of gres.conf must be a character device. It must be configured to
+bind only to the loopback address.
 """
 import os
 import pwd
@@ -79,8 +79,8 @@ PartitionName=all Nodes=n1,n2 Default=YES MaxTime=10 State=UP OverSubscribe=FORC
 
 
 def enter():
-    """Runs this script again in a network namespace of its own, with an address besides the
-    loopback's. Ends it, as skipped, where that cannot be."""
+    """Runs this script again in its own network namespace, with an address besides the loopback address. Ends the
+    script as skipped if that is impossible."""
     missing = [name for name in PROGRAMS if not shutil.which(name)]
     if missing or os.geteuid() != 0:
         print("not installed: " + ", ".join(missing) if missing else "needs root: a network of its own, devices")
@@ -93,7 +93,7 @@ def enter():
 
 
 class Node:
-    """A node: its GPUs, its reachd, and what may stand in its place."""
+    """A node: its GPUs, its reachd, and a replacement for reachd."""
 
     def __init__(self, cluster, number, simulate):
         self.name = f"n{number}"
@@ -110,7 +110,7 @@ class Node:
             os.mknod(os.path.join(self.folder, f"nvidia{gpu}"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
 
     def daemon_start(self, measured=True):
-        """What it measured before it knows again."""
+        """A restarted daemon serves its earlier measurements."""
         self.daemon = common.Daemon(*self.simulate, "--socket", self.socket,
                                     state=os.path.join(self.folder, "reachd.db"))
         self.daemon.socket = self.socket
@@ -132,7 +132,7 @@ class Node:
         os.kill(self.daemon.process.pid, signal.SIGCONT)
 
     def stand_in_start(self, answer):
-        """Something else answers on the socket: answer(connection) has it, and may keep it."""
+        """Replaces reachd on the socket: answer(connection) owns each connection, and may keep it."""
         self.daemon_stop()
         self.stand_in = StandIn(self.socket, answer)
 
@@ -190,7 +190,7 @@ class StandIn:
 
 class Cluster:
     def __init__(self, simulate=(("k80", "k80"), ("k80", "k80")), plugin_arguments="", more="", gpus=2):
-        """`gpus` of each node, whatever reachd knows of them."""
+        """Sets `gpus` as the GPUs of each node, whatever reachd reports about them."""
         self.gpus = gpus
         self.folder = tempfile.mkdtemp(prefix="reach-slurm-")
         os.chmod(self.folder, 0o755)
@@ -246,7 +246,7 @@ class Cluster:
                                                    stdin=subprocess.DEVNULL))
 
     def close(self):
-        """Ends all that was started here, the last first, and takes the folder away."""
+        """Ends everything that was started here, in reverse order, and removes the folder."""
         for process in reversed(self.processes):
             if process.poll() is None:
                 process.terminate()
@@ -270,7 +270,7 @@ class Cluster:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def left(self):
-        """What jobs that were cut off have left: a slurmstepd outlives its slurmd, on purpose."""
+        """Returns the process ids that interrupted jobs left behind: a slurmstepd outlives its slurmd, on purpose."""
         mark = f"SLURM_CONF={self.folder}/".encode()
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -285,7 +285,7 @@ class Cluster:
     # ---- asking it ----
 
     def command(self, *arguments, user=True, environment=None):
-        """Runs a client of Slurm, as the user or as root; (exit status, output, errors)."""
+        """Runs a client of Slurm, as the user or as root; returns (exit status, output, errors)."""
         if user:
             who = pwd.getpwnam(USER)
             arguments = ("setpriv", f"--reuid={who.pw_uid}", f"--regid={who.pw_gid}", "--clear-groups",
@@ -299,8 +299,8 @@ class Cluster:
         return self.command("srun", *arguments, environment=environment)
 
     def sbatch(self, script, *arguments, environment=None):
-        """Submits, waits for the end; (exit status, what the job printed, errors). The status is
-        sbatch's if it refuses, else the job's, or the word for what became of it."""
+        """Submits a job and waits for its end. Returns (exit status, output of the job, errors). The status is
+        sbatch's if it refuses, else the job's, or the word for its final state."""
         path = self.write(f"out/script-{time.monotonic_ns()}", "#!/bin/sh\n" + script, 0o755)
         out = path + ".txt"
         code, job, errors = self.command("sbatch", "--parsable", "-o", out, *arguments, path,
@@ -312,19 +312,19 @@ class Cluster:
             return (code if state in ("COMPLETED", "FAILED") else state), file.read(), errors
 
     def ended(self, job):
-        """(state, exit status) of a job that is over, else None."""
+        """Returns (state, exit status) of a job that is over, else None."""
         _, out, _ = self.command("scontrol", "-o", "show", "job", job, user=False)
         fields = dict(word.split("=", 1) for word in out.split() if "=" in word)
         over = fields.get("JobState") not in (None, "PENDING", "RUNNING", "CONFIGURING", "COMPLETING")
         return over and (fields["JobState"], int(fields["ExitCode"].split(":")[0]))
 
     def states(self):
-        """The state of each node in one word, without what only says that it has work."""
+        """Returns the state of each node in one word, without the words that only mean that it has work."""
         _, out, _ = self.command("sinfo", "-h", "-N", "-o", "%t", user=False)
         return out.split()
 
     def reasons(self):
-        """Why nodes are down or drained; "" where none is."""
+        """Returns the reason why nodes are down or drained, or "" if none is."""
         return self.command("sinfo", "-h", "-R", user=False)[1].strip()
 
 

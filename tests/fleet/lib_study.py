@@ -1,6 +1,6 @@
-"""lib_study.py: what a fleet's fingerprints add up to, worked out apart from reachctl: from the
-daemons' own answers, with a few lines of Python, so that a survey can be held against it. And the
-paper's table, and the candidates of a K80's pattern by trying all 105 pairs."""
+"""lib_study.py: the totals of the fingerprints of a fleet, computed independently of reachctl from the answers of the
+daemons, so that a survey can be compared with them. It also contains the table of the paper, and the candidates of a
+K80's pattern by a trial of all 105 pairs."""
 import collections
 import itertools
 
@@ -11,7 +11,7 @@ NOT_SURE = "not sure"
 
 
 def answers(fleet):
-    """What each daemon says of its GPU, by UUID: {uuid: fingerprint}."""
+    """Returns the fingerprint of each daemon's GPU, by UUID: {uuid: fingerprint}."""
     found = {}
     for daemon in fleet.daemons:
         for gpu in daemon.request("GET", "/v1/fingerprints")["gpus"]:
@@ -35,7 +35,7 @@ def share(count, total):
 # ---- the K80, by its pairs ----
 
 def k80_candidates(pair):
-    """All pairs whose loss leaves the same groups, the latest first."""
+    """Returns all pairs whose loss leaves the same groups, the latest first."""
     def groups(some):
         return sorted(lib_fleet.k80_groups(some))
     pairs = itertools.combinations(range(lib_fleet.K80_SMS), 2)
@@ -47,8 +47,8 @@ def pair_text(pair):
 
 
 def table_3(found):
-    """The paper's table beside a histogram of signatures, a row a pattern: (the paper's lines that
-    are this pattern, as {pair: count}, signature, count found, candidates)."""
+    """Compares the table of the paper with a histogram of signatures, one row for each pattern: (the lines of the
+    paper with this pattern, as {pair: count}, signature, count found, candidates)."""
     lines = collections.OrderedDict()
     for pair, times in lib_fleet.TABLE_3:
         lines.setdefault(tuple(k80_candidates(pair)), {})[pair] = times
@@ -62,13 +62,13 @@ def table_3(found):
 # ---- the H200, by what its groups have lost ----
 
 def h200_signature(lost):
-    """As floorplan.md writes it where ids were dealt: "24x6/4:2,13:2"."""
+    """Writes dealt ids in the notation of floorplan.md: "24x6/4:2,13:2"."""
     die = f"{lib_fleet.H200_GROUPS}x{2 * lib_fleet.H200_PAIRS}/"
     return die + ",".join(f"{g}:{n}" for g, n in lost.items())
 
 
 def losses(fingerprint):
-    """What an answer says that the groups have lost, and how many groups are gone; None: it is not
+    """Returns the losses of the groups in an answer, and how many groups are gone, or None if the answer is not
     sure."""
     disabled = fingerprint["topology"]["disabled"]
     if disabled["sm_count"] is None:
@@ -77,7 +77,7 @@ def losses(fingerprint):
 
 
 def in_order(candidate):
-    """Groups of the die whose ids follow its rows, without the SMs of `candidate`."""
+    """Returns the groups of the die whose ids follow its rows, without the SMs of `candidate`."""
     die = lib_fleet.H200_GROUPS * lib_fleet.H200_PAIRS * 2
     left = [sm for sm in range(die) if sm not in candidate]
     groups = collections.defaultdict(list)
@@ -87,8 +87,8 @@ def in_order(candidate):
 
 
 def h200_truth(gpu, fingerprint):
-    """The signature that `gpu` must have. Dealt ids fit the order of a larger row now and then: then
-    the answer has candidates, each must give the groups that are there, and the first is the name."""
+    """Returns the signature that `gpu` must have. Dealt ids sometimes fit the order of a larger row. Then the answer
+    has candidates, each must give the present groups, and the first is the name."""
     lost, lost_groups = gpu.lost
     candidates = fingerprint["topology"]["disabled"]["candidates"]
     groups = sorted(group["sms"] for group in fingerprint["topology"]["groups"])
@@ -101,5 +101,5 @@ def h200_truth(gpu, fingerprint):
 
 
 def short_groups(some):
-    """How often each group has lost something: {group: chips}, of (lost, lost groups)."""
+    """Counts how often each group has lost an SM: {group: chips}, of (lost, lost groups)."""
     return collections.Counter(g for lost, _ in some for g in lost)

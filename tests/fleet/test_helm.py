@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""packaging/helm: the chart, rendered by render_chart.go with the libraries that Helm uses (Go's text/template, sprig, YAML
-by way of JSON). With its defaults it is packaging/kubernetes/reachd.yaml; with any values it is what Kubernetes publishes as
-its schemas, and no container may more. Helm itself is not run: it is in no registry that the tests use."""
+"""packaging/helm: the chart, rendered by render_chart.go with the libraries of Helm (Go's text/template, sprig, YAML
+by way of JSON). With its defaults it equals packaging/kubernetes/reachd.yaml. With any values it matches the schemas
+that Kubernetes publishes, and no container has more rights. Helm itself is not run, because it is in no registry that
+the tests use."""
 import copy
 import json
 import os
@@ -29,7 +30,7 @@ def read(*parts):
 
 
 def merged(values, more):
-    """As Helm merges: maps by key, null removes, all else replaces."""
+    """Merges values like Helm: maps by key, null removes, everything else replaces."""
     out = copy.deepcopy(values)
     for name, value in more.items():
         if value is None:
@@ -57,7 +58,7 @@ def build():
 
 
 def render(release="reachd", namespace="reachd", code=0, **more):
-    """{kind: document}, and the text of NOTES.txt under "notes"; what it complains of if `code` is not 0."""
+    """Returns {kind: document}, and the text of NOTES.txt under "notes", or the complaint if `code` is not 0."""
     build()
     done = subprocess.run([program, CHART, release, namespace], input=yaml.safe_dump(values_of(**more)), text=True,
                           capture_output=True, check=False)
@@ -74,7 +75,7 @@ def render(release="reachd", namespace="reachd", code=0, **more):
     return found
 
 
-# Values as an administrator might set them.
+# Typical values of an administrator.
 SETS = {
     "defaults": {},
     "without labels": {"labels": {"enabled": False}},
@@ -173,7 +174,7 @@ def values_arrive_where_they_belong():
     assert "1000000000" in large["notes"]
     pod = render(**SETS["pods"])["DaemonSet"]["spec"]["template"]["spec"]
     assert not {"affinity", "runtimeClassName", "tolerations"} & set(pod), pod
-    # Another configuration is another pod.
+    # Another configuration gives another pod.
     sums = {render(**SETS[name])["DaemonSet"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
             for name in ("defaults", "surveys", "large numbers")}
     equal(len(sums), 3)

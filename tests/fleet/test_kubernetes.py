@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""packaging/kubernetes against what Kubernetes publishes, and run as a kubelet would.
+"""packaging/kubernetes against the schemas of Kubernetes, and run like by a kubelet.
 
-There is no cluster here, so three things stand for it:
+There is no cluster here, so three things replace it:
 
-* the JSON schemas that Kubernetes publishes of each release, strict ones that know no other field
-  (as the PyPI package kubernetes-validate carries them; .ci/deps puts it under build/fleet);
+* the JSON schemas that Kubernetes publishes for each release, in the strict form that allows no other field
+  (from the PyPI package kubernetes-validate; .ci/deps puts it under build/fleet);
 * the types of Debian's python3-kubernetes, which were generated from the API description of 1.22;
 * a mount namespace with the DaemonSet's volumes at their places, everything else read-only, and each
   container's command in it with its user, its capabilities and no new privileges.
 
-What none of them shows: whether an admission policy lets the pod in, and what the nvidia runtime does.
+None of them shows whether an admission policy accepts the pod, or the effects of the nvidia runtime.
 """
 import glob
 import http.client
@@ -74,7 +74,7 @@ def the_published_schemas_allow_it():
 
 @case
 def the_published_schemas_allow_the_devices():
-    """What reach-dra prints for real chips, in each release that has resource.k8s.io/v1."""
+    """The output of reach-dra for real chips, in each release that has resource.k8s.io/v1."""
     server = lib_nfd.Server(os.path.join(common.folder, "devices"))
     gpus = []
     for path in sorted(glob.glob(os.path.join(ROOT, "docs", "measurements", "nvidia-*", "fingerprint-full.json"))):
@@ -100,7 +100,7 @@ def the_published_schemas_allow_the_devices():
 # ---- the types of the Python client ----
 
 def walk(models, kind, value, path):
-    """Fails where `value` is not what the client's type `kind` is made of."""
+    """Fails if `value` does not match the client's type `kind`."""
     listed = re.fullmatch(r"list\[(.*)\]", kind)
     mapped = re.fullmatch(r"dict\(str, (.*)\)", kind)
     if listed:
@@ -146,7 +146,7 @@ def the_types_of_the_client_fit():
 
 # ---- as a kubelet would ----
 
-# $0 is the folder with the volumes. Everything but them is read-only, as the containers have it.
+# $0 is the folder with the volumes. Everything else is read-only, like in the containers.
 NAMESPACE = r"""
 set -eu
 while read -r volume place mode; do
@@ -169,7 +169,7 @@ def can_be_run():
 
 
 class Node:
-    """The volumes of the DaemonSet on one node, as a kubelet finds or makes them."""
+    """The volumes of the DaemonSet on one node, found or made like by a kubelet."""
 
     def __init__(self):
         self.folder = os.path.join(common.folder, "node")
@@ -218,7 +218,7 @@ class Node:
 
 
 def probe(path):
-    """What the kubelet's probe gets, by the number of the container's port."""
+    """Returns the answer to the probe of the kubelet, by the number of the port of the container."""
     port = lib_manifest.containers()["reachd"]["ports"][0]["containerPort"]
     try:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)

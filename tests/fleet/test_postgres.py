@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The PostgreSQL server that the other tests of this folder start: it is one's own, answers on its
-socket alone, and is gone afterwards."""
+"""The PostgreSQL server that the other tests of this folder start: it is separate, answers only on its socket, and is
+gone afterwards."""
 import os
 
 import lib_fleet

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What keeps and reports surveys, on PostgreSQL: the same test programs that `make check` runs on
-SQLite, once more with the address of a database of a server of our own."""
+"""The storage and the reports of surveys on PostgreSQL: the same test programs that `make check` runs on SQLite, with
+the address of a database of a separate server."""
 import glob
 import os
 import re
@@ -13,7 +13,7 @@ common = lib_fleet.common
 
 
 def programs():
-    """The test programs that say on which database they run."""
+    """The test programs that print the kind of their database."""
     found = []
     for build in ("release", "asan"):
         folder = os.path.join(os.path.dirname(common.BUILD), build, "tests", "unit")

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics as a survey: Debian's Prometheus scrapes a daemon for each of 256 simulated K80s, and a PromQL
-query gives the paper's table 3. The rules, alerts and the dashboard that are shipped run there too.
-REACH_SEED repeats a run."""
+"""Metrics as a survey: Debian's Prometheus scrapes a daemon for each of 256 simulated K80s, and a PromQL query gives
+table 3 of the paper. The shipped rules, alerts and dashboard run there too. REACH_SEED repeats a run."""
 import os
 
 import lib_fleet
@@ -21,7 +20,7 @@ run = {}
 
 
 def by(label, rows):
-    """{label's value: count}."""
+    """{value of the label: count}"""
     found = {labels.get(label, ""): int(value) for labels, value in rows}
     equal(len(found), len(rows), "rows of " + label)
     return found
@@ -48,7 +47,7 @@ def a_query_gives_the_papers_histogram():
         equal(count, sum(pairs.values()), name)
         print(f"# {name}: {count}, of the paper's {pairs}")
     equal(sum(found.values()), 256)
-    # and it is the histogram of what the daemons answer, chip by chip
+    # the histogram matches the answers of the daemons, chip by chip
     equal(found, dict(lib_study.histogram(lib_study.answers(run["fleet"]))))
     each = {labels["gpu"]: labels["signature"] for labels, _ in
             run["server"].query("reachd_gpu_fingerprint_info")}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The SPANK plugin in a real Slurm (lib_slurm.py): jobs get what reachd knows of their GPUs, and
-nothing that reachd does, or that answers in its place, fails a job or drains a node."""
+"""The SPANK plugin in a real Slurm (lib_slurm.py). Jobs get the values of reachd for their GPUs. No behavior of
+reachd, or of a program in its place, fails a job or drains a node."""
 import json
 import os
 import shutil
@@ -23,7 +23,7 @@ if not os.path.exists(os.path.join(common.BUILD, "reach_spank.so")):
     print("this build has no reach_spank.so (libslurm-dev)")
     sys.exit(77)
 
-# More time than by default: the machine that tests may be busy with other things.
+# The limits exceed the defaults, because the machine may be busy.
 os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the GPUs of a node differ
 cluster = lib_slurm.Cluster(SIMULATE, plugin_arguments="deadline_ms=500")
 first, second = cluster.nodes
@@ -31,13 +31,13 @@ outcomes = []  # (state of reachd, jobs, failed, jobs with variables, states of 
 
 
 def given(text):
-    """The variables of the plugin in what env printed."""
+    """The variables of the plugin in the output of env."""
     return {name: value for name, value in variables(text).items()
             if name.rpartition("_")[0] in NAMES and name.rpartition("_")[2].isdigit()}
 
 
 def wanted(node, gpus):
-    """What the node's daemon says about these of its GPUs, numbered as a job does."""
+    """Returns the answer of the node's daemon about these of its GPUs, numbered like in a job."""
     found = {}
     for number, gpu in enumerate(gpus):
         lines = node.daemon.request("GET", f"/v1/gpus/{gpu}/environment", unix=True).body.decode()
@@ -57,7 +57,7 @@ def healthy(what=""):
 
 
 def tidy(value):
-    """Of a window its length: libreach and the daemon name more, not the same."""
+    """A window is reduced to its length, because libreach and the daemon have different further members."""
     return [w["length_bytes"] if isinstance(w, dict) else w for w in value] if isinstance(value, list) else value
 
 
@@ -193,7 +193,7 @@ def goes_away(connection):
 
 
 def jobs(state, with_variables):
-    """srun and sbatch on both nodes: all end well, and get all or nothing."""
+    """Runs srun and sbatch on both nodes: all end well, and get all variables or none."""
     count = failed = equipped = 0
     for node in cluster.nodes:
         before = len(node.log())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example TaskProlog and Prolog in a real Slurm (lib_slurm.py), the plugin being turned off."""
+"""The example TaskProlog and Prolog in a real Slurm (lib_slurm.py), with the plugin turned off."""
 import os
 import shutil
 
@@ -14,7 +14,7 @@ SCRIPTS = os.path.join(ROOT, "clients", "slurm")
 
 
 class Cluster(lib_slurm.Cluster):
-    """The scripts must be where the user can run them, and the Prolog must know its socket."""
+    """The scripts must be executable for the user, and the Prolog must have its socket."""
 
     def _start(self, simulate, plugin_arguments, more):
         for name in ("taskprolog.sh", "prolog.sh"):

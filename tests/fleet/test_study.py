@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""The study of Karnagel et al., DaMoN 2017, appendix A: 256 K80s, fingerprinted by daemons that know
-nothing of the mixture, beside the paper's table 3. And H200s that have lost SMs at random. All GPUs
-are simulated.
+"""The study of Karnagel et al., DaMoN 2017, appendix A: 256 K80s, fingerprinted by daemons without information about
+the mixture, beside table 3 of the paper. And H200s that have lost SMs at random. All GPUs are simulated.
 
     tests/fleet/test_study.py [--write docs/measurements/study-k80-simulated.md]
 
@@ -33,7 +32,7 @@ study = {"kept": {}}  # what the cases found, for the document
 
 
 def fingerprinted(name, gpus, while_up=lambda fleet: None):
-    """Starts the fleet, has it measured, asks it, ends it; {uuid: fingerprint}."""
+    """Starts the fleet, measures it, reads the fingerprints, and ends it. Returns {uuid: fingerprint}."""
     print(f"# {name}: REACH_SEED={SEED}", flush=True)
     begin, cpu = time.monotonic(), lib_fleet.children_cpu_seconds()
     with lib_fleet.Fleet(gpus) as fleet:
@@ -62,7 +61,7 @@ def the_fleet_is_the_papers():
 
 
 def survey(targets, where):
-    """reachctl survey: what it says of itself."""
+    """Runs reachctl survey; returns its summary."""
     status, out, err = common.run(common.REACHCTL, "survey", "--file-sd", targets, "--db", where, "--json")
     equal(status, 0, f"exit status of the survey into {where}:\n{out[:2000]}{err}")
     return json.loads(out)
@@ -80,7 +79,7 @@ def reported(where, number):
 
 
 def surveyed(fleet):
-    """Two surveys into SQLite, over HTTP, one into PostgreSQL and one by Prometheus; what they report."""
+    """Makes two surveys into SQLite, over HTTP, one into PostgreSQL and one by Prometheus; returns their reports."""
     targets = os.path.join(common.folder, "k80.json")
     fleet.write_targets(targets)
     path = os.path.join(common.folder, "k80.db")

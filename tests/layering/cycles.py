@@ -74,7 +74,7 @@ def uses(modules):
 
 
 def circle_from(graph, start):
-    """The shortest way from `start` back to it, or None."""
+    """Returns the shortest path from `start` back to it, or None."""
     ways = [[start]]
     seen = set()
     for way in ways:
@@ -109,7 +109,7 @@ PLANTED = {
     "daemon/a/two.c": "/* nothing here calls one_do() */\nvoid two_do(void *s)\n{\n    struct common c;\n}\n",
     "daemon/a/three.c": "static void one(void)\n{\n    struct common c;\n}\nvoid three_do(void)\n{\n    one_do();\n}\n",
 }
-# What is planted, and the circle that it makes; None: it makes none.
+# The planted code, and the cycle that it makes, or None.
 CASES = [
     ({}, None),
     ({"daemon/a/two.c": "void two_do(void *s)\n{\n    three_do();\n}\n"},
@@ -124,7 +124,7 @@ CASES = [
     ({"daemon/a/one.h": "typedef void one_fn(void *self, int x);\nvoid one_do(void);\n",
       "daemon/a/two.c": "void two_do(void *s)\n{\n    one_fn *f = s;\n}\n"},
      "one -> two (two_do) -> one (one_fn)"),
-    # A header without a source may have the types of all, and a prototype calls nothing.
+    # A header without a source may use the types of all, and a prototype calls nothing.
     ({"daemon/a/types.h": "struct common {\n    int x;\n};\nvoid one_do(void);\n"}, None),
 ]
 

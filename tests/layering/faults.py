@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/faults.md is true: every test that it names is there, file and case, and every row has one."""
+"""Checks docs/faults.md: every test that it names exists, file and case, and every row has one."""
 import glob
 import os
 import re
@@ -12,7 +12,7 @@ CASE = re.compile(r"`(\w+)`")
 
 
 def rows(text):
-    """(fault, what the third column says) of each row of the table."""
+    """Returns (fault, third column) of each row of the table."""
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| ") and len(cells) == 3 and cells[0] != "fault or input":
@@ -20,7 +20,7 @@ def rows(text):
 
 
 def source_of(name):
-    """The text of tests/unit/**/test_x.c for "unit/test_x", or None."""
+    """Returns the text of tests/unit/**/test_x.c for "unit/test_x", or None."""
     kind, base = name.split("/")
     for ending in ENDINGS:
         for path in glob.glob(os.path.join(ROOT, "tests", kind, "**", base + ending), recursive=True):
@@ -30,7 +30,7 @@ def source_of(name):
 
 
 def is_run(source, case):
-    """A case of Python (@case above it) or of cmocka (defined, and in the list)."""
+    """Returns whether the case exists in Python (with @case above it) or in cmocka (defined, and in the list)."""
     if re.search(rf"^@case\ndef {case}\(", source, re.M):
         return True
     return bool(re.search(rf"^static void {case}\(void \*\*", source, re.M) and

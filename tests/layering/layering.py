@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads the include lines of the project and fails on every dependency that the layer table of
-the design does not have. Prints TAP. Judges what a file itself includes, not what its headers bring.
+the design does not have. Prints TAP. Judges the includes of a file itself, not of its headers.
 
     daemon/analysis/levels/levels.c  #include "store/store.h"   ->  not ok: analysis may not include store
 
@@ -14,8 +14,8 @@ import re
 import sys
 import tempfile
 
-# Who may include whom. A layer may always include itself, and all but kernels may include base and types.
-# An entry with a slash is one header and not the whole layer.
+# The allowed includes. A layer may always include itself, and all but kernels may include base and types. An entry
+# with a slash is one header and not the whole layer.
 MAY_INCLUDE = {
     "base": [],
     # Flat values that every layer passes on: a GPU's identity, kinds of memory and access, a verdict.
@@ -32,13 +32,13 @@ MAY_INCLUDE = {
     "snapshot": ["fingerprint"],
     "compare": ["fingerprint"],
     "planner": ["fingerprint"],
-    # Requests in, answers out: handlers, encode, decode. Nothing of HTTP's transport, so that
-    # libreach can link it.
+    # Requests in, answers out: handlers, encode, decode. They do not use the HTTP transport, so that libreach can
+    # link them.
     "api": ["snapshot", "planner", "fingerprint"],
     "server": ["api", "snapshot", "fingerprint"],
     "measure": ["worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot"],
     "config": ["gpu", "fingerprint", "store/store_path.h"],
-    # What the serving process has beside its layers, and the modes that do one thing and exit.
+    # The parts of the serving process outside its layers, and the modes that do one thing and exit.
     "service": ["config", "measure", "store", "snapshot", "fingerprint", "planner", "worker",
                 "observe", "compare", "api", "server"],
     "batch": ["config", "service/state_file.h", "gpu", "worker", "observe", "fingerprint", "analysis", "store", "snapshot",
@@ -49,10 +49,10 @@ MAY_INCLUDE = {
     # copies the state file.
     "clients": ["fleet", "fingerprint", "planner", "compare", "import", "batch/export.h", "batch/report.h",
                 "store/store.h", "store/store_path.h"],
-    # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
+    # Surveys: their storage (in SQLite or PostgreSQL), their requests, their reports.
     "fleet": ["sqlite", "fingerprint", "compare", "planner", "build/gen/fleet_sql.h", "build/gen/fleet_page.h"],
-    # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
-    # that a job that links it gets no store, no server and no device.
+    # The client library answers offline with the daemon's own handlers. It contains nothing else, so that a job that
+    # links it gets no store, no server and no device.
     "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h", "planner/params.h"],
     # The lab compares the model with stored measurements: it opens no device and connects to no daemon.
     "lab": ["lab/trace", "lab/whatif", "lab/validate"],
@@ -67,11 +67,11 @@ MAY_INCLUDE = {
     "kernels": [],
 }
 
-# What a job includes stands alone, and so does what runs inside Slurm: not even base.
+# The headers for jobs stand alone, and so does the code that runs inside Slurm: they do not even include base.
 ALONE = ("clients/c/reach.h", "clients/cuda/", "clients/slurm/")
 
-# Headers from outside that belong to some layers only. The cuda source has a mirror header of its
-# own, so the C build needs no CUDA header at all; nvcc's programs may use them.
+# Headers from outside that belong to some layers only. The cuda source has its own mirror header, so the C build
+# needs no CUDA header at all; programs for nvcc may use them.
 OUTSIDE = {
     "microhttpd.h": ["server"],
     "sqlite3.h": ["sqlite", "store", "fleet"],
@@ -85,8 +85,8 @@ OUTSIDE = {
 }
 
 ROOTS = ("daemon", "api", "clients", "kernels")
-# The modules of the pages import each other and those of Debian's node-d3-* packages: no server is asked
-# for one, and what a page shows of a GPU it knows from the API.
+# The modules of the pages import each other and Debian's node-d3-* packages. No module comes from a server, and a
+# page gets its data about a GPU only from the API.
 IMPORT = re.compile(r'''^\s*(?:import|export\b.*\bfrom)\b[^"']*["']([^"']+)["']|\bimport\s*\(''')
 IMPORTABLE = re.compile(r"\./[a-z_]+\.js$|d3-[a-z-]+$")
 SUFFIXES = (".c", ".h", ".cu", ".cuh", ".js")
@@ -94,7 +94,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def layer_of(path):
-    """The layer of a path below the project root, or None."""
+    """Returns the layer of a path below the project root, or None."""
     parts = path.split("/")
     if path.startswith("clients/c/"):
         return "libreach"
@@ -110,13 +110,13 @@ def layer_of(path):
         return parts[0]
     if parts[0] != "daemon":
         return None
-    # daemon/main.c and what stands beside it puts the layers together.
+    # daemon/main.c and the files beside it put the layers together.
     layer = parts[1] if len(parts) > 2 else "main"
     return layer if layer in MAY_INCLUDE else None
 
 
 def resolve(root, includer, text):
-    """The path below the root that an include line means, in the compiler's order."""
+    """Returns the path below the root that an include line means, in the order of the compiler."""
     for folder in (os.path.dirname(includer), "", "daemon", "clients/c", "clients/cuda"):
         path = os.path.normpath(os.path.join(folder, text))
         if os.path.isfile(os.path.join(root, path)):
@@ -125,7 +125,7 @@ def resolve(root, includer, text):
 
 
 def classify(root, includer, mark, text):
-    """Why this include line is wrong, or None."""
+    """Returns why this include line is wrong, or None."""
     layer = layer_of(includer)
     if layer is None:
         return "is in no layer of the table"
@@ -143,7 +143,7 @@ def classify(root, includer, mark, text):
     target_layer = layer_of(target)
     if target_layer == layer or (target_layer in ("base", "types") and layer not in ("base", "kernels")):
         return None
-    # Whoever may include clients may do so with its public header.
+    # A layer that may include clients may include their public header.
     if target == "clients/c/reach.h" and layer == "clients":
         return None
     allowed = MAY_INCLUDE[layer]
@@ -264,7 +264,7 @@ def write(root, path, text):
 
 
 def self_test():
-    """What the planted includes show to be wrong with this check, as sentences."""
+    """Returns the errors of this check on the planted includes, as sentences."""
     problems = []
     with tempfile.TemporaryDirectory() as root:
         for header in PLANTED_HEADERS:

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""packaging/container/Containerfile without a container engine and without a registry: its instructions
-are carried out one by one in a fresh Debian in a folder (mmdebstrap), which is what its base image is
-made of. Then the image's command runs with the user and the port that the file names, and nothing else
-of the machine in sight.
+"""packaging/container/Containerfile without a container engine and without a registry: its instructions are carried
+out one by one in a fresh Debian in a folder (mmdebstrap), from which its base image is made. Then the image's command
+runs with the user and the port that the file names, and nothing else of the machine in sight.
 
-That takes root and the archive; without them the test is skipped and says why. What it does not show is
-what an engine adds: layers, the registry, the entry in its store.
+That takes root and the archive; without them the test is skipped with the reason. It does not cover the additions of
+an engine: layers, the registry, the entry in its store.
 """
 import glob
 import http.client
@@ -42,13 +41,14 @@ def call(*command):
 
 
 def instructions():
-    """(verb, rest) of each, as an engine reads them: comments go, lines that go on are one."""
+    """(verb, rest) of each instruction, in the form for an engine: comments are removed and continued lines
+    joined."""
     with open(os.path.join(ROOT, "packaging", "container", "Containerfile"), encoding="utf-8") as file:
         text = re.sub(r"^#.*\n", "", file.read(), flags=re.M)
     return [tuple(line.split(None, 1)) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
 
 
-# As an engine does it: the kernel's files and the devices are there too.
+# The folder has the file systems of the kernel and the devices, like in an engine.
 ENTER = 'mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`make dist` in a clean clone: what it leaves, that the checksums hold, that the source is the commit's and
-can be built, that the portable directory runs. Building the wheel takes the package index; without it the test is
-skipped and says why."""
+"""`make dist` in a clean clone: the files that it leaves, their checksums, the source, which must be the commit's and
+build, and the portable directory, which must run. Building the wheel takes the package index; without it the test is
+skipped with the reason."""
 import os
 import re
 import subprocess

@@ -3,8 +3,8 @@
 systemd under its sandbox, queried, reloaded, killed, removed, purged.
 
 The machine is a fresh Debian in a folder (mmdebstrap) with systemd as its first process, in
-namespaces of its own (boot.sh). That takes root; without it, or where the archive cannot be reached,
-the test is skipped and says why.
+namespaces of its own (boot.sh). That takes root; without it, or if the archive cannot be reached, the test is skipped
+with the reason.
 """
 import json
 import os
@@ -78,7 +78,7 @@ class Machine:
             "systemctl", "is-system-running", may_fail=True).strip() in ("running", "degraded"))
 
     def run(self, *command, network=False, may_fail=False):
-        """Runs a command in it; apt alone needs this machine's network."""
+        """Runs a command in it; only apt needs the network of this machine."""
         spaces = ["-m", "-p", "-u", "-i"] + ([] if network else ["-n"])
         return call("nsenter", "-t", self.first, *spaces, "env", "-i",
                     "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
@@ -88,7 +88,7 @@ class Machine:
         return self.run("curl", "-s", *options, "http://127.0.0.1:17322" + path)
 
     def gpus(self):
-        """It serves before the driver has said which GPUs there are: waits for that."""
+        """It serves before the driver has listed the GPUs: waits for that."""
         def looked():
             answer = json.loads(self.get("/v1/gpus") or "{}")
             return answer.get("discovery") == "done" and answer
@@ -98,7 +98,7 @@ class Machine:
         return self.run("systemctl", "is-active", unit, may_fail=True).strip()
 
     def why(self, unit):
-        """What systemd says about a unit that did not start, and the end of the console."""
+        """Returns the report of systemd about a unit that did not start, and the end of the console."""
         self.log.seek(0)
         return (self.run("systemctl", "show", unit, "-p", "Result", "-p", "ExecMainCode", "-p",
                          "ExecMainStatus", "-p", "StatusText") +

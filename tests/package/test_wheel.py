@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The wheel in a bare environment: built twice with the same bytes, installed with pip from no index, asked
-for plans offline and of a daemon, removed. Building it takes the package index and the distribution's archive;
-without them the test is skipped and says why."""
+"""The wheel in a bare environment: built twice with the same bytes, installed with pip from no index, used for plans
+offline and from a daemon, and removed. Building it takes the package index and the archive of the distribution;
+without them the test is skipped with the reason."""
 import glob
 import hashlib
 import json
@@ -26,7 +26,7 @@ MEASURED = "import reach; print(reach.Reach({uri!r}).plan(0, bytes='137GiB', ele
 
 
 def call(*command, may_fail=False, **more):
-    """The output of a command that has nothing of this tree in its environment."""
+    """Returns the output of a command whose environment has nothing of this tree."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                           cwd=common.folder, env={**CLEAN, **more}, timeout=common.PATIENCE_S)
     assert may_fail or done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout[-4000:]}"
@@ -52,7 +52,7 @@ def digest():
 
 
 def files():
-    """What is in the environment; Python's own caches of what it has imported are not the package's."""
+    """Returns the files of the environment; caches of Python do not belong to the package."""
     return sorted(os.path.join(folder, name) for folder, folders, names in os.walk(BARE)
                   for name in names + folders if "__pycache__" not in folder + name)
 

@@ -19,7 +19,7 @@ TARGETS = () if os.environ.get("REACH_LONG") and not common.SANITIZED else ("M1"
 
 
 def stored(target):
-    """The lines of a target, with the verdict that follows them."""
+    """Returns the lines of a target, with the verdict that follows them."""
     with open(STORED, encoding="utf-8") as file:
         lines = file.read().splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith(target + " "))

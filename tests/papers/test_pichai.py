@@ -16,7 +16,7 @@ MEASURED = os.path.join(ROOT, "docs", "measurements")
 
 
 def part(text, target):
-    """The lines of a target in the output of a check: those up to its verdict."""
+    """Returns the lines of a target in the output of a check, up to its verdict."""
     lines = text.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith(target + " "))
     last = next(i for i in range(first, len(lines)) if lines[i].endswith("reproduced"))
@@ -27,7 +27,8 @@ def part(text, target):
 def exact_results_are_those_of_the_text():
     _, text, _ = run(PROGRAM, "check", "pichai", "P18")
     walks, packing, matrix = (next(line for line in text.splitlines() if line.startswith(u)) for u in ("U1", "U2", "U3"))
-    # Figure 8: three walks of four loads share the upper two levels and one entry of the third; one line has two of the leaves.
+    # Figure 8: three walks of four loads share the upper two levels and one entry of the third; one line has two of
+    # the leaves.
     pages = [(0xb9, 0x0c, 0xac, 0x03), (0xb9, 0x0c, 0xac, 0x04), (0xb9, 0x0c, 0xad, 0x05)]
     entries = {page[:level + 1] for page in pages for level in range(4)}
     assert f"{4 * len(pages)} loads one walk after the other, {len(entries)} scheduled" in walks, walks

@@ -1,4 +1,5 @@
-"""common.py: what the tests of the Python packages share: cases as TAP, random numbers with a printed seed, libreach.
+"""common.py: shared parts of the tests of the Python packages: cases as TAP, random numbers with a printed seed,
+libreach.
 
     @common.case
     def rows_are_the_same(): ...
@@ -38,7 +39,7 @@ def skip_all(why):
 
 
 def need_torch():
-    """Ends the test, as skipped, where there is no PyTorch or no Triton."""
+    """Ends the test as skipped if there is no PyTorch or no Triton."""
     try:
         import torch  # noqa: F401  pylint: disable=unused-import,import-outside-toplevel
         import triton  # noqa: F401  pylint: disable=unused-import,import-outside-toplevel

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The kernels of reach.torch in Triton's interpreter, on CPU tensors: every strategy, random shapes, types, tails and
-windows; copies bit by bit, sums within rounding. SM ids are made up: program p runs on SM p % SMS."""
+windows; copies bit by bit, sums within rounding. SM ids are synthetic: program p runs on SM p % SMS."""
 import os
 import random
 import sys
@@ -229,7 +229,7 @@ def neighbors_depend_on_the_seed_alone():
 def neighbors_are_drawn_evenly():
     degree, draws = 7, 70000
     indptr, indices = torch.tensor([0, degree]), torch.arange(degree)
-    # A fixed seed: what it draws is either even or not, in every run.
+    # The seed is fixed, so the balance of its draws is the same in every run.
     found = sample.neighbor_sample(indptr, indices, torch.zeros(draws // 10, dtype=torch.int64), 10, 12345,
                                    strategy="stock")
     counts = torch.bincount(found.view(-1), minlength=degree).double()

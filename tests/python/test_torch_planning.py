@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What reach.torch asks and how it reads the answer: planning.py, shapes.py and fallback.py, without PyTorch."""
+"""The requests of reach.torch and its handling of the answer: planning.py, shapes.py and fallback.py, without
+PyTorch."""
 import dataclasses
 import importlib.util
 import os
@@ -20,7 +21,7 @@ GIB = 1 << 30
 
 
 def load(name):
-    """A module of reach.torch without its package, which needs PyTorch."""
+    """Returns a module of reach.torch without its package, because the package needs PyTorch."""
     path = os.path.join(common.PACKAGE, "reach", "torch", name + ".py")
     spec = importlib.util.spec_from_file_location("alone_" + name, path)
     module = importlib.util.module_from_spec(spec)
@@ -29,7 +30,7 @@ def load(name):
     return module
 
 
-# Modules import each other by the package's name.
+# Modules import each other by the name of the package.
 sys.modules["reach.torch"] = types.ModuleType("reach.torch")
 sys.modules["reach.torch"].__path__ = [os.path.join(common.PACKAGE, "reach", "torch")]
 planning, shapes, fallback = load("planning"), load("shapes"), load("fallback")
@@ -48,7 +49,7 @@ def answer(strategy="filtered-windows", size=100, windows=((0, 60), (60, 40)), w
 
 
 class Source:
-    """Answers as a daemon that does not know some parameters; keeps what it was asked."""
+    """Answers like a daemon that does not support some parameters; stores the requests."""
 
     def __init__(self, unknown=(), gpu=None, uuid="GPU-1"):
         self.unknown, self.asked, self.uuid = unknown, [], uuid
@@ -230,7 +231,7 @@ def every_row_has_a_shape_that_fits():
         assert shapes.shape("copy", "windows", 32, 8) == shapes.Shape(2, 8)
 
 
-# A PyTorch of which nothing works.
+# A PyTorch that lacks everything.
 STUBS = """
 import os, sys, types
 torch, triton = types.ModuleType("torch"), types.ModuleType("triton")
@@ -268,7 +269,7 @@ def the_least_pytorch_is_the_same_everywhere():
 
 @case
 def the_model_of_the_examples_starts_without_triton():
-    """As far as that can be seen without PyTorch; test_torch_dlrm.py runs it."""
+    """The part that is visible without PyTorch; test_torch_dlrm.py runs it."""
     program = os.path.join(common.ROOT, "clients", "examples", "dlrm.py")
     text = output(STUBS + "torch.library.custom_op = print\nsys.modules['triton'] = None\n"
                   "sys.argv = ['dlrm.py', '--help']\n"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What reach.torch predicts, beside what was measured: each row of each stored run of tests/gpu/experiments/survey_torch_speed.py,
-predicted again from the fingerprint that was taken in the same run. No GPU takes part: tables are of the device meta.
+"""The predictions of reach.torch, beside the measurements: each row of each stored run of
+tests/gpu/experiments/survey_torch_speed.py, predicted again from the fingerprint that was taken in the same run. No
+GPU is needed, because tables are on the device meta.
 
   test_torch_predictions.py          REACH_PREDICTIONS=1 prints every row
 """
@@ -27,8 +28,8 @@ GIB = 1 << 30
 WITHIN = 0.1       # of a prediction
 BEST_WITHIN = 0.03
 STRATEGIES = ("naive", "scopes", "windows")
-# Windows that the kernels then made otherwise: matched parts of all tables, or each table in windows; copies of short
-# rows whose windows did not wait for each other.
+# Windows that the kernels then made differently: matched parts of all tables, or each table in windows; copies of
+# short rows whose windows did not wait for each other.
 REPLACED = {"gather_tables": ("2bdfc65c", "86f4223b"), "embedding_bags": ("2bdfc65c", "86f4223b", "65134da3", "aaa612b0"),
             "gather_rows 8": ("2bdfc65c", "86f4223b", "65134da3", "aaa612b0", "b314284d")}
 RUNS = sorted(glob.glob(os.path.join(common.ROOT, "docs", "measurements", "visit-torch-*", "torch_speed.json*")))
@@ -39,7 +40,8 @@ def meta(dtype, *shape):
 
 
 def predicted(line):
-    """(first choice, 10^9 per second of each strategy) of a row of torch_speed.json, as the survey made it."""
+    """Returns (first choice, 10^9 per second of each strategy) of a row of torch_speed.json, computed like in the
+    survey."""
     work, row, count = line["work"].split(" "), line["row_bytes"], line["count"]
     size, cpu = round(line["gib"] * GIB), torch.device("cpu")
     index = meta(torch.int64, count)
@@ -61,7 +63,7 @@ def predicted(line):
 
 
 def replay(run):
-    """(line, first choice, predictions) of each row of a run."""
+    """Returns (line, first choice, predictions) of each row of a run."""
     exported = os.path.join(os.path.dirname(run), "exported-full.json.gz")
     if not os.path.exists(exported):
         return
