@@ -48,8 +48,8 @@ static bool is_cell(const struct member *m)
                        m->type == MEMBER_GROUP_SMS || m->type == MEMBER_TWO_GROUPS);
 }
 
-/* "not sure (disagreement)", "not observable (beyond-memory)", or "-" if the number does not apply
- * here. */
+/* Writes "not sure (disagreement)", "not observable (beyond-memory)", or "-" if the number does not
+ * apply here. */
 static void put_absent(const json_t *object, const char *name, char *out)
 {
     static const char not_observable[] = "not-observable: ";

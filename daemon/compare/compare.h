@@ -32,7 +32,7 @@ struct compared {
     char text[METRIC_NAME_BYTES]; /* the value of a property */
 };
 
-/* The sentence of a chip that was compared without a reference set contains this. */
+/* The sentence contains this text if a chip was compared without a reference set. */
 #define COMPARE_NO_REFERENCE "there is no reference set"
 
 struct comparison {

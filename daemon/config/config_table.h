@@ -38,8 +38,8 @@ struct config_option {
     const char *help;      /* lines, each at most 58 characters */
     uint32_t least, most;  /* CONFIG_NUMBER */
     const struct config_word *words;
-    /* For CONFIG_TEXT, CONFIG_PLACE and CONFIG_FLAG: returns whether the value is valid. `*err`
-     * gets "takes a path". */
+    /* For CONFIG_TEXT, CONFIG_PLACE and CONFIG_FLAG: checks the value. `*err` gets a message such
+     * as "takes a path". */
     enum status (*check)(const char *value, struct err *err);
 };
 

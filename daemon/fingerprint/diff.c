@@ -33,7 +33,7 @@ static void differ(struct fingerprint_diff *out, enum fingerprint_class c, const
     va_end(args);
 }
 
-/* A text that one side may lack. */
+/* Compares a text that one side may lack. */
 static void compare_text(struct fingerprint_diff *out, enum fingerprint_class c, const char *what,
                          const char *a, const char *b)
 {

@@ -28,8 +28,8 @@ struct fingerprint_diff {
 void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b,
                          struct fingerprint_diff *out);
 
-/* Returns whether the two agree on which SMs share, as far as both contain that. If not, SMs
- * `*first` and `*second` share in one of them only. */
+/* Returns whether the two agree on the SMs that share, for SMs whose group is known in both. If
+ * not, SMs `*first` and `*second` share in one of them only. */
 bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition *b,
                          uint32_t *first, uint32_t *second);
 

@@ -82,7 +82,7 @@ static void write_field(struct json_writer *t, const struct column *c, const str
     json_writer_close(t, ']');
 }
 
-/* Writes evidence `name`, if any element has it. */
+/* Writes the evidence called `name` if any element has it. */
 static void write_column(struct json_writer *t, const char *name, const struct column *c)
 {
     const struct evidence *const e = first_of(c);

@@ -50,7 +50,7 @@ static void add_point(struct access_cost_series *s, uint64_t reach_bytes, uint64
         s->points[s->count++] = (struct access_cost_point){bytes, ns};
 }
 
-/* Returns 0 for a number that is not known. */
+/* Adds a point for each number that is known. An unknown number is 0. */
 static void add_gbps(struct access_cost_source *s, uint64_t reach_bytes, uint64_t bytes,
                      double naive, double by_group)
 {

@@ -72,7 +72,7 @@ struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_
 struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t bytes);
 
 /* The slowdown of an access relative to one within the reach, if each group stays in its own window
- * of `bytes` in all. It is 1 if it was not measured. */
+ * and all windows together have `bytes`. It is 1 if it was not measured. */
 double access_cost_by_group_slowdown(const struct access_cost *p, uint64_t bytes);
 
 #endif

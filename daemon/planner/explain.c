@@ -130,8 +130,7 @@ static void write_scattered(const struct explaining *e, char *out, size_t room)
                  scattered.v);
 }
 
-/* Returns whether the set is within the reach of a group and short enough for caches to keep a part
- * of it. */
+/* Writes the sentence for a set within the reach of a group of which caches keep a part. */
 static void write_cached(const struct explaining *e, char *out, size_t room)
 {
     const bool from_cache = e->cached_gbps.v > FROM_CACHE * e->out->in_reach_gbps.v;

@@ -21,7 +21,7 @@ static unsigned hundredths_of(uint64_t rest, unsigned shift)
 }
 
 /* Only integers are used: an answer has several sizes in it, and printf takes a microsecond for
- * each floating-point number. */
+ * each size. */
 char *format_size(uint64_t bytes, char *out)
 {
     static const char *const names[] = {" B", " KiB", " MiB", " GiB", " TiB"};

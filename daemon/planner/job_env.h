@@ -44,10 +44,10 @@ char *job_env_text(const struct fingerprint *fp, const char *id, struct err *err
  * NULL and an error: those of placement_scope (the fingerprint has too little), or no memory. */
 char *job_env_variables(const struct fingerprint *fp, const char *id, struct err *err);
 
-/* Reads a text. `*out` gets a fingerprint that holds every invariant and gives the same answers of
- * the planner as the original. Members that the planner does not read are unknown in it. `out_id`
- * needs FINGERPRINT_ID_BYTES. Returns STATUS_CORRUPT if the text was truncated or changed, or a
- * field is wrong, and STATUS_NOT_SUPPORTED for another version. */
+/* Reads a text. `*out` gets a fingerprint that holds every invariant. The planner gives the same
+ * answers for it as for the original, and members that the planner does not read are unknown.
+ * `out_id` needs FINGERPRINT_ID_BYTES. Returns STATUS_CORRUPT if the text was truncated or changed,
+ * or a field is wrong, and STATUS_NOT_SUPPORTED for another version. */
 enum status job_env_read(const char *text, struct fingerprint *out, char *out_id, struct err *err);
 
 #endif

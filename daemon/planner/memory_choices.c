@@ -466,7 +466,7 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
                  rests[w->basis], reach);
 }
 
-/* A sentence about any SM anywhere, or about each of `windows` groups in a window of its own. */
+/* Adds the choice of any SM anywhere, or of windows by group in `windows` windows. */
 static void add_kind_choice(struct advising *a, const struct memory_facts *m, enum strategy s,
                             uint32_t windows)
 {

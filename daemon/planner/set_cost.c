@@ -21,7 +21,7 @@ static bool is_there(const struct working_set *w, enum set_spread spread,
     return w->transaction_bytes == transaction_bytes && IS_KNOWN(gbps) && gbps.v > 0;
 }
 
-/* The cost of reads of a measured size, for a set between two measured sets. */
+/* The cost of reads of a measured size. Between two measured sets it is interpolated. */
 static struct maybe_f64 measured_ns(const struct fingerprint *fp, enum set_spread spread,
                                     uint32_t transaction_bytes, uint64_t bytes)
 {

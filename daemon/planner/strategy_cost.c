@@ -143,7 +143,7 @@ static uint32_t first_touched(const struct layout *l)
     return i;
 }
 
-/* Computes the bytes that an item moves besides its accesses. */
+/* Computes the costs of an item besides its accesses. */
 static void add_streams(struct costing *out, const struct job_request *job)
 {
     const double computed = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;

@@ -383,8 +383,8 @@ static double launches_ns(const struct planner *p, enum strategy s)
     return p->costing.step_ns * (s == STRATEGY_NAIVE ? STEPS_NAIVE : STEPS_WINDOWS);
 }
 
-/* The throughput that ranks an option. If naive is not known, it is assumed as fast as within the
- * reach, and so are windows without known throughput. */
+/* The cost that ranks an option. If the cost of naive is not known, it is assumed to be the cost
+ * within the reach. The same applies to windows with an unknown cost. */
 static double rank_ns(const struct planner *p, enum strategy s)
 {
     const struct costing *c = &p->costing;

@@ -55,8 +55,8 @@ static enum status state_file_make_directory(char path[PATH_MAX], struct err *er
                          strerror(errno));
 }
 
-/* Returns whether this user may make or read the file. Only permanent refusals count: permissions
- * and paths that lead nowhere. */
+/* Checks that this user may make or read the file. Only permanent refusals count: permissions and
+ * paths that lead nowhere. */
 static enum status state_file_check_access(const struct config *config, struct err *err)
 {
     char path[PATH_MAX];

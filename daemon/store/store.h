@@ -91,7 +91,7 @@ void store_check_alive(struct store *store);
 /* Ends store_wait, and store_maintain as soon as possible. */
 void store_wake(struct store *store);
 
-/* Returns whether this GPU must be measured: its fingerprint is missing, or a newer one was
+/* Sets `*out` to true if this GPU must be measured: its fingerprint is missing, or a newer one was
  * damaged. */
 enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool *out,
                                     struct err *err);

@@ -32,7 +32,7 @@ static const char log_settings[] = "PRAGMA wal_autocheckpoint = 512;"
 
 enum { CONNECTION_FLAGS = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE };
 
-/* Settings that are the same for every connection. */
+/* Applies the settings that are the same for every connection. */
 static enum status set_up(sqlite3 *db, struct err *err)
 {
     const int rc = store_sql_add_functions(db);

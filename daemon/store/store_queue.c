@@ -56,7 +56,7 @@ static void free_record(struct queued_record *take)
     free(take);
 }
 
-/* Frees a record. The state mutex must be held. */
+/* Releases a reference to a run, and frees it after the last one. The state mutex must be held. */
 static void release_run(struct store_run *run)
 {
     if (--run->references == 0)

@@ -307,8 +307,8 @@ enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint3
 /* ---- listings ---------------------------------------------------------------------------------
  */
 
-/* The first row of a page. If `before` is 0, this is the newest row, because no row is above the
- * largest number. */
+/* The upper bound of the row numbers of a page. If `before` is 0, the page begins with the newest
+ * row, because no row has the largest number. */
 static int64_t upper_bound(int64_t before)
 {
     return before > 0 ? before : INT64_MAX;
