@@ -127,7 +127,7 @@ static __device__ __forceinline__ uint32_t reach_draw(const reach_table &table, 
     return reach_take(reach_ask(table, me));
 }
 
-/* A loop over the pieces that this warp draws. For one-dimensional blocks of whole warps. */
+/* A loop over the pieces that this warp draws. Blocks must be one-dimensional, with whole warps. */
 #define REACH_PIECES(table, me, pieces, piece)                                                     \
     for (uint32_t piece = reach_draw(table, me); piece < (pieces); piece = reach_draw(table, me))
 

@@ -123,7 +123,7 @@ static __device__ __forceinline__ uint32_t reach_side_draw(const reach_sides &si
     return __shfl_sync(0xffffffffu, piece, 0);
 }
 
-/* A loop over the pieces that this warp draws. For one-dimensional blocks of whole warps. */
+/* A loop over the pieces that this warp draws. Blocks must be one-dimensional, with whole warps. */
 #define REACH_SIDE_PIECES(sides, me, pieces, piece)                                                \
     for (uint32_t piece = reach_side_draw(sides, me); piece < (pieces);                            \
          piece = reach_side_draw(sides, me))

@@ -40,7 +40,7 @@ struct reach_trace_entry {
 };
 
 struct reach_trace {
-    reach_trace_entry *entries; /* managed memory, as is `used` */
+    reach_trace_entry *entries; /* managed memory, like `used` */
     unsigned long long *used;   /* if more than `room`, the excess was lost */
     uint64_t room;
     uint32_t every; /* one warp in this many is recorded */

@@ -23,7 +23,7 @@ enum {
     GATHER_THREADS = 1024,
     GATHER_PAD = 4 /* words between two lists, so that they begin in different banks */
 };
-static const uint32_t GATHER_NONE = 0xffffffffu; /* a row number that no window has */
+static const uint32_t GATHER_NONE = 0xffffffffu; /* a row number that is in no window */
 
 /* The data of a launch. All pointers are device memory. */
 struct gather_work {

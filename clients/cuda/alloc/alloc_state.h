@@ -33,7 +33,7 @@ struct alloc_frame {
     uint64_t run_frames; /* of the array that begins here, without its tail; 0 if there is none */
     uint64_t run_bytes;
     enum frame_use use;
-    bool freed;     /* the array that begins here */
+    bool freed;     /* whether the array that begins here was freed */
     bool scattered; /* as reported by the caller of reach_compact */
 };
 

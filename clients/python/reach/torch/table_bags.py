@@ -1,6 +1,6 @@
 """embedding_bags: sums or means of bags of a list of tables, side by side.
 
-Plans and launches are those of lists of tables (tables.py), and additions have the order of embedding_bag.
+Plans and launches are made for lists of tables (tables.py), and additions have the order of embedding_bag.
 """
 from __future__ import annotations
 
