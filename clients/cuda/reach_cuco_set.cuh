@@ -132,8 +132,8 @@ template <class Key> __global__ void reach_set_fill(Key *slots, uint64_t count, 
  * calls of one set go to one stream at a time, because they share the queues of the windows. No
  * other kernel may occupy all SMs of a window, because its keys would not be served; check detects
  * this afterwards. Keys spread over the windows in proportion to the windows' lengths, except for a
- * deviation of the square root of their number. A window must not become full, like a set of
- * cuco. */
+ * deviation of the square root of their number. Like a set of cuco, a window must not become
+ * full. */
 template <class Ref, class Hash = reach_key_hash> class reach_windowed_set
 {
   public:

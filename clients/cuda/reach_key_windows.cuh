@@ -169,7 +169,7 @@ class reach_key_windows
   private:
     reach_table table_ = {};
     int sms_ = 0;
-    uint32_t pieces_ = 0; /* keys of the last launch */
+    uint32_t pieces_ = 0; /* pieces of the last launch */
 };
 
 #endif

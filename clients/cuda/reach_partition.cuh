@@ -14,8 +14,8 @@
  *
  * All functions work on the caller's stream, allocate nothing, wait for nothing, and can be
  * captured in a graph. The workspace is some 2 % of the keys for 32 ranges. Input and output must
- * not overlap. They return cudaErrorInvalidValue if a required pointer is NULL, the workspace is
- * too small, there are no ranges, or positions cannot count the keys.
+ * not overlap. The functions return cudaErrorInvalidValue if a required pointer is NULL, the
+ * workspace is too small, there are no ranges, or positions cannot count the keys.
  *
  * Method: each block counts one tile of keys by range. An exclusive sum over (range, tile) gives
  * the place of every tile in every range. Each block then ranks its tile again, sorts it by range
