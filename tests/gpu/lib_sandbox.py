@@ -1,8 +1,8 @@
-"""lib_sandbox.py: the settings of systemd/reachd.service that could trouble a driver, made by hand
-with the calls that systemd makes for them, so that no systemd is needed.
+"""lib_sandbox.py: the settings of systemd/reachd.service that could disturb a driver, made with the system calls of
+systemd, so that no systemd is needed.
 
-A setting is a function that a process calls before it becomes reachd. It raises OSError where this
-machine does not let it be made; some need root. x86-64 only: the numbers of calls are that machine's.
+A setting is a function that a process calls before it becomes reachd. It raises OSError if this machine does not
+permit it; some need root. x86-64 only, because the numbers of system calls differ.
 """
 import array
 import ctypes
@@ -42,7 +42,7 @@ libc.syscall.restype = ctypes.c_long
 
 
 class Sockets:
-    """Where a process sends the descriptor of its filter, for refusals() to read from."""
+    """The socket over which a process sends the descriptor of its filter to refusals()."""
 
     child = None
 
@@ -60,7 +60,7 @@ def prctl(option, *values):
 
 
 def syscall(number, *values):
-    """The raw result, -1 for an error."""
+    """Returns the raw result, -1 for an error."""
     ctypes.set_errno(0)
     return libc.syscall(ctypes.c_long(number),
                         *[ctypes.c_long(v) if isinstance(v, int) else v for v in values])
@@ -77,9 +77,9 @@ class Program(ctypes.Structure):
 
 
 def load(rules, listen=False):
-    """Installs a filter: `rules` decide by the number of the call, which is loaded; what they let
-    fall through is allowed. Other machine languages than this one end the process. With `listen` the
-    descriptor that is asked about each RET_USER_NOTIF is returned."""
+    """Installs a filter: `rules` decide by the number of the call, which is loaded; other calls are allowed. Other
+    architectures than this one end the process. With `listen`, returns the descriptor that reports each
+    RET_USER_NOTIF."""
     text = (step(LD_ABS, ARCH) + step(JEQ, AUDIT_ARCH_X86_64, 1, 0) + step(RET, RET_KILL) +
             step(LD_ABS, NR) + rules + step(RET, RET_ALLOW))
     buffer = ctypes.create_string_buffer(text, len(text))
@@ -96,14 +96,13 @@ def refused():
 
 
 def allowed_calls():
-    """Numbers of the calls that the unit allows."""
+    """Returns the numbers of the calls that the unit allows."""
     with open(LIST) as f:
         return sorted(int(line.split()[0]) for line in f if not line.startswith("#"))
 
 
 def when(call, offset, test, value):
-    """Refuses `call` where the word at `offset` of it has what `test` asks for; loads the number
-    again behind it."""
+    """Refuses `call` if the word at `offset` of it matches `test`; then loads the number again."""
     return (step(JEQ, call, 0, 4) + step(LD_ABS, offset) + step(test, value, 0, 1) + refused() +
             step(LD_ABS, NR))
 
@@ -135,13 +134,13 @@ def mapped_writable_and_executable():
 
 
 def no_writable_executable_by_filter():
-    """MemoryDenyWriteExecute=yes as systemd 252 makes it."""
+    """MemoryDenyWriteExecute=yes, like in systemd 252."""
     load(mapped_writable_and_executable() + when(MPROTECT, ARG2, JSET, PROT_EXEC) +
          when(PKEY_MPROTECT, ARG2, JSET, PROT_EXEC) + when(SHMAT, ARG2, JSET, SHM_EXEC))
 
 
 def no_writable_executable_by_kernel():
-    """The same as the kernel offers it since 6.3 (PR_SET_MDWE), and later releases of systemd use."""
+    """The same by the kernel since 6.3 (PR_SET_MDWE), which later releases of systemd use."""
     prctl(PR_SET_MDWE, MDWE_REFUSE_EXEC_GAIN)
 
 
@@ -172,7 +171,7 @@ def no_new_privileges():
 
 
 def no_capabilities():
-    """CapabilityBoundingSet= and another user, of no group: User=reachd."""
+    """CapabilityBoundingSet= and another user without groups: User=reachd."""
     if os.geteuid() != 0:
         raise PermissionError(errno.EPERM, "needs root")
     with open("/proc/sys/kernel/cap_last_cap") as f:
@@ -189,7 +188,7 @@ def mount(source, target, kind, flags):
 
 
 def writable(path, yes, recursive=True):
-    """mount_setattr, which a kernel has since 5.12."""
+    """Calls mount_setattr, which a kernel has since 5.12."""
     values = (0, MOUNT_ATTR_RDONLY) if yes else (MOUNT_ATTR_RDONLY, 0)
     attributes = ctypes.create_string_buffer(struct.pack("=QQQQ", *values, 0, 0), 32)
     check(syscall(MOUNT_SETATTR, AT_FDCWD, ctypes.c_char_p(path.encode()),
@@ -197,8 +196,8 @@ def writable(path, yes, recursive=True):
 
 
 def read_only_files(state):
-    """ProtectSystem=strict, ProtectKernelTunables=yes, ProtectHome=yes: all is read-only but `state`,
-    /dev and /proc, of which /proc/sys is too; no user has a home."""
+    """ProtectSystem=strict, ProtectKernelTunables=yes, ProtectHome=yes: everything is read-only except `state`, /dev
+    and /proc. /proc/sys is read-only too, and no user has a home."""
     if os.geteuid() != 0:
         raise PermissionError(errno.EPERM, "needs root")
     check(libc.unshare(CLONE_NEWNS), "unshare")
@@ -218,13 +217,13 @@ NOT_MADE = "not made: "
 
 
 def little_locked_memory():
-    """LimitMEMLOCK= as systemd has it without the line."""
+    """LimitMEMLOCK= with the default of systemd."""
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (8 << 20, 8 << 20))
 
 
 def everything(state):
-    """As much of the unit as this machine lets be made, in the order that lets each be made. A line
-    of standard output tells what could not."""
+    """Makes all settings of the unit that this machine permits, in an order in which each can be made. A line of
+    standard output lists the others."""
     for name, setting in (("read-only files", lambda: read_only_files(state)),
                           ("another user without capabilities", no_capabilities)):
         try:
@@ -242,8 +241,8 @@ def everything(state):
 # ---- what a filter refuses ---------------------------------------------------------------------------
 
 def call_in_child(setting, call, arguments):
-    """What a call gives behind a setting, in a process of its own: an errno, 0, or a text that says
-    why the setting cannot be had here."""
+    """Returns the result of a call under a setting, in its own process: an errno, 0, or a text with the reason why
+    the setting is impossible here."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -262,8 +261,8 @@ def call_in_child(setting, call, arguments):
 
 
 class Refusals:
-    """While it is open, only_system_service() in a child tells each call that it refuses. The calls'
-    numbers are in `calls`, with how often, when it is closed."""
+    """While it is open, only_system_service() in a child reports each call that it refuses. After it is closed,
+    `calls` contains the numbers of the calls and their counts."""
 
     def __init__(self):
         self.calls = {}
@@ -296,7 +295,7 @@ class Refusals:
             pass  # who asked has ended meanwhile
 
     def close(self):
-        """To be called when the child has ended."""
+        """Must be called when the child has ended."""
         Sockets.child.close()
         Sockets.child = None
         self.thread.join(10)

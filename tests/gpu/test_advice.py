@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Advice about memory on a real GPU: what it knows, the choices for some sizes, and how well it interpolates: each point of
-a measured curve is left out and predicted from the others. Prints a table last: points that are off by more than 1 %,
-and the choices. Takes the minute that depth
-memory takes."""
+"""Advice about memory on a real GPU: its inputs, the choices for some sizes, and the error of its interpolation. Each
+point of a measured curve is left out and predicted from the others. Prints a table last: points with an error over 1
+%, and the choices. Takes the minute of depth memory."""
 import copy
 import glob
 import json
@@ -22,7 +21,7 @@ MEAN_OFF, MOST_OFF = 0.05, 0.25  # over twice the distance of the points that ad
 
 
 def left_out(fingerprint, path):
-    """(kind, bytes, measured, predicted) of each point that is not the first or last of a curve of host memory."""
+    """Yields (kind, bytes, measured, predicted) of each inner point of a curve of host memory."""
     for k, kind in enumerate(fingerprint["memory"]):
         for i in range(1, len(kind["curve"]) - 1):
             if kind["kind"] in ("managed-device", "peer"):

@@ -2,7 +2,7 @@
 """Allocators of libreach-cuda on a real GPU: reach_device_alloc against cudaMalloc in fragmented memory,
 compaction with the data checked on the device, and the pool of PyTorch, if PyTorch is there.
 
-REACH_ALLOC_JSON=FILE: where the rates go as well."""
+REACH_ALLOC_JSON=FILE also stores the rates."""
 import json
 import os
 import subprocess
@@ -49,7 +49,7 @@ print("held", held["frames"], "frames; afterwards", after["frames"], "of", frame
 
 
 def measured_frame(t):
-    """The frame that reachd measures, and the memory of the GPU."""
+    """Returns the frame that reachd measures, and the memory of the GPU."""
     fp = common.measure(["full"]).fingerprint("full")
     frame = (fp.get("contiguity") or {}).get("frame_bytes") or fp["windows"]["entry_bytes"]
     t.note("frame %s MiB" % (frame / common.MIB if frame else None))

@@ -20,7 +20,7 @@ GAIN_AT_96, GAIN_OF_MEMORY = 1.3, 1.03
 
 
 def is_far(cycles):
-    """Each line beyond the widest gap of the inner eight tenths, and how wide that is."""
+    """Returns each line beyond the widest gap of the inner eight tenths, and the width of the gap."""
     ordered = sorted(cycles)
     inner = ordered[len(ordered) // 10:len(ordered) - len(ordered) // 10]
     gap, low = max((b - a, a) for a, b in zip(inner, inner[1:]))
@@ -28,8 +28,8 @@ def is_far(cycles):
 
 
 def sides_of(rows, alike=ALIKE):
-    """rows: SM -> cycles of each line. The SMs on the side of the first one and the others; SMs that are sure of
-    neither; the narrowest gap."""
+    """rows: SM -> cycles of each line. Returns the SMs on the side of the first one and the others; SMs that are sure
+    of neither; the narrowest gap."""
     sms = sorted(rows)
     far = {sm: is_far(rows[sm]) for sm in sms}
     sides, unsure = ([], []), []
@@ -45,7 +45,7 @@ def sides_of(rows, alike=ALIKE):
 
 
 def one_run(uuid, sms, granule):
-    """Sides by a process of its own, and so by memory of its own."""
+    """Finds the sides in a separate process, and so with separate memory."""
     worker = common.Worker()
     opened = worker.ask(do="open", uuid=uuid)
     if "limits" not in opened:
@@ -102,7 +102,7 @@ def check_loads(t, found):
 
 
 def ranks(values):
-    """Of each value: cold loads have a tail of slow ones, which ranks forget."""
+    """Returns the rank of each value. Cold loads have a tail of slow ones, which ranks remove."""
     out = [0] * len(values)
     for rank, at in enumerate(sorted(range(len(values)), key=lambda i: values[i])):
         out[at] = rank
@@ -133,7 +133,7 @@ def check_reads(t, found):
 
 
 def say_groups(t, fingerprint):
-    """How the sides lie to the groups that share a TLB, and to the classes of what a miss costs them."""
+    """Compares the sides with the groups that share a TLB, and with the classes of their miss penalty."""
     side_of = {sm: k for k, side in enumerate(fingerprint["l2"]["sms"]) for sm in side}
     whole, classes = 0, {}
     for group in fingerprint["topology"]["groups"]:

@@ -23,7 +23,7 @@ UPDATES = common.BUILD + "/tests/gpu/experiments/sector_updates"
 
 
 def run(t, program, arguments):
-    """The document that a program prints; none if it fails."""
+    """Returns the document that a program prints, or None if it fails."""
     done = subprocess.run([program] + arguments, timeout=PATIENCE_S, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           check=False, universal_newlines=True)
     lines = done.stdout.splitlines()
@@ -50,7 +50,7 @@ def judge(t, document, reach):
 
 
 def bound(t, reach, keys, documents):
-    """What additions could gain at most: bare ones within the reach over stock ones beyond it."""
+    """The largest possible gain of additions: bare ones within the reach over stock ones beyond it."""
     size = reach // common.GIB * 15 // 16 * common.GIB
     done = subprocess.run([UPDATES, str(size), str(keys)], timeout=PATIENCE_S, stdout=subprocess.PIPE, check=False,
                           universal_newlines=True)

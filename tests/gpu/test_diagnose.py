@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""reach_diagnose on a real GPU: each kind of memory is named, told to lie within reach or out of reach, and described
-as it is, in less than 100 ms and without a changed word; the share of free memory that is contiguous, with none and
-with 5 % of it held in scattered pages; the same from Python. Prints a table last."""
+"""reach_diagnose on a real GPU. Each kind of memory is named, classed as within reach or out of reach, and described
+correctly, in less than 100 ms and without a changed word. The test also covers the contiguous share of free memory,
+with none and with 5 % of it held in scattered pages, and the same from Python. Prints a table last."""
 import json
 import os
 import subprocess
@@ -18,7 +18,7 @@ SHARE = 0.1          # of the share that is contiguous
 HELD = 0.05          # of the memory, in scattered pages
 PAGES_OF_A_FRAME = 16
 
-# kind, out of reach, entries of the fingerprint's length, share contiguous; None: not judged
+# kind, out of reach, entries of the fingerprint's length, share contiguous; None if not judged
 EXPECTED = {
     "device within": ("device", 0, None, None),
     "device out of reach": ("device", 1, True, 1),
@@ -49,8 +49,7 @@ with cuda_driver.Gpu() as gpu, reach.Reach(%(uri)r) as source:
 """
 
 
-# Fills the memory with pages, gives all but HELD of them back in random order, and holds the rest until its
-# input ends.
+# Fills the memory with pages, frees all but HELD of them in random order, and holds the rest until its input ends.
 HOLD = """
 import ctypes, random, sys
 sys.path[:0] = %(python)r
@@ -73,7 +72,7 @@ with cuda_driver.Gpu() as gpu:
 """
 
 
-# How the driver maps pinned memory, by which it differs from registered memory.
+# The driver maps pinned memory in another way than registered memory.
 PINNED = """
 import ctypes, sys
 sys.path[:0] = %(python)r
@@ -117,7 +116,7 @@ def python_folders():
 
 
 def contiguity(t, uri, holds):
-    """What reachctl contiguity says of the memory that is free, as the ways by name."""
+    """Returns the output of reachctl contiguity for free memory, with the choices by name."""
     done = subprocess.run([CTL, "contiguity", "--json", "--url", uri], check=False, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True, timeout=LIMIT_S)
     if not t.ok(done.returncode == 0, "reachctl contiguity, %s" % holds, done.stdout):
@@ -133,7 +132,8 @@ def check_idle(t, uri):
 
 
 def check_held(t, uri):
-    """With pages held at random a plain allocation has a whole frame if the 15 pages after its first are free too."""
+    """With pages held at random, a plain allocation has a whole frame if the 15 pages after its first are free
+    too."""
     holder = subprocess.Popen([sys.executable, "-c", HOLD % {"python": python_folders(), "held": HELD}],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
     if not t.ok(holder.stdout.readline().strip() == "holds", "a process holds pages"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A fingerprint at depth quick, and one with very little memory: both know the TLB levels and the
-groups; what little memory costs is said; nothing stays behind on the device."""
+"""A fingerprint at depth quick, and one with very little memory. Both contain the TLB levels and the groups. The cost
+of little memory is reported, and nothing stays behind on the device."""
 import os
 
 import common
@@ -22,7 +22,7 @@ def check_structure(t, fp, name):
 
 
 def check_rates(t, fp):
-    """Other kinds of access: none is faster beyond the reach than inside, and windows make good."""
+    """No other kind of access is faster beyond the reach than inside, and windows restore the speed."""
     rates = fp["throughput"].get("rates", [])
     kinds = [(r["access"], r["transaction_bytes"]) for r in rates]
     t.ok(kinds == [("read", 32), ("read", 512), ("atomic", 32), ("write", 32)],

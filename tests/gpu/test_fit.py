@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Where twenty sets from 64 KiB to 512 MiB stay: what `reachctl fit` prints of them, beside a kernel without
-reachd (working_sets.cu), for sets that all SMs read and for parts of their own. Its warps take their work from a queue;
-beside that, how much is lost if each SM has as much to do as the others."""
+"""The level in which twenty sets from 64 KiB to 512 MiB stay: the output of `reachctl fit`, beside a kernel without
+reachd (working_sets.cu), for sets that all SMs read and for separate parts. Its warps take their work from a queue.
+The test also measures the loss if each SM has the same amount of work."""
 import json
 import os
 import subprocess
@@ -19,7 +19,7 @@ TOLERANCE = 0.1
 
 
 def measured(unit):
-    """GB/s of each size, same and own; the same with as much work for each SM."""
+    """Returns GB/s of each size, same and own; then both with equal work for each SM."""
     run = subprocess.run([PROGRAM, "half", str(unit)] + list(map(str, SIZES)), stdout=subprocess.PIPE,
                          universal_newlines=True, timeout=120, check=True)
     return {int(line.split()[0]): tuple(map(float, line.split()[1:])) for line in run.stdout.splitlines()}

@@ -16,7 +16,7 @@ PROGRAM = common.BUILD + "/tests/gpu/cache_traces"
 LINE, STEP_LINES = 128, 32       # of cache_traces divisions: lines are added in steps of 2048 / SMs, 16 to 32
 KEPT_SHARE = 0.75                # of what stays in order, at least, stays in scattered walks too
 STEADY = ("size_bytes", "line_bytes", "sector_bytes", "fill_bytes", "sets", "ways", "replacement", "same_as_l1")
-# MT4G's values for an H100 SXM (docs/caches.md says why the sizes and latencies differ).
+# MT4G's values for an H100 SXM (docs/caches.md explains why the sizes and latencies differ).
 MT4G = {"l1": {"size_bytes": 238848, "line_bytes": 128, "sector_bytes": 32, "latency_cycles": 38},
         "read-only": {"size_bytes": 238848, "line_bytes": 128, "sector_bytes": 32, "latency_cycles": 34.9},
         "constant": {"size_bytes": 2112, "line_bytes": 64, "sector_bytes": 64, "latency_cycles": 17},
@@ -44,8 +44,8 @@ def slow_share(row, cache):
 
 
 def check_fits(worker, sms, cache):
-    """With a stride of a sector and a half, and so other elements than the daemon has walked: what fits stays, and twice as much
-    does not."""
+    """Uses a stride of a sector and a half, and so other elements than the daemon. A set that fits stays, and one
+    twice as long does not."""
     stride = cache["sector_bytes"] // 4 * 6
     fits = cache["fits_bytes"]
     rows = walk(worker, cache["kind"], stride, [fits * 9 // 10 // stride, fits * 2 // stride], 4096, sms)
@@ -53,8 +53,8 @@ def check_fits(worker, sms, cache):
 
 
 def check_divisions(t, l1):
-    """Another program, whose blocks take all of the shared memory that they prefer and walk line after line, keeps as much or a
-    little more: reachd's walks are scattered, and their lengths are in steps."""
+    """Another program, whose blocks take all of their preferred shared memory and walk line after line, keeps the
+    same amount or a little more. The walks of reachd are scattered, and their lengths are in steps."""
     found = {c["shared_bytes"] >> 10: c["fits_bytes"] for c in l1.get("carveouts", [])}
     run = subprocess.run([PROGRAM, "divisions"], stdout=subprocess.PIPE, timeout=120, check=True, universal_newlines=True)
     rows = [list(map(int, line.split()[1:])) for line in run.stdout.splitlines()]

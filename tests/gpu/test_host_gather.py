@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Reads of host memory by every choice that reachd has (host_gather): predicted and measured within 10 %, the first
-choice of the advice the fastest, and what managed memory and windows by group gain over pinned memory.
+"""Reads of host memory by every choice that reachd has (host_gather): predicted and measured speeds agree within 10
+%, and the first choice of the advice is the fastest. It also measures the gain of managed memory and windows by group
+over pinned memory.
 
-REACH_GATHER_JSON=FILE: where the result goes as well."""
+REACH_GATHER_JSON=FILE also stores the result."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The jobs of the papers on this GPU, at 2 GiB and at the largest size: every strategy finds the
-same, and what the CPU finds. Speeds are printed and not judged (tests/bench/bench_jobs.py does)."""
+"""The jobs of the papers on this GPU, at 2 GiB and at the largest size: every strategy finds the same result as the
+CPU. Speeds are printed and not judged (tests/bench/bench_jobs.py does)."""
 import json
 import os
 import subprocess
@@ -42,7 +42,7 @@ def try_moved(t, environment):
 
 
 def try_python(t, environment):
-    """gather.py needs a daemon or libreach; from the file it plans with libreach."""
+    """gather.py needs a daemon or libreach; with the file it plans by libreach."""
     program = common.BUILD + "/examples/gather.py"
     done = subprocess.run(["python3", program, "--repeats", "2"], timeout=PATIENCE_S, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -52,7 +52,7 @@ def try_python(t, environment):
 
 
 def try_another_gpu(t, measured, environment):
-    """A fingerprint of another GPU is refused, before anything is launched."""
+    """A fingerprint of another GPU is refused before any launch."""
     fingerprint = measured.fingerprint("full")
     fingerprint["gpu"]["uuid"] = "GPU-00000000-0000-4000-8000-000000000000"
     path = os.path.join(measured.folder, "another.json")

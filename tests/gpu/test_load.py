@@ -19,7 +19,7 @@ LEVEL_FIELDS = ("level", "entries", "entry_bytes", "page_bytes", "reach_bytes", 
 
 
 def structure_of(fp):
-    """What describes the chip: a flat tuple of (name, value)."""
+    """Returns the description of the chip: a flat tuple of (name, value)."""
     found = [("groups", common.groups_of(fp)), ("windows", fp["windows"]["recommended_bytes"]),
              ("levels", len(fp["tlb"]["levels"]))]
     for level in fp["tlb"]["levels"]:
@@ -28,15 +28,15 @@ def structure_of(fp):
 
 
 def wrong_values(structure, expected):
-    """Names of the values that are known and differ. A value that is missing or called unknown is not
-    wrong; a level too few makes "levels" differ."""
+    """Returns the names of the known values that differ. A missing or unknown value is not wrong; a missing level
+    makes "levels" differ."""
     right = dict(expected)
     return [name for name, value in structure
             if value not in UNKNOWN and right.get(name) != value]
 
 
 def keep_wrong(folder):
-    """The export of a run that was wrong, to look for the cause."""
+    """Keeps the export of a wrong run, for the search for the cause."""
     target = os.environ.get("REACH_KEEP")
     if target and not os.path.exists(os.path.join(target, "wrong-load.tar.gz")):
         subprocess.run(["tar", "czf", os.path.join(target, "wrong-load.tar.gz"), "-C", folder, "."],
@@ -51,7 +51,7 @@ class Counts:
         self.missing = set()
 
     def measure(self, expected):
-        """One run; where `expected` is None, its structure is returned as the one to expect."""
+        """Makes one run. If `expected` is None, returns its structure as the expected one."""
         with tempfile.TemporaryDirectory(prefix="reach-load-") as folder:
             try:
                 fp = common.measure(["quick"], keep=folder).fingerprint("quick")
@@ -69,7 +69,7 @@ class Counts:
             self.wrong.append(text)
 
     def judge(self, fp, expected):
-        """Is it wrong?"""
+        """Returns whether it is wrong."""
         found = structure_of(fp)
         verdict = fp["conditions"]["verdict"]
         self.times.append(fp["probe_ms"])

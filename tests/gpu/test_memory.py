@@ -19,7 +19,7 @@ def name_of(kind):
 
 
 def probed(fingerprint):
-    """The kinds that could be had, by name."""
+    """Returns the available kinds, by name."""
     return {name_of(k): k for k in fingerprint.get("memory", []) if k.get("probed_bytes")}
 
 
@@ -28,8 +28,8 @@ def near(a, b):
 
 
 def same_cliff(a, b):
-    """Both bounds of one lie within those of the other, but for 5 %. If the curve falls to 90 % of its plateau at its
-    end, one measurement may say that this is reached and the other that it is not."""
+    """Both bounds of one lie within the bounds of the other, with a tolerance of 5 %. If the curve falls to 90 % of
+    its plateau at its end, one measurement may reach this bound and the other not."""
     if not a.get("reach_bytes") or not b.get("reach_bytes"):
         return near(a["curve"][-1]["naive_gbps"], b["curve"][-1]["naive_gbps"])
     if min(a["beyond_gbps"] / a["plateau_gbps"], b["beyond_gbps"] / b["plateau_gbps"]) > SLOW_FALL:
@@ -50,7 +50,7 @@ def check_agreement(t, one, two):
 
 
 def mistakes(kind, device_gbps):
-    """What cannot be."""
+    """Checks for impossible values."""
     plateau, reach, onset = kind["plateau_gbps"], kind.get("reach_bytes"), kind.get("onset_bytes")
     curve = [p["region_bytes"] for p in kind["curve"]]
     checks = {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Beside a process that holds nearly all device memory, a measurement shrinks or ends as
-gpu-no-memory; the neighbor is not harmed and nothing stays behind."""
+"""Beside a process that holds nearly all device memory, a measurement shrinks or ends as gpu-no-memory. The neighbor
+is not harmed and nothing stays behind."""
 import common
 
 NOTHING = 32 * common.MIB   # not even a context

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Without the virtual memory API the probes see no further than the memory they hold. What they do
-see agrees with what the alias arena shows, and what they do not see they do not claim."""
+"""Without the virtual memory API the probes only cover the memory that they hold. Their results agree with the alias
+arena, and they claim nothing beyond."""
 import common
 
 

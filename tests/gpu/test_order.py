@@ -18,7 +18,7 @@ BYTES = int(os.environ.get("REACH_ORDER_BYTES") or 96 * common.GIB)
 MEASURE_S = 120
 STEADY = 0.97  # of the same GPU's speed, seen in another order
 
-# What the Python client says in a process that sees GPUs in its own order: the driver's UUIDs, asked for.
+# Returns the report of the Python client in a process with its own GPU order, for the UUIDs of the driver.
 CLIENT = """
 import json, sys
 import cuda_driver, reach
@@ -54,7 +54,7 @@ def environment(visible):
 
 
 class Daemon:
-    """reachd on a socket, which sees what the node has."""
+    """reachd on a socket, which sees all GPUs of the node."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="reach-order-")
@@ -76,7 +76,7 @@ class Daemon:
         return json.loads(done.stdout.decode()) if done.returncode == 0 and done.stdout else None
 
     def gpus(self):
-        """Once the driver has been asked."""
+        """Waits until the driver has been queried."""
         end = time.monotonic() + MEASURE_S
         while time.monotonic() < end and self.process.poll() is None:
             answer = self.ask("gpus")
@@ -86,7 +86,7 @@ class Daemon:
         return []
 
     def measured(self):
-        """All GPUs, once each has been measured, all at the same time."""
+        """Returns all GPUs, once each has been measured, all at the same time."""
         runs = [subprocess.Popen([common.BUILD + "/reachctl", "--socket", self.socket, "measure", "--gpu", gpu["uuid"],
                                   "--depth", "quick", "--wait"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 for gpu in self.gpus()]

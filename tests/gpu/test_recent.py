@@ -30,7 +30,7 @@ def level_of_groups(fingerprint):
 
 
 def check_sm(t, sm, group, lines, level):
-    """Half of the price of a miss tells hits from misses."""
+    """Half of the miss penalty separates hits from misses."""
     more = level["miss_penalty_cycles"] / 2
     alone, full, beside = pairs(lines["alone"]), [float(w) for w in lines["full"]], pairs(lines["beside"])
     hit = alone[level["ways"]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The group map does not depend on luck: REACH_RUNS (50) quick runs in a row give one map, and it is
-the map of the full pair matrix, which is judged here a second time, from its raw cycles."""
+"""The group map does not depend on chance: REACH_RUNS (50) quick runs in a row give one map. It equals the map of the
+full pair matrix, which is judged here a second time from its raw cycles."""
 import os
 import statistics
 
@@ -30,8 +30,8 @@ class Matrix:
         return bool(self.delta) and all(set(row) == set(self.delta) for row in self.delta.values())
 
     def groups(self):
-        """SMs that evict each other. An SM surely evicts itself: half of that is the border.
-        Returns the groups, and the pairs that speak against them."""
+        """Returns the groups of SMs that evict each other, and the pairs that contradict them. An SM surely evicts
+        itself, so half of that value is the threshold."""
         sms = sorted(self.delta)
         border = statistics.median(self.delta[sm][sm] for sm in sms) / 2
 
@@ -50,7 +50,7 @@ class Matrix:
 
 
 def matrices(observations):
-    """One matrix for each question that was asked of pairs."""
+    """Returns one matrix for each question about pairs."""
     found = {}
     for o in observations:
         if o["probe"]["kind"] != "pairs":

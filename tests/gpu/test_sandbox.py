@@ -28,12 +28,12 @@ GRACE_SECONDS = 20
 PTX = {"CUDA_FORCE_PTX_JIT": "1", "CUDA_CACHE_DISABLE": "1"}
 FOLDER = tempfile.mkdtemp(prefix="reach-sandbox-")
 ALL = "all of reachd.service at once"
-# At depth full, and with time for every kind of memory; all others at depth quick.
+# This setting runs at depth full, with time for every kind of memory; all others run at depth quick.
 WITH_MEMORY = ("nothing", ALL)
 
 
 def settings(state):
-    """(name, setting, environment). The first is the measure of the others."""
+    """(name, setting, environment). The first is the baseline for the others."""
     return [
         ("nothing", lambda: None, {}),
         ("NoNewPrivileges=yes", sandbox.no_new_privileges, {}),
@@ -57,8 +57,8 @@ def settings(state):
 
 
 def check_filters(t):
-    """A sandbox that holds nothing back would let everything pass. What is refused here in any case
-    says nothing."""
+    """A sandbox without restrictions would let everything pass. A call that is refused here in any case proves
+    nothing."""
     page = (0, 4096, 7, 0x22, -1, 0)  # anonymous, to be read, written and executed
     cases = [
         (sandbox.no_writable_executable_by_filter, sandbox.MMAP, page),
@@ -81,8 +81,8 @@ def check_filters(t):
 
 
 def for_everybody():
-    """reachd where another user may read it, with the libraries that lie beside it: the folder that
-    the test came in may be root's alone."""
+    """Copies reachd to a place that another user may read, with its libraries, because the folder of the test may
+    belong to root alone."""
     os.chmod(FOLDER, 0o755)
     program = shutil.copy(common.REACHD, FOLDER)
     libraries = os.path.join(os.path.dirname(common.REACHD), "lib")
@@ -95,7 +95,7 @@ def for_everybody():
 
 
 def end(process):
-    """Asks first: a worker that is killed does not give its GPU back in good order."""
+    """Terminates it first, because a killed worker does not release its GPU cleanly."""
     process.terminate()
     try:
         return process.communicate(timeout=GRACE_SECONDS)[0]
@@ -105,7 +105,7 @@ def end(process):
 
 
 def run_under(setting, command, environment):
-    """(exit status, what was said, why the setting cannot be had)."""
+    """Returns (exit status, output, the reason why the setting is impossible)."""
     reader, writer = os.pipe()
 
     def prepare():
@@ -134,13 +134,13 @@ def run_under(setting, command, environment):
 
 
 def kinds_of(fingerprint):
-    """The kinds of memory that could be had."""
+    """Returns the available kinds of memory."""
     return {m["kind"] for m in fingerprint.get("memory", []) if m["probed_bytes"]}
 
 
 def fingerprint_under(program, state, depth, setting, environment):
-    """A fingerprint of the first GPU, by reachd under this setting. Returns (fingerprint or None, what
-    was said, why the setting cannot be had)."""
+    """Makes a fingerprint of the first GPU, by reachd under this setting. Returns (fingerprint or None, output, the
+    reason why the setting is impossible)."""
     command = [program, "--measure", depth, "--memory-time-ms", "10000", "--export", state]
     if common.SIMULATE:
         command += ["--simulate", common.SIMULATE]
@@ -198,7 +198,7 @@ def tell(t, result):
 
 
 def keep(gpu, results):
-    """The results as a file, where one is wanted."""
+    """Writes the results to a file if one is requested."""
     folder = os.environ.get("REACH_RESULTS")
     if folder:
         with open(os.path.join(folder, "sandbox.json"), "w") as f:

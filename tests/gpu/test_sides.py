@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the sides of the L2 are worth to a job: the example near_reads sorts the granules of its own buffer and reads
-near ones; beside it, what the plan from this GPU's fingerprint predicts."""
+"""The gain of the sides of the L2 for a job: the example near_reads sorts the granules of its own buffer and reads
+near ones. The test compares it with the prediction of the plan from this GPU's fingerprint."""
 import os
 import re
 import subprocess
@@ -17,7 +17,7 @@ MEASURED = re.compile(r"measured: anyhow (\d+) GB/s, near (\d+) GB/s, far (\d+) 
 
 
 def read(text):
-    """Of each size: MiB, predicted and measured."""
+    """Returns, for each size, MiB, predicted and measured."""
     rows = []
     for line in text.splitlines():
         predicted, measured = LINE.search(line), MEASURED.search(line)

@@ -28,8 +28,8 @@ SCATTERED_RUN = 2 * common.MIB
 BUFFERS = (1 << 12, 1 << 16, 1 << 20)
 MOVED = {"gather": 128, "grouping": 64}  # bytes of an item, as what-if counts them
 ACCESSES = {"gather": 1, "grouping": 2}  # of an item: what-if's buffers are of accesses
-# One warp in this many is traced: all of them, since a grouping comes back to a bucket, and how soon depends on the other
-# warps, and since the largest buffer has to fit into the trace of a gather.
+# One warp in this many is traced. All are traced, because a grouping returns to a bucket after a time that depends on
+# the other warps. The largest buffer also has to fit into the trace of a gather.
 EVERY = 1
 AGREE = 0.10
 
@@ -51,7 +51,7 @@ class Jobs:
         return answer
 
     def gbps(self, job, *words):
-        """In bytes that what-if counts."""
+        """Returns the size in bytes that what-if counts."""
         return float(self.ask(*words)[0]) * MOVED[job]
 
     def end(self):
@@ -60,14 +60,14 @@ class Jobs:
 
 
 class Table:
-    """Rows of what was predicted and measured. A row that fails leaves the others to be tried."""
+    """Rows of predicted and measured values. A failed row does not prevent the others."""
 
     def __init__(self, tap):
         self.tap = tap
         self.rows = []
 
     def try_(self, name, step):
-        """What step() returns, None if it fails."""
+        """Returns the result of step(), or None if it fails."""
         try:
             return step()
         except (OSError, RuntimeError, ValueError, LookupError, subprocess.SubprocessError, reach.ReachError) as e:
@@ -75,7 +75,7 @@ class Table:
             return None
 
     def compare(self, job, name, predicted, measure):
-        """A row of what-if, and a function that measures the job."""
+        """Adds a row of what-if, and a function that measures the job."""
         if not predicted or not predicted["known"]:
             self.tap.ok(False, "%s, %s: what-if knows it" % (job, name), predicted)
             return
@@ -124,7 +124,7 @@ def record(t, jobs, job, bytes_, trace):
 
 
 def check_job(table, jobs, job, fingerprint, source, bytes_, folder):
-    """What the job measures in contiguous memory; returns its own speed and its trace, None if it has none."""
+    """Measures the job in contiguous memory; returns its speed and its trace, or None if it has none."""
     trace = table.try_(job + " is traced", lambda: record(table.tap, jobs, job, bytes_, "%s/%s.rlt" % (folder, job)))
     in_reach = table.try_(job + " in reach", lambda: jobs.gbps(job, "time", job, GIB_IN_REACH * common.GIB, 0))
     rows = trace and in_reach and table.try_(job + ": what-if", lambda: what_if(fingerprint, trace, in_reach, 1))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The physics that the placement rests on, with wide margins: beyond the reach, reads anywhere slow
-down; windows dealt without regard to groups do not help; windows by group do."""
+"""The physics of the placement, with wide margins. Beyond the reach, reads anywhere slow down. Windows that ignore
+groups do not help; windows by group do."""
 import common
 
 SLOWED = 0.85       # of the plateau: below this a region is clearly beyond the reach

@@ -1,5 +1,5 @@
 # For docs/disturbance.md.
-"""Another job on the same GPU, for survey_busy.py: it works until its standard input ends.
+"""Another job on the same GPU, for survey_busy.py. It works until its standard input ends.
 
     lib_neighbor.py KIND      needs PyTorch; exit status 77 where that or a GPU is missing
 
@@ -30,14 +30,14 @@ except ImportError:
 
 
 class Orders:
-    """What standard input says: nothing most of the time."""
+    """The orders on standard input; usually there is none."""
 
     def __init__(self):
         self.began = time.monotonic()
         self.end = False
 
     def follow(self, done, wait=False):
-        """Obeys what is there; with `wait` waits for an order."""
+        """Obeys the pending orders; with `wait` it waits for one."""
         while not self.end and select.select([sys.stdin], [], [], None if wait else 0)[0]:
             line = sys.stdin.readline().strip()
             self.end = not line
@@ -92,7 +92,7 @@ def training():
 
 
 def memory():
-    """The pieces are held by the function that is returned."""
+    """The returned function holds the pieces."""
     pieces = []
     while torch.cuda.mem_get_info()[0] >= LEAVE_BYTES + PIECE_BYTES:
         pieces.append(torch.empty(PIECE_BYTES, dtype=torch.uint8, device="cuda"))
@@ -100,7 +100,7 @@ def memory():
 
 
 def work(step, batch):
-    """Batches of `batch` steps without a pause; 0: none, only waits. Returns the number of steps."""
+    """Runs batches of `batch` steps without a pause; 0 means that it only waits. Returns the number of steps."""
     done = 0
     orders = Orders()
     ends = []

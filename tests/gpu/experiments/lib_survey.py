@@ -88,7 +88,7 @@ def print_example(result):
 
 
 def compare_maps(maps):
-    """How the group maps of several GPUs differ: SMs that have other neighbors than on the first."""
+    """Returns the differences of the group maps of several GPUs: SMs that have other neighbors than on the first."""
     if len(maps) < 2:
         return
     print("\nhow the group maps differ (SMs in other company than on the first GPU):")

@@ -26,7 +26,7 @@ def _queue(queues, w, PAIRED: tl.constexpr):
 
 @triton.jit
 def _step(w, DRAW: tl.constexpr, PAIRED: tl.constexpr):
-    """What a draw adds."""
+    """The increment of a draw."""
     one = w.to(tl.int64) * 0 + DRAW
     return one << (32 * w).to(tl.int64) if PAIRED else one
 
@@ -49,7 +49,7 @@ def _drawn(later, LANES: tl.constexpr):
 
 @triton.jit
 def _close(queues, word, w, pieces, PAIRED: tl.constexpr, AHEAD: tl.constexpr):
-    """The piece of a draw, once the other window is close enough."""
+    """Returns the piece of a draw, once the other window is close enough."""
     piece = _half(word, w, PAIRED)
     if AHEAD > 0:
         other = _half(word, 1 - w, PAIRED)
@@ -62,7 +62,7 @@ def _close(queues, word, w, pieces, PAIRED: tl.constexpr, AHEAD: tl.constexpr):
 
 @triton.jit
 def _indices(index, count, piece, pieces, ROWS: tl.constexpr, FULL: tl.constexpr, EVICT: tl.constexpr):
-    """FULL: all pieces are; so the indices are read without a mask, in loads of 16 bytes."""
+    """With FULL all pieces are full, so the indices are read without a mask, in loads of 16 bytes."""
     if FULL:
         r = tl.minimum(piece, pieces - 1).to(tl.int64) * ROWS + tl.arange(0, ROWS)
         return tl.load(index + r, eviction_policy=EVICT).to(tl.int64)
@@ -75,7 +75,7 @@ def copy(index, table, out, count, bounds, window_of_sm, queues, pieces, drift, 
          DRAW: tl.constexpr, ROWS: tl.constexpr, LATER: tl.constexpr, PAIRED: tl.constexpr, AHEAD: tl.constexpr,
          FULL: tl.constexpr, ROW_EVICT: tl.constexpr, ROW_CACHE: tl.constexpr, INDEX_EVICT: tl.constexpr,
          OUT_EVICT: tl.constexpr, OUT_CACHE: tl.constexpr, DRIFT: tl.constexpr, LANES: tl.constexpr):
-    """drift (DRIFT, PAIRED): by how many pieces a window was before the other, at most."""
+    """drift (DRIFT, PAIRED) is the largest lead of a window over the other, in pieces."""
     w = first_window(window_of_sm)
     farthest = 0
     for turn in range(WINDOWS):
@@ -112,7 +112,8 @@ def copy(index, table, out, count, bounds, window_of_sm, queues, pieces, drift, 
 @triton.jit(do_not_specialize=["count", "pieces"])
 def copy_drawn(index, table, out, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
                ROWS: tl.constexpr, FULL: tl.constexpr, ROW_EVICT: tl.constexpr, OUT_EVICT: tl.constexpr):
-    """As many programs as pieces of all windows. Each draws one: of the window of its SM, or of the next with one."""
+    """The number of programs is the number of pieces of all windows. Each draws one: of the window of its SM, or of
+    the next window with one left."""
     w = first_window(window_of_sm)
     piece = tl.atomic_add(queues + w * STRIDE, 1, sem="relaxed").to(tl.int32)
     visits = 1
@@ -130,7 +131,7 @@ def copy_drawn(index, table, out, count, bounds, window_of_sm, queues, pieces, W
 @triton.jit(do_not_specialize=["count"])
 def copy_pass(index, table, out, count, bounds, ROWS: tl.constexpr, FULL: tl.constexpr, ROW_EVICT: tl.constexpr,
               INDEX_EVICT: tl.constexpr, OUT_CACHE: tl.constexpr):
-    """A program a piece, over the whole table."""
+    """One program for each piece, over the whole table."""
     piece = tl.program_id(0)
     i = _indices(index, count, piece, tl.num_programs(0), ROWS, FULL, INDEX_EVICT)
     here = (i >= tl.load(bounds)) & (i < tl.load(bounds + 1))
@@ -146,7 +147,7 @@ def copy_pass(index, table, out, count, bounds, ROWS: tl.constexpr, FULL: tl.con
 
 @triton.jit
 def _positions(index, bags, t, b, LENGTH: tl.constexpr, BAGS: tl.constexpr, INDEX_EVICT: tl.constexpr):
-    """The indices of a piece, [BAGS x LENGTH]; -1 behind the last bag."""
+    """Returns the indices of a piece, [BAGS x LENGTH]; -1 behind the last bag."""
     p = tl.arange(0, BAGS * LENGTH)
     here = b.to(tl.int64) * LENGTH + p
     return tl.load(index + t.to(tl.int64) * bags * LENGTH + here, mask=here < bags.to(tl.int64) * LENGTH, other=-1,
@@ -157,7 +158,8 @@ def _positions(index, bags, t, b, LENGTH: tl.constexpr, BAGS: tl.constexpr, INDE
 def _sums(i, about, out, bags, columns, t, b, part, lo, hi, WIDTH: tl.constexpr, PADDED: tl.constexpr,
           LANES: tl.constexpr, TABLES: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr, UNIT: tl.constexpr,
           TYPE: tl.constexpr):
-    """The sums of a piece that begins with bag b; rows of WIDTH numbers (0: it is in `about`)."""
+    """Computes the sums of a piece that begins with bag b; rows have WIDTH numbers (0 means that `about` has the
+    width)."""
     start = tl.multiple_of(tl.load(about + t).to(tl.pointer_type(TYPE)), 16)
     column = tl.load(about + TABLES + t) * UNIT
     width = WIDTH
@@ -172,7 +174,7 @@ def _sums(i, about, out, bags, columns, t, b, part, lo, hi, WIDTH: tl.constexpr,
 @triton.jit
 def _of_kind(i, about, out, bags, columns, t, b, part, lo, hi, WIDTHS: tl.constexpr, LANES: tl.constexpr,
              ONE: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr, UNIT: tl.constexpr, TYPE: tl.constexpr):
-    """ONE: code for the longest rows only."""
+    """With ONE there is code for the longest rows only."""
     if ONE:
         _sums(i, about, out, bags, columns, t, b, part, lo, hi, 0, WIDTHS[0], LANES[0], len(WIDTHS), LENGTH, BAGS, UNIT,
               TYPE)
@@ -185,7 +187,7 @@ def _of_kind(i, about, out, bags, columns, t, b, part, lo, hi, WIDTHS: tl.conste
 
 @triton.jit
 def _most(queues, pieces, TABLES: tl.constexpr):
-    """(the table with the most pieces left, these)."""
+    """Returns the table with the most pieces left, and their number."""
     best = 0
     most = 0
     for k in tl.static_range(TABLES):
@@ -200,8 +202,8 @@ def bags_by_table(index, about, out, bags, columns, table_of_sm, queues, pieces,
                   TILE_LANES: tl.constexpr, ONE: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr,
                   UNIT: tl.constexpr, TYPE: tl.constexpr, DRAW: tl.constexpr, LATER: tl.constexpr,
                   EARLY: tl.constexpr, MOST: tl.constexpr, INDEX_EVICT: tl.constexpr, LANES: tl.constexpr):
-    """An SM begins with its table and continues with the next, or (MOST) with the one of which most is left. EARLY: the
-    next piece's indices are loaded before a piece's rows."""
+    """An SM begins with its table and continues with the next, or with MOST with the table that has the most left.
+    With EARLY the indices of the next piece are loaded before the rows of a piece."""
     t = first_window(table_of_sm)
     visits = 0
     while visits < len(WIDTHS):
@@ -241,7 +243,8 @@ def bags_by_table(index, about, out, bags, columns, table_of_sm, queues, pieces,
 def bags_drawn(index, about, out, bags, columns, table_of_sm, queues, pieces, WIDTHS: tl.constexpr,
                TILE_LANES: tl.constexpr, ONE: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr,
                UNIT: tl.constexpr, TYPE: tl.constexpr, INDEX_EVICT: tl.constexpr):
-    """As many programs as pieces. Each draws one: of the table of its SM, or of the next that has one left."""
+    """The number of programs is the number of pieces. Each draws one: of the table of its SM, or of the next table
+    that has one left."""
     t = first_window(table_of_sm)
     piece = tl.atomic_add(queues + t * STRIDE, 1, sem="relaxed").to(tl.int32)
     visits = 1
@@ -259,7 +262,8 @@ def bags_drawn(index, about, out, bags, columns, table_of_sm, queues, pieces, WI
 def bags_matched(index, about, out, bags, columns, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
                  WIDTHS: tl.constexpr, TILE_LANES: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr,
                  UNIT: tl.constexpr, TYPE: tl.constexpr, DRAW: tl.constexpr, TOGETHER: tl.constexpr):
-    """Window w has the same part of each table; its sums go to part w of `out`. The pieces take the tables in turn."""
+    """Window w has the same part of each table; its sums go to part w of `out`. The pieces take the tables in
+    turn."""
     w = first_window(window_of_sm)
     for _ in range(WINDOWS):
         queue = queues + w * STRIDE

@@ -63,7 +63,7 @@ LOADS = {"long": "10000", "short": "50", "copy": str(256 << 20)}  # of gpu_load,
 ALONE_SECONDS = 1.5  # for the neighbor's speed before the first measurement
 VERDICTS = ("right", "less", "wrong", "disturbed", "failed")
 BUSY_SLUGS = ("disturbed", "gpu-busy", "deadline")
-# What a quick measurement finds out by itself: a level's size, and who shares it. All else is of depth full.
+# The results of a quick measurement itself: the size of a level, and its sharing. All others come from depth full.
 STRUCTURE_FIELD = re.compile(r"(^|\.)(size|groups)$")
 PLACEMENT_SHARE = 0.975  # of the memory: an H200's windows are needed, and the daemon's reserve stays free
 MOST_GROWTH = 1.1  # of the daemon's host memory, from a tenth of the soak to its end
@@ -75,11 +75,11 @@ FULL_SECONDS = 120
 
 
 class OutOfTime(Exception):
-    """The limit is reached."""
+    """Raised when the limit is reached."""
 
 
 class NeighborEnded(Exception):
-    """A neighbor has ended before it was told to."""
+    """Raised if a neighbor has ended early."""
 
 
 class Clock:
@@ -91,7 +91,7 @@ class Clock:
 
 
 class Daemon:
-    """A reachd of its own, with an empty database."""
+    """A separate reachd, with an empty database."""
 
     def __init__(self, out, simulate):
         self.folder = tempfile.mkdtemp(prefix="reach-busy-")
@@ -147,12 +147,12 @@ class Daemon:
         return json.loads(self.get_text(path))
 
     def placement(self):
-        """That of a job with nearly all of the memory."""
+        """Returns the placement of a job with nearly all of the memory."""
         gib = int(PLACEMENT_SHARE * self.gpu["memory_bytes"]) >> 30
         return self.get("/v1/gpus/0/placement?bytes=%dGiB" % gib)
 
     def measure(self, depth, seconds):
-        """Measures; the document of the measurement when it has ended."""
+        """Measures; returns the document of the measurement when it has ended."""
         status, text = self.request("POST", "/v1/gpus/0/measurements", {"depth": depth})
         if status != 202:
             raise RuntimeError("unexpected response from reachd: %d %s" % (status, text))
@@ -196,7 +196,7 @@ class Neighbor:
         self.check()
 
     def ask(self, order):
-        """Its answer to "progress", "pause" or "go"; "" without a process."""
+        """Returns its answer to "progress", "pause" or "go", or "" without a process."""
         if not self.process:
             return ""
         self.check()
@@ -205,7 +205,7 @@ class Neighbor:
         return self.process.stdout.readline().strip()
 
     def progress(self):
-        """(steps, seconds) since it began."""
+        """Returns (steps, seconds) since its start."""
         steps, seconds = (self.ask("progress") or "0 0").split()
         return int(steps), float(seconds)
 
@@ -214,7 +214,7 @@ class Neighbor:
             raise NeighborEnded("the neighbor ended by itself, exit status %d" % self.process.returncode)
 
     def end(self):
-        """Returns what it did."""
+        """Ends the neighbor and returns its report."""
         if not self.process:
             return self.said
         try:
@@ -226,7 +226,7 @@ class Neighbor:
 
 
 def assignment_of(placement):
-    """What a job does with it: windows, and which SM works where."""
+    """Returns the parts of an answer that a job uses: windows, and the window of each SM."""
     return placement.get("windows"), placement.get("window_of_sm")
 
 
@@ -240,12 +240,12 @@ def kept_of(fp):
 
 
 def date_of(placement):
-    """When the predicted speeds were measured."""
+    """The time at which the predicted speeds were measured."""
     return placement["speeds_taken_at"]
 
 
 class Quiet:
-    """The full measurement on the quiet chip, and what is served after it."""
+    """The full measurement on the quiet chip, and the fingerprint that is served after it."""
 
     def __init__(self, fp, placement):
         self.fp = fp
@@ -260,7 +260,7 @@ class Quiet:
         return Quiet(daemon.get("/v1/gpus/0/fingerprint"), daemon.placement())
 
     def problems(self, placement, fp):
-        """What is served now and differs from the quiet chip: a text for each."""
+        """Returns the differences of the served fingerprint from the quiet chip, one text for each."""
         found = {}
         if "windows" not in placement or assignment_of(placement) != assignment_of(self.placement):
             found["windows"] = "served: other windows " + str(placement.get("detail", ""))
@@ -273,7 +273,7 @@ class Quiet:
         return found
 
     def verdict(self, job, own):
-        """(verdict, why) of one measurement; `own`: its fingerprint, None if it failed."""
+        """Returns (verdict, reason) of one measurement; `own` is its fingerprint, or None if it failed."""
         if job["state"] == "failed":
             slug = job["error"]["slug"]
             return ("disturbed" if slug in BUSY_SLUGS else "failed"), slug + ": " + job["error"]["text"]
@@ -302,7 +302,7 @@ class Records:
         self.results.flush()
 
     def keep_observations(self, daemon, kind, number, verdict):
-        """The raw observations of the newest run, unless enough of the same kind are there."""
+        """Stores the raw observations of the newest run, unless there are enough of the same kind."""
         self.kept[kind, verdict] = self.kept.get((kind, verdict), 0) + 1
         if self.full or self.kept[kind, verdict] > KEEP[verdict]:
             return
@@ -324,7 +324,7 @@ class Records:
 
 
 class Row:
-    """One line of the table: the measurements beside one neighbor."""
+    """One row of the table: the measurements beside one neighbor."""
 
     def __init__(self, kind, wanted):
         self.kind = kind
@@ -347,7 +347,8 @@ class Row:
                 self.notes.append(text)
 
     def compute_lost(self, before, first, last):
-        """Of three answers of progress(): before and behind the time alone, and behind the measurements."""
+        """Computes the lost time from three answers of progress(): before and after the time alone, and after the
+        measurements."""
         if not self.seconds or first[0] <= before[0] or last[1] <= first[1]:
             return
         alone = (first[0] - before[0]) / (first[1] - before[1])
@@ -389,7 +390,7 @@ def measure_once(daemon, quiet, row, records, seconds):
 
 
 def measure_beside(row, daemon, quiet, records, neighbor_kind, seconds):
-    """Measurements beside one neighbor, for this many seconds at most."""
+    """Measures beside one neighbor, for this many seconds at most."""
     clock = time.monotonic() + seconds
     neighbor = None
     progress = []
@@ -414,7 +415,7 @@ def measure_beside(row, daemon, quiet, records, neighbor_kind, seconds):
 
 
 class Holdings:
-    """What the daemon and the GPU hold at one time."""
+    """Returns the resources that the daemon and the GPU hold at one time."""
 
     def __init__(self, daemon, simulated):
         pid = str(daemon.process.pid)
@@ -434,9 +435,10 @@ class Holdings:
                                             self.memory_kib / 1024, self.gpu_free >> 20))
 
     def left_since(self, before, settled):
-        """What is held now and was not `before` all measurements.
+        """Returns the resources that are held now and were not `before` all measurements.
 
-        Threads and memory are compared with `settled`, after some: a daemon starts threads when it first needs them.
+        Threads and memory are compared with `settled`, after some measurements, because a daemon starts threads at
+        their first use.
         """
         left = []
         if self.children:
@@ -455,7 +457,8 @@ class Holdings:
 
 
 def soak(count, daemon, quiet, records, with_neighbor, seconds):
-    """Measurements with a neighbor at work during every second one; what is left of them."""
+    """Measures with a neighbor at work during every second measurement. The row contains the resources that were not
+    released."""
     clock = time.monotonic() + seconds
     row = Row("soak", count)
     simulated = quiet.fp["origin"] == "simulated"
@@ -483,7 +486,7 @@ def soak(count, daemon, quiet, records, with_neighbor, seconds):
 
 
 def measure_all(options, daemon, quiet, records, clock):
-    """A row for each neighbor; each has its share of the time that is left."""
+    """Makes a row for each neighbor; each has its share of the remaining time."""
     rows = [Row(kind, getattr(options, kind)) for kind in KINDS if getattr(options, kind)]
     for i, row in enumerate(rows):
         share = clock.left() * row.wanted / (sum(r.wanted for r in rows[i:]) + options.soak)

@@ -37,7 +37,7 @@ ROWS = []
 
 
 def seconds(function):
-    """The median of launches one after another: the first ones of a quiet GPU take up to 1.5 times as long."""
+    """The median of consecutive launches, because the first ones of a quiet GPU take up to 1.5 times as long."""
     function()
     torch.cuda.synchronize()
     events = [(torch.cuda.Event(True), torch.cuda.Event(True)) for _ in range(REPEATS)]
@@ -50,7 +50,8 @@ def seconds(function):
 
 
 def compare(line, device, job):
-    """Adds what the plan says of each strategy, predicted / measured, and whether its first choice is the best."""
+    """Adds the predictions of the plan for each strategy, predicted / measured, and whether its first choice is the
+    best."""
     try:
         line["chosen"], speeds = job() if callable(job) else launch.predicted(device, job)
     except NoPlan as why:
@@ -64,8 +65,8 @@ def compare(line, device, job):
 
 
 def measure(out, name, row, size, count, job, function, same=None, within=None):
-    """One line: G/s of each strategy, what the plan says, and `within`, the speed within the reach. `job`: or a
-    function that says what launch.predicted says of one."""
+    """Prints one line: G/s of each strategy, the prediction of the plan, and `within`, the speed within the reach.
+    `job` may also be a function that returns the launch.predicted of a strategy."""
     line = {"work": name, "row_bytes": row, "gib": size / GIB, "count": count}
     for strategy in STRATEGIES:
         try:
@@ -127,7 +128,7 @@ def additions(out, memory, sizes):
 
 
 def neighbors(out, memory, size):
-    """The draws of one pass within the reach are what no other way can exceed."""
+    """No other strategy can exceed the draws of one pass within the reach."""
     nodes, edges = 1 << 26, size // 8
     indptr = torch.arange(nodes + 1, device="cuda") * (edges // nodes)
     table = memory[:edges * 8].view(torch.int64)
@@ -148,8 +149,8 @@ def partitioning():
 
 
 def three_tables(out):
-    """Allocated apart and read together; the same three, shorter, are the speed within the reach. An item is a row of
-    each."""
+    """The tables are allocated separately and read together; the same three, shorter, give the speed within the
+    reach. An item is a row of each."""
     scale = min(1.0, (torch.cuda.mem_get_info()[0] - SPARE) / (sum(THREE_GIB) * GIB))
     held = [torch.zeros((int(scale * gib * GIB) // (2 * n), n), dtype=torch.float16, device="cuda")
             for gib, n in zip(THREE_GIB, THREE_NUMBERS)]

@@ -47,7 +47,7 @@ MOST = 64 << 10    # bytes of a piece
 
 
 def work(operation, row, memory, most=1 << 25):
-    """A function of a strategy, and what it counts: at most `most`."""
+    """Returns a function of a strategy, and its count of at most `most`."""
     rows = memory.numel() // row
     if operation == "copy":
         count = min(most, GIB // row)
@@ -66,7 +66,7 @@ def work(operation, row, memory, most=1 << 25):
 
 
 def seconds(function, strategy):
-    """The median of launches one after another; two before them compile and wake the GPU."""
+    """Returns the median of consecutive launches; two before them compile and wake the GPU."""
     events = [(torch.cuda.Event(True), torch.cuda.Event(True)) for _ in range(REPEATS + 2)]
     for begin, end in events:
         begin.record()
@@ -87,8 +87,8 @@ def candidates(operation, row, in_windows):
 
 
 def compile_some(arguments):
-    """Candidates as they will be launched over `largest` bytes, run over a small table: Triton keeps what it has
-    compiled in files."""
+    """Runs the candidates with their constants for `largest` bytes over a small table, because Triton keeps compiled
+    kernels in files."""
     some, bytes_of = arguments
     made = launch._make  # pylint: disable=protected-access
     memory = torch.zeros(SMALL, dtype=torch.uint8, device="cuda")
@@ -115,7 +115,7 @@ def compile_all(jobs, bytes_of):
 
 
 def sweep(operation, row, memory, strategy, until):
-    """Every candidate's speed and shape, the fastest first."""
+    """Returns the speed and shape of every candidate, the fastest first."""
     function, count = work(operation, row, memory)
     found = []
     for shape in candidates(operation, row, strategy == "windows"):

@@ -86,7 +86,7 @@ AHEAD_ROWS = (1 << 15, 1 << 17)
 
 
 def copies_in_windows():
-    """Hints with every shape; early draws and windows kept close with the hints that may matter for them."""
+    """Hints with every shape; early draws and close windows only with the hints that may matter for them."""
     for shape, (words, hints) in itertools.product(COPY_SHAPES, HINTS.items()):
         yield shape, words, hints
     for shape in COPY_SHAPES:
@@ -108,7 +108,7 @@ COPIES_IN_WINDOWS = tuple(shapes.Shape(*s) for s in ((256, 8, 3, 4), (256, 8, 8)
 
 
 def package_copies():
-    """What a call of the package makes, with other shapes; of skewed indices too."""
+    """A call of the package with other shapes, also with skewed indices."""
     yield Variant("present: gather_rows in windows", "package", constants={"strategy": "windows"}, compiled=False)
     yield Variant("present: gather_rows in scopes", "package", constants={"strategy": "scopes"}, compiled=False)
     yield Variant("within: gather_rows, one pass", "package_near", constants={"strategy": "naive"}, compiled=False)
@@ -140,7 +140,7 @@ def copy_variants():
 
 
 def skewed_variants():
-    """Half of the indices are of few rows, which the L2 could keep: what hints cost there."""
+    """Half of the indices belong to few rows, which the L2 could keep. This shows the cost of hints."""
     for shape, (words, hints) in itertools.product(COPY_SHAPES[:3], HINTS.items()):
         yield Variant(name_of(shape, words), "skewed", shape, {**NO_HINTS, **hints})
     for shape, rows, words in itertools.product(COPY_SHAPES[1:5], AHEAD_ROWS, ("", ", rows first")):
@@ -149,13 +149,13 @@ def skewed_variants():
 
 
 def forced(shape):
-    """The package's own shape if it has no items."""
+    """Uses the shape of the package if it has no items."""
     return shapes.forced(shape) if shape.items else contextlib.nullcontext()
 
 
 class Copies:
-    """A table of `size` bytes, of rows of this many, worked on as one of `planned` bytes is. Kernels that are not the
-    package's copy rows of 8 bytes."""
+    """A table of `size` bytes with rows of this length, launched like one of `planned` bytes. Kernels outside the
+    package copy rows of 8 bytes."""
 
     def __init__(self, size, planned, count, row=8):
         rows = size // row
@@ -183,7 +183,7 @@ class Copies:
         return torch.equal(self.out, self.near_wanted if near else self.wanted)
 
     def more(self, variant):
-        """Of a launch that has been, what else there is to say."""
+        """Returns further values of a past launch."""
         if not variant.constants.get("DRIFT"):
             return {}
         found = [int(n) * variant.shape.items for n in self.drift]
@@ -269,7 +269,7 @@ PACKAGE_SHAPES = tuple(shapes.Shape(*s) for s in (  # bags of a long row, warps,
 
 
 def package_variants():
-    """What a call of the package makes, with other shapes, and with code for each length of rows."""
+    """A call of the package with other shapes, and with code for each length of rows."""
     for strategy, words in (("", "first choice"), ("scopes", "one launch"), ("windows", "windows")):
         yield Variant(f"present: embedding_bags, {words}", "package", constants={"strategy": strategy}, compiled=False)
     for shape in PACKAGE_SHAPES:
@@ -305,7 +305,7 @@ def bag_variants():
 
 
 class Limited:
-    """A kernel with this many registers a thread at most."""
+    """A kernel with at most this many registers per thread."""
 
     def __init__(self, kernel, registers):
         self.kernel, self.registers = kernel, registers
@@ -316,7 +316,7 @@ class Limited:
 
 @contextlib.contextmanager
 def limit_registers(registers):
-    """Of the package's kernels over lists of tables."""
+    """Variants of the kernels of the package over lists of tables."""
     before = kernels_tables.bag, kernels_tables.bag_windows
     kernels_tables.bag, kernels_tables.bag_windows = (Limited(kernel, registers) for kernel in before)
     try:
@@ -326,7 +326,7 @@ def limit_registers(registers):
 
 
 def share_out(groups, weights, sm_count):
-    """The table of each SM: whole groups, the SMs of each table in proportion to its weight."""
+    """Returns the table of each SM: whole groups, the SMs of each table in proportion to its weight."""
     table_of_sm, left = [0] * sm_count, [sm_count * w / sum(weights) for w in weights]
     for group in sorted(groups, key=len, reverse=True):
         t = left.index(max(left))
@@ -337,8 +337,8 @@ def share_out(groups, weights, sm_count):
 
 
 class Bags:
-    """`bags` bags of `length` rows of each of the tables, and of their beginnings that lie within the reach together.
-    Kernels that are not the package's take LENGTH rows."""
+    """Makes `bags` bags of `length` rows of each of the tables, and of the beginnings that lie within the reach
+    together. Kernels outside the package take LENGTH rows."""
 
     def __init__(self, held, bags, planned, length=LENGTH):
         self.held, self.bags = held, bags
@@ -376,7 +376,7 @@ class Bags:
         self._call(variant, MOST_IDLE)
 
     def kinds(self, variant):
-        """With code for each length of rows."""
+        """This kernel has code for each length of rows."""
         self._call(variant, 0)
 
     def _call(self, variant, idle):
@@ -395,7 +395,7 @@ class Bags:
             self.out = rt.embedding_bags(self.close, self.near_index, strategy=variant.constants["strategy"])
 
     def reversed(self, variant):
-        """The sums are beside each other in another order, so they are not compared."""
+        """The sums are in another order, so they are not compared."""
         rt.embedding_bags(self.held[::-1], self.flipped, **variant.constants)
 
     def package_near(self, variant):
@@ -414,7 +414,7 @@ class Bags:
         return self._drawn(variant, self.near_index, self.near_about)
 
     def matched(self, variant):
-        """With the sum of both parts."""
+        """Adds the sum of both parts."""
         found = self._matched(variant, self.index, self.about, self.parts, self.way.window_of_sm, 2)
         bag.add_parts(self.parts, self.out)
         return found
@@ -473,7 +473,7 @@ def bytes_of(table):
 
 
 def about(tables):
-    """As lib_variants describes it, and the widths."""
+    """The tensor `about` of lib_variants, with the widths."""
     starts = itertools.accumulate((0, *WIDTHS[:-1]))
     lines = (*(t.data_ptr() for t in tables), *(s // UNIT for s in starts), *(t.shape[0] for t in tables),
              *(w // UNIT for w in WIDTHS))
@@ -481,7 +481,7 @@ def about(tables):
 
 
 def groups_of_sms():
-    """The SMs of each group, and how many SMs there are."""
+    """Returns the SMs of each group, and the number of SMs."""
     device = torch.device(DEVICE, None if DEVICE == "cpu" else torch.cuda.current_device())
     uuid, sm_count = launch.facts(device)
     found = launch._planner._source.fingerprint(uuid)  # pylint: disable=protected-access
@@ -498,7 +498,7 @@ def make_tables(scale):
 
 
 def times(work, variant, launches):
-    """Milliseconds of each launch, and what the kernel needs."""
+    """Returns the milliseconds of each launch, and the resources of the kernel."""
     run = getattr(work, variant.kind)
     for _ in range(WARMING):
         run(variant)
@@ -517,7 +517,7 @@ def clean(constants):
 
 
 def measure(work, part, variant, count, launches=LAUNCHES):
-    """A line; None: it failed, and said so."""
+    """Returns a line, or None if it failed and printed its error."""
     try:
         found, registers = times(work, variant, launches)
         line = {"part": part, "name": variant.name, "kind": variant.kind,
@@ -539,7 +539,7 @@ def describe(line):
 
 
 class Results:
-    """All lines, in a file as they come."""
+    """All lines, which save() writes to a file."""
 
     def __init__(self, out, until):
         self.lines, self.out, self.until = [], out, until
@@ -554,11 +554,11 @@ class Results:
                 json.dump(self.lines, file, indent=0)
 
     def late(self, share=0.0):
-        """Of the time that a part has, `share` is kept back."""
+        """Returns whether the time is over, with `share` seconds kept back."""
         return time.monotonic() > self.until - share
 
     def best(self, part, variants):
-        """The present ones, and the fastest others: of windows and of those within the reach."""
+        """Returns the present ones, and the fastest others: of windows and of runs within the reach."""
         speed = {line["name"]: line["g_per_s"] for line in self.lines if line["part"] == part and line["right"]}
         others = sorted((v for v in variants if v.compiled and v.name in speed), key=lambda v: -speed[v.name])
         near = [v for v in others if v.name.startswith("within")]
@@ -567,7 +567,8 @@ class Results:
 
 
 def measure_part(results, work, part, variants, count, keep):
-    """Each variant once; then the fastest in turn with the present ones. `keep`: seconds for what comes after."""
+    """Runs each variant once, then the fastest in turn with the present ones. `keep` is the time for later parts in
+    seconds."""
     for variant in variants:
         if results.late(keep):
             print(f"# {part}: out of time before {variant.name}", flush=True)
@@ -584,7 +585,7 @@ def measure_part(results, work, part, variants, count, keep):
 
 
 def print_table(results, part):
-    """Medians of the rounds of those measured again."""
+    """Returns medians of the rounds of the repeated variants."""
     found = {}
     for line in results.lines:
         if line["part"] == part + " again":
@@ -602,7 +603,7 @@ def print_table(results, part):
 
 
 def fetch_granularity(results, work):
-    """The driver's hint of how many bytes a miss of the L2 fetches; as it was afterwards."""
+    """Sets the hint of the driver for the number of bytes that a miss of the L2 fetches; restores it afterwards."""
     import ctypes  # pylint: disable=import-outside-toplevel
     driver, before = ctypes.CDLL("libcuda.so.1"), ctypes.c_size_t()
     driver.cuCtxGetLimit(ctypes.byref(before), FETCH_GRANULARITY)
@@ -622,7 +623,7 @@ def work_variants(part):
 
 
 def small_work(part, planned):
-    """For compiling, and for the interpreter."""
+    """Small work for compiling, and for the interpreter."""
     if part.startswith("copy"):
         return Copies(1 << 20, planned, 3 * 1024, int(part[5:] or 8))
     return Bags(make_tables(1e-6), 21, planned, LENGTH if part == "bags" else 2)
@@ -633,7 +634,8 @@ def all_variants():
 
 
 def compile_some(arguments):
-    """As they will be launched, over small tables: Triton keeps what it has compiled in files."""
+    """Compiles with the constants of the launch, over small tables, because Triton keeps compiled kernels in
+    files."""
     numbers, planned = arguments
     every = all_variants()
     work = {}
@@ -649,7 +651,7 @@ def compile_some(arguments):
 
 
 def compile_all(planned):
-    """Kinds of each kernel that differ in their constants are compiled once."""
+    """Variants of a kernel that differ in constants are compiled once for each kind."""
     every = all_variants()
     seen = {}
     for number, (part, v) in enumerate(every):
@@ -738,7 +740,7 @@ def make_up():
 
 
 def interpret():
-    """Every variant once, on the CPU. How many were wrong."""
+    """Runs every variant once on the CPU. Returns how many were wrong."""
     make_up()
     wrong = 0
     for part, size in ((part, 1 << (20 if part.startswith("copy") else 17)) for part in VARIANTS):
