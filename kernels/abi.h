@@ -89,7 +89,7 @@ struct reach_window {
  *   reach_read_concurrent  a warp loads a line, `in_flight` in flight a warp, `warps` warps; not at
  *                        random, but in a scattered order that does not soon repeat a line
  *   reach_read_far       a warp loads a line, REACH_FAR_UNROLL in flight a warp
- *   reach_read_sectors   each lane loads 4 bytes of a sector of its own, a random one of 32 bytes
+ *   reach_read_sectors   each lane loads 4 bytes of its own sector, a random one of 32 bytes
  *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
  *   reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses the result
  *   reach_write          each lane stores 4 bytes of 0 into such a sector

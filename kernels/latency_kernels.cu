@@ -102,11 +102,12 @@ static __device__ u32 laps_again(u32 laps, u32 futile)
 }
 
 /* Runs one point with the first warp. After an interruption the whole point begins again. At the
- * onset of a level the result depends on the order of all loads before the missing one. (H200: 2050
- * pages miss in every lap, unless the laps begin in their middle.) A point that is too long for a
- * time slice warms up from the next page, and times the missing loads. All lanes walk the first lap
- * after an interruption, in a fraction of the time if every page misses. If that lap and the laps
- * of one thread do not fit into a time slice, only all lanes together warm up every second time. */
+ * onset of a level the result depends on the order of all loads before the missing one. On an H200,
+ * 2050 pages miss in every lap, unless the laps begin in their middle. A point that is too long for
+ * a time slice warms up from the next page, and times the missing loads. All lanes walk the first
+ * lap after an interruption, in a fraction of the time if every page misses. If that lap and the
+ * laps of one thread do not fit into a time slice, only all lanes together warm up every second
+ * time. */
 static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
 {
     u32 k = 0;

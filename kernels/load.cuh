@@ -1,9 +1,10 @@
 /* load.cuh: loads that L1 cannot answer, and their timing.
  *
- * Loads are ld.global.cg: they bypass L1, where a hit would not be translated at all (Mei 2016). A
- * load is timed by two reads of %clock with the load and a use of its value between them. The
- * hardware issues in order, so the second read waits for the value. The pair costs a few cycles,
- * always the same number. They stay in the results, because analysis works with differences.
+ * Loads are ld.global.cg: they bypass L1, because a hit there would not be translated at all (Mei
+ * 2016). A load is timed by two reads of %clock with the load and a use of its value between them.
+ * The hardware issues in order, so the second read waits for the value. The pair costs a few
+ * cycles, always the same number. They stay in the results, because analysis works with
+ * differences.
  */
 #ifndef REACH_KERNELS_LOAD_CUH
 #define REACH_KERNELS_LOAD_CUH

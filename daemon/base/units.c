@@ -168,7 +168,7 @@ char *units_format_bytes(uint64_t bytes, char *out, size_t out_size)
 
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
 {
-    unsigned whole = 0; /* the largest unit of which `bytes` is a multiple */
+    unsigned whole = 0; /* `bytes` is a multiple of this unit, the largest */
 
     while (bytes != 0 && whole + 1 < UNIT_COUNT &&
            bytes % ((uint64_t)1 << (whole + 1) * UNIT_STEP_BITS) == 0)

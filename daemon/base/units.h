@@ -1,4 +1,4 @@
-/* units.h: sizes as people write them. Units mean what they mean to dd: KiB and K are 1024 bytes,
+/* units.h: sizes as people write them. Units are like in dd: KiB and K are 1024 bytes,
  * kB is 1000 bytes, and so on up to T. */
 #ifndef REACH_BASE_UNITS_H
 #define REACH_BASE_UNITS_H

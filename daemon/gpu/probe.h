@@ -64,14 +64,14 @@
  *
  * `access` and `transaction_bytes` choose other kinds of access; the counts are then accesses:
  *
- *   read   32   each lane of a warp loads 4 bytes of a sector of its own
+ *   read   32   each lane of a warp loads 4 bytes of its own sector
  *   read  128   each warp loads a line: the curve
  *   read  512   each warp loads four lines side by side
- *   atomic 32   each lane adds 0 to 8 bytes of a sector of its own and uses the result
- *   write  32   each lane stores 4 bytes of 0 into a sector of its own
+ *   atomic 32   each lane adds 0 to 8 bytes of its own sector and uses the result
+ *   write  32   each lane stores 4 bytes of 0 into its own sector
  *
  * With `run_bytes`, the first `scattered_bytes` of the region are backed by runs of physical memory
- * of that length, none of which continues the one before. All other memory is as contiguous as the
+ * of that length, and no run continues the one before. All other memory is as contiguous as the
  * source can make it.
  *
  * CONCURRENCY: like READ of 128 bytes over one region of `region_bytes`. Every point has the number
@@ -79,9 +79,9 @@
  *
  * WORKING_SET_READ: all warps of all SMs. For every point W (bytes): random reads of
  * `transaction_bytes`, 128 or 512, of a set of W bytes, which L1 may cache. By `set_read`, an SM
- * reads all of the set (same); a part of its own, W / SMs (own); or the granules of `stride_bytes`
- * on its side of the L2 (near), which the SMs find before by timing atomics. `sms` has the SMs of
- * one side, ascending. The answer has the form of READ's.
+ * reads all of the set (same), its own part of W / SMs (own), or the granules of `stride_bytes` on
+ * its side of the L2 (near). The SMs find the near granules before by timing atomics. `sms` has the
+ * SMs of one side, ascending. The answer has the form of READ's.
  *
  * CHASE and READ take other kinds of memory than the device's own, by `memory`
  * (types/memory_kind.h). The source makes such a range, as long as the probe needs, and keeps it

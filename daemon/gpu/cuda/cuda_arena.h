@@ -7,13 +7,13 @@
  * Latency probes need more: every page must be backed by the *same physical line*. Otherwise the
  * distance to its slice of L2 adds some ten cycles of scatter. So there are two ranges over two
  * handles:
- *   bulk   a large handle (1 GiB, or what is free): random reads must miss in L2, and
- *          go round it in an order that lets them (random_share in cuda_read.c)
- *   line   a handle of one granule (2 MiB), mapped only where a probe touches it: page i at
+ *   bulk   a large handle (1 GiB, or the free memory). Random reads must miss in L2, so they
+ *          go through it in an order with that result (random_share in cuda_read.c)
+ *   line   a handle of one granule (2 MiB), mapped only at pages that a probe touches. Page i at
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
  *          tens of microseconds, so this is for probes of up to 2560 pages
  *
- * A READ over scattered memory gets a range of its own:
+ * A READ over scattered memory gets a separate range:
  *   runs   first a handle as long as a run, mapped side by side, so that no run continues the one
  *          before; then the bulk handle again and again
  *

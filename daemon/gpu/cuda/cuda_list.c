@@ -124,7 +124,7 @@ enum status cuda_identify(const struct cuda_api *api, struct nvml *nvml, cu_devi
     return STATUS_OK;
 }
 
-/* ---- what the processes do ---- */
+/* ---- the processes ---- */
 
 void cuda_show_alone(const char *uuid)
 {

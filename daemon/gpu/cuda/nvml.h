@@ -2,8 +2,8 @@
  * version, serial number, clocks, other processes. Each function may be missing; its answer is then
  * "not reported". It only reads: clocks and modes are never changed. One thread.
  *
- * A `struct nvml *` may be NULL everywhere: nothing is reported. All functions but nvml_identify
- * and nvml_list are about the GPU that was identified last.
+ * A `struct nvml *` may be NULL everywhere; then nothing is reported. All functions but
+ * nvml_identify and nvml_list are about the GPU that was identified last.
  */
 #ifndef REACH_GPU_CUDA_NVML_H
 #define REACH_GPU_CUDA_NVML_H
@@ -20,9 +20,9 @@ void nvml_close(struct nvml *take);
 /* Finds the GPU by its UUID; fills in driver version, serial number ("" if not reported) and MIG.
  */
 void nvml_identify(struct nvml *n, struct gpu_identity *io);
-/* The GPUs by PCI address, without what CUDA reports. A GPU in MIG mode (identity_is_divided) is
- * followed by its instances, which have UUID ("MIG-..") and PCI address. Returns their number, at
- * most `max`. */
+/* Lists the GPUs by PCI address, without the data that only CUDA reports. A GPU in MIG mode
+ * (identity_is_divided) is followed by its instances, which have UUID ("MIG-..") and PCI address.
+ * Returns their number, at most `max`. */
 uint32_t nvml_list(struct nvml *n, struct gpu_identity *out, uint32_t max);
 struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n);
 /* The PCIe link: the generation that the GPU and its slot support, and the lanes in use. */

@@ -27,45 +27,45 @@
  *   data_l1=124K@33000   bytes that fit the L1 of an SM, and random reads from all L1s, GB/s
  *   data_l2=60M@9300   bytes that fit the L2, both sides together, and random reads from it, GB/s;
  *                      default of these two: none, and memory answers everything
- *   l1d=192@128;sets=4x48;miss=200   the data cache of every SM, as a level below without its
+ *   l1d=192@128;sets=4x48;miss=200   the data cache of every SM, like a level below without its
  *                      sharing: lines @ bytes of a line. A load that hits takes `miss` cycles less
  *                      than `latency`, which is a hit in the L2. Default: no such cache
- *   array=256K         l1d is an array of this length that shared memory is a part of: what a probe
- *                      asks for is taken from it in whole ways; default: they are apart
+ *   array=256K         shared memory and l1d share an array of this length. The request of a
+ *                      probe is taken from it in whole ways; default: they are separate
  *   ro=..  const=..    the cache of the read-only path (default: l1d is), and of constants
- *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: as in l1d
- *   clock_pair=8       what reading the clock twice adds to each of these loads; default 0
- *   l2fill=64          what a miss of the L2 (of l2cache= bytes) brings; default 32
+ *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: like l1d
+ *   clock_pair=8       cycles that reading the clock twice adds to each of these loads; default 0
+ *   l2fill=64          bytes that a miss of the L2 (of l2cache= bytes) loads; default 32
  *   l2line=128         bytes of the L2 that one word takes; default: l2fill
- *   l2keeps=1          which lines of a long footprint are left in the L2: 0 those at some
- *                      addresses (the default), 1 the last, 2 each the less likely the older it is
+ *   l2keeps=1          the lines of a long footprint that stay in the L2: 0 the lines at some
+ *                      addresses (the default), 1 the last lines, 2 newer lines more likely
  *   memory_miss=440    cycles that a miss of the L2 takes on top of a hit; default 0
  *   tail=0.09@400      this share of the loads from memory takes up to 400 cycles more
  *   page_tables=512M@300   a translation that all levels miss takes 300 cycles more in another
- *                      stretch of 512M than the one before it; default: no matter where
+ *                      stretch of 512M than the one before it; default: the place has no effect
  *   shared=29,32x4+2,128,228K/227K   shared memory: cycles of a load, banks x bytes of a bank +
  *                      cycles that each pass after the first adds, bytes a cycle of one SM, bytes
- *                      of an SM / of one block at most; default: no answer to probes of it
+ *                      of an SM / of one block at most; default: probes of it have no answer
  *   clusters=16,200/33,22   blocks of the largest cluster, cycles of a load from shared memory of
  *                      another SM / of the same one, bytes a cycle that an SM reads from the next;
  *                      default: none
- *   gpc=0-15:16-31     the SMs of each GPC, within which a cluster lies, as a level's sharing;
+ *   gpc=0-15:16-31     the SMs of each GPC, within which a cluster lies, like a level's sharing;
  *                      default: gpu
  *   memory_ns=450      time of one load from memory, which bounds reads with few loads in flight;
  *                      default 0 means no limit
  *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
- *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
+ *   sm_gbps=25         limit of one SM, GB/s; default: twice its share of the plateau
  *   read_noise=0.003   relative standard deviation of a throughput
  *   seed=7             seed of all random numbers here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
  *   neighbor=30000@500000  another process on the GPU: after some 30000 loads one after the other
  *                      (at most twice that; loads of all SMs and lanes at once count as one) it
- *                      gets the GPU for 500000 cycles, in which it fills all TLBs with pages of its
- *                      own. The load in progress takes that much longer.
- *   neighbor_pages=200 then it fills none of them whole: each SM touches 200 pages of the neighbor;
+ *                      gets the GPU for 500000 cycles, in which it fills all TLBs with its own
+ *                      pages. The load in progress takes that much longer.
+ *   neighbor_pages=200 fill no TLB completely: each SM touches 200 pages of the neighbor;
  *                      default: enough for all TLBs
- *   neighbor_level=2   and these only in level 2; default 0 means all levels
+ *   neighbor_level=2   fill only level 2; default 0 means all levels
  *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after
  *                      50000 more back again: memory then takes 0.8 times its cycles
  *
@@ -88,26 +88,26 @@
  *              block=4        entries side by side that choose the same set: a power of two, with
  *                             hash=mod and a power of two of equal sets; default 1
  *              recent=16      translations that missed last in this level stay beside the sets and
- *                             answer like them, whatever their sets evict; the one that was used
- *                             least recently goes. With lru, undivided entries and sets of at most
+ *                             answer like them, whatever their sets evict. The least recently used
+ *                             one is replaced. With lru, undivided entries and sets of at most
  *                             32 ways; not counted among the entries. Default 0
  *              sectors=16     parts of an entry that are filled one by one; default 1
- *              miss_ns=2.5    how long one miss keeps a walker busy; default 0: never the limit
+ *              miss_ns=2.5    how long one miss keeps a walker busy; default 0 means no limit
  *              walkers=4      walkers of each group; default 1
  *
- *   pcie=5@16          link to the host: generation 5, 16 lanes; default 0: not reported
- *   host_memory=64G    of the host, for the kinds of memory below; default 0: none of these is
- *                      probed
+ *   pcie=5@16          link to the host: generation 5, 16 lanes; default 0 means not reported
+ *   host_memory=64G    memory of the host, for the kinds of memory below; default 0 means that
+ *                      none of these is probed
  *   host-pinned=51.3/4@2075,64K,2048+100,8192+350,24   a kind of memory (types/memory_kind.h):
  *                      GB/s of the link / SMs that fill it @ cycles of a load that hits, bytes of
  *                      an entry, entries of each group of the last level + cycles of a miss there,
  *                      entries of the GPU + cycles of a miss, ns that a miss occupies the only
- *                      walker. 0+0: no such table. Or the reason of its absence: not-permitted.
+ *                      walker. 0+0 means no table. Or the reason of its absence: not-permitted.
  *                      Default: not-supported
  *
  * `hash=mod` with unequal sets assigns pages to the sets in turn, skipping full sets, and
- * starts again after one page for each entry: so the 66th page overflows the set of 17
- * and each of the six after it one set of 8 (Mei 2016, section 4.4).
+ * starts again after one page for each entry. So the 66th page overflows the set of 17,
+ * and each of the next six pages overflows one set of 8 (Mei 2016, section 4.4).
  *
  * parse(print(x)) == x, byte for byte of the struct.
  */
