@@ -329,7 +329,7 @@ static void serve_reload(struct serve *s)
     serve_report_status(s, true);
 }
 
-/* Does what is due, and returns the milliseconds until the next time, or -1 for never. */
+/* Does the pending work, and returns the milliseconds until the next time, or -1 for never. */
 static int serve_due(struct serve *s)
 {
     int wait_ms = sd_notify_due(&s->sd_notify, s->pipeline, s->store_maintenance, s->http_threads);

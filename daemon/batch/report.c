@@ -12,7 +12,7 @@
 
 enum { CELL_BYTES = 512, TITLE_BYTES = 128, MAX_COLUMNS = 9 };
 
-/* Where to print, and whether to print all lists. */
+/* The output file, and whether to print all lists. */
 struct report {
     FILE *out;
     bool all;

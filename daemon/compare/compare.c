@@ -27,7 +27,7 @@ const char *compare_verdict_name(enum compare_verdict v)
 
 struct walk {
     struct comparison *c;
-    uint32_t next; /* where the next name probably is */
+    uint32_t next; /* the probable place of the next name */
 };
 
 /* Adds a row. Returns NULL if memory runs out. */

@@ -1,6 +1,6 @@
 /* evidence.h: the evidence of a number in a fingerprint: the method that found it, the number of
- * repeats, and the distance from another result. docs/methods.md defines for each method what
- * counts as a repeat and what the margin measures.
+ * repeats, and the distance from another result. docs/methods.md defines the repeats and the margin
+ * of each method.
  *
  * An unknown number has no evidence. A number that the driver reported or that follows from others
  * by arithmetic has none either.

@@ -3,7 +3,7 @@
  *
  * The id is the hash of the canonical JSON: sorted keys, no blanks, floats with 17 digits (which
  * give every double back exactly). So the id of a value does not depend on padding, on bytes after
- * the end of a text or on unused slots, and it is the same after a round trip through the store.
+ * the end of a text or on unused slots. It is the same after a round trip through the store.
  */
 #include "fingerprint/fingerprint_json.h"
 

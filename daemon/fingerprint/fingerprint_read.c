@@ -363,7 +363,7 @@ static void read_kept(struct json_reader *in, struct fingerprint *out)
         kept_from_json(&inner, out);
         json_reader_absorb(in, json_reader_end(&inner));
     }
-    if (out->measurement_id[0] && !depth) /* as written before 2026-11-26: of the newest alone */
+    if (out->measurement_id[0] && !depth) /* a document from before 2026-11-26 */
         fingerprint_set_depth(out, out->depth);
     if (dropped) {
         json_reader_begin_inside(&inner, in, dropped, "dropped", -1);

@@ -21,7 +21,8 @@ struct access_cost_point {
 
 struct access_cost_series {
     uint32_t count;
-    uint64_t reach_bytes; /* where the time of translation begins to rise from 0; 0 if not known */
+    uint64_t
+        reach_bytes; /* bytes at which the time of translation begins to rise; 0 if not known */
     struct access_cost_point
         points[ACCESS_COST_MAX_POINTS]; /* in order of bytes; the first is at the reach */
 };

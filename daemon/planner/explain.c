@@ -179,8 +179,8 @@ static void write_verdict(const struct explaining *e)
              more, out->fingerprint_id);
 }
 
-/* Writes what would prove the finding: the same job without translation misses, and a control that
- * differs only in properties that should not matter. */
+/* Writes steps that would prove the finding: the same job without translation misses, and a control
+ * that differs only in properties that should not matter. */
 static void write_checks(const struct explaining *e)
 {
     struct explain_answer *out = e->out;

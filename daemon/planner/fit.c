@@ -21,8 +21,8 @@
 enum { L2_SURELY_DIVISOR = 4 }; /* a quarter of the L2 stays in the L2 for every SM */
 
 static const double KEPT = 0.95;
-/* If L1 keeps at most this part of what an SM reads, its size changes the speed by less than the
- * error of the predictions. */
+/* If L1 keeps at most this part of the bytes that an SM reads, its size changes the speed by less
+ * than the error of the predictions. */
 static const double L1_PART = 1.0 / 64;
 
 NAME_FUNCTION(fit_level_name, enum fit_level, [FIT_UNKNOWN] = "unknown", [FIT_L1] = "l1",

@@ -34,14 +34,15 @@ char *job_env_text(const struct fingerprint *fp, const char *id, struct err *err
  *
  *     REACH_FINGERPRINT_ID   the id
  *     REACH_GPU_UUID         the GPU
- *     REACH_SCOPE_BYTES      what one pass over the whole memory should touch at random, for reads
+ *     REACH_SCOPE_BYTES      the bytes that one pass of reads should touch at random
  *     REACH_WINDOWS          windows of the whole memory: the bytes of each, side by side, as 1,2,3
- *     REACH_WINDOW_OF_SM     the window of each SM id, likewise; -1: none
+ *     REACH_WINDOW_OF_SM     the window of each SM id, likewise; -1 means no window
  *     REACH_JOB              the text
  *
  * The two window variables are omitted if there are no windows. Only the id, the GPU and the text
  * remain if the memory of the GPU is not known.
- * NULL and an error: those of placement_scope (the fingerprint has too little), or no memory. */
+ *
+ * Returns NULL and an error if memory runs out or placement_scope fails. */
 char *job_env_variables(const struct fingerprint *fp, const char *id, struct err *err);
 
 /* Reads a text. `*out` gets a fingerprint that holds every invariant. The planner gives the same

@@ -1,9 +1,9 @@
 /* layout.c: bounds by rows, and the allocations that keep the entries of a TLB.
  *
- * The margin: L bytes at any base touch at most ceil(L / entry) + 1 entries, and n rounded lengths
- * are at most n - 1 entries longer than their sum rounded, so n parts of S bytes together touch at
- * most ceil(S / entry) + 2n - 1 entries. A part is longer than its share by less than a row, the
- * last by less than two.
+ * The margin follows from two bounds. L bytes at any base touch at most ceil(L / entry) + 1
+ * entries. The sum of n rounded lengths exceeds their rounded sum by at most n - 1 entries. So n
+ * parts of S bytes together touch at most ceil(S / entry) + 2n - 1 entries. A part is longer than
+ * its share by less than a row, and the last part by less than two rows.
  */
 #include "planner/layout.h"
 

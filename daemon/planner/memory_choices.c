@@ -357,7 +357,7 @@ static void read_curve(const struct memory_facts *m, enum strategy s, struct thr
 }
 
 /* Returns whether the size is below the first region tried with windows, and that region is slow.
- * It is then unknown where the speed falls. */
+ * The size from which on windows are slow is then unknown. */
 static bool is_below_curve(const struct memory_facts *m, const struct throughput *t,
                            enum strategy s, uint64_t bytes)
 {

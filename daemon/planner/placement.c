@@ -9,13 +9,12 @@
  *   groups    0  3  5                  1  4  7                  2  6
  *   SMs       50                       48                       34
  *
- * As few windows as the reach allows; groups assigned so that windows have equal numbers of SMs
- * (windows.c), or equal throughput if the fingerprint says that groups of the same size are not
- * equally fast; lengths in proportion to these numbers. Where groups are few and
- * the memory large, the fullest window can be beyond the reach though equal ones would not. Then
- * more windows are tried first: smaller ones cost nothing, and SMs still finish together. Only
- * where no number of windows helps are windows cut at the limit, with the number that is least
- * uneven.
+ * There are as few windows as the reach allows. Groups are assigned so that windows have equal
+ * numbers of SMs (windows.c), or equal throughput if groups of the same size are not equally fast.
+ * The lengths of windows are in proportion to these numbers. If groups are few and the memory is
+ * large, the fullest window can be beyond the reach although equal windows would not be. More
+ * windows are then tried first: smaller ones cost nothing, and SMs still finish together. Windows
+ * are cut at the limit only if no number of windows helps, with the least uneven number.
  *
  * Worked example: 132 SMs in 8 groups of 16 and 18, reach 64 GiB, 2 MiB entries, 137 GiB: three
  * windows, since two would need 68.5 GiB each.

@@ -2,15 +2,16 @@
  * Computing the id of a fingerprint takes some 200 us and memory; everything else takes a few us
  * and no memory. Frequent callers should pass the id.
  *
- *   scope      how many bytes may one pass touch at random before translation sets the speed?
+ *   scope      the bytes that one pass may touch at random before translation sets the speed
  *              (Karnagel 2017, section 5: passes over TLB scopes)
- *   placement  which SM should work in which window, so that all of the memory is reached at full
- *              speed? (Walker 2024, section 2.4: groups in windows)
+ *   placement  the window in which each SM should work, so that all of the memory is reached at
+ *              full speed (Walker 2024, section 2.4: groups in windows)
  *
- * Windows are balanced by SM count (a window is as long as its SMs' share), or by what the groups
- * read if that was measured and differs from their SMs' share beyond noise; aligned to the TLB
- * entry (or to the requested granularity, if that is coarser), and no longer than the reach less
- * one entry, so that they fit whatever the alignment of the job's base address.
+ * Windows are balanced by SM count: the length of a window is proportional to the number of its
+ * SMs. If the measured reads of the groups differ from that beyond noise, windows are balanced by
+ * reads. Windows are aligned to the TLB entry, or to the requested granularity if that is coarser.
+ * They are no longer than the reach less one entry, so they fit at any alignment of the job's base
+ * address.
  */
 #ifndef REACH_PLANNER_PLACEMENT_H
 #define REACH_PLANNER_PLACEMENT_H
@@ -99,8 +100,8 @@ struct placement_answer {
 enum status placement_scope(const struct fingerprint *fp, const struct scope_request *request,
                             struct scope_answer *out, struct err *err);
 
-/* Errors are the same, and also STATUS_INVALID_ARGUMENT for a window count that the groups cannot
- * serve, or a granularity that leaves a window empty or beyond the reach. */
+/* Errors are the same. STATUS_INVALID_ARGUMENT is also returned for a window count that the groups
+ * cannot serve, and for a granularity that leaves a window empty or beyond the reach. */
 enum status placement_plan(const struct fingerprint *fp, const struct placement_request *request,
                            struct placement_answer *out, struct err *err);
 

@@ -40,8 +40,8 @@ enum status reach_limit_reserve(struct reach_limit *limit, uint64_t reserve_byte
 enum status reach_limit_alignment(struct reach_limit *limit, uint64_t alignment_bytes,
                                   struct err *err);
 
-/* The scope of one pass: the reach of one group or, if a wider level was measured to cost less than
- * half of the speed of reads, that level's reach less one entry. */
+/* The scope of one pass: the reach of one group. If a wider level was measured to cost less than
+ * half of the speed of reads, the scope is that level's reach less one entry. */
 uint64_t reach_limit_scope_bytes(const struct fingerprint *fp, const struct reach_limit *limit);
 
 enum predict_column { PREDICT_NAIVE = 0, PREDICT_BY_GROUP };

@@ -17,12 +17,13 @@ struct job_allocation {
 };
 
 /* The description of a job. An item is the repeated unit of work: one access, unless `allocations`
- * define another. If all members but `bytes` are 0, the job reads 128 bytes at computed positions,
- * at no cost, any number of times, with work that can be bound to SMs. */
+ * define another. If all members except `bytes` are 0, an item is a read of 128 bytes at a position
+ * that is computed at no cost. The number of items is then unlimited, and work can be bound to
+ * SMs. */
 struct job_request {
     uint64_t bytes;            /* bytes touched at random, 1..PLACEMENT_MAX_BYTES */
     uint32_t allocation_count; /* 1..LAYOUT_MAX: `allocations` replaces bytes, element_,
-                                  transaction_ and granularity_bytes; 0: these members are used */
+                                  transaction_ and granularity_bytes; 0 means no allocations */
     struct job_allocation allocations[LAYOUT_MAX];
     enum access access;
     uint32_t element_bytes; /* bytes of one access, at most STRATEGY_MAX_TRANSACTION; 0 means 128 */
@@ -89,7 +90,7 @@ bool fit_reuse_from_name(const char *name, enum fit_reuse *out);
 struct fit_request {
     uint64_t bytes; /* bytes of all SMs together, 1..PLACEMENT_MAX_BYTES */
     enum fit_reuse reuse;
-    struct maybe_u64 shared_bytes; /* of a block; unknown means as measured */
+    struct maybe_u64 shared_bytes; /* shared memory of a block; default as measured */
     uint32_t blocks_per_sm;        /* 0: 1 */
     uint32_t element_bytes;        /* bytes of one read; 0 means 128 */
     const char *fingerprint_id;    /* id of the fingerprint; computed if NULL */

@@ -5,9 +5,9 @@
  * positions but touches only those within the scope of this pass, so that translation always hits.
  * It pays if the passes over skipped positions cost less than the misses did.
  *
- * All SMs work in the same scope, so the scope is what one group can reach, less one entry for a
- * base that is not aligned: with 32 entries of 2 MiB, 62 MiB; 200 MiB then take 4 passes. Where a
- * wider level is measured to be nearly as good, it is that one's (reach_limit.c).
+ * All SMs work in the same scope, so the scope is the reach of one group, less one entry for a base
+ * that is not aligned. With 32 entries of 2 MiB it is 62 MiB, and 200 MiB take 4 passes. If a wider
+ * level is measured to be nearly as good, the scope is the reach of that level (reach_limit.c).
  */
 #include "planner/placement.h"
 

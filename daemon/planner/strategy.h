@@ -5,9 +5,9 @@
  *   naive        one pass, any SM anywhere
  *   scopes       one pass for each TLB scope (Karnagel 2017, section 5)
  *   windows      groups in windows; each SM draws work of its own window (Walker 2024, section 2.4)
- *   filtered     groups in windows; the SMs of each scan all the input and keep what is theirs
+ *   filtered     groups in windows; the SMs of each scan all the input and keep their part
  *   partitioned  the input is partitioned first (read, written, read again), then windows
- *   sides        within the reach: each SM reads what lives on its own side of the L2
+ *   sides        within the reach: each SM reads lines of its own side of the L2
  *
  * The cost of each is the cost of its bottleneck: the scan of positions, the input, memory or
  * translation. docs/planner.md has the formulas, the measurements and the assumptions.

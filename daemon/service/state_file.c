@@ -1,8 +1,8 @@
 /* state_file.c: see state_file.h.
  *
  * A disk that fails, is full, or is not mounted yet may recover, so the daemon starts and waits for
- * it. The daemon does not start if this user can never make or read the file, or if a newer release
- * wrote it, because waiting does not help.
+ * it. Waiting does not help if this user can never make or read the file, or if a newer release
+ * wrote it. In these cases the daemon does not start.
  */
 #include "service/state_file.h"
 

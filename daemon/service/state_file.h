@@ -10,8 +10,8 @@
  * STATUS_NOT_SUPPORTED if one of them is not met. */
 enum status state_file_check(const struct config *config, struct err *err);
 
-/* Opens config->state after that check, creating its directory if the path is the default or with
- * --demo, and falls back to memory if the option allows it. If the daemon serves, a state file that
+/* Opens config->state after that check. Creates its directory if the path is the default or with
+ * --demo. Falls back to memory if the option allows it. If the daemon serves, a state file that
  * cannot be written yet is no failure (store_open_degraded). The caller owns `*out`
  * (store_close). */
 enum status state_file_open(const struct config *config, struct store **out, struct err *err);

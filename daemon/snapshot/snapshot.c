@@ -2,9 +2,9 @@
  *
  *     cell -> view 7 (refs 3: the cell and two readers)     view 6 (refs 1: a slow reader)
  *
- * A reader must not load the pointer and then find that the view was freed before it could raise
- * the counter, so load and raise happen under the mutex (some twenty nanoseconds, never held across
- * anything that waits). Reading and releasing need no lock: a published view never changes, and the
+ * The view must not be freed between a reader's load of the pointer and its increment of the
+ * counter. So both happen under the mutex, which is held for some twenty nanoseconds and never
+ * while waiting. Reading and releasing need no lock: a published view never changes, and the
  * counter is atomic. The thread that brings the counter to zero frees the view.
  */
 #include "snapshot/snapshot.h"

@@ -1,4 +1,4 @@
-/* store_backup.c: a copy while the daemon works.
+/* store_backup.c: copies the file while the daemon uses it.
  *
  *     read-only connection to the file  ->  VACUUM INTO a name of its own  ->  every row checked
  *         ->  fsync  ->  the requested name

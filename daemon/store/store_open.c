@@ -1,8 +1,8 @@
 /* store_open.c: opens the store.
  *
- * After a failed write, this process sees the old state. If an fsync failed and the process dies
- * before its next write, the next process may find the complete new state, because the log may have
- * reached the disk. It never finds a partial state.
+ * After a failed write, this process sees the old state. An fsync may fail although the log has
+ * reached the disk. If the process then dies before its next write, the next process finds the
+ * complete new state. It never finds a partial state.
  */
 #include "store/store_state.h"
 

@@ -1,11 +1,11 @@
 /* store_rows.h: the columns that the checksums of a row cover, in SQL that writers and readers
  * share.
  *
- * reach_row_hash (store_sql.h) covers the columns that never change. Enums go in by name, so that
- * renumbering one does not make old rows look corrupt. A verdict of clean is left out: such rows
- * are hashed as before there were verdicts. The number that SQLite gives a row on insert is not
- * known when that hash is made; it is in `checksum`, a second hash over row_hash and what the
- * insert did not know or what changes later (0003_checksums.sql).
+ * reach_row_hash (store_sql.h) covers the columns that never change. Enums are hashed by name, so
+ * that renumbering one does not make old rows look corrupt. A verdict of clean is left out, so the
+ * hash of such rows is the same as before there were verdicts. The number that SQLite gives a row
+ * on insert is not known when that hash is made. `checksum` is a second hash over row_hash, that
+ * number, and the columns that change later (0003_checksums.sql).
  */
 #ifndef REACH_STORE_STORE_ROWS_H
 #define REACH_STORE_STORE_ROWS_H

@@ -82,8 +82,8 @@ struct store {
  * and there is no transaction. */
 enum status store_write_begin(struct store *store, struct err *err);
 /* Ends the transaction: commits if `s` is STATUS_OK, else rolls back. Releases the connection and
- * its cache, and records a failure in the health, where it stays until store_write_works. Returns
- * the first failure. */
+ * its cache, and records a failure in the health. The failure stays there until store_write_works.
+ * Returns the first failure. */
 enum status store_write_end(struct store *store, enum status s, struct err *err);
 /* Returns whether the file cannot be written, in contrast to a wrong request. */
 bool store_is_write_error(enum status s);
