@@ -42,12 +42,12 @@ struct serve {
     struct snapshot_cell *cell;
     struct pipeline *pipeline;
     struct store_maintenance *store_maintenance;
-    struct reference *reference; /* NULL: none */
+    struct reference *reference; /* NULL if there is none */
     struct backend backend;
     struct api_backend api;
     struct http_threads *http_threads;
     struct listen_set sockets;
-    char token[TOKEN_BYTES]; /* "": none */
+    char token[TOKEN_BYTES]; /* "" if there is none */
     struct sd_notify sd_notify;
     int publication_fd; /* owned by the cell; -1 if there is no service manager */
     int signal_fd;

@@ -37,7 +37,7 @@ struct compared {
 
 struct comparison {
     enum compare_verdict verdict;         /* the verdict on the chip */
-    const struct reference_kind *kind;    /* NULL: unknown */
+    const struct reference_kind *kind;    /* NULL if unknown */
     char map[FINGERPRINT_MAP_HASH_BYTES]; /* "" if no groups are known */
     uint32_t chips_with_map;
     uint32_t judged; /* rows that are normal or odd */

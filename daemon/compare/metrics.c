@@ -19,7 +19,7 @@ enum { SIZE_BYTES = 24 };
 struct visit {
     metric_fn *visit;
     void *self;
-    bool design;     /* true: structure; false: metrics */
+    bool design;     /* visits the structure, not the metrics */
     bool unmeasured; /* pairs of groups, if no pair was measured */
     char path[METRIC_NAME_BYTES];
 };

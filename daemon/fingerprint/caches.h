@@ -62,7 +62,7 @@ struct cache_facts {
     struct maybe_u32 sets;
     struct maybe_u32 ways;
     enum replacement replacement;
-    char trace[FINGERPRINT_TRACE_BYTES]; /* "": none */
+    char trace[FINGERPRINT_TRACE_BYTES]; /* "" if there is none */
     struct maybe_f64 latency_cycles;
     struct maybe_f64 miss_latency_cycles;
     enum finding same_as_l1;

@@ -138,7 +138,7 @@ static void compare_real(const struct subject *s, const struct member *m, double
 static void compare_name(const struct subject *s, const struct json_names *names, unsigned a,
                          unsigned b, struct fingerprint_diff *out)
 {
-    if (a != 0 && b != 0 && a != b) /* 0: unknown */
+    if (a != 0 && b != 0 && a != b) /* 0 means unknown */
         differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", s->where, s->label, names->name(a),
                names->name(b));
 }

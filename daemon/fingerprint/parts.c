@@ -88,7 +88,7 @@ static uint32_t known_of(const struct member *m, const void *base, unsigned in)
         return 0;
     switch (m->type) {
     case MEMBER_U32:
-    case MEMBER_NAME: /* 0: unknown */
+    case MEMBER_NAME: /* 0 means unknown */
         return *(const unsigned *)v != 0;
     case MEMBER_PARTITION:
         return known_of_partition(v, in);

@@ -14,7 +14,7 @@ struct active_groups {
     uint16_t dense_of[REACH_MAX_GROUPS]; /* weight, by the fingerprint's group number */
     bool in[REACH_MAX_GROUPS];           /* whether the group is active, by the same number */
     uint32_t weights[REACH_MAX_GROUPS];  /* the weights that windows balance */
-    bool weighted;                       /* true: weights are throughput; false: numbers of SMs */
+    bool weighted;                       /* weights are throughput, not numbers of SMs */
     bool chosen;                         /* the caller excluded some groups */
     uint32_t sms;                        /* sum over all of them */
     uint32_t slots;                      /* highest SM id + 1 */

@@ -244,7 +244,7 @@ static void add_option(struct advising *a, const struct strategy_answer *plan,
         if (plan->placement.windows[i].length_bytes > w->window_bytes)
             w->window_bytes = plan->placement.windows[i].length_bytes;
     w->rank_gbps =
-        IS_KNOWN(w->gbps) ? w->gbps.v : UNMEASURED_SHARE * plan->in_reach_gbps.v; /* 0: unknown */
+        IS_KNOWN(w->gbps) ? w->gbps.v : UNMEASURED_SHARE * plan->in_reach_gbps.v; /* 0 if unknown */
     memcpy(w->why, option->why, sizeof(option->why));
     if (option->strategy == STRATEGY_NAIVE)
         a->device_gbps = option->gbps;

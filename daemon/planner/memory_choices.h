@@ -37,7 +37,7 @@ struct memory_choice {
     struct maybe_u32 sms;          /* enough SMs to fill the link, at least one of each window */
     uint64_t passes;               /* passes over all accesses; 1 except for scopes */
     uint64_t scope_bytes;          /* bytes of each pass; 0 means no scopes */
-    uint32_t windows;              /* 0: none */
+    uint32_t windows;              /* 0 means none */
     uint64_t window_bytes;         /* longest window; for other kinds than the device's, the mean */
     double rank_gbps;              /* the number that ranks the choice */
     uint32_t doubt;                /* how uncertain it is that the bytes fit; 0 if they fit */

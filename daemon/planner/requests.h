@@ -91,7 +91,7 @@ struct fit_request {
     uint64_t bytes; /* bytes of all SMs together, 1..PLACEMENT_MAX_BYTES */
     enum fit_reuse reuse;
     struct maybe_u64 shared_bytes; /* shared memory of a block; default as measured */
-    uint32_t blocks_per_sm;        /* 0: 1 */
+    uint32_t blocks_per_sm;        /* 0 means 1 */
     uint32_t element_bytes;        /* bytes of one read; 0 means 128 */
     const char *fingerprint_id;    /* id of the fingerprint; computed if NULL */
 };

@@ -64,7 +64,7 @@ struct strategy_option {
     struct maybe_f64 times_naive; /* gbps relative to the gbps of naive */
     double launch_ns;             /* nanoseconds of launches, cold TLBs and waits, for one item */
     uint64_t passes;              /* passes over all the input; 1 except for scopes */
-    uint32_t windows;             /* 0: none */
+    uint32_t windows;             /* 0 means none */
     uint64_t scope_bytes; /* bytes of each pass, except perhaps the last; 0 means no scopes */
     double extra_bytes;   /* bytes for one item beyond those that naive moves */
     struct maybe_f64 extra_bytes_total; /* unknown if the accesses are */
