@@ -100,7 +100,7 @@ done
 
 
 def single_jobs(state, limit_ms):
-    """Steps of one job, so that nothing waits for the scheduler."""
+    """Runs the steps of one job, so that no step waits for the scheduler."""
     code, out, errors = cluster.sbatch(TURNS.format(turns=options.turns), "-w", "n1", "--gres=gpu:1")
     if code:
         raise AssertionError(out + errors)

@@ -50,7 +50,7 @@ cases = []
 
 
 class Skip(Exception):
-    """This case has nothing to test here; the text says why."""
+    """This case has nothing to test here; the text is the reason."""
 
 
 def case(function):

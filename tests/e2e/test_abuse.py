@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Malformed and hostile requests, byte by byte (lib_abuse.py). After each the daemon answers as
-before; after all it holds no descriptor and has measured nothing that it should not."""
+"""Malformed and hostile requests, byte by byte (lib_abuse.py). After each one the daemon answers as before. After all
+of them it holds no descriptor and has made no unwanted measurement."""
 import os
 import random
 import re
@@ -19,8 +19,8 @@ def descriptors():
 
 
 def answers_to(data):
-    """The statuses of all answers until the daemon closes the connection, or says no more for a
-    moment after one."""
+    """Returns the statuses of all answers until the daemon closes the connection, or sends no more for a moment after
+    one."""
     one = socket.create_connection(("127.0.0.1", daemon.port), common.PATIENCE_S)
     got = b""
     try:
@@ -55,7 +55,7 @@ def what_nginx_refuses_is_refused():
 
 @case
 def refusals_of_framing_end_the_connection():
-    """Where it is not sure where a request ends, none behind it is read."""
+    """If the end of a request is ambiguous, no later request is read."""
     framing = [n for n in lib_abuse.REFUSED
                if re.search("Content-Length|chunk|length", n)]
     assert len(framing) > 20, framing
@@ -68,7 +68,7 @@ def refusals_of_framing_end_the_connection():
 @case
 def what_is_left_does_no_harm():
     for name, data in lib_abuse.LEFT.items():
-        # Without a status where the deadline has cut it, which it may on a slow machine.
+        # There is no status if the deadline has cut the connection, which may happen on a slow machine.
         statuses = common.until(f"{name} is answered", lambda: answers_to(data)[0])
         equal(statuses, [200], name)
     healthy()

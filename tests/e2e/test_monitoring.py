@@ -106,7 +106,7 @@ def promtool_agrees():
                       ["check", "config", path("prometheus.yml")]):
         status, out, err = common.run("promtool", *arguments)
         equal(status, 0, " ".join(arguments) + "\n" + out + err)
-    # A test that would pass whatever the rules say is none: with another threshold it fails.
+    # A test that would pass with any rules is no test: with another threshold it fails.
     folder = os.path.join(common.folder, "rules")
     shutil.copytree(lib_monitoring.FOLDER, folder)
     with open(os.path.join(folder, ALERTS), "r+", encoding="utf-8") as file:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The diffs in docs/moving-to-windows.md and -scopes.md are what their programs differ by, and under 20 lines."""
+"""The diffs in docs/moving-to-windows.md and -scopes.md match the differences of their programs, and have under 20
+lines."""
 import difflib
 import os
 import re
@@ -16,7 +17,7 @@ def lines_of(path):
 
 
 def check(name, program, point):
-    """Two test points; whether both are good."""
+    """Reports two test points; returns whether both passed."""
     before, after = ("clients/examples/%s_%s.cu" % (program, which) for which in ("before", "after"))
     document = "\n".join(lines_of("docs/moving-to-%s.md" % name))
     shown = re.search(r"```diff\n(.*?)\n```", document, re.DOTALL)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The Python package as its users read it: each public name has an example, each example does what it says, and
-the names and their parameters are those in golden/python.api. After a change that is meant, REACH_API_WRITE=1
-writes the list anew: before 1.0 any change may be, after it only additions. The version is the same everywhere.
+"""The documentation of the Python package: each public name has an example, each example works, and the names and
+their parameters match golden/python.api. After an intended change, REACH_API_WRITE=1 writes the list anew: before 1.0
+any change may be, after it only additions. The version is the same everywhere.
 
 The sources are read, not imported, so this needs no PyTorch. Examples run beside a fingerprint.json, from an
 H200; what needs a GPU is skipped by directive, and the text of the example says so."""

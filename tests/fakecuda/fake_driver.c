@@ -137,7 +137,7 @@ cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_alloc
     return CU_SUCCESS;
 }
 
-/* Device memory lives until the handle is released and nothing maps it. */
+/* Device memory lives until the handle is released and no mapping is left. */
 static void settle_handle(struct fake_handle *h)
 {
     if (!h->released || h->maps > 0 || h->retains > 0)

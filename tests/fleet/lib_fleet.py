@@ -9,9 +9,9 @@
 
 or by hand, until Ctrl-C:      tests/fleet/lib_fleet.py k80 256 --targets build/fleet.json
 
-A daemon gets the groups that share the second TLB level, by the SM ids that are left, and how
-noisy its GPU is. Which SMs the die has lost only this module knows (Gpu.lost). Everything is drawn
-from one seed. Daemons die with the program that started them, also when that is killed.
+A daemon gets the groups that share the second TLB level, by the remaining SM ids, and the noise of its GPU. Only this
+module has the lost SMs of the die (Gpu.lost). Everything is drawn from one seed. Daemons end with the program that
+started them, even if it is killed.
 
 Tests of this folder find the helpers of tests/e2e here as lib_fleet.common. Each of them prints TAP
 and runs alone on the machine, one after another, for up to 600 s. What a script needs besides

@@ -1,4 +1,4 @@
-"""What the GPU tests and the benchmarks share: TAP, running reachd, reading what it exports.
+"""Shared parts of the GPU tests and the benchmarks: TAP, running reachd, reading its exports.
 
 Python's standard library only, because nothing can be installed on a GPU node.
 
@@ -38,14 +38,14 @@ def find_build():
 
 
 BUILD = find_build()
-# The Python package: of the build, or where a wheel was installed.
+# The Python package of the build, or of an installed wheel.
 PYTHON = os.environ.get("REACH_TEST_PYTHON") or BUILD + "/python"
 REACHD = os.environ.get("REACHD") or BUILD + "/reachd"
 GPU_LOAD = BUILD + "/tests/gpu/gpu_load"
 
 
 class Tap:
-    """Test points. Everything that is said to a person goes behind a #."""
+    """Test points. Every text for a person follows a #."""
 
     def __init__(self):
         self.count = 0
@@ -77,7 +77,7 @@ class Tap:
 
 
 class MeasureFailed(Exception):
-    """reachd --measure did not end with a fingerprint."""
+    """Raised if reachd --measure did not end with a fingerprint."""
 
 
 class Worker:
@@ -99,7 +99,7 @@ class Worker:
         return self.answer()
 
     def list(self):
-        """The GPUs, each as it is identified, and the answer that ends the list."""
+        """Returns the GPUs, each as it is identified, and the answer that ends the list."""
         answer = self.ask(do="list")
         gpus = []
         while "gpu" in answer:
@@ -117,7 +117,7 @@ class Worker:
         return json.loads(line.decode())
 
     def end(self):
-        """Says goodbye; returns the exit status."""
+        """Closes the standard input of the worker; returns the exit status."""
         self.process.stdin.close()
         return self.process.wait(timeout=60)
 
@@ -129,7 +129,7 @@ def skip_all(why):
 
 
 def need_gpu():
-    """Ends the test, as skipped, where there is no GPU that reachd can list."""
+    """Ends the test as skipped if there is no GPU that reachd can list."""
     if not os.path.exists(REACHD):
         skip_all("there is no %s; build it with make, or name it with REACHD" % REACHD)
     worker = Worker()
@@ -148,7 +148,7 @@ def need_gpu_load():
 
 
 class Measured:
-    """What one `reachd --measure` has exported for one GPU."""
+    """The export of one `reachd --measure` for one GPU."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -165,7 +165,7 @@ class Measured:
 
 
 def run_measure(depths, *options, export=None):
-    """Runs reachd --measure; the completed process, whatever its end."""
+    """Runs reachd --measure; returns the completed process, whatever its end."""
     command = [REACHD]
     for depth in depths:
         command += ["--measure", depth]
@@ -178,8 +178,8 @@ def run_measure(depths, *options, export=None):
 
 
 def measure(depths, *options, keep=None):
-    """Measures the first GPU at each depth. `keep`: the folder that is left; else a temporary one,
-    which ends with the process."""
+    """Measures the first GPU at each depth. `keep` is the folder for the export; otherwise it is temporary and ends
+    with the process."""
     folder = keep or tempfile.mkdtemp(prefix="reach-gpu-")
     if not keep:
         TEMPORARY.append(folder)
@@ -202,25 +202,25 @@ atexit.register(clean_up)
 
 
 def groups_of(fingerprint):
-    """The group map: a sorted tuple of sorted tuples of SM ids."""
+    """Returns the group map: a sorted tuple of sorted tuples of SM ids."""
     return tuple(sorted(tuple(sorted(g["sms"])) for g in fingerprint["topology"]["groups"]))
 
 
 def partitions_all_sms(fingerprint):
-    """Every SM in exactly one group?"""
+    """Returns whether every SM is in exactly one group."""
     sms = [sm for group in groups_of(fingerprint) for sm in group]
     return len(sms) == len(set(sms)) == fingerprint["gpu"]["sm_count"]
 
 
 def sizes_text(groups):
-    """"24 groups: 20 of 6, 4 of 4"."""
+    """Returns "24 groups: 20 of 6, 4 of 4"."""
     sizes = [len(g) for g in groups]
     parts = ["%d of %d" % (sizes.count(n), n) for n in sorted(set(sizes), reverse=True)]
     return "%d groups: %s" % (len(groups), ", ".join(parts))
 
 
 def say_levels(fingerprint):
-    """One line a TLB level, for a person."""
+    """Returns one line for each TLB level."""
     lines = []
     for level in fingerprint["tlb"]["levels"]:
         lines.append("L%d: entries %s of %s bytes, reach %s, shared by %s" %
@@ -230,14 +230,14 @@ def say_levels(fingerprint):
 
 
 def gpu_load_free_bytes():
-    """Free device memory, as one process after another sees it."""
+    """Returns the free device memory in the view of a new process."""
     out = subprocess.run([GPU_LOAD, "--free"], stdout=subprocess.PIPE, check=True,
                          universal_newlines=True, timeout=60).stdout
     return int(out.split()[0])
 
 
 class GpuLoad:
-    """A process that holds all device memory but `leave` bytes until it has to end."""
+    """A process that holds all device memory except `leave` bytes until it is ended."""
 
     mode = "--leave"
 
@@ -252,6 +252,6 @@ class GpuLoad:
 
 
 class Reader(GpuLoad):
-    """A process that reads at random in this many bytes, without a pause, until it has to end."""
+    """A process that reads at random in this many bytes, without a pause, until it is ended."""
 
     mode = "--read"

@@ -1,5 +1,5 @@
 /* partition.cu: reach_partition.cuh on a GPU: is every key where it belongs, from no key to more
- * than 2^31, also from a graph; and how many keys a second. test_partition.py runs it. Prints
+ * than 2^31, also from a graph; and how many keys per second. test_partition.py runs it. Prints
  * "ok"/"not ok" lines, then rows of a table that begin with "|".
  *
  *   partition [SEED [LOG2]]     2^LOG2 keys for the speeds, default 2^30

@@ -1,5 +1,5 @@
-/* scattered_reads.cu: random 128-byte reads over memory made of short physical runs, as a job has
- * them whose allocator maps small handles.
+/* scattered_reads.cu: random 128-byte reads over memory made of short physical runs, like in a job
+ * whose allocator maps small handles.
  *
  *     scattered_reads BYTES RUN   takes BYTES of device memory in handles of RUN bytes each, maps
  * them side by side in random order, prints "ready", then answers lines:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Physically scattered memory: the frame is found twice, and a job over shuffled 2 MiB handles is as fast as the
-planner says with contiguous=0, naive and in windows. Prints what it compares."""
+planner predicts with contiguous=0, naive and in windows. Prints the compared values."""
 import glob
 import os
 import subprocess

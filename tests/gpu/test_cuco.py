@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """cuCollections: Bloom filters, stock, in scopes and in windows (reach_cuco.cuh), and hash sets, stock and in windows
-(reach_cuco_set.cuh). Right for all keys; then the speeds over memory beyond the reach, medians of several runs. Beside them
-what the chip can do at all: random sectors within the reach, by nothing but their addresses (sector_updates.cu).
+(reach_cuco_set.cuh). Right for all keys; then the speeds over memory beyond the reach, medians of several runs.
+Beside them is the bound of the chip: random sectors within the reach, by nothing but their addresses
+(sector_updates.cu).
 
 REACH_CUCO_GIB: the large ones (default 120, or what fits); REACH_CUCO_LOG2: keys per call, as a power of 2 (default 28);
 REACH_CUCO_JSON: a file for all that was measured."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The data caches and the latency of memory: REACH_RUNS (3) measurements find the same; what is said of each cache holds in
-walks of another kind; memory has the modes that other walks show. Prints a table last, with what MT4G reports for an H100.
-REACH_OUT names a folder that keeps what was found."""
+"""The data caches and the latency of memory: REACH_RUNS (3) measurements find the same; the values of each cache hold
+in walks of another kind; memory has the modes that other walks show. Prints a table last, with what MT4G reports for
+an H100. REACH_OUT names a folder for the results."""
 import json
 import os
 import statistics

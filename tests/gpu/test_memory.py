@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kinds of memory on a real GPU: two measurements at depth memory agree, and every number is possible without a table
 of expected ones. With several GPUs (CUDA_VISIBLE_DEVICES=0,1) each is measured, and memory of peers must be there.
-Prints time and memory of each depth, and what reachctl shows."""
+Prints time and memory of each depth, and the output of reachctl."""
 import os
 import subprocess
 

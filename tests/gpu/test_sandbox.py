@@ -2,10 +2,9 @@
 """The sandbox of systemd/reachd.service on a real GPU, setting by setting: does a worker still
 fingerprint under it?
 
-There need not be a systemd here: lib_sandbox.py makes by hand what it would make. Each setting is
-tried alone and then all at once; what does not hold alone is named. The test fails only where all at
-once, as the unit has it, fails. Wants root for the settings that need it, and says which it could
-not try.
+No systemd is needed, because lib_sandbox.py makes its settings. Each setting is tried alone and then all at once; a
+setting that fails alone is named. The test fails only where all at once, as the unit has it, fails. Wants root for
+the settings that need it, and says which it could not try.
 
   REACH_RESULTS=FOLDER   also writes FOLDER/sandbox.json: for each setting whether it holds, and
                          which system calls were refused meanwhile

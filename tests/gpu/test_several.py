@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Three tables of 50, 40 and 30 GiB that are read together: windows of matched parts are as fast as within the
-reach, and the plan over a list of allocations says how fast. Prints a table last."""
+reach, and the plan over a list of allocations predicts their speed. Prints a table last."""
 import glob
 import os
 import subprocess

@@ -1,5 +1,5 @@
-/* traced_jobs.cu: a gather of rows and a grouping, traced and timed, so that what-if's predictions
- * have something to be compared with.
+/* traced_jobs.cu: a gather of rows and a grouping, traced and timed, for comparison with the
+ * predictions of what-if.
  *
  *     traced_jobs BYTES RUN   takes BYTES of device memory in handles of RUN bytes, mapped side by
  * side in random order, prints "ready", then answers lines:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lists of tables in reach.torch: the kernels in Triton's interpreter with parts at random, the ways
-that a measured GPU gives, gradients, torch.compile, and PyTorch's operators where there is no plan."""
+"""Lists of tables in reach.torch: the kernels in Triton's interpreter with random parts, the choices of a measured
+GPU, gradients, torch.compile, and PyTorch's operators without a plan."""
 import contextlib
 import dataclasses
 import os
@@ -210,7 +210,7 @@ def tables_of_several_dtypes_and_indices_of_several_lengths_go_one_after_another
 
 
 def asked(held, strategy=""):
-    """The way for tables of these (bytes, bytes of a row) on a measured H200."""
+    """The choice for tables of these (bytes, bytes of a row) on a measured H200."""
     sizes, rows = tuple(s for s, _ in held), tuple(r for _, r in held)
     job = planning.TablesJob(table_bytes=sum(sizes), row_bytes=sum(rows), accesses=1 << 24, tables=sizes, rows=rows,
                              input_bytes=8.0 * len(held), written_bytes=float(sum(rows)))

@@ -1,5 +1,5 @@
 # For docs/methods.md.
-"""The table at the end of survey.sh, from what its steps have left behind.
+"""The table at the end of survey.sh, from the files of its steps.
 
     lib_survey.py TMP OUT     TMP: export/, random_read-N.json, machine.txt    OUT: the text files
 """

@@ -4,11 +4,11 @@
  *
  *     order URI BYTES
  *
- * For each device of CUDA one line of JSON: its UUID; what the reachd at URI (for reach_open)
- * answers for that UUID; what it answers for the device's number, which is one of the daemon's list
- * and not of this process, and whether libreach notices that this is another GPU; 10^9 bytes per
- * second of random reads of 128 bytes over BYTES, naive, in the windows that reach_table_get has
- * found for the current device, and in the windows of the answer for the number.
+ * For each device of CUDA one line of JSON: its UUID; the answer of the reachd at URI (for
+ * reach_open) for that UUID; its answer for the number of the device, which is one of the daemon's
+ * list and not of this process, and whether libreach notices that this is another GPU; 10^9 bytes
+ * per second of random reads of 128 bytes over BYTES, naive, in the windows that reach_table_get
+ * has found for the current device, and in the windows of the answer for the number.
  */
 #include "reach.cuh"
 

@@ -1,6 +1,6 @@
 /* For docs/lab.md. */
-/* recent_misses.cu: who shares the translations that missed last, which a TLB of sets keeps beside
- * them (docs/lab.md, V4). For tests/gpu/test_recent.py.
+/* recent_misses.cu: the sharing of the translations that missed last, which a TLB of sets keeps
+ * beside its sets (docs/lab.md, V4). For tests/gpu/test_recent.py.
  *
  *     recent_misses ENTRY SETS WAYS SM ..
  *
