@@ -1,4 +1,4 @@
-/* serve.c: the daemon proper.
+/* serve.c: the main loop of the daemon.
  *
  * One thread waits in epoll for a signal, a publication (only with a service manager)
  * and a point in time (only for its watchdog). When idle it does not wake at all. Everything else

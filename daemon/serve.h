@@ -1,4 +1,4 @@
-/* serve.h: the daemon proper: store, pipeline and API around one event loop. */
+/* serve.h: runs the daemon: store, pipeline and API around one event loop. */
 #ifndef REACH_SERVE_H
 #define REACH_SERVE_H
 

@@ -15,7 +15,7 @@ enum { EXPORT_PATH_BYTES = 512 };
 enum status export_folder(const char *dir, const struct gpu_identity *gpu, int64_t now, char *out,
                           size_t out_size, struct err *err);
 
-/* The observations of one run: a line about the run, then one observation a line. */
+/* Writes the observations of one run: a line about the run, then one line per observation. */
 enum status export_observations(const char *path, const struct observation_set *set,
                                 enum depth depth, struct err *err);
 /* Reads the file that export_observations wrote. The caller owns `*out` (observation_set_free). */

@@ -146,7 +146,7 @@ static const char *put_element(const struct member *list, const json_t *element,
     for (const char *c = pattern; *c && n < TITLE_BYTES; c++) {
         while (*c == '%' && m < end && !m->key)
             m++;
-        if (m == end) /* elements without a key */
+        if (m == end) /* elements have no key */
             break;
         n += (size_t)snprintf(out + n, TITLE_BYTES - n, "%.*s", *c == '%' ? TITLE_BYTES : 1,
                               *c == '%' ? put_key(m++, element, key) : c);

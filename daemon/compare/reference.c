@@ -1,5 +1,5 @@
-/* reference.c: reads the documents of a folder into one tree, kind by kind, and condenses that into
- * the tables of reference.h. */
+/* reference.c: reads the documents of a folder into one tree, kind by kind, and converts the tree
+ * to the tables of reference.h. */
 #include "compare/reference.h"
 
 #include "compare/share.h"

@@ -1,4 +1,4 @@
-/* share.c: the anonymous document of a chip. */
+/* share.c: makes the anonymous document of a chip. */
 #include "compare/share.h"
 
 #include "compare/metrics.h"

@@ -63,7 +63,7 @@ struct config {
     uint64_t host_memory_bytes;                /* likewise */
     uint32_t memory_ms;                        /* likewise */
     uint32_t probe_deadline_ms;                /* 0 means the default of gpu.h */
-    bool vmm;                                  /* use the virtual memory API */
+    bool vmm;                                  /* whether to use the virtual memory API */
     bool measure_on_start;
     bool check_on_start;
     bool demo;

@@ -11,7 +11,7 @@ enum config_type {
     CONFIG_BYTES,    /* uint64_t, a size above 0 */
     CONFIG_NUMBER,   /* uint32_t from `least` to `most` */
     CONFIG_SWITCH,   /* bool: --name, --no-name; "yes" or "no" in file and environment */
-    CONFIG_WORD,     /* an enum: one of `words` */
+    CONFIG_WORD,     /* an enum, one of `words` */
     CONFIG_LIST,     /* const char *[REACH_MAX_GPUS + 1]; the option may be repeated */
     CONFIG_DEPTHS,   /* enum depth[CONFIG_MAX_DEPTHS]; the option may be repeated */
     CONFIG_FLAG      /* stores no value */

@@ -122,7 +122,7 @@ void fingerprint_set_measurement(struct fingerprint *fp, const char *id);
 /* The depth of the newest measurement. `depth` is the deepest of that and of the kept parts. */
 enum depth fingerprint_newest_depth(const struct fingerprint *fp);
 
-/* Sets `depth` to the deepest of the newest measurement and of those that parts are kept from. */
+/* Sets `depth` to the deepest of the newest measurement and of the measurements with kept parts. */
 void fingerprint_set_depth(struct fingerprint *fp, enum depth newest);
 
 /* The time when a part was measured: taken_at of this measurement, or of the one that the part is

@@ -32,8 +32,8 @@ struct shared_stride {
     struct maybe_f64 cycles;
     struct maybe_u32 passes;
 };
-/* The shared memory of an SM. Words of bank_bytes lie in the banks in turn. Lanes that load
- * different words of one bank take passes, one after the other. Mei 2016, section 6. */
+/* The shared memory of an SM. Words of bank_bytes lie in the banks in turn. Loads of different
+ * words of one bank by several lanes take several passes. Mei 2016, section 6. */
 struct fingerprint_shared {
     struct maybe_u64 sm_bytes;
     struct maybe_u64 block_bytes;

@@ -18,7 +18,7 @@ enum fingerprint_part {
     PART_LEVELS = 0, /* level k (an index), part p: k * LEVEL_PART_COUNT + p */
     PART_BEYOND = FINGERPRINT_MAX_LEVELS * LEVEL_PART_COUNT,
     PART_PAGE_BYTES,
-    PART_GROUPS,          /* which SMs make a group, disabled SMs, windows */
+    PART_GROUPS,          /* SMs of each group, disabled SMs, windows */
     PART_GROUP_PENALTIES, /* penalties of groups and of SMs, and their classes */
     PART_GROUP_SPEEDS,    /* random reads of each group, and their classes */
     PART_GROUP_PAIRS,

@@ -19,7 +19,7 @@ enum {
 enum finding { FINDING_UNKNOWN = 0, FINDING_YES, FINDING_NO };
 const char *finding_name(enum finding f); /* "unknown", "yes", "no" */
 
-/* Why two groups slow each other down. */
+/* The reason why two groups slow each other down. */
 enum slow_cause { SLOW_UNKNOWN = 0, SLOW_BY_TLB, SLOW_BY_BANDWIDTH };
 const char *slow_cause_name(enum slow_cause c); /* "unknown", "tlb", "bandwidth" */
 
@@ -43,7 +43,7 @@ struct sm_group {
     } evidence;
 };
 
-/* Two groups that read less side by side than alone, beyond noise. */
+/* Two groups that read less side by side than alone, by more than the noise. */
 struct slow_pair {
     uint16_t groups[2];
     double ratio;
@@ -84,7 +84,7 @@ struct topology {
     struct maybe_u32 full_sm_count;
     struct disabled_sms disabled;
     struct maybe_f64 confidence;
-    struct maybe_f64 sm_miss_penalty_cycles[REACH_MAX_SMS]; /* by SM id */
+    struct maybe_f64 sm_miss_penalty_cycles[REACH_MAX_SMS]; /* indexed by SM id */
     struct maybe_u32 penalty_classes;
     struct maybe_u32 speed_classes;
     enum finding speed_follows_sms;

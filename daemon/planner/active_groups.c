@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Groups whose throughput per SM differs by less count as equally fast. */
+/* Groups count as equally fast if their throughput per SM differs by less. */
 #define SPEED_TOLERANCE 0.05
 
 enum { WEIGHT_OF_AN_SM = 64 };

@@ -1,10 +1,11 @@
-/* layout.h: allocations that one job touches together (the offsets and the edges of a graph, the
- * metadata and the values of a hash table, a set of embedding tables), cut into matched parts: part
- * k of each is at the same fraction of it. Pure; no allocation; any thread.
+/* layout.h: allocations that one job touches together, cut into matched parts: part k of each
+ * allocation is at the same fraction of it. Examples are the offsets and the edges of a graph, the
+ * metadata and the values of a hash table, and a set of embedding tables. Pure; no allocation; any
+ * thread.
  *
- * A position is a byte of all touched allocations together, 0 .. layout_touched_bytes: the fraction
- * is position over that. An allocation that is not touched is cut too, and takes nothing of a
- * reach.
+ * A position is a byte of all touched allocations together, 0 .. layout_touched_bytes. The fraction
+ * is the position divided by that number. An allocation that is not touched is cut too, but takes
+ * no part of a reach.
  */
 #ifndef REACH_PLANNER_LAYOUT_H
 #define REACH_PLANNER_LAYOUT_H

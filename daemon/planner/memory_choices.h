@@ -58,7 +58,7 @@ enum {
 
 struct memory_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
-    uint32_t element_bytes; /* defaults filled in */
+    uint32_t element_bytes; /* request with defaults filled in */
     uint32_t transaction_bytes;
     /* The choices, best first; there is at least one. No choice has a known capacity below the
      * bytes. Those that may be too small come last, peers behind all others. The order is by gbps

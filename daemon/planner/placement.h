@@ -28,11 +28,11 @@ enum { PLACEMENT_MAX_WINDOWS = 256, PLANNER_REASON_BYTES = 480 };
 
 /* The recommendation of the answer. The set is closed, so programs can branch on it. */
 enum advice {
-    ADVICE_NOTHING_TO_DO = 0, /* the bytes fit the reach: any SM may work anywhere */
+    ADVICE_NOTHING_TO_DO = 0, /* the bytes fit the reach, and any SM may work anywhere */
     ADVICE_SCOPES,            /* passes over scopes */
     ADVICE_WINDOWS,           /* groups in windows */
     ADVICE_NO_LIMIT_SEEN,     /* no limit that costs speed, within the probed range */
-    ADVICE_NOT_ENOUGH_GROUPS  /* windows would need more groups than there are: use scopes */
+    ADVICE_NOT_ENOUGH_GROUPS  /* windows would need more groups than there are; use scopes */
 };
 const char *advice_name(enum advice a); /* "nothing-to-do", "scopes", "windows", ... */
 

@@ -205,8 +205,8 @@ static struct maybe_f64 value_of(const struct curve_point *p, enum predict_colum
     return column == PREDICT_NAIVE ? p->naive_gbps : p->by_group_gbps;
 }
 
-/* Linear in bytes between two points; below the first point, which is within the reach, the curve
- * is flat. Points without a number in this column are skipped. */
+/* The curve is linear in bytes between two points, and flat below the first point, which is within
+ * the reach. Points without a number in this column are skipped. */
 struct maybe_f64 predict_gbps(const struct throughput *t, enum predict_column column,
                               uint64_t bytes)
 {

@@ -1,10 +1,10 @@
 /* split.c: assigns groups to jobs, then makes windows for each job.
  *
- * A job needs one group for each window of its bytes, and first claims this number; the largest
- * claims are dropped if there are too few groups: those jobs miss, in one window. Then groups are
- * assigned one by one, the largest first, to the job that is furthest below its share of the SMs;
- * if the remaining groups are all claimed, only to jobs with a claim. There is no exchange
- * afterwards, so shares may be off by up to the largest group.
+ * A job needs one group for each window of its bytes, and first claims this number. If there are
+ * too few groups, the largest claims are dropped, and the jobs without a claim miss in one window.
+ * Then groups are assigned one by one, the largest first, to the job that is furthest below its
+ * share of the SMs. If the remaining groups are all claimed, they are assigned only to jobs with a
+ * claim. There is no exchange afterwards, so shares may be off by up to the largest group.
  */
 #include "planner/split.h"
 
@@ -27,7 +27,7 @@ struct splitting {
     uint32_t claims[SPLIT_MAX_JOBS];        /* groups that the job still needs */
     double targets[SPLIT_MAX_JOBS];         /* SMs */
     double have[SPLIT_MAX_JOBS];            /* SMs */
-    int16_t job_of_group[REACH_MAX_GROUPS]; /* by the fingerprint's group number */
+    int16_t job_of_group[REACH_MAX_GROUPS]; /* indexed by the fingerprint's group number */
     uint64_t all_bytes;
 };
 

@@ -67,7 +67,7 @@ struct strategy_option {
     uint32_t windows;             /* 0 means none */
     uint64_t scope_bytes; /* bytes of each pass, except perhaps the last; 0 means no scopes */
     double extra_bytes;   /* bytes for one item beyond those that naive moves */
-    struct maybe_f64 extra_bytes_total; /* unknown if the accesses are */
+    struct maybe_f64 extra_bytes_total; /* unknown if the number of items is */
     enum bound bound;                   /* bottleneck of most passes or windows */
     char why[STRATEGY_WHY_BYTES];       /* explanation in one sentence */
 };

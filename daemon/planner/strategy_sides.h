@@ -20,7 +20,7 @@ enum sides_obstacle {
     SIDES_NO_BINDING,       /* work cannot be bound to SMs */
     SIDES_SINGLE_PASS,      /* every side scans the input, but the job can read it only once */
     SIDES_BEYOND_REACH,     /* translation is the limit, which sides do not change */
-    SIDES_FITS_L2           /* the set fits the L2, whichever SM reads it */
+    SIDES_FITS_L2           /* the set fits the L2 for every SM */
 };
 
 struct sides_cost {
@@ -28,7 +28,7 @@ struct sides_cost {
     enum sides_obstacle obstacle;
     struct maybe_f64 missing; /* unknown, with the reason, if not measured */
     double gain;              /* measured near throughput relative to any */
-    bool extrapolated;        /* beyond the longest measured set */
+    bool extrapolated;        /* the set is beyond the longest measured set */
     struct cost cost;
 };
 

@@ -16,15 +16,15 @@ bool windows_assign(const uint32_t *sizes, uint32_t count, uint32_t windows, uin
 
 struct windows_request {
     uint64_t bytes;
-    uint64_t unit_bytes;    /* every bound but the last is a multiple of this */
-    uint64_t limit_bytes;   /* no window is longer */
+    uint64_t unit_bytes;    /* every bound except the last is a multiple of this */
+    uint64_t limit_bytes;   /* the longest allowed window */
     const uint32_t *shares; /* SMs of each window, each >= 1 */
     uint32_t windows;       /* 1..PLACEMENT_MAX_WINDOWS */
 };
 
 struct windows_result {
     bool fits;  /* all windows are within the limit; if not, the other members are not valid */
-    bool empty; /* fits, but some window has no byte */
+    bool empty; /* some window has no byte, although all fit */
     bool proportional; /* no window was cut short at the limit */
     double imbalance;  /* bytes per SM of the worst window over the mean; 1 is even */
 };

@@ -212,7 +212,7 @@ static bool listen_is_socket(const char *path)
     return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Removes the name of a socket on which no process listens any more. */
+/* Removes the name of a socket if no process listens on it. */
 static enum status listen_clear(const struct sockaddr_un *name, struct err *err)
 {
     struct stat st;

@@ -71,7 +71,7 @@ void sd_notify_close(struct sd_notify *n)
     *n = (struct sd_notify){.fd = -1, .watchdog_ms = -1};
 }
 
-/* "2 GPUs: 1 ready, 1 measuring". */
+/* Writes the state of the GPUs: "2 GPUs: 1 ready, 1 measuring". */
 static void sd_notify_describe(const struct snapshot *s, char *out, size_t size)
 {
     uint32_t counts[NOTIFY_GPU_STATES] = {0};

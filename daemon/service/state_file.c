@@ -103,7 +103,7 @@ enum status state_file_check(const struct config *config, struct err *err)
 static enum status state_file_open_path(const struct config *config, struct store **out,
                                         struct err *err)
 {
-    /* A daemon that serves can wait for the disk; one measurement cannot. */
+    /* A running daemon can wait for the disk, but a single measurement cannot. */
     const bool degraded = config->mode == CONFIG_SERVE && !config->state_fallback_memory;
     char directory[PATH_MAX];
     struct err why = {0};

@@ -1,8 +1,8 @@
 /* snapshot.h: an immutable view of the current fingerprints, from which every request is answered.
  *
  * Writers (the pipeline) build a new view and publish it; readers (the API) acquire the newest,
- * read without a lock, and release it. Nothing in a published view changes,
- * not even lazily. The last release frees it. All functions here may be called from any thread.
+ * read without a lock, and release it. A published view never changes. The last release frees it.
+ * All functions here may be called from any thread.
  */
 #ifndef REACH_SNAPSHOT_SNAPSHOT_H
 #define REACH_SNAPSHOT_SNAPSHOT_H
