@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The speed of the jobs of the papers, in one run on this GPU: the target of each, the result, and whether the target
-was met. Exit status 1 if something was missed.
+was met. The exit status is 1 if a target was missed.
 
   REACH_JOBS_OUT   a folder for the jobs' tables and JSON files, as docs/measurements keeps them
   REACH_JOBS_SIZES another list of sizes
 
-The targets are those of an H200, whose memory is twice what a group of its SMs reaches; a GPU with less to gain
-misses the multiples, and its planner must report that.
+The targets are for an H200, whose memory is twice the reach of a group of its SMs; a GPU with less to gain misses the
+multiples, and its planner must report that.
 """
 import json
 import os

@@ -5,10 +5,9 @@
 
 REACH_BENCH_WRITE names the file too.
 
-Servers take turns in an order that is shuffled each time. A ratio is the median of the ratios of two
-servers in one turn, which are seconds apart, so it also holds if the machine is slower at times. --soak does that
-instead of the rest, and --beside compares this reachd with those of other builds. The exit status is 1 if a target
-was missed.
+Servers take turns in an order that is shuffled each time. A ratio is the median of the ratios of two servers in one
+turn. The two are seconds apart, so a ratio also holds if the machine is slower at times. --soak does that instead of
+the rest, and --beside compares this reachd with those of other builds. The exit status is 1 if a target was missed.
 """
 import argparse
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How tests/gpu/test_load.py and survey_busy.py judge an answer from beside a load: only a known value that differs
-is wrong. It tests those tests, because none of them runs without a GPU."""
+"""Tests how tests/gpu/test_load.py and survey_busy.py judge an answer from beside a load: only a known value that
+differs is wrong. Those tests are tested here, because none of them runs without a GPU."""
 import copy
 import json
 import os

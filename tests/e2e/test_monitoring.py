@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The files for Prometheus and Grafana fit the daemon. Every metric that a rule, an alert or a panel names is one of
-the daemon, every rule has a test, and the dashboard has the required members of Grafana. If promtool is installed, it
+"""The files for Prometheus and Grafana fit the daemon. Every metric in a rule, an alert or a panel is one of the
+daemon. Every rule has a test, and the dashboard has the required members of Grafana. If promtool is installed, it
 checks them too."""
 import json
 import os

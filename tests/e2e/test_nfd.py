@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""reach-nfd: labels for Kubernetes' node feature discovery. It tests the content of the labels, that any response of
-the daemon gives valid labels, that a reader never sees a partial file, and that labels expire when the daemon
-ends."""
+"""reach-nfd: labels for Kubernetes' node feature discovery. It tests the content of the labels. Any response of the
+daemon must give valid labels, a reader must never see a partial file, and labels must expire when the daemon ends."""
 import contextlib
 import json
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Offline planning equals the daemon's, and both clients read all of an answer: for each profile, the
-daemon's own document, libreach asking the daemon, libreach with the exported fingerprint or with what a
-scheduler puts into a job's environment, and the Python package all these ways must say the same, field by field, in
-answers and in refusals."""
+"""Offline planning gives the answers of the daemon, and both clients read the whole answer: for each profile, the
+daemon's own document, libreach asking the daemon, libreach with the exported fingerprint or with the environment that
+a scheduler gives to a job, and the Python package all these ways must say the same, field by field, in answers and in
+refusals."""
 import json
 import locale
 import os

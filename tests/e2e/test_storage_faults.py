@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Random faults of the disk under a daemon that measures and is read all the time.
 
-Whatever the disk does, every measurement succeeds, every request is answered and the answer is right, every sample of
-the health is true, and the answered results are in the file when the disk works again. The seed is printed;
+Whatever the disk does, every measurement succeeds, every request is answered and the answer is right, and every
+sample of the health is true. The answered results are in the file when the disk works again. The seed is printed;
 REACH_SEED repeats it, REACH_COUNT sets the number of faults."""
 import http.client
 import json

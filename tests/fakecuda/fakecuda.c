@@ -15,21 +15,26 @@
  *                                  their PCI addresses. Default: h200
  *   bus=<n>                        the bus of the last GPU's PCI address; default: its place, from
  *                                  1
- *   fail=<call>[/<gpu>][@<n>[+]]=<result>   the nth use of this call, from 1, returns that
- * CUresult; with a + all later ones too; without @ each one does. The name is the API's without its
- * version: cuMemAlloc. "*" counts all calls but cuGetErrorName and cuGetErrorString. With /<gpu>
- * only calls about this GPU, by its place among the GPUs, from 0. After 214, 226 and 700 to 719 all
- * calls fail, as when a context is lost hang=<call>[/<gpu>][@<n>[+]][=<ms>]   the call returns only
- * after that time, or never. With the name of a kernel (reach_round): that launch never ends
+ *   fail=<call>[/<gpu>][@<n>[+]]=<result>
+ *                                  the nth use of this call, from 1, returns that CUresult.
+ *                                  With "+" all later ones do too; without @ each one does. The
+ *                                  name is the API's without its version: cuMemAlloc. "*"
+ *                                  counts all calls except cuGetErrorName and cuGetErrorString.
+ *                                  With /<gpu> only calls about this GPU, by its place among
+ *                                  the GPUs, from 0. After 214, 226 and 700 to 719 all calls
+ *                                  fail, like after the loss of a context
+ *   hang=<call>[/<gpu>][@<n>[+]][=<ms>]
+ *                                  the call returns only after that time, or never. With the
+ *                                  name of a kernel (reach_round) that launch never ends
  *   giveup=<kernel>[@<n>[+]]       the blocks of that launch do not meet, and report it
  *   crash=<call>[/<gpu>][@<n>]     the process aborts
- *   driver=<version>               what cuDriverGetVersion says; default 13000
+ *   driver=<version>               the result of cuDriverGetVersion; default 13000
  *   mode=<n>                       compute mode: 0 default, 2 prohibited, 3 exclusive process
  *   others=<size>                  device memory that others hold
  *   mps=<n>                        the process is one of this many clients of MPS
  *   novmm                          the GPUs cannot do the virtual memory API
- *   nohints                        how an SM divides its array follows from blocks alone
- *   mig                            the GPUs are MIG instances, and NVML does not say so
+ *   nohints                        the division of an SM's array follows from blocks alone
+ *   mig                            the GPUs are MIG instances, and NVML does not report it
  *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
  *                                  is in MIG mode and has none
  *

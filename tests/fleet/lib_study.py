@@ -1,6 +1,6 @@
-"""lib_study.py: the totals of the fingerprints of a fleet, computed independently of reachctl from the answers of the
-daemons, so that a survey can be compared with them. It also contains the table of the paper, and the candidates of a
-K80's pattern by a trial of all 105 pairs."""
+"""lib_study.py: the totals of the fingerprints of a fleet, for comparison with a survey. They are computed
+independently of reachctl from the answers of the daemons. It also contains the table of the paper, and the candidates
+of a K80's pattern by a trial of all 105 pairs."""
 import collections
 import itertools
 

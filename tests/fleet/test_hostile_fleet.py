@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A faulty fleet: of a hundred hosts ten are dead, five hang or drip, and one each answers 2 GiB of JSON, has a wrong
+"""A faulty fleet: of a hundred hosts ten are dead, and five hang or drip. One each answers 2 GiB of JSON, has a wrong
 certificate, and claims the GPU of another host. The survey ends, counts each kind, and is right about the rest: it
 stores the fingerprints that the other 81 daemons serve.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A worker lists the GPU, opens it, reports its limits, answers one probe of each kind with the shape that the probe
-requests, and gives everything back."""
+"""A worker lists the GPU, opens it, reports its limits, and answers one probe of each kind with the requested shape.
+It gives everything back."""
 import common
 
 MOST_SLOTS = 512  # highest SM id that anything here has a place for

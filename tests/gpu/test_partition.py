@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reach_partition.cuh on this GPU: right for every size, in a graph, and beyond 2^32 keys; then how many keys a second,
+"""reach_partition.cuh on this GPU: right for every size, in a graph, and beyond 2^32 keys; then the keys per second,
 printed and not judged.
 
 TEST_SEED repeats a run. REACH_PARTITION_LOG2 is the number of keys for the speeds, as a power of 2 (default 30)."""

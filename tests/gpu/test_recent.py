@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""The translations that missed last, which the level of the SM groups keeps beside its sets: how many there are, and that
-the SMs of a group share them, and no others do. So this is a second method for the groups, by other addresses and in plain
-memory.
+"""The translations that missed last, which the level of the SM groups keeps beside its sets: their number, and that
+only the SMs of a group share them. So this is a second method for the groups, by other addresses and in plain memory.
 
   REACH_RECENT_GROUPS   how many groups, default 6; one SM of each walks
 """

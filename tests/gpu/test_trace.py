@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What-if on traces that a GPU recorded: a gather and a grouping are traced with reach_trace.cuh, and the predictions
-of reach-lab for naive, windows, sorted buffers and scattered memory are compared with the measurements of the same
-jobs. Prints a table.
+"""What-if on traces that a GPU recorded: a gather and a grouping are traced with reach_trace.cuh. The predictions of
+reach-lab for naive, windows, sorted buffers and scattered memory are compared with the measurements of the same jobs.
+Prints a table.
 
   REACH_TRACE_KEEP      a folder for the traces and the fingerprint
   REACH_TRACE_JSON      a file for the rows of the table

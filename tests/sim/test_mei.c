@@ -1,6 +1,6 @@
 /* test_mei.c: golden tests from Mei and Chu, Dissecting GPU Memory Hierarchy through
  * Microbenchmarking, 2016: caches of the paper as levels of the model, walked like in the paper,
- * and the replacement of figure 11 in the view of the analysis.
+ * and the replacement of figure 11 as input of the analysis.
  *
  * A level of the model is a cache if its entry is a line. Words have 4 bytes.
  */

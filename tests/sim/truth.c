@@ -101,8 +101,8 @@ static void level_of(struct walker *w, const struct sim_desc *d, uint32_t k,
     out->saturated = fewest(w, k, ALL);
 }
 
-/* Returns whether, at this stride, level k begins at twice the end of the nearer level, and ends at
- * half of the begin of the farther one. */
+/* Returns whether level k is distinct at this stride. It must begin at twice the end of the nearer
+ * level, and end at half of the begin of the farther one. */
 static bool apart_at(struct walker *w, const struct sim_desc *d, uint32_t k, uint64_t stride)
 {
     uint32_t most = 0;
