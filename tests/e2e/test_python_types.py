@@ -20,7 +20,7 @@ if os.path.basename(common.BUILD) != "release":
 PACKAGE = os.path.join(ROOT, "clients", "python", "reach")
 ANSWERS = os.path.join(PACKAGE, "answers.py")
 MISTAKES = os.path.join(ROOT, "tests", "e2e", "lib_typed_mistakes.py")
-# By the methods of reach.Reach.
+# the methods of reach.Reach that take parameters
 QUESTIONS = ("plan", "scope", "placement", "split", "memory", "fit", "explain", "fingerprint")
 HEADER = '''"""The answers of reachd as type checkers see them. tests/e2e/test_python_types.py writes this from api/openapi.yaml.
 

@@ -6,8 +6,8 @@
  * pause, until standard input ends gpu_load --work KIND SIZE   works without a pause, one batch
  * after the other is queued: long MS     kernels of this many milliseconds that read at random on all
  * SMs short US    kernels of this many microseconds on all SMs copy BYTES  copies on the device It
- * prints "working"; for each line "progress" of standard input "STEPS SECONDS", what it has done in
- * how long; "pause" and "go" stop and resume it. It ends with standard input.
+ * prints "working"; for each line "progress" of standard input it prints "STEPS SECONDS", its steps
+ * and their time; "pause" and "go" stop and resume it. It ends with standard input.
  */
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-/* l2_sides.cu: the sides of the L2 by two other ways than reachd's, for tests/gpu/test_caches.py.
+/* l2_sides.cu: the sides of the L2 by two other methods than in reachd, for
+ * tests/gpu/test_caches.py.
  *
  *     l2_sides loads GRANULE
  *         Of each SM, one load of each of GRANULES lines, a granule apart, right after another SM

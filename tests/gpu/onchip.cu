@@ -1,4 +1,4 @@
-/* onchip.cu: shared memory, clusters and loads in flight by other ways than reachd's, for
+/* onchip.cu: shared memory, clusters and loads in flight by other methods than in reachd, for
  * tests/gpu/test_onchip.py. Prints one line per number.
  *
  *     onchip banks

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The sides of the L2: REACH_RUNS (50) processes in a row find the same ones, judged here a second time from raw
-cycles; cold loads place every SM on the same side; and random reads that stay on the near side are faster by the
+"""The sides of the L2: REACH_RUNS (50) processes in a row find the same sides, which this test computes again from
+raw cycles; cold loads place every SM on the same side; and random reads that stay on the near side are faster by the
 required factor. Prints a table last. REACH_OUT names a folder for the results."""
 import json
 import os

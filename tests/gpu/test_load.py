@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Beside a process that reads at random on the same GPU without a pause, an answer is right or reports that it is not
 available. REACH_LOAD_RUNS (100) quick fingerprints in a row, every second one under that load: all quiet ones equal,
-each loaded one equal to them or disturbed, none wrong. A value that a loaded one calls unknown is not wrong; how
-often that happens is said. REACH_KEEP names a folder for the raw observations of the first that is wrong
+each loaded one equal to them or disturbed, none wrong. A value that a loaded one calls unknown is not wrong; the
+output has the number of such values. REACH_KEEP names a folder for the raw observations of the first that is wrong
 (wrong-load.tar.gz): it may not be seen again for hundreds of runs. The assessment itself is tested without a GPU by
 tests/e2e/test_load_counts.py."""
 import os

@@ -3,8 +3,8 @@
 fingerprint under it?
 
 No systemd is needed, because lib_sandbox.py makes its settings. Each setting is tried alone and then all at once; a
-setting that fails alone is named. The test fails only where all at once, as the unit has it, fails. Wants root for
-the settings that need it, and says which it could not try.
+setting that fails alone is named. The test fails only if all settings at once, like in the unit, fail. Some settings
+need root; the output names the settings that could not be tried.
 
   REACH_RESULTS=FOLDER   also writes FOLDER/sandbox.json: for each setting whether it holds, and
                          which system calls were refused meanwhile

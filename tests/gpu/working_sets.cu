@@ -4,8 +4,8 @@
  *     working_sets SHARED UNIT BYTES ..
  *         Random reads of UNIT bytes, 128 or 512, by one block of 1024 threads on each SM, which
  *         takes SHARED bytes of shared memory; "half": a little more than half of what an SM has.
- *         Prints for each size: BYTES, and GB/s where every block reads all of the set, and where
- *         each reads a part of its own; then both again with the same number of reads in each
+ *         Prints for each size: BYTES, and GB/s if every block reads all of the set, and if each
+ *         reads its own part; then both again with the same number of reads in each
  *         block, so that all wait for the slowest SM. In the first two, warps take pieces of the
  *         work from a queue.
  *

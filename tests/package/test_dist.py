@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`make dist` in a clean clone: the files that it leaves, their checksums, the source, which must be the commit's and
-build, and the portable directory, which must run. Building the wheel takes the package index; without it the test is
-skipped with the reason."""
+"""`make dist` in a clean clone. The test checks the files, their checksums, that the source is the source of the
+commit and builds, and that the portable directory runs. Building the wheel takes the package index; without it the
+test is skipped with the reason."""
 import os
 import re
 import subprocess

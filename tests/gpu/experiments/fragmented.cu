@@ -11,8 +11,8 @@
  * memory in which nothing was held. Contents are verified after each compaction, every word.
  *
  * Before that, each kind of host memory of reach_host_alloc is written by a kernel and read by the host, and
- * the other way around. Prints one table; writes the same as JSON. Exits with 1 if a word differs, or
- * something fails.
+ * the other way around. Prints one table; writes the same as JSON. Exits with 1 if a word differs,
+ * or if a call fails.
  */
 #include "reach_alloc.h"
 

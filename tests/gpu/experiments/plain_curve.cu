@@ -1,8 +1,8 @@
 /* For docs/methods.md. */
 /* plain_curve.cu: the daemon's random-read probes once more, over a plain allocation of nearly all
  * memory. The daemon reads through the alias arena, where little memory lies under all the
- * addresses; this shows that its curves, with windows and without, are those of the whole memory,
- * and so are its rates of other kinds of access.
+ * addresses; this shows that its curves, with windows and without, hold for the whole memory, and
+ * so do its rates of other kinds of access.
  *
  *     plain_curve OBSERVATIONS.jsonl [GPU]
  *
