@@ -12,8 +12,8 @@ enum { STATS_CLASSES = 6 };
 struct stats {
     int64_t started_at;                      /* wall clock, seconds; does not change */
     _Atomic uint64_t answers[STATS_CLASSES]; /* answers by the first digit of the HTTP status */
-    _Atomic uint64_t not_modified;           /* number of 304 answers among them */
-    _Atomic uint64_t unauthorized;           /* number of 401 answers among them */
+    _Atomic uint64_t not_modified;           /* number of 304 answers */
+    _Atomic uint64_t unauthorized;           /* number of 401 answers */
     _Atomic uint64_t connections_timed_out;  /* connections closed for taking too long */
     _Atomic uint64_t connections;            /* open now */
 };

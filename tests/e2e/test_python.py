@@ -84,7 +84,7 @@ def public():
 
 
 def described():
-    """Returns the same and the public methods of the classes, but no values."""
+    """Returns what public() returns and the public methods of the classes, but no values."""
     for name, node in public():
         if isinstance(node, ast.ClassDef):
             yield name, node, None

@@ -348,7 +348,8 @@ static uint32_t find_assigned(const struct chip *c, double *out_margin)
     return best >= proof ? die : 0;
 }
 
-/* "5x3/10,11": rows in the die, or "24x6/4:2,13:2": group 4 has lost 2. "" if it does not fit. */
+/* Writes "5x3/10,11" (rows in the die), or "24x6/4:2,13:2" (group 4 has lost 2 SMs). Writes "" if
+ * the text does not fit. */
 static void write_signature(const struct topology *t, uint32_t die_groups, struct disabled_sms *d)
 {
     const uint32_t k = t->nominal_group_sms.v;

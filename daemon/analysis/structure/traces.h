@@ -43,8 +43,8 @@ struct trace {
     double miss_share; /* share of the votes */
     double margin;     /* margin of the least certain page among the certain ones: 0..1 */
     /* Share of the votes that are as quick as the quicker half of the control's hits. The votes are
-     * of pages that miss in at least a fifth of their laps. A miss that is quick by noise is rarely
-     * among them, a true hit every other time. */
+     * of pages that miss in at least a fifth of their laps. Noise rarely
+     * makes a miss this quick. Half of the true hits are this quick. */
     double quick_share;
     double false_miss_rate; /* share of the control's hits; highest of any observation */
     double false_hit_rate;

@@ -25,8 +25,8 @@ struct sim_machine {
     uint64_t turns;         /* turns that the neighbor has had */
     uint64_t away;          /* turns long enough for a kernel to notice (kernels/abi.h) */
     uint32_t interruptions; /* stretches of the last probe that were repeated, even in vain */
-    /* Loads whose result is not needed. They are counted together, before any load whose result
-     * is. */
+    /* Loads whose result is not needed. They are counted together, before all loads whose
+     * result is needed. */
     uint32_t pending_count;
     struct sim_load pending[SIM_PENDING_LOADS];
 };
