@@ -138,18 +138,17 @@ static const char *put_key(const struct member *m, const json_t *element, char *
 static const char *put_element(const struct member *list, const json_t *element, char *out)
 {
     const char *const pattern = list->element ? list->element : "%";
-    const struct member *m = list->object->members;
-    const struct member *const end = m + list->object->count;
+    const struct member *m = NULL;
     char key[CELL_BYTES];
     size_t n = 0;
 
+    out[0] = '\0';
     for (const char *c = pattern; *c && n < TITLE_BYTES; c++) {
-        while (*c == '%' && m < end && !m->key)
-            m++;
-        if (m == end) /* elements have no key */
+        m = *c == '%' ? object_next_key(list->object, m) : m;
+        if (*c == '%' && !m) /* elements have no key */
             break;
         n += (size_t)snprintf(out + n, TITLE_BYTES - n, "%.*s", *c == '%' ? TITLE_BYTES : 1,
-                              *c == '%' ? put_key(m++, element, key) : c);
+                              *c == '%' ? put_key(m, element, key) : c);
     }
     while (n > 0 && n < TITLE_BYTES && strchr(" ,", out[n - 1]))
         out[--n] = '\0';

@@ -93,9 +93,7 @@ static char *print_key(const struct member *m, const void *base, uint32_t index,
     return out;
 }
 
-/* The next key after `m`, or NULL if there is none. Keys that are texts are skipped, because they
- * are not printed. */
-static const struct member *next_key(const struct object *o, const struct member *m)
+const struct member *object_next_key(const struct object *o, const struct member *m)
 {
     for (m = m ? m + 1 : o->members; m < o->members + o->count; m++)
         if (m->key && m->type != MEMBER_TEXT)
@@ -109,7 +107,8 @@ char *object_key(const struct object *o, const void *base, uint32_t index, char 
     size_t n = 0;
 
     out[0] = '\0';
-    for (const struct member *m = next_key(o, NULL); m && n < size; m = next_key(o, m))
+    for (const struct member *m = object_next_key(o, NULL); m && n < size;
+         m = object_next_key(o, m))
         n += (size_t)snprintf(out + n, size - n, "%s%s", n > 0 ? "," : "",
                               print_key(m, base, index, true, key));
     return out;
@@ -124,7 +123,7 @@ char *member_element(const struct member *list, const void *base, uint32_t index
 
     out[0] = '\0';
     for (const char *c = list->element; *c && n < size; c++) {
-        m = *c == '%' ? next_key(list->object, m) : m;
+        m = *c == '%' ? object_next_key(list->object, m) : m;
         n += (size_t)snprintf(out + n, size - n, "%.*s", *c == '%' ? KEY_BYTES : 1,
                               *c == '%' ? print_key(m, base, index, false, key) : c);
     }

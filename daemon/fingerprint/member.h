@@ -113,6 +113,9 @@ enum { MEMBER_LABEL_BYTES = 64 };
  * MEMBER_LABEL_BYTES. */
 char *member_label(const struct member *m, char *out);
 
+/* Returns the next key after `m` (the first key if `m` is NULL), or NULL if there is none. Keys
+ * that are texts are skipped, because they are not printed. */
+const struct member *object_next_key(const struct object *o, const struct member *m);
 /* Prints a key, or several with commas between them: "64G", "read,32". `index` is the place of the
  * element in its list. Returns `out`. */
 char *object_key(const struct object *o, const void *base, uint32_t index, char *out, size_t size);
