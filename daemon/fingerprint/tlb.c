@@ -11,6 +11,3 @@ NAME_FUNCTION(replacement_name, enum replacement, [REPLACEMENT_UNKNOWN] = "unkno
 
 NAME_FUNCTION(fill_name,
               enum fill, [FILL_UNKNOWN] = "unknown", [FILL_WHOLE] = "whole", [FILL_PARTS] = "parts")
-
-NAME_FUNCTION(allocation_name, enum allocation, [ALLOCATION_VIRTUAL] = "virtual",
-              [ALLOCATION_PLAIN] = "plain", [ALLOCATION_MANAGED] = "managed")

@@ -22,7 +22,6 @@ const char *fill_name(enum fill f); /* "unknown", "whole", "parts" */
 
 /* How a process allocates memory: the virtual memory API, a plain allocation, managed memory. */
 enum allocation { ALLOCATION_VIRTUAL = 0, ALLOCATION_PLAIN, ALLOCATION_MANAGED, ALLOCATION_COUNT };
-const char *allocation_name(enum allocation a); /* "virtual", "plain", "managed" */
 
 /* Sets of one level with the same number of ways. */
 struct set_run {
