@@ -548,16 +548,3 @@ char *json_writer_render(const json_t *v, size_t *out_bytes)
     json_writer_value(&t, NULL, v);
     return json_writer_end(&t, out_bytes);
 }
-
-enum status json_writer_print_value(const json_t *v, uint32_t indent, FILE *out, struct err *err)
-{
-    struct json_writer t;
-
-    json_writer_begin(&t, 0);
-    t.indent = indent;
-    if (v)
-        json_writer_value(&t, NULL, v);
-    else
-        t.failed = true;
-    return json_writer_print(&t, out, err);
-}

@@ -86,8 +86,5 @@ void json_writer_discard(struct json_writer *t);
  * is NULL. Do not use json_dumps: if memory ends in the middle of a name, jansson 2.14 omits the
  * name and reports no error. */
 char *json_writer_render(const json_t *v, size_t *out_bytes);
-/* Prints the value, one value per line if `indent` is above 0. Returns STATUS_NO_MEMORY or
- * STATUS_IO if it fails. */
-enum status json_writer_print_value(const json_t *v, uint32_t indent, FILE *out, struct err *err);
 
 #endif
