@@ -23,6 +23,7 @@ plain_asan    := -O2 -fno-sanitize=all
 plain_tsan    := -O2 -fno-sanitize=all
 # gold links a test program in two thirds of the time of ld, with AddressSanitizer in half. It is a part of binutils.
 # Not with ThreadSanitizer: a program that gold links crashes if a limit on the size of files is set.
+test_ld       = $(if $(filter tsan,$(variant)),,$(TEST_LD))
 TEST_LD       = $(call once,TEST_LD,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
 link_release  :=
 WRAP_MALLOC   := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc

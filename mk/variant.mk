@@ -91,12 +91,12 @@ build/$(v)/tests/libpapers.a: $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out %/m
 $(papers_$(v)): build/$(v)/%: build/$(v)/obj/%.o build/$(v)/tests/libpapers.a $(helpers_$(v))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(call link,$(if $(filter tsan,$(variant)),,$(TEST_LD))) $(TEST_LIBS)
+	$(Q)$(call link,$(test_ld)) $(TEST_LIBS)
 
 build/$(v)/tests/%: build/$(v)/obj/tests/%.o $(helpers_$(v))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(call link,$(if $(filter tsan,$(variant)),,$(TEST_LD))) $(TEST_LIBS)
+	$(Q)$(call link,$(test_ld)) $(TEST_LIBS)
 
 # With libFuzzer's main in the clang build, with ours in the others.
 build/$(v)/tests/fuzz/fuzz_%: build/$(v)/obj/tests/fuzz/fuzz_%.o $(fuzzer_$(v)) $(helpers_$(v))
