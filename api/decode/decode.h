@@ -1,6 +1,6 @@
 /* decode.h: strict conversion of the texts of a request to values. A function that returns false
  * has filled the error or the problem. The error names the query parameter (err.field), the problem
- * the JSON pointer. Pure; any thread.
+ * the JSON pointer. The functions are pure and may be called on any thread.
  */
 #ifndef REACH_API_DECODE_DECODE_H
 #define REACH_API_DECODE_DECODE_H

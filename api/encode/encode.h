@@ -1,5 +1,5 @@
 /* encode.h: JSON documents from values. Each writes one value (base/json_writer.h) or returns a
- * text. Pure; any thread. */
+ * text. The functions are pure and may be called on any thread. */
 #ifndef REACH_API_ENCODE_ENCODE_H
 #define REACH_API_ENCODE_ENCODE_H
 

@@ -1,4 +1,5 @@
-/* metrics.h: pages of metrics in Prometheus text 0.0.4 or OpenMetrics text 1.0. Pure; any thread.
+/* metrics.h: pages of metrics in Prometheus text 0.0.4 or OpenMetrics text 1.0. The functions are
+ * pure and may be called on any thread.
  *
  * OpenMetrics names the family of a counter without the _total of its samples, and marks the end
  * with a line. Units are base units, and a GPU is named by its UUID. SMs have no series of their

@@ -1,4 +1,5 @@
-/* auth.h: authorization of requests that change something. Pure; any thread. */
+/* auth.h: authorization of requests that change something. The functions are pure and may be called
+ * on any thread. */
 #ifndef REACH_API_HANDLERS_AUTH_H
 #define REACH_API_HANDLERS_AUTH_H
 

@@ -46,12 +46,12 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
                            const struct api_backend *backend, struct api_server **out,
                            struct err *err);
 
-/* Sets another token for all later requests. Any thread. */
+/* Sets another token for all later requests. The function may be called on any thread. */
 void api_server_set_token(struct api_server *server, const char *token);
 
 /* Sleeps until something is ready, due, or another thread wakes it; then serves what is ready. */
 void api_server_wait(struct api_server *server);
-/* Ends the sleep of api_server_wait. Any thread. */
+/* Ends the sleep of api_server_wait. The function may be called on any thread. */
 void api_server_wake(struct api_server *server);
 /* Returns whether its db_thread makes progress (db_thread.h). Any thread, one at a time. */
 bool api_server_db_thread_is_alive(struct api_server *server);

@@ -4,7 +4,7 @@
  *
  * All entries of one GPU belong to one fingerprint. An answer from another fingerprint, or with
  * another stale state, drops the older entries. Only answers that rest on a fingerprint are kept.
- * Any thread. */
+ * The functions may be called on any thread. */
 #ifndef REACH_CLIENTS_C_ANSWER_CACHE_H
 #define REACH_CLIENTS_C_ANSWER_CACHE_H
 

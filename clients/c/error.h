@@ -1,4 +1,4 @@
-/* error.h: errors of calls of libreach. Any thread. */
+/* error.h: errors of calls of libreach. The functions may be called on any thread. */
 #ifndef REACH_CLIENTS_C_ERROR_H
 #define REACH_CLIENTS_C_ERROR_H
 

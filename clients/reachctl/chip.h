@@ -1,5 +1,6 @@
 /* chip.h: the structure of a chip for `reachctl map`. It consists of the SM groups of a
- * fingerprint, the window of each over the whole memory, and the disabled SMs. Pure. */
+ * fingerprint, the window of each over the whole memory, and the disabled SMs. The functions are
+ * pure. */
 #ifndef REACHCTL_CHIP_H
 #define REACHCTL_CHIP_H
 

@@ -1,5 +1,6 @@
-/* check.h: compares a stored fingerprint with this chip. Pure. In: the fingerprint, the identity of
- * the GPU now, and a handful of observations. Out: still true, changed or unsure.
+/* check.h: compares a stored fingerprint with this chip. The functions are pure. In: the
+ * fingerprint, the identity of the GPU now, and a handful of observations. Out: still true, changed
+ * or unsure.
  *
  * The campaign (campaign/verify_probes.h) and the verdict share these definitions:
  *

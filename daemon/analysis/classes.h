@@ -1,4 +1,4 @@
-/* classes.h: divides numbers into classes with a clear gap between them. Pure. */
+/* classes.h: divides numbers into classes with a clear gap between them. The functions are pure. */
 #ifndef REACH_ANALYSIS_CLASSES_H
 #define REACH_ANALYSIS_CLASSES_H
 

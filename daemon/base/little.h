@@ -1,5 +1,5 @@
 /* little.h: Little's law: the number of loads in flight is the rate at which loads finish, times
- * the latency of a load. Pure. */
+ * the latency of a load. The functions are pure. */
 #ifndef REACH_BASE_LITTLE_H
 #define REACH_BASE_LITTLE_H
 

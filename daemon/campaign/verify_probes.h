@@ -1,5 +1,6 @@
 /* verify_probes.h: the probes of a check that a stored fingerprint still describes its chip, within
- * a budget of time. Pure. The tests themselves are defined in analysis/check.h. */
+ * a budget of time. The functions are pure. The tests themselves are defined in analysis/check.h.
+ */
 #ifndef REACH_CAMPAIGN_VERIFY_PROBES_H
 #define REACH_CAMPAIGN_VERIFY_PROBES_H
 

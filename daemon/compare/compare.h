@@ -1,5 +1,6 @@
 /* compare.h: checks whether a chip is normal. It places each number of a fingerprint among the
- * numbers of chips of its kind (reference.h), by the rule of outlier.h. Pure; any thread. */
+ * numbers of chips of its kind (reference.h), by the rule of outlier.h. The functions are pure and
+ * may be called on any thread. */
 #ifndef REACH_COMPARE_COMPARE_H
 #define REACH_COMPARE_COMPARE_H
 

@@ -3,7 +3,8 @@
  * There are two kinds. The structure is fixed by the design of a model (levels, entries, page
  * sizes), and a fleet has few different ones. The metrics are measured and differ from one
  * measurement to the next. Numbers of every group or SM are reduced to least, median and most, so
- * that chips with different groups can be compared. Pure; any thread.
+ * that chips with different groups can be compared. The functions are pure and may be called on any
+ * thread.
  */
 #ifndef REACH_COMPARE_METRICS_H
 #define REACH_COMPARE_METRICS_H

@@ -21,7 +21,7 @@
  * A property that a model has by its design is odd if more than half of the chips with a value have
  * another one. Kinds with fewer than eight chips are not compared by properties.
  *
- * Pure; any thread.
+ * The functions are pure and may be called on any thread.
  */
 #ifndef REACH_COMPARE_OUTLIER_H
 #define REACH_COMPARE_OUTLIER_H

@@ -1,6 +1,7 @@
 /* share.h: the anonymous document that a chip contributes to the reference set. It consists of the
  * values of metrics.h: numbers, words of this program, and the name of the model. It contains no
- * UUID, serial number, bus address, host, driver, or time of day. Pure; any thread.
+ * UUID, serial number, bus address, host, driver, or time of day. The functions are pure and may be
+ * called on any thread.
  *
  *     {"format": "reachd-share-1",
  *      "gpu": {"name": "..", "compute_capability": "9.0", "sm_count": 132, "memory_bytes": 1},

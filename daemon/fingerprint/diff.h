@@ -1,5 +1,5 @@
 /* diff.h: compares two fingerprints. They are the same, changed in ways that can be described, or
- * from other hardware. Pure. The class does not depend on their order.
+ * from other hardware. The functions are pure. The class does not depend on their order.
  *
  * Other hardware has another UUID, serial number or origin. Other SM groups under the same UUID are
  * other hardware too, because the die determines which SMs share a TLB. A number that only one side

@@ -1,4 +1,5 @@
-/* fingerprint_check.h: the invariants of a fingerprint. Pure; any thread. */
+/* fingerprint_check.h: the invariants of a fingerprint. The functions are pure and may be called on
+ * any thread. */
 #ifndef REACH_FINGERPRINT_FINGERPRINT_CHECK_H
 #define REACH_FINGERPRINT_FINGERPRINT_CHECK_H
 

@@ -1,4 +1,5 @@
-/* fingerprint_json.h: a fingerprint as a JSON document, and its id. Any thread. */
+/* fingerprint_json.h: a fingerprint as a JSON document, and its id. The functions may be called on
+ * any thread. */
 #ifndef REACH_FINGERPRINT_FINGERPRINT_JSON_H
 #define REACH_FINGERPRINT_FINGERPRINT_JSON_H
 

@@ -1,4 +1,5 @@
-/* fingerprint_read.h: reads a fingerprint from a JSON document. Any thread. */
+/* fingerprint_read.h: reads a fingerprint from a JSON document. The functions may be called on any
+ * thread. */
 #ifndef REACH_FINGERPRINT_FINGERPRINT_READ_H
 #define REACH_FINGERPRINT_FINGERPRINT_READ_H
 

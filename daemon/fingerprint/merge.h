@@ -1,5 +1,5 @@
 /* merge.h: merges a new measurement of a GPU with the results of earlier ones, so that a
- * measurement never loses results. Pure.
+ * measurement never loses results. The functions are pure.
  *
  * The fingerprint is merged part by part (enum fingerprint_part). A part is taken from the newer
  * measurement if that determined at least the same numbers. Otherwise it is kept from the earlier

@@ -1,5 +1,5 @@
 /* parts.h: the parts of a fingerprint. A measurement determines a part as a whole or not at all, so
- * merge.h takes it from one measurement as a whole. Pure. */
+ * merge.h takes it from one measurement as a whole. The functions are pure. */
 #ifndef REACH_FINGERPRINT_PARTS_H
 #define REACH_FINGERPRINT_PARTS_H
 

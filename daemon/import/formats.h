@@ -1,5 +1,6 @@
 /* formats.h: readers of the two kinds of text that import.c distinguishes (see import.h), and of
- * the lines and numbers of untrusted text (lines.c). Pure; any thread. */
+ * the lines and numbers of untrusted text (lines.c). The functions are pure and may be called on
+ * any thread. */
 #ifndef REACH_IMPORT_FORMATS_H
 #define REACH_IMPORT_FORMATS_H
 

@@ -1,5 +1,6 @@
 /* access_cost.h: the cost of one random access, by kind, size and footprint, from the rates of a
- * fingerprint. The unit is a nanosecond of the whole GPU. Pure; no allocation; any thread.
+ * fingerprint. The unit is a nanosecond of the whole GPU. The functions are pure, allocate nothing,
+ * and may be called on any thread.
  *
  * There are two costs. Memory takes in_reach_ns per access, whatever its address. Translation takes
  * a time that depends on the footprint only. An access costs the larger of the two

@@ -1,5 +1,5 @@
-/* active_groups.h: the SM groups that can get work, and the amount of work that each can do. Pure;
- * no allocation; any thread. */
+/* active_groups.h: the SM groups that can get work, and the amount of work that each can do. The
+ * functions are pure, allocate nothing, and may be called on any thread. */
 #ifndef REACH_PLANNER_ACTIVE_GROUPS_H
 #define REACH_PLANNER_ACTIVE_GROUPS_H
 

@@ -1,4 +1,5 @@
-/* basis.h: the measurements that the cost of an access is based on. Pure; any thread. */
+/* basis.h: the measurements that the cost of an access is based on. The functions are pure and may
+ * be called on any thread. */
 #ifndef REACH_PLANNER_BASIS_H
 #define REACH_PLANNER_BASIS_H
 

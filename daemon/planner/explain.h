@@ -1,5 +1,6 @@
 /* explain.h: checks whether the TLB is the bottleneck. It compares the observed speed of a job with
- * the prediction from the fingerprint. Pure; no allocation; any thread. */
+ * the prediction from the fingerprint. The functions are pure, allocate nothing, and may be called
+ * on any thread. */
 #ifndef REACH_PLANNER_EXPLAIN_H
 #define REACH_PLANNER_EXPLAIN_H
 

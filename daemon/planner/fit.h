@@ -1,5 +1,5 @@
-/* fit.h: the cache in which a working set stays, and its effect on the job. Pure; no allocation;
- * any thread.
+/* fit.h: the cache in which a working set stays, and its effect on the job. The functions are pure,
+ * allocate nothing, and may be called on any thread.
  *
  * A job reads `bytes` again and again: every SM all of them (same), or each a part of its own
  * (own). The answer contains the cache that keeps them, the speed of random reads of them, the cost

@@ -1,5 +1,5 @@
-/* fit_facts.h: the facts of the fingerprint that fit.h uses besides the speeds of sets. Pure; any
- * thread. */
+/* fit_facts.h: the facts of the fingerprint that fit.h uses besides the speeds of sets. The
+ * functions are pure and may be called on any thread. */
 #ifndef REACH_PLANNER_FIT_FACTS_H
 #define REACH_PLANNER_FIT_FACTS_H
 

@@ -1,5 +1,5 @@
 /* format_size.h: sizes and rates for sentences. Two sizes differ in text if they differ in bytes.
- * Pure; any thread. */
+ * The functions are pure and may be called on any thread. */
 #ifndef REACH_PLANNER_FORMAT_SIZE_H
 #define REACH_PLANNER_FORMAT_SIZE_H
 

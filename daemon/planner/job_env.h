@@ -1,6 +1,7 @@
 /* job_env.h: the environment variables of a job for one GPU. They contain a text with everything
  * that the planner reads of a fingerprint, and numbers for scripts without a planner. The daemon
- * writes the variables, and libreach reads the text. Pure; any thread.
+ * writes the variables, and libreach reads the text. The functions are pure and may be called on
+ * any thread.
  *
  * A table of windows is right for one allocation size only. With the text libreach plans for any
  * size, with the code of the daemon and the same answers.

@@ -1,7 +1,7 @@
 /* layout.h: allocations that one job touches together, cut into matched parts: part k of each
  * allocation is at the same fraction of it. Examples are the offsets and the edges of a graph, the
- * metadata and the values of a hash table, and a set of embedding tables. Pure; no allocation; any
- * thread.
+ * metadata and the values of a hash table, and a set of embedding tables. The functions are pure,
+ * allocate nothing, and may be called on any thread.
  *
  * A position is a byte of all touched allocations together, 0 .. layout_touched_bytes. The fraction
  * is the position divided by that number. An allocation that is not touched is cut too, but takes

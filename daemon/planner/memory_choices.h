@@ -1,6 +1,6 @@
 /* memory_choices.h: every way to allocate memory and to access it at random, ranked. A choice is a
  * kind of memory and a strategy: any SM anywhere (naive), passes over scopes, or windows by group.
- * Pure; no allocation; any thread.
+ * The functions are pure, allocate nothing, and may be called on any thread.
  *
  * Choices in device memory are those of strategy_plan, in its order. Those in other kinds are
  * interpolated from the regions that were probed (docs/planner.md, "Memory"); larger regions have

@@ -1,5 +1,6 @@
 /* next_step.h: the next step if a fingerprint lacks a number. Another measurement helps only if it
- * can find more than the present one. Pure; no allocation; any thread. */
+ * can find more than the present one. The functions are pure, allocate nothing, and may be called
+ * on any thread. */
 #ifndef REACH_PLANNER_NEXT_STEP_H
 #define REACH_PLANNER_NEXT_STEP_H
 

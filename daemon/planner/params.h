@@ -1,7 +1,8 @@
 /* params.h: the table of the parameters of requests to the planner. It is used to decode HTTP
  * requests (api/decode), for the options of reachctl, and to write requests in libreach. The tables
  * of openapi.yaml, the manual page, the completion of shells and the methods of the Python package
- * are generated from it (`make generated`). A new parameter is one row. Pure; any thread. */
+ * are generated from it (`make generated`). A new parameter is one row. The functions are pure and
+ * may be called on any thread. */
 #ifndef REACH_PLANNER_PARAMS_H
 #define REACH_PLANNER_PARAMS_H
 

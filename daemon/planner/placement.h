@@ -1,6 +1,6 @@
-/* placement.h: the two basic answers of the planner. Pure; any thread. libreach links this too.
- * Computing the id of a fingerprint takes some 200 us and memory; everything else takes a few us
- * and no memory. Frequent callers should pass the id.
+/* placement.h: the two basic answers of the planner. The functions are pure and may be called on
+ * any thread. libreach links this too. Computing the id of a fingerprint takes some 200 us and
+ * memory; everything else takes a few us and no memory. Frequent callers should pass the id.
  *
  *   scope      the bytes that one pass may touch at random before translation sets the speed
  *              (Karnagel 2017, section 5: passes over TLB scopes)

@@ -1,5 +1,5 @@
 /* reach_limit.h: the reach of an SM group and the speed of random reads, from a fingerprint, in the
- * form that all answers start from. Pure; any thread. */
+ * form that all answers start from. The functions are pure and may be called on any thread. */
 #ifndef REACH_PLANNER_REACH_LIMIT_H
 #define REACH_PLANNER_REACH_LIMIT_H
 

@@ -1,5 +1,5 @@
 /* set_cost.h: the cost of random reads of a set that caches may keep, from the measured sets of a
- * fingerprint. Pure; no allocation; any thread.
+ * fingerprint. The functions are pure, allocate nothing, and may be called on any thread.
  *
  * Caches that keep C of W bytes answer C / W of random reads. So between two measured lengths the
  * time of a read is linear in 1 / W, like the time of translation (access_cost.h).

@@ -1,5 +1,6 @@
 /* split.h: divides one GPU among several jobs by whole groups, so that no job evicts the
- * translations of another. Pure; no allocation; any thread.
+ * translations of another. The functions are pure, allocate nothing, and may be called on any
+ * thread.
  *
  * Each group works for one job. A job uses its groups in windows of the planner: its own
  * allocation, cut by its own groups. Levels that all SMs share cannot be split; the answer reports

@@ -1,6 +1,7 @@
 /* strategy.h: the planner. It takes the description of a job and returns every way to do it,
- * ranked. Pure; no allocation; any thread. libreach links it too. A call takes some microseconds if
- * the caller passes the id of the fingerprint (see placement.h).
+ * ranked. The functions are pure, allocate nothing, and may be called on any thread. libreach links
+ * it too. A call takes some microseconds if the caller passes the id of the fingerprint (see
+ * placement.h).
  *
  *   naive        one pass, any SM anywhere
  *   scopes       one pass for each TLB scope (Karnagel 2017, section 5)

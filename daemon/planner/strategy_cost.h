@@ -1,6 +1,6 @@
 /* strategy_cost.h: the cost of each way to do a job. The unit is a nanosecond of the whole GPU per
- * item. Pure; no allocation; any thread. Part of the planner. docs/planner.md explains the
- * formulas. */
+ * item. The functions are pure, allocate nothing, and may be called on any thread. Part of the
+ * planner. docs/planner.md explains the formulas. */
 #ifndef REACH_PLANNER_STRATEGY_COST_H
 #define REACH_PLANNER_STRATEGY_COST_H
 

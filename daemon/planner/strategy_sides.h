@@ -1,5 +1,5 @@
-/* strategy_sides.h: the gain of a job if each SM reads only lines of its own side of the L2. Pure;
- * no allocation; any thread. Part of the planner.
+/* strategy_sides.h: the gain of a job if each SM reads only lines of its own side of the L2. The
+ * functions are pure, allocate nothing, and may be called on any thread. Part of the planner.
  *
  * The gain is measured by random reads of a set of the same length, from the near side and from
  * both sides. Beyond the longest measured set, both are extrapolated from the two longest. Without

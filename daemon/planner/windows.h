@@ -1,5 +1,6 @@
 /* windows.h: assigns groups of SMs to windows, and cuts [0, bytes) into windows whose lengths are
- * in proportion to their SMs. Pure; no allocation; any thread. */
+ * in proportion to their SMs. The functions are pure, allocate nothing, and may be called on any
+ * thread. */
 #ifndef REACH_PLANNER_WINDOWS_H
 #define REACH_PLANNER_WINDOWS_H
 

@@ -1,4 +1,5 @@
-/* machine.h: derives the description of a simulated GPU from a fingerprint. Pure. */
+/* machine.h: derives the description of a simulated GPU from a fingerprint. The functions are pure.
+ */
 #ifndef REACH_CLIENTS_LAB_WHATIF_MACHINE_H
 #define REACH_CLIENTS_LAB_WHATIF_MACHINE_H
 

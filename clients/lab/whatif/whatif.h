@@ -3,7 +3,8 @@
  * measured numbers of the fingerprint. The time of a job is the longer of memory time and
  * translation time (docs/planner.md).
  *
- * The same fingerprint, trace and options give the same answer. Any thread. */
+ * The same fingerprint, trace and options give the same answer. The functions may be called on any
+ * thread. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_H
 #define REACH_CLIENTS_LAB_WHATIF_WHATIF_H
 

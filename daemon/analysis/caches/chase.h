@@ -1,5 +1,5 @@
 /* chase.h: shared by the steps that find one private cache of an SM (private_cache.c): the results
- * so far, and the probes that walk the cache. Pure. */
+ * so far, and the probes that walk the cache. The functions are pure. */
 #ifndef REACH_ANALYSIS_CACHES_CHASE_H
 #define REACH_ANALYSIS_CACHES_CHASE_H
 

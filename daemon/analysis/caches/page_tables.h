@@ -1,5 +1,5 @@
 /* page_tables.h: P6 of Mei and Chu 2016, section 5.2, from a walk over pages that no TLB level
- * holds. Pure.
+ * holds. The functions are pure.
  *
  * If only the entries of one stretch of memory are cached (512 MB on Kepler and Maxwell), the first
  * load of each stretch takes longer than the loads after it. Stretches are powers of two long. The

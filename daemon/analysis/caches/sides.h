@@ -1,4 +1,5 @@
-/* sides.h: whether the L2 has two sides, and the side of each SM. From SIDES observations. Pure.
+/* sides.h: whether the L2 has two sides, and the side of each SM. From SIDES observations. The
+ * functions are pure.
  *
  * The L2 of large chips is in two parts, and a line lives in one of them, by a hash of its physical
  * address. An SM waits longer for a line of the other side. These lines are found in two steps:

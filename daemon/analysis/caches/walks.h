@@ -1,5 +1,5 @@
 /* walks.h: shared by the analyses of CACHE observations: finds and requests probes, distinguishes
- * hits from misses, and finds the elements of a cycle that miss. Pure. */
+ * hits from misses, and finds the elements of a cycle that miss. The functions are pure. */
 #ifndef REACH_ANALYSIS_CACHES_WALKS_H
 #define REACH_ANALYSIS_CACHES_WALKS_H
 

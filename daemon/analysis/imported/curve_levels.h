@@ -1,4 +1,4 @@
-/* curve_levels.h: TLB levels from mean curves at several strides. Pure.
+/* curve_levels.h: TLB levels from mean curves at several strides. The functions are pure.
  *
  * The rule is Karnagel's (2017, section 3.1, figure 2). At a stride of one entry, X, every load of
  * a walk that is too long misses. At X/2 every second load misses: the same onset in bytes, half

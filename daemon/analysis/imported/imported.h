@@ -1,4 +1,4 @@
-/* imported.h: a fingerprint from means that others have published. Pure.
+/* imported.h: a fingerprint from means that others have published. The functions are pure.
  *
  * mean_curve.c reads the curves, curve_levels.c makes levels of them, and mean_sharing.c finds
  * which SMs share a level. This module combines these results to a fingerprint. Its numbers mean

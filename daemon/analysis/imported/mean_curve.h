@@ -1,4 +1,4 @@
-/* mean_curve.h: plateaus and steps of one curve of mean latencies. Pure.
+/* mean_curve.h: plateaus and steps of one curve of mean latencies. The functions are pure.
  *
  * A mean curve has one number per footprint: the mean of all loads of a walk. So there is no share
  * of slow loads to count, unlike in sweep.c. It shows only plateaus, the steps between them, and

@@ -1,4 +1,5 @@
-/* mean_sharing.h: finds the SMs that share a level, from a matrix of mean latencies. Pure.
+/* mean_sharing.h: finds the SMs that share a level, from a matrix of mean latencies. The functions
+ * are pure.
  *
  * The matrix is Karnagel's sharing test (2017, sections 3.3 and 4.2): SM i walks t pages, SM k
  * walks t others, i walks its own again. Row i, column k is the mean of that last walk.

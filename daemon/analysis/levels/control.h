@@ -1,4 +1,4 @@
-/* control.h: a walk that shows whether other processes take entries away. Pure.
+/* control.h: a walk that shows whether other processes take entries away. The functions are pure.
  *
  * Some small footprints are walked for milliseconds. Alone on a GPU each of their pages costs the
  * same in every lap, whether it hits or misses. If other work takes entries of any level away, a

@@ -1,4 +1,4 @@
-/* level_estimate.h: the state of one TLB level during its measurement. Pure.
+/* level_estimate.h: the state of one TLB level during its measurement. The functions are pure.
  *
  * levels.c fills in the results of the sweep and the entry tests, refine.c onset and saturation.
  */

@@ -1,4 +1,4 @@
-/* levels.h: TLB levels from footprint walks. Pure.
+/* levels.h: TLB levels from footprint walks. The functions are pure.
  *
  * Three kinds of CHASE observations are used. The campaign that schedules them and the analysis
  * that reads them share these definitions:

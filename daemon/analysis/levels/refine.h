@@ -1,4 +1,5 @@
-/* refine.h: onset and saturation of one level, to the page, from its refinements. Pure.
+/* refine.h: onset and saturation of one level, to the page, from its refinements. The functions are
+ * pure.
  *
  * refine_plan.h chooses the footprints that are walked.
  */

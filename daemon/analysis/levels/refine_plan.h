@@ -1,5 +1,5 @@
 /* refine_plan.h: which footprints to walk next, for the onset and the saturation of a level whose
- * entry is known. Pure.
+ * entry is known. The functions are pure.
  *
  * A refinement is a CHASE at a stride of one entry: a reference and up to three points between the
  * most pages known to fit and the fewest known not to fit.

@@ -1,4 +1,4 @@
-/* sweep.h: steps in one footprint sweep. Pure.
+/* sweep.h: steps in one footprint sweep. The functions are pure.
  *
  *   cycles (95th percentile)
  *     473 |                         ______   plateau

@@ -1,5 +1,5 @@
 /* banks.h: the banks of shared memory, the cost of a conflict, and the throughput. From SHARED
- * observations. Pure.
+ * observations. The functions are pure.
  *
  * One warp loads with its lanes at 33 distances. The number and length of the banks must explain
  * how its cycles rise and fall: they determine how many passes a distance takes, and the cycles

@@ -1,5 +1,6 @@
 /* clusters.h: thread block clusters: the number of SMs that each size can use, the SMs that can be
- * together, and the cost of a load from another SM's shared memory. From PEER observations. Pure.
+ * together, and the cost of a load from another SM's shared memory. From PEER observations. The
+ * functions are pure.
  *
  * SMs that were seen in one cluster are in one GPC. The number of clusters of each size that fit
  * shows whether all SMs of a GPC were seen together: it is the sum of floor(SMs of a GPC / size).

@@ -1,4 +1,4 @@
-/* sharing.h: finds the SMs that share one TLB level. Pure.
+/* sharing.h: finds the SMs that share one TLB level. The functions are pure.
  *
  * A pivot evicts; an SM whose own pages are evicted shares the level with it. Each SM is compared
  * with itself: the same pages, timed without thrashing just before (the control). So neither the

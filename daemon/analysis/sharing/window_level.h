@@ -1,5 +1,5 @@
-/* window_level.h: the TLB level that limits the window of a group. Pure. Shared by the analysis
- * that reports it and the campaign that measures throughput with it. */
+/* window_level.h: the TLB level that limits the window of a group. The functions are pure. Shared
+ * by the analysis that reports it and the campaign that measures throughput with it. */
 #ifndef REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 #define REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 

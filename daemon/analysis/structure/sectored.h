@@ -1,5 +1,5 @@
 /* sectored.h: the number of allocation pages of one entry, and whether a miss fills all of it.
- * Pure.
+ * The functions are pure.
  *
  * Three strides show it (Karnagel 2017, figure 2, read load by load):
  *

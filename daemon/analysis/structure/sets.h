@@ -1,4 +1,5 @@
-/* sets.h: sets, ways and replacement of a TLB level, from traces (traces.h). Pure.
+/* sets.h: sets, ways and replacement of a TLB level, from traces (traces.h). The functions are
+ * pure.
  *
  * Consider a cyclic walk of n pages over a level that always evicts the oldest entry. If a set has
  * more pages than ways, all of its pages miss in every lap; every other page always hits. So while

@@ -1,4 +1,4 @@
-/* traces.h: fine-grained walks that show which pages of a cycle miss. Pure.
+/* traces.h: fine-grained walks that show which pages of a cycle miss. The functions are pure.
  *
  * A trace is a CHASE observation whose points descend. The last point, the smallest footprint, is
  * its control: it fits the level. A CHASE returns every load's latency in order, so the page of

@@ -1,5 +1,6 @@
 /* contiguity.h: the length of memory within which physical contiguity matters, and the cost of a
- * miss in contiguous and in scattered memory. From READ observations with run_bytes. Pure.
+ * miss in contiguous and in scattered memory. From READ observations with run_bytes. The functions
+ * are pure.
  *
  * A TLB entry of an H200 translates 32 MiB wherever its pages lie, but a miss takes 1.87 times as
  * long if they are not one run of physical memory (docs/contiguity.md). So naive reads just beyond

@@ -1,4 +1,5 @@
-/* group_reads.h: reads of each group of the window level alone, and of every pair of groups. Pure.
+/* group_reads.h: reads of each group of the window level alone, and of every pair of groups. The
+ * functions are pure.
  *
  * Walker 2024, sections 2.3 and figures 4 and 5. A group alone, its other SMs idle, reads at random
  * within its reach and beyond it. Two groups read side by side, each in its own window that it

@@ -1,5 +1,5 @@
 /* parallel.h: the numbers of loads in flight and of SMs that keep memory busy. From CONCURRENCY
- * observations. Pure.
+ * observations. The functions are pure.
  *
  *   surface  all SMs read random lines, with few to many warps and loads of each in flight
  *   SMs      the most of both, by an eighth of the SMs, two eighths and so on, spread over the

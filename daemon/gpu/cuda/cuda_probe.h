@@ -23,7 +23,7 @@ void cuda_probe_close(struct cuda_probe *probe);
 /* Chooses the line that all pages of a latency probe share. Lines differ by their distance to an
  * SM. Lines in the farther half of the L2 are slower and also jitter by ten cycles, the cost of a
  * miss of a small level. `cycles`: [CUDA_LINE_LAPS][CUDA_LINES], in the order of the loads. Returns
- * the line whose 90th percentile is lowest; the first line wins ties. Pure. */
+ * the line whose 90th percentile is lowest; the first line wins ties. The function is pure. */
 uint32_t cuda_probe_choose_line(const uint32_t *cycles);
 
 /* Runs a checked spec over the arena, or over `memory`, which has the range that the spec needs.

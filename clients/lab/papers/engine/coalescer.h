@@ -1,5 +1,5 @@
 /* coalescer.h: reduces the addresses of a warp's lanes to distinct cache lines and distinct pages
- * (Pichai, Hsu and Bhattacharjee 2014, section 6.2). Pure. */
+ * (Pichai, Hsu and Bhattacharjee 2014, section 6.2). The functions are pure. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_COALESCER_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_COALESCER_H
 

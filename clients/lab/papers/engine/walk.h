@@ -1,6 +1,6 @@
 /* walk.h: page walks as loads (Pichai, Hsu and Bhattacharjee 2014, sections 6.2 and 6.3). It
  * computes the loads for a set of misses, their order, and the addresses of page table entries.
- * Pure. */
+ * The functions are pure. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_WALK_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_WALK_H
 

@@ -1,6 +1,7 @@
 /* work.h: a job of the timed engine. It is a loop of memory instructions with branches and with
  * other instructions between them. The addresses and branches of a thread depend only on the
- * thread, the iteration and the operation, so compaction may move threads to other warps. Pure. */
+ * thread, the iteration and the operation, so compaction may move threads to other warps. The
+ * functions are pure. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_WORK_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_WORK_H
 

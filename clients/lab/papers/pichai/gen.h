@@ -1,7 +1,7 @@
 /* gen.h: six synthetic jobs with the structure of the jobs of Pichai, Hsu and Bhattacharjee 2014,
  * section 5.1. Their parameters follow from inputs in the paper, and not from results. The inputs
  * are the share of memory instructions, the TLB miss rate, and the page divergence with 4 KB and 2
- * MB pages. Pure. */
+ * MB pages. The functions are pure. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_GEN_H
 #define REACH_CLIENTS_LAB_PAPERS_PICHAI_GEN_H
 

@@ -1,4 +1,4 @@
-/* gen_hash.h: the hash of the synthetic jobs of Pichai 2014. Pure. */
+/* gen_hash.h: the hash of the synthetic jobs of Pichai 2014. The functions are pure. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_GEN_HASH_H
 #define REACH_CLIENTS_LAB_PAPERS_PICHAI_GEN_HASH_H
 

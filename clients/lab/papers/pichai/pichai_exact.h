@@ -1,4 +1,4 @@
-/* pichai_exact.h: the examples of Pichai 2014 whose results are exact. Pure. */
+/* pichai_exact.h: the examples of Pichai 2014 whose results are exact. The functions are pure. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_EXACT_H
 #define REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_EXACT_H
 

@@ -1,4 +1,4 @@
-/* pichai_machines.h: the machines of Pichai 2014. Pure. */
+/* pichai_machines.h: the machines of Pichai 2014. The functions are pure. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_MACHINES_H
 #define REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_MACHINES_H
 
