@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 """Random requests to this build and to an earlier one, about the same fingerprints: are the answers the same?
 
-    tests/bench/survey_answers.py EARLIER_BUILD [FINGERPRINT.json ..]
+    tests/bench/survey_answers.py EARLIER_BUILD [FINGERPRINT.json ..] [OBSERVATIONS.jsonl.xz ..]
 
 EARLIER_BUILD is the folder build/release of an earlier commit. Each of the two builds answers from simulated GPUs, which
-its daemon measures first, and then from the files. REACH_COUNT is the number of requests of each GPU (1000), TEST_SEED
+its daemon measures first, and then from the fingerprints. Each build also analyzes the recorded observations, and the two
+fingerprints that follow must be equal. REACH_COUNT is the number of requests of each GPU (1000), TEST_SEED
 the seed of the first one. Members that RENAMED lists count as the same. Numbers, and which members an answer has, must
 agree. Sentences may be worded otherwise: they are counted, and two of each are printed. The exit status is 1 if anything
 else differs. Run by hand after a change that must not change answers.
 """
+import gzip
 import json
+import lzma
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -131,6 +135,16 @@ def stored(comparison, seed, builds, path):
     compare(comparison, seed, gpu["uuid"], gpu["memory_bytes"], *[tool(build, "file:" + path) for build in builds])
 
 
+def analyzed(comparison, builds, path):
+    with {".xz": lzma.open, ".gz": gzip.open}.get(os.path.splitext(path)[1], open)(path, "rb") as file:
+        text = file.read()
+    answers = []
+    for build in builds:
+        run = subprocess.run([os.path.join(build, "reachd"), "--analyze", "-"], input=text, stdout=subprocess.PIPE, check=False)
+        answers.append({"http_status": run.returncode, "body": run.stdout.decode()})
+    comparison.add(path, *answers)
+
+
 def main():
     if len(sys.argv) < 2:
         print(__doc__.split("\n\n")[1])
@@ -142,7 +156,10 @@ def main():
         simulated(total, SEED + i, builds, profile)
         print(f"{profile} (simulated): {total.requests} requests so far, {len(total.wrong)} differences")
     for i, path in enumerate(sys.argv[2:]):
-        stored(total, SEED + len(PROFILES) + i, builds, path)
+        if ".jsonl" in path:
+            analyzed(total, builds, path)
+        else:
+            stored(total, SEED + len(PROFILES) + i, builds, path)
         print(f"{path}: {total.requests} requests so far, {len(total.wrong)} differences")
     for target, path, old, new in total.wrong[:20]:
         print(f"DIFFERENT {target} {path}: {str(old)[:150]} | {str(new)[:150]}")
