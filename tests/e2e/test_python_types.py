@@ -21,7 +21,8 @@ PACKAGE = os.path.join(ROOT, "clients", "python", "reach")
 ANSWERS = os.path.join(PACKAGE, "answers.py")
 MISTAKES = os.path.join(ROOT, "tests", "e2e", "lib_typed_mistakes.py")
 # the methods of reach.Reach that take parameters
-QUESTIONS = ("plan", "scope", "placement", "split", "memory", "fit", "explain", "fingerprint")
+PLANNER_QUESTIONS = ("plan", "scope", "placement", "split", "memory", "fit", "explain")
+QUESTIONS = (*PLANNER_QUESTIONS, "fingerprint")
 HEADER = '''"""The answers of reachd as type checkers see them. tests/e2e/test_python_types.py writes this from api/openapi.yaml.
 
 At run time an answer is of its class, and objects inside of it are Documents. A member that an answer may lack is not
@@ -50,13 +51,15 @@ class Writer:
             merged["properties"] = {**part.get("properties", {}), **merged["properties"]}
         return merged
 
-    def define(self, name, schema, base="Document"):
+    def define(self, name, schema, base="Document", inherited=()):
         schema = self.resolve(schema)
         assert self.sources.setdefault(name, schema) == schema, f"two schemas are {name}"
         if name not in self.classes:
             self.classes[name] = None  # it is being written
             lines = [f"class {name}({base}):"]
             for member, inner in schema["properties"].items():
+                if member in inherited:
+                    continue
                 assert not hasattr(dict, member) and not keyword.iskeyword(member), member
                 lines.append(f"    {member}: {self.type_of(inner, name + camel(member))}")
             del self.classes[name]
@@ -104,9 +107,17 @@ def operation(question):
 def written():
     writer = Writer(common.contract.document)
     writer.define("Gpu", {"$ref": "#/components/schemas/Gpu"})
-    for question in QUESTIONS:
-        writer.define(question.capitalize(),
-                      operation(question)["responses"]["200"]["content"]["application/json"]["schema"], "Answer")
+    answers = {question: operation(question)["responses"]["200"]["content"]["application/json"]["schema"]
+               for question in QUESTIONS}
+    planned = [writer.resolve(answers[question])["properties"] for question in PLANNER_QUESTIONS]
+    common_members = {member: schema for member, schema in planned[0].items()
+                      if all(one.get(member) == schema for one in planned)}
+    writer.define("PlannerAnswer", {"properties": common_members}, "Answer")
+    for question, schema in answers.items():
+        if question in PLANNER_QUESTIONS:
+            writer.define(question.capitalize(), schema, "PlannerAnswer", common_members)
+        else:
+            writer.define(question.capitalize(), schema, "Answer")
     return HEADER + "".join(f"\n\n{text}\n" for text in writer.classes.values())
 
 
@@ -149,7 +160,7 @@ def the_parameters_of_questions_are_those_of_the_api():
         reach = next(node for node in ast.parse(file.read()).body
                      if isinstance(node, ast.ClassDef) and node.name == "Reach")
     methods = {node.name: node for node in reach.body if isinstance(node, ast.FunctionDef)}
-    for question in QUESTIONS[:-1]:
+    for question in PLANNER_QUESTIONS:
         arguments = methods[question].args
         assert arguments.kwarg is None and arguments.vararg is None, question
         equal({a.arg: ast.unparse(a.annotation) for a in arguments.args[2:] + arguments.kwonlyargs},

@@ -40,6 +40,14 @@ class Gpu(Document):
     origin: str
 
 
+class PlannerAnswer(Answer):
+    gpu: str
+    fingerprint_id: str
+    fingerprint_stale: bool
+    origin: str
+    speeds_taken_at: Optional[str]
+
+
 class PlanAllocation(Document):
     bytes: int
     touches: float
@@ -99,12 +107,7 @@ class PlanPlacement(Document):
     headroom_bytes: int
 
 
-class Plan(Answer):
-    gpu: str
-    fingerprint_id: str
-    fingerprint_stale: bool
-    origin: str
-    speeds_taken_at: Optional[str]
+class Plan(PlannerAnswer):
     bytes: int
     access: str
     element_bytes: int
@@ -131,12 +134,7 @@ class ScopeAllocation(Document):
     granularity_bytes: int
 
 
-class Scope(Answer):
-    gpu: str
-    fingerprint_id: str
-    fingerprint_stale: bool
-    origin: str
-    speeds_taken_at: Optional[str]
+class Scope(PlannerAnswer):
     bytes: int
     allocations: List[ScopeAllocation]
     access: str
@@ -159,12 +157,7 @@ class PlacementWindow(Document):
     group_count: int
 
 
-class Placement(Answer):
-    gpu: str
-    fingerprint_id: str
-    fingerprint_stale: bool
-    origin: str
-    speeds_taken_at: Optional[str]
+class Placement(PlannerAnswer):
     bytes: int
     advice: str
     window_count: int
@@ -197,12 +190,7 @@ class SplitJob(Document):
     why: str
 
 
-class Split(Answer):
-    gpu: str
-    fingerprint_id: str
-    fingerprint_stale: bool
-    origin: str
-    speeds_taken_at: Optional[str]
+class Split(PlannerAnswer):
     jobs: List[SplitJob]
     reason: str
 
@@ -316,12 +304,7 @@ class KindOfMemory(Document):
     evidence: Dict[str, Evidence]
 
 
-class Memory(Answer):
-    gpu: str
-    fingerprint_id: str
-    fingerprint_stale: bool
-    origin: str
-    speeds_taken_at: Optional[str]
+class Memory(PlannerAnswer):
     bytes: int
     access: str
     location: str
@@ -349,12 +332,7 @@ class FitCache(Document):
     latency_cycles_reason: str
 
 
-class Fit(Answer):
-    gpu: str
-    fingerprint_id: str
-    fingerprint_stale: bool
-    origin: str
-    speeds_taken_at: Optional[str]
+class Fit(PlannerAnswer):
     bytes: int
     reuse: str
     shared_bytes: int
@@ -393,12 +371,7 @@ class Fit(Answer):
     reason: str
 
 
-class Explain(Answer):
-    gpu: str
-    fingerprint_id: str
-    fingerprint_stale: bool
-    origin: str
-    speeds_taken_at: Optional[str]
+class Explain(PlannerAnswer):
     bytes: int
     access: str
     element_bytes: int

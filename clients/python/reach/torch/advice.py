@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, TextIO, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Mapping, Optional, TextIO, Tuple, Union
 
 import torch
 
@@ -135,8 +135,3 @@ def _print(found: List[Advice], file: TextIO) -> None:
     print("naive, best: predicted rows copied out, 10^9 per second", file=file)
     for why in sorted({a.reason for a in found if a.strategy is None}):
         print(f"not known: {why}", file=file)
-
-
-def as_dicts(found: List[Advice]) -> List[Dict[str, Any]]:
-    """For JSON."""
-    return [dataclasses.asdict(a) for a in found]
