@@ -11,8 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum { ID_LETTERS = 2, ID_DIGITS = 16 };
-
 /* The characters of a UUID or a state. A UUID of MIG can contain a slash. */
 static bool is_word(const char *text)
 {
@@ -20,13 +18,6 @@ static bool is_word(const char *text)
                                   "0123456789-_./:");
 
     return n > 0 && text[n] == '\0';
-}
-
-static bool is_fingerprint_id(const char *text)
-{
-    return strncmp(text, "fp", ID_LETTERS) == 0 &&
-           strspn(text + ID_LETTERS, "0123456789abcdef") == ID_DIGITS &&
-           text[ID_LETTERS + ID_DIGITS] == '\0';
 }
 
 /* The id is the hash of all other members, including members that a newer daemon has added. */
@@ -98,7 +89,7 @@ static enum status read_fields(const json_t *json, uint32_t i, struct host_answe
     text_sanitize(out->model);
     if (s == STATUS_OK && (!is_word(out->uuid) || !is_word(out->state) || !out->model[0]))
         s = err_set(err, STATUS_PROTOCOL, "GPU %u lacks a UUID, a name or a state", i);
-    if (s == STATUS_OK && out->fingerprint_id[0] && !is_fingerprint_id(out->fingerprint_id))
+    if (s == STATUS_OK && out->fingerprint_id[0] && !fingerprint_is_id(out->fingerprint_id))
         s = err_set(err, STATUS_PROTOCOL, "the fingerprint id of GPU %u is not valid", i);
     return s;
 }

@@ -4,7 +4,6 @@
 #include "clients/reachctl/client.h"
 
 #include "base/format_number.h"
-#include "base/json_writer.h"
 #include "planner/format_size.h"
 #include "planner/next_step.h"
 #include "planner/strategy.h"
@@ -142,7 +141,7 @@ static void write_tables(struct json_writer *out, const struct table *t)
     json_writer_close(out, ']');
 }
 
-static enum status print_json(const struct table *t, struct err *err)
+static enum exit_code print_json(const struct table *t)
 {
     struct json_writer out;
 
@@ -162,7 +161,7 @@ static enum status print_json(const struct table *t, struct err *err)
         json_writer_null(&out, "scan_gps");
     write_tables(&out, t);
     json_writer_close(&out, '}');
-    return json_writer_print(&out, stdout, err);
+    return client_print_json(&out);
 }
 
 /* ---- as text ---- */
@@ -206,7 +205,7 @@ static void print_table(const struct table *t, int work, const char *mark)
     }
 }
 
-static void print_text(const struct table *t, bool markdown)
+static enum exit_code print_text(const struct table *t, bool markdown)
 {
     char reach[FORMAT_SIZE_BYTES];
     char memory[FORMAT_SIZE_BYTES];
@@ -226,6 +225,7 @@ static void print_text(const struct table *t, bool markdown)
         puts("");
         print_table(t, work, markdown ? "|" : "");
     }
+    return EXIT_DONE;
 }
 
 /* ---- the command ---- */
@@ -265,19 +265,6 @@ static enum exit_code check_reach(const struct table *t)
     return EXIT_PARTLY;
 }
 
-static enum exit_code print_all(const struct table *t, const struct options *options)
-{
-    struct err err;
-
-    if (!options->json) {
-        print_text(t, options->format != NULL);
-    } else if (print_json(t, &err) != STATUS_OK) {
-        fprintf(stderr, "reachctl: %s\n", err.text);
-        return EXIT_FAILED;
-    }
-    return EXIT_DONE;
-}
-
 enum exit_code command_break_even(struct client *client, const struct options *options)
 {
     struct options with_gpu = *options;
@@ -302,7 +289,7 @@ enum exit_code command_break_even(struct client *client, const struct options *o
     if (exit_code == EXIT_DONE)
         exit_code = check_reach(t);
     if (exit_code == EXIT_DONE)
-        exit_code = print_all(t, options);
+        exit_code = options->json ? print_json(t) : print_text(t, options->format != NULL);
     free(t);
     return exit_code == EXIT_PARTLY ? EXIT_DONE : exit_code;
 }

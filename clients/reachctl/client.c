@@ -8,6 +8,7 @@
 #include "fingerprint/fingerprint_read.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +281,18 @@ enum exit_code client_print(struct client *client, const struct options *options
     return EXIT_DONE;
 }
 
+enum exit_code client_print_json(struct json_writer *take)
+{
+    size_t bytes;
+    char *const text = json_writer_end(take, &bytes);
+
+    if (!text)
+        return client_no_memory();
+    (void)fwrite(text, 1, bytes, stdout); /* main.c reports a failure */
+    free(text);
+    return EXIT_DONE;
+}
+
 /* ---- paths ---- */
 
 /* Appends `text` with all but unreserved characters as %XX (RFC 3986), truncated if it does not
@@ -337,21 +350,32 @@ const char *options_param(const struct options *options, const char *name)
     return NULL;
 }
 
-/* ---- fingerprints ---- */
-
-enum { ID_DIGITS = 16 };
-
-/* An id is "fp" and sixteen hexadecimal digits. */
-static bool is_id(const char *text)
+enum status client_read_file(FILE *take, const char *name, size_t most_bytes, char **out_text,
+                             size_t *out_bytes, struct err *err)
 {
-    size_t n = 0;
+    const int error = errno;
+    char *text = take ? malloc(most_bytes + 1) : NULL; /* untouched pages take no memory */
+    enum status s = STATUS_OK;
 
-    if (strncmp(text, "fp", 2) != 0)
-        return false;
-    while (isxdigit((unsigned char)text[2 + n]))
-        n++;
-    return n == ID_DIGITS && text[2 + n] == '\0';
+    if (!take)
+        s = err_set(err, STATUS_IO, "cannot open %.200s: %s", name, strerror(error));
+    else if (!text)
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for %.200s", name);
+    else
+        *out_bytes = fread(text, 1, most_bytes + 1, take);
+    if (s == STATUS_OK && ferror(take))
+        s = err_set(err, STATUS_IO, "cannot read %.200s: %s", name, strerror(errno));
+    if (take && take != stdin)
+        (void)fclose(take);
+    if (s != STATUS_OK) {
+        free(text);
+        text = NULL;
+    }
+    *out_text = text;
+    return s;
 }
+
+/* ---- fingerprints ---- */
 
 enum status client_parse_fingerprint(const json_t *json, struct fingerprint *out, char *out_id,
                                      struct err *err)
@@ -361,7 +385,7 @@ enum status client_parse_fingerprint(const json_t *json, struct fingerprint *out
 
     if (s != STATUS_OK || !out_id)
         return s;
-    if (!id || !is_id(id))
+    if (!id || !fingerprint_is_id(id))
         return fingerprint_id(out, out_id, err);
     snprintf(out_id, FINGERPRINT_ID_BYTES, "%s", id);
     return STATUS_OK;
@@ -400,7 +424,7 @@ static enum exit_code get_fingerprint(struct client *client, const struct option
     enum exit_code exit_code;
 
     client_gpu_path(options, "/fingerprint", path);
-    client_add_param(path, "at", is_id(id) ? id : NULL);
+    client_add_param(path, "at", fingerprint_is_id(id) ? id : NULL);
     exit_code = client_get(client, path, NULL, &answer);
     if (exit_code != EXIT_DONE)
         return exit_code;
@@ -412,7 +436,7 @@ static enum exit_code get_fingerprint(struct client *client, const struct option
 enum exit_code client_get_fingerprint(struct client *client, const struct options *options,
                                       const char *which, struct fingerprint *out, char *out_id)
 {
-    if (is_id(which) || strcmp(which, "current") == 0)
+    if (fingerprint_is_id(which) || strcmp(which, "current") == 0)
         return get_fingerprint(client, options, which, out, out_id);
     return read_fingerprint_file(which, out, out_id);
 }

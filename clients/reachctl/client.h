@@ -4,11 +4,13 @@
 
 #include "clients/reachctl/options.h"
 
+#include "base/json_writer.h"
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { CLIENT_PATH_BYTES = 2048 };
 
@@ -41,6 +43,8 @@ typedef void client_print_fn(const struct options *options, const json_t *answer
 /* GETs `path` and prints the response; with --json the response is unchanged. */
 enum exit_code client_print(struct client *client, const struct options *options, const char *path,
                             client_print_fn *print);
+/* Ends a document and prints it. */
+enum exit_code client_print_json(struct json_writer *take);
 
 /* Writes "/v1/gpus/{gpu}" and `rest` to out[CLIENT_PATH_BYTES], with the GPU escaped. */
 void client_gpu_path(const struct options *options, const char *rest, char *out);
@@ -49,6 +53,12 @@ void client_add_param(char *path, const char *name, const char *value);
 
 /* Appends every option that is a parameter of requests to the planner. */
 void client_add_options(char *path, const struct options *options);
+
+/* Reads a file that was just opened, or reports why it could not be opened, and closes it unless it
+ * is stdin. Reads at most `most_bytes` + 1 bytes, so the caller can refuse a larger file. The
+ * caller frees `*out_text`, which is NULL on failure. */
+enum status client_read_file(FILE *take, const char *name, size_t most_bytes, char **out_text,
+                             size_t *out_bytes, struct err *err);
 
 /* Print a message to stderr and return the exit code. `which` is appended to `what` unless it is
  * NULL. */

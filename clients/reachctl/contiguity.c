@@ -7,7 +7,6 @@
  * code. */
 #include "clients/reachctl/client.h"
 
-#include "base/json_writer.h"
 #include "clients/cuda/reach_diagnose.h"
 #include "planner/format_size.h"
 #include "planner/next_step.h"
@@ -126,7 +125,6 @@ static enum exit_code print_json(const struct fingerprint *fp,
                                  const struct reach_diagnosis *found)
 {
     struct json_writer t;
-    struct err err;
 
     json_writer_begin(&t, 0);
     t.indent = 2;
@@ -141,10 +139,7 @@ static enum exit_code print_json(const struct fingerprint *fp,
         write_way(&t, way_names[i], &found[i]);
     json_writer_close(&t, ']');
     json_writer_close(&t, '}');
-    if (json_writer_print(&t, stdout, &err) == STATUS_OK)
-        return EXIT_DONE;
-    fprintf(stderr, "reachctl: %s\n", err.text);
-    return EXIT_FAILED;
+    return client_print_json(&t);
 }
 
 static enum exit_code print_all(const struct fingerprint *fp, const struct options *options,

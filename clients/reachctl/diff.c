@@ -2,16 +2,14 @@
  * "current", or an exported file, which needs no daemon. */
 #include "clients/reachctl/client.h"
 
-#include "base/json_writer.h"
 #include "fingerprint/diff.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static void print_json(const struct fingerprint_diff *diff)
+static enum exit_code print_json(const struct fingerprint_diff *diff)
 {
     struct json_writer t;
-    struct err err;
 
     json_writer_begin(&t, 0);
     t.indent = 1;
@@ -22,8 +20,7 @@ static void print_json(const struct fingerprint_diff *diff)
         json_writer_text(&t, NULL, diff->sentences[i]);
     json_writer_close(&t, ']');
     json_writer_close(&t, '}');
-    if (json_writer_print(&t, stdout, &err) != STATUS_OK)
-        fprintf(stderr, "reachctl: %s\n", err.text);
+    return client_print_json(&t);
 }
 
 static void print_text(const struct fingerprint_diff *diff)
@@ -56,11 +53,10 @@ enum exit_code command_diff(struct client *client, const struct options *options
     exit_code = EXIT_DIFF_TROUBLE;
     if (diff && b) {
         fingerprint_compare(a, b, diff);
-        if (options->json)
-            print_json(diff);
-        else
+        if (!options->json)
             print_text(diff);
-        exit_code = codes[diff->result];
+        if (!options->json || print_json(diff) == EXIT_DONE)
+            exit_code = codes[diff->result];
     }
     free(diff);
     free(b);

@@ -8,33 +8,8 @@
 #include "fingerprint/fingerprint_json.h"
 #include "import/import.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* Reads a file into `*out_text`, which the caller frees. It reads one byte more than the limit, so
- * that import_read can report a file that is too large. */
-static enum status read_whole(struct import_file *out, char **out_text, struct err *err)
-{
-    FILE *const file = fopen(out->name, "re");
-    char *const text =
-        malloc(IMPORT_MAX_FILE_BYTES + 1); /* pages that are not touched take no memory */
-    enum status s = STATUS_OK;
-
-    if (!file)
-        s = err_set(err, STATUS_IO, "cannot open %.200s: %s", out->name, strerror(errno));
-    else if (!text)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for %.200s", out->name);
-    else
-        out->bytes = fread(text, 1, IMPORT_MAX_FILE_BYTES + 1, file);
-    if (s == STATUS_OK && ferror(file))
-        s = err_set(err, STATUS_IO, "cannot read %.200s: %s", out->name, strerror(errno));
-    if (file)
-        (void)fclose(file);
-    out->text = *out_text = text;
-    return s;
-}
 
 static enum status read_files(const struct options *options, struct import_file *files,
                               char **texts, struct err *err)
@@ -46,7 +21,9 @@ static enum status read_files(const struct options *options, struct import_file 
                        options->operand_count, IMPORT_MAX_FILES);
     for (int i = 0; i < options->operand_count && s == STATUS_OK; i++) {
         files[i].name = options->operands[i];
-        s = read_whole(&files[i], &texts[i], err);
+        s = client_read_file(fopen(files[i].name, "re"), files[i].name, IMPORT_MAX_FILE_BYTES,
+                             &texts[i], &files[i].bytes, err);
+        files[i].text = texts[i];
     }
     return s;
 }

@@ -320,6 +320,7 @@ static enum exit_code check_usage(const struct command *c, const struct options 
     const bool many = c->operand && strstr(c->operand, "...");
     const int most = !c->operand ? 0 : many ? INT_MAX : strchr(c->operand, ' ') ? 2 : 1;
     const int least = !c->operand || c->operand[0] == '[' ? 0 : many ? 1 : most;
+    enum depth depth;
 
     if (check_options(c, o) != EXIT_DONE)
         return EXIT_USAGE;
@@ -331,8 +332,7 @@ static enum exit_code check_usage(const struct command *c, const struct options 
         return client_usage_error("--url and --socket exclude each other", NULL);
     if (o->gpu && *o->gpu == '\0')
         return client_usage_error("--gpu needs an index or a UUID", NULL);
-    if (o->depth && strcmp(o->depth, "quick") != 0 && strcmp(o->depth, "full") != 0 &&
-        strcmp(o->depth, "memory") != 0 && strcmp(o->depth, "matrix") != 0)
+    if (o->depth && !depth_from_name(o->depth, &depth))
         return client_usage_error("--depth must be quick, full, memory or matrix, not", o->depth);
     return EXIT_DONE;
 }
@@ -347,10 +347,7 @@ static enum exit_code run_command(const struct command *c, const struct options 
         return EXIT_FAILED;
     }
     client = client_new(o);
-    if (client)
-        exit_code = c->run(client, o);
-    else
-        exit_code = EXIT_FAILED;
+    exit_code = client ? c->run(client, o) : EXIT_FAILED;
     client_free(client);
     curl_global_cleanup();
     return exit_code;
@@ -386,8 +383,6 @@ int main(int argc, char **argv)
     exit_code = check_usage(command, &options, argc - optind);
     if (exit_code != EXIT_DONE)
         return command->run == command_diff ? EXIT_DIFF_TROUBLE : exit_code;
-    if (options.gpu && !*options.gpu)
-        return client_usage_error("--gpu must name a GPU by its UUID or index, not", "\"\"");
     if (!options.gpu)
         options.gpu = "0";
     if (optind < argc)

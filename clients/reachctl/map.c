@@ -5,7 +5,6 @@
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/picture.h"
 
-#include "base/json_writer.h"
 #include "base/units.h"
 #include "planner/format_size.h"
 
@@ -293,18 +292,6 @@ static void begin_json(struct json_writer *t)
     t->indent = 1;
 }
 
-static enum exit_code print_json(struct json_writer *t)
-{
-    size_t bytes;
-    char *const text = json_writer_end(t, &bytes);
-
-    if (!text)
-        return client_no_memory();
-    (void)fwrite(text, 1, bytes, stdout); /* main.c reports a failure */
-    free(text);
-    return EXIT_DONE;
-}
-
 /* ---- all GPUs of the daemon ---- */
 
 /* Prints one GPU of GET /v1/fingerprints as text, or as an element of the list in `t`. */
@@ -368,7 +355,7 @@ static enum exit_code map_all(struct client *client, const struct options *optio
     json_writer_close(&t, '}');
     client_answer_free(&answer);
     if (options->json)
-        return print_json(&t);
+        return client_print_json(&t);
     free(t.text);
     return EXIT_DONE;
 }
@@ -387,7 +374,7 @@ static enum exit_code map_one(struct client *client, const struct options *optio
         return options->svg ? (picture_map(chip), EXIT_DONE) : print_text(chip);
     begin_json(&t);
     write_map(&t, NULL, chip);
-    return print_json(&t);
+    return client_print_json(&t);
 }
 
 /* ---- the command ---- */

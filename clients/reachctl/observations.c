@@ -2,8 +2,6 @@
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
-#include "base/json_writer.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +110,6 @@ enum exit_code command_observations(struct client *client, const struct options 
 {
     enum exit_code exit_code;
     struct json_writer t;
-    struct err err;
     json_t *all;
 
     if (options->operand)
@@ -132,10 +129,7 @@ enum exit_code command_observations(struct client *client, const struct options 
         json_writer_value(&t, "observations", all);
         json_writer_null(&t, "next");
         json_writer_close(&t, '}');
-        if (json_writer_print(&t, stdout, &err) != STATUS_OK) {
-            fprintf(stderr, "reachctl: %s\n", err.text);
-            exit_code = EXIT_FAILED;
-        }
+        exit_code = client_print_json(&t);
     } else {
         print_list(all);
     }

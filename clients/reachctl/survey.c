@@ -76,48 +76,25 @@ static enum status open_db(const char *where, bool to_read, struct fleet_db **ou
 
 /* ---- selection of hosts ---- */
 
-static enum status read_whole(const char *path, char **out, size_t *out_bytes, struct err *err)
-{
-    FILE *const file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-    char *text = malloc(MOST_FILE_BYTES + 1); /* pages that are not touched take no memory */
-    enum status s = STATUS_OK;
-
-    if (!file)
-        s = err_set(err, STATUS_IO, "cannot open %.200s: %s", path, strerror(errno));
-    else if (!text)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for %.200s", path);
-    else
-        *out_bytes = fread(text, 1, MOST_FILE_BYTES + 1, file);
-    if (s == STATUS_OK && ferror(file))
-        s = err_set(err, STATUS_IO, "cannot read %.200s: %s", path, strerror(errno));
-    else if (s == STATUS_OK && *out_bytes > MOST_FILE_BYTES)
-        s = err_set(err, STATUS_INVALID_ARGUMENT, "%.200s is larger than 16 MiB", path);
-    if (file && file != stdin)
-        (void)fclose(file);
-    if (s != STATUS_OK) {
-        free(text);
-        text = NULL;
-    }
-    *out = text;
-    return s;
-}
-
 static enum status add_source(struct hosts *hosts, const struct option_source *source,
                               struct err *err)
 {
-    char *text = NULL;
-    size_t bytes = 0;
+    enum status (*const add)(struct hosts * h, const char *text, size_t bytes, struct err *err) =
+        source->id == OPTION_HOSTS ? hosts_add_lines : hosts_add_file_sd;
+    char *text;
+    size_t bytes;
     enum status s;
 
     if (source->id == OPTION_SLURM)
         return hosts_add_slurm(hosts, source->value, err);
-    s = read_whole(source->value, &text, &bytes, err);
-    if (s != STATUS_OK)
-        return s;
-    s = source->id == OPTION_HOSTS ? hosts_add_lines(hosts, text, bytes, err)
-                                   : hosts_add_file_sd(hosts, text, bytes, err);
+    s = client_read_file(strcmp(source->value, "-") == 0 ? stdin : fopen(source->value, "re"),
+                         source->value, MOST_FILE_BYTES, &text, &bytes, err);
+    if (s == STATUS_OK && bytes > MOST_FILE_BYTES)
+        s = err_set(err, STATUS_INVALID_ARGUMENT, "%.200s is larger than 16 MiB", source->value);
+    else if (s == STATUS_OK && add(hosts, text, bytes, err) != STATUS_OK)
+        s = err_prefix(err, "%.200s", source->value);
     free(text);
-    return s == STATUS_OK ? s : err_prefix(err, "%.200s", source->value);
+    return s;
 }
 
 static enum status add_hosts(struct hosts *hosts, const struct options *o, struct err *err)

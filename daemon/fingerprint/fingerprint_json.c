@@ -485,3 +485,9 @@ enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *
     out[0] = '\0';
     return err_set(err, STATUS_NO_MEMORY, "no memory for the id of a fingerprint");
 }
+
+bool fingerprint_is_id(const char *text)
+{
+    return strncmp(text, "fp", 2) == 0 && strlen(text) == 18 &&
+           strspn(text + 2, "0123456789abcdef") == 16;
+}

@@ -29,6 +29,9 @@ void fingerprint_write_member(struct json_writer *t, const struct fingerprint *f
  * Returns STATUS_NO_MEMORY with `out` "" if memory runs out. */
 enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err);
 
+/* Returns whether the text has the form of an id. */
+bool fingerprint_is_id(const char *text);
+
 /* Computes the id (FINGERPRINT_ID_BYTES) of a document without its id. Returns the hashed text,
  * from malloc, or NULL if memory runs out. */
 char *fingerprint_json_text(const json_t *body, char *out_id);
