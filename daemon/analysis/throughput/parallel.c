@@ -2,13 +2,12 @@
 #include "analysis/throughput/parallel.h"
 
 #include "analysis/sharing/sharing.h"
+#include "analysis/throughput/throughput.h"
 #include "base/little.h"
-#include "base/stats.h"
 #include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define WINDOW_BYTES (128 * MIB) /* the longest window of an SM */
 #define ENOUGH_SHARE 0.95        /* share of the plateau */
@@ -70,9 +69,10 @@ static uint64_t window_bytes(const struct observation_set *set, const struct str
     return bytes / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
 }
 
-/* The spec in which the first `n` of the spread SMs read. */
+/* The spec in which the first `n` of the spread SMs read, with the last `points` points of the
+ * surface. The very last one has the most warps and loads. */
 static struct probe_spec spec_of(const struct observation_set *set, const struct structure *s,
-                                 uint32_t n)
+                                 uint32_t n, uint32_t points)
 {
     uint16_t sms[REACH_MAX_SMS];
     const uint32_t all = spread_sms(set, s, sms);
@@ -89,27 +89,9 @@ static struct probe_spec spec_of(const struct observation_set *set, const struct
         spec.window_of_sm[i] = PROBE_SM_IDLE;
     for (uint32_t i = 0; i < n && i < all; i++)
         spec.window_of_sm[sms[i]] = (uint16_t)((uint64_t)i * spec.window_count / n);
-    return spec;
-}
-
-static struct probe_spec surface_spec(const struct observation_set *set, const struct structure *s,
-                                      uint32_t sms)
-{
-    struct probe_spec spec = spec_of(set, s, sms);
-
-    for (uint32_t i = 0; i < POINTS; i++)
+    for (uint32_t i = POINTS - points; i < POINTS; i++)
         spec.points[spec.point_count++] =
             probe_concurrency(warp_counts[i / LOAD_COUNTS], load_counts[i % LOAD_COUNTS]);
-    return spec;
-}
-
-static struct probe_spec sms_spec(const struct observation_set *set, const struct structure *s,
-                                  uint32_t n)
-{
-    struct probe_spec spec = spec_of(set, s, n);
-
-    spec.points[spec.point_count++] =
-        probe_concurrency(warp_counts[WARP_COUNTS - 1], load_counts[LOAD_COUNTS - 1]);
     return spec;
 }
 
@@ -133,24 +115,6 @@ static const struct observation *find(const struct observation_set *set, uint32_
 
 /* ---- speeds ---- */
 
-static double median_gbps(const struct observation *o, uint32_t p)
-{
-    double gbps[PROBE_MAX_REPEATS];
-
-    for (uint32_t r = 0; r < o->spec.repeats; r++)
-        gbps[r] = observation_read_gbps(o, p, r);
-    return stats_median_f64(gbps, o->spec.repeats);
-}
-
-static struct evidence evidence_of(const struct observation *o, uint32_t p)
-{
-    double gbps[PROBE_MAX_REPEATS];
-
-    for (uint32_t r = 0; r < o->spec.repeats; r++)
-        gbps[r] = observation_read_gbps(o, p, r);
-    return evidence_of_repeats(EVIDENCE_IN_FLIGHT, gbps, o->spec.repeats);
-}
-
 static int by_sms(const void *left, const void *right)
 {
     const struct sms_point *const a = left;
@@ -161,11 +125,14 @@ static int by_sms(const void *left, const void *right)
 /* Reads the results by number of SMs, ascending; at most FINGERPRINT_MAX_BY_SMS. */
 static uint32_t read_by_sms(const struct observation_set *set, struct sms_point *out)
 {
+    struct evidence unused;
     uint32_t n = 0;
 
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CONCURRENCY));)
         if (o->spec.point_count == 1 && n < FINGERPRINT_MAX_BY_SMS)
-            out[n++] = (struct sms_point){active_sms(&o->spec), KNOWN_F64(median_gbps(o, 0))};
+            out[n++] = (struct sms_point){
+                active_sms(&o->spec),
+                KNOWN_F64(throughput_median_gbps(o, 0, EVIDENCE_IN_FLIGHT, &unused))};
     qsort(out, n, sizeof out[0], by_sms);
     return n;
 }
@@ -213,12 +180,12 @@ bool parallel_missing(const struct observation_set *set, const struct structure 
     if (sms == 0)
         return false;
     if (!find(set, sms, POINTS)) {
-        *out = surface_spec(set, s, sms);
+        *out = spec_of(set, s, sms, POINTS);
     } else {
         n = next_sms(set, sms);
         if (n == 0)
             return false;
-        *out = sms_spec(set, s, n);
+        *out = spec_of(set, s, n, 1);
     }
     return probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
@@ -284,10 +251,11 @@ static void find_loads(struct fingerprint_parallelism *p)
 
 static void read_surface(const struct observation *o, struct fingerprint_parallelism *p)
 {
+    struct evidence evidence[POINTS];
     uint32_t best = 0;
 
     for (uint32_t i = 0; i < POINTS; i++) {
-        const double gbps = median_gbps(o, i);
+        const double gbps = throughput_median_gbps(o, i, EVIDENCE_IN_FLIGHT, &evidence[i]);
         p->surface[p->surface_count++] =
             (struct concurrency_point){.warps = probe_concurrency_warps(o->spec.points[i]),
                                        .loads = probe_concurrency_loads(o->spec.points[i]),
@@ -295,7 +263,7 @@ static void read_surface(const struct observation *o, struct fingerprint_paralle
         best = gbps > p->surface[best].gbps.v ? i : best;
     }
     p->plateau_gbps = p->surface[best].gbps;
-    p->evidence.plateau_gbps = evidence_of(o, best);
+    p->evidence.plateau_gbps = evidence[best];
     find_loads(p);
     if (p->latency_ns.known == MAYBE_NOT_OBSERVABLE)
         return;
@@ -306,7 +274,7 @@ static void read_surface(const struct observation *o, struct fingerprint_paralle
     p->latency_ns = KNOWN_F64(
         little_latency_ns((double)p->surface[0].warps * p->surface[0].loads * active_sms(&o->spec),
                           PROBE_LINE_BYTES, p->surface[0].gbps.v));
-    p->evidence.latency_ns = evidence_of(o, 0);
+    p->evidence.latency_ns = evidence[0];
 }
 
 static void find_sms(const struct observation_set *set, struct fingerprint_parallelism *p)
