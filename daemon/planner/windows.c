@@ -17,6 +17,7 @@
  */
 #include "planner/windows.h"
 
+#include "base/divisor.h"
 #include "planner/placement.h"
 
 #include <string.h>
@@ -208,16 +209,6 @@ typedef unsigned __int128 wide;
 /* A common multiple of entry and granularity is used if a window has enough of them. The unit then
  * moves a bound by less than two percent of a window. */
 enum { UNITS_PER_WINDOW = 64 };
-
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 uint64_t windows_unit(uint64_t entry_bytes, uint64_t granularity_bytes, uint64_t limit_bytes)
 {

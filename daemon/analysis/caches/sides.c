@@ -9,6 +9,7 @@
 #include "analysis/caches/sides.h"
 
 #include "analysis/sharing/sharing.h"
+#include "base/divisor.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -154,16 +155,6 @@ struct fine {
     double margin;
 };
 
-static uint32_t common_divisor(uint32_t a, uint32_t b)
-{
-    while (b > 0) {
-        const uint32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* The granule in lines: all changes from near to far and back are whole multiples of it. Returns 0
  * if too few changes are at odd multiples, because the granule might then be twice as long. */
 static uint32_t find_granule(const bool *far, uint32_t n)
@@ -172,7 +163,7 @@ static uint32_t find_granule(const bool *far, uint32_t n)
     uint32_t changes = 0;
 
     for (uint32_t k = 1; k < n; k++)
-        granule = far[k] != far[k - 1] ? common_divisor(granule, k) : granule;
+        granule = far[k] != far[k - 1] ? (uint32_t)greatest_common_divisor(granule, k) : granule;
     for (uint32_t k = granule; granule > 0 && k < n; k += 2 * granule)
         changes += far[k] != far[k - 1];
     return changes >= LEAST_CHANGES ? granule : 0;

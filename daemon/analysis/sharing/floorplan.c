@@ -13,6 +13,7 @@
 #include "analysis/sharing/floorplan.h"
 
 #include "base/assert.h"
+#include "base/divisor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,16 +58,6 @@ struct search {
     struct disabled_sms *out;
 };
 
-static uint32_t gcd(uint32_t a, uint32_t b)
-{
-    while (b != 0) {
-        const uint32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void read_chip(const struct topology *t, struct chip *out)
 {
     uint32_t run = 0;
@@ -77,14 +68,14 @@ static void read_chip(const struct topology *t, struct chip *out)
         if (g == FINGERPRINT_NO_GROUP)
             continue;
         if (out->sms > 0 && out->group_at[out->sms - 1] != g) {
-            out->run_gcd = gcd(run, out->run_gcd);
+            out->run_gcd = (uint32_t)greatest_common_divisor(run, out->run_gcd);
             out->runs++;
             run = 0;
         }
         out->group_at[out->sms++] = g;
         run++;
     }
-    out->run_gcd = gcd(run, out->run_gcd);
+    out->run_gcd = (uint32_t)greatest_common_divisor(run, out->run_gcd);
     out->runs++;
     for (uint32_t g = 0; g < out->groups; g++) {
         if (t->groups[g].sm_count > out->largest) {
