@@ -223,6 +223,15 @@ bool member_is_unmeasured(const struct member *m, const void *base)
     return !touched;
 }
 
+void object_set_reason(const struct object *o, void *base, enum reason reason)
+{
+    const struct member_state unknown = {MAYBE_UNKNOWN, reason};
+
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        if (member_is_maybe(m) && member_state(m, base).known == MAYBE_UNKNOWN)
+            memcpy((char *)base + m->offset, &unknown, sizeof unknown);
+}
+
 /* ---- evidence ---- */
 
 static bool is_first_of_evidence(const struct object *o, const struct member *m)

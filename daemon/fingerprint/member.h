@@ -189,6 +189,10 @@ int member_compare(const struct member *m, const void *base, const struct member
 /* Returns whether each number of an optional MEMBER_OBJECT is "not measured". */
 bool member_is_unmeasured(const struct member *m, const void *base);
 
+/* Gives `reason` to each unknown number of the struct. Numbers that are known or not observable
+ * keep their state. */
+void object_set_reason(const struct object *o, void *base, enum reason reason);
+
 /* The next row after `m` that has evidence of its own, or NULL if there is none. If `m` is NULL,
  * the first such row. Rows that share the evidence of an earlier row are left out. */
 const struct member *object_next_evidence(const struct object *o, const struct member *m);

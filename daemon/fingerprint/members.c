@@ -492,7 +492,7 @@ static const struct member cache_members[] = {
           "Size by the shared memory that is asked for, ascending; omitted if not measured."),
      FOR_PLANNER, OPTIONAL, .ordered = true, .element = "beside % "},
 };
-static const struct object cache_object =
+const struct object cache_object =
     DEFINE(cache_facts, cache_members, "Cache",
            "One data cache, as dependent loads of one thread show it.");
 
@@ -525,7 +525,7 @@ static const struct member latency_members[] = {
      .purpose = "Other benchmarks report one mean of all loads; the share explains how far it is "
                 "from both modes."},
 };
-static const struct object latency_object =
+const struct object latency_object =
     DEFINE(fingerprint_latency, latency_members, "Latency",
            "What one load of one thread takes, by where its data and its translation are.");
 

@@ -5,6 +5,7 @@
 #include "fingerprint/fingerprint.h"
 #include "fingerprint/member.h"
 
-extern const struct object fingerprint_object, level_object, memory_object, source_object;
+extern const struct object fingerprint_object, level_object, cache_object, latency_object,
+    memory_object, source_object;
 
 #endif

@@ -11,6 +11,7 @@
 #include "analysis/caches/page_tables.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "fingerprint/members.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,16 +44,8 @@ enum {
 
 void latency_unknown(struct fingerprint_latency *l, enum reason reason)
 {
-    *l = (struct fingerprint_latency){.p1_cycles = UNKNOWN_F64(reason),
-                                      .p2_cycles = UNKNOWN_F64(reason),
-                                      .p3_cycles = UNKNOWN_F64(reason),
-                                      .p4_cycles = UNKNOWN_F64(reason),
-                                      .p5_cycles = UNKNOWN_F64(reason),
-                                      .p6_cycles = UNKNOWN_F64(reason),
-                                      .near_cycles = UNKNOWN_F64(reason),
-                                      .far_cycles = UNKNOWN_F64(reason),
-                                      .tail_cycles = UNKNOWN_F64(reason),
-                                      .tail_share = UNKNOWN_F64(reason)};
+    memset(l, 0, sizeof *l);
+    object_set_reason(&latency_object, l, reason);
 }
 
 /* Returns all loads of an observation. */

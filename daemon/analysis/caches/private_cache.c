@@ -5,6 +5,7 @@
 #include "analysis/caches/hierarchy.h"
 
 #include "base/stats.h"
+#include "fingerprint/members.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,16 +30,8 @@ enum {
 
 void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reason)
 {
-    *c = (struct cache_facts){.kind = kind,
-                              .size_bytes = UNKNOWN_U64(reason),
-                              .fits_bytes = UNKNOWN_U64(reason),
-                              .line_bytes = UNKNOWN_U64(reason),
-                              .sector_bytes = UNKNOWN_U64(reason),
-                              .fill_bytes = UNKNOWN_U64(reason),
-                              .sets = UNKNOWN_U32(reason),
-                              .ways = UNKNOWN_U32(reason),
-                              .latency_cycles = UNKNOWN_F64(reason),
-                              .miss_latency_cycles = UNKNOWN_F64(reason)};
+    *c = (struct cache_facts){.kind = kind};
+    object_set_reason(&cache_object, c, reason);
     for (uint32_t k = 0; k < FINGERPRINT_MAX_CARVEOUTS; k++)
         c->carveouts[k].size_bytes = c->carveouts[k].fits_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
 }
@@ -286,24 +279,6 @@ static void copy_l1(const struct cache_facts *l1, struct cache_facts *out)
     out->evidence.latency_cycles = own.evidence.latency_cycles;
 }
 
-static void unknown_rest(struct cache_facts *c, enum reason reason)
-{
-    struct maybe_u64 *const sizes[] = {&c->size_bytes, &c->fits_bytes, &c->line_bytes,
-                                       &c->sector_bytes, &c->fill_bytes};
-    struct maybe_u32 *const counts[] = {&c->sets, &c->ways};
-
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (!IS_KNOWN(*sizes[i]) && sizes[i]->known != MAYBE_NOT_OBSERVABLE)
-            *sizes[i] = UNKNOWN_U64(reason);
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        if (!IS_KNOWN(*counts[i]))
-            *counts[i] = UNKNOWN_U32(reason);
-    if (!IS_KNOWN(c->latency_cycles))
-        c->latency_cycles = UNKNOWN_F64(reason);
-    if (!IS_KNOWN(c->miss_latency_cycles))
-        c->miss_latency_cycles = UNKNOWN_F64(reason);
-}
-
 /* A size alone is weak evidence: it counts only if the sets confirm it. */
 static void accept(struct chase *c)
 {
@@ -364,5 +339,5 @@ void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cac
     if (kind == CACHE_L1 && IS_KNOWN(out->fits_bytes) && reason != REASON_NOT_MEASURED)
         (void)cache_carveouts_find(&c);
     if (reason != REASON_NONE)
-        unknown_rest(out, reason);
+        object_set_reason(&cache_object, out, reason);
 }
