@@ -226,3 +226,12 @@ double stats_mad_f64(const double *v, size_t n)
     values.distances = true;
     return median(&values);
 }
+
+uint32_t stats_count_above_u32(const uint32_t *v, size_t n, double threshold)
+{
+    uint32_t above = 0;
+
+    for (size_t i = 0; i < n; i++)
+        above += v[i] > threshold;
+    return above;
+}

@@ -17,6 +17,8 @@ double stats_median_f64(const double *v, size_t n);
 /* Quantile q in [0, 1], nearest rank (q = 0 is the minimum, 1 the maximum). */
 uint32_t stats_quantile_u32(const uint32_t *v, size_t n, double q);
 double stats_quantile_f64(const double *v, size_t n, double q);
+/* The number of values above `threshold`; n may be 0. */
+uint32_t stats_count_above_u32(const uint32_t *v, size_t n, double threshold);
 /* Median absolute deviation from the median (unscaled). */
 double stats_mad_f64(const double *v, size_t n);
 

@@ -1,6 +1,8 @@
 /* chase.c: see chase.h. */
 #include "analysis/caches/chase.h"
 
+#include "base/stats.h"
+
 struct probe_spec chase_spec(const struct chase *c, uint64_t stride_bytes, uint32_t samples)
 {
     return (struct probe_spec){.stride_bytes = stride_bytes,
@@ -19,21 +21,12 @@ uint32_t chase_repeats(uint64_t n, uint32_t samples)
     return laps == 0 || repeats > CHASE_MOST_REPEATS ? CHASE_MOST_REPEATS : (uint32_t)repeats;
 }
 
-double chase_share_above(const uint32_t *row, uint32_t n, double threshold)
-{
-    uint32_t slow = 0;
-
-    for (uint32_t i = 0; i < n; i++)
-        slow += row[i] > threshold;
-    return (double)slow / n;
-}
-
 double chase_slow_share(const struct observation *o, uint32_t p, double threshold)
 {
     uint32_t count = 0;
     const uint32_t *const row = walks_row(o, p, &count);
 
-    return chase_share_above(row, count, threshold);
+    return (double)stats_count_above_u32(row, count, threshold) / count;
 }
 
 void chase_set_line(struct chase *c)

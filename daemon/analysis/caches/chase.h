@@ -33,9 +33,8 @@ struct probe_spec chase_spec(const struct chase *c, uint64_t stride_bytes, uint3
  * CHASE_VOTES, at most CHASE_MOST_REPEATS. */
 uint32_t chase_repeats(uint64_t n, uint32_t samples);
 
-/* The share of n loads that take longer than `threshold`, in cycles. */
-double chase_share_above(const uint32_t *row, uint32_t n, double threshold);
-/* The same share for point `p`, without its first lap (walks_row). */
+/* The share of the loads of point `p` that take longer than `threshold`, in cycles. The first lap
+ * does not count (walks_row). */
 double chase_slow_share(const struct observation *o, uint32_t p, double threshold);
 
 /* Marks c->line_bytes as certain. */

@@ -305,9 +305,7 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
     enum reason reason = find_fill(w, threshold, l2);
     if (reason != REASON_NONE)
         l2->fill_bytes = UNKNOWN_U64(reason);
-    uint32_t delayed = 0;
-    for (uint32_t i = 0; i < hits; i++)
-        delayed += hit_loads[i] > threshold;
+    const uint32_t delayed = stats_count_above_u32(hit_loads, hits, threshold);
     reason = l2_size_find(w, threshold, (double)delayed / hits, l2);
     if (reason == REASON_BEYOND_MEMORY)
         l2->size_bytes = l2->fits_bytes = NOT_OBSERVABLE_U64(reason);

@@ -6,7 +6,6 @@
 #include "base/units.h"
 
 #include <math.h>
-#include <string.h>
 
 /* The largest share of delayed loads in a footprint that fits. */
 #define CLEAN_SHARE 0.001
@@ -44,12 +43,7 @@ enum {
 /* The number of loads of point `p` that take longer than `threshold`. */
 static uint32_t slow_of(const struct observation *o, uint32_t p, double threshold)
 {
-    const uint32_t *const row = observation_chase(o, p);
-    uint32_t slow = 0;
-
-    for (uint32_t k = 0; k < o->spec.samples; k++)
-        slow += row[k] > threshold;
-    return slow;
+    return stats_count_above_u32(observation_chase(o, p), o->spec.samples, threshold);
 }
 
 /* Returns the place behind the longest footprint that fits, among footprints that all SMs have
@@ -210,11 +204,8 @@ static enum reason find_line(struct cache_walks *w, double threshold, uint64_t f
         spec.sweep_footprint = PROBE_SWEEP_ELEMENTS;
         walks_add_points(&spec, walks_evenly_covered(footprint / spec.stride_bytes), 1);
         const struct observation *const o = walks_find(w, &spec);
-        uint32_t slow = 0;
-        for (uint32_t j = 0; o && j < SIZE_SAMPLES; j++)
-            slow += observation_chase(o, 0)[j] > threshold;
         waiting = waiting || !o;
-        shares[i] = (double)slow / SIZE_SAMPLES;
+        shares[i] = o ? slow_of(o, 0, threshold) / (double)SIZE_SAMPLES : 0;
     }
     if (waiting)
         return REASON_NOT_MEASURED;

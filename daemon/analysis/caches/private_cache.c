@@ -252,7 +252,9 @@ static enum reason find_same(struct chase *c)
 
     if (!o)
         return REASON_NOT_MEASURED;
-    const double slow = chase_share_above(observation_chase(o, 0), SAME_LOADS, c->how.threshold);
+    const double slow =
+        stats_count_above_u32(observation_chase(o, 0), SAME_LOADS, c->how.threshold) /
+        (double)SAME_LOADS;
     if (slow < SAME_ARRAY)
         c->out->same_as_l1 = FINDING_YES;
     else if (slow > 1 - SAME_ARRAY)

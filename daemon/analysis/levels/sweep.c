@@ -9,7 +9,6 @@
 #include "base/stats.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Two percentiles belong to one plateau if they differ by less than this. Percentiles of 256 loads
  * with five cycles of noise scatter by some 0.5; the smallest penalty published is 9. */
@@ -31,11 +30,8 @@ struct plateau {
 
 double sweep_share_above(const struct observation *o, uint32_t point, double threshold_cycles)
 {
-    const uint32_t *values = observation_chase(o, point);
-    const uint32_t threshold = threshold_cycles > 0 ? (uint32_t)threshold_cycles : 0;
-    uint32_t above = 0;
-    for (uint32_t k = 0; k < o->spec.samples; k++)
-        above += values[k] > threshold;
+    const uint32_t above = stats_count_above_u32(observation_chase(o, point), o->spec.samples,
+                                                 fmax(threshold_cycles, 0));
     return (double)above / o->spec.samples;
 }
 
@@ -46,9 +42,7 @@ double sweep_median(const struct observation *o, uint32_t point)
 
 double sweep_quantile(const struct observation *o, uint32_t point, double q)
 {
-    uint32_t row[PROBE_MAX_SAMPLES];
-    memcpy(row, observation_chase(o, point), o->spec.samples * sizeof row[0]);
-    return stats_quantile_u32(row, o->spec.samples, q);
+    return stats_quantile_u32(observation_chase(o, point), o->spec.samples, q);
 }
 
 double sweep_spread(const struct observation *o, uint32_t point, double low, double high)

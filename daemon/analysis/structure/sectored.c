@@ -1,10 +1,9 @@
 /* sectored.c: see sectored.h. */
 #include "analysis/structure/sectored.h"
 
+#include "analysis/levels/sweep.h"
 #include "analysis/structure/sets.h"
 #include "base/stats.h"
-
-#include <string.h>
 
 enum {
     BELOW_SAMPLES = 2048,
@@ -121,8 +120,6 @@ static enum above ask_above(const struct observation_set *set, const struct stru
                                   .samples = BELOW_SAMPLES,
                                   .warm_laps = WARM_LAPS};
     const struct observation *o;
-    double threshold;
-    uint32_t slow = 0;
 
     if (nearer == 0 || level->lo_pages < FEWEST_PAGES || ask.control_pages >= level->lo_pages / 2 ||
         ask.pages * ask.stride_bytes > set->limits.range_bytes)
@@ -130,10 +127,7 @@ static enum above ask_above(const struct observation_set *set, const struct stru
     o = find_or_ask(set, &ask, out);
     if (!o)
         return ABOVE_PENDING;
-    threshold = trace_threshold(o, level->penalty_cycles);
-    for (uint32_t i = 0; i < o->spec.samples; i++)
-        slow += observation_chase(o, 0)[i] > threshold;
-    const double share = (double)slow / o->spec.samples;
+    const double share = sweep_share_above(o, 0, trace_threshold(o, level->penalty_cycles));
     out->pages_evidence = evidence_make(
         EVIDENCE_STRIDES, o->spec.samples / ask.pages,
         share < NONE_SHARE ? 1 - share / NONE_SHARE : (share - SOME_SHARE) / (1 - SOME_SHARE));
