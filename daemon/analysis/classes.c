@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CLEAR_TIMES 3.0
 #define NOISE_TIMES 5.0

@@ -18,7 +18,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 /* NVML's throttle reasons for which the hardware itself halves clocks or more. A power cap, a
  * thermal limit in software and an idle clock are part of normal work. */

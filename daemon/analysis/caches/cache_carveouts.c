@@ -48,13 +48,6 @@ static struct maybe_u64 carved_size(const struct chase *c, const struct observat
     return found;
 }
 
-static uint32_t carved_samples(uint64_t shared_bytes, double wanted)
-{
-    const double most = fmin(PROBE_MAX_SAMPLES, (double)(shared_bytes - KIB) / 2);
-
-    return (uint32_t)fmin(most, wanted);
-}
-
 /* Whole lines, or sectors if the line is not known. */
 static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
 {
@@ -73,8 +66,9 @@ static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
 static struct probe_spec ways_spec(const struct chase *c, uint64_t shared_bytes)
 {
     const uint32_t most = c->ways + (shared_bytes < CHASE_SHARED_BYTES);
+    const double samples = fmin(3.0 * (most * c->sets + 1), (double)(shared_bytes - KIB) / 2);
     struct probe_spec spec =
-        chase_spec(c, c->line_bytes, carved_samples(shared_bytes, 3.0 * (most * c->sets + 1)));
+        chase_spec(c, c->line_bytes, (uint32_t)fmin(PROBE_MAX_SAMPLES, samples));
 
     spec.shared_bytes = shared_bytes;
     for (uint32_t ways = 1; ways <= most && ways <= MOST_CARVED_WAYS; ways++) {

@@ -24,12 +24,8 @@ void hierarchy_estimate(const struct observation_set *set, struct hierarchy_esti
         private_cache(w, CACHE_READ_ONLY, &out->caches[CACHE_L1], &out->caches[CACHE_READ_ONLY]);
     private_cache(w, CACHE_CONSTANT, NULL, &out->caches[CACHE_CONSTANT]);
     l2_and_memory(w, &out->caches[CACHE_L2], &out->latency);
-    if (IS_KNOWN(out->caches[CACHE_L1].latency_cycles)) {
-        out->latency.p1_cycles = out->caches[CACHE_L1].latency_cycles;
-        out->latency.evidence.p1_cycles = out->caches[CACHE_L1].evidence.latency_cycles;
-    } else {
-        out->latency.p1_cycles = UNKNOWN_F64(out->caches[CACHE_L1].latency_cycles.reason);
-    }
+    out->latency.p1_cycles = out->caches[CACHE_L1].latency_cycles;
+    out->latency.evidence.p1_cycles = out->caches[CACHE_L1].evidence.latency_cycles;
 }
 
 /* Adds the cost of a hit in the L2, and of the misses of the first TLB levels. */

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SURE_Z       6.0 /* standard errors of the sum of ranks; some hundred sums are compared */
 #define ALIKE        0.5

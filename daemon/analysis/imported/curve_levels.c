@@ -1,7 +1,6 @@
 /* curve_levels.c: see curve_levels.h. */
 #include "analysis/imported/curve_levels.h"
 
-#include "analysis/levels/levels.h"
 #include <math.h>
 #include <string.h>
 

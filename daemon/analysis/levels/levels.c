@@ -93,13 +93,6 @@ static bool is_sweep(const struct observation *o)
     return o->spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&o->spec);
 }
 
-/* Returns whether `cycles` lies among the loads of a point, within `margin`. */
-static bool lies_among(const struct observation *o, uint32_t point, double cycles, double margin)
-{
-    return cycles >= sweep_quantile(o, point, SWEEP_LOW) - margin &&
-           cycles <= sweep_quantile(o, point, SWEEP_HIGH) + margin;
-}
-
 /* The least excess of the loads of a point over `cycles`. It is below 0 if they are shorter, and 0
  * if `cycles` lies among them. */
 static double apart(const struct observation *o, uint32_t point, double cycles)
@@ -132,7 +125,7 @@ static bool sweeps_agree(const struct observation *a, const struct observation *
                     fabs(shift) <= sweep_spread(b, k, SWEEP_LOW, SWEEP_HIGH) + SWEEPS_AGREE_CYCLES;
             }
             *out_common += 1;
-            agree = agree && lies_among(b, k, median + shift, SWEEPS_AGREE_CYCLES);
+            agree = agree && fabs(apart(b, k, median + shift)) <= SWEEPS_AGREE_CYCLES;
         }
     }
     return agree;
@@ -242,14 +235,13 @@ static void read_entry_test(const struct observation *o, struct level_estimate *
 {
     const double hit = sweep_median(o, 0);
     const double miss = sweep_median(o, 1);
-    const double hits_right = 1 - sweep_share_above(o, 0, (hit + miss) / 2);
     const double misses_right = sweep_share_above(o, 1, (hit + miss) / 2);
     const double slow = sweep_share_above(o, 0, (hit + miss) / 2);
     const double fast = 1 - sweep_share_above(o, 0, hit - (miss - hit) / 2);
     level->penalty_cycles = miss - hit;
     level->test_clean = slow - fast < MOST_UNCLEAN;
     level->test_misses = slow + fast < MOST_OVERLAP ? (misses_right - slow) / (1 - slow - fast) : 0;
-    level->separation = hits_right < misses_right ? hits_right : misses_right;
+    level->separation = fmin(1 - slow, misses_right);
 }
 
 /* Returns whether the hits at `b` are slower than the hits at `a`. Lines of memory at other

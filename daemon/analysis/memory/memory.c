@@ -4,7 +4,6 @@
 #include "analysis/levels/sweep.h"
 #include "analysis/throughput/throughput.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A region is reached at the first share of the plateau, and fills the link at the second. */
@@ -57,7 +56,8 @@ static uint32_t count_readers(const struct observation *o, const struct sm_parti
     return readers;
 }
 
-bool memory_is_group_alone(const struct observation *o, const struct sm_partition *partition)
+/* Returns whether this READ keeps one whole group busy and all other SMs idle. */
+static bool is_group_alone(const struct observation *o, const struct sm_partition *partition)
 {
     uint32_t group = FINGERPRINT_NO_GROUP;
     uint32_t members = 0;
@@ -83,7 +83,7 @@ static struct memory_points *list_of(const struct observation *o,
     }
     if (throughput_all_sms_read(o))
         return &e->naive;
-    return memory_is_group_alone(o, partition) ? &e->alone : NULL;
+    return is_group_alone(o, partition) ? &e->alone : NULL;
 }
 
 /* Regions of fewer than `least` bytes measure the cache. */

@@ -16,7 +16,7 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-enum { MEMORY_MAX_POINTS = 32, MEMORY_MAX_COUNTS = 12, MEMORY_MAX_STRIDES = 16 };
+enum { MEMORY_MAX_POINTS = 32 };
 
 /* One number for each region, or for each number of SMs. */
 struct memory_point {
@@ -69,9 +69,6 @@ uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *ou
 /* Index of the first of `counts` whose reads are within 5 % of the speed of all SMs. Returns
  * counts.count if there is none. */
 uint32_t memory_filling_count(const struct memory_estimate *e);
-
-/* Returns whether this READ of other memory keeps one whole group busy and all other SMs idle. */
-bool memory_is_group_alone(const struct observation *o, const struct sm_partition *partition);
 
 /* Only regions of this length and longer count, because the L2 cache holds memory of the device: 32
  * times the cache, as reported by the driver. (With device memory of an H200, 17 times the cache

@@ -84,21 +84,16 @@ uint32_t banks_passes(uint32_t banks, uint32_t bank_bytes, uint32_t width_bytes,
 
 /* ---- the probes ---- */
 
-/* Chooses SMs from one end of the ids to the other. */
-static void choose_sms(const uint16_t *sm_ids, uint32_t sms, struct probe_spec *spec)
-{
-    spec->sm_count = sms < SMS ? sms : SMS;
-    for (uint32_t i = 0; i < spec->sm_count; i++)
-        spec->sms[i] = sm_ids[(uint64_t)i * sms / spec->sm_count];
-}
-
+/* Makes a spec without points, on SMs from one end of the ids to the other. */
 static struct probe_spec new_spec(const uint16_t *sm_ids, uint32_t sms, uint32_t width)
 {
     struct probe_spec spec = {.kind = PROBE_SHARED,
                               .transaction_bytes = width,
                               .warm_laps = WARM_LAPS,
-                              .repeats = REPEATS};
-    choose_sms(sm_ids, sms, &spec);
+                              .repeats = REPEATS,
+                              .sm_count = sms < SMS ? sms : SMS};
+    for (uint32_t i = 0; i < spec.sm_count; i++)
+        spec.sms[i] = sm_ids[(uint64_t)i * sms / spec.sm_count];
     return spec;
 }
 
@@ -290,11 +285,6 @@ static double hidden_error(const struct series *s, uint32_t banks, uint32_t bank
     return sqrt(left / STRIDES);
 }
 
-static void no_banks(struct fingerprint_shared *out, enum reason reason)
-{
-    out->banks = out->bank_bytes = UNKNOWN_U32(reason);
-}
-
 /* The number and length of banks that fit the loads of 4 bytes best, and clearly better than all
  * others. */
 static void find_banks(const struct series *s, struct fingerprint_shared *out)
@@ -323,7 +313,7 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
     }
     if (best.error > FIT_SHARE * s->range || next < CLEAR_TIMES * best.error || best.slope <= 0 ||
         hidden <= best.error) {
-        no_banks(out, REASON_IRREGULAR);
+        out->banks = out->bank_bytes = UNKNOWN_U32(REASON_IRREGULAR);
         return;
     }
     out->banks = KNOWN_U32(banks);
