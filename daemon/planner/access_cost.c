@@ -28,6 +28,8 @@ struct measured {
     enum access access;
     uint32_t transaction_bytes;
     double plateau_gbps; /* 0 if not known */
+    const struct curve_point *points;
+    uint32_t count;
 };
 
 static uint32_t measured_count(const struct throughput *t)
@@ -39,8 +41,10 @@ static struct measured measured_at(const struct throughput *t, uint32_t k)
 {
     const struct access_rate *r = k > 0 ? &t->rates[k - 1] : NULL;
 
-    return r ? (struct measured){r->access, r->transaction_bytes, r->plateau_gbps.v}
-             : (struct measured){ACCESS_READ, FINGERPRINT_CURVE_BYTES, t->plateau_gbps.v};
+    return r ? (struct measured){r->access, r->transaction_bytes, r->plateau_gbps.v, r->points,
+                                 r->point_count}
+             : (struct measured){ACCESS_READ, FINGERPRINT_CURVE_BYTES, t->plateau_gbps.v, t->curve,
+                                 t->curve_count};
 }
 
 static void add_point(struct access_cost_series *s, uint64_t reach_bytes, uint64_t bytes, double ns)
@@ -65,7 +69,6 @@ static bool read_source(const struct throughput *t, uint32_t k, uint64_t reach_b
                         struct access_cost_source *out)
 {
     const struct measured of = measured_at(t, k);
-    const struct access_rate *r = k > 0 ? &t->rates[k - 1] : NULL;
 
     *out = (struct access_cost_source){.transaction_bytes = of.transaction_bytes};
     if (!(of.plateau_gbps > 0))
@@ -74,12 +77,9 @@ static bool read_source(const struct throughput *t, uint32_t k, uint64_t reach_b
     out->naive.reach_bytes = reach_bytes;
     if (reach_bytes > 0)
         add_gbps(out, 0, reach_bytes, of.plateau_gbps, of.plateau_gbps);
-    for (uint32_t i = 0; !r && i < t->curve_count; i++)
-        add_gbps(out, reach_bytes, t->curve[i].region_bytes, t->curve[i].naive_gbps.v,
-                 t->curve[i].by_group_gbps.v);
-    for (uint32_t i = 0; r && i < r->point_count; i++)
-        add_gbps(out, reach_bytes, r->points[i].region_bytes, r->points[i].naive_gbps.v,
-                 r->points[i].by_group_gbps.v);
+    for (uint32_t i = 0; i < of.count; i++)
+        add_gbps(out, reach_bytes, of.points[i].region_bytes, of.points[i].naive_gbps.v,
+                 of.points[i].by_group_gbps.v);
     return true;
 }
 
@@ -189,6 +189,13 @@ void access_cost_read(const struct throughput *t, const struct reach_limit *limi
     out->scattering = KNOWN_F64(1);
     combine(t, access, out);
     find_clear(t, out);
+}
+
+struct maybe_f64 access_cost_gbps(struct maybe_f64 ns, uint32_t transaction_bytes)
+{
+    if (IS_KNOWN(ns))
+        ns.v = transaction_bytes / ns.v;
+    return ns;
 }
 
 void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, double scattered)

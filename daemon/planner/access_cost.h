@@ -60,6 +60,9 @@ struct access_cost {
 void access_cost_read(const struct throughput *t, const struct reach_limit *limit,
                       enum access access, uint32_t transaction_bytes, struct access_cost *out);
 
+/* GB/s of accesses that take `ns` each. */
+struct maybe_f64 access_cost_gbps(struct maybe_f64 ns, uint32_t transaction_bytes);
+
 /* Sets the share of the job's memory, 0..1, that is not in physically contiguous frames.
  * access_cost_read sets it to 0. Another share requires that the price of a miss is known for both
  * kinds of memory. */

@@ -26,19 +26,12 @@ struct explaining {
     struct explain_answer *out;
 };
 
-/* GB/s of accesses that take `ns` each. */
-static struct maybe_f64 gbps_of(struct maybe_f64 ns, uint32_t transaction_bytes)
-{
-    if (IS_KNOWN(ns))
-        ns.v = transaction_bytes / ns.v;
-    return ns;
-}
-
 static struct maybe_f64 naive_gbps(const struct explaining *e, struct access_cost *cost,
                                    double scattered)
 {
     access_cost_scatter(cost, e->fp, scattered);
-    return gbps_of(access_cost_naive_ns(cost, e->request->bytes), e->out->transaction_bytes);
+    return access_cost_gbps(access_cost_naive_ns(cost, e->request->bytes),
+                            e->out->transaction_bytes);
 }
 
 /* The speed of a set that caches may keep. Unknown if such sets were not measured, or if they are
@@ -49,8 +42,8 @@ static struct maybe_f64 cached_gbps(const struct explaining *e)
 
     if (e->request->access != ACCESS_READ || (e->limit.observed && bytes > e->limit.usable_bytes))
         return UNKNOWN_F64(REASON_NOT_APPLICABLE);
-    return gbps_of(set_cost_ns(e->fp, SET_SAME, e->out->transaction_bytes, bytes),
-                   e->out->transaction_bytes);
+    return access_cost_gbps(set_cost_ns(e->fp, SET_SAME, e->out->transaction_bytes, bytes),
+                            e->out->transaction_bytes);
 }
 
 static void expect(struct explaining *e)
@@ -61,7 +54,7 @@ static void expect(struct explaining *e)
     access_cost_read(&e->fp->throughput, &e->limit, e->request->access, out->transaction_bytes,
                      &cost);
     out->basis = basis_of_origin(e->fp, cost.basis);
-    out->in_reach_gbps = gbps_of(cost.in_reach_ns, out->transaction_bytes);
+    out->in_reach_gbps = access_cost_gbps(cost.in_reach_ns, out->transaction_bytes);
     out->naive_contiguous_gbps = naive_gbps(e, &cost, 0);
     out->naive_scattered_gbps = naive_gbps(e, &cost, 1);
     out->expected_gbps = naive_gbps(e, &cost, e->request->scattered);

@@ -6,8 +6,8 @@
  */
 #include "planner/fit.h"
 
-#include "planner/fit_facts.h"
 #include "types/name_of.h"
+#include "planner/access_cost.h"
 #include "planner/format_size.h"
 #include "planner/next_step.h"
 #include "planner/placement.h"
@@ -32,23 +32,18 @@ NAME_FUNCTION(fit_level_name, enum fit_level, [FIT_UNKNOWN] = "unknown", [FIT_L1
 struct fitting {
     const struct fingerprint *fp;
     const struct fit_request *request;
-    struct fit_facts facts;
+    struct maybe_u64 set_l1_bytes; /* L1 of an SM while the working sets were measured */
     struct reach_limit limit;
     bool reach_known; /* the limit is known, or is known not to exist */
     enum set_spread spread;
     struct fit_answer *out;
 };
 
-static struct maybe_f64 gbps_of(const struct fitting *f, struct maybe_f64 ns)
-{
-    if (IS_KNOWN(ns))
-        ns.v = f->out->transaction_bytes / ns.v;
-    return ns;
-}
-
 static struct maybe_f64 set_gbps(const struct fitting *f, enum set_spread spread, uint64_t bytes)
 {
-    return gbps_of(f, set_cost_ns(f->fp, spread, f->out->transaction_bytes, bytes));
+    const uint32_t each = f->out->transaction_bytes;
+
+    return access_cost_gbps(set_cost_ns(f->fp, spread, each, bytes), each);
 }
 
 /* The longest measured set of this spread with at least 95 % of `gbps`. */
@@ -74,6 +69,43 @@ static uint64_t part_of_sm(const struct fitting *f, uint64_t bytes)
         f->request->reuse == FIT_OWN && f->fp->gpu.sm_count > 0 ? f->fp->gpu.sm_count : 1;
 
     return (bytes - 1) / sms + 1;
+}
+
+/* ---- the L1 ---- */
+
+/* The L1 of an SM beside `shared_bytes` of shared memory. It is taken from the smallest sufficient
+ * measured division, which is written to `*out_carveout`. */
+static struct maybe_u64 l1_beside(const struct fingerprint *fp, uint64_t shared_bytes,
+                                  struct maybe_u64 *out_carveout)
+{
+    const struct cache_facts *const l1 = &fp->caches[CACHE_L1];
+    const struct cache_carveout *const division =
+        fp->cache_count > 0 ? cache_carveout_beside(l1, shared_bytes) : NULL;
+    const enum reason reason = fp->cache_count == 0 ? REASON_NOT_MEASURED : REASON_TOO_LITTLE_DATA;
+
+    *out_carveout = UNKNOWN_U64(reason);
+    if (division) {
+        *out_carveout = KNOWN_U64(division->shared_bytes);
+        return cache_kept_bytes(division->fits_bytes, division->size_bytes);
+    }
+    return fp->cache_count > 0 && l1->carveout_count == 0 && shared_bytes == 0
+               ? cache_kept_bytes(l1->fits_bytes, l1->size_bytes)
+               : UNKNOWN_U64(reason);
+}
+
+/* Sets the sizes of the L1. `shared_bytes` is the shared memory of all blocks of an SM. */
+static void find_l1(struct fitting *f, struct maybe_u64 shared_bytes)
+{
+    const struct maybe_u64 set_shared = working_set_shared_bytes(f->fp);
+    struct fit_answer *const out = f->out;
+
+    f->set_l1_bytes = IS_KNOWN(set_shared) ? l1_beside(f->fp, set_shared.v, &out->carveout_bytes)
+                                           : UNKNOWN_U64(set_shared.reason);
+    out->l1.size_bytes = f->set_l1_bytes;
+    out->carveout_bytes =
+        UNKNOWN_U64(REASON_NOT_APPLICABLE); /* the job's shared memory is unknown */
+    if (IS_KNOWN(shared_bytes))
+        out->l1.size_bytes = l1_beside(f->fp, shared_bytes.v, &out->carveout_bytes);
 }
 
 /* ---- the levels ---- */
@@ -114,11 +146,9 @@ static void find_levels(struct fitting *f)
     const uint64_t l2_bytes = f->fp->gpu.l2_cache_bytes;
     const uint64_t shortest = set_cost_shortest(f->fp, f->spread);
 
-    out->l1 = (struct fit_cache){.size_bytes = f->facts.l1_bytes,
-                                 .latency_cycles = f->facts.l1_latency_cycles};
-    out->l2 = (struct fit_cache){.size_bytes = l2_bytes > 0 ? KNOWN_U64(l2_bytes)
-                                                            : UNKNOWN_U64(REASON_NOT_REPORTED),
-                                 .latency_cycles = f->facts.l2_latency_cycles};
+    out->l1.latency_cycles = f->fp->caches[CACHE_L1].latency_cycles;
+    out->l2.latency_cycles = f->fp->caches[CACHE_L2].latency_cycles;
+    out->l2.size_bytes = l2_bytes > 0 ? KNOWN_U64(l2_bytes) : UNKNOWN_U64(REASON_NOT_REPORTED);
     out->l1.gbps =
         shortest > 0 ? set_gbps(f, f->spread, shortest) : UNKNOWN_F64(REASON_NOT_MEASURED);
     out->l2.gbps = l2_bytes > 0 ? set_gbps(f, SET_SAME, l2_bytes / L2_SURELY_DIVISOR)
@@ -163,8 +193,8 @@ static enum fit_level level_of(const struct fitting *f)
 /* Returns whether the set was measured with about the L1 of this job, or the L1 does not matter. */
 static bool is_as_measured(const struct fitting *f)
 {
-    const struct maybe_u64 own = f->facts.l1_bytes;
-    const struct maybe_u64 then = f->facts.set_l1_bytes;
+    const struct maybe_u64 own = f->out->l1.size_bytes;
+    const struct maybe_u64 then = f->set_l1_bytes;
     const double part = (double)part_of_sm(f, f->request->bytes);
 
     if (!IS_KNOWN(f->request->shared_bytes))
@@ -179,8 +209,8 @@ static bool is_as_measured(const struct fitting *f)
 
 static struct maybe_f64 unmeasured_l1(const struct fitting *f)
 {
-    const struct maybe_u64 missing =
-        IS_KNOWN(f->facts.l1_bytes) ? f->facts.set_l1_bytes : f->facts.l1_bytes;
+    const struct maybe_u64 own = f->out->l1.size_bytes;
+    const struct maybe_u64 missing = IS_KNOWN(own) ? f->set_l1_bytes : own;
 
     return UNKNOWN_F64(IS_KNOWN(missing) ? REASON_NOT_MEASURED : missing.reason);
 }
@@ -244,19 +274,36 @@ static void write_reason(struct fitting *f)
              out->fingerprint_id);
 }
 
-static void find_advice(struct fitting *f)
+/* The fewest SMs of a cluster whose shared memory, `block_bytes` each, holds `bytes`. Only cluster
+ * sizes that this GPU was seen to run count. */
+static struct maybe_u32 cluster_sms(const struct fingerprint_clusters *c, uint64_t bytes,
+                                    struct maybe_u64 block_bytes)
 {
-    struct fit_answer *const out = f->out;
+    if (!IS_KNOWN(block_bytes))
+        return UNKNOWN_U32(block_bytes.reason);
+    if (bytes <= block_bytes.v)
+        return KNOWN_U32(1);
+    if (!IS_KNOWN(c->largest))
+        return (struct maybe_u32){c->largest.known, c->largest.reason, 0};
+    for (uint32_t i = 0; i < c->size_count; i++)
+        if (IS_KNOWN(c->sizes[i].clusters) && c->sizes[i].clusters.v > 0 &&
+            c->sizes[i].sms * block_bytes.v >= bytes)
+            return KNOWN_U32(c->sizes[i].sms);
+    return UNKNOWN_U32(REASON_NOT_APPLICABLE); /* more than the largest cluster holds */
+}
 
-    out->reach_bytes = f->fp->windows.reach_bytes;
-    out->memory_latency_cycles = f->facts.memory_latency_cycles;
-    out->carveout_bytes = f->facts.carveout_bytes;
-    out->padding_bytes = f->facts.bank_bytes;
-    out->loads_enough = f->facts.loads_enough;
-    out->loads_short = f->facts.loads_short;
-    out->sms_enough = f->facts.sms_enough;
-    out->sms_short = f->facts.sms_short;
-    out->cluster_sms = fit_cluster_sms(f->fp, out->sm_bytes, f->facts.block_shared_bytes);
+static void find_advice(const struct fingerprint *fp, struct fit_answer *out)
+{
+    const struct maybe_u32 bank = fp->shared.bank_bytes;
+
+    out->reach_bytes = fp->windows.reach_bytes;
+    out->memory_latency_cycles = fp->latency.p4_cycles;
+    out->padding_bytes = (struct maybe_u64){bank.known, bank.reason, bank.v};
+    out->loads_enough = fp->parallelism.loads_enough;
+    out->loads_short = fp->parallelism.loads_short;
+    out->sms_enough = fp->parallelism.sms_enough;
+    out->sms_short = fp->parallelism.sms_short;
+    out->cluster_sms = cluster_sms(&fp->clusters, out->sm_bytes, fp->shared.block_bytes);
 }
 
 enum status fit_plan(const struct fingerprint *fp, const struct fit_request *request,
@@ -283,12 +330,12 @@ enum status fit_plan(const struct fingerprint *fp, const struct fit_request *req
     f.reach_known =
         reach_limit_read(fp, request->bytes, out->fingerprint_id, &f.limit, &no_limit) == STATUS_OK;
     shared.v *= blocks;
-    fit_facts_read(fp, shared, &f.facts);
+    find_l1(&f, shared);
     out->sm_bytes = part_of_sm(&f, request->bytes);
     find_levels(&f);
     out->stays = level_of(&f);
     find_speeds(&f);
-    find_advice(&f);
+    find_advice(fp, out);
     write_reason(&f);
     next_step_append(fp, out->gbps, out->reason, sizeof(out->reason));
     return STATUS_OK;

@@ -5,7 +5,6 @@
 #include "base/hash.h"
 #include "base/json_writer.h"
 #include "fingerprint/fingerprint_json.h"
-#include "fingerprint/fingerprint_json.h"
 #include "fingerprint/fingerprint_read.h"
 #include "planner/placement.h"
 

@@ -252,11 +252,7 @@ static void add_option(struct advising *a, const struct strategy_answer *plan,
 
 static struct maybe_f64 gbps_at(const struct access_cost *cost, uint64_t bytes)
 {
-    struct maybe_f64 ns = access_cost_naive_ns(cost, bytes);
-
-    if (IS_KNOWN(ns))
-        ns.v = cost->transaction_bytes / ns.v;
-    return ns;
+    return access_cost_gbps(access_cost_naive_ns(cost, bytes), cost->transaction_bytes);
 }
 
 /* Adds the choice without a plan: measurements of any SM anywhere are valid for any reach of a TLB.

@@ -33,7 +33,7 @@ NAME_FUNCTION(bottleneck_name, enum bottleneck, [BOTTLENECK_CANNOT_SAY] = "canno
               [BOTTLENECK_TRANSLATION] = "translation", [BOTTLENECK_PARTLY] = "partly",
               [BOTTLENECK_NOT] = "not-translation")
 
-NAME_FUNCTIONS(fit_reuse, enum fit_reuse, [FIT_SAME] = "same", [FIT_OWN] = "own")
+NAME_FUNCTION(fit_reuse_name, enum fit_reuse, [FIT_SAME] = "same", [FIT_OWN] = "own")
 
-NAME_FUNCTIONS(memory_location, enum memory_location, [LOCATION_ANY] = "any",
-               [LOCATION_DEVICE] = "device", [LOCATION_HOST] = "host")
+NAME_FUNCTION(memory_location_name, enum memory_location, [LOCATION_ANY] = "any",
+              [LOCATION_DEVICE] = "device", [LOCATION_HOST] = "host")

@@ -1,9 +1,8 @@
 /* params.c: the rows, and the checks on numbers. */
 #include "planner/params.h"
 
-#include "planner/explain.h"
 #include "planner/fit.h"
-#include "planner/memory_choices.h"
+#include "planner/strategy.h"
 #include "planner/split.h"
 #include "types/name_of.h"
 

@@ -72,7 +72,6 @@ struct explain_request {
 /* The location of the memory. `any` includes the peers and everything else. */
 enum memory_location { LOCATION_ANY = 0, LOCATION_DEVICE, LOCATION_HOST, LOCATION_COUNT };
 const char *memory_location_name(enum memory_location location); /* "any", "device", "host" */
-bool memory_location_from_name(const char *name, enum memory_location *out);
 
 struct memory_request {
     uint64_t bytes; /* bytes accessed at random, 1..PLACEMENT_MAX_BYTES */
@@ -85,7 +84,6 @@ struct memory_request {
 
 enum fit_reuse { FIT_SAME = 0, FIT_OWN, FIT_REUSE_COUNT };
 const char *fit_reuse_name(enum fit_reuse reuse); /* "same", "own" */
-bool fit_reuse_from_name(const char *name, enum fit_reuse *out);
 
 struct fit_request {
     uint64_t bytes; /* bytes of all SMs together, 1..PLACEMENT_MAX_BYTES */

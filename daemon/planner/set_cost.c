@@ -1,8 +1,6 @@
 /* set_cost.c: see set_cost.h. */
 #include "planner/set_cost.h"
 
-#include <math.h>
-
 static struct maybe_f64 gbps_of(const struct working_set *w, enum set_spread spread)
 {
     return spread == SET_SAME ? w->same_gbps : spread == SET_OWN ? w->own_gbps : w->near_gbps;
@@ -140,26 +138,4 @@ uint64_t set_cost_shortest(const struct fingerprint *fp, enum set_spread spread)
             (least == 0 || fp->working_sets[i].set_bytes < least))
             least = fp->working_sets[i].set_bytes;
     return least;
-}
-
-struct maybe_u64 set_cost_plateau_bytes(const struct fingerprint *fp, enum set_spread spread,
-                                        uint32_t transaction_bytes, uint64_t from_bytes,
-                                        double share)
-{
-    double least_ns = INFINITY;
-    uint64_t end = 0;
-
-    for (uint32_t i = 0; i < fp->working_set_count; i++) {
-        const uint64_t bytes = fp->working_sets[i].set_bytes;
-        const struct maybe_f64 ns = set_cost_ns(fp, spread, transaction_bytes, bytes);
-        if (IS_KNOWN(ns) && bytes >= from_bytes)
-            least_ns = fmin(least_ns, ns.v);
-    }
-    for (uint32_t i = 0; i < fp->working_set_count; i++) {
-        const uint64_t bytes = fp->working_sets[i].set_bytes;
-        const struct maybe_f64 ns = set_cost_ns(fp, spread, transaction_bytes, bytes);
-        if (IS_KNOWN(ns) && bytes >= from_bytes && bytes > end && ns.v * share <= least_ns)
-            end = bytes;
-    }
-    return end > 0 ? (struct maybe_u64)KNOWN_U64(end) : UNKNOWN_U64(REASON_NOT_MEASURED);
 }

@@ -28,10 +28,4 @@ struct maybe_f64 set_cost_beyond_ns(const struct fingerprint *fp, enum set_sprea
 uint64_t set_cost_longest(const struct fingerprint *fp, enum set_spread spread);
 uint64_t set_cost_shortest(const struct fingerprint *fp, enum set_spread spread);
 
-/* The end of the plateau that begins at `from_bytes`: the longest set with at least `share` of the
- * throughput of the fastest set from there on. Unknown if such sets were not measured. */
-struct maybe_u64 set_cost_plateau_bytes(const struct fingerprint *fp, enum set_spread spread,
-                                        uint32_t transaction_bytes, uint64_t from_bytes,
-                                        double share);
-
 #endif

@@ -157,7 +157,6 @@ static void times_are_between(void **state)
     assert_int_equal(set_cost_ns(&fp, SET_OWN, 512, GIB).reason, REASON_NOT_MEASURED);
     assert_int_equal(set_cost_ns(&fp, SET_SAME, 128, GIB).reason, REASON_NOT_MEASURED);
     assert_float_equal(set_cost_ns(&fp, SET_SAME, 1024, GIB).v, 1024 / 4619.0, 1e-9);
-    assert_int_equal(set_cost_plateau_bytes(&fp, SET_NEAR, 512, 0, 0.95).v, 96 * MIB);
 }
 
 /* A set that is partly in caches is within the reach, so it loses nothing to the TLB. */
