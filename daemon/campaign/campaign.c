@@ -141,13 +141,12 @@ static enum status schedule_control(const struct phase *p, uint32_t wanted,
 
 static enum status schedule_first_control(const struct phase *p, struct campaign_step *out)
 {
-    describe(out, 0, "whether other processes take translations away");
+    out->progress = 0;
     return schedule_control(p, 1, out);
 }
 
 static enum status schedule_last_control(const struct phase *p, struct campaign_step *out)
 {
-    describe(out, p->quick, "whether other processes take translations away");
     return schedule_control(p, 2, out);
 }
 
@@ -170,17 +169,13 @@ static enum status schedule_sweeps(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-/* Drops specs that are already in the step, because two levels that look alike may need the same
- * probe. */
-static void keep_new(struct campaign_step *out)
+/* Two levels that look alike, or two paths, may need the same probe. */
+static bool is_in_step(const struct campaign_step *step, const struct probe_spec *spec)
 {
-    const struct probe_spec *spec = &out->specs[out->spec_count];
-    for (uint32_t i = 0; i < out->spec_count; i++) {
-        const struct probe_spec *s = &out->specs[i];
-        if (levels_same_walk(s, spec) && s->samples == spec->samples)
-            return;
-    }
-    out->spec_count += 1;
+    for (uint32_t i = 0; i < step->spec_count; i++)
+        if (probe_same(&step->specs[i], spec))
+            return true;
+    return false;
 }
 
 /* Schedules one entry test for each level whose search is not over. */
@@ -188,9 +183,9 @@ static enum status schedule_entries(const struct phase *p, struct campaign_step 
 {
     for (uint32_t k = 0; k < p->s->level_count; k++) {
         const struct level_estimate *level = &p->s->levels[k];
-        if (level->test_wanted &&
-            levels_entry_test(&level->wanted, &p->set->limits, p->sm, &out->specs[out->spec_count]))
-            keep_new(out);
+        struct probe_spec *spec = &out->specs[out->spec_count];
+        if (level->test_wanted && levels_entry_test(&level->wanted, &p->set->limits, p->sm, spec))
+            out->spec_count += !is_in_step(out, spec);
     }
     describe(out, 0.15 * p->quick, "bytes an entry translates, %u levels", p->s->level_count);
     return STATUS_OK;
@@ -205,7 +200,7 @@ static enum status schedule_refinements(const struct phase *p, struct campaign_s
         struct probe_spec *spec = &out->specs[out->spec_count];
         if (level->entry_known && refine_plan_next(level, &p->set->limits, p->sm, spec) &&
             !levels_find_chase(p->set, spec))
-            keep_new(out);
+            out->spec_count += !is_in_step(out, spec);
     }
     describe(out, 0.3 * p->quick, "onset and saturation of %u levels", p->s->level_count);
     return STATUS_OK;
@@ -240,16 +235,7 @@ static enum status schedule_confirmations(const struct phase *p, struct campaign
         if (row)
             out->specs[out->spec_count++] = row->spec;
     }
-    describe(out, p->quick, "what was found, once more");
     return STATUS_OK;
-}
-
-static bool is_in_step(const struct campaign_step *step, const struct probe_spec *spec)
-{
-    for (uint32_t i = 0; i < step->spec_count; i++)
-        if (probe_same(&step->specs[i], spec))
-            return true;
-    return false;
 }
 
 /* Packs traces into probes, several cycles each. Leaves out a probe that the GPU cannot run, or
@@ -306,7 +292,6 @@ static enum status schedule_sides(const struct phase *p, struct campaign_step *o
     sides_estimate(p->set, &estimate);
     if (estimate.asks)
         out->specs[out->spec_count++] = estimate.ask;
-    describe(out, p->quick, "the sides of the L2");
     return STATUS_OK;
 }
 
@@ -314,7 +299,6 @@ static enum status schedule_working_sets(const struct phase *p, struct campaign_
 {
     out->spec_count += working_sets_missing(p->set, out->specs + out->spec_count,
                                             CAMPAIGN_MAX_SPECS - out->spec_count);
-    describe(out, p->quick, "random reads of sets that caches may keep");
     return STATUS_OK;
 }
 
@@ -325,14 +309,6 @@ static bool same_bytes(const void *a, const void *b, size_t bytes)
     return memcmp(a, b, bytes) == 0;
 }
 
-/* Two paths may need the same walk. */
-static void add_once(const struct probe_spec *spec, struct campaign_step *out)
-{
-    for (uint32_t i = 0; i < out->spec_count; i++)
-        if (same_bytes(&out->specs[i], spec, sizeof *spec))
-            return;
-    out->specs[out->spec_count++] = *spec;
-}
 static enum status schedule_caches(const struct phase *p, struct campaign_step *out)
 {
     struct hierarchy_estimate estimate;
@@ -341,8 +317,8 @@ static enum status schedule_caches(const struct phase *p, struct campaign_step *
         return STATUS_OK;
     hierarchy_estimate(p->set, &estimate);
     for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
-        add_once(&estimate.walks.asks[i], out);
-    describe(out, p->quick, "data caches and the latency of memory");
+        if (!is_in_step(out, &estimate.walks.asks[i]))
+            out->specs[out->spec_count++] = estimate.walks.asks[i];
     return STATUS_OK;
 }
 
@@ -351,7 +327,6 @@ static enum status schedule_onchip(const struct phase *p, struct campaign_step *
     out->spec_count = banks_missing(p->set, out->specs, CAMPAIGN_MAX_SPECS);
     out->spec_count += clusters_missing(p->set, out->specs + out->spec_count,
                                         CAMPAIGN_MAX_SPECS - out->spec_count);
-    describe(out, p->quick, "shared memory and clusters");
     return STATUS_OK;
 }
 
@@ -359,21 +334,18 @@ static enum status schedule_concurrency(const struct phase *p, struct campaign_s
 {
     if (out->spec_count < CAMPAIGN_MAX_SPECS)
         out->spec_count += parallel_missing(p->set, p->s, &out->specs[out->spec_count]);
-    describe(out, p->quick, "random reads by loads in flight and by SMs");
     return STATUS_OK;
 }
 
 static enum status schedule_reads(const struct phase *p, struct campaign_step *out)
 {
     read_probes_next(p->set, p->s, out);
-    describe(out, p->quick, "random reads, with and without windows");
     return STATUS_OK;
 }
 
 static enum status schedule_rates(const struct phase *p, struct campaign_step *out)
 {
     read_probes_rates(p->set, p->s, out);
-    describe(out, p->quick, "random reads of other lengths, atomics and writes");
     return STATUS_OK;
 }
 
@@ -384,7 +356,6 @@ static enum status schedule_runs(const struct phase *p, struct campaign_step *ou
     contiguity_estimate(p->set, structure_reach_bytes(p->s), &estimate);
     if (estimate.asks)
         out->specs[out->spec_count++] = estimate.ask;
-    describe(out, p->quick, "random reads over physically scattered memory");
     return STATUS_OK;
 }
 
@@ -421,32 +392,40 @@ static enum status schedule_matrix(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-/* The phases in order, with the lowest depth of each. */
+/* The phases in order, with the lowest depth of each. `message` describes a step of the phase, at
+ * the progress of depth quick. A phase without a message, or with another progress, describes its
+ * step itself. */
 static const struct {
     enum status (*schedule)(const struct phase *p, struct campaign_step *out);
     enum depth depth;
+    const char *message;
     bool is_chain; /* its steps depend on one another, so fillers run beside them */
     bool fills;    /* its probes serve as fillers */
 } phases[] = {
-    {schedule_first_control, DEPTH_QUICK, false, false},
-    {schedule_sweeps, DEPTH_QUICK, false, false},
-    {schedule_entries, DEPTH_QUICK, false, false},
-    {schedule_refinements, DEPTH_QUICK, false, false},
-    {schedule_sharing, DEPTH_QUICK, false, false},
-    {schedule_confirmations, DEPTH_QUICK, false, false},
-    {schedule_last_control, DEPTH_QUICK, false, false},
-    {schedule_traces, DEPTH_FULL, false, false},
-    {schedule_sides, DEPTH_FULL, true, false},
-    {schedule_caches, DEPTH_FULL, true, false},
-    {schedule_onchip, DEPTH_FULL, false, false},
-    {schedule_concurrency, DEPTH_FULL, false, true},
-    {schedule_working_sets, DEPTH_FULL, false, true},
-    {schedule_reads, DEPTH_FULL, false, false},
-    {schedule_rates, DEPTH_FULL, false, false},
-    {schedule_runs, DEPTH_FULL, false, false},
-    {schedule_groups, DEPTH_FULL, false, true},
-    {schedule_memory, DEPTH_FULL, false, false},
-    {schedule_matrix, DEPTH_MATRIX, false, false},
+    {schedule_first_control, DEPTH_QUICK,
+     .message = "whether other processes take translations away"},
+    {schedule_sweeps, DEPTH_QUICK, .message = ""},
+    {schedule_entries, DEPTH_QUICK, .message = ""},
+    {schedule_refinements, DEPTH_QUICK, .message = ""},
+    {schedule_sharing, DEPTH_QUICK, .message = ""},
+    {schedule_confirmations, DEPTH_QUICK, .message = "what was found, once more"},
+    {schedule_last_control, DEPTH_QUICK,
+     .message = "whether other processes take translations away"},
+    {schedule_traces, DEPTH_FULL, .message = ""},
+    {schedule_sides, DEPTH_FULL, .message = "the sides of the L2", .is_chain = true},
+    {schedule_caches, DEPTH_FULL, .message = "data caches and the latency of memory",
+     .is_chain = true},
+    {schedule_onchip, DEPTH_FULL, .message = "shared memory and clusters"},
+    {schedule_concurrency, DEPTH_FULL, .message = "random reads by loads in flight and by SMs",
+     .fills = true},
+    {schedule_working_sets, DEPTH_FULL, .message = "random reads of sets that caches may keep",
+     .fills = true},
+    {schedule_reads, DEPTH_FULL, .message = "random reads, with and without windows"},
+    {schedule_rates, DEPTH_FULL, .message = "random reads of other lengths, atomics and writes"},
+    {schedule_runs, DEPTH_FULL, .message = "random reads over physically scattered memory"},
+    {schedule_groups, DEPTH_FULL, .message = "", .fills = true},
+    {schedule_memory, DEPTH_FULL, .message = ""},
+    {schedule_matrix, DEPTH_MATRIX, .message = ""},
 };
 enum { PHASES = sizeof phases / sizeof phases[0] };
 
@@ -532,6 +511,7 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
     for (; memo->over < PHASES; memo->over++) {
         if (depth < phases[memo->over].depth)
             continue;
+        describe(out, p.quick, "%s", phases[memo->over].message);
         const enum status status = phases[memo->over].schedule(&p, out);
         if (status != STATUS_OK)
             return status;

@@ -9,7 +9,6 @@
 #include "campaign/probes.h"
 
 #include "analysis/memory/memory.h"
-#include "analysis/throughput/throughput.h"
 #include "base/units.h"
 
 #include <string.h>
