@@ -71,20 +71,9 @@ static void check_f64(struct check *c, const char *field, const struct maybe_f64
     check_state(c, field, s, !(m->v > 0.0));
 }
 
-static void check_time(struct check *c, const char *field, int64_t v)
-{
-    require(c, v >= 0 && v <= CLOCK_LAST_SECOND, field, "is not a date");
-}
-
 static void check_text(struct check *c, const char *field, const char *text, size_t size)
 {
     require(c, memchr(text, '\0', size) != NULL, field, "is not terminated");
-}
-
-static void check_sm_penalties(struct check *c, const struct maybe_f64 *penalties)
-{
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-        check_f64(c, "sm_miss_penalty_cycles", &penalties[sm]);
 }
 
 /* Checks the relation of a number to another one of its object. */
@@ -228,7 +217,8 @@ static void check_member(struct check *c, const struct member *m, const void *ba
         check_text(c, m->name, v, m->size);
         break;
     case MEMBER_TIME:
-        check_time(c, m->name, *(const int64_t *)v);
+        require(c, *(const int64_t *)v >= 0 && *(const int64_t *)v <= CLOCK_LAST_SECOND, m->name,
+                "is not a date");
         break;
     case MEMBER_OBJECT:
         check_inner(c, m, base);
@@ -243,7 +233,8 @@ static void check_member(struct check *c, const struct member *m, const void *ba
         check_partition(c, v);
         break;
     case MEMBER_SM_PENALTIES:
-        check_sm_penalties(c, v);
+        for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+            check_f64(c, "sm_miss_penalty_cycles", (const struct maybe_f64 *)v + sm);
         break;
     default: /* part of other members, or checked with them */
         break;

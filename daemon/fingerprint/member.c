@@ -1,9 +1,8 @@
 /* member.c: see member.h. */
 #include "fingerprint/member.h"
 
-#include "base/format_number.h"
 #include "base/units.h"
-#include "fingerprint/tlb.h"
+#include "fingerprint/topology.h"
 
 #include <stdio.h>
 

@@ -263,6 +263,8 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     if (part >= PART_MEMORY)
         return more && same_memory(&earlier->memory[part - PART_MEMORY],
                                    &newer->memory[part - PART_MEMORY]);
+    if (part < PART_BEYOND)
+        return keep_level_part(earlier, newer, part, more);
     switch (part) {
     case PART_BEYOND:
         return keep_beyond(earlier, newer, newer_levels);
@@ -272,20 +274,8 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     case PART_GROUP_SPEEDS:
     case PART_GROUP_PAIRS: /* indexed by group: they follow PART_GROUPS */
         return groups->same ? more : groups->from_earlier;
-    case PART_PAGE_BYTES:
-    case PART_CURVE:
-    case PART_RATES:
-    case PART_CONTIGUITY:
-    case PART_L2_SIDES:
-    case PART_WORKING_SETS:
-    case PART_CACHES:
-    case PART_LATENCY:
-    case PART_SHARED:
-    case PART_CLUSTERS:
-    case PART_PARALLELISM:
-        return more;
     default:
-        return keep_level_part(earlier, newer, part, more);
+        return more;
     }
 }
 
