@@ -29,17 +29,16 @@ struct explain_call {
     struct explain_request request;
     struct explain_answer answer;
 };
+struct fit_call {
+    struct fit_request request;
+    struct fit_answer answer;
+};
 
 /* Not a member of struct planner_call, whose size it would double. No typed function of libreach
  * uses it. */
 struct memory_call {
     struct memory_request request;
     struct memory_answer answer;
-};
-
-struct fit_call {
-    struct fit_request request;
-    struct fit_answer answer;
 };
 
 struct planner_call {
@@ -50,6 +49,7 @@ struct planner_call {
         struct plan_call plan;
         struct split_call split;
         struct explain_call explain;
+        struct fit_call fit;
     };
 };
 

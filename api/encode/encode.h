@@ -30,8 +30,8 @@ char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_c
 char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes);
 char *encode_memory_choices(const struct snapshot_gpu *gpu, const struct memory_call *call,
                             size_t *out_bytes);
-/* Returns the level that holds a working set, likewise. (encode_fit.c) */
-char *encode_fit(const struct snapshot_gpu *gpu, const struct fit_call *call, size_t *out_bytes);
+/* Writes the members about the level that holds a working set. (encode_fit.c) */
+void encode_fit(struct json_writer *t, const struct fit_call *call);
 /* Returns the facts of the caches, likewise. (encode_caches.c) */
 char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes);
 /* Writes the head of each of these documents: the fingerprint that it rests on. */

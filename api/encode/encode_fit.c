@@ -3,13 +3,6 @@
 
 #include "base/json_writer.h"
 
-enum { FIT_ROOM = 4 << 10 };
-
-static struct maybe_u64 as_u64(struct maybe_u32 v)
-{
-    return (struct maybe_u64){v.known, v.reason, v.v};
-}
-
 static void write_cache(struct json_writer *t, const char *name, const struct fit_cache *c)
 {
     json_writer_open(t, name, '{');
@@ -32,33 +25,27 @@ static void write_request(struct json_writer *t, const struct fit_request *r,
     json_writer_u64(t, "transaction_bytes", a->transaction_bytes);
 }
 
-char *encode_fit(const struct snapshot_gpu *gpu, const struct fit_call *call, size_t *out_bytes)
+void encode_fit(struct json_writer *t, const struct fit_call *call)
 {
     const struct fit_answer *const a = &call->answer;
-    struct json_writer t;
 
-    json_writer_begin(&t, FIT_ROOM);
-    json_writer_open(&t, NULL, '{');
-    encode_basis(&t, gpu);
-    write_request(&t, &call->request, a);
-    json_writer_u64(&t, "sm_bytes", a->sm_bytes);
-    json_writer_text(&t, "stays", fit_level_name(a->stays));
-    json_writer_figure_maybe(&t, "gbps", a->gbps);
-    json_writer_figure_maybe(&t, "near_gbps", a->near_gbps);
-    json_writer_figure_maybe(&t, "outside_gbps", a->outside_gbps);
-    write_cache(&t, "l1", &a->l1);
-    write_cache(&t, "l2", &a->l2);
-    json_writer_u64_maybe(&t, "near_keeps_bytes", a->near_keeps_bytes);
-    json_writer_u64_maybe(&t, "reach_bytes", a->reach_bytes);
-    json_writer_f64_maybe(&t, "memory_latency_cycles", a->memory_latency_cycles);
-    json_writer_u64_maybe(&t, "carveout_bytes", a->carveout_bytes);
-    json_writer_u64_maybe(&t, "padding_bytes", a->padding_bytes);
-    json_writer_u64_maybe(&t, "loads_enough", as_u64(a->loads_enough));
-    json_writer_u64_maybe(&t, "loads_short", as_u64(a->loads_short));
-    json_writer_u64_maybe(&t, "sms_enough", as_u64(a->sms_enough));
-    json_writer_u64_maybe(&t, "sms_short", as_u64(a->sms_short));
-    json_writer_u64_maybe(&t, "cluster_sms", as_u64(a->cluster_sms));
-    json_writer_text(&t, "reason", a->reason);
-    json_writer_close(&t, '}');
-    return json_writer_end(&t, out_bytes);
+    write_request(t, &call->request, a);
+    json_writer_u64(t, "sm_bytes", a->sm_bytes);
+    json_writer_text(t, "stays", fit_level_name(a->stays));
+    json_writer_figure_maybe(t, "gbps", a->gbps);
+    json_writer_figure_maybe(t, "near_gbps", a->near_gbps);
+    json_writer_figure_maybe(t, "outside_gbps", a->outside_gbps);
+    write_cache(t, "l1", &a->l1);
+    write_cache(t, "l2", &a->l2);
+    json_writer_u64_maybe(t, "near_keeps_bytes", a->near_keeps_bytes);
+    json_writer_u64_maybe(t, "reach_bytes", a->reach_bytes);
+    json_writer_f64_maybe(t, "memory_latency_cycles", a->memory_latency_cycles);
+    json_writer_u64_maybe(t, "carveout_bytes", a->carveout_bytes);
+    json_writer_u64_maybe(t, "padding_bytes", a->padding_bytes);
+    json_writer_u32_maybe(t, "loads_enough", a->loads_enough);
+    json_writer_u32_maybe(t, "loads_short", a->loads_short);
+    json_writer_u32_maybe(t, "sms_enough", a->sms_enough);
+    json_writer_u32_maybe(t, "sms_short", a->sms_short);
+    json_writer_u32_maybe(t, "cluster_sms", a->cluster_sms);
+    json_writer_text(t, "reason", a->reason);
 }

@@ -8,19 +8,6 @@
 
 enum { FACTS_ROOM = 32 << 10, CHOICES_ROOM = 8 << 10 };
 
-static void write_text_or_null(struct json_writer *t, const char *name, const char *text)
-{
-    if (*text)
-        json_writer_text(t, name, text);
-    else
-        json_writer_null(t, name);
-}
-
-static struct maybe_u64 as_u64(struct maybe_u32 v)
-{
-    return (struct maybe_u64){v.known, v.reason, v.v};
-}
-
 /* An imported fingerprint does not contain it. */
 static void write_bytes(struct json_writer *t, const struct fingerprint *fp)
 {
@@ -73,7 +60,7 @@ static void write_choice(struct json_writer *t, const struct memory_choice *w)
 {
     json_writer_open(t, NULL, '{');
     json_writer_text(t, "kind", memory_kind_name(w->kind));
-    write_text_or_null(t, "peer_uuid", w->peer_uuid);
+    json_writer_text_or_null(t, "peer_uuid", w->peer_uuid);
     json_writer_text(t, "allocate", w->allocate);
     json_writer_u64_maybe(t, "capacity_bytes", w->capacity_bytes);
     json_writer_text(t, "strategy", strategy_name(w->strategy));
@@ -81,7 +68,7 @@ static void write_choice(struct json_writer *t, const struct memory_choice *w)
     json_writer_text(t, "basis", choice_basis_name(w->basis));
     json_writer_u64_maybe(t, "probed_bytes", w->probed_bytes);
     json_writer_figure_maybe(t, "probed_gbps", w->probed_gbps);
-    json_writer_u64_maybe(t, "sms", as_u64(w->sms));
+    json_writer_u32_maybe(t, "sms", w->sms);
     json_writer_u64(t, "passes", w->passes);
     json_writer_u64(t, "scope_bytes", w->scope_bytes);
     json_writer_u64(t, "windows", w->windows);
@@ -116,7 +103,7 @@ char *encode_memory_choices(const struct snapshot_gpu *gpu, const struct memory_
         const struct memory_left_out *const l = &answer->left_out[i];
         json_writer_open(&t, NULL, '{');
         json_writer_text(&t, "kind", memory_kind_name(l->kind));
-        write_text_or_null(&t, "peer_uuid", l->peer_uuid);
+        json_writer_text_or_null(&t, "peer_uuid", l->peer_uuid);
         json_writer_text(&t, "why", l->why);
         json_writer_close(&t, '}');
     }

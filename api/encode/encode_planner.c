@@ -11,11 +11,9 @@
 #include "base/json_writer.h"
 
 /* Estimated lengths of an answer, so that its text seldom grows. */
-static const size_t rooms[] = {[PLANNER_SCOPE] = 1 << 10,
-                               [PLANNER_PLACEMENT] = 4 << 10,
-                               [PLANNER_PLAN] = 8 << 10,
-                               [PLANNER_SPLIT] = 12 << 10,
-                               [PLANNER_EXPLAIN] = 2 << 10};
+static const size_t rooms[] = {
+    [PLANNER_SCOPE] = 1 << 10,  [PLANNER_PLACEMENT] = 4 << 10, [PLANNER_PLAN] = 8 << 10,
+    [PLANNER_SPLIT] = 12 << 10, [PLANNER_EXPLAIN] = 2 << 10,   [PLANNER_FIT] = 4 << 10};
 
 const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out)
 {
@@ -371,6 +369,9 @@ char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_c
         break;
     case PLANNER_SPLIT:
         write_split(&t, gpu, &call->split);
+        break;
+    case PLANNER_FIT:
+        encode_fit(&t, &call->fit);
         break;
     default:
         write_explanation(&t, &call->explain);

@@ -77,7 +77,6 @@ handlers_fn handlers_observation;
 handlers_fn handlers_planner;
 handlers_fn handlers_memory;
 handlers_fn handlers_caches;
-handlers_fn handlers_fit;
 handlers_fn handlers_environment;
 /* handlers_compare.c */
 handlers_fn handlers_compare;

@@ -43,6 +43,9 @@ static enum status plan(const struct snapshot_gpu *gpu, struct planner_call *cal
     case PLANNER_SPLIT:
         call->split.request.fingerprint_id = id;
         return split_jobs(fp, &call->split.request, &call->split.answer, err);
+    case PLANNER_FIT:
+        call->fit.request.fingerprint_id = id;
+        return fit_plan(fp, &call->fit.request, &call->fit.answer, err);
     default:
         call->explain.request.fingerprint_id = id;
         return explain_loss(fp, &call->explain.request, &call->explain.answer, err);
@@ -93,28 +96,6 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
     call.request.fingerprint_id = c->gpu->fingerprint_id;
     if (memory_choices_rank(&c->gpu->fingerprint, &call.request, &call.answer, &err) == STATUS_OK) {
         text = encode_memory_choices(c->gpu, &call, &bytes);
-        reply_document(reply, document_new_text(text, bytes, NULL));
-    } else {
-        refuse(c, request, &err, true, reply);
-    }
-}
-
-void handlers_fit(struct handlers_context *c, const struct request *request, struct reply *reply)
-{
-    struct fit_call call;
-    struct err err;
-    size_t bytes = 0;
-    char *text;
-
-    if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
-        return;
-    if (!decode_planner_request(request, c->function, &call.request, &err)) {
-        refuse(c, request, &err, false, reply);
-        return;
-    }
-    call.request.fingerprint_id = c->gpu->fingerprint_id;
-    if (fit_plan(&c->gpu->fingerprint, &call.request, &call.answer, &err) == STATUS_OK) {
-        text = encode_fit(c->gpu, &call, &bytes);
         reply_document(reply, document_new_text(text, bytes, NULL));
     } else {
         refuse(c, request, &err, true, reply);

@@ -94,7 +94,7 @@ static const struct route routes[] = {
      "what is known of each kind of memory; bytes: the choices for them, best first",
      .handler = handlers_memory, .function = PLANNER_MEMORY},
     {"GET", "/v1/gpus/{gpu}/fit", NULL,
-     "where does a working set stay, and what does it cost outside?", .handler = handlers_fit,
+     "where does a working set stay, and what does it cost outside?", .handler = handlers_planner,
      .function = PLANNER_FIT},
     {"GET", "/v1/gpus/{gpu}/caches", "", "what is known of the caches: the sides of the L2",
      .handler = handlers_caches},
