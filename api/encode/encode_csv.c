@@ -18,6 +18,7 @@
  */
 #include "api/encode/encode.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,7 @@
 enum { MAX_AXES = 4 };
 
 struct table {
-    const json_t *names; /* first axis: points, pivots, or SMs of sides; NULL means its index */
-    const json_t *sms;
+    const json_t *names[MAX_AXES]; /* numbers of the positions on each axis; NULL means indices */
     const json_t *values;
     size_t axes[MAX_AXES];
     size_t axis_count;
@@ -36,8 +36,8 @@ struct kind {
     const char *name;
     const char *header;
     size_t axis_count;
-    const char *first_axis; /* field of "probe" that names its positions; NULL means its index */
-    void (*write)(FILE *out, const struct table *t);
+    const char *names[MAX_AXES]; /* names of these lists: "sm_ids", or a list of "probe" */
+    bool is_read;                /* each row of values begins with its time */
 };
 
 static long long at(const json_t *array, size_t i)
@@ -45,12 +45,12 @@ static long long at(const json_t *array, size_t i)
     return json_integer_value(json_array_get(array, i));
 }
 
-static long long first_name(const struct table *t, size_t i)
+static long long name_of(const struct table *t, size_t axis, size_t i)
 {
-    return t->names ? at(t->names, i) : (long long)i;
+    return t->names[axis] ? at(t->names[axis], i) : (long long)i;
 }
 
-/* CHASE [point][sample]; ROUND and PAIRS [repeat or pivot][half][sm][slice page]. */
+/* Writes a line for each value: its position on each axis, and the value. */
 static void write_cells(FILE *out, const struct table *t)
 {
     for (size_t i = 0; i < json_array_size(t->values); i++) {
@@ -58,10 +58,9 @@ static void write_cells(FILE *out, const struct table *t)
         size_t rest = i;
         for (size_t a = t->axis_count; a-- > 0; rest /= t->axes[a])
             place[a] = rest % t->axes[a];
-        fprintf(out, "%lld", first_name(t, place[0]));
-        for (size_t a = 1; a < t->axis_count; a++)
-            fprintf(out, ",%lld", a == 2 ? at(t->sms, place[a]) : (long long)place[a]);
-        fprintf(out, ",%lld\n", at(t->values, i));
+        for (size_t a = 0; a < t->axis_count; a++)
+            fprintf(out, "%lld,", name_of(t, a, place[a]));
+        fprintf(out, "%lld\n", at(t->values, i));
     }
 }
 
@@ -72,45 +71,23 @@ static void write_read(FILE *out, const struct table *t)
         for (size_t r = 0; r < t->axes[1]; r++) {
             size_t row = (p * t->axes[1] + r) * t->axes[2];
             for (size_t sm = 1; sm < t->axes[2]; sm++)
-                fprintf(out, "%lld,%zu,%lld,%lld,%lld\n", first_name(t, p), r, at(t->sms, sm - 1),
-                        at(t->values, row), at(t->values, row + sm));
+                fprintf(out, "%lld,%zu,%lld,%lld,%lld\n", name_of(t, 0, p), r,
+                        name_of(t, 2, sm - 1), at(t->values, row), at(t->values, row + sm));
         }
     }
 }
 
-/* [repeat][sm of the probe][page]. */
-static void write_sides(FILE *out, const struct table *t)
-{
-    const size_t sms = t->axes[1];
-    const size_t pages = t->axes[2];
-
-    for (size_t i = 0; i < json_array_size(t->values); i++)
-        fprintf(out, "%zu,%lld,%zu,%lld\n", i / pages / sms, first_name(t, i / pages % sms),
-                i % pages, at(t->values, i));
-}
-
-/* [repeat][row][column]. */
-static void write_peer(FILE *out, const struct table *t)
-{
-    const size_t rows = t->axes[1];
-    const size_t columns = t->axes[2];
-
-    for (size_t i = 0; i < json_array_size(t->values); i++)
-        fprintf(out, "%zu,%zu,%zu,%lld\n", i / columns / rows, i / columns % rows, i % columns,
-                at(t->values, i));
-}
-
 static const struct kind kinds[] = {
-    {"chase", "pages,sample,cycles\n", 2, "points", write_cells},
-    {"round", "repeat,thrashed,sm,slice_page,cycles\n", 4, NULL, write_cells},
-    {"pairs", "pivot_sm,thrashed,sm,slice_page,cycles\n", 4, "sms", write_cells},
-    {"read", "region_bytes,repeat,sm,elapsed_ns,lines\n", 3, "points", write_read},
-    {"sides", "repeat,sm,page,cycles\n", 3, "sms", write_sides},
-    {"cache", "elements,sample,cycles\n", 2, "points", write_cells},
-    {"spread", "set_bytes,repeat,sm,elapsed_ns,reads\n", 3, "points", write_read},
-    {"shared", "repeat,sm,point,cycles\n", 3, "sms", write_sides},
-    {"peer", "repeat,row,column,value\n", 3, NULL, write_peer},
-    {"in-flight", "point,repeat,sm,elapsed_ns,lines\n", 3, "points", write_read},
+    {"chase", "pages,sample,cycles\n", 2, {"points"}, false},
+    {"round", "repeat,thrashed,sm,slice_page,cycles\n", 4, {[2] = "sm_ids"}, false},
+    {"pairs", "pivot_sm,thrashed,sm,slice_page,cycles\n", 4, {"sms", [2] = "sm_ids"}, false},
+    {"read", "region_bytes,repeat,sm,elapsed_ns,lines\n", 3, {"points", [2] = "sm_ids"}, true},
+    {"sides", "repeat,sm,page,cycles\n", 3, {[1] = "sms"}, false},
+    {"cache", "elements,sample,cycles\n", 2, {"points"}, false},
+    {"spread", "set_bytes,repeat,sm,elapsed_ns,reads\n", 3, {"points", [2] = "sm_ids"}, true},
+    {"shared", "repeat,sm,point,cycles\n", 3, {[1] = "sms"}, false},
+    {"peer", "repeat,row,column,value\n", 3, {NULL}, false},
+    {"in-flight", "point,repeat,sm,elapsed_ns,lines\n", 3, {"points", [2] = "sm_ids"}, true},
 };
 
 static const struct kind *find_kind(const char *name)
@@ -143,21 +120,23 @@ char *encode_csv(const json_t *observation, size_t *out_bytes)
 {
     const json_t *probe = json_object_get(observation, "probe");
     const struct kind *kind = find_kind(json_string_value(json_object_get(probe, "kind")));
-    struct table t = {.sms = json_object_get(observation, "sm_ids"),
-                      .values = json_object_get(observation, "values")};
+    struct table t = {.values = json_object_get(observation, "values")};
     char *text = NULL;
     FILE *out;
 
     if (!kind || read_shape(json_object_get(observation, "shape"), &t) != 0 ||
         t.axis_count != kind->axis_count)
         return NULL;
-    if (kind->first_axis)
-        t.names = json_object_get(probe, kind->first_axis);
+    for (size_t a = 0; a < kind->axis_count; a++) {
+        if (kind->names[a])
+            t.names[a] = json_object_get(
+                strcmp(kind->names[a], "sm_ids") == 0 ? observation : probe, kind->names[a]);
+    }
     out = open_memstream(&text, out_bytes);
     if (!out)
         return NULL;
     fputs(kind->header, out);
-    kind->write(out, &t);
+    (kind->is_read ? write_read : write_cells)(out, &t);
     if (fclose(out) != 0) { /* memory ran out while writing */
         free(text);
         return NULL;
