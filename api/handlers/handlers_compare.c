@@ -5,8 +5,6 @@
 #include "api/encode/encode.h"
 #include "api/handlers/backend.h"
 
-#include <stdlib.h>
-
 enum { COMPARISON_ROOM = 64 << 10 };
 
 void handlers_compare(struct handlers_context *c, const struct request *request,
@@ -14,7 +12,6 @@ void handlers_compare(struct handlers_context *c, const struct request *request,
 {
     struct json_writer t;
     struct err err;
-    size_t bytes = 0;
 
     if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
         return;
@@ -25,12 +22,10 @@ void handlers_compare(struct handlers_context *c, const struct request *request,
         c->backend->compare(c->backend->self, &c->gpu->fingerprint, &t, &err);
 
     json_writer_close(&t, '}');
-    char *text = json_writer_end(&t, &bytes);
-
     if (status == STATUS_OK) {
-        reply_document(reply, document_new_text(text, bytes, NULL));
+        reply_document(reply, document_new(&t, NULL));
         return;
     }
-    free(text);
+    json_writer_discard(&t);
     reply_err(reply, request, &err);
 }

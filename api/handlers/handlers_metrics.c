@@ -5,7 +5,6 @@
 
 #include "api/decode/decode.h"
 #include "api/encode/metrics.h"
-#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
