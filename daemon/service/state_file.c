@@ -49,10 +49,8 @@ static enum status state_file_make_directory(char path[PATH_MAX], struct err *er
         (void)mkdir(path, mode); /* the next call reports a missing directory */
         *slash = '/';
     }
-    return mkdir(path, mode) == 0 || errno == EEXIST
-               ? STATUS_OK
-               : err_set(err, store_file_status(errno), "cannot make %s: %s", path,
-                         strerror(errno));
+    return mkdir(path, mode) == 0 || errno == EEXIST ? STATUS_OK
+                                                     : store_file_fail(err, errno, "make", path);
 }
 
 /* Checks that this user may make or read the file. Only permanent refusals count: permissions and

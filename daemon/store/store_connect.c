@@ -11,7 +11,6 @@
  */
 #include "store/store_connect.h"
 
-#include "base/log.h"
 #include "store/migrations.h"
 #include "store/store_file.h"
 #include "store/store_sql.h"

@@ -37,14 +37,9 @@ static const char magic[MAGIC_BYTES] = "SQLite format 3";
 static const unsigned char journal_magic[JOURNAL_MAGIC_BYTES] = {0xd9, 0xd5, 0x05, 0xf9,
                                                                  0x20, 0xa1, 0x63, 0xd7};
 
-enum status store_file_status(int error_number)
-{
-    return sqlite_errno_status(error_number);
-}
-
 enum status store_file_fail(struct err *err, int error_number, const char *what, const char *path)
 {
-    return err_set(err, store_file_status(error_number), "cannot %s %s: %s", what, path,
+    return err_set(err, sqlite_errno_status(error_number), "cannot %s %s: %s", what, path,
                    strerror(error_number));
 }
 
@@ -189,7 +184,7 @@ enum status store_file_writable(const char *path, struct err *err)
 {
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 || errno == ENOENT)
         return STATUS_OK;
-    return err_set(err,
-                   errno == EACCES || errno == EPERM ? STATUS_READ_ONLY : store_file_status(errno),
-                   "%s cannot be written: %s", path, strerror(errno));
+    return err_set(
+        err, errno == EACCES || errno == EPERM ? STATUS_READ_ONLY : sqlite_errno_status(errno),
+        "%s cannot be written: %s", path, strerror(errno));
 }

@@ -35,9 +35,7 @@ enum status store_file_move(const char *from, const char *to, struct err *err);
 /* Also moves a log or journal without its database, left by an interrupted move. */
 enum status store_file_quarantine_orphans(const char *path, struct err *err);
 
-/* The status of a failed system call: no space, read-only, or I/O error. */
-enum status store_file_status(int error_number);
-/* Returns that status with a message: "cannot WHAT PATH: ...". */
+/* Returns the status of a failed system call with a message: "cannot WHAT PATH: ...". */
 enum status store_file_fail(struct err *err, int error_number, const char *what, const char *path);
 
 #endif

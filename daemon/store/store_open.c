@@ -140,11 +140,6 @@ enum status store_open_to_read(struct store *store, struct err *err)
     return store_connect_writer(STORE_MEMORY_PATH, &store->reading_apart.db, err);
 }
 
-static bool may_pass(enum status s)
-{
-    return s == STATUS_IO || s == STATUS_READ_ONLY || s == STATUS_FULL || s == STATUS_CORRUPT;
-}
-
 static enum status open_how(const char *path, bool anyway, struct store **out, struct err *err)
 {
     struct store *store;
@@ -160,7 +155,7 @@ static enum status open_how(const char *path, bool anyway, struct store **out, s
     if (!store)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the store");
     s = open_store(store, &why);
-    if (anyway && may_pass(s)) {
+    if (anyway && store_is_write_error(s)) {
         pthread_mutex_lock(&store->state_mutex);
         store_note_error(store, s, &why);
         pthread_mutex_unlock(&store->state_mutex);
