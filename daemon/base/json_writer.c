@@ -233,7 +233,14 @@ void json_writer_i64(struct json_writer *t, const char *name, int64_t v)
     append_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
-/* Most answers have one such list, with an element per SM. So it is written without other calls. */
+/* Ends a list of numbers, each with a comma behind it, at the place `at`. */
+static void end_list(struct json_writer *t, char *at, bool is_empty)
+{
+    at[is_empty ? 0 : -1] = ']'; /* replaces the last comma */
+    t->bytes = (size_t)(at - t->text) + is_empty;
+}
+
+/* Most answers have one such list, with an element per SM. So the writer reserves its room once. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count)
 {
     static const char nothing[] = {'n', 'u', 'l', 'l'};
@@ -244,20 +251,15 @@ void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *va
     *at++ = '[';
     for (size_t i = 0; i < count; i++) {
         const int v = values[i];
-        if (v < 0) {
-            memcpy(at, nothing, sizeof(nothing));
-            at += sizeof(nothing);
-        } else if (v < 10) {
+        if (v < 0)
+            at = mempcpy(at, nothing, sizeof(nothing));
+        else if (v < 10)
             *at++ = (char)('0' + v);
-        } else {
-            int scale = v < 100 ? 10 : v < 1000 ? 100 : v < 10000 ? 1000 : 10000;
-            for (; scale > 0; scale /= 10)
-                *at++ = (char)('0' + v / scale % 10);
-        }
+        else
+            at += format_u64((uint64_t)v, at);
         *at++ = ',';
     }
-    at[count > 0 ? -1 : 0] = ']'; /* replaces the last comma */
-    t->bytes = (size_t)(at - t->text) + (count > 0 ? 0 : 1);
+    end_list(t, at, count == 0);
 }
 
 /* An observation has up to half a million numbers. */
@@ -273,8 +275,7 @@ void json_writer_u32s(struct json_writer *t, const char *name, const uint32_t *v
         at += format_u64(values[i], at);
         *at++ = ',';
     }
-    at[count > 0 ? -1 : 0] = ']'; /* replaces the last comma */
-    t->bytes = (size_t)(at - t->text) + (count > 0 ? 0 : 1);
+    end_list(t, at, count == 0);
 }
 
 void json_writer_real(struct json_writer *t, const char *name, double v)
