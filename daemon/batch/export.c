@@ -9,6 +9,7 @@
 #include "base/json_reader.h"
 #include "base/json_load.h"
 #include "base/json_writer.h"
+#include "batch/report.h"
 #include "fingerprint/fingerprint_json.h"
 
 #include <ctype.h>
@@ -163,6 +164,16 @@ enum status export_fingerprint(const char *path, const struct fingerprint *fp, s
     if (!file)
         return STATUS_IO;
     return export_end(file, export_print(file, fp, err), temporary, path, err);
+}
+
+enum status export_table(const char *path, const struct fingerprint *fp, struct err *err)
+{
+    char temporary[PATH_MAX];
+    FILE *file = export_begin(path, temporary, sizeof temporary, err);
+
+    if (!file)
+        return STATUS_IO;
+    return export_end(file, report_fingerprint(file, fp, true, err), temporary, path, err);
 }
 
 static enum status export_read_header(const json_t *json, struct observation_set *out,

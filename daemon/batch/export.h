@@ -25,6 +25,8 @@ enum status export_read_observations(FILE *in, struct observation_set *out, enum
 /* Writes a document that is text already. */
 enum status export_text(const char *path, const char *text, size_t bytes, struct err *err);
 enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err);
+/* Writes the fingerprint and its evidence as text (report_fingerprint). */
+enum status export_table(const char *path, const struct fingerprint *fp, struct err *err);
 
 /* Writes the document of a fingerprint, one value per line. Returns STATUS_NO_MEMORY or STATUS_IO
  * if it fails. */

@@ -83,16 +83,6 @@ static int64_t measure_once_newest_run(struct measure_once *o, const char *uuid)
                : 0;
 }
 
-/* Closes a file after writing. */
-static enum status measure_once_close(FILE *take, const char *path, struct err *err)
-{
-    const bool broken = ferror(take) != 0;
-
-    return fclose(take) != 0 || broken
-               ? err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno))
-               : STATUS_OK;
-}
-
 /* Appends the circumstances that affect the numbers. */
 static enum status measure_once_conditions(struct measure_once *o, const char *folder, uint32_t i,
                                            struct err *err)
@@ -120,24 +110,11 @@ static enum status measure_once_conditions(struct measure_once *o, const char *f
             gpu->name, gpu->uuid, gpu->serial[0] ? gpu->serial : "not reported",
             origin_name(gpu->origin), gpu->driver_version, gpu->cuda_version,
             depth_name(measurement->depth), measurement->message);
-    return measure_once_close(out, path, err);
-}
+    const bool broken = ferror(out) != 0;
 
-/* Writes table-DEPTH.txt. */
-static enum status measure_once_table(const char *folder, const struct fingerprint *fp,
-                                      struct err *err)
-{
-    char path[EXPORT_PATH_BYTES + 32];
-
-    snprintf(path, sizeof path, "%s/table-%s.txt", folder, depth_name(fp->depth));
-    FILE *out = fopen(path, "we");
-
-    if (!out)
-        return err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    const enum status status = report_fingerprint(out, fp, true, err);
-    const enum status closed = measure_once_close(out, path, status ? NULL : err);
-
-    return status ? status : closed;
+    return fclose(out) != 0 || broken
+               ? err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno))
+               : STATUS_OK;
 }
 
 /* The failure to store results. The results were printed, but only a stored run can be exported. */
@@ -177,7 +154,8 @@ static enum status measure_once_export(struct measure_once *o, uint32_t i,
     if (!status && fp) {
         snprintf(path, sizeof path, "%s/fingerprint-%s.json", folder, depth);
         status = export_fingerprint(path, fp, err);
-        status = status ? status : measure_once_table(folder, fp, err);
+        snprintf(path, sizeof path, "%s/table-%s.txt", folder, depth_name(fp->depth));
+        status = status ? status : export_table(path, fp, err);
     }
     if (!status)
         printf("exported to %s\n", folder);
