@@ -6,7 +6,6 @@
 #include "api/encode/encode.h"
 #include "planner/job_env.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The memory is too small for the request, or the planner returns a hint. If each parameter is

@@ -4,7 +4,6 @@
 #include "clients/c/answer.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* Fills the error and returns false. */
 #define wrong(error, field, ...)                                                                   \

@@ -8,7 +8,6 @@
 #include "base/format_number.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct reach_number number(struct answer_content *answer, struct maybe_f64 m)

@@ -4,7 +4,6 @@
 #include "base/output.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { OK = 0, FAILED = 1, WRONG_OPTIONS = 2 };
 

@@ -10,7 +10,6 @@
 
 #include "planner/placement.h"
 
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 
 #include "clients/fleet/host_answer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

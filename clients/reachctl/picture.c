@@ -8,7 +8,6 @@
 #include "clients/reachctl/picture.h"
 
 #include "base/text.h"
-#include "base/units.h"
 #include "planner/format_size.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
  */
 #include "gpu/probe.h"
 
-#include "base/assert.h"
 #include "types/name_of.h"
 
 #include <stdlib.h>

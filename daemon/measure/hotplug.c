@@ -25,7 +25,6 @@
 #include "measure/pipeline_state.h"
 #include "measure/start.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -12,7 +12,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     PIPELINE_REDISCOVER_MS = 30 * 1000, /* pause between polls for a lost GPU */

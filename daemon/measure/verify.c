@@ -7,7 +7,6 @@
 
 #include "analysis/disturbance.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "campaign/verify_probes.h"
 
 #include <stdio.h>

@@ -9,7 +9,6 @@
 #include "base/assert.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { HALVES = 2, FIRST_CAPACITY = 16 };
 

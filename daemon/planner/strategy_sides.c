@@ -4,7 +4,6 @@
 #include "planner/format_size.h"
 #include "planner/set_cost.h"
 
-#include <math.h>
 #include <stdio.h>
 
 /* Throughput of near reads relative to any reads of a set. */

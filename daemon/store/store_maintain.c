@@ -17,8 +17,6 @@
 #include "store/store_file.h"
 #include "store/store_sql.h"
 
-#include <string.h>
-
 /* Replaces the writing connection after an error. */
 static enum status open_writer_again(struct store *store, struct err *err)
 {

@@ -4,8 +4,6 @@
 #include "base/hash.h"
 #include "base/heartbeat.h"
 
-#include <string.h>
-
 /* All statements fit the schema. If one does not, the schema's text is damaged. */
 const struct sqlite_use store_sqlite = {.name = "state file", .bad_statement = STATUS_CORRUPT};
 

@@ -9,8 +9,6 @@
  */
 #include "clients/lab/trace/import_text.h"
 
-#include <stdlib.h>
-
 enum { FIRST_VERSION = 3, LAST_VERSION = 5, MAX_REGISTERS = 64, WINDOW_BYTES = 1 << 24 };
 enum { FORM_LIST = 0, FORM_STRIDE, FORM_DELTAS };
 

@@ -2,7 +2,6 @@
 #include "clients/lab/trace/unpack.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 

@@ -14,7 +14,6 @@
 #include "fingerprint/members.h"
 
 #include <math.h>
-#include <string.h>
 
 #define BELOW_MEMORY                                                                               \
     0.97 /* share of the way from an L2 hit to the quickest loads of memory; lines                 \

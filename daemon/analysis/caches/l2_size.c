@@ -2,7 +2,6 @@
  * of it stays. */
 #include "analysis/caches/l2_size.h"
 
-#include "base/stats.h"
 #include "base/units.h"
 
 #include <math.h>

@@ -10,7 +10,6 @@
 #include "base/stats.h"
 
 #include <math.h>
-#include <string.h>
 
 #define FIT_SHARE      0.05 /* share of the range by which cycles may be off a line */
 #define CLEAR_TIMES    3.0  /* factor by which any other number of banks must fit worse */

@@ -15,7 +15,6 @@
 #include "gpu/cuda/host_memory.h"
 #include "gpu/cuda/nvml.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>

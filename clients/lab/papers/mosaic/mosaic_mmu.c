@@ -7,7 +7,6 @@
 #include "clients/lab/papers/mosaic/mosaic_tlb.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     APP_SHIFT = 20, /* a key contains the numbers of the page and of the application */

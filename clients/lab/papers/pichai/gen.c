@@ -19,8 +19,6 @@
 
 #include <stdbool.h>
 
-#include <stddef.h>
-
 /* Parameters that follow from inputs in the paper. */
 enum {
     BFS_FRONTIER_OF_256 = 180, /* share of the threads in the frontier */

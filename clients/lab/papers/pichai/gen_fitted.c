@@ -23,7 +23,6 @@
 #include "base/units.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { PAGE_BYTES = 4096, PAGE_LINES = 32, LINE_BYTES = PAGE_BYTES / PAGE_LINES };
 static const uint64_t OWN_AT = 8 * GIB, HOT_AT = 16 * GIB, FAR_AT = 24 * GIB;
