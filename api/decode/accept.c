@@ -1,4 +1,4 @@
-/* accept.c: the ranges of an Accept field, one after the other. */
+/* accept.c: finds the weight of a media type in an Accept field. */
 #include "api/decode/decode.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 static int thousandths(double weight)
 {
-    return weight >= 1 ? 1000 : weight > 0 ? (int)(weight * 1000) : 0; /* 0 if it is not a number */
+    return weight >= 1 ? 1000 : weight > 0 ? (int)(weight * 1000) : 0; /* a NaN counts as 0 */
 }
 
 /* Returns the weight after ";q=" in one element of Accept, in thousandths, limited to 0 .. 1000. */

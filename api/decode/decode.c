@@ -1,6 +1,6 @@
-/* decode.c: the query parameters. The planner's parameters are decoded by its table
- * (planner/params.h). The whole text of a number must be a number: "1e3" is one, and "1e3x", "nan"
- * and "0x10" are not.
+/* decode.c: decodes the query parameters. The table planner/params.h describes the parameters of
+ * the planner. The whole text of a number must be a number: "1e3" is one, and "1e3x", "nan" and
+ * "0x10" are not.
  */
 #include "api/decode/decode.h"
 
@@ -18,7 +18,8 @@ _Static_assert((int)MAX_ITEMS == (int)SPLIT_MAX_JOBS && (int)MAX_ITEMS == (int)L
 
 #define LEAST_REAL_TEXT "0.000001" /* PARAM_LEAST_REAL */
 
-/* Names the parameter that is wrong at the beginning of the message. Returns false. */
+/* Fills the error with a message that begins with the name of the wrong parameter. The value is
+ * false. */
 #define refuse(err, name, format, ...)                                                             \
     (err_set_field(err, STATUS_INVALID_ARGUMENT, name, "%s" format, name, ##__VA_ARGS__), false)
 
@@ -33,7 +34,7 @@ static bool parse_size(const char *name, const char *text, uint64_t *out, struct
     return *out > 0 || refuse(err, name, " is 0: it must be at least one byte");
 }
 
-/* Accepts digits without a sign, a blank or leading zeros. */
+/* Parses an integer without a sign, a blank or leading zeros. Returns false for any other text. */
 static bool parse_digits(const char *text, uint64_t *out)
 {
     uint64_t v = 0;
@@ -261,7 +262,8 @@ static bool parse_each(const struct param *p, enum param_form form, const char *
 
 static const char digits[] = "0123456789";
 
-/* Returns the length of digits[.digits] at the beginning, 0 if there are none. */
+/* Returns the length of the number digits[.digits] at the beginning of the text, or 0 if there is
+ * no number. */
 static size_t decimal_bytes(const char *text)
 {
     const size_t whole = strspn(text, digits);
@@ -270,7 +272,7 @@ static size_t decimal_bytes(const char *text)
     return part > 0 ? whole + 1 + part : whole;
 }
 
-/* Matches the schema Size, which does not admit zero: "1.5 GiB". */
+/* Returns whether the text matches the schema Size, which does not admit zero: "1.5 GiB". */
 static bool is_size(const char *item)
 {
     const size_t number = decimal_bytes(item);
@@ -280,7 +282,7 @@ static bool is_size(const char *item)
     return strcspn(item, "123456789") < number && known;
 }
 
-/* Matches an item of the schema Numbers: "0.5", "1e3". */
+/* Returns whether the text matches an item of the schema Numbers: "0.5", "1e3". */
 static bool is_number(const char *item)
 {
     const char *exponent = item + decimal_bytes(item);
@@ -357,7 +359,7 @@ bool decode_planner_request(const struct request *request, enum planner_function
     memset(out, 0, of->size);
     if (function == PLANNER_PLAN)
         set_touches(out);
-    for (int pass = 0; pass < 2; pass++) { /* the items, then the other members */
+    for (int pass = 0; pass < 2; pass++) { /* pass 0 decodes items, pass 1 all other members */
         for (uint32_t i = 0; (p = param_at(i)); i++) {
             const struct param_use *const use = &p->uses[function];
             const bool is_due = pass == 0 ? use->form > PARAM_ONE : use->form == PARAM_ONE;

@@ -1,4 +1,4 @@
-/* decode_body.c: the one body that this API reads.
+/* decode_body.c: decodes the only request body that this API reads.
  *
  * The text is scanned before jansson parses it. One pass refuses more than 16 levels of brackets or
  * more than 1024 values, which bounds the cost of a hostile body. Malformed text, duplicate keys,
@@ -29,8 +29,8 @@ static bool blame_pointer(struct problem *p, const char *pointer, const char *de
     return false;
 }
 
-/* JSON has one Content-Type. curl -d sends "form" by default, which is read as JSON too: a form
- * would not parse as JSON. */
+/* The default of curl -d, application/x-www-form-urlencoded, is accepted too. Such a body must also
+ * be JSON. */
 static bool accepts_type(const char *type)
 {
     static const char *const known[] = {"application/json", "application/x-www-form-urlencoded"};
@@ -43,7 +43,7 @@ static bool accepts_type(const char *type)
     return type == NULL;
 }
 
-/* Returns whether the text is small and flat enough to be parsed. Makes one pass. */
+/* Returns whether the text is small and flat enough to be parsed, after one pass over the text. */
 static bool is_modest(const char *text, size_t bytes)
 {
     uint32_t depth = 0;
@@ -71,7 +71,7 @@ static bool is_modest(const char *text, size_t bytes)
     return true;
 }
 
-/* RFC 6901: "~" and "/" in a key are written "~0" and "~1". */
+/* Writes the JSON pointer of a key, in which "~" and "/" become "~0" and "~1" (RFC 6901). */
 static void pointer_to(const char *key, char *out)
 {
     size_t at = 0;

@@ -1,5 +1,5 @@
-/* planner_call.h: one call of the planner: its request and its answer. A plain value of about 14
- * KB. */
+/* planner_call.h: one call of the planner: its request and its answer. The struct is a plain value
+ * of about 14 KB. */
 #ifndef REACH_API_DECODE_PLANNER_CALL_H
 #define REACH_API_DECODE_PLANNER_CALL_H
 
@@ -34,8 +34,8 @@ struct fit_call {
     struct fit_answer answer;
 };
 
-/* Not a member of struct planner_call, whose size it would double. No typed function of libreach
- * uses it. */
+/* This struct is not a member of struct planner_call, because it would double the size of that
+ * struct. No typed function of libreach uses this struct. */
 struct memory_call {
     struct memory_request request;
     struct memory_answer answer;

@@ -1,4 +1,4 @@
-/* problem.h: the reason of a refusal, for an RFC 9457 problem document. A plain value.
+/* problem.h: the reason of a refusal, as a plain value for an RFC 9457 problem document.
  *
  *     {"type": "urn:reachd:problem:invalid-argument", "slug": "invalid-argument",
  *      "title": "The request asks for something that has no meaning.", "status": 400,
@@ -29,7 +29,7 @@ struct problem {
     const char *parameter; /* query parameter to blame, NULL if there is none */
     bool has_pointer;      /* the body is to blame, at `pointer`; "" is the whole body */
     char pointer[PROBLEM_POINTER_BYTES]; /* RFC 6901 */
-    const struct snapshot *gpus; /* borrowed; the states of its GPUs are added. May be NULL */
+    const struct snapshot *gpus; /* borrowed; GPUs whose states the document lists, or NULL */
     int64_t now;                 /* time of `gpus`: wall clock, seconds */
     char detail[sizeof(((struct err *)0)->text)];
 };

@@ -31,7 +31,7 @@ struct request {
     const char *target;                        /* as sent; owned by the caller of request_parse */
     char instance[REQUEST_MAX_INSTANCE_BYTES]; /* the path as sent, cut if it is too long */
     uint32_t segment_count;
-    const char *segments[REQUEST_MAX_SEGMENTS]; /* two for "/v1/gpus", zero for "/" */
+    const char *segments[REQUEST_MAX_SEGMENTS]; /* "/v1/gpus" has two segments, "/" has none */
     uint32_t param_count;
     struct request_param params[REQUEST_MAX_PARAMS];
     const char *gpu; /* values of {gpu} and {id}, NULL if the route has none */
@@ -41,15 +41,15 @@ struct request {
     const char *content_type;
     const char *if_none_match;
     const char *authorization;
-    char trace[REQUEST_ID_BYTES]; /* its X-Request-Id, "" before it has one */
-    bool trace_given;             /* the client sent the id; the response repeats it */
-    char *body;                   /* owned; NULL if there is none */
+    char trace[REQUEST_ID_BYTES]; /* X-Request-Id of the request; "" before the request has an id */
+    bool trace_given; /* true if the client sent the id; the response then repeats the id */
+    char *body;       /* owned; NULL if there is none */
     size_t body_bytes;
     bool body_too_large;
 };
 
-/* Takes the client's id of this request if it is 1 to 64 letters, digits, "-", "_", "." and ":";
- * others are ignored. */
+/* Takes the id that the client sent if it consists of 1 to 64 letters, digits, "-", "_", "." and
+ * ":". Any other id is ignored. */
 void request_take_id(struct request *request, const char *given);
 /* Makes an id from `number` if the request has none. */
 void request_make_id(struct request *request, uint64_t number);
@@ -60,7 +60,7 @@ void request_make_id(struct request *request, uint64_t number);
  * memory runs out. */
 enum status request_parse(struct request *out, const char *target, struct err *err);
 
-/* Returns the value of a query parameter, NULL if it was not sent. */
+/* Returns the value of a query parameter, or NULL if the client did not send the parameter. */
 const char *request_param(const struct request *request, const char *name);
 
 /* Appends to the body. If the body exceeds REQUEST_MAX_BODY_BYTES, sets body_too_large and drops

@@ -83,7 +83,8 @@ static void write_with_fingerprint(struct json_writer *t, const struct snapshot_
     json_writer_close(t, '}');
 }
 
-/* Accompanies every count of GPUs. The count is final once discovery is done. */
+/* Writes whether discovery is done. Every count of GPUs has this member beside it, because the
+ * count is final only after discovery. */
 static void write_discovery(struct json_writer *t, const struct snapshot *s)
 {
     json_writer_text(t, "discovery", s->discovering ? "running" : "done");

@@ -1,5 +1,5 @@
-/* encode.h: JSON documents from values. Each writes one value (base/json_writer.h) or returns a
- * text. The functions are pure and may be called on any thread. */
+/* encode.h: JSON documents from values. Each function writes one value (base/json_writer.h) or
+ * returns a text. The functions are pure and may be called on any thread. */
 #ifndef REACH_API_ENCODE_ENCODE_H
 #define REACH_API_ENCODE_ENCODE_H
 
@@ -25,26 +25,27 @@ void encode_states(struct json_writer *t, const char *name, const struct snapsho
  */
 char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_call *call,
                           size_t *out_bytes);
-/* Returns the facts of each kind of memory and the choices for an allocation, likewise.
- * (encode_memory.c) */
+/* Return the facts of each kind of memory and the choices for an allocation, also as texts from
+ * malloc. (encode_memory.c) */
 char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes);
 char *encode_memory_choices(const struct snapshot_gpu *gpu, const struct memory_call *call,
                             size_t *out_bytes);
 /* Writes the members about the level that holds a working set. (encode_fit.c) */
 void encode_fit(struct json_writer *t, const struct fit_call *call);
-/* Returns the facts of the caches, likewise. (encode_caches.c) */
+/* Returns the facts of the caches, also as a text from malloc. (encode_caches.c) */
 char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes);
-/* Writes the head of each of these documents: the fingerprint that it rests on. */
+/* Writes the members with which these documents begin: the fingerprint that the answer rests on. */
 void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu);
-/* The next four compute members that the planner's answer does not contain. This one writes the
- * time of the speed measurement (RFC 3339), "" if no speeds were measured. */
+/* libreach uses the next four declarations too. This function writes the time of the speed
+ * measurement (RFC 3339) to `out`, or "" if no speeds were measured. Returns `out`. */
 enum { ENCODE_TIME_BYTES = 32 };
 const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out);
-/* The largest number of scopes in the list, which is null if there are more passes. */
+/* The largest number of scopes in the list "scopes", which is null if there are more passes. */
 enum { ENCODE_MAX_SCOPES = 256 };
-/* Returns the headroom, which does not apply without a limit or without windows. */
+/* Returns the headroom, which is not applicable without a limit or without windows. */
 struct maybe_u64 encode_headroom(const struct placement_answer *answer);
-/* Writes the window of each SM of one job, -1 for the other SMs. `out` needs answer->sm_slots. */
+/* Writes the window of each SM of one job, and -1 for every other SM. `out` has room for
+ * answer->sm_slots numbers. */
 void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out);
 
 /* Returns an observation as a table for spreadsheets, from malloc, owned by the caller. Returns

@@ -12,9 +12,10 @@
  *   peer    repeat,row,column,value, in the order of gpu/probe.h
  *   in-flight  point,repeat,sm,elapsed_ns,lines
  *
- * One header line, one line per value (RFC 4180, except for plain line feeds). The JSON document is
- * read and not the struct, so that the API does not depend on probes. The lengths of the axes are
- * in "shape", the names of their positions in "probe" and "sm_ids".
+ * A table has one header line and one line per value (RFC 4180, except that a line ends in a plain
+ * line feed). The functions read the JSON document and not the struct, so that the API does not
+ * depend on probes. The member "shape" has the lengths of the axes; "probe" and "sm_ids" have the
+ * numbers of the positions.
  */
 #include "api/encode/encode.h"
 

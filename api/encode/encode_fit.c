@@ -1,4 +1,4 @@
-/* encode_fit.c: the level that holds a working set. */
+/* encode_fit.c: writes the level of the memory hierarchy that holds a working set. */
 #include "api/encode/encode.h"
 
 #include "base/json_writer.h"

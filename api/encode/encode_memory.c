@@ -8,7 +8,7 @@
 
 enum { FACTS_ROOM = 32 << 10, CHOICES_ROOM = 8 << 10 };
 
-/* An imported fingerprint does not contain it. */
+/* Writes the sizes of device and host memory, which an imported fingerprint does not contain. */
 static void write_bytes(struct json_writer *t, const struct fingerprint *fp)
 {
     json_writer_u64_maybe(t, "device_memory_bytes",

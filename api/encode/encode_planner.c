@@ -1,9 +1,9 @@
 /* encode_planner.c: the planner's answers, written without a tree of values. An answer with a
  * number for each of 132 SMs is calculated and written in a few microseconds.
  *
- * An SM without work is null in window_of_sm. The members that carry a strategy out (scope,
- * placement) are present if any such strategy is possible, even if it is not the best. A job may
- * try them all.
+ * An SM without work is null in window_of_sm. The members scope and placement describe how to carry
+ * out a strategy. They are present if any strategy that needs them is possible, even if another
+ * strategy is better, because a job may try all strategies.
  */
 #include "api/encode/encode.h"
 
@@ -40,8 +40,8 @@ void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu)
 
 /* ---- ranges ---- */
 
-/* Writes the range between two positions of a layout: one range for a single allocation, otherwise
- * the total range and one per allocation. */
+/* Writes the range between two positions of a layout. For several allocations, writes the total
+ * range and one range per allocation. */
 static void write_range(struct json_writer *t, const struct layout *layout, uint64_t from,
                         uint64_t to)
 {
@@ -209,7 +209,7 @@ static void write_access_sizes(struct json_writer *t, const struct strategy_allo
     json_writer_u64(t, "transaction_bytes", a->transaction_bytes);
 }
 
-/* Writes the accesses of an item: one access, or a list. */
+/* Writes the sizes of the accesses of an item: of one access, or of a list of allocations. */
 static void write_item(struct json_writer *t, const struct job_request *job,
                        const struct strategy_answer *answer)
 {

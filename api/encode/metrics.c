@@ -53,7 +53,7 @@ struct family {
     enum subject subject; /* all GPUs, GPUs with a fingerprint, or their TLB levels */
     enum number number;
     size_t offset; /* offset in struct snapshot_gpu or struct tlb_level */
-    double factor; /* factor to the base unit; 0 means 1 */
+    double factor; /* factor that converts the number to the base unit; 0 means 1 */
     /* writes the samples of a GPU if they have more labels */
     void (*write)(const struct metrics_page *p, const char *name, const struct snapshot_gpu *gpu);
 };

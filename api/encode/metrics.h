@@ -1,9 +1,9 @@
 /* metrics.h: pages of metrics in Prometheus text 0.0.4 or OpenMetrics text 1.0. The functions are
  * pure and may be called on any thread.
  *
- * OpenMetrics names the family of a counter without the _total of its samples, and marks the end
- * with a line. Units are base units, and a GPU is named by its UUID. SMs have no series of their
- * own, so a GPU has about fifty series. A number that is not known has no sample.
+ * OpenMetrics names the family of a counter without the _total of its samples, and marks the end of
+ * the page with a line. Numbers are in base units, and the label of a GPU is its UUID. SMs have no
+ * series of their own, so a GPU has about fifty series. A number that is not known has no sample.
  */
 #ifndef REACH_API_ENCODE_METRICS_H
 #define REACH_API_ENCODE_METRICS_H

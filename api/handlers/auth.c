@@ -1,4 +1,4 @@
-/* auth.c: "Bearer" and a secret, compared in constant time. */
+/* auth.c: compares the secret after "Bearer" in constant time. */
 #include "api/handlers/auth.h"
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 enum { LONGEST = 512 };
 
-/* Always compares LONGEST bytes; a longer text equals no other. */
+/* Always compares LONGEST bytes. A text with more bytes is equal to no other text. */
 static bool is_same_secret(const char *a, const char *b)
 {
     volatile unsigned char differs = 0;

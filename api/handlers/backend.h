@@ -26,15 +26,15 @@ struct api_results {
 struct api_health {
     uint64_t measurements_queued;
     uint64_t measurements_running;
-    uint64_t measurements_done; /* since the start, like the next */
+    uint64_t measurements_done; /* counted since the start, like the next member */
     uint64_t measurements_failed;
     struct err database;          /* STATUS_OK if it can be written */
     int64_t database_error_since; /* wall clock, seconds; 0 if there was no error */
     struct api_results unwritten; /* kept in memory until the database can be written */
-    struct api_results dropped;   /* since the start, for lack of memory, like the next three */
-    uint64_t failed_writes;       /* failed writes of the database */
-    uint64_t damaged_rows;        /* dropped because they failed their check */
-    uint64_t quarantined;         /* files that could not be used */
+    struct api_results dropped;   /* dropped since the start, for lack of memory */
+    uint64_t failed_writes;       /* failed writes of the database since the start */
+    uint64_t damaged_rows; /* rows dropped since the start, because they failed their check */
+    uint64_t quarantined;  /* files since the start that could not be used */
 };
 
 /* A measurement that was queued or cancelled. */
@@ -51,28 +51,29 @@ struct api_backend {
      */
     enum status (*submit)(void *self, const char *uuid, enum depth depth, struct json_writer *out,
                           struct api_measurement *out_measurement, struct err *err);
-    /* {"id","gpu","kind","depth","state","progress","message","queued_at","started_at","ended_at",
-     *  "fingerprint_id","measured_id","error"}. Returns STATUS_NOT_FOUND if it does not exist. */
+    /* Writes {"id","gpu","kind","depth","state","progress","message","queued_at","started_at",
+     * "ended_at","fingerprint_id","measured_id","error"}. Returns STATUS_NOT_FOUND if the
+     * measurement does not exist. */
     enum status (*measurement)(void *self, const char *id, struct json_writer *out,
                                struct err *err);
-    /* Ends a measurement early and writes its new state. Returns STATUS_NOT_FOUND if it does not
-     * exist, STATUS_CONFLICT if it has ended. */
+    /* Ends a measurement early and writes its new state. Returns STATUS_NOT_FOUND if the
+     * measurement does not exist, STATUS_CONFLICT if it has ended. */
     enum status (*cancel)(void *self, const char *id, struct json_writer *out,
                           struct api_measurement *out_measurement, struct err *err);
     /* Deletes all stored data of a GPU that the driver does not list, and no longer lists the GPU.
-     * Returns STATUS_NOT_FOUND if it does not exist, STATUS_CONFLICT if it is not lost. */
+     * Returns STATUS_NOT_FOUND if the GPU does not exist, STATUS_CONFLICT if it is not lost. */
     enum status (*forget)(void *self, const char *uuid, struct err *err);
-    /* {"fingerprints":[{"id","served":["id"..],"run","depth","origin","taken_at","duration_ms"}..],
-     *  "next":N|null}; `before` is the "next" of the previous page, 0 at first. limit is 1..1000.
-     */
+    /* Writes {"fingerprints":[{"id","served":["id"..],"run","depth","origin","taken_at",
+     * "duration_ms"}..],"next":N|null}. `before` is the "next" of the previous page, or 0 for the
+     * first page. `limit` is 1 to 1000. */
     enum status (*history)(void *self, const char *uuid, int64_t before, uint32_t limit,
                            struct json_writer *out, struct err *err);
     /* Writes an older fingerprint under the requested id, even if the hash of the fields known here
      * differs. Returns STATUS_NOT_FOUND if it does not exist. */
     enum status (*fingerprint_at)(void *self, const char *uuid, const char *id,
                                   struct fingerprint *out, struct err *err);
-    /* {"observations":[{"id","run","kind","started_at","duration_ns","value_count","verdict"}..],"next":..};
-     * run 0 means all runs. */
+    /* Writes {"observations":[{"id","run","kind","started_at","duration_ns","value_count",
+     * "verdict"}..],"next":..}. `run` is 0 for all runs. */
     enum status (*observations)(void *self, const char *uuid, int64_t run, int64_t before,
                                 uint32_t limit, struct json_writer *out, struct err *err);
     /* Returns one complete observation in the form of observation_write plus "id" and "run". The

@@ -1,9 +1,9 @@
 /* cache.c: an array of documents, and a table from request targets to documents.
  *
- * A placement for 132 SMs takes microseconds to calculate and to render. Monitoring and the jobs of
- * one user repeat the same request. The table has one entry for each of 256 values of a target's
- * hash. A newer target replaces an older one, so a rare request replaces at most one frequent
- * request. All documents made from a generation are dropped with it.
+ * A placement for 132 SMs takes microseconds to calculate and to render, and monitoring and the
+ * jobs of one user repeat their requests. The table has one entry for each of 256 values of a
+ * target's hash. A newer target replaces an older one, so a rare request replaces at most one
+ * frequent request. All documents made from a generation are dropped with it.
  */
 #include "api/handlers/cache.h"
 

@@ -1,9 +1,9 @@
-/* document.h: a rendered body with its ETag, which several answers may share. Used by one thread at
- * a time.
+/* document.h: a rendered body with its ETag, which several answers may share. Only one thread at a
+ * time may use a document.
  *
- * Documents are reference-counted: the constructors return a reference of the caller, and
- * document_free releases it. The server attaches the finished responses of its HTTP library to a
- * document, so that the next answer reuses them.
+ * Documents are reference-counted: a constructor returns a reference that the caller owns, and
+ * document_free releases that reference. The server attaches the finished responses of its HTTP
+ * library to a document, so that the next answer reuses them.
  */
 #ifndef REACH_API_HANDLERS_DOCUMENT_H
 #define REACH_API_HANDLERS_DOCUMENT_H
@@ -29,9 +29,9 @@ struct document {
 /* Ends a text and makes it a document. `tag` is its ETag without quotes. NULL means a hash of its
  * bytes, "" means no tag. Returns NULL if memory runs out or the writer has failed. */
 struct document *document_new(struct json_writer *t, const char *tag);
-/* Does the same with a text that is never freed. */
+/* Makes a document of a text that is never freed. */
 struct document *document_new_static(const char *content_type, const char *text, size_t bytes);
-/* Does the same with a finished text from malloc: JSON, or of another type. */
+/* Make a document of a finished text from malloc, which is JSON or of another type. */
 struct document *document_new_text(char *take, size_t bytes, const char *tag);
 struct document *document_new_typed(const char *content_type, char *take, size_t bytes,
                                     const char *tag);

@@ -1,6 +1,6 @@
 /* handlers.h: the functions that answer requests, one for each route. A handler reads the snapshot
  * of its request, or calls the backend, and fills the reply. It never waits for a measurement. Any
- * thread, but the cache belongs to the serving thread.
+ * thread may call a handler, but only the serving thread uses the cache.
  */
 #ifndef REACH_API_HANDLERS_HANDLERS_H
 #define REACH_API_HANDLERS_HANDLERS_H
@@ -41,9 +41,9 @@ typedef void handlers_fn(struct handlers_context *c, const struct request *reque
  * NULL if memory runs out. */
 typedef struct document *handlers_render_fn(const struct handlers_context *c);
 
-/* Answers the request. Errors 404, 405, 401, unknown query parameters and unknown GPUs are answered
- * here, all other requests by the function of the route. Fills the captures of the request and of
- * the context. (routes.c) */
+/* Answers the request. This function itself answers unknown paths, methods, query parameters and
+ * GPUs, and requests without a valid token. The function of the route answers all other requests.
+ * Fills the captures of the request and of the context. (routes.c) */
 void routes_dispatch(struct handlers_context *c, struct request *request, struct reply *reply);
 /* Returns whether the method and path belong to a route that reads a body. */
 bool routes_takes_body(const struct request *request);
@@ -86,7 +86,7 @@ handlers_fn handlers_compare;
 void handlers_read_failed(const struct request *request, struct err *err, const char *list,
                           struct reply *reply);
 
-/* Shared by them, in handlers_gpu.c. */
+/* The next functions are shared by the handlers. They are in handlers_gpu.c. */
 
 /* Finds the GPU that the path names and makes it c->gpu. If there is none, the reply is a 404 and
  * the result is false. */
@@ -97,7 +97,7 @@ bool handlers_find_gpu(struct handlers_context *c, const struct request *request
 bool handlers_check_measured(const struct handlers_context *c, const struct request *request,
                              unsigned http_status, struct reply *reply);
 /* Replies with the document of a route, from this slot of the cache. If the slot is empty, renders
- * the document and puts it there. If c->gpu is set, the slot belongs to that GPU. */
+ * the document and puts it into the slot. If c->gpu is set, the slot belongs to that GPU. */
 void handlers_reply_cached(struct handlers_context *c, uint32_t slot, handlers_render_fn *render,
                            struct reply *reply);
 /* Replies that only a running daemon can answer this. */

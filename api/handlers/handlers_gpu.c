@@ -72,7 +72,7 @@ bool handlers_check_measured(const struct handlers_context *c, const struct requ
     return false;
 }
 
-/* Replies with the index of the API. */
+/* Returns the index of the GPU in the snapshot, which is also its index in the API. */
 static uint32_t index_of(const struct handlers_context *c)
 {
     return (uint32_t)(c->gpu - c->snapshot->gpus);
@@ -104,7 +104,7 @@ void handlers_forget(struct handlers_context *c, const struct request *request, 
         reply_err(reply, request, &err);
     } else {
         json_writer_begin(&t, 0);
-        encode_gpu(&t, c->gpu, index_of(c)); /* in its state before the deletion */
+        encode_gpu(&t, c->gpu, index_of(c)); /* the answer contains the state before the deletion */
         reply_json(reply, HTTP_OK, &t);
     }
 }
@@ -118,7 +118,7 @@ struct document *handlers_gpus(const struct handlers_context *c)
     return document_new(&t, NULL);
 }
 
-/* Serves a survey of many nodes, which sends one request to each. */
+/* Serves a survey of many nodes, which sends one request to each node. */
 struct document *handlers_all_fingerprints(const struct handlers_context *c)
 {
     struct json_writer t;
@@ -137,8 +137,8 @@ struct document *handlers_gpu(const struct handlers_context *c)
     return document_new(&t, NULL);
 }
 
-/* Uses the stored id, because the id of another release's document differs from the hash of the
- * fields known here. */
+/* The document has its stored id. If another release wrote it, that id differs from the hash of the
+ * fields that this release writes. */
 static struct document *document_of(const struct fingerprint *fp, const char *id)
 {
     struct json_writer t;

@@ -58,7 +58,7 @@ void handlers_measurement(struct handlers_context *c, const struct request *requ
     }
 }
 
-/* 200 means that it has ended, 202 that it will end. */
+/* Replies with 200 if the measurement has ended, and with 202 if it will end. */
 void handlers_cancel(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     struct api_measurement measurement;

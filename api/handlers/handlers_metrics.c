@@ -1,5 +1,5 @@
 /* handlers_metrics.c: the page of metrics: the process, HTTP, measurements and the database. The
- * GPUs are in api/encode/metrics.c. The page is OpenMetrics if the client prefers it.
+ * metrics of the GPUs are in api/encode/metrics.c. A client may prefer OpenMetrics.
  */
 #include "api/handlers/handlers.h"
 
@@ -18,7 +18,7 @@ static const char OPEN_TYPE[] = "application/openmetrics-text; version=1.0.0; ch
 
 /* ---- the process ---- */
 
-/* Returns 0 if it is not known. */
+/* Returns the resident memory of the process, or 0 if it is not known. */
 static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");

@@ -2,8 +2,8 @@
  *
  * /healthz is 200 if this process serves, and depends on nothing else. /readyz is 200 as soon as
  * one GPU has a fingerprint, because a job then gets an answer that rests on a measurement.
- * Otherwise, and on a node without GPUs, it is 503 with the reason. A fingerprint from before a
- * failed measurement counts, since it is served. /v1/health is 200 and reports the state of
+ * Otherwise, and on a node without GPUs, /readyz is 503 with the reason. A fingerprint from before
+ * a failed measurement counts, since it is served. /v1/health is 200 and reports the state of
  * measurements and of the database: results are served from memory while the database cannot be
  * written.
  */

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* The memory is too small for the request, or the planner returns a hint. If each parameter is
- * well-formed, the meaning is impossible, so the status is 422 and not 400. */
+/* Replies with an error of the decoder or of the planner. If the refused parameter is well-formed,
+ * the request is understood but impossible, so the status is 422 and not 400. */
 static void refuse(const struct handlers_context *c, const struct request *request, struct err *err,
                    bool well_formed, struct reply *reply)
 {
@@ -88,7 +88,7 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
         return;
     }
     if (!decode_planner_request(request, c->function, &call.request, &err)) {
-        /* Another parameter requires bytes, which are otherwise optional. */
+        /* Other parameters require the parameter bytes, which is otherwise optional. */
         refuse(c, request, &err, !request_param(request, "bytes"), reply);
         return;
     }
@@ -112,7 +112,8 @@ void handlers_caches(struct handlers_context *c, const struct request *request, 
     reply_document(reply, document_new_text(text, bytes, NULL));
 }
 
-/* Other answers report that they are stale. A job would rely on these lines for its whole run. */
+/* Refuses a stale fingerprint. Other answers have a member that reports it, but a job would rely on
+ * these lines for its whole run. */
 static void refuse_stale(const struct request *request, const struct snapshot_gpu *gpu,
                          struct reply *reply)
 {

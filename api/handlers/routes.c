@@ -17,18 +17,18 @@
 
 enum method { METHOD_NONE = 0, METHOD_GET = 1, METHOD_POST = 2, METHOD_DELETE = 4 };
 
-enum { PARAMS_BYTES = 512 }; /* all parameters of a plan, listed */
+enum { PARAMS_BYTES = 512 }; /* room for the list of all parameters of a plan */
 
 struct route {
     const char *method; /* "GET", "POST" or "DELETE" */
     const char *path;
     const char *params; /* separated by ", "; NULL means those of `function` (planner/params.h) */
     const char *about;
-    handlers_fn *handler;           /* or */
-    handlers_render_fn *render;     /* renders a document, which is kept */
+    handlers_fn *handler;           /* fills the reply; NULL if `render` is set */
+    handlers_render_fn *render;     /* renders a document, which the cache keeps */
     uint32_t slot;                  /* slot of the document in the cache */
     enum planner_function function; /* function of the planner; PLANNER_NONE if there is none */
-    bool needs_daemon;              /* reads the database, not the snapshot */
+    bool needs_daemon;              /* true if a program without a daemon cannot answer */
 };
 
 static handlers_render_fn render_index;
@@ -107,7 +107,8 @@ static const struct route routes[] = {
 enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
 
 /* Returns whether this is the route's segment from `at` to the next slash. (A decoded segment may
- * contain a slash.) Called about fifty times for a request that is not in the cache. */
+ * contain a slash.) The function is called about fifty times for a request that is not in the
+ * cache. */
 static bool segment_matches(const char *at, const char *segment)
 {
     while (*segment != '\0' && *at != '/' && *at == *segment) {
@@ -169,7 +170,7 @@ static enum method method_of(const char *name)
                                          : METHOD_NONE;
 }
 
-/* Returns the value of Allow for a set of methods; "" if the set is empty. */
+/* Returns the value of Allow for a set of methods, or "" if the set is empty. */
 static const char *allow_of(unsigned methods)
 {
     static const char *const values[] = {"",
@@ -190,7 +191,8 @@ static bool is_for_probes(const struct route *route)
     return strncmp(route->path, "/v1/", 4) != 0 && strncmp(route->path, "/ui", 3) != 0;
 }
 
-/* Makes one pass over the table. */
+/* Finds the row of the path and the method. Adds the methods of other rows with this path to
+ * `*methods`. */
 static const struct route *find_exact(struct request *request, bool for_probes, unsigned *methods)
 {
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
@@ -216,7 +218,8 @@ static bool drop_slash(struct request *request)
     return ends;
 }
 
-/* Returns the route, or NULL with the methods of the path: "" for an unknown path. */
+/* Returns the route, or NULL. `*out_allow` lists the methods of the path, and is "" for an unknown
+ * path. */
 static const struct route *find(struct request *request, bool for_probes, const char **out_allow)
 {
     unsigned methods = METHOD_NONE;
@@ -379,7 +382,7 @@ static struct document *render_index(const struct handlers_context *c)
     return document_new(&t, NULL);
 }
 
-/* A browser names text/html first, curl accepts anything. */
+/* A browser names text/html first in its Accept field, and curl accepts every type. */
 static void handle_index(struct handlers_context *c, const struct request *request,
                          struct reply *reply)
 {

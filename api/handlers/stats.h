@@ -1,4 +1,5 @@
-/* stats.h: counters of the HTTP server, for /metrics. Several servers may share them; any thread.
+/* stats.h: counters of the HTTP server, for /metrics. Several servers may share the counters, and
+ * any thread may change them.
  */
 #ifndef REACH_API_HANDLERS_STATS_H
 #define REACH_API_HANDLERS_STATS_H
@@ -8,7 +9,7 @@
 
 enum { STATS_CLASSES = 6 };
 
-/* Initialize to zero, then set started_at. */
+/* The caller initializes the struct to zero and sets started_at. */
 struct stats {
     int64_t started_at;                      /* wall clock, seconds; does not change */
     _Atomic uint64_t answers[STATS_CLASSES]; /* answers by the first digit of the HTTP status */

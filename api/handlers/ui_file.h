@@ -1,6 +1,6 @@
-/* ui_file.h: the files of the page at /ui/, as constants of the program. build/gen/ui_files.c
- * contains them, generated from clients/ui (mk/ui.mk). Only the daemon links them, not a program
- * that answers offline.
+/* ui_file.h: the files of the page at /ui/, as constants of the program. The file
+ * build/gen/ui_files.c contains these constants and is generated from clients/ui (mk/ui.mk). The
+ * daemon links it; a program that answers offline does not.
  */
 #ifndef REACH_API_HANDLERS_UI_FILE_H
 #define REACH_API_HANDLERS_UI_FILE_H
@@ -16,7 +16,7 @@ struct ui_file {
     size_t gzip_bytes;
 };
 
-/* Ends with a row whose name is NULL. */
+/* The rows of the files. The last row has the name NULL. */
 extern const struct ui_file ui_files[];
 
 #endif

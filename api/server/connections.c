@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* A connection ends late by at most this part of the deadline. */
+/* A connection ends late by at most one 128th of the deadline. */
 enum { CHECKS_PER_DEADLINE = 128 };
 
 struct connection *connections_add(struct connections *all, int fd, nsec_t now)
@@ -81,7 +81,7 @@ nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadli
         if (now - c->since >= deadline) {
             shutdown(c->fd, SHUT_RDWR);
             *timed_out += 1;
-            c->since = now; /* if it lingers, it is shut down again */
+            c->since = now; /* a connection that lingers is shut down again */
         }
         if (c->since + deadline < due)
             due = c->since + deadline;

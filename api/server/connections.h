@@ -1,5 +1,5 @@
-/* connections.h: the open connections, each with a clock that ends it in time. Used by the serving
- * thread alone. */
+/* connections.h: the open connections, each with a clock that ends the connection in time. Only the
+ * serving thread uses them. */
 #ifndef REACH_API_SERVER_CONNECTIONS_H
 #define REACH_API_SERVER_CONNECTIONS_H
 
@@ -12,7 +12,7 @@ struct connection {
     struct connection *before;
     struct connection *next;
     int fd;                          /* owned by libmicrohttpd, which closes it */
-    nsec_t since;                    /* start of the current request, or end of the last */
+    nsec_t since;                    /* start of the current request, or end of the last one */
     uint32_t answered;               /* requests */
     struct transaction *transaction; /* set by the server for the current request, otherwise NULL */
     bool in_request;                 /* true from the request line to the end of the answer */
@@ -34,8 +34,8 @@ void connections_begin(struct connections *all, struct connection *client, nsec_
 void connections_end(struct connections *all, struct connection *client, nsec_t now);
 
 /* Shuts down the connections whose clock has run for `deadline` or longer, and adds their number to
- * `*timed_out`. libmicrohttpd then closes them. Returns when to call this again, at most a 128th of
- * the deadline after the next connection is due. Returns 0 if there is no connection. */
+ * `*timed_out`. libmicrohttpd then closes them. Returns the time of the next call, at most a 128th
+ * of the deadline after the next connection is due. Returns 0 if there is no connection. */
 nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadline,
                         uint64_t *timed_out);
 

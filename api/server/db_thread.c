@@ -24,7 +24,7 @@ struct db_thread {
     struct heartbeat heartbeat;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
-    bool running; /* guarded by the mutex, like the next */
+    bool running; /* guarded by the mutex, like the next three members */
     bool stop;
     struct db_thread_call *first;
     struct db_thread_call *last;
@@ -42,7 +42,7 @@ struct db_thread *db_thread_new(const struct db_thread_options *options)
     return r;
 }
 
-/* Returns the next call, NULL if the thread must stop. */
+/* Returns the next call, or NULL if the thread must stop. */
 static struct db_thread_call *next_call(struct db_thread *r)
 {
     struct db_thread_call *call;

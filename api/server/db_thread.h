@@ -12,7 +12,7 @@
 struct api_server;
 struct db_thread;
 
-/* One request on its way to the thread and back. Initialize to zero. */
+/* One request on its way to the thread and back. The caller initializes it to zero. */
 struct db_thread_call {
     struct db_thread_call *next;
     struct MHD_Connection *connection;
@@ -37,11 +37,11 @@ void db_thread_free(struct db_thread *take);
 
 /* Suspends the connection and lets the thread dispatch the request; libmicrohttpd then calls the
  * access handler again. Returns false if the thread cannot be created; the call is then unchanged.
- * Serving thread only. */
+ * Only the serving thread may call this function. */
 bool db_thread_take(struct db_thread *db_thread, struct db_thread_call *call);
 
 /* Returns whether the thread has made progress since the last call. Wakes it, so that it can make
- * progress until the next call. One watcher, in any thread. */
+ * progress until the next call. Only one watcher may call this function, on any thread. */
 bool db_thread_is_alive(struct db_thread *db_thread);
 
 #endif

@@ -113,7 +113,8 @@ static enum MHD_Result scan_field(void *cls, enum MHD_ValueKind kind, const char
     return MHD_YES;
 }
 
-/* Returns NULL if there is no problem. `text` is the buffer for a message that names a field. */
+/* Returns a message about wrong framing, or NULL if the framing is right. `text` is the buffer for
+ * a message that names a field. */
 static const char *framing_fault(const struct headers *h, bool is_http_1_0, char *text, size_t size)
 {
     const char *host = h->value[HOST];
@@ -144,7 +145,7 @@ static const char *framing_fault(const struct headers *h, bool is_http_1_0, char
     return NULL;
 }
 
-/* Seven digits are enough for the limit. */
+/* Returns whether a Content-Length exceeds the limit, which has fewer than eight digits. */
 static bool is_too_long(const char *length)
 {
     const char *digits = length ? length + strspn(length, "0") : "";

@@ -19,7 +19,8 @@ struct shared {
     bool has_headers;                  /* memory sufficed for the header fields of `full` */
 };
 
-/* The 503 for a request that cannot be answered for lack of memory. Made at the start, never freed.
+/* The 503 for a request that cannot be answered for lack of memory. The response is made at the
+ * start and never freed.
  */
 static struct MHD_Response *no_memory;
 
@@ -71,7 +72,7 @@ static bool add_reply_headers(struct MHD_Response *response, const struct reply 
     return ok;
 }
 
-/* Returns the response, or NULL if its header fields could not be added. */
+/* Returns the response. If its header fields could not be added, frees it and returns NULL. */
 static struct MHD_Response *finish(struct MHD_Response *take, bool has_headers)
 {
     if (take && has_headers)

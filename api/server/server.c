@@ -49,7 +49,7 @@ enum {
 
 #define DEFAULT_DEADLINE (10 * NSEC_PER_SEC)
 #define DRAIN_TIME       NSEC_PER_SEC
-#define NUMBER_STEP      0x9e3779b97f4a7c15u /* odd: every number comes once */
+#define NUMBER_STEP      0x9e3779b97f4a7c15u /* the step is odd, so every number occurs once */
 
 struct listener {
     struct api_server *server;
@@ -386,7 +386,8 @@ void api_server_set_token(struct api_server *server, const char *token)
     pthread_mutex_unlock(&server->token_mutex);
 }
 
-/* Runs in the server's thread, between two turns. */
+/* Takes a token that another thread has set. Runs in the server's thread, between two turns of the
+ * loop. */
 static void take_token(struct api_server *server)
 {
     if (!atomic_load_explicit(&server->token_changed, memory_order_acquire))
@@ -456,7 +457,8 @@ static bool on_wake(struct api_server *server)
     return true;
 }
 
-/* Serves connections that become ready within this number of milliseconds; -1 means no limit. */
+/* Waits for at most `wait_ms` milliseconds (-1 means without a limit) and serves the connections
+ * that are ready. */
 static void serve(struct api_server *server, int wait_ms)
 {
     struct epoll_event events[MAX_EVENTS];
@@ -552,7 +554,7 @@ void api_server_free(struct api_server *take)
         return;
     api_server_finish(take);
     pthread_mutex_destroy(&take->token_mutex);
-    db_thread_free(take->db_thread); /* so that none is suspended at the end */
+    db_thread_free(take->db_thread); /* resumes every suspended connection */
     for (uint32_t i = 0; i < take->listener_count; i++)
         MHD_stop_daemon(take->listeners[i].daemon);
     cache_free(take->cache);

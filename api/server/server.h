@@ -1,6 +1,6 @@
 /* server.h: the HTTP server: libmicrohttpd, driven by a loop of the daemon that calls
- * api_server_wait again and again. One thread uses a server, except for functions marked "any
- * thread". Several servers may share one cell and one backend.
+ * api_server_wait again and again. Only one thread may use a server. The comment of a function
+ * names the exceptions. Several servers may share one cell and one backend.
  */
 #ifndef REACH_API_SERVER_SERVER_H
 #define REACH_API_SERVER_SERVER_H
@@ -30,7 +30,7 @@ enum { API_MAX_LISTENERS = 4, API_TOKEN_BYTES = 257 };
 struct api_options {
     struct api_listener listeners[API_MAX_LISTENERS];
     uint32_t listen_count;
-    nsec_t request_deadline_ns; /* whole request, first byte to last; 0 means 10 s */
+    nsec_t request_deadline_ns; /* limit from the first to the last byte of a request; 0 is 10 s */
     const char *daemon_version; /* static string */
     const char *token;          /* required for POST and DELETE; copied. NULL or "" means none */
     struct stats *stats;        /* counters (stats.h), borrowed; NULL means the server's own */
@@ -53,14 +53,17 @@ void api_server_set_token(struct api_server *server, const char *token);
 void api_server_wait(struct api_server *server);
 /* Ends the sleep of api_server_wait. The function may be called on any thread. */
 void api_server_wake(struct api_server *server);
-/* Returns whether its db_thread makes progress (db_thread.h). Any thread, one at a time. */
+/* Returns whether its db_thread makes progress (db_thread.h). Any thread may call the function, but
+ * only one at a time. */
 bool api_server_db_thread_is_alive(struct api_server *server);
 
-/* For a loop that also watches other descriptors: returns the descriptor to watch for reading. */
+/* The next three functions are for a loop that also watches other descriptors. This one returns the
+ * descriptor that the loop watches for reading. */
 int api_server_fd(const struct api_server *server);
-/* Call this when the descriptor is ready. Never waits. */
+/* Serves what is ready and never waits. The loop calls it when the descriptor is readable. */
 void api_server_run(struct api_server *server);
-/* Returns the milliseconds until the call is due even if nothing is ready; -1 means never. */
+/* Returns the milliseconds until api_server_run is due even if the descriptor is not readable; -1
+ * means never. */
 int api_server_timeout_ms(const struct api_server *server);
 
 /* Accepts no more connections and finishes answers in progress, for at most 1 s. */

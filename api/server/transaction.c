@@ -22,9 +22,9 @@ struct transaction {
     bool keeps_body;
     bool is_parsed;
     struct request request;
-    struct db_thread_call call; /* if the answer must be read from the database */
+    struct db_thread_call call; /* used if the answer must be read from the database */
     size_t target_bytes;
-    char target[]; /* libmicrohttpd writes over its own */
+    char target[]; /* a copy, because libmicrohttpd overwrites its own text */
 };
 
 struct transaction *transaction_new(const char *target)

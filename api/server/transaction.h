@@ -46,11 +46,13 @@ void guard_too_large(struct problem *out);
 
 /* ---- replies through libmicrohttpd (send.c) ---- */
 
-/* Queues the answer: 304 without a body if If-None-Match contains this tag. Clears the reply.
- * `*out_status` is the status that was sent, 0 if the connection is closed instead. */
+/* Queues the answer, which is 304 without a body if If-None-Match contains the tag of the document.
+ * Clears the reply. `*out_status` is the status that was sent, or 0 if the connection is closed
+ * instead. */
 enum MHD_Result send_reply(struct MHD_Connection *connection, const struct request *request,
                            struct reply *take, unsigned *out_status);
-/* Prepares the answer of send_reply for lack of memory. May be repeated, one thread at a time. */
+/* Prepares the answer that send_reply sends if memory runs out. The function may be called again,
+ * by one thread at a time. */
 bool send_prepare(void);
 
 #endif
