@@ -68,13 +68,6 @@ static struct sim_level carved(const struct sim_desc *d, const struct sim_level 
     return l;
 }
 
-static uint32_t fixed_part(const struct sim_machine *m, uint64_t what)
-{
-    struct rng r = {.state = (m->desc.seed + 77) ^ (what * 0x9e3779b97f4a7c15u)};
-    (void)rng_next(&r);
-    return (uint32_t)rng_below(&r, SHARE_PARTS);
-}
-
 static uint64_t fill_bytes(const struct sim_desc *d)
 {
     return d->l2_fill_bytes ? d->l2_fill_bytes : (uint64_t)DEFAULT_FILL_BYTES;
@@ -86,7 +79,7 @@ static bool is_left(const struct caches *c, uint64_t va)
 {
     const double age = (double)(c->va + c->footprint - va) * c->taken;
     const double share = exp(-age / (double)c->m->desc.l2_cache_bytes);
-    const uint32_t part = fixed_part(c->m, va / PROBE_LINE_BYTES);
+    const uint32_t part = sim_fixed(c->m->desc.seed + 77, va / PROBE_LINE_BYTES, SHARE_PARTS);
 
     switch ((enum sim_l2_keeps)c->m->desc.l2_keeps) {
     case SIM_L2_KEEPS_LAST:

@@ -9,11 +9,7 @@ enum { MAX_GBPS = 1000000, MAX_MISS_NS = 1000000, MIN_ENTRY_BYTES = 4096 };
 
 #define AT(member) offsetof(struct sim_kind, member)
 
-/* Each number, and the text before it. */
-static const struct {
-    const char *before;
-    struct sim_number number;
-} numbers[] = {
+static const struct sim_part numbers[] = {
     {"", {SIM_F64, AT(gbps), MAX_GBPS}},
     {"/", {SIM_U32, AT(sms_to_fill), REACH_MAX_SMS}},
     {"@", {SIM_U32, AT(latency_cycles), SIM_MAX_CYCLES}},
@@ -35,14 +31,11 @@ enum status sim_kind_read(struct sim_cursor *c, struct sim_kind *out)
         out->refused = (enum reason)r;
         return STATUS_OK;
     }
-    for (int i = 0; i < NUMBERS; i++) {
-        if (!sim_text_skip(c, numbers[i].before))
-            return sim_text_fail(c,
-                                 "expected GB/s/SMs@cycles,entry,entries+cycles,entries+cycles,ns");
-        const enum status s = sim_text_number(c, &numbers[i].number, out);
-        if (s != STATUS_OK)
-            return s;
-    }
+    const enum status s =
+        sim_text_parts(c, numbers, NUMBERS,
+                       "expected GB/s/SMs@cycles,entry,entries+cycles,entries+cycles,ns", out);
+    if (s != STATUS_OK)
+        return s;
     if (!(out->gbps > 0) || out->sms_to_fill == 0)
         return sim_text_fail(c, "memory that nothing can read");
     if (out->entry_bytes < MIN_ENTRY_BYTES)
@@ -52,14 +45,10 @@ enum status sim_kind_read(struct sim_cursor *c, struct sim_kind *out)
 
 void sim_kind_put(struct sim_writer *w, const struct sim_kind *kind)
 {
-    if (kind->gbps > 0) {
-        for (int i = 0; i < NUMBERS; i++) {
-            sim_text_put(w, "%s", numbers[i].before);
-            sim_text_put_number(w, &numbers[i].number, kind);
-        }
-    } else if (kind->refused != REASON_NONE) {
+    if (kind->gbps > 0)
+        sim_text_put_parts(w, numbers, NUMBERS, kind);
+    else if (kind->refused != REASON_NONE)
         sim_text_put(w, "%s", reason_slug(kind->refused));
-    }
 }
 
 /* Returns the level whose groups the table of a group follows: the last level that is not shared by

@@ -42,25 +42,24 @@ _Static_assert(sizeof(enum sim_policy) == sizeof(uint32_t) &&
                    sizeof(enum sim_hash) == sizeof(uint32_t),
                "choices");
 
-/* Numbers the instances by the lowest SM of each. So equal sharings are equal structs. */
-static void number_instances(struct sim_level *l, uint32_t sm_count)
+/* Numbers the groups by the lowest SM of each. */
+static void number_groups(uint16_t *of_sm, uint32_t sm_count)
 {
     uint16_t renamed[REACH_MAX_SMS];
     bool seen[REACH_MAX_SMS] = {false};
     uint16_t next = 0;
     for (uint32_t i = 0; i < sm_count; i++) {
-        uint16_t old = l->instance_of_sm[i];
+        uint16_t old = of_sm[i];
         if (!seen[old]) {
             seen[old] = true;
             renamed[old] = next++;
         }
-        l->instance_of_sm[i] = renamed[old];
+        of_sm[i] = renamed[old];
     }
-    l->instance_count = next;
 }
 
 /* "0,5:1,6:2-4" */
-static enum status read_groups(struct sim_cursor *c, const struct sim_desc *d, struct sim_level *l)
+static enum status read_groups(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm)
 {
     int32_t position[REACH_MAX_SMS];
     bool known[REACH_MAX_SMS] = {false};
@@ -81,7 +80,7 @@ static enum status read_groups(struct sim_cursor *c, const struct sim_desc *d, s
             if (known[id])
                 return sim_text_fail(c, "an SM is in two groups");
             known[id] = true;
-            l->instance_of_sm[position[id]] = group;
+            out_of_sm[position[id]] = group;
             covered++;
         }
         const bool next_group = sim_text_skip(c, ":");
@@ -100,7 +99,7 @@ static bool is_group_size(const struct sim_cursor *c)
     return p > c->at && (p == c->end || *p == ';');
 }
 
-static enum status read_sharing(struct sim_cursor *c, const struct sim_desc *d, struct sim_level *l)
+enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm)
 {
     uint32_t k = 0;
     enum status s = STATUS_OK;
@@ -113,21 +112,12 @@ static enum status read_sharing(struct sim_cursor *c, const struct sim_desc *d, 
         if (s == STATUS_OK && k == 0)
             return sim_text_fail(c, "a group has at least one SM");
     } else {
-        s = read_groups(c, d, l);
+        s = read_groups(c, d, out_of_sm);
     }
     for (uint32_t i = 0; k > 0 && i < d->sm_count; i++)
-        l->instance_of_sm[i] = (uint16_t)(i / k);
+        out_of_sm[i] = (uint16_t)(i / k);
     if (s == STATUS_OK)
-        number_instances(l, d->sm_count);
-    return s;
-}
-
-enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm)
-{
-    struct sim_level l = {.instance_count = 0};
-    const enum status s = read_sharing(c, d, &l);
-    if (s == STATUS_OK)
-        memcpy(out_of_sm, l.instance_of_sm, sizeof l.instance_of_sm);
+        number_groups(out_of_sm, d->sm_count);
     return s;
 }
 
@@ -280,7 +270,8 @@ enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t in
     if (s == STATUS_OK && !sim_text_skip(c, "/"))
         return sim_text_fail(c, "expected /<sharing>: sm, gpu, a group size or groups");
     if (s == STATUS_OK)
-        s = read_sharing(c, d, l);
+        s = sim_sharing_read(c, d, l->instance_of_sm);
+    l->instance_count = sim_sharing_count(d, l->instance_of_sm);
     if (s == STATUS_OK)
         s = read_options(c, l);
     if (s == STATUS_OK && index == d->level_count)
@@ -289,38 +280,31 @@ enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t in
 }
 
 /* Returns the K of "groups of K in a row", or 0 if the groups have another form. */
-static uint32_t group_size(const struct sim_desc *d, const struct sim_level *l)
+static uint32_t group_size(const struct sim_desc *d, const uint16_t *of_sm)
 {
     uint32_t k = 1; /* the first SM is always in the first group */
-    while (k < d->sm_count && l->instance_of_sm[k] == 0)
+    while (k < d->sm_count && of_sm[k] == 0)
         k++;
     for (uint32_t i = 0; i < d->sm_count; i++) {
-        if (l->instance_of_sm[i] != i / k)
+        if (of_sm[i] != i / k)
             return 0;
     }
     return k;
 }
 
-static void put_sharing(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l)
+void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of_sm)
 {
-    const uint32_t k = group_size(d, l);
+    const uint32_t k = group_size(d, of_sm);
     if (k == 1 || k == d->sm_count) {
         sim_text_put(w, k == 1 ? "sm" : "gpu");
     } else if (k > 0) {
         sim_text_put(w, "%u", k);
     } else {
-        for (uint16_t g = 0; g < l->instance_count; g++) {
+        for (uint16_t g = 0; g < sim_sharing_count(d, of_sm); g++) {
             sim_text_put(w, g > 0 ? ":" : "");
-            sim_text_put_ids(w, d, l->instance_of_sm, g);
+            sim_text_put_ids(w, d, of_sm, g);
         }
     }
-}
-
-void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of_sm)
-{
-    struct sim_level l = {.instance_count = sim_sharing_count(d, of_sm)};
-    memcpy(l.instance_of_sm, of_sm, sizeof l.instance_of_sm);
-    put_sharing(w, d, &l);
 }
 
 static void put_sets(struct sim_writer *w, const struct sim_level *l)
@@ -378,6 +362,6 @@ void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct 
 {
     put_entries(w, l);
     sim_text_put(w, "/");
-    put_sharing(w, d, l);
+    sim_sharing_put(w, d, l->instance_of_sm);
     put_options(w, l);
 }

@@ -44,6 +44,8 @@ void sim_machine_count(struct sim_machine *m, const struct sim_load *loads, uint
  * of the lanes of a warp. */
 void sim_machine_overlap(struct sim_machine *m, uint32_t loads);
 
+/* Returns a number below `bound` that is fixed by `seed` and `what`. */
+uint32_t sim_fixed(uint64_t seed, uint64_t what, uint32_t bound);
 /* Returns a draw from the normal distribution with deviation 1. */
 double sim_gauss(struct rng *rng);
 

@@ -6,16 +6,11 @@
 
 enum { MAX_BYTES_PER_CYCLE = 100000 };
 
-/* A number, and the text before it. */
-struct part {
-    const char *before;
-    struct sim_number number;
-};
 #define SHARED_AT(member)  offsetof(struct sim_shared, member)
 #define CLUSTER_AT(member) offsetof(struct sim_clusters, member)
 #define COUNT(a)           (sizeof(a) / sizeof(a)[0])
 
-static const struct part shared_parts[] = {
+static const struct sim_part shared_parts[] = {
     {"", {SIM_U32, SHARED_AT(latency_cycles), SIM_MAX_CYCLES}},
     {",", {SIM_U32, SHARED_AT(banks), SIM_MAX_BANKS}},
     {"x", {SIM_U32, SHARED_AT(bank_bytes), SIM_MAX_BANK_BYTES}},
@@ -24,40 +19,19 @@ static const struct part shared_parts[] = {
     {",", {SIM_BYTES, SHARED_AT(sm_bytes), 0}},
     {"/", {SIM_BYTES, SHARED_AT(block_bytes), 0}},
 };
-static const struct part cluster_parts[] = {
+static const struct sim_part cluster_parts[] = {
     {"", {SIM_U32, CLUSTER_AT(largest), PROBE_MAX_CLUSTER}},
     {",", {SIM_U32, CLUSTER_AT(latency_cycles), SIM_MAX_CYCLES}},
     {"/", {SIM_U32, CLUSTER_AT(own_cycles), SIM_MAX_CYCLES}},
     {",", {SIM_F64, CLUSTER_AT(bytes_per_cycle), MAX_BYTES_PER_CYCLE}},
 };
 
-static enum status read_parts(struct sim_cursor *c, const struct part *parts, size_t count,
-                              const char *expected, void *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!sim_text_skip(c, parts[i].before))
-            return sim_text_fail(c, expected);
-        const enum status s = sim_text_number(c, &parts[i].number, out);
-        if (s != STATUS_OK)
-            return s;
-    }
-    return STATUS_OK;
-}
-
-static void put_parts(struct sim_writer *w, const struct part *parts, size_t count, const void *of)
-{
-    for (size_t i = 0; i < count; i++) {
-        sim_text_put(w, "%s", parts[i].before);
-        sim_text_put_number(w, &parts[i].number, of);
-    }
-}
-
 enum status sim_shared_read(struct sim_cursor *c, struct sim_shared *out)
 {
     memset(out, 0, sizeof *out);
     const enum status s =
-        read_parts(c, shared_parts, COUNT(shared_parts),
-                   "expected cycles,banksxbytes+cycles,bytes a cycle,bytes/bytes", out);
+        sim_text_parts(c, shared_parts, COUNT(shared_parts),
+                       "expected cycles,banksxbytes+cycles,bytes a cycle,bytes/bytes", out);
     if (s != STATUS_OK)
         return s;
     if (out->latency_cycles == 0 || out->banks == 0 || out->bank_bytes < 4 ||
@@ -72,14 +46,14 @@ enum status sim_shared_read(struct sim_cursor *c, struct sim_shared *out)
 void sim_shared_put(struct sim_writer *w, const struct sim_shared *shared)
 {
     if (shared->latency_cycles > 0)
-        put_parts(w, shared_parts, COUNT(shared_parts), shared);
+        sim_text_put_parts(w, shared_parts, COUNT(shared_parts), shared);
 }
 
 enum status sim_clusters_read(struct sim_cursor *c, struct sim_clusters *out)
 {
     memset(out, 0, sizeof *out);
-    const enum status s = read_parts(c, cluster_parts, COUNT(cluster_parts),
-                                     "expected SMs,cycles/cycles,bytes a cycle", out);
+    const enum status s = sim_text_parts(c, cluster_parts, COUNT(cluster_parts),
+                                         "expected SMs,cycles/cycles,bytes a cycle", out);
     if (s == STATUS_OK && (out->largest < 2 || !(out->bytes_per_cycle > 0)))
         return sim_text_fail(c, "a cluster has at least two SMs, and some speed");
     return s;
@@ -88,5 +62,5 @@ enum status sim_clusters_read(struct sim_cursor *c, struct sim_clusters *out)
 void sim_clusters_put(struct sim_writer *w, const struct sim_clusters *clusters)
 {
     if (clusters->largest > 0)
-        put_parts(w, cluster_parts, COUNT(cluster_parts), clusters);
+        sim_text_put_parts(w, cluster_parts, COUNT(cluster_parts), clusters);
 }

@@ -6,17 +6,16 @@
  */
 #include "gpu/sim/sim_parts.h"
 
-/* Returns a number below `bound` that is fixed by the seed and by `what`. */
-static uint32_t fixed(const struct sim_machine *m, uint64_t what, uint32_t bound)
+uint32_t sim_fixed(uint64_t seed, uint64_t what, uint32_t bound)
 {
-    struct rng r = {.state = m->desc.seed ^ (what * 0x9e3779b97f4a7c15u)};
+    struct rng r = {.state = seed ^ (what * 0x9e3779b97f4a7c15u)};
     (void)rng_next(&r);
     return (uint32_t)rng_below(&r, bound);
 }
 
 uint32_t sim_slice_cycles(const struct sim_machine *m, uint64_t va)
 {
-    return fixed(m, va / PROBE_LINE_BYTES, m->desc.spread_cycles + 1);
+    return sim_fixed(m->desc.seed, va / PROBE_LINE_BYTES, m->desc.spread_cycles + 1);
 }
 
 uint32_t sim_side_cycles(const struct sim_machine *m, uint32_t sm, uint64_t va)
@@ -25,7 +24,8 @@ uint32_t sim_side_cycles(const struct sim_machine *m, uint32_t sm, uint64_t va)
 
     if (d->side_granule_bytes == 0)
         return 0;
-    return fixed(m, va / d->side_granule_bytes, 2) == d->side_of_sm[sm] ? 0 : d->far_cycles;
+    return sim_fixed(d->seed, va / d->side_granule_bytes, 2) == d->side_of_sm[sm] ? 0
+                                                                                  : d->far_cycles;
 }
 
 static uint32_t extra_cycles(const struct sim_machine *m, uint32_t sm, uint64_t va)

@@ -110,6 +110,19 @@ enum status sim_text_number(struct sim_cursor *c, const struct sim_number *n, vo
     return n->type == SIM_F64 ? read_f64(c, (double)n->max, slot) : read_bytes(c, slot);
 }
 
+enum status sim_text_parts(struct sim_cursor *c, const struct sim_part *parts, size_t count,
+                           const char *expected, void *object)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!sim_text_skip(c, parts[i].before))
+            return sim_text_fail(c, expected);
+        const enum status s = sim_text_number(c, &parts[i].number, object);
+        if (s != STATUS_OK)
+            return s;
+    }
+    return STATUS_OK;
+}
+
 void sim_text_put(struct sim_writer *w, const char *format, ...)
 {
     va_list args;
@@ -140,6 +153,15 @@ void sim_text_put_number(struct sim_writer *w, const struct sim_number *n, const
              digits++)
             (void)snprintf(text, sizeof text, "%.*g", digits, v);
         sim_text_put(w, "%s", text);
+    }
+}
+
+void sim_text_put_parts(struct sim_writer *w, const struct sim_part *parts, size_t count,
+                        const void *object)
+{
+    for (size_t i = 0; i < count; i++) {
+        sim_text_put(w, "%s", parts[i].before);
+        sim_text_put_number(w, &parts[i].number, object);
     }
 }
 

@@ -40,10 +40,21 @@ enum status sim_text_u32(struct sim_cursor *c, uint32_t max, uint32_t *out);
 enum status sim_text_ids(struct sim_cursor *c, uint32_t *first, uint32_t *last);
 enum status sim_text_number(struct sim_cursor *c, const struct sim_number *n, void *object);
 
+/* A number, and the text before it. */
+struct sim_part {
+    const char *before;
+    struct sim_number number;
+};
+/* Reads the numbers of `parts`. The error is `expected` if the text before a number is missing. */
+enum status sim_text_parts(struct sim_cursor *c, const struct sim_part *parts, size_t count,
+                           const char *expected, void *object);
+
 /* The buffer must have room (asserted). */
 void sim_text_put(struct sim_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void sim_text_put_number(struct sim_writer *w, const struct sim_number *n, const void *object);
+void sim_text_put_parts(struct sim_writer *w, const struct sim_part *parts, size_t count,
+                        const void *object);
 /* Writes ids in ascending order, three or more in a row as a range. If `of` is not NULL, writes
  * only ids with of[i] == group. */
 void sim_text_put_ids(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of,
@@ -60,7 +71,7 @@ enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out);
 void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l);
 
 /* The sharing of SMs: "sm", "gpu", a group size or the groups. The result is by position, with
- * groups in the order of their first SM. (sim_level.c) */
+ * groups in the order of their first SM. So equal sharings are equal arrays. (sim_level.c) */
 enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm);
 void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of_sm);
 uint32_t sim_sharing_count(const struct sim_desc *d, const uint16_t *of_sm);
