@@ -207,7 +207,7 @@ static uint64_t saturate(extent v)
     return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }
 
-static uint64_t largest_point(const struct probe_spec *spec)
+uint64_t probe_largest_point(const struct probe_spec *spec)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < spec->point_count; i++)
@@ -231,9 +231,9 @@ static enum status check_working_set(const struct probe_spec *spec, struct err *
     if (near != (spec->sm_count > 0))
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "probe: sms must name the SMs of one side, with spread near alone");
-    if (near && largest_point(spec) / spec->stride_bytes > MAX_GRANULES)
-        return check_range("points", largest_point(spec), 1, MAX_GRANULES * spec->stride_bytes,
-                           err);
+    if (near && probe_largest_point(spec) / spec->stride_bytes > MAX_GRANULES)
+        return check_range("points", probe_largest_point(spec), 1,
+                           MAX_GRANULES * spec->stride_bytes, err);
     return STATUS_OK;
 }
 
@@ -266,7 +266,7 @@ uint64_t probe_scatter_step(uint64_t n)
 
 uint64_t probe_cache_behind(const struct probe_spec *spec)
 {
-    const uint64_t bytes = saturate((extent)largest_point(spec) * spec->stride_bytes);
+    const uint64_t bytes = saturate((extent)probe_largest_point(spec) * spec->stride_bytes);
 
     return spec->path == PATH_CONSTANT
                ? (bytes + PROBE_LINE_BYTES - 1) / PROBE_LINE_BYTES * PROBE_LINE_BYTES
@@ -291,8 +291,8 @@ static enum status check_cache(const struct probe_spec *spec, struct err *err)
         what = "constants are neither swept nor touched";
     else if (spec->touch_bytes % PROBE_LINE_BYTES != 0 || spec->evict_bytes % PROBE_LINE_BYTES != 0)
         what = "touch_bytes and evict_bytes must be multiples of 128";
-    else if (constant && (extent)largest_point(spec) * spec->stride_bytes + spec->evict_bytes +
-                                 PROBE_LINE_BYTES >
+    else if (constant && (extent)probe_largest_point(spec) * spec->stride_bytes +
+                                 spec->evict_bytes + PROBE_LINE_BYTES >
                              PROBE_CONSTANT_BYTES)
         what = "the bank of constants has 65536 bytes";
     return what ? fail(err, what) : STATUS_OK;
@@ -605,7 +605,7 @@ static extent touched(const struct probe_spec *spec, uint32_t sm_count)
                                                  spec->evict_bytes + PROBE_LINE_BYTES;
     if (parts & (SPEC_SHARED | SPEC_CLUSTER))
         return 0;
-    return parts & SPEC_POINTS ? largest_point(spec) : spec->samples;
+    return parts & SPEC_POINTS ? probe_largest_point(spec) : spec->samples;
 }
 
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)

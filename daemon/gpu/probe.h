@@ -365,6 +365,9 @@ bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b);
  * values then. */
 bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result);
 
+/* Returns the largest point of a spec, or 0 if it has no points. */
+uint64_t probe_largest_point(const struct probe_spec *spec);
+
 /* READ, WORKING_SET_READ: returns the bytes that one access moves: transaction_bytes, or 128 if
  * that is 0. */
 uint32_t probe_access_bytes(const struct probe_spec *spec);

@@ -102,27 +102,26 @@ static enum status make_managed(struct cuda_memory *m, struct err *err)
     return s == STATUS_OK ? zero(m, m->range.bytes, err) : s;
 }
 
-/* The granule of handles that `prop` describes, in bytes. Returns STATUS_NOT_SUPPORTED if there are
- * no handles. */
-static enum status read_granule(const struct cuda_memory *m,
-                                const struct cu_mem_allocation_prop *prop, size_t *out,
-                                struct err *err)
-{
-    if (!m->vmm)
-        return lacks("the virtual memory API", err);
-    return CUDA_CALL(m->api, err, cuMemGetAllocationGranularity, out, prop, 0);
-}
-
-/* Maps one handle over the whole range. */
-static enum status make_alias(struct cuda_memory *m, struct cu_mem_location location,
-                              uint64_t handle_bytes, struct err *err)
+/* Maps one handle of `handle_bytes` over the whole range. If `handle_bytes` is 0, allocates as much
+ * memory as the range is long. */
+static enum status make_handles(struct cuda_memory *m, struct cu_mem_location location,
+                                uint64_t handle_bytes, struct err *err)
 {
     const struct cu_mem_allocation_prop prop = {.type = 1, .location = location};
     size_t granule = 0;
-    enum status s = read_granule(m, &prop, &granule, err);
+    enum status s;
 
+    if (!m->vmm)
+        return lacks("the virtual memory API", err);
+    s = CUDA_CALL(m->api, err, cuMemGetAllocationGranularity, &granule, &prop, 0);
     if (s != STATUS_OK)
         return s;
+    if (handle_bytes == 0) {
+        m->range.bytes = (m->range.bytes + granule - 1) / granule * granule;
+        s = host_handles_open(m->api, m->device, &prop, m->range.bytes, &m->range.handles, err);
+        m->range.base = m->range.handles.base;
+        return s;
+    }
     handle_bytes = (handle_bytes + granule - 1) / granule * granule;
     m->range.bytes = (m->range.bytes + handle_bytes - 1) / handle_bytes * handle_bytes;
     m->range.period_bytes = handle_bytes;
@@ -132,22 +131,6 @@ static enum status make_alias(struct cuda_memory *m, struct cu_mem_location loca
         s = cuda_alias_map(m->api, m->device, &m->range.alias, 0, m->range.bytes / handle_bytes,
                            err);
     return s == STATUS_OK ? zero(m, handle_bytes, err) : s;
-}
-
-/* Allocates as much memory as the range is long. */
-static enum status make_handles(struct cuda_memory *m, struct cu_mem_location location,
-                                struct err *err)
-{
-    const struct cu_mem_allocation_prop prop = {.type = 1, .location = location};
-    size_t granule = 0;
-    enum status s = read_granule(m, &prop, &granule, err);
-
-    if (s != STATUS_OK)
-        return s;
-    m->range.bytes = (m->range.bytes + granule - 1) / granule * granule;
-    s = host_handles_open(m->api, m->device, &prop, m->range.bytes, &m->range.handles, err);
-    m->range.base = m->range.handles.base;
-    return s;
 }
 
 static enum status make_virtual(struct cuda_memory *m, struct err *err)
@@ -161,9 +144,9 @@ static enum status make_virtual(struct cuda_memory *m, struct err *err)
             CU_SUCCESS ||
         location.id < 0)
         location.id = 0;
-    if (m->range.bytes > most)
-        return make_alias(m, location, most < ALIAS_HOST_BYTES ? most : ALIAS_HOST_BYTES, err);
-    return make_handles(m, location, err);
+    if (m->range.bytes <= most)
+        return make_handles(m, location, 0, err);
+    return make_handles(m, location, most < ALIAS_HOST_BYTES ? most : ALIAS_HOST_BYTES, err);
 }
 
 static enum status make_peer(struct cuda_memory *m, struct err *err)
@@ -175,7 +158,7 @@ static enum status make_peer(struct cuda_memory *m, struct err *err)
     if (!m->api->cuDeviceCanAccessPeer ||
         m->api->cuDeviceCanAccessPeer(&can, m->device, location.id) != CU_SUCCESS || !can)
         return lacks("access to the peer", err);
-    return make_alias(m, location, ALIAS_PEER_BYTES, err);
+    return make_handles(m, location, ALIAS_PEER_BYTES, err);
 }
 
 static enum status make(struct cuda_memory *m, struct err *err)
@@ -268,21 +251,16 @@ static enum reason reason_of(enum status s, enum memory_kind kind)
 static enum status make_range(struct cuda_memory *m, const struct cuda_range *wanted,
                               struct err *err)
 {
-    enum status s;
-
-    m->range = *wanted;
-    s = make(m, err);
-    if (s == STATUS_OK)
-        return s;
-    release(m->api, &m->range);
-    if ((s != STATUS_NO_MEMORY && s != STATUS_GPU_NO_MEMORY) || m->left_count == 0)
-        return s;
-    release_left(m);
-    m->range = *wanted;
-    s = make(m, err);
-    if (s != STATUS_OK)
+    for (;;) {
+        m->range = *wanted;
+        const enum status s = make(m, err);
+        if (s == STATUS_OK)
+            return s;
         release(m->api, &m->range);
-    return s;
+        if ((s != STATUS_NO_MEMORY && s != STATUS_GPU_NO_MEMORY) || m->left_count == 0)
+            return s;
+        release_left(m);
+    }
 }
 
 enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec,

@@ -171,7 +171,6 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         spec->memory == MEMORY_DEVICE
             ? (struct cuda_read_range){arena->bulk.base, arena->bulk.handle_bytes}
             : (struct cuda_read_range){memory->range.base, memory->range.period_bytes};
-    const bool is_read = spec->kind == PROBE_READ || spec->kind == PROBE_CONCURRENCY;
     const bool watches =
         spec->kind == PROBE_CHASE || spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS;
     uint32_t interruptions = 0;
@@ -184,9 +183,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         s = cuda_onchip_shared(probe, spec, values, count, err);
     else if (spec->kind == PROBE_PEER)
         s = cuda_onchip_peer(probe, spec, values, err);
-    else if (spec->kind == PROBE_CONCURRENCY)
-        s = cuda_read_concurrent(probe, &range, spec, values, err);
-    else if (!is_read)
+    else if (spec->kind != PROBE_READ && spec->kind != PROBE_CONCURRENCY)
         s = run_latency(probe, arena, memory, spec, values, count, &interruptions, err);
     else if (spec->run_bytes > 0)
         s = cuda_read_scattered(probe, arena, spec, values, err);

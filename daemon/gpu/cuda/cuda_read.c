@@ -163,25 +163,16 @@ enum status cuda_read_row(const struct cuda_probe *p, uint32_t *row, struct err 
 enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_range *range,
                           const struct probe_spec *spec, uint32_t *values, struct err *err)
 {
-    for (uint32_t k = 0; k < spec->point_count * spec->repeats; k++) {
-        const struct reading r = {read_kernel(spec), spec->points[k / spec->repeats],
-                                  spec->seed + k, REACH_READ_THREADS / CUDA_WARP, 0};
-        enum status s = read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
-        if (s != STATUS_OK)
-            return s;
-    }
-    return STATUS_OK;
-}
-
-enum status cuda_read_concurrent(const struct cuda_probe *p, const struct cuda_read_range *range,
-                                 const struct probe_spec *spec, uint32_t *values, struct err *err)
-{
+    const bool concurrent = spec->kind == PROBE_CONCURRENCY;
     enum status s = STATUS_OK;
 
     for (uint32_t k = 0; s == STATUS_OK && k < spec->point_count * spec->repeats; k++) {
         const uint64_t point = spec->points[k / spec->repeats];
-        const struct reading r = {KERNEL_READ_CONCURRENT, spec->region_bytes, spec->seed + k,
-                                  probe_concurrency_warps(point), probe_concurrency_loads(point)};
+        struct reading r = {read_kernel(spec), point, spec->seed + k,
+                            REACH_READ_THREADS / CUDA_WARP, 0};
+        if (concurrent)
+            r = (struct reading){KERNEL_READ_CONCURRENT, spec->region_bytes, spec->seed + k,
+                                 probe_concurrency_warps(point), probe_concurrency_loads(point)};
         s = read_once(p, range, spec, &r, values + (size_t)k * (1 + p->sm_count), err);
     }
     return s;

@@ -15,8 +15,6 @@ struct cuda_read_range {
 
 enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_range *range,
                           const struct probe_spec *spec, uint32_t *values, struct err *err);
-enum status cuda_read_concurrent(const struct cuda_probe *p, const struct cuda_read_range *range,
-                                 const struct probe_spec *spec, uint32_t *values, struct err *err);
 /* For a READ with run_bytes: the memory behind its range does not repeat. */
 enum status cuda_read_scattered(const struct cuda_probe *p, struct cuda_arena *arena,
                                 const struct probe_spec *spec, uint32_t *values, struct err *err);

@@ -13,20 +13,6 @@
 
 enum { NS_PER_US = 1000, WARM_DIVISOR = 2, WORD_BITS = 32, LEAST_WARM_NS = 150000 };
 
-static uint32_t log2_of(uint64_t power_of_two)
-{
-    return (uint32_t)__builtin_ctzll(power_of_two);
-}
-
-static uint64_t largest_set(const struct probe_spec *spec)
-{
-    uint64_t most = 0;
-
-    for (uint32_t i = 0; i < spec->point_count; i++)
-        most = spec->points[i] > most ? spec->points[i] : most;
-    return most;
-}
-
 /* The side of each SM. Without sides all SMs are on the first. */
 static enum status put_sides(const struct cuda_probe *p, const struct probe_spec *spec,
                              struct err *err)
@@ -53,7 +39,7 @@ enum status cuda_working_set_read(const struct cuda_probe *p, const struct cuda_
                                   struct err *err)
 {
     const bool near = spec->set_read == SET_READ_NEAR;
-    const uint64_t granules = near ? largest_set(spec) / spec->stride_bytes : 0;
+    const uint64_t granules = near ? probe_largest_point(spec) / spec->stride_bytes : 0;
     const uint64_t run_ns = (uint64_t)spec->duration_us * NS_PER_US;
     const enum cuda_kernel kernel = probe_access_bytes(spec) == (uint32_t)PROBE_BLOCK_BYTES
                                         ? KERNEL_WORKING_SET_BLOCKS
@@ -71,7 +57,7 @@ enum status cuda_working_set_read(const struct cuda_probe *p, const struct cuda_
         .warm_ns = run_ns / WARM_DIVISOR > LEAST_WARM_NS ? run_ns / WARM_DIVISOR : LEAST_WARM_NS,
         .run_ns = run_ns,
         .granules = (uint32_t)granules,
-        .granule_bits = log2_of(spec->stride_bytes),
+        .granule_bits = (uint32_t)__builtin_ctzll(spec->stride_bytes),
         .own = spec->set_read == SET_READ_OWN,
     };
     uint32_t *values = NULL;
