@@ -115,8 +115,7 @@ static void *discover_main(void *self)
     return NULL;
 }
 
-/* Makes the thread. */
-static enum status discover_make(struct pipeline *p, struct err *err)
+enum status discover_start(struct pipeline *p, struct err *err)
 {
     pthread_attr_t attributes;
 
@@ -129,13 +128,6 @@ static enum status discover_make(struct pipeline *p, struct err *err)
     return error ? err_set(err, STATUS_NO_MEMORY,
                            "cannot create the thread that discovers GPUs: %s", strerror(error))
                  : STATUS_OK;
-}
-
-enum status discover_start(struct pipeline *p, struct err *err)
-{
-    enum status status = pipeline_publish_expected(p, err);
-
-    return status ? status : discover_make(p, err);
 }
 
 enum status pipeline_rediscover(struct pipeline *p, struct err *err)
@@ -160,7 +152,7 @@ enum status pipeline_rediscover(struct pipeline *p, struct err *err)
         if (d->started)
             pthread_join(d->pthread, NULL); /* the thread needs no mutex any more */
         d->ended = false;
-        status = discover_make(p, err);
+        status = discover_start(p, err);
     }
     pthread_mutex_unlock(&p->mutex);
     return status;

@@ -28,7 +28,7 @@ struct discovery {
 
 /* Queries the driver once. Returns whether there are GPUs. */
 bool discover_once(struct pipeline *p);
-/* Discovers GPUs in a separate thread, until GPUs are found. */
+/* Starts the thread that discovers GPUs, until GPUs are found. */
 enum status discover_start(struct pipeline *p, struct err *err);
 /* Publishes the GPUs whose fingerprints are in the store. */
 enum status discover_stored(struct pipeline *p, struct err *err);

@@ -6,9 +6,7 @@
 #include "base/log.h"
 #include "base/memory_trim.h"
 #include "fingerprint/parts.h"
-#include "measure/find.h"
 #include "measure/gpu_thread_publish.h"
-#include "measure/hotplug.h"
 #include "measure/measure.h"
 #include "measure/pipeline_state.h"
 #include "worker/reap.h"
@@ -486,12 +484,6 @@ static bool gpu_thread_wait(struct gpu_thread *thread, nsec_t until)
 
     return pthread_cond_clockwait(&thread->wake, &p->mutex, CLOCK_MONOTONIC, &at) == ETIMEDOUT &&
            !p->stopping && !thread->removed;
-}
-
-void pipeline_wake_all(struct pipeline *p)
-{
-    for (uint32_t i = 0; i < p->gpu_thread_count; i++)
-        pthread_cond_signal(&p->threads[i].wake);
 }
 
 /* Returns whether this thread polls for lost GPUs. One thread polls for all. The mutex is held. */

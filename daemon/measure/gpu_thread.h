@@ -27,7 +27,4 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
 void gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
                           struct gpu_listing *out);
 
-/* Wakes all threads, because another thread may have to poll for lost GPUs. The mutex is held. */
-void pipeline_wake_all(struct pipeline *p);
-
 #endif

@@ -4,7 +4,6 @@
 #include "measure/gpu_thread_publish.h"
 
 #include "base/log.h"
-#include "measure/find.h"
 #include "measure/pipeline_state.h"
 
 #include <stdlib.h>

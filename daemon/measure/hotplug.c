@@ -19,7 +19,6 @@
 
 #include "analysis/check.h"
 #include "base/log.h"
-#include "measure/find.h"
 #include "measure/gpu_thread.h"
 #include "measure/order.h"
 #include "measure/pipeline_state.h"
@@ -41,13 +40,14 @@ static uint32_t index_of(const struct snapshot *s, const char *uuid)
     return gpu ? (uint32_t)(gpu - s->gpus) : s->gpu_count;
 }
 
-static bool is_listed(const struct gpu_listing *listing, const char *uuid)
+/* Returns the GPU of a list with this UUID, or NULL if it is not there. */
+static const struct gpu_listed *find_listed(const struct gpu_listing *listing, const char *uuid)
 {
     for (uint32_t i = 0; i < listing->count; i++) {
         if (strcasecmp(listing->gpus[i].identity.uuid, uuid) == 0)
-            return true;
+            return &listing->gpus[i];
     }
-    return false;
+    return NULL;
 }
 
 /* Returns the first GPU of a list to merge. At the end of the list all are merged again, because
@@ -209,7 +209,7 @@ static bool merge_known(struct pipeline *p, const struct gpu_listing *listing,
     for (uint32_t i = 0; i < draft->gpu_count; i++) {
         struct snapshot_gpu *const gpu = &draft->gpus[i];
         struct gpu_thread *const thread = pipeline_find_thread(p, gpu->identity.uuid);
-        if (!thread || thread->slot != QUEUE_NONE || is_listed(listing, gpu->identity.uuid))
+        if (!thread || thread->slot != QUEUE_NONE || find_listed(listing, gpu->identity.uuid))
             continue;
         if (listing->complete)
             any = merge_absent(thread, listing, gpu) || any;
@@ -262,16 +262,6 @@ static bool merge_recalled(struct gpu_thread *thread, const struct snapshot_gpu 
     return true;
 }
 
-/* Returns the error with which the driver has listed a GPU, or NULL if there is none. */
-static const struct err *error_of(const struct gpu_listing *listing, const char *uuid)
-{
-    for (uint32_t i = 0; i < listing->count; i++) {
-        if (strcasecmp(listing->gpus[i].identity.uuid, uuid) == 0)
-            return listing->gpus[i].error.status != STATUS_OK ? &listing->gpus[i].error : NULL;
-    }
-    return NULL;
-}
-
 /* Starts the threads of new GPUs. Returns whether there were any. The mutex is held. */
 static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing,
                            const struct snapshot *arrivals, struct snapshot *draft,
@@ -282,7 +272,8 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
 
     for (uint32_t i = 0; i < arrivals->gpu_count; i++) {
         const struct gpu_identity *const now = &arrivals->gpus[i].identity;
-        const struct err *const why = error_of(listing, now->uuid);
+        const struct gpu_listed *const listed = find_listed(listing, now->uuid);
+        const bool failed = listed && listed->error.status != STATUS_OK;
         const uint32_t known = index_of(draft, now->uuid);
         if (known < draft->gpu_count) { /* another list may have added it meanwhile */
             changed[known] = merge_recalled(pipeline_find_thread(p, now->uuid), &arrivals->gpus[i],
@@ -296,13 +287,14 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
             log_error("gpu %s is not served: %s", now->uuid, err.text);
             continue;
         }
-        if (!draft->discovering && !why)
+        if (!draft->discovering && !failed)
             log_info("gpu %s has arrived: %s, %u SMs", now->uuid, now->name, now->sm_count);
         const uint32_t at = draft->gpu_count++;
         draft->gpus[at] = arrivals->gpus[i];
-        if (why)
-            (void)merge_unidentified(pipeline_find_thread(p, now->uuid), why, &draft->gpus[at]);
-        changed[at] = !why;
+        if (failed)
+            (void)merge_unidentified(pipeline_find_thread(p, now->uuid), &listed->error,
+                                     &draft->gpus[at]);
+        changed[at] = !failed;
         any = true;
     }
     return any;

@@ -5,7 +5,6 @@
 #include "measure/order.h"
 
 #include "base/log.h"
-#include "measure/find.h"
 #include "measure/pipeline_state.h"
 
 #include <string.h>

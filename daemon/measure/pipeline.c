@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "measure/discover.h"
-#include "measure/find.h"
 #include "measure/gpu_thread.h"
 #include "measure/hotplug.h"
 #include "measure/order.h"
@@ -48,16 +47,6 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
     return STATUS_OK;
 }
 
-/* Lists the GPUs and starts their threads. */
-static enum status pipeline_discover_now(struct pipeline *p, struct err *err)
-{
-    enum status status = pipeline_publish_expected(p, err);
-
-    if (!status)
-        (void)discover_once(p);
-    return status;
-}
-
 enum status pipeline_start(const struct pipeline_options *options, struct store *store,
                            struct snapshot_cell *cell, struct pipeline **out, struct err *err)
 {
@@ -66,8 +55,11 @@ enum status pipeline_start(const struct pipeline_options *options, struct store 
     if (!status && options->stored_only) {
         status = discover_stored(*out, err);
     } else if (!status) {
-        status =
-            options->discover_later ? discover_start(*out, err) : pipeline_discover_now(*out, err);
+        status = pipeline_publish_expected(*out, err);
+        if (!status && options->discover_later)
+            status = discover_start(*out, err);
+        else if (!status)
+            (void)discover_once(*out);
     }
     if (status) {
         pipeline_stop(*out);

@@ -64,4 +64,13 @@ struct pipeline {
     struct gpu_thread threads[2 * REACH_MAX_GPUS];
 };
 
+/* Returns the thread of a GPU, or NULL if it has none. The mutex is held. */
+struct gpu_thread *pipeline_find_thread(struct pipeline *p, const char *uuid);
+/* Returns the GPU of a thread in a view, or NULL if it is not there. */
+const struct snapshot_gpu *gpu_thread_find(const struct gpu_thread *thread,
+                                           const struct snapshot *s);
+/* Wakes the threads of all GPUs, because another thread may have to poll for lost GPUs. The mutex
+ * is held. */
+void pipeline_wake_all(struct pipeline *p);
+
 #endif

@@ -4,7 +4,6 @@
 
 #include "analysis/check.h"
 #include "base/log.h"
-#include "measure/find.h"
 #include "measure/gpu_thread.h"
 #include "measure/gpu_thread_publish.h"
 #include "measure/order.h"
@@ -13,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* The stack of a thread: a small part of the default of 8 MiB, but ten times the deepest call's
  * need. */

@@ -1,6 +1,4 @@
-/* find.c: see find.h. */
-#include "measure/find.h"
-
+/* pipeline_state.c: see pipeline_state.h. */
 #include "measure/pipeline_state.h"
 
 #include <strings.h>
@@ -23,4 +21,10 @@ const struct snapshot_gpu *gpu_thread_find(const struct gpu_thread *thread,
             return &s->gpus[i];
     }
     return NULL;
+}
+
+void pipeline_wake_all(struct pipeline *p)
+{
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++)
+        pthread_cond_signal(&p->threads[i].wake);
 }
