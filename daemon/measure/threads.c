@@ -1,4 +1,4 @@
-/* pipeline_state.c: see pipeline_state.h. */
+/* threads.c: finds and wakes the threads of the GPUs (pipeline_state.h). */
 #include "measure/pipeline_state.h"
 
 #include <strings.h>
