@@ -135,10 +135,8 @@ static void classify_loads(const struct observation *o, struct assessment *out)
 static void classify_onchip(const struct observation *o, struct assessment *out)
 {
     const uint32_t most = DISTURBANCE_AWAY_CYCLES * LOADS_TOGETHER;
-    size_t away = 0;
+    const size_t away = stats_count_above_u32(o->result.values, o->result.value_count, most);
 
-    for (size_t i = 0; i < o->result.value_count; i++)
-        away += o->result.values[i] > most;
     if (away > 0)
         blame(out, VERDICT_DISTURBED,
               "%zu of %zu runs took more than %u cycles: another process had the GPU in between",

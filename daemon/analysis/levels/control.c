@@ -49,19 +49,6 @@ bool control_is(const struct probe_spec *spec)
            memcmp(spec->points, control_points, sizeof control_points) == 0;
 }
 
-/* The cost of each page in most laps. */
-static void find_usual(const uint32_t *values, uint32_t samples, uint32_t pages, double *out)
-{
-    uint32_t own[PROBE_MAX_SAMPLES];
-
-    for (uint32_t page = 0; page < pages; page++) {
-        uint32_t n = 0;
-        for (uint32_t k = page; k < samples; k += pages)
-            own[n++] = values[k];
-        out[page] = stats_median_u32(own, n);
-    }
-}
-
 static double slow_cycles(const uint32_t *values, uint32_t samples, const double *usual,
                           uint32_t pages)
 {
@@ -76,7 +63,7 @@ uint32_t control_runs(const struct observation *o, uint32_t point)
 {
     const uint32_t *values = observation_chase(o, point);
     const uint32_t samples = o->spec.samples;
-    double usual[PROBE_MAX_SAMPLES / FEWEST_LAPS];
+    double usual[PROBE_MAX_SAMPLES / FEWEST_LAPS]; /* cycles of each page in most laps */
     uint32_t runs = 0;
     uint32_t length = 0;
     uint32_t slow = 0;
@@ -86,7 +73,8 @@ uint32_t control_runs(const struct observation *o, uint32_t point)
     const uint32_t pages = (uint32_t)o->spec.points[point];
     const uint32_t shortest =
         RUN_SHARE * pages > SHORTEST_RUN ? (uint32_t)(RUN_SHARE * pages) : SHORTEST_RUN;
-    find_usual(values, samples, pages, usual);
+    for (uint32_t page = 0; page < pages; page++)
+        usual[page] = sweep_page_median(values, samples, pages, page);
     const double more = slow_cycles(values, samples, usual, pages);
     for (uint32_t k = 0; k < samples; k++) {
         const bool is_slow = values[k] > usual[k % pages] + more;

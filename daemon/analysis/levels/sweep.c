@@ -50,6 +50,16 @@ double sweep_spread(const struct observation *o, uint32_t point, double low, dou
     return sweep_quantile(o, point, high) - sweep_quantile(o, point, low);
 }
 
+double sweep_page_median(const uint32_t *loads, uint64_t samples, uint64_t pages, uint64_t page)
+{
+    uint32_t laps[PROBE_MAX_SAMPLES];
+    uint32_t n = 0;
+
+    for (uint64_t k = page; k < samples; k += pages)
+        laps[n++] = loads[k];
+    return stats_median_u32(laps, n);
+}
+
 /* The run of points, starting at `first`, that stay together; its length is at least 1. */
 static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t first)
 {
@@ -122,22 +132,18 @@ static double spread_of(const struct observation *o, uint32_t point)
 }
 
 /* The share of loads of point `to` that took longer, by more than `cycles`, than the same page at
- * point `from`. Load k reads page k modulo the footprint. */
+ * point `from`. */
 static double share_grown(const struct observation *o, uint32_t from, uint32_t to, double cycles)
 {
     const uint32_t *before = observation_chase(o, from);
     const uint32_t *now = observation_chase(o, to);
     const uint64_t fewer =
         o->spec.points[from] < o->spec.points[to] ? o->spec.points[from] : o->spec.points[to];
-    uint32_t laps[PROBE_MAX_SAMPLES];
     uint32_t grown = 0;
     uint32_t loads = 0;
 
     for (uint64_t page = 0; page < fewer && page < o->spec.samples; page++) {
-        uint32_t n = 0;
-        for (uint64_t k = page; k < o->spec.samples; k += o->spec.points[from])
-            laps[n++] = before[k];
-        const double own = stats_median_u32(laps, n);
+        const double own = sweep_page_median(before, o->spec.samples, o->spec.points[from], page);
         for (uint64_t k = page; k < o->spec.samples; k += o->spec.points[to], loads++)
             grown += now[k] > own + cycles;
     }

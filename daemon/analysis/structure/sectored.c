@@ -3,7 +3,6 @@
 
 #include "analysis/levels/sweep.h"
 #include "analysis/structure/sets.h"
-#include "base/stats.h"
 
 enum {
     BELOW_SAMPLES = 2048,
@@ -52,13 +51,9 @@ static double one_position_misses(const struct observation *o, uint64_t parts, d
     double next = 0;
 
     for (uint32_t j = 0; j < parts; j++) {
-        uint32_t own[BELOW_SAMPLES];
-        uint32_t n = 0;
-        for (uint32_t k = j; k < o->spec.samples && n < BELOW_SAMPLES; k += (uint32_t)parts)
-            own[n++] = row[k];
-        if (n == 0)
+        if (j >= o->spec.samples)
             return 0;
-        const double median = stats_median_u32(own, n);
+        const double median = sweep_page_median(row, o->spec.samples, parts, j);
         next = median > most ? most : median > next ? median : next;
         most = median > most ? median : most;
     }

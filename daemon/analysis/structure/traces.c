@@ -7,6 +7,7 @@
  */
 #include "analysis/structure/traces.h"
 
+#include "analysis/levels/sweep.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -105,13 +106,10 @@ static void read_own_bases(const struct observation *o, struct gauge *g)
 
     if (pages > TRACE_MAX_PAGES || o->spec.samples < (uint64_t)pages * BASE_LAPS)
         return;
-    for (uint32_t page = 0; page < pages; page++) {
-        uint32_t own[MOST_LAPS];
-        uint32_t n = 0;
-        for (uint32_t k = page; k < o->spec.samples && n < MOST_LAPS; k += pages)
-            own[n++] = row[k];
-        g->base_of[page] = stats_median_u32(own, n);
-    }
+    const uint64_t most = (uint64_t)pages * MOST_LAPS;
+    const uint64_t samples = o->spec.samples < most ? o->spec.samples : most;
+    for (uint32_t page = 0; page < pages; page++)
+        g->base_of[page] = sweep_page_median(row, samples, pages, page);
     g->own_bases = pages;
 }
 
