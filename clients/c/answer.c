@@ -1,4 +1,4 @@
-/* answer.c: makes answers; the accessors of reach.h. */
+/* answer.c: makes answers, and has the accessors of reach.h. */
 #include "clients/c/answer.h"
 
 #include "base/c_locale.h"

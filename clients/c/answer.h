@@ -1,5 +1,5 @@
 /* answer.h: one answer of the API: its body, its provenance, and its fields in the structs of
- * reach.h. Does not change; any thread. */
+ * reach.h. An answer does not change, and any thread may read it. */
 #ifndef REACH_CLIENTS_C_ANSWER_H
 #define REACH_CLIENTS_C_ANSWER_H
 
@@ -17,19 +17,19 @@ struct reach_answer {
 
 /* The source of an answer. */
 struct answer_origin {
-    enum answer_kind kind; /* kind of the body of a 200 */
+    enum answer_kind kind; /* kind of the body if the HTTP status is 200 */
     uint32_t http_status;
     enum reach_source source;
     uint64_t confirmed_ms;
     /* The planner's answer and its GPU, if the planner answered in this process. answer_new always
-     * takes the answer. */
+     * takes ownership of the answer. */
     struct planner_call *call;
     const struct snapshot_gpu *gpu;
 };
 
 /* Takes the body (terminated), and fills and checks the fields from the call or the body. Returns
- * REACH_PROTOCOL if the body is not of this kind. A body of an HTTP status other than 200 has no
- * fields. */
+ * REACH_PROTOCOL if the body is not of the kind in `origin`. A body of an HTTP status other than
+ * 200 has no fields. */
 enum reach_status answer_new(const struct answer_origin *origin, char *take, size_t bytes,
                              struct reach_answer **out, struct reach_error *error);
 
@@ -37,19 +37,19 @@ enum reach_status answer_new(const struct answer_origin *origin, char *take, siz
 enum reach_status answer_share(const struct answer_origin *origin, struct answer_content *content,
                                struct reach_answer **out, struct reach_error *error);
 
-/* Returns the kind of the body of a 200 to this target. */
+/* Returns the kind of the body that a successful GET of this target returns. */
 enum answer_kind answer_kind_from_target(const char *target);
 
 /* decode.c: fills the fields of the content's kind from its JSON, and checks them. Returns
  * REACH_PROTOCOL with the name of the field, or REACH_NO_MEMORY. */
 enum reach_status decode_answer(struct answer_content *answer, struct reach_error *error);
-/* planned.c: does the same from its call. */
+/* planned.c: fills the same fields from the planner's answer, the `call` of the content. */
 enum reach_status planned_answer(struct answer_content *answer, const struct snapshot_gpu *gpu,
                                  struct reach_error *error);
 /* check.c: checks the relations between the fields. Returns REACH_PROTOCOL if one is violated. */
 enum reach_status answer_check(const struct answer_content *answer, struct reach_error *error);
-/* planned.c: the ranges of the passes of a plan over one allocation, derived from its scope_bytes.
- */
+/* planned.c: fills the ranges of the passes of a plan over one allocation, derived from its
+ * scope_bytes. */
 void answer_set_scopes(struct answer_content *answer, struct reach_plan *plan);
 /* planned.c: converts the planner's enum bottleneck. */
 enum reach_verdict answer_verdict(unsigned bottleneck);

@@ -18,7 +18,7 @@ struct entry {
     uint64_t used;
 };
 
-/* Guarded by the lock of the process. */
+/* The lock of the process guards the table. */
 struct answer_cache {
     uint64_t uses;
     struct entry entries[MAX_ENTRIES];

@@ -16,10 +16,11 @@ struct answer_cache;
 struct answer_cache *answer_cache_new(void); /* returns NULL if memory runs out */
 void answer_cache_free(struct answer_cache *take);
 
-/* Copies the tag of the answer to this target, "" if there is none. `out` needs HTTP_TAG_BYTES. */
+/* Copies the tag of the answer to this target, or "" if the cache has no such answer. `out` needs
+ * HTTP_TAG_BYTES. */
 void answer_cache_tag(struct answer_cache *cache, const char *target, char *out);
 
-/* Returns the answer, with a reference for the caller, or NULL if there is none. With a `tag`,
+/* Returns the answer, with a reference for the caller, or NULL if the cache has none. With a `tag`,
  * returns only the answer with that tag and marks it as confirmed at `*confirmed_ms`. If `tag` is
  * NULL, returns any answer, and `*confirmed_ms` becomes the time of its confirmation. */
 struct answer_content *answer_cache_get(struct answer_cache *cache, const char *target,

@@ -1,5 +1,6 @@
 /* answer_content.h: the body of an answer and its fields, shared by answers that the daemon
- * confirmed by their tag. Does not change after answer_new; any thread. */
+ * confirmed by their tag. The content does not change after answer_new, and any thread may read
+ * it. */
 #ifndef REACH_CLIENTS_C_ANSWER_CONTENT_H
 #define REACH_CLIENTS_C_ANSWER_CONTENT_H
 
@@ -29,7 +30,7 @@ struct answer_content {
     char *body; /* owned, terminated */
     size_t bytes;
     json_t *json;              /* owned; owns the texts below. NULL if not decoded or not JSON */
-    struct planner_call *call; /* owned; likewise, if the planner answered in this process */
+    struct planner_call *call; /* owned, like `json`; set if the planner answered in this process */
     bool no_memory;            /* answer_alloc has failed */
     bool rests_on_fingerprint;
     struct reach_provenance provenance;

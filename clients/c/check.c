@@ -21,8 +21,8 @@ static bool wrong_ranges(struct reach_error *error, const char *field, uint32_t 
     return false;
 }
 
-/* Checks that every SM of the table is in an existing window, and that each window has its number
- * of SMs. */
+/* Checks that every SM of the table is in an existing window, and that table and windows agree on
+ * the number of SMs of each window. */
 static bool check_table(const struct reach_windows *windows, struct reach_error *error)
 {
     uint32_t count[REACH_WINDOW_MAX] = {0};
@@ -63,7 +63,7 @@ static bool check_ranges(const struct reach_extent *ranges, uint32_t count, uint
     return all == bytes || wrong_ranges(error, field, count, 0);
 }
 
-/* Checks that they are contiguous and cover [0, bytes). */
+/* Checks that the windows are contiguous and cover [0, bytes). */
 static bool check_windows(const struct reach_windows *windows, uint64_t bytes,
                           struct reach_error *error)
 {

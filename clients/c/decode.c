@@ -1,7 +1,6 @@
-/* decode.c: converts the JSON of a daemon to the structs of reach.h. No other file decodes. Fields
- * of a newer daemon are ignored. Texts belong to the JSON value, which the answer owns. Relations
- * between the fields are checked afterwards (check.c).
- */
+/* decode.c: converts the JSON of a daemon to the structs of reach.h. No other file fills these
+ * structs from JSON. Fields of a newer daemon are ignored. Texts belong to the JSON value, which
+ * the answer owns. Relations between the fields are checked afterwards (check.c). */
 #include "clients/c/answer.h"
 
 #include "api/decode/planner_call.h"
@@ -21,8 +20,8 @@ _Static_assert((int)REACH_SM_MAX == (int)REACH_MAX_SMS, "SMs of a table");
 
 /* ---- fields ---- */
 
-/* The words of the enums of reach.h whose values begin after _OTHER. The values are the values of
- * the daemon's enum plus one. */
+/* The words of those enums of reach.h that have an _OTHER value. Each value is the value of the
+ * daemon's enum plus one. */
 static const struct json_names origins = {origin_name, ORIGIN_IMPORTED + 1};
 static const struct json_names states = {gpu_state_name, GPU_STATE_STALE + 1};
 static const struct json_names advices = {advice_name, ADVICE_NOT_ENOUGH_GROUPS + 1};
@@ -172,8 +171,8 @@ static void read_one_gpu(struct json_reader *in, struct answer_content *answer)
 
 /* ---- fingerprints ---- */
 
-/* Reads the group of each SM, REACH_IDLE if it has none. Returns the highest SM id of any group
- * plus one. */
+/* Reads the group of each SM, or REACH_IDLE if the SM has none. Returns the highest SM id of any
+ * group plus one. */
 static uint32_t groups_of_sms(const struct sm_partition *p, int16_t *group_of_sm)
 {
     uint32_t slots = 0;
@@ -266,7 +265,7 @@ static void read_fingerprint(struct json_reader *in, struct answer_content *answ
 
 /* ---- windows and scopes ---- */
 
-/* Reads the allocations of the answer: one, unless it lists them. */
+/* Returns the number of allocations of the answer, which is one if the answer has no list. */
 static uint32_t allocations_of(struct json_reader *in)
 {
     const size_t count =
@@ -328,7 +327,7 @@ static void read_window(struct json_reader *in, struct answer_content *answer, v
     json_reader_u32(in, "group_count", REACH_MAX_GROUPS, &out->group_count);
 }
 
-/* `to` has the number of allocations; 0 means one. */
+/* The caller sets the allocation_count of `to`; 0 means one allocation. */
 static void read_windows(struct json_reader *in, struct answer_content *answer, void *to)
 {
     struct reach_windows *out = to;

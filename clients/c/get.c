@@ -24,7 +24,7 @@ enum { MAX_ANSWER_BYTES = 16 << 20, MAX_RAW_BYTES = 1 << 30 };
 struct call {
     struct reach *reach;
     const struct reach_request *request;
-    enum answer_kind kind; /* kind of the body of a 200 */
+    enum answer_kind kind; /* kind of the body if the HTTP status is 200 */
     uint64_t end_ms;
     unsigned allow;
     struct reach_error *error;
@@ -96,7 +96,7 @@ static enum reach_status fail_with_problem(const struct call *call,
 
 /* ---- checks of an answer ---- */
 
-/* Copies the {gpu} of the target, "" if it has none. `out` needs REACH_UUID_BYTES. */
+/* Copies the {gpu} of the target, or "" if the target has none. `out` needs REACH_UUID_BYTES. */
 static void gpu_of_target(const char *target, char *out)
 {
     static const char prefix[] = "/v1/gpus/";
@@ -107,7 +107,8 @@ static void gpu_of_target(const char *target, char *out)
         snprintf(out, REACH_UUID_BYTES, "%.*s", (int)strcspn(at, "/?"), at);
 }
 
-/* Returns whether this is an index, "pci:0" or "cuda:0". The colon may be escaped. */
+/* Returns whether the name is an index such as "0", "pci:0" or "cuda:0". The colon may be
+ * escaped. */
 static bool is_index(const char *gpu)
 {
     return gpu[strspn(gpu, "0123456789")] == '\0' || strncmp(gpu, "pci", 3) == 0 ||
@@ -238,8 +239,8 @@ static enum reach_status exchange(const struct call *call, const char *tag,
                      source_name(call->reach));
 }
 
-/* Returns an answer from the cache. With a tag, the daemon has confirmed it; if `tag` is NULL, no
- * daemon answers. Returns REACH_NOT_FOUND if the cache does not contain it. */
+/* Returns an answer from the cache. With a tag, the daemon has confirmed the answer; if `tag` is
+ * NULL, no daemon answers. Returns REACH_NOT_FOUND if the cache has no such answer. */
 static enum reach_status from_cache(const struct call *call, const char *tag,
                                     struct reach_answer **out)
 {

@@ -26,7 +26,7 @@ const char *reach_version(void)
 
 /* ---- the source ---- */
 
-/* Returns the rest after the prefix, or NULL. */
+/* Returns the text after the prefix, or NULL if the text has another beginning. Case is ignored. */
 static const char *after(const char *text, const char *prefix)
 {
     const size_t length = strlen(prefix);

@@ -1,4 +1,4 @@
-/* handle.h: the parts of a handle. Private to libreach; programs include reach.h.
+/* handle.h: the parts of a handle. The header is private to libreach; programs include reach.h.
  *
  *     question.c  the typed functions: struct -> target
  *     get.c       one request to any source
@@ -17,7 +17,7 @@ struct http;
 struct answer_cache;
 struct offline;
 
-/* One source: `offline`, or `http` with its `cache`. All owned. */
+/* One source: `offline`, or `http` with its `cache`. The handle owns all of them. */
 struct reach {
     struct offline *offline;
     struct http *http;
@@ -26,8 +26,7 @@ struct reach {
     atomic_uint allow;
 };
 
-/* get.c. Like reach_send, but also refuses every answer that reach_allow does not allow by
- * leaving `*out` NULL. */
+/* get.c: does the same as reach_send for a GET, but sets `*out` to NULL if it returns an error. */
 enum reach_status handle_get(struct reach *reach, const char *target, struct reach_answer **out,
                              struct reach_error *error);
 

@@ -1,5 +1,6 @@
-/* http.c: libcurl. Idle connections are in a small pool; a call takes one or makes one, and no lock
- * is held during network I/O. No proxy is used, because the daemon is on this node or next to it.
+/* http.c: requests by libcurl. Idle connections are in a small pool; a call takes one or makes one,
+ * and no lock is held during network I/O. No proxy is used, because the daemon is on this node or
+ * next to it.
  *
  * After a fork, parent and child share the sockets, and each would read the responses of the other.
  * The parent keeps them; the child drops its pool. */
@@ -82,7 +83,8 @@ const char *http_address(const struct http *http)
 /* ---- the pool ---- */
 
 /* Frees an idle connection of the parent. /dev/null takes the place of its socket first, so that
- * neither libcurl nor TLS sends on it or shuts it down. If that fails, the memory is lost. */
+ * neither libcurl nor TLS sends on it or shuts it down. If that fails, the connection stays
+ * allocated. */
 static void free_inherited(CURL *take)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
@@ -199,7 +201,7 @@ static void set_up(const struct http *http, CURL *curl, const char *url, uint32_
     curl_easy_reset(curl); /* connections stay open */
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 1L); /* free_inherited needs to find it */
+    curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 1L); /* free_inherited replaces only one socket */
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -260,7 +262,7 @@ static void set_method(CURL *curl, const struct reach_request *request)
 }
 
 /* Reports why there is no connection and what to do. The messages of libcurl name ports even for a
- * Unix socket. The hint to start the daemon is left out if it runs. */
+ * Unix socket. The hint to start the daemon is left out if the daemon runs. */
 #define START "start it (systemctl start reachd), or name another source"
 static const char *why_not_connected(const char *socket_path)
 {
@@ -308,8 +310,8 @@ static enum reach_status fail_with_code(const struct http *http, CURLcode code, 
     }
 }
 
-/* A response to another request must never become an answer. Older daemons and the few refusals of
- * the HTTP library send no id. */
+/* A response to another request must never become an answer. Responses of older daemons, and the
+ * few error responses of the HTTP library, have no id. */
 static enum reach_status check_id(const struct http *http, const char *id,
                                   const struct http_response *got, struct reach_error *error)
 {

@@ -1,5 +1,6 @@
-/* offline.c: a file is a snapshot of one GPU. The environment is a snapshot of N + 1 GPUs, for the
- * highest REACH_JOB_N. GPUs without a text have no fingerprint. */
+/* offline.c: a file is a snapshot of one GPU. The environment is a snapshot of N + 1 GPUs if
+ * REACH_JOB_N has the highest number of all its variables. GPUs without a text have no
+ * fingerprint. */
 #include "clients/c/offline.h"
 
 #include "api/handlers/handlers.h"
@@ -127,7 +128,7 @@ static const char *variable(uint32_t number, char *name)
     return text && *text ? text : NULL;
 }
 
-/* Reads one GPU from its text, if there is one. */
+/* Reads one GPU from its text, if the environment has one. */
 static enum reach_status read_variable(uint32_t number, enum offline_strictness strictness,
                                        struct snapshot_gpu *out, struct reach_error *error)
 {

@@ -1,6 +1,6 @@
 /* offline.h: answers from a fingerprint in a file, or from variables of the environment, by the
- * handlers of the daemon (api/handlers) over a snapshot. Does not change once it is open; any
- * thread. */
+ * handlers of the daemon (api/handlers) over a snapshot. An open source does not change, and any
+ * thread may use it. */
 #ifndef REACH_CLIENTS_C_OFFLINE_H
 #define REACH_CLIENTS_C_OFFLINE_H
 
@@ -23,8 +23,8 @@ enum reach_status offline_open_file(const char *path, struct offline **out,
 
 /* The treatment of a variable that reachd did not write. */
 enum offline_strictness {
-    OFFLINE_SKIP,  /* ignore it; if nothing is left, REACH_OK and `*out` is NULL */
-    OFFLINE_REFUSE /* return REACH_CORRUPT; REACH_NOT_FOUND if there are no variables */
+    OFFLINE_SKIP,  /* ignore the variable; if no other is left, return REACH_OK with `*out` NULL */
+    OFFLINE_REFUSE /* return REACH_CORRUPT, or REACH_NOT_FOUND if there are no variables */
 };
 
 /* Reads the variables that a scheduler set for this job: REACH_JOB_0, REACH_JOB_1 and so on, one
@@ -43,7 +43,7 @@ struct offline_response {
 };
 
 /* Returns REACH_NO_MEMORY if memory runs out; every other failure is a response. `call` (may be
- * NULL) gets the planner's answer if its function is called and the status is 200. */
+ * NULL) receives the planner's answer if the request calls the planner and the status is 200. */
 enum reach_status offline_send(const struct offline *offline, const struct reach_request *request,
                                struct planner_call *call, struct offline_response *out,
                                struct reach_error *error);

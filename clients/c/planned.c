@@ -52,7 +52,7 @@ static void set_parts(const struct layout *layout, uint64_t from, uint64_t to,
     }
 }
 
-/* Writes the windows. Their bounds are positions of `layout`, or bytes if it is NULL.
+/* Writes the windows. Their bounds are positions of `layout`, or bytes if `layout` is NULL.
  * `window_of_sm` is not copied. */
 static void set_windows(struct answer_content *answer, const struct layout *layout,
                         const struct placement_window *windows, uint32_t count,
@@ -87,7 +87,7 @@ _Static_assert((int)REACH_SCOPE_MAX == (int)ENCODE_MAX_SCOPES &&
                    (int)REACH_ALLOCATION_MAX == (int)LAYOUT_MAX,
                "lists of the API are those of reach.h");
 
-/* Pass k begins at position k step_bytes. */
+/* Pass k begins at position k * step_bytes. */
 static void set_scopes(struct answer_content *answer, const struct layout *layout,
                        uint64_t step_bytes, uint64_t passes, struct reach_scopes *out)
 {

@@ -1,6 +1,5 @@
 /* question.c: the typed functions of reach.h. The table of planner/params.h lists the parameters of
- * each. A parameter of 0 is left out, and the daemon uses its default.
- */
+ * each function. A parameter of 0 is left out, and the daemon uses its default. */
 #include "clients/c/handle.h"
 #include "clients/c/http.h"
 
@@ -77,7 +76,7 @@ static const char *value_text(const struct param *p, bool is_needed, const void 
     return integer > 0 || is_needed ? out : NULL;
 }
 
-/* `offsets` are the offsets in the request of all parameters of the function. */
+/* `offsets` has the offset in the request struct of each parameter of the function. */
 static enum reach_status add_params(enum planner_function function, const size_t *offsets,
                                     bool has_list, const void *request, char *target,
                                     struct reach_error *error)
@@ -228,7 +227,7 @@ static const size_t explain_offsets[] = {
 };
 /* End of the generated part. */
 
-/* A typed function. The first offset is the offset of the bytes. */
+/* A typed function. The first offset is the offset of `bytes`. */
 struct question {
     enum planner_function function;
     size_t size; /* size of the request struct */
@@ -266,7 +265,7 @@ static enum reach_status begin(const struct reach *reach, const char *gpu,
     return status;
 }
 
-/* Returns the bytes of an answer; 0 if it has none. */
+/* Returns the number of bytes that an answer is about; 0 if the answer has no such number. */
 static uint64_t bytes_of(const struct reach_answer *answer)
 {
     switch (answer->content->kind) {
@@ -283,7 +282,7 @@ static uint64_t bytes_of(const struct reach_answer *answer)
     }
 }
 
-/* Returns the bytes of the request. */
+/* Returns the number of bytes that the request is about. */
 static uint64_t asked_bytes(const struct question *question, const void *request,
                             const struct allocations *list)
 {
@@ -377,7 +376,7 @@ enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const str
     return ask_list(reach, gpu, &question, job, &list, out, error);
 }
 
-/* The daemon takes lists, "bytes=1,2&weight=1,2". */
+/* The daemon takes lists, such as "bytes=1,2&weight=1,2". */
 enum reach_status reach_get_split(struct reach *reach, const char *gpu,
                                   const struct reach_split_request *request,
                                   struct reach_answer **out, struct reach_error *error)

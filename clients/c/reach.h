@@ -1,4 +1,5 @@
-/* reach.h: libreach, the C client of reachd. C11 and C++; needs no other header of the project.
+/* reach.h: libreach, the C client of reachd. The header works in C11 and C++ and needs no other
+ * header of the project.
  *
  * A job sends a request before it launches a kernel, and follows the answer:
  *
@@ -16,42 +17,39 @@
  *     reach_answer_free(answer);
  *     reach_close(reach);
  *
- * An answer is the JSON of the HTTP API from every source: a daemon, an exported fingerprint or the
+ * An answer is the JSON of the HTTP API. It comes from a daemon, an exported fingerprint or the
  * environment of a job. Without a daemon, the daemon's own code answers in this process. reach_get
  * returns the JSON; the typed functions return an opaque answer that has been decoded and checked.
  *
  * Units are part of every name: _bytes, _gbps (10^9 bytes per second), _ms. A size is 1 .. 2^50.
  *
- * Errors. Each call that can fail returns a status. Its last argument is a struct reach_error,
- * which may be NULL. The library never returns an answer for another GPU. It returns an answer from
- * a stale fingerprint, or from before the daemon became unreachable, only if the caller allows it
+ * Each call that can fail returns a status. Its last argument is a struct reach_error, which may be
+ * NULL. The library never returns an answer for another GPU. It returns an answer from a stale
+ * fingerprint, or from before the daemon became unreachable, only if the caller allows it
  * (reach_allow). Such an answer is marked (struct reach_provenance, reach_answer_source).
  *
- * Ownership. The caller owns every answer (reach_answer_free) and every JSON text (reach_free). An
- * answer does not depend on its handle and does not change. The answer owns all results of the
- * accessors.
+ * The caller owns every answer (reach_answer_free) and every JSON text (reach_free). An answer does
+ * not depend on its handle and does not change. The answer owns all results of the accessors.
  *
- * Threads. Several threads may use one handle, and read one answer, at the same time. Call
- * reach_close only when no other call is in progress. No call takes longer than the timeout
- * (reach_set_timeout_ms), except to read a file from disk. While GPU discovery of the daemon runs,
- * a request is repeated. At the timeout it fails with REACH_UNAVAILABLE.
+ * Several threads may use one handle, and read one answer, at the same time. Call reach_close only
+ * when no other call is in progress. No call takes longer than the timeout (reach_set_timeout_ms),
+ * except to read a file from disk. While GPU discovery of the daemon runs, a request is repeated.
+ * At the timeout it fails with REACH_UNAVAILABLE.
  *
- * Processes. After a fork, parent and child may both use the handle, and each closes its own copy.
- * This holds even if other threads of the parent were in calls. The child opens its own connections
- * and does not use the connections of the parent. A process made without the handlers of
- * pthread_atfork (vfork, a raw clone) must not use a handle. Each request has an id (X-Request-Id),
- * and a response with another id is REACH_PROTOCOL. A response without an id is accepted, because
- * older daemons send none. A proxy must pass the id on in both directions
- * (systemd/nginx-reachd.conf).
+ * After a fork, parent and child may both use the handle, and each closes its own copy. This holds
+ * even if other threads of the parent were in calls. The child opens its own connections and does
+ * not use the connections of the parent. A process made without the handlers of pthread_atfork
+ * (vfork, a raw clone) must not use a handle. Each request has an id (X-Request-Id), and a response
+ * with another id is REACH_PROTOCOL. A response without an id is accepted, because older daemons
+ * send none. A proxy must pass the id on in both directions (systemd/nginx-reachd.conf).
  *
- * Locale. Requests and answers are the same in every locale. A call uses the C locale in its own
- * thread and restores the caller's locale before it returns.
+ * Requests and answers are the same in every locale. A call uses the C locale in its own thread and
+ * restores the caller's locale before it returns.
  *
- * Compatibility. The caller sets `size` of every request to its sizeof, so that a later release can
- * append fields; all other fields may be 0. Structs behind a const pointer are allocated by the
- * library. A later release appends fields, so do not copy or embed them. A value without a constant
- * in its enum is reported as 0, the _OTHER value; the JSON contains the word.
- */
+ * The caller sets `size` of every request to its sizeof, so that a later release can append fields;
+ * all other fields may be 0. Structs behind a const pointer are allocated by the library. A later
+ * release appends fields, so do not copy or embed them. A value without a constant in its enum is
+ * reported as 0, the _OTHER value; the JSON contains the word. */
 #ifndef REACH_H
 #define REACH_H
 
@@ -98,9 +96,9 @@ struct reach_error {
     char text[REACH_ERROR_BYTES];  /* one or two sentences, no newline, always terminated */
 };
 
-/* Returns the name, such as "wrong-gpu"; "unknown" for any other value. Static. */
+/* Returns a static name such as "wrong-gpu", or "unknown" for any other value. */
 const char *reach_status_name(enum reach_status status);
-/* Returns the version of the library at run time, such as "0.1.0". Static. */
+/* Returns the version of the library at run time, a static text such as "0.1.0". */
 const char *reach_version(void);
 
 /* ---- the handle ----------------------------------------------------------------------------- */
@@ -125,7 +123,8 @@ enum reach_status reach_open(const char *uri, struct reach **out, struct reach_e
 /* NULL is allowed. */
 void reach_close(struct reach *take);
 
-/* Sets the time limit of one call: 1 .. 3600000, default 5000. Any thread, any time. */
+/* Sets the time limit of one call, from 1 to 3600000 ms; the default is 5000. Any thread may call
+ * the function at any time. */
 enum reach_status reach_set_timeout_ms(struct reach *reach, uint32_t timeout_ms,
                                        struct reach_error *error);
 
@@ -136,17 +135,18 @@ enum reach_allow {
     REACH_ALLOW_CACHED = 1 << 1,   /* last answer of an unreachable daemon to this request */
     REACH_ALLOW_DISCOVERY = 1 << 2 /* answers while GPU discovery runs */
 };
-/* `allow` is the bitwise OR of values of enum reach_allow. Any thread, any time. Returns
- * REACH_INVALID_ARGUMENT for other bits. */
+/* `allow` is the bitwise OR of values of enum reach_allow. Any thread may call the function at any
+ * time. Returns REACH_INVALID_ARGUMENT for other bits. */
 enum reach_status reach_allow(struct reach *reach, uint32_t allow, struct reach_error *error);
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* Sends a GET. `target` is a path of the API with its query, "/v1/gpus/0/plan?bytes=137GiB" (GET /
- * lists the paths). `*out_json` is the terminated body, freed with reach_free. If the request is
- * refused, it is the problem document (RFC 9457); it is NULL if there is no response. A stale
- * answer that is not allowed is REACH_STALE, with the body. Without a daemon, requests that only a
- * daemon can answer (history, observations, metrics) are REACH_NOT_SUPPORTED. */
+/* Sends a GET. `target` is a path of the API with its query, such as "/v1/gpus/0/plan?bytes=137GiB"
+ * (GET / lists the paths). `*out_json` is the terminated body, freed with reach_free. If the
+ * request is refused, it is the problem document (RFC 9457); it is NULL if there is no response.
+ * For a stale answer that is not allowed, the function returns REACH_STALE and the body. Without a
+ * daemon, requests that only a daemon can answer (history, observations, metrics) return
+ * REACH_NOT_SUPPORTED. */
 enum reach_status reach_get(struct reach *reach, const char *target, char **out_json,
                             struct reach_error *error);
 /* Frees a text from reach_get. NULL is allowed. */
@@ -160,7 +160,7 @@ struct reach_request {
     const char *target;
     const char *body;   /* JSON; NULL if there is none */
     const char *accept; /* media type; NULL means application/json */
-    const char *token;  /* for POST and DELETE, if the daemon requires one; may be NULL */
+    const char *token;  /* token for POST and DELETE if the daemon requires one; may be NULL */
 };
 
 /* Sends any request. `*out` is also set if the request is refused (the problem document) and for a
@@ -176,7 +176,7 @@ void reach_answer_free(struct reach_answer *take);
 /* Returns the terminated body; `bytes` may be NULL. The body is JSON unless the request accepts
  * another type. */
 const char *reach_answer_body(const struct reach_answer *answer, size_t *bytes);
-/* Returns the HTTP status, 200 for an answer from a file, the environment or the cache. */
+/* Returns the HTTP status, which is 200 for an answer from a file, the environment or the cache. */
 uint32_t reach_answer_http_status(const struct reach_answer *answer);
 
 enum reach_source {
@@ -197,7 +197,7 @@ enum reach_origin {
     REACH_IMPORTED = 3
 };
 
-/* Returns the name, such as "measured"; NULL for any other value. Static. */
+/* Returns a static name such as "measured", or NULL for any other value. */
 const char *reach_origin_name(enum reach_origin origin);
 
 /* The fingerprint that an answer rests on. */
@@ -217,23 +217,24 @@ const struct reach_provenance *reach_answer_provenance(const struct reach_answer
 enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, const char *gpu_uuid,
                                          struct reach_error *error);
 
-/* Checks that the answer is still valid: queries the daemon, or reads the file again. For jobs that
- * run for hours. Returns REACH_STALE if the fingerprint was replaced or became stale, independent
- * of reach_allow. Returns another error (REACH_NOT_FOUND, REACH_NOT_MEASURED, REACH_UNREACHABLE,
- * ..) if the check is impossible, and REACH_NOT_SUPPORTED for "env:". */
+/* Checks that the answer is still valid: queries the daemon, or reads the file again. Use it in
+ * jobs that run for hours. Returns REACH_STALE if the fingerprint was replaced or became stale,
+ * independent of reach_allow. Returns another error (REACH_NOT_FOUND, REACH_NOT_MEASURED,
+ * REACH_UNREACHABLE, ..) if the check is impossible, and REACH_NOT_SUPPORTED for "env:". */
 enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
                                    struct reach_error *error);
 
-/* Make the same two checks for a program that keeps only the UUID and the id of the fingerprint
- * (struct reach_provenance). They work in another process, or after the answer was freed. */
+/* These functions make the same two checks for a program that keeps only the UUID and the id of the
+ * fingerprint (struct reach_provenance). The checks work in another process, or after the answer
+ * was freed. */
 enum reach_status reach_check_gpu(const char *answered_uuid, const char *gpu_uuid,
                                   struct reach_error *error);
 enum reach_status reach_check_fingerprint(struct reach *reach, const char *answered_uuid,
                                           const char *fingerprint_id, struct reach_error *error);
 
 /* Writes the text of a UUID of CUDA (cudaDeviceProp.uuid, cuDeviceGetUuid_v2), 16 bytes. `mig` may
- * be false for an instance, because libreach and the daemon find it without the prefix. `out` needs
- * REACH_UUID_BYTES. Returns `out`. */
+ * be false for an instance, because libreach and the daemon find the instance without the prefix.
+ * `out` needs REACH_UUID_BYTES. Returns `out`. */
 char *reach_uuid_text(const unsigned char *bytes, bool mig, char *out);
 
 /* A number that may be absent. */
@@ -254,7 +255,7 @@ enum reach_state {
     REACH_STATE_UNKNOWN = 1, /* found, never measured */
     REACH_STATE_QUEUED = 2,
     REACH_STATE_MEASURING = 3,
-    REACH_STATE_READY = 4, /* always for a file and for the environment */
+    REACH_STATE_READY = 4, /* the state of every GPU of a file or of the environment */
     REACH_STATE_FAILED = 5,
     REACH_STATE_LOST = 6, /* the driver no longer lists it */
     REACH_STATE_CHECKING = 7,
@@ -274,11 +275,12 @@ struct reach_gpu {
     bool stale;                 /* whether that fingerprint is stale */
 };
 
-/* Returns the GPUs of the node, in the daemon's order. The list may be empty. Never cached. */
+/* Returns the GPUs of the node, in the daemon's order. The list may be empty and is never
+ * cached. */
 enum reach_status reach_get_gpus(struct reach *reach, struct reach_answer **out,
                                  struct reach_error *error);
 uint32_t reach_answer_gpu_count(const struct reach_answer *answer);
-/* Returns NULL after the last one. */
+/* Returns NULL if `i` is not less than the length of the list. */
 const struct reach_gpu *reach_answer_gpu(const struct reach_answer *answer, uint32_t i);
 
 /* The part of a fingerprint that jobs use. */
@@ -290,18 +292,18 @@ struct reach_fingerprint {
     uint32_t sm_count;
     uint64_t memory_bytes;
     struct reach_number reach_bytes;       /* reach of one group */
-    struct reach_number entry_bytes;       /* alignment of windows */
+    struct reach_number entry_bytes;       /* length of a TLB entry, to which windows are aligned */
     struct reach_number recommended_bytes; /* longest window at a base of any alignment */
     struct reach_number plateau_gbps;      /* random 128-byte reads within the reach */
     struct reach_number whole_memory_gbps; /* the same reads over the largest region probed */
     uint32_t group_count;                  /* 0 if it is not known */
     uint32_t sm_slots;                     /* length of group_of_sm: highest SM id + 1 */
     const int16_t *group_of_sm;            /* REACH_IDLE if the SM does not exist or is uncertain */
-    struct reach_number sides;             /* number of sides of the L2: 2 if it has them */
+    struct reach_number sides;             /* number of sides of the L2; 2 if the chip has sides */
     struct reach_number
         side_granule_bytes; /* aligned unit of physical memory, entirely on one side */
     struct reach_number side_near_cycles; /* latency of an atomic of one thread on its own side */
-    struct reach_number side_far_cycles;  /* the same on the other side */
+    struct reach_number side_far_cycles;  /* latency of an atomic of one thread on the other side */
     uint32_t side_slots;                  /* length of side_of_sm; 0 if the sides are not known */
     const int16_t *side_of_sm;            /* 0 or 1; REACH_IDLE if the SM does not exist */
 };
@@ -313,7 +315,7 @@ const struct reach_fingerprint *reach_answer_fingerprint(const struct reach_answ
 /* ---- scope and placement -------------------------------------------------------------------- */
 
 enum reach_access { REACH_READ = 0, REACH_ATOMIC = 1, REACH_WRITE = 2 };
-/* Returns the name, such as "read"; NULL for any other value. Static. */
+/* Returns a static name such as "read", or NULL for any other value. */
 const char *reach_access_name(enum reach_access access);
 
 enum reach_advice {
@@ -324,7 +326,7 @@ enum reach_advice {
     REACH_NO_LIMIT_SEEN = 4,
     REACH_NOT_ENOUGH_GROUPS = 5 /* there are no windows */
 };
-/* Returns the name, such as "nothing-to-do"; NULL for any other value. Static. */
+/* Returns a static name such as "nothing-to-do", or NULL for any other value. */
 const char *reach_advice_name(enum reach_advice advice);
 
 /* A part of an allocation. No release appends fields. */
@@ -339,11 +341,12 @@ enum { REACH_ALLOCATION_MAX = 16, REACH_SCOPE_MAX = 256 };
  * graph, the metadata and values of a hash table, and sets of embedding tables. */
 struct reach_allocation {
     uint64_t bytes;
-    uint64_t granularity_bytes; /* size of a row: bounds of parts are multiples. 0 means the element
-                                   (in a plan) or 128 (in a scope). Allocations with equal numbers
-                                   of rows are cut at the same row */
-    double touches; /* plan: accesses to it per item; 0 if it is only laid out with the others */
-    uint32_t element_bytes;     /* plan: like in reach_job */
+    uint64_t granularity_bytes; /* size of a row; parts begin and end at multiples of it. 0 means
+                                   the element (in a plan) or 128 (in a scope). Allocations with
+                                   equal numbers of rows are cut at the same row */
+    double touches; /* in a plan: accesses to this allocation per item; 0 if it is only laid out
+                       with the others */
+    uint32_t element_bytes;     /* in a plan: the same as in struct reach_job */
     uint32_t transaction_bytes; /* likewise */
 };
 
@@ -359,7 +362,7 @@ struct reach_scope_request {
      * allocations 128. */
     uint64_t granularity_bytes;
     /* End of the generated part. */
-    uint32_t allocation_count; /* 0 means one, described above; at most REACH_ALLOCATION_MAX */
+    uint32_t allocation_count; /* at most REACH_ALLOCATION_MAX; 0 means the one described above */
     const struct reach_allocation *allocation; /* replaces bytes and granularity_bytes above */
 };
 
@@ -394,11 +397,11 @@ enum {
     REACH_WINDOW_MAX = 256 /* largest window_count */
 };
 
-/* No release appends fields, so an array of these can be copied to a device. */
+/* No release appends fields, so an array of this struct can be copied to a device. */
 struct reach_window {
     uint64_t first_byte; /* offset within the allocation */
     uint64_t length_bytes;
-    uint32_t sm_count; /* SMs that work there */
+    uint32_t sm_count; /* number of SMs that work in the window */
     uint32_t group_count;
 };
 
@@ -416,7 +419,7 @@ struct reach_windows {
 };
 
 /* Looks up the window of one SM in the table. Returns REACH_NO_SUCH_SM for an id outside of the
- * table, REACH_NO_WINDOW for an SM without work. `*out_window` is then unchanged. */
+ * table, and REACH_NO_WINDOW for an SM without work. In both cases `*out_window` is unchanged. */
 enum reach_status reach_window_of_sm(const struct reach_windows *windows, uint32_t sm,
                                      uint32_t *out_window, struct reach_error *error);
 
@@ -512,7 +515,7 @@ struct reach_job {
      * at the same row. */
     uint64_t granularity_bytes;
     /* End of the generated part. */
-    uint32_t allocation_count; /* 0 means one, described above; at most REACH_ALLOCATION_MAX */
+    uint32_t allocation_count; /* at most REACH_ALLOCATION_MAX; 0 means the one described above */
     const struct reach_allocation
         *allocation; /* replaces bytes, element_, transaction_ and granularity_bytes */
 };
@@ -526,10 +529,10 @@ enum reach_strategy {
     REACH_SIDES = 5,               /* each SM reads the memory on its side of the L2 */
     REACH_STRATEGY_COUNT = 6
 };
-/* Returns the name, such as "filtered-windows"; NULL for any other value. Static. */
+/* Returns a static name such as "filtered-windows", or NULL for any other value. */
 const char *reach_strategy_name(enum reach_strategy strategy);
 
-/* The resource that is always busy. */
+/* The resource that limits the throughput of a strategy, because it is always busy. */
 enum reach_bound {
     REACH_BOUND_OTHER = 0,
     REACH_BOUND_UNKNOWN = 1,
@@ -544,13 +547,13 @@ enum reach_bound {
 struct reach_option {
     enum reach_strategy strategy;
     bool possible;            /* if false, `why` contains the reason */
-    struct reach_number gbps; /* predicted: item_bytes of useful items over the total time */
+    struct reach_number gbps; /* predicted throughput, in item_bytes of useful items */
     struct reach_number times_naive;
     uint64_t passes;      /* number of passes over the whole input */
     uint32_t windows;     /* 0 if there are none */
     uint64_t scope_bytes; /* length of each pass except possibly the last; 0 if there are none */
     double extra_bytes_per_access;   /* additional traffic compared with naive, per item */
-    struct reach_number extra_bytes; /* total, if `accesses` was given */
+    struct reach_number extra_bytes; /* total of the additional traffic, if `accesses` was given */
     enum reach_bound bound;
     const char *why;
 };
@@ -568,20 +571,21 @@ enum reach_price {
 
 struct reach_plan {
     uint64_t bytes;         /* sum of all allocations */
-    uint32_t element_bytes; /* assumed if the job left them out; 0 if `allocation` is used */
+    uint32_t element_bytes; /* from the job, or assumed if the job left it out; 0 if `allocation` is
+                               used */
     uint32_t transaction_bytes;
     double item_bytes;                         /* transaction bytes of one item */
-    uint32_t allocation_count;                 /* 0 means one; an item touches one element of it */
-    const struct reach_allocation *allocation; /* with the assumed values */
+    uint32_t allocation_count;                 /* 0 means one, and an item touches one element */
+    const struct reach_allocation *allocation; /* allocations with assumed values filled in */
     enum reach_price price;
-    struct reach_number in_reach_gbps; /* such accesses within the reach, with no other limit */
+    struct reach_number in_reach_gbps; /* throughput within the reach, with no other limit */
     enum reach_strategy recommended;   /* strategy of option 0, which is always possible */
     const char *reason;
     struct reach_number contiguous; /* share of the memory that was assumed to be contiguous */
-    struct reach_number naive_contiguous_gbps; /* naive, if all of the memory were contiguous */
-    struct reach_number naive_scattered_gbps;  /* naive, if no memory were contiguous */
+    struct reach_number naive_contiguous_gbps; /* throughput of naive on contiguous memory */
+    struct reach_number naive_scattered_gbps;  /* throughput of naive on scattered memory */
     uint32_t option_count;        /* number of options: best first, impossible ones last */
-    uint64_t scope_bytes;         /* for passes over scopes; 0 if not possible */
+    uint64_t scope_bytes;         /* length of a scope; 0 if scopes are not possible */
     uint64_t passes;              /* likewise */
     struct reach_scopes scopes;   /* one scope for each pass; empty if not possible */
     struct reach_windows windows; /* for the strategies with windows; empty if not possible */
@@ -591,7 +595,7 @@ struct reach_plan {
 enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
                                  struct reach_answer **out, struct reach_error *error);
 const struct reach_plan *reach_answer_plan(const struct reach_answer *answer);
-/* Returns NULL after the last one. */
+/* Returns NULL if `i` is not less than the length of the list. */
 const struct reach_option *reach_answer_option(const struct reach_answer *answer, uint32_t i);
 
 /* ---- split ---------------------------------------------------------------------------------- */
@@ -601,7 +605,7 @@ enum { REACH_JOB_MAX = 16 };
 struct reach_split_request {
     size_t size;
     uint32_t job_count;    /* 1 .. REACH_JOB_MAX */
-    const uint64_t *bytes; /* allocation of each job, accessed at random */
+    const uint64_t *bytes; /* bytes that each job accesses at random */
     const double *weight;  /* share of the SMs of each job; NULL means equal shares */
 };
 
@@ -609,12 +613,13 @@ struct reach_split_request {
 struct reach_share {
     uint64_t bytes;
     double weight;
-    bool fits; /* windows are within the reach; if false, there is one for all its bytes */
+    bool fits; /* whether the windows are within the reach; if not, one window has all bytes of the
+                  job */
     uint32_t sm_count;
     uint32_t group_count;
-    struct reach_windows windows;     /* REACH_IDLE also for an SM of another job */
-    struct reach_number gbps;         /* predicted, 128-byte reads, with the others running */
-    struct reach_number unsplit_gbps; /* the same without split and windows, for all jobs */
+    struct reach_windows windows; /* REACH_IDLE also for an SM of another job */
+    struct reach_number gbps; /* predicted throughput of 128-byte reads while the other jobs run */
+    struct reach_number unsplit_gbps; /* throughput of these SMs without a split */
     const char *why;
 };
 
@@ -628,7 +633,7 @@ enum reach_status reach_get_split(struct reach *reach, const char *gpu,
                                   const struct reach_split_request *request,
                                   struct reach_answer **out, struct reach_error *error);
 const struct reach_split *reach_answer_split(const struct reach_answer *answer);
-/* Returns the share of job i of the request, NULL after the last one. */
+/* Returns the share of job i of the request, or NULL after the last job. */
 const struct reach_share *reach_answer_share(const struct reach_answer *answer, uint32_t i);
 
 /* ---- explain -------------------------------------------------------------------------------- */
@@ -662,7 +667,7 @@ enum reach_verdict {
     REACH_VERDICT_CANNOT_SAY = 4
 };
 
-/* The verdict whether translation limits a job. */
+/* The verdict on whether translation limits a job. */
 struct reach_explanation {
     uint64_t bytes;
     uint32_t element_bytes;
@@ -670,13 +675,13 @@ struct reach_explanation {
     enum reach_price price;
     double observed_gbps;
     enum reach_verdict verdict;
-    struct reach_number in_reach_gbps; /* expected for such accesses within the reach */
-    struct reach_number expected_gbps; /* expected over these bytes, any SM anywhere */
-    struct reach_number contiguous;    /* like in reach_plan; the next two also */
+    struct reach_number in_reach_gbps; /* expected throughput of such accesses within the reach */
+    struct reach_number expected_gbps; /* expected throughput if any SM reads anywhere */
+    struct reach_number contiguous;    /* see struct reach_plan, also for the next two */
     struct reach_number naive_contiguous_gbps;
     struct reach_number naive_scattered_gbps;
     struct reach_number loss_gbps; /* in_reach_gbps minus observed_gbps; 0 if the job is faster */
-    struct reach_number translation_share; /* share of the lost time, 0 .. 1 */
+    struct reach_number translation_share; /* share of the lost time due to translation, 0 .. 1 */
     const char *reason;
     uint32_t check_count;
     const char *const *checks; /* checks that would prove the verdict, or other causes to examine */
