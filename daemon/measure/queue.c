@@ -16,10 +16,8 @@ NAME_FUNCTION(
     measurement_state_name, enum measurement_state, [MEASUREMENT_QUEUED] = "queued",
     [MEASUREMENT_RUNNING] = "running", [MEASUREMENT_DONE] = "done", [MEASUREMENT_FAILED] = "failed")
 
-const char *measurement_kind_name(enum measurement_kind k)
-{
-    return k == MEASUREMENT_CHECK ? "check" : "measure";
-}
+NAME_FUNCTION(measurement_kind_name,
+              enum measurement_kind, [MEASUREMENT_NEW] = "measure", [MEASUREMENT_CHECK] = "check")
 
 int queue_add(struct measurement_queue *queue, const char *uuid, enum measurement_kind kind,
               enum depth depth, int64_t now)

@@ -45,9 +45,7 @@ static const struct sim_source k80_sources[] = {
      "has "
      "the factor, and wins 13 of it back with passes of 2 GB"},
     {"plateau", SIM_GUESS, "about 60% of the 240 GB/s of the data sheet"},
-    {"noise", SIM_GUESS, ""},
-    {"outliers", SIM_GUESS, ""},
-    {"read_noise", SIM_GUESS, ""},
+    {"noise outliers read_noise", SIM_GUESS, ""},
 };
 
 /* P100: 56 of 60 SMs, ten to a GPC, two of the six GPCs with eight. L3 is beyond the memory of the
@@ -77,13 +75,9 @@ static const struct sim_source p100_sources[] = {
     {"l2.sets", SIM_GUESS, "as on the K80, whose number of entries is the same"},
     {"l3", SIM_PUBLISHED, "Karnagel 2017, section 4.1: predicted at 32 GB, never seen in 16 GB"},
     {"range", SIM_GUESS, "no larger than the memory, so that L3 stays as unseen as in the paper"},
-    {"latency", SIM_GUESS, ""},
-    {"spread", SIM_GUESS, ""},
     {"l2.miss_ns", SIM_GUESS, "set so that random reads lose some 4 times (Karnagel: 4.3)"},
     {"plateau", SIM_GUESS, "about 60% of the 732 GB/s of the data sheet"},
-    {"noise", SIM_GUESS, ""},
-    {"outliers", SIM_GUESS, ""},
-    {"read_noise", SIM_GUESS, ""},
+    {"latency spread noise outliers read_noise", SIM_GUESS, ""},
 };
 
 /* A100 SXM4-80GB: 14 groups of half a GPC, twelve of eight SMs and two of six. */
@@ -121,13 +115,8 @@ static const struct sim_source a100_sources[] = {
     {"l1", SIM_GUESS, "as on the P100"},
     {"l2.entries", SIM_GUESS, "entries of 32 MB as on the P100, enough for 64 GB"},
     {"l2.sets", SIM_GUESS, "the A30's are reported to be chosen by eight folded bits"},
-    {"l2.miss", SIM_GUESS, ""},
     {"l2.miss_ns", SIM_GUESS, "the depth of the drop is not in the text of the paper"},
-    {"latency", SIM_GUESS, ""},
-    {"spread", SIM_GUESS, ""},
-    {"noise", SIM_GUESS, ""},
-    {"outliers", SIM_GUESS, ""},
-    {"read_noise", SIM_GUESS, ""},
+    {"l2.miss latency spread noise outliers read_noise", SIM_GUESS, ""},
 };
 
 /* The GPUs of Mei and Chu 2016. Their text has the structure of the caches and of the TLBs, but the
@@ -160,11 +149,9 @@ static const char gtx980_description[] =
         {"l1.policy", SIM_GUESS, "not LRU is published; random is made up"},                       \
         {"l1.miss", SIM_GUESS, "27 cycles is the GTX560Ti's in the L2"},                           \
         {"l2.miss", SIM_GUESS, "288 cycles in all is the GTX560Ti's in L1"},                       \
-        {"l2.sharing", SIM_GUESS, ""}, {"latency", SIM_GUESS, ""}, {"spread", SIM_GUESS, ""},      \
-        {"memory_miss", SIM_GUESS, ""}, {"plateau", SIM_GUESS, "random reads; no paper has them"}, \
-        {"noise", SIM_GUESS, ""}, {"outliers", SIM_GUESS, ""},                                     \
+        {"plateau", SIM_GUESS, "random reads; no paper has them"},                                 \
     {                                                                                              \
-        "read_noise", SIM_GUESS, ""                                                                \
+        "l2.sharing latency spread memory_miss noise outliers read_noise", SIM_GUESS, ""           \
     }
 
 static const struct sim_source gtx560ti_sources[] = {
@@ -175,9 +162,8 @@ static const struct sim_source gtx560ti_sources[] = {
      "linear; 32 ways cost far more than memory; the numbers stand only in a figure"},
     {"l1d", SIM_PUBLISHED, MEI "section 4.5: 16 KB, 128-byte lines, 32 sets of 4 ways, not LRU"},
     {"l1d.policy", SIM_GUESS, "six ways in turn, which give the trace of figure 11 exactly"},
-    {"l1d.miss", SIM_GUESS, ""},
     {"ro", SIM_PUBLISHED, MEI "table 5: texture L1, 12 KB, 32-byte lines, 4 sets of 96, LRU"},
-    {"ro.miss", SIM_GUESS, ""},
+    {"l1d.miss ro.miss", SIM_GUESS, ""},
 };
 static const struct sim_source gtx780_sources[] = {
     MEI_SOURCES,
@@ -377,12 +363,8 @@ static const struct sim_source h200_sources[] = {
     {"peer", SIM_MEASURED,
      "two H200s of one host, 2026-11-22: 375 GB/s and 1600 cycles up to 128 GB; 33 SMs are a "
      "guess"},
-    {"latency", SIM_GUESS, ""},
-    {"spread", SIM_GUESS, ""},
-    {"noise", SIM_GUESS, ""},
-    {"outliers", SIM_GUESS, ""},
     {"sm_gbps", SIM_GUESS, "one and a half times the SM's share of the plateau"},
-    {"read_noise", SIM_GUESS, ""},
+    {"latency spread noise outliers read_noise", SIM_GUESS, ""},
 };
 
 static const struct sim_profile profiles[] = {

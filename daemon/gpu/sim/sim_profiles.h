@@ -13,7 +13,7 @@ enum sim_evidence {
 
 /* The source of one field's value, or of a part of it. */
 struct sim_source {
-    const char *field; /* "l2", or "l2.sets" for one option of it */
+    const char *field; /* "l2", or "l2.sets" for one option of it, or several: "noise latency" */
     enum sim_evidence evidence;
     const char *text;
 };

@@ -191,16 +191,6 @@ static inline bool fill(uint64_t *filled, uint32_t i, uint64_t bit)
     return hit;
 }
 
-/* Overwrites an entry. Returns false for a miss. */
-static inline bool replace(uint32_t *slot, uint64_t *filled, uint32_t victim, uint32_t tag,
-                           uint64_t bit)
-{
-    slot[victim] = tag;
-    if (filled)
-        filled[victim] = bit;
-    return false;
-}
-
 /* A hit moves nothing. */
 static bool short_fifo(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t tag, uint64_t bit)
 {
@@ -216,30 +206,27 @@ static bool short_fifo(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t
     return false;
 }
 
-static bool short_random(struct sim_tlb *l, uint32_t *slot, uint64_t *filled, uint32_t ways,
-                         uint32_t tag, uint64_t bit)
+/* Random and cycle: overwrites a slot. `turn` is the victim's place in the cycle; NULL if victims
+ * are random. */
+static bool short_in_place(struct sim_tlb *l, uint32_t *turn, uint32_t *slot, uint64_t *filled,
+                           uint32_t ways, uint32_t tag, uint64_t bit)
 {
     const uint32_t i = find_tag(slot, ways, tag);
     if (i < ways)
         return fill(filled, i, bit);
-    /* Slots fill from the first on. */
-    const uint32_t free_slot = slot[ways - 1] == 0 ? find_tag(slot, ways, 0) : ways;
-    uint32_t victim = free_slot < ways ? free_slot : (uint32_t)rng_below(&l->rng, ways);
-    return replace(slot, filled, victim, tag, bit);
-}
-
-/* `turn` is the number of victims that this set has had. */
-static bool short_cycle(const struct sim_level *desc, uint32_t *turn, uint32_t *slot,
-                        uint64_t *filled, uint32_t ways, uint32_t tag, uint64_t bit)
-{
-    const uint32_t i = find_tag(slot, ways, tag);
-    if (i < ways)
-        return fill(filled, i, bit);
-    const uint32_t free_slot = slot[ways - 1] == 0 ? find_tag(slot, ways, 0) : ways;
-    const uint32_t victim = free_slot < ways ? free_slot : desc->cycle[*turn] - 1U;
-    if (free_slot == ways)
-        *turn = *turn + 1 == desc->cycle_count ? 0 : *turn + 1;
-    return replace(slot, filled, victim, tag, bit);
+    uint32_t victim;
+    if (slot[ways - 1] == 0) { /* slots fill from the first on */
+        victim = find_tag(slot, ways, 0);
+    } else if (turn) {
+        victim = l->desc.cycle[*turn] - 1U;
+        *turn = *turn + 1 == l->desc.cycle_count ? 0 : *turn + 1;
+    } else {
+        victim = (uint32_t)rng_below(&l->rng, ways);
+    }
+    slot[victim] = tag;
+    if (filled)
+        filled[victim] = bit;
+    return false;
 }
 
 /* ---- long sets ---- */
@@ -378,7 +365,7 @@ static inline bool short_touch(struct sim_tlb *l, size_t at, uint32_t ways, uint
 {
     uint64_t *const filled = l->filled ? l->filled + at : NULL;
     if (l->desc.policy == SIM_RANDOM)
-        return short_random(l, l->tags + at, filled, ways, tag, bit);
+        return short_in_place(l, NULL, l->tags + at, filled, ways, tag, bit);
     if (l->desc.policy == SIM_FIFO)
         return short_fifo(l->tags + at, filled, ways, tag, bit);
     if (filled)
@@ -415,10 +402,14 @@ static inline __attribute__((always_inline)) bool row_touch(struct sim_tlb *l, u
     return hit;
 }
 
+static inline uint32_t entry_of(const struct sim_tlb *l, uint32_t sector)
+{
+    return l->entry_shift >= 0 ? sector >> l->entry_shift : sector / l->desc.sectors;
+}
+
 static inline bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sector)
 {
-    const uint32_t entry =
-        l->entry_shift >= 0 ? sector >> l->entry_shift : sector / l->desc.sectors;
+    const uint32_t entry = entry_of(l, sector);
     const uint64_t bit = (uint64_t)1 << (sector - entry * l->desc.sectors);
     const uint32_t tag = entry + 1;
     const uint32_t set = set_of(l, entry);
@@ -427,8 +418,8 @@ static inline bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sect
     const size_t at = (size_t)instance * l->desc.entries + l->first[set];
     const uint32_t ways = l->first[set + 1] - l->first[set];
     if (l->turn)
-        return short_cycle(&l->desc, &l->turn[(size_t)instance * l->set_count + set], l->tags + at,
-                           l->filled ? l->filled + at : NULL, ways, tag, bit);
+        return short_in_place(l, &l->turn[(size_t)instance * l->set_count + set], l->tags + at,
+                              l->filled ? l->filled + at : NULL, ways, tag, bit);
     if (!l->recent)
         return short_touch(l, at, ways, tag, bit);
     struct sim_recent *const recent = &l->recent[instance];
@@ -442,11 +433,6 @@ static inline bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sect
 static inline uint32_t sector_of(const struct sim_tlb *l, uint64_t va)
 {
     return (uint32_t)(l->sector_shift >= 0 ? va >> l->sector_shift : va / l->sector_bytes);
-}
-
-static inline uint32_t entry_of(const struct sim_tlb *l, uint32_t sector)
-{
-    return l->entry_shift >= 0 ? sector >> l->entry_shift : sector / l->desc.sectors;
 }
 
 uint32_t sim_tlb_set(const struct sim_tlb *t, uint64_t va)
