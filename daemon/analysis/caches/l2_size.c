@@ -2,6 +2,7 @@
  * of it stays. */
 #include "analysis/caches/l2_size.h"
 
+#include "base/stats.h"
 #include "base/units.h"
 
 #include <math.h>
