@@ -1,4 +1,4 @@
-/* analysis.c: puts the parts together. See analysis.h. */
+/* analysis.c: calls the analyses and writes their results into a fingerprint. See analysis.h. */
 #include "analysis/analysis.h"
 
 #include "analysis/sharing/confirm.h"
@@ -28,13 +28,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The standard error of a median of n values, from their median deviation: 1.4826 for the deviation
- * and 1.2533 for the median of normal noise. Cycles are whole numbers, so the least error is half a
- * cycle. */
+/* The standard error of a median of n values is MEDIAN_ERROR times their median deviation, divided
+ * by sqrt(n). For normal noise, 1.4826 turns a median deviation into a standard deviation. The
+ * error of a median is 1.2533 times the error of a mean. Cycles are whole numbers, so LEAST_ERROR
+ * is half a cycle. */
 #define MEDIAN_ERROR (1.4826 * 1.2533)
 #define LEAST_ERROR  0.5
 
-/* The entries, the entry size and the reach are known together or not at all. */
+/* Fills in the length of an entry and the size of the level. The entries, the reach and the onset
+ * are known together or not at all. */
 static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
 {
     const enum reason reason = REASON_TOO_LITTLE_DATA;
@@ -130,7 +132,7 @@ static void fill_topology(const struct observation_set *set, const struct struct
     floorplan_derive(sm_count, &fp->topology);
 }
 
-/* Notes the excluded probes, and disturbances that did no harm. */
+/* Adds notes about excluded probes and about disturbances that did no harm. */
 static void note_disturbance(const struct observation_set *set, struct fingerprint *fp)
 {
     const struct observation_list *excluded = &set->excluded;
@@ -177,7 +179,7 @@ static void fill_conditions(const struct observation_set *set, struct fingerprin
             units_format_bytes(set->limits.backing_bytes, size, sizeof size));
 }
 
-/* ---- what depth full adds ---- */
+/* ---- results of depth full ---- */
 
 static void read_sets(const struct sets_estimate *sets, struct tlb_level *out)
 {
@@ -259,7 +261,8 @@ static void fill_detail(const struct observation_set *set, const struct structur
     read_beyond(set, out);
 }
 
-/* Near and far: compares the cost of misses between groups. */
+/* Divides the groups into classes by the cost of their misses. Groups near memory have cheaper
+ * misses. */
 static void class_penalties(struct topology *t)
 {
     double penalties[REACH_MAX_GROUPS];
@@ -291,8 +294,8 @@ static void class_penalties(struct topology *t)
         t->groups[g].penalty_class = KNOWN_U32(class[g]);
 }
 
-/* Fills in the results of each group and each pair of groups alone. Needs the groups and their
- * penalties. */
+/* Fills in the penalties of single SMs, their classes, and the reads of single groups and of pairs.
+ * The groups and their penalties must be filled in. */
 static void fill_group_detail(const struct observation_set *set, const struct structure *s,
                               struct fingerprint *out)
 {
@@ -329,9 +332,9 @@ static bool contradicts(const struct observation_set *set, const struct structur
     return false;
 }
 
-/* Returns whether a level was found without its size or sharing. Disturbed probes or other
- * processes on the GPU then count as the cause. On an H200 beside a loop of matrix products, 3 of
- * 20 runs had no disturbed probe and no reach either (docs/disturbance.md). */
+/* Returns whether a level was found without its size or sharing while other processes may be the
+ * cause. On an H200 beside a loop of matrix products, 3 of 20 runs found no reach, although no
+ * probe was disturbed (docs/disturbance.md). */
 static bool left_open(const struct observation_set *set, const struct structure *s)
 {
     bool open = false;
@@ -340,7 +343,7 @@ static bool left_open(const struct observation_set *set, const struct structure 
     return open && observation_set_is_shared(set);
 }
 
-/* Gives the reason why scopes and windows are unknown, if levels were seen. */
+/* Adds a note if levels were found but the reach of none of them. */
 static void note_reaches(struct fingerprint *fp)
 {
     uint32_t known = 0;

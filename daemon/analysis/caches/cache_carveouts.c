@@ -1,5 +1,6 @@
-/* cache_carveouts.c: see cache_carveouts.h. The array is divided by ways: if the sets are known,
- * whole ways are counted, otherwise the bytes that fit. */
+/* cache_carveouts.c: see cache_carveouts.h. The hardware divides the array between L1 and shared
+ * memory by ways. If the sets are known, the ways that fit are counted, otherwise the bytes that
+ * fit. */
 #include "analysis/caches/cache_carveouts.h"
 
 #include "base/units.h"
@@ -15,7 +16,7 @@ enum {
     CARVED_POINTS = 32
 };
 
-/* The longest of the probed cycles without a miss. */
+/* The longest probed cycle without a miss, in bytes. */
 static struct maybe_u64 carved_fits(const struct chase *c, const struct observation *o)
 {
     uint64_t fits = 0;
@@ -28,7 +29,7 @@ static struct maybe_u64 carved_fits(const struct chase *c, const struct observat
     return KNOWN_U64(fits);
 }
 
-/* The highest number of ways with which every set is still whole. */
+/* The size of the L1, in bytes: the highest number of whole ways that fit. */
 static struct maybe_u64 carved_size(const struct chase *c, const struct observation *o)
 {
     struct walk_votes *const v = malloc(2 * sizeof *v);
@@ -48,7 +49,7 @@ static struct maybe_u64 carved_size(const struct chase *c, const struct observat
     return found;
 }
 
-/* Whole lines, or sectors if the line is not known. */
+/* Makes a probe of cycles of whole lines, or of sectors if the line is not known. */
 static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
 {
     const uint64_t stride = IS_KNOWN(c->out->line_bytes) ? c->line_bytes : c->sector_bytes;
@@ -62,7 +63,8 @@ static struct probe_spec fits_spec(const struct chase *c, uint64_t shared_bytes)
     return spec;
 }
 
-/* Whole ways, which shared memory adds or takes away; up to `more` ways may be added. */
+/* Makes a probe of cycles of whole ways, each with one more line. If there is less shared memory
+ * than in the chase, L1 may have one way more. */
 static struct probe_spec ways_spec(const struct chase *c, uint64_t shared_bytes)
 {
     const uint32_t most = c->ways + (shared_bytes < CHASE_SHARED_BYTES);
@@ -78,7 +80,7 @@ static struct probe_spec ways_spec(const struct chase *c, uint64_t shared_bytes)
     return spec;
 }
 
-/* L1 at other divisions of its array. */
+/* Finds the size of L1 at other divisions of its array. */
 bool cache_carveouts_find(struct chase *c)
 {
     struct cache_carveout found[CARVEOUTS + 1];
@@ -114,12 +116,12 @@ bool cache_carveouts_find(struct chase *c)
 
 /* ---- against the working sets ---- */
 
-/* A set is fast at this share of the speed of the shortest set, if longer sets reach it too. */
+/* A set is fast if it is read at this share of the speed of the shortest set, or faster. */
 static const double FAST = 0.9;
 
 /* Returns the longest set whose lines, and the lines of all shorter sets, are read about as fast as
- * the lines of the shortest set. Returns 0 if none was measured. `own`: each SM has its own part.
- * Sets are sorted by length. */
+ * the lines of the shortest set. Returns 0 if none was measured. `own` selects the reads in which
+ * each SM has its own part of the set. Sets are sorted by length. */
 static uint64_t longest_fast(const struct fingerprint *fp, bool own)
 {
     double shortest = 0;
@@ -138,8 +140,9 @@ static uint64_t longest_fast(const struct fingerprint *fp, bool own)
     return longest;
 }
 
-/* Returns how much of the working sets an SM kept; 0 means not known. A cache of each SM affects
- * shared sets and divided sets at the same number of bytes per SM; no other cache does. */
+/* Returns the bytes of the working sets that the L1 of an SM kept, or 0 if they are not known. A
+ * cache of each SM affects shared sets and divided sets at the same number of bytes per SM; no
+ * other cache does. */
 static uint64_t kept_of_sm(const struct fingerprint *fp)
 {
     const uint64_t same = longest_fast(fp, false);

@@ -1,4 +1,5 @@
-/* cache_carveouts.h: L1 beside other amounts of shared memory. The functions are pure. */
+/* cache_carveouts.h: finds the size of L1 beside other amounts of shared memory. The functions are
+ * pure. */
 #ifndef REACH_ANALYSIS_CACHES_CACHE_CARVEOUTS_H
 #define REACH_ANALYSIS_CACHES_CACHE_CARVEOUTS_H
 

@@ -1,32 +1,33 @@
 /* cache_line.c: see cache_line.h. There are two methods. In a cycle that is too long by a sector,
  * neighbors that miss are one line, or several lines whose sets are chosen as a block. If words are
- * spread wider and wider, misses vanish beyond the length of a line. Each method fails in other
- * cases. */
+ * spread wider and wider, misses vanish beyond the length of a line. The two methods fail in
+ * different cases. */
 #include "analysis/caches/cache_line.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define SPACED_LEAST 0.1 /* share of loads that miss if every line is walked */
-#define SPACED_SAME  0.5 /* share of the first misses, while more lines are walked than fit */
-#define SPACED_NONE  0.1
+#define SPACED_LEAST 0.1 /* least share of loads that miss if every line is walked */
+/* least share of the misses at the first distance, if more lines are walked than fit */
+#define SPACED_SAME 0.5
+#define SPACED_NONE 0.1
 
 enum {
-    MOST_SECTORS = 16, /* sectors of a line */
+    MOST_SECTORS = 16, /* most sectors of a line */
     SPACED_SAMPLES = 1024,
-    SPACED_SECTOR = 32, /* eighths of it are whole words */
+    SPACED_SECTOR = 32, /* bytes; an eighth of it is a whole number of words */
     SPACINGS = 6
 };
 
 /* A distance between words, in eighths of 2^k sectors, and the length of a footprint, in quarters
- * of the size that fits. Words at this distance overflow the footprint up to one line, and fit
- * beyond. */
+ * of the size that fits. If the distance is at most one line, the walked lines overflow the cache;
+ * beyond it they fit. */
 struct spacing {
     uint32_t eighths, quarters;
 };
 
-/* The share of misses of a walk over words of this spacing. Returns -1 if it must be walked
- * first. */
+/* The share of loads that miss in a walk over words of this spacing. Returns -1 if the walk was
+ * requested. */
 static double spaced_share(struct chase *c, struct spacing by, uint32_t k)
 {
     const uint64_t footprint = c->sectors * c->sector_bytes / 4 * by.quarters;
@@ -39,15 +40,15 @@ static double spaced_share(struct chase *c, struct spacing by, uint32_t k)
     return o ? chase_slow_share(o, 0, c->how.threshold) : -1;
 }
 
-/* With 11 eighths and twice the size that fits: up to a distance of 11/8 of a line, all or 8/11 of
- * the lines of the footprint are walked. These are more than fit, so a large share of loads misses.
- * With LRU all loads miss. With a random victim and 16/11 of the lines that fit, the share is m = 1
- * - exp(-16/11 m) = 0.55; with all lines it is 0.80. At twice that distance 4/11 of the lines are
- * walked, 8/11 of those that fit. So misses vanish between 11/8 and 11/4 of a line, at any place of
- * the lines that miss. If misses only become few, returns REASON_IRREGULAR, and `*out` is the
- * length that no shorter line explains. The reason is that a hash chooses the sets: 8/11 of the
- * lines that fit overflow some sets (5 to 14 % of the loads of an H100 missed). `*out` is 0 if
- * nothing is known. */
+/* Consider a distance of 11 eighths in twice the size that fits. Up to a distance of 11/8 of a
+ * line, all or 8/11 of the lines of the footprint are walked. More lines are walked than fit, so a
+ * large share of loads misses. With LRU all loads miss. With a random victim and 16/11 of the lines
+ * that fit, the share is m = 1 - exp(-16/11 m) = 0.55; with all lines it is 0.80. At twice that
+ * distance 4/11 of the lines are walked, 8/11 of those that fit. So misses vanish between 11/8 and
+ * 11/4 of a line, at any place of the lines that miss. If misses become rare and do not vanish, the
+ * function returns REASON_IRREGULAR, and `*out` is the length that no shorter line explains. The
+ * reason is that a hash chooses the sets: 8/11 of the lines that fit overflow some sets (5 to 14 %
+ * of the loads of an H100 missed). `*out` is 0 if no length is known. */
 static enum reason line_of_spacing(struct chase *c, struct spacing by, uint64_t *out)
 {
     double shares[SPACINGS];
@@ -76,11 +77,11 @@ static enum reason line_of_spacing(struct chase *c, struct spacing by, uint64_t 
     return reason;
 }
 
-/* Such distances are no multiple of two lines, so the words lie in all sets evenly. This also holds
- * if sets are chosen for blocks of lines. If the number of sets has a divisor in common with the
- * eighths, some sets get more words than others and overflow. With 9 eighths this affects a third
- * of 30 sets, with 11 half of 22 sets. So both must give the same result. `*out` is the result of
- * one of them. */
+/* Distances of 9 and 11 eighths are no multiple of two lines, so the words lie in all sets evenly.
+ * They also do so if sets are chosen for blocks of lines. If the number of sets has a divisor in
+ * common with the eighths, some sets get more words than others and overflow. With 9 eighths this
+ * affects a third of 30 sets, with 11 half of 22 sets. So both distances must give the same length,
+ * which is `*out`. */
 static enum reason line_by_spacing(struct chase *c, uint64_t *out)
 {
     uint64_t again = 0;
@@ -96,11 +97,11 @@ static enum reason line_by_spacing(struct chase *c, uint64_t *out)
     return reason != REASON_NONE ? reason : other;
 }
 
-/* Finds whether a line is no longer than this. Some caches overflow before they are full, because
- * some sets get more lines than others. Then more lines stay than fit for certain, and the misses
- * of spread words vanish too early: at half of the line. But if the line were longer, words that
- * are less than twice this length apart would walk all lines of the footprint, and overflow it.
- * Words that crowd in some sets only add misses, so one of two distances is enough. */
+/* Finds whether a line is no longer than `line_bytes`. Some caches overflow before they are full,
+ * because some sets get more lines than others. Then more lines stay than fit for certain, and the
+ * misses of spread words vanish too early, at half the length of a line. But if a line were longer,
+ * words less than twice `line_bytes` apart would walk all lines of the footprint and overflow the
+ * cache. Words that crowd in some sets only add misses, so one of two distances is enough. */
 static enum reason no_longer_line(struct chase *c, uint64_t line_bytes)
 {
     static const uint32_t eighths[] = {8, 13, 15};
@@ -122,7 +123,8 @@ static enum reason no_longer_line(struct chase *c, uint64_t line_bytes)
     return fmin(shares[1], shares[2]) <= SPACED_NONE * shares[0] ? REASON_NONE : REASON_IRREGULAR;
 }
 
-/* The usual length of a run of neighboring sectors that miss. Returns 0 if none misses. */
+/* The length of a run of neighboring sectors that miss: the length to which most missing sectors
+ * belong. Returns 0 if no sector misses. */
 static uint32_t usual_run(const struct walk_votes *v)
 {
     uint32_t weights[MOST_SECTORS + 1] = {0};
@@ -143,8 +145,8 @@ static uint32_t usual_run(const struct walk_votes *v)
     return weights[best] > 0 ? best : 0;
 }
 
-/* A footprint overflows when all of its sectors are walked. Finds whether it also overflows with
- * one sector of every `bytes`. If not, each sector is a line. */
+/* A footprint overflows when all of its sectors are walked. Finds whether it also overflows when
+ * one sector of every `bytes` is walked. If so, a line has at least `bytes`. */
 static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
 {
     const uint64_t n = c->misses_bytes / bytes;
@@ -169,8 +171,8 @@ static enum reason tags_overflow(struct chase *c, uint64_t bytes, bool *out)
     return reason;
 }
 
-/* A footprint in which scattered loads miss may stay when it is walked in order. Then a part of its
- * words that stays is no evidence. */
+/* Finds whether the whole footprint overflows when it is walked in order. If it does not, a part of
+ * its sectors that fits proves nothing. */
 static enum reason all_overflow(struct chase *c)
 {
     bool over = false;
@@ -179,7 +181,7 @@ static enum reason all_overflow(struct chase *c)
     return reason == REASON_NONE && !over ? REASON_NO_CONTRAST : reason;
 }
 
-/* The usual run of a cycle of n sectors. Returns false if it must be walked first. */
+/* Finds the usual run in a cycle of n sectors. Returns false if the cycle was requested. */
 static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
 {
     struct probe_spec spec =
@@ -196,8 +198,9 @@ static bool run_of(struct chase *c, uint64_t n, uint32_t *out)
     return o != NULL;
 }
 
-/* Sets `*bounded` if a longer line was ruled out; otherwise spacing or the sets must confirm it. A
- * line is no longer than `*most`, because its sectors miss together; 0 means not known. */
+/* Sets `*bounded` if a longer line was ruled out; otherwise spacing or the sets must confirm it.
+ * `*most` is the greatest possible length of a line, because the sectors of a line miss together.
+ * It is 0 if it is not known. */
 static enum reason line_by_neighbors(struct chase *c, bool *bounded, uint64_t *most)
 {
     uint32_t run = 0;

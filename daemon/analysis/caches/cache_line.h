@@ -1,4 +1,4 @@
-/* cache_line.h: the length of a tag of a private cache, by two methods (docs/caches.md). The
+/* cache_line.h: finds the length of a line of a private cache, by two methods (docs/caches.md). The
  * functions are pure. */
 #ifndef REACH_ANALYSIS_CACHES_CACHE_LINE_H
 #define REACH_ANALYSIS_CACHES_CACHE_LINE_H

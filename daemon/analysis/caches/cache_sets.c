@@ -6,26 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LRU_SHARE      0.97 /* share of the loads of an overflowed set that miss */
-#define OTHER_SHARE    0.90
-#define FLIPPING_SHARE 0.2 /* share of missing lines that also hit: not LRU */
+#define LRU_SHARE   0.97 /* least share of loads that miss in an overflowed set under LRU */
+#define OTHER_SHARE 0.90
+/* least share of missing lines that also hit, if the policy is not LRU */
+#define FLIPPING_SHARE 0.2
 #define STEADY_SHARE   0.01
 
 enum {
     STEPS = 12,
     MOST_TRACED = 5,
     LEAST_MISSING = 4,
-    LEAST_QUICK = 4 /* loads that must hit if the policy is not LRU */
+    LEAST_QUICK = 4 /* least number of loads that hit if the policy is not LRU */
 };
 
 struct set_walks {
     const struct observation *o;
-    const struct observation *later; /* walks of `o` timed a lap later; NULL if none */
+    /* the walks of `o`, timed one lap later; NULL if there are none */
+    const struct observation *later;
     struct walk_votes before, at;
 };
 
-/* The number of lines that begin to miss when the cycle gets one line longer. Returns -1 if some no
- * longer miss. */
+/* The number of lines that begin to miss when the cycle gets one line longer. Returns -1 if some
+ * lines no longer miss. */
 static int joined(const struct walk_votes *before, const struct walk_votes *after)
 {
     int n = 0;
@@ -70,7 +72,8 @@ static enum reason read_steps(struct chase *c, struct set_walks *s)
     }
     c->ways = (uint32_t)first - 1;
     if (c->block == 0)
-        c->block = since == STEPS ? 1 : 0; /* one set: all join at once, then one by one */
+        /* one set: all lines join at once, later lines one by one */
+        c->block = since == STEPS ? 1 : 0;
     if (c->lines % c->ways != 0 || c->block == 0)
         return REASON_IRREGULAR;
     c->sets = c->lines / c->ways;
@@ -121,8 +124,8 @@ static void read_policy(const struct chase *c, struct set_walks *s)
     add_trace(c, s->o, &s->at);
 }
 
-/* The number of missing lines of a cycle that sometimes hit. Some of them are kept in `shown`, as
- * votes. */
+/* The number of lines of a cycle that miss and sometimes hit. The votes of up to MOST_TRACED of
+ * these lines are kept in `shown`. */
 static uint32_t count_flipping(const struct walk_votes *v, uint32_t *out_missing,
                                struct walk_votes *shown)
 {
@@ -155,9 +158,10 @@ static void set_policy(struct chase *c, enum replacement policy, uint32_t missin
 }
 
 /* Walks cycles of `count` lengths in lines so that each timed line is timed in two laps of the same
- * run. One lap does not show whether a line misses in every lap. Other runs do not either: they may
- * evict the same lines if they start alike. The first timed lap does not count, so if a run has
- * fewer than three, half of the runs begin to time one lap later. */
+ * run. One lap does not show whether a line misses in every lap. A second run does not show it
+ * either, because runs that start alike may evict the same lines. The first timed lap does not
+ * count. So if a run has fewer than three timed laps, half of the runs begin to time one lap
+ * later. */
 static bool walk_two_laps(struct chase *c, struct set_walks *s, const uint64_t *lengths,
                           uint32_t count)
 {
@@ -177,8 +181,8 @@ static bool walk_two_laps(struct chase *c, struct set_walks *s, const uint64_t *
     return s->o && s->later;
 }
 
-/* Adds the votes of a length in lines, in `s->at`. Returns how many of the missing lines also hit;
- * some of them are kept in `s->before`. */
+/* Counts the votes of the cycles of `length` lines in `s->at`. Returns how many of the missing
+ * lines also hit. The votes of some of those lines are kept in `s->before`. */
 static uint32_t look_at_length(struct chase *c, struct set_walks *s, uint64_t length,
                                uint32_t *out_missing)
 {
@@ -189,10 +193,11 @@ static uint32_t look_at_length(struct chase *c, struct set_walks *s, uint64_t le
     return count_flipping(&s->at, out_missing, &s->before);
 }
 
-/* For sets that follow no rule. In cycles somewhat too long, LRU misses the same lines in every lap
- * and in every run, in any set. If a line hits once and misses once, the policy is not LRU. At many
- * lengths other policies look the same (half of the lengths on an H200), so there are many cycles,
- * up to 3/8 longer. The first one fits; its lines change only because loads took long by chance. */
+/* Finds the policy if the sets follow no rule. In cycles somewhat too long, LRU misses the same
+ * lines in every lap and in every run, in any set. If a line hits once and misses once, the policy
+ * is not LRU. At many lengths other policies look the same (half of the lengths on an H200), so
+ * there are many cycles, up to 3/8 longer. The first cycle fits; its lines change only because
+ * loads took long by chance. */
 static enum reason policy_without_sets(struct chase *c, struct set_walks *s)
 {
     enum { LENGTHS = 13, PARTS = 32 };
@@ -243,7 +248,8 @@ static bool others_hit(const struct walk_votes *v, const struct walk_votes *fits
     return missed <= FEW + TIMES * by_chance * votes;
 }
 
-/* All lines miss in the first cycle that overflows every set, and one set still hits before. */
+/* Checks the last set. In the shortest cycle that overflows every set, all lines miss. In a cycle
+ * of one line less, one set still hits. */
 static enum reason check_last_set(struct chase *c, struct set_walks *s)
 {
     const uint32_t full = c->lines + (c->sets - 1) * c->block + 1;
@@ -269,7 +275,7 @@ static enum reason check_last_set(struct chase *c, struct set_walks *s)
     return right ? REASON_NONE : REASON_IRREGULAR;
 }
 
-/* Cycles of `c->lines` lines and up to `steps` more. */
+/* Makes a probe of cycles of `c->lines` lines and of up to `steps` lines more. */
 static struct probe_spec steps_spec(const struct chase *c, uint32_t steps, uint32_t most_repeats)
 {
     struct probe_spec spec = chase_spec(
@@ -310,7 +316,7 @@ static enum reason look_at_steps(struct chase *c, struct set_walks *s)
     return REASON_NONE;
 }
 
-/* Finds the sets by their steps, confirmed by the last step, and their policy. */
+/* Finds the sets by their steps, confirms them by the last step, and finds their policy. */
 static enum reason regular_sets(struct chase *c, struct set_walks *s)
 {
     struct probe_spec spec = steps_spec(c, STEPS, CHASE_MOST_REPEATS);

@@ -1,18 +1,18 @@
-/* chase.h: shared by the steps that find one private cache of an SM (private_cache.c): the results
- * so far, and the probes that walk the cache. The functions are pure. */
+/* chase.h: the state of the search for one private cache of an SM (private_cache.c), and the probes
+ * that walk the cache. The functions are pure. */
 #ifndef REACH_ANALYSIS_CACHES_CHASE_H
 #define REACH_ANALYSIS_CACHES_CHASE_H
 
 #include "analysis/caches/walks.h"
 
-#define CHASE_NOISE_SHARE 0.02 /* share of slow loads in a footprint that fits */
+#define CHASE_NOISE_SHARE 0.02 /* largest share of slow loads in a footprint that fits */
 
 enum {
-    CHASE_SHARED_BYTES = 32 << 10, /* shared memory that a probe requests */
+    CHASE_SHARED_BYTES = 32 << 10, /* bytes of shared memory that a probe requests */
     CHASE_SWEEP_SAMPLES = 512,
     CHASE_REPEATS = 3, /* repeats of a cycle that only needs to show whether it overflows */
     CHASE_MOST_REPEATS = 8,
-    CHASE_VOTES = 24 /* votes of every line that a set is derived from */
+    CHASE_VOTES = 24 /* votes that each line needs before a set is derived */
 };
 
 struct chase {
@@ -22,22 +22,23 @@ struct chase {
     struct hit_or_miss how;
     uint64_t fits_bytes, misses_bytes; /* the size is between the two */
     uint64_t sector_bytes, line_bytes;
-    uint64_t sectors; /* that fit */
+    uint64_t sectors; /* number of sectors that fit */
     uint32_t lines, ways, sets, block;
 };
 
-/* Loads by the chase's own path, warmed by two laps; without points. */
+/* Makes a spec of loads by the path of the chase, after two untimed laps. The spec has no
+ * points. */
 struct probe_spec chase_spec(const struct chase *c, uint64_t stride_bytes, uint32_t samples);
 
-/* The number of points of n elements and this number of samples that give every element
- * CHASE_VOTES, at most CHASE_MOST_REPEATS. */
+/* The number of points of n elements, with `samples` loads each, that gives every element
+ * CHASE_VOTES votes. It is at most CHASE_MOST_REPEATS. */
 uint32_t chase_repeats(uint64_t n, uint32_t samples);
 
 /* The share of the loads of point `p` that take longer than `threshold`, in cycles. The first lap
  * does not count (walks_row). */
 double chase_slow_share(const struct observation *o, uint32_t p, double threshold);
 
-/* Marks c->line_bytes as certain. */
+/* Writes c->line_bytes to c->out, because this length is certain. */
 void chase_set_line(struct chase *c);
 
 #endif

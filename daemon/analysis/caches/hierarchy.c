@@ -28,7 +28,8 @@ void hierarchy_estimate(const struct observation_set *set, struct hierarchy_esti
     out->latency.evidence.p1_cycles = out->caches[CACHE_L1].evidence.latency_cycles;
 }
 
-/* Adds the cost of a hit in the L2, and of the misses of the first TLB levels. */
+/* Derives P2 and P3: the latency of the L2 plus the penalties of the first TLB level, and of the
+ * first two. */
 static void add_translations(struct fingerprint *fp)
 {
     const struct maybe_f64 hit = fp->caches[CACHE_L2].latency_cycles;
@@ -47,7 +48,8 @@ static void add_translations(struct fingerprint *fp)
     }
 }
 
-/* In an L2 with two sides an SM sees only its own side, with copies of the other side's lines. */
+/* Drops the size of an L2 with two sides. An SM fills only its own side, which also holds copies of
+ * lines of the other side. */
 static void judge_size(const struct observation_set *set, struct cache_facts *l2)
 {
     struct sides_estimate sides;

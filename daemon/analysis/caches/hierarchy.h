@@ -5,20 +5,24 @@
  * section 4.2). A private cache is found step by step. Each step requests the probes that it needs,
  * and ends with "unknown" and a reason if the result is ambiguous:
  *
- *   sweep     footprints of 512 bytes to 512 KiB: whether there is a cache, cycles of hits, misses
- *   sector    words in order, nothing cached: the distance of the misses is one sector
- *   size      the longest cycle of sectors, from an aligned start, in which none misses again and
- *             again; bisected
- *   line      one sector more: the sectors that miss now share a set. If they are neighbors, either
- *             they are one line, or a block of lines chooses the same set. Only in the first case
- *             does a cycle with one sector of each overflow at the same footprint. Words spaced
- *             wider and wider confirm it: beyond a line, the few lines that are walked fit
- *   sets      cycles of lines, longer by one each. In a set of w ways w + 1 lines miss; the last
- *             set must overflow where all others predict it, otherwise the sets are unknown
+ *   sweep     footprints of 512 bytes to 512 KiB show whether there is a cache, and the cycles of
+ *             hits and misses
+ *   sector    if words are walked in order and nothing is cached, the distance of the misses is one
+ *             sector
+ *   size      a bisection finds the longest cycle of sectors, from an aligned start, in which none
+ *             misses again and again
+ *   line      in a cycle of one sector more, the sectors that miss share a set. If they are
+ *             neighbors, either they are one line, or a block of lines chooses the same set. Only
+ *             in the first case does a cycle with one sector of each overflow at the same
+ *             footprint. Words spaced wider and wider confirm it: beyond a line, the few lines that
+ *             are walked fit
+ *   sets      cycles of lines get longer by one line each. In a set of w ways w + 1 lines miss. The
+ *             sets are known if the last set overflows where all others predict it
  *   policy    in a set with one line too many, LRU always misses; other policies sometimes hit
  *
- * The L2 is too large for that. Its sizes come from footprints that all SMs have loaded, and its
- * latencies are measured after a sweep of other memory that leaves nothing of the footprint in it.
+ * The L2 is too large for these steps. Its sizes come from footprints that all SMs have loaded, and
+ * its latencies are measured after a sweep of other memory that leaves nothing of the footprint in
+ * it.
  */
 #ifndef REACH_ANALYSIS_CACHES_HIERARCHY_H
 #define REACH_ANALYSIS_CACHES_HIERARCHY_H
@@ -36,13 +40,14 @@ void hierarchy_estimate(const struct observation_set *set, struct hierarchy_esti
 /* Writes the result into a fingerprint whose levels are known, unless probes were requested. */
 void hierarchy_derive(const struct observation_set *set, struct fingerprint *out);
 
-/* The parts. private_cache finds L1, read-only or constant; `l1` is the known L1, for a read-only
- * path that may be the same. l2_and_memory finds the L2 and the memory beyond it. */
+/* private_cache finds the L1, the read-only or the constant cache. `l1` is the known L1, because
+ * the read-only path may use the same cache. l2_and_memory finds the L2 and the memory beyond
+ * it. */
 void private_cache(struct cache_walks *w, enum cache_kind kind, const struct cache_facts *l1,
                    struct cache_facts *out);
 void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerprint_latency *out);
 
-/* These mark all fields as unknown. */
+/* Both functions mark all numbers as unknown. */
 void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reason);
 void latency_unknown(struct fingerprint_latency *l, enum reason reason);
 

@@ -2,8 +2,8 @@
  * hierarchy.h.
  *
  * Memory answers in two modes if the L2 has two sides, and some loads take longer still (a bank
- * that is refreshed). The modes are the two highest peaks of the loads by their cycles, if there is
- * a valley between them.
+ * that is refreshed). The modes are the two highest peaks in the distribution of the cycles of the
+ * loads, if there is a valley between the peaks.
  */
 #include "analysis/caches/hierarchy.h"
 
@@ -15,12 +15,12 @@
 
 #include <math.h>
 
-#define BELOW_MEMORY                                                                               \
-    0.97 /* share of the way from an L2 hit to the quickest loads of memory; lines                 \
-            of the far side hit slightly below those */
+/* The share of the way from an L2 hit to the quickest loads of memory, above which a load misses.
+ * Lines of the far side hit slightly below the quickest loads of memory. */
+#define BELOW_MEMORY 0.97
 #define QUICKEST     0.01
-#define VALLEY_SHARE 0.6  /* share of the lower peak */
-#define LEAST_PEAK   0.02 /* share of the loads, in one bin */
+#define VALLEY_SHARE 0.6  /* highest valley between two modes, as a share of the lower peak */
+#define LEAST_PEAK   0.02 /* least share of the loads in one bin of a peak */
 #define FILL_RIGHT   0.90
 #define FILL_WRONG   0.05
 
@@ -28,7 +28,7 @@ enum {
     HIT_LINES = 4096,
     HIT_SAMPLES = 2048,
     POINTS = 2,
-    COLD_STRIDE = 4096 + 128, /* every granule of the sides, and many banks */
+    COLD_STRIDE = 4096 + 128, /* bytes; the walk meets every granule of the sides, and many banks */
     COLD_LINES = 8192,
     COLD_SAMPLES = 4096,
     FILL_WORDS = 2048,
@@ -38,8 +38,8 @@ enum {
     PAGE_COUNT = 4096
 };
 
-#define COLD_BYTES  (256 * MIB) /* other memory that all SMs load */
-#define SWEEP_TIMES 2           /* the sweep that empties an L2 is this many times as long */
+#define COLD_BYTES  (256 * MIB) /* other memory that all SMs load to empty the L2 */
+#define SWEEP_TIMES 2           /* length of the sweep that empties an L2, in lengths of the L2 */
 
 void latency_unknown(struct fingerprint_latency *l, enum reason reason)
 {
@@ -58,7 +58,7 @@ static const struct observation *find_hits(struct cache_walks *w)
 {
     struct probe_spec spec = walks_l2_spec(PROBE_LINE_BYTES, HIT_SAMPLES);
 
-    spec.warm_laps = 1; /* a line of the other side then has a copy */
+    spec.warm_laps = 1; /* after one lap, a line of the other side has a copy */
     walks_add_points(&spec, HIT_LINES, POINTS);
     return walks_find(w, &spec);
 }
@@ -146,7 +146,9 @@ static void read_modes(const uint32_t *loads, uint32_t count, struct fingerprint
     const struct peaks p = find_peaks(bins, (uint32_t)((high - low) / width), count);
     const double border = p.two ? low + (p.valley + 0.5) * width : INFINITY;
     const double top = p.two ? p.second : p.first;
-    /* The end lies three times as far above the last peak as its slowest half reaches below. */
+    /* With two modes, the last mode ends 1.5 times as far above its peak as the valley lies below
+     * the peak. With one mode, the mode ends three times as far above its peak as the quickest
+     * loads lie below the peak. */
     const double reach = p.two ? (p.second - p.valley) * width
                                : fmax(4 * width, low + (p.first + 0.5) * width - low);
     const double end = low + (top + 0.5) * width + (p.two ? 1.5 : 3) * reach;
@@ -167,7 +169,7 @@ static void read_modes(const uint32_t *loads, uint32_t count, struct fingerprint
         out->evidence.tail_cycles = evidence_make(EVIDENCE_WALKS, count, 0);
 }
 
-/* ---- what a miss brings ---- */
+/* ---- bytes that a miss loads ---- */
 
 static enum reason find_fill(struct cache_walks *w, double threshold, struct cache_facts *l2)
 {
@@ -201,7 +203,7 @@ static enum reason find_fill(struct cache_walks *w, double threshold, struct cac
 
 /* ---- pages that no TLB level holds ---- */
 
-/* Uses the first lap, because later loads visit the same pages at another place. */
+/* Finds P6 from the first lap, because later laps visit the same pages at other places. */
 static void read_p6(const uint32_t *loads, uint32_t count, uint64_t stride_bytes, double threshold,
                     struct fingerprint_latency *out)
 {
@@ -217,8 +219,8 @@ static void read_p6(const uint32_t *loads, uint32_t count, uint64_t stride_bytes
     out->evidence.p6_cycles = evidence_make(EVIDENCE_WALKS, t.loads, t.margin);
 }
 
-/* The cycle is so long that each page has left every level, and its data the L2, before it comes
- * again. */
+/* Finds P5 with a walk of many pages. The cycle is so long that each page has left every level, and
+ * its data the L2, before it comes again. */
 static enum reason find_p5(struct cache_walks *w, double threshold, struct fingerprint_latency *out)
 {
     const uint64_t granule = w->set->limits.granule_bytes ? w->set->limits.granule_bytes : 2 * MIB;
@@ -254,7 +256,7 @@ static enum reason find_p5(struct cache_walks *w, double threshold, struct finge
     read_modes(kept, kept_count, &modes);
     out->p5_cycles = KNOWN_F64(modes.near_cycles.v - w->clock_cycles);
     out->evidence.p5_cycles = evidence_make(EVIDENCE_WALKS, count, 0);
-    if (w->ask_count == 0) /* only on the last call: the search takes a millisecond */
+    if (w->ask_count == 0) /* only on the last call, because the search takes a millisecond */
         read_p6(loads, (uint32_t)o->spec.points[0], o->spec.stride_bytes, threshold, out);
     return REASON_NONE;
 }

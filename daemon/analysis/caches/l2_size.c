@@ -10,31 +10,38 @@
 /* The largest share of delayed loads in a footprint that fits. */
 #define CLEAN_SHARE 0.001
 /* The largest share of misses in such a footprint, besides the delayed loads. */
-#define FITS_SHARE  0.004
-#define SHARP       0.1 /* misses of all longer footprints agree with the size within this share */
-#define YOUNG       0.5 /* age of young lines, as a share of what stays */
-#define OLD         2.0
-#define LONG        3    /* footprints this many times as long as what stays contain old lines */
-#define LONGEST     8    /* longer ones may also miss translations */
+#define FITS_SHARE 0.004
+/* share within which the misses of all longer footprints agree with the size */
+#define SHARP 0.1
+/* greatest age of young lines, as a multiple of the number of lines that stay */
+#define YOUNG 0.5
+#define OLD   2.0
+/* least length of a footprint with old lines, in multiples of the part that stays */
+#define LONG        3
+#define LONGEST     8    /* greatest such length; longer footprints may also miss translations */
 #define LRU_YOUNG   0.97 /* least share of the young lines that stay, if the oldest go first */
 #define LRU_OLD     0.03 /* largest share of the old lines that stay */
 #define OTHER_YOUNG 0.90
-#define MOST_VARIED 1.5  /* times the least that stays of a long footprint */
-#define LINE_LEAST  0.05 /* share of loads that miss if every line is loaded */
-#define LINE_SAME   0.5  /* share of the first misses, up to the length of a line */
-#define LINE_NONE   0.25
-#define SURE_HIT    0.6 /* share of the way from a hit to the threshold */
-#define OTHER_OLD   0.08
+/* greatest part of a long footprint that stays, as a multiple of the least */
+#define MOST_VARIED 1.5
+#define LINE_LEAST  0.05 /* least share of loads that miss if every line is loaded */
+/* least share of the misses at the first stride, up to the length of a line */
+#define LINE_SAME 0.5
+#define LINE_NONE 0.25
+/* share of the way from a hit to the threshold up to which a load surely hits */
+#define SURE_HIT  0.6
+#define OTHER_OLD 0.08
 
 enum {
     SIZE_SAMPLES = 1024,
     REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
-    REFINE_STRETCHES = 3, /* stretches of the sweep, until footprints fit */
+    /* most stretches of the sweep that are searched for a footprint that fits */
+    REFINE_STRETCHES = 3,
     LEAST_SURVIVORS = 128,
-    LEAST_THERE = 32, /* loads that hit, in a footprint that counts */
+    LEAST_THERE = 32, /* least number of loads that hit in a footprint that counts */
     LINE_FIRST = 32,
-    LINE_STRIDES = 6 /* strides, doubled from LINE_FIRST */
+    LINE_STRIDES = 6 /* number of strides, each twice the previous one, from LINE_FIRST bytes on */
 };
 
 #define SIZE_FIRST (256 * KIB)
@@ -86,8 +93,7 @@ static bool is_sharp(const struct observation *o, double threshold, uint64_t lin
         errors += error / (double)lines * (error / (double)lines);
         count++;
     }
-    return sharp &&
-           fabs(off) <= SHARP / 2 * count + sqrt(errors); /* more of them add no information */
+    return sharp && fabs(off) <= SHARP / 2 * count + sqrt(errors); /* the mean is more exact */
 }
 
 /* The number of lines in a range of ages, and how many of them still hit. */
@@ -116,8 +122,8 @@ static struct survivors survivors(const struct observation *o, double threshold,
     return s;
 }
 
-/* The number of lines that stay in the shortest footprint that is LONG times as long. Returns 0 if
- * there is none. */
+/* The number of lines that stay in the shortest footprint that is at least LONG times as long as
+ * the part that stays. Returns 0 if there is none. */
 static double what_stays(const struct observation *o, double threshold)
 {
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
@@ -129,8 +135,7 @@ static double what_stays(const struct observation *o, double threshold)
 }
 
 /* Long footprints keep the same number of lines. If the numbers seem to differ, loads of memory by
- * a near SM were quicker than the threshold. Young lines that seem to be gone may then be older
- * than that. */
+ * a near SM were quicker than the threshold. In that case lines that count as young may be old. */
 static bool stays_vary(const struct observation *o, double threshold)
 {
     double least = INFINITY;
@@ -146,8 +151,8 @@ static bool stays_vary(const struct observation *o, double threshold)
     return most > MOST_VARIED * least;
 }
 
-/* All SMs have loaded a footprint from its start to its end, once. If the oldest lines go first,
- * the last lines are there and those before them are not. Lines of the far side hit only slightly
+/* All SMs have loaded a footprint from its start to its end, once. If the oldest lines are evicted
+ * first, the last lines hit and the earlier lines miss. Lines of the far side hit only slightly
  * faster than memory, and some loads of memory may be just as quick. So an old line counts only if
  * it surely hits. */
 static void find_policy(const struct observation *o, double hit, double threshold,
@@ -222,7 +227,8 @@ static enum reason find_line(struct cache_walks *w, double threshold, uint64_t f
     return REASON_NONE;
 }
 
-/* The step of the search in the stretch up to place `p` of the sweep. */
+/* The distance, in lines, of the footprints that are walked between places `p` - 1 and `p` of the
+ * sweep. */
 static uint64_t refine_step(const struct observation *all, uint32_t p)
 {
     return (all->spec.points[p] - all->spec.points[p - 1]) / (REFINE_POINTS + 1);
@@ -246,9 +252,8 @@ static const struct observation *search_stretch(struct cache_walks *w,
     return o;
 }
 
-/* Returns whether the footprint at place `p` of the sweep fits. Its loads in the sweep count, and
- * those of the stretch above, which begins with it. Two walks that may each agree by chance must
- * not count as two chances. */
+/* Returns whether the footprint at place `p` of the sweep fits. Counts its loads in the sweep and
+ * in the stretch above, which begins with the same footprint. One walk alone may fit by chance. */
 static bool border_fits(const struct observation *all, uint32_t p, const struct observation *above,
                         double threshold, double noise)
 {

@@ -10,9 +10,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SURE_Z       6.0 /* standard errors of the sum of ranks; some hundred sums are compared */
-#define ALIKE        0.5
-#define LEAST_LONGER 0.03 /* share of a load: shorter steps are periods of the memory itself */
+/* least excess of a sum of ranks, in standard errors; some hundred sums are compared */
+#define SURE_Z 6.0
+#define ALIKE  0.5
+/* least excess of a first load, as a share of a load; less is a period of the memory itself */
+#define LEAST_LONGER 0.03
 
 enum { LEAST_FIRSTS = 12, LEAST_REGIONS = 8, PHASES = 16 };
 
@@ -78,8 +80,8 @@ static double z_of(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t ph
     return (sum - firsts * (n - 1) / 2.0) / sqrt(firsts * rest * (n + 1) / 12.0);
 }
 
-/* How much longer the first loads take. Uses the quantiles beside the middle, because two modes of
- * memory may meet in the middle. */
+/* How many cycles longer the first loads take. Uses the quantiles beside the middle, because two
+ * modes of memory may meet in the middle. */
 static double longer_by(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t phase)
 {
     static const double quantiles[] = {0.1, 0.2, 0.3, 0.7, 0.8, 0.9};

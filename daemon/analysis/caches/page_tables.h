@@ -1,5 +1,5 @@
-/* page_tables.h: P6 of Mei and Chu 2016, section 5.2, from a walk over pages that no TLB level
- * holds. The functions are pure.
+/* page_tables.h: finds P6 of Mei and Chu 2016, section 5.2, from a walk over pages that no TLB
+ * level holds. The functions are pure.
  *
  * If only the entries of one stretch of memory are cached (512 MB on Kepler and Maxwell), the first
  * load of each stretch takes longer than the loads after it. Stretches are powers of two long. The
@@ -20,8 +20,8 @@ enum page_tables_finding {
 struct page_tables {
     enum page_tables_finding finding;
     double cycles;  /* additional cycles of the first load */
-    double margin;  /* 0..1, as in struct evidence; for PAGE_TABLES_NONE too */
-    uint32_t loads; /* first loads */
+    double margin;  /* 0..1, as in struct evidence; also valid with PAGE_TABLES_NONE */
+    uint32_t loads; /* number of first loads */
 };
 
 /* loads[i] is the load of the page at i * stride_bytes. Loads of at most `threshold` cycles did not

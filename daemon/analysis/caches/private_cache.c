@@ -1,4 +1,4 @@
-/* private_cache.c: one cache of an SM, step by step; see hierarchy.h. */
+/* private_cache.c: finds one cache of an SM, step by step; see hierarchy.h. */
 #include "analysis/caches/cache_carveouts.h"
 #include "analysis/caches/cache_line.h"
 #include "analysis/caches/cache_sets.h"
@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SATURATED_SHARE 0.5  /* share of slow loads that makes them misses */
-#define SECTOR_RIGHT    0.95 /* share of the expected places that miss */
-#define SECTOR_WRONG    0.03 /* share of all other places that miss */
+#define SATURATED_SHARE 0.5  /* least share of slow loads if a footprint overflows the cache */
+#define SECTOR_RIGHT    0.95 /* least share of the expected places that miss */
+#define SECTOR_WRONG    0.03 /* largest share of all other places that miss */
 #define SAME_ARRAY      0.1
 
 enum {
@@ -23,7 +23,7 @@ enum {
     SECTOR_WORDS = 1024,
     EVICT_BYTES = 32 << 10,
     BISECT_POINTS = 6,
-    BISECT_MORE = 8, /* repeats if the first ones are not clear */
+    BISECT_MORE = 8, /* repeats of a cycle if CHASE_REPEATS do not show whether it fits */
     BISECT_MIN_SAMPLES = 1024,
     SAME_LOADS = FIRST_BYTES / WALKS_ELEMENT_BYTES
 };
@@ -36,7 +36,7 @@ void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reas
         c->carveouts[k].size_bytes = c->carveouts[k].fits_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
 }
 
-/* ---- is there a cache? ---- */
+/* ---- existence of a cache ---- */
 
 static struct probe_spec sweep_spec(const struct chase *c)
 {
@@ -53,7 +53,8 @@ static struct probe_spec sweep_spec(const struct chase *c)
     return spec;
 }
 
-/* Finds the first footprint with clearly more slow loads than the smallest. */
+/* Finds the first footprint with clearly more slow loads than the smallest footprint. Returns false
+ * if there is none. */
 static bool read_sweep(struct chase *c, const struct observation *o)
 {
     uint32_t hit_count = 0;
@@ -69,7 +70,7 @@ static bool read_sweep(struct chase *c, const struct observation *o)
         p++;
     if (p == o->spec.point_count)
         return false;
-    for (uint32_t k = 0; k < o->spec.samples; k++) /* some loads may still hit there */
+    for (uint32_t k = 0; k < o->spec.samples; k++) /* some loads of this footprint may still hit */
         if (observation_chase(o, p)[k] > rough)
             slow[count++] = observation_chase(o, p)[k];
     if (!walks_contrast(hits, hit_count, slow, count, &c->how))
@@ -95,7 +96,8 @@ static void set_latency(struct chase *c, const struct hit_or_miss *how, bool mis
         evidence_make(EVIDENCE_WALKS, CHASE_SWEEP_SAMPLES, how->margin);
 }
 
-/* A path without a cache of its own takes as long as a path past L1. */
+/* Finds whether the path has a cache. Loads by a path without a cache take as long as loads past
+ * L1. */
 static enum reason find_cache(struct chase *c)
 {
     struct probe_spec spec = sweep_spec(c);
@@ -127,8 +129,8 @@ static enum reason find_cache(struct chase *c)
 
 /* ---- sector ---- */
 
-/* Returns how clearly the misses lie at the multiples of `words` and nowhere else, 0..1. 0 means
- * no. */
+/* Returns how clearly the misses lie at the multiples of `words` and nowhere else, from 0 (not at
+ * all) to 1. */
 static double fits_distance(const struct chase *c, const uint32_t *row, uint32_t words)
 {
     uint32_t right = 0;
@@ -170,7 +172,8 @@ static enum reason find_sector(struct chase *c)
 
 /* ---- size ---- */
 
-/* One round: points between `low`, which fits, and `high`, which does not, in sectors. */
+/* Makes the probe of one round: cycles from `low` sectors, which fit, to just below `high` sectors,
+ * which do not. */
 static struct probe_spec bisect_spec(const struct chase *c, uint64_t low, uint64_t high,
                                      uint32_t repeats)
 {
@@ -241,7 +244,8 @@ static enum reason find_size(struct chase *c)
 
 /* ---- the whole ---- */
 
-/* The read-only path finds lines that loads of L1 have brought, so it has no array of its own. */
+/* Finds whether the read-only path hits lines that loads through L1 have filled. If it does, it has
+ * no array of its own. */
 static enum reason find_same(struct chase *c)
 {
     struct probe_spec spec = chase_spec(c, WALKS_ELEMENT_BYTES, SAME_LOADS);

@@ -1,10 +1,10 @@
 /* sides.c: see sides.h.
  *
  * The time of one line of one SM is the least of its repeats, because every disturbance delays an
- * atomic. The lines of an SM are in two modes if one gap between them is wide. It must be wider
- * than any other gap by CLEAR_TIMES, and wider than the difference between the two least repeats of
- * a line by NOISE_TIMES. The gap is looked for away from both ends, because the few slowest lines
- * lie apart.
+ * atomic. The lines of an SM are in two modes if one gap between them is wide. It must be
+ * CLEAR_TIMES as wide as any other gap. It must also be NOISE_TIMES as wide as the difference
+ * between the two least repeats of a line. The gap is looked for away from both ends, because the
+ * few slowest lines lie apart.
  */
 #include "analysis/caches/sides.h"
 
@@ -18,10 +18,10 @@
 
 #define CLEAR_TIMES 3.0
 #define NOISE_TIMES 5.0
-#define MAYBE_SHARE 0.5  /* share of the required gap: neither one mode nor two */
-#define LEAST_SHARE 0.1  /* share of the lines, in either mode */
-#define BULK_SHARE  0.01 /* share of the lines that lie apart at either end */
-#define ALIKE_SHARE 0.99 /* share of the lines on which two SMs agree */
+#define MAYBE_SHARE 0.5  /* share of the required gap above which a single mode is not certain */
+#define LEAST_SHARE 0.1  /* least share of the lines in either mode */
+#define BULK_SHARE  0.01 /* share of the lines at either end whose gaps do not count */
+#define ALIKE_SHARE 0.99 /* least share of the lines on which two SMs agree */
 #define INNER_LOW   0.1  /* quantiles between which two sets of lines must not overlap */
 #define INNER_HIGH  0.9
 
@@ -31,27 +31,27 @@ enum {
     FINE_SMS = 2,
     FINE_LINES = 1024,
     MAP_GRANULES = 64,
-    LEAST_CHANGES = 6, /* changes at odd multiples of the granule */
+    LEAST_CHANGES = 6, /* least number of changes at odd multiples of the granule */
     FINE_STEPS = 2
 };
 
-/* Distances of the lines of the fine step, in this order. They cover 128 KiB and 4 MiB, which the
- * nearest TLB level of every chip translates. */
+/* Distances of the lines of the fine step, in this order. The lines cover 128 KiB and 4 MiB, which
+ * the nearest TLB level of every chip translates. */
 static const uint64_t fine_strides[FINE_STEPS] = {PROBE_LINE_BYTES, 32 * PROBE_LINE_BYTES};
 
 enum modes { MODES_ONE = 0, MODES_MAYBE, MODES_TWO };
 
-/* The lines of one SM. */
+/* The modes of the lines of one SM. */
 struct split {
     enum modes modes;
-    double border; /* cycles, if there are two modes; lines above it are far */
+    double border; /* cycles above which a line is far, if there are two modes */
     double margin; /* 0..1, as in struct evidence */
 };
 
 /* ---- one SM ---- */
 
-/* Writes the least cycles of each line, [spec.samples]. Returns the excess of a line's second least
- * repeat, the uncertainty of the least. */
+/* Writes the least cycles of each of the spec.samples lines. Returns the median excess of a line's
+ * second least repeat, which is the uncertainty of the least. */
 static double least_cycles(const struct observation *o, uint32_t sm, double *out)
 {
     double excess[FINE_LINES];
@@ -76,7 +76,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Sorts `v`. */
+/* Finds the modes of n lines with these cycles, and sorts `v`. */
 static struct split split_lines(double *v, uint32_t n, double noise)
 {
     const uint32_t bulk = (uint32_t)(n * BULK_SHARE) + 1;
@@ -121,7 +121,7 @@ static struct split split_sm(const struct observation *o, uint32_t sm, bool *out
 
 /* ---- the fine step ---- */
 
-/* The spec for every `step`th SM, `count` in all. */
+/* Makes the spec for `count` SMs, which are `step` places apart in `sm_ids`. */
 static struct probe_spec spec_of(const uint16_t *sm_ids, uint32_t count, uint32_t step,
                                  uint64_t stride_bytes, uint32_t samples)
 {
@@ -149,7 +149,7 @@ static const struct observation *find(const struct observation_set *set,
 /* The result of the fine step at one distance. */
 struct fine {
     enum modes modes; /* the fewest modes that any of its SMs shows */
-    bool alike;       /* its SMs see the same two sets of lines, maybe exchanged */
+    bool alike;       /* its SMs divide the lines into the same two sets, maybe exchanged */
     bool exchanged;
     uint64_t granule_bytes; /* 0 if there are too few changes */
     double margin;
@@ -194,7 +194,7 @@ static struct fine read_fine(const struct observation *o)
 
 enum side { SIDE_NEAR = 0, SIDE_FAR, SIDE_UNSURE };
 
-/* How another SM sees the lines that are near (far = false) or far from the first SM. */
+/* The cycles of another SM for the lines that are near (far = false) or far from the first SM. */
 struct view {
     enum side side; /* side of the lines that are near the first SM */
     double near_cycles, far_cycles;
@@ -242,7 +242,7 @@ static void not_observable(struct fingerprint_l2 *l2)
     l2->atomic_near_cycles = l2->atomic_far_cycles = NOT_OBSERVABLE_F64(REASON_NO_CONTRAST);
 }
 
-/* Near and far cycles: the median over all SMs, and the agreement of the repeats. */
+/* Reads the near and the far cycles: the medians over all SMs, and the agreement of the repeats. */
 static void read_cycles(const struct observation *o, const bool *far, struct fingerprint_l2 *l2)
 {
     double near_of_repeat[PROBE_MAX_REPEATS];
@@ -358,7 +358,7 @@ void sides_estimate(const struct observation_set *set, struct sides_estimate *ou
             return;
         fine = read_fine(o);
         if (i > 0 && fine.granule_bytes == spec.stride_bytes)
-            fine.granule_bytes = 0; /* this length should have been visible before */
+            fine.granule_bytes = 0; /* the previous distance should have shown this length */
         most = fine.modes > most ? fine.modes : most;
     }
     if (sms == 0)

@@ -1,16 +1,17 @@
-/* sides.h: whether the L2 has two sides, and the side of each SM. From SIDES observations. The
+/* sides.h: finds from SIDES observations whether the L2 has two sides, and the side of each SM. The
  * functions are pure.
  *
- * The L2 of large chips is in two parts, and a line lives in one of them, by a hash of its physical
- * address. An SM waits longer for a line of the other side. These lines are found in two steps:
+ * The L2 of large chips is in two parts, and a line is kept in one of them, by a hash of its
+ * physical address. An SM waits longer for a line of the other side. These lines are found in two
+ * steps:
  *
- *   fine   two SMs time lines side by side. If their cycles fall into two modes, the places where
- *          one line is near and the next one far are multiples of the granule.
- *   map    every SM times the same granules. All must see the same two sets of them, near and far
- *          exchanged on the other side.
+ *   fine   two SMs time neighboring lines. If their cycles fall into two modes, the places at
+ *          which one line is near and the next one far are multiples of the granule.
+ *   map    every SM times the same granules. All SMs must find the same two sets of granules; near
+ *          and far are exchanged on the other side.
  *
- * Results on which the two steps differ are unknown. Whether a line is near is relative to an SM,
- * and where a side lies in physical memory differs between allocations: so SMs have sides, and
+ * Results on which the two steps differ are unknown. A line is near or far relative to an SM, and
+ * the places of a side in physical memory differ between allocations. So SMs have sides, and
  * addresses have none.
  */
 #ifndef REACH_ANALYSIS_CACHES_SIDES_H
@@ -19,10 +20,10 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* The reasons of absent numbers: one mode at every distance of lines (not observable, no-contrast);
- * modes that are not far enough apart, or SMs that do not distinguish the sets (no-contrast); two
- * modes that all SMs see alike, which are not sides (irregular); steps that contradict each other
- * (disagreement). */
+/* Numbers are not observable (no-contrast) if there is one mode at every distance of lines. They
+ * are unknown if the modes are not far enough apart, or if SMs do not distinguish the sets
+ * (no-contrast). They are also unknown if two modes are the same for all SMs and so are not sides
+ * (irregular), or if the steps contradict each other (disagreement). */
 struct sides_estimate {
     bool asks; /* a probe is missing; the result is then not final */
     struct probe_spec ask;

@@ -14,7 +14,7 @@
 #define MISS_SHARE   0.1
 #define SURE_SLOW    8.0
 #define UNSURE_SLOW  4.0
-#define TOUCH_BYTES  (2 * MIB) /* one load in each warms the translations */
+#define TOUCH_BYTES  (2 * MIB) /* distance of the loads that warm the translations */
 
 static bool same_points(const struct probe_spec *a, const struct probe_spec *b)
 {

@@ -1,5 +1,6 @@
-/* walks.h: shared by the analyses of CACHE observations: finds and requests probes, distinguishes
- * hits from misses, and finds the elements of a cycle that miss. The functions are pure. */
+/* walks.h: functions for the analyses of CACHE observations. They find and request probes,
+ * distinguish hits from misses, and find the elements of a cycle that miss. The functions are
+ * pure. */
 #ifndef REACH_ANALYSIS_CACHES_WALKS_H
 #define REACH_ANALYSIS_CACHES_WALKS_H
 
@@ -9,7 +10,7 @@
 enum {
     WALKS_MAX_ASKS = 20,
     WALKS_MAX_ELEMENTS = 16384,
-    WALKS_ELEMENT_BYTES = 32 /* the shortest sector of any chip that was described */
+    WALKS_ELEMENT_BYTES = 32 /* the shortest published sector of any chip */
 };
 
 /* Probes that are missing, and the SMs that can work. */
@@ -19,18 +20,19 @@ struct cache_walks {
     uint16_t sm_ids[REACH_MAX_SMS];
     uint32_t ask_count;
     struct probe_spec asks[WALKS_MAX_ASKS];
-    bool refused;        /* a probe cannot run here, because the range is too short */
-    double clock_cycles; /* cost of reading the clock in every timed load; 0 until walks_clock */
+    bool refused; /* a probe cannot run here, because the range is too short */
+    /* cost of reading the clock in every timed load; 0 until walks_clock has found it */
+    double clock_cycles;
 };
 
-/* Returns the answer to `spec`, or NULL if it was requested now or refused. Fills in the SMs of
- * `spec`: every point gets an SM of its own while there are enough. */
+/* Returns the observation of `spec`, or NULL if the probe was requested now or refused. Fills in
+ * the SMs of `spec`. Every point gets an SM of its own while there are enough SMs. */
 const struct observation *walks_find(struct cache_walks *w, struct probe_spec *spec);
 
-/* Adds `repeats` points of n elements, while there is room. */
+/* Adds `repeats` points of n elements, or fewer if there is no more room. */
 void walks_add_points(struct probe_spec *spec, uint64_t n, uint32_t repeats);
 
-/* The spec of scattered loads past L1, without points. */
+/* Makes a spec of scattered loads past L1, without points. */
 struct probe_spec walks_l2_spec(uint64_t stride_bytes, uint32_t samples);
 
 /* Finds clock_cycles. Returns false if the probe was requested. */
@@ -40,8 +42,8 @@ bool walks_clock(struct cache_walks *w);
  * kernel's own accesses between the untimed and the timed laps have evicted lines. */
 const uint32_t *walks_row(const struct observation *o, uint32_t p, uint32_t *out_count);
 
-/* The next lower number of elements that a scattered walk covers evenly. Other numbers hide misses
- * that lie together, like the oldest lines. */
+/* The highest number of elements, up to `elements`, that a scattered walk covers evenly. Other
+ * numbers hide misses that lie together, like the oldest lines. */
 uint64_t walks_evenly_covered(uint64_t elements);
 
 /* The limits between hits and misses, in cycles of the loads of one path. */
@@ -68,13 +70,13 @@ struct walk_votes {
 };
 void walks_votes(const struct observation *o, uint64_t n, const struct hit_or_miss *how,
                  struct walk_votes *out);
-/* Adds the walks of another observation. */
+/* Adds the votes of another observation. */
 void walks_add_votes(const struct observation *o, uint64_t n, const struct hit_or_miss *how,
                      struct walk_votes *out);
 
 /* Returns whether this element misses again and again. */
 bool walks_misses(const struct walk_votes *v, uint32_t element);
-/* The number of such elements. */
+/* The number of elements that miss again and again. */
 uint32_t walks_missing(const struct walk_votes *v);
 
 /* Whether a cycle overflows the cache, compared with one that fits for certain. */
